@@ -1,0 +1,144 @@
+//! The one error type of the crate. A variant is what the user did or what the system refused; it
+//! knows its MPI error class, and its text names the value and the limit. Who first knows the cause
+//! makes the `Error`, everyone else says `?`, and only `abi` answers the user (MPI-4.1 §12.6.1,
+//! §9.4).
+
+use core::fmt;
+
+/// The result of everything that can fail inside the crate.
+pub type Result<T> = core::result::Result<T, Error>;
+
+macro_rules! classes {
+    ($($name:ident $doc:literal,)*) => {
+        /// MPI error classes that this library raises (MPI-4.1 §9.4); `mpi` knows their number in
+        /// each ABI.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum Class {
+            $(#[doc = $doc] $name,)*
+        }
+
+        impl Class {
+            /// All of them, in the order of their numbers here.
+            pub const ALL: &[Class] = &[$(Class::$name),*];
+
+            /// The class with a number of ours, as another rank told it.
+            pub fn from_number(number: u8) -> Class {
+                Class::ALL.get(number as usize).copied().unwrap_or(Class::Other)
+            }
+        }
+    };
+}
+
+classes! {
+    Buffer "MPI_ERR_BUFFER",
+    Count "MPI_ERR_COUNT",
+    Type "MPI_ERR_TYPE",
+    Comm "MPI_ERR_COMM",
+    Rank "MPI_ERR_RANK",
+    Request "MPI_ERR_REQUEST",
+    Group "MPI_ERR_GROUP",
+    Op "MPI_ERR_OP",
+    Arg "MPI_ERR_ARG",
+    Truncate "MPI_ERR_TRUNCATE",
+    Other "MPI_ERR_OTHER",
+    Intern "MPI_ERR_INTERN",
+    Keyval "MPI_ERR_KEYVAL",
+    NoMem "MPI_ERR_NO_MEM",
+    Info "MPI_ERR_INFO",
+    Size "MPI_ERR_SIZE",
+    Disp "MPI_ERR_DISP",
+    LockType "MPI_ERR_LOCKTYPE",
+    Assert "MPI_ERR_ASSERT",
+    Win "MPI_ERR_WIN",
+    RmaConflict "MPI_ERR_RMA_CONFLICT",
+    RmaSync "MPI_ERR_RMA_SYNC",
+    RmaRange "MPI_ERR_RMA_RANGE",
+    RmaAttach "MPI_ERR_RMA_ATTACH",
+    RmaShared "MPI_ERR_RMA_SHARED",
+    RmaFlavor "MPI_ERR_RMA_FLAVOR",
+    Unsupported "MPI_ERR_UNSUPPORTED_OPERATION",
+}
+
+/// What went wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// A target rank outside of the window's group.
+    TargetRank {
+        /// the rank that the user gave
+        rank: i64,
+        /// number of processes of the window
+        size: u32,
+    },
+    /// A transfer that would leave the target's part of the window.
+    OutsideWindow {
+        /// rank whose memory was meant
+        rank: u32,
+        /// first byte, relative to the window's base at the target
+        first: i128,
+        /// one past the last byte, likewise
+        end: i128,
+        /// bytes that the target exposes
+        bytes: u64,
+    },
+    /// A call that is not legal in the epoch that the process is in (MPI-4.1 §12.5).
+    Epoch(&'static str),
+    /// An argument that is wrong by itself: its class, what it is, and its value.
+    Argument(Class, &'static str, i64),
+    /// Something that the standard offers and this library does not, yet.
+    Unsupported(&'static str),
+    /// A system call that failed.
+    System {
+        /// its name
+        call: &'static str,
+        /// `errno`
+        errno: i32,
+    },
+    /// Not enough memory for a window of so many bytes.
+    NoMemory {
+        /// bytes asked for on this node
+        bytes: u64,
+    },
+    /// A process that others wait for is gone.
+    Died {
+        /// its rank in the window
+        rank: u32,
+        /// its process id
+        pid: i32,
+    },
+    /// An error code that the MPI underneath returned; it is passed on as it is.
+    Host(i32),
+}
+
+impl Error {
+    /// The MPI error class of this error. For `Host` the code itself counts, not this class.
+    pub fn class(&self) -> Class {
+        match self {
+            Error::TargetRank { .. } => Class::Rank,
+            Error::OutsideWindow { .. } => Class::RmaRange,
+            Error::Epoch(_) => Class::RmaSync,
+            Error::Argument(class, ..) => *class,
+            Error::Unsupported(_) => Class::Unsupported,
+            Error::System { .. } | Error::Died { .. } | Error::Host(_) => Class::Other,
+            Error::NoMemory { .. } => Class::NoMem,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::TargetRank { rank, size } => write!(f, "target rank {rank}, window has {size}"),
+            Error::OutsideWindow { rank, first, end, bytes } => {
+                write!(f, "bytes {first} to {end} of rank {rank}, which exposes {bytes}")
+            }
+            Error::Epoch(what) => write!(f, "{what}"),
+            Error::Argument(_, what, value) => write!(f, "{what} {value}"),
+            Error::Unsupported(what) => write!(f, "not supported: {what}"),
+            Error::System { call, errno } => write!(f, "{call} failed with errno {errno}"),
+            Error::NoMemory { bytes } => write!(f, "no memory for {bytes} bytes on this node"),
+            Error::Died { rank, pid } => write!(f, "rank {rank} (process {pid}) died"),
+            Error::Host(code) => write!(f, "error code {code} of the MPI underneath"),
+        }
+    }
+}

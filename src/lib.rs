@@ -1,0 +1,9 @@
+//! libfompi: the one-sided (RMA) layer of whatever MPI is installed.
+//!
+//! Rooms, from the door inwards; dependencies go one way: `abi` (the exported MPI functions) →
+//! `transfer` (data movement) → `window` (the object) → `epoch` (which call is legal now, and the
+//! synchronisation protocols) → `fabric` (the roads) → `sys` (system calls). `datatype` is the
+//! shape of data; `mpi` is the MPI underneath, typed: `abi`, `transfer` and `window` talk to it.
+
+pub mod error;
+pub mod sync;

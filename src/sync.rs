@@ -1,0 +1,51 @@
+//! The only door to atomics. Everything that is shared between threads or processes uses these
+//! names, so that the same code runs on the machine's atomics and, with `--cfg loom`, under the
+//! model checker. Nothing else in the crate may name `core::sync::atomic`.
+
+#[cfg(not(loom))]
+pub use core::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
+
+#[cfg(loom)]
+pub use loom::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
+
+/// Tells the processor (or the model checker) that this thread only waits for another one.
+#[inline]
+pub fn spin_hint() {
+    #[cfg(not(loom))]
+    core::hint::spin_loop();
+    #[cfg(loom)]
+    loom::thread::yield_now();
+}
+
+/// A full barrier: no access after it is done before an access ahead of it, not even a load before
+/// a store. A locked instruction on the own stack, which is what `mfence` would wait for, cheaper.
+#[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+#[inline]
+pub fn full_fence() {
+    // SAFETY: the four bytes at the stack pointer belong to this thread, and they keep their value.
+    unsafe { core::arch::asm!("lock or dword ptr [rsp], 0", options(nostack)) }
+}
+
+/// A full barrier: no access after it is done before an access ahead of it, not even a load before
+/// a store.
+#[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
+#[inline]
+pub fn full_fence() {
+    // SeqCst: store, then load something else (Dekker) is ordered by nothing weaker.
+    fence(Ordering::SeqCst);
+}
+
+/// A full barrier right behind an atomic read-modify-write of this thread. On x86 that
+/// read-modify-write was one itself, so that only the compiler needs to be told.
+#[inline]
+pub fn fence_after_rmw() {
+    // SeqCst: as in `full_fence`.
+    #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+    core::sync::atomic::compiler_fence(Ordering::SeqCst);
+    #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
+    fence(Ordering::SeqCst);
+}
