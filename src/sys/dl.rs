@@ -1,0 +1,85 @@
+//! Symbols of libraries that are already loaded (dlopen(3) with RTLD_NOLOAD, dl_iterate_phdr(3)).
+
+use core::ffi::{CStr, c_int, c_void};
+use std::ffi::CString;
+
+/// A library that is loaded in this process; it is never unloaded by us.
+#[derive(Clone, Copy, Debug)]
+pub struct Library(*mut c_void);
+
+// SAFETY: a handle of dlopen may be used from any thread.
+unsafe impl Send for Library {}
+// SAFETY: likewise; dlsym locks by itself.
+unsafe impl Sync for Library {}
+
+/// The paths of all loaded libraries, in load order.
+pub fn loaded() -> Vec<CString> {
+    let mut paths = Vec::new();
+    visit(&mut |path| {
+        paths.push(path.to_owned());
+        false
+    });
+    paths
+}
+
+/// Whether a library is loaded whose file name satisfies `wanted`.
+pub fn any_loaded(wanted: impl Fn(&str) -> bool) -> bool {
+    visit(&mut |path| wanted(file_name(path)))
+}
+
+/// The file name in a path.
+pub fn file_name(path: &CStr) -> &str {
+    let path = path.to_str().unwrap_or("");
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// What is done with the path of a library; true: enough.
+type Visitor<'a> = &'a mut dyn FnMut(&CStr) -> bool;
+
+/// Shows the paths of all loaded libraries to `visitor`, until one is enough for it.
+fn visit(visitor: Visitor<'_>) -> bool {
+    unsafe extern "C" fn show(
+        info: *mut libc::dl_phdr_info,
+        _: libc::size_t,
+        visitor: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader passes a valid `info`, and `visitor` is the one given below.
+        let (name, visitor) = unsafe { ((*info).dlpi_name, &mut *visitor.cast::<Visitor<'_>>()) };
+        if name.is_null() {
+            return 0;
+        }
+        // SAFETY: the loader's names are C strings that live during the call.
+        c_int::from(visitor(unsafe { CStr::from_ptr(name) }))
+    }
+    let mut visitor = visitor;
+    // SAFETY: `show` matches the callback's type and only uses `visitor`.
+    unsafe { libc::dl_iterate_phdr(Some(show), (&raw mut visitor).cast()) != 0 }
+}
+
+impl Library {
+    /// The library at `path`, if it is loaded.
+    pub fn at(path: &CStr) -> Option<Library> {
+        // SAFETY: RTLD_NOLOAD loads nothing and so runs no constructor.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
+        (!handle.is_null()).then_some(Library(handle))
+    }
+
+    /// The address of `name` in this library or in those that it needs; 0 if there is none.
+    pub fn symbol(self, name: &CStr) -> usize {
+        // SAFETY: the handle is valid and the name a C string.
+        unsafe { libc::dlsym(self.0, name.as_ptr()) as usize }
+    }
+}
+
+/// The address of `name` as the program itself sees it; 0 if there is none. It differs from
+/// [`Library::symbol`] for data that the executable copied (R_X86_64_COPY).
+pub fn global_symbol(name: &CStr) -> usize {
+    // SAFETY: RTLD_DEFAULT is valid and the name a C string.
+    unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) as usize }
+}
+
+/// The address of `name` in the libraries behind this one; 0 if there is none.
+pub fn next_symbol(name: &CStr) -> usize {
+    // SAFETY: RTLD_NEXT is valid and the name a C string.
+    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) as usize }
+}

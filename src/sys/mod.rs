@@ -1,0 +1,16 @@
+//! The metal: what the operating system gives. Thin, typed wrappers over system calls; no policy.
+
+pub mod dl;
+#[cfg(not(loom))]
+pub mod futex;
+pub mod process;
+pub mod segment;
+pub mod serial;
+
+use crate::error::Error;
+
+/// The error of the system call that just failed.
+pub fn last_error(call: &'static str) -> Error {
+    let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
+    Error::System { call, errno }
+}
