@@ -1,0 +1,44 @@
+//! MPI_Win_fence: everything sent is done, then a dissemination barrier (foMPI paper, section 2.3).
+//! Not for the asserts of the call, which `state` judges.
+//!
+//! | word of round k | meaning                                                              |
+//! |-----------------|----------------------------------------------------------------------|
+//! | n               | the rank 2^k below, and the 2^k - 1 below it, have entered barrier n |
+//!
+//! Each word is a mailbox with one writer, the rank 2^k below. After ceil(log2 p) rounds a rank has
+//! heard of all. The numbers only grow and are never reset, so one word per round is enough: a rank
+//! may be one barrier ahead of another, and *at least n* is what the other waits for.
+
+use super::layout;
+use crate::error::Result;
+use crate::fabric::{Rank, WordAt, Words};
+
+/// Waits until all ranks have called the barrier number `number`; the first is 1, and each rank
+/// calls them all, in their order.
+pub fn barrier(words: &impl Words, number: u64) -> Result<()> {
+    assert!(number > 0);
+    let (me, size) = (words.rank().0, words.size());
+    for round in 0..rounds(size) {
+        let above = (u64::from(me) + (1 << round)) % u64::from(size);
+        let (rank, word) = (Rank(above as u32), layout::fence(round));
+        // Else the number of the barrier before could land after this one and replace it.
+        words.order(rank)?;
+        words.write(WordAt { rank, word }, number)?;
+        words.wait_own(word, |reached| reached >= number)?;
+    }
+    Ok(())
+}
+
+/// MPI_Win_fence (MPI-4.1 §12.5.1): the end of the epoch before and the begin of the next. Nothing
+/// was sent since the last synchronisation if not `precede` (MPI_MODE_NOPRECEDE).
+pub fn fence(words: &impl Words, number: u64, precede: bool) -> Result<()> {
+    if precede {
+        words.flush_all()?;
+    }
+    barrier(words, number)
+}
+
+/// Rounds until a rank has heard of all: the logarithm of the size, rounded up.
+fn rounds(size: u32) -> u32 {
+    size.next_power_of_two().trailing_zeros()
+}

@@ -1,0 +1,85 @@
+//! Which control word is what: the layout of the block of 64-bit words that each rank owns in each
+//! window. All words zero is a fresh window. Before the words of a freed window are zeroed for the
+//! next one, every rank has flushed and all have met: nothing may still be under way to them.
+//!
+//! | words      | kind      | what                                                               |
+//! |------------|-----------|--------------------------------------------------------------------|
+//! | [`LOCK`]   | contended | readers and writer of this rank's memory ([`super::lock`])         |
+//! | [`GLOBAL`] | contended | lock_all against exclusive locks; used at rank 0 alone             |
+//! | [`ACC`]    | contended | lock of accumulates that no single instruction can do              |
+//! | [`COMPLETE`] | contended | how many MPI_Win_complete named this rank, ever ([`super::pscw`]) |
+//! | [`next`], [`go`] | mailbox, contended | a queue node of each thread that waits for a lock |
+//! | [`fence`]  | mailbox   | one flag per round of the barrier ([`super::fence`])               |
+//! | [`posted`] | contended | one bit per rank: it has posted to this rank                       |
+//!
+//! Words that different ranks change at the same time for different reasons lie on lines of their
+//! own. A queue node is used in contention only, one by each process unless it has many threads,
+//! and the flags of a barrier come one after the other: these share lines.
+
+use crate::fabric::{Rank, WordAt, WordId};
+
+/// Words in a cache line.
+const LINE: u32 = 8;
+
+/// The reader and writer lock of this rank's memory.
+pub const LOCK: WordId = WordId(0);
+/// The window-global lock; rank 0's is used.
+pub const GLOBAL: WordId = WordId(LINE);
+/// The lock of large accumulates at this rank.
+pub const ACC: WordId = WordId(2 * LINE);
+/// The cumulative count of completed access epochs that named this rank.
+pub const COMPLETE: WordId = WordId(3 * LINE);
+
+const NODES: u32 = 4 * LINE;
+/// Queue nodes of a rank: so many of its threads can wait for locks of one window at once.
+pub const NODES_PER_RANK: u32 = 8;
+const WORDS_PER_NODE: u32 = 2;
+
+const FENCE: u32 = NODES + NODES_PER_RANK * WORDS_PER_NODE;
+/// Rounds of the barrier that fit.
+pub const ROUNDS_MAX: u32 = 3 * LINE;
+
+const POSTED: u32 = FENCE + ROUNDS_MAX;
+/// Bits, and so ranks, of a word of the bitmap.
+const RANKS_PER_WORD: u32 = 64;
+
+/// The most ranks of a window: a lock word counts at most one holder per process and one more for
+/// each node ([`super::lock`]), and names each node.
+pub const RANKS_MAX: u32 = ((1 << 19) - 1) / (NODES_PER_RANK + 1);
+
+const _: () = assert!(RANKS_MAX < 1 << ROUNDS_MAX);
+const _: () = assert!(RANKS_MAX * NODES_PER_RANK < 1 << 22);
+
+/// Control words of each rank of a window with `size` ranks: a whole number of cache lines.
+pub const fn words_per_rank(size: u32) -> u32 {
+    assert!(size <= RANKS_MAX);
+    (POSTED + size.div_ceil(RANKS_PER_WORD)).next_multiple_of(LINE)
+}
+
+/// The link of a queue node: who waits behind it.
+pub fn next(node: u32) -> WordId {
+    assert!(node < NODES_PER_RANK);
+    WordId(NODES + node * WORDS_PER_NODE)
+}
+
+/// The bell of a queue node: how often its waiter was told to look at the lock.
+pub fn go(node: u32) -> WordId {
+    assert!(node < NODES_PER_RANK);
+    WordId(NODES + node * WORDS_PER_NODE + 1)
+}
+
+/// The flag of a round of the barrier.
+pub fn fence(round: u32) -> WordId {
+    assert!(round < ROUNDS_MAX);
+    WordId(FENCE + round)
+}
+
+/// Where the bit of `from` is among the posts that a rank has received: the word, and the bit.
+pub fn posted(from: Rank) -> (WordId, u64) {
+    (WordId(POSTED + from.0 / RANKS_PER_WORD), 1 << (from.0 % RANKS_PER_WORD))
+}
+
+/// The global lock word of the window.
+pub fn global() -> WordAt {
+    WordAt { rank: Rank(0), word: GLOBAL }
+}

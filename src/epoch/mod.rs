@@ -1,0 +1,11 @@
+//! The agreement: the synchronisation protocols, generic over [`crate::fabric::Words`].
+//! No unsafe, no MPI, no bytes.
+
+pub mod fence;
+pub mod layout;
+pub mod lock;
+pub mod pscw;
+#[cfg(not(loom))]
+pub mod state;
+#[cfg(test)]
+mod tests;

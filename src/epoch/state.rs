@@ -1,0 +1,477 @@
+//! Which call is legal now: the epochs that one process is in on one window (MPI-4.1 §12.5).
+//! A pure state machine; it moves nothing and waits for nobody.
+//!
+//! | access    | meaning                                             | ends with            |
+//! |-----------|-----------------------------------------------------|----------------------|
+//! | None      | no access epoch                                     |                      |
+//! | FenceIdle | after a fence; no operation yet, so it is no epoch yet | any opening call  |
+//! | Fence     | an operation followed a fence                       | fence                |
+//! | Start     | between start and complete; targets are in `held`   | complete             |
+//! | Lock      | at least one target is locked; they are in `held`   | the last unlock      |
+//! | LockAll   | between lock_all and unlock_all                     | unlock_all           |
+//!
+//! Exposure (post to wait) is independent of it.
+
+use super::lock::Held;
+use crate::error::{Error, Result};
+use crate::sync::{AtomicU32, Ordering};
+use crate::sys::serial::Serial;
+use std::collections::BTreeMap;
+
+/// The access epoch that a process is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// none
+    None,
+    /// fenced, nothing issued yet
+    FenceIdle,
+    /// fenced
+    Fence,
+    /// between start and complete
+    Start,
+    /// holding locks of single targets
+    Lock,
+    /// between lock_all and unlock_all
+    LockAll,
+}
+
+/// How a target is held in an epoch of `Lock` or `Start`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// MPI_LOCK_SHARED
+    Shared,
+    /// MPI_LOCK_EXCLUSIVE
+    Exclusive,
+    /// locked with MPI_MODE_NOCHECK: no lock was taken
+    Unchecked,
+    /// in the group of MPI_Win_start
+    Started,
+}
+
+/// Targets by rank: the first without an allocation, because most programs hold one at a time.
+struct Targets {
+    /// `NOBODY`: no first
+    first: u32,
+    first_hold: Hold,
+    more: BTreeMap<u32, Hold>,
+}
+
+impl Targets {
+    const NONE: Targets =
+        Targets { first: NOBODY, first_hold: Hold::Unchecked, more: BTreeMap::new() };
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.first == NOBODY && self.more.is_empty()
+    }
+
+    #[inline]
+    fn get(&self, rank: u32) -> Option<Hold> {
+        if self.first == rank {
+            return Some(self.first_hold);
+        }
+        if self.more.is_empty() { None } else { self.more.get(&rank).copied() }
+    }
+
+    #[inline]
+    fn insert(&mut self, rank: u32, hold: Hold) {
+        if self.first == NOBODY {
+            (self.first, self.first_hold) = (rank, hold);
+        } else {
+            self.more.insert(rank, hold);
+        }
+    }
+
+    #[inline]
+    fn remove(&mut self, rank: u32) -> Option<Hold> {
+        if self.first == rank {
+            self.first = NOBODY;
+            return Some(self.first_hold);
+        }
+        if self.more.is_empty() { None } else { self.more.remove(&rank) }
+    }
+
+    /// What the process holds, as the lock protocol needs it. Threads may lock and unlock while
+    /// another one waits: then nobody may count on an exclusive lock of somebody else.
+    #[inline]
+    fn held(&self, threads: bool) -> Held {
+        if self.is_empty() { Held::Nothing } else { self.held_any(threads) }
+    }
+
+    #[cold]
+    fn held_any(&self, threads: bool) -> Held {
+        let is_exclusive = |hold: &Hold| *hold == Hold::Exclusive;
+        let first = self.first != NOBODY && is_exclusive(&self.first_hold);
+        let more = || self.more.values().any(is_exclusive);
+        if !threads && (first || more()) { Held::Exclusive } else { Held::Shared }
+    }
+
+    fn ranks(&self) -> Vec<u32> {
+        let more = self.more.keys().copied();
+        Some(self.first).into_iter().filter(|first| *first != NOBODY).chain(more).collect()
+    }
+}
+
+/// What the calls that open and close epochs change.
+struct Book {
+    access: Access,
+    held: Targets,
+    /// number of origins of the exposure epoch, if there is one
+    exposure: Option<u32>,
+    /// lock_all took no lock (MPI_MODE_NOCHECK)
+    unchecked: bool,
+}
+
+/// The epochs of one process on one window.
+pub struct Epochs {
+    /// the rank that may be accessed without asking further, or `EVERY` or `NOBODY`
+    open: AtomicU32,
+    /// the same for a flush: the rank that is known to be locked
+    locked: AtomicU32,
+    threads: bool,
+    book: Serial<Book>,
+}
+
+const EVERY: u32 = u32::MAX;
+const NOBODY: u32 = u32::MAX - 1;
+
+impl Epochs {
+    /// No epoch at all. `threads`: whether several threads may call.
+    pub fn new(threads: bool) -> Epochs {
+        let book =
+            Book { access: Access::None, held: Targets::NONE, exposure: None, unchecked: false };
+        let (open, locked) = (AtomicU32::new(NOBODY), AtomicU32::new(NOBODY));
+        Epochs { open, locked, threads, book: Serial::new(threads, book) }
+    }
+
+    /// Whether an operation on `rank` is legal now. One load and two compares for the target that
+    /// was accessed last. Relaxed throughout: the word only repeats what this process decided.
+    #[inline]
+    pub fn may_access(&self, rank: u32) -> Result<()> {
+        let open = self.open.load(Ordering::Relaxed);
+        if open == EVERY || open == rank {
+            return Ok(());
+        }
+        self.look_up(rank)
+    }
+
+    /// Whether an operation on `rank` is known to be legal: `false` says nothing.
+    #[inline(always)]
+    pub fn is_open(&self, rank: u32) -> bool {
+        let open = self.open.load(Ordering::Relaxed);
+        open == EVERY || open == rank
+    }
+
+    /// Whether `rank` is known to be in a passive target epoch: `false` says nothing.
+    #[inline(always)]
+    pub fn is_passive(&self, rank: u32) -> bool {
+        let locked = self.locked.load(Ordering::Relaxed);
+        locked == EVERY || locked == rank
+    }
+
+    /// Repeats the state of a passive epoch, or of none, for those who do not ask further.
+    #[inline(always)]
+    fn repeat(&self, rank: u32) {
+        self.open.store(rank, Ordering::Relaxed);
+        self.locked.store(rank, Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn look_up(&self, rank: u32) -> Result<()> {
+        self.book.with(|book| {
+            match book.access {
+                Access::None => return Err(Error::Epoch("no access epoch is open")),
+                Access::FenceIdle => {
+                    book.access = Access::Fence;
+                    self.open.store(EVERY, Ordering::Relaxed);
+                }
+                Access::Fence | Access::LockAll => self.open.store(EVERY, Ordering::Relaxed),
+                Access::Start if book.held.get(rank).is_none() => {
+                    return Err(Error::Epoch("target is not in the group of MPI_Win_start"));
+                }
+                Access::Lock if book.held.get(rank).is_none() => {
+                    return Err(Error::Epoch("target is not locked"));
+                }
+                Access::Start | Access::Lock => self.open.store(rank, Ordering::Relaxed),
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether this process alone holds `rank`, and has no threads that may access it at the same
+    /// time: nobody else accesses it by RMA now.
+    pub fn is_exclusive(&self, rank: u32) -> bool {
+        !self.threads && self.book.with(|book| book.held.get(rank) == Some(Hold::Exclusive))
+    }
+
+    /// A fence may come now.
+    pub fn may_fence(&self) -> Result<()> {
+        self.book.with(|book| match book.access {
+            _ if book.exposure.is_some() => Err(Error::Epoch("an exposure epoch is open")),
+            Access::None | Access::FenceIdle | Access::Fence => Ok(()),
+            _ => Err(Error::Epoch("another access epoch is open")),
+        })
+    }
+
+    /// A fence has passed; `succeeds`: an epoch may follow.
+    pub fn fenced(&self, succeeds: bool) {
+        self.book.with(|book| {
+            book.access = if succeeds { Access::FenceIdle } else { Access::None };
+            self.open.store(NOBODY, Ordering::Relaxed);
+        });
+    }
+
+    /// Opens an access epoch to `group` (MPI_Win_start).
+    pub fn start(&self, group: &[u32]) -> Result<()> {
+        self.book.with(|book| {
+            idle(book.access)?;
+            book.access = Access::Start;
+            group.iter().for_each(|rank| book.held.insert(*rank, Hold::Started));
+            Ok(())
+        })
+    }
+
+    /// The targets of the open start epoch.
+    pub fn started(&self) -> Result<Vec<u32>> {
+        self.book.with(|book| match book.access {
+            Access::Start => Ok(book.held.ranks()),
+            _ => Err(Error::Epoch("no MPI_Win_start before it")),
+        })
+    }
+
+    /// Closes the start epoch.
+    pub fn completed(&self) {
+        self.book.with(|book| {
+            book.held = Targets::NONE;
+            book.access = Access::None;
+            self.open.store(NOBODY, Ordering::Relaxed);
+        });
+    }
+
+    /// Opens an exposure epoch to `origins` processes (MPI_Win_post).
+    pub fn post(&self, origins: u32) -> Result<()> {
+        self.book.with(|book| {
+            if book.exposure.is_some() {
+                return Err(Error::Epoch("an exposure epoch is open already"));
+            }
+            if book.access == Access::Fence {
+                return Err(Error::Epoch("a fence epoch is open"));
+            }
+            book.exposure = Some(origins);
+            Ok(())
+        })
+    }
+
+    /// Number of origins of the open exposure epoch.
+    pub fn posted(&self) -> Result<u32> {
+        let exposure = self.book.with(|book| book.exposure);
+        exposure.ok_or(Error::Epoch("no MPI_Win_post before it"))
+    }
+
+    /// Closes the exposure epoch.
+    pub fn waited(&self) {
+        self.book.with(|book| book.exposure = None);
+    }
+
+    /// Notes that `rank` is going to be locked. Says what this process holds already.
+    #[inline]
+    pub fn lock(&self, rank: u32, hold: Hold) -> Result<Held> {
+        self.book.with(|book| {
+            if book.access != Access::Lock {
+                idle(book.access)?;
+            }
+            if book.held.get(rank).is_some() {
+                return Err(Error::Epoch("target is locked already"));
+            }
+            let held = book.held.held(self.threads);
+            book.access = Access::Lock;
+            book.held.insert(rank, hold);
+            self.repeat(rank);
+            Ok(held)
+        })
+    }
+
+    /// The same for a process without threads that holds nothing; `take` tries to get the lock
+    /// without waiting, and says whether it did.
+    #[inline(always)]
+    pub fn lock_first(&self, rank: u32, hold: Hold, take: impl FnOnce() -> bool) -> bool {
+        let taken = self.book.with_alone(|book| {
+            let idle = matches!(book.access, Access::None | Access::FenceIdle);
+            (idle && take()).then(|| {
+                book.access = Access::Lock;
+                (book.held.first, book.held.first_hold) = (rank, hold);
+                self.repeat(rank);
+            })
+        });
+        taken.is_some()
+    }
+
+    /// Notes that the only target that is locked is not any more, in a process without threads.
+    /// Says how it was.
+    #[inline(always)]
+    pub fn unlock_last(&self, rank: u32) -> Option<Hold> {
+        self.book.with_alone(|book| {
+            let only = book.held.first == rank && book.held.more.is_empty();
+            (book.access == Access::Lock && only).then(|| {
+                book.access = Access::None;
+                book.held.first = NOBODY;
+                self.repeat(NOBODY);
+                book.held.first_hold
+            })
+        })
+    }
+
+    /// Notes that `rank` is not locked any more. Says how it was, and what this process still
+    /// holds.
+    #[inline]
+    pub fn unlock(&self, rank: u32) -> Result<(Hold, Held)> {
+        self.book.with(|book| {
+            let hold = match book.access {
+                Access::Lock => book.held.remove(rank),
+                _ => None,
+            };
+            let Some(hold) = hold else { return Err(Error::Epoch("target is not locked")) };
+            let left = book.held.held(self.threads);
+            if left == Held::Nothing {
+                book.access = Access::None;
+            }
+            self.repeat(NOBODY);
+            Ok((hold, left))
+        })
+    }
+
+    /// Notes that all targets are going to be locked; `checked`: a lock is taken for it.
+    #[inline]
+    pub fn lock_all(&self, checked: bool) -> Result<()> {
+        self.book.with(|book| {
+            idle(book.access)?;
+            book.access = Access::LockAll;
+            book.unchecked = !checked;
+            self.repeat(EVERY);
+            Ok(())
+        })
+    }
+
+    /// Notes that the lock_all epoch is over. Says whether it had taken a lock.
+    #[inline]
+    pub fn unlock_all(&self) -> Result<bool> {
+        self.book.with(|book| {
+            if book.access != Access::LockAll {
+                return Err(Error::Epoch("no MPI_Win_lock_all before it"));
+            }
+            self.repeat(NOBODY);
+            book.access = Access::None;
+            Ok(!book.unchecked)
+        })
+    }
+
+    /// A flush of `rank` is legal: it is in a passive target epoch.
+    #[inline]
+    pub fn may_flush(&self, rank: u32) -> Result<()> {
+        self.book.with(|book| match book.access {
+            Access::LockAll => Ok(()),
+            Access::Lock if book.held.get(rank).is_some() => Ok(()),
+            _ => Err(Error::Epoch("target is not locked")),
+        })
+    }
+
+    /// A flush of all targets, or a sync in the middle of a passive epoch, is legal.
+    pub fn may_flush_all(&self) -> Result<()> {
+        self.book.with(|book| match book.access {
+            Access::LockAll | Access::Lock => Ok(()),
+            _ => Err(Error::Epoch("no target is locked")),
+        })
+    }
+
+    /// The window may be freed: nothing is locked, started or posted.
+    pub fn may_free(&self) -> Result<()> {
+        self.book.with(|book| match book.access {
+            _ if book.exposure.is_some() => Err(Error::Epoch("an exposure epoch is open")),
+            Access::None | Access::FenceIdle | Access::Fence => Ok(()),
+            _ => Err(Error::Epoch("an access epoch is open")),
+        })
+    }
+}
+
+/// No access epoch is open that a new one would have to wait for.
+#[inline]
+fn idle(access: Access) -> Result<()> {
+    match access {
+        Access::None | Access::FenceIdle => Ok(()),
+        _ => Err(Error::Epoch("another access epoch is open")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_may_be_accessed_outside_an_epoch() {
+        let epochs = Epochs::new(false);
+        assert!(epochs.may_access(0).is_err());
+        assert!(epochs.may_flush(0).is_err());
+        assert!(epochs.may_free().is_ok());
+    }
+
+    #[test]
+    fn a_lock_opens_its_target_only() {
+        let epochs = Epochs::new(false);
+        assert_eq!(epochs.lock(3, Hold::Shared), Ok(Held::Nothing));
+        assert_eq!(epochs.lock(5, Hold::Exclusive), Ok(Held::Shared));
+        assert!(epochs.lock(3, Hold::Shared).is_err());
+        for rank in 0..8 {
+            assert_eq!(epochs.may_access(rank).is_ok(), rank == 3 || rank == 5);
+        }
+        assert!(epochs.is_exclusive(5) && !epochs.is_exclusive(3));
+        assert_eq!(epochs.unlock(3), Ok((Hold::Shared, Held::Exclusive)));
+        assert!(epochs.may_access(3).is_err() && epochs.may_access(5).is_ok());
+        assert!(epochs.may_free().is_err());
+        assert_eq!(epochs.unlock(5), Ok((Hold::Exclusive, Held::Nothing)));
+        assert!(epochs.may_free().is_ok() && epochs.lock_all(true).is_ok());
+    }
+
+    #[test]
+    fn a_process_with_threads_is_never_known_to_be_alone() {
+        let epochs = Epochs::new(true);
+        epochs.lock(5, Hold::Exclusive).unwrap();
+        assert!(!epochs.is_exclusive(5));
+    }
+
+    #[test]
+    fn a_fence_without_operations_is_no_epoch() {
+        let epochs = Epochs::new(false);
+        epochs.fenced(true);
+        assert!(epochs.lock(0, Hold::Shared).is_ok());
+        epochs.unlock(0).unwrap();
+        epochs.fenced(true);
+        assert!(epochs.may_access(1).is_ok());
+        assert!(epochs.lock(0, Hold::Shared).is_err() && epochs.start(&[0]).is_err());
+        assert!(epochs.may_fence().is_ok());
+        epochs.fenced(false);
+        assert!(epochs.may_access(1).is_err());
+    }
+
+    #[test]
+    fn start_opens_its_group_and_post_is_independent() {
+        let epochs = Epochs::new(false);
+        epochs.post(2).unwrap();
+        epochs.start(&[1, 2]).unwrap();
+        assert!(epochs.may_access(2).is_ok() && epochs.may_access(0).is_err());
+        assert!(epochs.may_fence().is_err() && epochs.post(1).is_err());
+        assert_eq!(epochs.started(), Ok(vec![1, 2]));
+        epochs.completed();
+        assert_eq!(epochs.posted(), Ok(2));
+        epochs.waited();
+        assert!(epochs.posted().is_err() && epochs.may_fence().is_ok());
+    }
+
+    #[test]
+    fn lock_all_opens_everything_once() {
+        let epochs = Epochs::new(true);
+        epochs.lock_all(false).unwrap();
+        assert!(epochs.may_access(77).is_ok() && epochs.lock(1, Hold::Shared).is_err());
+        assert_eq!(epochs.unlock_all(), Ok(false));
+        assert!(epochs.may_access(77).is_err() && epochs.unlock_all().is_err());
+    }
+}

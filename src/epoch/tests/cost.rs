@@ -1,0 +1,147 @@
+//! What the protocols cost, counted on the simulator in operations that leave the rank. The numbers
+//! are those of docs/decisions/0001.
+
+use crate::epoch::layout::LOCK;
+use crate::epoch::lock::{
+    Held, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive, unlock_shared,
+};
+use crate::epoch::{fence, pscw};
+use crate::fabric::sim::{Counts, Profile, Sim, run};
+use crate::fabric::{Rank, WordAt, Words};
+use std::cell::Cell;
+
+const TARGET: Rank = Rank(1);
+
+/// What `steps` cost the rank.
+fn cost(sim: &Sim, steps: impl FnOnce(&Sim)) -> Counts {
+    let before = sim.counts();
+    steps(sim);
+    let after = sim.counts();
+    Counts {
+        fetch: after.fetch - before.fetch,
+        post: after.post - before.post,
+        write: after.write - before.write,
+        read: after.read - before.read,
+        order: after.order - before.order,
+        flush: after.flush - before.flush,
+        flush_all: after.flush_all - before.flush_all,
+    }
+}
+
+fn on_ranks(ranks: u32, body: impl Fn(&Sim) + 'static) {
+    assert_eq!(run(ranks, Profile::Prompt, 1, body).err(), None);
+}
+
+/// Rank 0 alone of two ranks does this, and pays that.
+fn costs(steps: fn(&Sim), expected: Counts) {
+    on_ranks(2, move |sim| {
+        if sim.rank() == Rank(0) {
+            assert_eq!(cost(sim, steps), expected);
+        }
+    });
+}
+
+#[test]
+fn a_free_exclusive_lock_and_its_unlock_are_four_fetches() {
+    let steps = |sim: &Sim| {
+        lock_exclusive(sim, TARGET, Held::Nothing, 0).unwrap();
+        unlock_exclusive(sim, TARGET, Held::Nothing).unwrap();
+    };
+    costs(steps, Counts { fetch: 4, order: 2, ..Counts::default() });
+}
+
+#[test]
+fn a_second_exclusive_lock_and_its_unlock_are_two_fetches() {
+    let steps = |sim: &Sim| {
+        lock_exclusive(sim, TARGET, Held::Exclusive, 0).unwrap();
+        unlock_exclusive(sim, TARGET, Held::Exclusive).unwrap();
+    };
+    costs(steps, Counts { fetch: 2, order: 1, ..Counts::default() });
+}
+
+#[test]
+fn a_free_shared_lock_and_its_unlock_are_two_fetches() {
+    let steps = |sim: &Sim| {
+        lock_shared(sim, TARGET, Held::Nothing, 0).unwrap();
+        unlock_shared(sim, TARGET).unwrap();
+    };
+    costs(steps, Counts { fetch: 2, order: 1, ..Counts::default() });
+}
+
+#[test]
+fn lock_all_and_its_unlock_are_two_fetches() {
+    let steps = |sim: &Sim| {
+        lock_all(sim, 0).unwrap();
+        unlock_all(sim).unwrap();
+    };
+    costs(steps, Counts { fetch: 2, order: 1, flush_all: 1, ..Counts::default() });
+}
+
+/// Each of three ranks takes the lock when the one below holds it and the queue is as long as it
+/// gets; each pays for its own steps.
+#[test]
+fn a_contended_exclusive_lock_costs_three_fetches_more() {
+    let (asked, costs) = (Cell::new(0), Cell::new([Counts::default(); 3]));
+    let at = WordAt { rank: TARGET, word: LOCK };
+    on_ranks(3, move |sim| {
+        let me = sim.rank().0;
+        while asked.get() != me {
+            sim.step();
+        }
+        let paid = cost(sim, |sim| {
+            if me == 0 {
+                lock_exclusive(sim, TARGET, Held::Nothing, 0).unwrap();
+                for behind in 1..3 {
+                    let before = sim.peek(at);
+                    asked.set(behind);
+                    while sim.peek(at) == before {
+                        sim.step();
+                    }
+                }
+                // All have asked; the links arrive.
+                (0..1000).for_each(|_| sim.step());
+            } else {
+                lock_exclusive(sim, TARGET, Held::Nothing, 0).unwrap();
+            }
+            unlock_exclusive(sim, TARGET, Held::Nothing).unwrap();
+        });
+        let mut all = costs.get();
+        all[me as usize] = paid;
+        costs.set(all);
+        // The last to leave: the holder who rings, the waiter rung, the waiter who linked itself.
+        if me == 2 {
+            let [first, second, third] = costs.get();
+            assert_eq!((first.fetch, first.post, first.write), (4, 1, 0));
+            assert_eq!((second.fetch, second.post, second.write), (8, 1, 0));
+            assert_eq!((third.fetch, third.post, third.write), (7, 0, 1));
+        }
+    });
+}
+
+#[test]
+fn a_fence_costs_a_write_per_round() {
+    for (ranks, rounds) in [(1, 0), (2, 1), (3, 2), (8, 3), (9, 4)] {
+        on_ranks(ranks, move |sim| {
+            let paid = cost(sim, |sim| fence::fence(sim, 1, true).unwrap());
+            let expected =
+                Counts { write: rounds, order: rounds, flush_all: 1, ..Counts::default() };
+            assert_eq!(paid, expected);
+        });
+    }
+}
+
+#[test]
+fn an_epoch_costs_one_post_per_rank_of_a_group_at_post_and_complete() {
+    on_ranks(4, |sim| {
+        let others = || (0..4).map(Rank).filter(|&rank| rank != sim.rank());
+        let none = Counts::default();
+        let post = cost(sim, |sim| pscw::post(sim, others()).unwrap());
+        assert_eq!(post, Counts { post: 3, ..none });
+        let start = cost(sim, |sim| pscw::start(sim, others()).unwrap());
+        assert_eq!(start, Counts { fetch: 1, ..none }); // of its own word
+        let complete = cost(sim, |sim| pscw::complete(sim, others()).unwrap());
+        assert_eq!(complete, Counts { post: 3, flush_all: 1, ..none });
+        let wait = cost(sim, |sim| pscw::wait(sim, 3).unwrap());
+        assert_eq!(wait, none);
+    });
+}

@@ -1,0 +1,262 @@
+//! Locks on the simulator: who excludes whom, and what an unlock has made visible; and that these
+//! tests notice what a protocol might forget.
+
+use crate::epoch::layout::{self, GLOBAL, LOCK};
+use crate::epoch::lock::{
+    Held, lock_all, lock_exclusive, lock_shared, try_lock_exclusive, try_lock_shared, unlock_all,
+    unlock_exclusive, unlock_shared,
+};
+use crate::fabric::sim::{End, Fault, Shape, Sim, Weak, every, is_caught};
+use crate::fabric::{Rank, WordAt};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// What the locks of a window promise, kept by hand.
+#[derive(Default)]
+struct Oracle {
+    readers: RefCell<[u32; 8]>,
+    writers: RefCell<[u32; 8]>,
+    alls: Cell<u32>,
+    increments: RefCell<[u64; 8]>,
+}
+
+impl Oracle {
+    fn enter_shared(&self, target: Rank) {
+        assert_eq!(self.writers.borrow()[target.0 as usize], 0, "reader beside a writer");
+        self.readers.borrow_mut()[target.0 as usize] += 1;
+    }
+
+    fn leave_shared(&self, target: Rank) {
+        self.readers.borrow_mut()[target.0 as usize] -= 1;
+    }
+
+    fn enter_exclusive(&self, target: Rank) {
+        assert_eq!(self.readers.borrow()[target.0 as usize], 0, "writer beside a reader");
+        assert_eq!(self.writers.borrow()[target.0 as usize], 0, "writer beside a writer");
+        assert_eq!(self.alls.get(), 0, "writer beside lock_all");
+        self.writers.borrow_mut()[target.0 as usize] += 1;
+        self.increments.borrow_mut()[target.0 as usize] += 1;
+    }
+
+    fn leave_exclusive(&self, target: Rank) {
+        self.writers.borrow_mut()[target.0 as usize] -= 1;
+    }
+
+    fn enter_all(&self) {
+        assert!(self.writers.borrow().iter().all(|&writers| writers == 0), "all beside a writer");
+        self.alls.set(self.alls.get() + 1);
+    }
+
+    fn leave_all(&self) {
+        self.alls.set(self.alls.get() - 1);
+    }
+}
+
+fn get(sim: &Sim, target: Rank) -> u64 {
+    let buffer = sim.get(target, 0);
+    // The simulator itself flushes here, so that a fault of the road does not spoil the get.
+    crate::fabric::Words::flush(sim, target).unwrap();
+    sim.got(buffer)
+}
+
+/// Whether to try first without waiting, which only who holds nothing may.
+fn tries(sim: &Sim, held: Held) -> bool {
+    held == Held::Nothing && sim.random(2) == 0
+}
+
+fn write_once(words: &Weak, oracle: &Oracle, target: Rank, held: Held) {
+    let sim = words.sim;
+    if !(tries(sim, held) && try_lock_exclusive(words, target).unwrap()) {
+        lock_exclusive(words, target, held, sim.thread()).unwrap();
+    }
+    oracle.enter_exclusive(target);
+    let value = get(sim, target);
+    sim.put(target, 0, value + 1);
+    oracle.leave_exclusive(target);
+    unlock_exclusive(words, target, Held::Nothing).unwrap();
+}
+
+fn read_once(words: &Weak, oracle: &Oracle, target: Rank, held: Held) {
+    let sim = words.sim;
+    if !(tries(sim, held) && try_lock_shared(words, target).unwrap()) {
+        lock_shared(words, target, held, sim.thread()).unwrap();
+    }
+    oracle.enter_shared(target);
+    assert_eq!(get(sim, target), oracle.increments.borrow()[target.0 as usize]);
+    oracle.leave_shared(target);
+    unlock_shared(words, target).unwrap();
+}
+
+fn read_all_once(words: &Weak, oracle: &Oracle, target: Rank) {
+    let sim = words.sim;
+    lock_all(words, sim.thread()).unwrap();
+    oracle.enter_all();
+    assert_eq!(get(sim, target), oracle.increments.borrow()[target.0 as usize]);
+    oracle.leave_all();
+    unlock_all(words).unwrap();
+}
+
+/// Every thread takes every kind of lock on random targets.
+fn mixture(fault: Fault) -> impl Fn(&Sim) + 'static {
+    let oracle = Oracle::default();
+    move |sim| {
+        let words = Weak { sim, fault };
+        for _ in 0..6 {
+            let target = Rank(sim.random(2));
+            let held = if sim.random(4) == 0 { Held::Shared } else { Held::Nothing };
+            match sim.random(5) {
+                0 | 1 => write_once(&words, &oracle, target, held),
+                2 | 3 => read_once(&words, &oracle, target, held),
+                _ => read_all_once(&words, &oracle, target),
+            }
+        }
+    }
+}
+
+fn all_is_free(end: &End) {
+    for rank in end.ranks() {
+        assert_eq!(end.word(WordAt { rank, word: LOCK }), 0);
+        assert_eq!(end.word(WordAt { rank, word: GLOBAL }), 0);
+    }
+}
+
+#[test]
+fn locks_exclude_and_unlocks_publish() {
+    every(4, || mixture(Fault::Nothing), all_is_free);
+}
+
+#[test]
+fn threads_of_a_process_wait_side_by_side() {
+    every(Shape { ranks: 2, threads: 3 }, || mixture(Fault::Nothing), all_is_free);
+}
+
+#[test]
+fn writers_lose_no_increment() {
+    let body = || {
+        let oracle = Oracle::default();
+        move |sim: &Sim| {
+            for _ in 0..5 {
+                let words = Weak { sim, fault: Fault::Nothing };
+                write_once(&words, &oracle, Rank(1), Held::Nothing);
+            }
+        }
+    };
+    every(5, body, |end| {
+        assert_eq!(end.cell(Rank(1), 0), 25);
+        all_is_free(end);
+    });
+}
+
+#[test]
+fn what_a_lock_forgets_is_noticed() {
+    assert!(!is_caught(4, || mixture(Fault::Nothing)));
+    for fault in [
+        Fault::Order,     // unlock releases before the puts are done
+        Fault::Write,     // no link to the next waiter
+        Fault::SetOwn,    // a link of the last wait is taken for one of this wait
+        Fault::Wait,      // the head does not wait for the link
+        Fault::Atomicity, // a lock word changes between look and change
+        Fault::Post(layout::go(0)),
+        Fault::EveryOtherPost(layout::go(0)),
+    ] {
+        assert!(is_caught(4, || mixture(fault)), "{fault:?} is not noticed");
+    }
+}
+
+/// Rank 0 puts into the last rank under a lock; once it is unlocked, the last rank must see the
+/// puts.
+fn publication(fault: Fault, all: bool) -> impl Fn(&Sim) + 'static {
+    use crate::fabric::Words;
+    let published = Rc::new(Cell::new(0));
+    move |sim| {
+        let words = Weak { sim, fault };
+        let target = Rank(sim.size() - 1);
+        for value in 1..=5 {
+            if sim.rank() == Rank(0) {
+                match all {
+                    true => lock_all(&words, 0).unwrap(),
+                    false => lock_exclusive(&words, target, Held::Nothing, 0).unwrap(),
+                }
+                sim.put(target, 0, value);
+                match all {
+                    true => unlock_all(&words).unwrap(),
+                    false => unlock_exclusive(&words, target, Held::Nothing).unwrap(),
+                }
+                published.set(value);
+            } else if sim.rank() == target {
+                let value = published.get();
+                assert!(sim.load(0) >= value, "unlocked, but not there");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_unlocked_is_there() {
+    for all in [false, true] {
+        every(3, || publication(Fault::Nothing, all), |_| {});
+    }
+    assert!(is_caught(3, || publication(Fault::Order, false)), "unlock forgets to order");
+    assert!(is_caught(3, || publication(Fault::Flush, true)), "unlock_all forgets to flush");
+}
+
+/// P reads a and b at once, Q reads b and a at once, and each has a writer in its way.
+fn crossing_readers(second: Held) -> impl Fn(&Sim) + 'static {
+    use crate::fabric::Words;
+    move |sim| {
+        let (a, b) = (Rank(0), Rank(1));
+        let read_both = |first: Rank, then: Rank| {
+            lock_shared(sim, first, Held::Nothing, 0).unwrap();
+            lock_shared(sim, then, second, 0).unwrap();
+            unlock_shared(sim, first).unwrap();
+            unlock_shared(sim, then).unwrap();
+        };
+        let write = |target: Rank| {
+            lock_exclusive(sim, target, Held::Nothing, 0).unwrap();
+            unlock_exclusive(sim, target, Held::Nothing).unwrap();
+        };
+        for _ in 0..3 {
+            match sim.rank().0 {
+                0 => read_both(a, b),
+                1 => read_both(b, a),
+                2 => write(a),
+                _ => write(b),
+            }
+        }
+    }
+}
+
+#[test]
+fn nested_readers_do_not_wait_for_waiting_writers() {
+    every(4, || crossing_readers(Held::Shared), all_is_free);
+    assert!(is_caught(4, || crossing_readers(Held::Nothing)), "fairness alone deadlocks");
+}
+
+#[test]
+fn nested_locks_in_one_order_of_targets_do_not_deadlock() {
+    let body = || {
+        |sim: &Sim| {
+            for _ in 0..3 {
+                match sim.random(3) {
+                    0 => {
+                        lock_exclusive(sim, Rank(0), Held::Nothing, 0).unwrap();
+                        lock_exclusive(sim, Rank(1), Held::Exclusive, 0).unwrap();
+                        unlock_exclusive(sim, Rank(0), Held::Exclusive).unwrap();
+                        unlock_exclusive(sim, Rank(1), Held::Nothing).unwrap();
+                    }
+                    1 => {
+                        lock_shared(sim, Rank(0), Held::Nothing, 0).unwrap();
+                        lock_exclusive(sim, Rank(1), Held::Shared, 0).unwrap();
+                        unlock_shared(sim, Rank(0)).unwrap();
+                        unlock_exclusive(sim, Rank(1), Held::Nothing).unwrap();
+                    }
+                    _ => {
+                        lock_all(sim, 0).unwrap();
+                        unlock_all(sim).unwrap();
+                    }
+                }
+            }
+        }
+    };
+    every(5, body, all_is_free);
+}

@@ -1,0 +1,9 @@
+//! Tests of the protocols: on the simulator, with faults of the simulator that must be noticed, and
+//! under loom.
+
+mod barriers;
+mod cost;
+mod epochs;
+mod locks;
+mod orderings;
+mod queues;

@@ -1,0 +1,223 @@
+//! The protocols on load and store: under loom every order of two or three threads, within a bound
+//! of preemptions, and every stale value that the orderings allow; without loom the same tests on
+//! threads of the machine. Memory that a protocol guards is relaxed here, so that only the protocol
+//! orders it.
+
+use crate::epoch::layout::{self, COMPLETE, LOCK};
+use crate::epoch::lock::{
+    Held, Mode, acquire, lock_all, lock_exclusive, lock_shared, release, unlock_all,
+    unlock_exclusive, unlock_shared,
+};
+use crate::epoch::{fence, pscw};
+use crate::fabric::shm::heap::{self, Heap, HeapWords};
+use crate::fabric::{Rank, WordAt, Words};
+use crate::sync::{AtomicU64, Ordering::Relaxed};
+
+#[cfg(loom)]
+use loom::{sync::Arc, thread};
+#[cfg(not(loom))]
+use std::{sync::Arc, thread};
+
+/// Spins as good as for ever under loom, which has no clock; on a real machine not for long.
+const AWAKE: u32 = if cfg!(loom) { u32::MAX } else { 200 };
+/// Sleeps at once.
+const ASLEEP: u32 = 0;
+
+#[cfg(loom)]
+fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
+    builder.max_branches = 20_000;
+    builder.check(body);
+}
+
+#[cfg(not(loom))]
+fn model(_preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
+    (0..200).for_each(|_| body());
+}
+
+/// How many preemptions loom tries with two threads, and with three: all there are would take for
+/// ever.
+const TWO: usize = 5;
+const THREE: usize = 3;
+
+/// Plain memory of a window.
+type Memory = Arc<[AtomicU64; 2]>;
+
+fn memory() -> Memory {
+    Arc::new([AtomicU64::new(0), AtomicU64::new(0)])
+}
+
+fn increment(cell: &AtomicU64) {
+    // Not one step: only a lock makes this right.
+    cell.store(cell.load(Relaxed) + 1, Relaxed);
+}
+
+/// Runs a body per rank, the last one on this thread, on a window of so many ranks.
+fn ranks(spins: u32, bodies: Vec<fn(&HeapWords, &Memory)>) -> Memory {
+    let (heap, memory) = (Heap::window(bodies.len() as u32), memory());
+    let last = bodies.len() - 1;
+    let spawn = |(rank, body): (usize, fn(&HeapWords, &Memory))| {
+        let (words, memory) = (heap::words(&heap, rank as u32, spins), memory.clone());
+        thread::spawn(move || body(&words, &memory))
+    };
+    let others: Vec<_> = bodies[..last].iter().copied().enumerate().map(spawn).collect();
+    bodies[last](&heap::words(&heap, last as u32, spins), &memory);
+    others.into_iter().for_each(|thread| thread.join().unwrap());
+    memory
+}
+
+fn write(words: &HeapWords, memory: &Memory) {
+    lock_exclusive(words, Rank(0), Held::Nothing, 0).unwrap();
+    increment(&memory[0]);
+    increment(&memory[1]);
+    unlock_exclusive(words, Rank(0), Held::Nothing).unwrap();
+}
+
+/// The same without the intent: one word only, so that loom gets further.
+fn write_one_level(words: &HeapWords, memory: &Memory) {
+    let at = WordAt { rank: Rank(0), word: LOCK };
+    acquire(words, at, Mode::Exclusive, false, 0).unwrap();
+    increment(&memory[0]);
+    increment(&memory[1]);
+    release(words, at, Mode::Exclusive).unwrap();
+}
+
+fn read(words: &HeapWords, memory: &Memory) {
+    lock_shared(words, Rank(0), Held::Nothing, 0).unwrap();
+    assert_eq!(memory[0].load(Relaxed), memory[1].load(Relaxed));
+    unlock_shared(words, Rank(0)).unwrap();
+}
+
+fn read_nested(words: &HeapWords, memory: &Memory) {
+    lock_shared(words, Rank(0), Held::Shared, 0).unwrap();
+    assert_eq!(memory[0].load(Relaxed), memory[1].load(Relaxed));
+    unlock_shared(words, Rank(0)).unwrap();
+}
+
+fn read_all(words: &HeapWords, memory: &Memory) {
+    lock_all(words, 0).unwrap();
+    assert_eq!(memory[0].load(Relaxed), memory[1].load(Relaxed));
+    unlock_all(words).unwrap();
+}
+
+fn increments(memory: &Memory) -> u64 {
+    assert_eq!(memory[0].load(Relaxed), memory[1].load(Relaxed));
+    memory[0].load(Relaxed)
+}
+
+#[test]
+fn loom_two_writers_exclude_each_other() {
+    model(TWO, || assert_eq!(increments(&ranks(AWAKE, vec![write, write])), 2));
+}
+
+#[test]
+fn loom_a_writer_comes_back() {
+    let twice: fn(&HeapWords, &Memory) = |words, memory| {
+        write_one_level(words, memory);
+        write_one_level(words, memory);
+    };
+    model(TWO, move || assert_eq!(increments(&ranks(AWAKE, vec![write_one_level, twice])), 3));
+}
+
+#[test]
+fn loom_three_writers_exclude_each_other() {
+    let bodies = || vec![write_one_level as fn(&HeapWords, &Memory); 3];
+    model(THREE, move || assert_eq!(increments(&ranks(ASLEEP, bodies())), 3));
+}
+
+#[test]
+fn loom_readers_and_a_writer_exclude_each_other() {
+    model(THREE, || assert_eq!(increments(&ranks(ASLEEP, vec![read, read, write_one_level])), 1));
+}
+
+#[test]
+fn loom_a_nested_reader_waits_for_the_holder_only() {
+    let bodies = || vec![read_nested as fn(&HeapWords, &Memory), write_one_level, write_one_level];
+    model(THREE, move || assert_eq!(increments(&ranks(ASLEEP, bodies())), 2));
+}
+
+#[test]
+fn loom_lock_all_and_a_writer_exclude_each_other() {
+    model(TWO, || assert_eq!(increments(&ranks(AWAKE, vec![read_all, write])), 1));
+    model(THREE, || assert_eq!(increments(&ranks(ASLEEP, vec![read_all, read_all, write])), 1));
+}
+
+#[test]
+fn loom_a_waiting_writer_sleeps_and_is_woken() {
+    let bodies = || vec![write_one_level as fn(&HeapWords, &Memory); 2];
+    model(TWO, move || assert_eq!(increments(&ranks(ASLEEP, bodies())), 2));
+}
+
+fn fence_once(words: &HeapWords, memory: &Memory) {
+    let me = words.rank().0 as usize;
+    if me < 2 {
+        memory[me].store(1, Relaxed);
+    }
+    fence::fence(words, 1, true).unwrap();
+    assert_eq!(memory[0].load(Relaxed), 1);
+    assert_eq!(memory[1].load(Relaxed), 1);
+}
+
+fn fence_twice(words: &HeapWords, memory: &Memory) {
+    fence_once(words, memory);
+    fence::fence(words, 2, true).unwrap();
+    memory[words.rank().0 as usize].store(2, Relaxed);
+}
+
+#[test]
+fn loom_a_fence_shows_what_was_stored_before_it() {
+    model(TWO, || drop(ranks(AWAKE, vec![fence_twice, fence_twice])));
+    model(2, || drop(ranks(ASLEEP, vec![fence_once, fence_once, fence_once])));
+}
+
+#[test]
+fn loom_an_epoch_shows_what_was_put() {
+    let target: fn(&HeapWords, &Memory) = |words, memory| {
+        for epoch in 1..=2 {
+            memory[0].store(epoch, Relaxed);
+            pscw::post(words, [Rank(1)]).unwrap();
+            pscw::wait(words, epoch).unwrap();
+            assert_eq!(memory[1].load(Relaxed), epoch);
+        }
+    };
+    let origin: fn(&HeapWords, &Memory) = |words, memory| {
+        for epoch in 1..=2 {
+            pscw::start(words, [Rank(0)]).unwrap();
+            assert_eq!(memory[0].load(Relaxed), epoch);
+            memory[1].store(epoch, Relaxed);
+            pscw::complete(words, [Rank(0)]).unwrap();
+        }
+    };
+    model(TWO, move || drop(ranks(AWAKE, vec![target, origin])));
+}
+
+#[test]
+fn loom_a_sleeper_is_woken_by_a_post() {
+    model(TWO, || {
+        let wait: fn(&HeapWords, &Memory) = |words, _| {
+            words.wait_own(COMPLETE, |count| count == 2).unwrap();
+        };
+        let post: fn(&HeapWords, &Memory) = |words, _| {
+            words.post(WordAt { rank: Rank(0), word: COMPLETE }, 1).unwrap();
+            words.post(WordAt { rank: Rank(0), word: COMPLETE }, 1).unwrap();
+        };
+        ranks(ASLEEP, vec![wait, post]);
+    });
+}
+
+#[test]
+fn loom_two_threads_that_sleep_at_one_doorbell_are_woken() {
+    model(THREE, || {
+        let heap = Heap::window(2);
+        let sleepers = [layout::fence(0), layout::fence(1)].map(|word| {
+            let words = heap::words(&heap, 0, ASLEEP);
+            thread::spawn(move || words.wait_own(word, |value| value == 1).unwrap())
+        });
+        let words = heap::words(&heap, 1, ASLEEP);
+        for word in [layout::fence(0), layout::fence(1)] {
+            words.write(WordAt { rank: Rank(0), word }, 1).unwrap();
+        }
+        sleepers.into_iter().for_each(|sleeper| assert_eq!(sleeper.join().unwrap(), 1));
+    });
+}

@@ -1,0 +1,147 @@
+//! What every road for control words must do, one suite over all roads: the laws of
+//! [`super::Words`], as three ranks see them. Not for protocols.
+
+use super::shm::heap::{self, Heap, HeapWords};
+use super::sim::{Sim, every};
+use super::{Fetch, Rank, WordAt, WordId, Words};
+use crate::epoch::layout::{self, COMPLETE, LOCK};
+
+const RANKS: u32 = 3;
+
+fn above(words: &impl Words, by: u32) -> Rank {
+    Rank((words.rank().0 + by) % words.size())
+}
+
+fn add(words: &impl Words, rank: Rank, word: WordId, add: u64) -> u64 {
+    words.fetch(WordAt { rank, word }, Fetch::Add(add)).unwrap()
+}
+
+fn swap(words: &impl Words, rank: Rank, word: WordId, expect: u64, new: u64) -> u64 {
+    words.fetch(WordAt { rank, word }, Fetch::CompareSwap { expect, new }).unwrap()
+}
+
+fn fetch_answers_what_was_before(words: &impl Words) {
+    let rank = above(words, 1);
+    assert_eq!(add(words, rank, LOCK, 5), 0);
+    assert_eq!(add(words, rank, LOCK, 2u64.wrapping_neg()), 5);
+    assert_eq!(swap(words, rank, LOCK, 3, 9), 3);
+    assert_eq!(swap(words, rank, LOCK, 3, 1), 9);
+    assert_eq!(words.read(WordAt { rank, word: LOCK }).unwrap(), 9);
+}
+
+fn an_owner_changes_its_contended_words_by_fetch(words: &impl Words) {
+    assert_eq!(add(words, words.rank(), LOCK, u64::MAX), 0);
+    assert_eq!(words.own(LOCK), u64::MAX);
+    assert_eq!(swap(words, words.rank(), LOCK, u64::MAX, 7), u64::MAX);
+    assert_eq!(words.own(LOCK), 7);
+}
+
+fn all_posts_are_counted(words: &impl Words) {
+    for _ in 0..50 {
+        words.post(WordAt { rank: Rank(0), word: COMPLETE }, 1).unwrap();
+    }
+    if words.rank() == Rank(0) {
+        assert_eq!(words.wait_own(COMPLETE, |count| count >= 150).unwrap(), 150);
+    }
+}
+
+fn one_compare_swap_wins(words: &impl Words) {
+    let lost = swap(words, Rank(0), LOCK, 0, 1) != 0;
+    let score = if lost { 1 << 32 } else { 1 };
+    words.post(WordAt { rank: Rank(0), word: COMPLETE }, score).unwrap();
+    if words.rank() == Rank(0) {
+        words.wait_own(COMPLETE, |scores| scores == 2 << 32 | 1).unwrap();
+    }
+}
+
+fn a_write_arrives_without_a_flush(words: &impl Words) {
+    let word = layout::fence(0);
+    words.write(WordAt { rank: above(words, 1), word }, 1).unwrap();
+    words.wait_own(word, |value| value == 1).unwrap();
+}
+
+fn order_keeps_writes_in_order(words: &impl Words) {
+    let (rank, first, second) = (above(words, 1), layout::fence(0), layout::fence(1));
+    for value in 1..=20 {
+        words.order(rank).unwrap();
+        words.write(WordAt { rank, word: first }, value).unwrap();
+        words.order(rank).unwrap();
+        words.write(WordAt { rank, word: second }, value).unwrap();
+    }
+    for value in 1..=20 {
+        let seen = words.wait_own(second, |seen| seen >= value).unwrap();
+        assert!(words.own(first) >= seen);
+    }
+}
+
+fn what_is_flushed_is_there_for_all(words: &impl Words) {
+    let (rank, word) = (above(words, 1), layout::fence(0));
+    words.write(WordAt { rank, word }, 1).unwrap();
+    words.flush(rank).unwrap();
+    check_by_another(words);
+}
+
+fn what_is_flushed_for_all_is_there_for_all(words: &impl Words) {
+    let (rank, word) = (above(words, 1), layout::fence(0));
+    words.write(WordAt { rank, word }, 1).unwrap();
+    words.flush_all().unwrap();
+    check_by_another(words);
+}
+
+fn an_answer_behind_an_order_is_a_flush(words: &impl Words) {
+    let (rank, word) = (above(words, 1), layout::fence(0));
+    words.write(WordAt { rank, word }, 1).unwrap();
+    words.order(rank).unwrap();
+    add(words, rank, LOCK, 0);
+    check_by_another(words);
+}
+
+/// The rank above the one that this rank wrote to is told to look, and finds the 1.
+fn check_by_another(words: &impl Words) {
+    words.post(WordAt { rank: above(words, 2), word: COMPLETE }, 1).unwrap();
+    words.wait_own(COMPLETE, |count| count == 1).unwrap();
+    let written = WordAt { rank: above(words, 2), word: layout::fence(0) };
+    assert_eq!(words.read(written).unwrap(), 1);
+}
+
+fn on_sim(case: impl Fn(&Sim) + Copy + 'static) {
+    every(RANKS, || case, |_| {});
+}
+
+fn on_heap(spins: u32, case: impl Fn(&HeapWords) + Copy + Send) {
+    for _ in 0..20 {
+        let heap = Heap::window(RANKS);
+        std::thread::scope(|scope| {
+            for rank in 0..RANKS {
+                let words = heap::words(&heap, rank, spins);
+                scope.spawn(move || case(&words));
+            }
+        });
+    }
+}
+
+macro_rules! conformance {
+    ($($case:ident)*) => {
+        mod sim {
+            $(#[test] fn $case() { super::on_sim(|words| super::$case(words)); })*
+        }
+        mod heap_awake {
+            $(#[test] fn $case() { super::on_heap(100, |words| super::$case(words)); })*
+        }
+        mod heap_asleep {
+            $(#[test] fn $case() { super::on_heap(0, |words| super::$case(words)); })*
+        }
+    };
+}
+
+conformance! {
+    fetch_answers_what_was_before
+    an_owner_changes_its_contended_words_by_fetch
+    all_posts_are_counted
+    one_compare_swap_wins
+    a_write_arrives_without_a_flush
+    order_keeps_writes_in_order
+    what_is_flushed_is_there_for_all
+    what_is_flushed_for_all_is_there_for_all
+    an_answer_behind_an_order_is_a_flush
+}

@@ -1,0 +1,92 @@
+//! The road: how control words and bytes of one rank are reached from another, and the laws that
+//! every road keeps (`docs/architecture.md`). Protocols in `epoch` are written against [`Words`]
+//! alone, data movement against [`Bytes`]; neither knows which road it is on.
+//!
+//! The laws:
+//! 1. One word, one road: all ranks reach a contended word in the same way.
+//! 2. After `flush(r)`, everything sent to `r` before is done at `r`, for readers on every road.
+//! 3. Before `flush` or `order`, anything may land in any order.
+//! 4. The buffer of a get is valid only after its mark is done or after a flush.
+//! 5. Zero lengths and MPI_PROC_NULL never reach a road.
+//! 6. The answer of a `fetch` or `read` that went to `r` behind `order(r)` says that everything
+//!    sent to `r` before that order is done, gets too, as `flush(r)` would: order and release a
+//!    lock, and its answer is the only wait.
+//! 7. `post` and `write` wake who waits in `wait_own`; `fetch` does not, so that a lock that nobody
+//!    contends for costs no look at its owner's doorbell. Nobody waits for what only `fetch` does.
+
+use crate::error::Result;
+
+#[cfg(all(test, not(loom)))]
+mod conformance;
+pub mod shm;
+#[cfg(test)]
+pub mod sim;
+
+/// A rank of the window's group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Rank(pub u32);
+
+/// Index of a 64-bit control word inside the control block that each rank owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WordId(pub u32);
+
+/// One control word of one rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WordAt {
+    /// whose control block
+    pub rank: Rank,
+    /// which word of it
+    pub word: WordId,
+}
+
+/// The two atomic operations that every road has by nature (InfiniBand's FETCH_ADD and CMP_SWAP).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fetch {
+    /// adds, wrapping around; a subtraction is the addition of the negated value
+    Add(u64),
+    /// stores `new` if the word holds `expect`
+    CompareSwap {
+        /// what the word must hold
+        expect: u64,
+        /// what it then gets
+        new: u64,
+    },
+}
+
+/// All that synchronisation needs: 64-bit control words.
+///
+/// A word is declared either *mailbox* (one writer at a time, by [`Words::write`]; its owner only
+/// loads it, or resets it at a time when the protocol rules a writer out) or *contended* (changed
+/// by [`Words::fetch`] and [`Words::post`] alone, by its owner too); never both. `epoch::layout`
+/// says which word is what.
+pub trait Words {
+    /// This process.
+    fn rank(&self) -> Rank;
+    /// Number of ranks.
+    fn size(&self) -> u32;
+    /// Changes a contended word and returns what it held before. Acquire and Release. It wakes
+    /// nobody (law 7).
+    fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64>;
+    /// Adds to a contended word without an answer. Release: whoever sees the sum sees what was
+    /// sent to that rank and ordered before.
+    fn post(&self, at: WordAt, add: u64) -> Result<()>;
+    /// Stores into a mailbox word. Release, like `post`.
+    fn write(&self, at: WordAt, value: u64) -> Result<()>;
+    /// Loads a word of any rank. Acquire.
+    fn read(&self, at: WordAt) -> Result<u64>;
+    /// Loads a word of this rank. Acquire.
+    fn own(&self, word: WordId) -> u64;
+    /// Stores into a mailbox word of this rank.
+    fn set_own(&self, word: WordId, value: u64);
+    /// Waits until a `post` or a `write` made a word of this rank satisfy `until`, and returns the
+    /// word. Acquire. Many threads of a rank may wait at once. The only place
+    /// in the library that blocks: it spins a little, then lets the MPI underneath make progress,
+    /// then gives the core away; it fails when a process that it may wait for is gone.
+    fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64>;
+    /// What this rank sends to `rank` next is seen there after what it sent before.
+    fn order(&self, rank: Rank) -> Result<()>;
+    /// Waits until everything sent to `rank` is done there.
+    fn flush(&self, rank: Rank) -> Result<()>;
+    /// The same for all ranks.
+    fn flush_all(&self) -> Result<()>;
+}

@@ -1,0 +1,118 @@
+//! Control words on the heap, threads as ranks: the load and store road for tests, and for loom. A
+//! thread that sleeps in vain fails the test instead of hanging.
+
+use super::words::{Cells, CpuWords, Idle};
+use crate::epoch::layout;
+use crate::error::Result;
+use crate::fabric::{Rank, WordAt};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+#[cfg(loom)]
+use loom::sync::{Arc, Condvar, Mutex};
+#[cfg(not(loom))]
+use std::sync::{Arc, Condvar, Mutex};
+
+/// The memory that the ranks share.
+pub struct Heap {
+    size: u32,
+    per_rank: u32,
+    words: Vec<AtomicU64>,
+    doorbells: Vec<AtomicU32>,
+    bed: Mutex<()>,
+    wake: Condvar,
+}
+
+impl Heap {
+    /// Fresh words for so many ranks. `per_rank` may be less than what the layout asks for.
+    pub fn new(size: u32, per_rank: u32) -> Arc<Heap> {
+        Arc::new(Heap {
+            size,
+            per_rank,
+            words: (0..size * per_rank).map(|_| AtomicU64::new(0)).collect(),
+            doorbells: (0..size).map(|_| AtomicU32::new(0)).collect(),
+            bed: Mutex::new(()),
+            wake: Condvar::new(),
+        })
+    }
+
+    /// Fresh words, with the layout of a window.
+    pub fn window(size: u32) -> Arc<Heap> {
+        Heap::new(size, layout::words_per_rank(size))
+    }
+}
+
+/// The words of one rank, which looks `spins` times before it sleeps.
+pub fn words(heap: &Arc<Heap>, rank: u32, spins: u32) -> HeapWords {
+    let cells = HeapCells { heap: heap.clone(), rank: Rank(rank) };
+    CpuWords::new(cells, HeapIdle { heap: heap.clone(), spins })
+}
+
+/// The road on the heap.
+pub type HeapWords = CpuWords<HeapCells, HeapIdle>;
+
+/// [`Cells`] on the heap.
+pub struct HeapCells {
+    heap: Arc<Heap>,
+    rank: Rank,
+}
+
+impl Cells for HeapCells {
+    fn cell(&self, at: WordAt) -> &AtomicU64 {
+        assert!(at.word.0 < self.heap.per_rank);
+        &self.heap.words[(at.rank.0 * self.heap.per_rank + at.word.0) as usize]
+    }
+
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.heap.size
+    }
+
+    fn doorbell(&self, rank: Rank) -> &AtomicU32 {
+        &self.heap.doorbells[rank.0 as usize]
+    }
+}
+
+/// [`Idle`] by a condition variable, without the bound: a wake-up that is lost is seen.
+pub struct HeapIdle {
+    heap: Arc<Heap>,
+    spins: u32,
+}
+
+impl Idle for HeapIdle {
+    fn progress(&self) {}
+
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn sleep(&self, doorbell: &AtomicU32, value: u32, _ns: u64) {
+        let mut bed = self.heap.bed.lock().unwrap();
+        // Relaxed: who changes it takes the mutex afterwards.
+        while doorbell.load(Ordering::Relaxed) == value {
+            #[cfg(loom)]
+            {
+                bed = self.heap.wake.wait(bed).unwrap();
+            }
+            #[cfg(not(loom))]
+            {
+                let watchdog = std::time::Duration::from_secs(60);
+                let (bed_again, slept) = self.heap.wake.wait_timeout(bed, watchdog).unwrap();
+                assert!(!slept.timed_out(), "a wake-up was lost");
+                bed = bed_again;
+            }
+        }
+        drop(bed);
+    }
+
+    fn wake(&self, _doorbell: &AtomicU32) {
+        drop(self.heap.bed.lock().unwrap());
+        self.heap.wake.notify_all();
+    }
+
+    fn spins(&self) -> u32 {
+        self.spins
+    }
+}

@@ -1,0 +1,6 @@
+//! The road within a node: load and store. [`words`] is its half for control words; where the cells
+//! live (mapped memory, or the heap of one process in tests) is not its business.
+
+#[cfg(test)]
+pub mod heap;
+pub mod words;

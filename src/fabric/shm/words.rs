@@ -1,0 +1,241 @@
+//! Control words by the processor's own loads, stores and locked instructions: [`Words`] written
+//! once, with its orderings, over [`Cells`] (where the words live) and [`Idle`] (what to do while
+//! waiting). Not for bytes, and not for the mapping of memory.
+//!
+//! A rank that waits long sleeps on its *doorbell*, one 32-bit word per rank, shared by all words
+//! and all threads of that rank:
+//!
+//! | doorbell | meaning                                                                   |
+//! |----------|---------------------------------------------------------------------------|
+//! | even     | nobody sleeps, or all who sleep are being woken                           |
+//! | odd      | a thread of the rank sleeps or is about to; a notifier adds 1 and wakes all |
+//!
+//! The sleeper makes it odd, then looks at its word once more, then sleeps while the doorbell is
+//! what it made. The notifier changes the word, then looks at the doorbell. A full barrier stands
+//! between the two steps on either side, so that at least one of them sees the other. Only
+//! notifiers make it even: a thread that wakes up by itself must not silence the doorbell under
+//! another that still sleeps. It counts, and is not a flag, because a second thread may announce
+//! its sleep between the notifier's step and the first one's sleep. The price: it may stay odd when
+//! its sleeper is up, and cost one needless wake. A notifier that is killed between its step and
+//! its wake loses that wake; the bounded sleep repairs it.
+
+use crate::error::Result;
+use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, fence_after_rmw, full_fence, spin_hint};
+
+/// Where the control words live.
+pub trait Cells {
+    /// The control word `at`. It is within the control block: `epoch::layout` made the id.
+    fn cell(&self, at: WordAt) -> &AtomicU64;
+    /// This process.
+    fn rank(&self) -> Rank;
+    /// Number of ranks.
+    fn size(&self) -> u32;
+    /// The doorbell of a rank, see the table above. It may serve many windows.
+    fn doorbell(&self, rank: Rank) -> &AtomicU32;
+}
+
+/// What a process does while it waits.
+pub trait Idle {
+    /// Lets the MPI underneath make progress.
+    fn progress(&self);
+    /// Fails when a process of the node is gone. Called rarely, about every [`CHECK_NS`].
+    fn check(&self) -> Result<()>;
+    /// Sleeps while the doorbell is `value`, at most `ns` nanoseconds; may return early.
+    fn sleep(&self, doorbell: &AtomicU32, value: u32, ns: u64);
+    /// Wakes all who sleep on the doorbell.
+    fn wake(&self, doorbell: &AtomicU32);
+    /// How often to look at a word before doing anything else: often if every rank has a core of
+    /// its own, seldom if ranks share cores.
+    fn spins(&self) -> u32;
+}
+
+/// Rounds of progress and spinning before the first sleep.
+const AWAKE_ROUNDS: u32 = 4;
+/// The first sleep: about what a wake costs, so that short waits do not become long ones.
+const SLEEP_NS_MIN: u64 = 50_000;
+/// The longest sleep: the MPI underneath makes progress at least this often.
+const SLEEP_NS_MAX: u64 = 1_000_000;
+/// Slept so long, a waiter asks whether the processes of the node are still there.
+pub const CHECK_NS: u64 = 100_000_000;
+
+/// [`Words`] by load and store.
+pub struct CpuWords<C, I> {
+    cells: C,
+    idle: I,
+}
+
+impl<C: Cells, I: Idle> CpuWords<C, I> {
+    /// The words of `cells`, waited for as `idle` says.
+    pub fn new(cells: C, idle: I) -> Self {
+        assert!(cells.rank().0 < cells.size());
+        CpuWords { cells, idle }
+    }
+
+    /// Where the words live.
+    pub fn cells(&self) -> &C {
+        &self.cells
+    }
+
+    /// What a waiting process does.
+    pub fn idle(&self) -> &I {
+        &self.idle
+    }
+
+    fn own_cell(&self, word: WordId) -> &AtomicU64 {
+        self.cells.cell(WordAt { rank: self.cells.rank(), word })
+    }
+
+    /// Tells `rank` that one of its words changed, right after the locked instruction that did it.
+    #[inline]
+    fn notify(&self, rank: Rank) {
+        fence_after_rmw(); // the first step (the word) before the second (the doorbell)
+        let doorbell = self.cells.doorbell(rank);
+        // Relaxed: the fence orders it.
+        let value = doorbell.load(Ordering::Relaxed);
+        if value % 2 == 1 {
+            self.ring(doorbell, value);
+        }
+    }
+
+    #[cold]
+    fn ring(&self, doorbell: &AtomicU32, odd: u32) {
+        // Relaxed: the doorbell carries no data. Who comes second leaves the call to the first; a
+        // thread that has announced itself since then looked at its word behind our change of it.
+        let even = odd.wrapping_add(1);
+        let rung = doorbell.compare_exchange(odd, even, Ordering::Relaxed, Ordering::Relaxed);
+        if rung.is_ok() {
+            self.idle.wake(doorbell);
+        }
+    }
+
+    fn spin(&self, cell: &AtomicU64, until: &impl Fn(u64) -> bool) -> Option<u64> {
+        for _ in 0..self.idle.spins() {
+            // Acquire: pairs with the Release of `post` and `write`.
+            let value = cell.load(Ordering::Acquire);
+            if until(value) {
+                return Some(value);
+            }
+            spin_hint();
+        }
+        None
+    }
+
+    #[cold]
+    fn wait_long(&self, cell: &AtomicU64, until: &impl Fn(u64) -> bool) -> Result<u64> {
+        for _ in 0..AWAKE_ROUNDS {
+            if let Some(value) = self.spin(cell, until) {
+                return Ok(value);
+            }
+            self.idle.progress();
+        }
+        let doorbell = self.cells.doorbell(self.cells.rank());
+        let (mut sleep_ns, mut unchecked_ns) = (SLEEP_NS_MIN, 0);
+        loop {
+            // Relaxed: the fence orders it before the look at the word.
+            let announced = doorbell.fetch_or(1, Ordering::Relaxed) | 1;
+            fence_after_rmw();
+            // Acquire: as in `spin`.
+            let value = cell.load(Ordering::Acquire);
+            if until(value) {
+                return Ok(value);
+            }
+            self.idle.sleep(doorbell, announced, sleep_ns);
+            self.idle.progress();
+            unchecked_ns += sleep_ns;
+            if unchecked_ns >= CHECK_NS {
+                unchecked_ns = 0;
+                self.idle.check()?;
+            }
+            sleep_ns = SLEEP_NS_MAX.min(2 * sleep_ns);
+        }
+    }
+}
+
+impl<C: Cells, I: Idle> Words for CpuWords<C, I> {
+    #[inline]
+    fn rank(&self) -> Rank {
+        self.cells.rank()
+    }
+
+    #[inline]
+    fn size(&self) -> u32 {
+        self.cells.size()
+    }
+
+    #[inline]
+    fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64> {
+        let cell = self.cells.cell(at);
+        // AcqRel, and Acquire where nothing is stored: the contract of `fetch`.
+        Ok(match op {
+            Fetch::Add(add) => cell.fetch_add(add, Ordering::AcqRel),
+            Fetch::CompareSwap { expect, new } => {
+                match cell.compare_exchange(expect, new, Ordering::AcqRel, Ordering::Acquire) {
+                    Ok(before) | Err(before) => before,
+                }
+            }
+        })
+    }
+
+    #[inline]
+    fn post(&self, at: WordAt, add: u64) -> Result<()> {
+        // Release: pairs with the Acquire of who sees the sum.
+        self.cells.cell(at).fetch_add(add, Ordering::Release);
+        self.notify(at.rank);
+        Ok(())
+    }
+
+    #[inline]
+    fn write(&self, at: WordAt, value: u64) -> Result<()> {
+        // Release: as in `post`. A swap where a store would do, because the look at the doorbell
+        // needs a full barrier anyway.
+        self.cells.cell(at).swap(value, Ordering::Release);
+        self.notify(at.rank);
+        Ok(())
+    }
+
+    #[inline]
+    fn read(&self, at: WordAt) -> Result<u64> {
+        // Acquire: pairs with the Release of whoever changed the word.
+        Ok(self.cells.cell(at).load(Ordering::Acquire))
+    }
+
+    #[inline]
+    fn own(&self, word: WordId) -> u64 {
+        // Acquire: as in `read`.
+        self.own_cell(word).load(Ordering::Acquire)
+    }
+
+    #[inline]
+    fn set_own(&self, word: WordId, value: u64) {
+        // Relaxed: whoever may write next learns of it by a later Release of this rank.
+        self.own_cell(word).store(value, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64> {
+        let cell = self.own_cell(word);
+        // Acquire: as in `spin`.
+        let value = cell.load(Ordering::Acquire);
+        if until(value) { Ok(value) } else { self.wait_long(cell, &until) }
+    }
+
+    #[inline]
+    fn order(&self, _rank: Rank) -> Result<()> {
+        // Release: stores and loads ahead of it are done before the change of a word behind it.
+        fence(Ordering::Release);
+        Ok(())
+    }
+
+    #[inline]
+    fn flush(&self, _rank: Rank) -> Result<()> {
+        full_fence();
+        Ok(())
+    }
+
+    #[inline]
+    fn flush_all(&self) -> Result<()> {
+        full_fence();
+        Ok(())
+    }
+}
