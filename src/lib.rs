@@ -5,6 +5,7 @@
 //! synchronisation protocols) → `fabric` (the roads) → `sys` (system calls). `datatype` is the
 //! shape of data; `mpi` is the MPI underneath, typed: `abi`, `transfer` and `window` talk to it.
 
+pub mod datatype;
 pub mod epoch;
 pub mod error;
 pub mod fabric;

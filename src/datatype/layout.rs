@@ -1,0 +1,346 @@
+//! A derived datatype flattened: which basic elements lie where (MPI-4.1 §5.1). A [`Layout`] is the
+//! type map of one item in its order, neighbours merged; the constructors of the standard combine
+//! layouts. `runs` walks the items of a transfer. Nothing here knows handles or moves data.
+//!
+//! The padding that an MPI adds behind a structure for alignment is its own affair (§5.1.6):
+//! whoever knows the lower bound and the extent says them by [`Layout::bounded`].
+
+mod runs;
+#[cfg(test)]
+mod tests;
+
+pub use runs::{Pieces, each_run, zip_bytes, zip_elements};
+
+use super::basic::Basic;
+use crate::error::{Class, Error, Result};
+use std::sync::Arc;
+
+/// Elements that follow each other at the extent of their kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// bytes from the address of the buffer to the first element
+    pub offset: i64,
+    /// what the elements are
+    pub basic: Basic,
+    /// number of elements, not 0
+    pub count: u64,
+}
+
+/// A block of one of several items; its offset is from the address of the first item.
+pub type Piece = Block;
+
+impl Block {
+    /// One past the last byte of data.
+    fn end(&self) -> i128 {
+        let before = (self.count as i128 - 1) * self.basic.extent() as i128;
+        let [.., (last, bytes)] = members(self.basic);
+        self.offset as i128 + before + last as i128 + bytes as i128
+    }
+
+    /// Where a further element would lie.
+    fn next(&self) -> i128 {
+        self.offset as i128 + self.count as i128 * self.basic.extent() as i128
+    }
+}
+
+/// Offset and bytes of the data in an element; the first may have no bytes. The index of a pair
+/// type with padding is an int, and the padding belongs to nobody.
+const fn members(basic: Basic) -> [(usize, usize); 2] {
+    const INDEX_BYTES: usize = 4;
+    match basic.second() {
+        Some(second) if basic.size() < basic.extent() => {
+            [(0, basic.size() - INDEX_BYTES), (second, INDEX_BYTES)]
+        }
+        _ => [(0, 0), (0, basic.size())],
+    }
+}
+
+/// The type map of a derived datatype and its bounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// in the order of the type map
+    blocks: Vec<Block>,
+    /// bytes of data
+    size: u64,
+    /// lb and ub
+    bounds: Bounds,
+    /// true lb and ub
+    reach: Bounds,
+    /// whether lb and ub were set by MPI_Type_create_resized: then they outdo those of others
+    marked: bool,
+}
+
+/// A first byte and one past the last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Bounds {
+    lower: i64,
+    upper: i64,
+}
+
+impl Bounds {
+    /// Both, or the one that there is.
+    fn join(one: Option<Bounds>, other: Bounds) -> Option<Bounds> {
+        let one = one.unwrap_or(other);
+        let (lower, upper) = (one.lower.min(other.lower), one.upper.max(other.upper));
+        Some(Bounds { lower, upper })
+    }
+
+    /// The bounds of all copies of which the outermost lie at `first` and `last`.
+    fn copied(self, first: i128, last: i128) -> Result<Bounds> {
+        let lower = narrow(self.lower as i128 + first.min(last))?;
+        let upper = narrow(self.upper as i128 + first.max(last))?;
+        Ok(Bounds { lower, upper })
+    }
+}
+
+impl Layout {
+    /// One element.
+    pub fn basic(basic: Basic) -> Layout {
+        let block = Block { offset: 0, basic, count: 1 };
+        Layout {
+            blocks: vec![block],
+            size: basic.size() as u64,
+            bounds: Bounds { lower: 0, upper: basic.extent() as i64 },
+            reach: Bounds { lower: 0, upper: block.end() as i64 },
+            marked: false,
+        }
+    }
+
+    /// No data at all.
+    pub fn empty() -> Layout {
+        let none = Bounds::default();
+        Layout { blocks: Vec::new(), size: 0, bounds: none, reach: none, marked: false }
+    }
+
+    /// MPI_Type_contiguous.
+    pub fn contiguous(&self, count: u64) -> Result<Layout> {
+        let mut made = Combination::default();
+        made.add(self, 0, count, self.extent())?;
+        made.finish()
+    }
+
+    /// MPI_Type_create_hvector: the stride is in bytes.
+    pub fn vector(&self, count: u64, blocklength: u64, stride: i64) -> Result<Layout> {
+        let mut made = Combination::default();
+        made.add(&self.contiguous(blocklength)?, 0, count, stride)?;
+        made.finish()
+    }
+
+    /// MPI_Type_create_hindexed, of displacements in bytes with block lengths.
+    pub fn indexed(&self, blocks: impl IntoIterator<Item = (i64, u64)>) -> Result<Layout> {
+        let mut made = Combination::default();
+        for (displacement, blocklength) in blocks {
+            made.add(self, displacement, blocklength, self.extent())?;
+        }
+        made.finish()
+    }
+
+    /// MPI_Type_create_struct, of displacements in bytes, block lengths and types.
+    pub fn structure<'a>(
+        members: impl IntoIterator<Item = (i64, u64, &'a Layout)>,
+    ) -> Result<Layout> {
+        let mut made = Combination::default();
+        for (displacement, blocklength, layout) in members {
+            made.add(layout, displacement, blocklength, layout.extent())?;
+        }
+        made.finish()
+    }
+
+    /// MPI_Type_create_resized: the bounds outdo those of the neighbours in a structure.
+    pub fn resized(self, lower: i64, extent: i64) -> Result<Layout> {
+        let resized = self.bounded(lower, extent)?;
+        Ok(Layout { marked: true, ..resized })
+    }
+
+    /// The same with the bounds that the MPI in use gave it.
+    pub fn bounded(self, lower: i64, extent: i64) -> Result<Layout> {
+        let upper = narrow(lower as i128 + extent as i128)?;
+        Ok(Layout { bounds: Bounds { lower, upper }, ..self })
+    }
+
+    /// The blocks of one item.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// Bytes of data in one item.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The lower bound.
+    pub fn lower(&self) -> i64 {
+        self.bounds.lower
+    }
+
+    /// Bytes from one item to the next; may be negative.
+    pub fn extent(&self) -> i64 {
+        // Fits: `Combination::finish` and `bounded` saw to it.
+        self.bounds.upper - self.bounds.lower
+    }
+
+    /// The first byte of data (the true lower bound).
+    pub fn first(&self) -> i64 {
+        self.reach.lower
+    }
+
+    /// One past the last byte of data (the true upper bound).
+    pub fn end(&self) -> i64 {
+        self.reach.upper
+    }
+
+    /// The one kind of all its elements; none if there are several or no elements.
+    pub fn uniform(&self) -> Option<Basic> {
+        let basic = self.blocks.first()?.basic;
+        self.blocks.iter().all(|block| block.basic == basic).then_some(basic)
+    }
+
+    /// The first byte of `count` items and one past the last.
+    pub fn reach(&self, count: u64) -> (i128, i128) {
+        if count == 0 || self.size == 0 {
+            return (0, 0);
+        }
+        let last = (count as i128 - 1) * self.extent() as i128;
+        let (first, end) = (self.reach.lower as i128, self.reach.upper as i128);
+        (first + last.min(0), end + last.max(0))
+    }
+
+    /// The pieces of `count` items in the order of the type map. [`Layout::reach`] of so many items
+    /// has to lie inside of an address space.
+    pub fn pieces(&self, count: u64) -> Pieces<'_> {
+        Pieces::of_layout(self, count)
+    }
+}
+
+/// A datatype as transfers see it. Predefined types need no memory of their own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// a predefined type
+    Basic(Basic),
+    /// any other; shared, because a type may be freed while it is in use
+    Derived(Arc<Layout>),
+}
+
+impl Shape {
+    /// Bytes of data in one item.
+    #[inline]
+    pub fn size(&self) -> u64 {
+        match self {
+            Shape::Basic(basic) => basic.size() as u64,
+            Shape::Derived(layout) => layout.size(),
+        }
+    }
+
+    /// The one kind of all elements; none if there are several or no elements.
+    #[inline]
+    pub fn uniform(&self) -> Option<Basic> {
+        match self {
+            Shape::Basic(basic) => Some(*basic),
+            Shape::Derived(layout) => layout.uniform(),
+        }
+    }
+
+    /// The first byte of `count` items and one past the last.
+    #[inline]
+    pub fn reach(&self, count: u64) -> (i128, i128) {
+        match self {
+            Shape::Basic(_) if count == 0 => (0, 0),
+            Shape::Basic(basic) => (0, Block { offset: 0, basic: *basic, count }.end()),
+            Shape::Derived(layout) => layout.reach(count),
+        }
+    }
+
+    /// The pieces of `count` items in the order of the type map.
+    #[inline]
+    pub fn pieces(&self, count: u64) -> Pieces<'_> {
+        match self {
+            Shape::Basic(basic) => Pieces::of_basic(*basic, count),
+            Shape::Derived(layout) => layout.pieces(count),
+        }
+    }
+}
+
+/// A layout in the making: copies of others, side by side.
+#[derive(Default)]
+struct Combination {
+    blocks: Vec<Block>,
+    size: i128,
+    /// bounds of the members with data
+    plain: Option<Bounds>,
+    /// bounds of the members with bounds that the user set
+    marked: Option<Bounds>,
+    reach: Option<Bounds>,
+}
+
+impl Combination {
+    /// Appends `count` copies of `inner`, the first at `displacement`, `stride` bytes apart.
+    fn add(&mut self, inner: &Layout, displacement: i64, count: u64, stride: i64) -> Result<()> {
+        if count == 0 {
+            return Ok(());
+        }
+        let first = displacement as i128;
+        let steps = (count as i128 - 1).checked_mul(stride as i128).ok_or(too_large())?;
+        let last = first.checked_add(steps).ok_or(too_large())?;
+        // From here on nothing overflows: the outermost copies fit, and so do those between.
+        let bounds = inner.bounds.copied(first, last)?;
+        if inner.marked {
+            self.marked = Bounds::join(self.marked, bounds);
+        }
+        if inner.size == 0 {
+            return Ok(());
+        }
+        self.plain = Bounds::join(self.plain, bounds);
+        self.reach = Bounds::join(self.reach, inner.reach.copied(first, last)?);
+        self.size += inner.size as i128 * count as i128;
+        narrow(self.size)?;
+        match inner.blocks[..] {
+            [block] if block.next() - block.offset as i128 == stride as i128 => {
+                let offset = narrow(first + block.offset as i128)?;
+                return self.push(Block { offset, count: block.count * count, ..block });
+            }
+            _ => {}
+        }
+        for copy in 0..count as i128 {
+            for block in &inner.blocks {
+                let offset = narrow(first + copy * stride as i128 + block.offset as i128)?;
+                self.push(Block { offset, ..*block })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, block: Block) -> Result<()> {
+        match self.blocks.last_mut() {
+            Some(last) if last.basic == block.basic && last.next() == block.offset as i128 => {
+                last.count += block.count;
+                return Ok(());
+            }
+            _ => {}
+        }
+        let bytes = (self.blocks.len() as u64 + 1) * size_of::<Block>() as u64;
+        self.blocks.try_reserve(1).map_err(|_| Error::NoMemory { bytes })?;
+        self.blocks.push(block);
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Layout> {
+        let bounds = self.marked.or(self.plain).unwrap_or_default();
+        narrow(bounds.upper as i128 - bounds.lower as i128)?;
+        Ok(Layout {
+            blocks: self.blocks,
+            size: self.size as u64,
+            bounds,
+            reach: self.reach.unwrap_or_default(),
+            marked: self.marked.is_some(),
+        })
+    }
+}
+
+/// Offsets, extents and sizes are MPI_Count: 64 bits.
+fn narrow(wide: i128) -> Result<i64> {
+    i64::try_from(wide).map_err(|_| too_large())
+}
+
+fn too_large() -> Error {
+    Error::Argument(Class::Type, "datatype with offsets of more bits than", 63)
+}

@@ -1,0 +1,59 @@
+//! Kernels for elements that are words: each element is changed by the processor in one step, so
+//! that calls from any number of processes at the same time lose nothing.
+
+use super::Call;
+use super::element::{Atom, Element, Word};
+use super::ops::Combine;
+
+/// Applies an op to every element, one by one.
+///
+/// # Safety
+/// The caller keeps the promises of [`Call`], and those of [`Word`] for each element of the target.
+pub unsafe fn apply<T: Atom, C: Combine<T>>(call: &Call) {
+    let Call { target, origin, result, count } = *call;
+    for at in (0..count).map(|i| i * T::EXTENT) {
+        // SAFETY: `at` is an element below `count`, where the caller vouches for all buffers. The
+        // origin's element is read before the result is written: they may be one buffer.
+        unsafe {
+            let value = T::read(origin.add(at));
+            match result {
+                Some(result) => C::fetch_and_combine(target.add(at), value).write(result.add(at)),
+                None => C::atomic_combine(target.add(at), value),
+            }
+        }
+    }
+}
+
+/// MPI_NO_OP: copies the target's elements to the result. The origin is not looked at; the user may
+/// have given none.
+///
+/// # Safety
+/// As for [`apply`].
+pub unsafe fn fetch<T: Atom>(call: &Call) {
+    let Some(result) = call.result else { return };
+    for at in (0..call.count).map(|i| i * T::EXTENT) {
+        // SAFETY: `at` is an element below `count`, where the caller vouches for both buffers; a
+        // word has the extent of its element.
+        unsafe {
+            let word = T::Word::load(call.target.add(at));
+            T::read((&raw const word).cast()).write(result.add(at));
+        }
+    }
+}
+
+/// Stores the origin's word into the target if it holds `compare`; its old value is the result.
+///
+/// # Safety
+/// `compare`, `origin` and `result` hold a word; the caller keeps the promises of [`Word`].
+pub unsafe fn compare_and_swap<W: Word + Element>(
+    target: *mut u8,
+    compare: *const u8,
+    origin: *const u8,
+    result: *mut u8,
+) {
+    // SAFETY: the caller vouches for all four. Both operands are read before the result is written.
+    unsafe {
+        let (Ok(old) | Err(old)) = W::compare_exchange(target, W::read(compare), W::read(origin));
+        old.write(result);
+    }
+}

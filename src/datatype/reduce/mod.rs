@@ -1,0 +1,340 @@
+//! The predefined ops on window memory that other processes change at the same time.
+//!
+//! MPI promises that accumulates are atomic element by element (MPI-4.1 §12.7.1). Which of two ways
+//! keeps this promise depends on the type and the address alone ([`needs_lock`]), never on the call
+//! or the op, so that all calls on the same element take the same way and none is seen half done:
+//!
+//! | elements                                   | way                                            |
+//! |--------------------------------------------|------------------------------------------------|
+//! | 1, 2, 4 or 8 bytes, at a multiple of that  | the processor's atomics: [`accumulate`],       |
+//! |                                            | [`compare_and_swap`], [`fetch_and_op_fast`]    |
+//! | wider ones, and all at other addresses     | the target's accumulate lock, held by the      |
+//! |                                            | caller around [`accumulate_exclusive`] or      |
+//! |                                            | [`compare_and_swap_exclusive`]                 |
+//!
+//! Who holds the target's exclusive window lock is alone with its memory, and uses the `exclusive`
+//! functions for every type without the accumulate lock, if only one of its threads does at a time.
+//! They are the fastest for many elements.
+//!
+//! Ops with an instruction use it: SUM of integers, the bitwise ops, REPLACE; a NO_OP is a load.
+//! The others, floating point too, are compare-exchange loops on the word.
+//!
+//! Buffers have the type's layout in memory, one extent per element. Whether op and type go
+//! together is the caller's check ([`pairs`](super::basic::pairs)); here it is an assertion.
+
+mod atomic;
+mod element;
+#[cfg(target_arch = "x86_64")]
+mod long_double;
+mod ops;
+mod plain;
+#[cfg(test)]
+mod tests;
+
+#[cfg(target_arch = "x86_64")]
+use self::element::LongDouble;
+use self::element::{Complex, Element, Pair, Word};
+use super::basic::{Basic, Op};
+
+/// The buffers of one call. What its maker promises: for `count` elements, `target` may be read and
+/// written, `origin` read unless the op is NO_OP, and `result` written, if any. `origin` and
+/// `result` overlap nowhere with `target`, and each other not at all or entirely.
+struct Call {
+    target: *mut u8,
+    origin: *const u8,
+    result: Option<*mut u8>,
+    count: usize,
+}
+
+/// Whether elements of this type at this address are changed under the target's accumulate lock.
+/// All processes answer alike, as a window's memory is mapped at whole pages everywhere. The answer
+/// for the first element is that for all behind it.
+#[inline]
+pub fn needs_lock(basic: Basic, target: *const u8) -> bool {
+    let extent = basic.extent();
+    debug_assert!(extent.is_power_of_two());
+    extent > 8 || target.addr() & (extent - 1) != 0
+}
+
+/// The row of a type: the unsigned type of its bits, for REPLACE and NO_OP, then the other ops
+/// after the type that they compute with. More ops than the standard pairs with the type do no
+/// harm.
+macro_rules! row {
+    ($way:ident, $op:expr, $call:expr, $bits:ty $(; $type:ty: $($name:ident)+)*) => {
+        match $op {
+            Op::NoOp => $way::fetch::<$bits>($call),
+            Op::Replace => $way::apply::<$bits, ops::Replace>($call),
+            $($(Op::$name => $way::apply::<$type, ops::$name>($call),)+)*
+            op => unpaired(op),
+        }
+    };
+}
+
+macro_rules! integer {
+    ($way:ident, $op:expr, $call:expr, $bits:ty, $type:ty) => {
+        row!($way, $op, $call, $bits;
+            $type: Max Min; $bits: Sum Prod Land Band Lor Bor Lxor Bxor)
+    };
+}
+
+/// The rows of the types that are words, and what to do with the wider ones.
+macro_rules! words {
+    ($way:ident, $op:expr, $basic:expr, $call:expr, wider: $wider:expr) => {
+        match $basic {
+            Basic::I8 => integer!($way, $op, $call, u8, i8),
+            Basic::I16 => integer!($way, $op, $call, u16, i16),
+            Basic::I32 => integer!($way, $op, $call, u32, i32),
+            Basic::I64 | Basic::Aint64 => integer!($way, $op, $call, u64, i64),
+            Basic::U8 => integer!($way, $op, $call, u8, u8),
+            Basic::U16 => integer!($way, $op, $call, u16, u16),
+            Basic::U32 => integer!($way, $op, $call, u32, u32),
+            Basic::U64 => integer!($way, $op, $call, u64, u64),
+            Basic::F32 => row!($way, $op, $call, u32; f32: Max Min Sum Prod),
+            Basic::F64 => row!($way, $op, $call, u64; f64: Max Min Sum Prod),
+            Basic::Complex32 => row!($way, $op, $call, u64; Complex<f32>: Sum Prod),
+            Basic::Bool | Basic::Logical1 => row!($way, $op, $call, u8; u8: Land Lor Lxor),
+            Basic::Logical2 => row!($way, $op, $call, u16; u16: Land Lor Lxor),
+            Basic::Logical4 => row!($way, $op, $call, u32; u32: Land Lor Lxor),
+            Basic::Logical8 => row!($way, $op, $call, u64; u64: Land Lor Lxor),
+            Basic::Byte => row!($way, $op, $call, u8; u8: Band Bor Bxor),
+            Basic::FloatInt => row!($way, $op, $call, u64; Pair<f32, i32>: MaxLoc MinLoc),
+            Basic::TwoReal => row!($way, $op, $call, u64; Pair<f32, f32>: MaxLoc MinLoc),
+            Basic::TwoInt | Basic::TwoInteger => {
+                row!($way, $op, $call, u64; Pair<i32, i32>: MaxLoc MinLoc)
+            }
+            // Padded: its bits are its members.
+            Basic::ShortInt => {
+                row!($way, $op, $call, Pair<i16, i32>; Pair<i16, i32>: MaxLoc MinLoc)
+            }
+            Basic::Char | Basic::Packed => row!($way, $op, $call, u8),
+            Basic::Opaque2 => row!($way, $op, $call, u16),
+            Basic::WChar | Basic::Opaque4 => row!($way, $op, $call, u32),
+            Basic::Opaque8 => row!($way, $op, $call, u64),
+            _ => $wider,
+        }
+    };
+}
+
+/// Applies `op` to `count` elements at the target by the processor's atomics and, if there is a
+/// result buffer, returns what they were.
+///
+/// # Safety
+/// For `count` elements of the type, one extent apart: `target` may be read and written, `origin`
+/// read (unless `op` is NO_OP, which ignores it), and `result` written. `origin` and `result` do
+/// not overlap `target`; they may be the same buffer. [`needs_lock`] says no for this target.
+/// Whoever changes the same elements meanwhile does it by this module's atomics.
+pub unsafe fn accumulate(
+    op: Op,
+    basic: Basic,
+    target: *mut u8,
+    origin: *const u8,
+    result: Option<*mut u8>,
+    count: usize,
+) {
+    debug_assert!(!needs_lock(basic, target), "{basic:?} at {target:p} needs the lock");
+    let call = &Call { target, origin, result, count };
+    // SAFETY: the caller's promises are those of `Call`, and those of `Word`: every type below has
+    // the extent of a word and `needs_lock` saw that the first element is at a multiple of it.
+    unsafe { words!(atomic, op, basic, call, wider: too_wide(basic)) }
+}
+
+/// Applies `op` to `count` elements at the target that nobody else may change meanwhile: the caller
+/// holds the target's accumulate lock where [`needs_lock`] asks for it, or its exclusive window
+/// lock.
+///
+/// # Safety
+/// The buffers are as for [`accumulate`], at any address; nobody else changes these elements.
+pub unsafe fn accumulate_exclusive(
+    op: Op,
+    basic: Basic,
+    target: *mut u8,
+    origin: *const u8,
+    result: Option<*mut u8>,
+    count: usize,
+) {
+    let call = &Call { target, origin, result, count };
+    // SAFETY: the caller's promises are those of `Call`, and it is alone with the target.
+    unsafe { words!(plain, op, basic, call, wider: accumulate_wide(op, basic, call)) }
+}
+
+/// The rows of the types that are wider than a word.
+///
+/// # Safety
+/// As for [`plain::apply`].
+unsafe fn accumulate_wide(op: Op, basic: Basic, call: &Call) {
+    // SAFETY: the caller keeps the same promises.
+    unsafe {
+        match basic {
+            Basic::I128 => integer!(plain, op, call, u128, i128),
+            Basic::Logical16 => row!(plain, op, call, u128; u128: Land Lor Lxor),
+            Basic::Complex64 => row!(plain, op, call, u128; Complex<f64>: Sum Prod),
+            Basic::DoubleInt => {
+                row!(plain, op, call, Pair<f64, i32>; Pair<f64, i32>: MaxLoc MinLoc)
+            }
+            Basic::LongInt => {
+                row!(plain, op, call, Pair<i64, i32>; Pair<i64, i32>: MaxLoc MinLoc)
+            }
+            Basic::TwoDouble => row!(plain, op, call, u128; Pair<f64, f64>: MaxLoc MinLoc),
+            #[cfg(target_arch = "x86_64")]
+            Basic::LongDouble => {
+                row!(plain, op, call, u128; LongDouble: Max Min Sum Prod)
+            }
+            #[cfg(target_arch = "x86_64")]
+            Basic::ComplexLongDouble => {
+                row!(plain, op, call, [u8; 32]; Complex<LongDouble>: Sum Prod)
+            }
+            #[cfg(target_arch = "x86_64")]
+            Basic::LongDoubleInt => row!(plain, op, call, Pair<LongDouble, i32>;
+                Pair<LongDouble, i32>: MaxLoc MinLoc),
+            #[cfg(not(target_arch = "x86_64"))]
+            Basic::LongDouble => row!(plain, op, call, u128),
+            #[cfg(not(target_arch = "x86_64"))]
+            Basic::ComplexLongDouble => row!(plain, op, call, [u8; 32]),
+            #[cfg(not(target_arch = "x86_64"))]
+            Basic::LongDoubleInt => row!(plain, op, call, Pair<element::LongDouble, i32>),
+            Basic::Opaque16 => row!(plain, op, call, u128),
+            Basic::Opaque32 => row!(plain, op, call, [u8; 32]),
+            narrow => unreachable!("{narrow:?} is a word"),
+        }
+    }
+}
+
+/// Stores the origin's element into the target if that equals `compare`, by the processor's
+/// atomics; `result` gets what the target held.
+///
+/// # Safety
+/// `target` may be read and written, `compare` and `origin` read, `result` written; each is one
+/// element, and none overlaps `target`. [`needs_lock`] says no for this target. Whoever changes the
+/// same element meanwhile does it by this module's atomics.
+#[inline]
+pub unsafe fn compare_and_swap(
+    basic: Basic,
+    target: *mut u8,
+    compare: *const u8,
+    origin: *const u8,
+    result: *mut u8,
+) {
+    debug_assert!(basic.compares(), "compare and swap of {basic:?}");
+    debug_assert!(!needs_lock(basic, target), "{basic:?} at {target:p} needs the lock");
+    // SAFETY: the caller's promises are passed on; the target is at a multiple of its extent.
+    unsafe {
+        match basic.extent() {
+            8 => atomic::compare_and_swap::<u64>(target, compare, origin, result),
+            4 => atomic::compare_and_swap::<u32>(target, compare, origin, result),
+            2 => atomic::compare_and_swap::<u16>(target, compare, origin, result),
+            1 => atomic::compare_and_swap::<u8>(target, compare, origin, result),
+            _ => too_wide(basic),
+        }
+    }
+}
+
+/// The same when nobody else may change the target's element meanwhile.
+///
+/// # Safety
+/// As for [`compare_and_swap`], at any address; nobody else changes this element.
+pub unsafe fn compare_and_swap_exclusive(
+    basic: Basic,
+    target: *mut u8,
+    compare: *const u8,
+    origin: *const u8,
+    result: *mut u8,
+) {
+    debug_assert!(basic.compares(), "compare and swap of {basic:?}");
+    // SAFETY: the caller's promises are passed on.
+    unsafe {
+        match basic.extent() {
+            8 => plain::compare_and_swap::<u64>(target, compare, origin, result),
+            4 => plain::compare_and_swap::<u32>(target, compare, origin, result),
+            2 => plain::compare_and_swap::<u16>(target, compare, origin, result),
+            1 => plain::compare_and_swap::<u8>(target, compare, origin, result),
+            16 => plain::compare_and_swap::<u128>(target, compare, origin, result),
+            _ => too_wide(basic),
+        }
+    }
+}
+
+/// Does the commonest calls of Fetch_and_op where it stands in the caller: SUM, REPLACE and NO_OP
+/// of an aligned integer of four or eight bytes. Returns false, and has done nothing, for all
+/// others.
+///
+/// On paper, a SUM of eight bytes: three branches (range of the type's number, alignment, op), one
+/// load of the operand, one `lock xadd`, one store of the result. So the type is found by comparing
+/// numbers, where a `match` of both widths becomes a jump table, and the other ops are a call.
+///
+/// # Safety
+/// As for [`accumulate`] of one element, but the target may be at any address.
+#[inline(always)]
+pub unsafe fn fetch_and_op_fast(
+    op: Op,
+    basic: Basic,
+    target: *mut u8,
+    origin: *const u8,
+    result: *mut u8,
+) -> bool {
+    let among = |first: Basic, last: Basic| {
+        (basic as u8).wrapping_sub(first as u8) <= last as u8 - first as u8
+    };
+    // SAFETY: the caller's promises are passed on; the target is at a multiple of the width.
+    unsafe {
+        if among(Basic::I64, Basic::Aint64) {
+            target.addr() & 7 == 0 && fetch_and_op_word::<u64>(op, target, origin, result)
+        } else if among(Basic::I32, Basic::U32) {
+            target.addr() & 3 == 0 && fetch_and_op_word::<u32>(op, target, origin, result)
+        } else {
+            false
+        }
+    }
+}
+
+const _: () = assert!(Basic::U64 as u8 == Basic::I64 as u8 + 1);
+const _: () = assert!(Basic::Aint64 as u8 == Basic::I64 as u8 + 2);
+const _: () = assert!(Basic::U32 as u8 == Basic::I32 as u8 + 1);
+
+/// # Safety
+/// As for [`fetch_and_op_fast`], and the target is aligned.
+#[inline(always)]
+unsafe fn fetch_and_op_word<W: Word + Element>(
+    op: Op,
+    target: *mut u8,
+    origin: *const u8,
+    result: *mut u8,
+) -> bool {
+    if op != Op::Sum {
+        // SAFETY: the caller's promises are passed on.
+        return unsafe { replace_or_fetch::<W>(op, target, origin, result) };
+    }
+    // SAFETY: the caller vouches for all buffers.
+    unsafe { W::add(target, W::read(origin)).write(result) };
+    true
+}
+
+/// # Safety
+/// As for [`fetch_and_op_word`].
+#[inline(never)]
+unsafe fn replace_or_fetch<W: Word + Element>(
+    op: Op,
+    target: *mut u8,
+    origin: *const u8,
+    result: *mut u8,
+) -> bool {
+    // SAFETY: the caller vouches for all buffers. A NO_OP does not look at the origin.
+    unsafe {
+        let old = match op {
+            Op::Replace => W::swap(target, W::read(origin)),
+            Op::NoOp => W::load(target),
+            _ => return false,
+        };
+        old.write(result);
+    }
+    true
+}
+
+#[cold]
+fn unpaired(op: Op) -> ! {
+    panic!("{op:?} does not go with this type; `pairs` says so")
+}
+
+#[cold]
+fn too_wide(basic: Basic) -> ! {
+    panic!("{basic:?} is wider than the words of this function")
+}

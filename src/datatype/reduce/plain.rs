@@ -1,0 +1,71 @@
+//! Kernels for memory that nobody else may change meanwhile: loops without atomics, which the
+//! compiler turns into vector instructions where the type allows it.
+
+use super::Call;
+use super::element::Element;
+use super::ops::Combine;
+
+/// Applies an op to every element.
+///
+/// # Safety
+/// The caller keeps the promises of [`Call`], and nobody else changes the target's elements.
+pub unsafe fn apply<T: Element, C: Combine<T>>(call: &Call) {
+    let Call { target, origin, result, count } = *call;
+    let offsets = (0..count).map(|i| i * T::EXTENT);
+    match result {
+        None => {
+            for at in offsets {
+                // SAFETY: `at` is an element below `count`, where the caller vouches for the
+                // buffers.
+                unsafe {
+                    let target = target.add(at);
+                    C::combine(T::read(target), T::read(origin.add(at))).write(target);
+                }
+            }
+        }
+        Some(result) => {
+            for at in offsets {
+                // SAFETY: as above. The origin's element is read before the result is written:
+                // they may be one buffer.
+                unsafe {
+                    let target = target.add(at);
+                    let old = T::read(target);
+                    C::combine(old, T::read(origin.add(at))).write(target);
+                    old.write(result.add(at));
+                }
+            }
+        }
+    }
+}
+
+/// MPI_NO_OP: copies the target's elements to the result. The origin is not looked at.
+///
+/// # Safety
+/// As for [`apply`].
+pub unsafe fn fetch<T: Element>(call: &Call) {
+    let Some(result) = call.result else { return };
+    for at in (0..call.count).map(|i| i * T::EXTENT) {
+        // SAFETY: `at` is an element below `count`, where the caller vouches for both buffers.
+        unsafe { T::read(call.target.add(at)).write(result.add(at)) };
+    }
+}
+
+/// Stores the origin's element into the target if it equals `compare`; its old value is the result.
+///
+/// # Safety
+/// All four hold an element, and nobody else changes the target's.
+pub unsafe fn compare_and_swap<T: Element + Eq>(
+    target: *mut u8,
+    compare: *const u8,
+    origin: *const u8,
+    result: *mut u8,
+) {
+    // SAFETY: the caller vouches for all four. Both operands are read before the result is written.
+    unsafe {
+        let old = T::read(target);
+        if old == T::read(compare) {
+            T::read(origin).write(target);
+        }
+        old.write(result);
+    }
+}
