@@ -9,5 +9,7 @@ pub mod datatype;
 pub mod epoch;
 pub mod error;
 pub mod fabric;
+#[cfg(not(loom))]
+pub mod mpi;
 pub mod sync;
 pub mod sys;

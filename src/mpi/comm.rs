@@ -1,0 +1,221 @@
+//! Communicators and groups of the MPI underneath.
+
+use super::functions::do_not_copy;
+use super::host::{Abi, Handle, Host, Status};
+use crate::error::{Class, Error, Result};
+use core::ffi::c_int;
+use core::ptr;
+
+/// The result of a function of the MPI underneath.
+pub fn check(code: c_int) -> Result<()> {
+    if code == 0 { Ok(()) } else { Err(Error::Host(code)) }
+}
+
+/// A communicator of the MPI underneath. It is a name only: who owns it frees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Comm(pub Handle);
+
+/// The tag on which nobody sends: looking for it lets the MPI underneath make progress.
+const PROGRESS_TAG: c_int = 0x7a0;
+
+impl Comm {
+    /// The communicator that a user passed, if it may carry a window.
+    pub fn for_window(host: &Host, raw: usize) -> Result<Comm> {
+        let comm = host.handle(raw);
+        if comm == host.constants.comm_null || comm == 0 {
+            return Err(Error::Argument(Class::Comm, "communicator", comm as i64));
+        }
+        let mut inter = 0;
+        // SAFETY: an out parameter of ours; a wrong handle is the MPI's to report.
+        check(unsafe { (host.call.comm_test_inter)(comm, &mut inter) })?;
+        if inter != 0 {
+            return Err(Error::Argument(Class::Comm, "intercommunicator", comm as i64));
+        }
+        Ok(Comm(comm))
+    }
+
+    /// This process's rank in it.
+    pub fn rank(self, host: &Host) -> Result<u32> {
+        let mut rank = 0;
+        // SAFETY: an out parameter of ours.
+        check(unsafe { (host.call.comm_rank)(self.0, &mut rank) })?;
+        Ok(rank as u32)
+    }
+
+    /// Number of its processes.
+    pub fn size(self, host: &Host) -> Result<u32> {
+        let mut size = 0;
+        // SAFETY: an out parameter of ours.
+        check(unsafe { (host.call.comm_size)(self.0, &mut size) })?;
+        Ok(size as u32)
+    }
+
+    /// A communicator of the same processes that belongs to the library. Its errors are returned to
+    /// us. Collective.
+    pub fn duplicate(self, host: &Host) -> Result<Comm> {
+        let (mut new, group): (Handle, Group) = (0, self.group(host)?);
+        // MPI_Comm_dup would call the copy callbacks of the user's attributes.
+        // SAFETY: an out parameter of ours, as wide as any handle.
+        let code = unsafe { (host.call.comm_create)(self.0, group.0, &mut new) };
+        group.free(host);
+        check(code)?;
+        let errors_return = host.constants.errors_return;
+        // SAFETY: both handles are valid.
+        check(unsafe { (host.call.comm_set_errhandler)(new, errors_return) })?;
+        Ok(Comm(new))
+    }
+
+    /// Frees a duplicate. Collective.
+    pub fn free(self, host: &Host) {
+        let mut comm = self.0;
+        // SAFETY: made by `duplicate`, not used again.
+        unsafe { (host.call.comm_free)(&mut comm) };
+    }
+
+    /// Its group; the caller frees it.
+    pub fn group(self, host: &Host) -> Result<Group> {
+        let mut group: Handle = 0;
+        // SAFETY: an out parameter of ours.
+        check(unsafe { (host.call.comm_group)(self.0, &mut group) })?;
+        Ok(Group(group))
+    }
+
+    /// Rank 0 gives `data` to all. Collective.
+    pub fn broadcast<const N: usize>(self, host: &Host, data: &mut [u64; N]) -> Result<()> {
+        let (bytes, byte) = (size_of_val(data) as c_int, host.byte());
+        let data = data.as_mut_ptr().cast();
+        // SAFETY: `data` is a live array of so many bytes.
+        check(unsafe { (host.call.bcast)(data, bytes, byte, 0, self.0) })
+    }
+
+    /// Whether `yes` holds on all ranks. Collective.
+    pub fn all(self, host: &Host, yes: bool) -> Result<bool> {
+        let (mine, mut all) = (u8::from(yes), 0_u8);
+        let (from, to) = ((&raw const mine).cast(), (&raw mut all).cast());
+        let (byte, band) = (host.byte(), host.constants.band);
+        // SAFETY: one byte each to read from and write to.
+        check(unsafe { (host.call.allreduce)(from, to, 1, byte, band, self.0) })?;
+        Ok(all != 0)
+    }
+
+    /// Lets the MPI underneath make progress on whatever it has to do.
+    pub fn progress(self, host: &Host) {
+        let (mut found, mut status): (c_int, Status) = (0, [0; 8]);
+        let any = host.constants.any_source;
+        // SAFETY: out parameters of ours; the status buffer is large enough in every ABI.
+        unsafe { (host.call.iprobe)(any, PROGRESS_TAG, self.0, &mut found, &mut status) };
+    }
+
+    /// A request that is complete: a receive from MPI_PROC_NULL, which every Wait and Test takes.
+    ///
+    /// # Safety
+    /// `request` points to a request handle of this ABI.
+    pub unsafe fn completed_request(self, host: &Host, request: *mut usize) -> Result<()> {
+        let (nobody, byte) = (host.constants.proc_null, host.byte());
+        // SAFETY: nothing is received; the caller vouches for `request`.
+        check(unsafe { (host.call.irecv)(ptr::null_mut(), 0, byte, nobody, 0, self.0, request) })
+    }
+
+    /// Whether messages of this type may be sent: it is one, and it is committed (MPI-4.1 §5.1.9).
+    pub fn takes(self, host: &Host, datatype: Handle) -> Result<()> {
+        let (nobody, mut request) = (host.constants.proc_null, 0);
+        let buffer = (&raw const nobody).cast();
+        // SAFETY: nothing is sent, so nothing is read; an out parameter of ours.
+        let code =
+            unsafe { (host.call.isend)(buffer, 1, datatype, nobody, 0, self.0, &mut request) };
+        if code != 0 {
+            return Err(Error::Argument(Class::Type, "datatype", datatype as i64));
+        }
+        let mut status: Status = [0; 8];
+        // SAFETY: a request that was just made, and a status that is large enough in every ABI.
+        check(unsafe { (host.call.wait)(&mut request, &mut status) })
+    }
+
+    /// Calls the user's error handler of this communicator.
+    pub fn raise(self, host: &Host, code: c_int) {
+        // SAFETY: any communicator may be asked to call its handler.
+        unsafe { (host.call.comm_call_errhandler)(self.0, code) };
+    }
+}
+
+/// A group of the MPI underneath; a name only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group(pub Handle);
+
+impl Group {
+    /// Number of its processes.
+    pub fn size(self, host: &Host) -> Result<u32> {
+        let mut size = 0;
+        // SAFETY: an out parameter of ours.
+        check(unsafe { (host.call.group_size)(self.0, &mut size) })?;
+        Ok(size as u32)
+    }
+
+    /// The ranks that its processes have in `of`; an error if one is not in it.
+    pub fn ranks_in(self, host: &Host, of: Group) -> Result<Vec<u32>> {
+        let size = self.size(host)?;
+        let here: Vec<c_int> = (0..size as c_int).collect();
+        let mut there: Vec<c_int> = vec![0; size as usize];
+        if size > 0 {
+            let (from, to) = (here.as_ptr(), there.as_mut_ptr());
+            // SAFETY: both arrays have `size` elements.
+            check(unsafe {
+                (host.call.group_translate_ranks)(self.0, size as c_int, from, of.0, to)
+            })?;
+        }
+        let outside = || {
+            Error::Argument(Class::Group, "group not inside of the window, size", i64::from(size))
+        };
+        there.into_iter().map(|rank| u32::try_from(rank).map_err(|_| outside())).collect()
+    }
+
+    /// Frees the group.
+    pub fn free(self, host: &Host) {
+        let mut group = self.0;
+        // SAFETY: made by `Comm::group`, not used again.
+        unsafe { (host.call.group_free)(&mut group) };
+    }
+}
+
+impl Host {
+    /// MPI_BYTE.
+    pub fn byte(&self) -> Handle {
+        self.tables.byte
+    }
+
+    /// Whether several threads of this process may call MPI at once.
+    pub fn threads(&self) -> bool {
+        let mut level = 0;
+        // SAFETY: an out parameter of ours.
+        let code = unsafe { (self.call.query_thread)(&mut level) };
+        code != 0 || level == self.constants.thread_multiple
+    }
+
+    /// Whether MPI_Init was called. With sessions it need not be.
+    pub fn initialized(&self) -> bool {
+        let mut yes = 0;
+        // SAFETY: an out parameter of ours.
+        unsafe { (self.call.initialized)(&mut yes) };
+        yes != 0
+    }
+
+    /// The keyval under which the library keeps things on communicators.
+    pub fn comm_keyval(&self, delete: super::functions::DeleteFn) -> Result<c_int> {
+        let mut keyval = 0;
+        let nothing = ptr::null_mut();
+        // SAFETY: both callbacks have the signatures of MPI-4.1 §7.7.2.
+        check(unsafe {
+            (self.call.comm_create_keyval)(do_not_copy, delete, &mut keyval, nothing)
+        })?;
+        Ok(keyval)
+    }
+
+    /// The name of the ABI, for people.
+    pub fn abi_name(&self) -> &'static str {
+        match self.abi {
+            Abi::Mpich => "MPICH ABI",
+            Abi::OpenMpi => "Open MPI ABI",
+            Abi::Standard => "MPI-5 ABI",
+        }
+    }
+}

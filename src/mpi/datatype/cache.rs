@@ -1,0 +1,58 @@
+//! Layouts that are known, as attributes of their types: handles are used again after
+//! MPI_Type_free, and an attribute is gone with its type. A transfer keeps its layout by counting.
+
+use crate::datatype::layout::Layout;
+use crate::error::Result;
+use crate::mpi::comm::check;
+use crate::mpi::functions::do_not_copy;
+use crate::mpi::{Handle, Host};
+use core::ffi::{c_int, c_void};
+use core::ptr;
+use parking_lot::Mutex;
+use std::sync::{Arc, OnceLock};
+
+/// The layout that is kept with a type.
+pub fn get(host: &Host, datatype: Handle) -> Result<Option<Arc<Layout>>> {
+    let (mut layout, mut found): (*const Layout, c_int) = (ptr::null(), 0);
+    let (keyval, out) = (keyval(host)?, (&raw mut layout).cast());
+    // SAFETY: out parameters of ours.
+    check(unsafe { (host.call.type_get_attr)(datatype, keyval, out, &mut found) })?;
+    if found == 0 {
+        return Ok(None);
+    }
+    // SAFETY: the attribute is the pointer that `set` made of an Arc, whose count it holds.
+    unsafe { Arc::increment_strong_count(layout) };
+    // SAFETY: one count more than before, and it is ours.
+    Ok(Some(unsafe { Arc::from_raw(layout) }))
+}
+
+/// Keeps a layout with its type, unless another thread was first: what `get` has found in one
+/// thread must not be replaced, and so freed, by another before the first has counted itself.
+pub fn set(host: &Host, datatype: Handle, layout: &Arc<Layout>) -> Result<()> {
+    static SETTING: Mutex<()> = Mutex::new(());
+    let _setting = SETTING.lock();
+    if get(host, datatype)?.is_some() {
+        return Ok(());
+    }
+    let value = Arc::into_raw(layout.clone()).cast_mut().cast();
+    let keyval = keyval(host)?;
+    // SAFETY: a valid type and keyval; from here on the attribute holds the count.
+    check(unsafe { (host.call.type_set_attr)(datatype, keyval, value) })
+}
+
+fn keyval(host: &Host) -> Result<c_int> {
+    static KEYVAL: OnceLock<c_int> = OnceLock::new();
+    unsafe extern "C" fn delete(_: Handle, _: c_int, value: *mut c_void, _: *mut c_void) -> c_int {
+        // SAFETY: the attribute is the pointer that `set` made of an Arc; the type goes, and nobody
+        // may use it now.
+        drop(unsafe { Arc::from_raw(value.cast_const().cast::<Layout>()) });
+        0
+    }
+    if let Some(keyval) = KEYVAL.get() {
+        return Ok(*keyval);
+    }
+    let (mut keyval, nothing) = (0, ptr::null_mut());
+    // SAFETY: callbacks of the types of MPI-4.1 §7.7.4, and an out parameter of ours.
+    check(unsafe { (host.call.type_create_keyval)(do_not_copy, delete, &mut keyval, nothing) })?;
+    Ok(*KEYVAL.get_or_init(|| keyval))
+}

@@ -1,0 +1,342 @@
+//! From the arguments of a datatype constructor to the layout (MPI-4.1 §5.1.13), for every
+//! constructor. It knows no MPI: who holds the types answers by [`Contents`].
+//!
+//! Integers, addresses and counts are one row of numbers here: whether a constructor took counts of
+//! 32 or 64 bits, the numbers come in the same order, save for the arrays.
+
+use super::array::{self, ArrayNumbers};
+use crate::datatype::basic::Basic;
+use crate::datatype::layout::{Layout, Shape};
+use crate::error::{Class, Error, Result};
+use crate::mpi::constants::Constants;
+use crate::mpi::host::Handle;
+use std::sync::Arc;
+
+/// Levels that a type may have: a deeper one would need too much stack.
+const LEVELS_MAX: u32 = 200;
+
+/// How a type was made; what only differs in the width of its arguments is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Combiner {
+    Named,
+    Dup,
+    Contiguous,
+    Vector,
+    Hvector,
+    Indexed,
+    Hindexed,
+    IndexedBlock,
+    HindexedBlock,
+    Struct,
+    Subarray,
+    Darray,
+    F90Real,
+    F90Complex,
+    F90Integer,
+    Resized,
+    ValueIndex,
+}
+
+impl Combiner {
+    /// The combiner with the number `number` in some ABI.
+    pub fn of(c: &Constants, number: i32) -> Result<Combiner> {
+        let known = [
+            (c.combiner_named, Combiner::Named),
+            (c.combiner_dup, Combiner::Dup),
+            (c.combiner_contiguous, Combiner::Contiguous),
+            (c.combiner_vector, Combiner::Vector),
+            (c.combiner_hvector, Combiner::Hvector),
+            (c.combiner_hvector_integer, Combiner::Hvector),
+            (c.combiner_indexed, Combiner::Indexed),
+            (c.combiner_hindexed, Combiner::Hindexed),
+            (c.combiner_hindexed_integer, Combiner::Hindexed),
+            (c.combiner_indexed_block, Combiner::IndexedBlock),
+            (c.combiner_hindexed_block, Combiner::HindexedBlock),
+            (c.combiner_struct, Combiner::Struct),
+            (c.combiner_struct_integer, Combiner::Struct),
+            (c.combiner_subarray, Combiner::Subarray),
+            (c.combiner_darray, Combiner::Darray),
+            (c.combiner_f90_real, Combiner::F90Real),
+            (c.combiner_f90_complex, Combiner::F90Complex),
+            (c.combiner_f90_integer, Combiner::F90Integer),
+            (c.combiner_resized, Combiner::Resized),
+            (c.combiner_value_index, Combiner::ValueIndex),
+        ];
+        let found = known.iter().find(|(known, _)| *known == number);
+        let unknown = Error::Argument(Class::Type, "datatype made by combiner", number.into());
+        found.map(|(_, combiner)| *combiner).ok_or(unknown)
+    }
+
+    /// Whether types that are made so are predefined: then nobody frees them.
+    fn is_predefined(self) -> bool {
+        use Combiner::{F90Complex, F90Integer, F90Real, Named, ValueIndex};
+        matches!(self, Named | F90Real | F90Complex | F90Integer | ValueIndex)
+    }
+}
+
+/// What MPI_Type_get_envelope says.
+#[derive(Clone, Copy, Debug)]
+pub struct Envelope {
+    /// how the type was made
+    pub combiner: Combiner,
+    /// number of integers among the arguments
+    pub integers: usize,
+    /// number of addresses
+    pub addresses: usize,
+    /// number of large counts; none if the constructor took integers
+    pub counts: usize,
+    /// number of datatypes
+    pub types: usize,
+}
+
+/// What MPI_Type_get_contents says.
+#[derive(Clone, Debug)]
+pub struct Arguments {
+    /// integers, then addresses, then large counts
+    pub numbers: Vec<i64>,
+    /// datatypes
+    pub types: Vec<Handle>,
+}
+
+/// Who knows how datatypes were made.
+pub trait Contents {
+    /// The kind of a predefined type, if it is well known.
+    fn predefined(&self, datatype: Handle) -> Option<Basic>;
+    /// MPI_Type_get_envelope.
+    fn envelope(&self, datatype: Handle) -> Result<Envelope>;
+    /// MPI_Type_get_contents. Types that are not predefined have to be released.
+    fn contents(&self, datatype: Handle, envelope: &Envelope) -> Result<Arguments>;
+    /// MPI_Type_get_extent: lower bound and extent.
+    fn bounds(&self, datatype: Handle) -> Result<(i64, i64)>;
+    /// MPI_Type_size.
+    fn size(&self, datatype: Handle) -> Result<i64>;
+    /// MPI_Type_free.
+    fn release(&self, datatype: Handle);
+    /// The numbers of orders and distributions.
+    fn arrays(&self) -> &'static ArrayNumbers;
+}
+
+/// What a datatype is made of.
+pub fn shape(contents: &impl Contents, datatype: Handle) -> Result<Shape> {
+    let envelope = contents.envelope(datatype)?;
+    taken_apart(contents, datatype, &envelope, LEVELS_MAX)
+}
+
+/// The same for a type whose envelope is known and that may have so many levels.
+fn taken_apart(
+    contents: &impl Contents,
+    datatype: Handle,
+    envelope: &Envelope,
+    levels: u32,
+) -> Result<Shape> {
+    match envelope.combiner {
+        Combiner::Named => named(contents.size(datatype)?, datatype),
+        Combiner::F90Real => sized(&REALS, contents.size(datatype)?),
+        Combiner::F90Complex => sized(&COMPLEXES, contents.size(datatype)?),
+        Combiner::F90Integer => sized(&INTEGERS, contents.size(datatype)?),
+        combiner => {
+            let arguments = contents.contents(datatype, envelope)?;
+            // Every handle has to be released, so errors come last.
+            let inner = arguments.types.iter().map(|inner| part(contents, *inner, levels - 1));
+            let inner: Vec<Result<Layout>> = inner.collect();
+            let inner: Vec<Layout> = inner.into_iter().collect::<Result<_>>()?;
+            if let (Combiner::ValueIndex, Some(pair)) = (combiner, known_pair(&inner)) {
+                return Ok(Shape::Basic(pair));
+            }
+            let numbers = Numbers::of(&arguments.numbers);
+            let layout = match combiner {
+                Combiner::Subarray => {
+                    let large = envelope.counts > 0;
+                    array::subarray(contents.arrays(), numbers, large, only(&inner)?)?
+                }
+                Combiner::Darray => {
+                    let large = envelope.counts > 0;
+                    array::darray(contents.arrays(), numbers, large, only(&inner)?)?
+                }
+                _ => combined(combiner, numbers, &inner)?,
+            };
+            // The padding of structures is the MPI's affair, and users go by its extent.
+            let (lower, extent) = contents.bounds(datatype)?;
+            Ok(Shape::Derived(layout.bounded(lower, extent)?.into()))
+        }
+    }
+}
+
+/// The layout of a type among the arguments of another; releases it.
+fn part(contents: &impl Contents, datatype: Handle, levels: u32) -> Result<Layout> {
+    if let Some(basic) = contents.predefined(datatype) {
+        return Ok(Layout::basic(basic));
+    }
+    let envelope = contents.envelope(datatype)?;
+    let shape = match levels {
+        0 => Err(Error::Unsupported("a datatype of more than 200 levels")),
+        _ => taken_apart(contents, datatype, &envelope, levels),
+    };
+    if !envelope.combiner.is_predefined() {
+        contents.release(datatype);
+    }
+    Ok(match shape? {
+        Shape::Basic(basic) => Layout::basic(basic),
+        Shape::Derived(layout) => Arc::unwrap_or_clone(layout),
+    })
+}
+
+/// Sizes of the types of MPI_Type_create_f90_real and what they are; those of sixteen bytes are
+/// binary128, as MPI_REAL16 is.
+const REALS: [(i64, Basic); 4] =
+    [(2, Basic::Opaque2), (4, Basic::F32), (8, Basic::F64), (16, Basic::Opaque16)];
+
+/// Likewise of MPI_Type_create_f90_complex.
+const COMPLEXES: [(i64, Basic); 4] =
+    [(4, Basic::Opaque4), (8, Basic::Complex32), (16, Basic::Complex64), (32, Basic::Opaque32)];
+
+/// Likewise of MPI_Type_create_f90_integer.
+const INTEGERS: [(i64, Basic); 5] =
+    [(1, Basic::I8), (2, Basic::I16), (4, Basic::I32), (8, Basic::I64), (16, Basic::I128)];
+
+/// Predefined types that an MPI has beyond the standard: they are moved, not computed with.
+const EXTENSIONS: [(i64, Basic); 6] = [
+    (1, Basic::Packed),
+    (2, Basic::Opaque2),
+    (4, Basic::Opaque4),
+    (8, Basic::Opaque8),
+    (16, Basic::Opaque16),
+    (32, Basic::Opaque32),
+];
+
+fn sized(kinds: &[(i64, Basic)], size: i64) -> Result<Shape> {
+    let kind = kinds.iter().find(|(bytes, _)| *bytes == size);
+    let unknown = Error::Argument(Class::Type, "predefined datatype of bytes", size);
+    kind.map(|(_, basic)| Shape::Basic(*basic)).ok_or(unknown)
+}
+
+/// A predefined type that the tables do not know. Those without bytes are the markers MPI_LB and
+/// MPI_UB, which MPI-3 removed and MPICH still has; what they mean is in the bounds.
+fn named(size: i64, datatype: Handle) -> Result<Shape> {
+    match size {
+        0 => Ok(Shape::Derived(Layout::empty().into())),
+        _ => sized(&EXTENSIONS, size)
+            .map_err(|_| Error::Argument(Class::Type, "datatype", datatype as i64)),
+    }
+}
+
+/// The pair type with a name that MPI_Type_get_value_index stands for.
+fn known_pair(inner: &[Layout]) -> Option<Basic> {
+    let [value, index] = inner else { return None };
+    match (value.uniform()?, index.uniform()?) {
+        (Basic::F32, Basic::I32) => Some(Basic::FloatInt),
+        (Basic::F64, Basic::I32) => Some(Basic::DoubleInt),
+        (Basic::I64, Basic::I32) => Some(Basic::LongInt),
+        (Basic::I32, Basic::I32) => Some(Basic::TwoInt),
+        (Basic::I16, Basic::I32) => Some(Basic::ShortInt),
+        (Basic::LongDouble, Basic::I32) => Some(Basic::LongDoubleInt),
+        (Basic::F32, Basic::F32) => Some(Basic::TwoReal),
+        (Basic::F64, Basic::F64) => Some(Basic::TwoDouble),
+        _ => None,
+    }
+}
+
+/// The layout of everything that is not an array.
+fn combined(combiner: Combiner, mut numbers: Numbers<'_>, inner: &[Layout]) -> Result<Layout> {
+    match combiner {
+        Combiner::Struct => {
+            let count = numbers.count()?;
+            let (lengths, displacements) = (numbers.list(count)?, numbers.list(count)?);
+            let members = displacements.iter().zip(lengths).zip(inner);
+            return Layout::structure(members.map(|((at, n), inner)| (*at, *n as u64, inner)));
+        }
+        Combiner::ValueIndex => {
+            let [value, index] = inner else { return Err(short()) };
+            // As in a C structure; an index is an integer, aligned to its size.
+            let at = value.size().next_multiple_of(index.size().max(1));
+            return Layout::structure([(0, 1, value), (at as i64, 1, index)]);
+        }
+        _ => {}
+    }
+    let inner = only(inner)?;
+    let unit = match combiner {
+        Combiner::Vector | Combiner::Indexed | Combiner::IndexedBlock => inner.extent(),
+        _ => 1,
+    };
+    match combiner {
+        Combiner::Contiguous => inner.contiguous(numbers.length()?),
+        Combiner::Vector | Combiner::Hvector => {
+            let (count, blocklength) = (numbers.length()?, numbers.length()?);
+            inner.vector(count, blocklength, scaled(numbers.next()?, unit)?)
+        }
+        Combiner::Indexed | Combiner::Hindexed => {
+            let count = numbers.count()?;
+            let (lengths, displacements) = (numbers.list(count)?, numbers.list(count)?);
+            indexed(inner, unit, displacements.iter().zip(lengths))
+        }
+        Combiner::IndexedBlock | Combiner::HindexedBlock => {
+            let (count, length) = (numbers.count()?, numbers.next()?);
+            indexed(inner, unit, numbers.list(count)?.iter().map(|at| (at, &length)))
+        }
+        Combiner::Resized => inner.clone().resized(numbers.next()?, numbers.next()?),
+        _ => Ok(inner.clone()),
+    }
+}
+
+/// Blocks at displacements in multiples of `unit` bytes.
+fn indexed<'a>(
+    inner: &Layout,
+    unit: i64,
+    blocks: impl Iterator<Item = (&'a i64, &'a i64)> + Clone,
+) -> Result<Layout> {
+    for (displacement, _) in blocks.clone() {
+        scaled(*displacement, unit)?;
+    }
+    // No product overflows: each was tried.
+    inner.indexed(blocks.map(|(at, length)| (at * unit, *length as u64)))
+}
+
+/// `displacement` in multiples of `unit` bytes.
+pub fn scaled(displacement: i64, unit: i64) -> Result<i64> {
+    let too_far = Error::Argument(Class::Type, "datatype with displacement", displacement);
+    displacement.checked_mul(unit).ok_or(too_far)
+}
+
+/// The old type of a constructor that has one.
+fn only(inner: &[Layout]) -> Result<&Layout> {
+    inner.first().ok_or(short())
+}
+
+/// The numbers among the arguments of a constructor, from the first to the last. The MPI checked
+/// them when the type was made.
+#[derive(Clone, Copy)]
+pub struct Numbers<'a>(&'a [i64]);
+
+impl<'a> Numbers<'a> {
+    /// All of them.
+    pub fn of(numbers: &'a [i64]) -> Numbers<'a> {
+        Numbers(numbers)
+    }
+
+    /// The next one.
+    pub fn next(&mut self) -> Result<i64> {
+        Ok(self.list(1)?[0])
+    }
+
+    /// The next one, which is a number of elements.
+    pub fn length(&mut self) -> Result<u64> {
+        u64::try_from(self.next()?).map_err(|_| short())
+    }
+
+    /// The next one, which is a number of arguments.
+    pub fn count(&mut self) -> Result<usize> {
+        Ok(self.length()? as usize)
+    }
+
+    /// The next `count` of them.
+    pub fn list(&mut self, count: usize) -> Result<&'a [i64]> {
+        let (list, rest) = self.0.split_at_checked(count).ok_or(short())?;
+        self.0 = rest;
+        Ok(list)
+    }
+}
+
+/// The MPI underneath contradicts itself.
+pub fn short() -> Error {
+    Error::Argument(Class::Intern, "datatype with arguments missing or wrong", 0)
+}

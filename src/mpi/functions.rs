@@ -1,0 +1,224 @@
+//! The functions of the MPI underneath that the library calls, with their types. Handles are
+//! [`Handle`]s, a status is a buffer that is large enough in every ABI. To call one more, add a
+//! row: to `required` if every MPI has it.
+
+use super::host::{Handle, Status};
+use crate::sys::dl::Library;
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::mem::transmute_copy;
+
+/// The signature of a delete callback of a communicator or datatype attribute.
+pub type DeleteFn = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
+/// The signature of a copy callback.
+pub type CopyFn =
+    unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
+
+/// A copy callback that leaves an attribute behind: what the library keeps with an object belongs
+/// to that object.
+///
+/// # Safety
+/// `copied` points to a flag.
+pub unsafe extern "C" fn do_not_copy(
+    _: Handle,
+    _: c_int,
+    _: *mut c_void,
+    _: *mut c_void,
+    _: *mut c_void,
+    copied: *mut c_int,
+) -> c_int {
+    // SAFETY: the caller vouches for it.
+    unsafe { *copied = 0 };
+    0
+}
+
+macro_rules! functions {
+    (
+        required { $($name:ident = $symbol:literal ($($a:ty),*);)* }
+        optional { $($oname:ident = $osymbol:literal ($($oa:ty),*);)* }
+    ) => {
+        /// The functions of the MPI underneath, by their names without the prefix.
+        #[allow(missing_docs)]
+        pub struct Functions {
+            $(pub $name: unsafe extern "C" fn($($a),*) -> c_int,)*
+            $(pub $oname: Option<unsafe extern "C" fn($($oa),*) -> c_int>,)*
+        }
+
+        impl Functions {
+            /// Finds them all; the name of the first that is missing.
+            pub fn load(library: Library) -> Result<Functions, &'static CStr> {
+                $(
+                    let $name = library.symbol($symbol);
+                    if $name == 0 {
+                        return Err($symbol);
+                    }
+                )*
+                $(let $oname = library.symbol($osymbol);)*
+                Ok(Functions {
+                    // SAFETY: a function of that name has that signature in every MPI ABI
+                    // (docs/architecture.md); a handle fits a register and is passed as one.
+                    $($name: unsafe { transmute_copy(&$name) },)*
+                    // SAFETY: likewise; Option of a function pointer is null for None.
+                    $($oname: unsafe { transmute_copy(&$oname) },)*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    required {
+        initialized = c"PMPI_Initialized" (*mut c_int);
+        query_thread = c"PMPI_Query_thread" (*mut c_int);
+        abort = c"PMPI_Abort" (Handle, c_int);
+        error_string = c"PMPI_Error_string" (c_int, *mut c_char, *mut c_int);
+        add_error_class = c"PMPI_Add_error_class" (*mut c_int);
+        add_error_code = c"PMPI_Add_error_code" (c_int, *mut c_int);
+        add_error_string = c"PMPI_Add_error_string" (c_int, *const c_char);
+        comm_create = c"PMPI_Comm_create" (Handle, Handle, *mut Handle);
+        comm_free = c"PMPI_Comm_free" (*mut Handle);
+        comm_rank = c"PMPI_Comm_rank" (Handle, *mut c_int);
+        comm_size = c"PMPI_Comm_size" (Handle, *mut c_int);
+        comm_group = c"PMPI_Comm_group" (Handle, *mut Handle);
+        comm_test_inter = c"PMPI_Comm_test_inter" (Handle, *mut c_int);
+        comm_create_keyval = c"PMPI_Comm_create_keyval"
+            (CopyFn, DeleteFn, *mut c_int, *mut c_void);
+        comm_set_attr = c"PMPI_Comm_set_attr" (Handle, c_int, *mut c_void);
+        comm_get_attr = c"PMPI_Comm_get_attr" (Handle, c_int, *mut c_void, *mut c_int);
+        comm_call_errhandler = c"PMPI_Comm_call_errhandler" (Handle, c_int);
+        comm_set_errhandler = c"PMPI_Comm_set_errhandler" (Handle, Handle);
+        comm_get_errhandler = c"PMPI_Comm_get_errhandler" (Handle, *mut Handle);
+        group_size = c"PMPI_Group_size" (Handle, *mut c_int);
+        group_free = c"PMPI_Group_free" (*mut Handle);
+        group_translate_ranks = c"PMPI_Group_translate_ranks"
+            (Handle, c_int, *const c_int, Handle, *mut c_int);
+        bcast = c"PMPI_Bcast" (*mut c_void, c_int, Handle, c_int, Handle);
+        allreduce = c"PMPI_Allreduce"
+            (*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
+        isend = c"PMPI_Isend"
+            (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+        wait = c"PMPI_Wait" (*mut Handle, *mut Status);
+        irecv = c"PMPI_Irecv"
+            (*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+        iprobe = c"PMPI_Iprobe" (c_int, c_int, Handle, *mut c_int, *mut Status);
+        type_size_x = c"PMPI_Type_size_x" (Handle, *mut i64);
+        type_get_extent_x = c"PMPI_Type_get_extent_x" (Handle, *mut i64, *mut i64);
+        type_get_envelope = c"PMPI_Type_get_envelope"
+            (Handle, *mut c_int, *mut c_int, *mut c_int, *mut c_int);
+        type_get_contents = c"PMPI_Type_get_contents"
+            (Handle, c_int, c_int, c_int, *mut c_int, *mut isize, *mut Handle);
+        type_create_keyval = c"PMPI_Type_create_keyval"
+            (CopyFn, DeleteFn, *mut c_int, *mut c_void);
+        type_set_attr = c"PMPI_Type_set_attr" (Handle, c_int, *mut c_void);
+        type_get_attr = c"PMPI_Type_get_attr" (Handle, c_int, *mut c_void, *mut c_int);
+        type_free = c"PMPI_Type_free" (*mut Handle);
+        info_create = c"PMPI_Info_create" (*mut Handle);
+        info_set = c"PMPI_Info_set" (Handle, *const c_char, *const c_char);
+        info_get = c"PMPI_Info_get"
+            (Handle, *const c_char, c_int, *mut c_char, *mut c_int);
+        info_get_nkeys = c"PMPI_Info_get_nkeys" (Handle, *mut c_int);
+        errhandler_free = c"PMPI_Errhandler_free" (*mut Handle);
+        alloc_mem = c"PMPI_Alloc_mem" (isize, Handle, *mut c_void);
+        free_mem = c"PMPI_Free_mem" (*mut c_void);
+
+        win_create = c"PMPI_Win_create"
+            (*mut c_void, isize, c_int, Handle, Handle, *mut Handle);
+        win_create_dynamic = c"PMPI_Win_create_dynamic" (Handle, Handle, *mut Handle);
+        win_allocate = c"PMPI_Win_allocate"
+            (isize, c_int, Handle, Handle, *mut c_void, *mut Handle);
+        win_allocate_shared = c"PMPI_Win_allocate_shared"
+            (isize, c_int, Handle, Handle, *mut c_void, *mut Handle);
+        win_shared_query = c"PMPI_Win_shared_query"
+            (Handle, c_int, *mut isize, *mut c_int, *mut c_void);
+        win_free = c"PMPI_Win_free" (*mut Handle);
+        win_attach = c"PMPI_Win_attach" (Handle, *mut c_void, isize);
+        win_detach = c"PMPI_Win_detach" (Handle, *const c_void);
+        win_fence = c"PMPI_Win_fence" (c_int, Handle);
+        win_post = c"PMPI_Win_post" (Handle, c_int, Handle);
+        win_start = c"PMPI_Win_start" (Handle, c_int, Handle);
+        win_complete = c"PMPI_Win_complete" (Handle);
+        win_wait = c"PMPI_Win_wait" (Handle);
+        win_test = c"PMPI_Win_test" (Handle, *mut c_int);
+        win_lock = c"PMPI_Win_lock" (c_int, c_int, c_int, Handle);
+        win_unlock = c"PMPI_Win_unlock" (c_int, Handle);
+        win_lock_all = c"PMPI_Win_lock_all" (c_int, Handle);
+        win_unlock_all = c"PMPI_Win_unlock_all" (Handle);
+        win_flush = c"PMPI_Win_flush" (c_int, Handle);
+        win_flush_local = c"PMPI_Win_flush_local" (c_int, Handle);
+        win_flush_all = c"PMPI_Win_flush_all" (Handle);
+        win_flush_local_all = c"PMPI_Win_flush_local_all" (Handle);
+        win_sync = c"PMPI_Win_sync" (Handle);
+        win_get_group = c"PMPI_Win_get_group" (Handle, *mut Handle);
+        win_get_attr = c"PMPI_Win_get_attr" (Handle, c_int, *mut c_void, *mut c_int);
+        win_set_attr = c"PMPI_Win_set_attr" (Handle, c_int, *mut c_void);
+        win_delete_attr = c"PMPI_Win_delete_attr" (Handle, c_int);
+        win_create_keyval = c"PMPI_Win_create_keyval"
+            (*mut c_void, *mut c_void, *mut c_int, *mut c_void);
+        win_free_keyval = c"PMPI_Win_free_keyval" (*mut c_int);
+        win_get_info = c"PMPI_Win_get_info" (Handle, *mut Handle);
+        win_set_info = c"PMPI_Win_set_info" (Handle, Handle);
+        win_get_name = c"PMPI_Win_get_name" (Handle, *mut c_char, *mut c_int);
+        win_set_name = c"PMPI_Win_set_name" (Handle, *const c_char);
+        win_get_errhandler = c"PMPI_Win_get_errhandler" (Handle, *mut Handle);
+        win_set_errhandler = c"PMPI_Win_set_errhandler" (Handle, Handle);
+        win_create_errhandler = c"PMPI_Win_create_errhandler" (*mut c_void, *mut Handle);
+        win_call_errhandler = c"PMPI_Win_call_errhandler" (Handle, c_int);
+
+        put = c"PMPI_Put"
+            (*const c_void, c_int, Handle, c_int, isize, c_int, Handle, Handle);
+        get = c"PMPI_Get"
+            (*mut c_void, c_int, Handle, c_int, isize, c_int, Handle, Handle);
+        accumulate = c"PMPI_Accumulate"
+            (*const c_void, c_int, Handle, c_int, isize, c_int, Handle, Handle, Handle);
+        get_accumulate = c"PMPI_Get_accumulate"
+            (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, isize, c_int,
+             Handle, Handle, Handle);
+        fetch_and_op = c"PMPI_Fetch_and_op"
+            (*const c_void, *mut c_void, Handle, c_int, isize, Handle, Handle);
+        compare_and_swap = c"PMPI_Compare_and_swap"
+            (*const c_void, *const c_void, *mut c_void, Handle, c_int, isize, Handle);
+        rput = c"PMPI_Rput"
+            (*const c_void, c_int, Handle, c_int, isize, c_int, Handle, Handle, *mut Handle);
+        rget = c"PMPI_Rget"
+            (*mut c_void, c_int, Handle, c_int, isize, c_int, Handle, Handle, *mut Handle);
+        raccumulate = c"PMPI_Raccumulate"
+            (*const c_void, c_int, Handle, c_int, isize, c_int, Handle, Handle, Handle,
+             *mut Handle);
+        rget_accumulate = c"PMPI_Rget_accumulate"
+            (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, isize, c_int,
+             Handle, Handle, Handle, *mut Handle);
+    }
+    optional {
+        type_get_envelope_c = c"PMPI_Type_get_envelope_c"
+            (Handle, *mut i64, *mut i64, *mut i64, *mut i64, *mut c_int);
+        type_get_contents_c = c"PMPI_Type_get_contents_c"
+            (Handle, i64, i64, i64, i64, *mut c_int, *mut isize, *mut i64, *mut Handle);
+        win_create_c = c"PMPI_Win_create_c"
+            (*mut c_void, isize, isize, Handle, Handle, *mut Handle);
+        win_allocate_c = c"PMPI_Win_allocate_c"
+            (isize, isize, Handle, Handle, *mut c_void, *mut Handle);
+        win_allocate_shared_c = c"PMPI_Win_allocate_shared_c"
+            (isize, isize, Handle, Handle, *mut c_void, *mut Handle);
+        win_shared_query_c = c"PMPI_Win_shared_query_c"
+            (Handle, c_int, *mut isize, *mut isize, *mut c_void);
+        put_c = c"PMPI_Put_c"
+            (*const c_void, i64, Handle, c_int, isize, i64, Handle, Handle);
+        get_c = c"PMPI_Get_c"
+            (*mut c_void, i64, Handle, c_int, isize, i64, Handle, Handle);
+        accumulate_c = c"PMPI_Accumulate_c"
+            (*const c_void, i64, Handle, c_int, isize, i64, Handle, Handle, Handle);
+        get_accumulate_c = c"PMPI_Get_accumulate_c"
+            (*const c_void, i64, Handle, *mut c_void, i64, Handle, c_int, isize, i64,
+             Handle, Handle, Handle);
+        rput_c = c"PMPI_Rput_c"
+            (*const c_void, i64, Handle, c_int, isize, i64, Handle, Handle, *mut Handle);
+        rget_c = c"PMPI_Rget_c"
+            (*mut c_void, i64, Handle, c_int, isize, i64, Handle, Handle, *mut Handle);
+        raccumulate_c = c"PMPI_Raccumulate_c"
+            (*const c_void, i64, Handle, c_int, isize, i64, Handle, Handle, Handle,
+             *mut Handle);
+        rget_accumulate_c = c"PMPI_Rget_accumulate_c"
+            (*const c_void, i64, Handle, *mut c_void, i64, Handle, c_int, isize, i64,
+             Handle, Handle, Handle, *mut Handle);
+        get_version = c"PMPI_Get_version" (*mut c_int, *mut c_int);
+    }
+}

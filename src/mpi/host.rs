@@ -1,0 +1,199 @@
+//! The MPI underneath: which one it is, and its functions, found once at the first call.
+//!
+//! The functions are looked up in the library itself (`dlsym` on its handle), by their PMPI names:
+//! so neither our own symbols nor a profiler's are ever called from here. Handles travel as
+//! register-sized integers in every ABI; MPICH's are 32 bits wide and are masked on entry, because
+//! callers leave garbage above them.
+
+use super::constants::Constants;
+use super::functions::Functions;
+use super::table::{self, Tables};
+use crate::sync::{AtomicPtr, Ordering};
+use crate::sys::dl::{self, Library};
+use core::ffi::{CStr, c_char, c_int};
+use core::mem::transmute_copy;
+use core::ptr;
+
+/// A handle of the MPI underneath: MPI_Comm, MPI_Datatype, ...
+pub type Handle = usize;
+
+/// The three binary interfaces that MPI libraries have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Abi {
+    /// MPICH, Intel MPI, MVAPICH, Cray MPICH: handles are 32-bit integers
+    Mpich,
+    /// Open MPI: handles are pointers to its objects
+    OpenMpi,
+    /// MPI-5.0 chapter 20: handles are pointers with fixed values
+    Standard,
+}
+
+/// The MPI underneath.
+pub struct Host {
+    /// its binary interface
+    pub abi: Abi,
+    /// its constants
+    pub constants: Constants,
+    /// predefined datatypes and operations by handle
+    pub tables: Tables,
+    /// its functions
+    pub call: Functions,
+    /// the library itself, for what only one family has
+    pub library: Library,
+    /// all bits that a handle may have
+    mask: usize,
+}
+
+static HOST: AtomicPtr<Host> = AtomicPtr::new(ptr::null_mut());
+
+impl Host {
+    /// The MPI underneath. Ends the process if none is loaded: an MPI function was called in a
+    /// program without MPI, and there is nobody to report to.
+    #[inline]
+    pub fn get() -> &'static Host {
+        // Acquire: pairs with the Release in `find`.
+        let host = HOST.load(Ordering::Acquire);
+        if host.is_null() {
+            return Host::find();
+        }
+        // SAFETY: made by `find` from a leaked box, never freed.
+        unsafe { &*host }
+    }
+
+    /// The MPI underneath, if somebody has asked for it before.
+    #[inline(always)]
+    pub fn known() -> Option<&'static Host> {
+        // Acquire: pairs with the Release in `find`.
+        let host = HOST.load(Ordering::Acquire);
+        // SAFETY: null, or made by `find` from a leaked box and never freed.
+        unsafe { host.as_ref() }
+    }
+
+    #[cold]
+    fn find() -> &'static Host {
+        let host = match Host::load() {
+            Ok(host) => Box::into_raw(Box::new(host)),
+            Err(why) => {
+                eprintln!("fompi: {why}");
+                std::process::abort();
+            }
+        };
+        // Release: pairs with the Acquire in `get`. Two threads may both have loaded; one wins.
+        let old = HOST.compare_exchange(ptr::null_mut(), host, Ordering::AcqRel, Ordering::Acquire);
+        match old {
+            // SAFETY: just made, and from now on everybody's.
+            Ok(_) => unsafe { &*host },
+            Err(first) => {
+                // SAFETY: ours alone, nobody saw it.
+                drop(unsafe { Box::from_raw(host) });
+                // SAFETY: made in the same way by the thread that was first.
+                unsafe { &*first }
+            }
+        }
+    }
+
+    fn load() -> Result<Host, String> {
+        let (library, name) = library().ok_or("no MPI library is loaded in this process")?;
+        let call = Functions::load(library)
+            .map_err(|symbol| format!("{name} has no {}", symbol.to_string_lossy()))?;
+        let resolve = |symbol: &'static CStr| match dl::global_symbol(symbol) {
+            0 => library.symbol(symbol),
+            address => address,
+        };
+        let abi = if name.starts_with("libmpi_abi") {
+            Abi::Standard
+        } else if library.symbol(c"ompi_mpi_comm_world") != 0 {
+            Abi::OpenMpi
+        } else {
+            Abi::Mpich
+        };
+        let constants = table::constants(abi, resolve, is_intel(library));
+        let tables = Tables::new(abi, &constants, resolve);
+        let mask = if abi == Abi::Mpich { 0xffff_ffff } else { usize::MAX };
+        Ok(Host { abi, constants, tables, call, library, mask })
+    }
+
+    /// A handle as the caller passed it, without what its register held above it.
+    #[inline(always)]
+    pub fn handle(&self, raw: usize) -> Handle {
+        raw & self.mask
+    }
+
+    /// Stores a handle where the user wants it.
+    ///
+    /// # Safety
+    /// `at` points to a handle of this ABI.
+    pub unsafe fn store(&self, at: *mut usize, handle: Handle) {
+        match self.abi {
+            // SAFETY: handles of this ABI are 32 bits wide.
+            Abi::Mpich => unsafe { at.cast::<u32>().write_unaligned(handle as u32) },
+            // SAFETY: handles of these ABIs are as wide as a pointer.
+            _ => unsafe { at.write_unaligned(handle) },
+        }
+    }
+
+    /// Loads a handle that the user points to.
+    ///
+    /// # Safety
+    /// `at` points to a handle of this ABI.
+    pub unsafe fn fetch(&self, at: *const usize) -> Handle {
+        match self.abi {
+            // SAFETY: handles of this ABI are 32 bits wide.
+            Abi::Mpich => unsafe { at.cast::<u32>().read_unaligned() as usize },
+            // SAFETY: handles of these ABIs are as wide as a pointer.
+            _ => unsafe { at.read_unaligned() },
+        }
+    }
+
+    /// A function that only some MPIs have.
+    ///
+    /// # Safety
+    /// `F` is the type of the function pointer that the symbol stands for.
+    pub unsafe fn extra<F>(&self, symbol: &CStr) -> Option<F> {
+        let address = self.library.symbol(symbol);
+        debug_assert_eq!(size_of::<F>(), size_of::<usize>());
+        // SAFETY: the caller vouches for the type.
+        (address != 0).then(|| unsafe { transmute_copy(&address) })
+    }
+}
+
+/// Whether this is Intel's, whose MPI-5 library has two error handlers the other way round.
+fn is_intel(library: Library) -> bool {
+    type Version = unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int;
+    let (address, mut text, mut length) =
+        (library.symbol(c"PMPI_Get_library_version"), [0; 8192], 0);
+    if address == 0 {
+        return false;
+    }
+    // SAFETY: a function of that name has this type in every MPI.
+    let version: Version = unsafe { transmute_copy(&address) };
+    // SAFETY: the buffer is as long as MPI_MAX_LIBRARY_VERSION_STRING of every ABI; the call is
+    // allowed at any time (MPI-4.1 §9.1.1).
+    unsafe { version(text.as_mut_ptr(), &mut length) };
+    // SAFETY: the buffer was zeroed and is longer than what is written to it.
+    unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().contains("Intel")
+}
+
+/// The loaded MPI library and its file name.
+fn library() -> Option<(Library, String)> {
+    let rank = |name: &str| match name {
+        _ if name.starts_with("libmpi_abi.") => Some(0),
+        _ if name.starts_with("libmpi.") || name.starts_with("libmpich.") => Some(1),
+        _ if name.starts_with("libmpi") => Some(2),
+        _ => None,
+    };
+    let mut found: Vec<_> = dl::loaded()
+        .into_iter()
+        .filter_map(|path| {
+            let name = dl::file_name(&path).to_owned();
+            let library = rank(&name).and_then(|_| Library::at(&path))?;
+            let is_mpi = library.symbol(c"PMPI_Comm_size") != 0;
+            is_mpi.then(|| (rank(&name), library, name))
+        })
+        .collect();
+    found.sort_by_key(|(rank, ..)| *rank);
+    found.into_iter().next().map(|(_, library, name)| (library, name))
+}
+
+/// A buffer for an MPI_Status of any ABI (20, 24 or 32 bytes).
+pub type Status = [u64; 8];

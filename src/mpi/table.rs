@@ -1,0 +1,155 @@
+//! Predefined datatypes and operations by handle: one multiply, one load and one compare, in every
+//! ABI. The handles of predefined objects never change, so the table is made once.
+
+use super::constants::{Constants, MPICH, PREDEFINED, STANDARD, STANDARD_INTEL, openmpi};
+use super::host::{Abi, Handle};
+use crate::datatype::basic::{Basic, Op};
+use core::ffi::CStr;
+
+/// Entries of a table; a power of two, and so many more than handles that a multiplier without
+/// collisions is soon found.
+const ENTRIES: usize = 1024;
+const BITS: u32 = ENTRIES.trailing_zeros();
+
+/// The places of a table: handle and value; no value: free.
+type Entries<T> = Box<[(Handle, Option<T>); ENTRIES]>;
+
+/// A map from handles to small values without collisions.
+pub struct HandleTable<T> {
+    multiplier: u64,
+    entries: Entries<T>,
+}
+
+impl<T: Copy> HandleTable<T> {
+    /// A table of `pairs`; of equal handles the first counts.
+    ///
+    /// # Panics
+    /// If no multiplier is free of collisions: there would have to be several hundred handles.
+    fn new(pairs: &[(Handle, T)]) -> HandleTable<T> {
+        let mut multiplier: u64 = 0x9e37_79b9_7f4a_7c15;
+        for _ in 0..1_000_000 {
+            if let Some(entries) = Self::fill(multiplier, pairs) {
+                return HandleTable { multiplier, entries };
+            }
+            multiplier = multiplier.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(2) | 1;
+        }
+        panic!("no table for {} handles", pairs.len());
+    }
+
+    fn fill(multiplier: u64, pairs: &[(Handle, T)]) -> Option<Entries<T>> {
+        let mut entries = Box::new([(0, None); ENTRIES]);
+        for (handle, value) in pairs {
+            let entry = &mut entries[index(multiplier, *handle)];
+            match entry.1 {
+                None => *entry = (*handle, Some(*value)),
+                Some(_) if entry.0 == *handle => {}
+                Some(_) => return None,
+            }
+        }
+        Some(entries)
+    }
+
+    /// What `handle` stands for, if it is predefined.
+    #[inline(always)]
+    pub fn find(&self, handle: Handle) -> Option<T> {
+        let entry = &self.entries[index(self.multiplier, handle)];
+        if entry.0 == handle { entry.1 } else { None }
+    }
+}
+
+#[inline(always)]
+fn index(multiplier: u64, handle: Handle) -> usize {
+    ((handle as u64).wrapping_mul(multiplier) >> (u64::BITS - BITS)) as usize
+}
+
+/// What is known of a predefined datatype without asking the MPI underneath.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Predefined {
+    /// what its elements are
+    pub basic: Basic,
+    /// bytes of data (MPI_Type_size)
+    pub size: u32,
+    /// whether elements follow each other without holes
+    pub dense: bool,
+}
+
+/// The tables of an MPI.
+pub struct Tables {
+    /// predefined datatypes
+    pub types: HandleTable<Predefined>,
+    /// predefined operations
+    pub ops: HandleTable<Op>,
+    /// MPI_BYTE
+    pub byte: Handle,
+}
+
+impl Tables {
+    /// The tables for an ABI with these constants; `resolve` finds Open MPI's objects.
+    pub fn new(
+        abi: Abi,
+        constants: &Constants,
+        resolve: impl Fn(&'static CStr) -> usize + Copy,
+    ) -> Tables {
+        let types: Vec<_> = PREDEFINED
+            .iter()
+            .filter_map(|known| {
+                let handle = match abi {
+                    Abi::Mpich => known.mpich,
+                    Abi::Standard => known.standard,
+                    Abi::OpenMpi => known.openmpi.map_or(0, resolve),
+                };
+                let (size, extent) = (known.basic.size(), known.basic.extent());
+                let predefined =
+                    Predefined { basic: known.basic, size: size as u32, dense: size == extent };
+                let absent = handle == 0 || handle == constants.datatype_null;
+                (!absent).then_some((handle, predefined))
+            })
+            .collect();
+        let c = constants;
+        let ops = [
+            (c.max, Op::Max),
+            (c.min, Op::Min),
+            (c.sum, Op::Sum),
+            (c.prod, Op::Prod),
+            (c.land, Op::Land),
+            (c.band, Op::Band),
+            (c.lor, Op::Lor),
+            (c.bor, Op::Bor),
+            (c.lxor, Op::Lxor),
+            (c.bxor, Op::Bxor),
+            (c.maxloc, Op::MaxLoc),
+            (c.minloc, Op::MinLoc),
+            (c.replace, Op::Replace),
+            (c.no_op, Op::NoOp),
+        ];
+        let byte = types.iter().find(|(_, known)| known.basic == Basic::Byte);
+        let byte = byte.map_or(0, |(handle, _)| *handle);
+        Tables { types: HandleTable::new(&types), ops: HandleTable::new(&ops), byte }
+    }
+}
+
+/// The constants of an ABI, as this library has them.
+pub fn constants(abi: Abi, resolve: impl Fn(&'static CStr) -> usize, is_intel: bool) -> Constants {
+    match abi {
+        Abi::Standard if is_intel => STANDARD_INTEL,
+        Abi::Mpich => MPICH,
+        Abi::Standard => STANDARD,
+        Abi::OpenMpi => openmpi(resolve),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_finds_its_handles_and_no_others() {
+        let pairs: Vec<(Handle, u8)> = (0..120).map(|n| (0x4c00_0100 + 7 * n, n as u8)).collect();
+        let table = HandleTable::new(&pairs);
+        for (handle, value) in pairs {
+            assert_eq!(table.find(handle), Some(value));
+            assert_eq!(table.find(handle + 1), None);
+        }
+        assert_eq!(table.find(0), None);
+    }
+}
