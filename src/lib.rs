@@ -5,6 +5,8 @@
 //! synchronisation protocols) → `fabric` (the roads) → `sys` (system calls). `datatype` is the
 //! shape of data; `mpi` is the MPI underneath, typed: `abi`, `transfer` and `window` talk to it.
 
+#[cfg(not(loom))]
+pub mod config;
 pub mod datatype;
 pub mod epoch;
 pub mod error;
@@ -13,3 +15,5 @@ pub mod fabric;
 pub mod mpi;
 pub mod sync;
 pub mod sys;
+#[cfg(not(loom))]
+pub mod window;

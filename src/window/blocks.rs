@@ -1,0 +1,92 @@
+//! The control blocks of one window in mapped memory: who exposes what, and the control words.
+
+use super::arena::Arena;
+use crate::fabric::shm::words::Cells;
+use crate::fabric::{Rank, WordAt};
+use crate::sync::{AtomicU32, AtomicU64};
+use std::sync::Arc;
+
+/// What a rank exposes. Written by its owner at creation, before anybody else may read it.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Descriptor {
+    /// where it begins in the data segment, in bytes
+    pub offset: u64,
+    /// its length in bytes
+    pub bytes: u64,
+    /// the owner's displacement unit in bytes
+    pub disp_unit: u64,
+}
+
+/// The blocks of one slot of an arena.
+pub struct Blocks {
+    base: *mut u8,
+    stride: usize,
+    size: u32,
+    arena: Arc<Arena>,
+}
+
+// SAFETY: the blocks are shared memory, reached through atomics and volatile loads only.
+unsafe impl Send for Blocks {}
+// SAFETY: likewise.
+unsafe impl Sync for Blocks {}
+
+impl Blocks {
+    /// The blocks at `base`, `stride` bytes each, one per rank of `arena`.
+    pub(super) fn new(base: *mut u8, stride: usize, arena: Arc<Arena>) -> Blocks {
+        Blocks { base, stride, size: arena.size, arena }
+    }
+
+    /// The arena that they are part of.
+    pub fn arena(&self) -> &Arc<Arena> {
+        &self.arena
+    }
+
+    #[inline]
+    fn block(&self, rank: u32) -> *mut u8 {
+        debug_assert!(rank < self.size);
+        // SAFETY: the slot has a block for each rank.
+        unsafe { self.base.add(rank as usize * self.stride) }
+    }
+
+    /// What `rank` exposes.
+    #[inline]
+    pub fn descriptor(&self, rank: u32) -> Descriptor {
+        // SAFETY: each block starts with a descriptor, and nobody writes to it any more.
+        unsafe { self.block(rank).cast::<Descriptor>().read() }
+    }
+
+    /// Makes the own block ready for a new window: the descriptor, and all words zero.
+    pub fn clear(&self, descriptor: Descriptor) {
+        let block = self.block(self.arena.rank);
+        // SAFETY: the block is `stride` bytes long, and between two windows only its owner uses it.
+        unsafe { core::ptr::write_bytes(block, 0, self.stride) };
+        // SAFETY: it starts with the descriptor.
+        unsafe { block.cast::<Descriptor>().write(descriptor) };
+    }
+}
+
+impl Cells for Blocks {
+    #[inline]
+    fn cell(&self, at: WordAt) -> &AtomicU64 {
+        let word = size_of::<Descriptor>() + at.word.0 as usize * size_of::<u64>();
+        debug_assert!(at.rank.0 < self.size && word < self.stride);
+        // SAFETY: inside of the rank's block, aligned, and never anything but an atomic.
+        unsafe { &*self.block(at.rank.0).add(word).cast::<AtomicU64>() }
+    }
+
+    #[inline]
+    fn rank(&self) -> Rank {
+        Rank(self.arena.rank)
+    }
+
+    #[inline]
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    #[inline]
+    fn doorbell(&self, rank: Rank) -> &AtomicU32 {
+        &self.arena.process(rank.0).doorbell
+    }
+}

@@ -1,0 +1,257 @@
+//! Making and freeing windows (MPI-4.1 §12.2). A window of ours is made by [`exchange::agree`];
+//! what this library does not carry out goes to the MPI underneath, under a handle of ours all the
+//! same.
+
+use super::arena::Arena;
+use super::attributes::Attributes;
+use super::exchange::{self, Outcome, Wish};
+use super::info::Hints;
+use super::report::{self, Why};
+use super::{Delegated, Facts, Flavor, Node, Road, Window, gpu, registry};
+use crate::config::Config;
+use crate::epoch::fence;
+use crate::epoch::layout::RANKS_MAX;
+use crate::epoch::state::Epochs;
+use crate::error::{Class, Error, Result};
+use crate::mpi::comm::{Comm, check};
+use crate::mpi::{Handle, Host};
+use crate::sync::AtomicUsize;
+use core::ffi::{c_int, c_void};
+use core::ptr;
+use parking_lot::Mutex;
+
+/// What the user asks for.
+#[derive(Clone, Copy)]
+pub struct Request {
+    /// how the window comes to be
+    pub flavor: Flavor,
+    /// memory of the user's, for MPI_Win_create
+    pub base: *mut c_void,
+    /// bytes that this rank exposes
+    pub size: isize,
+    /// displacement unit in bytes
+    pub disp_unit: isize,
+    /// the user's info object
+    pub info: Handle,
+    /// the user's communicator
+    pub comm: Handle,
+}
+
+/// What the user gets.
+pub enum Made {
+    /// a window of ours
+    Window(&'static Window),
+    /// a window of the MPI underneath, because FOMPI_DISABLE is set
+    Native(Handle, usize),
+}
+
+/// Why there is no window.
+pub enum Failure {
+    /// for the communicator's error handler
+    Ours(Error),
+    /// the MPI underneath has called that already
+    Host(c_int),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Ours(error)
+    }
+}
+
+/// Makes a window. Collective over its communicator. `place`: whether the user has one for it.
+pub fn make(
+    host: &'static Host,
+    request: Request,
+    place: Result<()>,
+) -> core::result::Result<Made, Failure> {
+    if Config::get().disable {
+        place?;
+        let (native, base) = native(host, &request)?;
+        return Ok(Made::Native(native, base));
+    }
+    let comm = match Comm::for_window(host, request.comm) {
+        // What is no communicator has no error handler; the MPI underneath knew which one to call.
+        Err(Error::Host(code)) => return Err(Failure::Host(code)),
+        other => other?,
+    };
+    let why = match request.flavor {
+        Flavor::Create | Flavor::Dynamic => Why::Flavor,
+        Flavor::Allocate | Flavor::Shared if comm.size(host)? > RANKS_MAX => Why::NoRoad,
+        Flavor::Allocate | Flavor::Shared => match Arena::of(host, comm)? {
+            None => Why::NoRoad,
+            Some(arena) => {
+                let mut hints = Hints::defaults(request.flavor);
+                // What this rank cannot do is told to the others, who wait for it in `agree`.
+                let taken = hints.take(host, request.info);
+                let wish = place.clone().and(taken).and_then(|()| wish(&request, &hints));
+                match exchange::agree(&arena, arena.next_turn(), wish)? {
+                    Outcome::Delegate => Why::Gpu,
+                    Outcome::Made { slot, data, bytes } => {
+                        let node = Node::new(&arena, slot, data, host.threads());
+                        let window = own(host, &request, hints, node)?;
+                        if arena.rank == 0 {
+                            report::made(host, request.flavor, arena.size, bytes);
+                        }
+                        return Ok(Made::Window(window));
+                    }
+                }
+            }
+        },
+    };
+    place?;
+    delegate(host, &request, comm, why).map(Made::Window)
+}
+
+/// What this rank wants, or why it cannot.
+fn wish(request: &Request, hints: &Hints) -> Result<Wish> {
+    if request.size < 0 {
+        return Err(Error::Argument(Class::Size, "size", request.size as i64));
+    }
+    if request.disp_unit <= 0 {
+        return Err(Error::Argument(Class::Disp, "displacement unit", request.disp_unit as i64));
+    }
+    let contiguous = request.flavor == Flavor::Shared && !hints.is_set("alloc_shared_noncontig");
+    let (bytes, disp_unit) = (request.size as u64, request.disp_unit as u64);
+    Ok(Wish { bytes, disp_unit, contiguous, gpu: gpu::loaded() })
+}
+
+fn own(
+    host: &'static Host,
+    request: &Request,
+    hints: Hints,
+    node: Node,
+) -> Result<&'static Window> {
+    let (base, ..) = node.part(node.rank);
+    let c = &host.constants;
+    let facts = Facts {
+        base: base.addr(),
+        size: request.size,
+        disp_unit: request.disp_unit as c_int,
+        create_flavor: match request.flavor {
+            Flavor::Shared => c.flavor_shared,
+            _ => c.flavor_allocate,
+        },
+        model: c.unified,
+        flavor: request.flavor,
+    };
+    insert(host, hints, facts, Road::Node(node))
+}
+
+fn insert(host: &'static Host, hints: Hints, facts: Facts, road: Road) -> Result<&'static Window> {
+    registry::insert(|handle| Window {
+        handle,
+        epochs: Epochs::new(host.threads()),
+        road,
+        facts,
+        errhandler: AtomicUsize::new(host.constants.errors_are_fatal),
+        name: Mutex::new(Vec::new()),
+        info: Mutex::new(hints),
+        attributes: Attributes::default(),
+    })
+}
+
+/// Leaves a window to the MPI underneath. The handle, the name, the info and the error handler stay
+/// ours.
+fn delegate(
+    host: &'static Host,
+    request: &Request,
+    comm: Comm,
+    why: Why,
+) -> core::result::Result<&'static Window, Failure> {
+    report::delegated(request.flavor, why, comm.rank(host)?)?;
+    let (native, _) = native(host, request)?;
+    let errors_return = host.constants.errors_return;
+    // SAFETY: a window that was just made, and a predefined handler.
+    check(unsafe { (host.call.win_set_errhandler)(native, errors_return) })?;
+    let hints = Hints::defaults(request.flavor);
+    let facts = native_facts(host, native, request.flavor);
+    Ok(insert(host, hints, facts, Road::Host(Delegated { native }))?)
+}
+
+/// What the MPI underneath says of its window.
+fn native_facts(host: &Host, native: Handle, flavor: Flavor) -> Facts {
+    let attribute = |keyval: c_int| {
+        let (mut value, mut found): (*mut c_void, c_int) = (ptr::null_mut(), 0);
+        let out = (&raw mut value).cast();
+        // SAFETY: out parameters of ours.
+        let code = unsafe { (host.call.win_get_attr)(native, keyval, out, &mut found) };
+        if code == 0 && found != 0 { value } else { ptr::null_mut() }
+    };
+    let number = |keyval: c_int| {
+        let value = attribute(keyval).cast::<c_int>();
+        // SAFETY: the attribute is a pointer to an int, or absent.
+        if value.is_null() { 0 } else { unsafe { *value } }
+    };
+    let c = &host.constants;
+    let size = attribute(c.win_size).cast::<isize>();
+    Facts {
+        base: attribute(c.win_base).addr(),
+        // SAFETY: the attribute is a pointer to an MPI_Aint, or absent.
+        size: if size.is_null() { 0 } else { unsafe { *size } },
+        disp_unit: number(c.win_disp_unit),
+        create_flavor: number(c.win_create_flavor),
+        model: number(c.win_model),
+        flavor,
+    }
+}
+
+/// Makes the window with the MPI underneath. Returns it and the address of allocated memory.
+fn native(host: &Host, request: &Request) -> core::result::Result<(Handle, usize), Failure> {
+    let Request { flavor, base, size, disp_unit, info, comm } = *request;
+    let (mut native, mut memory): (Handle, usize) = (0, 0);
+    let out = (&raw mut memory).cast::<c_void>();
+    let call = &host.call;
+    let unit = c_int::try_from(disp_unit);
+    let wide = || Error::Argument(Class::Disp, "displacement unit", disp_unit as i64);
+    // SAFETY: the arguments are the user's own, as for the MPI underneath alone.
+    let code = unsafe {
+        match (flavor, unit) {
+            (Flavor::Dynamic, _) => (call.win_create_dynamic)(info, comm, &mut native),
+            (Flavor::Create, Ok(unit)) => {
+                (call.win_create)(base, size, unit, info, comm, &mut native)
+            }
+            (Flavor::Allocate, Ok(unit)) => {
+                (call.win_allocate)(size, unit, info, comm, out, &mut native)
+            }
+            (Flavor::Shared, Ok(unit)) => {
+                (call.win_allocate_shared)(size, unit, info, comm, out, &mut native)
+            }
+            (Flavor::Create, Err(_)) => match call.win_create_c {
+                Some(call) => call(base, size, disp_unit, info, comm, &mut native),
+                None => return Err(Failure::Ours(wide())),
+            },
+            (_, Err(_)) => {
+                let allocate_c = match flavor {
+                    Flavor::Shared => call.win_allocate_shared_c,
+                    _ => call.win_allocate_c,
+                };
+                match allocate_c {
+                    Some(call) => call(size, disp_unit, info, comm, out, &mut native),
+                    None => return Err(Failure::Ours(wide())),
+                }
+            }
+        }
+    };
+    if code == 0 { Ok((host.handle(native), memory)) } else { Err(Failure::Host(code)) }
+}
+
+/// Frees a window. Collective over its communicator: it waits until all are done with it.
+pub fn free(host: &Host, window: &'static Window) -> Result<()> {
+    window.epochs.may_free()?;
+    match &window.road {
+        Road::Node(node) => {
+            fence::fence(&node.words, node.next_barrier(), true)?;
+            if node.rank == 0 {
+                node.arena().free_slot(node.slot);
+            }
+        }
+        Road::Host(delegated) => {
+            let mut native = delegated.native;
+            // SAFETY: ours, and not used again.
+            check(unsafe { (host.call.win_free)(&mut native) })?;
+        }
+    }
+    registry::remove(window);
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! What a process does while it waits for another one of its node: it lets the MPI underneath make
+//! progress, because its partner may sit in a large receive from it; it sleeps on its doorbell; and
+//! it looks now and then whether everybody is still alive.
+
+use super::arena::Arena;
+use crate::error::Result;
+use crate::fabric::shm::words::Idle;
+use crate::mpi::Host;
+use crate::sync::AtomicU32;
+use crate::sys::{futex, process};
+use std::sync::Arc;
+
+/// Looks at a word before anything else is tried, where every rank has a core of its own:
+/// a few microseconds.
+const SPINS: u32 = 300;
+/// The same where ranks share cores: who is waited for may need this one.
+const SPINS_SHARED: u32 = 20;
+
+/// Waiting inside of libfompi.
+pub struct NodeIdle {
+    arena: Arc<Arena>,
+    spins: u32,
+}
+
+impl NodeIdle {
+    /// For the processes of `arena`.
+    pub fn new(arena: Arc<Arena>) -> NodeIdle {
+        let spins = if arena.size as usize > process::cores() { SPINS_SHARED } else { SPINS };
+        NodeIdle { arena, spins }
+    }
+}
+
+impl Idle for NodeIdle {
+    fn progress(&self) {
+        self.arena.comm.progress(Host::get());
+    }
+
+    fn check(&self) -> Result<()> {
+        self.arena.dead()
+    }
+
+    fn sleep(&self, doorbell: &AtomicU32, value: u32, ns: u64) {
+        futex::wait(doorbell, value, ns);
+    }
+
+    fn wake(&self, doorbell: &AtomicU32) {
+        futex::wake(doorbell);
+    }
+
+    fn spins(&self) -> u32 {
+        self.spins
+    }
+}

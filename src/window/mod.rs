@@ -1,0 +1,193 @@
+//! The object: a window, and all that is known of it without asking anybody. `registry` finds it,
+//! `create` makes and frees it, `address` is where every bounds check of the library lives,
+//! `synchronise` holds the calls that open and close epochs, `attributes` what a program keeps with
+//! windows.
+
+pub mod address;
+pub mod arena;
+pub mod attributes;
+pub mod blocks;
+pub mod create;
+pub mod exchange;
+pub mod gpu;
+pub mod idle;
+pub mod info;
+pub mod registry;
+pub mod report;
+pub mod synchronise;
+
+use crate::epoch::layout::NODES_PER_RANK;
+use crate::epoch::state::Epochs;
+use crate::fabric::shm::words::CpuWords;
+use crate::mpi::Handle;
+use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::sys::segment::Mapping;
+use arena::Arena;
+use attributes::Attributes;
+use blocks::Blocks;
+use core::ffi::c_int;
+use idle::NodeIdle;
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// How a window came to be (MPI-4.1 §12.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavor {
+    /// MPI_Win_create
+    Create,
+    /// MPI_Win_allocate
+    Allocate,
+    /// MPI_Win_allocate_shared
+    Shared,
+    /// MPI_Win_create_dynamic
+    Dynamic,
+}
+
+impl Flavor {
+    /// The call that makes it.
+    pub fn call(self) -> &'static str {
+        match self {
+            Flavor::Create => "MPI_Win_create",
+            Flavor::Allocate => "MPI_Win_allocate",
+            Flavor::Shared => "MPI_Win_allocate_shared",
+            Flavor::Dynamic => "MPI_Win_create_dynamic",
+        }
+    }
+}
+
+/// A window.
+pub struct Window {
+    /// its handle, see `registry`
+    pub handle: u32,
+    /// the epochs that this process is in
+    pub epochs: Epochs,
+    /// who carries it out
+    pub road: Road,
+    /// what its attributes say
+    pub facts: Facts,
+    /// the error handler: a handle of the MPI underneath
+    pub errhandler: AtomicUsize,
+    /// its name (MPI_Win_set_name), bytes as given
+    pub name: Mutex<Vec<u8>>,
+    /// the hints that the user gave
+    pub info: Mutex<info::Hints>,
+    /// what the program keeps with it
+    pub attributes: Attributes,
+}
+
+/// The predefined attributes (MPI-4.1 §12.2.6), at addresses that last as long as the window.
+pub struct Facts {
+    /// MPI_WIN_BASE
+    pub base: usize,
+    /// MPI_WIN_SIZE, in bytes
+    pub size: isize,
+    /// MPI_WIN_DISP_UNIT
+    pub disp_unit: c_int,
+    /// MPI_WIN_CREATE_FLAVOR, as a number of the ABI
+    pub create_flavor: c_int,
+    /// MPI_WIN_MODEL, as a number of the ABI
+    pub model: c_int,
+    /// the flavor
+    pub flavor: Flavor,
+}
+
+/// Who carries a window out.
+pub enum Road {
+    /// this library, in memory that the ranks share
+    Node(Node),
+    /// the MPI underneath
+    Host(Delegated),
+}
+
+/// A window of the MPI underneath, under a handle of ours.
+pub struct Delegated {
+    /// its handle there
+    pub native: Handle,
+}
+
+/// A window in memory that all ranks map.
+pub struct Node {
+    /// this process
+    pub rank: u32,
+    /// number of processes
+    pub size: u32,
+    /// where the data of all ranks begin
+    data: *mut u8,
+    /// its control words
+    pub words: CpuWords<Blocks, NodeIdle>,
+    /// how many fences and barriers there were
+    fences: AtomicU64,
+    /// how many MPI_Win_complete of others this process has waited for or still expects
+    completes: AtomicU64,
+    /// queue nodes in use, one bit each, where several threads may wait for locks
+    nodes: AtomicU32,
+    threads: bool,
+    slot: u32,
+    mapping: Mapping,
+}
+
+// SAFETY: `data` points into `mapping`; what is there is reached by copies and atomics only.
+unsafe impl Send for Node {}
+// SAFETY: likewise; all else is atomic or locked.
+unsafe impl Sync for Node {}
+
+impl Node {
+    /// The window in `slot` of an arena, with its data mapped.
+    pub fn new(arena: &Arc<Arena>, slot: u32, mapping: Mapping, threads: bool) -> Node {
+        arena.enter(slot);
+        Node {
+            rank: arena.rank,
+            size: arena.size,
+            data: mapping.base(),
+            words: arena.words(slot),
+            fences: AtomicU64::new(0),
+            completes: AtomicU64::new(0),
+            nodes: AtomicU32::new(0),
+            threads,
+            slot,
+            mapping,
+        }
+    }
+
+    /// The arena that it is part of.
+    pub fn arena(&self) -> &Arc<Arena> {
+        self.words.cells().arena()
+    }
+
+    /// Bytes of all ranks.
+    pub fn bytes(&self) -> usize {
+        self.mapping.bytes()
+    }
+
+    /// Runs `wait` with a queue node that no other thread of this process uses.
+    #[inline]
+    pub fn with_node<R>(&self, wait: impl FnOnce(u32) -> R) -> R {
+        if !self.threads {
+            return wait(0);
+        }
+        let node = loop {
+            let used = self.nodes.load(Ordering::Relaxed);
+            let node = used.trailing_ones();
+            // Acquire: pairs with the Release below; one user of a node after the other.
+            let taken = node < NODES_PER_RANK
+                && self
+                    .nodes
+                    .compare_exchange(used, used | 1 << node, Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok();
+            if taken {
+                break node;
+            }
+            std::thread::yield_now();
+        };
+        let result = wait(node);
+        // Release: pairs with the Acquire above.
+        self.nodes.fetch_and(!(1 << node), Ordering::Release);
+        result
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.arena().leave(self.slot);
+    }
+}

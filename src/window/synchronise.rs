@@ -1,0 +1,205 @@
+//! The calls that open and close epochs on a window in shared memory: first `epoch::state` says
+//! whether the call is legal, then the protocol runs, then the state changes (MPI-4.1 §12.5).
+
+use super::{Node, Window};
+use crate::epoch::lock::{self, Held};
+use crate::epoch::state::Hold;
+use crate::epoch::{fence, pscw};
+use crate::error::Result;
+use crate::fabric::{Rank, Words};
+use crate::sync::{Ordering, full_fence};
+
+/// What the asserts of a call allow to leave out (MPI-4.1 §12.5.5).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asserts {
+    /// MPI_MODE_NOCHECK
+    pub nocheck: bool,
+    /// MPI_MODE_NOPRECEDE
+    pub noprecede: bool,
+    /// MPI_MODE_NOSUCCEED
+    pub nosucceed: bool,
+}
+
+/// MPI_Win_fence.
+pub fn fence(window: &Window, node: &Node, asserts: Asserts) -> Result<()> {
+    window.epochs.may_fence()?;
+    fence::fence(&node.words, node.next_barrier(), !asserts.noprecede)?;
+    window.epochs.fenced(!asserts.nosucceed);
+    Ok(())
+}
+
+/// MPI_Win_post.
+pub fn post(window: &Window, node: &Node, origins: &[u32], asserts: Asserts) -> Result<()> {
+    window.epochs.post(origins.len() as u32)?;
+    // Relaxed: only this process uses the count.
+    node.completes.fetch_add(origins.len() as u64, Ordering::Relaxed);
+    full_fence(); // what this process stored to its own memory is seen by the origins
+    if asserts.nocheck { Ok(()) } else { pscw::post(&node.words, ranks(origins)) }
+}
+
+/// MPI_Win_start.
+pub fn start(window: &Window, node: &Node, targets: &[u32], asserts: Asserts) -> Result<()> {
+    window.epochs.start(targets)?;
+    if asserts.nocheck {
+        return Ok(());
+    }
+    let started = pscw::start(&node.words, ranks(targets));
+    if started.is_err() {
+        window.epochs.completed();
+    }
+    started
+}
+
+/// MPI_Win_complete.
+pub fn complete(window: &Window, node: &Node) -> Result<()> {
+    let targets = window.epochs.started()?;
+    pscw::complete(&node.words, ranks(&targets))?;
+    window.epochs.completed();
+    Ok(())
+}
+
+/// MPI_Win_wait.
+pub fn wait(window: &Window, node: &Node) -> Result<()> {
+    window.epochs.posted()?;
+    pscw::wait(&node.words, node.completes.load(Ordering::Relaxed))?;
+    window.epochs.waited();
+    Ok(())
+}
+
+/// MPI_Win_test: whether the exposure epoch is over; it is closed then.
+pub fn test(window: &Window, node: &Node) -> Result<bool> {
+    window.epochs.posted()?;
+    let done = pscw::test(&node.words, node.completes.load(Ordering::Relaxed));
+    if done {
+        window.epochs.waited();
+    } else {
+        node.progress();
+    }
+    Ok(done)
+}
+
+/// MPI_Win_lock.
+pub fn lock(window: &Window, node: &Node, target: u32, hold: Hold) -> Result<()> {
+    let held = window.epochs.lock(target, hold)?;
+    let taken = match hold {
+        Hold::Exclusive => {
+            node.with_node(|n| lock::lock_exclusive(&node.words, Rank(target), held, n))
+        }
+        Hold::Shared => node.with_node(|n| lock::lock_shared(&node.words, Rank(target), held, n)),
+        Hold::Unchecked | Hold::Started => Ok(()),
+    };
+    if taken.is_err() {
+        window.epochs.unlock(target)?;
+    }
+    taken
+}
+
+/// A lock that is free, in a process that holds none. Says whether it was one, and is taken.
+#[inline(always)]
+pub fn lock_quick(window: &Window, node: &Node, target: u32, hold: Hold) -> bool {
+    let rank = Rank(target);
+    target < node.size
+        && window.epochs.lock_first(target, hold, || match hold {
+            Hold::Shared => lock::try_lock_shared(&node.words, rank) == Ok(true),
+            Hold::Exclusive => lock::try_lock_exclusive(&node.words, rank) == Ok(true),
+            Hold::Unchecked | Hold::Started => false,
+        })
+}
+
+/// Unlocks the only target that is locked. `None`: that is not how it is, and nothing was done.
+#[inline(always)]
+pub fn unlock_quick(window: &Window, node: &Node, target: u32) -> Option<Result<()>> {
+    let hold = window.epochs.unlock_last(target)?;
+    Some(give_back(node, target, hold, Held::Nothing))
+}
+
+/// MPI_Win_unlock.
+pub fn unlock(window: &Window, node: &Node, target: u32) -> Result<()> {
+    let (hold, left) = window.epochs.unlock(target)?;
+    give_back(node, target, hold, left)
+}
+
+/// Gives a lock back; what was sent to the target is done there.
+#[inline(always)]
+fn give_back(node: &Node, target: u32, hold: Hold, left: Held) -> Result<()> {
+    match hold {
+        Hold::Exclusive => lock::unlock_exclusive(&node.words, Rank(target), left),
+        Hold::Shared => lock::unlock_shared(&node.words, Rank(target)),
+        Hold::Unchecked | Hold::Started => node.words.flush(Rank(target)),
+    }
+}
+
+/// MPI_Win_lock_all.
+#[inline(always)]
+pub fn lock_all(window: &Window, node: &Node, asserts: Asserts) -> Result<()> {
+    window.epochs.lock_all(!asserts.nocheck)?;
+    if asserts.nocheck {
+        return Ok(());
+    }
+    let taken = node.with_node(|n| lock::lock_all(&node.words, n));
+    if taken.is_err() {
+        window.epochs.unlock_all()?;
+    }
+    taken
+}
+
+/// MPI_Win_unlock_all.
+#[inline(always)]
+pub fn unlock_all(window: &Window, node: &Node) -> Result<()> {
+    if window.epochs.unlock_all()? { lock::unlock_all(&node.words) } else { node.words.flush_all() }
+}
+
+/// MPI_Win_flush: everything sent to `target` is done there. Loads and stores are done when they
+/// are globally visible.
+pub fn flush(window: &Window, node: &Node, target: u32) -> Result<()> {
+    window.epochs.may_flush(target)?;
+    node.words.flush(Rank(target))
+}
+
+/// A flush in an epoch in which nothing is out of the ordinary. Says whether it was one, and is
+/// done.
+#[inline(always)]
+pub fn flush_quick(window: &Window, node: &Node, target: u32) -> bool {
+    let legal = target < node.size && window.epochs.is_passive(target);
+    if legal {
+        full_fence();
+    }
+    legal
+}
+
+/// MPI_Win_flush_local: the origin's buffers may be used again, as they may after every call here.
+#[inline]
+pub fn flush_local(window: &Window, target: u32) -> Result<()> {
+    window.epochs.may_flush(target)
+}
+
+/// MPI_Win_flush_all.
+pub fn flush_all(window: &Window, node: &Node) -> Result<()> {
+    window.epochs.may_flush_all()?;
+    node.words.flush_all()
+}
+
+/// MPI_Win_sync (MPI-4.1 §12.5.4): the private and the public copy of the window are the same in
+/// the unified model; what is left is the order of loads and stores.
+#[inline]
+pub fn sync() {
+    full_fence();
+}
+
+fn ranks(ranks: &[u32]) -> impl Iterator<Item = Rank> {
+    ranks.iter().map(|rank| Rank(*rank))
+}
+
+impl Node {
+    /// The number of the next barrier on this window.
+    pub(super) fn next_barrier(&self) -> u64 {
+        // Relaxed: collective calls on a window are not made by two threads at once.
+        self.fences.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Lets the MPI underneath make progress.
+    fn progress(&self) {
+        use crate::fabric::shm::words::Idle;
+        self.words.idle().progress();
+    }
+}
