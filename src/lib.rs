@@ -16,4 +16,6 @@ pub mod mpi;
 pub mod sync;
 pub mod sys;
 #[cfg(not(loom))]
+pub mod transfer;
+#[cfg(not(loom))]
 pub mod window;
