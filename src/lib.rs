@@ -6,6 +6,8 @@
 //! shape of data; `mpi` is the MPI underneath, typed: `abi`, `transfer` and `window` talk to it.
 
 #[cfg(not(loom))]
+pub mod abi;
+#[cfg(not(loom))]
 pub mod config;
 pub mod datatype;
 pub mod epoch;

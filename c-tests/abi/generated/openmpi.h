@@ -1,0 +1,382 @@
+/* Written by scripts/generate-constants. */
+INTEGER(sizeof(MPI_Win), 8)
+INTEGER(sizeof(MPI_Status), 24)
+INTEGER(MPI_PROC_NULL, -2)
+INTEGER(MPI_ANY_SOURCE, -1)
+INTEGER(MPI_ANY_TAG, -1)
+INTEGER(MPI_UNDEFINED, -32766)
+INTEGER(MPI_KEYVAL_INVALID, -1)
+INTEGER(MPI_LOCK_EXCLUSIVE, 1)
+INTEGER(MPI_LOCK_SHARED, 2)
+INTEGER(MPI_MODE_NOCHECK, 1)
+INTEGER(MPI_MODE_NOSTORE, 8)
+INTEGER(MPI_MODE_NOPUT, 4)
+INTEGER(MPI_MODE_NOPRECEDE, 2)
+INTEGER(MPI_MODE_NOSUCCEED, 16)
+INTEGER(MPI_WIN_BASE, 7)
+INTEGER(MPI_WIN_SIZE, 8)
+INTEGER(MPI_WIN_DISP_UNIT, 9)
+INTEGER(MPI_WIN_CREATE_FLAVOR, 10)
+INTEGER(MPI_WIN_MODEL, 11)
+INTEGER(MPI_WIN_FLAVOR_CREATE, 1)
+INTEGER(MPI_WIN_FLAVOR_ALLOCATE, 2)
+INTEGER(MPI_WIN_FLAVOR_DYNAMIC, 3)
+INTEGER(MPI_WIN_FLAVOR_SHARED, 4)
+INTEGER(MPI_WIN_SEPARATE, 1)
+INTEGER(MPI_WIN_UNIFIED, 0)
+INTEGER(MPI_THREAD_MULTIPLE, 3)
+INTEGER(MPI_MAX_OBJECT_NAME, 64)
+INTEGER(MPI_MAX_ERROR_STRING, 256)
+INTEGER(MPI_MAX_INFO_VAL, 256)
+INTEGER(MPI_MAX_INFO_KEY, 36)
+INTEGER(MPI_COMM_TYPE_SHARED, 0)
+INTEGER(MPI_IDENT, 0)
+INTEGER(MPI_UNEQUAL, 3)
+INTEGER(MPI_COMBINER_NAMED, 0)
+INTEGER(MPI_COMBINER_DUP, 1)
+INTEGER(MPI_COMBINER_CONTIGUOUS, 2)
+INTEGER(MPI_COMBINER_VECTOR, 3)
+INTEGER(MPI_COMBINER_HVECTOR_INTEGER, 4)
+INTEGER(MPI_COMBINER_HVECTOR, 5)
+INTEGER(MPI_COMBINER_INDEXED, 6)
+INTEGER(MPI_COMBINER_HINDEXED_INTEGER, 7)
+INTEGER(MPI_COMBINER_HINDEXED, 8)
+INTEGER(MPI_COMBINER_INDEXED_BLOCK, 9)
+INTEGER(MPI_COMBINER_STRUCT_INTEGER, 10)
+INTEGER(MPI_COMBINER_STRUCT, 11)
+INTEGER(MPI_COMBINER_SUBARRAY, 12)
+INTEGER(MPI_COMBINER_DARRAY, 13)
+INTEGER(MPI_COMBINER_F90_REAL, 14)
+INTEGER(MPI_COMBINER_F90_COMPLEX, 15)
+INTEGER(MPI_COMBINER_F90_INTEGER, 16)
+INTEGER(MPI_COMBINER_RESIZED, 17)
+INTEGER(MPI_COMBINER_HINDEXED_BLOCK, 18)
+INTEGER(MPI_ERR_BUFFER, 1)
+INTEGER(MPI_ERR_COUNT, 2)
+INTEGER(MPI_ERR_TYPE, 3)
+INTEGER(MPI_ERR_COMM, 5)
+INTEGER(MPI_ERR_RANK, 6)
+INTEGER(MPI_ERR_REQUEST, 7)
+INTEGER(MPI_ERR_GROUP, 9)
+INTEGER(MPI_ERR_OP, 10)
+INTEGER(MPI_ERR_ARG, 13)
+INTEGER(MPI_ERR_TRUNCATE, 15)
+INTEGER(MPI_ERR_OTHER, 16)
+INTEGER(MPI_ERR_INTERN, 17)
+INTEGER(MPI_ERR_KEYVAL, 36)
+INTEGER(MPI_ERR_NO_MEM, 39)
+INTEGER(MPI_ERR_INFO, 34)
+INTEGER(MPI_ERR_SIZE, 49)
+INTEGER(MPI_ERR_DISP, 26)
+INTEGER(MPI_ERR_LOCKTYPE, 37)
+INTEGER(MPI_ERR_ASSERT, 22)
+INTEGER(MPI_ERR_WIN, 53)
+INTEGER(MPI_ERR_RMA_CONFLICT, 46)
+INTEGER(MPI_ERR_RMA_SYNC, 47)
+INTEGER(MPI_ERR_RMA_RANGE, 68)
+INTEGER(MPI_ERR_RMA_ATTACH, 69)
+INTEGER(MPI_ERR_RMA_SHARED, 71)
+INTEGER(MPI_ERR_RMA_FLAVOR, 70)
+INTEGER(MPI_ERR_UNSUPPORTED_OPERATION, 52)
+INTEGER(MPI_ERR_LASTCODE, 92)
+ADDRESS(MPI_BOTTOM, 0x0)
+ADDRESS(MPI_IN_PLACE, 0x1)
+ADDRESS(MPI_STATUS_IGNORE, 0x0)
+ADDRESS(MPI_STATUSES_IGNORE, 0x0)
+#ifdef MPI_WIN_NULL
+HANDLE(MPI_WIN_NULL, ompi_mpi_win_null)
+#endif
+#ifdef MPI_DATATYPE_NULL
+HANDLE(MPI_DATATYPE_NULL, ompi_mpi_datatype_null)
+#endif
+#ifdef MPI_OP_NULL
+HANDLE(MPI_OP_NULL, ompi_mpi_op_null)
+#endif
+#ifdef MPI_REQUEST_NULL
+HANDLE(MPI_REQUEST_NULL, ompi_request_null)
+#endif
+#ifdef MPI_INFO_NULL
+HANDLE(MPI_INFO_NULL, ompi_mpi_info_null)
+#endif
+#ifdef MPI_ERRHANDLER_NULL
+HANDLE(MPI_ERRHANDLER_NULL, ompi_mpi_errhandler_null)
+#endif
+#ifdef MPI_GROUP_NULL
+HANDLE(MPI_GROUP_NULL, ompi_mpi_group_null)
+#endif
+#ifdef MPI_GROUP_EMPTY
+HANDLE(MPI_GROUP_EMPTY, ompi_mpi_group_empty)
+#endif
+#ifdef MPI_COMM_NULL
+HANDLE(MPI_COMM_NULL, ompi_mpi_comm_null)
+#endif
+#ifdef MPI_COMM_WORLD
+HANDLE(MPI_COMM_WORLD, ompi_mpi_comm_world)
+#endif
+#ifdef MPI_COMM_SELF
+HANDLE(MPI_COMM_SELF, ompi_mpi_comm_self)
+#endif
+#ifdef MPI_ERRORS_ARE_FATAL
+HANDLE(MPI_ERRORS_ARE_FATAL, ompi_mpi_errors_are_fatal)
+#endif
+#ifdef MPI_ERRORS_RETURN
+HANDLE(MPI_ERRORS_RETURN, ompi_mpi_errors_return)
+#endif
+#ifdef MPI_MAX
+HANDLE(MPI_MAX, ompi_mpi_op_max)
+#endif
+#ifdef MPI_MIN
+HANDLE(MPI_MIN, ompi_mpi_op_min)
+#endif
+#ifdef MPI_SUM
+HANDLE(MPI_SUM, ompi_mpi_op_sum)
+#endif
+#ifdef MPI_PROD
+HANDLE(MPI_PROD, ompi_mpi_op_prod)
+#endif
+#ifdef MPI_LAND
+HANDLE(MPI_LAND, ompi_mpi_op_land)
+#endif
+#ifdef MPI_BAND
+HANDLE(MPI_BAND, ompi_mpi_op_band)
+#endif
+#ifdef MPI_LOR
+HANDLE(MPI_LOR, ompi_mpi_op_lor)
+#endif
+#ifdef MPI_BOR
+HANDLE(MPI_BOR, ompi_mpi_op_bor)
+#endif
+#ifdef MPI_LXOR
+HANDLE(MPI_LXOR, ompi_mpi_op_lxor)
+#endif
+#ifdef MPI_BXOR
+HANDLE(MPI_BXOR, ompi_mpi_op_bxor)
+#endif
+#ifdef MPI_MAXLOC
+HANDLE(MPI_MAXLOC, ompi_mpi_op_maxloc)
+#endif
+#ifdef MPI_MINLOC
+HANDLE(MPI_MINLOC, ompi_mpi_op_minloc)
+#endif
+#ifdef MPI_REPLACE
+HANDLE(MPI_REPLACE, ompi_mpi_op_replace)
+#endif
+#ifdef MPI_NO_OP
+HANDLE(MPI_NO_OP, ompi_mpi_op_no_op)
+#endif
+#ifdef MPI_ERRORS_ABORT
+HANDLE(MPI_ERRORS_ABORT, ompi_mpi_errors_abort)
+#endif
+#ifdef MPI_CHAR
+DATATYPE(MPI_CHAR, ompi_mpi_char, 1, 1)
+#endif
+#ifdef MPI_SIGNED_CHAR
+DATATYPE(MPI_SIGNED_CHAR, ompi_mpi_signed_char, 1, 1)
+#endif
+#ifdef MPI_UNSIGNED_CHAR
+DATATYPE(MPI_UNSIGNED_CHAR, ompi_mpi_unsigned_char, 1, 1)
+#endif
+#ifdef MPI_BYTE
+DATATYPE(MPI_BYTE, ompi_mpi_byte, 1, 1)
+#endif
+#ifdef MPI_PACKED
+DATATYPE(MPI_PACKED, ompi_mpi_packed, 1, 1)
+#endif
+#ifdef MPI_WCHAR
+DATATYPE(MPI_WCHAR, ompi_mpi_wchar, 4, 4)
+#endif
+#ifdef MPI_SHORT
+DATATYPE(MPI_SHORT, ompi_mpi_short, 2, 2)
+#endif
+#ifdef MPI_UNSIGNED_SHORT
+DATATYPE(MPI_UNSIGNED_SHORT, ompi_mpi_unsigned_short, 2, 2)
+#endif
+#ifdef MPI_INT
+DATATYPE(MPI_INT, ompi_mpi_int, 4, 4)
+#endif
+#ifdef MPI_UNSIGNED
+DATATYPE(MPI_UNSIGNED, ompi_mpi_unsigned, 4, 4)
+#endif
+#ifdef MPI_LONG
+DATATYPE(MPI_LONG, ompi_mpi_long, 8, 8)
+#endif
+#ifdef MPI_UNSIGNED_LONG
+DATATYPE(MPI_UNSIGNED_LONG, ompi_mpi_unsigned_long, 8, 8)
+#endif
+#ifdef MPI_LONG_LONG
+DATATYPE(MPI_LONG_LONG, ompi_mpi_long_long_int, 8, 8)
+#endif
+#ifdef MPI_UNSIGNED_LONG_LONG
+DATATYPE(MPI_UNSIGNED_LONG_LONG, ompi_mpi_unsigned_long_long, 8, 8)
+#endif
+#ifdef MPI_FLOAT
+DATATYPE(MPI_FLOAT, ompi_mpi_float, 4, 4)
+#endif
+#ifdef MPI_DOUBLE
+DATATYPE(MPI_DOUBLE, ompi_mpi_double, 8, 8)
+#endif
+#ifdef MPI_LONG_DOUBLE
+DATATYPE(MPI_LONG_DOUBLE, ompi_mpi_long_double, 16, 16)
+#endif
+#ifdef MPI_INT8_T
+DATATYPE(MPI_INT8_T, ompi_mpi_int8_t, 1, 1)
+#endif
+#ifdef MPI_INT16_T
+DATATYPE(MPI_INT16_T, ompi_mpi_int16_t, 2, 2)
+#endif
+#ifdef MPI_INT32_T
+DATATYPE(MPI_INT32_T, ompi_mpi_int32_t, 4, 4)
+#endif
+#ifdef MPI_INT64_T
+DATATYPE(MPI_INT64_T, ompi_mpi_int64_t, 8, 8)
+#endif
+#ifdef MPI_UINT8_T
+DATATYPE(MPI_UINT8_T, ompi_mpi_uint8_t, 1, 1)
+#endif
+#ifdef MPI_UINT16_T
+DATATYPE(MPI_UINT16_T, ompi_mpi_uint16_t, 2, 2)
+#endif
+#ifdef MPI_UINT32_T
+DATATYPE(MPI_UINT32_T, ompi_mpi_uint32_t, 4, 4)
+#endif
+#ifdef MPI_UINT64_T
+DATATYPE(MPI_UINT64_T, ompi_mpi_uint64_t, 8, 8)
+#endif
+#ifdef MPI_C_BOOL
+DATATYPE(MPI_C_BOOL, ompi_mpi_c_bool, 1, 1)
+#endif
+#ifdef MPI_C_FLOAT_COMPLEX
+DATATYPE(MPI_C_FLOAT_COMPLEX, ompi_mpi_c_float_complex, 8, 8)
+#endif
+#ifdef MPI_C_DOUBLE_COMPLEX
+DATATYPE(MPI_C_DOUBLE_COMPLEX, ompi_mpi_c_double_complex, 16, 16)
+#endif
+#ifdef MPI_C_LONG_DOUBLE_COMPLEX
+DATATYPE(MPI_C_LONG_DOUBLE_COMPLEX, ompi_mpi_c_long_double_complex, 32, 32)
+#endif
+#ifdef MPI_CXX_BOOL
+DATATYPE(MPI_CXX_BOOL, ompi_mpi_cxx_bool, 1, 1)
+#endif
+#ifdef MPI_CXX_FLOAT_COMPLEX
+DATATYPE(MPI_CXX_FLOAT_COMPLEX, ompi_mpi_cxx_cplex, 8, 8)
+#endif
+#ifdef MPI_CXX_DOUBLE_COMPLEX
+DATATYPE(MPI_CXX_DOUBLE_COMPLEX, ompi_mpi_cxx_dblcplex, 16, 16)
+#endif
+#ifdef MPI_CXX_LONG_DOUBLE_COMPLEX
+DATATYPE(MPI_CXX_LONG_DOUBLE_COMPLEX, ompi_mpi_cxx_ldblcplex, 32, 32)
+#endif
+#ifdef MPI_AINT
+DATATYPE(MPI_AINT, ompi_mpi_aint, 8, 8)
+#endif
+#ifdef MPI_OFFSET
+DATATYPE(MPI_OFFSET, ompi_mpi_offset, 8, 8)
+#endif
+#ifdef MPI_COUNT
+DATATYPE(MPI_COUNT, ompi_mpi_count, 8, 8)
+#endif
+#ifdef MPI_FLOAT_INT
+DATATYPE(MPI_FLOAT_INT, ompi_mpi_float_int, 8, 8)
+#endif
+#ifdef MPI_DOUBLE_INT
+DATATYPE(MPI_DOUBLE_INT, ompi_mpi_double_int, 12, 16)
+#endif
+#ifdef MPI_LONG_INT
+DATATYPE(MPI_LONG_INT, ompi_mpi_long_int, 12, 16)
+#endif
+#ifdef MPI_2INT
+DATATYPE(MPI_2INT, ompi_mpi_2int, 8, 8)
+#endif
+#ifdef MPI_SHORT_INT
+DATATYPE(MPI_SHORT_INT, ompi_mpi_short_int, 6, 8)
+#endif
+#ifdef MPI_LONG_DOUBLE_INT
+DATATYPE(MPI_LONG_DOUBLE_INT, ompi_mpi_longdbl_int, 20, 32)
+#endif
+#ifdef MPI_CHARACTER
+DATATYPE(MPI_CHARACTER, ompi_mpi_character, 1, 1)
+#endif
+#ifdef MPI_INTEGER
+DATATYPE(MPI_INTEGER, ompi_mpi_integer, 4, 4)
+#endif
+#ifdef MPI_REAL
+DATATYPE(MPI_REAL, ompi_mpi_real, 4, 4)
+#endif
+#ifdef MPI_DOUBLE_PRECISION
+DATATYPE(MPI_DOUBLE_PRECISION, ompi_mpi_dblprec, 8, 8)
+#endif
+#ifdef MPI_COMPLEX
+DATATYPE(MPI_COMPLEX, ompi_mpi_cplex, 8, 8)
+#endif
+#ifdef MPI_DOUBLE_COMPLEX
+DATATYPE(MPI_DOUBLE_COMPLEX, ompi_mpi_dblcplex, 16, 16)
+#endif
+#ifdef MPI_LOGICAL
+DATATYPE(MPI_LOGICAL, ompi_mpi_logical, 4, 4)
+#endif
+#ifdef MPI_2INTEGER
+DATATYPE(MPI_2INTEGER, ompi_mpi_2integer, 8, 8)
+#endif
+#ifdef MPI_2REAL
+DATATYPE(MPI_2REAL, ompi_mpi_2real, 8, 8)
+#endif
+#ifdef MPI_2DOUBLE_PRECISION
+DATATYPE(MPI_2DOUBLE_PRECISION, ompi_mpi_2dblprec, 16, 16)
+#endif
+#ifdef MPI_INTEGER1
+DATATYPE(MPI_INTEGER1, ompi_mpi_integer1, 1, 1)
+#endif
+#ifdef MPI_INTEGER2
+DATATYPE(MPI_INTEGER2, ompi_mpi_integer2, 2, 2)
+#endif
+#ifdef MPI_INTEGER4
+DATATYPE(MPI_INTEGER4, ompi_mpi_integer4, 4, 4)
+#endif
+#ifdef MPI_INTEGER8
+DATATYPE(MPI_INTEGER8, ompi_mpi_integer8, 8, 8)
+#endif
+#ifdef MPI_INTEGER16
+DATATYPE(MPI_INTEGER16, ompi_mpi_integer16, 16, 16)
+#endif
+#ifdef MPI_REAL2
+DATATYPE(MPI_REAL2, ompi_mpi_real2, 2, 2)
+#endif
+#ifdef MPI_REAL4
+DATATYPE(MPI_REAL4, ompi_mpi_real4, 4, 4)
+#endif
+#ifdef MPI_REAL8
+DATATYPE(MPI_REAL8, ompi_mpi_real8, 8, 8)
+#endif
+#ifdef MPI_REAL16
+DATATYPE(MPI_REAL16, ompi_mpi_real16, 16, 16)
+#endif
+#ifdef MPI_COMPLEX4
+DATATYPE(MPI_COMPLEX4, ompi_mpi_complex4, 4, 4)
+#endif
+#ifdef MPI_COMPLEX8
+DATATYPE(MPI_COMPLEX8, ompi_mpi_complex8, 8, 8)
+#endif
+#ifdef MPI_COMPLEX16
+DATATYPE(MPI_COMPLEX16, ompi_mpi_complex16, 16, 16)
+#endif
+#ifdef MPI_COMPLEX32
+DATATYPE(MPI_COMPLEX32, ompi_mpi_complex32, 32, 32)
+#endif
+#ifdef MPI_LOGICAL1
+DATATYPE(MPI_LOGICAL1, ompi_mpi_logical1, 1, 1)
+#endif
+#ifdef MPI_LOGICAL2
+DATATYPE(MPI_LOGICAL2, ompi_mpi_logical2, 2, 2)
+#endif
+#ifdef MPI_LOGICAL4
+DATATYPE(MPI_LOGICAL4, ompi_mpi_logical4, 4, 4)
+#endif
+#ifdef MPI_LOGICAL8
+DATATYPE(MPI_LOGICAL8, ompi_mpi_logical8, 8, 8)
+#endif
+#ifdef MPI_2COMPLEX
+DATATYPE(MPI_2COMPLEX, ompi_mpi_2cplex, 16, 16)
+#endif
+#ifdef MPI_2DOUBLE_COMPLEX
+DATATYPE(MPI_2DOUBLE_COMPLEX, ompi_mpi_2dblcplex, 32, 32)
+#endif

@@ -1,0 +1,196 @@
+//! What a call answers: success, or an error code through the right error handler (MPI-4.1 §9.3).
+
+use super::MPI_Comm;
+use crate::error::{Class, Error, Result};
+use crate::mpi::{Handle, Host};
+use crate::window::registry::{self, Found};
+use crate::window::{Node, Road, Window, report};
+use core::ffi::{c_char, c_int};
+use parking_lot::Mutex;
+use std::ffi::CString;
+
+/// Carries a call on a window out: `ours` on one in shared memory, `theirs` with a window of the
+/// MPI underneath.
+#[inline]
+pub fn on_window(
+    call: &'static str,
+    host: &'static Host,
+    win: usize,
+    ours: impl FnOnce(&'static Window, &'static Node) -> Result<()>,
+    theirs: impl FnOnce(Handle) -> c_int,
+) -> c_int {
+    match registry::find(host.handle(win)) {
+        Found::Window(window) => {
+            let result = match &window.road {
+                Road::Node(node) => ours(window, node),
+                Road::Host(delegated) => match theirs(delegated.native) {
+                    0 => Ok(()),
+                    code => Err(Error::Host(code)),
+                },
+            };
+            match result {
+                Ok(()) => 0,
+                Err(error) => raise(call, host, window, error),
+            }
+        }
+        Found::Foreign if !is_null(host, win) => theirs(host.handle(win)),
+        _ => no_window(call, host, win),
+    }
+}
+
+/// The same for what is the library's own business also where the window is delegated.
+pub fn on_any_window(
+    call: &'static str,
+    host: &'static Host,
+    win: usize,
+    ours: impl FnOnce(&'static Window) -> Result<()>,
+    theirs: impl FnOnce(Handle) -> c_int,
+) -> c_int {
+    match registry::find(host.handle(win)) {
+        Found::Window(window) => match ours(window) {
+            Ok(()) => 0,
+            Err(error) => raise(call, host, window, error),
+        },
+        Found::Foreign if !is_null(host, win) => theirs(host.handle(win)),
+        _ => no_window(call, host, win),
+    }
+}
+
+/// MPI_WIN_NULL, or no handle at all.
+pub fn is_null(host: &Host, win: usize) -> bool {
+    let win = host.handle(win);
+    win == host.constants.win_null || win == 0
+}
+
+/// Checks that there is a place for what a call answers.
+pub fn place_for<T>(answer: *const T) -> Result<()> {
+    if answer.is_null() {
+        return Err(Error::Argument(Class::Arg, "null pointer as the place for an answer,", 0));
+    }
+    Ok(())
+}
+
+/// The code of an error, in the numbers of the ABI.
+pub fn code(host: &Host, error: &Error) -> c_int {
+    match error {
+        Error::Host(code) => *code,
+        Error::Died { .. } => died(host, error),
+        other => host.constants.class(other.class()),
+    }
+}
+
+/// The code for the end of a process: one of its own, so that MPI_Error_string names the rank to a
+/// program that handles errors itself (MPI-4.1 §9.5). Its class is new too, because MPICH 4.0 mixes
+/// up the texts of codes that are added to its own classes.
+#[cold]
+fn died(host: &Host, error: &Error) -> c_int {
+    /// more texts than these get the code of their class
+    const TEXTS_MAX: usize = 64;
+    static CODES: Mutex<Vec<(String, c_int)>> = Mutex::new(Vec::new());
+    let text = error.to_string();
+    let mut codes = CODES.lock();
+    if let Some((_, code)) = codes.iter().find(|(known, _)| *known == text) {
+        return *code;
+    }
+    let (other, mut class, mut code) = (host.constants.class(error.class()), 0, 0);
+    let c_text = CString::new(text.as_str()).unwrap_or_default();
+    // SAFETY: out parameters of ours, and a C string shorter than MPI_MAX_ERROR_STRING.
+    let made = codes.len() < TEXTS_MAX
+        && unsafe { (host.call.add_error_class)(&mut class) } == 0
+        && unsafe { (host.call.add_error_string)(class, c_text.as_ptr()) } == 0
+        && unsafe { (host.call.add_error_code)(class, &mut code) } == 0
+        && unsafe { (host.call.add_error_string)(code, c_text.as_ptr()) } == 0;
+    if !made {
+        return other;
+    }
+    codes.push((text, code));
+    code
+}
+
+/// Answers an error of a call on a window, through the window's error handler.
+#[cold]
+#[inline(never)]
+pub fn raise(call: &'static str, host: &'static Host, window: &Window, error: Error) -> c_int {
+    let code = code(host, &error);
+    super::errhandler::handle(host, window, code, || {
+        report::say(&format!("{call}: {}", text(host, &error)));
+    });
+    code
+}
+
+/// Answers an error of a call that has a communicator but no window (yet).
+#[cold]
+pub fn raise_on_comm(call: &'static str, host: &Host, comm: MPI_Comm, error: Error) -> c_int {
+    let (code, mut comm) = (code(host, &error), host.handle(comm));
+    if comm == host.constants.comm_null || comm == 0 {
+        comm = default_comm(host);
+    }
+    if is_fatal(host, comm) {
+        report::say(&format!("{call}: {}", text(host, &error)));
+    }
+    crate::mpi::comm::Comm(comm).raise(host, code);
+    code
+}
+
+/// Answers an error of a call that has neither.
+#[cold]
+pub fn raise_alone(call: &'static str, host: &Host, error: Error) -> c_int {
+    raise_on_comm(call, host, host.constants.comm_null, error)
+}
+
+#[cold]
+#[inline(never)]
+fn no_window(call: &'static str, host: &Host, win: usize) -> c_int {
+    let what = if is_null(host, win) { "MPI_WIN_NULL," } else { "window that was freed," };
+    let handle = host.handle(win) as i64;
+    raise_alone(call, host, Error::Argument(Class::Win, what, handle))
+}
+
+/// Whose error handler is called for errors that belong to no object: MPI_COMM_SELF since MPI-4.0
+/// (§9.3), MPI_COMM_WORLD before.
+fn default_comm(host: &Host) -> Handle {
+    let (mut version, mut minor) = (0, 0);
+    if let Some(get_version) = host.call.get_version {
+        // SAFETY: out parameters of ours.
+        unsafe { get_version(&mut version, &mut minor) };
+    }
+    if version >= 4 { host.constants.comm_self } else { host.constants.comm_world }
+}
+
+fn is_fatal(host: &Host, comm: Handle) -> bool {
+    let mut handler: Handle = 0;
+    // SAFETY: an out parameter of ours.
+    let code = unsafe { (host.call.comm_get_errhandler)(comm, &mut handler) };
+    // The reference that this gave is kept: giving one to a predefined handler back is an error in
+    // some MPIs, and the process ends or the program handles few such errors.
+    code != 0 || host.handle(handler) == host.constants.errors_are_fatal
+}
+
+/// An error in words.
+fn text(host: &Host, error: &Error) -> String {
+    let Error::Host(code) = error else { return error.to_string() };
+    let mut buffer = [0 as c_char; 1024];
+    let mut length = 0;
+    // SAFETY: the buffer is longer than MPI_MAX_ERROR_STRING of every ABI.
+    unsafe { (host.call.error_string)(*code, buffer.as_mut_ptr(), &mut length) };
+    let bytes = buffer.iter().take_while(|byte| **byte != 0).map(|byte| *byte as u8).collect();
+    String::from_utf8(bytes).unwrap_or_else(|_| error.to_string())
+}
+
+/// The asserts that a call takes (MPI-4.1 §12.5.5); others are an error.
+pub fn asserts(
+    host: &Host,
+    given: c_int,
+    allowed: &[fn(&crate::mpi::constants::Constants) -> c_int],
+) -> Result<crate::window::synchronise::Asserts> {
+    let c = &host.constants;
+    let known = allowed.iter().fold(0, |bits, constant| bits | constant(c));
+    if given & !known != 0 {
+        return Err(Error::Argument(Class::Assert, "assert", i64::from(given)));
+    }
+    Ok(crate::window::synchronise::Asserts {
+        nocheck: given & c.mode_nocheck != 0,
+        noprecede: given & c.mode_noprecede != 0,
+        nosucceed: given & c.mode_nosucceed != 0,
+    })
+}

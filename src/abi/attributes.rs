@@ -1,0 +1,324 @@
+//! Attributes of windows (MPI-4.1 §12.2.6, §7.7.3). The predefined ones are answered from the
+//! window, those with keyvals of the program from `window::attributes`, on delegated windows too.
+//! Here are the callbacks: called with our window handle, and never while anything is locked.
+//! Windows are not duplicated, so no copy callback is ever called.
+
+use super::answer::{on_any_window, place_for, raise_alone};
+use super::{MPI_Aint, MPI_Fint, MPI_Win};
+use super::{MPI_Win_copy_attr_function, MPI_Win_delete_attr_function};
+use crate::config::Config;
+use crate::error::{Class, Error, Result};
+use crate::mpi::Host;
+use crate::mpi::functions::do_not_copy;
+use crate::window::attributes::{self, Attribute, Calling, Delete, Language};
+use crate::window::{Facts, Window};
+use core::ffi::{c_int, c_void};
+use core::mem::transmute;
+use core::ptr;
+use std::sync::Arc;
+
+/// What an attribute is.
+pub(super) enum Value {
+    /// an address, which is the attribute itself
+    Address(usize),
+    /// a size, at the address of which the attribute points
+    Size(&'static isize),
+    /// an int, likewise
+    Int(&'static c_int),
+    /// an integer of Fortran, and where it is stored
+    Integer(isize, usize),
+}
+
+impl Value {
+    /// As C gets it.
+    pub(super) fn pointer(&self) -> usize {
+        match self {
+            Value::Address(address) => *address,
+            Value::Size(size) => (&raw const **size).addr(),
+            Value::Int(int) => (&raw const **int).addr(),
+            Value::Integer(_, stored) => *stored,
+        }
+    }
+
+    /// As Fortran gets it (MPI-4.1 §19.3.7).
+    pub(super) fn integer(&self) -> isize {
+        match self {
+            Value::Address(address) => *address as isize,
+            Value::Size(size) => **size,
+            Value::Int(int) => **int as isize,
+            Value::Integer(integer, _) => *integer,
+        }
+    }
+}
+
+impl From<&Arc<Attribute>> for Value {
+    fn from(attribute: &Arc<Attribute>) -> Value {
+        match attribute.language {
+            Language::C => Value::Address(attribute.value as usize),
+            Language::Fortran => {
+                Value::Integer(attribute.value, (&raw const attribute.value).addr())
+            }
+        }
+    }
+}
+
+/// A predefined attribute, by its keyval in C.
+pub(super) fn predefined(host: &Host, facts: &'static Facts, keyval: c_int) -> Option<Value> {
+    let c = &host.constants;
+    match keyval {
+        k if k == c.win_base => Some(Value::Address(facts.base)),
+        k if k == c.win_size => Some(Value::Size(&facts.size)),
+        k if k == c.win_disp_unit => Some(Value::Int(&facts.disp_unit)),
+        k if k == c.win_create_flavor => Some(Value::Int(&facts.create_flavor)),
+        k if k == c.win_model => Some(Value::Int(&facts.model)),
+        _ => None,
+    }
+}
+
+/// An attribute by its keyval in C; none if it is not set.
+pub(super) fn find(host: &Host, window: &'static Window, keyval: c_int) -> Result<Option<Value>> {
+    if let Some(value) = predefined(host, &window.facts, keyval) {
+        return Ok(Some(value));
+    }
+    let found = window.attributes.find(keyval);
+    if found.is_none() {
+        attributes::delete_of(host, keyval)?;
+    }
+    Ok(found.as_ref().map(Value::from))
+}
+
+/// Sets an attribute. One that is there already is deleted before (MPI-4.1 §7.7.3).
+pub(super) fn set(
+    host: &'static Host,
+    window: &'static Window,
+    keyval: c_int,
+    value: isize,
+    language: Language,
+) -> Result<()> {
+    attributes::keep(host, keyval)?;
+    let old = window.attributes.find(keyval);
+    if let Err(error) = old.map_or(Ok(()), |old| delete(host, window, &old)) {
+        attributes::release(host, keyval)?;
+        return Err(error);
+    }
+    window.attributes.push(Attribute { keyval, value, language });
+    Ok(())
+}
+
+/// Calls an attribute's delete callback and takes the attribute away, in this order: if the
+/// callback fails the attribute stays.
+fn delete(host: &Host, window: &'static Window, attribute: &Arc<Attribute>) -> Result<()> {
+    let callback = attributes::delete_of(host, attribute.keyval)?;
+    match call(callback, window.handle as usize, attribute) {
+        0 => {}
+        code => return Err(Error::Host(code)),
+    }
+    if window.attributes.remove(attribute) {
+        attributes::release(host, attribute.keyval)?;
+    }
+    Ok(())
+}
+
+/// Deletes all attributes of a window that is about to be freed, the last one first.
+pub(super) fn delete_all(host: &Host, window: &'static Window) -> Result<()> {
+    while let Some(last) = window.attributes.last() {
+        delete(host, window, &last)?;
+    }
+    Ok(())
+}
+
+/// Calls a delete callback.
+fn call(callback: Delete, win: usize, attribute: &Arc<Attribute>) -> c_int {
+    type InC = unsafe extern "C" fn(usize, c_int, usize, usize) -> c_int;
+    type InFortran = unsafe extern "C" fn(
+        *mut MPI_Fint,
+        *mut MPI_Fint,
+        *mut MPI_Aint,
+        *mut MPI_Aint,
+        *mut MPI_Fint,
+    );
+    type Proxy = unsafe extern "C" fn(usize, usize, c_int, c_int, isize, usize) -> c_int;
+    let Delete { function, extra, calling } = callback;
+    let (keyval, value) = (attribute.keyval, Value::from(attribute));
+    if function == 0 {
+        return 0;
+    }
+    match calling {
+        Calling::C => {
+            // SAFETY: the program gave it to MPI_Win_create_keyval as a function of this type.
+            let function: InC = unsafe { transmute(function) };
+            // SAFETY: a window that lives, its keyval, the attribute and the state given with it.
+            unsafe { function(win, keyval, value.pointer(), extra) }
+        }
+        Calling::Fortran => {
+            // SAFETY: the program gave it to MPI_WIN_CREATE_KEYVAL as a subroutine of this type.
+            let function: InFortran = unsafe { transmute(function) };
+            let (mut win, mut keyval, mut error) = (win as MPI_Fint, keyval, 0);
+            let (mut value, mut extra) = (value.integer(), extra as MPI_Aint);
+            // SAFETY: variables of the types that the subroutine wants.
+            unsafe { function(&mut win, &mut keyval, &mut value, &mut extra, &mut error) };
+            error
+        }
+        Calling::Proxy(proxy) => {
+            // SAFETY: MPICH's bindings gave it to MPII_Keyval_set_proxy as a function of this type.
+            let proxy: Proxy = unsafe { transmute(proxy) };
+            let kind = super::mpix::kind(attribute.language);
+            // SAFETY: the program's function, and the arguments for it as they were set.
+            unsafe { proxy(function, win, keyval, kind, attribute.value, extra) }
+        }
+    }
+}
+
+/// The delete callback of what the MPI underneath knows of our keyvals: nothing.
+unsafe extern "C" fn delete_nothing(_: usize, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
+    0
+}
+
+/// Makes a keyval and stores it.
+///
+/// # Safety
+/// `keyval` points to an int, or is null.
+pub(super) unsafe fn create(host: &Host, delete: Delete, keyval: *mut c_int) -> c_int {
+    if keyval.is_null() {
+        let error = Error::Argument(Class::Arg, "address for the keyval", 0);
+        return raise_alone("MPI_Win_create_keyval", host, error);
+    }
+    let (copy, remove) = (do_not_copy as *mut c_void, delete_nothing as *mut c_void);
+    let mut number = 0;
+    // SAFETY: callbacks of ours, and an out parameter.
+    let code = unsafe { (host.call.win_create_keyval)(copy, remove, &mut number, ptr::null_mut()) };
+    if code == 0 {
+        attributes::add(number, delete);
+        // SAFETY: the caller vouches for it.
+        unsafe { keyval.write(number) };
+    }
+    code
+}
+
+card! {
+    /// MPI-4.1 §12.2.6: MPI_WIN_BASE is the address itself, the other predefined attributes point
+    /// to their value.
+    MPI_Win_get_attr PMPI_Win_get_attr (
+        win: MPI_Win, keyval: c_int, value: *mut c_void, flag: *mut c_int,
+    ) {
+        let host = Host::get();
+        on_any_window("MPI_Win_get_attr", host, win, |window| {
+            place_for(value)?;
+            place_for(flag)?;
+            let found = find(host, window, keyval)?;
+            // SAFETY: the caller's pointer.
+            unsafe { flag.write(c_int::from(found.is_some())) };
+            if let Some(found) = found {
+                // SAFETY: the caller's pointer to a pointer.
+                unsafe { value.cast::<usize>().write_unaligned(found.pointer()) };
+            }
+            Ok(())
+        }, |native| {
+            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            unsafe { (host.call.win_get_attr)(native, keyval, value, flag) }
+        })
+    }
+
+    /// MPI-4.1 §7.7.3.
+    MPI_Win_set_attr PMPI_Win_set_attr (win: MPI_Win, keyval: c_int, value: *mut c_void) {
+        let host = Host::get();
+        on_any_window("MPI_Win_set_attr", host, win, |window| {
+            set(host, window, keyval, value.addr() as isize, Language::C)
+        }, |native| {
+            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            unsafe { (host.call.win_set_attr)(native, keyval, value) }
+        })
+    }
+
+    /// MPI-4.1 §7.7.3. To delete what is not set is no error.
+    MPI_Win_delete_attr PMPI_Win_delete_attr (win: MPI_Win, keyval: c_int) {
+        let host = Host::get();
+        on_any_window("MPI_Win_delete_attr", host, win, |window| {
+            match window.attributes.find(keyval) {
+                Some(attribute) => delete(host, window, &attribute),
+                None => attributes::delete_of(host, keyval).map(drop),
+            }
+        }, |native| {
+            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            unsafe { (host.call.win_delete_attr)(native, keyval) }
+        })
+    }
+
+    /// MPI-4.1 §7.7.3.
+    MPI_Win_create_keyval PMPI_Win_create_keyval (
+        copy: *mut MPI_Win_copy_attr_function, delete: *mut MPI_Win_delete_attr_function,
+        keyval: *mut c_int, extra: *mut c_void,
+    ) {
+        let host = Host::get();
+        if Config::get().disable {
+            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            return unsafe { (host.call.win_create_keyval)(copy, delete, keyval, extra) };
+        }
+        let (function, extra) = (delete.addr(), extra.addr());
+        // SAFETY: the caller's pointer.
+        unsafe { create(host, Delete { function, extra, calling: Calling::C }, keyval) }
+    }
+
+    /// MPI-4.1 §7.7.3. Attributes that windows have of the keyval stay.
+    MPI_Win_free_keyval PMPI_Win_free_keyval (keyval: *mut c_int) {
+        let host = Host::get();
+        if Config::get().disable {
+            // SAFETY: the caller's argument, as for the MPI underneath alone.
+            return unsafe { (host.call.win_free_keyval)(keyval) };
+        }
+        if keyval.is_null() {
+            let error = Error::Argument(Class::Arg, "address of the keyval", 0);
+            return raise_alone("MPI_Win_free_keyval", host, error);
+        }
+        // SAFETY: the caller's pointer.
+        if let Err(error) = attributes::free(host, unsafe { *keyval }) {
+            return raise_alone("MPI_Win_free_keyval", host, error);
+        }
+        // SAFETY: the caller's pointer.
+        unsafe { keyval.write(host.constants.keyval_invalid) };
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c_gets_the_address_of_an_integer_of_fortran() {
+        let attribute = |value, language| Arc::new(Attribute { keyval: 7, value, language });
+        let (pointer, integer) = (attribute(0x1000, Language::C), attribute(-5, Language::Fortran));
+        assert_eq!(Value::from(&pointer).pointer(), 0x1000);
+        assert_eq!(Value::from(&pointer).integer(), 0x1000);
+        assert_eq!(Value::from(&integer).integer(), -5);
+        assert_eq!(Value::from(&integer).pointer(), (&raw const integer.value).addr());
+    }
+
+    #[test]
+    fn a_callback_is_called_in_its_language() {
+        unsafe extern "C" fn in_c(win: usize, keyval: c_int, value: usize, extra: usize) -> c_int {
+            if (win, keyval, value, extra) == (0x2000_0001, 7, 70, 700) { 11 } else { -1 }
+        }
+        unsafe extern "C" fn in_fortran(
+            win: *mut MPI_Fint,
+            keyval: *mut MPI_Fint,
+            value: *mut MPI_Aint,
+            extra: *mut MPI_Aint,
+            error: *mut MPI_Fint,
+        ) {
+            // SAFETY: the caller's variables.
+            let got = unsafe { (*win, *keyval, *value, *extra) };
+            // SAFETY: likewise.
+            unsafe { *error = if got == (0x2000_0001, 7, 70, 700) { 12 } else { -1 } };
+        }
+        let attribute = Arc::new(Attribute { keyval: 7, value: 70, language: Language::C });
+        for (function, calling, answer) in [
+            (in_c as *const () as usize, Calling::C, 11),
+            (in_fortran as *const () as usize, Calling::Fortran, 12),
+            (0, Calling::C, 0),
+        ] {
+            let callback = Delete { function, extra: 700, calling };
+            assert_eq!(call(callback, 0x2000_0001, &attribute), answer);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What a window is called and what it is made of: names, groups, info (MPI-4.1 §7.8, §12.2.7).
+
+use super::answer::{is_null, on_any_window, on_window, place_for};
+use super::{MPI_Group, MPI_Info, MPI_Win};
+use crate::error::{Class, Error};
+use crate::mpi::Host;
+use core::ffi::{CStr, c_char, c_int};
+
+card! {
+    /// MPI-4.1 §7.8. Cut at MPI_MAX_OBJECT_NAME of the ABI, as a copy into a fixed buffer must be.
+    MPI_Win_set_name PMPI_Win_set_name (win: MPI_Win, name: *const c_char) {
+        let host = Host::get();
+        on_any_window("MPI_Win_set_name", host, win, |window| {
+            if name.is_null() {
+                return Err(Error::Argument(Class::Arg, "name", 0));
+            }
+            // SAFETY: the caller's C string.
+            let bytes = unsafe { CStr::from_ptr(name) }.to_bytes();
+            let length = bytes.len().min(host.constants.max_object_name as usize - 1);
+            *window.name.lock() = bytes[..length].to_vec();
+            Ok(())
+        }, |native| {
+            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            unsafe { (host.call.win_set_name)(native, name) }
+        })
+    }
+
+    /// MPI-4.1 §7.8.
+    MPI_Win_get_name PMPI_Win_get_name (
+        win: MPI_Win, name: *mut c_char, length: *mut c_int,
+    ) {
+        let host = Host::get();
+        if is_null(host, win) {
+            // SAFETY: the caller's arguments: the null handle has a name where the MPI knows one.
+            return unsafe { (host.call.win_get_name)(host.constants.win_null, name, length) };
+        }
+        on_any_window("MPI_Win_get_name", host, win, |window| {
+            place_for(name)?;
+            place_for(length)?;
+            let bytes = window.name.lock();
+            // SAFETY: the caller's buffer has MPI_MAX_OBJECT_NAME characters; the name is shorter.
+            unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), name.cast(), bytes.len()) };
+            // SAFETY: likewise, with the final zero.
+            unsafe { name.add(bytes.len()).write(0) };
+            // SAFETY: the caller's pointer.
+            unsafe { length.write(bytes.len() as c_int) };
+            Ok(())
+        }, |native| {
+            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            unsafe { (host.call.win_get_name)(native, name, length) }
+        })
+    }
+
+    /// MPI-4.1 §12.2.6.
+    MPI_Win_get_group PMPI_Win_get_group (win: MPI_Win, group: *mut MPI_Group) {
+        let host = Host::get();
+        on_window("MPI_Win_get_group", host, win, |_, node| {
+            place_for(group)?;
+            let copy = node.arena().comm.group(host)?;
+            // SAFETY: the caller's pointer to a handle.
+            unsafe { host.store(group, copy.0) };
+            Ok(())
+        }, |native| {
+            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            unsafe { (host.call.win_get_group)(native, group) }
+        })
+    }
+
+    /// MPI-4.1 §12.2.7.
+    MPI_Win_set_info PMPI_Win_set_info (win: MPI_Win, info: MPI_Info) {
+        let host = Host::get();
+        on_window("MPI_Win_set_info", host, win, |window, _| {
+            window.info.lock().take(host, host.handle(info))
+        }, |native| {
+            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            unsafe { (host.call.win_set_info)(native, host.handle(info)) }
+        })
+    }
+
+    /// MPI-4.1 §12.2.7. A new info object, for the caller to free.
+    MPI_Win_get_info PMPI_Win_get_info (win: MPI_Win, info: *mut MPI_Info) {
+        let host = Host::get();
+        on_window("MPI_Win_get_info", host, win, |window, _| {
+            place_for(info)?;
+            let copy = window.info.lock().give(host)?;
+            // SAFETY: the caller's pointer to a handle.
+            unsafe { host.store(info, copy) };
+            Ok(())
+        }, |native| {
+            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            unsafe { (host.call.win_get_info)(native, info) }
+        })
+    }
+}

@@ -1,0 +1,243 @@
+//! Error handlers of windows (MPI-4.1 §9.3.2). A handler is an object of the MPI underneath, which
+//! frees and converts it; which function stands behind it is noted here, because it has to be
+//! called with our window handle. That handle is one integer in C and in Fortran, in memory that is
+//! large enough for either, so one way of calling serves both languages.
+//!
+//! `MPI_Errhandler_free` only drops the user's reference: a handler lives on while a window has it,
+//! and `MPI_Win_get_errhandler` gives a new reference to it.
+
+use super::answer::{code, on_any_window, place_for, raise_alone};
+use super::{MPI_Errhandler, MPI_Win, MPI_Win_errhandler_function};
+use crate::error::{Class, Error};
+use crate::mpi::{Handle, Host};
+use crate::sync::Ordering;
+use crate::window::{Road, Window, report};
+use core::ffi::{c_int, c_void};
+use core::mem::transmute;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+
+/// The user's function: window handle, error code, and what an MPI may add (MPI-4.1 §9.3.2).
+type Handler = unsafe extern "C" fn(*mut usize, *mut c_int, ...);
+
+/// The function of MPICH 5's extension: window handle, error code, the state given at creation.
+type Extended = unsafe extern "C" fn(usize, c_int, *mut c_void);
+
+/// The function behind a handler.
+#[derive(Clone, Copy)]
+enum Function {
+    Standard(usize),
+    Extended(usize, usize),
+}
+
+/// A handler that the user made.
+struct Made {
+    function: Function,
+    /// the user's own reference and those of windows
+    references: u32,
+}
+
+/// The handlers that users made, by handle.
+static MADE: Mutex<BTreeMap<Handle, Made>> = Mutex::new(BTreeMap::new());
+
+/// Takes one more reference to a handler; false if the user never made it.
+fn keep(handler: Handle) -> bool {
+    let mut made = MADE.lock();
+    made.get_mut(&handler).map(|entry| entry.references += 1).is_some()
+}
+
+/// Gives a reference back; the last one frees the object of the MPI underneath.
+fn release(host: &Host, handler: Handle) -> Option<c_int> {
+    let mut made = MADE.lock();
+    let entry = made.get_mut(&handler)?;
+    entry.references -= 1;
+    if entry.references > 0 {
+        return Some(0);
+    }
+    made.remove(&handler);
+    let mut handler = handler;
+    // SAFETY: the last reference to an object that `create` made.
+    Some(unsafe { (host.call.errhandler_free)(&mut handler) })
+}
+
+/// Lets go of the handler of a window that is about to be freed.
+pub(super) fn forget(host: &Host, handler: Handle) {
+    release(host, handler);
+}
+
+/// Notes the function behind a handler that was just made.
+pub(super) fn note(handler: Handle, function: usize) {
+    let function = Function::Standard(function);
+    MADE.lock().insert(handler, Made { function, references: 1 });
+}
+
+/// The same for a function of MPICH 5's extension, with its state.
+pub(super) fn note_extended(handler: Handle, function: usize, extra: usize) {
+    let function = Function::Extended(function, extra);
+    MADE.lock().insert(handler, Made { function, references: 1 });
+}
+
+/// Does with an error what the window's handler wants. `say` tells people, before a fatal end.
+pub fn handle(host: &'static Host, window: &Window, error: c_int, say: impl FnOnce()) {
+    let handler = window.errhandler.load(Ordering::Relaxed);
+    if handler == host.constants.errors_return {
+        return;
+    }
+    let function = MADE.lock().get(&handler).map(|made| made.function);
+    match function {
+        Some(Function::Standard(function)) => {
+            // SAFETY: the user gave it to MPI_Win_create_errhandler as a function of this type.
+            let function: Handler = unsafe { transmute(function) };
+            let (mut win, mut error) = (window.handle as usize, error);
+            // SAFETY: pointers to a handle and to a code, as the type wants.
+            unsafe { function(&mut win, &mut error) };
+        }
+        Some(Function::Extended(function, extra)) => {
+            // SAFETY: the user gave it to MPIX_Win_create_errhandler_x as one of this type.
+            let function: Extended = unsafe { transmute(function) };
+            // SAFETY: a handle, a code, and the state that belongs to the function.
+            unsafe { function(window.handle as usize, error, extra as *mut c_void) };
+        }
+        None => {
+            say();
+            end(host, window, error);
+        }
+    }
+}
+
+/// MPI_ERRORS_ARE_FATAL, and MPI_ERRORS_ABORT, which ends the processes of the window at least.
+fn end(host: &Host, window: &Window, error: c_int) {
+    let fatal = host.constants.errors_are_fatal;
+    match &window.road {
+        Road::Node(node) => {
+            let comm = node.arena().comm;
+            // SAFETY: our communicator and a predefined handler.
+            unsafe { (host.call.comm_set_errhandler)(comm.0, fatal) };
+            comm.raise(host, error);
+            // SAFETY: our communicator; this ends the job should the handler have returned.
+            unsafe { (host.call.abort)(comm.0, error) };
+        }
+        Road::Host(delegated) => {
+            // SAFETY: a window of the MPI underneath and a predefined handler.
+            unsafe { (host.call.win_set_errhandler)(delegated.native, fatal) };
+            // SAFETY: likewise.
+            unsafe { (host.call.win_call_errhandler)(delegated.native, error) };
+        }
+    }
+}
+
+/// Makes an error handler.
+///
+/// # Safety
+/// `errhandler` points to a handle.
+pub(super) unsafe fn create(
+    host: &Host,
+    function: *mut c_void,
+    errhandler: *mut MPI_Errhandler,
+) -> c_int {
+    if function.is_null() || errhandler.is_null() {
+        let error = Error::Argument(Class::Arg, "error handler", 0);
+        return raise_alone("MPI_Win_create_errhandler", host, error);
+    }
+    let mut handler: Handle = 0;
+    // SAFETY: the caller's function, and an out parameter of ours.
+    let code = unsafe { (host.call.win_create_errhandler)(function, &mut handler) };
+    if code == 0 {
+        let handler = host.handle(handler);
+        note(handler, function.addr());
+        // SAFETY: the caller's pointer to a handle.
+        unsafe { host.store(errhandler, handler) };
+    }
+    code
+}
+
+fn is_predefined(host: &Host, handler: Handle) -> bool {
+    let c = &host.constants;
+    [c.errors_are_fatal, c.errors_return].contains(&handler) || c.errors_abort == Some(handler)
+}
+
+/// Sets a window's handler.
+fn set(host: &Host, window: &Window, handler: Handle) -> Result<(), Error> {
+    if !is_predefined(host, handler) && !keep(handler) {
+        return Err(Error::Argument(Class::Arg, "error handler", handler as i64));
+    }
+    let old = window.errhandler.swap(handler, Ordering::Relaxed);
+    release(host, old);
+    Ok(())
+}
+
+card! {
+    /// MPI-4.1 §9.3.2.
+    MPI_Win_create_errhandler PMPI_Win_create_errhandler (
+        function: *mut MPI_Win_errhandler_function, errhandler: *mut MPI_Errhandler,
+    ) {
+        // SAFETY: the caller's pointers.
+        unsafe { create(Host::get(), function, errhandler) }
+    }
+
+    /// MPI-4.1 §9.3.2.
+    MPI_Win_set_errhandler PMPI_Win_set_errhandler (win: MPI_Win, errhandler: MPI_Errhandler) {
+        let host = Host::get();
+        let handler = host.handle(errhandler);
+        on_any_window("MPI_Win_set_errhandler", host, win, |window| {
+            set(host, window, handler)
+        }, |native| {
+            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            unsafe { (host.call.win_set_errhandler)(native, handler) }
+        })
+    }
+
+    /// MPI-4.1 §9.3.2. A new reference to the handler, for the caller to free.
+    MPI_Win_get_errhandler PMPI_Win_get_errhandler (
+        win: MPI_Win, errhandler: *mut MPI_Errhandler,
+    ) {
+        let host = Host::get();
+        on_any_window("MPI_Win_get_errhandler", host, win, |window| {
+            place_for(errhandler)?;
+            let handler = window.errhandler.load(Ordering::Relaxed);
+            keep(handler);
+            // SAFETY: the caller's pointer to a handle.
+            unsafe { host.store(errhandler, handler) };
+            Ok(())
+        }, |native| {
+            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            unsafe { (host.call.win_get_errhandler)(native, errhandler) }
+        })
+    }
+
+    /// MPI-4.1 §9.5.
+    MPI_Win_call_errhandler PMPI_Win_call_errhandler (win: MPI_Win, error: c_int) {
+        let host = Host::get();
+        on_any_window("MPI_Win_call_errhandler", host, win, |window| {
+            handle(host, window, error, || {
+                report::say(&format!("MPI_Win_call_errhandler: error code {error}"));
+            });
+            Ok(())
+        }, |native| {
+            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            unsafe { (host.call.win_call_errhandler)(native, error) }
+        })
+    }
+
+    /// MPI-4.1 §9.3.4. Only the handlers of windows are ours; all others are passed on.
+    MPI_Errhandler_free PMPI_Errhandler_free (errhandler: *mut MPI_Errhandler) {
+        let host = Host::get();
+        if errhandler.is_null() {
+            return code(host, &Error::Argument(Class::Arg, "error handler", 0));
+        }
+        // SAFETY: the caller's pointer to a handle.
+        let handler = unsafe { host.fetch(errhandler) };
+        // A predefined handler is never freed. Those that we handed out carry no reference of the
+        // MPI underneath, which would count them down.
+        let freed = if is_predefined(host, handler) { Some(0) } else { release(host, handler) };
+        match freed {
+            Some(code) => {
+                // SAFETY: the caller's pointer to a handle.
+                unsafe { host.store(errhandler, host.constants.errhandler_null) };
+                code
+            }
+            // SAFETY: the caller's argument, as for the MPI underneath alone.
+            None => unsafe { (host.call.errhandler_free)(errhandler) },
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The four Fortran entries of Open MPI that look into its window object instead of calling C
+//! (get_attr, set_attr, create_keyval, create_errhandler), under all names by which its bindings
+//! and programs call them. MPICH's entries of these names reach C and are passed on to.
+
+use super::{MPI_Aint, MPI_Errhandler, MPI_Fint, answer, attributes, errhandler};
+use crate::mpi::Host;
+use crate::mpi::host::Abi;
+use crate::sys::dl;
+use crate::window::attributes::{Calling, Delete, Language};
+use core::ffi::{CStr, c_int, c_void};
+
+/// Fortran's .TRUE. in memory, as gfortran has it and Open MPI expects it.
+const TRUE: MPI_Fint = 1;
+/// Fortran's .FALSE., likewise.
+const FALSE: MPI_Fint = 0;
+
+/// The entry of the same name in the bindings of the MPI underneath.
+///
+/// # Safety
+/// `F` is the type of the entry.
+unsafe fn next<F>(name: &CStr) -> Option<F> {
+    let address = dl::next_symbol(name);
+    debug_assert_eq!(size_of::<F>(), size_of::<usize>());
+    // SAFETY: the caller vouches for the type.
+    (address != 0).then(|| unsafe { core::mem::transmute_copy(&address) })
+}
+
+fn is_open_mpi() -> bool {
+    Host::get().abi == Abi::OpenMpi
+}
+
+/// Stores an answer where Fortran wants it; old codes leave the argument out.
+///
+/// # Safety
+/// `ierror` is null or points to an INTEGER.
+unsafe fn store(ierror: *mut MPI_Fint, code: c_int) {
+    if !ierror.is_null() {
+        // SAFETY: the caller vouches for it.
+        unsafe { ierror.write(code) };
+    }
+}
+
+/// MPI_WIN_GET_ATTR.
+///
+/// # Safety
+/// Pointers to what the Fortran binding says.
+unsafe fn get_attr(
+    win: *mut MPI_Fint,
+    keyval: *mut MPI_Fint,
+    value: *mut MPI_Aint,
+    flag: *mut MPI_Fint,
+    ierror: *mut MPI_Fint,
+    name: &CStr,
+) {
+    type Entry = unsafe extern "C" fn(
+        *mut MPI_Fint,
+        *mut MPI_Fint,
+        *mut MPI_Aint,
+        *mut MPI_Fint,
+        *mut MPI_Fint,
+    );
+    let host = Host::get();
+    let pass_on = || {
+        // SAFETY: the entry of that name has this type.
+        if let Some(entry) = unsafe { next::<Entry>(name) } {
+            // SAFETY: the caller's arguments.
+            unsafe { entry(win, keyval, value, flag, ierror) };
+        }
+    };
+    if !is_open_mpi() {
+        return pass_on();
+    }
+    // SAFETY: the caller's pointers to INTEGERs.
+    let (handle, keyval_c) = unsafe { (*win as u32 as usize, *keyval) };
+    let mut passed_on = false;
+    let code = answer::on_any_window(
+        "MPI_Win_get_attr",
+        host,
+        handle,
+        |window| {
+            let found = attributes::find(host, window, keyval_c)?;
+            // SAFETY: the caller's pointer.
+            unsafe { flag.write(if found.is_some() { TRUE } else { FALSE }) };
+            if let Some(found) = found {
+                // SAFETY: the caller's pointer.
+                unsafe { value.write(found.integer()) };
+            }
+            Ok(())
+        },
+        |_| {
+            passed_on = true;
+            pass_on();
+            0
+        },
+    );
+    if !passed_on {
+        // SAFETY: the caller's pointer.
+        unsafe { store(ierror, code) };
+    }
+}
+
+/// MPI_WIN_SET_ATTR.
+///
+/// # Safety
+/// Pointers to what the Fortran binding says.
+unsafe fn set_attr(
+    win: *mut MPI_Fint,
+    keyval: *mut MPI_Fint,
+    value: *mut MPI_Aint,
+    ierror: *mut MPI_Fint,
+    name: &CStr,
+) {
+    type Entry = unsafe extern "C" fn(*mut MPI_Fint, *mut MPI_Fint, *mut MPI_Aint, *mut MPI_Fint);
+    let host = Host::get();
+    let pass_on = || {
+        // SAFETY: the entry of that name has this type.
+        if let Some(entry) = unsafe { next::<Entry>(name) } {
+            // SAFETY: the caller's arguments.
+            unsafe { entry(win, keyval, value, ierror) };
+        }
+    };
+    if !is_open_mpi() {
+        return pass_on();
+    }
+    // SAFETY: the caller's pointers to INTEGERs.
+    let (handle, keyval_c) = unsafe { (*win as u32 as usize, *keyval) };
+    // SAFETY: the caller's pointer.
+    let integer = unsafe { *value };
+    let mut passed_on = false;
+    let ours = |window| attributes::set(host, window, keyval_c, integer, Language::Fortran);
+    let code = answer::on_any_window("MPI_Win_set_attr", host, handle, ours, |_| {
+        passed_on = true;
+        pass_on();
+        0
+    });
+    if !passed_on {
+        // SAFETY: the caller's pointer.
+        unsafe { store(ierror, code) };
+    }
+}
+
+/// MPI_WIN_CREATE_KEYVAL.
+///
+/// # Safety
+/// Pointers to what the Fortran binding says.
+unsafe fn create_keyval(
+    copy: *mut c_void,
+    delete: *mut c_void,
+    keyval: *mut MPI_Fint,
+    extra: *mut MPI_Aint,
+    ierror: *mut MPI_Fint,
+    name: &CStr,
+) {
+    type Entry =
+        unsafe extern "C" fn(*mut c_void, *mut c_void, *mut MPI_Fint, *mut MPI_Aint, *mut MPI_Fint);
+    if !is_open_mpi() || crate::config::Config::get().disable {
+        // SAFETY: the entry of that name has this type.
+        if let Some(entry) = unsafe { next::<Entry>(name) } {
+            // SAFETY: the caller's arguments.
+            unsafe { entry(copy, delete, keyval, extra, ierror) };
+        }
+        return;
+    }
+    // SAFETY: the caller's pointer.
+    let extra = unsafe { *extra } as usize;
+    let delete = Delete { function: delete.addr(), extra, calling: Calling::Fortran };
+    // SAFETY: the caller's pointer.
+    let code = unsafe { attributes::create(Host::get(), delete, keyval) };
+    // SAFETY: the caller's pointer.
+    unsafe { store(ierror, code) };
+}
+
+/// MPI_WIN_CREATE_ERRHANDLER. The handler's function gets pointers to two INTEGERs, as it expects.
+///
+/// # Safety
+/// Pointers to what the Fortran binding says.
+unsafe fn create_errhandler(
+    function: *mut c_void,
+    handler: *mut MPI_Fint,
+    ierror: *mut MPI_Fint,
+    name: &CStr,
+) {
+    type Entry = unsafe extern "C" fn(*mut c_void, *mut MPI_Fint, *mut MPI_Fint);
+    type ToInteger = unsafe extern "C" fn(MPI_Errhandler) -> MPI_Fint;
+    if !is_open_mpi() || crate::config::Config::get().disable {
+        // SAFETY: the entry of that name has this type.
+        if let Some(entry) = unsafe { next::<Entry>(name) } {
+            // SAFETY: the caller's arguments.
+            unsafe { entry(function, handler, ierror) };
+        }
+        return;
+    }
+    let host = Host::get();
+    let mut made: MPI_Errhandler = 0;
+    // SAFETY: the caller's function, and a handle of ours to store to.
+    let code = unsafe { errhandler::create(host, function, &mut made) };
+    // SAFETY: the function of that name has this type.
+    let to_integer: Option<ToInteger> = unsafe { host.extra(c"PMPI_Errhandler_c2f") };
+    match to_integer {
+        // SAFETY: the caller's pointer, and a handle that was just made.
+        Some(to_integer) if code == 0 => unsafe { handler.write(to_integer(made)) },
+        _ => {}
+    }
+    // SAFETY: the caller's pointer.
+    unsafe { store(ierror, code) };
+}
+
+/// One name of a Fortran entry.
+macro_rules! name {
+    ($inner:ident ($($argument:ident: $type:ty),*) $name:ident) => {
+        /// See the function of the same name in this file.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) {
+            const NAME: &CStr =
+                match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                    Ok(name) => name,
+                    Err(_) => panic!(),
+                };
+            // SAFETY: the binding's arguments.
+            unsafe { $inner($($argument,)* NAME) }
+        }
+    };
+}
+
+/// The names of one Fortran entry, in all manglings.
+macro_rules! names {
+    ($inner:ident $arguments:tt: $($name:ident)*) => {
+        $(name! { $inner $arguments $name })*
+    };
+}
+
+names! {
+    get_attr(win: *mut MPI_Fint, keyval: *mut MPI_Fint, value: *mut MPI_Aint,
+             flag: *mut MPI_Fint, ierror: *mut MPI_Fint):
+    MPI_WIN_GET_ATTR mpi_win_get_attr mpi_win_get_attr_ mpi_win_get_attr__
+    PMPI_WIN_GET_ATTR pmpi_win_get_attr pmpi_win_get_attr_ pmpi_win_get_attr__
+    ompi_win_get_attr_f MPI_Win_get_attr_f MPI_Win_get_attr_f08
+    PMPI_Win_get_attr_f PMPI_Win_get_attr_f08
+}
+names! {
+    set_attr(win: *mut MPI_Fint, keyval: *mut MPI_Fint, value: *mut MPI_Aint,
+             ierror: *mut MPI_Fint):
+    MPI_WIN_SET_ATTR mpi_win_set_attr mpi_win_set_attr_ mpi_win_set_attr__
+    PMPI_WIN_SET_ATTR pmpi_win_set_attr pmpi_win_set_attr_ pmpi_win_set_attr__
+    ompi_win_set_attr_f MPI_Win_set_attr_f MPI_Win_set_attr_f08
+    PMPI_Win_set_attr_f PMPI_Win_set_attr_f08
+}
+names! {
+    create_keyval(copy: *mut c_void, delete: *mut c_void, keyval: *mut MPI_Fint,
+                  extra: *mut MPI_Aint, ierror: *mut MPI_Fint):
+    MPI_WIN_CREATE_KEYVAL mpi_win_create_keyval mpi_win_create_keyval_ mpi_win_create_keyval__
+    PMPI_WIN_CREATE_KEYVAL pmpi_win_create_keyval pmpi_win_create_keyval_
+    pmpi_win_create_keyval__
+    ompi_win_create_keyval_f MPI_Win_create_keyval_f MPI_Win_create_keyval_f08
+    PMPI_Win_create_keyval_f PMPI_Win_create_keyval_f08
+}
+names! {
+    create_errhandler(function: *mut c_void, handler: *mut MPI_Fint, ierror: *mut MPI_Fint):
+    MPI_WIN_CREATE_ERRHANDLER mpi_win_create_errhandler mpi_win_create_errhandler_
+    mpi_win_create_errhandler__
+    PMPI_WIN_CREATE_ERRHANDLER pmpi_win_create_errhandler pmpi_win_create_errhandler_
+    pmpi_win_create_errhandler__
+    ompi_win_create_errhandler_f MPI_Win_create_errhandler_f MPI_Win_create_errhandler_f08
+    PMPI_Win_create_errhandler_f PMPI_Win_create_errhandler_f08
+}

@@ -1,0 +1,109 @@
+//! Windows as integers, and arithmetic of addresses (MPI-4.1 §19.3.4, §4.1.5). Our handles are the
+//! same integer in C and Fortran and in every ABI.
+
+use super::{MPI_Aint, MPI_Fint, MPI_Win};
+use crate::mpi::Host;
+use crate::window::registry::{self, Found};
+use core::ffi::{CStr, c_int};
+
+/// Whether a handle has our encoding, with a window or not.
+fn is_ours(handle: usize) -> bool {
+    !matches!(registry::find(handle), Found::Foreign)
+}
+
+/// A handle as an integer, by `other` of the MPI underneath if it is not ours.
+fn to_integer(win: MPI_Win, other: &CStr) -> c_int {
+    let host = Host::get();
+    let handle = host.handle(win);
+    if is_ours(handle) {
+        return handle as c_int;
+    }
+    // SAFETY: all functions that are asked for here have this type.
+    let other: Option<unsafe extern "C" fn(usize) -> c_int> = unsafe { host.extra(other) };
+    // SAFETY: a handle of the MPI underneath.
+    other.map_or(handle as c_int, |call| unsafe { call(handle) })
+}
+
+/// An integer as a handle, by `other` of the MPI underneath if it is not ours.
+fn from_integer(number: c_int, other: &CStr) -> MPI_Win {
+    let host = Host::get();
+    if is_ours(number as u32 as usize) {
+        return number as u32 as usize;
+    }
+    // SAFETY: all functions that are asked for here have this type.
+    let other: Option<unsafe extern "C" fn(c_int) -> usize> = unsafe { host.extra(other) };
+    // SAFETY: a number that the MPI underneath gave out.
+    other.map_or(number as u32 as usize, |call| host.handle(unsafe { call(number) }))
+}
+
+/// MPI-4.1 §19.3.4.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Win_c2f(win: MPI_Win) -> MPI_Fint {
+    to_integer(win, c"PMPI_Win_c2f")
+}
+
+/// MPI-4.1 §19.3.4.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_c2f(win: MPI_Win) -> MPI_Fint {
+    to_integer(win, c"PMPI_Win_c2f")
+}
+
+/// MPI-4.1 §19.3.4.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Win_f2c(win: MPI_Fint) -> MPI_Win {
+    from_integer(win, c"PMPI_Win_f2c")
+}
+
+/// MPI-4.1 §19.3.4.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_f2c(win: MPI_Fint) -> MPI_Win {
+    from_integer(win, c"PMPI_Win_f2c")
+}
+
+/// MPI-5.0 §20.3.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Win_toint(win: MPI_Win) -> c_int {
+    to_integer(win, c"PMPI_Win_toint")
+}
+
+/// MPI-5.0 §20.3.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_toint(win: MPI_Win) -> c_int {
+    to_integer(win, c"PMPI_Win_toint")
+}
+
+/// MPI-5.0 §20.3.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Win_fromint(win: c_int) -> MPI_Win {
+    from_integer(win, c"PMPI_Win_fromint")
+}
+
+/// MPI-5.0 §20.3.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_fromint(win: c_int) -> MPI_Win {
+    from_integer(win, c"PMPI_Win_fromint")
+}
+
+/// MPI-4.1 §5.1.5.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Aint_add(base: MPI_Aint, disp: MPI_Aint) -> MPI_Aint {
+    base.wrapping_add(disp)
+}
+
+/// MPI-4.1 §5.1.5.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Aint_add(base: MPI_Aint, disp: MPI_Aint) -> MPI_Aint {
+    base.wrapping_add(disp)
+}
+
+/// MPI-4.1 §5.1.5.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Aint_diff(one: MPI_Aint, other: MPI_Aint) -> MPI_Aint {
+    one.wrapping_sub(other)
+}
+
+/// MPI-4.1 §5.1.5.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Aint_diff(one: MPI_Aint, other: MPI_Aint) -> MPI_Aint {
+    one.wrapping_sub(other)
+}

@@ -1,0 +1,198 @@
+//! Entries that only some MPIs have, and that would otherwise get a handle of ours which they do
+//! not know: the inner functions of MPICH's Fortran bindings, its error handlers with extra state,
+//! and the notified access of Intel MPI. For windows of the MPI underneath they are passed on.
+
+use super::answer::{on_any_window, raise_alone};
+use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Errhandler, MPI_Request, MPI_Win};
+use super::{attributes, errhandler};
+use crate::error::{Error, Result};
+use crate::mpi::Host;
+use crate::mpi::host::Abi;
+use crate::window::Window;
+use crate::window::attributes::{Calling, Language, set_calling};
+use core::ffi::{c_int, c_void};
+
+/// MPICH's name for a pointer of C as an attribute; all other kinds are integers.
+const KIND_POINTER: c_int = 0;
+/// Its name for an integer as wide as an address.
+const KIND_INTEGER: c_int = 1;
+
+/// What MPICH calls the way in which an attribute was set.
+pub(super) fn kind(language: Language) -> c_int {
+    match language {
+        Language::C => KIND_POINTER,
+        Language::Fortran => KIND_INTEGER,
+    }
+}
+
+/// An attribute as the binding wants it. In the MPICH ABI the predefined keyvals of Fortran are
+/// those of C plus one, and mean the value itself; elsewhere, and for keyvals of the program, the
+/// binding says which language asks.
+fn find(host: &Host, window: &'static Window, keyval: c_int, kind: c_int) -> Result<Option<usize>> {
+    if host.abi == Abi::Mpich {
+        let plus_one = attributes::predefined(host, &window.facts, keyval - 1);
+        if let Some(value) = plus_one {
+            return Ok(Some(value.integer() as usize));
+        }
+        if let Some(value) = attributes::predefined(host, &window.facts, keyval) {
+            return Ok(Some(value.pointer()));
+        }
+    }
+    let found = attributes::find(host, window, keyval)?;
+    Ok(found.map(|value| match kind {
+        KIND_POINTER => value.pointer(),
+        _ => value.integer() as usize,
+    }))
+}
+
+/// MPICH's way to get an attribute for Fortran.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPII_Win_get_attr(
+    win: MPI_Win,
+    keyval: c_int,
+    value: *mut c_void,
+    flag: *mut c_int,
+    kind: c_int,
+) -> c_int {
+    type Inner = unsafe extern "C" fn(usize, c_int, *mut c_void, *mut c_int, c_int) -> c_int;
+    let host = Host::get();
+    let ours = |window: &'static Window| {
+        let found = find(host, window, keyval, kind)?;
+        // SAFETY: the binding's pointer.
+        unsafe { flag.write(c_int::from(found.is_some())) };
+        if let Some(found) = found {
+            // SAFETY: the binding's pointer to a pointer.
+            unsafe { value.cast::<usize>().write_unaligned(found) };
+        }
+        Ok(())
+    };
+    on_any_window("MPI_Win_get_attr", host, win, ours, |native| {
+        // SAFETY: the function of that name has this type.
+        let inner: Option<Inner> = unsafe { host.extra(c"MPII_Win_get_attr") };
+        // SAFETY: the caller's arguments, as for the MPI underneath alone.
+        inner.map_or(absent(host), |inner| unsafe { inner(native, keyval, value, flag, kind) })
+    })
+}
+
+/// MPICH's way to set an attribute from Fortran.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPII_Win_set_attr(
+    win: MPI_Win,
+    keyval: c_int,
+    value: *mut c_void,
+    kind: c_int,
+) -> c_int {
+    type Inner = unsafe extern "C" fn(usize, c_int, *mut c_void, c_int) -> c_int;
+    let host = Host::get();
+    let language = if kind == KIND_POINTER { Language::C } else { Language::Fortran };
+    let ours = |window| attributes::set(host, window, keyval, value.addr() as isize, language);
+    on_any_window("MPI_Win_set_attr", host, win, ours, |native| {
+        // SAFETY: the function of that name has this type.
+        let inner: Option<Inner> = unsafe { host.extra(c"MPII_Win_set_attr") };
+        // SAFETY: the caller's arguments, as for the MPI underneath alone.
+        inner.map_or(absent(host), |inner| unsafe { inner(native, keyval, value, kind) })
+    })
+}
+
+/// How MPICH's Fortran and C++ say who calls the callbacks of a keyval, of any kind of object.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPII_Keyval_set_proxy(
+    keyval: c_int,
+    copy: *mut c_void,
+    delete: *mut c_void,
+) {
+    type Inner = unsafe extern "C" fn(c_int, *mut c_void, *mut c_void);
+    if set_calling(keyval, Calling::Proxy(delete.addr())) {
+        return;
+    }
+    // SAFETY: the function of that name has this type.
+    let inner: Option<Inner> = unsafe { Host::get().extra(c"MPII_Keyval_set_proxy") };
+    if let Some(inner) = inner {
+        // SAFETY: the caller's arguments, as for the MPI underneath alone.
+        unsafe { inner(keyval, copy, delete) };
+    }
+}
+
+fn absent(host: &Host) -> c_int {
+    super::answer::code(host, &Error::Unsupported("a function that this MPI does not have"))
+}
+
+card! {
+    /// MPICH 5: an error handler that gets the handle by value, and some state of its own.
+    MPIX_Win_create_errhandler_x PMPIX_Win_create_errhandler_x (
+        function: *mut c_void, destructor: *mut c_void, extra: *mut c_void,
+        errhandler: *mut MPI_Errhandler,
+    ) {
+        type Inner = unsafe extern "C" fn(
+            *mut c_void, *mut c_void, *mut c_void, *mut MPI_Errhandler,
+        ) -> c_int;
+        let host = Host::get();
+        // SAFETY: the function of that name has this type.
+        let inner: Option<Inner> = unsafe { host.extra(c"PMPIX_Win_create_errhandler_x") };
+        let Some(inner) = inner else {
+            let error = Error::Unsupported("MPIX_Win_create_errhandler_x by this MPI");
+            return raise_alone("MPIX_Win_create_errhandler_x", host, error);
+        };
+        // SAFETY: the caller's arguments, as for the MPI underneath alone.
+        let code = unsafe { inner(function, destructor, extra, errhandler) };
+        if code == 0 {
+            // SAFETY: the handle that was just stored.
+            let handler = unsafe { host.fetch(errhandler) };
+            errhandler::note_extended(handler, function.addr(), extra.addr());
+        }
+        code
+    }
+}
+
+/// An entry of Intel MPI's notified access: passed on, unless the window is ours.
+macro_rules! notify {
+    ($(
+        $name:ident $profiled:ident $symbol:literal
+        ($($before:ident: $before_type:ty,)* [$win:ident] $($after:ident: $after_type:ty),* $(,)?)
+    )*) => {$(
+        card! {
+            /// Notified access of Intel MPI: not on windows of libfompi.
+            $name $profiled (
+                $($before: $before_type,)* $win: MPI_Win $(, $after: $after_type)*
+            ) {
+                type Inner = unsafe extern "C" fn(
+                    $($before_type,)* usize $(, $after_type)*
+                ) -> c_int;
+                let host = Host::get();
+                let refuse = |_| Err(Error::Unsupported("notified access"));
+                on_any_window(stringify!($name), host, $win, refuse, |native| {
+                    // SAFETY: the function of that name has this type.
+                    let inner: Option<Inner> = unsafe { host.extra($symbol) };
+                    // SAFETY: the caller's arguments, as for the MPI underneath alone.
+                    inner.map_or(absent(host), |inner| unsafe {
+                        inner($($before,)* native $(, $after)*)
+                    })
+                })
+            }
+        }
+    )*};
+}
+
+notify! {
+    MPIX_Win_create_notify PMPIX_Win_create_notify c"PMPIX_Win_create_notify"
+        ([win] count: c_int)
+    MPIX_Win_free_notify PMPIX_Win_free_notify c"PMPIX_Win_free_notify" ([win])
+    MPIX_Win_get_notify PMPIX_Win_get_notify c"PMPIX_Win_get_notify"
+        ([win] index: c_int, value: *mut MPI_Count)
+    MPIX_Win_set_notify PMPIX_Win_set_notify c"PMPIX_Win_set_notify"
+        ([win] index: c_int, value: MPI_Count)
+    MPIX_Win_get_notify_request PMPIX_Win_get_notify_request c"PMPIX_Win_get_notify_request"
+        ([win] index: c_int, value: MPI_Count, request: *mut MPI_Request)
+    MPIX_Get_notify PMPIX_Get_notify c"PMPIX_Get_notify"
+        (origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
+         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, index: c_int, [win])
+    MPIX_Put_notify PMPIX_Put_notify c"PMPIX_Put_notify"
+        (origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
+         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, index: c_int, [win])
+    MPIX_Get_notify_c PMPIX_Get_notify_c c"PMPIX_Get_notify_c"
+        (origin: *mut c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
+         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, index: c_int, [win])
+    MPIX_Put_notify_c PMPIX_Put_notify_c c"PMPIX_Put_notify_c"
+        (origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
+         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, index: c_int, [win])
+}
