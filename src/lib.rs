@@ -17,6 +17,8 @@ pub mod fabric;
 pub mod mpi;
 pub mod sync;
 pub mod sys;
+#[cfg(test)]
+mod tidy;
 #[cfg(not(loom))]
 pub mod transfer;
 #[cfg(not(loom))]

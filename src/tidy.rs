@@ -1,0 +1,320 @@
+//! The part of `docs/style.md` that a machine can hold, as tests over the text of the sources. It
+//! knows lines and words, not syntax: rustfmt has made the text regular before. Invariant: a rule
+//! that is broken anywhere fails one test, which names every place.
+
+use std::fs;
+use std::path::Path;
+
+const LINES_MAX: usize = 500;
+const FUNCTION_LINES_MAX: usize = 60;
+const COLUMNS_MAX: usize = 100;
+
+/// Which rooms a room may name. What is not a room (`config`, `error`, `sync`) is everyone's.
+const ROOMS: [(&str, &[&str]); 8] = [
+    ("abi", &["transfer", "window", "epoch", "datatype", "fabric", "mpi", "sys"]),
+    ("transfer", &["window", "epoch", "datatype", "fabric", "mpi"]),
+    ("window", &["epoch", "fabric", "sys", "mpi"]),
+    ("mpi", &["datatype", "sys"]),
+    ("epoch", &["fabric", "sys"]),
+    ("fabric", &["sys"]),
+    ("datatype", &[]),
+    ("sys", &[]),
+];
+
+/// Where the protocols are run for tests: these may name `epoch`, which is above them.
+const WORLDS: [&str; 3] = ["fabric/conformance.rs", "fabric/shm/heap.rs", "fabric/sim/"];
+
+/// Where `unsafe` may stand: the beginnings of paths below `src`.
+const UNSAFE: [&str; 8] =
+    ["abi", "transfer", "window", "mpi", "sys", "fabric", "datatype/reduce", "sync.rs"];
+
+/// A source file: its path, seen from the root of the repository, and its text.
+struct Source {
+    path: String,
+    text: String,
+}
+
+impl Source {
+    /// The path below `src`.
+    fn inner(&self) -> &str {
+        self.path.strip_prefix("src/").unwrap_or(&self.path)
+    }
+
+    /// The room that it belongs to: `abi` for abi.rs and for everything in abi/.
+    fn room(&self) -> &str {
+        let first = self.inner().split('/').next().unwrap_or_default();
+        first.strip_suffix(".rs").unwrap_or(first)
+    }
+
+    /// The lines of code, strings and comments left out, with their numbers.
+    fn code(&self) -> Vec<(usize, String)> {
+        code_of(&self.text).lines().zip(1..).map(|(line, number)| (number, line.into())).collect()
+    }
+}
+
+/// What the end of a string or a comment looks like; the lines stay as they are numbered.
+fn end_of_token(rest: &str) -> Option<(&'static str, usize)> {
+    let raw = ["r#\"", "r\""].iter().find(|start| rest.starts_with(**start));
+    match (raw, rest) {
+        (Some(&"r#\""), _) => Some(("\"#", 3)),
+        (Some(start), _) => Some(("\"", start.len())),
+        _ if rest.starts_with('"') => Some(("\"", 1)),
+        _ if rest.starts_with("//") => Some(("\n", 2)),
+        _ if rest.starts_with("/*") => Some(("*/", 2)),
+        _ => None,
+    }
+}
+
+/// A text without its strings and comments.
+fn code_of(text: &str) -> String {
+    let mut code = String::new();
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        let rest = &text[at..];
+        if let Some(quoted) = ["'\"'", "'\\\"'", "'\\''"].iter().find(|q| rest.starts_with(**q)) {
+            at += quoted.len();
+            continue;
+        }
+        let Some((end, start)) = end_of_token(rest) else {
+            code.push(c);
+            at += c.len_utf8();
+            continue;
+        };
+        let plain_string = rest.starts_with('"');
+        let mut to = at + start;
+        while to < text.len() && !text[to..].starts_with(end) {
+            let c = text[to..].chars().next().unwrap_or_default();
+            code.extend((c == '\n').then_some(c));
+            let escape = plain_string && c == '\\' && !text[to..].starts_with("\\\n");
+            to += c.len_utf8() + usize::from(escape);
+        }
+        at = (to + if end == "\n" { 0 } else { end.len() }).min(text.len());
+    }
+    code
+}
+
+/// The words of a line of code: names, and paths like `crate::fabric::Rank`.
+fn words(code: &str) -> impl Iterator<Item = &str> {
+    code.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'))
+}
+
+/// The first name of every path that starts at `crate`, with its line: of `crate::a::B`, and of
+/// each one in `crate::{a::B, c::{D, E}}`.
+fn named_from_crate(code: &str) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    for (at, start) in code.match_indices("crate::") {
+        let mut depth = 0;
+        let mut item_starts = true;
+        for (offset, c) in code[at + start.len()..].char_indices() {
+            let here = at + start.len() + offset;
+            match c {
+                '{' => depth += 1,
+                '}' => (depth, item_starts) = (depth - 1, false), // also behind a last comma
+                ',' if depth == 1 => item_starts = true,
+                _ if item_starts && (c.is_alphanumeric() || c == '_') => {
+                    item_starts = false;
+                    let name = words(&code[here..]).next().unwrap_or_default();
+                    let line = code[..here].lines().count();
+                    found.push((line, name.split("::").next().unwrap_or_default()));
+                }
+                _ => {}
+            }
+            if depth == 0 && !item_starts {
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// Collects the files below `folder` whose name ends in one of `endings`; none if there is no such
+/// folder. Generated files are not ours to shape.
+fn collect(folder: &Path, endings: &[&str], found: &mut Vec<Source>) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for path in entries.map(|entry| entry.unwrap().path()) {
+        let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            if !name.ends_with("/generated") {
+                collect(&path, endings, found);
+            }
+        } else if endings.iter().any(|ending| name.ends_with(ending)) {
+            found.push(Source { path: name, text: fs::read_to_string(&path).unwrap() });
+        }
+    }
+}
+
+/// All Rust sources of the crate.
+fn sources() -> Vec<Source> {
+    let mut found = Vec::new();
+    collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &[".rs"], &mut found);
+    assert!(!found.is_empty());
+    found
+}
+
+/// Fails with all places at once.
+fn hold(rule: &str, broken: &[String]) {
+    assert!(broken.is_empty(), "{rule}:\n  {}", broken.join("\n  "));
+}
+
+/// The functions of a file: line of `fn`, and number of lines to the closing brace.
+fn functions(text: &str) -> Vec<(usize, usize)> {
+    let code = code_of(text);
+    let lines: Vec<&str> = code.lines().collect();
+    let mut found = Vec::new();
+    for (first, line) in lines.iter().enumerate() {
+        let indent = line.len() - line.trim_start().len();
+        if !words(line).any(|word| word == "fn") || line.trim_start().starts_with('.') {
+            continue;
+        }
+        let close = format!("{}}}", &line[..indent]);
+        let ends = |line: &&str| line.trim_end() == close || line.trim_end().ends_with(';');
+        if line.trim_end().ends_with(';') || line.trim_end().ends_with('}') {
+            continue;
+        }
+        let body = lines[first + 1..].iter().take_while(|line| {
+            let deeper = line.len() - line.trim_start().len() > indent;
+            line.trim().is_empty() || deeper || !ends(line)
+        });
+        found.push((first + 1, body.count() + 2));
+    }
+    found
+}
+
+#[test]
+fn a_file_is_short_and_says_what_it_is_for() {
+    let mut broken = Vec::new();
+    for source in sources() {
+        let count = source.text.lines().count();
+        if count > LINES_MAX {
+            broken.push(format!("{}: {count} lines, at most {LINES_MAX}", source.path));
+        }
+        if !source.text.starts_with("//!") {
+            broken.push(format!("{}: does not open with //!", source.path));
+        }
+    }
+    hold("style.md, SIZE and COMMENTS", &broken);
+}
+
+#[test]
+fn a_line_is_short() {
+    let mut broken = Vec::new();
+    for source in sources() {
+        for (number, line) in source.text.lines().enumerate() {
+            let columns = line.chars().count();
+            if columns > COLUMNS_MAX {
+                broken.push(format!("{}:{}: {columns} columns", source.path, number + 1));
+            }
+        }
+    }
+    hold("style.md, SIZE", &broken);
+}
+
+#[test]
+fn a_function_is_short() {
+    let mut broken = Vec::new();
+    for source in sources() {
+        for (line, count) in functions(&source.text) {
+            if count > FUNCTION_LINES_MAX {
+                broken.push(format!("{}:{line}: a function of {count} lines", source.path));
+            }
+        }
+    }
+    hold("style.md, SIZE", &broken);
+}
+
+#[test]
+fn rooms_depend_one_way() {
+    let is_room = |name: &str| ROOMS.iter().any(|(room, _)| *room == name);
+    let mut broken = Vec::new();
+    for source in sources() {
+        let Some((room, below)) = ROOMS.iter().find(|(room, _)| *room == source.room()) else {
+            continue;
+        };
+        let is_world = WORLDS.iter().any(|world| source.inner().starts_with(world));
+        for (number, named) in named_from_crate(&code_of(&source.text)) {
+            let may = named == *room || below.contains(&named) || is_world && named == "epoch";
+            if is_room(named) && !may {
+                broken.push(format!("{}:{number}: {room} names {named}", source.path));
+            }
+        }
+    }
+    hold("style.md, ROOMS", &broken);
+}
+
+#[test]
+fn atomics_come_from_sync_alone() {
+    let mut broken = Vec::new();
+    for source in sources().iter().filter(|source| source.inner() != "sync.rs") {
+        for (number, code) in source.code() {
+            if words(&code).any(|word| word.contains("sync::atomic")) {
+                broken.push(format!("{}:{number}", source.path));
+            }
+        }
+    }
+    hold("style.md, ATOMICS", &broken);
+}
+
+#[test]
+fn unsafe_stays_in_its_rooms() {
+    let mut broken = Vec::new();
+    for source in sources() {
+        if UNSAFE.iter().any(|allowed| source.inner().starts_with(allowed)) {
+            continue;
+        }
+        for (number, code) in source.code() {
+            if words(&code).any(|word| word == "unsafe") {
+                broken.push(format!("{}:{number}", source.path));
+            }
+        }
+    }
+    hold("style.md, UNSAFE", &broken);
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    // Written in two halves, so that this file does not break its own rule.
+    let marks = [
+        concat!("TO", "DO"),
+        concat!("FIX", "ME"),
+        concat!("dbg", "!("),
+        concat!("todo", "!("),
+        concat!("unimplemented", "!("),
+        concat!("unreachable", "_unchecked"),
+    ];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = sources();
+    for folder in ["c-tests", "fortran-tests", "include", "benches", "scripts"] {
+        collect(&root.join(folder), &[".c", ".h", ".f90", ".F90", ".sh", ".py"], &mut found);
+    }
+    let mut broken = Vec::new();
+    for source in &found {
+        for (number, line) in source.text.lines().enumerate() {
+            if let Some(mark) = marks.iter().find(|mark| line.contains(**mark)) {
+                broken.push(format!("{}:{}: {mark}", source.path, number + 1));
+            }
+        }
+    }
+    hold("style.md, MAIN", &broken);
+}
+
+#[test]
+fn strings_and_comments_are_not_code() {
+    assert_eq!(code_of(r#"let a = "unsafe \" // no"; // unsafe"#), "let a = ; ");
+    assert_eq!(code_of("if c == '\"' { b } /* x\ny */ else"), "if c ==  { b } \n else");
+    assert_eq!(code_of("a(\"x \\\n y\"); r#\"b\"c\"#;\nd"), "a(\n); ;\nd");
+}
+
+#[test]
+fn grouped_names_are_seen() {
+    let code = "use crate::fabric::Rank;\nuse crate::{\n    a::{b, c},\n    d,\n};\nx(crate::e::F)";
+    assert_eq!(named_from_crate(code), [(1, "fabric"), (3, "a"), (4, "d"), (6, "e")]);
+}
+
+#[test]
+fn functions_are_counted_to_their_closing_brace() {
+    let text = "trait T {\n    fn a(&self);\n    fn b(\n        &self,\n    ) -> u8;\n}\n\
+                fn c() {\n    if x {\n    }\n}\nfn d() {}\n\
+                fn e<T>() -> T\nwhere\n    T: U,\n{\n}\n";
+    assert_eq!(functions(text), [(3, 3), (7, 4), (12, 5)]);
+}
