@@ -1,0 +1,55 @@
+// Hundreds of requests at once, and requests that their epoch's end completes before anyone waits
+// for them. MPI-4.1 section 12.3.5.
+// ranks: 2 4
+
+#include "check.h"
+
+enum { MANY = 500 };
+
+static void many_at_once(MPI_Win win)
+{
+    static MPI_Request request[2 * MANY];
+    static int values[MANY], got[MANY];
+    for (int i = 0; i < MANY; i++) {
+        values[i] = 1000 * rank + i;
+        OK(MPI_Rput(&values[i], 1, MPI_INT, next_rank(), i, 1, MPI_INT, win, &request[i]));
+    }
+    OK(MPI_Waitall(MANY, request, MPI_STATUSES_IGNORE));
+    OK(MPI_Win_flush(next_rank(), win));
+    for (int i = 0; i < MANY; i++)
+        OK(MPI_Rget(&got[i], 1, MPI_INT, next_rank(), i, 1, MPI_INT, win, &request[i]));
+    OK(MPI_Waitall(MANY, request, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < MANY; i++)
+        CHECK_EQ(got[i], values[i]);
+}
+
+// The unlock completes the operation; the request is still there to be completed.
+static void waited_for_after_the_epoch(MPI_Win win)
+{
+    MPI_Request request;
+    int value = 31 + rank, got = -1;
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, next_rank(), 0, win));
+    OK(MPI_Rput(&value, 1, MPI_INT, next_rank(), 3, 1, MPI_INT, win, &request));
+    OK(MPI_Win_unlock(next_rank(), win));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, next_rank(), 0, win));
+    OK(MPI_Rget(&got, 1, MPI_INT, next_rank(), 3, 1, MPI_INT, win, &request));
+    OK(MPI_Win_unlock(next_rank(), win));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    CHECK_EQ(got, value);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Win win;
+    check_start(&argc, &argv);
+    window_of(4 * (MANY + 12), sizeof(int), &win);
+    OK(MPI_Win_lock_all(0, win));
+    many_at_once(win);
+    OK(MPI_Win_unlock_all(win));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    waited_for_after_the_epoch(win);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Win_free(&win));
+    return check_end();
+}
