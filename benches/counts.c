@@ -1,0 +1,67 @@
+/* Runs the calls of the data path N and 11 N times each between two dumps of callgrind, for
+ * scripts/counts: a tenth of the difference is N calls, free of everything that happens only once.
+ * The one rank is its own target: the path is that to any target whose memory is mapped. */
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <valgrind/callgrind.h>
+
+static MPI_Win win;
+static int64_t one = 1, result;
+
+static void put(void) { MPI_Put(&one, 1, MPI_INT64_T, 0, 8, 1, MPI_INT64_T, win); }
+static void get(void) { MPI_Get(&result, 1, MPI_INT64_T, 0, 8, 1, MPI_INT64_T, win); }
+static void flush(void) { MPI_Win_flush(0, win); }
+static void fetch_and_op(void) { MPI_Fetch_and_op(&one, &result, MPI_INT64_T, 0, 8, MPI_SUM, win); }
+static void lock_exclusive(void) {
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    MPI_Win_unlock(0, win);
+}
+static void lock_shared(void) {
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+    MPI_Win_unlock(0, win);
+}
+
+static const struct {
+    const char *name;
+    void (*call)(void);
+    int locked; /* called inside of lock_all */
+} calls[] = {
+    {"put8", put, 1},
+    {"get8", get, 1},
+    {"flush", flush, 1},
+    {"fetch_and_op", fetch_and_op, 1},
+    {"lock_unlock_exclusive", lock_exclusive, 0},
+    {"lock_unlock_shared", lock_shared, 0},
+};
+
+/* n calls, dumped under "name n". */
+static void count(const char *name, void (*call)(void), long n) {
+    char label[64];
+    snprintf(label, sizeof label, "%s %ld", name, n);
+    CALLGRIND_ZERO_STATS;
+    for (long i = 0; i < n; i++) call();
+    CALLGRIND_DUMP_STATS_AT(label);
+}
+
+int main(int argc, char **argv) {
+    long n = argc > 1 ? atol(argv[1]) : 1000;
+    char *base;
+    MPI_Init(&argc, &argv);
+    MPI_Win_allocate(4096, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    memset(base, 0, 4096);
+    CALLGRIND_START_INSTRUMENTATION;
+    for (size_t k = 0; k < sizeof calls / sizeof *calls; k++) {
+        if (calls[k].locked) MPI_Win_lock_all(0, win);
+        for (int i = 0; i < 10; i++) calls[k].call();
+        count(calls[k].name, calls[k].call, n);
+        count(calls[k].name, calls[k].call, 11 * n);
+        if (calls[k].locked) MPI_Win_unlock_all(win);
+    }
+    CALLGRIND_STOP_INSTRUMENTATION;
+    MPI_Win_free(&win);
+    MPI_Finalize();
+    return 0;
+}
