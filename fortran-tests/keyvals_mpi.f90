@@ -2,7 +2,7 @@
 ! address, and the delete callback is a subroutine. MPI-4.1 sections 7.7.3 and 19.3.7.
 ! ranks: 1 2
 
-module callbacks
+module callbacks_mpi
   use mpi
   implicit none
   integer :: calls = 0, answer = 0, last_keyval
@@ -42,10 +42,10 @@ contains
     call check((.not. is_set) .or. found == value, 'value')
   end function is_set
 
-end module callbacks
+end module callbacks_mpi
 
 program keyvals_mpi
-  use callbacks
+  use callbacks_mpi
   implicit none
   integer :: win
   integer :: keyval, plain, copy, ierr, class
