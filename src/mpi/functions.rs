@@ -115,7 +115,6 @@ functions! {
         info_set = c"PMPI_Info_set" (Handle, *const c_char, *const c_char);
         info_get = c"PMPI_Info_get"
             (Handle, *const c_char, c_int, *mut c_char, *mut c_int);
-        info_get_nkeys = c"PMPI_Info_get_nkeys" (Handle, *mut c_int);
         errhandler_free = c"PMPI_Errhandler_free" (*mut Handle);
         alloc_mem = c"PMPI_Alloc_mem" (isize, Handle, *mut c_void);
         free_mem = c"PMPI_Free_mem" (*mut c_void);
