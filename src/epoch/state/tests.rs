@@ -1,0 +1,72 @@
+//! Which call is legal when, as the calls of one process follow each other.
+
+use super::*;
+
+#[test]
+fn nothing_may_be_accessed_outside_an_epoch() {
+    let epochs = Epochs::new(false);
+    assert!(epochs.may_access(0).is_err());
+    assert!(epochs.may_flush(0).is_err());
+    assert!(epochs.may_free().is_ok());
+}
+
+#[test]
+fn a_lock_opens_its_target_only() {
+    let epochs = Epochs::new(false);
+    assert_eq!(epochs.lock(3, Hold::Shared), Ok(Held::Nothing));
+    assert_eq!(epochs.lock(5, Hold::Exclusive), Ok(Held::Shared));
+    assert!(epochs.lock(3, Hold::Shared).is_err());
+    for rank in 0..8 {
+        assert_eq!(epochs.may_access(rank).is_ok(), rank == 3 || rank == 5);
+    }
+    assert!(epochs.is_exclusive(5) && !epochs.is_exclusive(3));
+    assert_eq!(epochs.unlock(3), Ok((Hold::Shared, Held::Exclusive)));
+    assert!(epochs.may_access(3).is_err() && epochs.may_access(5).is_ok());
+    assert!(epochs.may_free().is_err());
+    assert_eq!(epochs.unlock(5), Ok((Hold::Exclusive, Held::Nothing)));
+    assert!(epochs.may_free().is_ok() && epochs.lock_all(true).is_ok());
+}
+
+#[test]
+fn a_process_with_threads_is_never_known_to_be_alone() {
+    let epochs = Epochs::new(true);
+    epochs.lock(5, Hold::Exclusive).unwrap();
+    assert!(!epochs.is_exclusive(5));
+}
+
+#[test]
+fn a_fence_without_operations_is_no_epoch() {
+    let epochs = Epochs::new(false);
+    epochs.fenced(true);
+    assert!(epochs.lock(0, Hold::Shared).is_ok());
+    epochs.unlock(0).unwrap();
+    epochs.fenced(true);
+    assert!(epochs.may_access(1).is_ok());
+    assert!(epochs.lock(0, Hold::Shared).is_err() && epochs.start(&[0]).is_err());
+    assert!(epochs.may_fence().is_ok());
+    epochs.fenced(false);
+    assert!(epochs.may_access(1).is_err());
+}
+
+#[test]
+fn start_opens_its_group_and_post_is_independent() {
+    let epochs = Epochs::new(false);
+    epochs.post(2).unwrap();
+    epochs.start(&[1, 2]).unwrap();
+    assert!(epochs.may_access(2).is_ok() && epochs.may_access(0).is_err());
+    assert!(epochs.may_fence().is_err() && epochs.post(1).is_err());
+    assert_eq!(epochs.started(), Ok(vec![1, 2]));
+    epochs.completed();
+    assert_eq!(epochs.posted(), Ok(2));
+    epochs.waited();
+    assert!(epochs.posted().is_err() && epochs.may_fence().is_ok());
+}
+
+#[test]
+fn lock_all_opens_everything_once() {
+    let epochs = Epochs::new(true);
+    epochs.lock_all(false).unwrap();
+    assert!(epochs.may_access(77).is_ok() && epochs.lock(1, Hold::Shared).is_err());
+    assert_eq!(epochs.unlock_all(), Ok(false));
+    assert!(epochs.may_access(77).is_err() && epochs.unlock_all().is_err());
+}
