@@ -2,8 +2,8 @@
 
 use super::answer::on_window;
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Win};
-use crate::error::Class;
-use crate::mpi::Host;
+use crate::error::{Class, Result};
+use crate::mpi::{Handle, Host};
 use crate::transfer::{Buffer, Place, Quick, Target, accumulate, put_get};
 use core::ffi::{c_int, c_void};
 
@@ -31,6 +31,32 @@ pub(super) fn target(
     Target { rank, disp: disp as i64, count, datatype: host.handle(datatype) }
 }
 
+/// Carries a communication call on `rank` out. Where it has succeeded after a fence it has begun an
+/// epoch; a call that was refused has not, nor has one on MPI_PROC_NULL.
+#[inline]
+pub(super) fn on_target(
+    call: &'static str,
+    host: &'static Host,
+    win: MPI_Win,
+    rank: c_int,
+    ours: impl FnOnce(Place<'static>) -> Result<()>,
+    theirs: impl FnOnce(Handle) -> c_int,
+) -> c_int {
+    on_window(
+        call,
+        host,
+        win,
+        |window, node| {
+            ours(Place { host, window, node })?;
+            if rank != host.constants.proc_null {
+                window.epochs.accessed();
+            }
+            Ok(())
+        },
+        theirs,
+    )
+}
+
 /// A large count for an MPI without large counts.
 pub(super) fn narrow(count: MPI_Count) -> Option<c_int> {
     c_int::try_from(count).ok()
@@ -45,8 +71,7 @@ card! {
         let host = Host::get();
         let from = buffer(host, origin, origin_count, origin_type);
         let target = target(host, rank, disp, target_count, target_type);
-        on_window("MPI_Put_c", host, win, |window, node| {
-            let place = Place { host, window, node };
+        on_target("MPI_Put_c", host, win, rank, |place| {
             // SAFETY: the caller's buffers.
             unsafe { put_get::put(place, from, target) }
         }, |native| {
@@ -75,8 +100,7 @@ card! {
         let host = Host::get();
         let from = buffer(host, origin, origin_count, origin_type);
         let target = target(host, rank, disp, target_count, target_type);
-        on_window("MPI_Get_c", host, win, |window, node| {
-            let place = Place { host, window, node };
+        on_target("MPI_Get_c", host, win, rank, |place| {
             // SAFETY: the caller's buffers.
             unsafe { put_get::get(place, from, target) }
         }, |native| {
@@ -106,8 +130,8 @@ card! {
         let host = Host::get();
         let from = buffer(host, origin, origin_count, origin_type);
         let target = target(host, rank, disp, target_count, target_type);
-        on_window("MPI_Accumulate_c", host, win, |window, node| {
-            let (place, op) = (Place { host, window, node }, host.handle(op));
+        on_target("MPI_Accumulate_c", host, win, rank, |place| {
+            let op = host.handle(op);
             // SAFETY: the caller's buffers.
             unsafe { accumulate::accumulate(place, from, None, target, op) }
         }, |native| {
@@ -139,8 +163,8 @@ card! {
         let from = buffer(host, origin, origin_count.into(), origin_type);
         let into = buffer(host, result, result_count.into(), result_type);
         let target = target(host, rank, disp, target_count.into(), target_type);
-        on_window("MPI_Get_accumulate", host, win, |window, node| {
-            let (place, op) = (Place { host, window, node }, host.handle(op));
+        on_target("MPI_Get_accumulate", host, win, rank, |place| {
+            let op = host.handle(op);
             // SAFETY: the caller's buffers.
             unsafe { accumulate::accumulate(place, from, Some(into), target, op) }
         }, |native| {
@@ -168,8 +192,8 @@ card! {
         let from = buffer(host, origin, origin_count, origin_type);
         let into = buffer(host, result, result_count, result_type);
         let target = target(host, rank, disp, target_count, target_type);
-        on_window("MPI_Get_accumulate_c", host, win, |window, node| {
-            let (place, op) = (Place { host, window, node }, host.handle(op));
+        on_target("MPI_Get_accumulate_c", host, win, rank, |place| {
+            let op = host.handle(op);
             // SAFETY: the caller's buffers.
             unsafe { accumulate::accumulate(place, from, Some(into), target, op) }
         }, |native| {
@@ -215,8 +239,7 @@ quick_card! {
         let host = Host::get();
         let from = buffer(host, origin, origin_count.into(), origin_type);
         let target = target(host, rank, disp, target_count.into(), target_type);
-        on_window("MPI_Put", host, win, |window, node| {
-            let place = Place { host, window, node };
+        on_target("MPI_Put", host, win, rank, |place| {
             // SAFETY: the caller's buffers.
             unsafe { put_get::put(place, from, target) }
         }, |native| {
@@ -243,8 +266,7 @@ quick_card! {
         let host = Host::get();
         let from = buffer(host, origin, origin_count.into(), origin_type);
         let target = target(host, rank, disp, target_count.into(), target_type);
-        on_window("MPI_Get", host, win, |window, node| {
-            let place = Place { host, window, node };
+        on_target("MPI_Get", host, win, rank, |place| {
             // SAFETY: the caller's buffers.
             unsafe { put_get::get(place, from, target) }
         }, |native| {
@@ -272,8 +294,8 @@ quick_card! {
     } {
         let host = Host::get();
         let target = target(host, rank, disp, 1, datatype);
-        on_window("MPI_Fetch_and_op", host, win, |window, node| {
-            let (place, op) = (Place { host, window, node }, host.handle(op));
+        on_target("MPI_Fetch_and_op", host, win, rank, |place| {
+            let op = host.handle(op);
             // SAFETY: the caller's buffers.
             unsafe { accumulate::fetch_and_op(place, origin.cast(), result.cast(), target, op) }
         }, |native| {
@@ -297,8 +319,7 @@ quick_card! {
     } {
         let host = Host::get();
         let target = target(host, rank, disp, 1, datatype);
-        on_window("MPI_Compare_and_swap", host, win, |window, node| {
-            let place = Place { host, window, node };
+        on_target("MPI_Compare_and_swap", host, win, rank, |place| {
             let (origin, compare, result) = (origin.cast(), compare.cast(), result.cast());
             // SAFETY: the caller's buffers.
             unsafe { accumulate::compare_and_swap(place, origin, compare, result, target) }
@@ -324,8 +345,8 @@ quick_card! {
         let host = Host::get();
         let from = buffer(host, origin, origin_count.into(), origin_type);
         let target = target(host, rank, disp, target_count.into(), target_type);
-        on_window("MPI_Accumulate", host, win, |window, node| {
-            let (place, op) = (Place { host, window, node }, host.handle(op));
+        on_target("MPI_Accumulate", host, win, rank, |place| {
+            let op = host.handle(op);
             // SAFETY: the caller's buffers.
             unsafe { accumulate::accumulate(place, from, None, target, op) }
         }, |native| {

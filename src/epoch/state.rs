@@ -5,7 +5,7 @@
 //! |-----------|-----------------------------------------------------|----------------------|
 //! | None      | no access epoch                                     |                      |
 //! | FenceIdle | after a fence; no operation yet, so it is no epoch yet | any opening call  |
-//! | Fence     | an operation followed a fence                       | fence                |
+//! | Fence     | an operation followed a fence, and succeeded        | fence                |
 //! | Start     | between start and complete; targets are in `held`   | complete             |
 //! | Lock      | at least one target is locked; they are in `held`   | the last unlock      |
 //! | LockAll   | between lock_all and unlock_all                     | unlock_all           |
@@ -138,6 +138,9 @@ pub struct Epochs {
 const EVERY: u32 = u32::MAX;
 const NOBODY: u32 = u32::MAX - 1;
 
+const NO_EPOCH: &str = "no access epoch is open";
+const NOT_LOCKED: &str = "target is not locked";
+
 impl Epochs {
     /// No epoch at all. `threads`: whether several threads may call.
     pub fn new(threads: bool) -> Epochs {
@@ -183,22 +186,38 @@ impl Epochs {
     fn look_up(&self, rank: u32) -> Result<()> {
         self.book.with(|book| {
             match book.access {
-                Access::None => return Err(Error::Epoch("no access epoch is open")),
-                Access::FenceIdle => {
-                    book.access = Access::Fence;
-                    self.open.store(EVERY, Ordering::Relaxed);
-                }
+                Access::None => return Err(Error::Epoch(NO_EPOCH)),
+                // Whether it begins the epoch is known when it has succeeded.
+                Access::FenceIdle => {}
                 Access::Fence | Access::LockAll => self.open.store(EVERY, Ordering::Relaxed),
                 Access::Start if book.held.get(rank).is_none() => {
                     return Err(Error::Epoch("target is not in the group of MPI_Win_start"));
                 }
                 Access::Lock if book.held.get(rank).is_none() => {
-                    return Err(Error::Epoch("target is not locked"));
+                    return Err(Error::Epoch(NOT_LOCKED));
                 }
                 Access::Start | Access::Lock => self.open.store(rank, Ordering::Relaxed),
             }
             Ok(())
         })
+    }
+
+    /// Notes that an operation was carried out. The first one after a fence begins its epoch.
+    #[inline]
+    pub fn accessed(&self) {
+        if self.open.load(Ordering::Relaxed) == NOBODY {
+            self.begin_fence_epoch();
+        }
+    }
+
+    #[cold]
+    fn begin_fence_epoch(&self) {
+        self.book.with(|book| {
+            if book.access == Access::FenceIdle {
+                book.access = Access::Fence;
+                self.open.store(EVERY, Ordering::Relaxed);
+            }
+        });
     }
 
     /// Whether this process alone holds `rank`, and has no threads that may access it at the same
@@ -333,7 +352,7 @@ impl Epochs {
                 Access::Lock => book.held.remove(rank),
                 _ => None,
             };
-            let Some(hold) = hold else { return Err(Error::Epoch("target is not locked")) };
+            let Some(hold) = hold else { return Err(Error::Epoch(NOT_LOCKED)) };
             let left = book.held.held(self.threads);
             if left == Held::Nothing {
                 book.access = Access::None;
@@ -374,7 +393,7 @@ impl Epochs {
         self.book.with(|book| match book.access {
             Access::LockAll => Ok(()),
             Access::Lock if book.held.get(rank).is_some() => Ok(()),
-            _ => Err(Error::Epoch("target is not locked")),
+            _ => Err(Error::Epoch(NOT_LOCKED)),
         })
     }
 

@@ -42,9 +42,22 @@ fn a_fence_without_operations_is_no_epoch() {
     epochs.unlock(0).unwrap();
     epochs.fenced(true);
     assert!(epochs.may_access(1).is_ok());
+    epochs.accessed();
     assert!(epochs.lock(0, Hold::Shared).is_err() && epochs.start(&[0]).is_err());
     assert!(epochs.may_fence().is_ok());
     epochs.fenced(false);
+    assert!(epochs.may_access(1).is_err());
+}
+
+#[test]
+fn an_operation_that_failed_after_a_fence_begins_no_epoch() {
+    let epochs = Epochs::new(false);
+    epochs.fenced(true);
+    assert!(epochs.may_access(1).is_ok() && !epochs.is_open(1));
+    assert!(epochs.lock_all(true).is_ok());
+    epochs.accessed();
+    assert_eq!(epochs.unlock_all(), Ok(true));
+    epochs.accessed();
     assert!(epochs.may_access(1).is_err());
 }
 
