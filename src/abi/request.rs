@@ -2,13 +2,42 @@
 //! the call returns, so the request is one of the MPI underneath that is complete: every MPI_Wait
 //! and MPI_Test takes it, mixed with others.
 
-use super::answer::on_window;
+use super::answer::{on_window, place_for};
 use super::transfer::{buffer, narrow, target};
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
-use crate::error::Class;
-use crate::mpi::Host;
+use crate::error::{Class, Result};
+use crate::mpi::{Handle, Host};
 use crate::transfer::{Place, accumulate, put_get};
 use core::ffi::{c_int, c_void};
+
+/// Carries a communication call on `rank` out, and stores a request that is complete. Whatever is
+/// wrong with the request or the epoch is found before anything moves.
+#[inline]
+fn on_target_with(
+    call: &'static str,
+    host: &'static Host,
+    win: MPI_Win,
+    rank: c_int,
+    request: *mut MPI_Request,
+    ours: impl FnOnce(Place<'static>) -> Result<()>,
+    theirs: impl FnOnce(Handle) -> c_int,
+) -> c_int {
+    on_window(
+        call,
+        host,
+        win,
+        |window, node| {
+            place_for(request)?;
+            if let Ok(target) = node.target(rank) {
+                window.epochs.may_request(target)?;
+            }
+            ours(Place { host, window, node })?;
+            // SAFETY: the caller's pointer to a request.
+            unsafe { node.arena().comm.completed_request(host, request) }
+        },
+        theirs,
+    )
+}
 
 card! {
     /// MPI-4.1 §12.3.5.
@@ -20,12 +49,9 @@ card! {
         let host = Host::get();
         let from = buffer(host, origin, origin_count.into(), origin_type);
         let target = target(host, rank, disp, target_count.into(), target_type);
-        on_window("MPI_Rput", host, win, |window, node| {
-            let place = Place { host, window, node };
+        on_target_with("MPI_Rput", host, win, rank, request, |place| {
             // SAFETY: the caller's buffers.
-            unsafe { put_get::put(place, from, target)? };
-            // SAFETY: the caller's pointer to a request.
-            unsafe { node.arena().comm.completed_request(host, request) }
+            unsafe { put_get::put(place, from, target) }
         }, |native| {
             let (ot, tt) = (host.handle(origin_type), host.handle(target_type));
             // SAFETY: the caller's arguments, as for the MPI underneath alone.
@@ -46,12 +72,9 @@ card! {
         let host = Host::get();
         let from = buffer(host, origin, origin_count, origin_type);
         let target = target(host, rank, disp, target_count, target_type);
-        on_window("MPI_Rput_c", host, win, |window, node| {
-            let place = Place { host, window, node };
+        on_target_with("MPI_Rput_c", host, win, rank, request, |place| {
             // SAFETY: the caller's buffers.
-            unsafe { put_get::put(place, from, target)? };
-            // SAFETY: the caller's pointer to a request.
-            unsafe { node.arena().comm.completed_request(host, request) }
+            unsafe { put_get::put(place, from, target) }
         }, |native| {
             let (ot, tt) = (host.handle(origin_type), host.handle(target_type));
             if let Some(call) = host.call.rput_c {
@@ -81,12 +104,9 @@ card! {
         let host = Host::get();
         let from = buffer(host, origin, origin_count.into(), origin_type);
         let target = target(host, rank, disp, target_count.into(), target_type);
-        on_window("MPI_Rget", host, win, |window, node| {
-            let place = Place { host, window, node };
+        on_target_with("MPI_Rget", host, win, rank, request, |place| {
             // SAFETY: the caller's buffers.
-            unsafe { put_get::get(place, from, target)? };
-            // SAFETY: the caller's pointer to a request.
-            unsafe { node.arena().comm.completed_request(host, request) }
+            unsafe { put_get::get(place, from, target) }
         }, |native| {
             let (ot, tt) = (host.handle(origin_type), host.handle(target_type));
             // SAFETY: the caller's arguments, as for the MPI underneath alone.
@@ -107,12 +127,9 @@ card! {
         let host = Host::get();
         let from = buffer(host, origin, origin_count, origin_type);
         let target = target(host, rank, disp, target_count, target_type);
-        on_window("MPI_Rget_c", host, win, |window, node| {
-            let place = Place { host, window, node };
+        on_target_with("MPI_Rget_c", host, win, rank, request, |place| {
             // SAFETY: the caller's buffers.
-            unsafe { put_get::get(place, from, target)? };
-            // SAFETY: the caller's pointer to a request.
-            unsafe { node.arena().comm.completed_request(host, request) }
+            unsafe { put_get::get(place, from, target) }
         }, |native| {
             let (ot, tt) = (host.handle(origin_type), host.handle(target_type));
             if let Some(call) = host.call.rget_c {
@@ -142,12 +159,10 @@ card! {
         let host = Host::get();
         let from = buffer(host, origin, origin_count.into(), origin_type);
         let target = target(host, rank, disp, target_count.into(), target_type);
-        on_window("MPI_Raccumulate", host, win, |window, node| {
-            let (place, op) = (Place { host, window, node }, host.handle(op));
+        on_target_with("MPI_Raccumulate", host, win, rank, request, |place| {
+            let op = host.handle(op);
             // SAFETY: the caller's buffers.
-            unsafe { accumulate::accumulate(place, from, None, target, op)? };
-            // SAFETY: the caller's pointer to a request.
-            unsafe { node.arena().comm.completed_request(host, request) }
+            unsafe { accumulate::accumulate(place, from, None, target, op) }
         }, |native| {
             let (ot, tt) = (host.handle(origin_type), host.handle(target_type));
             let o = host.handle(op);
@@ -169,12 +184,10 @@ card! {
         let host = Host::get();
         let from = buffer(host, origin, origin_count, origin_type);
         let target = target(host, rank, disp, target_count, target_type);
-        on_window("MPI_Raccumulate_c", host, win, |window, node| {
-            let (place, op) = (Place { host, window, node }, host.handle(op));
+        on_target_with("MPI_Raccumulate_c", host, win, rank, request, |place| {
+            let op = host.handle(op);
             // SAFETY: the caller's buffers.
-            unsafe { accumulate::accumulate(place, from, None, target, op)? };
-            // SAFETY: the caller's pointer to a request.
-            unsafe { node.arena().comm.completed_request(host, request) }
+            unsafe { accumulate::accumulate(place, from, None, target, op) }
         }, |native| {
             let (ot, tt) = (host.handle(origin_type), host.handle(target_type));
             let o = host.handle(op);
@@ -208,12 +221,10 @@ card! {
         let from = buffer(host, origin, origin_count.into(), origin_type);
         let into = buffer(host, result, result_count.into(), result_type);
         let target = target(host, rank, disp, target_count.into(), target_type);
-        on_window("MPI_Rget_accumulate", host, win, |window, node| {
-            let (place, op) = (Place { host, window, node }, host.handle(op));
+        on_target_with("MPI_Rget_accumulate", host, win, rank, request, |place| {
+            let op = host.handle(op);
             // SAFETY: the caller's buffers.
-            unsafe { accumulate::accumulate(place, from, Some(into), target, op)? };
-            // SAFETY: the caller's pointer to a request.
-            unsafe { node.arena().comm.completed_request(host, request) }
+            unsafe { accumulate::accumulate(place, from, Some(into), target, op) }
         }, |native| {
             let (ot, tt) = (host.handle(origin_type), host.handle(target_type));
             let rt = host.handle(result_type);
@@ -239,12 +250,10 @@ card! {
         let from = buffer(host, origin, origin_count, origin_type);
         let into = buffer(host, result, result_count, result_type);
         let target = target(host, rank, disp, target_count, target_type);
-        on_window("MPI_Rget_accumulate_c", host, win, |window, node| {
-            let (place, op) = (Place { host, window, node }, host.handle(op));
+        on_target_with("MPI_Rget_accumulate_c", host, win, rank, request, |place| {
+            let op = host.handle(op);
             // SAFETY: the caller's buffers.
-            unsafe { accumulate::accumulate(place, from, Some(into), target, op)? };
-            // SAFETY: the caller's pointer to a request.
-            unsafe { node.arena().comm.completed_request(host, request) }
+            unsafe { accumulate::accumulate(place, from, Some(into), target, op) }
         }, |native| {
             let (ot, tt) = (host.handle(origin_type), host.handle(target_type));
             let rt = host.handle(result_type);

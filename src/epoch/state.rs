@@ -220,6 +220,24 @@ impl Epochs {
         });
     }
 
+    /// An operation with a request on `rank` is legal: such operations are for passive target
+    /// epochs (MPI-4.1 §12.3.5).
+    #[inline]
+    pub fn may_request(&self, rank: u32) -> Result<()> {
+        if self.is_passive(rank) { Ok(()) } else { self.look_up_passive(rank) }
+    }
+
+    #[cold]
+    fn look_up_passive(&self, rank: u32) -> Result<()> {
+        self.book.with(|book| match book.access {
+            Access::LockAll => Ok(()),
+            Access::Lock if book.held.get(rank).is_some() => Ok(()),
+            Access::Lock => Err(Error::Epoch(NOT_LOCKED)),
+            Access::None => Err(Error::Epoch(NO_EPOCH)),
+            _ => Err(Error::Epoch("a request is for passive target epochs only")),
+        })
+    }
+
     /// Whether this process alone holds `rank`, and has no threads that may access it at the same
     /// time: nobody else accesses it by RMA now.
     pub fn is_exclusive(&self, rank: u32) -> bool {

@@ -62,6 +62,28 @@ fn an_operation_that_failed_after_a_fence_begins_no_epoch() {
 }
 
 #[test]
+fn requests_are_for_passive_target_epochs() {
+    let epochs = Epochs::new(false);
+    assert!(epochs.may_request(0).is_err());
+    epochs.fenced(true);
+    assert!(epochs.may_request(0).is_err());
+    epochs.accessed();
+    assert!(epochs.may_request(0).is_err() && epochs.may_access(0).is_ok());
+    epochs.fenced(false);
+    epochs.start(&[0]).unwrap();
+    assert!(epochs.may_request(0).is_err() && epochs.may_access(0).is_ok());
+    epochs.completed();
+    epochs.lock(0, Hold::Shared).unwrap();
+    assert!(epochs.may_request(0).is_ok() && epochs.may_request(1).is_err());
+    epochs.lock(1, Hold::Shared).unwrap();
+    assert!(epochs.may_request(0).is_ok() && epochs.may_request(1).is_ok());
+    epochs.unlock(0).unwrap();
+    epochs.unlock(1).unwrap();
+    epochs.lock_all(true).unwrap();
+    assert!(epochs.may_request(7).is_ok());
+}
+
+#[test]
 fn start_opens_its_group_and_post_is_independent() {
     let epochs = Epochs::new(false);
     epochs.post(2).unwrap();
