@@ -106,6 +106,25 @@ pub enum Error {
         /// its process id
         pid: i32,
     },
+    /// Memory of a target that is not there, or may not be read or written as the call wants to.
+    Fault {
+        /// the target's rank in the window
+        rank: u32,
+        /// the first byte that could not be copied, an address of the target
+        address: u64,
+    },
+    /// The same for the buffer that the user passed at the origin.
+    OriginFault {
+        /// the first byte that could not be copied
+        address: u64,
+    },
+    /// A process whose memory the system does not let us copy.
+    Forbidden {
+        /// its rank in the window
+        rank: u32,
+        /// its process id
+        pid: i32,
+    },
     /// An error code that the MPI underneath returned; it is passed on as it is.
     Host(i32),
 }
@@ -121,6 +140,9 @@ impl Error {
             Error::Unsupported(_) => Class::Unsupported,
             Error::System { .. } | Error::Died { .. } | Error::Host(_) => Class::Other,
             Error::NoMemory { .. } => Class::NoMem,
+            Error::Fault { .. } => Class::RmaRange,
+            Error::OriginFault { .. } => Class::Buffer,
+            Error::Forbidden { .. } => Class::RmaShared,
         }
     }
 }
@@ -138,6 +160,15 @@ impl fmt::Display for Error {
             Error::System { call, errno } => write!(f, "{call} failed with errno {errno}"),
             Error::NoMemory { bytes } => write!(f, "no memory for {bytes} bytes on this node"),
             Error::Died { rank, pid } => write!(f, "rank {rank} (process {pid}) died"),
+            Error::Fault { rank, address } => {
+                write!(f, "address {address:#x} of rank {rank} cannot be read or written")
+            }
+            Error::OriginFault { address } => {
+                write!(f, "address {address:#x} of the origin cannot be read or written")
+            }
+            Error::Forbidden { rank, pid } => {
+                write!(f, "the system forbids access to memory of rank {rank} (process {pid})")
+            }
             Error::Host(code) => write!(f, "error code {code} of the MPI underneath"),
         }
     }

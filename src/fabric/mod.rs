@@ -16,6 +16,8 @@
 
 use crate::error::Result;
 
+#[cfg(not(loom))]
+pub mod cma;
 #[cfg(all(test, not(loom)))]
 mod conformance;
 pub mod shm;
@@ -37,6 +39,15 @@ pub struct WordAt {
     pub rank: Rank,
     /// which word of it
     pub word: WordId,
+}
+
+/// Which way the bytes of a transfer go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// from the origin to the target
+    Put,
+    /// from the target to the origin
+    Get,
 }
 
 /// The two atomic operations that every road has by nature (InfiniBand's FETCH_ADD and CMP_SWAP).

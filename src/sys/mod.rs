@@ -6,6 +6,8 @@ pub mod futex;
 pub mod process;
 pub mod segment;
 pub mod serial;
+#[cfg(not(loom))]
+pub mod vm;
 
 use crate::error::Error;
 

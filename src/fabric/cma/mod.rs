@@ -1,0 +1,189 @@
+//! The road to memory of another process of this node that is not mapped here: the kernel copies
+//! ("cross memory attach", `sys::vm`), without help of its owner. For bytes only: it knows no
+//! atomic operation, so control words never take it. Invariant: a transfer is done when its call
+//! returns, or the error names the first byte that could not be copied.
+
+mod batch;
+#[cfg(test)]
+mod tests;
+
+pub use batch::Batch;
+
+use super::Way;
+use crate::error::{Error, Result};
+use crate::sys::{process, vm};
+
+/// A process of this node, and its rank in the window for those who have to name it.
+///
+/// The laws of its bytes:
+/// 1. When `put` or `get` returns, it is done: every process sees the bytes of a put, by load and
+///    by this road. There is nothing to flush.
+/// 2. What the caller did before, a put sees and is seen after: to the kernel's copy the caller's
+///    loads and stores are those of the same thread.
+/// 3. Nothing is atomic. The kernel copies as memcpy does, and whoever reads or writes the same
+///    bytes meanwhile may see an aligned element in parts.
+/// 4. Pages are read and written with the rights that the target itself has: a page that it maps
+///    read-only can be got but not put to. Memory of devices cannot be copied, nor can what lies
+///    behind the end of a mapped file.
+/// 5. Bytes of a transfer that fails may have moved: those ahead of the one that the error names,
+///    and no others.
+/// 6. A process id that belongs to another process by now is not noticed; [`Process::shows`] is
+///    for asking before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// its rank
+    pub rank: u32,
+    /// its process id, as seen from here; it may be our own
+    pub pid: i32,
+}
+
+/// Bytes of one call at most. The kernel stops at 2 GiB - 4 KiB by itself.
+const BYTES_MAX: u64 = 1 << 30;
+
+impl Process {
+    /// Copies `bytes` bytes from `here` to the address `there` of the process.
+    ///
+    /// # Safety
+    /// Nobody minds that those bytes of the process are written. Bad addresses are only an error.
+    #[inline]
+    pub unsafe fn put(self, there: u64, here: *const u8, bytes: u64) -> Result<()> {
+        let here = here.cast_mut();
+        // SAFETY: the caller's promise.
+        let moved = unsafe { self.call(Way::Put, here, there, bytes) };
+        if moved == bytes as isize {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.rest(Way::Put, here, there, bytes, moved) }
+    }
+
+    /// Copies `bytes` bytes from the address `there` of the process to `here`.
+    ///
+    /// # Safety
+    /// Those bytes at `here` may be written. Bad addresses are only an error.
+    #[inline]
+    pub unsafe fn get(self, here: *mut u8, there: u64, bytes: u64) -> Result<()> {
+        // SAFETY: the caller's promise.
+        let moved = unsafe { self.call(Way::Get, here, there, bytes) };
+        if moved == bytes as isize {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.rest(Way::Get, here, there, bytes, moved) }
+    }
+
+    /// Whether the eight bytes at `address` of the process can be read and are `cookie`: it is the
+    /// process that was meant, and the system lets us copy its memory.
+    pub fn shows(self, address: u64, cookie: u64) -> bool {
+        let mut seen = !cookie;
+        let to = (&raw mut seen).cast();
+        // SAFETY: the eight bytes are ours.
+        let read = unsafe { self.get(to, address, size_of::<u64>() as u64) };
+        read.is_ok() && seen == cookie
+    }
+
+    /// # Safety
+    /// As for `put` or `get`.
+    #[inline]
+    unsafe fn copy(self, way: Way, here: *mut u8, there: u64, bytes: u64) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match way {
+                Way::Put => self.put(there, here, bytes),
+                Way::Get => self.get(here, there, bytes),
+            }
+        }
+    }
+
+    /// One system call, with its answer.
+    ///
+    /// # Safety
+    /// As for `put` or `get`.
+    #[inline(always)]
+    unsafe fn call(self, way: Way, here: *mut u8, there: u64, bytes: u64) -> isize {
+        let (here, there) = (vm::own_run(here, bytes), vm::run(there, bytes));
+        // SAFETY: the caller's promise.
+        unsafe {
+            match way {
+                Way::Put => vm::write(self.pid, vm::one(&here), vm::one(&there)),
+                Way::Get => vm::read(self.pid, vm::one(&here), vm::one(&there)),
+            }
+        }
+    }
+
+    /// The transfer from its first call on, which answered something else than `bytes`: it goes on
+    /// behind what moved. A step whose end can be no address of a process is refused as a whole;
+    /// so a step that faults is halved until it is one byte, and that one is to blame.
+    ///
+    /// # Safety
+    /// As for `put` or `get`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn rest(
+        self,
+        way: Way,
+        here: *mut u8,
+        there: u64,
+        bytes: u64,
+        first: isize,
+    ) -> Result<()> {
+        let (mut answer, mut moved, mut step) = (first, 0, bytes.min(BYTES_MAX));
+        loop {
+            match u64::try_from(answer).map_err(|_| vm::errno()) {
+                Ok(0) | Err(libc::EFAULT) if step > 1 => step /= 2,
+                Ok(0) | Err(libc::EFAULT) => {
+                    let at = (here.wrapping_add(moved as usize), there.wrapping_add(moved));
+                    return Err(self.fault(way, at.0, at.1));
+                }
+                Ok(more) => moved += more,
+                Err(libc::EINTR) => {}
+                Err(errno) => return Err(self.refusal(way, errno)),
+            }
+            if moved == bytes {
+                return Ok(());
+            }
+            step = step.min(bytes - moved);
+            let at = (here.wrapping_add(moved as usize), there.wrapping_add(moved));
+            // SAFETY: a part of what the caller vouches for.
+            answer = unsafe { self.call(way, at.0, at.1, step) };
+        }
+    }
+
+    /// Whose byte it is that cannot be copied. Asked without changing one: whether the origin's can
+    /// be read before a put, and whether the target's can be read before a get.
+    fn fault(self, way: Way, here: *mut u8, there: u64) -> Error {
+        let mut byte = 0u8;
+        let byte = &raw mut byte;
+        let own = Process { pid: process::id(), ..self };
+        // SAFETY: only our own byte on the stack is written.
+        let is_target = unsafe {
+            match way {
+                Way::Put => own.call(Way::Put, here, byte.addr() as u64, 1) == 1,
+                Way::Get => self.call(Way::Get, byte, there, 1) != 1,
+            }
+        };
+        match is_target {
+            true => Error::Fault { rank: self.rank, address: there },
+            false => Error::OriginFault { address: here.addr() as u64 },
+        }
+    }
+
+    /// The error for an `errno` that is not about addresses.
+    fn refusal(self, way: Way, errno: i32) -> Error {
+        let Process { rank, pid } = self;
+        let call = match way {
+            Way::Put => "process_vm_writev",
+            Way::Get => "process_vm_readv",
+        };
+        match errno {
+            libc::ESRCH => Error::Died { rank, pid },
+            libc::EPERM => Error::Forbidden { rank, pid },
+            _ => Error::System { call, errno },
+        }
+    }
+}
+
+/// Lets the other processes of the node copy memory of this one, as far as it is up to us.
+pub fn allow() {
+    vm::allow();
+}

@@ -1,0 +1,68 @@
+//! Memory of another process of this node, copied by the kernel: process_vm_readv(2) and
+//! process_vm_writev(2). One system call each, the answer as it is; what a short one means is the
+//! caller's business (`fabric::cma`).
+
+use core::{ptr, slice};
+
+/// An address in some process, and a number of bytes: `struct iovec`.
+pub type Run = libc::iovec;
+
+/// The most runs on one side of a call (IOV_MAX); the kernel answers EINVAL to more.
+pub const RUNS_MAX: usize = libc::UIO_MAXIOV as usize;
+
+/// A run of `bytes` bytes at `address`, which need not be one of this process.
+#[inline(always)]
+pub fn run(address: u64, bytes: u64) -> Run {
+    let iov_base = ptr::without_provenance_mut(address as usize);
+    Run { iov_base, iov_len: bytes as usize }
+}
+
+/// A run of memory of this process.
+#[inline(always)]
+pub fn own_run(address: *mut u8, bytes: u64) -> Run {
+    Run { iov_base: address.cast(), iov_len: bytes as usize }
+}
+
+/// Copies `from` of this process to `to` of process `pid`; as many bytes on either side. Answers
+/// the number of bytes, or -1 and [`errno`].
+///
+/// # Safety
+/// Nobody minds that `to` is written. (Bad addresses are only an error.)
+#[inline(always)]
+pub unsafe fn write(pid: i32, from: &[Run], to: &[Run]) -> isize {
+    let (from_count, to_count) = (from.len() as libc::c_ulong, to.len() as libc::c_ulong);
+    // SAFETY: both lists are valid, and the kernel checks all that they name.
+    unsafe { libc::process_vm_writev(pid, from.as_ptr(), from_count, to.as_ptr(), to_count, 0) }
+}
+
+/// Copies `from` of process `pid` to `to` of this process; as many bytes on either side. Answers
+/// the number of bytes, or -1 and [`errno`].
+///
+/// # Safety
+/// `to` may be written. (Bad addresses are only an error.)
+#[inline(always)]
+pub unsafe fn read(pid: i32, to: &[Run], from: &[Run]) -> isize {
+    let (to_count, from_count) = (to.len() as libc::c_ulong, from.len() as libc::c_ulong);
+    // SAFETY: both lists are valid, the kernel checks all that they name, and the caller vouches
+    // for what is written.
+    unsafe { libc::process_vm_readv(pid, to.as_ptr(), to_count, from.as_ptr(), from_count, 0) }
+}
+
+/// One run as a list.
+#[inline(always)]
+pub fn one(run: &Run) -> &[Run] {
+    slice::from_ref(run)
+}
+
+/// `errno` of this thread: why the last call failed.
+pub fn errno() -> i32 {
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+/// Lets every process that may send us signals copy our memory, also where the security module Yama
+/// would keep that to our ancestors (ptrace_scope 1). Without Yama there is nothing to allow, and
+/// the kernel answers EINVAL.
+pub fn allow() {
+    // SAFETY: changes only who may look at this process.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
+}
