@@ -1,5 +1,7 @@
 //! The metal: what the operating system gives. Thin, typed wrappers over system calls; no policy.
 
+#[cfg(all(test, not(loom)))]
+pub mod child;
 pub mod dl;
 #[cfg(not(loom))]
 pub mod futex;

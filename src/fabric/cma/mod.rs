@@ -41,7 +41,7 @@ pub struct Process {
 const BYTES_MAX: u64 = 1 << 30;
 
 impl Process {
-    /// Copies `bytes` bytes from `here` to the address `there` of the process.
+    /// Copies `bytes` bytes, fewer than 2^63, from `here` to the address `there` of the process.
     ///
     /// # Safety
     /// Nobody minds that those bytes of the process are written. Bad addresses are only an error.
@@ -57,7 +57,7 @@ impl Process {
         unsafe { self.rest(Way::Put, here, there, bytes, moved) }
     }
 
-    /// Copies `bytes` bytes from the address `there` of the process to `here`.
+    /// Copies `bytes` bytes, fewer than 2^63, from the address `there` of the process to `here`.
     ///
     /// # Safety
     /// Those bytes at `here` may be written. Bad addresses are only an error.
@@ -101,6 +101,7 @@ impl Process {
     /// As for `put` or `get`.
     #[inline(always)]
     unsafe fn call(self, way: Way, here: *mut u8, there: u64, bytes: u64) -> isize {
+        debug_assert!(isize::try_from(bytes).is_ok());
         let (here, there) = (vm::own_run(here, bytes), vm::run(there, bytes));
         // SAFETY: the caller's promise.
         unsafe {

@@ -1,0 +1,133 @@
+//! The road by the kernel's copy, against a process that is stopped, so that it cannot help, and
+//! against this one as its own target.
+
+mod batches;
+mod borders;
+mod faults;
+mod refusals;
+
+use super::*;
+use crate::sys::child::Child;
+use crate::sys::segment::PAGE;
+use core::ptr;
+use std::sync::OnceLock;
+
+/// The rank that the tests give their target.
+const RANK: u32 = 3;
+
+/// The most pages that a test takes.
+const PAGES_MAX: usize = 64;
+
+/// Pages of private memory, at the same address in a child.
+struct Pages {
+    base: *mut u8,
+    bytes: usize,
+}
+
+impl Pages {
+    /// `count` pages, in which the [`marks`] of `seed` stand.
+    fn marked(count: usize, seed: usize) -> Pages {
+        let bytes = count * PAGE as usize;
+        let (access, flags) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping touches no existing one.
+        let base = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
+        assert_ne!(base, libc::MAP_FAILED);
+        let pages = Pages { base: base.cast(), bytes };
+        pages.fill(seed);
+        pages
+    }
+
+    /// Marks all bytes.
+    fn fill(&self, seed: usize) {
+        // SAFETY: inside of the mapping.
+        unsafe { self.base.copy_from(marks(seed).as_ptr(), self.bytes) };
+    }
+
+    fn at(&self, offset: usize) -> *mut u8 {
+        self.base.wrapping_add(offset)
+    }
+
+    /// The same as an address of the target.
+    fn address(&self, offset: usize) -> u64 {
+        self.at(offset).addr() as u64
+    }
+
+    fn bytes(&self, from: usize, to: usize) -> &[u8] {
+        // SAFETY: inside of the mapping; the tests look only while nobody writes.
+        unsafe { core::slice::from_raw_parts(self.at(from), to - from) }
+    }
+
+    /// Gives one page other rights.
+    fn protect(&self, page: usize, rights: i32) {
+        let at = self.at(page * PAGE as usize);
+        // SAFETY: a page of ours, in which nothing but marks stands.
+        assert_eq!(unsafe { libc::mprotect(at.cast(), PAGE as usize, rights) }, 0);
+    }
+
+    /// Leaves a hole where one page was.
+    fn unmap(&self, page: usize) {
+        let at = self.at(page * PAGE as usize);
+        // SAFETY: a page of ours, in which nothing but marks stands.
+        assert_eq!(unsafe { libc::munmap(at.cast(), PAGE as usize) }, 0);
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: nobody keeps addresses of them.
+        unsafe { libc::munmap(self.base.cast(), self.bytes) };
+    }
+}
+
+/// What stands in marked pages.
+fn marks(seed: usize) -> &'static [u8] {
+    static MARKS: [OnceLock<Vec<u8>>; 3] = [const { OnceLock::new() }; 3];
+    let mark = |at: usize| (at.wrapping_mul(0x9e37).wrapping_add(at >> 8) + seed * 101) as u8;
+    MARKS[seed].get_or_init(|| (0..PAGES_MAX * PAGE as usize).map(mark).collect())
+}
+
+/// Whether these bytes, which begin at a place in their pages, have not changed.
+fn are_marks(bytes: &[u8], seed: usize, first: usize) -> bool {
+    bytes == &marks(seed)[first..first + bytes.len()]
+}
+
+fn own() -> Process {
+    Process { rank: RANK, pid: process::id() }
+}
+
+fn target(child: &Child) -> Process {
+    Process { rank: RANK, pid: child.pid() }
+}
+
+/// What `count` bytes of the target are now.
+fn seen(target: Process, there: u64, count: usize) -> Vec<u8> {
+    let mut bytes = vec![0; count];
+    // SAFETY: a buffer of `count` bytes.
+    unsafe { target.get(bytes.as_mut_ptr(), there, count as u64) }.unwrap();
+    bytes
+}
+
+#[test]
+fn a_cookie_is_seen_or_not() {
+    let cookie = 0x1234_5678_9abc_def0u64;
+    let address = (&raw const cookie).addr() as u64;
+    assert!(own().shows(address, cookie));
+    assert!(!own().shows(address, cookie + 1));
+    assert!(!own().shows(0, cookie));
+    let child = Child::stopped(|| {});
+    assert!(target(&child).shows(address, cookie));
+    child.kill();
+    assert!(!target(&child).shows(address, cookie));
+}
+
+#[test]
+fn a_target_that_is_stopped_is_written_and_read() {
+    let pages = Pages::marked(3, 1);
+    let child = Child::stopped(|| {});
+    let (from, there) = (*b"from another process", pages.address(4090));
+    // SAFETY: the child's copy of the pages.
+    unsafe { target(&child).put(there, from.as_ptr(), from.len() as u64) }.unwrap();
+    assert_eq!(seen(target(&child), there, from.len()), from);
+    assert!(are_marks(pages.bytes(0, pages.bytes), 1, 0), "put into the wrong process");
+}

@@ -1,0 +1,69 @@
+//! Processes that are gone, or that the system does not let us copy from.
+
+use super::*;
+
+/// A get of one byte of the caller's own, and whether it says this.
+fn says(target: Process, expected: &Error) -> bool {
+    let (mut byte, there) = (0u8, 0u8);
+    // SAFETY: a byte of ours.
+    let got = unsafe { target.get(&raw mut byte, (&raw const there).addr() as u64, 1) };
+    got.as_ref() == Err(expected)
+}
+
+#[test]
+fn a_process_that_died_is_named() {
+    let child = Child::stopped(|| {});
+    let target = target(&child);
+    let died = Error::Died { rank: RANK, pid: target.pid };
+    assert!(!says(target, &died));
+    child.kill();
+    assert!(says(target, &died), "a zombie");
+    drop(child);
+    assert!(says(target, &died), "nobody");
+    let byte = 0u8;
+    // SAFETY: nobody is there.
+    assert_eq!(unsafe { target.put(4096, &raw const byte, 1) }, Err(died.clone()));
+    let mut batch = Batch::new(target, Way::Put);
+    // SAFETY: nobody is there.
+    let put = unsafe {
+        batch.push((&raw const byte).cast_mut(), 4096, 1);
+        batch.finish()
+    };
+    assert_eq!(put, Err(died));
+}
+
+#[test]
+fn what_the_system_forbids_is_said() {
+    // A process that may not be looked at by others, and another one without the privileges that
+    // would let it look all the same.
+    let target = Child::stopped(|| {
+        // SAFETY: plain system call.
+        unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
+    });
+    let target = super::target(&target);
+    let forbidden = Error::Forbidden { rank: RANK, pid: target.pid };
+    let origin = Child::working(|| {
+        const NOBODY: u32 = 65534;
+        // SAFETY: plain system calls; who is not privileged stays as it is.
+        let id = unsafe {
+            libc::setresuid(NOBODY, NOBODY, NOBODY);
+            libc::geteuid()
+        };
+        id != 0 && says(target, &forbidden)
+    });
+    assert!(origin.said_yes());
+}
+
+#[test]
+fn who_allowed_it_is_reached_by_a_process_that_is_not_its_ancestor() {
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
+    if scope.is_ok_and(|scope| matches!(scope.trim(), "2" | "3")) {
+        return; // for the administrator to change
+    }
+    let cookie = 0x0123_4567_89ab_cdefu64;
+    let address = (&raw const cookie).addr() as u64;
+    let exposed = Child::stopped(allow);
+    let exposed = target(&exposed);
+    let origin = Child::working(|| exposed.shows(address, cookie));
+    assert!(origin.said_yes());
+}

@@ -1,0 +1,88 @@
+//! A second process for tests of what goes from one address space to another: a fork of this one,
+//! with the same addresses and a copy of its memory. Other threads of this process may have held
+//! any lock when it was forked, so the child may only compute and make system calls. Invariant: it
+//! does not outlive the thread that made it.
+
+use super::process;
+
+/// A child process, until it is dropped.
+pub struct Child {
+    pid: i32,
+}
+
+/// Ends the child, also when it panics: its copy of the test harness must not go on.
+struct Exit(i32);
+
+impl Drop for Exit {
+    fn drop(&mut self) {
+        // SAFETY: ends this process at once.
+        unsafe { libc::_exit(self.0) };
+    }
+}
+
+impl Child {
+    /// A child that does `work` and tells [`Child::said_yes`] what it returned.
+    pub fn working(work: impl FnOnce() -> bool) -> Child {
+        let parent = process::id();
+        // SAFETY: the child calls `work` and system calls only.
+        let pid = unsafe { libc::fork() };
+        assert!(pid >= 0, "no second process");
+        if pid == 0 {
+            let mut exit = Exit(101);
+            // SAFETY: plain system calls.
+            let orphan = unsafe {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                libc::getppid() != parent
+            };
+            exit.0 = i32::from(orphan || !work());
+            drop(exit);
+        }
+        Child { pid }
+    }
+
+    /// A child that does `prepare` and then nothing any more; this returns when it has stopped.
+    pub fn stopped(prepare: impl FnOnce()) -> Child {
+        let child = Child::working(|| {
+            prepare();
+            // SAFETY: stops this process.
+            unsafe { libc::raise(libc::SIGSTOP) == 0 }
+        });
+        assert!(libc::WIFSTOPPED(child.status(libc::WUNTRACED)));
+        child
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Whether its work, when it ends, has returned true.
+    pub fn said_yes(self) -> bool {
+        let status = self.status(0);
+        std::mem::forget(self);
+        libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0
+    }
+
+    /// Kills it; a zombie remains until it is dropped.
+    pub fn kill(&self) {
+        // SAFETY: the process is ours, and its number is not given away before it is waited for.
+        unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        while process::alive(self.pid) {
+            std::thread::yield_now();
+        }
+    }
+
+    fn status(&self, options: i32) -> i32 {
+        let mut status = 0;
+        // SAFETY: `status` is ours; the child has not been waited for to its end.
+        while unsafe { libc::waitpid(self.pid, &mut status, options) } != self.pid {}
+        status
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.kill();
+        self.status(0);
+    }
+}
