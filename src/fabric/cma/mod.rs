@@ -2,6 +2,17 @@
 //! ("cross memory attach", `sys::vm`), without help of its owner. For bytes only: it knows no
 //! atomic operation, so control words never take it. Invariant: a transfer is done when its call
 //! returns, or the error names the first byte that could not be copied.
+//!
+//! What it costs, by `cargo bench --bench process_vm` (a virtual machine, Linux 6.18, in ns):
+//!
+//! | bytes | bare writev | put | bare readv | get |
+//! |---|---|---|---|---|
+//! | 8 | 471 | 473 | 480 | 475 |
+//! | 4 KiB | 493 | 503 | 498 | 493 |
+//! | 1 MiB | 62,642 | 63,118 | 68,477 | 68,563 |
+//!
+//! A further run costs 140 at the target, whose pages the kernel looks up for each, and 20 at the
+//! origin; so [`Batch`] avoids both where it can.
 
 mod batch;
 #[cfg(test)]
@@ -21,12 +32,13 @@ use crate::sys::{process, vm};
 /// 2. What the caller did before, a put sees and is seen after: to the kernel's copy the caller's
 ///    loads and stores are those of the same thread.
 /// 3. Nothing is atomic. The kernel copies as memcpy does, and whoever reads or writes the same
-///    bytes meanwhile may see an aligned element in parts.
+///    bytes meanwhile may see an aligned element in parts. (The bench looks for it in aligned words
+///    of eight bytes, and saw none in two million gets; no law follows from that.)
 /// 4. Pages are read and written with the rights that the target itself has: a page that it maps
 ///    read-only can be got but not put to. Memory of devices cannot be copied, nor can what lies
 ///    behind the end of a mapped file.
-/// 5. Bytes of a transfer that fails may have moved: those ahead of the one that the error names,
-///    and no others.
+/// 5. Of a transfer that fails, what is ahead of the byte that the error names has moved, and
+///    nothing else.
 /// 6. A process id that belongs to another process by now is not noticed; [`Process::shows`] is
 ///    for asking before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

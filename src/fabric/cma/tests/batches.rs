@@ -93,9 +93,33 @@ fn runs_without_any_order_arrive() {
 }
 
 #[test]
+fn a_get_touches_no_page_in_which_it_wants_nothing() {
+    let page = PAGE as usize;
+    for bytes in [1, 8, 2000] {
+        let (here, there) = (Pages::marked(4, 1), Pages::marked(4, 2));
+        there.protect(1, libc::PROT_NONE);
+        there.protect(3, libc::PROT_NONE);
+        let (before, behind) = (page - bytes, 2 * page);
+        // Enough short runs to go by way of the stack, too.
+        let few = vec![(0, before, bytes), (bytes, behind, bytes)];
+        let mut many: Runs = (0..40).map(|i| (3 * page + 2 * i, 9 * i, 2)).collect();
+        many.extend(&few);
+        for runs in [few, many] {
+            here.fill(1);
+            transfer(Way::Get, &here, &there, &runs).unwrap();
+            for (at, from, bytes) in runs {
+                assert_eq!(here.bytes(at, at + bytes), &marks(2)[from..from + bytes]);
+            }
+        }
+    }
+}
+
+#[test]
 fn the_first_error_is_kept_and_nothing_moves_after_it() {
     let bad = 5 * PAGE as usize;
-    for (count, way) in [3, 300, 3000].into_iter().flat_map(|n| [(n, Way::Put), (n, Way::Get)]) {
+    // The bad page begins inside of a run, with a run, and behind a run (2978).
+    let counts = [3, 300, 2978, 3000];
+    for (count, way) in counts.into_iter().flat_map(|n| [(n, Way::Put), (n, Way::Get)]) {
         let (here, there) = (Pages::marked(8, 1), Pages::marked(8, 2));
         let (mut expected, from, to) = match way {
             Way::Put => (marks(2).to_vec(), marks(1), &there),
