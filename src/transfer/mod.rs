@@ -5,6 +5,8 @@
 
 pub mod accumulate;
 pub mod bytes;
+#[cfg(test)]
+mod conformance;
 pub mod put_get;
 
 use crate::datatype::layout::Shape;
