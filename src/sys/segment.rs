@@ -41,6 +41,10 @@ pub const PAGE: u64 = 4096;
 impl Segment {
     /// A new segment of `bytes` zero bytes, none of them backed by memory yet.
     pub fn create(bytes: u64) -> Result<Segment> {
+        if bytes > file_bytes_max() {
+            // Trying would end the process (SIGXFSZ).
+            return Err(Error::System { call: "ftruncate", errno: libc::EFBIG });
+        }
         let flags = libc::MFD_CLOEXEC;
         // SAFETY: a valid name; the result is checked.
         let fd = unsafe { libc::memfd_create(c"fompi".as_ptr(), flags) };
@@ -99,13 +103,23 @@ impl Segment {
     }
 
     fn reserve_step(&self, first: u64, bytes: u64) -> Result<()> {
+        self.allocate(0, first, bytes).map_err(|_| Error::NoMemory { bytes })
+    }
+
+    /// Gives the memory behind whole pages back to the system; they read as zero from now on, in
+    /// every mapping, until they are backed again.
+    pub fn give_back(&self, first: u64, bytes: u64) -> Result<()> {
+        self.allocate(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, first, bytes)
+    }
+
+    fn allocate(&self, mode: i32, first: u64, bytes: u64) -> Result<()> {
         let fd = self.file.as_raw_fd();
         loop {
             // SAFETY: a plain system call on a descriptor that is ours.
-            match unsafe { libc::fallocate(fd, 0, first as i64, bytes as i64) } {
+            match unsafe { libc::fallocate(fd, mode, first as i64, bytes as i64) } {
                 0 => return Ok(()),
                 _ if std::io::Error::last_os_error().raw_os_error() == Some(libc::EINTR) => {}
-                _ => return Err(Error::NoMemory { bytes }),
+                _ => return Err(last_error("fallocate")),
             }
         }
     }
@@ -125,6 +139,52 @@ impl Segment {
         let base = NonNull::new(base.cast()).ok_or(Error::NoMemory { bytes: self.bytes })?;
         Ok(Mapping { base, length })
     }
+
+    /// Maps the whole segment, which is whole pages long, at a multiple of `alignment` (a power of
+    /// two, at least a page). The system chooses addresses by pages: so room for more is taken
+    /// first, the segment laid over a part of it, and the rest given back.
+    pub fn map_aligned(&self, alignment: usize) -> Result<Mapping> {
+        assert!(alignment.is_power_of_two() && alignment as u64 >= PAGE);
+        assert!(self.bytes > 0 && self.bytes.is_multiple_of(PAGE));
+        let (length, fd) = (self.bytes as usize, self.file.as_raw_fd());
+        let room = length.checked_add(alignment).ok_or(Error::NoMemory { bytes: self.bytes })?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new mapping at an address of the kernel's choice touches no existing one.
+        let start = unsafe { libc::mmap(ptr::null_mut(), room, libc::PROT_NONE, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(last_error("mmap"));
+        }
+        let start = start.cast::<u8>();
+        let before = start.addr().next_multiple_of(alignment) - start.addr();
+        let base = start.wrapping_add(before);
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+        // SAFETY: it replaces a part of the mapping that was just made.
+        let mapped = unsafe { libc::mmap(base.cast(), length, access, flags, fd, 0) };
+        if mapped == libc::MAP_FAILED {
+            let error = last_error("mmap");
+            // SAFETY: the mapping that was just made; nobody else knows of it.
+            unsafe { libc::munmap(start.cast(), room) };
+            return Err(error);
+        }
+        let end = base.wrapping_add(length);
+        for (rest, bytes) in [(start, before), (end, alignment - before)] {
+            if bytes > 0 {
+                // SAFETY: a part of the mapping that was just made, beside the segment.
+                unsafe { libc::munmap(rest.cast(), bytes) };
+            }
+        }
+        let base = NonNull::new(base).ok_or(Error::NoMemory { bytes: self.bytes })?;
+        Ok(Mapping { base, length })
+    }
+}
+
+/// The size that a file of this process may have (RLIMIT_FSIZE).
+fn file_bytes_max() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
+    // SAFETY: a plain question with a place for its answer.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+    limit.rlim_cur
 }
 
 /// Whether the node can give `bytes` bytes without swapping, and keep something for others. Yes if
@@ -198,6 +258,41 @@ mod tests {
         let mut name = segment.name().unwrap();
         name.inode += 1;
         assert!(Segment::open(&name).is_err());
+    }
+
+    #[test]
+    fn an_aligned_mapping_shows_the_same_bytes() {
+        const ALIGNMENT: usize = 2 << 20;
+        let segment = Segment::create(3 * PAGE).unwrap();
+        let (here, there) = (segment.map_aligned(ALIGNMENT).unwrap(), segment.map().unwrap());
+        assert!(here.base().addr().is_multiple_of(ALIGNMENT));
+        assert_eq!(here.bytes() as u64, 3 * PAGE);
+        // SAFETY: both mappings are three pages long, and nobody else uses them.
+        unsafe {
+            here.base().add(3 * PAGE as usize - 1).write_volatile(7);
+            assert_eq!(there.base().add(3 * PAGE as usize - 1).read_volatile(), 7);
+        }
+    }
+
+    #[test]
+    fn what_is_given_back_is_zero_and_takes_no_memory() {
+        let segment = Segment::create(4 * PAGE).unwrap();
+        segment.reserve(0, 4 * PAGE).unwrap();
+        let here = segment.map().unwrap();
+        let backed = || segment.file.metadata().unwrap().blocks() * 512;
+        assert_eq!(backed(), 4 * PAGE);
+        // SAFETY: the mapping is four pages long, and nobody else uses it.
+        unsafe {
+            here.base().add(PAGE as usize).write_volatile(7);
+            here.base().write_volatile(8);
+        }
+        segment.give_back(PAGE, 2 * PAGE).unwrap();
+        assert_eq!(backed(), 2 * PAGE);
+        // SAFETY: likewise.
+        unsafe {
+            assert_eq!(here.base().add(PAGE as usize).read_volatile(), 0);
+            assert_eq!(here.base().read_volatile(), 8);
+        }
     }
 
     #[test]

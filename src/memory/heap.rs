@@ -1,0 +1,474 @@
+//! The memory that this process hands out: ranges of a few large chunks, each a sparse segment that
+//! others find by its name and map as a whole. A chunk is twice as large as the one before, so that
+//! descriptors do not grow with what is alive, and it is never unmapped: memory of MPI_Alloc_mem
+//! can be used until the process ends (MPI-4.1 §9.2). It is not for memory of other processes
+//! (`maps`).
+//!
+//! What is handed out has memory behind it; touching it never ends the process. What is given back
+//! keeps its memory up to a bound, because backing pages is most of the cost of a large request.
+//!
+//! A child of fork(2) shares the chunks with its parent. It leaves them alone: what it takes comes
+//! from chunks of its own, and what it gives back stays as it is.
+
+use super::ranges::{GRANULE, Ranges, State};
+use crate::error::{Error, Result};
+use crate::sys::process;
+use crate::sys::segment::{Mapping, Name, PAGE, Segment, is_available};
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::BTreeMap;
+
+/// The largest alignment there is, and that of the chunks: a huge page.
+pub const ALIGNMENT_MAX: u64 = 2 << 20;
+
+/// The first chunk is at least this large.
+const CHUNK_MIN: u64 = 64 << 20;
+/// Memory that was given back and is kept.
+const RETAINED: u64 = 16 << 20;
+/// Small requests are cut from so much at a time.
+const BATCH: u64 = 64 << 10;
+/// After taking so much from the system it is worth asking whether it has more.
+const ASK: u64 = 16 << 20;
+
+/// A segment of this process, mapped. It lives as long as the process.
+struct Chunk {
+    segment: Segment,
+    mapping: Mapping,
+    name: Name,
+}
+
+impl Chunk {
+    fn bytes(&self) -> u64 {
+        self.mapping.bytes() as u64
+    }
+
+    /// The offset of a range of addresses, if all of it is in here.
+    fn offset_of(&self, address: u64, bytes: u64) -> Option<u64> {
+        let offset = address.checked_sub(self.mapping.base().addr() as u64)?;
+        (offset.checked_add(bytes)? <= self.bytes()).then_some(offset)
+    }
+}
+
+/// Where other processes find a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// the segment
+    pub name: Name,
+    /// the first byte in it
+    pub offset: u64,
+}
+
+/// A range of memory, backed. It is given back when the lease is dropped.
+pub struct Lease {
+    heap: &'static Heap,
+    /// process that took it
+    pid: i32,
+    chunk: &'static Chunk,
+    offset: u64,
+    /// bytes that were asked for
+    bytes: u64,
+    dirty: bool,
+}
+
+impl Lease {
+    /// Where it starts.
+    pub fn base(&self) -> *mut u8 {
+        self.chunk.mapping.base().wrapping_add(self.offset as usize)
+    }
+
+    /// Its length in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Where other processes find it.
+    pub fn place(&self) -> Place {
+        Place { name: self.chunk.name, offset: self.offset }
+    }
+
+    /// Whether its bytes may be other than zero.
+    pub fn is_dirty(&self) -> bool {
+        self.dirty
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if self.pid == process::id() {
+            self.heap.give_back(self.chunk, self.offset, whole(self.bytes), State::Used);
+            self.heap.trim();
+        }
+    }
+}
+
+/// What a heap knows.
+struct Books {
+    /// process that these are about; 0: none yet
+    pid: i32,
+    chunks: Vec<(&'static Chunk, Ranges)>,
+    /// what `allocate` handed out, by address
+    allocated: BTreeMap<usize, Lease>,
+    /// chunks of the process that this one was forked from
+    inherited: Vec<&'static Chunk>,
+    /// bytes taken from the system since it was asked whether it has more
+    unasked: u64,
+}
+
+/// A heap. The process has one; tests have their own.
+struct Heap(Mutex<Books>);
+
+static HEAP: Heap = Heap::new();
+
+/// Takes `bytes` bytes at a multiple of `alignment` (a power of two up to `ALIGNMENT_MAX`). They
+/// have memory behind them; `NoMemory` if the node has no more.
+pub fn take(bytes: u64, alignment: u64) -> Result<Lease> {
+    HEAP.take(bytes, alignment)
+}
+
+/// The same until `release`, for MPI_Alloc_mem. No bytes have an address, too.
+pub fn allocate(bytes: u64, alignment: u64) -> Result<*mut u8> {
+    HEAP.allocate(bytes, alignment)
+}
+
+/// Gives back what `allocate` returned. False: it did not return that, or it was given back before.
+pub fn release(base: *mut u8) -> bool {
+    HEAP.release(base)
+}
+
+/// Where other processes find a range of addresses, if the whole of it lies in one chunk.
+pub fn find(address: u64, bytes: u64) -> Option<Place> {
+    HEAP.find(address, bytes)
+}
+
+/// The granules that a request occupies, in bytes. At least one: every request has its address.
+fn whole(bytes: u64) -> u64 {
+    bytes.max(1).next_multiple_of(GRANULE)
+}
+
+impl Heap {
+    const fn new() -> Heap {
+        Heap(Mutex::new(Books {
+            pid: 0,
+            chunks: Vec::new(),
+            allocated: BTreeMap::new(),
+            inherited: Vec::new(),
+            unasked: 0,
+        }))
+    }
+
+    /// The books of this process.
+    fn books(&self) -> MutexGuard<'_, Books> {
+        let mut books = self.0.lock();
+        let pid = process::id();
+        if books.pid != pid {
+            let chunks = std::mem::take(&mut books.chunks);
+            books.inherited.extend(chunks.iter().map(|(chunk, _)| *chunk));
+            books.allocated.clear(); // leases of another process give nothing back
+            books.pid = pid;
+        }
+        books
+    }
+
+    fn take(&'static self, bytes: u64, alignment: u64) -> Result<Lease> {
+        assert!(alignment.is_power_of_two() && alignment <= ALIGNMENT_MAX);
+        if bytes > i64::MAX as u64 {
+            return Err(Error::NoMemory { bytes });
+        }
+        let mut books = self.books();
+        let pid = books.pid;
+        let lease = |chunk, offset, dirty| Lease { heap: self, pid, chunk, offset, bytes, dirty };
+        if let Some((chunk, offset)) = books.take(whole(bytes), alignment, State::Used) {
+            return Ok(lease(chunk, offset, true));
+        }
+        let (chunk, offset, taken) = books.take_fresh(whole(bytes), alignment)?;
+        drop(books); // backing many pages takes long, and others need not wait for it
+        if chunk.segment.reserve(offset, taken).is_err() {
+            // Some may have memory; if that cannot be given back, nobody gets the range again.
+            if chunk.segment.give_back(offset, taken).is_ok() {
+                self.give_back(chunk, offset, taken, State::Fresh);
+            }
+            return Err(Error::NoMemory { bytes });
+        }
+        let end = offset + whole(bytes);
+        self.give_back(chunk, end, offset + taken - end, State::Used);
+        Ok(lease(chunk, offset, false))
+    }
+
+    fn allocate(&'static self, bytes: u64, alignment: u64) -> Result<*mut u8> {
+        let lease = self.take(bytes, alignment)?;
+        let base = lease.base();
+        self.books().allocated.insert(base.addr(), lease);
+        Ok(base)
+    }
+
+    fn release(&self, base: *mut u8) -> bool {
+        let mut books = self.books();
+        let lease = books.allocated.remove(&base.addr());
+        let inherited = |chunk: &&Chunk| chunk.offset_of(base.addr() as u64, 1).is_some();
+        let is_inherited = books.inherited.iter().any(inherited);
+        drop(books); // dropping the lease takes the lock
+        lease.is_some() || is_inherited
+    }
+
+    fn find(&self, address: u64, bytes: u64) -> Option<Place> {
+        self.books().chunks.iter().find_map(|(chunk, _)| {
+            let offset = chunk.offset_of(address, bytes)?;
+            Some(Place { name: chunk.name, offset })
+        })
+    }
+
+    /// Makes a range free that has been taken.
+    fn give_back(&self, chunk: &'static Chunk, offset: u64, bytes: u64, state: State) {
+        let mut books = self.books();
+        let ours = books.chunks.iter_mut().find(|(other, _)| std::ptr::eq(*other, chunk));
+        if let Some((_, ranges)) = ours {
+            ranges.give(offset, bytes, state);
+        }
+    }
+
+    /// Gives memory back to the system until no more than `RETAINED` is kept, the longest runs
+    /// first. Not under the lock: it takes long, and the pages are nobody's meanwhile.
+    fn trim(&self) {
+        loop {
+            let mut books = self.books();
+            if books.retained() <= RETAINED {
+                return;
+            }
+            let taken = books.take_retained();
+            drop(books);
+            let Some((chunk, offset, bytes)) = taken else { return };
+            if chunk.segment.give_back(offset, bytes).is_err() {
+                return self.give_back(chunk, offset, bytes, State::Used);
+            }
+            self.give_back(chunk, offset, bytes, State::Fresh);
+        }
+    }
+}
+
+impl Books {
+    /// Takes a range of that state in any chunk.
+    fn take(&mut self, bytes: u64, alignment: u64, state: State) -> Option<(&'static Chunk, u64)> {
+        self.chunks
+            .iter_mut()
+            .find_map(|(chunk, ranges)| Some((*chunk, ranges.take(bytes, alignment, state)?)))
+    }
+
+    /// Takes fresh pages for a request, if need be of a new chunk: the chunk, the offset and the
+    /// bytes, which are more than asked for where that is little.
+    fn take_fresh(&mut self, bytes: u64, alignment: u64) -> Result<(&'static Chunk, u64, u64)> {
+        let bytes = bytes.next_multiple_of(PAGE);
+        self.unasked = self.unasked.saturating_add(bytes.max(BATCH));
+        if self.unasked >= ASK {
+            if !is_available(bytes) {
+                return Err(Error::NoMemory { bytes });
+            }
+            self.unasked = 0;
+        }
+        for bytes in [bytes.max(BATCH), bytes] {
+            if let Some((chunk, offset)) = self.take(bytes, alignment, State::Fresh) {
+                return Ok((chunk, offset, bytes));
+            }
+        }
+        let bytes = bytes.max(BATCH);
+        let (chunk, ranges) = self.add_chunk(bytes)?;
+        let offset = ranges.take(bytes, alignment, State::Fresh);
+        Ok((*chunk, offset.expect("offset 0 has every alignment"), bytes))
+    }
+
+    /// Makes a chunk for a request of `bytes` bytes.
+    fn add_chunk(&mut self, bytes: u64) -> Result<&mut (&'static Chunk, Ranges)> {
+        let least = bytes.checked_next_multiple_of(ALIGNMENT_MAX);
+        let least = least.ok_or(Error::NoMemory { bytes })?;
+        let last = self.chunks.last().map_or(CHUNK_MIN / 2, |(chunk, _)| chunk.bytes());
+        // A limit of the process (RLIMIT_AS, RLIMIT_FSIZE) may allow no more than what is needed.
+        let chunk = new_chunk(least.max(2 * last)).or_else(|_| new_chunk(least))?;
+        self.chunks.push((chunk, Ranges::new(chunk.bytes())));
+        Ok(self.chunks.last_mut().expect("it was just pushed"))
+    }
+
+    fn retained(&self) -> u64 {
+        self.chunks.iter().map(|(_, ranges)| ranges.retained()).sum()
+    }
+
+    /// Takes the pages of the longest run that is kept in the chunk that keeps the most.
+    fn take_retained(&mut self) -> Option<(&'static Chunk, u64, u64)> {
+        let most = self.chunks.iter_mut().max_by_key(|(_, ranges)| ranges.retained());
+        let (chunk, ranges) = most?;
+        let (offset, bytes) = ranges.take_retained()?;
+        Some((*chunk, offset, bytes))
+    }
+}
+
+fn new_chunk(bytes: u64) -> Result<&'static Chunk> {
+    let segment = Segment::create(bytes)?;
+    let name = segment.name()?;
+    let mapping = segment.map_aligned(ALIGNMENT_MAX as usize)?;
+    Ok(Box::leak(Box::new(Chunk { segment, mapping, name })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::maps;
+    use std::os::unix::fs::MetadataExt;
+
+    const MIB: u64 = 1 << 20;
+
+    fn heap() -> &'static Heap {
+        Box::leak(Box::new(Heap::new()))
+    }
+
+    /// Memory behind all chunks.
+    fn backed(heap: &Heap) -> u64 {
+        let path = |chunk: &Chunk| format!("/proc/self/fd/{}", chunk.name.fd);
+        let blocks = |chunk: &Chunk| std::fs::metadata(path(chunk)).unwrap().blocks();
+        heap.books().chunks.iter().map(|(chunk, _)| blocks(chunk) * 512).sum()
+    }
+
+    fn fill(lease: &Lease, byte: u8) {
+        // SAFETY: the range is this long, and nobody else uses it.
+        unsafe { lease.base().write_bytes(byte, lease.bytes() as usize) };
+    }
+
+    fn is_full_of(base: *const u8, bytes: u64, byte: u8) -> bool {
+        // SAFETY: the tests pass ranges that they hold.
+        (0..bytes as usize).all(|at| unsafe { base.add(at).read_volatile() } == byte)
+    }
+
+    #[test]
+    fn what_was_given_back_is_taken_again() {
+        let heap = heap();
+        let first = heap.take(3 * PAGE, PAGE).unwrap();
+        assert!(!first.is_dirty() && is_full_of(first.base(), first.bytes(), 0));
+        fill(&first, 7);
+        let base = first.base();
+        drop(first);
+        let again = heap.take(3 * PAGE, PAGE).unwrap();
+        assert_eq!(again.base(), base);
+        assert!(again.is_dirty());
+    }
+
+    #[test]
+    fn ranges_are_aligned_and_apart() {
+        let heap = heap();
+        let mut leases = Vec::new();
+        for turn in 0..200_u64 {
+            let (bytes, alignment) = (turn * 37 % 9000, 1 << (turn % 22));
+            let lease = heap.take(bytes, alignment).unwrap();
+            assert!((lease.base().addr() as u64).is_multiple_of(alignment.max(GRANULE)));
+            fill(&lease, turn as u8);
+            leases.push(lease);
+        }
+        for (turn, lease) in leases.iter().enumerate() {
+            assert!(is_full_of(lease.base(), lease.bytes(), turn as u8), "lease {turn}");
+        }
+    }
+
+    #[test]
+    fn another_mapping_of_the_same_segment_sees_the_bytes() {
+        let heap = heap();
+        let _before = heap.take(5000, 64).unwrap();
+        let lease = heap.take(5000, 64).unwrap();
+        fill(&lease, 9);
+        let place = lease.place();
+        assert_eq!(heap.find(lease.base().addr() as u64, 5000), Some(place));
+        let mapping = maps::map(&place.name).unwrap();
+        assert_ne!(mapping.base().wrapping_add(place.offset as usize), lease.base());
+        assert!(is_full_of(mapping.base().wrapping_add(place.offset as usize), 5000, 9));
+    }
+
+    #[test]
+    fn only_whole_ranges_of_a_chunk_are_found() {
+        let heap = heap();
+        let lease = heap.take(64 * MIB, 64).unwrap();
+        let address = lease.base().addr() as u64;
+        assert!(heap.find(address, 64 * MIB).is_some());
+        assert_eq!(heap.find(address, 64 * MIB + 1), None);
+        assert_eq!(heap.find(address - 1, 2), None);
+        assert_eq!(heap.find(u64::MAX, u64::MAX), None);
+        assert_eq!(heap.find(&raw const *heap as u64, 1), None);
+    }
+
+    #[test]
+    fn what_is_kept_has_a_bound() {
+        let heap = heap();
+        let leases: Vec<_> = (0..50).map(|_| heap.take(MIB, 64).unwrap()).collect();
+        assert_eq!(backed(heap), 50 * MIB);
+        drop(leases);
+        assert!(backed(heap) <= RETAINED);
+        let large = heap.take(100 * MIB, 64).unwrap();
+        assert!(!large.is_dirty() && is_full_of(large.base(), MIB, 0));
+        drop(large);
+        assert!(backed(heap) <= RETAINED);
+    }
+
+    #[test]
+    fn thousands_at_once_are_in_a_few_chunks() {
+        let heap = heap();
+        let sizes = (0..5000_u64).map(|turn| turn * 7919 % 50_000);
+        let leases: Vec<_> = sizes.map(|bytes| heap.take(bytes, 64).unwrap()).collect();
+        assert!(heap.books().chunks.len() <= 3);
+        let asked: u64 = leases.iter().map(|lease| whole(lease.bytes())).sum();
+        assert!(backed(heap) <= asked + asked / 8);
+        drop(leases);
+        assert!(backed(heap) <= RETAINED + RETAINED / 8, "but for pages with a hole");
+    }
+
+    #[test]
+    fn memory_is_released_once() {
+        let heap = heap();
+        let bases: Vec<_> = (0..4).map(|bytes| heap.allocate(bytes, 64).unwrap()).collect();
+        assert!(!heap.release(bases[1].wrapping_add(8)), "not where it begins");
+        assert!(bases.iter().all(|base| heap.release(*base)));
+        assert!(!heap.release(bases[1]), "it was released before");
+        assert!(!heap.release(std::ptr::null_mut()));
+    }
+
+    #[test]
+    fn more_than_the_node_has_is_refused_and_the_rest_stays_usable() {
+        let heap = heap();
+        for bytes in [1 << 45, 1 << 60, i64::MAX as u64, u64::MAX] {
+            assert!(matches!(heap.take(bytes, 64), Err(Error::NoMemory { .. })), "{bytes}");
+        }
+        assert!(heap.books().chunks.is_empty());
+        fill(&heap.take(PAGE, 64).unwrap(), 1);
+    }
+
+    #[test]
+    fn threads_get_ranges_of_their_own() {
+        let heap = heap();
+        std::thread::scope(|scope| {
+            for thread in 0..4_u8 {
+                scope.spawn(move || {
+                    for turn in 0..300_u64 {
+                        let lease = heap.take(turn * 4099 % 200_000, 64).unwrap();
+                        fill(&lease, thread);
+                        assert!(is_full_of(lease.base(), lease.bytes(), thread));
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_forked_child_leaves_the_memory_of_its_parent_alone() {
+        let heap = heap();
+        let lease = heap.take(40 * MIB, 64).unwrap();
+        let base = heap.allocate(PAGE, 64).unwrap();
+        fill(&lease, 5);
+        // SAFETY: the child calls nothing but this heap, and ends by _exit.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let own = heap.take(PAGE, 64).map(|own| own.place().name.pid == process::id());
+            let fine = own == Ok(true) && heap.release(base) && heap.find(base as u64, 1).is_none();
+            drop(lease);
+            // SAFETY: it ends the child.
+            unsafe { libc::_exit(i32::from(!fine)) };
+        }
+        let mut status = 0;
+        // SAFETY: a child of this process, and a place for its status.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!(status, 0);
+        assert!(is_full_of(lease.base(), lease.bytes(), 5));
+        assert!(heap.release(base));
+    }
+}

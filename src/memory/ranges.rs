@@ -1,0 +1,265 @@
+//! Which ranges of a chunk are free. Pure bookkeeping: it touches no memory and knows no chunk.
+//!
+//! | state of a free range | meaning                                                         |
+//! |-----------------------|-----------------------------------------------------------------|
+//! | fresh                 | whole pages without memory behind them; they read as zero       |
+//! | used                  | granules with memory behind them, and whatever was left in them |
+//!
+//! Invariant: free ranges do not overlap, and two neighbours differ in their state.
+
+use crate::sys::segment::PAGE;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Ranges begin and end at multiples of this: a cache line, so that no two of them share one.
+pub const GRANULE: u64 = 64;
+
+/// What a free range is. See the table above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// no memory behind it
+    Fresh,
+    /// memory behind all of it
+    Used,
+}
+
+/// The free ranges of one chunk.
+pub struct Ranges {
+    /// length and state by offset
+    free: BTreeMap<u64, (u64, State)>,
+    /// (length, offset) by state: the smallest that is large enough is found at once
+    by_size: [BTreeSet<(u64, u64)>; 2],
+    /// bytes of the whole pages inside of used ranges
+    retained: u64,
+}
+
+/// The whole pages in a range: their offset and bytes, which may be 0.
+fn whole_pages(offset: u64, bytes: u64) -> (u64, u64) {
+    let first = offset.next_multiple_of(PAGE);
+    let end = (offset + bytes) / PAGE * PAGE;
+    (first, end.saturating_sub(first))
+}
+
+impl Ranges {
+    /// A chunk of `bytes` bytes (whole pages), all of it fresh.
+    pub fn new(bytes: u64) -> Ranges {
+        let mut ranges = Ranges { free: BTreeMap::new(), by_size: Default::default(), retained: 0 };
+        ranges.give(0, bytes, State::Fresh);
+        ranges
+    }
+
+    /// Takes `bytes` bytes at a multiple of `alignment` (a power of two) out of the smallest range
+    /// of that state in which they fit.
+    pub fn take(&mut self, bytes: u64, alignment: u64, state: State) -> Option<u64> {
+        let unit = unit_of(state);
+        debug_assert!(bytes > 0 && bytes.is_multiple_of(unit));
+        let alignment = alignment.max(unit);
+        let first = |offset: u64| offset.next_multiple_of(alignment);
+        let (length, offset) = *self.by_size[state as usize]
+            .range((bytes, 0)..)
+            .find(|(length, offset)| first(*offset) + bytes <= offset + length)?;
+        let at = first(offset);
+        self.carve(offset, length, at, bytes, state);
+        Some(at)
+    }
+
+    /// Takes the whole pages of the longest used range that has any: offset and bytes.
+    pub fn take_retained(&mut self) -> Option<(u64, u64)> {
+        let (length, offset) = *self.by_size[State::Used as usize]
+            .iter()
+            .rev()
+            .find(|(length, offset)| whole_pages(*offset, *length).1 > 0)?;
+        let (at, bytes) = whole_pages(offset, length);
+        self.carve(offset, length, at, bytes, State::Used);
+        Some((at, bytes))
+    }
+
+    /// Bytes of the whole pages that could be taken that way.
+    pub fn retained(&self) -> u64 {
+        self.retained
+    }
+
+    /// Makes a range free. It was taken, or a part of what was taken.
+    pub fn give(&mut self, offset: u64, bytes: u64, state: State) {
+        debug_assert!((offset | bytes).is_multiple_of(unit_of(state)));
+        if bytes == 0 {
+            return;
+        }
+        let (mut first, mut end) = (offset, offset + bytes);
+        if let Some((&before, &(length, its))) = self.free.range(..offset).next_back() {
+            assert!(before + length <= offset, "a range is given back once");
+            if before + length == offset && its == state {
+                self.remove(before, length, state);
+                first = before;
+            }
+        }
+        if let Some((&behind, &(length, its))) = self.free.range(offset..).next() {
+            assert!(end <= behind, "a range is given back once");
+            if end == behind && its == state {
+                self.remove(behind, length, state);
+                end = behind + length;
+            }
+        }
+        self.insert(first, end - first, state);
+    }
+
+    /// Takes `bytes` bytes from `at` out of the free range (offset, length).
+    fn carve(&mut self, offset: u64, length: u64, at: u64, bytes: u64, state: State) {
+        self.remove(offset, length, state);
+        self.insert(offset, at - offset, state);
+        self.insert(at + bytes, offset + length - at - bytes, state);
+    }
+
+    fn insert(&mut self, offset: u64, length: u64, state: State) {
+        if length == 0 {
+            return;
+        }
+        self.free.insert(offset, (length, state));
+        self.by_size[state as usize].insert((length, offset));
+        if state == State::Used {
+            self.retained += whole_pages(offset, length).1;
+        }
+    }
+
+    fn remove(&mut self, offset: u64, length: u64, state: State) {
+        self.free.remove(&offset);
+        self.by_size[state as usize].remove(&(length, offset));
+        if state == State::Used {
+            self.retained -= whole_pages(offset, length).1;
+        }
+    }
+}
+
+/// What ranges of a state are made of.
+fn unit_of(state: State) -> u64 {
+    match state {
+        State::Fresh => PAGE,
+        State::Used => GRANULE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A chunk as a map of its granules: `None` for what is taken.
+    struct Model(Vec<Option<State>>);
+
+    impl Model {
+        fn set(&mut self, offset: u64, bytes: u64, from: Option<State>, to: Option<State>) {
+            for granule in offset / GRANULE..(offset + bytes) / GRANULE {
+                let granule = &mut self.0[granule as usize];
+                assert_eq!(*granule, from);
+                *granule = to;
+            }
+        }
+
+        /// The maximal runs of one state, as (offset, bytes, state).
+        fn runs(&self) -> Vec<(u64, u64, State)> {
+            let mut runs: Vec<(u64, u64, State)> = Vec::new();
+            for (granule, state) in self.0.iter().enumerate() {
+                let (offset, Some(state)) = (granule as u64 * GRANULE, *state) else { continue };
+                match runs.last_mut() {
+                    Some(last) if last.0 + last.1 == offset && last.2 == state => last.1 += GRANULE,
+                    _ => runs.push((offset, GRANULE, state)),
+                }
+            }
+            runs
+        }
+
+        fn fits(&self, bytes: u64, alignment: u64, state: State) -> bool {
+            self.runs().iter().any(|(offset, length, its)| {
+                *its == state && offset.next_multiple_of(alignment) + bytes <= offset + length
+            })
+        }
+    }
+
+    /// Numbers that are the same for the same seed (xorshift).
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, bound: u64) -> u64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            self.0 % bound
+        }
+    }
+
+    /// What `ranges` says is what the model says.
+    fn compare(ranges: &Ranges, model: &Model) {
+        let free = ranges.free.iter().map(|(offset, (bytes, state))| (*offset, *bytes, *state));
+        let runs = model.runs();
+        assert_eq!(free.collect::<Vec<_>>(), runs);
+        let used = runs.iter().filter(|run| run.2 == State::Used);
+        assert_eq!(ranges.retained(), used.map(|run| whole_pages(run.0, run.1).1).sum::<u64>());
+        for state in [State::Fresh, State::Used] {
+            let count = runs.iter().filter(|run| run.2 == state).count();
+            assert_eq!(ranges.by_size[state as usize].len(), count);
+        }
+    }
+
+    /// One step: takes, gives back, or turns used pages into fresh ones.
+    fn step(ranges: &mut Ranges, model: &mut Model, taken: &mut Vec<(u64, u64)>, r: &mut Random) {
+        let choice = r.below(8);
+        if choice < 4 {
+            let state = if choice < 2 { State::Fresh } else { State::Used };
+            let bytes = (1 + r.below(6)) * unit_of(state);
+            let alignment = 1 << r.below(15);
+            let fits = model.fits(bytes, alignment.max(unit_of(state)), state);
+            let found = ranges.take(bytes, alignment, state);
+            assert_eq!(found.is_some(), fits, "{bytes} at {alignment} of {state:?}");
+            if let Some(offset) = found {
+                assert!(offset.is_multiple_of(alignment));
+                model.set(offset, bytes, Some(state), None);
+                taken.push((offset, bytes));
+            }
+        } else if choice < 7 && !taken.is_empty() {
+            let (offset, bytes) = taken.swap_remove(r.below(taken.len() as u64) as usize);
+            let fresh = (offset | bytes).is_multiple_of(PAGE) && r.below(2) == 0;
+            let state = if fresh { State::Fresh } else { State::Used };
+            ranges.give(offset, bytes, state);
+            model.set(offset, bytes, None, Some(state));
+        } else if let Some((offset, bytes)) = ranges.take_retained() {
+            model.set(offset, bytes, Some(State::Used), None);
+            ranges.give(offset, bytes, State::Fresh);
+            model.set(offset, bytes, None, Some(State::Fresh));
+        } else {
+            assert_eq!(ranges.retained(), 0);
+        }
+    }
+
+    #[test]
+    fn ranges_agree_with_a_map_of_granules() {
+        const BYTES: u64 = 32 * PAGE;
+        for seed in 1..=40 {
+            let mut r = Random(seed * 0x9e37_79b9_7f4a_7c15);
+            let mut ranges = Ranges::new(BYTES);
+            let mut model = Model(vec![Some(State::Fresh); (BYTES / GRANULE) as usize]);
+            let mut taken = Vec::new();
+            for _ in 0..300 {
+                step(&mut ranges, &mut model, &mut taken, &mut r);
+                compare(&ranges, &model);
+            }
+        }
+    }
+
+    #[test]
+    fn the_smallest_range_that_is_large_enough_is_taken() {
+        let mut ranges = Ranges::new(8 * PAGE);
+        assert_eq!(ranges.take(8 * PAGE, 1, State::Fresh), Some(0));
+        ranges.give(0, 4 * GRANULE, State::Used);
+        ranges.give(PAGE, 2 * GRANULE, State::Used);
+        assert_eq!(ranges.take(2 * GRANULE, 1, State::Used), Some(PAGE));
+        assert_eq!(ranges.take(2 * GRANULE, 1, State::Used), Some(0));
+        assert_eq!(ranges.take(4 * GRANULE, 1, State::Used), None);
+    }
+
+    #[test]
+    #[should_panic(expected = "given back once")]
+    fn giving_back_twice_is_noticed() {
+        let mut ranges = Ranges::new(8 * PAGE);
+        let offset = ranges.take(PAGE, 1, State::Fresh).unwrap();
+        ranges.give(offset, PAGE, State::Used);
+        ranges.give(offset, PAGE, State::Used);
+    }
+}
