@@ -88,22 +88,20 @@ impl Segment {
 
     /// Backs `bytes` bytes from `first` with memory now, near the calling core, so that touching
     /// them later cannot fail. Step by step, because other processes may take memory meanwhile, and
-    /// the system would rather end a process than refuse.
+    /// the system would rather end a process than refuse. What is too much from the beginning takes
+    /// nothing from the others.
     pub fn reserve(&self, first: u64, bytes: u64) -> Result<()> {
         let mut done = 0;
         while done < bytes {
             let step = STEP.min(bytes - done);
-            if bytes >= STEP && !is_available(step) {
+            let asked = if done == 0 { bytes } else { step };
+            if bytes >= STEP && !is_available(asked) {
                 return Err(Error::NoMemory { bytes });
             }
-            self.reserve_step(first + done, step)?;
+            self.allocate(0, first + done, step).map_err(|_| Error::NoMemory { bytes })?;
             done += step;
         }
         Ok(())
-    }
-
-    fn reserve_step(&self, first: u64, bytes: u64) -> Result<()> {
-        self.allocate(0, first, bytes).map_err(|_| Error::NoMemory { bytes })
     }
 
     /// Gives the memory behind whole pages back to the system; they read as zero from now on, in
