@@ -58,6 +58,7 @@ classes! {
     RmaShared "MPI_ERR_RMA_SHARED",
     RmaFlavor "MPI_ERR_RMA_FLAVOR",
     Unsupported "MPI_ERR_UNSUPPORTED_OPERATION",
+    Base "MPI_ERR_BASE",
 }
 
 /// What went wrong.

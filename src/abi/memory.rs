@@ -1,21 +1,81 @@
-//! MPI_Alloc_mem and MPI_Free_mem (MPI-4.1 §9.2): the MPI underneath's own.
+//! MPI_Alloc_mem and MPI_Free_mem (MPI-4.1 §9.2): memory of the heap that others can map. So a
+//! window over it is reached by load and store. What the heap did not hand out is the MPI
+//! underneath's to free: it was allocated with FOMPI_DISABLE=1, or where there are no memfds.
 
-use super::{MPI_Aint, MPI_Info};
+use super::{MPI_Aint, MPI_Info, answer};
+use crate::config::Config;
+use crate::error::{Class, Error, Result};
+use crate::memory::heap;
 use crate::mpi::Host;
-use core::ffi::c_void;
+use crate::sys::segment::PAGE;
+use core::ffi::{c_int, c_void};
+
+/// Memory that no key says more about begins at a cache line, and from a page on at a page.
+const ALIGNMENT: u64 = 64;
 
 card! {
     /// MPI-4.1 §9.2.
     MPI_Alloc_mem PMPI_Alloc_mem (size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void) {
         let host = Host::get();
-        // SAFETY: the caller's arguments, as for the MPI underneath alone.
-        unsafe { (host.call.alloc_mem)(size, host.handle(info), baseptr) }
+        let pass_on = || {
+            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            unsafe { (host.call.alloc_mem)(size, host.handle(info), baseptr) }
+        };
+        if Config::get().disable {
+            return pass_on();
+        }
+        match allocate(host, size, info, baseptr) {
+            Ok(base) => {
+                // SAFETY: the caller's place for a pointer, of whatever type and alignment.
+                unsafe { baseptr.cast::<*mut u8>().write_unaligned(base) };
+                0
+            }
+            // What forbids segments to this process need not forbid memory.
+            Err(Error::System { .. }) => pass_on(),
+            // The MPI underneath was asked about the info object and has answered already.
+            Err(Error::Host(code)) => code,
+            Err(error) => answer::raise_alone("MPI_Alloc_mem", host, error),
+        }
     }
 
     /// MPI-4.1 §9.2.
     MPI_Free_mem PMPI_Free_mem (base: *mut c_void) {
-        let host = Host::get();
-        // SAFETY: the caller's argument, as for the MPI underneath alone.
-        unsafe { (host.call.free_mem)(base) }
+        free(base)
     }
+}
+
+fn allocate(host: &Host, size: MPI_Aint, info: MPI_Info, place: *mut c_void) -> Result<*mut u8> {
+    answer::place_for(place)?;
+    let wrong = |_| Error::Argument(Class::Arg, "size", size as i64);
+    let bytes = u64::try_from(size).map_err(wrong)?;
+    let usual = if bytes < PAGE { ALIGNMENT } else { PAGE };
+    heap::allocate(bytes, usual.max(alignment(host, info)?))
+}
+
+/// The least alignment that the info object asks for; 1 if it asks for none, or for what is no
+/// power of two and so has no meaning.
+fn alignment(host: &Host, info: MPI_Info) -> Result<u64> {
+    let info = host.handle(info);
+    if info == host.constants.info_null {
+        return Ok(1);
+    }
+    let value = host.info_get(info, "mpi_minimum_memory_alignment")?;
+    let asked = value.and_then(|value| value.trim().parse::<u64>().ok());
+    Ok(asked.filter(|asked| asked.is_power_of_two()).unwrap_or(1))
+}
+
+fn free(base: *mut c_void) -> c_int {
+    // No bytes may be at NULL, where the MPI underneath allocated them.
+    if base.is_null() || heap::release(base.cast()) {
+        return 0;
+    }
+    let host = Host::get();
+    let address = base.addr() as u64;
+    if heap::find(address, 1).is_some() {
+        let what = "not the beginning of allocated memory:";
+        let error = Error::Argument(Class::Base, what, address as i64);
+        return answer::raise_alone("MPI_Free_mem", host, error);
+    }
+    // SAFETY: the caller's argument, as for the MPI underneath alone.
+    unsafe { (host.call.free_mem)(base) }
 }

@@ -7,8 +7,9 @@
 //! What is handed out has memory behind it; touching it never ends the process. What is given back
 //! keeps its memory up to a bound, because backing pages is most of the cost of a large request.
 //!
-//! A child of fork(2) shares the chunks with its parent. It leaves them alone: what it takes comes
-//! from chunks of its own, and what it gives back stays as it is.
+//! A child of fork(2) shares the chunks with its parent, so each sees what the other writes there.
+//! The heap of the child leaves them alone: what it takes comes from chunks of its own, and what it
+//! gives back stays as it is.
 
 use super::ranges::{GRANULE, Ranges, State};
 use crate::error::{Error, Result};
@@ -17,9 +18,10 @@ use crate::sys::segment::{Mapping, Name, PAGE, Segment, is_available};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 
-/// The largest alignment there is, and that of the chunks: a huge page.
-pub const ALIGNMENT_MAX: u64 = 2 << 20;
-
+/// Where chunks begin and end: at multiples of a huge page.
+const CHUNK_ALIGNMENT: u64 = 2 << 20;
+/// No address can be counted on to be a multiple of more.
+const ALIGNMENT_MAX: u64 = 1 << 40;
 /// The first chunk is at least this large.
 const CHUNK_MIN: u64 = 64 << 20;
 /// Memory that was given back and is kept.
@@ -118,8 +120,8 @@ struct Heap(Mutex<Books>);
 
 static HEAP: Heap = Heap::new();
 
-/// Takes `bytes` bytes at a multiple of `alignment` (a power of two up to `ALIGNMENT_MAX`). They
-/// have memory behind them; `NoMemory` if the node has no more.
+/// Takes `bytes` bytes whose address is a multiple of `alignment` (a power of two). They have
+/// memory behind them; `NoMemory` if the node has no more.
 pub fn take(bytes: u64, alignment: u64) -> Result<Lease> {
     HEAP.take(bytes, alignment)
 }
@@ -169,8 +171,8 @@ impl Heap {
     }
 
     fn take(&'static self, bytes: u64, alignment: u64) -> Result<Lease> {
-        assert!(alignment.is_power_of_two() && alignment <= ALIGNMENT_MAX);
-        if bytes > i64::MAX as u64 {
+        assert!(alignment.is_power_of_two());
+        if bytes > i64::MAX as u64 || alignment > ALIGNMENT_MAX {
             return Err(Error::NoMemory { bytes });
         }
         let mut books = self.books();
@@ -269,19 +271,21 @@ impl Books {
             }
         }
         let bytes = bytes.max(BATCH);
-        let (chunk, ranges) = self.add_chunk(bytes)?;
+        // A chunk begins at a multiple of less than that.
+        let skipped = if alignment > CHUNK_ALIGNMENT { alignment } else { 0 };
+        let (chunk, ranges) = self.add_chunk(bytes + skipped)?;
         let offset = ranges.take(bytes, alignment, State::Fresh);
-        Ok((*chunk, offset.expect("offset 0 has every alignment"), bytes))
+        Ok((*chunk, offset.expect("the chunk was made for it"), bytes))
     }
 
     /// Makes a chunk for a request of `bytes` bytes.
     fn add_chunk(&mut self, bytes: u64) -> Result<&mut (&'static Chunk, Ranges)> {
-        let least = bytes.checked_next_multiple_of(ALIGNMENT_MAX);
-        let least = least.ok_or(Error::NoMemory { bytes })?;
+        let least = bytes.next_multiple_of(CHUNK_ALIGNMENT);
         let last = self.chunks.last().map_or(CHUNK_MIN / 2, |(chunk, _)| chunk.bytes());
         // A limit of the process (RLIMIT_AS, RLIMIT_FSIZE) may allow no more than what is needed.
         let chunk = new_chunk(least.max(2 * last)).or_else(|_| new_chunk(least))?;
-        self.chunks.push((chunk, Ranges::new(chunk.bytes())));
+        let origin = chunk.mapping.base().addr() as u64;
+        self.chunks.push((chunk, Ranges::new(origin, chunk.bytes())));
         Ok(self.chunks.last_mut().expect("it was just pushed"))
     }
 
@@ -301,7 +305,7 @@ impl Books {
 fn new_chunk(bytes: u64) -> Result<&'static Chunk> {
     let segment = Segment::create(bytes)?;
     let name = segment.name()?;
-    let mapping = segment.map_aligned(ALIGNMENT_MAX as usize)?;
+    let mapping = segment.map_aligned(CHUNK_ALIGNMENT as usize)?;
     Ok(Box::leak(Box::new(Chunk { segment, mapping, name })))
 }
 
@@ -352,7 +356,7 @@ mod tests {
         let heap = heap();
         let mut leases = Vec::new();
         for turn in 0..200_u64 {
-            let (bytes, alignment) = (turn * 37 % 9000, 1 << (turn % 22));
+            let (bytes, alignment) = (turn * 37 % 9000, 1 << (turn % 26));
             let lease = heap.take(bytes, alignment).unwrap();
             assert!((lease.base().addr() as u64).is_multiple_of(alignment.max(GRANULE)));
             fill(&lease, turn as u8);
@@ -429,6 +433,7 @@ mod tests {
         for bytes in [1 << 45, 1 << 60, i64::MAX as u64, u64::MAX] {
             assert!(matches!(heap.take(bytes, 64), Err(Error::NoMemory { .. })), "{bytes}");
         }
+        assert!(matches!(heap.take(1, 1 << 63), Err(Error::NoMemory { .. })));
         assert!(heap.books().chunks.is_empty());
         fill(&heap.take(PAGE, 64).unwrap(), 1);
     }

@@ -22,8 +22,10 @@ pub enum State {
     Used,
 }
 
-/// The free ranges of one chunk.
+/// The free ranges of one chunk, by their offsets in it.
 pub struct Ranges {
+    /// address of the chunk: alignment is one of addresses
+    origin: u64,
     /// length and state by offset
     free: BTreeMap<u64, (u64, State)>,
     /// (length, offset) by state: the smallest that is large enough is found at once
@@ -40,20 +42,22 @@ fn whole_pages(offset: u64, bytes: u64) -> (u64, u64) {
 }
 
 impl Ranges {
-    /// A chunk of `bytes` bytes (whole pages), all of it fresh.
-    pub fn new(bytes: u64) -> Ranges {
-        let mut ranges = Ranges { free: BTreeMap::new(), by_size: Default::default(), retained: 0 };
+    /// A chunk of `bytes` bytes at the address `origin` (whole pages), all of it fresh.
+    pub fn new(origin: u64, bytes: u64) -> Ranges {
+        let (free, by_size) = (BTreeMap::new(), [BTreeSet::new(), BTreeSet::new()]);
+        let mut ranges = Ranges { origin, free, by_size, retained: 0 };
         ranges.give(0, bytes, State::Fresh);
         ranges
     }
 
-    /// Takes `bytes` bytes at a multiple of `alignment` (a power of two) out of the smallest range
-    /// of that state in which they fit.
+    /// Takes `bytes` bytes whose address is a multiple of `alignment` (a power of two) out of the
+    /// smallest range of that state in which they fit.
     pub fn take(&mut self, bytes: u64, alignment: u64, state: State) -> Option<u64> {
         let unit = unit_of(state);
         debug_assert!(bytes > 0 && bytes.is_multiple_of(unit));
         let alignment = alignment.max(unit);
-        let first = |offset: u64| offset.next_multiple_of(alignment);
+        let origin = self.origin;
+        let first = |offset: u64| (origin + offset).next_multiple_of(alignment) - origin;
         let (length, offset) = *self.by_size[state as usize]
             .range((bytes, 0)..)
             .find(|(length, offset)| first(*offset) + bytes <= offset + length)?;
@@ -141,6 +145,9 @@ fn unit_of(state: State) -> u64 {
 mod tests {
     use super::*;
 
+    /// An address that is a multiple of pages, but of nothing larger.
+    const ORIGIN: u64 = 0x7f00_0000_1000;
+
     /// A chunk as a map of its granules: `None` for what is taken.
     struct Model(Vec<Option<State>>);
 
@@ -168,7 +175,8 @@ mod tests {
 
         fn fits(&self, bytes: u64, alignment: u64, state: State) -> bool {
             self.runs().iter().any(|(offset, length, its)| {
-                *its == state && offset.next_multiple_of(alignment) + bytes <= offset + length
+                let first = (ORIGIN + offset).next_multiple_of(alignment);
+                *its == state && first + bytes <= ORIGIN + offset + length
             })
         }
     }
@@ -209,7 +217,7 @@ mod tests {
             let found = ranges.take(bytes, alignment, state);
             assert_eq!(found.is_some(), fits, "{bytes} at {alignment} of {state:?}");
             if let Some(offset) = found {
-                assert!(offset.is_multiple_of(alignment));
+                assert!((ORIGIN + offset).is_multiple_of(alignment));
                 model.set(offset, bytes, Some(state), None);
                 taken.push((offset, bytes));
             }
@@ -231,9 +239,9 @@ mod tests {
     #[test]
     fn ranges_agree_with_a_map_of_granules() {
         const BYTES: u64 = 32 * PAGE;
-        for seed in 1..=40 {
-            let mut r = Random(seed * 0x9e37_79b9_7f4a_7c15);
-            let mut ranges = Ranges::new(BYTES);
+        for seed in 1..=40_u64 {
+            let mut r = Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
+            let mut ranges = Ranges::new(ORIGIN, BYTES);
             let mut model = Model(vec![Some(State::Fresh); (BYTES / GRANULE) as usize]);
             let mut taken = Vec::new();
             for _ in 0..300 {
@@ -245,7 +253,7 @@ mod tests {
 
     #[test]
     fn the_smallest_range_that_is_large_enough_is_taken() {
-        let mut ranges = Ranges::new(8 * PAGE);
+        let mut ranges = Ranges::new(ORIGIN, 8 * PAGE);
         assert_eq!(ranges.take(8 * PAGE, 1, State::Fresh), Some(0));
         ranges.give(0, 4 * GRANULE, State::Used);
         ranges.give(PAGE, 2 * GRANULE, State::Used);
@@ -257,7 +265,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "given back once")]
     fn giving_back_twice_is_noticed() {
-        let mut ranges = Ranges::new(8 * PAGE);
+        let mut ranges = Ranges::new(ORIGIN, 8 * PAGE);
         let offset = ranges.take(PAGE, 1, State::Fresh).unwrap();
         ranges.give(offset, PAGE, State::Used);
         ranges.give(offset, PAGE, State::Used);

@@ -174,6 +174,7 @@ constants! {
         err_rma_shared "MPI_ERR_RMA_SHARED",
         err_rma_flavor "MPI_ERR_RMA_FLAVOR",
         err_unsupported_operation "MPI_ERR_UNSUPPORTED_OPERATION",
+        err_base "MPI_ERR_BASE",
         err_lastcode "MPI_ERR_LASTCODE",
     }
 }
@@ -209,6 +210,7 @@ impl Constants {
             Class::RmaShared => self.err_rma_shared,
             Class::RmaFlavor => self.err_rma_flavor,
             Class::Unsupported => self.err_unsupported_operation,
+            Class::Base => self.err_base,
         }
     }
 }

@@ -119,5 +119,6 @@ pub const MPICH: Constants = Constants {
     err_rma_shared: 57,
     err_rma_flavor: 58,
     err_unsupported_operation: 44,
+    err_base: 46,
     err_lastcode: 1073741823,
 };

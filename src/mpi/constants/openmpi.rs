@@ -158,5 +158,6 @@ const INTEGERS: Constants = Constants {
     err_rma_shared: 71,
     err_rma_flavor: 70,
     err_unsupported_operation: 52,
+    err_base: 24,
     err_lastcode: 92,
 };

@@ -119,6 +119,7 @@ pub const STANDARD: Constants = Constants {
     err_rma_shared: 49,
     err_rma_flavor: 57,
     err_unsupported_operation: 55,
+    err_base: 24,
     err_lastcode: 16383,
 };
 
