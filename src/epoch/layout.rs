@@ -8,13 +8,16 @@
 //! | [`GLOBAL`] | contended | lock_all against exclusive locks; used at rank 0 alone             |
 //! | [`ACC`]    | contended | lock of accumulates that no single instruction can do              |
 //! | [`COMPLETE`] | contended | how many MPI_Win_complete named this rank, ever ([`super::pscw`]) |
+//! | [`REGIONS`] | contended | accesses to this rank's regions ([`super::regions`])              |
+//! | [`REGIONS_ID`], [`CUT`], [`TABLE`], [`SLOTS`] | mailbox | the table of its regions      |
 //! | [`next`], [`go`] | mailbox, contended | a queue node of each thread that waits for a lock |
 //! | [`fence`]  | mailbox   | one flag per round of the barrier ([`super::fence`])               |
 //! | [`posted`] | contended | one bit per rank: it has posted to this rank                       |
 //!
 //! Words that different ranks change at the same time for different reasons lie on lines of their
-//! own. A queue node is used in contention only, one by each process unless it has many threads,
-//! and the flags of a barrier come one after the other: these share lines.
+//! own. Who holds a table looks at its number next, so all about the table is one line. A queue
+//! node is used in contention only, one by each process unless it has many threads, and the flags
+//! of a barrier come one after the other: these share lines.
 
 use crate::fabric::{Rank, WordAt, WordId};
 
@@ -30,7 +33,19 @@ pub const ACC: WordId = WordId(2 * LINE);
 /// The cumulative count of completed access epochs that named this rank.
 pub const COMPLETE: WordId = WordId(3 * LINE);
 
-const NODES: u32 = 4 * LINE;
+/// The group lock of this rank's table of regions, of a dynamic window. It counts one holder per
+/// thread inside of an access.
+pub const REGIONS: WordId = WordId(4 * LINE);
+/// The number of the table.
+pub const REGIONS_ID: WordId = WordId(4 * LINE + 1);
+/// The number of the last table that is not the one before it and some more slots.
+pub const CUT: WordId = WordId(4 * LINE + 2);
+/// The address of the table.
+pub const TABLE: WordId = WordId(4 * LINE + 3);
+/// How many slots it has.
+pub const SLOTS: WordId = WordId(4 * LINE + 4);
+
+const NODES: u32 = 5 * LINE;
 /// Queue nodes of a rank: so many of its threads can wait for locks of one window at once.
 pub const NODES_PER_RANK: u32 = 8;
 const WORDS_PER_NODE: u32 = 2;

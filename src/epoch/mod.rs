@@ -5,6 +5,7 @@ pub mod fence;
 pub mod layout;
 pub mod lock;
 pub mod pscw;
+pub mod regions;
 #[cfg(not(loom))]
 pub mod state;
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::epoch::layout::LOCK;
 use crate::epoch::lock::{
     Held, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive, unlock_shared,
 };
+use crate::epoch::regions::{Change, Table, change, hold, release, seen, table};
 use crate::epoch::{fence, pscw};
 use crate::fabric::sim::{Counts, Profile, Sim, run};
 use crate::fabric::{Rank, WordAt, Words};
@@ -144,4 +145,27 @@ fn an_epoch_costs_one_post_per_rank_of_a_group_at_post_and_complete() {
         let wait = cost(sim, |sim| pscw::wait(sim, 3).unwrap());
         assert_eq!(wait, none);
     });
+}
+
+#[test]
+fn an_access_to_a_region_is_two_fetches_and_a_read() {
+    let known = |sim: &Sim| {
+        hold(sim, TARGET, 0).unwrap();
+        seen(sim, TARGET).unwrap();
+        release(sim, TARGET).unwrap();
+    };
+    costs(known, Counts { fetch: 2, read: 1, order: 1, ..Counts::default() });
+    let changed = |sim: &Sim| {
+        hold(sim, TARGET, 0).unwrap();
+        let id = seen(sim, TARGET).unwrap();
+        table(sim, TARGET, id).unwrap();
+        release(sim, TARGET).unwrap();
+    };
+    costs(changed, Counts { fetch: 2, read: 4, order: 1, ..Counts::default() });
+}
+
+#[test]
+fn an_attach_or_a_detach_is_two_fetches_of_the_own_word() {
+    let attach = |sim: &Sim| change(sim, 0, || Ok((Table::default(), Change::Cut))).unwrap();
+    costs(attach, Counts { fetch: 2, order: 1, ..Counts::default() });
 }

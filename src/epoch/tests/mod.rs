@@ -7,3 +7,4 @@ mod epochs;
 mod locks;
 mod orderings;
 mod queues;
+mod regions;

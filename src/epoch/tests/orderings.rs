@@ -8,7 +8,8 @@ use crate::epoch::lock::{
     Held, Mode, acquire, lock_all, lock_exclusive, lock_shared, release, unlock_all,
     unlock_exclusive, unlock_shared,
 };
-use crate::epoch::{fence, pscw};
+use crate::epoch::regions::{Change, Table, change, hold, seen, table};
+use crate::epoch::{fence, pscw, regions};
 use crate::fabric::shm::heap::{self, Heap, HeapWords};
 use crate::fabric::{Rank, WordAt, Words};
 use crate::sync::{AtomicU64, Ordering::Relaxed};
@@ -190,6 +191,40 @@ fn loom_an_epoch_shows_what_was_put() {
         }
     };
     model(TWO, move || drop(ranks(AWAKE, vec![target, origin])));
+}
+
+/// The table, of one slot at most, is the first cell, and the region in it the second.
+fn set_regions(words: &HeapWords, memory: &Memory, slots: u64) {
+    let work = || {
+        memory[0].store(slots, Relaxed);
+        Ok((Table { address: 0, slots }, if slots == 0 { Change::Cut } else { Change::Added }))
+    };
+    change(words, 0, work).unwrap();
+}
+
+fn attach_and_detach(words: &HeapWords, memory: &Memory) {
+    set_regions(words, memory, 1);
+    set_regions(words, memory, 0);
+    memory[1].store(7, Relaxed);
+}
+
+fn access(words: &HeapWords, memory: &Memory) {
+    hold(words, Rank(0), 0).unwrap();
+    let id = seen(words, Rank(0)).unwrap();
+    let (Table { slots, .. }, is_longer) = table(words, Rank(0), 0).unwrap();
+    assert_eq!((slots, is_longer), [(0, true), (1, true), (0, false)][id as usize]);
+    assert_eq!(slots, memory[0].load(Relaxed));
+    if slots == 1 {
+        memory[1].store(3, Relaxed);
+    }
+    regions::release(words, Rank(0)).unwrap();
+}
+
+#[test]
+fn loom_a_detach_that_has_returned_excludes_all_accesses() {
+    let private = |memory: Memory| assert_eq!(memory[1].load(Relaxed), 7);
+    model(TWO, move || private(ranks(AWAKE, vec![attach_and_detach, access])));
+    model(THREE, move || private(ranks(ASLEEP, vec![attach_and_detach, access, access])));
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Fairness of locks on the simulator: who waits is not overtaken for ever.
 
-use crate::epoch::layout::{self, LOCK, NODES_PER_RANK};
+use crate::epoch::layout::{self, LOCK, NODES_PER_RANK, REGIONS};
 use crate::epoch::lock::{
     Held, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive, unlock_shared,
 };
+use crate::epoch::regions::{Change, Table, change, hold, release};
 use crate::fabric::sim::{Sim, every};
 use crate::fabric::{Rank, WordAt, Words};
 use std::cell::Cell;
@@ -100,6 +101,19 @@ fn a_reader_is_not_starved_by_writers() {
             },
             |sim| lock_exclusive(sim, TARGET, Held::Nothing, 0).unwrap(),
             |sim| unlock_exclusive(sim, TARGET, Held::Nothing).unwrap(),
+        )
+    };
+    every(5, body, |_| {});
+}
+
+#[test]
+fn an_attach_is_not_starved_by_accesses() {
+    let body = || {
+        one_against_many(
+            WordAt { rank: Rank(0), word: REGIONS },
+            |sim| change(sim, 0, || Ok((Table::default(), Change::Added))).unwrap(),
+            |sim| hold(sim, Rank(0), 0).unwrap(),
+            |sim| release(sim, Rank(0)).unwrap(),
         )
     };
     every(5, body, |_| {});

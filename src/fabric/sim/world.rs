@@ -77,6 +77,11 @@ impl Sim<'_> {
         self.index % self.shape.threads
     }
 
+    /// How many threads each rank has.
+    pub fn threads(&self) -> u32 {
+        self.shape.threads
+    }
+
     /// Lets others run.
     pub fn step(&self) {
         self.yielder.suspend(());
