@@ -82,6 +82,33 @@ pub enum Error {
         /// bytes that the target exposes
         bytes: u64,
     },
+    /// A region to attach, part of which is attached already (MPI-4.1 §12.2.4).
+    Overlap {
+        /// address of its first byte
+        base: u64,
+        /// its length
+        bytes: u64,
+        /// the same of the region that it overlaps
+        attached_base: u64,
+        /// likewise
+        attached_bytes: u64,
+    },
+    /// A region to detach that is not attached.
+    NotAttached {
+        /// where it should begin
+        base: u64,
+    },
+    /// A transfer to memory that is not attached at the target.
+    NotInRegion {
+        /// rank whose memory was meant
+        rank: u32,
+        /// address of the first byte that was meant
+        first: u64,
+        /// how many bytes
+        bytes: u64,
+        /// address of the first of them that is not attached
+        address: u64,
+    },
     /// A call that is not legal in the epoch that the process is in (MPI-4.1 §12.5).
     Epoch(&'static str),
     /// An argument that is wrong by itself: its class, what it is, and its value.
@@ -135,7 +162,8 @@ impl Error {
     pub fn class(&self) -> Class {
         match self {
             Error::TargetRank { .. } => Class::Rank,
-            Error::OutsideWindow { .. } => Class::RmaRange,
+            Error::OutsideWindow { .. } | Error::NotInRegion { .. } => Class::RmaRange,
+            Error::Overlap { .. } | Error::NotAttached { .. } => Class::RmaAttach,
             Error::Epoch(_) => Class::RmaSync,
             Error::Argument(class, ..) => *class,
             Error::Unsupported(_) => Class::Unsupported,
@@ -154,6 +182,18 @@ impl fmt::Display for Error {
             Error::TargetRank { rank, size } => write!(f, "target rank {rank}, window has {size}"),
             Error::OutsideWindow { rank, first, end, bytes } => {
                 write!(f, "bytes {first} to {end} of rank {rank}, which exposes {bytes}")
+            }
+            Error::Overlap { base, bytes, attached_base, attached_bytes } => {
+                write!(
+                    f,
+                    "{bytes} bytes at {base:#x} overlap the region of {attached_bytes} bytes "
+                )?;
+                write!(f, "at {attached_base:#x}, which is attached")
+            }
+            Error::NotAttached { base } => write!(f, "no region at {base:#x} is attached"),
+            Error::NotInRegion { rank, first, bytes, address } => {
+                write!(f, "{bytes} bytes at {first:#x} of rank {rank}, which has not attached ")?;
+                write!(f, "the one at {address:#x}")
             }
             Error::Epoch(what) => write!(f, "{what}"),
             Error::Argument(_, what, value) => write!(f, "{what} {value}"),

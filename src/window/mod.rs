@@ -12,6 +12,7 @@ pub mod exchange;
 pub mod gpu;
 pub mod idle;
 pub mod info;
+pub mod regions;
 pub mod registry;
 pub mod report;
 pub mod synchronise;
