@@ -72,8 +72,8 @@ card! {
     MPI_Win_post PMPI_Win_post (group: MPI_Group, assert: c_int, win: MPI_Win) {
         let host = Host::get();
         on_window("MPI_Win_post", host, win, |window, node| {
-            let asserts = asserts(host, assert, POST)?;
-            synchronise::post(window, node, &members(host, node, group)?, asserts)
+            asserts(host, assert, POST)?;
+            synchronise::post(window, node, &members(host, node, group)?)
         }, |native| {
             // SAFETY: the caller's arguments, as for the MPI underneath alone.
             unsafe { (host.call.win_post)(host.handle(group), assert, native) }
@@ -84,8 +84,8 @@ card! {
     MPI_Win_start PMPI_Win_start (group: MPI_Group, assert: c_int, win: MPI_Win) {
         let host = Host::get();
         on_window("MPI_Win_start", host, win, |window, node| {
-            let asserts = asserts(host, assert, START)?;
-            synchronise::start(window, node, &members(host, node, group)?, asserts)
+            asserts(host, assert, START)?;
+            synchronise::start(window, node, &members(host, node, group)?)
         }, |native| {
             // SAFETY: the caller's arguments, as for the MPI underneath alone.
             unsafe { (host.call.win_start)(host.handle(group), assert, native) }

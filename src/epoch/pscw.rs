@@ -18,8 +18,7 @@ use super::layout;
 use crate::error::Result;
 use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
 
-/// MPI_Win_post: tells each rank of `group` (the origins) that this rank's memory is exposed. With
-/// MPI_MODE_NOCHECK, given on both sides, neither this nor [`start`] is called.
+/// MPI_Win_post: tells each rank of `group` (the origins) that this rank's memory is exposed.
 pub fn post(words: &impl Words, group: impl IntoIterator<Item = Rank>) -> Result<()> {
     let (word, bit) = layout::posted(words.rank());
     for rank in group {
