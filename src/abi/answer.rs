@@ -74,16 +74,16 @@ pub fn place_for<T>(answer: *const T) -> Result<()> {
 pub fn code(host: &Host, error: &Error) -> c_int {
     match error {
         Error::Host(code) => *code,
-        Error::Died { .. } => died(host, error),
+        Error::Died { .. } | Error::Fault { .. } => code_with_text(host, error),
         other => host.constants.class(other.class()),
     }
 }
 
-/// The code for the end of a process: one of its own, so that MPI_Error_string names the rank to a
-/// program that handles errors itself (MPI-4.1 §9.5). Its class is new too, because MPICH 4.0 mixes
-/// up the texts of codes that are added to its own classes.
+/// A code of its own for an error that a program may want to know all about: MPI_Error_string names
+/// the rank that died, or the address that could not be reached, to a program that handles errors
+/// itself (MPI-4.1 §9.5).
 #[cold]
-fn died(host: &Host, error: &Error) -> c_int {
+fn code_with_text(host: &Host, error: &Error) -> c_int {
     /// more texts than these get the code of their class
     const TEXTS_MAX: usize = 64;
     static CODES: Mutex<Vec<(String, c_int)>> = Mutex::new(Vec::new());
@@ -92,19 +92,31 @@ fn died(host: &Host, error: &Error) -> c_int {
     if let Some((_, code)) = codes.iter().find(|(known, _)| *known == text) {
         return *code;
     }
-    let (other, mut class, mut code) = (host.constants.class(error.class()), 0, 0);
-    let c_text = CString::new(text.as_str()).unwrap_or_default();
-    // SAFETY: out parameters of ours, and a C string shorter than MPI_MAX_ERROR_STRING.
-    let made = codes.len() < TEXTS_MAX
-        && unsafe { (host.call.add_error_class)(&mut class) } == 0
-        && unsafe { (host.call.add_error_string)(class, c_text.as_ptr()) } == 0
-        && unsafe { (host.call.add_error_code)(class, &mut code) } == 0
-        && unsafe { (host.call.add_error_string)(code, c_text.as_ptr()) } == 0;
-    if !made {
-        return other;
+    let class = host.constants.class(error.class());
+    if codes.len() >= TEXTS_MAX {
+        return class;
     }
+    let code = new_code(host, error, &text).unwrap_or(class);
     codes.push((text, code));
     code
+}
+
+/// Makes a code with a text. MPICH 4.0 mixes up the texts of codes that are added to its own
+/// classes: the end of a process, which has none of its own, gets a new class; else such a code is
+/// not used.
+fn new_code(host: &Host, error: &Error, text: &str) -> Option<c_int> {
+    let (mut class, mut code) = (host.constants.class(error.class()), 0);
+    let c_text = CString::new(text).ok()?;
+    if let Error::Died { .. } = error {
+        // SAFETY: an out parameter of ours, and a C string shorter than MPI_MAX_ERROR_STRING.
+        let made = unsafe { (host.call.add_error_class)(&mut class) } == 0
+            && unsafe { (host.call.add_error_string)(class, c_text.as_ptr()) } == 0;
+        made.then_some(())?;
+    }
+    // SAFETY: likewise.
+    let made = unsafe { (host.call.add_error_code)(class, &mut code) } == 0
+        && unsafe { (host.call.add_error_string)(code, c_text.as_ptr()) } == 0;
+    (made && host_text(host, code).as_deref() == Some(text)).then_some(code)
 }
 
 /// Answers an error of a call on a window, through the window's error handler.
@@ -169,12 +181,17 @@ fn is_fatal(host: &Host, comm: Handle) -> bool {
 /// An error in words.
 fn text(host: &Host, error: &Error) -> String {
     let Error::Host(code) = error else { return error.to_string() };
+    host_text(host, *code).unwrap_or_else(|| error.to_string())
+}
+
+/// What MPI_Error_string says of a code.
+fn host_text(host: &Host, code: c_int) -> Option<String> {
     let mut buffer = [0 as c_char; 1024];
     let mut length = 0;
     // SAFETY: the buffer is longer than MPI_MAX_ERROR_STRING of every ABI.
-    unsafe { (host.call.error_string)(*code, buffer.as_mut_ptr(), &mut length) };
+    unsafe { (host.call.error_string)(code, buffer.as_mut_ptr(), &mut length) };
     let bytes = buffer.iter().take_while(|byte| **byte != 0).map(|byte| *byte as u8).collect();
-    String::from_utf8(bytes).unwrap_or_else(|_| error.to_string())
+    String::from_utf8(bytes).ok()
 }
 
 /// The asserts that a call takes (MPI-4.1 §12.5.5); others are an error.

@@ -2,7 +2,7 @@
 
 use super::answer::{on_any_window, on_window, place_for, raise_alone, raise_on_comm};
 use super::{MPI_Aint, MPI_Comm, MPI_Info, MPI_Win, attributes, errhandler};
-use crate::error::{Class, Error, Result};
+use crate::error::Result;
 use crate::mpi::Host;
 use crate::sync::Ordering;
 use crate::window::create::{self, Failure, Made, Request};
@@ -45,20 +45,17 @@ unsafe fn make(request: Request, memory: *mut c_void, win: *mut MPI_Win) -> c_in
 unsafe fn query(
     host: &Host,
     node: &Node,
-    flavor: Flavor,
     rank: c_int,
     baseptr: *mut c_void,
     store: impl FnOnce(isize, isize),
 ) -> Result<()> {
-    if flavor != Flavor::Shared && flavor != Flavor::Allocate {
-        return Err(Error::Argument(Class::RmaFlavor, "not a window of shared memory,", 0));
-    }
     place_for(baseptr)?;
     let rank = match rank == host.constants.proc_null {
         true => node.first_with_memory(),
         false => Some(node.target(rank)?),
     };
-    let (base, bytes, unit) = rank.map_or((core::ptr::null_mut(), 0, 1), |rank| node.part(rank));
+    // Where nobody exposes anything, rank 0 exposes as much as the others.
+    let (base, bytes, unit) = node.part(rank.unwrap_or(0))?;
     store(bytes as isize, unit as isize);
     // SAFETY: the caller vouches for `baseptr`.
     unsafe { baseptr.cast::<*mut u8>().write_unaligned(base) };
@@ -66,7 +63,7 @@ unsafe fn query(
 }
 
 card! {
-    /// MPI-4.1 §12.2.1. Delegated to the MPI underneath.
+    /// MPI-4.1 §12.2.1.
     MPI_Win_create PMPI_Win_create (
         base: *mut c_void, size: MPI_Aint, disp_unit: c_int, info: MPI_Info, comm: MPI_Comm,
         win: *mut MPI_Win,
@@ -87,7 +84,7 @@ card! {
         unsafe { make(request, core::ptr::null_mut(), win) }
     }
 
-    /// MPI-4.1 §12.2.4. Delegated to the MPI underneath.
+    /// MPI-4.1 §12.2.4.
     MPI_Win_create_dynamic PMPI_Win_create_dynamic (
         info: MPI_Info, comm: MPI_Comm, win: *mut MPI_Win,
     ) {
@@ -150,7 +147,7 @@ card! {
         baseptr: *mut c_void,
     ) {
         let host = Host::get();
-        on_window("MPI_Win_shared_query", host, win, |window, node| {
+        on_window("MPI_Win_shared_query", host, win, |_, node| {
             place_for(size)?;
             place_for(disp_unit)?;
             let store = |bytes: isize, unit: isize| {
@@ -160,7 +157,7 @@ card! {
                 unsafe { disp_unit.write(unit as c_int) };
             };
             // SAFETY: the caller's pointers.
-            unsafe { query(host, node, window.facts.flavor, rank, baseptr, store) }
+            unsafe { query(host, node, rank, baseptr, store) }
         }, |native| {
             // SAFETY: the caller's arguments, as for the MPI underneath alone.
             unsafe { (host.call.win_shared_query)(native, rank, size, disp_unit, baseptr) }
@@ -173,7 +170,7 @@ card! {
         baseptr: *mut c_void,
     ) {
         let host = Host::get();
-        on_window("MPI_Win_shared_query_c", host, win, |window, node| {
+        on_window("MPI_Win_shared_query_c", host, win, |_, node| {
             place_for(size)?;
             place_for(disp_unit)?;
             let store = |bytes: isize, unit: isize| {
@@ -183,7 +180,7 @@ card! {
                 unsafe { disp_unit.write(unit) };
             };
             // SAFETY: the caller's pointers.
-            unsafe { query(host, node, window.facts.flavor, rank, baseptr, store) }
+            unsafe { query(host, node, rank, baseptr, store) }
         }, |native| {
             if let Some(call) = host.call.win_shared_query_c {
                 // SAFETY: the caller's arguments, as for the MPI underneath alone.
@@ -230,7 +227,9 @@ card! {
     /// MPI-4.1 §12.2.4.
     MPI_Win_attach PMPI_Win_attach (win: MPI_Win, base: *mut c_void, size: MPI_Aint) {
         let host = Host::get();
-        on_window("MPI_Win_attach", host, win, |_, _| not_dynamic(), |native| {
+        on_window("MPI_Win_attach", host, win, |_, node| {
+            node.attach(base.expose_provenance() as u64, size as i64)
+        }, |native| {
             // SAFETY: the caller's arguments, as for the MPI underneath alone.
             unsafe { (host.call.win_attach)(native, base, size) }
         })
@@ -239,14 +238,11 @@ card! {
     /// MPI-4.1 §12.2.4.
     MPI_Win_detach PMPI_Win_detach (win: MPI_Win, base: *const c_void) {
         let host = Host::get();
-        on_window("MPI_Win_detach", host, win, |_, _| not_dynamic(), |native| {
+        on_window("MPI_Win_detach", host, win, |_, node| {
+            node.detach(base.addr() as u64)
+        }, |native| {
             // SAFETY: the caller's arguments, as for the MPI underneath alone.
             unsafe { (host.call.win_detach)(native, base) }
         })
     }
-}
-
-/// Memory is attached to dynamic windows alone.
-fn not_dynamic() -> Result<()> {
-    Err(Error::Argument(Class::RmaFlavor, "not a dynamic window,", 0))
 }

@@ -49,19 +49,7 @@ fn allocate(host: &Host, size: MPI_Aint, info: MPI_Info, place: *mut c_void) -> 
     let wrong = |_| Error::Argument(Class::Arg, "size", size as i64);
     let bytes = u64::try_from(size).map_err(wrong)?;
     let usual = if bytes < PAGE { ALIGNMENT } else { PAGE };
-    heap::allocate(bytes, usual.max(alignment(host, info)?))
-}
-
-/// The least alignment that the info object asks for; 1 if it asks for none, or for what is no
-/// power of two and so has no meaning.
-fn alignment(host: &Host, info: MPI_Info) -> Result<u64> {
-    let info = host.handle(info);
-    if info == host.constants.info_null {
-        return Ok(1);
-    }
-    let value = host.info_get(info, "mpi_minimum_memory_alignment")?;
-    let asked = value.and_then(|value| value.trim().parse::<u64>().ok());
-    Ok(asked.filter(|asked| asked.is_power_of_two()).unwrap_or(1))
+    heap::allocate(bytes, usual.max(host.alignment(host.handle(info))?))
 }
 
 fn free(base: *mut c_void) -> c_int {

@@ -4,7 +4,7 @@ use super::answer::on_window;
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Win};
 use crate::error::{Class, Result};
 use crate::mpi::{Handle, Host};
-use crate::transfer::{Buffer, Place, Quick, Target, accumulate, put_get};
+use crate::transfer::{Buffer, Place, Quick, Target, accumulate, put_get, single};
 use core::ffi::{c_int, c_void};
 
 /// A buffer of the caller's.
@@ -288,7 +288,7 @@ quick_card! {
             let op = to.host.handle(op);
             // SAFETY: the caller's buffers.
             unsafe {
-                accumulate::fetch_and_op_quick(&to, origin.cast(), result.cast(), target, op)
+                single::fetch_and_op_quick(&to, origin.cast(), result.cast(), target, op)
             }
         })
     } {
@@ -297,7 +297,7 @@ quick_card! {
         on_target("MPI_Fetch_and_op", host, win, rank, |place| {
             let op = host.handle(op);
             // SAFETY: the caller's buffers.
-            unsafe { accumulate::fetch_and_op(place, origin.cast(), result.cast(), target, op) }
+            unsafe { single::fetch_and_op(place, origin.cast(), result.cast(), target, op) }
         }, |native| {
             let (t, o) = (host.handle(datatype), host.handle(op));
             // SAFETY: the caller's arguments, as for the MPI underneath alone.
@@ -314,7 +314,7 @@ quick_card! {
             let target = target(to.host, rank, disp, 1, datatype);
             let (origin, compare, result) = (origin.cast(), compare.cast(), result.cast());
             // SAFETY: the caller's buffers.
-            unsafe { accumulate::compare_and_swap_quick(&to, origin, compare, result, target) }
+            unsafe { single::compare_and_swap_quick(&to, origin, compare, result, target) }
         })
     } {
         let host = Host::get();
@@ -322,7 +322,7 @@ quick_card! {
         on_target("MPI_Compare_and_swap", host, win, rank, |place| {
             let (origin, compare, result) = (origin.cast(), compare.cast(), result.cast());
             // SAFETY: the caller's buffers.
-            unsafe { accumulate::compare_and_swap(place, origin, compare, result, target) }
+            unsafe { single::compare_and_swap(place, origin, compare, result, target) }
         }, |native| {
             let t = host.handle(datatype);
             // SAFETY: the caller's arguments, as for the MPI underneath alone.

@@ -50,8 +50,9 @@ impl Chunk {
     }
 }
 
-/// Where other processes find a range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Where other processes find a range; with a name of no bytes, nowhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct Place {
     /// the segment
     pub name: Name,

@@ -6,3 +6,5 @@
 pub mod heap;
 pub mod maps;
 pub mod ranges;
+
+pub use heap::Place;

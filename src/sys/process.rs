@@ -1,10 +1,18 @@
 //! Processes of this node: who this is, and whether another one still lives.
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 
 /// This process, for others on the node.
 pub fn id() -> i32 {
     std::process::id() as i32
+}
+
+/// A number that no other process has at that address: where it is, and the number.
+pub fn cookie() -> (u64, u64) {
+    static COOKIE: OnceLock<u64> = OnceLock::new();
+    let cookie = COOKIE.get_or_init(|| RandomState::new().hash_one(id()));
+    ((&raw const *cookie).addr() as u64, *cookie)
 }
 
 /// Whether process `pid` has not ended. A zombie has. A process that we may not look at counts as

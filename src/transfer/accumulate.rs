@@ -1,21 +1,23 @@
-//! The accumulate calls: MPI_Accumulate, MPI_Get_accumulate, MPI_Fetch_and_op and
-//! MPI_Compare_and_swap (MPI-4.1 §12.3.4, §12.3.5). All take part in one protocol, which the type
-//! and the address of an element choose, never the call: see `datatype::reduce`.
+//! The accumulate calls: MPI_Accumulate and MPI_Get_accumulate (MPI-4.1 §12.3.4); those of one
+//! element are in `single`. All take part in one protocol, which the type and the address of an
+//! element choose, never the call: see `datatype::reduce`.
 //!
 //! They are ordered as the standard's default wants it (§12.8.2): each is done when it returns, and
 //! atomic instructions of one process on one location keep their order.
 
+use super::bytes::{self, Piece};
 use super::put_get::{reach, total};
 use super::{Buffer, Place, Quick, Target, elements, fits, not_null};
 use crate::datatype::basic::{Basic, Op, pairs};
-use crate::datatype::layout::{Piece, Shape, zip_elements};
+use crate::datatype::layout::{self as shape, Shape, zip_elements};
 use crate::datatype::reduce;
 use crate::epoch::layout;
 use crate::epoch::lock::{self, Mode};
 use crate::error::{Class, Error, Result};
+use crate::fabric::cma::Process;
 use crate::fabric::{Rank, WordAt};
 use crate::mpi::Handle;
-use crate::window::address::Reach;
+use crate::window::address::{Reach, Spot};
 
 /// From so many elements on it is worth looking whether the plain loop may be used.
 const MANY: u64 = 16;
@@ -55,11 +57,11 @@ pub unsafe fn accumulate(
     if moved == 0 {
         return Ok(());
     }
-    let (reach, offset) = reach(&target_shape, target_count)?;
-    let base = place.node.address(rank, target.disp, reach)?.pointer().wrapping_offset(-offset);
-    let work = Work { place, rank, op, base, alone: alone(place, rank, target_count) };
-    // SAFETY: `address` checked the window's side, the caller vouches for the other two.
-    unsafe { work.run(origin, result, &target_shape, target_count) }
+    let sides = (origin.as_ref(), result.as_ref());
+    let alone = alone(place, rank, target_count);
+    let work = Work { place, rank, disp: target.disp, op, zero: None, alone };
+    // SAFETY: the caller vouches for the buffers.
+    unsafe { work.begin(sides, &target_shape, target_count) }
 }
 
 /// One of the origin's buffers with its shape.
@@ -103,7 +105,7 @@ impl Run {
 /// The runs in which a buffer and the target lie side by side; without a buffer the target's own.
 fn overlay(side: Option<&Side>, target: &Shape, count: u64) -> Result<Vec<Run>> {
     let Some(side) = side else {
-        let alone = |p: Piece| Run {
+        let alone = |p: shape::Piece| Run {
             here: core::ptr::null_mut(),
             there: p.offset,
             basic: p.basic,
@@ -120,31 +122,68 @@ fn overlay(side: Option<&Side>, target: &Shape, count: u64) -> Result<Vec<Run>> 
 }
 
 /// An accumulate whose arguments are all right.
-struct Work<'a> {
-    place: Place<'a>,
-    rank: u32,
-    op: Op,
-    /// where displacement zero of the target's type map is
-    base: *mut u8,
-    /// nobody else may access the target now
-    alone: bool,
+#[derive(Clone, Copy)]
+pub(super) struct Work<'a> {
+    pub place: Place<'a>,
+    pub rank: u32,
+    /// the target displacement
+    pub disp: i64,
+    pub op: Op,
+    /// where displacement zero of the target's type map is; `None`: each run is looked up by itself
+    pub zero: Option<Spot>,
+    /// no other accumulate changes the target now
+    pub alone: bool,
 }
 
+/// The origin's buffer and that for the result.
+type Sides<'a> = (Option<&'a Side>, Option<&'a Side>);
+
 impl Work<'_> {
+    /// Finds the target, and does the work there.
+    ///
     /// # Safety
-    /// The buffers are valid for their shapes, and `base` for the target's.
-    unsafe fn run(
-        &self,
-        origin: Option<Side>,
-        result: Option<Side>,
-        target: &Shape,
-        count: u64,
-    ) -> Result<()> {
-        match (&origin, &result) {
+    /// The buffers are valid for their shapes.
+    unsafe fn begin(self, sides: Sides<'_>, target: &Shape, count: u64) -> Result<()> {
+        let (reach, offset) = reach(target, count)?;
+        let Work { place, rank, disp, .. } = self;
+        let whole = place.node.at(rank, disp, reach, |spot| {
+            let zero = spot.offset(-offset);
+            // SAFETY: `at` checked the window's side, the caller vouches for the other two.
+            self.protected(zero, |work| unsafe { work.run(sides, zero, target, count) })
+        });
+        if !matches!(whole, Err(Error::NotInRegion { .. })) {
+            return whole;
+        }
+        // The regions of a dynamic window need not cover what lies between the runs. Nothing is
+        // changed before each run has been found in a region.
+        for piece in target.pieces(count) {
+            let bytes = piece.count * piece.basic.extent() as u64;
+            place.node.at(rank, disp, Reach { first: piece.offset, bytes }, |_| Ok(()))?;
+        }
+        // SAFETY: the caller vouches for the buffers; each run is checked again.
+        unsafe { self.run_shaped(sides, target, count) }
+    }
+
+    /// Does `work` at `zero`: under the target's accumulate lock if not all ranks reach the memory
+    /// by atomic instructions. Who is alone already needs nothing.
+    pub fn protected(self, zero: Spot, work: impl FnOnce(Self) -> Result<()>) -> Result<()> {
+        let found = Work { zero: Some(zero), ..self };
+        match zero {
+            Spot::Own(_) | Spot::Foreign(..) if !self.alone => {
+                locked(self.place, self.rank, || work(Work { alone: true, ..found }))
+            }
+            _ => work(found),
+        }
+    }
+
+    /// # Safety
+    /// The buffers are valid for their shapes, and `zero` for the target's.
+    unsafe fn run(&self, sides: Sides<'_>, zero: Spot, target: &Shape, count: u64) -> Result<()> {
+        match sides {
             // One type everywhere, which is the common case: no type map is needed.
             (Some(o), None) if same(&o.shape, target) && o.count == count => unsafe {
                 // SAFETY: the caller's promise.
-                self.element_run(basic(target), self.base, o.address, None, count)
+                self.element_run(basic(target), zero, o.address, None, count)
             },
             (Some(o), Some(r))
                 if same(&o.shape, target)
@@ -153,10 +192,10 @@ impl Work<'_> {
                     && r.count == count =>
             unsafe {
                 // SAFETY: the caller's promise.
-                self.element_run(basic(target), self.base, o.address, Some(r.address), count)
+                self.element_run(basic(target), zero, o.address, Some(r.address), count)
             },
             // SAFETY: the caller's promise.
-            _ => unsafe { self.run_shaped(origin, result, target, count) },
+            _ => unsafe { self.run_shaped(sides, target, count) },
         }
     }
 
@@ -164,15 +203,10 @@ impl Work<'_> {
     ///
     /// # Safety
     /// As for `run`.
-    unsafe fn run_shaped(
-        &self,
-        origin: Option<Side>,
-        result: Option<Side>,
-        target: &Shape,
-        count: u64,
-    ) -> Result<()> {
-        let operands = overlay(origin.as_ref(), target, count)?;
-        let results = overlay(result.as_ref(), target, count)?;
+    unsafe fn run_shaped(&self, sides: Sides<'_>, target: &Shape, count: u64) -> Result<()> {
+        let (origin, result) = sides;
+        let operands = overlay(origin, target, count)?;
+        let results = overlay(result, target, count)?;
         if let Some(run) = operands.iter().find(|run| !pairs(self.op, run.basic)) {
             return Err(mismatch(run.basic));
         }
@@ -183,10 +217,9 @@ impl Work<'_> {
                 let Some(old) = &mut into else { return Ok(()) };
                 debug_assert_eq!((run.there, run.basic), (old.there, old.basic));
                 let count = run.count.min(old.count);
-                let at = self.base.wrapping_offset(run.there as isize);
                 let old_at = result.is_some().then_some(old.here);
                 // SAFETY: runs of type maps for which the caller vouches.
-                unsafe { self.element_run(run.basic, at, run.here, old_at, count)? };
+                unsafe { self.run_at(run.there, run.basic, run.here, old_at, count)? };
                 run.skip(count);
                 old.skip(count);
                 if old.count == 0 {
@@ -197,14 +230,39 @@ impl Work<'_> {
         Ok(())
     }
 
+    /// Applies the operation to elements that begin `there` in the target's type map.
+    ///
+    /// # Safety
+    /// As for `element_run`.
+    unsafe fn run_at(
+        &self,
+        there: i64,
+        basic: Basic,
+        origin: *const u8,
+        result: Option<*mut u8>,
+        count: u64,
+    ) -> Result<()> {
+        if let Some(zero) = self.zero {
+            // SAFETY: the caller's promise.
+            return unsafe { self.element_run(basic, zero.offset(there), origin, result, count) };
+        }
+        let reach = Reach { first: there, bytes: count * basic.extent() as u64 };
+        self.place.node.at(self.rank, self.disp, reach, |spot| {
+            // SAFETY: the caller's promise, and `at` checked the window's side.
+            self.protected(spot, |work| unsafe {
+                work.element_run(basic, spot, origin, result, count)
+            })
+        })
+    }
+
     /// Applies the operation to elements that follow each other.
     ///
     /// # Safety
     /// All buffers hold `count` elements of the type.
-    unsafe fn element_run(
+    pub unsafe fn element_run(
         &self,
         basic: Basic,
-        at: *mut u8,
+        at: Spot,
         origin: *const u8,
         result: Option<*mut u8>,
         count: u64,
@@ -212,22 +270,64 @@ impl Work<'_> {
         if !pairs(self.op, basic) {
             return Err(mismatch(basic));
         }
-        let count = count as usize;
-        if self.alone {
-            // SAFETY: the caller vouches for the buffers; an exclusive lock is held.
-            unsafe { reduce::accumulate_exclusive(self.op, basic, at, origin, result, count) };
-            return Ok(());
+        let (op, count) = (self.op, count as usize);
+        match at {
+            Spot::Mapped(at) if !self.alone => {
+                if reduce::needs_lock(basic, at) {
+                    return locked(self.place, self.rank, || {
+                        // SAFETY: the caller vouches for the buffers; all such elements of this
+                        // target share the lock.
+                        unsafe {
+                            reduce::accumulate_exclusive(op, basic, at, origin, result, count);
+                        }
+                        Ok(())
+                    });
+                }
+                // SAFETY: the caller vouches for the buffers, and `needs_lock` was asked.
+                unsafe { reduce::accumulate(op, basic, at, origin, result, count) };
+                Ok(())
+            }
+            Spot::Mapped(at) | Spot::Own(at) => {
+                // SAFETY: the caller vouches for the buffers; nobody else changes the target.
+                unsafe { reduce::accumulate_exclusive(op, basic, at, origin, result, count) };
+                Ok(())
+            }
+            Spot::Foreign(process, there) => {
+                // SAFETY: likewise.
+                unsafe { foreign_run(op, basic, (process, there), origin, result, count) }
+            }
         }
-        if reduce::needs_lock(basic, at) {
-            // SAFETY: likewise, under the lock that all such elements of this target share.
-            return locked(self.place, self.rank, || unsafe {
-                reduce::accumulate_exclusive(self.op, basic, at, origin, result, count);
-            });
-        }
-        // SAFETY: the caller vouches for the buffers, and `needs_lock` was asked.
-        unsafe { reduce::accumulate(self.op, basic, at, origin, result, count) };
-        Ok(())
     }
+}
+
+/// Applies the operation to elements in the memory of another process, piece by piece.
+///
+/// # Safety
+/// All buffers hold `count` elements of the type, and nobody else changes the target's.
+unsafe fn foreign_run(
+    op: Op,
+    basic: Basic,
+    (process, there): (Process, u64),
+    origin: *const u8,
+    result: Option<*mut u8>,
+    count: usize,
+) -> Result<()> {
+    let extent = basic.extent();
+    let step = bytes::PIECE / extent;
+    for first in (0..count).step_by(step) {
+        let (elements, offset) = (step.min(count - first), first * extent);
+        let change = |piece: *mut u8| {
+            let origin = origin.wrapping_add(offset);
+            let result = result.map(|result| result.wrapping_add(offset));
+            // SAFETY: the elements from `first` on, for which the caller vouches, and a piece that
+            // holds as many and belongs to this call.
+            unsafe { reduce::accumulate_exclusive(op, basic, piece, origin, result, elements) };
+            op != Op::NoOp
+        };
+        // SAFETY: likewise.
+        unsafe { Piece::change(process, there + offset as u64, elements * extent, change)? };
+    }
+    Ok(())
 }
 
 /// An accumulate with the same predefined type on both sides, and elements that need no lock. Says
@@ -256,135 +356,16 @@ pub unsafe fn accumulate_quick(to: &Quick<'_>, origin: Buffer, target: Target, o
     true
 }
 
-/// A Fetch_and_op that is one atomic instruction. Says whether it was one, and is done.
-///
-/// # Safety
-/// As for [`fetch_and_op`].
-#[inline(always)]
-pub unsafe fn fetch_and_op_quick(
-    to: &Quick<'_>,
-    origin: *const u8,
-    result: *mut u8,
-    target: Target,
-    op: Handle,
-) -> bool {
-    let find = || {
-        let (op, known) =
-            (to.host.tables.ops.find(op)?, to.host.tables.types.find(target.datatype)?);
-        let at = to.address(target.disp, u64::from(known.size))?;
-        (!origin.is_null() && !result.is_null()).then_some((op, known.basic, at))
-    };
-    match find() {
-        // SAFETY: the window's side was checked, the caller vouches for the other two.
-        Some((op, basic, at)) => unsafe {
-            reduce::fetch_and_op_fast(op, basic, at, origin, result)
-        },
-        None => false,
-    }
-}
-
-/// A Compare_and_swap that is one atomic instruction. Says whether it was one, and is done.
-///
-/// # Safety
-/// As for [`compare_and_swap`].
-#[inline(always)]
-pub unsafe fn compare_and_swap_quick(
-    to: &Quick<'_>,
-    origin: *const u8,
-    compare: *const u8,
-    result: *mut u8,
-    target: Target,
-) -> bool {
-    let find = || {
-        let known = to.host.tables.types.find(target.datatype)?;
-        let at = to.address(target.disp, u64::from(known.size))?;
-        let legal = known.basic.compares() && !reduce::needs_lock(known.basic, at);
-        let given = !origin.is_null() && !compare.is_null() && !result.is_null();
-        (legal && given).then_some((known.basic, at))
-    };
-    match find() {
-        // SAFETY: the window's side was checked, the caller vouches for the other three.
-        Some((basic, at)) => unsafe {
-            reduce::compare_and_swap(basic, at, compare, origin, result);
-        },
-        None => return false,
-    }
-    true
-}
-
-/// MPI_Fetch_and_op: one element of a predefined type.
-///
-/// # Safety
-/// `origin` may be read (unless `op` is MPI_NO_OP) and `result` written, one element each.
-pub unsafe fn fetch_and_op(
-    place: Place<'_>,
-    origin: *const u8,
-    result: *mut u8,
-    target: Target,
-    op: Handle,
-) -> Result<()> {
-    let access = place.access(target.rank)?;
-    let op = operation(place, op)?;
-    let basic = predefined(place, target.datatype)?;
-    let Some(rank) = access else { return Ok(()) };
-    not_null(result, "result address")?;
-    if op != Op::NoOp {
-        not_null(origin.cast_mut(), "origin address")?;
-    }
-    let reach = Reach { first: 0, bytes: basic.extent() as u64 };
-    let at = place.node.address(rank, target.disp, reach)?.pointer();
-    // SAFETY: `address` checked the window's side, the caller vouches for the other two.
-    if unsafe { reduce::fetch_and_op_fast(op, basic, at, origin, result) } {
-        return Ok(());
-    }
-    let work = Work { place, rank, op, base: at, alone: false };
-    // SAFETY: likewise.
-    unsafe { work.element_run(basic, at, origin, Some(result), 1) }
-}
-
-/// MPI_Compare_and_swap: one element of a type that the standard allows.
-///
-/// # Safety
-/// `origin` and `compare` may be read and `result` written, one element each.
-pub unsafe fn compare_and_swap(
-    place: Place<'_>,
-    origin: *const u8,
-    compare: *const u8,
-    result: *mut u8,
-    target: Target,
-) -> Result<()> {
-    let access = place.access(target.rank)?;
-    let basic = predefined(place, target.datatype)?;
-    if !basic.compares() {
-        return Err(Error::Argument(Class::Type, "datatype that cannot be compared,", 0));
-    }
-    let Some(rank) = access else { return Ok(()) };
-    not_null(origin.cast_mut(), "origin address")?;
-    not_null(compare.cast_mut(), "compare address")?;
-    not_null(result, "result address")?;
-    let reach = Reach { first: 0, bytes: basic.extent() as u64 };
-    let at = place.node.address(rank, target.disp, reach)?.pointer();
-    if reduce::needs_lock(basic, at) {
-        // SAFETY: `address` checked the window's side, the caller vouches for the other three, and
-        // all such elements of this target share the lock.
-        return locked(place, rank, || unsafe {
-            reduce::compare_and_swap_exclusive(basic, at, compare, origin, result);
-        });
-    }
-    // SAFETY: likewise, and `needs_lock` was asked.
-    unsafe { reduce::compare_and_swap(basic, at, compare, origin, result) };
-    Ok(())
-}
-
 /// Runs `work` under the accumulate lock of a target.
 #[cold]
-fn locked(place: Place<'_>, rank: u32, work: impl FnOnce()) -> Result<()> {
+pub(super) fn locked(place: Place<'_>, rank: u32, work: impl FnOnce() -> Result<()>) -> Result<()> {
     let words = &place.node.words;
     let at = WordAt { rank: Rank(rank), word: layout::ACC };
     // Not nested: who holds this lock waits for nothing.
     place.node.with_node(|node| lock::acquire(words, at, Mode::Exclusive, false, node))?;
-    work();
-    lock::release(words, at, Mode::Exclusive)
+    let done = work();
+    lock::release(words, at, Mode::Exclusive)?;
+    done
 }
 
 /// Whether many elements may be changed without atomics: by the exclusive lock of their target.
@@ -393,13 +374,13 @@ fn alone(place: Place<'_>, rank: u32, count: u64) -> bool {
 }
 
 #[inline]
-fn operation(place: Place<'_>, op: Handle) -> Result<Op> {
+pub(super) fn operation(place: Place<'_>, op: Handle) -> Result<Op> {
     let unknown = || Error::Argument(Class::Op, "operation", op as i64);
     place.host.tables.ops.find(op).ok_or_else(unknown)
 }
 
 #[inline]
-fn predefined(place: Place<'_>, datatype: Handle) -> Result<Basic> {
+pub(super) fn predefined(place: Place<'_>, datatype: Handle) -> Result<Basic> {
     let known = place.host.tables.types.find(datatype).map(|known| known.basic);
     known.ok_or(Error::Argument(Class::Type, "datatype", datatype as i64))
 }

@@ -8,6 +8,7 @@ pub mod bytes;
 #[cfg(test)]
 mod conformance;
 pub mod put_get;
+pub mod single;
 
 use crate::datatype::layout::Shape;
 use crate::error::{Class, Error, Result};

@@ -7,14 +7,9 @@
 use super::{Buffer, Place, Quick, Target, bytes, elements, fits, not_null};
 use crate::datatype::layout::{Shape, each_run};
 use crate::error::{Class, Error, Result};
-use crate::window::address::Reach;
-
-/// Which way the data go.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Put,
-    Get,
-}
+use crate::fabric::Way;
+use crate::fabric::cma::Batch;
+use crate::window::address::{Reach, Spot};
 
 /// A put of one predefined type without holes. Says whether it was one, and is done.
 ///
@@ -91,15 +86,10 @@ unsafe fn transfer(place: Place<'_>, way: Way, origin: Buffer, target: Target) -
             }
             not_null(origin.address, "origin address")?;
             let reach = Reach { first: 0, bytes: length };
-            let at = place.node.address(rank, target.disp, reach)?.pointer();
-            // SAFETY: `address` checked the window's side, the caller vouches for the origin's.
-            unsafe {
-                match way {
-                    Way::Put => bytes::copy(at, origin.address, length),
-                    Way::Get => bytes::copy(origin.address, at, length),
-                }
-            }
-            Ok(())
+            place.node.at(rank, target.disp, reach, |spot| {
+                // SAFETY: `at` checked the window's side, the caller vouches for the origin's.
+                unsafe { bytes::transfer(way, spot, origin.address, length) }
+            })
         }
         // SAFETY: the caller's promise is passed on.
         _ => unsafe { transfer_shaped(place, way, rank, origin, target) },
@@ -134,23 +124,105 @@ unsafe fn transfer_shaped(
     if let Shape::Basic(_) = origin_shape {
         not_null(origin.address, "origin address")?;
     }
-    let (reach, offset) = reach(&target_shape, target_count)?;
-    // The address of displacement zero of the type map: `reach` begins `offset` bytes behind it.
-    let base = place.node.address(rank, target.disp, reach)?.pointer().wrapping_offset(-offset);
-    let (origin_side, target_side) = ((&origin_shape, origin_count), (&target_shape, target_count));
-    each_run(origin_side, target_side, |here, there, length| {
-        let (here, there) =
-            (origin.address.wrapping_offset(here as isize), base.wrapping_offset(there as isize));
-        // SAFETY: the run is part of the target's reach, which `address` checked, and of the
-        // origin's type map, for which the caller vouches.
-        unsafe {
-            match way {
-                Way::Put => bytes::copy(there, here, length),
-                Way::Get => bytes::copy(here, there, length),
+    let shaped = Shaped {
+        place,
+        way,
+        rank,
+        disp: target.disp,
+        address: origin.address,
+        origin: (&origin_shape, origin_count),
+        target: (&target_shape, target_count),
+    };
+    // SAFETY: the caller vouches for the origin's type map at its address.
+    unsafe { shaped.transfer() }
+}
+
+/// A transfer whose arguments are all right.
+struct Shaped<'a> {
+    place: Place<'a>,
+    way: Way,
+    rank: u32,
+    disp: i64,
+    /// of the origin
+    address: *mut u8,
+    origin: (&'a Shape, u64),
+    target: (&'a Shape, u64),
+}
+
+impl Shaped<'_> {
+    /// # Safety
+    /// Each run of the origin's type map may be read or, for a get, written.
+    unsafe fn transfer(&self) -> Result<()> {
+        let (reach, offset) = reach(self.target.0, self.target.1)?;
+        let whole = self.place.node.at(self.rank, self.disp, reach, |spot| {
+            // Displacement zero of the type map: `reach` begins `offset` bytes behind it.
+            // SAFETY: `at` checked the window's side, the caller vouches for the origin's.
+            unsafe { self.at(spot.offset(-offset)) }
+        });
+        match whole {
+            // SAFETY: the caller's promise.
+            Err(Error::NotInRegion { .. }) => unsafe { self.run_by_run() },
+            whole => whole,
+        }
+    }
+
+    /// Where a run of the origin's type map is.
+    fn here(&self, offset: i64) -> *mut u8 {
+        self.address.wrapping_offset(offset as isize)
+    }
+
+    /// All runs, with displacement zero of the target's type map at `zero`.
+    ///
+    /// # Safety
+    /// As for `transfer`, and all runs of the target are inside of the window.
+    unsafe fn at(&self, zero: Spot) -> Result<()> {
+        match zero {
+            Spot::Mapped(zero) | Spot::Own(zero) => {
+                each_run(self.origin, self.target, |here, there, length| {
+                    let there = zero.wrapping_offset(there as isize);
+                    // SAFETY: the caller vouches for both sides of each run.
+                    unsafe { bytes::mapped(self.way, there, self.here(here), length) };
+                });
+                Ok(())
+            }
+            Spot::Foreign(process, zero) => {
+                let mut batch = Batch::new(process, self.way);
+                each_run(self.origin, self.target, |here, there, length| {
+                    let there = zero.wrapping_add_signed(there);
+                    // SAFETY: likewise, until `finish` has returned.
+                    unsafe { batch.push(self.here(here), there, length) };
+                });
+                // SAFETY: likewise.
+                unsafe { batch.finish() }
             }
         }
-    });
-    Ok(())
+    }
+
+    /// The regions of a dynamic window need not cover what lies between the runs. Nothing moves
+    /// before all of the target's type map has been found in regions.
+    ///
+    /// # Safety
+    /// As for `transfer`.
+    #[cold]
+    unsafe fn run_by_run(&self) -> Result<()> {
+        let (shape, count) = self.target;
+        for piece in shape.pieces(count) {
+            let bytes = piece.count * piece.basic.extent() as u64;
+            let reach = Reach { first: piece.offset, bytes };
+            self.place.node.at(self.rank, self.disp, reach, |_| Ok(()))?;
+        }
+        let mut result = Ok(());
+        each_run(self.origin, self.target, |here, there, bytes| {
+            let reach = Reach { first: there, bytes };
+            if result.is_ok() {
+                result = self.place.node.at(self.rank, self.disp, reach, |spot| {
+                    // SAFETY: `at` checked the window's side, the caller vouches for the origin's.
+                    unsafe { bytes::transfer(self.way, spot, self.here(here), bytes) }
+                });
+            }
+        });
+        result
+    }
 }
 
 /// Bytes of data in `count` items.
@@ -160,11 +232,11 @@ pub(super) fn total(shape: &Shape, count: u64) -> Result<u64> {
 }
 
 /// What `count` items touch, and where that begins relative to their address.
-pub(super) fn reach(shape: &Shape, count: u64) -> Result<(Reach, isize)> {
+pub(super) fn reach(shape: &Shape, count: u64) -> Result<(Reach, i64)> {
     let (first, end) = shape.reach(count);
     let too_far =
         |_| Error::Argument(Class::Count, "bytes beyond 2^63 in a count of", count as i64);
     let bytes = u64::try_from(end - first).map_err(too_far)?;
     let first = i64::try_from(first).map_err(too_far)?;
-    Ok((Reach { first, bytes }, first as isize))
+    Ok((Reach { first, bytes }, first))
 }

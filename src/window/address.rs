@@ -1,20 +1,33 @@
 //! From (rank, displacement, extent) to memory of the window. Every bounds check of the library is
-//! here, and an [`Addr`] is proof that it was made.
+//! here, and a [`Spot`] is proof that it was made.
 
-use super::Node;
+use super::blocks::Descriptor;
+use super::{Memory, Node};
 use crate::error::{Class, Error, Result};
+use crate::fabric::cma::Process;
+use core::ptr;
 
-/// Window memory of some rank, mapped here: so many bytes from `pointer` are inside of the window.
+/// Where bytes of the window are, and by which road this process and the others reach them.
 #[derive(Clone, Copy, Debug)]
-pub struct Addr {
-    pointer: *mut u8,
+pub enum Spot {
+    /// mapped by all ranks: loads, stores and atomic instructions
+    Mapped(*mut u8),
+    /// memory of this process which the others reach as `Foreign`: loads and stores, but the atomic
+    /// instructions of this process are none for the others
+    Own(*mut u8),
+    /// memory of another process, at an address of its own, that the system copies
+    Foreign(Process, u64),
 }
 
-impl Addr {
-    /// The first byte.
+impl Spot {
+    /// So many bytes further; the caller stays inside of what was checked, or comes back there.
     #[inline]
-    pub fn pointer(self) -> *mut u8 {
-        self.pointer
+    pub fn offset(self, by: i64) -> Spot {
+        match self {
+            Spot::Mapped(at) => Spot::Mapped(at.wrapping_offset(by as isize)),
+            Spot::Own(at) => Spot::Own(at.wrapping_offset(by as isize)),
+            Spot::Foreign(process, at) => Spot::Foreign(process, at.wrapping_add_signed(by)),
+        }
     }
 }
 
@@ -28,32 +41,64 @@ pub struct Reach {
 }
 
 impl Node {
-    /// Where `reach` at displacement `disp` of `rank` is (MPI-4.1 §12.3.1: the address is
-    /// `window_base + target_disp × disp_unit`, with the target's own unit).
+    /// Does `work` where `reach` at displacement `disp` of `rank` is (MPI-4.1 §12.3.1: the address
+    /// is `window_base + target_disp × disp_unit`, with the target's own unit).
     ///
     /// # Errors
     /// MPI_ERR_DISP if `disp` is negative, MPI_ERR_RMA_RANGE if a byte is outside of what `rank`
-    /// exposes.
+    /// exposes or has attached.
     #[inline]
-    pub fn address(&self, rank: u32, disp: i64, reach: Reach) -> Result<Addr> {
+    pub fn at<R>(
+        &self,
+        rank: u32,
+        disp: i64,
+        reach: Reach,
+        work: impl FnOnce(Spot) -> Result<R>,
+    ) -> Result<R> {
         debug_assert!(rank < self.size);
+        if let Memory::Attached(regions) = &self.memory {
+            return self.at_attached(regions, rank, disp, reach, work);
+        }
         let exposed = self.words.cells().descriptor(rank);
         let start = (disp as u64).checked_mul(exposed.disp_unit);
         let first = start.and_then(|start| start.checked_add_signed(reach.first));
         match first {
             Some(first)
-                if disp >= 0 && first <= exposed.bytes && reach.bytes <= exposed.bytes - first =>
+                if disp >= 0
+                    && first <= exposed.exposed
+                    && reach.bytes <= exposed.exposed - first =>
             {
-                let offset = (exposed.offset + first) as usize;
-                debug_assert!(offset + reach.bytes as usize <= self.mapping.bytes());
-                // SAFETY: inside of the rank's part of the data segment, as was just checked.
-                Ok(Addr { pointer: unsafe { self.data.add(offset) } })
+                work(self.spot(rank, exposed, first)?)
             }
             _ => Err(self.outside(rank, disp, reach)),
         }
     }
 
-    /// The same for bytes that begin at the displacement; `None` if any is outside.
+    /// Where byte `first` of a rank's part is; the caller checked that it is inside.
+    #[inline]
+    fn spot(&self, rank: u32, exposed: &Descriptor, first: u64) -> Result<Spot> {
+        Ok(match &self.memory {
+            Memory::Common(_) => {
+                Spot::Mapped(self.data.wrapping_add((exposed.offset + first) as usize))
+            }
+            Memory::Owned(_) if rank == self.rank => {
+                let own = (exposed.address + first) as usize;
+                match exposed.is_in_heap() {
+                    true => Spot::Mapped(ptr::with_exposed_provenance_mut(own)),
+                    false => Spot::Own(ptr::with_exposed_provenance_mut(own)),
+                }
+            }
+            Memory::Owned(bases) if exposed.is_in_heap() => {
+                Spot::Mapped(bases.find(rank, &exposed.place)?.wrapping_add(first as usize))
+            }
+            Memory::Owned(_) | Memory::Attached(_) => {
+                Spot::Foreign(self.arena().memory_of(rank), exposed.address + first)
+            }
+        })
+    }
+
+    /// Where so many bytes of the common memory are that begin at the displacement; `None` if any
+    /// is outside.
     #[inline(always)]
     pub fn address_within(&self, rank: u32, disp: i64, bytes: u64) -> Option<*mut u8> {
         let exposed = self.words.cells().descriptor(rank);
@@ -62,7 +107,7 @@ impl Node {
         if first > exposed.bytes || bytes > exposed.bytes - first {
             return None;
         }
-        // SAFETY: inside of the rank's part of the data segment, as was just checked.
+        // SAFETY: inside of the rank's part of the common memory, as was just checked.
         Some(unsafe { self.data.add((exposed.offset + first) as usize) })
     }
 
@@ -74,24 +119,39 @@ impl Node {
         let exposed = self.words.cells().descriptor(rank);
         let first = i128::from(disp) * i128::from(exposed.disp_unit) + i128::from(reach.first);
         let end = first + i128::from(reach.bytes);
-        Error::OutsideWindow { rank, first, end, bytes: exposed.bytes }
+        Error::OutsideWindow { rank, first, end, bytes: exposed.exposed }
     }
 
-    /// What `rank` exposes, as seen from here: address, bytes, displacement unit. Nothing has no
-    /// address.
-    pub fn part(&self, rank: u32) -> (*mut u8, u64, u64) {
-        let exposed = self.words.cells().descriptor(rank);
-        if exposed.bytes == 0 {
-            return (core::ptr::null_mut(), 0, exposed.disp_unit);
+    /// What `rank` exposes, as this process reaches it by load and store: address, bytes,
+    /// displacement unit (MPI-4.1 §12.2.3). What cannot be reached, and nothing, has no address
+    /// and no bytes; of a dynamic window, where there may be many parts, this cannot be asked.
+    pub fn part(&self, rank: u32) -> Result<(*mut u8, u64, u64)> {
+        if let Memory::Attached(_) = &self.memory {
+            return Err(Error::Argument(Class::RmaFlavor, "a dynamic window,", 0));
         }
-        // SAFETY: each rank's part begins inside of the data segment, or at its end if empty.
-        let base = unsafe { self.data.add(exposed.offset as usize) };
-        (base, exposed.bytes, exposed.disp_unit)
+        let exposed = self.words.cells().descriptor(rank);
+        let unit = exposed.disp_unit;
+        if exposed.exposed == 0 {
+            return Ok((ptr::null_mut(), 0, unit));
+        }
+        Ok(match self.spot(rank, exposed, 0)? {
+            Spot::Mapped(base) | Spot::Own(base) => (base, exposed.exposed, unit),
+            Spot::Foreign(..) => (ptr::null_mut(), 0, unit),
+        })
+    }
+
+    /// Where this rank's own part begins (MPI_WIN_BASE).
+    pub fn base(&self) -> usize {
+        let own = self.words.cells().descriptor(self.rank);
+        if own.exposed == 0 && matches!(self.memory, Memory::Common(_)) {
+            return 0;
+        }
+        own.address as usize
     }
 
     /// The first rank that exposes anything, for MPI_Win_shared_query of MPI_PROC_NULL.
     pub fn first_with_memory(&self) -> Option<u32> {
-        (0..self.size).find(|rank| self.words.cells().descriptor(*rank).bytes > 0)
+        (0..self.size).find(|rank| self.words.cells().descriptor(*rank).exposed > 0)
     }
 
     /// A rank that the user gave as a target.

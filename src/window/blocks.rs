@@ -3,19 +3,48 @@
 use super::arena::Arena;
 use crate::fabric::shm::words::Cells;
 use crate::fabric::{Rank, WordAt};
+use crate::memory::Place;
 use crate::sync::{AtomicU32, AtomicU64};
 use std::sync::Arc;
 
 /// What a rank exposes. Written by its owner at creation, before anybody else may read it.
+///
+/// The first line is all that a transfer on an allocated window looks at. Its `bytes` are 0 where
+/// the memory is elsewhere, so that nothing is taken for what it is not.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Descriptor {
-    /// where it begins in the data segment, in bytes
+    /// where it begins in the window's common segment, in bytes
     pub offset: u64,
-    /// its length in bytes
+    /// bytes in the common segment
     pub bytes: u64,
     /// the owner's displacement unit in bytes
     pub disp_unit: u64,
+    /// bytes that the rank exposes, wherever they are
+    pub exposed: u64,
+    /// where they begin in the address space of the owner
+    pub address: u64,
+    /// where others find them, if they lie in the owner's heap; else no bytes
+    pub place: Place,
+}
+
+impl Descriptor {
+    /// Memory of the window's common segment.
+    pub fn common(offset: u64, address: u64, bytes: u64, disp_unit: u64) -> Descriptor {
+        let place = Place::default();
+        Descriptor { offset, bytes, disp_unit, exposed: bytes, address, place }
+    }
+
+    /// Memory that the owner has: in its heap, or anywhere.
+    pub fn owned(address: u64, exposed: u64, disp_unit: u64, place: Option<Place>) -> Descriptor {
+        let place = place.unwrap_or_default();
+        Descriptor { offset: 0, bytes: 0, disp_unit, exposed, address, place }
+    }
+
+    /// Whether it lies in the owner's heap.
+    pub fn is_in_heap(&self) -> bool {
+        self.place.name.bytes > 0
+    }
 }
 
 /// The blocks of one slot of an arena.
@@ -51,18 +80,23 @@ impl Blocks {
 
     /// What `rank` exposes.
     #[inline]
-    pub fn descriptor(&self, rank: u32) -> Descriptor {
+    pub fn descriptor(&self, rank: u32) -> &Descriptor {
         // SAFETY: each block starts with a descriptor, and nobody writes to it any more.
-        unsafe { self.block(rank).cast::<Descriptor>().read() }
+        unsafe { &*self.block(rank).cast::<Descriptor>() }
     }
 
-    /// Makes the own block ready for a new window: the descriptor, and all words zero.
-    pub fn clear(&self, descriptor: Descriptor) {
+    /// Makes the own block ready for a new window: all words zero.
+    pub fn clear(&self) {
         let block = self.block(self.arena.rank);
         // SAFETY: the block is `stride` bytes long, and between two windows only its owner uses it.
         unsafe { core::ptr::write_bytes(block, 0, self.stride) };
-        // SAFETY: it starts with the descriptor.
-        unsafe { block.cast::<Descriptor>().write(descriptor) };
+    }
+
+    /// Says what this rank exposes. Before the barrier that ends the making of the window.
+    pub fn describe(&self, descriptor: Descriptor) {
+        let block = self.block(self.arena.rank).cast::<Descriptor>();
+        // SAFETY: the block starts with the descriptor, and nobody reads it yet.
+        unsafe { block.write(descriptor) };
     }
 }
 

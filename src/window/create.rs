@@ -4,8 +4,9 @@
 
 use super::arena::Arena;
 use super::attributes::Attributes;
-use super::exchange::{self, Outcome, Wish};
+use super::exchange::{self, Memory, Outcome, Wish};
 use super::info::Hints;
+use super::registry::Entry;
 use super::report::{self, Why};
 use super::{Delegated, Facts, Flavor, Node, Road, Window, gpu, registry};
 use crate::config::Config;
@@ -16,9 +17,11 @@ use crate::error::{Class, Error, Result};
 use crate::mpi::comm::{Comm, check};
 use crate::mpi::{Handle, Host};
 use crate::sync::AtomicUsize;
+use crate::sys::segment::PAGE;
 use core::ffi::{c_int, c_void};
 use core::ptr;
 use parking_lot::Mutex;
+use std::sync::Arc;
 
 /// What the user asks for.
 #[derive(Clone, Copy)]
@@ -75,71 +78,109 @@ pub fn make(
         Err(Error::Host(code)) => return Err(Failure::Host(code)),
         other => other?,
     };
-    let why = match request.flavor {
-        Flavor::Create | Flavor::Dynamic => Why::Flavor,
-        Flavor::Allocate | Flavor::Shared if comm.size(host)? > RANKS_MAX => Why::NoRoad,
-        Flavor::Allocate | Flavor::Shared => match Arena::of(host, comm)? {
-            None => Why::NoRoad,
-            Some(arena) => {
-                let mut hints = Hints::defaults(request.flavor);
-                // What this rank cannot do is told to the others, who wait for it in `agree`.
-                let taken = hints.take(host, request.info);
-                let wish = place.clone().and(taken).and_then(|()| wish(&request, &hints));
-                match exchange::agree(&arena, arena.next_turn(), wish)? {
-                    Outcome::Delegate => Why::Gpu,
-                    Outcome::Made { slot, data, bytes } => {
-                        let node = Node::new(&arena, slot, data, host.threads());
-                        let window = own(host, &request, hints, node)?;
-                        if arena.rank == 0 {
-                            report::made(host, request.flavor, arena.size, bytes);
-                        }
-                        return Ok(Made::Window(window));
-                    }
+    let entry = registry::reserve();
+    let why = match arena_of(host, comm)? {
+        Err(why) => why,
+        Ok(arena) => {
+            // What this rank cannot do is told to the others, who wait for it in `agree`.
+            let mut hints = Hints::defaults(request.flavor);
+            let taken = hints.take(host, request.info);
+            let ready =
+                place.clone().and(taken).and(entry.as_ref().map(drop).map_err(Error::clone));
+            let wish = ready.and_then(|()| wish(&request, &hints));
+            let looks = matches!(request.flavor, Flavor::Create | Flavor::Dynamic);
+            match exchange::agree(&arena, wish, looks)? {
+                Outcome::Delegate(why) => why,
+                Outcome::Made { slot, common } => {
+                    let node = Node::new(&arena, slot, request.flavor, common, host.threads());
+                    report::made(host, request.flavor, &node);
+                    return Ok(Made::Window(own(host, &request, entry?, hints, node)));
                 }
             }
-        },
+        }
     };
-    place?;
-    delegate(host, &request, comm, why).map(Made::Window)
+    let allowed = place.and(entry.as_ref().map(drop).map_err(Error::clone));
+    let allowed = allowed.and_then(|()| report::may_delegate(why));
+    if !comm.all(host, allowed.is_ok())? {
+        allowed?;
+        return Err(Error::Unsupported("another rank refuses to delegate the window").into());
+    }
+    report::delegated(request.flavor, why, comm.rank(host)?);
+    Ok(Made::Window(delegate(host, &request, entry?)?))
+}
+
+/// The arena in which a window is made, or why there is none.
+fn arena_of(host: &'static Host, comm: Comm) -> Result<core::result::Result<Arc<Arena>, Why>> {
+    if comm.size(host)? > RANKS_MAX {
+        return Ok(Err(Why::NoRoad));
+    }
+    Ok(Arena::of(host, comm)?.ok_or(Why::NoRoad))
 }
 
 /// What this rank wants, or why it cannot.
 fn wish(request: &Request, hints: &Hints) -> Result<Wish> {
+    let bytes = request.size as u64;
     if request.size < 0 {
         return Err(Error::Argument(Class::Size, "size", request.size as i64));
     }
     if request.disp_unit <= 0 {
         return Err(Error::Argument(Class::Disp, "displacement unit", request.disp_unit as i64));
     }
-    let contiguous = request.flavor == Flavor::Shared && !hints.is_set("alloc_shared_noncontig");
-    let (bytes, disp_unit) = (request.size as u64, request.disp_unit as u64);
-    Ok(Wish { bytes, disp_unit, contiguous, gpu: gpu::loaded() })
+    let memory = match request.flavor {
+        Flavor::Dynamic => Memory::Later,
+        Flavor::Create => {
+            let address = request.base.expose_provenance() as u64;
+            if address.checked_add(bytes).is_none() {
+                return Err(Error::Argument(
+                    Class::Size,
+                    "size that ends behind the last address,",
+                    request.size as i64,
+                ));
+            }
+            Memory::Expose { address, bytes }
+        }
+        Flavor::Shared if !hints.is_set("alloc_shared_noncontig") => {
+            Memory::Allocate { bytes, alignment: None }
+        }
+        Flavor::Allocate | Flavor::Shared => {
+            Memory::Allocate { bytes, alignment: Some(hints.alignment().max(PAGE)) }
+        }
+    };
+    Ok(Wish { disp_unit: request.disp_unit as u64, memory, gpu: gpu::loaded() })
 }
 
 fn own(
     host: &'static Host,
     request: &Request,
+    entry: Entry,
     hints: Hints,
     node: Node,
-) -> Result<&'static Window> {
-    let (base, ..) = node.part(node.rank);
+) -> &'static Window {
     let c = &host.constants;
     let facts = Facts {
-        base: base.addr(),
+        base: node.base(),
         size: request.size,
         disp_unit: request.disp_unit as c_int,
         create_flavor: match request.flavor {
+            Flavor::Create => c.flavor_create,
+            Flavor::Allocate => c.flavor_allocate,
             Flavor::Shared => c.flavor_shared,
-            _ => c.flavor_allocate,
+            Flavor::Dynamic => c.flavor_dynamic,
         },
         model: c.unified,
         flavor: request.flavor,
     };
-    insert(host, hints, facts, Road::Node(node))
+    insert(host, entry, hints, facts, Road::Node(node))
 }
 
-fn insert(host: &'static Host, hints: Hints, facts: Facts, road: Road) -> Result<&'static Window> {
-    registry::insert(|handle| Window {
+fn insert(
+    host: &'static Host,
+    entry: Entry,
+    hints: Hints,
+    facts: Facts,
+    road: Road,
+) -> &'static Window {
+    entry.insert(|handle| Window {
         handle,
         epochs: Epochs::new(host.threads()),
         road,
@@ -156,17 +197,15 @@ fn insert(host: &'static Host, hints: Hints, facts: Facts, road: Road) -> Result
 fn delegate(
     host: &'static Host,
     request: &Request,
-    comm: Comm,
-    why: Why,
+    entry: Entry,
 ) -> core::result::Result<&'static Window, Failure> {
-    report::delegated(request.flavor, why, comm.rank(host)?)?;
     let (native, _) = native(host, request)?;
     let errors_return = host.constants.errors_return;
     // SAFETY: a window that was just made, and a predefined handler.
     check(unsafe { (host.call.win_set_errhandler)(native, errors_return) })?;
     let hints = Hints::defaults(request.flavor);
     let facts = native_facts(host, native, request.flavor);
-    Ok(insert(host, hints, facts, Road::Host(Delegated { native }))?)
+    Ok(insert(host, entry, hints, facts, Road::Host(Delegated { native })))
 }
 
 /// What the MPI underneath says of its window.
@@ -243,7 +282,7 @@ pub fn free(host: &Host, window: &'static Window) -> Result<()> {
         Road::Node(node) => {
             fence::fence(&node.words, node.next_barrier(), true)?;
             if node.rank == 0 {
-                node.arena().free_slot(node.slot);
+                node.arena().slots.free(node.slot);
             }
         }
         Road::Host(delegated) => {

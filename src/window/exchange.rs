@@ -1,190 +1,280 @@
-//! How the ranks of a communicator agree on a new window: three barriers in the arena, no call of
-//! the MPI underneath. What one rank cannot do, none does, and all return an error.
+//! How the ranks of a communicator agree on a new window: in the arena, by barriers, without a call
+//! of the MPI underneath. What one rank cannot do, none does, and all return an error.
 //!
-//! 1. each writes its record: what it wants to expose, or why it cannot;
-//! 2. rank 0 takes a slot and makes the data segment, and says where they are;
-//! 3. each maps them and backs its own part with memory, and says whether that worked.
+//! 1. Each makes its block of the announced slot ready, and writes its record: what it wants, or
+//!    why it cannot. Rank 0 announces the slot of the next window. *Barrier.* A window over memory
+//!    that its ranks have already is done.
+//! 2. For an allocated window, rank 0 takes the memory of all and says where it is. *Barrier.*
+//! 3. Each maps it, makes sure that its own part is there, and says whether that worked. *Barrier.*
 //!
-//! | value     | `status`, after 1                       | `offered`, after 2 | `mapped`, after 3 |
-//! |-----------|-----------------------------------------|--------------------|-------------------|
-//! | 0         | wants the window                        | rank 0 has made it | has mapped it     |
-//! | 1         | may pass memory of a GPU: must delegate |                    |                   |
-//! | 2 + class | refuses with that error class           | rank 0 could not   | has failed so     |
+//! | value     | `status`, after 1 | `offered`, after 2 | `mapped`, after 3 |
+//! |-----------|-------------------|--------------------|-------------------|
+//! | 0         | wants the window  | rank 0 has it      | has mapped it     |
+//! | flags     | see below         |                    |                   |
+//! | [`REFUSED`] + class | refuses with that error class | rank 0 could not | has failed so |
 //!
 //! Three words, because a rank that is ahead writes the next one while others still read the last:
-//! all must come to the same decision at each step, or they would wait in different barriers.
+//! all must come to the same decision at each step, or they would wait in different barriers. Who
+//! sets a word to anything that all must know of also counts up a trouble counter of the arena, so
+//! that one load tells that all is well.
 
 use super::arena::{Arena, Record};
 use super::blocks::Descriptor;
+use super::common::{Common, Offer};
+use super::report::Why;
 use crate::error::{Class, Error, Result};
-use crate::sys::segment::{self, Mapping, PAGE, Segment};
+use crate::memory::heap;
 use std::sync::Arc;
 
 /// What this rank wants to expose.
 pub struct Wish {
-    /// bytes
-    pub bytes: u64,
     /// displacement unit in bytes
     pub disp_unit: u64,
-    /// whether the parts of all ranks must follow each other without a gap
-    pub contiguous: bool,
+    /// the memory
+    pub memory: Memory,
     /// its buffers may lie in the memory of a GPU
     pub gpu: bool,
 }
 
+/// The memory that a rank wants to expose. All ranks of a window name the same kind.
+pub enum Memory {
+    /// new memory
+    Allocate {
+        /// bytes
+        bytes: u64,
+        /// to a multiple of which it begins; `None`: it follows the rank before without a gap
+        alignment: Option<u64>,
+    },
+    /// memory of its own
+    Expose {
+        /// where it is
+        address: u64,
+        /// bytes
+        bytes: u64,
+    },
+    /// what will be attached
+    Later,
+}
+
 /// What the ranks agreed on.
 pub enum Outcome {
-    /// a window in this slot, with the data mapped
+    /// a window in this slot
     Made {
         /// the slot of its control blocks
         slot: u32,
-        /// the data of all ranks
-        data: Mapping,
-        /// bytes of all ranks
-        bytes: u64,
+        /// the memory of an allocated window
+        common: Option<Common>,
     },
     /// to leave it to the MPI underneath
-    Delegate,
+    Delegate(Why),
 }
-
-/// From so many bytes on rank 0 asks whether the node has them, before any rank takes its part.
-const LARGE: u64 = 16 << 20;
 
 const FINE: u64 = 0;
+/// may pass memory of a GPU
 const GPU: u64 = 1;
-const REFUSED: u64 = 2;
+/// may not look into the memory of others
+const DENIED: u64 = 2;
+/// has memory that others must look into
+const FOREIGN: u64 = 4;
+const REFUSED: u64 = 8;
 
 /// Agrees on a window. Collective.
-pub fn agree(arena: &Arc<Arena>, turn: u64, wish: Result<Wish>) -> Result<Outcome> {
-    let mut record = Record::default();
-    match &wish {
-        Ok(wish) => {
-            (record.bytes, record.disp_unit) = (wish.bytes, wish.disp_unit);
-            record.contiguous = u64::from(wish.contiguous);
-            record.status = if wish.gpu { GPU } else { FINE };
-        }
-        Err(error) => record.status = REFUSED + error.class() as u64,
+pub fn agree(arena: &Arc<Arena>, wish: Result<Wish>, looks: bool) -> Result<Outcome> {
+    if looks {
+        arena.ask_permission()?;
+    }
+    let turn = arena.next_turn();
+    let slot = arena.slots.next();
+    let ready = slot.clone().and_then(|slot| {
+        let wish = wish?;
+        enter(arena, slot, &wish)?;
+        Ok((slot, wish))
+    });
+    let mut record = request(arena, &ready, looks);
+    if arena.rank == 0 {
+        record.announcement = arena.slots.announce();
     }
     write(arena, turn, record);
+    if record.status & !FOREIGN != FINE {
+        arena.cry(turn, 0);
+    }
     arena.barrier()?;
-    let Some(plan) = plan(arena, turn, &wish)? else {
-        // Nobody may write a record of the next turn but one before all have read these.
-        return wish.map(|_| Outcome::Delegate);
+    arena.slots.learn(&read(arena, turn, 0).announcement);
+    let verdict = match arena.hears_trouble(turn, 0) {
+        true => verdict(arena, turn),
+        false => Ok(None),
     };
-    let (made, new_chunk) = offer(arena, turn, record, &plan);
+    let entered = ready.is_ok();
+    let outcome = match (ready, verdict) {
+        (Ok((slot, wish)), Ok(None)) => match wish.memory {
+            Memory::Allocate { .. } => allocate(arena, turn, slot, &wish, record),
+            _ => Ok(Outcome::Made { slot, common: None }),
+        },
+        (Ok(_), Ok(Some(why))) => Ok(Outcome::Delegate(why)),
+        (Err(error), _) | (_, Err(error)) => Err(error),
+    };
+    if !matches!(outcome, Ok(Outcome::Made { .. })) {
+        give_up(arena, slot, entered);
+    }
+    outcome
+}
+
+/// Takes the announced slot, and makes the own block of it ready.
+fn enter(arena: &Arc<Arena>, slot: u32, wish: &Wish) -> Result<()> {
+    arena.slots.enter(slot, || arena.dead())?;
+    let blocks = arena.blocks(slot);
+    blocks.clear();
+    match wish.memory {
+        Memory::Allocate { .. } => {}
+        Memory::Expose { address, bytes } => {
+            let place = heap::find(address, bytes);
+            blocks.describe(Descriptor::owned(address, bytes, wish.disp_unit, place));
+        }
+        Memory::Later => blocks.describe(Descriptor::owned(0, 0, wish.disp_unit, None)),
+    }
+    Ok(())
+}
+
+/// What this rank tells the others.
+fn request(arena: &Arc<Arena>, ready: &Result<(u32, Wish)>, looks: bool) -> Record {
+    let (slot, wish) = match ready {
+        Ok((slot, wish)) => (*slot, wish),
+        Err(error) => {
+            return Record { status: REFUSED + error.class() as u64, ..Record::default() };
+        }
+    };
+    let mut record = Record::default();
+    let foreign = match wish.memory {
+        Memory::Allocate { bytes, alignment } => {
+            (record.bytes, record.alignment) = (bytes, alignment.unwrap_or(1));
+            false
+        }
+        Memory::Expose { bytes, .. } => {
+            bytes > 0 && !arena.blocks(slot).descriptor(arena.rank).is_in_heap()
+        }
+        Memory::Later => true,
+    };
+    let flag = |flag: u64, on: bool| if on { flag } else { FINE };
+    record.status = flag(GPU, wish.gpu)
+        | flag(DENIED, looks && !arena.is_permitted())
+        | flag(FOREIGN, foreign && arena.size > 1);
+    record
+}
+
+/// What becomes of a window with which some rank is in trouble: an error, or the MPI underneath.
+fn verdict(arena: &Arena, turn: u64) -> Result<Option<Why>> {
+    let mut flags = FINE;
+    for rank in 0..arena.size {
+        let status = read(arena, turn, rank).status;
+        if status >= REFUSED {
+            return Err(refusal(rank, status));
+        }
+        flags |= status;
+    }
+    Ok(match flags {
+        flags if flags & GPU != 0 => Some(Why::Gpu),
+        flags if flags & (DENIED | FOREIGN) == DENIED | FOREIGN => Some(Why::Denied),
+        _ => None,
+    })
+}
+
+/// Leaves the slot of a window that was not made after all.
+fn give_up(arena: &Arena, slot: Result<u32>, entered: bool) {
+    let Ok(slot) = slot else { return };
+    if entered {
+        arena.slots.leave(slot);
+    }
+    if arena.rank == 0 {
+        arena.slots.free(slot);
+    }
+}
+
+/// Where the parts of all ranks are.
+struct Plan {
+    offset: u64,
+    total: u64,
+    alignment: u64,
+}
+
+/// Steps 2 and 3.
+fn allocate(
+    arena: &Arc<Arena>,
+    turn: u64,
+    slot: u32,
+    wish: &Wish,
+    mut record: Record,
+) -> Result<Outcome> {
+    let plan = plan(arena, turn);
+    let mut offer = None;
+    if arena.rank == 0 {
+        let made = Offer::of(plan.total, plan.alignment, arena.size);
+        match made.and_then(|made| Ok((made.place()?, made))) {
+            Ok((place, made)) => {
+                (record.data, record.dirty) = (place, u64::from(made.is_dirty()));
+                offer = Some(made);
+            }
+            Err(error) => record.offered = REFUSED + error.class() as u64,
+        }
+        write(arena, turn, record);
+    }
     arena.barrier()?;
     let answer = read(arena, turn, 0);
-    let mapped = made.and_then(|()| map(arena, &answer, &plan));
-    let status = mapped.as_ref().map_or_else(|e| REFUSED + e.class() as u64, |_| FINE);
-    write_mapped(arena, turn, status);
-    arena.barrier()?;
-    drop(new_chunk);
-    settle(arena, turn, answer, plan, mapped)
-}
-
-/// Where this rank's part goes.
-struct Plan {
-    descriptor: Descriptor,
-    total: u64,
-}
-
-/// Reads what all want. `None`: the window is delegated.
-fn plan(arena: &Arena, turn: u64, wish: &Result<Wish>) -> Result<Option<Plan>> {
-    let wish = wish.as_ref().map_err(Error::clone)?;
-    let (mut gpu, mut contiguous) = (false, false);
-    for rank in 0..arena.size {
-        let record = read(arena, turn, rank);
-        if record.status >= REFUSED {
-            return Err(refusal(rank, record.status));
-        }
-        gpu |= record.status == GPU;
-        contiguous |= record.contiguous != 0;
+    let mapped = part(arena, slot, wish, record.bytes, &plan, &answer, offer);
+    if let Err(error) = &mapped {
+        write_mapped(arena, turn, REFUSED + error.class() as u64);
+        arena.cry(turn, 1);
     }
+    arena.barrier()?;
+    let trouble = arena.hears_trouble(turn, 1);
+    let mut common = mapped?;
+    if trouble {
+        let mapped = |rank| (rank, read(arena, turn, rank).mapped);
+        let failed = (0..arena.size).map(mapped).find(|(_, status)| *status >= REFUSED);
+        let (rank, status) = failed.unwrap_or((0, REFUSED + Class::Intern as u64));
+        return Err(refusal(rank, status));
+    }
+    common.all_have_it();
+    Ok(Outcome::Made { slot, common: Some(common) })
+}
+
+/// Where each part begins. What one rank counts on holds for all: they have to agree on where the
+/// parts are.
+fn plan(arena: &Arena, turn: u64) -> Plan {
+    let records = || (0..arena.size).map(|rank| read(arena, turn, rank));
+    let contiguous = records().any(|record| record.alignment == 1);
+    let alignment = records().map(|record| record.alignment).max().unwrap_or(1);
+    let step = if contiguous { 1 } else { alignment };
     let (mut offset, mut total) = (0, 0_u64);
-    for rank in 0..arena.size {
+    for (rank, record) in (0..).zip(records()) {
         if rank == arena.rank {
             offset = total;
         }
-        let bytes = read(arena, turn, rank).bytes;
-        // What one rank counts on holds for all: they have to agree on where the parts are.
-        let bytes = if contiguous { Some(bytes) } else { bytes.checked_next_multiple_of(PAGE) };
+        let bytes = record.bytes.checked_next_multiple_of(step);
         total = bytes.and_then(|bytes| total.checked_add(bytes)).unwrap_or(u64::MAX);
     }
-    let descriptor = Descriptor { offset, bytes: wish.bytes, disp_unit: wish.disp_unit };
-    Ok((!gpu).then_some(Plan { descriptor, total }))
+    Plan { offset, total, alignment }
 }
 
-/// What rank 0 has made; the segments stay open until all have mapped them.
-type Offer = (Result<()>, Option<(Segment, Option<Segment>)>);
-
-/// Rank 0 makes the segments and tells their names; the others have nothing to do.
-fn offer(arena: &Arena, turn: u64, mut record: Record, plan: &Plan) -> Offer {
-    if arena.rank != 0 {
-        return (Ok(()), None);
-    }
-    let mut make = || -> Result<(Segment, Option<Segment>)> {
-        if plan.total >= LARGE && !segment::is_available(plan.total) {
-            return Err(Error::NoMemory { bytes: plan.total });
-        }
-        let data = Segment::create(plan.total.min(i64::MAX as u64))?;
-        record.data = data.name()?;
-        let (slot, chunk) = arena.take_slot()?;
-        record.slot = u64::from(slot);
-        if let Some(chunk) = &chunk {
-            record.chunk = chunk.name()?;
-        }
-        Ok((data, chunk))
-    };
-    match make() {
-        Ok(segments) => {
-            write(arena, turn, record);
-            (Ok(()), Some(segments))
-        }
-        Err(error) => {
-            record.offered = REFUSED + error.class() as u64;
-            write(arena, turn, record);
-            (Err(error), None)
-        }
-    }
-}
-
-/// Maps what rank 0 has offered, and backs this rank's part with memory.
-fn map(arena: &Arc<Arena>, answer: &Record, plan: &Plan) -> Result<Mapping> {
+/// Maps what rank 0 has offered, and makes sure of this rank's part.
+fn part(
+    arena: &Arc<Arena>,
+    slot: u32,
+    wish: &Wish,
+    bytes: u64,
+    plan: &Plan,
+    answer: &Record,
+    offer: Option<Offer>,
+) -> Result<Common> {
     if answer.offered >= REFUSED {
         return Err(refusal(0, answer.offered));
     }
-    if answer.chunk.bytes > 0 {
-        arena.map_chunk(&answer.chunk)?;
-    }
-    let segment = Segment::open(&answer.data)?;
-    segment.reserve(plan.descriptor.offset, plan.descriptor.bytes)?;
-    let data = segment.map()?;
-    arena.wait_until_left(answer.slot as u32)?;
-    arena.blocks(answer.slot as u32).clear(plan.descriptor);
-    Ok(data)
-}
-
-/// Either all have mapped it, or all give it up.
-fn settle(
-    arena: &Arena,
-    turn: u64,
-    answer: Record,
-    plan: Plan,
-    mapped: Result<Mapping>,
-) -> Result<Outcome> {
-    let slot = answer.slot as u32;
-    let failed = (0..arena.size)
-        .map(|rank| (rank, read(arena, turn, rank).mapped))
-        .find(|(_, status)| *status >= REFUSED);
-    let error = match (mapped, failed) {
-        (Ok(data), None) => return Ok(Outcome::Made { slot, data, bytes: plan.total }),
-        (Ok(_), Some((rank, status))) => refusal(rank, status),
-        (Err(error), _) => error,
-    };
-    if answer.offered < REFUSED {
-        arena.give_up(slot, answer.chunk.bytes > 0);
-    }
-    Err(error)
+    let dirty = answer.dirty != 0;
+    let mine = (plan.offset, bytes);
+    let common = Common::map(&answer.data, plan.total, arena.size, mine, dirty, offer)?;
+    let address = common.base().addr() as u64 + plan.offset;
+    let descriptor = Descriptor::common(plan.offset, address, bytes, wish.disp_unit);
+    arena.blocks(slot).describe(descriptor);
+    Ok(common)
 }
 
 /// The error of a rank whose partner refused.

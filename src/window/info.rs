@@ -20,6 +20,15 @@ const KEYS: [&str; 9] = [
     "mpi_assert_memory_alloc_kinds",
 ];
 
+/// The key of [`Host::alignment`].
+const ALIGNMENT: &str = "mpi_minimum_memory_alignment";
+
+/// The value of that key; what is no power of two has no meaning.
+fn alignment(value: Option<&str>) -> u64 {
+    let asked = value.and_then(|value| value.trim().parse::<u64>().ok());
+    asked.filter(|asked| asked.is_power_of_two()).unwrap_or(1)
+}
+
 /// Hints by key.
 #[derive(Clone, Debug, Default)]
 pub struct Hints(BTreeMap<&'static str, String>);
@@ -59,6 +68,12 @@ impl Hints {
         self.0.get(key).is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
+    /// To a multiple of which memory that the library allocates must begin
+    /// (mpi_minimum_memory_alignment, MPI-4.1 §9.2); 1 if the user does not say.
+    pub fn alignment(&self) -> u64 {
+        alignment(self.0.get(ALIGNMENT).map(String::as_str))
+    }
+
     /// A new info object with all of it; the user frees it.
     pub fn give(&self, host: &Host) -> Result<Handle> {
         let mut info: Handle = 0;
@@ -75,6 +90,14 @@ impl Hints {
 }
 
 impl Host {
+    /// The least alignment that an info object asks for (MPI-4.1 §9.2); 1 if it asks for none.
+    pub fn alignment(&self, info: Handle) -> Result<u64> {
+        if info == self.constants.info_null {
+            return Ok(1);
+        }
+        Ok(alignment(self.info_get(info, ALIGNMENT)?.as_deref()))
+    }
+
     /// The value of `key` in an info object.
     pub fn info_get(&self, info: Handle, key: &str) -> Result<Option<String>> {
         let mut value = vec![0_u8; self.constants.max_info_val as usize + 1];

@@ -5,8 +5,11 @@
 
 pub mod address;
 pub mod arena;
+pub mod attached;
 pub mod attributes;
+pub mod bases;
 pub mod blocks;
+pub mod common;
 pub mod create;
 pub mod exchange;
 pub mod gpu;
@@ -22,13 +25,15 @@ use crate::epoch::state::Epochs;
 use crate::fabric::shm::words::CpuWords;
 use crate::mpi::Handle;
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use crate::sys::segment::Mapping;
 use arena::Arena;
 use attributes::Attributes;
+use bases::Bases;
 use blocks::Blocks;
+use common::Common;
 use core::ffi::c_int;
 use idle::NodeIdle;
 use parking_lot::Mutex;
+use regions::Regions;
 use std::sync::Arc;
 
 /// How a window came to be (MPI-4.1 §12.2).
@@ -106,13 +111,13 @@ pub struct Delegated {
     pub native: Handle,
 }
 
-/// A window in memory that all ranks map.
+/// A window that this library carries out.
 pub struct Node {
     /// this process
     pub rank: u32,
     /// number of processes
     pub size: u32,
-    /// where the data of all ranks begin
+    /// where the common memory of all ranks begins, if there is any
     data: *mut u8,
     /// its control words
     pub words: CpuWords<Blocks, NodeIdle>,
@@ -124,29 +129,51 @@ pub struct Node {
     nodes: AtomicU32,
     threads: bool,
     slot: u32,
-    mapping: Mapping,
+    memory: Memory,
 }
 
-// SAFETY: `data` points into `mapping`; what is there is reached by copies and atomics only.
+/// The memory of a window.
+enum Memory {
+    /// one range for all ranks (MPI_Win_allocate, MPI_Win_allocate_shared)
+    Common(Common),
+    /// what each rank had (MPI_Win_create)
+    Owned(Bases),
+    /// what each rank attaches (MPI_Win_create_dynamic)
+    Attached(Regions),
+}
+
+// SAFETY: `data` points into `memory`; what is there is reached by copies and atomics only.
 unsafe impl Send for Node {}
 // SAFETY: likewise; all else is atomic or locked.
 unsafe impl Sync for Node {}
 
 impl Node {
-    /// The window in `slot` of an arena, with its data mapped.
-    pub fn new(arena: &Arc<Arena>, slot: u32, mapping: Mapping, threads: bool) -> Node {
-        arena.enter(slot);
+    /// The window in `slot` of an arena, which this process has entered; with the common memory of
+    /// all ranks if it has any.
+    pub fn new(
+        arena: &Arc<Arena>,
+        slot: u32,
+        flavor: Flavor,
+        common: Option<Common>,
+        threads: bool,
+    ) -> Node {
+        let data = common.as_ref().map_or(core::ptr::null_mut(), Common::base);
+        let memory = match (common, flavor) {
+            (Some(common), _) => Memory::Common(common),
+            (None, Flavor::Dynamic) => Memory::Attached(Regions::new(threads)),
+            (None, _) => Memory::Owned(Bases::default()),
+        };
         Node {
             rank: arena.rank,
             size: arena.size,
-            data: mapping.base(),
+            data,
             words: arena.words(slot),
             fences: AtomicU64::new(0),
             completes: AtomicU64::new(0),
             nodes: AtomicU32::new(0),
             threads,
             slot,
-            mapping,
+            memory,
         }
     }
 
@@ -155,9 +182,17 @@ impl Node {
         self.words.cells().arena()
     }
 
-    /// Bytes of all ranks.
-    pub fn bytes(&self) -> usize {
-        self.mapping.bytes()
+    /// Bytes that all ranks expose, and whether others reach all of them by load and store.
+    pub fn exposed(&self) -> (u64, bool) {
+        match &self.memory {
+            Memory::Common(common) => (common.bytes(), true),
+            Memory::Attached(_) => (0, false),
+            Memory::Owned(_) => (0..self.size).fold((0, true), |(bytes, mapped), rank| {
+                let exposed = self.words.cells().descriptor(rank);
+                let reached = exposed.exposed == 0 || exposed.is_in_heap();
+                (exposed.exposed.saturating_add(bytes), mapped && reached)
+            }),
+        }
     }
 
     /// Runs `wait` with a queue node that no other thread of this process uses.
@@ -189,6 +224,6 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        self.arena().leave(self.slot);
+        self.arena().slots.leave(self.slot);
     }
 }

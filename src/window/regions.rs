@@ -72,13 +72,15 @@ impl Book {
     /// Attaches `size` bytes from `base`, which lie in a segment at an offset if `place` says so.
     ///
     /// # Errors
-    /// MPI_ERR_SIZE if the size is negative or leads beyond the last address; MPI_ERR_RMA_ATTACH if
-    /// a byte is attached already.
+    /// MPI_ERR_SIZE if the size is negative; MPI_ERR_RMA_ATTACH if it leads beyond the last address
+    /// or a byte is attached already.
     pub fn attach(&mut self, base: u64, size: i64, place: Option<(Name, u64)>) -> Result<Change> {
         let bytes = u64::try_from(size);
         let bytes = bytes.map_err(|_| Error::Argument(Class::Size, "region size", size))?;
-        let beyond = Error::Argument(Class::Size, "region beyond the last address, of size", size);
-        let end = base.checked_add(bytes).ok_or(beyond)?;
+        let beyond =
+            Error::Argument(Class::RmaAttach, "memory beyond the last address, size", size);
+        // No process has memory in the upper half of the addresses.
+        let end = base.checked_add(bytes).filter(|end| *end <= i64::MAX as u64).ok_or(beyond)?;
         if bytes == 0 {
             *self.empty.entry(base).or_default() += 1;
             return Ok(Change::Added);

@@ -67,28 +67,46 @@ pub fn find(handle: usize) -> Found {
     if window.handle as usize == handle { Found::Window(window) } else { Found::Stale }
 }
 
-/// Gives a window its handle and makes it known.
-pub fn insert(make: impl FnOnce(u32) -> Window) -> Result<&'static Window> {
-    let (slot, generation) = {
-        let mut free = FREE.lock();
-        match free.again.pop() {
-            Some(again) => again,
-            None if (free.next as usize) < SLOTS => {
-                free.next += 1;
-                (free.next - 1, 0)
-            }
-            None => {
-                let limit = SLOTS as i64;
-                return Err(Error::Argument(Class::Other, "windows alive at once, limit", limit));
-            }
+/// A place for a window that is being made. Given back if there will be none.
+pub struct Entry {
+    slot: u32,
+    generation: u32,
+}
+
+/// Takes a place for a window.
+pub fn reserve() -> Result<Entry> {
+    let mut free = FREE.lock();
+    let (slot, generation) = match free.again.pop() {
+        Some(again) => again,
+        None if (free.next as usize) < SLOTS => {
+            free.next += 1;
+            (free.next - 1, 0)
+        }
+        None => {
+            let limit = SLOTS as i64;
+            return Err(Error::Argument(Class::Other, "windows alive at once, limit", limit));
         }
     };
-    let handle = TAG as u32 | generation << (SLOT_BITS + 1) | slot << 1;
-    let window = Box::into_raw(Box::new(make(handle)));
-    // Release: pairs with the Acquire in `find`.
-    WINDOWS[slot as usize].store(window, Ordering::Release);
-    // SAFETY: leaked just now; freed by `remove` alone.
-    Ok(unsafe { &*window })
+    Ok(Entry { slot, generation })
+}
+
+impl Entry {
+    /// Gives a window its handle and makes it known.
+    pub fn insert(self, make: impl FnOnce(u32) -> Window) -> &'static Window {
+        let handle = TAG as u32 | self.generation << (SLOT_BITS + 1) | self.slot << 1;
+        let window = Box::into_raw(Box::new(make(handle)));
+        // Release: pairs with the Acquire in `find`.
+        WINDOWS[self.slot as usize].store(window, Ordering::Release);
+        core::mem::forget(self);
+        // SAFETY: leaked just now; freed by `remove` alone.
+        unsafe { &*window }
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        FREE.lock().again.push((self.slot, self.generation));
+    }
 }
 
 /// Forgets a window and frees it.

@@ -1,7 +1,7 @@
 //! What the library says by itself: a line per window if FOMPI_VERBOSE is set, and once per job
 //! that windows are delegated. On standard error, from rank 0 of the window, one write per line.
 
-use super::Flavor;
+use super::{Flavor, Node};
 use crate::config::{Config, Fallback};
 use crate::error::{Error, Result};
 use crate::mpi::Host;
@@ -11,19 +11,21 @@ use std::io::Write;
 /// Why a window is left to the MPI underneath.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// the flavor is not ours yet
-    Flavor,
     /// the processes share no memory
     NoRoad,
     /// a process has the run-time library of a GPU loaded
     Gpu,
+    /// a process may not look into the memory of another
+    Denied,
 }
 
 impl Why {
     fn text(self) -> &'static str {
         match self {
-            Why::Flavor => "this kind of window is not carried out by libfompi yet",
             Why::NoRoad => "its processes share no memory, and there is no other road yet",
+            Why::Denied => {
+                "its processes may not copy each other's memory (process_vm_readv and writev)"
+            }
             Why::Gpu => "a GPU run-time library is loaded, and buffers may lie on the GPU",
         }
     }
@@ -36,26 +38,31 @@ pub fn say(line: &str) {
 }
 
 /// Says that a window was made, if that is wanted.
-pub fn made(host: &Host, flavor: Flavor, ranks: u32, bytes: u64) {
-    if Config::get().verbose {
-        let (call, abi) = (flavor.call(), host.abi_name());
-        say(&format!("{call}: {ranks} ranks, {bytes} bytes, road: shared memory ({abi})"));
+pub fn made(host: &Host, flavor: Flavor, node: &Node) {
+    if node.rank == 0 && Config::get().verbose {
+        let (call, abi, ranks) = (flavor.call(), host.abi_name(), node.size);
+        let (bytes, is_mapped) = node.exposed();
+        let road = if is_mapped { "shared memory" } else { "process_vm" };
+        say(&format!("{call}: {ranks} ranks, {bytes} bytes, road: {road} ({abi})"));
     }
 }
 
-/// Says that a window is delegated, or refuses that. Collective in its effect: the settings of all
-/// ranks are the same, and so is `why`.
-pub fn delegated(flavor: Flavor, why: Why, rank: u32) -> Result<()> {
+/// Whether this rank's settings allow to delegate a window.
+pub fn may_delegate(why: Why) -> Result<()> {
+    match Config::get().fallback {
+        Fallback::Error => Err(Error::Unsupported(why.text())),
+        Fallback::Warn | Fallback::Quiet => Ok(()),
+    }
+}
+
+/// Says that a window is delegated, once the ranks have agreed on that.
+pub fn delegated(flavor: Flavor, why: Why, rank: u32) {
     static SAID: AtomicBool = AtomicBool::new(false);
     let config = Config::get();
-    if config.fallback == Fallback::Error {
-        return Err(Error::Unsupported(why.text()));
-    }
     // Relaxed: the flag orders nothing.
     let first = !SAID.swap(true, Ordering::Relaxed);
     if rank == 0 && (config.verbose || first && config.fallback == Fallback::Warn) {
         let (call, why) = (flavor.call(), why.text());
         say(&format!("{call}: delegated to the MPI underneath: {why}"));
     }
-    Ok(())
 }

@@ -85,13 +85,15 @@ impl Process {
     }
 
     /// Whether the eight bytes at `address` of the process can be read and are `cookie`: it is the
-    /// process that was meant, and the system lets us copy its memory.
+    /// process that was meant, and the system lets us copy its memory. To the kernel who may read
+    /// may write, too; what filters of system calls say of writing is asked with no bytes.
     pub fn shows(self, address: u64, cookie: u64) -> bool {
         let mut seen = !cookie;
         let to = (&raw mut seen).cast();
         // SAFETY: the eight bytes are ours.
         let read = unsafe { self.get(to, address, size_of::<u64>() as u64) };
-        read.is_ok() && seen == cookie
+        // SAFETY: nothing is written.
+        read.is_ok() && seen == cookie && unsafe { vm::write(self.pid, &[], &[]) } == 0
     }
 
     /// # Safety

@@ -213,7 +213,8 @@ fn what_cannot_be_attached_is_refused_and_changes_nothing() {
     world.attach(5000, 100).unwrap();
     let refused = |base, size| world.attach(base, size).unwrap_err();
     assert_eq!(refused(9000, -1).class(), Class::Size);
-    assert_eq!(refused(u64::MAX - 9, 11).class(), Class::Size);
+    assert_eq!(refused(u64::MAX - 9, 11).class(), Class::RmaAttach);
+    assert_eq!(refused(9000, i64::MAX).class(), Class::RmaAttach);
     let overlap = refused(5099, 10);
     assert_eq!(overlap.class(), Class::RmaAttach);
     assert_eq!(

@@ -67,3 +67,40 @@ fn who_allowed_it_is_reached_by_a_process_that_is_not_its_ancestor() {
     let origin = Child::working(|| exposed.shows(address, cookie));
     assert!(origin.said_yes());
 }
+
+/// Forbids this process one system call from now on, without privileges, as containers do.
+fn forbid(call: libc::c_long) {
+    let statement = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
+    // The number of the call is the first word of what a filter sees.
+    let mut filter = [
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, call as u32),
+        statement(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        statement(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: changes only what this process may do; the filter outlives the call.
+    let answers = unsafe {
+        (
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
+            libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program),
+        )
+    };
+    assert_eq!(answers, (0, 0));
+}
+
+#[test]
+fn a_filter_of_one_of_the_two_calls_is_noticed_before_it_is_needed() {
+    let cookie = 0x0123_4567_89ab_cdefu64;
+    let address = (&raw const cookie).addr() as u64;
+    let exposed = Child::stopped(allow);
+    let exposed = target(&exposed);
+    for call in [libc::SYS_process_vm_readv, libc::SYS_process_vm_writev] {
+        let origin = Child::working(|| {
+            let before = exposed.shows(address, cookie);
+            forbid(call);
+            before && !exposed.shows(address, cookie)
+        });
+        assert!(origin.said_yes());
+    }
+}

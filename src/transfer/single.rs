@@ -1,0 +1,151 @@
+//! The accumulate calls of one element: MPI_Fetch_and_op and MPI_Compare_and_swap (MPI-4.1
+//! §12.3.4). They take part in the protocol of `accumulate`; where an element is a word that all
+//! ranks map, they are one instruction.
+
+use super::accumulate::{Work, locked, operation, predefined};
+use super::bytes::Piece;
+use super::{Place, Quick, Target, not_null};
+use crate::datatype::basic::Op;
+use crate::datatype::reduce;
+use crate::error::{Class, Error, Result};
+use crate::mpi::Handle;
+use crate::window::address::{Reach, Spot};
+
+/// A Fetch_and_op that is one atomic instruction. Says whether it was one, and is done.
+///
+/// # Safety
+/// As for [`fetch_and_op`].
+#[inline(always)]
+pub unsafe fn fetch_and_op_quick(
+    to: &Quick<'_>,
+    origin: *const u8,
+    result: *mut u8,
+    target: Target,
+    op: Handle,
+) -> bool {
+    let find = || {
+        let (op, known) =
+            (to.host.tables.ops.find(op)?, to.host.tables.types.find(target.datatype)?);
+        let at = to.address(target.disp, u64::from(known.size))?;
+        (!origin.is_null() && !result.is_null()).then_some((op, known.basic, at))
+    };
+    match find() {
+        // SAFETY: the window's side was checked, the caller vouches for the other two.
+        Some((op, basic, at)) => unsafe {
+            reduce::fetch_and_op_fast(op, basic, at, origin, result)
+        },
+        None => false,
+    }
+}
+
+/// A Compare_and_swap that is one atomic instruction. Says whether it was one, and is done.
+///
+/// # Safety
+/// As for [`compare_and_swap`].
+#[inline(always)]
+pub unsafe fn compare_and_swap_quick(
+    to: &Quick<'_>,
+    origin: *const u8,
+    compare: *const u8,
+    result: *mut u8,
+    target: Target,
+) -> bool {
+    let find = || {
+        let known = to.host.tables.types.find(target.datatype)?;
+        let at = to.address(target.disp, u64::from(known.size))?;
+        let legal = known.basic.compares() && !reduce::needs_lock(known.basic, at);
+        let given = !origin.is_null() && !compare.is_null() && !result.is_null();
+        (legal && given).then_some((known.basic, at))
+    };
+    match find() {
+        // SAFETY: the window's side was checked, the caller vouches for the other three.
+        Some((basic, at)) => unsafe {
+            reduce::compare_and_swap(basic, at, compare, origin, result);
+        },
+        None => return false,
+    }
+    true
+}
+
+/// MPI_Fetch_and_op: one element of a predefined type.
+///
+/// # Safety
+/// `origin` may be read (unless `op` is MPI_NO_OP) and `result` written, one element each.
+pub unsafe fn fetch_and_op(
+    place: Place<'_>,
+    origin: *const u8,
+    result: *mut u8,
+    target: Target,
+    op: Handle,
+) -> Result<()> {
+    let access = place.access(target.rank)?;
+    let op = operation(place, op)?;
+    let basic = predefined(place, target.datatype)?;
+    let Some(rank) = access else { return Ok(()) };
+    not_null(result, "result address")?;
+    if op != Op::NoOp {
+        not_null(origin.cast_mut(), "origin address")?;
+    }
+    let reach = Reach { first: 0, bytes: basic.extent() as u64 };
+    place.node.at(rank, target.disp, reach, |spot| {
+        if let Spot::Mapped(at) = spot {
+            // SAFETY: `at` checked the window's side, the caller vouches for the other two.
+            if unsafe { reduce::fetch_and_op_fast(op, basic, at, origin, result) } {
+                return Ok(());
+            }
+        }
+        let work = Work { place, rank, disp: target.disp, op, zero: None, alone: false };
+        // SAFETY: likewise.
+        work.protected(spot, |work| unsafe {
+            work.element_run(basic, spot, origin, Some(result), 1)
+        })
+    })
+}
+
+/// MPI_Compare_and_swap: one element of a type that the standard allows.
+///
+/// # Safety
+/// `origin` and `compare` may be read and `result` written, one element each.
+pub unsafe fn compare_and_swap(
+    place: Place<'_>,
+    origin: *const u8,
+    compare: *const u8,
+    result: *mut u8,
+    target: Target,
+) -> Result<()> {
+    let access = place.access(target.rank)?;
+    let basic = predefined(place, target.datatype)?;
+    if !basic.compares() {
+        return Err(Error::Argument(Class::Type, "datatype that cannot be compared,", 0));
+    }
+    let Some(rank) = access else { return Ok(()) };
+    not_null(origin.cast_mut(), "origin address")?;
+    not_null(compare.cast_mut(), "compare address")?;
+    not_null(result, "result address")?;
+    let bytes = basic.extent();
+    let reach = Reach { first: 0, bytes: bytes as u64 };
+    place.node.at(rank, target.disp, reach, |spot| match spot {
+        Spot::Mapped(at) if !reduce::needs_lock(basic, at) => {
+            // SAFETY: `at` checked the window's side, the caller vouches for the other three, and
+            // `needs_lock` was asked.
+            unsafe { reduce::compare_and_swap(basic, at, compare, origin, result) };
+            Ok(())
+        }
+        Spot::Mapped(at) | Spot::Own(at) => locked(place, rank, || {
+            // SAFETY: likewise, and all such elements of this target share the lock.
+            unsafe { reduce::compare_and_swap_exclusive(basic, at, compare, origin, result) };
+            Ok(())
+        }),
+        Spot::Foreign(process, there) => locked(place, rank, || {
+            let change = |piece: *mut u8| {
+                // SAFETY: likewise, and the piece holds an element and belongs to this call.
+                unsafe {
+                    reduce::compare_and_swap_exclusive(basic, piece, compare, origin, result);
+                }
+                true
+            };
+            // SAFETY: likewise.
+            unsafe { Piece::change(process, there, bytes, change) }
+        }),
+    })
+}

@@ -1,0 +1,48 @@
+//! Processes that leave in good order: MPI_Finalize deletes the attributes of MPI_COMM_SELF first
+//! (MPI-4.1 §11.2.4), which tells the node that this process may disappear from now on.
+
+use super::Arena;
+use crate::mpi::{Handle, Host};
+use crate::sync::{AtomicBool, Ordering};
+use core::ffi::{c_int, c_void};
+use parking_lot::Mutex;
+use std::sync::{Arc, OnceLock, Weak};
+
+static BEGUN: AtomicBool = AtomicBool::new(false);
+static ARENAS: Mutex<Vec<Weak<Arena>>> = Mutex::new(Vec::new());
+
+/// Whether MPI_Finalize has begun.
+pub fn begun() -> bool {
+    BEGUN.load(Ordering::Relaxed)
+}
+
+/// Makes sure that the ranks of `arena` learn when this process leaves.
+pub fn note(arena: &Arc<Arena>) {
+    let mut arenas = ARENAS.lock();
+    arenas.retain(|known| known.strong_count() > 0);
+    arenas.push(Arc::downgrade(arena));
+    drop(arenas);
+    watch();
+}
+
+fn watch() {
+    static ONCE: OnceLock<()> = OnceLock::new();
+    let host = Host::get();
+    if host.initialized() {
+        ONCE.get_or_init(|| {
+            if let Ok(keyval) = host.comm_keyval(leave) {
+                let (self_, value) = (host.constants.comm_self, core::ptr::null_mut());
+                // SAFETY: a valid communicator and keyval; the value is not used.
+                unsafe { (host.call.comm_set_attr)(self_, keyval, value) };
+            }
+        });
+    }
+}
+
+unsafe extern "C" fn leave(_: Handle, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
+    BEGUN.store(true, Ordering::Relaxed);
+    for arena in ARENAS.lock().iter().filter_map(Weak::upgrade) {
+        arena.process(arena.rank).state.store(1, Ordering::Release);
+    }
+    0
+}

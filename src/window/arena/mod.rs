@@ -1,0 +1,282 @@
+//! The arena of a communicator: control memory that all its processes on the node map, made at the
+//! first window and kept as an attribute of the communicator (and by the windows, which may outlive
+//! it). A window takes a slot of it: a control block per rank, which is a [`Descriptor`] and then
+//! the control words of `epoch::layout`. Slot 0 is the arena's own, for the barriers of window
+//! creation.
+//!
+//! [`Descriptor`]: super::blocks::Descriptor
+
+mod departures;
+mod records;
+mod slots;
+
+pub use records::{Process, Record};
+pub use slots::Announcement;
+
+use super::blocks::{Blocks, Descriptor};
+use super::idle::NodeIdle;
+use crate::epoch::{fence, layout};
+use crate::error::{Error, Result};
+use crate::fabric::cma;
+use crate::fabric::shm::words::CpuWords;
+use crate::mpi::comm::{Comm, Group};
+use crate::mpi::{Handle, Host};
+use crate::sync::{AtomicU64, Ordering};
+use crate::sys::process;
+use crate::sys::segment::{Mapping, Name, PAGE, Segment};
+use core::ffi::{c_int, c_void};
+use slots::{FIRST_SLOTS, Slots};
+use std::sync::{Arc, OnceLock};
+
+/// The arena.
+pub struct Arena {
+    /// internal duplicate of the user's communicator
+    pub comm: Comm,
+    /// its group
+    pub group: Group,
+    /// this process
+    pub rank: u32,
+    /// all of them
+    pub size: u32,
+    /// the slots of its windows
+    pub slots: Slots,
+    stride: usize,
+    first: Mapping,
+    barriers: AtomicU64,
+    turns: AtomicU64,
+    /// the trouble counters as this rank last saw them
+    seen: [AtomicU64; 4],
+    /// whether this process may look into the memory of all the others
+    permitted: OnceLock<bool>,
+}
+
+/// Bytes of a rank's block.
+fn block_bytes(size: u32) -> usize {
+    let words = layout::words_per_rank(size) as usize * size_of::<u64>();
+    (size_of::<Descriptor>() + words).next_multiple_of(64)
+}
+
+impl Arena {
+    /// The arena of a communicator, made if need be. `None`: its processes share no memory.
+    /// Collective, the first time.
+    pub fn of(host: &'static Host, comm: Comm) -> Result<Option<Arc<Arena>>> {
+        let keyval = keyval(host)?;
+        let (mut cached, mut found): (*mut Cached, c_int) = (core::ptr::null_mut(), 0);
+        let value = (&raw mut cached).cast();
+        // SAFETY: out parameters of ours; the attribute is the pointer that was set below.
+        let code = unsafe { (host.call.comm_get_attr)(comm.0, keyval, value, &mut found) };
+        crate::mpi::comm::check(code)?;
+        if found != 0 {
+            // SAFETY: set below, and dropped by `delete` only, together with the attribute.
+            return Ok(unsafe { &*cached }.0.clone());
+        }
+        let arena = Arena::make(host, comm)?;
+        let cached = Box::into_raw(Box::new(Cached(arena.clone())));
+        // SAFETY: from here on the attribute owns the box.
+        let code = unsafe { (host.call.comm_set_attr)(comm.0, keyval, cached.cast()) };
+        crate::mpi::comm::check(code)?;
+        Ok(arena)
+    }
+
+    fn make(host: &'static Host, user: Comm) -> Result<Option<Arc<Arena>>> {
+        let comm = user.duplicate(host)?;
+        let (rank, size) = (comm.rank(host)?, comm.size(host)?);
+        let slot_bytes = block_bytes(size) * size as usize;
+        let bytes = records::bytes(size) + slot_bytes * FIRST_SLOTS as usize;
+        let bytes = bytes.next_multiple_of(PAGE as usize) as u64;
+        let own = (rank == 0).then(|| Segment::create(bytes)).and_then(Result::ok);
+        let mut name = [0; 5];
+        if let Some(segment) = &own
+            && segment.reserve(0, bytes).is_ok()
+            && let Ok(found) = segment.name()
+        {
+            name = encode(&found);
+        }
+        comm.broadcast(host, &mut name)?;
+        let name = decode(&name);
+        let first = (name.bytes == bytes)
+            .then(|| Segment::open(&name).and_then(|segment| segment.map()))
+            .and_then(Result::ok);
+        if !comm.all(host, first.is_some())? {
+            comm.free(host);
+            return Ok(None);
+        }
+        let Some(first) = first else { return Ok(None) };
+        let arena = Arena {
+            comm,
+            group: comm.group(host)?,
+            rank,
+            size,
+            slots: Slots::new(slot_bytes as u64),
+            stride: block_bytes(size),
+            first,
+            barriers: AtomicU64::new(0),
+            turns: AtomicU64::new(0),
+            seen: [const { AtomicU64::new(0) }; 4],
+            permitted: OnceLock::new(),
+        };
+        arena.sign_in();
+        comm.all(host, true)?;
+        // What was opened under that name might be another file on another node. If it is one and
+        // the same for all, then all have left their process numbers in it.
+        let known = |rank| arena.process(rank).pid.load(Ordering::Acquire) != 0;
+        if !comm.all(host, (0..size).all(known))? {
+            return Ok(None);
+        }
+        let arena = Arc::new(arena);
+        departures::note(&arena);
+        Ok(Some(arena))
+    }
+
+    /// Leaves this process's number, and what proves that a process of that number is this one.
+    fn sign_in(&self) {
+        let own = self.process(self.rank);
+        let (address, cookie) = process::cookie();
+        own.cookie.store(cookie, Ordering::Relaxed);
+        own.cookie_address.store(address, Ordering::Relaxed);
+        // Release: pairs with the Acquire of `make`.
+        own.pid.store(process::id() as u32, Ordering::Release);
+    }
+
+    /// What the node knows of a rank's process.
+    #[inline]
+    pub fn process(&self, rank: u32) -> &Process {
+        assert!(rank < self.size);
+        records::process(&self.first, rank)
+    }
+
+    /// Where a rank's exchange record for the creation number `turn` is.
+    pub fn record(&self, turn: u64, rank: u32) -> *mut Record {
+        assert!(rank < self.size);
+        records::record(&self.first, self.size, turn, rank)
+    }
+
+    /// A rank's process as the road to its memory knows it.
+    #[inline]
+    pub fn memory_of(&self, rank: u32) -> cma::Process {
+        // Relaxed: written before this rank met that one for the first time.
+        cma::Process { rank, pid: self.process(rank).pid.load(Ordering::Relaxed) as i32 }
+    }
+
+    /// Asks whether this process may look into the memory of all the others. Collective the first
+    /// time: each must have allowed it before any tries.
+    pub fn ask_permission(self: &Arc<Arena>) -> Result<()> {
+        if self.permitted.get().is_some() {
+            return Ok(());
+        }
+        cma::allow();
+        self.barrier()?;
+        let may = |rank: &u32| {
+            let other = self.process(*rank);
+            let address = other.cookie_address.load(Ordering::Relaxed);
+            self.memory_of(*rank).shows(address, other.cookie.load(Ordering::Relaxed))
+        };
+        let others = (0..self.size).filter(|rank| *rank != self.rank);
+        let _ = self.permitted.set(others.clone().all(|rank| may(&rank)));
+        Ok(())
+    }
+
+    /// Whether this process may look into the memory of all the others, as far as it was asked.
+    pub fn is_permitted(&self) -> bool {
+        self.permitted.get() == Some(&true)
+    }
+
+    /// Tells all ranks that this one is in trouble with step `step` of creation number `turn`.
+    pub fn cry(&self, turn: u64, step: usize) {
+        // Relaxed: the barrier that follows orders it.
+        records::trouble(&self.first).0[counter(turn, step)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether any rank has cried. Once per step, behind the barrier that ends it.
+    pub fn hears_trouble(&self, turn: u64, step: usize) -> bool {
+        let counter = counter(turn, step);
+        // Relaxed: as in `cry`; `seen` is this rank's own.
+        let now = records::trouble(&self.first).0[counter].load(Ordering::Relaxed);
+        self.seen[counter].swap(now, Ordering::Relaxed) != now
+    }
+
+    /// The control blocks of a slot whose chunk is mapped.
+    pub fn blocks(self: &Arc<Arena>, slot: u32) -> Blocks {
+        let base = match slots::place(slot) {
+            (0, index) => {
+                let slot_bytes = self.stride * self.size as usize;
+                let offset = records::bytes(self.size) + slot_bytes * index as usize;
+                // SAFETY: the first chunk lies behind the records of the first segment.
+                unsafe { self.first.base().add(offset) }
+            }
+            _ => self.slots.base(slot),
+        };
+        Blocks::new(base, self.stride, self.clone())
+    }
+
+    /// The words of a slot, as the road within the node gives them.
+    pub fn words(self: &Arc<Arena>, slot: u32) -> CpuWords<Blocks, NodeIdle> {
+        CpuWords::new(self.blocks(slot), NodeIdle::new(self.clone()))
+    }
+
+    /// Waits until all ranks are here.
+    pub fn barrier(self: &Arc<Arena>) -> Result<()> {
+        // Relaxed: only the threads of one collective call at a time come here.
+        let turn = self.barriers.fetch_add(1, Ordering::Relaxed) + 1;
+        fence::barrier(&self.words(0), turn)
+    }
+
+    /// The number of the next window's creation.
+    pub fn next_turn(&self) -> u64 {
+        // Relaxed: windows of one communicator are made one after the other.
+        self.turns.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The process that has died, if one has that still took part.
+    pub fn dead(&self) -> Result<()> {
+        for rank in 0..self.size {
+            let process = self.process(rank);
+            let pid = process.pid.load(Ordering::Relaxed) as i32;
+            if process.state.load(Ordering::Relaxed) == 0 && !process::alive(pid) {
+                return Err(Error::Died { rank, pid });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The trouble counter of a step (0 or 1) of a window that is being made.
+fn counter(turn: u64, step: usize) -> usize {
+    2 * (turn % 2) as usize + step
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        if !departures::begun() {
+            let host = Host::get();
+            self.group.free(host);
+            self.comm.free(host);
+        }
+    }
+}
+
+/// What the attribute of a communicator points to.
+struct Cached(Option<Arc<Arena>>);
+
+fn keyval(host: &Host) -> Result<c_int> {
+    static KEYVAL: OnceLock<c_int> = OnceLock::new();
+    unsafe extern "C" fn delete(_: Handle, _: c_int, value: *mut c_void, _: *mut c_void) -> c_int {
+        // SAFETY: the attribute's value is the box that `Arena::of` leaked.
+        drop(unsafe { Box::from_raw(value.cast::<Cached>()) });
+        0
+    }
+    if let Some(keyval) = KEYVAL.get() {
+        return Ok(*keyval);
+    }
+    let new = host.comm_keyval(delete)?;
+    Ok(*KEYVAL.get_or_init(|| new))
+}
+
+fn encode(name: &Name) -> [u64; 5] {
+    [name.pid as u64, name.fd as u64, name.device, name.inode, name.bytes]
+}
+
+fn decode(words: &[u64; 5]) -> Name {
+    let [pid, fd, device, inode, bytes] = *words;
+    Name { pid: pid as i32, fd: fd as i32, device, inode, bytes }
+}
