@@ -1,0 +1,136 @@
+// Pages of a window that cannot be written or read: only the calls that need them fail, none of
+// them crashes, and the rest of the window can be used. MPI-4.1 sections 12.2.1 and 12.6.2.
+// ranks: 2 4
+
+#include "created.h"
+
+#include <sys/mman.h>
+
+// Pages in turn: usable, read only, usable, unmapped, usable, behind the end of a file, usable.
+enum { READ_ONLY = 1, UNMAPPED = 3, NO_FILE = 5, PAGES = 7, PAGE = 4096, LONGS = PAGE / 8 };
+
+static MPI_Win win;
+
+// The call, or what completes it, fails.
+static int flushed(int code, int target)
+{
+    int completed = MPI_Win_flush(target, win);
+    return code != MPI_SUCCESS ? code : completed;
+}
+
+#define REFUSED(call) EXPECT(flushed((call), target), MPI_ERR_RMA_RANGE)
+
+static void writes(int target, int page)
+{
+    static long values[3 * LONGS], got[3 * LONGS];
+    const MPI_Aint here = (MPI_Aint)page * LONGS;
+    REFUSED(MPI_Put(values, 1, MPI_LONG, target, here + 9, 1, MPI_LONG, win));
+    // In the middle of a longer run.
+    REFUSED(MPI_Put(values, 3 * LONGS, MPI_LONG, target, here - LONGS, 3 * LONGS, MPI_LONG, win));
+    REFUSED(MPI_Accumulate(values, 4, MPI_LONG, target, here - 2, 4, MPI_LONG, MPI_SUM, win));
+    REFUSED(MPI_Get_accumulate(values, 2, MPI_LONG, got, 2, MPI_LONG, target, here + 5, 2, MPI_LONG,
+                               MPI_REPLACE, win));
+    const long one = 1, zero = 0;
+    REFUSED(MPI_Fetch_and_op(&one, got, MPI_LONG, target, here, MPI_SUM, win));
+    REFUSED(MPI_Compare_and_swap(&one, &zero, got, MPI_LONG, target, here + LONGS - 1, win));
+}
+
+static void reads(int target, int page)
+{
+    static long got[3 * LONGS];
+    const MPI_Aint here = (MPI_Aint)page * LONGS;
+    MPI_Datatype type;
+    REFUSED(MPI_Get(got, 1, MPI_LONG, target, here + 9, 1, MPI_LONG, win));
+    REFUSED(MPI_Get(got, 3 * LONGS, MPI_LONG, target, here - LONGS, 3 * LONGS, MPI_LONG, win));
+    OK(MPI_Type_vector(24, 2, LONGS / 8, MPI_LONG, &type));
+    OK(MPI_Type_commit(&type));
+    REFUSED(MPI_Get(got, 1, type, target, here - LONGS, 1, type, win));
+    OK(MPI_Type_free(&type));
+}
+
+// The usable pages take what is put there, and add to it.
+static void around(int target)
+{
+    long values[LONGS], got[LONGS], before;
+    const long one = 1;
+    for (int page = 0; page < PAGES; page += 2) {
+        for (int i = 0; i < LONGS; i++)
+            values[i] = 1000 * rank + 10 * page + i;
+        OK(MPI_Put(values, LONGS, MPI_LONG, target, page * LONGS, LONGS, MPI_LONG, win));
+        OK(MPI_Accumulate(&one, 1, MPI_LONG, target, page * LONGS + LONGS - 1, 1, MPI_LONG, MPI_SUM,
+                          win));
+        OK(MPI_Fetch_and_op(&one, &before, MPI_LONG, target, page * LONGS, MPI_SUM, win));
+        OK(MPI_Win_flush(target, win));
+        CHECK_EQ(before, values[0]);
+        OK(MPI_Get(got, LONGS, MPI_LONG, target, page * LONGS, LONGS, MPI_LONG, win));
+        OK(MPI_Win_flush(target, win));
+        for (int i = 0; i < LONGS; i++)
+            CHECK_EQ(got[i], values[i] + (i == 0) + (i == LONGS - 1));
+    }
+}
+
+static char *memory_with_holes(void)
+{
+    FILE *file = tmpfile();
+    CHECK(file != NULL);
+    char *memory = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                        0);
+    CHECK(memory != MAP_FAILED);
+    for (int i = 0; i < LONGS; i++)
+        ((long *)memory)[READ_ONLY * LONGS + i] = 50 + i;
+    CHECK_EQ(mprotect(memory + READ_ONLY * PAGE, PAGE, PROT_READ), 0);
+    CHECK_EQ(munmap(memory + UNMAPPED * PAGE, PAGE), 0);
+    CHECK(mmap(memory + NO_FILE * PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+               fileno(file), 0) == memory + NO_FILE * PAGE);
+    fclose(file);
+    return memory;
+}
+
+static void read_only_page(int target)
+{
+    long got[LONGS];
+    OK(MPI_Get(got, LONGS, MPI_LONG, target, READ_ONLY * LONGS, LONGS, MPI_LONG, win));
+    OK(MPI_Win_flush(target, win));
+    for (int i = 0; i < LONGS; i++)
+        CHECK_EQ(got[i], 50 + i);
+    writes(target, READ_ONLY);
+}
+
+// Memory that comes later behind the addresses of the window.
+static void mended(char *memory)
+{
+    const long value = 31 + rank;
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    CHECK(mmap(memory + UNMAPPED * PAGE, PAGE, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == memory + UNMAPPED * PAGE);
+    CHECK_EQ(mprotect(memory + READ_ONLY * PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Put(&value, 1, MPI_LONG, next_rank(), UNMAPPED * LONGS, 1, MPI_LONG, win));
+    OK(MPI_Put(&value, 1, MPI_LONG, next_rank(), READ_ONLY * LONGS, 1, MPI_LONG, win));
+    OK(MPI_Win_flush(next_rank(), win));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    CHECK_EQ(((long *)memory)[UNMAPPED * LONGS], 31 + previous_rank());
+    CHECK_EQ(((long *)memory)[READ_ONLY * LONGS], 31 + previous_rank());
+    CHECK_EQ(((long *)memory)[READ_ONLY * LONGS + 1], 51);
+}
+
+int main(int argc, char **argv)
+{
+    check_start(&argc, &argv);
+    char *memory = memory_with_holes();
+    win = returning_window_over(memory, PAGES * PAGE, sizeof(long));
+    OK(MPI_Win_lock_all(0, win));
+    for (int round = 0; round < 3; round++) {
+        read_only_page(next_rank());
+        for (int page = UNMAPPED; page <= NO_FILE; page += NO_FILE - UNMAPPED) {
+            writes(next_rank(), page);
+            reads(next_rank(), page);
+        }
+        around(next_rank());
+    }
+    mended(memory);
+    OK(MPI_Win_unlock_all(win));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Win_free(&win));
+    return check_end();
+}
