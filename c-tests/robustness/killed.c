@@ -1,19 +1,37 @@
-// One rank, the last, is killed by SIGKILL while the others wait for it in a one-sided call: they
-// get an error that names it, or end together with it, as the launcher decides.
-// usage: killed lock|shared|fence|start|wait|create|free FILE     the survivors append a line each
+// One rank, the last, is killed by SIGKILL while the others wait for it in a one-sided call or
+// access its memory: they get an error that names it, or end together with it, as the launcher
+// decides. usage: killed MODE FILE, to which the survivors append a line each
+//   lock shared fence start wait create free    the others wait for it, in an allocated window
+//   created dynamic                             the others wait for it to make such a window too
+//   again                                       all make and free windows when it is killed
+//   puts gets accumulates                       to its memory in a created window, all the time
+//   attaches                                    it changes its table, which the others look at
+//   holds                                       it puts to the others, who change their tables
 
 #include "robust.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <time.h>
 
-static MPI_Win win;
+enum { BYTES = 4 << 20, RANKS_MAX = 16 };
+
+static MPI_Win win, created, dynamic;
 static MPI_Comm comm;
+static char *memory, *origin;
+static MPI_Aint places[RANKS_MAX];
 
 static void die(void)
 {
     usleep(300000); // the others wait by then
     kill(getpid(), SIGKILL);
+}
+
+// Dies in the middle of what this process does by then.
+static void *die_meanwhile(void *unused)
+{
+    die();
+    return unused;
 }
 
 // What all do before the victim dies.
@@ -42,10 +60,92 @@ static int wait_for(const char *mode, int victim)
         return MPI_Win_start(group, 0, win);
     if (strcmp(mode, "create") == 0)
         return MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &other);
+    if (strcmp(mode, "created") == 0)
+        return MPI_Win_create(memory, 64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &other);
+    if (strcmp(mode, "dynamic") == 0)
+        return MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &other);
     if (strcmp(mode, "free") == 0)
         return MPI_Win_free(&win);
     OK(MPI_Win_post(group, 0, win));
     return MPI_Win_wait(win);
+}
+
+// Windows over the program's own memory, in which the ranks access each other all the time.
+static void make_windows(void)
+{
+    MPI_Aint place;
+    CHECK(size <= RANKS_MAX);
+    memory = calloc(1, BYTES);
+    origin = calloc(1, BYTES);
+    OK(MPI_Win_create(memory, BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &created));
+    OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &dynamic));
+    OK(MPI_Win_attach(dynamic, memory, BYTES));
+    OK(MPI_Get_address(memory, &place));
+    OK(MPI_Allgather(&place, 1, MPI_AINT, places, 1, MPI_AINT, MPI_COMM_WORLD));
+    OK(MPI_Win_set_errhandler(created, MPI_ERRORS_RETURN));
+    OK(MPI_Win_set_errhandler(dynamic, MPI_ERRORS_RETURN));
+    OK(MPI_Win_lock_all(0, created));
+    OK(MPI_Win_lock_all(0, dynamic));
+}
+
+static int access_created(const char *mode, int target)
+{
+    if (strcmp(mode, "puts") == 0)
+        return MPI_Put(origin, BYTES, MPI_BYTE, target, 0, BYTES, MPI_BYTE, created);
+    if (strcmp(mode, "gets") == 0)
+        return MPI_Get(origin, BYTES, MPI_BYTE, target, 0, BYTES, MPI_BYTE, created);
+    int count = BYTES / 32, code;
+    code = MPI_Accumulate(origin, count, MPI_INT, target, 0, count, MPI_INT, MPI_SUM, created);
+    return code != MPI_SUCCESS ? code : MPI_Win_flush(target, created);
+}
+
+static int attach_and_detach(void)
+{
+    static char more[4096];
+    int code = MPI_Win_attach(dynamic, more, sizeof more);
+    return code != MPI_SUCCESS ? code : MPI_Win_detach(dynamic, more);
+}
+
+static int put_to(int target)
+{
+    return MPI_Put(origin, BYTES, MPI_BYTE, target, places[target], BYTES, MPI_BYTE, dynamic);
+}
+
+static int make_and_free(int round)
+{
+    MPI_Win other;
+    int code = round % 2
+        ? MPI_Win_create(memory, 64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &other)
+        : MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &other);
+    if (code != MPI_SUCCESS)
+        return code;
+    OK(MPI_Win_set_errhandler(other, MPI_ERRORS_RETURN));
+    return MPI_Win_free(&other);
+}
+
+// One of the many things that all ranks do until one has died.
+static int step(const char *mode, int round, int victim)
+{
+    if (strcmp(mode, "again") == 0)
+        return make_and_free(round);
+    if (strcmp(mode, "attaches") == 0)
+        return rank == victim ? attach_and_detach() : put_to(victim);
+    if (strcmp(mode, "holds") == 0) {
+        int code = rank == victim ? put_to(round % victim) : attach_and_detach();
+        return code != MPI_SUCCESS || rank == victim ? code : put_to(victim);
+    }
+    return access_created(mode, (rank + round) % size);
+}
+
+static int work(const char *mode, int victim)
+{
+    int code = MPI_SUCCESS;
+    pthread_t killer;
+    if (rank == victim)
+        pthread_create(&killer, NULL, die_meanwhile, NULL);
+    for (int round = 0; code == MPI_SUCCESS; round++)
+        code = step(mode, round, victim);
+    return code;
 }
 
 static double now(void)
@@ -66,11 +166,13 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     window_of(4, &win);
+    make_windows();
+    int works = strstr("again puts gets accumulates attaches holds", mode) != NULL;
     prepare(mode, victim);
-    if (rank == victim)
+    if (rank == victim && !works)
         die();
     double began = now();
-    int code = wait_for(mode, victim), class = class_of(code);
+    int code = works ? work(mode, victim) : wait_for(mode, victim), class = class_of(code);
     double waited = now() - began;
     if (code != MPI_SUCCESS)
         MPI_Error_string(code, text, &length);
