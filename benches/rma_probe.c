@@ -5,12 +5,16 @@
  *   busy   rank 1 computes outside MPI for 0.5 s around each single operation of rank 0
  *
  * Prints `metric nanoseconds`, the median of 9 batches (busy: of 3 operations). The `limit` lines
- * are the same work done by hand with loads and stores on a shared window. */
+ * are the same work done by hand with loads and stores on a shared window, the `process_vm` lines a
+ * bare call of process_vm_readv or process_vm_writev on memory of the heap. */
+#define _GNU_SOURCE
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { BATCHES = 9, BUSY_BATCHES = 3, BYTES = 4 << 20, TARGET = 1 };
@@ -255,6 +259,32 @@ static void hand_lock(void) {
     __atomic_store_n(word(), 0, __ATOMIC_RELEASE);
 }
 
+/* The limits of memory that the target cannot share: bare calls of the system. */
+static char *user;
+static int64_t target_memory[2]; /* process and address */
+static void hand_vm(size_t bytes, int puts) {
+    struct iovec here = {local, bytes}, there = {(char *)(intptr_t)target_memory[1] + 8, bytes};
+    ssize_t moved = puts ? process_vm_writev((pid_t)target_memory[0], &here, 1, &there, 1, 0)
+                         : process_vm_readv((pid_t)target_memory[0], &here, 1, &there, 1, 0);
+    if (moved != (ssize_t)bytes) sink = 0;
+}
+static void vm_put8(void) { hand_vm(8, 1); }
+static void vm_get8(void) { hand_vm(8, 0); }
+static void vm_put4k(void) { hand_vm(4096, 1); }
+static void vm_put1m(void) { hand_vm(1 << 20, 1); }
+static void vm_get1m(void) { hand_vm(1 << 20, 0); }
+
+static void bare_calls(void) {
+    static const Metric tests[] = {
+        {"put8", vm_put8, 5000}, {"get8", vm_get8, 5000}, {"put4k", vm_put4k, 2000},
+        {"put1M", vm_put1m, 50}, {"get1M", vm_get1m, 50}, {NULL, NULL, 0}};
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    target_memory[0] = getpid(), target_memory[1] = (intptr_t)user;
+    MPI_Bcast(target_memory, 2, MPI_INT64_T, TARGET, MPI_COMM_WORLD);
+    for (const Metric *m = tests; m->name && rank == 0; m++) measure("process_vm", m, affordable);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void limits(void) {
     static const Metric tests[] = {
         {"put8+flush", hand_put8, 20000}, {"get8+flush", hand_get8, 20000},
@@ -288,7 +318,6 @@ static void window(const char *kind, int busy) {
 }
 
 /* All ranks make and free a window together. */
-static char *user;
 static void create_and_free(void) {
     MPI_Win_create(user, BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win), MPI_Win_free(&win);
 }
@@ -300,7 +329,7 @@ static void allocate_and_free(void) {
 int main(int argc, char **argv) {
     static const Metric making[] = {{"win_create+free", create_and_free, 20},
                                     {"win_allocate+free", allocate_and_free, 20}};
-    char *base;
+    char *base, *allocated;
     int size;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -315,12 +344,17 @@ int main(int argc, char **argv) {
     user = calloc(1, BYTES);
     MPI_Type_vector(512, 1, 2, MPI_DOUBLE, &vector);
     MPI_Type_commit(&vector);
-    if (!busy) limits();
+    if (!busy) limits(), bare_calls();
     MPI_Win_allocate(BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     memset(base, 0, BYTES);
     window(busy ? "busy.allocate" : "allocate", busy);
     MPI_Win_create(user, BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     window(busy ? "busy.create" : "create", busy);
+    MPI_Alloc_mem(BYTES, MPI_INFO_NULL, &allocated);
+    memset(allocated, 0, BYTES);
+    MPI_Win_create(allocated, BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    window(busy ? "busy.create_alloc_mem" : "create_alloc_mem", busy);
+    MPI_Free_mem(allocated);
     for (int k = 0; k < 2 && !busy; k++) measure("", &making[k], together);
     MPI_Type_free(&vector);
     MPI_Finalize();
