@@ -23,7 +23,8 @@ static const struct { void (*call)(void); unsigned weight; } local_calls[] = {
     {flush_all, 2}, {sync_window, 1}, {fence, 1}, {post, 1}, {start_access, 1}, {complete, 1},
     {wait_or_test, 1}, {free_window, 1}, {shared_query, 1}, {get_attribute, 1},
     {wrong_attribute, 1}, {get_group, 1}, {get_info, 1}, {get_name, 1}, {set_name, 1},
-    {error_handlers, 1}, {attach_wrong, 1}, {detach_wrong, 1}, {allocate_wrong, 1}, {convert, 1},
+    {error_handlers, 1}, {attach_wrong, 1}, {attach_spare, 2}, {detach_wrong, 1},
+    {allocate_wrong, 1}, {convert, 1},
 };
 
 static void local_call(void)

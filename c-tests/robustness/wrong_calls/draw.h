@@ -41,7 +41,8 @@ static const struct type *wrong_type(const struct transfer *t, const struct type
 
 static int64_t wrong_count(const struct transfer *t, int64_t instead_of)
 {
-    const int64_t counts[] = {-1, -2147483647 - 1, 2147483647, 1 << 20, 0, instead_of + 1,
+    const int64_t one_more = instead_of < INT32_MAX ? instead_of + 1 : 0;
+    const int64_t counts[] = {-1, -2147483647 - 1, 2147483647, 1 << 20, 0, one_more,
                               (int64_t)1 << 40, INT64_MAX, INT64_MIN};
     return counts[draw(&own, t->large ? 9 : 6)];
 }
@@ -186,6 +187,8 @@ static void spoil(struct transfer *t, const struct window *w)
         t->type = wrong_type(t, t->type);
     if (odd() && !is_single(t))
         t->count = wrong_count(t, t->count);
+    if (odd() && !is_single(t))
+        t->count = t->origin.count = t->result.count = wrong_count(t, t->count);
     if (odd())
         t->disp = wrong_disp(w, t->target);
     if (odd())

@@ -242,6 +242,23 @@ static void attach_wrong(void)
     judge(MPI_Win_attach(win.handle, base, bytes));
 }
 
+// Memory that nobody else knows of comes and goes while others access the window.
+static void attach_spare(void)
+{
+    struct window *w = any_window(&own);
+    if (w->flavour != DYNAMIC)
+        return;
+    const MPI_Aint bytes = (MPI_Aint)draw(&own, sizeof w->spare + 1);
+    w->spare_attached = !w->spare_attached;
+    begin(w->spare_attached ? "MPI_Win_attach" : "MPI_Win_detach");
+    tell("w%d, spare memory", index_of(w));
+    if (w->spare_attached)
+        tell(", %lld", (long long)bytes);
+    go();
+    judge(w->spare_attached ? MPI_Win_attach(w->handle, w->spare, bytes)
+                            : MPI_Win_detach(w->handle, w->spare));
+}
+
 // Detaches of what was never attached.
 static void detach_wrong(void)
 {

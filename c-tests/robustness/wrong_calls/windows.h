@@ -53,6 +53,9 @@ struct window {
     unsigned char *memory[AREAS];
     void *owned[AREAS];
     int is_mpi_memory;
+    // memory that comes and goes in a dynamic window, and is never accessed
+    unsigned char spare[64];
+    int spare_attached;
     // what this process has in its stripes, and what of it is under way
     unsigned char stripes[RANKS_MAX][AREAS][STRIPE_MAX];
     unsigned char busy[RANKS_MAX][AREAS][STRIPE_MAX];
