@@ -74,7 +74,9 @@ pub fn place_for<T>(answer: *const T) -> Result<()> {
 pub fn code(host: &Host, error: &Error) -> c_int {
     match error {
         Error::Host(code) => *code,
-        Error::Died { .. } | Error::Fault { .. } => code_with_text(host, error),
+        Error::Died { .. } | Error::Fault { .. } | Error::Forbidden { .. } => {
+            code_with_text(host, error)
+        }
         other => host.constants.class(other.class()),
     }
 }
