@@ -48,14 +48,17 @@ static void local_call(void)
 static void change_windows(void)
 {
     struct window *w = &windows[draw(&all, WINDOWS)];
+    FOR_ALIVE(dynamic)
+        if (dynamic->flavour == DYNAMIC && draw(&all, 2))
+            change_areas(dynamic);
     if (!w->alive) {
         make_right(w);
-    } else if (w->flavour == DYNAMIC && draw(&all, 3)) {
-        change_areas(w);
     } else if (draw(&all, 3) == 0) {
         free_right(w);
         if (w == &windows[0])
             make_right(w);
+    } else {
+        hint(w);
     }
     if (draw(&all, 4) == 0)
         make_wrong();
@@ -110,8 +113,8 @@ static void prepare(void)
     make_ops();
     look_what_is_offered();
     start_arena();
-    make_right(&windows[0]);
-    make_right(&windows[1]);
+    for (int i = 0; i < WINDOWS - 1; i++)
+        make_right(&windows[i]);
 }
 
 static void finish(void)

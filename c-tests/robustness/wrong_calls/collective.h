@@ -147,6 +147,23 @@ static void tell_addresses(struct window *w)
         }
 }
 
+// An area of each rank of a dynamic window comes or goes.
+static void change_areas(struct window *w)
+{
+    for (int r = 0; r < w->size; r++) {
+        const int a = (int)draw(&all, AREAS);
+        struct area *area = &w->parts[r].areas[a];
+        area->attached = !area->attached;
+        if (r != w->rank)
+            continue;
+        begin(area->attached ? "MPI_Win_attach" : "MPI_Win_detach");
+        tell("w%d, area %d", index_of(w), a);
+        go();
+        judge(area->attached ? MPI_Win_attach(w->handle, w->memory[a], area->bytes)
+                             : MPI_Win_detach(w->handle, w->memory[a]));
+    }
+}
+
 // A new window in a place where there is none. All ranks meet afterwards, before they use it.
 static void make_right(struct window *w)
 {
@@ -185,6 +202,8 @@ static void make_right(struct window *w)
             reset_stripes(w, r, a);
     }
     w->alive = 1;
+    if (w->flavour == DYNAMIC)
+        change_areas(w);
 }
 
 // A window that cannot be, for all ranks alike or, where the library promises that none waits, for
@@ -241,21 +260,17 @@ static void free_right(struct window *w)
     }
 }
 
-// An area of each rank of a dynamic window comes or goes.
-static void change_areas(struct window *w)
+// A hint that no MPI knows.
+static void hint(struct window *w)
 {
-    for (int r = 0; r < w->size; r++) {
-        const int a = (int)draw(&all, AREAS);
-        struct area *area = &w->parts[r].areas[a];
-        area->attached = !area->attached;
-        if (r != w->rank)
-            continue;
-        begin(area->attached ? "MPI_Win_attach" : "MPI_Win_detach");
-        tell("w%d, area %d", index_of(w), a);
-        go();
-        judge(area->attached ? MPI_Win_attach(w->handle, w->memory[a], area->bytes)
-                             : MPI_Win_detach(w->handle, w->memory[a]));
-    }
+    MPI_Info info;
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "unheard_of", "yes"));
+    begin("MPI_Win_set_info");
+    tell("w%d", index_of(w));
+    go();
+    judge(MPI_Win_set_info(w->handle, info));
+    OK(MPI_Info_free(&info));
 }
 
 #endif

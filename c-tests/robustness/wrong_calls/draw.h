@@ -54,6 +54,15 @@ static int wrong_target(const struct window *w)
     return targets[draw(&own, 9)];
 }
 
+// Where memory of a dynamic window was attached, or might have been.
+static int64_t detached_place(const struct window *w, const struct part *part)
+{
+    for (int a = 0; a < area_count(w); a++)
+        if (!part->areas[a].attached)
+            return part->areas[a].place + (int64_t)draw(&own, (unsigned)part->areas[a].bytes);
+    return 0;
+}
+
 // A displacement outside, or one that comes back inside when a multiplication overflows.
 static int64_t wrong_disp(const struct window *w, int target)
 {
@@ -61,12 +70,16 @@ static int64_t wrong_disp(const struct window *w, int target)
     const struct area *area = &part->areas[draw(&own, (unsigned)area_count(w))];
     const int64_t end = (area->place + area->bytes) / part->disp_unit;
     const wide round = ((wide)1 << 64) + (int64_t)draw(&own, 200);
+    if (w->flavour == DYNAMIC && draw(&own, 3) == 0)
+        return detached_place(w, part);
+    if (w->flavour == DYNAMIC && draw(&own, 3) == 0)
+        return end - 1 - (int64_t)draw(&own, 8);
     switch (draw(&own, 9)) {
     case 0: return -1 - (int64_t)draw(&own, 100);
     case 1: return INT64_MIN;
     case 2: return INT64_MAX - (int64_t)draw(&own, 100);
     case 3: return end;
-    case 4: return end - 1;
+    case 4: return end - 1 - (int64_t)draw(&own, 8);
     case 5: return end + (int64_t)draw(&own, 5000);
     case 6: return area->place / part->disp_unit - 1;
     case 7: return (int64_t)1 << (20 + draw(&own, 43));
@@ -79,7 +92,9 @@ static int place_in_stripe(struct transfer *t)
 {
     const struct window *w = t->win.window;
     const struct part *part = &w->parts[t->target];
-    const int a = (int)draw(&own, (unsigned)area_count(w));
+    int a = (int)draw(&own, (unsigned)area_count(w));
+    for (int tries = 0; tries < 4 && !part->areas[a].attached; tries++)
+        a = (int)draw(&own, (unsigned)area_count(w));
     const struct area *area = &part->areas[a];
     wide first, end;
     reach_of(t->type, t->count, &first, &end);

@@ -164,7 +164,7 @@ static void get_name(void)
     struct named win = begin_on_window("MPI_Win_get_name");
     char name[MPI_MAX_OBJECT_NAME] = "", expected[16], *place = place_or_none(name);
     int length = -1, *length_place = place_or_none(&length);
-    if (win.handle == MPI_WIN_NULL)
+    if (win.handle == MPI_WIN_NULL || win.handle == (MPI_Win)0)
         call.wrong = 0, doubt(ERR_WIN | ERR_ARG);
     tell("%s, %s, %s", win.text, place ? "name" : "NULL", length_place ? "length" : "NULL");
     go();
@@ -185,10 +185,25 @@ static void set_name(void)
     judge(MPI_Win_set_name(win.handle, place));
 }
 
+static void user_handler(MPI_Win *win, int *code, ...)
+{
+    (void)win, (void)code;
+}
+
 static void error_handlers(void)
 {
     MPI_Errhandler handler = MPI_ERRORS_RETURN;
-    const unsigned which = draw(&own, 3);
+    const unsigned which = draw(&own, 4);
+    if (which == 3) {
+        begin("MPI_Win_create_errhandler");
+        const int no_place = (int)draw(&own, 2);
+        fault(ERR_ARG);
+        tell(no_place ? "function, NULL" : "NULL, handler");
+        go();
+        judge(MPI_Win_create_errhandler(no_place ? user_handler : NULL,
+                                        no_place ? NULL : &handler));
+        return;
+    }
     const char *const names[] = {"MPI_Win_set_errhandler", "MPI_Win_get_errhandler",
                                  "MPI_Win_call_errhandler"};
     struct named win = begin_on_window(names[which]);
@@ -225,8 +240,11 @@ static void attach_wrong(void)
     const int a = (int)draw(&own, AREAS);
     const struct area *area = w ? &w->parts[w->rank].areas[a] : NULL;
     if (w != NULL && w->flavour == DYNAMIC && area->attached && draw(&own, 2)) {
-        base = w->memory[a] - draw(&own, 2);
-        bytes = 2 + (MPI_Aint)draw(&own, (unsigned)area->bytes);
+        // From some bytes before the region or some inside, by at least one byte over it.
+        const int64_t from = (int64_t)draw(&own, 3) * (area->bytes - 1) / 2;
+        const int64_t before = from == 0 ? (int64_t)draw(&own, 20) : 0;
+        base = w->memory[a] + from - before;
+        bytes = before + 1 + (MPI_Aint)(draw(&own, 2) * draw(&own, (unsigned)area->bytes));
         fault(ERR_RMA_ATTACH);
     } else if (draw(&own, 2)) {
         bytes = draw(&own, 2) ? -1 - (MPI_Aint)draw(&own, 100) : INT64_MAX;

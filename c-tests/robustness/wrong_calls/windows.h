@@ -267,8 +267,12 @@ static struct named no_window(const struct window *like)
     const int generations = 0x1ff << 17;
     const int number = MPI_Win_c2f(like->handle);
     struct named name = {MPI_WIN_NULL, NULL, "MPI_WIN_NULL"};
-    switch (draw(&own, 4)) {
+    switch (draw(&own, 5)) {
     case 0:
+        break;
+    case 4:
+        name.handle = (MPI_Win)0;
+        snprintf(name.text, sizeof name.text, "zero");
         break;
     case 1: {
         const int other = number + (int)((1 + draw(&own, 510)) << 17);
