@@ -61,10 +61,11 @@ static void shared_query(void)
               : MPI_Win_shared_query(win.handle, target, bytes_place, unit_place, base_place);
     if (!judge(code) || !inside)
         return;
-    // A unit that is no int cannot be told as one.
-    const int told = large || w->parts[target].disp_unit <= INT32_MAX;
-    check_part(w, target, bytes, !told ? w->parts[target].disp_unit : large ? large_unit : unit,
-               base);
+    // A unit that is no int must not be told as another one.
+    const int64_t right = w->parts[target].disp_unit;
+    if (!large && right > INT32_MAX && w->flavour <= SHARED)
+        CHECK_ANSWER(unit == MPI_UNDEFINED);
+    check_part(w, target, bytes, large ? large_unit : right > INT32_MAX ? right : unit, base);
 }
 
 static void check_attribute(const struct window *w, int keyval, const void *value)
