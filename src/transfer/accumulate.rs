@@ -6,7 +6,7 @@
 //! atomic instructions of one process on one location keep their order.
 
 use super::bytes::{self, Piece};
-use super::put_get::{reach, total};
+use super::put_get::{all_in_regions, reach, total};
 use super::{Buffer, Place, Quick, Target, elements, fits, not_null};
 use crate::datatype::basic::{Basic, Op, pairs};
 use crate::datatype::layout::{self as shape, Shape, zip_elements};
@@ -156,10 +156,7 @@ impl Work<'_> {
         }
         // The regions of a dynamic window need not cover what lies between the runs. Nothing is
         // changed before each run has been found in a region.
-        for piece in target.pieces(count) {
-            let bytes = piece.count * piece.basic.extent() as u64;
-            place.node.at(rank, disp, Reach { first: piece.offset, bytes }, |_| Ok(()))?;
-        }
+        all_in_regions(place, rank, disp, (target, count))?;
         // SAFETY: the caller vouches for the buffers; each run is checked again.
         unsafe { self.run_shaped(sides, target, count) }
     }

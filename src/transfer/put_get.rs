@@ -205,12 +205,7 @@ impl Shaped<'_> {
     /// As for `transfer`.
     #[cold]
     unsafe fn run_by_run(&self) -> Result<()> {
-        let (shape, count) = self.target;
-        for piece in shape.pieces(count) {
-            let bytes = piece.count * piece.basic.extent() as u64;
-            let reach = Reach { first: piece.offset, bytes };
-            self.place.node.at(self.rank, self.disp, reach, |_| Ok(()))?;
-        }
+        all_in_regions(self.place, self.rank, self.disp, self.target)?;
         let mut result = Ok(());
         each_run(self.origin, self.target, |here, there, bytes| {
             let reach = Reach { first: there, bytes };
@@ -223,6 +218,20 @@ impl Shaped<'_> {
         });
         result
     }
+}
+
+/// Checks that each piece of a target's type map is in a region of a dynamic window.
+pub(super) fn all_in_regions(
+    place: Place<'_>,
+    rank: u32,
+    disp: i64,
+    (shape, count): (&Shape, u64),
+) -> Result<()> {
+    for piece in shape.pieces(count) {
+        let bytes = piece.count * piece.basic.extent() as u64;
+        place.node.at(rank, disp, Reach { first: piece.offset, bytes }, |_| Ok(()))?;
+    }
+    Ok(())
 }
 
 /// Bytes of data in `count` items.
