@@ -13,6 +13,9 @@ static int64_t one = 1, result;
 
 static void put(void) { MPI_Put(&one, 1, MPI_INT64_T, 0, 8, 1, MPI_INT64_T, win); }
 static void get(void) { MPI_Get(&result, 1, MPI_INT64_T, 0, 8, 1, MPI_INT64_T, win); }
+static MPI_Datatype vector;
+static double doubles[512];
+static void put_vector(void) { MPI_Put(doubles, 512, MPI_DOUBLE, 0, 0, 1, vector, win); }
 static void flush(void) { MPI_Win_flush(0, win); }
 static void fetch_and_op(void) { MPI_Fetch_and_op(&one, &result, MPI_INT64_T, 0, 8, MPI_SUM, win); }
 static void lock_exclusive(void) {
@@ -31,6 +34,7 @@ static const struct {
 } calls[] = {
     {"put8", put, 1},
     {"get8", get, 1},
+    {"put_vector512", put_vector, 1},
     {"flush", flush, 1},
     {"fetch_and_op", fetch_and_op, 1},
     {"lock_unlock_exclusive", lock_exclusive, 0},
@@ -50,8 +54,10 @@ int main(int argc, char **argv) {
     long n = argc > 1 ? atol(argv[1]) : 1000;
     char *base;
     MPI_Init(&argc, &argv);
-    MPI_Win_allocate(4096, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
-    memset(base, 0, 4096);
+    MPI_Type_vector(512, 1, 2, MPI_DOUBLE, &vector);
+    MPI_Type_commit(&vector);
+    MPI_Win_allocate(8192, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    memset(base, 0, 8192);
     CALLGRIND_START_INSTRUMENTATION;
     for (size_t k = 0; k < sizeof calls / sizeof *calls; k++) {
         if (calls[k].locked) MPI_Win_lock_all(0, win);
@@ -62,6 +68,7 @@ int main(int argc, char **argv) {
     }
     CALLGRIND_STOP_INSTRUMENTATION;
     MPI_Win_free(&win);
+    MPI_Type_free(&vector);
     MPI_Finalize();
     return 0;
 }

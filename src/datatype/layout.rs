@@ -1,19 +1,25 @@
 //! A derived datatype flattened: which basic elements lie where (MPI-4.1 §5.1). A [`Layout`] is the
 //! type map of one item in its order, neighbours merged; the constructors of the standard combine
-//! layouts. `runs` walks the items of a transfer. Nothing here knows handles or moves data.
+//! layouts. `map` holds it in little room, `rows` walks the items of a transfer, `overlay` walks
+//! two sides at once. Nothing here knows handles or moves data.
 //!
 //! The padding that an MPI adds behind a structure for alignment is its own affair (§5.1.6):
 //! whoever knows the lower bound and the extent says them by [`Layout::bounded`].
 
-mod runs;
+mod map;
+mod overlay;
+mod rows;
 #[cfg(test)]
 mod tests;
 
-pub use runs::{Pieces, each_run, zip_bytes, zip_elements};
+pub use overlay::{Strip, each_run, each_strip, zip_elements};
+pub use rows::Pieces;
 
 use super::basic::Basic;
 use crate::error::{Class, Error, Result};
-use std::sync::Arc;
+use map::{Map, Row};
+use rows::Rows;
+use std::sync::{Arc, LazyLock};
 
 /// Elements that follow each other at the extent of their kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,11 +61,37 @@ const fn members(basic: Basic) -> [(usize, usize); 2] {
     }
 }
 
+/// A set of kinds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Kinds(u64);
+
+impl Kinds {
+    fn of(basic: Basic) -> Kinds {
+        const { assert!(Basic::ALL.len() <= 64) };
+        Kinds(1 << basic as u32)
+    }
+
+    fn join(&mut self, other: Kinds) {
+        self.0 |= other.0;
+    }
+
+    /// The only one.
+    fn only(self) -> Option<Basic> {
+        (self.0.count_ones() == 1).then(|| Basic::ALL[self.0.trailing_zeros() as usize])
+    }
+
+    fn iter(self) -> impl Iterator<Item = Basic> {
+        Basic::ALL.iter().copied().filter(move |basic| self.0 >> *basic as u32 & 1 == 1)
+    }
+}
+
 /// The type map of a derived datatype and its bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// in the order of the type map
-    blocks: Vec<Block>,
+    map: Map,
+    /// the same as bytes, if that is something else
+    bytes: Option<Map>,
     /// bytes of data
     size: u64,
     /// lb and ub
@@ -97,8 +129,12 @@ impl Layout {
     /// One element.
     pub fn basic(basic: Basic) -> Layout {
         let block = Block { offset: 0, basic, count: 1 };
+        let mut made = Combination::default();
+        // One element always fits.
+        let _ = made.map.push(Row::of(block));
         Layout {
-            blocks: vec![block],
+            bytes: made.map.bytes().unwrap_or_default(),
+            map: made.map,
             size: basic.size() as u64,
             bounds: Bounds { lower: 0, upper: basic.extent() as i64 },
             reach: Bounds { lower: 0, upper: block.end() as i64 },
@@ -109,7 +145,8 @@ impl Layout {
     /// No data at all.
     pub fn empty() -> Layout {
         let none = Bounds::default();
-        Layout { blocks: Vec::new(), size: 0, bounds: none, reach: none, marked: false }
+        let map = Map::default();
+        Layout { map, bytes: None, size: 0, bounds: none, reach: none, marked: false }
     }
 
     /// MPI_Type_contiguous.
@@ -158,9 +195,16 @@ impl Layout {
         Ok(Layout { bounds: Bounds { lower, upper }, ..self })
     }
 
-    /// The blocks of one item.
-    pub fn blocks(&self) -> &[Block] {
-        &self.blocks
+    /// The map of its bytes.
+    fn bytes(&self) -> &Map {
+        self.bytes.as_ref().unwrap_or(&self.map)
+    }
+
+    /// That of an element of a predefined type with padding.
+    fn padded(basic: Basic) -> &'static Map {
+        static MAPS: LazyLock<Vec<Layout>> =
+            LazyLock::new(|| Basic::ALL.iter().map(|basic| Layout::basic(*basic)).collect());
+        MAPS[basic as usize].bytes()
     }
 
     /// Bytes of data in one item.
@@ -191,8 +235,7 @@ impl Layout {
 
     /// The one kind of all its elements; none if there are several or no elements.
     pub fn uniform(&self) -> Option<Basic> {
-        let basic = self.blocks.first()?.basic;
-        self.blocks.iter().all(|block| block.basic == basic).then_some(basic)
+        self.map.kinds.only()
     }
 
     /// The first byte of `count` items and one past the last.
@@ -208,7 +251,7 @@ impl Layout {
     /// The pieces of `count` items in the order of the type map. [`Layout::reach`] of so many items
     /// has to lie inside of an address space.
     pub fn pieces(&self, count: u64) -> Pieces<'_> {
-        Pieces::of_layout(self, count)
+        Pieces::of(Rows::of(&self.map, count, self.extent()))
     }
 }
 
@@ -240,6 +283,14 @@ impl Shape {
         }
     }
 
+    /// The kinds of its elements.
+    pub fn kinds(&self) -> impl Iterator<Item = Basic> {
+        match self {
+            Shape::Basic(basic) => Kinds::of(*basic).iter(),
+            Shape::Derived(layout) => layout.map.kinds.iter(),
+        }
+    }
+
     /// The first byte of `count` items and one past the last.
     #[inline]
     pub fn reach(&self, count: u64) -> (i128, i128) {
@@ -263,7 +314,7 @@ impl Shape {
 /// A layout in the making: copies of others, side by side.
 #[derive(Default)]
 struct Combination {
-    blocks: Vec<Block>,
+    map: Map,
     size: i128,
     /// bounds of the members with data
     plain: Option<Bounds>,
@@ -293,41 +344,15 @@ impl Combination {
         self.reach = Bounds::join(self.reach, inner.reach.copied(first, last)?);
         self.size += inner.size as i128 * count as i128;
         narrow(self.size)?;
-        match inner.blocks[..] {
-            [block] if block.next() - block.offset as i128 == stride as i128 => {
-                let offset = narrow(first + block.offset as i128)?;
-                return self.push(Block { offset, count: block.count * count, ..block });
-            }
-            _ => {}
-        }
-        for copy in 0..count as i128 {
-            for block in &inner.blocks {
-                let offset = narrow(first + copy * stride as i128 + block.offset as i128)?;
-                self.push(Block { offset, ..*block })?;
-            }
-        }
-        Ok(())
-    }
-
-    fn push(&mut self, block: Block) -> Result<()> {
-        match self.blocks.last_mut() {
-            Some(last) if last.basic == block.basic && last.next() == block.offset as i128 => {
-                last.count += block.count;
-                return Ok(());
-            }
-            _ => {}
-        }
-        let bytes = (self.blocks.len() as u64 + 1) * size_of::<Block>() as u64;
-        self.blocks.try_reserve(1).map_err(|_| Error::NoMemory { bytes })?;
-        self.blocks.push(block);
-        Ok(())
+        self.map.add(&inner.map, displacement, count, stride)
     }
 
     fn finish(self) -> Result<Layout> {
         let bounds = self.marked.or(self.plain).unwrap_or_default();
         narrow(bounds.upper as i128 - bounds.lower as i128)?;
         Ok(Layout {
-            blocks: self.blocks,
+            bytes: self.map.bytes()?,
+            map: self.map,
             size: self.size as u64,
             bounds,
             reach: self.reach.unwrap_or_default(),

@@ -9,7 +9,7 @@ use super::bytes::{self, Piece};
 use super::put_get::{all_in_regions, reach, total};
 use super::{Buffer, Place, Quick, Target, elements, fits, not_null};
 use crate::datatype::basic::{Basic, Op, pairs};
-use crate::datatype::layout::{self as shape, Shape, zip_elements};
+use crate::datatype::layout::{Shape, zip_elements};
 use crate::datatype::reduce;
 use crate::epoch::layout;
 use crate::epoch::lock::{self, Mode};
@@ -103,22 +103,31 @@ impl Run {
 }
 
 /// The runs in which a buffer and the target lie side by side; without a buffer the target's own.
-fn overlay(side: Option<&Side>, target: &Shape, count: u64) -> Result<Vec<Run>> {
-    let Some(side) = side else {
-        let alone = |p: shape::Piece| Run {
-            here: core::ptr::null_mut(),
-            there: p.offset,
-            basic: p.basic,
-            count: p.count,
-        };
-        return Ok(target.pieces(count).map(alone).collect());
-    };
-    zip_elements(side.shape.pieces(side.count), target.pieces(count))
-        .map(|run| {
-            let (here, there, basic, count) = run?;
-            Ok(Run { here: side.address.wrapping_offset(here as isize), there, basic, count })
-        })
-        .collect()
+fn overlay<'a>(
+    side: Option<&'a Side>,
+    target: &'a Shape,
+    count: u64,
+) -> impl Iterator<Item = Result<Run>> {
+    let nowhere = (core::ptr::null_mut::<u8>(), target, count);
+    let (zero, shape, own) = side.map_or(nowhere, |side| (side.address, &side.shape, side.count));
+    zip_elements(shape.pieces(own), target.pieces(count)).map(move |run| {
+        let (here, there, basic, count) = run?;
+        Ok(Run { here: zero.wrapping_offset(here as isize), there, basic, count })
+    })
+}
+
+/// Whether elements of both sides are of the same kinds, in the same order, and go with the
+/// operation. Only one kind on either side is right (§12.3.4), so nearly always this is quick.
+fn kinds_agree(op: Op, side: Option<&Side>, target: &Shape, count: u64) -> Result<()> {
+    if let Some(basic) = target.kinds().find(|basic| !pairs(op, *basic)) {
+        return Err(mismatch(basic));
+    }
+    match side {
+        Some(side) if target.uniform().is_none() || side.shape.uniform() != target.uniform() => {
+            overlay(Some(side), target, count).try_for_each(|run| run.map(|_| ()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// An accumulate whose arguments are all right.
@@ -202,14 +211,13 @@ impl Work<'_> {
     /// As for `run`.
     unsafe fn run_shaped(&self, sides: Sides<'_>, target: &Shape, count: u64) -> Result<()> {
         let (origin, result) = sides;
-        let operands = overlay(origin, target, count)?;
-        let results = overlay(result, target, count)?;
-        if let Some(run) = operands.iter().find(|run| !pairs(self.op, run.basic)) {
-            return Err(mismatch(run.basic));
-        }
-        let mut results = results.into_iter();
-        let mut into = results.next();
-        for mut run in operands {
+        // Nothing is changed before all of it is known to go together.
+        kinds_agree(self.op, origin, target, count)?;
+        kinds_agree(self.op, result, target, count)?;
+        let mut results = overlay(result, target, count);
+        let mut into = results.next().transpose()?;
+        for run in overlay(origin, target, count) {
+            let mut run = run?;
             while run.count > 0 {
                 let Some(old) = &mut into else { return Ok(()) };
                 debug_assert_eq!((run.there, run.basic), (old.there, old.basic));
@@ -220,7 +228,7 @@ impl Work<'_> {
                 run.skip(count);
                 old.skip(count);
                 if old.count == 0 {
-                    into = results.next();
+                    into = results.next().transpose()?;
                 }
             }
         }

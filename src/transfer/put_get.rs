@@ -5,7 +5,7 @@
 //! 15 branches, all predictable. No atomic instruction, no call, no frame.
 
 use super::{Buffer, Place, Quick, Target, bytes, elements, fits, not_null};
-use crate::datatype::layout::{Shape, each_run};
+use crate::datatype::layout::{Shape, each_run, each_strip};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
 use crate::fabric::cma::Batch;
@@ -178,10 +178,9 @@ impl Shaped<'_> {
     unsafe fn at(&self, zero: Spot) -> Result<()> {
         match zero {
             Spot::Mapped(zero) | Spot::Own(zero) => {
-                each_run(self.origin, self.target, |here, there, length| {
-                    let there = zero.wrapping_offset(there as isize);
+                each_strip(self.origin, self.target, |strip| {
                     // SAFETY: the caller vouches for both sides of each run.
-                    unsafe { bytes::mapped(self.way, there, self.here(here), length) };
+                    unsafe { bytes::strip(self.way, zero, self.address, strip) };
                 });
                 Ok(())
             }

@@ -3,6 +3,20 @@
 
 use super::*;
 
+impl Layout {
+    /// The blocks of one item.
+    fn blocks(&self) -> Vec<Block> {
+        self.pieces(1).collect()
+    }
+}
+
+/// The runs of both sides, in any number of items.
+fn zip_bytes(origin: (&Shape, u64), target: (&Shape, u64)) -> Vec<(i64, i64, u64)> {
+    let mut runs = Vec::new();
+    each_run(origin, target, |here, there, bytes| runs.push((here, there, bytes)));
+    runs
+}
+
 fn block(offset: i64, basic: Basic, count: u64) -> Block {
     Block { offset, basic, count }
 }
@@ -26,11 +40,11 @@ fn contiguous_repeats_at_the_extent() {
 #[test]
 fn a_vector_has_blocks_at_its_stride() {
     let made = double_char().vector(2, 3, 4 * 16).unwrap();
-    let offsets: Vec<_> = made.blocks().iter().map(|block| block.offset).collect();
+    let offsets: Vec<_> = made.blocks().into_iter().map(|block| block.offset).collect();
     assert_eq!(offsets, [0, 8, 16, 24, 32, 40, 64, 72, 80, 88, 96, 104]);
     assert_eq!(made.extent(), 112);
     let made = double_char().vector(3, 1, -2 * 16).unwrap();
-    let offsets: Vec<_> = made.blocks().iter().map(|block| block.offset).collect();
+    let offsets: Vec<_> = made.blocks().into_iter().map(|block| block.offset).collect();
     assert_eq!(offsets, [0, 8, -32, -24, -64, -56]);
     assert_eq!((made.lower(), made.extent(), made.first(), made.end()), (-64, 80, -64, 9));
 }
@@ -38,7 +52,7 @@ fn a_vector_has_blocks_at_its_stride() {
 #[test]
 fn indexed_keeps_the_order_of_its_blocks() {
     let made = double_char().indexed([(4 * 16, 3), (0, 1)]).unwrap();
-    let offsets: Vec<_> = made.blocks().iter().map(|block| block.offset).collect();
+    let offsets: Vec<_> = made.blocks().into_iter().map(|block| block.offset).collect();
     assert_eq!(offsets, [64, 72, 80, 88, 96, 104, 0, 8]);
     assert_eq!((made.lower(), made.extent()), (0, 112));
 }
@@ -121,7 +135,7 @@ fn what_does_not_fit_64_bits_is_an_error() {
 fn the_padding_of_pairs_is_left_out() {
     let zip = |basic, count| -> Vec<_> {
         let shape = Shape::Basic(basic);
-        zip_bytes(shape.pieces(count), shape.pieces(count)).collect()
+        zip_bytes((&shape, count), (&shape, count))
     };
     assert_eq!(zip(Basic::DoubleInt, 2), [(0, 0, 12), (16, 16, 12)]);
     assert_eq!(zip(Basic::LongInt, 1), [(0, 0, 12)]);
@@ -136,7 +150,7 @@ fn runs_are_as_long_as_both_sides_allow() {
     let ints = Layout::basic(Basic::I32);
     let strided = Shape::Derived(ints.vector(3, 2, 16).unwrap().into());
     let dense = Shape::Basic(Basic::I32);
-    let runs: Vec<_> = zip_bytes(dense.pieces(6), strided.pieces(1)).collect();
+    let runs = zip_bytes((&dense, 6), (&strided, 1));
     assert_eq!(runs, [(0, 0, 8), (8, 16, 8), (16, 32, 8)]);
     let runs: Vec<_> = zip_elements(strided.pieces(1), dense.pieces(5)).collect();
     let int = Basic::I32;
@@ -157,6 +171,47 @@ fn a_layout_knows_whether_it_has_one_kind() {
     assert_eq!(Layout::empty().uniform(), None);
     let made = Layout::basic(Basic::F32).vector(3, 1, 12).unwrap();
     assert_eq!(Shape::Derived(made.into()).uniform(), Some(Basic::F32));
+}
+
+/// How many nodes hold a type map.
+fn nodes(layout: &Layout) -> usize {
+    layout.map.nodes().len().max(layout.bytes().nodes().len())
+}
+
+#[test]
+fn regular_types_need_a_few_nodes() {
+    const MANY: u64 = 1 << 20;
+    let double = Layout::basic(Basic::F64);
+    let vector = double.vector(MANY, 2, 64).unwrap();
+    assert_eq!((nodes(&vector), vector.pieces(1).count() as u64), (1, MANY));
+    let indexed = double.indexed((0..1000).map(|n| (n * 24, 1))).unwrap();
+    assert_eq!((nodes(&indexed), indexed.pieces(1).count()), (1, 1000));
+    // A plane, and a plane of planes: three levels of strides.
+    let plane = vector.clone().resized(0, 1 << 30).unwrap().vector(MANY, 1, 1 << 30).unwrap();
+    assert_eq!((nodes(&plane), plane.size()), (2, MANY * MANY * 16));
+    let planes = plane.clone().resized(0, 1 << 51).unwrap().contiguous(1 << 10).unwrap();
+    assert_eq!((nodes(&planes), planes.end()), (3, (1 << 61) - (1 << 51) + plane.end()));
+    let structures = double_char().contiguous(MANY).unwrap();
+    assert_eq!((nodes(&structures), structures.pieces(1).count() as u64), (3, 2 * MANY));
+    let pairs = Layout::basic(Basic::ShortInt).vector(MANY, 3, 100).unwrap();
+    assert!(nodes(&pairs) < 16, "{pairs:?}");
+}
+
+#[test]
+fn repetitions_inside_of_each_other_have_a_bound() {
+    let mut layout = double_char();
+    let mut expected = 2;
+    for level in 0..12 {
+        let stride = 32 << (2 * level);
+        layout = layout.resized(0, 16).unwrap().vector(3, 1, stride).unwrap();
+        expected *= 3;
+        if level > 4 {
+            layout = layout.vector(1, 1, 0).unwrap();
+        }
+    }
+    assert_eq!(layout.pieces(1).count(), expected);
+    assert_eq!(layout.size(), expected as u64 / 2 * 9);
+    assert!(nodes(&layout) < expected / 2, "{}", nodes(&layout));
 }
 
 /// A type map as in §5.1: entries of data, and markers of lb and ub.
@@ -208,6 +263,12 @@ impl Random {
         low + self.below((high - low) as u64) as i64
     }
 
+    /// Mostly few, now and then so many that a map repeats instead of writing them out.
+    fn several(&mut self) -> u64 {
+        let limit = if self.below(5) == 0 { 30 } else { 4 };
+        self.below(limit)
+    }
+
     fn datatype(&mut self, depth: u32) -> (Layout, TypeMap) {
         const KINDS: [Basic; 5] =
             [Basic::I32, Basic::F32, Basic::Char, Basic::DoubleInt, Basic::ShortInt];
@@ -219,12 +280,12 @@ impl Random {
         let mut map = TypeMap::default();
         let made = match self.below(5) {
             0 => {
-                let count = self.below(4);
+                let count = self.several();
                 map.copies(&inner, 0, count);
                 layout.contiguous(count)
             }
             1 => {
-                let (count, blocklength) = (self.below(4), self.below(3));
+                let (count, blocklength) = (self.several(), self.below(3));
                 let stride = self.between(-40, 60);
                 (0..count as i64).for_each(|row| map.copies(&inner, row * stride, blocklength));
                 layout.vector(count, blocklength, stride)
@@ -294,7 +355,8 @@ fn random_superpositions_agree_byte_by_byte() {
         origins.copies(&from, 0, 2);
         targets.copies(&to, 0, 3);
         let expected: Vec<_> = bytes(&origins.data).into_iter().zip(bytes(&targets.data)).collect();
-        let runs: Vec<_> = zip_bytes(origin.pieces(2), target.pieces(3)).collect();
+        let [origin, target] = [origin, target].map(|layout| Shape::Derived(layout.into()));
+        let runs = zip_bytes((&origin, 2), (&target, 3));
         let byte = |(from, to, bytes): &(i64, i64, u64)| -> Vec<(i64, i64)> {
             (0..*bytes as i64).map(|n| (from + n, to + n)).collect()
         };
@@ -304,29 +366,6 @@ fn random_superpositions_agree_byte_by_byte() {
             let bytes = pair[0].2 as i64;
             let grown = (pair[0].0 + bytes, pair[0].1 + bytes);
             assert_ne!(grown, (pair[1].0, pair[1].1), "seed {seed}");
-        }
-    }
-}
-
-#[test]
-fn the_short_ways_give_the_runs_of_the_long_one() {
-    let vector = Shape::Derived(Layout::basic(Basic::F64).vector(5, 2, 40).unwrap().into());
-    let other = Shape::Derived(Layout::basic(Basic::I32).vector(3, 1, -12).unwrap().into());
-    let pairs = Shape::Derived(Layout::basic(Basic::DoubleInt).vector(2, 2, 64).unwrap().into());
-    let dense = Shape::Basic(Basic::U8);
-    for (origin, origin_count) in [(&vector, 2), (&other, 7), (&pairs, 1), (&dense, 100)] {
-        for (target, target_count) in [(&vector, 2), (&other, 7), (&pairs, 1), (&dense, 48)] {
-            let mut runs = Vec::new();
-            each_run((origin, origin_count), (target, target_count), |here, there, bytes| {
-                runs.extend((0..bytes as i64).map(|byte| (here + byte, there + byte)));
-            });
-            let long = zip_bytes(origin.pieces(origin_count), target.pieces(target_count));
-            let expected: Vec<_> = long
-                .flat_map(|(here, there, bytes)| {
-                    (0..bytes as i64).map(move |byte| (here + byte, there + byte))
-                })
-                .collect();
-            assert_eq!(runs, expected);
         }
     }
 }

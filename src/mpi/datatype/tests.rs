@@ -80,7 +80,7 @@ impl Table {
     /// Offset and count of each block.
     fn blocks(&self, datatype: Handle) -> Vec<(i64, u64)> {
         let layout = self.layout(datatype);
-        layout.blocks().iter().map(|block| (block.offset, block.count)).collect()
+        layout.pieces(1).map(|piece| (piece.offset, piece.count)).collect()
     }
 }
 

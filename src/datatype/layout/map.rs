@@ -1,0 +1,270 @@
+//! A type map in little room: rows of equal blocks, and repetitions of what stands before. A vector
+//! or subarray needs a node or two whatever its counts are; only what is irregular has a node per
+//! block. The order is that of the type map.
+
+use super::{Block, Kinds, members};
+use crate::datatype::basic::Basic;
+use crate::error::{Error, Result};
+
+/// Repetitions inside of each other that a map may hold; deeper ones are written out.
+pub(super) const DEPTH_MAX: usize = 6;
+
+/// Up to so many nodes are rather written out than repeated: walking them is quicker.
+const FEW: u64 = 16;
+
+/// Equal blocks at equal distances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    /// the first block
+    pub block: Block,
+    /// number of blocks, not 0
+    pub blocks: u64,
+    /// bytes from one block to the next; 0 if there is one block
+    pub stride: i64,
+}
+
+impl Row {
+    pub fn of(block: Block) -> Row {
+        Row { block, blocks: 1, stride: 0 }
+    }
+
+    /// Blocks that touch are one block.
+    pub fn new(block: Block, blocks: u64, stride: i64) -> Row {
+        if blocks > 1 && block.next() - block.offset as i128 == stride as i128 {
+            return Row::of(Block { count: block.count * blocks, ..block });
+        }
+        Row { block, blocks, stride: if blocks > 1 { stride } else { 0 } }
+    }
+
+    pub fn at(self, offset: i64) -> Row {
+        Row { block: Block { offset, ..self.block }, ..self }
+    }
+
+    /// So many of it, `extent` bytes apart, if they are one row.
+    #[inline]
+    pub fn items(self, items: u64, extent: i64) -> Option<Row> {
+        match self.blocks {
+            _ if items <= 1 => (items == 1).then_some(self),
+            1 => Some(Row::new(self.block, items, extent)),
+            _ if self.blocks as i128 * self.stride as i128 == extent as i128 => {
+                Some(Row { blocks: self.blocks.saturating_mul(items), ..self })
+            }
+            _ => None,
+        }
+    }
+
+    /// Where a further block would lie.
+    fn next(&self) -> i128 {
+        self.block.offset as i128 + self.blocks as i128 * self.stride as i128
+    }
+
+    /// The last block.
+    pub fn last(&self) -> Block {
+        // Wraps nowhere: all blocks lie inside of the reach of a layout.
+        let offset = (self.blocks as i64 - 1).wrapping_mul(self.stride);
+        Block { offset: self.block.offset.wrapping_add(offset), ..self.block }
+    }
+
+    /// All blocks but the first.
+    pub fn behind(&self) -> Option<Row> {
+        let offset = self.block.offset.wrapping_add(self.stride);
+        let block = Block { offset, ..self.block };
+        (self.blocks > 1).then(|| Row::new(block, self.blocks - 1, self.stride))
+    }
+
+    /// All blocks but the last.
+    pub fn before(&self) -> Option<Row> {
+        (self.blocks > 1).then(|| Row::new(self.block, self.blocks - 1, self.stride))
+    }
+
+    /// This row with `other` behind it, if both are one row.
+    fn followed(self, other: Row) -> Option<Row> {
+        let (one, two) = (self.block, other.block);
+        if one.basic != two.basic {
+            return None;
+        }
+        if self.blocks == 1 && other.blocks == 1 && one.next() == two.offset as i128 {
+            return Some(Row::of(Block { count: one.count + two.count, ..one }));
+        }
+        let stride = match (self.blocks, other.blocks) {
+            (1, 1) => two.offset.checked_sub(one.offset)?,
+            (1, _) => other.stride,
+            _ => self.stride,
+        };
+        let whole = Row::new(one, self.blocks + other.blocks, stride);
+        let continued = Row { stride, ..self }.next() == two.offset as i128
+            && (other.blocks == 1 || other.stride == stride);
+        (one.count == two.count && continued).then_some(whole)
+    }
+}
+
+/// A step of a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Node {
+    Row(Row),
+    /// the next `nodes` nodes `copies` times, each `stride` bytes behind the one before
+    Repeat {
+        copies: u64,
+        stride: i64,
+        nodes: usize,
+    },
+}
+
+/// A type map.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Map {
+    nodes: Vec<Node>,
+    /// of nodes that are behind all repetitions
+    open: usize,
+    /// repetitions inside of each other
+    depth: usize,
+    /// of all elements
+    pub kinds: Kinds,
+}
+
+impl Map {
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Its only row.
+    pub fn row(&self) -> Option<Row> {
+        match self.nodes[..] {
+            [Node::Row(row)] => Some(row),
+            _ => None,
+        }
+    }
+
+    /// Appends a row; what touches the block before it becomes one with it.
+    pub fn push(&mut self, row: Row) -> Result<()> {
+        self.kinds.join(Kinds::of(row.block.basic));
+        let last = match self.nodes[self.open..].last_mut() {
+            Some(Node::Row(last)) => last,
+            _ => return self.append(Node::Row(row)),
+        };
+        if let Some(joined) = last.followed(row) {
+            *last = joined;
+            return Ok(());
+        }
+        let end = last.last();
+        let touches = end.basic == row.block.basic && end.next() == row.block.offset as i128;
+        if !touches {
+            return self.append(Node::Row(row));
+        }
+        match last.before() {
+            Some(before) => *last = before,
+            None => drop(self.nodes.pop()),
+        }
+        let count = end.count + row.block.count;
+        self.append(Node::Row(Row::of(Block { count, ..end })))?;
+        row.behind().map_or(Ok(()), |rest| self.append(Node::Row(rest)))
+    }
+
+    /// Appends `copies` copies of another map, the first one moved by `first`, `stride` bytes
+    /// apart. All of it has to lie inside of an address space.
+    pub fn add(&mut self, inner: &Map, first: i64, copies: u64, stride: i64) -> Result<()> {
+        let shifted = |row: Row, by: i64| row.at(row.block.offset.wrapping_add(by));
+        if let Some(row) = inner.row() {
+            let row = shifted(row, first);
+            if row.blocks == 1 {
+                return self.push(Row::new(row.block, copies, stride));
+            }
+            if row.blocks as i128 * row.stride as i128 == stride as i128 {
+                return self.push(Row { blocks: row.blocks * copies, ..row });
+            }
+        }
+        let few = copies.saturating_mul(inner.nodes.len() as u64) <= FEW;
+        if copies > 1 && !few && inner.depth < DEPTH_MAX {
+            self.append(Node::Repeat { copies, stride, nodes: inner.nodes.len() })?;
+            self.append_all(inner, first)?;
+            self.depth = self.depth.max(inner.depth + 1);
+            return Ok(());
+        }
+        for copy in 0..copies {
+            let by = first.wrapping_add((copy as i64).wrapping_mul(stride));
+            match inner.depth {
+                0 => {
+                    for node in &inner.nodes {
+                        if let Node::Row(row) = node {
+                            self.push(shifted(*row, by))?;
+                        }
+                    }
+                }
+                _ => self.append_all(inner, by)?,
+            }
+            self.depth = self.depth.max(inner.depth);
+        }
+        Ok(())
+    }
+
+    /// Appends the nodes of another map as they are, moved by some bytes.
+    fn append_all(&mut self, inner: &Map, by: i64) -> Result<()> {
+        self.kinds.join(inner.kinds);
+        self.reserve(inner.nodes.len())?;
+        self.nodes.extend(inner.nodes.iter().map(|node| match *node {
+            Node::Row(row) => Node::Row(row.at(row.block.offset.wrapping_add(by))),
+            repeat => repeat,
+        }));
+        self.open = self.nodes.len();
+        Ok(())
+    }
+
+    fn append(&mut self, node: Node) -> Result<()> {
+        self.reserve(1)?;
+        self.nodes.push(node);
+        Ok(())
+    }
+
+    fn reserve(&mut self, more: usize) -> Result<()> {
+        let bytes = ((self.nodes.len() + more) * size_of::<Node>()) as u64;
+        self.nodes.try_reserve(more).map_err(|_| Error::NoMemory { bytes })
+    }
+
+    /// The same as bytes: elements of different kinds that touch are one block, and the padding of
+    /// pair types is left out. None where all elements are of one kind without padding, which are
+    /// bytes as they are.
+    pub fn bytes(&self) -> Result<Option<Map>> {
+        match self.kinds.only() {
+            Some(basic) if basic.size() == basic.extent() => Ok(None),
+            None if self.nodes.is_empty() => Ok(None),
+            _ => of_bytes(&self.nodes).map(Some),
+        }
+    }
+}
+
+/// The bytes of some nodes.
+fn of_bytes(mut nodes: &[Node]) -> Result<Map> {
+    let mut made = Map::default();
+    while let [node, rest @ ..] = nodes {
+        nodes = rest;
+        match *node {
+            Node::Row(row) => {
+                let block = bytes_of(row.block)?;
+                made.add(&block, 0, row.blocks, row.stride)?;
+            }
+            Node::Repeat { copies, stride, nodes: length } => {
+                let (body, behind) = rest.split_at(length);
+                made.add(&of_bytes(body)?, 0, copies, stride)?;
+                nodes = behind;
+            }
+        }
+    }
+    Ok(made)
+}
+
+/// The bytes of a block of elements.
+fn bytes_of(block: Block) -> Result<Map> {
+    let Block { offset, basic, count } = block;
+    let run = |offset, count| Row::of(Block { offset, basic: Basic::Byte, count });
+    let mut element = Map::default();
+    if basic.size() == basic.extent() {
+        element.push(run(offset, count * basic.size() as u64))?;
+        return Ok(element);
+    }
+    for (from, bytes) in members(basic).into_iter().filter(|(_, bytes)| *bytes > 0) {
+        element.push(run(offset + from as i64, bytes as u64))?;
+    }
+    let mut made = Map::default();
+    made.add(&element, 0, count, basic.extent() as i64)?;
+    Ok(made)
+}
