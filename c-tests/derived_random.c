@@ -34,6 +34,7 @@ static struct pair pair_of(void)
 {
     struct pair made = {.origin_count = between(1, 4)};
     struct element kind = element();
+    made.predefined = kind.type;
     int structures = below(4) == 0;
     if (structures) {
         MPI_Datatype inner = structure();
@@ -97,8 +98,7 @@ static void random_types(MPI_Win win, MPI_Aint start, int first)
             put_and_get(win, start, seed, pair);
             used++;
         }
-        free_type(pair.origin);
-        free_type(pair.target);
+        free_types(pair);
     }
     CHECK(used > TYPES / 4);
 }

@@ -98,7 +98,7 @@ static struct pair result_for(struct pair pair, struct kind kind)
     OK(MPI_Type_size(pair.target, &bytes));
     bytes *= pair.target_count;
     if (bytes % size != 0) {
-        free_type(into.origin);
+        OK(MPI_Type_free(&into.origin));
         OK(MPI_Type_contiguous(bytes / kind.unit, kind.type, &into.origin));
         OK(MPI_Type_commit(&into.origin));
         size = bytes;
@@ -116,7 +116,7 @@ static void random_types(MPI_Win win, MPI_Aint start, int first)
     for (int seed = first; seed < first + TYPES; seed++) {
         random_state = (uint64_t)seed;
         struct kind kind = kinds[below(5)];
-        struct pair pair = {.origin = random_type(kind.type, kind.unit)};
+        struct pair pair = {.origin = random_type(kind.type, kind.unit), .predefined = kind.type};
         pair.target = below(4) == 0 ? kind.type : random_type(kind.type, kind.unit);
         balance(&pair);
         if (usable(pair)) {
@@ -124,11 +124,10 @@ static void random_types(MPI_Win win, MPI_Aint start, int first)
             accumulate(win, start, seed, pair, kind.unit);
             if (usable(into))
                 get_accumulate(win, start, seed, pair, into, kind.unit);
-            free_type(into.origin);
+            OK(MPI_Type_free(&into.origin));
             used++;
         }
-        free_type(pair.origin);
-        free_type(pair.target);
+        free_types(pair);
     }
     CHECK(used > TYPES / 4);
 }
