@@ -1,14 +1,16 @@
 //! A derived datatype flattened: which basic elements lie where (MPI-4.1 §5.1). A [`Layout`] is the
 //! type map of one item in its order, neighbours merged; the constructors of the standard combine
-//! layouts. `map` holds it in little room, `rows` walks the items of a transfer, `overlay` walks
-//! two sides at once. Nothing here knows handles or moves data.
+//! layouts. `map` holds it in little room, `rows` walks the items of a transfer, `overlay` two
+//! sides at once. Nothing here knows handles or moves data.
 //!
 //! The padding that an MPI adds behind a structure for alignment is its own affair (§5.1.6):
 //! whoever knows the lower bound and the extent says them by [`Layout::bounded`].
 
+mod beside;
 mod map;
 mod overlay;
 mod rows;
+mod superpose;
 #[cfg(test)]
 mod tests;
 
@@ -198,6 +200,11 @@ impl Layout {
     /// The map of its bytes.
     fn bytes(&self) -> &Map {
         self.bytes.as_ref().unwrap_or(&self.map)
+    }
+
+    /// Whether the data of `count` items is so many bytes.
+    fn holds(&self, count: u64, bytes: u64) -> bool {
+        self.size.checked_mul(count) == Some(bytes)
     }
 
     /// That of an element of a predefined type with padding.

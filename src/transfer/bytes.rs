@@ -65,7 +65,24 @@ pub unsafe fn mapped(way: Way, at: *mut u8, here: *mut u8, bytes: u64) {
 ///
 /// # Safety
 /// As for [`transfer`], of each block.
+#[inline(always)]
 pub unsafe fn strip(way: Way, at: *mut u8, here: *mut u8, strip: Strip) {
+    let (there, from) = (strip.there as isize, strip.here as isize);
+    // SAFETY: the caller's promise.
+    unsafe {
+        match strip.blocks {
+            1 => mapped(way, at.wrapping_offset(there), here.wrapping_offset(from), strip.bytes),
+            _ => many_blocks(way, at, here, strip),
+        }
+    }
+}
+
+/// As [`strip`].
+///
+/// # Safety
+/// As for [`strip`].
+#[inline(never)]
+unsafe fn many_blocks(way: Way, at: *mut u8, here: *mut u8, strip: Strip) {
     let here = Blocks::of(here, strip.here, strip.here_stride);
     let there = Blocks::of(at, strip.there, strip.there_stride);
     let (to, from) = match way {
@@ -73,20 +90,43 @@ pub unsafe fn strip(way: Way, at: *mut u8, here: *mut u8, strip: Strip) {
         Way::Get => (here, there),
     };
     let aligned = |width: usize| (to.bits() | from.bits()) & (width - 1) == 0;
+    let blocks = strip.blocks;
     // SAFETY: the caller vouches for all blocks, and elements are at multiples of their size.
     unsafe {
         match strip.bytes {
-            8 if aligned(8) => elements::<u64>(to, from, strip.blocks),
-            4 if aligned(4) => elements::<u32>(to, from, strip.blocks),
-            2 if aligned(2) => elements::<u16>(to, from, strip.blocks),
-            1 => elements::<u8>(to, from, strip.blocks),
-            bytes => {
-                for n in 0..strip.blocks {
-                    copy(to.block(n), from.block(n), bytes);
-                }
-            }
+            8 if aligned(8) => each_block(to, from, blocks, |to, from| element::<u64>(to, from)),
+            4 if aligned(4) => each_block(to, from, blocks, |to, from| element::<u32>(to, from)),
+            2 if aligned(2) => each_block(to, from, blocks, |to, from| element::<u16>(to, from)),
+            1 => each_block(to, from, blocks, |to, from| element::<u8>(to, from)),
+            12 => each_block(to, from, blocks, |to, from| some_bytes::<12>(to, from)),
+            16 => each_block(to, from, blocks, |to, from| some_bytes::<16>(to, from)),
+            24 => each_block(to, from, blocks, |to, from| some_bytes::<24>(to, from)),
+            32 => each_block(to, from, blocks, |to, from| some_bytes::<32>(to, from)),
+            64 => each_block(to, from, blocks, |to, from| some_bytes::<64>(to, from)),
+            bytes => each_block(to, from, blocks, |to, from| copy(to, from, bytes)),
         }
     }
+}
+
+/// Copies one element by one load and one store.
+///
+/// # Safety
+/// It may be read and written, and both addresses are aligned.
+#[inline(always)]
+unsafe fn element<T: Copy>(to: *mut u8, from: *const u8) {
+    // SAFETY: the caller's promise.
+    unsafe { to.cast::<T>().write_volatile(from.cast::<T>().read_volatile()) };
+}
+
+/// Copies so many bytes through registers.
+///
+/// # Safety
+/// They may be read and written.
+#[inline(always)]
+unsafe fn some_bytes<const BYTES: usize>(to: *mut u8, from: *const u8) {
+    let (to, from) = (to.cast::<[u8; BYTES]>(), from.cast::<[u8; BYTES]>());
+    // SAFETY: the caller's promise; bytes have no alignment.
+    unsafe { to.write(from.read()) };
 }
 
 /// Blocks at equal distances.
@@ -105,37 +145,37 @@ impl Blocks {
     fn bits(self) -> usize {
         self.first.addr() | self.stride.cast_unsigned()
     }
-
-    fn block(self, n: u64) -> *mut u8 {
-        self.first.wrapping_offset((n as isize).wrapping_mul(self.stride))
-    }
 }
 
-/// Copies blocks of one element: one load and one store each. On paper 2.75 instructions a block,
+/// Copies blocks by a function for one of them. On paper 2.75 instructions a block of one element,
 /// and the addresses of four blocks do not wait for each other; without `black_box` the compiler
-/// makes one chain of additions of them, which is as slow as a block per cycle.
-///
-/// # Safety
-/// All blocks may be read at `from` and written at `to`, and are aligned.
-#[inline(always)]
-unsafe fn elements<T: Copy>(to: Blocks, from: Blocks, blocks: u64) {
-    const AT_ONCE: usize = 4;
-    let steps = |blocks: Blocks| [0, 1, 2, 3, 4].map(|n| black_box(n * blocks.stride));
-    let (to_steps, from_steps) = (steps(to), steps(from));
+/// makes one chain of additions of them, which is as slow as a block per cycle. That pays from some
+/// blocks on.
+#[inline(never)]
+fn each_block(to: Blocks, from: Blocks, blocks: u64, copy: impl Fn(*mut u8, *const u8) + Copy) {
+    const AT_ONCE: u64 = 4;
+    const FEW: u64 = 32;
+    let (to_stride, from_stride) = (to.stride, from.stride);
     let (mut to, mut from) = (to.first, from.first);
-    let mut some = |blocks: usize| {
-        for n in 0..blocks {
-            let (to, from) = (to.wrapping_offset(to_steps[n]), from.wrapping_offset(from_steps[n]));
-            // SAFETY: the caller's promise.
-            unsafe { to.cast::<T>().write_volatile(from.cast::<T>().read_volatile()) };
+    let mut rest = blocks;
+    if blocks >= FEW {
+        let steps = |stride| [1, 2, 3, 4].map(|n: isize| black_box(n * stride));
+        let (to_steps, from_steps) = (steps(to_stride), steps(from_stride));
+        for _ in 0..blocks / AT_ONCE {
+            copy(to, from);
+            for n in 0..3 {
+                copy(to.wrapping_offset(to_steps[n]), from.wrapping_offset(from_steps[n]));
+            }
+            to = to.wrapping_offset(to_steps[3]);
+            from = from.wrapping_offset(from_steps[3]);
         }
-        to = to.wrapping_offset(to_steps[blocks]);
-        from = from.wrapping_offset(from_steps[blocks]);
-    };
-    for _ in 0..blocks / AT_ONCE as u64 {
-        some(AT_ONCE);
+        rest = blocks % AT_ONCE;
     }
-    some(blocks as usize % AT_ONCE);
+    for _ in 0..rest {
+        copy(to, from);
+        to = to.wrapping_offset(to_stride);
+        from = from.wrapping_offset(from_stride);
+    }
 }
 
 /// Bytes that are combined at once.

@@ -12,6 +12,9 @@ pub(super) const DEPTH_MAX: usize = 6;
 /// Up to so many nodes are rather written out than repeated: walking them is quicker.
 const FEW: u64 = 16;
 
+/// From so many blocks at equal distances on they are a row.
+const ROW: usize = 8;
+
 /// Equal blocks at equal distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
@@ -77,23 +80,23 @@ impl Row {
         (self.blocks > 1).then(|| Row::new(self.block, self.blocks - 1, self.stride))
     }
 
-    /// This row with `other` behind it, if both are one row.
+    /// This row with `other` behind it, if both are one row. Two single blocks that do not touch
+    /// are none yet: they seldom are the first of many.
     fn followed(self, other: Row) -> Option<Row> {
         let (one, two) = (self.block, other.block);
         if one.basic != two.basic {
             return None;
         }
-        if self.blocks == 1 && other.blocks == 1 && one.next() == two.offset as i128 {
-            return Some(Row::of(Block { count: one.count + two.count, ..one }));
+        match (self.blocks, other.blocks) {
+            (1, 1) if one.next() == two.offset as i128 => {
+                return Some(Row::of(Block { count: one.count + two.count, ..one }));
+            }
+            (1, _) => return None,
+            _ => {}
         }
-        let stride = match (self.blocks, other.blocks) {
-            (1, 1) => two.offset.checked_sub(one.offset)?,
-            (1, _) => other.stride,
-            _ => self.stride,
-        };
-        let whole = Row::new(one, self.blocks + other.blocks, stride);
-        let continued = Row { stride, ..self }.next() == two.offset as i128
-            && (other.blocks == 1 || other.stride == stride);
+        let continued =
+            self.next() == two.offset as i128 && (other.blocks == 1 || other.stride == self.stride);
+        let whole = Row { blocks: self.blocks + other.blocks, ..self };
         (one.count == two.count && continued).then_some(whole)
     }
 }
@@ -212,7 +215,33 @@ impl Map {
     fn append(&mut self, node: Node) -> Result<()> {
         self.reserve(1)?;
         self.nodes.push(node);
+        self.gather();
         Ok(())
+    }
+
+    /// Makes a row of the last blocks, if they are at equal distances.
+    fn gather(&mut self) {
+        let Some(first) = self.nodes.len().checked_sub(ROW).filter(|first| *first >= self.open)
+        else {
+            return;
+        };
+        let single = |node: &Node| match node {
+            Node::Row(row) if row.blocks == 1 => Some(row.block),
+            _ => None,
+        };
+        let blocks = &self.nodes[first..];
+        let (Some(one), Some(two)) = (single(&blocks[0]), single(&blocks[1])) else { return };
+        let Some(stride) = two.offset.checked_sub(one.offset) else { return };
+        let equal = |pair: &[Node]| {
+            let (Some(one), Some(two)) = (single(&pair[0]), single(&pair[1])) else { return false };
+            one.offset.checked_add(stride) == Some(two.offset)
+                && (one.basic, one.count) == (two.basic, two.count)
+        };
+        // From the end: of blocks at random distances the last ones tell.
+        if blocks.windows(2).rev().all(equal) {
+            self.nodes.truncate(first);
+            self.nodes.push(Node::Row(Row::new(one, ROW as u64, stride)));
+        }
     }
 
     fn reserve(&mut self, more: usize) -> Result<()> {

@@ -1,12 +1,16 @@
 //! Two type maps laid over each other: the maximal blocks of foMPI's paper on datatypes (§2), found
-//! on the way instead of in a list, and equal ones at equal distances at once.
+//! on the way instead of in a list, and equal ones at equal distances at once. The commonest
+//! transfers are one strip; `beside` has those with data without holes on one side, or the same
+//! type on both; `superpose` has the others.
 
+use super::beside::{Beside, ITSELF, ORIGIN, TARGET};
 use super::map::Row;
-use super::rows::Rows;
-use super::{Block, Layout, Piece, Shape};
+use super::superpose::superpose;
+use super::{Block, Piece, Shape};
 use crate::datatype::basic::Basic;
 use crate::error::{Class, Error, Result};
 use core::iter;
+use std::sync::Arc;
 
 /// Blocks that are contiguous on both sides and cannot grow, at equal distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,15 +27,6 @@ pub struct Strip {
     pub here_stride: i64,
     /// likewise at the target
     pub there_stride: i64,
-}
-
-/// Rows of bytes that do not touch the next.
-struct Joined<'a> {
-    rows: Rows<'a>,
-    /// a row that is to come before the pending one
-    ready: Option<Row>,
-    /// a row of which the last block may still grow
-    pending: Option<Row>,
 }
 
 impl Strip {
@@ -58,7 +53,7 @@ impl Strip {
 
 /// Some items as one row of bytes, if they are one.
 #[inline]
-fn one_row((shape, count): (&Shape, u64)) -> Option<Row> {
+pub(super) fn one_row((shape, count): (&Shape, u64)) -> Option<Row> {
     match shape {
         Shape::Basic(basic) if basic.size() == basic.extent() => {
             let bytes = count.saturating_mul(basic.size() as u64);
@@ -70,164 +65,39 @@ fn one_row((shape, count): (&Shape, u64)) -> Option<Row> {
     }
 }
 
-impl<'a> Joined<'a> {
-    fn of(items: (&'a Shape, u64)) -> Joined<'a> {
-        let rows = match (one_row(items), items) {
-            (Some(row), _) => Rows::single(Some(row)),
-            (None, (Shape::Basic(basic), count)) => {
-                Rows::of(Layout::padded(*basic), count, basic.extent() as i64)
-            }
-            (None, (Shape::Derived(layout), count)) => {
-                Rows::of(layout.bytes(), count, layout.extent())
-            }
-        };
-        Joined { rows, ready: None, pending: None }
-    }
-
-    /// Joins the last block of the pending row and the first one of `row`, which touch, and gives
-    /// the row that is complete by that.
-    fn join(&mut self, last: Row, row: Row) -> Option<Row> {
-        let end = last.last();
-        let joined = Row::of(Block { count: end.count + row.block.count, ..end });
-        match (last.before(), row.behind()) {
-            (before, None) => {
-                self.pending = Some(joined);
-                before
-            }
-            (None, Some(behind)) => {
-                self.pending = Some(behind);
-                Some(joined)
-            }
-            (before, Some(behind)) => {
-                self.ready = Some(joined);
-                self.pending = Some(behind);
-                before
-            }
-        }
-    }
-}
-
-impl Iterator for Joined<'_> {
-    type Item = Row;
-
-    #[inline]
-    fn next(&mut self) -> Option<Row> {
-        if let Some(ready) = self.ready.take() {
-            return Some(ready);
-        }
-        loop {
-            let Some(row) = self.rows.next().map(in_bytes) else { return self.pending.take() };
-            let Some(last) = self.pending.replace(row) else { continue };
-            if last.last().next() != row.block.offset as i128 {
-                return Some(last);
-            }
-            if let Some(complete) = self.join(last, row) {
-                return Some(complete);
-            }
-        }
-    }
-}
-
 /// A row of elements without padding as a row of bytes.
 #[inline]
-fn in_bytes(row: Row) -> Row {
+pub(super) fn in_bytes(row: Row) -> Row {
     let Block { offset, basic, count } = row.block;
     let count = count * basic.size() as u64;
     Row { block: Block { offset, basic: Basic::Byte, count }, ..row }
 }
 
-/// One of two sides.
-struct Side<'a> {
-    rows: Joined<'a>,
-    now: Row,
-    then: Option<Row>,
-}
-
-impl<'a> Side<'a> {
-    fn of(items: (&'a Shape, u64)) -> Option<Side<'a>> {
-        let mut rows = Joined::of(items);
-        let now = rows.next()?;
-        Some(Side { rows, now, then: None })
-    }
-
-    fn bytes(&self) -> u64 {
-        self.now.block.count
-    }
-
-    /// Leaves one block of the row for now.
-    fn split(&mut self) {
-        if let Some(behind) = self.now.behind() {
-            debug_assert!(self.then.is_none());
-            self.then = Some(behind);
-            self.now = Row::of(self.now.block);
-        }
-    }
-
-    /// Goes on behind so many blocks; false at the end.
-    fn skip_blocks(&mut self, blocks: u64) -> bool {
-        if blocks < self.now.blocks {
-            let offset = (blocks as i64).wrapping_mul(self.now.stride);
-            let offset = self.now.block.offset.wrapping_add(offset);
-            let block = Block { offset, ..self.now.block };
-            self.now = Row::new(block, self.now.blocks - blocks, self.now.stride);
-            return true;
-        }
-        match self.then.take().or_else(|| self.rows.next()) {
-            Some(row) => self.now = row,
-            None => return false,
-        }
-        true
-    }
-
-    /// Goes on behind so many bytes of the only block; false at the end.
-    fn skip_bytes(&mut self, bytes: u64) -> bool {
-        let Block { offset, basic, count } = self.now.block;
-        if bytes == count {
-            return self.skip_blocks(1);
-        }
-        let offset = offset.wrapping_add(bytes as i64);
-        self.now = Row::of(Block { offset, basic, count: count - bytes });
-        true
-    }
-}
-
-/// Does `work` on all data of `count` items on either side, in the order of the type maps. Ends
-/// with the shorter of the two.
+/// Does `work` on all data of `count` items on either side. Ends with the shorter of the two.
+/// Strips come in no order: what is written overlaps nowhere (MPI-4.1 §12.3), so none is needed.
 #[inline]
 pub fn each_strip(origin: (&Shape, u64), target: (&Shape, u64), mut work: impl FnMut(Strip)) {
-    if let (Some(one), Some(two)) = (one_row(origin), one_row(target))
-        && let Some(strip) = Strip::whole(one, two)
-    {
+    let (one, two) = (one_row(origin), one_row(target));
+    if let Some(strip) = one.zip(two).and_then(|(one, two)| Strip::whole(one, two)) {
         return work(strip);
     }
-    superpose(origin, target, work);
-}
-
-fn superpose(origin: (&Shape, u64), target: (&Shape, u64), mut work: impl FnMut(Strip)) {
-    let (Some(mut one), Some(mut two)) = (Side::of(origin), Side::of(target)) else { return };
-    loop {
-        let bytes = one.bytes().min(two.bytes());
-        let (here, there) = (one.now.block.offset, two.now.block.offset);
-        let [first, second] = [&mut one, &mut two].map(|side| {
-            if side.bytes() > bytes {
-                side.split();
-            }
-            // A longer block holds as many blocks of the other side as go into it.
-            match side.bytes() == bytes {
-                true => (side.now.blocks, side.now.stride),
-                false => (side.bytes() / bytes, bytes as i64),
-            }
-        });
-        let blocks = first.0.min(second.0);
-        let (here_stride, there_stride) = (first.1, second.1);
-        work(Strip { here, there, bytes, blocks, here_stride, there_stride });
-        let [more, also] = [&mut one, &mut two].map(|side| match side.bytes() == bytes {
-            true => side.skip_blocks(blocks),
-            false => side.skip_bytes(blocks * bytes),
-        });
-        if !(more && also) {
-            return;
+    match (one, two, origin, target) {
+        (_, _, (Shape::Derived(same), count), (Shape::Derived(other), items))
+            if Arc::ptr_eq(same, other) && count == items =>
+        {
+            Beside::<ITSELF>.items(same, count, 0, &mut work)
         }
+        (Some(dense), _, _, (Shape::Derived(layout), count))
+            if dense.blocks == 1 && layout.holds(count, dense.block.count) =>
+        {
+            Beside::<ORIGIN>.items(layout, count, dense.block.offset, &mut work)
+        }
+        (_, Some(dense), (Shape::Derived(layout), count), _)
+            if dense.blocks == 1 && layout.holds(count, dense.block.count) =>
+        {
+            Beside::<TARGET>.items(layout, count, dense.block.offset, &mut work)
+        }
+        _ => superpose(origin, target, work),
     }
 }
 
