@@ -3,23 +3,37 @@
 #   find_package(fompi REQUIRED CONFIG)          with CMAKE_PREFIX_PATH or fompi_DIR set
 #   target_link_libraries(app PRIVATE fompi::fompi MPI::MPI_C)
 #
-# fompi::fompi must be named before the MPI, so that its functions come first.
+# The functions of libfompi are used only if it comes before the MPI, so the target puts it among
+# the options, which come before all libraries: the order in target_link_libraries does not matter.
+# Works from a prefix of scripts/install and from the source tree, where cargo has built it.
 
-get_filename_component(_fompi_top "${CMAKE_CURRENT_LIST_DIR}/.." ABSOLUTE)
+if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/../Cargo.toml")
+  get_filename_component(_fompi_top "${CMAKE_CURRENT_LIST_DIR}/.." ABSOLUTE)
+  set(_fompi_library "${_fompi_top}/target/release/libfompi.so")
+  if(DEFINED ENV{CARGO_TARGET_DIR})
+    set(_fompi_library "$ENV{CARGO_TARGET_DIR}/release/libfompi.so")
+  endif()
+else()
+  get_filename_component(_fompi_top "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+  set(_fompi_library "${_fompi_top}/lib/libfompi.so")
+endif()
 
-find_library(fompi_LIBRARY NAMES fompi NO_DEFAULT_PATH
-  HINTS "${_fompi_top}/target/release" "${_fompi_top}/lib" "${_fompi_top}/..")
-find_path(fompi_INCLUDE_DIR NAMES fompi.h NO_DEFAULT_PATH HINTS "${_fompi_top}/include")
-
-if(NOT fompi_LIBRARY OR NOT fompi_INCLUDE_DIR)
+if(NOT EXISTS "${_fompi_library}")
   set(fompi_FOUND FALSE)
-  set(fompi_NOT_FOUND_MESSAGE "no libfompi.so below ${_fompi_top}: cargo build --release makes it")
+  set(fompi_NOT_FOUND_MESSAGE
+    "there is no ${_fompi_library}: `cargo build --release` or scripts/install makes it")
   return()
 endif()
 
 if(NOT TARGET fompi::fompi)
   add_library(fompi::fompi SHARED IMPORTED)
+  # Some linkers leave out a library that comes before what uses it, unless told not to.
   set_target_properties(fompi::fompi PROPERTIES
-    IMPORTED_LOCATION "${fompi_LIBRARY}"
-    INTERFACE_INCLUDE_DIRECTORIES "${fompi_INCLUDE_DIR}")
+    IMPORTED_LOCATION "${_fompi_library}"
+    IMPORTED_SONAME libfompi.so
+    INTERFACE_INCLUDE_DIRECTORIES "${_fompi_top}/include"
+    INTERFACE_LINK_OPTIONS
+      "LINKER:--push-state,--no-as-needed;${_fompi_library};LINKER:--pop-state")
 endif()
+unset(_fompi_library)
+unset(_fompi_top)

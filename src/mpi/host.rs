@@ -44,6 +44,11 @@ pub struct Host {
     mask: usize,
 }
 
+const NO_LIBRARY: &str = "no MPI library is loaded in this process; where an MPI is linked \
+    statically into the program, libfompi cannot be used: link the shared one";
+const BEHIND: &str = "comes before libfompi.so in this program, so only some of its calls reach \
+    libfompi: link -lfompi before the MPI, or start the program with fompirun";
+
 static HOST: AtomicPtr<Host> = AtomicPtr::new(ptr::null_mut());
 
 impl Host {
@@ -93,7 +98,10 @@ impl Host {
     }
 
     fn load() -> Result<Host, String> {
-        let (library, name) = library().ok_or("no MPI library is loaded in this process")?;
+        let (library, name) = library().ok_or(NO_LIBRARY)?;
+        if is_behind(library) {
+            return Err(format!("{name} {BEHIND}"));
+        }
         let call = Functions::load(library)
             .map_err(|symbol| format!("{name} has no {}", symbol.to_string_lossy()))?;
         let resolve = |symbol: &'static CStr| match dl::global_symbol(symbol) {
@@ -172,6 +180,14 @@ fn is_intel(library: Library) -> bool {
     unsafe { version(text.as_mut_ptr(), &mut length) };
     // SAFETY: the buffer was zeroed and is longer than what is written to it.
     unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().contains("Intel")
+}
+
+/// Whether the program finds the functions of the MPI before ours, as when it is linked with
+/// `-lmpi -lfompi`. What the MPI lacks comes to us all the same, and must not make windows that the
+/// MPI's own functions would be called with. PMPI names, because tools stand in front of the others.
+fn is_behind(library: Library) -> bool {
+    let seen = dl::global_symbol(c"PMPI_Win_create");
+    seen != 0 && seen == library.symbol(c"PMPI_Win_create")
 }
 
 /// The loaded MPI library and its file name.
