@@ -184,7 +184,7 @@ fn is_intel(library: Library) -> bool {
 
 /// Whether the program finds the functions of the MPI before ours, as when it is linked with
 /// `-lmpi -lfompi`. What the MPI lacks comes to us all the same, and must not make windows that the
-/// MPI's own functions would be called with. PMPI names, because tools stand in front of the others.
+/// MPI's own functions are then called with. Tools define MPI names; a PMPI name tells.
 fn is_behind(library: Library) -> bool {
     let seen = dl::global_symbol(c"PMPI_Win_create");
     seen != 0 && seen == library.symbol(c"PMPI_Win_create")
