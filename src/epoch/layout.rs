@@ -46,8 +46,11 @@ pub const TABLE: WordId = WordId(4 * LINE + 3);
 pub const SLOTS: WordId = WordId(4 * LINE + 4);
 
 const NODES: u32 = 5 * LINE;
-/// Queue nodes of a rank: so many of its threads can wait for locks of one window at once.
-pub const NODES_PER_RANK: u32 = 8;
+/// Queue nodes of a rank for the locks of windows: so many of its threads can stand in the queues
+/// of a window.
+pub const NODES_FOR_LOCKS: u32 = 8;
+/// All of them: those behind are for [`ACC`] and [`REGIONS`].
+pub const NODES_PER_RANK: u32 = 12;
 const WORDS_PER_NODE: u32 = 2;
 
 const FENCE: u32 = NODES + NODES_PER_RANK * WORDS_PER_NODE;

@@ -19,6 +19,10 @@
 //! | next      | mailbox   | 0: nobody linked yet; else waiter behind this one << 3, its mode   |
 //! | go        | contended | how often this waiter was told to look at the lock word, ever      |
 //!
+//! A thread that has to wait takes a node ([`Nodes`]). A rank has some of them only, and what a
+//! thread without one wants may be what those with one wait for: it must not wait for a node. So it
+//! cannot stand in the queue, and asks again and again, as a nested request does (see below).
+//!
 //! # The protocol
 //!
 //! A lock is taken by CompareSwap at once if its mode fits to the holders and nobody waits.
@@ -179,19 +183,96 @@ impl Waiter {
     }
 }
 
-/// Takes the group lock `at`. `nested`: the process already holds a lock of this window. `node`:
-/// the queue node to wait with, which no other thread of the process uses until this returns. After
-/// an error (somebody died) the queue is broken, and the window with it.
-#[inline]
-pub fn acquire(words: &impl Words, at: WordAt, mode: Mode, nested: bool, node: u32) -> Result<()> {
-    let request = Request { words, at, mode, nested, me: Waiter { rank: words.rank(), node } };
-    match request.replace(Word::FREE, Word::FREE.with_holder(mode))? {
-        None => Ok(()),
-        Some(seen) => request.contend(seen),
+/// Where a thread that has to wait in a queue gets its node from.
+pub trait Nodes {
+    /// A node that no other thread of this rank uses until it is given back, if one is free.
+    fn take(&self) -> Option<u32>;
+    /// Gives a node back.
+    fn give_back(&self, node: u32);
+    /// Passes some time without a node, in which those who have one go on.
+    fn pause(&self) -> Result<()>;
+}
+
+/// The node of a rank that waits with one thread at a time.
+impl Nodes for u32 {
+    fn take(&self) -> Option<u32> {
+        Some(*self)
+    }
+
+    fn give_back(&self, _: u32) {}
+
+    fn pause(&self) -> Result<()> {
+        Ok(())
     }
 }
 
-/// A request for a group lock.
+impl<N: Nodes> Nodes for &N {
+    fn take(&self) -> Option<u32> {
+        N::take(self)
+    }
+
+    fn give_back(&self, node: u32) {
+        N::give_back(self, node);
+    }
+
+    fn pause(&self) -> Result<()> {
+        N::pause(self)
+    }
+}
+
+/// Takes the group lock `at`. `nested`: the process already holds a lock of this window. After an
+/// error (somebody died) the queue is broken, and the window with it.
+#[inline]
+pub fn acquire(
+    words: &impl Words,
+    at: WordAt,
+    mode: Mode,
+    nested: bool,
+    nodes: impl Nodes,
+) -> Result<()> {
+    let (expect, new) = (Word::FREE.0, Word::FREE.with_holder(mode).0);
+    let seen = words.fetch(at, Fetch::CompareSwap { expect, new })?;
+    if seen == expect { Ok(()) } else { contend(words, at, (mode, nested), Word(seen), &nodes) }
+}
+
+/// Takes a lock that was seen not to be free.
+#[cold]
+fn contend(
+    words: &impl Words,
+    at: WordAt,
+    (mode, nested): (Mode, bool),
+    seen: Word,
+    nodes: &impl Nodes,
+) -> Result<()> {
+    loop {
+        if let Some(node) = nodes.take() {
+            let request =
+                Request { words, at, mode, nested, me: Waiter { rank: words.rank(), node } };
+            let taken = request.contend(seen);
+            nodes.give_back(node);
+            return taken;
+        }
+        if try_join(words, at, mode)? {
+            return Ok(());
+        }
+        nodes.pause()?;
+    }
+}
+
+/// Takes the group lock `at` if the mode fits to the holders, whoever waits.
+fn try_join(words: &impl Words, at: WordAt, mode: Mode) -> Result<bool> {
+    let mut seen = Word::FREE;
+    while seen.fits(mode) {
+        let (expect, new) = (seen.0, seen.with_holder(mode).0);
+        match Word(words.fetch(at, Fetch::CompareSwap { expect, new })?) {
+            before if before == seen => return Ok(true),
+            before => seen = before,
+        }
+    }
+    Ok(false)
+}
+
+/// A request for a group lock, with a node.
 struct Request<'a, W> {
     words: &'a W,
     at: WordAt,
@@ -210,7 +291,6 @@ impl<W: Words> Request<'_, W> {
     }
 
     /// Takes the lock, which was seen as `seen`: at once if that is fair, else through the queue.
-    #[cold]
     fn contend(&self, mut seen: Word) -> Result<()> {
         loop {
             let changed = if seen.fits(self.mode) && (self.nested || seen.head() == 0) {
@@ -306,8 +386,8 @@ fn target_word(target: Rank) -> WordAt {
 
 /// MPI_Win_lock, shared (MPI-4.1 §12.5.3).
 #[inline]
-pub fn lock_shared(words: &impl Words, target: Rank, held: Held, node: u32) -> Result<()> {
-    acquire(words, target_word(target), Mode::Shared, held != Held::Nothing, node)
+pub fn lock_shared(words: &impl Words, target: Rank, held: Held, nodes: impl Nodes) -> Result<()> {
+    acquire(words, target_word(target), Mode::Shared, held != Held::Nothing, nodes)
 }
 
 /// Takes the group lock `at` if it is free and nobody waits for it. One operation.
@@ -346,12 +426,17 @@ pub fn unlock_shared(words: &impl Words, target: Rank) -> Result<()> {
 /// intent on the global word too. Threads that lock and unlock at the same time say at most
 /// [`Held::Shared`], so that each takes an intent of its own.
 #[inline]
-pub fn lock_exclusive(words: &impl Words, target: Rank, held: Held, node: u32) -> Result<()> {
+pub fn lock_exclusive(
+    words: &impl Words,
+    target: Rank,
+    held: Held,
+    nodes: impl Nodes,
+) -> Result<()> {
     let nested = held != Held::Nothing;
     if held != Held::Exclusive {
-        acquire(words, layout::global(), Mode::Intent, nested, node)?;
+        acquire(words, layout::global(), Mode::Intent, nested, &nodes)?;
     }
-    acquire(words, target_word(target), Mode::Exclusive, nested, node)
+    acquire(words, target_word(target), Mode::Exclusive, nested, &nodes)
 }
 
 /// MPI_Win_unlock of an exclusive lock. `left`: what the process still holds without this one; the
@@ -367,8 +452,8 @@ pub fn unlock_exclusive(words: &impl Words, target: Rank, left: Held) -> Result<
 
 /// MPI_Win_lock_all (MPI-4.1 §12.5.3). A process that calls it holds no lock of the window.
 #[inline]
-pub fn lock_all(words: &impl Words, node: u32) -> Result<()> {
-    acquire(words, layout::global(), Mode::All, false, node)
+pub fn lock_all(words: &impl Words, nodes: impl Nodes) -> Result<()> {
+    acquire(words, layout::global(), Mode::All, false, nodes)
 }
 
 /// MPI_Win_unlock_all. What was sent to any target is done there.

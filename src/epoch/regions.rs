@@ -56,7 +56,7 @@
 //! is half changed.
 
 use super::layout::{CUT, REGIONS, REGIONS_ID, SLOTS, TABLE};
-use super::lock::{Mode, acquire, release as give_back};
+use super::lock::{Mode, Nodes, acquire, release as give_back};
 use crate::error::Result;
 use crate::fabric::{Rank, WordAt, WordId, Words};
 
@@ -82,11 +82,11 @@ fn at(target: Rank, word: WordId) -> WordAt {
     WordAt { rank: target, word }
 }
 
-/// Holds the table of `target` and all regions in it, until [`release`]. `node` is free for other
-/// uses when this returns. A holder waits for ACC of `target` and for nothing else.
+/// Holds the table of `target` and all regions in it, until [`release`]. A holder waits for ACC of
+/// `target` and for nothing else.
 #[inline]
-pub fn hold(words: &impl Words, target: Rank, node: u32) -> Result<()> {
-    acquire(words, at(target, REGIONS), Mode::Shared, false, node)
+pub fn hold(words: &impl Words, target: Rank, nodes: impl Nodes) -> Result<()> {
+    acquire(words, at(target, REGIONS), Mode::Shared, false, nodes)
 }
 
 /// Ends a hold. What was sent to the target is done there.
@@ -100,10 +100,10 @@ pub fn release(words: &impl Words, target: Rank) -> Result<()> {
 pub fn while_held<R>(
     words: &impl Words,
     target: Rank,
-    node: u32,
+    nodes: impl Nodes,
     work: impl FnOnce() -> Result<R>,
 ) -> Result<R> {
-    hold(words, target, node)?;
+    hold(words, target, nodes)?;
     let done = work();
     release(words, target)?;
     done
@@ -129,11 +129,11 @@ pub fn table(words: &impl Words, target: Rank, known: u64) -> Result<(Table, boo
 /// in it, and publishes what `work` returns. If `work` fails it has changed nothing.
 pub fn change(
     words: &impl Words,
-    node: u32,
+    nodes: impl Nodes,
     work: impl FnOnce() -> Result<(Table, Change)>,
 ) -> Result<()> {
     let mine = at(words.rank(), REGIONS);
-    acquire(words, mine, Mode::Exclusive, false, node)?;
+    acquire(words, mine, Mode::Exclusive, false, nodes)?;
     let done = work().map(|(table, change)| publish(words, table, change));
     let released = give_back(words, mine, Mode::Exclusive);
     done.and(released)

@@ -367,7 +367,7 @@ pub(super) fn locked(place: Place<'_>, rank: u32, work: impl FnOnce() -> Result<
     let words = &place.node.words;
     let at = WordAt { rank: Rank(rank), word: layout::ACC };
     // Not nested: who holds this lock waits for nothing.
-    place.node.with_node(|node| lock::acquire(words, at, Mode::Exclusive, false, node))?;
+    lock::acquire(words, at, Mode::Exclusive, false, place.node.nodes_for_operations())?;
     let done = work();
     lock::release(words, at, Mode::Exclusive)?;
     done

@@ -18,13 +18,13 @@ impl Node {
             return Err(Error::Argument(Class::Buffer, "null pointer as the base of bytes:", size));
         }
         let place = heap::find(base, size.max(0) as u64).map(|place| (place.name, place.offset));
-        self.with_node(|node| regions.attach(&self.words, node, (base, size), place))
+        regions.attach(&self.words, self.nodes_for_operations(), (base, size), place)
     }
 
     /// MPI_Win_detach.
     pub fn detach(&self, base: u64) -> Result<()> {
         let regions = self.regions()?;
-        self.with_node(|node| regions.detach(&self.words, node, base))
+        regions.detach(&self.words, self.nodes_for_operations(), base)
     }
 
     /// Memory is attached to dynamic windows alone.
@@ -53,8 +53,7 @@ impl Node {
         };
         let range = (first, reach.bytes);
         let target = Rank(rank);
-        self.with_node(|node| regions::hold(&self.words, target, node))?;
-        // The queue node is free again: `work` may wait for the accumulate lock.
+        regions::hold(&self.words, target, self.nodes_for_operations())?;
         let done = self.spot_attached(regions, rank, range, work);
         regions::release(&self.words, target)?;
         done

@@ -15,16 +15,16 @@ pub mod exchange;
 pub mod gpu;
 pub mod idle;
 pub mod info;
+pub mod nodes;
 pub mod regions;
 pub mod registry;
 pub mod report;
 pub mod synchronise;
 
-use crate::epoch::layout::NODES_PER_RANK;
 use crate::epoch::state::Epochs;
 use crate::fabric::shm::words::CpuWords;
 use crate::mpi::Handle;
-use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{AtomicU64, AtomicUsize};
 use arena::Arena;
 use attributes::Attributes;
 use bases::Bases;
@@ -125,9 +125,8 @@ pub struct Node {
     fences: AtomicU64,
     /// how many MPI_Win_complete of others this process has waited for or still expects
     completes: AtomicU64,
-    /// queue nodes in use, one bit each, where several threads may wait for locks
-    nodes: AtomicU32,
-    threads: bool,
+    /// queue nodes in use
+    nodes: nodes::Used,
     slot: u32,
     memory: Memory,
 }
@@ -170,8 +169,7 @@ impl Node {
             words: arena.words(slot),
             fences: AtomicU64::new(0),
             completes: AtomicU64::new(0),
-            nodes: AtomicU32::new(0),
-            threads,
+            nodes: nodes::Used::new(threads),
             slot,
             memory,
         }
@@ -193,32 +191,6 @@ impl Node {
                 (exposed.exposed.saturating_add(bytes), mapped && reached)
             }),
         }
-    }
-
-    /// Runs `wait` with a queue node that no other thread of this process uses.
-    #[inline]
-    pub fn with_node<R>(&self, wait: impl FnOnce(u32) -> R) -> R {
-        if !self.threads {
-            return wait(0);
-        }
-        let node = loop {
-            let used = self.nodes.load(Ordering::Relaxed);
-            let node = used.trailing_ones();
-            // Acquire: pairs with the Release below; one user of a node after the other.
-            let taken = node < NODES_PER_RANK
-                && self
-                    .nodes
-                    .compare_exchange(used, used | 1 << node, Ordering::Acquire, Ordering::Relaxed)
-                    .is_ok();
-            if taken {
-                break node;
-            }
-            std::thread::yield_now();
-        };
-        let result = wait(node);
-        // Release: pairs with the Acquire above.
-        self.nodes.fetch_and(!(1 << node), Ordering::Release);
-        result
     }
 }
 

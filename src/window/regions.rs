@@ -11,6 +11,7 @@
 //! Invariant: regions of a table do not overlap, so each byte is in one region, and is reached in
 //! one way, as long as it is attached.
 
+use crate::epoch::lock::Nodes;
 use crate::epoch::regions::{self, Change, Table};
 use crate::error::{Class, Error, Result};
 use crate::fabric::{Rank, Words};
@@ -222,26 +223,26 @@ impl Regions {
     pub fn attach(
         &self,
         words: &impl Words,
-        node: u32,
+        nodes: impl Nodes,
         (base, size): (u64, i64),
         place: Option<(Name, u64)>,
     ) -> Result<()> {
-        self.change(words, node, |book| book.attach(base, size, place))
+        self.change(words, nodes, |book| book.attach(base, size, place))
     }
 
     /// MPI_Win_detach, see [`Book::detach`]. When it returns, no access to the region is under way,
     /// and none begins. Waits for the accesses to this rank under way.
-    pub fn detach(&self, words: &impl Words, node: u32, base: u64) -> Result<()> {
-        self.change(words, node, |book| book.detach(base))
+    pub fn detach(&self, words: &impl Words, nodes: impl Nodes, base: u64) -> Result<()> {
+        self.change(words, nodes, |book| book.detach(base))
     }
 
     fn change(
         &self,
         words: &impl Words,
-        node: u32,
+        nodes: impl Nodes,
         work: impl FnOnce(&mut Book) -> Result<Change>,
     ) -> Result<()> {
-        regions::change(words, node, || {
+        regions::change(words, nodes, || {
             self.own.with(|book| work(book).map(|change| (book.table(), change)))
         })
     }

@@ -82,9 +82,9 @@ pub fn lock(window: &Window, node: &Node, target: u32, hold: Hold) -> Result<()>
     let held = window.epochs.lock(target, hold)?;
     let taken = match hold {
         Hold::Exclusive => {
-            node.with_node(|n| lock::lock_exclusive(&node.words, Rank(target), held, n))
+            lock::lock_exclusive(&node.words, Rank(target), held, node.nodes_for_locks())
         }
-        Hold::Shared => node.with_node(|n| lock::lock_shared(&node.words, Rank(target), held, n)),
+        Hold::Shared => lock::lock_shared(&node.words, Rank(target), held, node.nodes_for_locks()),
         Hold::Unchecked | Hold::Started => Ok(()),
     };
     if taken.is_err() {
@@ -135,7 +135,7 @@ pub fn lock_all(window: &Window, node: &Node, asserts: Asserts) -> Result<()> {
     if asserts.nocheck {
         return Ok(());
     }
-    let taken = node.with_node(|n| lock::lock_all(&node.words, n));
+    let taken = lock::lock_all(&node.words, node.nodes_for_locks());
     if taken.is_err() {
         window.epochs.unlock_all()?;
     }

@@ -5,6 +5,7 @@ mod barriers;
 mod cost;
 mod epochs;
 mod locks;
+mod nodes;
 mod orderings;
 mod queues;
 mod regions;

@@ -1,0 +1,122 @@
+//! More threads of a rank wait for locks than it has queue nodes, on the simulator.
+
+use crate::epoch::layout::{GLOBAL, LOCK};
+use crate::epoch::lock::{
+    Held, Nodes, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive, unlock_shared,
+};
+use crate::error::Result;
+use crate::fabric::sim::{End, Shape, Sim, every};
+use crate::fabric::{Rank, WordAt, Words};
+use std::cell::Cell;
+
+/// One node for all threads of a rank.
+struct One<'a, 'b> {
+    sim: &'a Sim<'b>,
+    taken: &'a [Cell<bool>; 4],
+}
+
+impl One<'_, '_> {
+    fn mine(&self) -> &Cell<bool> {
+        &self.taken[self.sim.rank().0 as usize]
+    }
+}
+
+impl Nodes for One<'_, '_> {
+    fn take(&self) -> Option<u32> {
+        (!self.mine().replace(true)).then_some(0)
+    }
+
+    fn give_back(&self, _: u32) {
+        self.mine().set(false);
+    }
+
+    fn pause(&self) -> Result<()> {
+        self.sim.step();
+        Ok(())
+    }
+}
+
+fn all_is_free(end: &End) {
+    for rank in end.ranks() {
+        assert_eq!(end.word(WordAt { rank, word: LOCK }), 0);
+        assert_eq!(end.word(WordAt { rank, word: GLOBAL }), 0);
+    }
+}
+
+#[test]
+fn threads_without_a_node_take_locks_as_others_do() {
+    const ROUNDS: u32 = 6;
+    let body = || {
+        let taken: [Cell<bool>; 4] = Default::default();
+        let (readers, writers) = (Cell::new(0), Cell::new(0));
+        move |sim: &Sim| {
+            let target = Rank(1);
+            for _ in 0..ROUNDS {
+                let nodes = One { sim, taken: &taken };
+                let lock = sim.random(3);
+                match lock {
+                    0 => lock_exclusive(sim, target, Held::Nothing, nodes).unwrap(),
+                    1 => lock_shared(sim, target, Held::Nothing, nodes).unwrap(),
+                    _ => lock_all(sim, nodes).unwrap(),
+                }
+                let (mine, others) =
+                    if lock == 0 { (&writers, &readers) } else { (&readers, &writers) };
+                assert_eq!(others.get(), 0, "a writer beside readers");
+                assert!(lock != 0 || mine.get() == 0, "two writers");
+                mine.set(mine.get() + 1);
+                sim.step();
+                mine.set(mine.get() - 1);
+                match lock {
+                    0 => unlock_exclusive(sim, target, Held::Nothing).unwrap(),
+                    1 => unlock_shared(sim, target).unwrap(),
+                    _ => unlock_all(sim).unwrap(),
+                }
+            }
+        }
+    };
+    every(Shape { ranks: 2, threads: 3 }, body, all_is_free);
+}
+
+/// Thread 0 of rank 1 waits with the only node until thread 1 has been through with another lock.
+#[test]
+fn a_thread_without_a_node_does_not_wait_for_those_with_one() {
+    let body = || {
+        let taken: [Cell<bool>; 4] = Default::default();
+        let (held, through) = (Cell::new(false), Cell::new(false));
+        move |sim: &Sim| {
+            let (kept, other) = (Rank(0), Rank(1));
+            match (sim.rank().0, sim.thread()) {
+                (0, 0) => {
+                    lock_exclusive(sim, kept, Held::Nothing, 0).unwrap();
+                    held.set(true);
+                    while !through.get() {
+                        sim.step();
+                    }
+                    unlock_exclusive(sim, kept, Held::Nothing).unwrap();
+                }
+                (1, 0) => {
+                    while !held.get() {
+                        sim.step();
+                    }
+                    lock_shared(sim, kept, Held::Nothing, One { sim, taken: &taken }).unwrap();
+                    unlock_shared(sim, kept).unwrap();
+                }
+                (1, _) => {
+                    while !taken[1].get() {
+                        sim.step();
+                    }
+                    let nodes = One { sim, taken: &taken };
+                    lock_exclusive(sim, other, Held::Shared, nodes).unwrap();
+                    unlock_exclusive(sim, other, Held::Nothing).unwrap();
+                    through.set(true);
+                }
+                // Is in the way of thread 1 of rank 1, now and then.
+                _ => {
+                    lock_shared(sim, other, Held::Shared, 1).unwrap();
+                    unlock_shared(sim, other).unwrap();
+                }
+            }
+        }
+    };
+    every(Shape { ranks: 2, threads: 2 }, body, all_is_free);
+}

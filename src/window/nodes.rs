@@ -1,0 +1,71 @@
+//! The queue nodes of a window in this process: the threads that wait for its locks take them.
+//! Locks of windows are held as long as programs like, the locks inside of one operation for a
+//! moment; the latter have nodes of their own, so that all of the others may be waiting.
+
+use super::Node;
+use crate::epoch::layout::{NODES_FOR_LOCKS, NODES_PER_RANK};
+use crate::epoch::lock::Nodes;
+use crate::error::Result;
+use crate::fabric::shm::words::Idle;
+use crate::sync::{AtomicU32, Ordering};
+use core::ops::Range;
+
+/// Which nodes are in use.
+pub struct Used {
+    /// one bit each
+    bits: AtomicU32,
+    /// whether several threads may wait at once
+    threads: bool,
+}
+
+impl Used {
+    /// None.
+    pub fn new(threads: bool) -> Used {
+        Used { bits: AtomicU32::new(0), threads }
+    }
+}
+
+/// The nodes for one kind of waiting.
+pub struct NodesOf<'a> {
+    node: &'a Node,
+    range: Range<u32>,
+}
+
+impl Node {
+    /// For waiting until another process ends an epoch.
+    #[inline]
+    pub fn nodes_for_locks(&self) -> NodesOf<'_> {
+        NodesOf { node: self, range: 0..NODES_FOR_LOCKS }
+    }
+
+    /// For waiting until another thread or process is through with one operation.
+    #[inline]
+    pub fn nodes_for_operations(&self) -> NodesOf<'_> {
+        NodesOf { node: self, range: NODES_FOR_LOCKS..NODES_PER_RANK }
+    }
+}
+
+impl Nodes for NodesOf<'_> {
+    fn take(&self) -> Option<u32> {
+        let used = &self.node.nodes;
+        if !used.threads {
+            return Some(self.range.start);
+        }
+        self.range.clone().find(|node| {
+            // Acquire: pairs with the Release of `give_back`; one user of a node after the other.
+            used.bits.fetch_or(1 << node, Ordering::Acquire) & 1 << node == 0
+        })
+    }
+
+    fn give_back(&self, node: u32) {
+        // Release: pairs with the Acquire of `take`.
+        self.node.nodes.bits.fetch_and(!(1 << node), Ordering::Release);
+    }
+
+    fn pause(&self) -> Result<()> {
+        let idle = self.node.words.idle();
+        idle.progress();
+        std::thread::yield_now();
+        idle.check()
+    }
+}
