@@ -36,74 +36,28 @@ fn from_integer(number: c_int, other: &CStr) -> MPI_Win {
     other.map_or(number as u32 as usize, |call| host.handle(unsafe { call(number) }))
 }
 
-/// MPI-4.1 §19.3.4.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Win_c2f(win: MPI_Win) -> MPI_Fint {
-    to_integer(win, c"PMPI_Win_c2f")
-}
+card! {
+    /// MPI-4.1 §19.3.4.
+    MPI_Win_c2f PMPI_Win_c2f (win: MPI_Win) -> MPI_Fint { to_integer(win, c"PMPI_Win_c2f") }
 
-/// MPI-4.1 §19.3.4.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Win_c2f(win: MPI_Win) -> MPI_Fint {
-    to_integer(win, c"PMPI_Win_c2f")
-}
+    /// MPI-4.1 §19.3.4.
+    MPI_Win_f2c PMPI_Win_f2c (win: MPI_Fint) -> MPI_Win { from_integer(win, c"PMPI_Win_f2c") }
 
-/// MPI-4.1 §19.3.4.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Win_f2c(win: MPI_Fint) -> MPI_Win {
-    from_integer(win, c"PMPI_Win_f2c")
-}
+    /// MPI-5.0 §20.3.
+    MPI_Win_toint PMPI_Win_toint (win: MPI_Win) -> c_int { to_integer(win, c"PMPI_Win_toint") }
 
-/// MPI-4.1 §19.3.4.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Win_f2c(win: MPI_Fint) -> MPI_Win {
-    from_integer(win, c"PMPI_Win_f2c")
-}
+    /// MPI-5.0 §20.3.
+    MPI_Win_fromint PMPI_Win_fromint (win: c_int) -> MPI_Win {
+        from_integer(win, c"PMPI_Win_fromint")
+    }
 
-/// MPI-5.0 §20.3.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Win_toint(win: MPI_Win) -> c_int {
-    to_integer(win, c"PMPI_Win_toint")
-}
+    /// MPI-4.1 §5.1.5.
+    MPI_Aint_add PMPI_Aint_add (base: MPI_Aint, disp: MPI_Aint) -> MPI_Aint {
+        base.wrapping_add(disp)
+    }
 
-/// MPI-5.0 §20.3.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Win_toint(win: MPI_Win) -> c_int {
-    to_integer(win, c"PMPI_Win_toint")
-}
-
-/// MPI-5.0 §20.3.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Win_fromint(win: c_int) -> MPI_Win {
-    from_integer(win, c"PMPI_Win_fromint")
-}
-
-/// MPI-5.0 §20.3.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Win_fromint(win: c_int) -> MPI_Win {
-    from_integer(win, c"PMPI_Win_fromint")
-}
-
-/// MPI-4.1 §5.1.5.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Aint_add(base: MPI_Aint, disp: MPI_Aint) -> MPI_Aint {
-    base.wrapping_add(disp)
-}
-
-/// MPI-4.1 §5.1.5.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Aint_add(base: MPI_Aint, disp: MPI_Aint) -> MPI_Aint {
-    base.wrapping_add(disp)
-}
-
-/// MPI-4.1 §5.1.5.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Aint_diff(one: MPI_Aint, other: MPI_Aint) -> MPI_Aint {
-    one.wrapping_sub(other)
-}
-
-/// MPI-4.1 §5.1.5.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Aint_diff(one: MPI_Aint, other: MPI_Aint) -> MPI_Aint {
-    one.wrapping_sub(other)
+    /// MPI-4.1 §5.1.5.
+    MPI_Aint_diff PMPI_Aint_diff (one: MPI_Aint, other: MPI_Aint) -> MPI_Aint {
+        one.wrapping_sub(other)
+    }
 }

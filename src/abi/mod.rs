@@ -21,6 +21,7 @@ mod memory;
 mod mpix;
 mod request;
 mod synchronise;
+mod tool;
 mod transfer;
 
 use core::ffi::{CStr, c_char, c_int, c_void};

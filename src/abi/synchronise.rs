@@ -195,7 +195,7 @@ card! {
 quick_card! {
     /// MPI-4.1 §12.5.3.
     MPI_Win_lock PMPI_Win_lock (lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) {
-        Host::known().is_some_and(|host| {
+        Host::known(ENTRY).is_some_and(|host| {
             let c = &host.constants;
             let hold = match lock_type {
                 kind if kind == c.lock_exclusive => Hold::Exclusive,
@@ -224,9 +224,11 @@ quick_card! {
 
     /// MPI-4.1 §12.5.3.
     MPI_Win_unlock PMPI_Win_unlock (rank: c_int, win: MPI_Win) {
-        let host = Host::get();
-        match registry::lookup(host.handle(win)).map(|window| (window, &window.road)) {
-            Some((window, Road::Node(node))) => {
+        let found = Host::known(ENTRY)
+            .and_then(|host| Some((host, registry::lookup(host.handle(win))?)))
+            .map(|(host, window)| (host, window, &window.road));
+        match found {
+            Some((host, window, Road::Node(node))) => {
                 match synchronise::unlock_quick(window, node, rank as u32) {
                     Some(Ok(())) => true,
                     Some(Err(error)) => return raise("MPI_Win_unlock", host, window, error),
@@ -250,7 +252,7 @@ quick_card! {
 
     /// MPI-4.1 §12.5.4.
     MPI_Win_flush PMPI_Win_flush (rank: c_int, win: MPI_Win) {
-        Host::known().is_some_and(|host| {
+        Host::known(ENTRY).is_some_and(|host| {
             registry::lookup(host.handle(win)).is_some_and(|window| match &window.road {
                 Road::Node(node) => synchronise::flush_quick(window, node, rank as u32),
                 Road::Host(_) => false,

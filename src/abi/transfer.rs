@@ -229,7 +229,7 @@ quick_card! {
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
     ) {
-        Quick::new(win, rank).is_some_and(|to| {
+        Quick::new(win, rank, ENTRY).is_some_and(|to| {
             let from = buffer(to.host, origin, origin_count.into(), origin_type);
             let target = target(to.host, rank, disp, target_count.into(), target_type);
             // SAFETY: the caller's buffer.
@@ -256,7 +256,7 @@ quick_card! {
         origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
     ) {
-        Quick::new(win, rank).is_some_and(|to| {
+        Quick::new(win, rank, ENTRY).is_some_and(|to| {
             let from = buffer(to.host, origin, origin_count.into(), origin_type);
             let target = target(to.host, rank, disp, target_count.into(), target_type);
             // SAFETY: the caller's buffer.
@@ -283,7 +283,7 @@ quick_card! {
         origin: *const c_void, result: *mut c_void, datatype: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, op: MPI_Op, win: MPI_Win,
     ) {
-        Quick::new(win, rank).is_some_and(|to| {
+        Quick::new(win, rank, ENTRY).is_some_and(|to| {
             let target = target(to.host, rank, disp, 1, datatype);
             let op = to.host.handle(op);
             // SAFETY: the caller's buffers.
@@ -310,7 +310,7 @@ quick_card! {
         origin: *const c_void, compare: *const c_void, result: *mut c_void,
         datatype: MPI_Datatype, rank: c_int, disp: MPI_Aint, win: MPI_Win,
     ) {
-        Quick::new(win, rank).is_some_and(|to| {
+        Quick::new(win, rank, ENTRY).is_some_and(|to| {
             let target = target(to.host, rank, disp, 1, datatype);
             let (origin, compare, result) = (origin.cast(), compare.cast(), result.cast());
             // SAFETY: the caller's buffers.
@@ -335,7 +335,7 @@ quick_card! {
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
     ) {
-        Quick::new(win, rank).is_some_and(|to| {
+        Quick::new(win, rank, ENTRY).is_some_and(|to| {
             let from = buffer(to.host, origin, origin_count.into(), origin_type);
             let target = target(to.host, rank, disp, target_count.into(), target_type);
             // SAFETY: the caller's buffer.

@@ -50,6 +50,17 @@ const BEHIND: &str = "comes before libfompi.so in this program, so only some of 
     libfompi: link -lfompi before the MPI, or start the program with fompirun";
 
 static HOST: AtomicPtr<Host> = AtomicPtr::new(ptr::null_mut());
+/// The same, once it is known that no profiling tool comes behind this library.
+static HOST_OF_MPI: AtomicPtr<Host> = AtomicPtr::new(ptr::null_mut());
+
+/// By which of its two names a function was called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// MPI_X, which a profiling tool may have too
+    Mpi,
+    /// PMPI_X
+    Pmpi,
+}
 
 impl Host {
     /// The MPI underneath. Ends the process if none is loaded: an MPI function was called in a
@@ -65,13 +76,24 @@ impl Host {
         unsafe { &*host }
     }
 
-    /// The MPI underneath, if somebody has asked for it before.
+    /// The MPI underneath, if somebody has asked for it before, and if calls by such names are
+    /// known to be for this library.
     #[inline(always)]
-    pub fn known() -> Option<&'static Host> {
-        // Acquire: pairs with the Release in `find`.
-        let host = HOST.load(Ordering::Acquire);
+    pub fn known(entry: Entry) -> Option<&'static Host> {
+        let host = match entry {
+            Entry::Mpi => &HOST_OF_MPI,
+            Entry::Pmpi => &HOST,
+        };
+        // Acquire: pairs with the Release in `find` and in `no_tool_is_behind`.
+        let host = host.load(Ordering::Acquire);
         // SAFETY: null, or made by `find` from a leaked box and never freed.
         unsafe { host.as_ref() }
+    }
+
+    /// Calls by their MPI names are for this library too.
+    pub fn no_tool_is_behind(&'static self) {
+        // Release: pairs with the Acquire in `known`.
+        HOST_OF_MPI.store(ptr::from_ref(self).cast_mut(), Ordering::Release);
     }
 
     #[cold]

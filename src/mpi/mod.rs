@@ -9,4 +9,4 @@ pub mod functions;
 pub mod host;
 pub mod table;
 
-pub use host::{Handle, Host};
+pub use host::{Entry, Handle, Host};

@@ -78,6 +78,27 @@ pub fn global_symbol(name: &CStr) -> usize {
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) as usize }
 }
 
+/// Whether the library that holds `address` has `name` itself, not only in those that it needs.
+pub fn has_beside(address: usize, name: &CStr) -> bool {
+    let Some((path, base)) = object_at(address) else { return false };
+    let Some(library) = Library::at(&path) else { return false };
+    object_at(library.symbol(name)).is_some_and(|(_, other)| other == base)
+}
+
+/// Path and base address of the library that holds `address`.
+fn object_at(address: usize) -> Option<(CString, usize)> {
+    // SAFETY: plain data, for which zero is a value.
+    let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
+    let at = core::ptr::without_provenance(address);
+    // SAFETY: `info` is ours; any address may be asked for.
+    if unsafe { libc::dladdr(at, &mut info) } == 0 || info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: a C string of the loader's that lives as long as the library.
+    let path = unsafe { CStr::from_ptr(info.dli_fname) }.to_owned();
+    Some((path, info.dli_fbase as usize))
+}
+
 /// The address of `name` in the libraries behind this one; 0 if there is none.
 pub fn next_symbol(name: &CStr) -> usize {
     // SAFETY: RTLD_NEXT is valid and the name a C string.

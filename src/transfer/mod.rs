@@ -12,7 +12,7 @@ pub mod single;
 
 use crate::datatype::layout::Shape;
 use crate::error::{Class, Error, Result};
-use crate::mpi::{Handle, Host};
+use crate::mpi::{Entry, Handle, Host};
 use crate::window::{Node, Road, Window, registry};
 use core::ffi::c_int;
 
@@ -64,8 +64,8 @@ impl<'a> Quick<'a> {
     /// Finds a window of ours, and a target that may be accessed now. Whatever is unusual is for
     /// the call in full, which knows the error too.
     #[inline(always)]
-    pub fn new(win: usize, rank: c_int) -> Option<Quick<'a>> {
-        let host = Host::known()?;
+    pub fn new(win: usize, rank: c_int, entry: Entry) -> Option<Quick<'a>> {
+        let host = Host::known(entry)?;
         let window = registry::lookup(host.handle(win))?;
         let Road::Node(node) = &window.road else { return None };
         let rank = rank as u32;

@@ -1,0 +1,82 @@
+//! Profiling tools that come behind this library: one that is linked with the program, where this
+//! library is preloaded. The program's MPI_X arrives here first then and has to be handed to the
+//! tool, which calls PMPI_X, and that arrives here again (MPI-4.1 §15.2.1). Tools in front need
+//! nothing of this.
+//!
+//! | state  | meaning                                                     |
+//! |--------|-------------------------------------------------------------|
+//! | [`NONE`]   | no tool is behind: all functions are this library's own |
+//! | [`SOME`]   | some functions are a tool's; each asks for itself       |
+//! | [`UNKNOWN`] | nobody has looked yet                                  |
+
+use crate::mpi::Host;
+use crate::sync::{AtomicU32, AtomicUsize, Ordering};
+use crate::sys::dl;
+use core::ffi::CStr;
+use std::ffi::CString;
+
+const NONE: u32 = 0;
+const SOME: u32 = 1;
+const UNKNOWN: u32 = 2;
+
+static STATE: AtomicU32 = AtomicU32::new(UNKNOWN);
+
+/// Whether a function may be a tool's.
+#[inline(always)]
+pub fn may_be_behind() -> bool {
+    // Relaxed: a constant once it is known; who finds it unknown looks for itself.
+    STATE.load(Ordering::Relaxed) != NONE
+}
+
+/// What is behind one function of this library.
+pub struct Behind {
+    /// its name, with a zero behind it
+    name: &'static str,
+    /// the tool's function; 1: nobody has looked; 0: there is none
+    address: AtomicUsize,
+}
+
+const NOT_LOOKED: usize = 1;
+
+impl Behind {
+    /// The function `name`, for which nobody has looked.
+    pub const fn new(name: &'static str) -> Behind {
+        Behind { name, address: AtomicUsize::new(NOT_LOOKED) }
+    }
+
+    /// The address of the tool's function of this name, if it has one.
+    #[cold]
+    pub fn find(&self) -> Option<usize> {
+        if STATE.load(Ordering::Relaxed) == UNKNOWN {
+            let state = if any() { SOME } else { NONE };
+            STATE.store(state, Ordering::Relaxed);
+            if state == NONE {
+                Host::get().no_tool_is_behind();
+            }
+        }
+        let mut address = self.address.load(Ordering::Relaxed);
+        if address == NOT_LOOKED {
+            address = CStr::from_bytes_with_nul(self.name.as_bytes()).map_or(0, of_tool);
+            self.address.store(address, Ordering::Relaxed);
+        }
+        (address != 0).then_some(address)
+    }
+}
+
+/// Whether any function that this library exports is a tool's too.
+fn any() -> bool {
+    let names = include_str!("exported.txt").lines().filter(|name| name.starts_with("MPI_"));
+    names.filter_map(|name| CString::new(name).ok()).any(|name| of_tool(&name) != 0)
+}
+
+/// The function `name` of a library behind this one that is no MPI; 0: there is none. An MPI has
+/// PMPI functions too. Where the host is not yet known it is found now: a tool calls it anyway.
+fn of_tool(name: &CStr) -> usize {
+    let address = dl::next_symbol(name);
+    if address == 0 || address == Host::get().library.symbol(name) {
+        return 0;
+    }
+    let profiled = [b"P", name.to_bytes()].concat();
+    let Ok(profiled) = CString::new(profiled) else { return 0 };
+    if dl::has_beside(address, &profiled) { 0 } else { address }
+}
