@@ -384,10 +384,15 @@ pub(super) fn operation(place: Place<'_>, op: Handle) -> Result<Op> {
     place.host.tables.ops.find(op).ok_or_else(unknown)
 }
 
+/// The element of a predefined type, also of one without a name (MPI-4.1 §19.1.5).
 #[inline]
 pub(super) fn predefined(place: Place<'_>, datatype: Handle) -> Result<Basic> {
-    let known = place.host.tables.types.find(datatype).map(|known| known.basic);
-    known.ok_or(Error::Argument(Class::Type, "datatype", datatype as i64))
+    match place.shape(datatype)? {
+        Shape::Basic(basic) => Ok(basic),
+        Shape::Derived(_) => {
+            Err(Error::Argument(Class::Type, "datatype that is derived,", datatype as i64))
+        }
+    }
 }
 
 fn same(one: &Shape, other: &Shape) -> bool {
