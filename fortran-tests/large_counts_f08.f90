@@ -18,7 +18,7 @@ contains
 
 #include "checks.h"
 
-  subroutine calls(win, memory)
+  subroutine transfers(win, memory)
     type(MPI_Win), intent(in) :: win
     integer, asynchronous :: memory(INTS)
     type(MPI_Request) :: requests(2)
@@ -67,7 +67,7 @@ contains
     call MPI_Barrier(MPI_COMM_WORLD)
     call check(all(memory(3:6) == 100 * previous + [1, 2, 3, 4]), 'what is left')
     call MPI_Barrier(MPI_COMM_WORLD)
-  end subroutine calls
+  end subroutine transfers
 
   subroutine unit_is(win, unit)
     type(MPI_Win), intent(in) :: win
@@ -83,7 +83,7 @@ contains
     type(MPI_Win) :: win
     type(c_ptr) :: base
     integer, pointer, contiguous :: memory(:)
-    integer(MPI_ADDRESS_KIND) :: size, unit
+    integer(MPI_ADDRESS_KIND) :: size, unit, address
     call MPI_Win_allocate_shared(BYTES, 4_MPI_ADDRESS_KIND, MPI_INFO_NULL, MPI_COMM_WORLD, base, &
                                  win, ierr)
     call ok('allocate_shared')
@@ -91,9 +91,10 @@ contains
     call MPI_Win_shared_query(win, my_rank, size, unit, base, ierr)
     call ok('shared_query')
     call check(size >= BYTES .and. unit == 4, 'what shared_query says')
-    call check(c_associated(base, c_loc(memory)), 'where shared_query says the memory is')
+    call MPI_Get_address(memory, address)
+    call check(transfer(base, address) == address, 'where shared_query says the memory is')
     call unit_is(win, 4_MPI_ADDRESS_KIND)
-    call calls(win, memory)
+    call transfers(win, memory)
     call MPI_Win_free(win)
   end subroutine shared
 
@@ -105,12 +106,12 @@ contains
                         ierr)
     call ok('create')
     call unit_is(win, 4_MPI_ADDRESS_KIND)
-    call calls(win, own_memory)
+    call transfers(win, own_memory)
     call MPI_Win_free(win)
     call MPI_Win_allocate(BYTES, 4_MPI_ADDRESS_KIND, MPI_INFO_NULL, MPI_COMM_WORLD, base, win, ierr)
     call ok('allocate')
     call c_f_pointer(base, memory, [INTS])
-    call calls(win, memory)
+    call transfers(win, memory)
     call MPI_Win_free(win)
   end subroutine created_and_allocated
 
