@@ -4,6 +4,13 @@
 
 #include "check.h"
 
+// What is no info object, in each ABI.
+#ifdef OPEN_MPI
+#define NO_INFO NULL
+#else
+#define NO_INFO ((MPI_Info)MPI_COMM_WORLD)
+#endif
+
 int main(int argc, char **argv)
 {
     MPI_Comm comm;
@@ -21,7 +28,11 @@ int main(int argc, char **argv)
     EXPECT(MPI_Win_allocate_shared(64, 0, MPI_INFO_NULL, comm, &base, &win), MPI_ERR_DISP,
            MPI_ERR_ARG);
     EXPECT(MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_NULL, &base, &win), MPI_ERR_COMM);
+    EXPECT(MPI_Win_allocate(64, 1, NO_INFO, comm, &base, &win), MPI_ERR_INFO);
+    EXPECT(MPI_Win_create_dynamic(NO_INFO, comm, &win), MPI_ERR_INFO);
     OK(MPI_Win_allocate(64, 1, MPI_INFO_NULL, comm, &base, &win));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    EXPECT(MPI_Win_set_info(win, NO_INFO), MPI_ERR_INFO);
     OK(MPI_Win_fence(0, win));
     OK(MPI_Win_free(&win));
     OK(MPI_Comm_free(&comm));

@@ -70,7 +70,7 @@ card! {
     MPI_Win_set_info PMPI_Win_set_info (win: MPI_Win, info: MPI_Info) {
         let host = Host::get();
         on_window("MPI_Win_set_info", host, win, |window, _| {
-            window.info.lock().take(host, host.handle(info))
+            window.info.lock().take_later(host, host.handle(info))
         }, |native| {
             // SAFETY: the caller's arguments, as for the MPI underneath alone.
             unsafe { (host.call.win_set_info)(native, host.handle(info)) }

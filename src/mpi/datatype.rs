@@ -20,7 +20,7 @@ use core::ptr;
 use decode::{Arguments, Combiner, Contents, Envelope};
 
 /// The MPI-5 ABI keeps its predefined handles below this, and all others above (MPI-5.0 §20.3).
-const STANDARD_PREDEFINED_END: Handle = 0x1000;
+pub const STANDARD_PREDEFINED_END: Handle = 0x1000;
 
 impl Host {
     /// What a datatype is made of. `comm` is one of the library's own, whose errors are returned.

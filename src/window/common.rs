@@ -17,9 +17,10 @@ const SMALL_ALL: u64 = 16 << 20;
 /// From so many bytes on rank 0 asks whether the node has them, before any rank takes its part.
 const LARGE: u64 = 16 << 20;
 
-/// Whether so many bytes for so many ranks come from a heap. All ranks answer alike.
-fn is_small(total: u64, ranks: u32) -> bool {
-    total <= SMALL_ALL.min(SMALL * u64::from(ranks))
+/// Whether so many bytes for so many ranks come from a heap. All ranks answer alike. A heap is mapped
+/// at whole pages: where more is asked for, each rank has to choose the address itself.
+fn is_small(total: u64, alignment: u64, ranks: u32) -> bool {
+    total <= SMALL_ALL.min(SMALL * u64::from(ranks)) && alignment <= PAGE
 }
 
 /// What rank 0 has taken for all.
@@ -38,13 +39,14 @@ impl Offer {
         if total == 0 {
             return Ok(Offer::Nothing);
         }
-        if is_small(total, ranks) {
-            return heap::take(total, alignment.max(PAGE)).map(Offer::Heap);
+        if is_small(total, alignment, ranks) {
+            return heap::take(total, PAGE).map(Offer::Heap);
         }
         if total >= LARGE && !segment::is_available(total) {
             return Err(Error::NoMemory { bytes: total });
         }
-        Segment::create(total.min(i64::MAX as u64)).map(Offer::Segment)
+        let pages = total.min(i64::MAX as u64 - PAGE).next_multiple_of(PAGE);
+        Segment::create(pages).map(Offer::Segment)
     }
 
     /// Where the others find it.
@@ -78,11 +80,12 @@ enum Hold {
 }
 
 impl Common {
-    /// Maps `total` bytes of `ranks` ranks at `place`, and makes sure of this rank's own `part`
-    /// (where it begins, and bytes): it is backed with memory and zero. `offer`: what rank 0 has.
+    /// Maps `total` bytes of `ranks` ranks at `place`, at a multiple of `alignment`, and makes sure
+    /// of this rank's own `part` (where it begins, and bytes): it is backed with memory and zero.
+    /// `offer`: what rank 0 has.
     pub fn map(
         place: &Place,
-        total: u64,
+        (total, alignment): (u64, u64),
         ranks: u32,
         part: (u64, u64),
         dirty: bool,
@@ -92,9 +95,9 @@ impl Common {
             Some(Offer::Nothing) => Hold::Nothing,
             None if total == 0 => Hold::Nothing,
             Some(Offer::Heap(_lease)) => Hold::Heap { _lease },
-            None if is_small(total, ranks) => Hold::HeapOfAnother { _map: maps::map(&place.name)? },
-            Some(Offer::Segment(segment)) => Hold::of_segment(segment, part)?,
-            None => Hold::of_segment(Segment::open(&place.name)?, part)?,
+            None if is_small(total, alignment, ranks) => Hold::HeapOfAnother { _map: maps::map(&place.name)? },
+            Some(Offer::Segment(segment)) => Hold::of_segment(segment, part, alignment)?,
+            None => Hold::of_segment(Segment::open(&place.name)?, part, alignment)?,
         };
         let base = match &hold {
             Hold::Nothing => ptr::without_provenance_mut(PAGE as usize),
@@ -129,8 +132,12 @@ impl Common {
 }
 
 impl Hold {
-    fn of_segment(segment: Segment, (first, bytes): (u64, u64)) -> Result<Hold> {
+    fn of_segment(segment: Segment, (first, bytes): (u64, u64), alignment: u64) -> Result<Hold> {
         segment.reserve(first, bytes)?;
-        Ok(Hold::Segment { _map: segment.map()?, open: Some(segment) })
+        let map = match alignment > PAGE {
+            true => segment.map_aligned(alignment as usize)?,
+            false => segment.map()?,
+        };
+        Ok(Hold::Segment { _map: map, open: Some(segment) })
     }
 }

@@ -5,7 +5,7 @@
 use super::arena::Arena;
 use super::attributes::Attributes;
 use super::exchange::{self, Memory, Outcome, Wish};
-use super::info::Hints;
+use super::info::{Hints, NONCONTIG};
 use super::registry::Entry;
 use super::report::{self, Why};
 use super::{Delegated, Facts, Flavor, Node, Road, Window, gpu, registry};
@@ -139,12 +139,11 @@ fn wish(request: &Request, hints: &Hints) -> Result<Wish> {
             }
             Memory::Expose { address, bytes }
         }
-        Flavor::Shared if !hints.is_set("alloc_shared_noncontig") => {
-            Memory::Allocate { bytes, alignment: None }
-        }
-        Flavor::Allocate | Flavor::Shared => {
-            Memory::Allocate { bytes, alignment: Some(hints.alignment().max(PAGE)) }
-        }
+        Flavor::Allocate | Flavor::Shared => Memory::Allocate {
+            bytes,
+            alignment: hints.alignment().max(PAGE),
+            contiguous: request.flavor == Flavor::Shared && !hints.is_set(NONCONTIG),
+        },
     };
     Ok(Wish { disp_unit: request.disp_unit as u64, memory, gpu: gpu::loaded() })
 }

@@ -42,8 +42,10 @@ pub enum Memory {
     Allocate {
         /// bytes
         bytes: u64,
-        /// to a multiple of which it begins; `None`: it follows the rank before without a gap
-        alignment: Option<u64>,
+        /// to a multiple of which it begins, whole pages
+        alignment: u64,
+        /// it follows the rank before without a gap, and only the first one is aligned
+        contiguous: bool,
     },
     /// memory of its own
     Expose {
@@ -68,6 +70,9 @@ pub enum Outcome {
     /// to leave it to the MPI underneath
     Delegate(Why),
 }
+
+/// in an alignment, which is whole pages: no gaps between the ranks
+const CONTIGUOUS: u64 = 1;
 
 const FINE: u64 = 0;
 /// may pass memory of a GPU
@@ -145,8 +150,8 @@ fn request(arena: &Arc<Arena>, ready: &Result<(u32, Wish)>, looks: bool) -> Reco
     };
     let mut record = Record::default();
     let foreign = match wish.memory {
-        Memory::Allocate { bytes, alignment } => {
-            (record.bytes, record.alignment) = (bytes, alignment.unwrap_or(1));
+        Memory::Allocate { bytes, alignment, contiguous } => {
+            (record.bytes, record.alignment) = (bytes, alignment | u64::from(contiguous));
             false
         }
         Memory::Expose { bytes, .. } => {
@@ -241,8 +246,8 @@ fn allocate(
 /// parts are.
 fn plan(arena: &Arena, turn: u64) -> Plan {
     let records = || (0..arena.size).map(|rank| read(arena, turn, rank));
-    let contiguous = records().any(|record| record.alignment == 1);
-    let alignment = records().map(|record| record.alignment).max().unwrap_or(1);
+    let contiguous = records().any(|record| record.alignment & CONTIGUOUS != 0);
+    let alignment = records().map(|record| record.alignment & !CONTIGUOUS).max().unwrap_or(1);
     let step = if contiguous { 1 } else { alignment };
     let (mut offset, mut total) = (0, 0_u64);
     for (rank, record) in (0..).zip(records()) {
@@ -270,7 +275,8 @@ fn part(
     }
     let dirty = answer.dirty != 0;
     let mine = (plan.offset, bytes);
-    let common = Common::map(&answer.data, plan.total, arena.size, mine, dirty, offer)?;
+    let shape = (plan.total, plan.alignment);
+    let common = Common::map(&answer.data, shape, arena.size, mine, dirty, offer)?;
     let address = common.base().addr() as u64 + plan.offset;
     let descriptor = Descriptor::common(plan.offset, address, bytes, wish.disp_unit);
     arena.blocks(slot).describe(descriptor);

@@ -1,13 +1,16 @@
 //! The hints of a window (MPI-4.1 §12.2.7): what the user gave and what get_info reports.
 
 use super::Flavor;
-use crate::error::Result;
+use crate::error::{Class, Error, Result};
 use crate::mpi::comm::check;
+use crate::mpi::datatype::STANDARD_PREDEFINED_END;
+use crate::mpi::host::Abi;
 use crate::mpi::{Handle, Host};
 use std::collections::BTreeMap;
 use std::ffi::CString;
 
-/// The keys that a window knows. Others are ignored, as the standard wants it.
+/// The keys that a window knows. Others are ignored, as the standard wants it; so are values that
+/// mean nothing.
 const KEYS: [&str; 9] = [
     "no_locks",
     "accumulate_ordering",
@@ -15,49 +18,96 @@ const KEYS: [&str; 9] = [
     "mpi_accumulate_granularity",
     "same_size",
     "same_disp_unit",
-    "alloc_shared_noncontig",
-    "mpi_minimum_memory_alignment",
+    NONCONTIG,
+    ALIGNMENT,
     "mpi_assert_memory_alloc_kinds",
 ];
 
 /// The key of [`Host::alignment`].
 const ALIGNMENT: &str = "mpi_minimum_memory_alignment";
 
-/// The value of that key; what is no power of two has no meaning.
+/// The key of windows in which there may be gaps between the memory of the ranks.
+pub const NONCONTIG: &str = "alloc_shared_noncontig";
+
+/// MPI_INFO_ENV of the MPI-5 ABI (MPI-5.0 §20.3).
+const INFO_ENV: Handle = 0x131;
+
+/// The value of the alignment's key; what is no power of two has no meaning.
 fn alignment(value: Option<&str>) -> u64 {
     let asked = value.and_then(|value| value.trim().parse::<u64>().ok());
     asked.filter(|asked| asked.is_power_of_two()).unwrap_or(1)
 }
 
+/// Whether a window of this flavor does anything with a key.
+fn concerns(key: &str, flavor: Flavor) -> bool {
+    match key {
+        NONCONTIG => flavor == Flavor::Shared,
+        ALIGNMENT => matches!(flavor, Flavor::Allocate | Flavor::Shared),
+        _ => true,
+    }
+}
+
+/// Whether a key says something about memory, which is there already when the window is made.
+fn is_for_creation(key: &str) -> bool {
+    [NONCONTIG, ALIGNMENT].contains(&key)
+}
+
+/// Whether a value is one that the standard gives a key (MPI-4.1 §12.2, §9.2).
+fn has_meaning(key: &str, value: &str) -> bool {
+    let value = value.trim();
+    match key {
+        "accumulate_ordering" => {
+            let known = |order: &str| ["rar", "raw", "war", "waw"].contains(&order.trim());
+            value == "none" || value.split(',').all(known)
+        }
+        "accumulate_ops" => ["same_op", "same_op_no_op"].contains(&value),
+        "mpi_accumulate_granularity" => value.parse::<u64>().is_ok(),
+        ALIGNMENT => value.parse::<u64>().is_ok_and(u64::is_power_of_two),
+        "mpi_assert_memory_alloc_kinds" => true,
+        _ => ["true", "false"].iter().any(|known| value.eq_ignore_ascii_case(known)),
+    }
+}
+
 /// Hints by key.
-#[derive(Clone, Debug, Default)]
-pub struct Hints(BTreeMap<&'static str, String>);
+#[derive(Clone, Debug)]
+pub struct Hints {
+    flavor: Flavor,
+    values: BTreeMap<&'static str, String>,
+}
 
 impl Hints {
     /// What a window of this flavor does if nobody says anything else.
     pub fn defaults(flavor: Flavor) -> Hints {
-        let mut hints = BTreeMap::from([
+        let defaults = [
             ("no_locks", "false"),
             ("accumulate_ordering", "rar,raw,war,waw"),
             ("accumulate_ops", "same_op_no_op"),
             ("mpi_accumulate_granularity", "0"),
             ("same_size", "false"),
             ("same_disp_unit", "false"),
-        ]);
-        if flavor == Flavor::Shared {
-            hints.insert("alloc_shared_noncontig", "false");
-        }
-        Hints(hints.into_iter().map(|(key, value)| (key, value.to_owned())).collect())
+            (NONCONTIG, "false"),
+        ];
+        let own = defaults.into_iter().filter(|(key, _)| concerns(key, flavor));
+        Hints { flavor, values: own.map(|(key, value)| (key, value.to_owned())).collect() }
     }
 
-    /// Takes the values of the known keys of an info object.
+    /// Takes what an info object says when the window is made.
     pub fn take(&mut self, host: &Host, info: Handle) -> Result<()> {
+        self.change(host, info, |_| true)
+    }
+
+    /// The same later. What would have been about memory comes too late and is ignored.
+    pub fn take_later(&mut self, host: &Host, info: Handle) -> Result<()> {
+        self.change(host, info, |key| !is_for_creation(key))
+    }
+
+    fn change(&mut self, host: &Host, info: Handle, may: impl Fn(&str) -> bool) -> Result<()> {
         if info == host.constants.info_null {
             return Ok(());
         }
-        for key in KEYS {
-            if let Some(value) = host.info_get(info, key)? {
-                self.0.insert(key, value);
+        for key in KEYS.into_iter().filter(|key| concerns(key, self.flavor) && may(key)) {
+            if let Some(value) = host.info_get(info, key)?.filter(|value| has_meaning(key, value)) {
+                self.values.insert(key, value);
             }
         }
         Ok(())
@@ -65,13 +115,13 @@ impl Hints {
 
     /// Whether a boolean hint is set.
     pub fn is_set(&self, key: &str) -> bool {
-        self.0.get(key).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+        self.values.get(key).is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
     /// To a multiple of which memory that the library allocates must begin
     /// (mpi_minimum_memory_alignment, MPI-4.1 §9.2); 1 if the user does not say.
     pub fn alignment(&self) -> u64 {
-        alignment(self.0.get(ALIGNMENT).map(String::as_str))
+        alignment(self.values.get(ALIGNMENT).map(String::as_str))
     }
 
     /// A new info object with all of it; the user frees it.
@@ -79,7 +129,7 @@ impl Hints {
         let mut info: Handle = 0;
         // SAFETY: an out parameter of ours.
         check(unsafe { (host.call.info_create)(&mut info) })?;
-        for (key, value) in &self.0 {
+        for (key, value) in &self.values {
             let key = CString::new(*key).unwrap_or_default();
             let value = CString::new(value.as_str()).unwrap_or_default();
             // SAFETY: a valid info object and two C strings.
@@ -98,8 +148,22 @@ impl Host {
         Ok(alignment(self.info_get(info, ALIGNMENT)?.as_deref()))
     }
 
+    /// Whether a handle can be that of an info object, as far as one can tell by the handle. Calls
+    /// of the MPI underneath with others may end the process.
+    fn may_be_info(&self, info: Handle) -> bool {
+        match self.abi {
+            // Bits 30 and 31 tell the storage, 0 is none; bits 26 to 29 the kind of object.
+            Abi::Mpich => info >> 30 != 0 && info >> 26 & 0xf == 7,
+            Abi::OpenMpi => info != 0 && info.is_multiple_of(align_of::<usize>()),
+            Abi::Standard => info == INFO_ENV || info >= STANDARD_PREDEFINED_END,
+        }
+    }
+
     /// The value of `key` in an info object.
     pub fn info_get(&self, info: Handle, key: &str) -> Result<Option<String>> {
+        if !self.may_be_info(info) {
+            return Err(Error::Argument(Class::Info, "info object", info as i64));
+        }
         let mut value = vec![0_u8; self.constants.max_info_val as usize + 1];
         let (mut found, length) = (0, self.constants.max_info_val - 1);
         let key = CString::new(key).unwrap_or_default();
@@ -109,5 +173,45 @@ impl Host {
         let end = value.iter().position(|byte| *byte == 0).unwrap_or(0);
         value.truncate(end);
         Ok((found != 0).then(|| String::from_utf8_lossy(&value).into_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_values_of_the_standard_have_a_meaning() {
+        for (key, value) in [
+            ("no_locks", "true"),
+            ("no_locks", "FALSE"),
+            ("accumulate_ordering", "none"),
+            ("accumulate_ordering", "war, rar"),
+            ("accumulate_ops", "same_op"),
+            ("mpi_accumulate_granularity", "64"),
+            (ALIGNMENT, "4096"),
+            ("mpi_assert_memory_alloc_kinds", "system,cuda:device"),
+        ] {
+            assert!(has_meaning(key, value), "{key} {value}");
+        }
+        for (key, value) in [
+            ("same_size", "perhaps"),
+            ("accumulate_ordering", ""),
+            ("accumulate_ordering", "none,rar"),
+            ("accumulate_ops", "any"),
+            ("mpi_accumulate_granularity", "-1"),
+            (ALIGNMENT, "24"),
+        ] {
+            assert!(!has_meaning(key, value), "{key} {value}");
+        }
+    }
+
+    #[test]
+    fn a_window_reports_the_hints_that_concern_it() {
+        let has = |flavor, key| Hints::defaults(flavor).values.contains_key(key);
+        assert!(has(Flavor::Shared, NONCONTIG));
+        assert!(!has(Flavor::Allocate, NONCONTIG));
+        assert!(has(Flavor::Dynamic, "accumulate_ops"));
+        assert!(!has(Flavor::Allocate, ALIGNMENT));
     }
 }

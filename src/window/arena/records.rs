@@ -44,7 +44,7 @@ pub struct Record {
     pub mapped: u64,
     /// bytes that the rank wants
     pub bytes: u64,
-    /// to a multiple of which its part begins; 1 if it must follow the part of the rank before it
+    /// to a multiple of which its part begins; odd if it must follow the part of the rank before it
     pub alignment: u64,
     /// the common memory of the window (from rank 0)
     pub data: Place,
