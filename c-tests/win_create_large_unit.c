@@ -1,5 +1,5 @@
 // A displacement unit of more than 2^31 bytes, of a window over the program's own memory.
-// MPI-4.1 section 12.2.1.
+// MPI-4.1 sections 12.2.1 and 12.2.6.
 // ranks: 1 2
 
 #include "check.h"
@@ -16,6 +16,11 @@ int main(int argc, char **argv)
     OK(MPI_Put(&value, 1, MPI_LONG, next_rank(), 0, 1, MPI_LONG, win));
     OK(MPI_Win_fence(0, win));
     CHECK_EQ(mine, 7);
+    // What is no int is not told as another one.
+    int *unit, flag;
+    OK(MPI_Win_get_attr(win, MPI_WIN_DISP_UNIT, &unit, &flag));
+    CHECK(flag);
+    CHECK_EQ(*unit, MPI_UNDEFINED);
     OK(MPI_Win_free(&win));
 #endif
     return check_end();

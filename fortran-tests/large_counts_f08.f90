@@ -11,6 +11,7 @@ module large_counts_checks
   integer, parameter :: INTS = 64
   integer(MPI_ADDRESS_KIND), parameter :: BYTES = 4 * INTS
   integer(MPI_COUNT_KIND), parameter :: FOUR = 4
+  integer(MPI_ADDRESS_KIND), parameter :: LARGE = 5000000000_MPI_ADDRESS_KIND
   integer, asynchronous, target :: own_memory(INTS)
   integer, asynchronous :: values(8), got(8)
 
@@ -102,6 +103,10 @@ contains
     type(MPI_Win) :: win
     type(c_ptr) :: base
     integer, pointer, contiguous :: memory(:)
+    call MPI_Win_create(own_memory, BYTES, LARGE, MPI_INFO_NULL, MPI_COMM_WORLD, win, ierr)
+    call ok('create with a large unit')
+    call unit_is(win, LARGE)
+    call MPI_Win_free(win)
     call MPI_Win_create(own_memory, BYTES, 4_MPI_ADDRESS_KIND, MPI_INFO_NULL, MPI_COMM_WORLD, win, &
                         ierr)
     call ok('create')

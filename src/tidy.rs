@@ -291,8 +291,12 @@ fn nothing_is_left_for_later() {
     ];
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = sources();
-    for folder in ["c-tests", "fortran-tests", "include", "benches", "scripts"] {
-        collect(&root.join(folder), &[".c", ".h", ".f90", ".F90", ".sh", ".py"], &mut found);
+    for folder in ["c-tests", "cxx-tests", "fortran-tests", "include", "benches", "scripts"] {
+        collect(
+            &root.join(folder),
+            &[".c", ".h", ".cpp", ".f90", ".inc", ".sh", ".py"],
+            &mut found,
+        );
     }
     let mut broken = Vec::new();
     for source in &found {

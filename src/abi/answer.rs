@@ -128,8 +128,7 @@ pub fn raise(call: &'static str, host: &'static Host, window: &Window, error: Er
     let code = code(host, &error);
     super::errhandler::handle(host, window, code, || {
         report::say(&format!("{call}: {}", text(host, &error)));
-    });
-    code
+    })
 }
 
 /// Answers an error of a call that has a communicator but no window (yet).

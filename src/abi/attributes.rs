@@ -25,6 +25,8 @@ pub(super) enum Value {
     Size(&'static isize),
     /// an int, likewise
     Int(&'static c_int),
+    /// an int in C, an integer as wide as an address in Fortran
+    Unit(&'static c_int, isize),
     /// an integer of Fortran, and where it is stored
     Integer(isize, usize),
 }
@@ -35,7 +37,7 @@ impl Value {
         match self {
             Value::Address(address) => *address,
             Value::Size(size) => (&raw const **size).addr(),
-            Value::Int(int) => (&raw const **int).addr(),
+            Value::Int(int) | Value::Unit(int, _) => (&raw const **int).addr(),
             Value::Integer(_, stored) => *stored,
         }
     }
@@ -46,7 +48,7 @@ impl Value {
             Value::Address(address) => *address as isize,
             Value::Size(size) => **size,
             Value::Int(int) => **int as isize,
-            Value::Integer(integer, _) => *integer,
+            Value::Integer(integer, _) | Value::Unit(_, integer) => *integer,
         }
     }
 }
@@ -68,7 +70,7 @@ pub(super) fn predefined(host: &Host, facts: &'static Facts, keyval: c_int) -> O
     match keyval {
         k if k == c.win_base => Some(Value::Address(facts.base)),
         k if k == c.win_size => Some(Value::Size(&facts.size)),
-        k if k == c.win_disp_unit => Some(Value::Int(&facts.disp_unit)),
+        k if k == c.win_disp_unit => Some(Value::Unit(&facts.disp_unit_in_c, facts.disp_unit)),
         k if k == c.win_create_flavor => Some(Value::Int(&facts.create_flavor)),
         k if k == c.win_model => Some(Value::Int(&facts.model)),
         _ => None,

@@ -153,10 +153,8 @@ card! {
             let store = |bytes: isize, unit: isize| {
                 // SAFETY: the caller's pointers.
                 unsafe { size.write(bytes) };
-                // A unit that is no int must not be told as another one.
-                let unit = c_int::try_from(unit).unwrap_or(host.constants.undefined);
                 // SAFETY: likewise.
-                unsafe { disp_unit.write(unit) };
+                unsafe { disp_unit.write(create::int_or_undefined(host, unit)) };
             };
             // SAFETY: the caller's pointers.
             unsafe { query(host, node, rank, baseptr, store) }

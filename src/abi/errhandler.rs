@@ -9,11 +9,14 @@
 use super::answer::{code, on_any_window, place_for, raise_alone};
 use super::{MPI_Errhandler, MPI_Win, MPI_Win_errhandler_function};
 use crate::error::{Class, Error};
+use crate::mpi::host::Abi;
 use crate::mpi::{Handle, Host};
 use crate::sync::Ordering;
+use crate::sys::dl;
 use crate::window::{Road, Window, report};
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_char, c_int, c_void};
 use core::mem::transmute;
+use core::ptr;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
@@ -23,11 +26,26 @@ type Handler = unsafe extern "C" fn(*mut usize, *mut c_int, ...);
 /// The function of MPICH 5's extension: window handle, error code, the state given at creation.
 type Extended = unsafe extern "C" fn(usize, c_int, *mut c_void);
 
+/// What calls functions of C++ in MPICH's bindings: kind of object, handle, error code, function.
+type MpichCxx = unsafe extern "C" fn(c_int, *mut c_int, *mut c_int, usize);
+
+/// MPICH's number there for windows.
+const MPICH_CXX_WIN: c_int = 2;
+
+/// The same in Open MPI's: handle, error code, message, function.
+type OpenMpiCxx = unsafe extern "C" fn(*mut usize, *mut c_int, *const c_char, usize);
+
 /// The function behind a handler.
 #[derive(Clone, Copy)]
-enum Function {
+pub(super) enum Function {
+    /// of C or Fortran
     Standard(usize),
+    /// MPICH 5's extension: the function, its state
     Extended(usize, usize),
+    /// of C++, called by a function of MPICH's bindings
+    MpichCxx { caller: usize, function: usize },
+    /// of C++, called by a function of Open MPI's bindings
+    OpenMpiCxx { caller: usize, function: usize },
 }
 
 /// A handler that the user made.
@@ -66,43 +84,86 @@ pub(super) fn forget(host: &Host, handler: Handle) {
 }
 
 /// Notes the function behind a handler that was just made.
-pub(super) fn note(handler: Handle, function: usize) {
-    let function = Function::Standard(function);
+pub(super) fn note(handler: Handle, function: Function) {
     MADE.lock().insert(handler, Made { function, references: 1 });
 }
 
-/// The same for a function of MPICH 5's extension, with its state.
-pub(super) fn note_extended(handler: Handle, function: usize, extra: usize) {
-    let function = Function::Extended(function, extra);
-    MADE.lock().insert(handler, Made { function, references: 1 });
+/// Notes who in MPICH's bindings calls the function behind a handler, which is one of C++.
+pub(super) fn is_called_by(handler: Handle, caller: usize) {
+    if let Some(made) = MADE.lock().get_mut(&handler)
+        && let Function::Standard(function) = made.function
+    {
+        made.function = Function::MpichCxx { caller, function };
+    }
 }
 
 /// Does with an error what the window's handler wants. `say` tells people, before a fatal end.
-pub fn handle(host: &'static Host, window: &Window, error: c_int, say: impl FnOnce()) {
+/// Returns what the call returns then: a handler may change the code.
+pub fn handle(host: &'static Host, window: &Window, error: c_int, say: impl FnOnce()) -> c_int {
     let handler = window.errhandler.load(Ordering::Relaxed);
-    if handler == host.constants.errors_return {
-        return;
+    if handler == host.constants.errors_return || throwing_of_mpich(host) == Some(handler) {
+        return error;
     }
     let function = MADE.lock().get(&handler).map(|made| made.function);
     match function {
-        Some(Function::Standard(function)) => {
-            // SAFETY: the user gave it to MPI_Win_create_errhandler as a function of this type.
-            let function: Handler = unsafe { transmute(function) };
-            let (mut win, mut error) = (window.handle as usize, error);
-            // SAFETY: pointers to a handle and to a code, as the type wants.
-            unsafe { function(&mut win, &mut error) };
-        }
-        Some(Function::Extended(function, extra)) => {
-            // SAFETY: the user gave it to MPIX_Win_create_errhandler_x as one of this type.
-            let function: Extended = unsafe { transmute(function) };
-            // SAFETY: a handle, a code, and the state that belongs to the function.
-            unsafe { function(window.handle as usize, error, extra as *mut c_void) };
-        }
+        // SAFETY: a window that lives, and the function of its handler.
+        Some(function) => unsafe { call(function, window, error) },
         None => {
             say();
             end(host, window, error);
+            error
         }
     }
+}
+
+/// Calls the function behind a handler. Returns the code as the function left it.
+///
+/// # Safety
+/// The function is what its kind says.
+unsafe fn call(function: Function, window: &Window, mut error: c_int) -> c_int {
+    // One integer in memory that is large enough for a handle of any ABI.
+    let mut win = window.handle as usize;
+    match function {
+        Function::Standard(function) => {
+            // SAFETY: the user gave it to MPI_Win_create_errhandler as a function of this type.
+            let function: Handler = unsafe { transmute(function) };
+            // SAFETY: pointers to a handle and to a code, as the type wants.
+            unsafe { function(&mut win, &mut error) };
+        }
+        Function::Extended(function, extra) => {
+            // SAFETY: the user gave it to MPIX_Win_create_errhandler_x as one of this type.
+            let function: Extended = unsafe { transmute(function) };
+            // SAFETY: a handle, a code, and the state that belongs to the function.
+            unsafe { function(win, error, extra as *mut c_void) };
+        }
+        Function::MpichCxx { caller, function } => {
+            // SAFETY: MPICH's bindings gave it to MPII_Errhandler_set_cxx as one of this type.
+            let caller: MpichCxx = unsafe { transmute(caller) };
+            // SAFETY: pointers to a handle and to a code, and the user's function.
+            unsafe { caller(MPICH_CXX_WIN, (&raw mut win).cast(), &mut error, function) };
+            // The bindings would end the program with any other code.
+            error = 0;
+        }
+        Function::OpenMpiCxx { caller, function } => {
+            // SAFETY: the function of Open MPI's bindings that is looked up has this type.
+            let caller: OpenMpiCxx = unsafe { transmute(caller) };
+            // SAFETY: pointers to a handle and to a code, no message, the user's function.
+            unsafe { caller(&mut win, &mut error, ptr::null(), function) };
+        }
+    }
+    error
+}
+
+/// MPI::ERRORS_THROW_EXCEPTIONS of MPICH's C++, which throws behind the call that returned.
+fn throwing_of_mpich(host: &Host) -> Option<Handle> {
+    (host.abi == Abi::Mpich).then_some(0x5400_0002)
+}
+
+/// The same of Open MPI's C++. Exceptions cannot pass through this library: errors are fatal.
+fn throwing_of_open_mpi(host: &Host) -> Option<Handle> {
+    let known = host.abi == Abi::OpenMpi;
+    let address = if known { dl::global_symbol(c"ompi_mpi_errors_throw_exceptions") } else { 0 };
+    (address != 0).then_some(address)
 }
 
 /// MPI_ERRORS_ARE_FATAL, and MPI_ERRORS_ABORT, which ends the processes of the window at least.
@@ -144,7 +205,7 @@ pub(super) unsafe fn create(
     let code = unsafe { (host.call.win_create_errhandler)(function, &mut handler) };
     if code == 0 {
         let handler = host.handle(handler);
-        note(handler, function.addr());
+        note(handler, Function::Standard(function.addr()));
         // SAFETY: the caller's pointer to a handle.
         unsafe { host.store(errhandler, handler) };
     }
@@ -153,7 +214,8 @@ pub(super) unsafe fn create(
 
 fn is_predefined(host: &Host, handler: Handle) -> bool {
     let c = &host.constants;
-    [c.errors_are_fatal, c.errors_return].contains(&handler) || c.errors_abort == Some(handler)
+    let others = [c.errors_abort, throwing_of_mpich(host), throwing_of_open_mpi(host)];
+    [c.errors_are_fatal, c.errors_return].contains(&handler) || others.contains(&Some(handler))
 }
 
 /// Sets a window's handler.

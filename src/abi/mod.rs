@@ -13,6 +13,7 @@ mod card;
 mod answer;
 mod attributes;
 mod create;
+mod cxx;
 mod describe;
 mod errhandler;
 mod fortran;

@@ -138,7 +138,8 @@ card! {
         if code == 0 {
             // SAFETY: the handle that was just stored.
             let handler = unsafe { host.fetch(errhandler) };
-            errhandler::note_extended(handler, function.addr(), extra.addr());
+            let function = errhandler::Function::Extended(function.addr(), extra.addr());
+            errhandler::note(handler, function);
         }
         code
     }

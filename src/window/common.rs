@@ -95,7 +95,9 @@ impl Common {
             Some(Offer::Nothing) => Hold::Nothing,
             None if total == 0 => Hold::Nothing,
             Some(Offer::Heap(_lease)) => Hold::Heap { _lease },
-            None if is_small(total, alignment, ranks) => Hold::HeapOfAnother { _map: maps::map(&place.name)? },
+            None if is_small(total, alignment, ranks) => {
+                Hold::HeapOfAnother { _map: maps::map(&place.name)? }
+            }
             Some(Offer::Segment(segment)) => Hold::of_segment(segment, part, alignment)?,
             None => Hold::of_segment(Segment::open(&place.name)?, part, alignment)?,
         };

@@ -148,6 +148,11 @@ fn wish(request: &Request, hints: &Hints) -> Result<Wish> {
     Ok(Wish { disp_unit: request.disp_unit as u64, memory, gpu: gpu::loaded() })
 }
 
+/// A displacement unit as an int. One that is none must not be told as another one.
+pub fn int_or_undefined(host: &Host, disp_unit: isize) -> c_int {
+    c_int::try_from(disp_unit).unwrap_or(host.constants.undefined)
+}
+
 fn own(
     host: &'static Host,
     request: &Request,
@@ -159,7 +164,8 @@ fn own(
     let facts = Facts {
         base: node.base(),
         size: request.size,
-        disp_unit: request.disp_unit as c_int,
+        disp_unit: request.disp_unit,
+        disp_unit_in_c: int_or_undefined(host, request.disp_unit),
         create_flavor: match request.flavor {
             Flavor::Create => c.flavor_create,
             Flavor::Allocate => c.flavor_allocate,
@@ -227,7 +233,8 @@ fn native_facts(host: &Host, native: Handle, flavor: Flavor) -> Facts {
         base: attribute(c.win_base).addr(),
         // SAFETY: the attribute is a pointer to an MPI_Aint, or absent.
         size: if size.is_null() { 0 } else { unsafe { *size } },
-        disp_unit: number(c.win_disp_unit),
+        disp_unit: number(c.win_disp_unit) as isize,
+        disp_unit_in_c: number(c.win_disp_unit),
         create_flavor: number(c.win_create_flavor),
         model: number(c.win_model),
         flavor,

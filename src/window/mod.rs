@@ -87,8 +87,10 @@ pub struct Facts {
     pub base: usize,
     /// MPI_WIN_SIZE, in bytes
     pub size: isize,
-    /// MPI_WIN_DISP_UNIT
-    pub disp_unit: c_int,
+    /// MPI_WIN_DISP_UNIT, as Fortran gets it
+    pub disp_unit: isize,
+    /// the same in C: where a unit is no int, what MPI_Win_shared_query says then
+    pub disp_unit_in_c: c_int,
     /// MPI_WIN_CREATE_FLAVOR, as a number of the ABI
     pub create_flavor: c_int,
     /// MPI_WIN_MODEL, as a number of the ABI
