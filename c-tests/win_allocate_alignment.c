@@ -1,0 +1,30 @@
+// The key mpi_minimum_memory_alignment is honoured by MPI_Win_allocate, and by
+// MPI_Win_allocate_shared where the parts need not be contiguous. MPI-4.1 sections 9.2 and 12.2.2.
+// ranks: 1 2 4
+
+#include "check.h"
+
+int main(int argc, char **argv)
+{
+    char text[24];
+    check_start(&argc, &argv);
+    for (long alignment = 16; alignment <= 4096; alignment *= 4) {
+        MPI_Info info;
+        MPI_Win win, shared;
+        char *base, *shared_base;
+        snprintf(text, sizeof text, "%ld", alignment);
+        OK(MPI_Info_create(&info));
+        OK(MPI_Info_set(info, "mpi_minimum_memory_alignment", text));
+        OK(MPI_Win_allocate(100 + rank, 1, info, MPI_COMM_WORLD, &base, &win));
+        OK(MPI_Info_set(info, "alloc_shared_noncontig", "true"));
+        OK(MPI_Win_allocate_shared(100 + rank, 1, info, MPI_COMM_WORLD, &shared_base, &shared));
+        CHECK_EQ((uintptr_t)base % (uintptr_t)alignment, 0);
+        CHECK_EQ((uintptr_t)shared_base % (uintptr_t)alignment, 0);
+        memset(base, 1, (size_t)(100 + rank));
+        memset(shared_base, 2, (size_t)(100 + rank));
+        OK(MPI_Win_free(&win));
+        OK(MPI_Win_free(&shared));
+        OK(MPI_Info_free(&info));
+    }
+    return check_end();
+}
