@@ -34,6 +34,8 @@ static void checked(MPI_Win win)
         put_and_read_back(win, MPI_LOCK_EXCLUSIVE, 0, target, 500);
         put_and_read_back(win, MPI_LOCK_SHARED, 0, target, 600);
     }
+    OK(MPI_Win_lock_all(0, win));
+    OK(MPI_Win_unlock_all(win));
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
