@@ -8,7 +8,7 @@ int main(int argc, char **argv)
 {
     char text[24];
     check_start(&argc, &argv);
-    for (long alignment = 16; alignment <= 4096; alignment *= 4) {
+    for (long alignment = 16; alignment <= 4 << 20; alignment *= 4) {
         MPI_Info info;
         MPI_Win win, shared;
         char *base, *shared_base;
