@@ -45,6 +45,7 @@ static MPI_Info info_of(const char *const *values)
 int main(int argc, char **argv)
 {
     MPI_Win win, plain;
+    MPI_Info some;
     void *base;
     check_start(&argc, &argv);
     MPI_Info info = info_of(first), changed = info_of(second);
@@ -56,6 +57,13 @@ int main(int argc, char **argv)
     OK(MPI_Win_set_info(win, changed));
     for (int i = 0; i < KEYS; i++)
         hint_is(win, keys[i], second[i]);
+    // A hint that is not given stays.
+    OK(MPI_Info_create(&some));
+    OK(MPI_Info_set(some, "accumulate_ops", "same_op_no_op"));
+    OK(MPI_Win_set_info(win, some));
+    OK(MPI_Info_free(&some));
+    for (int i = 0; i < KEYS; i++)
+        hint_is(win, keys[i], i == 2 ? first[i] : second[i]);
     // The other window has what a window has of which nobody has said anything.
     for (int i = 0; i < 6; i++)
         hint_is(plain, keys[i], first[i]);
