@@ -63,7 +63,7 @@ pub(super) fn narrow(count: MPI_Count) -> Option<c_int> {
 }
 
 card! {
-    /// MPI-4.1 §12.3.2, with large counts.
+    /// MPI-4.1 §12.3.1, with large counts.
     MPI_Put_c PMPI_Put_c (
         origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, win: MPI_Win,
@@ -92,7 +92,7 @@ card! {
         })
     }
 
-    /// MPI-4.1 §12.3.3, with large counts.
+    /// MPI-4.1 §12.3.2, with large counts.
     MPI_Get_c PMPI_Get_c (
         origin: *mut c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, win: MPI_Win,
@@ -224,7 +224,7 @@ card! {
 }
 
 quick_card! {
-    /// MPI-4.1 §12.3.2.
+    /// MPI-4.1 §12.3.1.
     MPI_Put PMPI_Put (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
@@ -251,7 +251,7 @@ quick_card! {
         })
     }
 
-    /// MPI-4.1 §12.3.3.
+    /// MPI-4.1 §12.3.2.
     MPI_Get PMPI_Get (
         origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
