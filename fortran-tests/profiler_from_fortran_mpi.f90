@@ -3,7 +3,7 @@
 ! MPI-4.1 section 15.2.2.
 ! ranks: 1 2
 ! profiler: every
-program profiler_from_fortran
+program profiler_from_fortran_mpi
   use mpi
   use, intrinsic :: iso_c_binding
   implicit none
