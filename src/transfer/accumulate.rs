@@ -5,7 +5,7 @@
 //! They are ordered as the standard's default wants it (§12.8.2): each is done when it returns, and
 //! atomic instructions of one process on one location keep their order.
 
-use super::bytes::{self, Piece};
+use super::combine::{self, Combine};
 use super::put_get::{all_in_regions, reach, total};
 use super::{Buffer, Place, Quick, Target, elements, fits, not_null};
 use crate::datatype::basic::{Basic, Op, pairs};
@@ -14,7 +14,6 @@ use crate::datatype::reduce;
 use crate::epoch::layout;
 use crate::epoch::lock::{self, Mode};
 use crate::error::{Class, Error, Result};
-use crate::fabric::cma::Process;
 use crate::fabric::{Rank, WordAt};
 use crate::mpi::Handle;
 use crate::window::address::{Reach, Spot};
@@ -116,6 +115,36 @@ fn overlay<'a>(
     })
 }
 
+/// Does `work` on the runs in which both buffers and the target lie side by side: the offset from
+/// displacement zero of the target's type map, and the rest but for the address at the target.
+fn each_run(
+    (origin, result): Sides<'_>,
+    target: &Shape,
+    count: u64,
+    mut work: impl FnMut(i64, combine::Run) -> Result<()>,
+) -> Result<()> {
+    let mut results = overlay(result, target, count);
+    let mut into = results.next().transpose()?;
+    for run in overlay(origin, target, count) {
+        let mut run = run?;
+        while run.count > 0 {
+            let Some(old) = &mut into else { return Ok(()) };
+            debug_assert_eq!((run.there, run.basic), (old.there, old.basic));
+            let count = run.count.min(old.count);
+            let (basic, origin) = (run.basic, run.here.cast_const());
+            let result = result.is_some().then_some(old.here);
+            let count_here = count as usize;
+            work(run.there, combine::Run { there: 0, basic, count: count_here, origin, result })?;
+            run.skip(count);
+            old.skip(count);
+            if old.count == 0 {
+                into = results.next().transpose()?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Whether elements of both sides are of the same kinds, in the same order, and go with the
 /// operation. Only one kind on either side is right (§12.3.4), so nearly always this is quick.
 fn kinds_agree(op: Op, side: Option<&Side>, target: &Shape, count: u64) -> Result<()> {
@@ -214,25 +243,21 @@ impl Work<'_> {
         // Nothing is changed before all of it is known to go together.
         kinds_agree(self.op, origin, target, count)?;
         kinds_agree(self.op, result, target, count)?;
-        let mut results = overlay(result, target, count);
-        let mut into = results.next().transpose()?;
-        for run in overlay(origin, target, count) {
-            let mut run = run?;
-            while run.count > 0 {
-                let Some(old) = &mut into else { return Ok(()) };
-                debug_assert_eq!((run.there, run.basic), (old.there, old.basic));
-                let count = run.count.min(old.count);
-                let old_at = result.is_some().then_some(old.here);
+        let Some(Spot::Foreign(process, zero)) = self.zero else {
+            return each_run(sides, target, count, |there, run| {
+                let combine::Run { basic, origin, result, count, .. } = run;
                 // SAFETY: runs of type maps for which the caller vouches.
-                unsafe { self.run_at(run.there, run.basic, run.here, old_at, count)? };
-                run.skip(count);
-                old.skip(count);
-                if old.count == 0 {
-                    into = results.next().transpose()?;
-                }
-            }
-        }
-        Ok(())
+                unsafe { self.run_at(there, basic, origin, result, count as u64) }
+            });
+        };
+        let mut combine = Combine::new(process, self.op);
+        each_run(sides, target, count, |there, run| {
+            let there = zero.wrapping_add_signed(there);
+            // SAFETY: likewise, until `finish`; whoever calls has the target's accumulate lock.
+            unsafe { combine.push(combine::Run { there, ..run }) }
+        })?;
+        // SAFETY: likewise.
+        unsafe { combine.finish() }
     }
 
     /// Applies the operation to elements that begin `there` in the target's type map.
@@ -298,41 +323,15 @@ impl Work<'_> {
                 Ok(())
             }
             Spot::Foreign(process, there) => {
+                let mut combine = Combine::new(process, op);
                 // SAFETY: likewise.
-                unsafe { foreign_run(op, basic, (process, there), origin, result, count) }
+                unsafe {
+                    combine.push(combine::Run { there, basic, count, origin, result })?;
+                    combine.finish()
+                }
             }
         }
     }
-}
-
-/// Applies the operation to elements in the memory of another process, piece by piece.
-///
-/// # Safety
-/// All buffers hold `count` elements of the type, and nobody else changes the target's.
-unsafe fn foreign_run(
-    op: Op,
-    basic: Basic,
-    (process, there): (Process, u64),
-    origin: *const u8,
-    result: Option<*mut u8>,
-    count: usize,
-) -> Result<()> {
-    let extent = basic.extent();
-    let step = bytes::PIECE / extent;
-    for first in (0..count).step_by(step) {
-        let (elements, offset) = (step.min(count - first), first * extent);
-        let change = |piece: *mut u8| {
-            let origin = origin.wrapping_add(offset);
-            let result = result.map(|result| result.wrapping_add(offset));
-            // SAFETY: the elements from `first` on, for which the caller vouches, and a piece that
-            // holds as many and belongs to this call.
-            unsafe { reduce::accumulate_exclusive(op, basic, piece, origin, result, elements) };
-            op != Op::NoOp
-        };
-        // SAFETY: likewise.
-        unsafe { Piece::change(process, there + offset as u64, elements * extent, change)? };
-    }
-    Ok(())
 }
 
 /// An accumulate with the same predefined type on both sides, and elements that need no lock. Says

@@ -186,6 +186,16 @@ pub const PIECE: usize = 16 << 10;
 pub struct Piece([core::mem::MaybeUninit<u8>; PIECE]);
 
 impl Piece {
+    /// One with nothing in it.
+    pub const fn empty() -> Piece {
+        Piece([const { core::mem::MaybeUninit::uninit() }; PIECE])
+    }
+
+    /// Where it begins.
+    pub fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
+
     /// Gets `bytes` bytes of another process, lets `work` change them, and puts them back where
     /// `work` says so.
     ///
@@ -198,8 +208,8 @@ impl Piece {
         work: impl FnOnce(*mut u8) -> bool,
     ) -> Result<()> {
         assert!(bytes <= PIECE);
-        let mut piece = Piece([const { core::mem::MaybeUninit::uninit() }; PIECE]);
-        let here = piece.0.as_mut_ptr().cast::<u8>();
+        let mut piece = Piece::empty();
+        let here = piece.as_mut_ptr();
         // SAFETY: the piece is large enough; the caller vouches for the window's side.
         unsafe { process.get(here, there, bytes as u64)? };
         match work(here) {

@@ -5,6 +5,7 @@
 
 pub mod accumulate;
 pub mod bytes;
+mod combine;
 #[cfg(test)]
 mod conformance;
 pub mod put_get;
