@@ -11,45 +11,56 @@ fn is_ours(handle: usize) -> bool {
     !matches!(registry::find(handle), Found::Foreign)
 }
 
-/// A handle as an integer, by `other` of the MPI underneath if it is not ours.
-fn to_integer(win: MPI_Win, other: &CStr) -> c_int {
-    let host = Host::get();
-    let handle = host.handle(win);
+/// The first of `names` that the MPI underneath has.
+///
+/// # Safety
+/// `F` is the type of the function pointer that each name stands for.
+unsafe fn first<F>(names: &[&CStr]) -> Option<F> {
+    // SAFETY: the caller vouches for the type.
+    names.iter().find_map(|name| unsafe { Host::get().extra(name) })
+}
+
+/// A handle as an integer, by the first of `others` that the MPI underneath has if it is not ours.
+fn to_integer(win: MPI_Win, others: &[&CStr]) -> c_int {
+    let handle = Host::get().handle(win);
     if is_ours(handle) {
         return handle as c_int;
     }
     // SAFETY: all functions that are asked for here have this type.
-    let other: Option<unsafe extern "C" fn(usize) -> c_int> = unsafe { host.extra(other) };
+    let other: Option<unsafe extern "C" fn(usize) -> c_int> = unsafe { first(others) };
     // SAFETY: a handle of the MPI underneath.
     other.map_or(handle as c_int, |call| unsafe { call(handle) })
 }
 
-/// An integer as a handle, by `other` of the MPI underneath if it is not ours.
-fn from_integer(number: c_int, other: &CStr) -> MPI_Win {
-    let host = Host::get();
+/// An integer as a handle, likewise.
+fn from_integer(number: c_int, others: &[&CStr]) -> MPI_Win {
     if is_ours(number as u32 as usize) {
         return number as u32 as usize;
     }
     // SAFETY: all functions that are asked for here have this type.
-    let other: Option<unsafe extern "C" fn(c_int) -> usize> = unsafe { host.extra(other) };
+    let other: Option<unsafe extern "C" fn(c_int) -> usize> = unsafe { first(others) };
     // SAFETY: a number that the MPI underneath gave out.
-    other.map_or(number as u32 as usize, |call| host.handle(unsafe { call(number) }))
+    other.map_or(number as u32 as usize, |call| Host::get().handle(unsafe { call(number) }))
 }
+
+/// What makes integers of handles, best first. MPICH has none: its handles are integers.
+const C2F: &[&CStr] = &[c"PMPI_Win_c2f"];
+const F2C: &[&CStr] = &[c"PMPI_Win_f2c"];
+const TOINT: &[&CStr] = &[c"PMPI_Win_toint", c"PMPI_Win_c2f"];
+const FROMINT: &[&CStr] = &[c"PMPI_Win_fromint", c"PMPI_Win_f2c"];
 
 card! {
     /// MPI-4.1 §19.3.4.
-    MPI_Win_c2f PMPI_Win_c2f (win: MPI_Win) -> MPI_Fint { to_integer(win, c"PMPI_Win_c2f") }
+    MPI_Win_c2f PMPI_Win_c2f (win: MPI_Win) -> MPI_Fint { to_integer(win, C2F) }
 
     /// MPI-4.1 §19.3.4.
-    MPI_Win_f2c PMPI_Win_f2c (win: MPI_Fint) -> MPI_Win { from_integer(win, c"PMPI_Win_f2c") }
+    MPI_Win_f2c PMPI_Win_f2c (win: MPI_Fint) -> MPI_Win { from_integer(win, F2C) }
 
     /// MPI-5.0 §20.3.
-    MPI_Win_toint PMPI_Win_toint (win: MPI_Win) -> c_int { to_integer(win, c"PMPI_Win_toint") }
+    MPI_Win_toint PMPI_Win_toint (win: MPI_Win) -> c_int { to_integer(win, TOINT) }
 
     /// MPI-5.0 §20.3.
-    MPI_Win_fromint PMPI_Win_fromint (win: c_int) -> MPI_Win {
-        from_integer(win, c"PMPI_Win_fromint")
-    }
+    MPI_Win_fromint PMPI_Win_fromint (win: c_int) -> MPI_Win { from_integer(win, FROMINT) }
 
     /// MPI-4.1 §5.1.5.
     MPI_Aint_add PMPI_Aint_add (base: MPI_Aint, disp: MPI_Aint) -> MPI_Aint {
