@@ -1,6 +1,6 @@
-// The codes that one-sided calls return have the class and the text of their error: the class of a class
-// is itself, every class of the chapter has a text of its own, and the code of a failed call, too.
-// MPI-4.1 sections 9.4, 9.5 and 12.6.2.
+// The codes that one-sided calls return have the class and the text of their error: the class of
+// a class is itself, every class of the chapter has a text of its own, and the code of a failed
+// call, too. MPI-4.1 sections 9.4, 9.5 and 12.6.2.
 // ranks: 1
 
 #include "check.h"

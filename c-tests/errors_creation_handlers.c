@@ -1,6 +1,6 @@
-// Errors in the creation of a window are raised on the communicator: its handler gets the handle of the
-// communicator that the program passed, also of a duplicate, and the code that the call returns.
-// A new window does not take over that handler. MPI-4.1 sections 9.3, 12.2 and 12.6.1.
+// Errors in the creation of a window are raised on the communicator: its handler gets the handle
+// of the communicator that the program passed, also of a duplicate, and the code that the call
+// returns. A new window does not take over that handler. MPI-4.1 sections 9.3, 12.2 and 12.6.1.
 // ranks: 1 2
 
 #include "check.h"

@@ -1,6 +1,6 @@
-// Error handlers that are functions of the program: they get the window and the code of every call that
-// fails, live as long as a window has them, and may do anything with the window. MPI-4.1 sections
-// 9.3, 9.3.2, 9.3.4 and 9.5.
+// Error handlers that are functions of the program: they get the window and the code of every
+// call that fails, live as long as a window has them, and may do anything with the window.
+// MPI-4.1 sections 9.3, 9.3.2, 9.3.4 and 9.5.
 // ranks: 1 2
 
 #include "check.h"

@@ -1,6 +1,6 @@
-// Callbacks of windows through the C++ bindings, which MPICH and Open MPI 4 still have: error handlers
-// get the window and the code, delete callbacks the window, keyval, value and extra state.
-// MPI-2.2 sections 6.7, 8.3 and 16.1.
+// Callbacks of windows through the C++ bindings, which MPICH and Open MPI 4 still have: error
+// handlers get the window and the code, delete callbacks the window, keyval, value and extra
+// state. MPI-2.2 sections 6.7, 8.3 and 16.1.
 // ranks: 1 2
 
 #include <cstdio>

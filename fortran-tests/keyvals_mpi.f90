@@ -1,4 +1,5 @@
-! Attributes with keyvals of the program through the module mpi, see keyvals.inc. MPI-4.1 section 7.7.3.
+! Attributes with keyvals of the program through the module mpi, see keyvals.inc. MPI-4.1 section
+! 7.7.3.
 ! ranks: 1 2
 
 #define MODULE

@@ -1,5 +1,5 @@
-! The calls of mpi_f08 with counts of MPI_COUNT_KIND and displacement units of MPI_ADDRESS_KIND, which
-! since MPI-4.0 have the names of the others. MPI-4.1 sections 19.1.5, 12.2 and 12.3.
+! The calls of mpi_f08 with counts of MPI_COUNT_KIND and displacement units of MPI_ADDRESS_KIND,
+! which since MPI-4.0 have the names of the others. MPI-4.1 sections 19.1.5, 12.2 and 12.3.
 ! ranks: 1 2
 ! standard: 4
 
@@ -37,7 +37,8 @@ contains
     call ok('get')
     call MPI_Win_flush(next, win)
     call check(all(got(:4) == values(:4)), 'get after put')
-    call MPI_Accumulate(values, FOUR, MPI_INTEGER, next, disp, FOUR, MPI_INTEGER, MPI_SUM, win, ierr)
+    call MPI_Accumulate(values, FOUR, MPI_INTEGER, next, disp, FOUR, MPI_INTEGER, MPI_SUM, win, &
+                        ierr)
     call ok('accumulate')
     call MPI_Get_accumulate(values, FOUR, MPI_INTEGER, got, FOUR, MPI_INTEGER, next, disp, FOUR, &
                             MPI_INTEGER, MPI_REPLACE, win, ierr)

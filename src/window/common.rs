@@ -17,8 +17,8 @@ const SMALL_ALL: u64 = 16 << 20;
 /// From so many bytes on rank 0 asks whether the node has them, before any rank takes its part.
 const LARGE: u64 = 16 << 20;
 
-/// Whether so many bytes for so many ranks come from a heap. All ranks answer alike. A heap is mapped
-/// at whole pages: where more is asked for, each rank has to choose the address itself.
+/// Whether so many bytes for so many ranks come from a heap. All ranks answer alike. A heap is
+/// mapped at whole pages: where more is asked for, each rank has to choose the address itself.
 fn is_small(total: u64, alignment: u64, ranks: u32) -> bool {
     total <= SMALL_ALL.min(SMALL * u64::from(ranks)) && alignment <= PAGE
 }
