@@ -108,6 +108,7 @@ static void every_family(int flavor)
                                 MPI_SUM, win, &request), win, MPI_ERR_RANK);
     REACHES(MPI_Win_flush(size, win), win, MPI_ERR_RANK);
     REACHES(MPI_Win_flush_local(size, win), win, MPI_ERR_RANK);
+    REACHES(MPI_Win_free(&win), win, MPI_ERR_RMA_SYNC);
     OK(MPI_Win_unlock_all(win));
     REACHES(MPI_Win_lock(MPI_LOCK_SHARED, size, 0, win), win, MPI_ERR_RANK);
     REACHES(MPI_Win_unlock(0, win), win, MPI_ERR_RMA_SYNC);

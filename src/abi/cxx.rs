@@ -4,6 +4,7 @@
 
 use super::errhandler::{self, Function};
 use super::{MPI_Errhandler, attributes};
+use crate::config::Config;
 use crate::mpi::Host;
 use crate::sys::dl;
 use crate::window::attributes::{Calling, Delete};
@@ -47,13 +48,28 @@ pub unsafe extern "C" fn ompi_cxx_errhandler_create_win(function: *mut c_void) -
 /// called as those of C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ompi_cxx_attr_create_keyval_win(
-    _copy: *mut c_void,
+    copy: *mut c_void,
     delete: *mut c_void,
     keyval: *mut c_int,
     extra: *mut c_void,
-    _flags: c_int,
-    _state_of_bindings: *mut c_void,
+    flags: c_int,
+    state: *mut c_void,
 ) -> c_int {
+    type Inner = unsafe extern "C" fn(
+        *mut c_void,
+        *mut c_void,
+        *mut c_int,
+        *mut c_void,
+        c_int,
+        *mut c_void,
+    ) -> c_int;
+    let inner = dl::next_symbol(c"ompi_cxx_attr_create_keyval_win");
+    if Config::get().disable && inner != 0 {
+        // SAFETY: the function of that name has this type.
+        let inner: Inner = unsafe { transmute(inner) };
+        // SAFETY: the caller's arguments.
+        return unsafe { inner(copy, delete, keyval, extra, flags, state) };
+    }
     let (function, extra) = (delete.addr(), extra.addr());
     // SAFETY: the caller's pointer.
     unsafe {
