@@ -1,6 +1,6 @@
 // Hints of windows, key by key: what the program says at creation or later is what get_info
 // reports, unless it means nothing or comes too late; keys that nobody knows are not reported.
-// The defaults are reported, too. MPI-4.1 sections 12.2.1 to 12.2.4, 12.2.7, 12.7.2 and 9.2.
+// The defaults are reported, too. MPI-4.1 sections 12.2.1 to 12.2.4, 12.2.7, 12.4.3 and 9.2.
 // ranks: 1 2
 
 #include "check.h"
@@ -116,6 +116,20 @@ static void sums_without_ordering(void)
     OK(MPI_Win_free(&win));
 }
 
+// The kinds of memory that a window supports are those of its communicator, if the MPI says so.
+static void kinds_of_memory(void)
+{
+    char value[MPI_MAX_INFO_VAL + 1] = "";
+    int flag;
+    MPI_Info info;
+    MPI_Win win = window(ALLOCATE, MPI_INFO_NULL);
+    OK(MPI_Comm_get_info(MPI_COMM_WORLD, &info));
+    OK(MPI_Info_get(info, "mpi_memory_alloc_kinds", MPI_MAX_INFO_VAL, value, &flag));
+    OK(MPI_Info_free(&info));
+    reports(win, "mpi_memory_alloc_kinds", flag ? value : NULL);
+    OK(MPI_Win_free(&win));
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -142,5 +156,6 @@ int main(int argc, char **argv)
     ignored(ALLOCATE, "alloc_shared_noncontig", "true", NULL);
     ignored(CREATE, "mpi_minimum_memory_alignment", "64", NULL);
     sums_without_ordering();
+    kinds_of_memory();
     return check_end();
 }

@@ -80,9 +80,9 @@ card! {
     /// MPI-4.1 §12.2.7. A new info object, for the caller to free.
     MPI_Win_get_info PMPI_Win_get_info (win: MPI_Win, info: *mut MPI_Info) {
         let host = Host::get();
-        on_window("MPI_Win_get_info", host, win, |window, _| {
+        on_window("MPI_Win_get_info", host, win, |window, node| {
             place_for(info)?;
-            let copy = window.info.lock().give(host)?;
+            let copy = window.info.lock().give(host, node.arena().comm)?;
             // SAFETY: the caller's pointer to a handle.
             unsafe { host.store(info, copy) };
             Ok(())

@@ -2,12 +2,12 @@
 
 use super::Flavor;
 use crate::error::{Class, Error, Result};
-use crate::mpi::comm::check;
+use crate::mpi::comm::{Comm, check};
 use crate::mpi::datatype::STANDARD_PREDEFINED_END;
 use crate::mpi::host::Abi;
 use crate::mpi::{Handle, Host};
 use std::collections::BTreeMap;
-use std::ffi::CString;
+use std::ffi::{CString, c_int};
 
 /// The keys that a window knows. Others are ignored, as the standard wants it; so are values that
 /// mean nothing.
@@ -28,6 +28,9 @@ const ALIGNMENT: &str = "mpi_minimum_memory_alignment";
 
 /// The key of windows in which there may be gaps between the memory of the ranks.
 pub const NONCONTIG: &str = "alloc_shared_noncontig";
+
+/// The key of the kinds of memory that an MPI supports (MPI-4.1 §12.4.3).
+const KINDS: &str = "mpi_memory_alloc_kinds";
 
 /// MPI_INFO_ENV of the MPI-5 ABI (MPI-5.0 §20.3).
 const INFO_ENV: Handle = 0x131;
@@ -124,14 +127,18 @@ impl Hints {
         alignment(self.values.get(ALIGNMENT).map(String::as_str))
     }
 
-    /// A new info object with all of it; the user frees it.
-    pub fn give(&self, host: &Host) -> Result<Handle> {
+    /// A new info object with all of it, and with the kinds of memory that `comm` supports; the
+    /// user frees it.
+    pub fn give(&self, host: &Host, comm: Comm) -> Result<Handle> {
+        let kinds = host.memory_kinds(comm)?;
+        let kinds = kinds.iter().map(|kinds| (KINDS, kinds.as_str()));
+        let own = self.values.iter().map(|(key, value)| (*key, value.as_str()));
         let mut info: Handle = 0;
         // SAFETY: an out parameter of ours.
         check(unsafe { (host.call.info_create)(&mut info) })?;
-        for (key, value) in &self.values {
-            let key = CString::new(*key).unwrap_or_default();
-            let value = CString::new(value.as_str()).unwrap_or_default();
+        for (key, value) in own.chain(kinds) {
+            let key = CString::new(key).unwrap_or_default();
+            let value = CString::new(value).unwrap_or_default();
             // SAFETY: a valid info object and two C strings.
             check(unsafe { (host.call.info_set)(info, key.as_ptr(), value.as_ptr()) })?;
         }
@@ -146,6 +153,25 @@ impl Host {
             return Ok(1);
         }
         Ok(alignment(self.info_get(info, ALIGNMENT)?.as_deref()))
+    }
+
+    /// What the MPI underneath says of the kinds of memory that may be passed with a communicator,
+    /// and so with its windows (MPI-4.1 §12.4.3), if it says anything.
+    fn memory_kinds(&self, comm: Comm) -> Result<Option<String>> {
+        type GetInfo = unsafe extern "C" fn(usize, *mut Handle) -> c_int;
+        type Free = unsafe extern "C" fn(*mut Handle) -> c_int;
+        // SAFETY: the functions of these names have these types.
+        let get_info: Option<GetInfo> = unsafe { self.extra(c"PMPI_Comm_get_info") };
+        // SAFETY: likewise.
+        let free: Option<Free> = unsafe { self.extra(c"PMPI_Info_free") };
+        let (Some(get_info), Some(free)) = (get_info, free) else { return Ok(None) };
+        let mut info: Handle = 0;
+        // SAFETY: a communicator of ours and an out parameter.
+        check(unsafe { get_info(comm.0, &mut info) })?;
+        let kinds = self.info_get(self.handle(info), KINDS);
+        // SAFETY: the info object that was just made for us.
+        check(unsafe { free(&mut info) })?;
+        kinds
     }
 
     /// Whether a handle can be that of an info object, as far as one can tell by the handle. Calls
