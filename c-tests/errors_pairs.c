@@ -8,6 +8,7 @@
 int main(int argc, char **argv)
 {
     MPI_Win win;
+    MPI_Datatype derived;
     double value = 1, got = -1;
     check_start(&argc, &argv);
     double *base = returning_window_of(64, 8, &win);
@@ -22,6 +23,12 @@ int main(int argc, char **argv)
     EXPECT(MPI_Get_accumulate(&value, 8, MPI_BYTE, &got, 8, MPI_BYTE, target, 0, 8, MPI_BYTE,
                               MPI_SUM, win), MPI_ERR_OP, MPI_ERR_TYPE);
     EXPECT(MPI_Compare_and_swap(&value, &value, &got, MPI_DOUBLE, target, 0, win), MPI_ERR_TYPE);
+    // The calls of one element take no derived datatypes.
+    OK(MPI_Type_contiguous(1, MPI_LONG, &derived));
+    OK(MPI_Type_commit(&derived));
+    EXPECT(MPI_Fetch_and_op(&value, &got, derived, target, 0, MPI_REPLACE, win), MPI_ERR_TYPE);
+    EXPECT(MPI_Compare_and_swap(&value, &value, &got, derived, target, 0, win), MPI_ERR_TYPE);
+    OK(MPI_Type_free(&derived));
     // NO_OP belongs to the calls that fetch.
     EXPECT(MPI_Accumulate(&value, 1, MPI_DOUBLE, target, 0, 1, MPI_DOUBLE, MPI_NO_OP, win),
            MPI_ERR_OP);

@@ -30,7 +30,7 @@ static void unlock(enum kind kind)
 // Time for the others, in which messages proceed.
 static void let_others_run(void)
 {
-    for (int i = 0; i < 5000; i++) {
+    for (int i = 0; i < 20000; i++) {
         int flag;
         OK(MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
         sched_yield();
@@ -43,6 +43,8 @@ static void hold(enum kind held, int together, int mark)
     lock(held);
     for (int r = 1; r < size; r++)
         OK(MPI_Send(&token, 1, MPI_INT, r, 0, MPI_COMM_WORLD));
+    for (int r = 1; r < size; r++)
+        OK(MPI_Recv(&token, 1, MPI_INT, r, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     if (together) {
         for (int r = 1; r < size; r++)
             OK(MPI_Recv(&token, 1, MPI_INT, r, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
@@ -57,6 +59,8 @@ static void ask(enum kind asked, int together, int mark)
 {
     int token, got = -1;
     OK(MPI_Recv(&token, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    // From now on this rank asks.
+    OK(MPI_Send(&token, 1, MPI_INT, 0, 2, MPI_COMM_WORLD));
     lock(asked);
     OK(MPI_Get(&got, 1, MPI_INT, 0, 0, 1, MPI_INT, win));
     unlock(asked);
