@@ -50,9 +50,10 @@ fn concerns(key: &str, flavor: Flavor) -> bool {
     }
 }
 
-/// Whether a key says something about memory, which is there already when the window is made.
+/// Whether a key promises something of memory that is there already when the window is made. What
+/// a program permits, as gaps in shared memory, it may take back: then it is only reported.
 fn is_for_creation(key: &str) -> bool {
-    [NONCONTIG, ALIGNMENT].contains(&key)
+    key == ALIGNMENT
 }
 
 /// Whether a value is one that the standard gives a key (MPI-4.1 §12.2, §9.2).
@@ -99,7 +100,7 @@ impl Hints {
         self.change(host, info, |_| true)
     }
 
-    /// The same later. What would have been about memory comes too late and is ignored.
+    /// The same later. What comes too late is ignored.
     pub fn take_later(&mut self, host: &Host, info: Handle) -> Result<()> {
         self.change(host, info, |key| !is_for_creation(key))
     }
