@@ -105,7 +105,7 @@ pub fn handle(host: &'static Host, window: &Window, error: c_int, say: impl FnOn
         return error;
     }
     let function = MADE.lock().get(&handler).map(|made| made.function);
-    match function {
+    match function.or_else(|| thrower(host, handler)) {
         // SAFETY: a window that lives, and the function of its handler.
         Some(function) => unsafe { call(function, window, error) },
         None => {
@@ -159,7 +159,7 @@ fn throwing_of_mpich(host: &Host) -> Option<Handle> {
     (host.abi == Abi::Mpich).then_some(0x5400_0002)
 }
 
-/// The same of Open MPI's C++. Exceptions cannot pass through this library: errors are fatal.
+/// The same of Open MPI's C++, which throws inside of the call.
 fn throwing_of_open_mpi(host: &Host) -> Option<Handle> {
     let known = host.abi == Abi::OpenMpi;
     let address = if known { dl::global_symbol(c"ompi_mpi_errors_throw_exceptions") } else { 0 };
@@ -185,6 +185,14 @@ fn end(host: &Host, window: &Window, error: c_int) {
             unsafe { (host.call.win_call_errhandler)(delegated.native, error) };
         }
     }
+}
+
+/// The function of Open MPI's C++ that throws. Exceptions pass through the library as they do
+/// through an MPI: whoever calls a handler holds nothing.
+fn thrower(host: &Host, handler: Handle) -> Option<Function> {
+    let throws = throwing_of_open_mpi(host) == Some(handler);
+    let address = if throws { dl::global_symbol(c"ompi_mpi_cxx_win_throw_excptn_fctn") } else { 0 };
+    (address != 0).then_some(Function::Standard(address))
 }
 
 /// Makes an error handler.
