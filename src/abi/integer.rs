@@ -1,4 +1,4 @@
-//! Windows as integers, and arithmetic of addresses (MPI-4.1 §19.3.4, §4.1.5). Our handles are the
+//! Windows as integers, and arithmetic of addresses (MPI-4.1 §19.3.4, §5.1.5). Our handles are the
 //! same integer in C and Fortran and in every ABI.
 
 use super::{MPI_Aint, MPI_Fint, MPI_Win};

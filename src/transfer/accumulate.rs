@@ -2,7 +2,7 @@
 //! element are in `single`. All take part in one protocol, which the type and the address of an
 //! element choose, never the call: see `datatype::reduce`.
 //!
-//! They are ordered as the standard's default wants it (§12.8.2): each is done when it returns, and
+//! They are ordered as the standard's default wants it (§12.7.2): each is done when it returns, and
 //! atomic instructions of one process on one location keep their order.
 
 use super::combine::{self, Combine};

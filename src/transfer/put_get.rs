@@ -1,4 +1,4 @@
-//! MPI_Put and MPI_Get (MPI-4.1 §12.3.2, §12.3.3).
+//! MPI_Put and MPI_Get (MPI-4.1 §12.3.1, §12.3.2).
 //!
 //! On paper, a put of eight bytes ([`put_quick`]): window and state 6 loads, type 1 multiplication
 //! and 2 loads, descriptor 3 loads and 1 multiplication, 1 load and 1 store for the data, and about
