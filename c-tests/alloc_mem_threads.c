@@ -2,9 +2,7 @@
 // allocated, do not get the same memory. MPI-4.1 sections 9.2 and 11.6.
 // ranks: 2
 
-#include "check.h"
-
-#include <pthread.h>
+#include "threads.h"
 
 enum { THREADS = 4, ROUNDS = 500, SLOTS = 16 };
 
@@ -49,23 +47,11 @@ static void *work(void *number)
 
 int main(int argc, char **argv)
 {
-    int provided, numbers[THREADS];
-    pthread_t threads[THREADS];
-    signal(SIGALRM, check_watchdog);
-    alarm(60);
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (provided < MPI_THREAD_MULTIPLE)
+    if (!check_start_threads(&argc, &argv))
         return check_end();
     for (int slot = 0; slot < SLOTS; slot++)
         pthread_mutex_init(&slots[slot].mutex, NULL);
-    for (int thread = 0; thread < THREADS; thread++) {
-        numbers[thread] = thread;
-        CHECK_EQ(pthread_create(&threads[thread], NULL, work, &numbers[thread]), 0);
-    }
-    for (int thread = 0; thread < THREADS; thread++)
-        CHECK_EQ(pthread_join(threads[thread], NULL), 0);
+    run_numbered_threads(THREADS, work);
     for (int slot = 0; slot < SLOTS; slot++)
         check_and_free(slots[slot].memory, slots[slot].bytes);
     return check_end();

@@ -4,8 +4,7 @@
 // plain ranks: 1 2
 
 #include "created.h"
-
-#include <pthread.h>
+#include "threads.h"
 
 enum { THREADS = 3, ROUNDS = 40, WIDE = 200, SLOTS = 64, LONGS = 2 * WIDE + SLOTS };
 
@@ -73,28 +72,17 @@ static void *work(void *argument)
 
 int main(int argc, char **argv)
 {
-    int provided, numbers[THREADS];
-    pthread_t threads[THREADS];
     long *single[THREADS];
-    signal(SIGALRM, check_watchdog);
-    alarm(60);
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (provided < MPI_THREAD_MULTIPLE)
+    if (!check_start_threads(&argc, &argv))
         return check_end();
     long *memory = heap_memory(LONGS * sizeof(long));
     common = window_over(memory, LONGS * sizeof(long), sizeof(long));
     for (int t = 0; t < THREADS; t++) {
         single[t] = heap_memory(64);
-        numbers[t] = t;
         own[t] = window_over(single[t], 64, sizeof(long));
     }
     OK(MPI_Win_lock_all(0, common));
-    for (int t = 0; t < THREADS; t++)
-        CHECK_EQ(pthread_create(&threads[t], NULL, work, &numbers[t]), 0);
-    for (int t = 0; t < THREADS; t++)
-        CHECK_EQ(pthread_join(threads[t], NULL), 0);
+    run_numbered_threads(THREADS, work);
     OK(MPI_Win_unlock_all(common));
     OK(MPI_Barrier(MPI_COMM_WORLD));
     for (int i = 0; rank == 0 && i < WIDE; i++)

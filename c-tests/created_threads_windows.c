@@ -4,8 +4,7 @@
 // plain ranks: 1 2
 
 #include "created.h"
-
-#include <pthread.h>
+#include "threads.h"
 
 enum { THREADS = 3, TURNS = 25, LONGS = 500 };
 
@@ -32,24 +31,13 @@ static void *work(void *argument)
 
 int main(int argc, char **argv)
 {
-    int provided, numbers[THREADS];
-    pthread_t threads[THREADS];
-    signal(SIGALRM, check_watchdog);
-    alarm(60);
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (provided < MPI_THREAD_MULTIPLE)
+    if (!check_start_threads(&argc, &argv))
         return check_end();
     for (int t = 0; t < THREADS; t++) {
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[t]));
         memory[t] = heap_memory(LONGS * sizeof(long));
-        numbers[t] = t;
     }
-    for (int t = 0; t < THREADS; t++)
-        CHECK_EQ(pthread_create(&threads[t], NULL, work, &numbers[t]), 0);
-    for (int t = 0; t < THREADS; t++)
-        CHECK_EQ(pthread_join(threads[t], NULL), 0);
+    run_numbered_threads(THREADS, work);
     for (int t = 0; t < THREADS; t++)
         OK(MPI_Comm_free(&comms[t]));
     return check_end();

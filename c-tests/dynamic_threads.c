@@ -3,8 +3,7 @@
 // ranks: 1 2 4
 
 #include "dynamic.h"
-
-#include <pthread.h>
+#include "threads.h"
 
 enum { THREADS = 3, ROUNDS = 25, COUNT = 256 };
 
@@ -52,25 +51,13 @@ static void *work(void *argument)
 
 int main(int argc, char **argv)
 {
-    int provided, numbers[THREADS];
-    pthread_t threads[THREADS];
-    signal(SIGALRM, check_watchdog);
-    alarm(60);
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (provided < MPI_THREAD_MULTIPLE)
+    if (!check_start_threads(&argc, &argv))
         return check_end();
     win = dynamic_window();
     OK(MPI_Win_attach(win, &counter, sizeof counter));
     exchange(&counter, counters);
     OK(MPI_Win_lock_all(0, win));
-    for (int t = 0; t < THREADS; t++) {
-        numbers[t] = t;
-        CHECK_EQ(pthread_create(&threads[t], NULL, work, &numbers[t]), 0);
-    }
-    for (int t = 0; t < THREADS; t++)
-        CHECK_EQ(pthread_join(threads[t], NULL), 0);
+    run_numbered_threads(THREADS, work);
     OK(MPI_Win_unlock_all(win));
     OK(MPI_Barrier(MPI_COMM_WORLD));
     CHECK(rank != 0 || counter == THREADS * ROUNDS * size);

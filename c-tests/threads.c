@@ -2,9 +2,7 @@
 // and others windows of their own. MPI-4.1 section 11.6.
 // ranks: 1 2 4
 
-#include "check.h"
-
-#include <pthread.h>
+#include "threads.h"
 
 enum { THREADS = 3, ROUNDS = 100 };
 
@@ -36,26 +34,15 @@ static void *work(void *argument)
 
 int main(int argc, char **argv)
 {
-    int provided, numbers[THREADS];
     int64_t *bases[THREADS];
-    pthread_t threads[THREADS];
-    signal(SIGALRM, check_watchdog);
-    alarm(60);
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (provided < MPI_THREAD_MULTIPLE)
+    if (!check_start_threads(&argc, &argv))
         return check_end();
     int64_t *base = window_of(8 * 64, 8, &shared);
     for (int t = 0; t < THREADS; t++) {
         bases[t] = window_of(64, 8, &own[t]);
-        numbers[t] = t;
     }
     OK(MPI_Win_lock_all(0, shared));
-    for (int t = 0; t < THREADS; t++)
-        CHECK_EQ(pthread_create(&threads[t], NULL, work, &numbers[t]), 0);
-    for (int t = 0; t < THREADS; t++)
-        CHECK_EQ(pthread_join(threads[t], NULL), 0);
+    run_numbered_threads(THREADS, work);
     OK(MPI_Win_unlock_all(shared));
     OK(MPI_Barrier(MPI_COMM_WORLD));
     CHECK(rank != 0 || base[0] == THREADS * ROUNDS * size);

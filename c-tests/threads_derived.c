@@ -1,9 +1,7 @@
 // Several threads use a datatype for the first time at once. MPI-4.1 section 11.6.
 // ranks: 1 2
 
-#include "check.h"
-
-#include <pthread.h>
+#include "threads.h"
 
 enum { THREADS = 4, ROUNDS = 5000, BLOCKS = 4 };
 
@@ -34,24 +32,12 @@ static void *work(void *argument)
 
 int main(int argc, char **argv)
 {
-    int provided, numbers[THREADS];
-    pthread_t threads[THREADS];
-    signal(SIGALRM, check_watchdog);
-    alarm(60);
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (provided < MPI_THREAD_MULTIPLE)
+    if (!check_start_threads(&argc, &argv))
         return check_end();
     window_of(8 * 2 * BLOCKS * THREADS, 8, &win);
     CHECK_EQ(pthread_barrier_init(&together, NULL, THREADS), 0);
     OK(MPI_Win_lock_all(0, win));
-    for (int t = 0; t < THREADS; t++) {
-        numbers[t] = t;
-        CHECK_EQ(pthread_create(&threads[t], NULL, work, &numbers[t]), 0);
-    }
-    for (int t = 0; t < THREADS; t++)
-        CHECK_EQ(pthread_join(threads[t], NULL), 0);
+    run_numbered_threads(THREADS, work);
     OK(MPI_Win_unlock_all(win));
     OK(MPI_Win_free(&win));
     return check_end();

@@ -3,9 +3,7 @@
 // 12.7.1.
 // ranks: 1 2
 
-#include "check.h"
-
-#include <pthread.h>
+#include "threads.h"
 
 enum { THREADS = 4, ROUNDS = 50000, MANY = 32, FEW = 4 };
 
@@ -26,24 +24,15 @@ static void *work(void *argument)
 
 int main(int argc, char **argv)
 {
-    int provided, counts[THREADS];
-    pthread_t threads[THREADS];
-    signal(SIGALRM, check_watchdog);
-    alarm(60);
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (provided < MPI_THREAD_MULTIPLE)
+    int counts[THREADS];
+    if (!check_start_threads(&argc, &argv))
         return check_end();
     int64_t *base = window_of(8 * MANY, 8, &win);
     CHECK_EQ(pthread_barrier_init(&together, NULL, THREADS), 0);
     OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
-    for (int t = 0; t < THREADS; t++) {
-        counts[t] = t == 0 ? FEW : MANY;
-        CHECK_EQ(pthread_create(&threads[t], NULL, work, &counts[t]), 0);
-    }
     for (int t = 0; t < THREADS; t++)
-        CHECK_EQ(pthread_join(threads[t], NULL), 0);
+        counts[t] = t == 0 ? FEW : MANY;
+    run_threads(THREADS, work, counts);
     OK(MPI_Win_unlock(0, win));
     OK(MPI_Barrier(MPI_COMM_WORLD));
     if (rank == 0)

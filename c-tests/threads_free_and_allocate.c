@@ -3,9 +3,7 @@
 // 11.6 and 12.2.5.
 // ranks: 2 4
 
-#include "check.h"
-
-#include <pthread.h>
+#include "threads.h"
 
 enum { ROUNDS = 400 };
 
@@ -19,14 +17,8 @@ static void *free_old(void *unused)
 
 int main(int argc, char **argv)
 {
-    int provided;
     MPI_Win new_win;
-    signal(SIGALRM, check_watchdog);
-    alarm(60);
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (provided < MPI_THREAD_MULTIPLE)
+    if (!check_start_threads(&argc, &argv))
         return check_end();
     window_of(64, 8, &old_win);
     for (int i = 0; i < ROUNDS; i++) {

@@ -4,9 +4,8 @@
 // MPI-4.1 sections 11.6 and 12.5.3.
 // ranks: 12
 
-#include "check.h"
+#include "threads.h"
 
-#include <pthread.h>
 #include <sched.h>
 
 // Targets 2..11 are those that rank 0 keeps; target 0 is free.
@@ -76,13 +75,7 @@ static void wait_and_go_on(void)
 
 int main(int argc, char **argv)
 {
-    int provided;
-    signal(SIGALRM, check_watchdog);
-    alarm(60);
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (provided < MPI_THREAD_MULTIPLE)
+    if (!check_start_threads(&argc, &argv))
         return check_end();
     CHECK_EQ(size, FIRST + WAITERS);
     base = window_of(64, 8, &win);

@@ -4,9 +4,7 @@
 // ranks: 1 2 4
 // plain ranks: 2
 
-#include "check.h"
-
-#include <pthread.h>
+#include "threads.h"
 
 enum { THREADS = 4, FLAVORS = 4, PER_FLAVOR = 3, WINDOWS = FLAVORS * PER_FLAVOR, ROUNDS = 60,
        LONGS = 64, COUNT = 20 };
@@ -106,25 +104,13 @@ static void *work(void *argument)
 
 int main(int argc, char **argv)
 {
-    int provided, numbers[THREADS];
-    pthread_t threads[THREADS];
-    signal(SIGALRM, check_watchdog);
-    alarm(60);
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (provided < MPI_THREAD_MULTIPLE)
+    if (!check_start_threads(&argc, &argv))
         return check_end();
     for (int i = 0; i < WINDOWS; i++)
         make(&all[i], i % FLAVORS);
     for (int t = 0; t < THREADS; t++)
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[t]));
-    for (int t = 0; t < THREADS; t++) {
-        numbers[t] = t;
-        CHECK_EQ(pthread_create(&threads[t], NULL, work, &numbers[t]), 0);
-    }
-    for (int t = 0; t < THREADS; t++)
-        CHECK_EQ(pthread_join(threads[t], NULL), 0);
+    run_numbered_threads(THREADS, work);
     for (int i = 0; i < WINDOWS; i++)
         OK(MPI_Win_unlock_all(all[i].win));
     OK(MPI_Barrier(MPI_COMM_WORLD));
