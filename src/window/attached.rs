@@ -53,10 +53,9 @@ impl Node {
         };
         let range = (first, reach.bytes);
         let target = Rank(rank);
-        regions::hold(&self.words, target, self.nodes_for_operations())?;
-        let done = self.spot_attached(regions, rank, range, work);
-        regions::release(&self.words, target)?;
-        done
+        regions::while_held(&self.words, target, self.nodes_for_operations(), || {
+            self.spot_attached(regions, rank, range, work)
+        })
     }
 
     /// Finds the bytes, and does `work` there.
