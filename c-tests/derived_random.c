@@ -50,15 +50,7 @@ static struct pair pair_of(void)
     return made;
 }
 
-static char mine[BYTES], before[BYTES], after[BYTES], expected[BYTES], packed[BYTES];
-
-static void compare(const char *what, int seed, const char *got)
-{
-    for (int i = 0; i < BYTES; i++)
-        if (got[i] != expected[i])
-            check_failed(__FILE__, __LINE__, "%s, seed %d: byte %d is %d, not %d", what, seed,
-                         i - MIDDLE, got[i], expected[i]);
-}
+static char mine[BYTES], before[BYTES], after[BYTES], packed[BYTES];
 
 // `disp` leads to the middle of the target's buffer.
 static void put_and_get(MPI_Win win, MPI_Aint start, int seed, struct pair pair)

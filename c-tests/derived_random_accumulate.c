@@ -11,7 +11,7 @@ struct kind {
     int unit;
 };
 
-static char mine[BYTES], before[BYTES], after[BYTES], result[BYTES], expected[BYTES],
+static char mine[BYTES], before[BYTES], after[BYTES], result[BYTES],
     operands[BYTES], packed[BYTES];
 
 // Adds integers of `unit` bytes.
@@ -24,14 +24,6 @@ static void add(char *to, const char *from, int unit)
         one += other;
         memcpy(to + i, &one, (size_t)unit);
     }
-}
-
-static void compare(const char *what, int seed, const char *got)
-{
-    for (int i = 0; i < BYTES; i++)
-        if (got[i] != expected[i])
-            check_failed(__FILE__, __LINE__, "%s, seed %d: byte %d is %d, not %d", what, seed,
-                         i - MIDDLE, got[i], expected[i]);
 }
 
 // What `before` becomes.

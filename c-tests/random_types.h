@@ -327,6 +327,17 @@ UNUSED static void fill(char *buffer)
 }
 
 
+// What a buffer has to hold after a transfer.
+UNUSED static char expected[BYTES];
+
+UNUSED static void compare(const char *what, int seed, const char *got)
+{
+    for (int i = 0; i < BYTES; i++)
+        if (got[i] != expected[i])
+            check_failed(__FILE__, __LINE__, "%s, seed %d: byte %d is %d, not %d", what, seed,
+                         i - MIDDLE, got[i], expected[i]);
+}
+
 // Rank 0 does `work` with windows of three flavors, in which the target's bytes begin at a
 // displacement, and with seeds from a first one on.
 UNUSED static void on_each_flavor(void (*work)(MPI_Win, MPI_Aint, int), int seeds)
