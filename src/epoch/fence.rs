@@ -5,9 +5,10 @@
 //! |-----------------|----------------------------------------------------------------------|
 //! | n               | the rank 2^k below, and the 2^k - 1 below it, have entered barrier n |
 //!
-//! Each word is a mailbox with one writer, the rank 2^k below. After ceil(log2 p) rounds a rank has
-//! heard of all. The numbers only grow and are never reset, so one word per round is enough: a rank
-//! may be one barrier ahead of another, and *at least n* is what the other waits for.
+//! The rank 2^k below adds 1 per barrier. After ceil(log2 p) rounds a rank has heard of all. The
+//! numbers only grow and are never reset, so one word per round is enough: a rank may be one
+//! barrier ahead of another, and *at least n* is what the other waits for. Additions need no order
+//! between them: they may land in any, and n of them are n barriers.
 
 use super::layout;
 use crate::error::Result;
@@ -21,9 +22,7 @@ pub fn barrier(words: &impl Words, number: u64) -> Result<()> {
     for round in 0..rounds(size) {
         let above = (u64::from(me) + (1 << round)) % u64::from(size);
         let (rank, word) = (Rank(above as u32), layout::fence(round));
-        // Else the number of the barrier before could land after this one and replace it.
-        words.order(rank)?;
-        words.write(WordAt { rank, word }, number)?;
+        words.post(WordAt { rank, word }, 1)?;
         words.wait_own(word, |reached| reached >= number)?;
     }
     Ok(())

@@ -9,17 +9,17 @@
 //! | [`ACC`]    | contended | lock of accumulates that no single instruction can do              |
 //! | [`COMPLETE`] | contended | how many MPI_Win_complete named this rank, ever ([`super::pscw`]) |
 //! | [`REGIONS`] | contended | accesses to this rank's regions ([`super::regions`])              |
-//! | [`REGIONS_ID`], [`CUT`], [`TABLE`], [`SLOTS`] | mailbox | the table of its regions      |
-//! | [`next`], [`go`] | mailbox, contended | a queue node of each thread that waits for a lock |
-//! | [`fence`]  | mailbox   | one flag per round of the barrier ([`super::fence`])               |
+//! | [`REGIONS_ID`], [`CUT`], [`TABLE`], [`SLOTS`] | owned | the table of its regions        |
+//! | [`next`], [`go`] | link, contended | a queue node of each thread that waits for a lock    |
+//! | [`fence`]  | contended | one counter per round of the barrier ([`super::fence`])            |
 //! | [`posted`] | contended | one bit per rank: it has posted to this rank                       |
 //!
 //! Words that different ranks change at the same time for different reasons lie on lines of their
 //! own. Who holds a table looks at its number next, so all about the table is one line. A queue
-//! node is used in contention only, one by each process unless it has many threads, and the flags
-//! of a barrier come one after the other: these share lines.
+//! node is used in contention only, one by each process unless it has many threads, and the
+//! counters of a barrier come one after the other: these share lines.
 
-use crate::fabric::{Rank, WordAt, WordId};
+use crate::fabric::{Kind, Rank, WordAt, WordId};
 
 /// Words in a cache line.
 const LINE: u32 = 8;
@@ -74,6 +74,18 @@ pub const fn words_per_rank(size: u32) -> u32 {
     (POSTED + size.div_ceil(RANKS_PER_WORD)).next_multiple_of(LINE)
 }
 
+/// How a word changes.
+pub fn kind(word: WordId) -> Kind {
+    match word.0 {
+        word if (REGIONS_ID.0..=SLOTS.0).contains(&word) => Kind::Owned,
+        word if (NODES..FENCE).contains(&word) => match (word - NODES) % WORDS_PER_NODE {
+            0 => Kind::Link,
+            _ => Kind::Contended,
+        },
+        _ => Kind::Contended,
+    }
+}
+
 /// The link of a queue node: who waits behind it.
 pub fn next(node: u32) -> WordId {
     assert!(node < NODES_PER_RANK);
@@ -86,7 +98,7 @@ pub fn go(node: u32) -> WordId {
     WordId(NODES + node * WORDS_PER_NODE + 1)
 }
 
-/// The flag of a round of the barrier.
+/// The counter of a round of the barrier.
 pub fn fence(round: u32) -> WordId {
     assert!(round < ROUNDS_MAX);
     WordId(FENCE + round)

@@ -16,7 +16,7 @@
 //!
 //! | node word | kind      | meaning                                                            |
 //! |-----------|-----------|--------------------------------------------------------------------|
-//! | next      | mailbox   | 0: nobody linked yet; else waiter behind this one << 3, its mode   |
+//! | next      | link      | 0: nobody linked yet; else waiter behind this one << 3, its mode   |
 //! | go        | contended | how often this waiter was told to look at the lock word, ever      |
 //!
 //! A thread that has to wait takes a node ([`Nodes`]). A rank has some of them only, and what a
@@ -27,11 +27,11 @@
 //!
 //! A lock is taken by CompareSwap at once if its mode fits to the holders and nobody waits.
 //! Otherwise the CompareSwap makes the caller the tail (and head, if alone), it links itself into
-//! its predecessor's `next`, and sleeps on its own `go`. Only waiters change the queue. A release
-//! is one addition; the release that leaves no holder rings the `go` of the head that it saw. The
-//! head, when rung, takes the lock and itself out of the queue with one CompareSwap; if others can
-//! hold the lock together with it, it rings the new head, so that neighbours of one mode enter as a
-//! batch.
+//! its predecessor's `next`, by an addition, for it is 0, and sleeps on its own `go`. Only waiters
+//! change the queue. A release is one addition; the release that leaves no holder rings the `go` of
+//! the head that it saw. The head, when rung, takes the lock and itself out of the queue with one
+//! CompareSwap; if others can hold the lock together with it, it rings the new head, so that
+//! neighbours of one mode enter as a batch.
 //!
 //! *No ring is lost.* A waiter notes its `go` before it looks at the word, and sleeps only while
 //! `go` is what it noted. Who rings has changed the word before, so either the look saw that change
@@ -329,7 +329,7 @@ impl<W: Words> Request<'_, W> {
         let changed = self.replace(seen, queued)?;
         if changed.is_none() && !in_front && seen.tail() != 0 {
             let link = self.me.id() << MODE_BITS | self.mode as u64;
-            self.words.write(Waiter::of(seen.tail()).next(), link)?;
+            self.words.post(Waiter::of(seen.tail()).next(), link)?;
         }
         Ok(changed)
     }

@@ -5,17 +5,17 @@
 //! | word         | kind      | meaning                                                         |
 //! |--------------|-----------|-----------------------------------------------------------------|
 //! | `REGIONS`    | contended | a group lock: n accesses under way, or one change of the table  |
-//! | `REGIONS_ID` | mailbox   | how often the table was changed, ever; 0: never, it is empty    |
-//! | `CUT`        | mailbox   | the `REGIONS_ID` of the last change that did more than add slots |
-//! | `TABLE`      | mailbox   | address of the table at its owner                               |
-//! | `SLOTS`      | mailbox   | how many slots it has                                           |
+//! | `REGIONS_ID` | owned     | how often the table was changed, ever; 0: never, it is empty    |
+//! | `CUT`        | owned     | the `REGIONS_ID` of the last change that did more than add slots |
+//! | `TABLE`      | owned     | address of the table at its owner                               |
+//! | `SLOTS`      | owned     | how many slots it has                                           |
 //!
 //! An origin *holds* the table of its target, shared, from before it looks until its access is
 //! done: one fetch, one read of `REGIONS_ID`, the access, one fetch. While that word is what its
 //! copy was made at, the copy is the table; else it reads the three words behind it and as much of
 //! the table as it does not know. The owner changes its table alone, under the exclusive lock. The
-//! four mailboxes have no other writer than their owner, who stores into them while it holds its
-//! lock exclusively; nobody waits for them.
+//! four words are its own: it stores into them while it holds its lock exclusively, and nobody
+//! waits for them.
 //!
 //! # A detach that has returned excludes every access that saw the region
 //!

@@ -54,19 +54,19 @@ fn one_compare_swap_wins(words: &impl Words) {
     }
 }
 
-fn a_write_arrives_without_a_flush(words: &impl Words) {
+fn a_post_arrives_without_a_flush(words: &impl Words) {
     let word = layout::fence(0);
-    words.write(WordAt { rank: above(words, 1), word }, 1).unwrap();
+    words.post(WordAt { rank: above(words, 1), word }, 1).unwrap();
     words.wait_own(word, |value| value == 1).unwrap();
 }
 
-fn order_keeps_writes_in_order(words: &impl Words) {
+fn order_keeps_posts_in_order(words: &impl Words) {
     let (rank, first, second) = (above(words, 1), layout::fence(0), layout::fence(1));
-    for value in 1..=20 {
+    for _ in 1..=20 {
         words.order(rank).unwrap();
-        words.write(WordAt { rank, word: first }, value).unwrap();
+        words.post(WordAt { rank, word: first }, 1).unwrap();
         words.order(rank).unwrap();
-        words.write(WordAt { rank, word: second }, value).unwrap();
+        words.post(WordAt { rank, word: second }, 1).unwrap();
     }
     for value in 1..=20 {
         let seen = words.wait_own(second, |seen| seen >= value).unwrap();
@@ -76,32 +76,32 @@ fn order_keeps_writes_in_order(words: &impl Words) {
 
 fn what_is_flushed_is_there_for_all(words: &impl Words) {
     let (rank, word) = (above(words, 1), layout::fence(0));
-    words.write(WordAt { rank, word }, 1).unwrap();
+    words.post(WordAt { rank, word }, 1).unwrap();
     words.flush(rank).unwrap();
     check_by_another(words);
 }
 
 fn what_is_flushed_for_all_is_there_for_all(words: &impl Words) {
     let (rank, word) = (above(words, 1), layout::fence(0));
-    words.write(WordAt { rank, word }, 1).unwrap();
+    words.post(WordAt { rank, word }, 1).unwrap();
     words.flush_all().unwrap();
     check_by_another(words);
 }
 
 fn an_answer_behind_an_order_is_a_flush(words: &impl Words) {
     let (rank, word) = (above(words, 1), layout::fence(0));
-    words.write(WordAt { rank, word }, 1).unwrap();
+    words.post(WordAt { rank, word }, 1).unwrap();
     words.order(rank).unwrap();
     add(words, rank, LOCK, 0);
     check_by_another(words);
 }
 
-/// The rank above the one that this rank wrote to is told to look, and finds the 1.
+/// The rank above the one that this rank posted to is told to look, and finds the 1.
 fn check_by_another(words: &impl Words) {
     words.post(WordAt { rank: above(words, 2), word: COMPLETE }, 1).unwrap();
     words.wait_own(COMPLETE, |count| count == 1).unwrap();
-    let written = WordAt { rank: above(words, 2), word: layout::fence(0) };
-    assert_eq!(words.read(written).unwrap(), 1);
+    let posted = WordAt { rank: above(words, 2), word: layout::fence(0) };
+    assert_eq!(words.read(posted).unwrap(), 1);
 }
 
 fn on_sim(case: impl Fn(&Sim) + Copy + 'static) {
@@ -139,8 +139,8 @@ conformance! {
     an_owner_changes_its_contended_words_by_fetch
     all_posts_are_counted
     one_compare_swap_wins
-    a_write_arrives_without_a_flush
-    order_keeps_writes_in_order
+    a_post_arrives_without_a_flush
+    order_keeps_posts_in_order
     what_is_flushed_is_there_for_all
     what_is_flushed_for_all_is_there_for_all
     an_answer_behind_an_order_is_a_flush

@@ -11,8 +11,10 @@
 //! 6. The answer of a `fetch` or `read` that went to `r` behind `order(r)` says that everything
 //!    sent to `r` before that order is done, gets too, as `flush(r)` would: order and release a
 //!    lock, and its answer is the only wait.
-//! 7. `post` and `write` wake who waits in `wait_own`; `fetch` does not, so that a lock that nobody
-//!    contends for costs no look at its owner's doorbell. Nobody waits for what only `fetch` does.
+//! 7. `post` wakes who waits in `wait_own`; `fetch` does not, so that a lock that nobody contends
+//!    for costs no look at its owner's doorbell. Nobody waits for what only `fetch` does.
+//! 8. A word is seen whole: `own`, `read` and `wait_own` return a value that was stored, never
+//!    parts of two.
 
 use crate::error::Result;
 
@@ -64,12 +66,21 @@ pub enum Fetch {
     },
 }
 
+/// How a control word changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// by [`Words::fetch`] and [`Words::post`] alone, by its owner too
+    Contended,
+    /// the same; and its owner resets it when nobody else can change it ([`Words::set_own`])
+    Link,
+    /// by its owner alone, who stores into it; others read it
+    Owned,
+}
+
 /// All that synchronisation needs: 64-bit control words.
 ///
-/// A word is declared either *mailbox* (one writer at a time, by [`Words::write`]; its owner only
-/// loads it, or resets it at a time when the protocol rules a writer out) or *contended* (changed
-/// by [`Words::fetch`] and [`Words::post`] alone, by its owner too); never both. `epoch::layout`
-/// says which word is what.
+/// Nothing is stored into another rank's word: 8 bytes that a card writes may be seen in parts, and
+/// an addition may not. A word is of one [`Kind`]; `epoch::layout` says which word is what.
 pub trait Words {
     /// This process.
     fn rank(&self) -> Rank;
@@ -81,18 +92,19 @@ pub trait Words {
     /// Adds to a contended word without an answer. Release: whoever sees the sum sees what was
     /// sent to that rank and ordered before.
     fn post(&self, at: WordAt, add: u64) -> Result<()>;
-    /// Stores into a mailbox word. Release, like `post`.
-    fn write(&self, at: WordAt, value: u64) -> Result<()>;
     /// Loads a word of any rank. Acquire.
     fn read(&self, at: WordAt) -> Result<u64>;
     /// Loads a word of this rank. Acquire.
     fn own(&self, word: WordId) -> u64;
-    /// Stores into a mailbox word of this rank.
+    /// Stores into an owned word of this rank, or into a link of it while the protocol rules out
+    /// that another rank changes it: nothing is under way to it, and nobody sends to it before they
+    /// learn by a later `fetch` or `post` of this rank that they may.
     fn set_own(&self, word: WordId, value: u64);
-    /// Waits until a `post` or a `write` made a word of this rank satisfy `until`, and returns the
-    /// word. Acquire. Many threads of a rank may wait at once. The only place
-    /// in the library that blocks: it spins a little, then lets the MPI underneath make progress,
-    /// then gives the core away; it fails when a process that it may wait for is gone.
+    /// Waits until a `post` made a word of this rank satisfy `until`, and returns the word.
+    /// Acquire. Many threads of a rank may wait at once. The only place in the library that blocks:
+    /// it spins a little, then lets the MPI underneath make progress, then gives the core away; it
+    /// fails when a process that it may wait for is gone. A road whose writers cannot wake anybody
+    /// polls; it does not sleep.
     fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64>;
     /// What this rank sends to `rank` next is seen there after what it sent before.
     fn order(&self, rank: Rank) -> Result<()>;

@@ -1,6 +1,7 @@
 //! Fences on the simulator, and that these tests notice what a fence might forget.
 
 use crate::epoch::fence::{barrier, fence};
+use crate::epoch::layout;
 use crate::fabric::sim::{Fault, Sim, Weak, every, is_caught};
 use crate::fabric::{Rank, Words};
 use std::cell::Cell;
@@ -30,9 +31,9 @@ fn a_fence_shows_what_was_put_before_it() {
 #[test]
 fn what_a_fence_forgets_is_noticed() {
     for fault in [
-        Fault::Flush, // the puts come after the fence
-        Fault::Write, // nobody is told
-        Fault::Wait,  // nobody waits
+        Fault::Flush,                  // the puts come after the fence
+        Fault::Post(layout::fence(0)), // nobody is told
+        Fault::Wait,                   // nobody waits
     ] {
         assert!(is_caught(5, || puts_between_fences(fault)), "{fault:?} is not noticed");
     }
@@ -61,9 +62,9 @@ fn nobody_leaves_a_barrier_before_all_have_come() {
 #[test]
 fn what_a_barrier_forgets_is_noticed() {
     for fault in [
-        Fault::Order, // the number of the last barrier replaces that of this one
-        Fault::Write, // nobody is told
-        Fault::Wait,  // nobody waits
+        Fault::Post(layout::fence(0)), // nobody is told
+        Fault::EveryOtherPost(layout::fence(0)),
+        Fault::Wait, // nobody waits
     ] {
         assert!(is_caught(2, || barriers(fault)), "{fault:?} is not noticed");
     }

@@ -151,11 +151,11 @@ fn writers_lose_no_increment() {
 fn what_a_lock_forgets_is_noticed() {
     assert!(!is_caught(4, || mixture(Fault::Nothing)));
     for fault in [
-        Fault::Order,     // unlock releases before the puts are done
-        Fault::Write,     // no link to the next waiter
-        Fault::SetOwn,    // a link of the last wait is taken for one of this wait
-        Fault::Wait,      // the head does not wait for the link
-        Fault::Atomicity, // a lock word changes between look and change
+        Fault::Order,                 // unlock releases before the puts are done
+        Fault::Post(layout::next(0)), // no link to the next waiter
+        Fault::SetOwn,                // a link of the last wait is taken for one of this wait
+        Fault::Wait,                  // the head does not wait for the link
+        Fault::Atomicity,             // a lock word changes between look and change
         Fault::Post(layout::go(0)),
         Fault::EveryOtherPost(layout::go(0)),
     ] {

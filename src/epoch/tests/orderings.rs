@@ -251,7 +251,7 @@ fn loom_two_threads_that_sleep_at_one_doorbell_are_woken() {
         });
         let words = heap::words(&heap, 1, ASLEEP);
         for word in [layout::fence(0), layout::fence(1)] {
-            words.write(WordAt { rank: Rank(0), word }, 1).unwrap();
+            words.post(WordAt { rank: Rank(0), word }, 1).unwrap();
         }
         sleepers.into_iter().for_each(|sleeper| assert_eq!(sleeper.join().unwrap(), 1));
     });

@@ -213,10 +213,10 @@ fn threads_of_a_process_attach_and_access_side_by_side() {
 #[test]
 fn what_an_access_or_a_change_forgets_is_noticed() {
     for fault in [
-        Fault::Order,     // the hold is given back before the puts are done
-        Fault::SetOwn,    // the table is not published, or a link of the last wait stays
-        Fault::Write,     // no link to the next waiter
-        Fault::Wait,      // nobody waits for the holders
+        Fault::Order,                 // the hold is given back before the puts are done
+        Fault::SetOwn, // the table is not published, or a link of the last wait stays
+        Fault::Post(layout::next(0)), // no link to the next waiter
+        Fault::Wait,   // nobody waits for the holders
         Fault::Atomicity, // the lock word changes between look and change
         Fault::Post(layout::go(0)),
     ] {

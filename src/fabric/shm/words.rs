@@ -111,7 +111,7 @@ impl<C: Cells, I: Idle> CpuWords<C, I> {
 
     fn spin(&self, cell: &AtomicU64, until: &impl Fn(u64) -> bool) -> Option<u64> {
         for _ in 0..self.idle.spins() {
-            // Acquire: pairs with the Release of `post` and `write`.
+            // Acquire: pairs with the Release of `post`.
             let value = cell.load(Ordering::Acquire);
             if until(value) {
                 return Some(value);
@@ -186,15 +186,6 @@ impl<C: Cells, I: Idle> Words for CpuWords<C, I> {
     }
 
     #[inline]
-    fn write(&self, at: WordAt, value: u64) -> Result<()> {
-        // Release: as in `post`. A swap where a store would do, because the look at the doorbell
-        // needs a full barrier anyway.
-        self.cells.cell(at).swap(value, Ordering::Release);
-        self.notify(at.rank);
-        Ok(())
-    }
-
-    #[inline]
     fn read(&self, at: WordAt) -> Result<u64> {
         // Acquire: pairs with the Release of whoever changed the word.
         Ok(self.cells.cell(at).load(Ordering::Acquire))
@@ -208,7 +199,7 @@ impl<C: Cells, I: Idle> Words for CpuWords<C, I> {
 
     #[inline]
     fn set_own(&self, word: WordId, value: u64) {
-        // Relaxed: whoever may write next learns of it by a later Release of this rank.
+        // Relaxed: whoever may change or read it next learns of it by a later Release of this rank.
         self.own_cell(word).store(value, Ordering::Relaxed);
     }
 

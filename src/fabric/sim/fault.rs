@@ -18,8 +18,6 @@ pub enum Fault {
     Post(WordId),
     /// posts that are due, once: every other one to one word
     EveryOtherPost(WordId),
-    /// writes
-    Write,
     /// that a word of this rank may be reset
     SetOwn,
     /// waiting
@@ -64,10 +62,6 @@ impl Words for Weak<'_, '_> {
             Fault::EveryOtherPost(word) if word == at.word && self.sim.random(2) == 0 => Ok(()),
             _ => self.sim.post(at, add),
         }
-    }
-
-    fn write(&self, at: WordAt, value: u64) -> Result<()> {
-        if self.fault == Fault::Write { Ok(()) } else { self.sim.write(at, value) }
     }
 
     fn read(&self, at: WordAt) -> Result<u64> {

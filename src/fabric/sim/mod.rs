@@ -3,9 +3,10 @@
 //! when what was sent takes effect. The same seed gives the same run, always.
 //!
 //! What it holds against a protocol: nothing sent is seen before it must be (see [`Profile`]), the
-//! buffer of a get is poison until then, a `fetch` wakes nobody, a word that is used both as
-//! mailbox and as contended ends the world, and so do two writers of a mailbox at once, a rank that
-//! panics, a deadlock, and a run without an end. What ends the world is told with its seed.
+//! buffer of a get is poison until then, a `fetch` wakes nobody, a word that is changed in a way
+//! that its kind does not allow ends the world, and so do a link that is reset while something is
+//! under way to it, a rank that panics, a deadlock, and a run without an end. What ends the world
+//! is told with its seed.
 
 mod fault;
 mod road;

@@ -3,7 +3,7 @@
 
 use super::{Profile, Shape};
 use crate::epoch::layout;
-use crate::fabric::{Fetch, Rank, WordAt};
+use crate::fabric::{Fetch, Kind, Rank, WordAt};
 
 /// What a get shows before its value is there.
 pub const POISON: u64 = 0xdead_beef_dead_beef;
@@ -34,8 +34,6 @@ pub struct Counts {
     pub fetch: u32,
     /// calls of `post`
     pub post: u32,
-    /// calls of `write`
-    pub write: u32,
     /// calls of `read`
     pub read: u32,
     /// calls of `order`
@@ -49,7 +47,6 @@ pub struct Counts {
 /// Something that is under way.
 #[derive(Clone, Copy, Debug)]
 pub enum Effect {
-    Write(WordAt, u64),
     Post(WordAt, u64),
     Put(Rank, usize, u64),
     Get(Rank, usize, usize),
@@ -58,7 +55,7 @@ pub enum Effect {
 impl Effect {
     fn target(self) -> Rank {
         match self {
-            Effect::Write(at, _) | Effect::Post(at, _) => at.rank,
+            Effect::Post(at, _) => at.rank,
             Effect::Put(target, ..) | Effect::Get(target, ..) => target,
         }
     }
@@ -71,19 +68,11 @@ struct Sent {
     batch: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Unused,
-    Mailbox,
-    Contended,
-}
-
 /// Memory of all ranks, and what is under way to it.
 pub struct Road {
     profile: Profile,
     ranks: u32,
     words: Vec<u64>,
-    kinds: Vec<Kind>,
     cells: Vec<u64>,
     gets: Vec<u64>,
     sent: Vec<Sent>,
@@ -99,7 +88,6 @@ impl Road {
             profile,
             ranks: shape.ranks,
             words: vec![0; words],
-            kinds: vec![Kind::Unused; words],
             cells: vec![0; ranks * CELLS],
             gets: Vec::new(),
             sent: Vec::new(),
@@ -114,26 +102,27 @@ impl Road {
         (at.rank.0 * per_rank + at.word.0) as usize
     }
 
-    fn declare(&mut self, at: WordAt, kind: Kind) -> usize {
-        let index = self.word_index(at);
-        let before = std::mem::replace(&mut self.kinds[index], kind);
-        assert!(before == Kind::Unused || before == kind, "{at:?} is {before:?} and {kind:?}");
-        index
+    /// Where a word is that is about to be changed by `fetch` or `post`.
+    fn changed(&self, at: WordAt) -> usize {
+        assert!(layout::kind(at.word) != Kind::Owned, "{at:?} is its owner's, but sent to");
+        self.word_index(at)
     }
 
     pub fn load(&self, at: WordAt) -> u64 {
         self.words[self.word_index(at)]
     }
 
-    /// The owner's store into its mailbox.
+    /// The owner's store into its word.
     pub fn reset(&mut self, at: WordAt, value: u64) {
-        let index = self.declare(at, Kind::Mailbox);
-        assert!(!self.is_written(at, None), "{at:?} is reset while its writer writes");
+        assert!(layout::kind(at.word) != Kind::Contended, "{at:?} is contended, but stored into");
+        let is_sent_to = |sent: &Sent| matches!(sent.effect, Effect::Post(to, _) if to == at);
+        assert!(!self.sent.iter().any(is_sent_to), "{at:?} is reset, but sent to");
+        let index = self.word_index(at);
         self.words[index] = value;
     }
 
     pub fn fetch(&mut self, at: WordAt, op: Fetch) -> u64 {
-        let index = self.declare(at, Kind::Contended);
+        let index = self.changed(at);
         let before = self.words[index];
         match op {
             Fetch::Add(add) => self.words[index] = before.wrapping_add(add),
@@ -143,21 +132,10 @@ impl Road {
         before
     }
 
-    /// Whether a write to the mailbox is under way from any rank but `save`.
-    fn is_written(&self, at: WordAt, save: Option<Rank>) -> bool {
-        self.sent.iter().any(|sent| {
-            matches!(sent.effect, Effect::Write(to, _) if to == at) && Some(sent.origin) != save
-        })
-    }
-
     /// Sends an effect. Returns a word that changed at once.
     pub fn send(&mut self, origin: Rank, effect: Effect) -> Option<WordAt> {
         match effect {
-            Effect::Write(at, _) => {
-                self.declare(at, Kind::Mailbox);
-                assert!(!self.is_written(at, Some(origin)), "{at:?} has two writers");
-            }
-            Effect::Post(at, _) => drop(self.declare(at, Kind::Contended)),
+            Effect::Post(at, _) => assert!(self.changed(at) < self.words.len()),
             Effect::Put(_, cell, _) | Effect::Get(_, cell, _) => assert!(cell < CELLS),
         }
         if self.profile == Profile::Prompt {
@@ -195,11 +173,6 @@ impl Road {
 
     fn apply(&mut self, effect: Effect) -> Option<WordAt> {
         match effect {
-            Effect::Write(at, value) => {
-                let index = self.word_index(at);
-                self.words[index] = value;
-                Some(at)
-            }
             Effect::Post(at, add) => {
                 let index = self.word_index(at);
                 self.words[index] = self.words[index].wrapping_add(add);

@@ -175,12 +175,6 @@ impl Words for Sim<'_> {
         Ok(())
     }
 
-    fn write(&self, at: WordAt, value: u64) -> Result<()> {
-        self.count(|counts| counts.write += 1);
-        self.send(Effect::Write(at, value));
-        Ok(())
-    }
-
     fn read(&self, at: WordAt) -> Result<u64> {
         self.count(|counts| counts.read += 1);
         self.drain(|road| road.is_before_fetch(self.rank(), at.rank));
