@@ -24,9 +24,77 @@ pub struct Config {
     pub disable: bool,
     /// FOMPI_FALLBACK
     pub fallback: Fallback,
+    /// FOMPI_VERBS and what begins like it
+    pub verbs: Verbs,
 }
 
-const VARIABLES: &str = "FOMPI_VERBOSE, FOMPI_DISABLE, FOMPI_FALLBACK";
+/// Which RDMA device to use, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verbs {
+    /// FOMPI_VERBS: whether to use one at all
+    pub wanted: bool,
+    /// FOMPI_VERBS_LIBRARY: the library to ask
+    pub library: String,
+    /// FOMPI_VERBS_DEVICE: the name of the device
+    pub device: Option<String>,
+    /// the same, behind a colon: its port, counted from 1
+    pub port: Option<u8>,
+    /// FOMPI_VERBS_GID: index of the port's address
+    pub gid: Option<u8>,
+    /// FOMPI_VERBS_MTU: the largest packet, in bytes
+    pub mtu: Option<u32>,
+    /// FOMPI_VERBS_INTERFACE: the network interface at which this process is called for the first
+    /// contact
+    pub interface: Option<String>,
+}
+
+impl Default for Verbs {
+    fn default() -> Verbs {
+        Verbs {
+            wanted: true,
+            library: String::from("libibverbs.so.1"),
+            device: None,
+            port: None,
+            gid: None,
+            mtu: None,
+            interface: None,
+        }
+    }
+}
+
+impl Verbs {
+    /// Takes the value of one of the variables that begin with FOMPI_VERBS; none if it is not
+    /// understood. `name` is what comes behind that.
+    fn set(&mut self, name: &str, value: &str) -> Option<()> {
+        let text = (!value.is_empty()).then(|| value.to_owned());
+        match name {
+            "" => self.wanted = switch(value)?,
+            "_LIBRARY" => self.library = text?,
+            "_DEVICE" => {
+                let (device, port) = match value.split_once(':') {
+                    Some((device, port)) => (device, Some(port.parse().ok().filter(|p| *p > 0)?)),
+                    None => (value, None),
+                };
+                self.device = Some(device.to_owned()).filter(|device| !device.is_empty());
+                self.device.as_ref()?;
+                self.port = port;
+            }
+            "_GID" => self.gid = Some(value.parse().ok()?),
+            "_MTU" => {
+                let sizes = [256, 512, 1024, 2048, 4096];
+                self.mtu = Some(value.parse().ok().filter(|mtu| sizes.contains(mtu))?);
+            }
+            _ => self.interface = Some(text?),
+        }
+        Some(())
+    }
+}
+
+const VARIABLES: &str = "FOMPI_VERBOSE, FOMPI_DISABLE, FOMPI_FALLBACK, FOMPI_VERBS, \
+                         FOMPI_VERBS_DEVICE, FOMPI_VERBS_GID, FOMPI_VERBS_MTU, \
+                         FOMPI_VERBS_INTERFACE, FOMPI_VERBS_LIBRARY";
+/// The variables that [`Verbs`] knows.
+const VERBS: [&str; 6] = ["", "_DEVICE", "_GID", "_MTU", "_INTERFACE", "_LIBRARY"];
 /// Variables that belong to the scripts that come with the library, not to the library.
 const OTHERS: [&str; 3] = ["FOMPI_LIB", "FOMPI_SEEDS", "FOMPI_TEST_LARGE"];
 
@@ -51,7 +119,8 @@ impl Config {
     }
 
     fn parse(variables: impl Iterator<Item = (String, String)>) -> (Config, Vec<String>) {
-        let mut config = Config { verbose: false, disable: false, fallback: Fallback::Warn };
+        let verbs = Verbs::default();
+        let mut config = Config { verbose: false, disable: false, fallback: Fallback::Warn, verbs };
         let mut warnings = Vec::new();
         for (name, value) in variables.filter(|(name, _)| name.starts_with("FOMPI_")) {
             let known = match name.as_str() {
@@ -59,6 +128,9 @@ impl Config {
                 "FOMPI_DISABLE" => switch(&value).map(|on| config.disable = on),
                 "FOMPI_FALLBACK" => fallback(&value).map(|choice| config.fallback = choice),
                 other if OTHERS.contains(&other) => Some(()),
+                other if verbs_name(other).is_some() => {
+                    config.verbs.set(verbs_name(other).unwrap_or_default(), &value)
+                }
                 _ => {
                     warnings.push(format!("unknown variable {name}; there are {VARIABLES}"));
                     continue;
@@ -76,6 +148,11 @@ impl Config {
 fn is_first_rank() -> bool {
     let rank = RANKS.iter().find_map(|name| std::env::var(name).ok());
     rank.is_none_or(|rank| rank == "0")
+}
+
+/// What comes behind FOMPI_VERBS in the name of a variable, if [`Verbs`] knows it.
+fn verbs_name(name: &str) -> Option<&str> {
+    name.strip_prefix("FOMPI_VERBS").filter(|rest| VERBS.contains(rest))
 }
 
 fn switch(value: &str) -> Option<bool> {
@@ -108,6 +185,47 @@ mod tests {
         let (config, warnings) = parse(&[("FOMPI_VERBOSE", "1"), ("FOMPI_FALLBACK", "error")]);
         assert!(config.verbose && !config.disable && config.fallback == Fallback::Error);
         assert!(warnings.is_empty());
+    }
+
+    #[test]
+    fn what_is_said_of_rdma_devices_is_read() {
+        let (config, warnings) = parse(&[
+            ("FOMPI_VERBS_DEVICE", "mlx5_0:2"),
+            ("FOMPI_VERBS_GID", "3"),
+            ("FOMPI_VERBS_MTU", "1024"),
+            ("FOMPI_VERBS_INTERFACE", "eth1"),
+            ("FOMPI_VERBS_LIBRARY", "/opt/libibverbs.so"),
+            ("FOMPI_VERBS", "off"),
+        ]);
+        assert!(warnings.is_empty());
+        let text = |text: &str| Some(text.to_owned());
+        let expected = Verbs {
+            wanted: false,
+            library: String::from("/opt/libibverbs.so"),
+            device: text("mlx5_0"),
+            port: Some(2),
+            gid: Some(3),
+            mtu: Some(1024),
+            interface: text("eth1"),
+        };
+        assert_eq!(config.verbs, expected);
+    }
+
+    #[test]
+    fn nonsense_about_rdma_devices_gives_a_warning_each() {
+        let wrong = [
+            ("FOMPI_VERBS_DEVICE", "mlx5_0:0"),
+            ("FOMPI_VERBS_DEVICE", ":1"),
+            ("FOMPI_VERBS_GID", "256"),
+            ("FOMPI_VERBS_MTU", "1500"),
+            ("FOMPI_VERBS_INTERFACE", ""),
+            ("FOMPI_VERBS_PORT", "1"),
+            ("FOMPI_VERBS", "perhaps"),
+        ];
+        for one in wrong {
+            let (config, warnings) = parse(&[one]);
+            assert_eq!((config.verbs, warnings.len()), (Verbs::default(), 1), "{one:?}");
+        }
     }
 
     #[test]

@@ -153,6 +153,26 @@ pub enum Error {
         /// its process id
         pid: i32,
     },
+    /// What is missing for the road over an RDMA device.
+    NoVerbs(Box<str>),
+    /// Memory that the RDMA device was not allowed to keep in place.
+    Registration {
+        /// how much
+        bytes: u64,
+        /// `errno`
+        errno: i32,
+        /// RLIMIT_MEMLOCK of this process, u64::MAX for none
+        limit: u64,
+    },
+    /// A process that cannot be reached over the RDMA device, or not any more.
+    Lost {
+        /// the name of its node
+        node: Box<str>,
+        /// its process id there
+        pid: i32,
+        /// why
+        cause: Box<str>,
+    },
     /// An error code that the MPI underneath returned; it is passed on as it is.
     Host(i32),
 }
@@ -168,7 +188,8 @@ impl Error {
             Error::Argument(class, ..) => *class,
             Error::Unsupported(_) => Class::Unsupported,
             Error::System { .. } | Error::Died { .. } | Error::Host(_) => Class::Other,
-            Error::NoMemory { .. } => Class::NoMem,
+            Error::NoVerbs(_) | Error::Lost { .. } => Class::Other,
+            Error::NoMemory { .. } | Error::Registration { .. } => Class::NoMem,
             Error::Fault { .. } => Class::RmaRange,
             Error::OriginFault { .. } => Class::Buffer,
             Error::Forbidden { .. } => Class::RmaShared,
@@ -210,7 +231,24 @@ impl fmt::Display for Error {
             Error::Forbidden { rank, pid } => {
                 write!(f, "the system forbids access to memory of rank {rank} (process {pid})")
             }
+            Error::NoVerbs(what) => write!(f, "no RDMA device to use: {what}"),
+            Error::Registration { bytes, errno, limit } => registration(f, *bytes, *errno, *limit),
+            Error::Lost { node, pid, cause } => {
+                write!(f, "process {pid} on node {node} cannot be reached: {cause}")
+            }
             Error::Host(code) => write!(f, "error code {code} of the MPI underneath"),
         }
+    }
+}
+
+/// What memory that cannot be kept in place has to do with a limit, and what to do about it.
+fn registration(f: &mut fmt::Formatter<'_>, bytes: u64, errno: i32, limit: u64) -> fmt::Result {
+    write!(
+        f,
+        "the RDMA device may not use {bytes} bytes of memory (errno {errno}): locked memory "
+    )?;
+    match limit {
+        u64::MAX => write!(f, "is not limited, so the device or the node has no more"),
+        limit => write!(f, "is limited to {limit} bytes (RLIMIT_MEMLOCK); raise it by `ulimit -l`"),
     }
 }
