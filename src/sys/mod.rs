@@ -5,6 +5,8 @@ pub mod child;
 pub mod dl;
 #[cfg(not(loom))]
 pub mod futex;
+#[cfg(not(loom))]
+pub mod ibverbs;
 pub mod process;
 pub mod segment;
 pub mod serial;
