@@ -25,6 +25,8 @@ mod conformance;
 pub mod shm;
 #[cfg(test)]
 pub mod sim;
+#[cfg(not(loom))]
+pub mod verbs;
 
 /// A rank of the window's group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

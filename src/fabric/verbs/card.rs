@@ -1,0 +1,193 @@
+//! What others must know to contact a process, as plain data that whoever makes a window
+//! exchanges: who it is, where its connection thread listens, and the word that lets a caller in.
+//!
+//! | words  | what they hold                                              |
+//! |--------|-------------------------------------------------------------|
+//! | 0      | number of the process, unlike all others                    |
+//! | 1      | its process id, above the port of the thread                |
+//! | 2      | the word that a caller must say                             |
+//! | 3..11  | up to four addresses as of IPv6, zero for none              |
+//! | 11..15 | name of its node, 31 bytes at most, zero at the end         |
+//! | 15     | 0                                                           |
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use crate::error::{Error, Result};
+
+/// Number of addresses that a card has room for.
+const ADDRESSES_MAX: usize = 4;
+const NODE_BYTES_MAX: usize = 31;
+
+/// What others must know to contact a process.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Card(pub [u64; 16]);
+
+impl Card {
+    /// The card of this process, whose thread listens at `port`.
+    pub fn new(uid: u64, token: u64, port: u16, interface: Option<&str>) -> Result<Card> {
+        let mut words = [0; 16];
+        words[0] = uid;
+        words[1] = u64::from(port) << 32 | u64::from(std::process::id());
+        words[2] = token;
+        let addresses = addresses(interface)?;
+        for (index, address) in addresses.iter().take(ADDRESSES_MAX).enumerate() {
+            let bytes = address.octets();
+            let half = |from: usize| u64::from_ne_bytes(bytes[from..from + 8].try_into().unwrap());
+            words[3 + 2 * index] = half(0);
+            words[4 + 2 * index] = half(8);
+        }
+        let mut node = [0; NODE_BYTES_MAX + 1];
+        let name = node_name();
+        let length = name.len().min(NODE_BYTES_MAX);
+        node[..length].copy_from_slice(&name[..length]);
+        for (word, bytes) in words[11..15].iter_mut().zip(node.chunks_exact(8)) {
+            *word = u64::from_ne_bytes(bytes.try_into().unwrap());
+        }
+        Ok(Card(words))
+    }
+
+    /// The number of the process.
+    pub fn uid(&self) -> u64 {
+        self.0[0]
+    }
+
+    /// Its process id on its node.
+    pub fn pid(&self) -> i32 {
+        self.0[1] as u32 as i32
+    }
+
+    /// The word that lets a caller in.
+    pub fn token(&self) -> u64 {
+        self.0[2]
+    }
+
+    /// The name of its node.
+    pub fn node(&self) -> String {
+        let bytes: Vec<u8> = self.0[11..15].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
+    }
+
+    /// Where its thread may be listening. A process on a node of the same name is asked for on
+    /// this one first; whether it is the right one the words show.
+    pub fn places(&self) -> Vec<SocketAddr> {
+        let port = (self.0[1] >> 32) as u16;
+        let mut places = Vec::new();
+        if self.node().as_bytes() == &node_name()[..node_name().len().min(NODE_BYTES_MAX)] {
+            places.push(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+        }
+        for pair in self.0[3..11].chunks_exact(2).filter(|pair| **pair != [0, 0]) {
+            let mut bytes = [0; 16];
+            bytes[..8].copy_from_slice(&pair[0].to_ne_bytes());
+            bytes[8..].copy_from_slice(&pair[1].to_ne_bytes());
+            places.push(SocketAddr::new(Ipv6Addr::from(bytes).to_canonical(), port));
+        }
+        places
+    }
+
+    /// The error that this process cannot be reached, and why.
+    pub fn lost(&self, cause: impl Into<Box<str>>) -> Error {
+        Error::Lost { node: self.node().into(), pid: self.pid(), cause: cause.into() }
+    }
+}
+
+/// The name of this node.
+fn node_name() -> Vec<u8> {
+    let mut name = [0u8; 256];
+    // SAFETY: the buffer is ours; its last byte stays zero.
+    unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
+    name.iter().copied().take_while(|byte| *byte != 0).collect()
+}
+
+/// The addresses of this node, or of one interface of it: IPv4 first, those of the node alone
+/// last, none that are valid on one link only.
+fn addresses(interface: Option<&str>) -> Result<Vec<Ipv6Addr>> {
+    let mut first = core::ptr::null_mut();
+    // SAFETY: `first` is ours.
+    if unsafe { libc::getifaddrs(&mut first) } != 0 {
+        return Err(crate::sys::last_error("getifaddrs"));
+    }
+    let mut found = Vec::new();
+    let mut next = first;
+    while !next.is_null() {
+        // SAFETY: an element of the list, which lives until it is freed below.
+        let element = unsafe { &*next };
+        next = element.ifa_next;
+        // SAFETY: the name of an interface is a C string.
+        let name = unsafe { core::ffi::CStr::from_ptr(element.ifa_name) };
+        if interface.is_some_and(|wanted| wanted.as_bytes() != name.to_bytes()) {
+            continue;
+        }
+        // SAFETY: an address of the list, or null.
+        found.extend(unsafe { address(element.ifa_addr) });
+    }
+    // SAFETY: the list is freed once.
+    unsafe { libc::freeifaddrs(first) };
+    if let (true, Some(name)) = (found.is_empty(), interface) {
+        let what = format!("interface {name} (FOMPI_VERBS_INTERFACE) has no address");
+        return Err(Error::NoVerbs(what.into()));
+    }
+    let rank = |address: &Ipv6Addr| {
+        let address = address.to_canonical();
+        (address.is_loopback(), address.is_ipv6())
+    };
+    found.sort_by_key(rank);
+    Ok(found)
+}
+
+/// An address of an interface in the form of IPv6, if others can use it.
+///
+/// # Safety
+/// `address` is null or valid for its family.
+unsafe fn address(address: *const libc::sockaddr) -> Option<Ipv6Addr> {
+    if address.is_null() {
+        return None;
+    }
+    // SAFETY: valid, says the caller, and of the family's type below.
+    unsafe {
+        match i32::from((*address).sa_family) {
+            libc::AF_INET => {
+                let bits = (*address.cast::<libc::sockaddr_in>()).sin_addr.s_addr;
+                Some(Ipv4Addr::from(u32::from_be(bits)).to_ipv6_mapped())
+            }
+            libc::AF_INET6 => {
+                let bytes = (*address.cast::<libc::sockaddr_in6>()).sin6_addr.s6_addr;
+                Some(Ipv6Addr::from(bytes)).filter(|found| !found.is_unicast_link_local())
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_says_what_was_put_on_it() {
+        let card = Card::new(7, 8, 65535, None).unwrap();
+        assert_eq!((card.uid(), card.token()), (7, 8));
+        assert_eq!(card.pid() as u32, std::process::id());
+        assert!(!card.node().is_empty());
+        let places = card.places();
+        assert_eq!(places[0], "127.0.0.1:65535".parse().unwrap());
+        assert!(places.iter().all(|place| place.port() == 65535));
+    }
+
+    #[test]
+    fn an_interface_may_be_chosen() {
+        let card = Card::new(7, 8, 1, Some("lo")).unwrap();
+        assert!(card.places().iter().all(|place| place.ip().is_loopback()));
+        let error = Card::new(7, 8, 1, Some("none0")).unwrap_err();
+        assert!(error.to_string().contains("interface none0"));
+    }
+
+    #[test]
+    fn a_node_of_another_name_is_not_looked_for_here() {
+        let mut card = Card::new(7, 8, 1, None).unwrap();
+        card.0[11] = u64::from_ne_bytes(*b"far away");
+        card.0[3..11].fill(0);
+        assert!(card.places().is_empty());
+    }
+}

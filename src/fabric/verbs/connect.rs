@@ -1,0 +1,259 @@
+//! Two queue pairs made one connection: what each side tells the other, and the steps of a queue
+//! pair. The origin's end sends, the target's end only lets requests in. Not for sockets.
+//!
+//! | word | what it holds in a greeting and in its answer                        |
+//! |------|----------------------------------------------------------------------|
+//! | 0    | `MAGIC`                                                              |
+//! | 1    | greeting: the target's word; answer: the number of its process       |
+//! | 2    | number of the queue pair, above the number of its first packet       |
+//! | 3    | `errno`, link layer, READs as target, largest packet, LID (16, 8, 8, 8, 16 bits) |
+//! | 4, 5 | GID                                                                  |
+
+use super::queue::{DEPTH, Queue};
+use super::{Card, Core, device::Device, door};
+use crate::error::{Error, Result};
+use crate::sys::ibverbs::types::*;
+use crate::sys::ibverbs::{Completions, QueuePair};
+
+/// Bytes of a greeting and of its answer.
+pub const BYTES: usize = 48;
+const MAGIC: u64 = u64::from_be_bytes(*b"fompi-v1");
+/// Bytes that a request takes along: control words, single elements, small rows.
+const INLINE_BYTES: u32 = 128;
+/// How long an end waits for an acknowledgement: 4.096 us * 2^18, one second, and up to four times
+/// that; and how often it tries again.
+const TIMEOUT: u8 = 18;
+const RETRIES: u8 = 7;
+const HOPS: u8 = 64;
+
+/// One end of a connection, as the other needs to know it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct End {
+    /// the word of the target, or the number of its process
+    pub who: u64,
+    /// why there is no end, or 0
+    pub errno: u16,
+    pub number: u32,
+    pub packet: u32,
+    pub ethernet: bool,
+    pub reads: u8,
+    pub mtu: u8,
+    pub lid: u16,
+    pub gid: Gid,
+}
+
+impl End {
+    fn new(device: &Device, who: u64, pair: &QueuePair, packet: u32) -> End {
+        End {
+            who,
+            errno: 0,
+            number: pair.number(),
+            packet,
+            ethernet: device.ethernet,
+            reads: device.reads_as_target,
+            mtu: device.mtu,
+            lid: device.lid,
+            gid: device.gid,
+        }
+    }
+
+    /// As it is sent.
+    pub fn bytes(&self) -> [u8; BYTES] {
+        let bits = u64::from(self.lid)
+            | u64::from(self.mtu) << 16
+            | u64::from(self.reads) << 24
+            | u64::from(self.ethernet) << 32
+            | u64::from(self.errno) << 48;
+        let number = u64::from(self.number) << 32 | u64::from(self.packet);
+        let mut bytes = [0; BYTES];
+        for (index, word) in [MAGIC, self.who, number, bits].into_iter().enumerate() {
+            bytes[8 * index..][..8].copy_from_slice(&word.to_le_bytes());
+        }
+        bytes[32..].copy_from_slice(&self.gid.0);
+        bytes
+    }
+
+    /// What was received, if it is one.
+    pub fn from(bytes: &[u8; BYTES]) -> Option<End> {
+        let word = |index: usize| {
+            let bytes = bytes[8 * index..][..8].try_into().expect("eight bytes");
+            u64::from_le_bytes(bytes)
+        };
+        let bits = word(3);
+        (word(0) == MAGIC).then(|| End {
+            who: word(1),
+            errno: (bits >> 48) as u16,
+            number: (word(2) >> 32) as u32,
+            packet: word(2) as u32,
+            ethernet: bits >> 32 & 1 != 0,
+            reads: (bits >> 24) as u8,
+            mtu: (bits >> 16) as u8,
+            lid: bits as u16,
+            gid: Gid(bytes[32..].try_into().expect("sixteen bytes")),
+        })
+    }
+}
+
+/// The first step of a queue pair, for both sides.
+fn begin(device: &Device, pair: &QueuePair, access: i32) -> Result<()> {
+    let mut attributes = QpAttributes {
+        qp_state: QPS_INIT,
+        port_num: device.port,
+        qp_access_flags: access as u32,
+        ..QpAttributes::default()
+    };
+    pair.modify(&mut attributes, QP_STATE | QP_PKEY_INDEX | QP_PORT | QP_ACCESS_FLAGS)
+}
+
+/// The step after which it takes requests of the other end.
+fn receive(device: &Device, pair: &QueuePair, other: &End) -> Result<()> {
+    let mut attributes = QpAttributes {
+        qp_state: QPS_RTR,
+        path_mtu: device.mtu.min(other.mtu).max(1).into(),
+        dest_qp_num: other.number,
+        rq_psn: other.packet,
+        max_dest_rd_atomic: device.reads_as_target,
+        min_rnr_timer: 12,
+        ah_attr: way(device, other),
+        ..QpAttributes::default()
+    };
+    let mask = QP_STATE
+        | QP_AV
+        | QP_PATH_MTU
+        | QP_DEST_QPN
+        | QP_RQ_PSN
+        | QP_MAX_DEST_RD_ATOMIC
+        | QP_MIN_RNR_TIMER;
+    pair.modify(&mut attributes, mask)
+}
+
+/// The step after which it sends.
+fn send(device: &Device, pair: &QueuePair, packet: u32, other: &End) -> Result<()> {
+    let mut attributes = QpAttributes {
+        qp_state: QPS_RTS,
+        timeout: TIMEOUT,
+        retry_cnt: RETRIES,
+        rnr_retry: RETRIES,
+        sq_psn: packet,
+        // The initiator's depth is not above the responder's.
+        max_rd_atomic: device.reads_as_origin.min(other.reads).max(1),
+        ..QpAttributes::default()
+    };
+    let mask =
+        QP_STATE | QP_TIMEOUT | QP_RETRY_CNT | QP_RNR_RETRY | QP_SQ_PSN | QP_MAX_QP_RD_ATOMIC;
+    pair.modify(&mut attributes, mask)
+}
+
+/// The way to the other end: by its GID on Ethernet, by its LID in a subnet of InfiniBand, and by
+/// both where the LID alone does not lead there.
+fn way(device: &Device, other: &End) -> AddressHandle {
+    let unicast = (1..0xc000).contains(&other.lid);
+    let elsewhere = device.gid.0[..8] != other.gid.0[..8];
+    let global = device.global || !unicast || elsewhere;
+    let grh = GlobalRoute {
+        dgid: other.gid,
+        sgid_index: device.gid_index,
+        hop_limit: HOPS,
+        ..GlobalRoute::default()
+    };
+    AddressHandle {
+        grh: if global { grh } else { GlobalRoute::default() },
+        dlid: other.lid,
+        is_global: global.into(),
+        port_num: device.port,
+        ..AddressHandle::default()
+    }
+}
+
+/// A queue pair of the origin, with as much room for inline data as it may have.
+fn origins_pair(core: &Core) -> Result<QueuePair> {
+    let domain = &core.device.domain;
+    let depth = (DEPTH as u32).min(core.device.requests_max);
+    // One queue for each: so it never overflows, not even when all requests fail at once.
+    let completions = Completions::new(domain, depth + 1)?;
+    let capacity = |inline| QpCapacity {
+        max_send_wr: depth,
+        max_recv_wr: 1,
+        max_send_sge: 1,
+        max_recv_sge: 1,
+        max_inline_data: inline,
+    };
+    QueuePair::new(&completions, capacity(INLINE_BYTES))
+        .or_else(|_| QueuePair::new(&completions, capacity(0)))
+}
+
+/// Connects to the process of a card, which may be this one.
+pub fn to(core: &Core, card: &Card) -> Result<Queue> {
+    let device = &core.device;
+    let packet = core.random() as u32 & 0x00ff_ffff;
+    let pair = origins_pair(core).and_then(|pair| begin(device, &pair, 0).map(|()| pair));
+    let pair = pair.map_err(|error| card.lost(error.to_string()))?;
+    let greeting = End::new(device, card.token(), &pair, packet);
+    let other = match card.uid() == core.uid() {
+        true => accept(core, &greeting),
+        false => door::call(card, &greeting)?,
+    };
+    if other.errno != 0 {
+        let what = format!("it cannot make its end of the connection (errno {})", other.errno);
+        return Err(card.lost(what));
+    }
+    if other.ethernet != device.ethernet {
+        return Err(card.lost("one side is InfiniBand, the other RoCE"));
+    }
+    receive(device, &pair, &other)
+        .and_then(|()| send(device, &pair, packet, &other))
+        .map_err(|error| card.lost(error.to_string()))?;
+    Ok(Queue::new(pair))
+}
+
+/// Makes the target's end for an origin. It stays as long as this process.
+pub fn accept(core: &Core, origin: &End) -> End {
+    let make = || {
+        let device = &core.device;
+        let capacity = QpCapacity {
+            max_send_wr: 1,
+            max_recv_wr: 1,
+            max_send_sge: 1,
+            max_recv_sge: 1,
+            max_inline_data: 0,
+        };
+        let pair = QueuePair::new(&core.idle, capacity)?;
+        let access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC;
+        begin(device, &pair, access)?;
+        receive(device, &pair, origin)?;
+        let end = End::new(device, core.uid(), &pair, core.random() as u32 & 0x00ff_ffff);
+        core.accepted.lock().push(pair);
+        Ok(end)
+    };
+    make().unwrap_or_else(|error| End {
+        who: core.uid(),
+        errno: match error {
+            Error::System { errno, .. } => errno as u16,
+            _ => u16::MAX,
+        },
+        ethernet: core.device.ethernet,
+        ..End::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_arrives_as_it_was_sent() {
+        let end = End {
+            who: u64::MAX - 5,
+            errno: 12,
+            number: 0x0012_3456,
+            packet: 0x00ab_cdef,
+            ethernet: true,
+            reads: 16,
+            mtu: 5,
+            lid: 0xbeef,
+            gid: Gid(*b"0123456789abcdef"),
+        };
+        assert_eq!(End::from(&end.bytes()), Some(end));
+        assert_eq!(End::from(&[0; BYTES]), None);
+    }
+}

@@ -1,0 +1,223 @@
+//! Which device, port and address of it this process uses, and what they can do. The first device
+//! that will do is taken unless the settings name one; what is wrong with the others is in the
+//! error. Not for connections.
+
+use std::sync::Arc;
+
+use crate::config::Verbs;
+use crate::error::{Error, Result};
+use crate::sys::ibverbs::types::*;
+use crate::sys::ibverbs::{Domain, Library, List, Opened};
+
+/// A port of a device, opened, and what counts of its abilities.
+pub struct Device {
+    /// where everything of this process is made
+    pub domain: Arc<Domain>,
+    /// the port, counted from 1
+    pub port: u8,
+    /// the address of this port
+    pub gid: Gid,
+    /// its index
+    pub gid_index: u8,
+    /// the address in InfiniBand's subnet; 0 for RoCE
+    pub lid: u16,
+    /// whether it is RoCE
+    pub ethernet: bool,
+    /// whether packets need a global header for any address
+    pub global: bool,
+    /// the largest packet, as verbs count it: 1 is 256 bytes, 5 is 4096
+    pub mtu: u8,
+    /// bytes of the longest message
+    pub message_bytes_max: u32,
+    /// requests that a queue pair may hold
+    pub requests_max: u32,
+    /// READs and atomics under way that an end may have as the origin
+    pub reads_as_origin: u8,
+    /// the same as the target
+    pub reads_as_target: u8,
+    /// whether its atomics are atomic with those of the CPU
+    pub coherent: bool,
+}
+
+/// The words for what is wrong.
+fn missing(what: impl Into<Box<str>>) -> Error {
+    Error::NoVerbs(what.into())
+}
+
+impl Device {
+    /// Opens what the settings say.
+    pub fn open(settings: &Verbs) -> Result<Device> {
+        if !settings.wanted {
+            return Err(missing("switched off by FOMPI_VERBS"));
+        }
+        let library = Library::open(&settings.library).map_err(missing)?;
+        let list = List::new(library).map_err(|error| missing(error.to_string()))?;
+        let mut reasons = Vec::new();
+        for listed in list.devices() {
+            let name = listed.name();
+            if settings.device.as_ref().is_some_and(|wanted| *wanted != name) {
+                continue;
+            }
+            if !listed.is_infiniband() {
+                reasons.push(format!("{name} is neither InfiniBand nor RoCE"));
+                continue;
+            }
+            match listed.open().and_then(|opened| Device::with(opened, settings)) {
+                Ok(device) => return Ok(device),
+                Err(Error::NoVerbs(reason)) => reasons.push(reason.into()),
+                Err(error) => reasons.push(format!("{name}: {error}")),
+            }
+        }
+        Err(missing(match (reasons.is_empty(), &settings.device) {
+            (false, _) => reasons.join("; "),
+            (true, Some(name)) => format!("there is no device {name}"),
+            (true, None) => String::from("this machine has none"),
+        }))
+    }
+
+    /// The port of a device that the settings say, or its first active one.
+    fn with(opened: Opened, settings: &Verbs) -> Result<Device> {
+        let name = opened.name().to_owned();
+        let attributes = opened.attributes()?;
+        let atomics = attributes.atomic_cap;
+        if atomics != ATOMIC_HCA && atomics != ATOMIC_GLOB {
+            let what = "has no atomics of 8 bytes that answer in this machine's byte order";
+            return Err(missing(format!("{name} {what}")));
+        }
+        let (port, found) = port(&opened, settings, attributes.phys_port_cnt)?;
+        let ethernet = found.link_layer == LINK_LAYER_ETHERNET;
+        let gid_index = match (settings.gid, ethernet) {
+            (Some(index), _) => index,
+            (None, true) => roce_gid(&opened, port, found.gid_tbl_len)?,
+            (None, false) => 0,
+        };
+        let gid = opened.gid(port, gid_index.into())?;
+        if ethernet && gid == Gid::default() {
+            return Err(missing(format!("GID {gid_index} of port {port} of {name} is empty")));
+        }
+        let limit = settings.mtu.map_or(u8::MAX, |bytes| (bytes.ilog2() - 7) as u8);
+        let count = |value: i32| value.clamp(1, 16) as u8;
+        Ok(Device {
+            port,
+            gid,
+            gid_index,
+            lid: found.lid,
+            ethernet,
+            global: ethernet || found.flags & GRH_REQUIRED != 0,
+            mtu: (found.active_mtu.clamp(1, 5) as u8).min(limit),
+            message_bytes_max: found.max_msg_sz.clamp(1 << 12, 1 << 30),
+            requests_max: attributes.max_qp_wr.max(1) as u32,
+            reads_as_origin: count(attributes.max_qp_init_rd_atom),
+            reads_as_target: count(attributes.max_qp_rd_atom),
+            coherent: atomics == ATOMIC_GLOB,
+            domain: Domain::new(opened)?,
+        })
+    }
+
+    /// Its name and port, for people.
+    pub fn name(&self) -> String {
+        format!("{}:{}", self.domain.device().name(), self.port)
+    }
+}
+
+/// The port that is asked for, or the first active one.
+fn port(opened: &Opened, settings: &Verbs, count: u8) -> Result<(u8, PortAttributes)> {
+    let name = opened.name();
+    if let Some(wanted) = settings.port
+        && wanted > count
+    {
+        return Err(missing(format!("{name} has no port {wanted}, but {count}")));
+    }
+    for port in 1..=count {
+        if settings.port.is_some_and(|wanted| wanted != port) {
+            continue;
+        }
+        let found = opened.port(port)?;
+        if found.state == PORT_ACTIVE {
+            return Ok((port, found));
+        }
+    }
+    Err(missing(match settings.port {
+        Some(port) => format!("port {port} of {name} is down"),
+        None => format!("no port of {name} is active"),
+    }))
+}
+
+/// How much an address of a RoCE port is liked: RoCE version 2 passes routers, and the address of
+/// an IPv4 interface is what its administrator has set up. Addresses of a link alone come last.
+fn liking(gid: Gid, version_2: Option<bool>) -> Option<u8> {
+    let Gid(bytes) = gid;
+    if bytes == [0; 16] {
+        return None;
+    }
+    let mapped = bytes[..10] == [0; 10] && bytes[10..12] == [0xff; 2];
+    let link_local = bytes[0] == 0xfe && bytes[1] & 0xc0 == 0x80;
+    let version = match version_2 {
+        Some(true) => 2,
+        None => 1,
+        Some(false) => 0,
+    };
+    Some(version * 4 + u8::from(mapped) * 2 + u8::from(!link_local))
+}
+
+/// The index of the address of a RoCE port that is liked most, the first of them.
+fn roce_gid(opened: &Opened, port: u8, count: i32) -> Result<u8> {
+    let mut best = None;
+    for index in 0..count.clamp(0, 256) as u32 {
+        let Ok(gid) = opened.gid(port, index) else { continue };
+        let like = liking(gid, is_version_2(opened, port, index));
+        if like > best.map(|(like, _)| like) {
+            best = like.map(|like| (like, index as u8));
+        }
+    }
+    best.map(|(_, index)| index)
+        .ok_or_else(|| missing(format!("port {port} of {} has no GID", opened.name())))
+}
+
+/// Whether an address is one of RoCE version 2, if library or system tell it.
+fn is_version_2(opened: &Opened, port: u8, index: u32) -> Option<bool> {
+    if let Some(kind) = opened.gid_type(port, index) {
+        return Some(kind == GID_TYPE_ROCE_V2);
+    }
+    let device = opened.name();
+    let path = format!("/sys/class/infiniband/{device}/ports/{port}/gid_attrs/types/{index}");
+    let text = std::fs::read_to_string(path).ok()?;
+    Some(text.trim().eq_ignore_ascii_case("RoCE v2"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gid(text: &str) -> Gid {
+        Gid(text.parse::<std::net::Ipv6Addr>().unwrap().octets())
+    }
+
+    #[test]
+    fn an_ipv4_address_of_roce_version_2_is_liked_most() {
+        let order = [
+            (gid("::ffff:10.0.0.1"), Some(true)),
+            (gid("2001:db8::1"), Some(true)),
+            (gid("fe80::1"), Some(true)),
+            (gid("::ffff:10.0.0.1"), None),
+            (gid("fe80::1"), None),
+            (gid("::ffff:10.0.0.1"), Some(false)),
+            (gid("fe80::1"), Some(false)),
+            (gid("::"), Some(true)),
+        ];
+        for pair in order.windows(2) {
+            assert!(liking(pair[0].0, pair[0].1) > liking(pair[1].0, pair[1].1), "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let none = Verbs { library: String::from("libfompi-none.so"), ..Verbs::default() };
+        let text = |settings: &Verbs| Device::open(settings).err().unwrap().to_string();
+        assert!(text(&none).contains("cannot load libfompi-none.so"), "{}", text(&none));
+        let off = Verbs { wanted: false, ..Verbs::default() };
+        assert!(text(&off).contains("switched off by FOMPI_VERBS"));
+        let c = Verbs { library: String::from("libc.so.6"), ..Verbs::default() };
+        assert!(text(&c).contains("has no ibv_get_device_list"), "{}", text(&c));
+    }
+}

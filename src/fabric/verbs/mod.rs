@@ -1,0 +1,260 @@
+//! The road between nodes: memory of other processes over InfiniBand or RoCE, by reliable
+//! connections, without a call of the target (decision 0005). A process has one [`Nic`] and a
+//! [`Peer`] for each process that it contacts; the first operation connects, with the help of the
+//! target's connection thread. Not for control words as protocols see them, which are made of these
+//! operations elsewhere. Invariant: memory and queue pairs are O(processes contacted), and what is
+//! under way at a time has a bound.
+
+mod card;
+mod connect;
+mod counts;
+mod device;
+mod door;
+mod limits;
+mod peer;
+mod pool;
+mod queue;
+mod registrations;
+#[cfg(test)]
+mod tests;
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::config::{Config, Verbs};
+use crate::error::{Error, Result};
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::sys::ibverbs::{Completions, QueuePair, Region};
+pub use card::Card;
+pub use counts::{Counts, Kinds};
+use device::Device;
+use door::Door;
+pub use peer::{Peer, Ticket};
+use pool::{Answers, Blocks};
+use registrations::Registrations;
+
+/// Memory of another process, as the device reaches it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Remote {
+    /// its address there
+    pub at: u64,
+    /// its key, 32 bits
+    pub key: u64,
+}
+
+impl Remote {
+    /// So many bytes further on.
+    pub fn offset(self, by: i64) -> Remote {
+        Remote { at: self.at.wrapping_add_signed(by), ..self }
+    }
+}
+
+/// What the parts of the road share.
+struct Core {
+    /// queue pairs that other processes send to
+    accepted: Mutex<Vec<QueuePair>>,
+    /// the completion queue of those, where nothing ever comes
+    idle: Arc<Completions>,
+    registrations: Registrations,
+    blocks: Blocks,
+    answers: Answers,
+    device: Device,
+    peers: RwLock<Vec<Arc<Peer>>>,
+    uid: u64,
+    token: u64,
+    /// what a message has at most, if not what the device allows
+    message_bytes_max: AtomicU64,
+    randoms: (RandomState, AtomicU64),
+    any_lost: AtomicBool,
+    lost: Mutex<Option<Error>>,
+}
+
+impl Core {
+    fn open(settings: &Verbs) -> Result<Core> {
+        let device = Device::open(settings)?;
+        let domain = device.domain.clone();
+        let randoms = (RandomState::new(), AtomicU64::new(1));
+        Ok(Core {
+            accepted: Mutex::default(),
+            idle: Completions::new(&domain, 1)?,
+            registrations: Registrations::new(&domain),
+            blocks: Blocks::new(&domain)?,
+            answers: Answers::new(&domain)?,
+            message_bytes_max: AtomicU64::new(device.message_bytes_max.into()),
+            device,
+            peers: RwLock::default(),
+            uid: RandomState::new().hash_one(std::process::id()),
+            token: RandomState::new().hash_one(std::process::id()),
+            randoms,
+            any_lost: AtomicBool::new(false),
+            lost: Mutex::default(),
+        })
+    }
+
+    fn uid(&self) -> u64 {
+        self.uid
+    }
+
+    fn token(&self) -> u64 {
+        self.token
+    }
+
+    fn random(&self) -> u64 {
+        // Relaxed: only its being unique counts.
+        self.randoms.0.hash_one(self.randoms.1.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn message_bytes_max(&self) -> u64 {
+        // Relaxed: it changes in tests alone, before there are messages.
+        self.message_bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// Takes completions of all peers that nobody else is looking at.
+    fn poll_all(&self) {
+        // Recursive: a thread that flushes all peers may come here on the way.
+        for peer in self.peers.read_recursive().iter() {
+            peer.try_poll();
+        }
+    }
+
+    fn note_lost(&self, error: &Error) {
+        self.lost.lock().get_or_insert_with(|| error.clone());
+        // Release: pairs with the Acquire in `progress`.
+        self.any_lost.store(true, Ordering::Release);
+    }
+}
+
+/// The device of this process, and all that it is used with.
+pub struct Nic {
+    core: Arc<Core>,
+    door: Mutex<Option<(Door, Card)>>,
+    interface: Option<String>,
+}
+
+impl Nic {
+    /// The one of this process, opened at the first call; the answer is the same ever after.
+    pub fn get() -> Result<&'static Nic> {
+        static NIC: OnceLock<Result<Nic>> = OnceLock::new();
+        NIC.get_or_init(|| Nic::open(&Config::get().verbs)).as_ref().map_err(Error::clone)
+    }
+
+    /// One with these settings.
+    pub fn open(settings: &Verbs) -> Result<Nic> {
+        let interface = settings.interface.clone();
+        Ok(Nic { core: Arc::new(Core::open(settings)?), door: Mutex::default(), interface })
+    }
+
+    /// The name of device and port.
+    pub fn name(&self) -> String {
+        self.core.device.name()
+    }
+
+    /// Whether the device's atomics are atomic with those of the CPU.
+    pub fn is_coherent(&self) -> bool {
+        self.core.device.coherent
+    }
+
+    /// What others need to contact this process. From the first call on they can.
+    pub fn card(&self) -> Result<Card> {
+        let mut door = self.door.lock();
+        if let Some((_, card)) = &*door {
+            return Ok(*card);
+        }
+        let opened = Door::open(&self.core)?;
+        let interface = self.interface.as_deref();
+        let card = Card::new(self.core.uid, self.core.token, opened.port(), interface)?;
+        *door = Some((opened, card));
+        Ok(card)
+    }
+
+    /// Lets others write, read and change memory of this process, until what is returned is
+    /// dropped.
+    pub fn expose(&self, base: *mut u8, bytes: u64) -> Result<Exposed> {
+        let (number, region) = self.core.registrations.expose(base as u64, bytes)?;
+        Ok(Exposed { core: self.core.clone(), number, region })
+    }
+
+    /// The process of a card; the same one for the same process.
+    pub fn peer(&self, card: &Card) -> Arc<Peer> {
+        let known =
+            |peers: &[Arc<Peer>]| peers.binary_search_by_key(&card.uid(), |peer| peer.card().uid());
+        let peers = self.core.peers.read_recursive();
+        if let Ok(index) = known(&peers) {
+            return peers[index].clone();
+        }
+        drop(peers);
+        let mut peers = self.core.peers.write();
+        let index = known(&peers).unwrap_or_else(|index| {
+            peers.insert(index, Arc::new(Peer::new(self.core.clone(), *card)));
+            index
+        });
+        peers[index].clone()
+    }
+
+    /// Takes the completions of all peers, without waiting. An error if one was lost, ever.
+    pub fn progress(&self) -> Result<()> {
+        self.core.poll_all();
+        // Acquire: pairs with the Release in `note_lost`.
+        match self.core.any_lost.load(Ordering::Acquire) {
+            true => self.core.lost.lock().clone().map_or(Ok(()), Err),
+            false => Ok(()),
+        }
+    }
+
+    /// Waits until what was sent to any peer is done in its memory.
+    pub fn flush_all(&self) -> Result<()> {
+        let peers = self.core.peers.read_recursive();
+        for peer in peers.iter().filter(|peer| !peer.is_idle()) {
+            peer.flush_begin()?;
+        }
+        for peer in peers.iter() {
+            peer.flush()?;
+        }
+        Ok(())
+    }
+
+    /// What this process has and did.
+    pub fn counts(&self) -> Counts {
+        let (regions, registered_bytes, registrations) = self.core.registrations.counts();
+        let accepted = self.core.accepted.lock().len() as u64;
+        let mut counts =
+            Counts { accepted, regions, registered_bytes, registrations, ..Counts::default() };
+        for peer in self.core.peers.read_recursive().iter() {
+            let (up, kinds) = peer.kinds();
+            counts.contacted += u64::from(up);
+            counts.kinds.add(&kinds);
+        }
+        counts
+    }
+}
+
+impl Drop for Nic {
+    fn drop(&mut self) {
+        // The thread and the peers hold the core.
+        *self.door.lock() = None;
+        self.core.peers.write().clear();
+    }
+}
+
+/// Memory of this process that others may use, until this is dropped.
+pub struct Exposed {
+    core: Arc<Core>,
+    number: u64,
+    region: Arc<Region>,
+}
+
+impl Exposed {
+    /// What others need to know of it.
+    pub fn remote(&self) -> Remote {
+        Remote { at: self.region.base(), key: self.region.remote_key().into() }
+    }
+}
+
+impl Drop for Exposed {
+    fn drop(&mut self) {
+        self.core.registrations.conceal(self.region.base(), self.number);
+    }
+}

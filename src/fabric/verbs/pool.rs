@@ -1,0 +1,174 @@
+//! Registered memory of this process that requests use for a while: blocks, through which small
+//! puts leave and small gets arrive, and words, into which atomics answer. All peers share them.
+//! Invariant: a block or word is given away once until it is given back.
+
+use std::alloc::Layout;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::limits;
+use crate::error::Result;
+use crate::sync::AtomicU64;
+use crate::sys::ibverbs::types::{ACCESS_LOCAL_WRITE, Piece};
+use crate::sys::ibverbs::{Domain, Region};
+
+/// Bytes of a block: what is copied rather than registered.
+pub const BLOCK_BYTES: usize = 8 << 10;
+/// Number of blocks.
+pub const BLOCKS: usize = 128;
+/// Number of words that come at once.
+const WORDS: usize = 512;
+const PAGE: usize = 4096;
+
+/// Whole pages that nothing else lies in, so that a fork takes nothing away.
+struct Memory {
+    at: *mut u8,
+    layout: Layout,
+}
+
+// SAFETY: memory of this process; who may touch which bytes is the pool's affair.
+unsafe impl Send for Memory {}
+// SAFETY: likewise.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    fn new(bytes: usize) -> Memory {
+        let layout = Layout::from_size_align(bytes.next_multiple_of(PAGE), PAGE).expect("a size");
+        // SAFETY: the size is not zero.
+        let at = unsafe { std::alloc::alloc_zeroed(layout) };
+        if at.is_null() {
+            std::alloc::handle_alloc_error(layout);
+        }
+        Memory { at, layout }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout, and nobody uses it any more.
+        unsafe { std::alloc::dealloc(self.at, self.layout) };
+    }
+}
+
+/// Memory that the device may use. The order of the fields is that in which they go.
+struct Pages {
+    region: Arc<Region>,
+    memory: Memory,
+}
+
+impl Pages {
+    fn new(domain: &Arc<Domain>, bytes: usize) -> Result<Pages> {
+        let memory = Memory::new(bytes);
+        let (at, length) = (memory.at as u64, memory.layout.size() as u64);
+        let region = limits::register(domain, at, length, ACCESS_LOCAL_WRITE)?;
+        Ok(Pages { region, memory })
+    }
+}
+
+/// The blocks.
+pub struct Blocks {
+    pages: Pages,
+    free: Mutex<Vec<u32>>,
+}
+
+impl Blocks {
+    /// All of them.
+    pub fn new(domain: &Arc<Domain>) -> Result<Blocks> {
+        let pages = Pages::new(domain, BLOCKS * BLOCK_BYTES)?;
+        Ok(Blocks { pages, free: Mutex::new((0..BLOCKS as u32).rev().collect()) })
+    }
+
+    /// One that is free, if there is any.
+    pub fn try_take(&self) -> Option<u32> {
+        self.free.lock().pop()
+    }
+
+    /// Takes one back.
+    pub fn give_back(&self, block: u32) {
+        self.free.lock().push(block);
+    }
+
+    /// Where it is, for its owner to read and write.
+    pub fn at(&self, block: u32) -> *mut u8 {
+        assert!((block as usize) < BLOCKS);
+        // SAFETY: inside of the pages.
+        unsafe { self.pages.memory.at.add(block as usize * BLOCK_BYTES) }
+    }
+
+    /// The key for the device.
+    pub fn key(&self) -> u32 {
+        self.pages.region.local_key()
+    }
+}
+
+/// A word into which an atomic answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Word {
+    /// its address
+    pub at: *const AtomicU64,
+    /// the key for the device
+    pub key: u32,
+}
+
+// SAFETY: the address of an atomic that lives as long as the pool.
+unsafe impl Send for Word {}
+// SAFETY: likewise.
+unsafe impl Sync for Word {}
+
+impl Word {
+    /// The word, for the device to write.
+    pub fn piece(self) -> Piece {
+        Piece { addr: self.at as u64, length: size_of::<u64>() as u32, lkey: self.key }
+    }
+}
+
+/// The words; as many as answers were ever outstanding at once, and their like.
+pub struct Answers {
+    domain: Arc<Domain>,
+    free: Mutex<(Vec<Word>, Vec<Pages>)>,
+    nowhere: Word,
+}
+
+impl Answers {
+    /// The first of them.
+    pub fn new(domain: &Arc<Domain>) -> Result<Answers> {
+        let mut free = Vec::new();
+        let pages = words(domain, &mut free)?;
+        let nowhere = free.pop().expect("there are some");
+        Ok(Answers { domain: domain.clone(), free: Mutex::new((free, vec![pages])), nowhere })
+    }
+
+    /// A word that nobody else has.
+    pub fn take(&self) -> Result<Word> {
+        let mut free = self.free.lock();
+        if let Some(word) = free.0.pop() {
+            return Ok(word);
+        }
+        let pages = words(&self.domain, &mut free.0)?;
+        free.1.push(pages);
+        Ok(free.0.pop().expect("there are some"))
+    }
+
+    /// Takes one back.
+    pub fn give_back(&self, word: Word) {
+        self.free.lock().0.push(word);
+    }
+
+    /// The word for answers that nobody reads.
+    pub fn nowhere(&self) -> Word {
+        self.nowhere
+    }
+}
+
+/// More words, and the pages in which they are.
+fn words(domain: &Arc<Domain>, free: &mut Vec<Word>) -> Result<Pages> {
+    let pages = Pages::new(domain, WORDS * size_of::<u64>())?;
+    let key = pages.region.local_key();
+    for index in (0..WORDS).rev() {
+        // SAFETY: inside of the pages, which are aligned and zeroed.
+        let at = unsafe { pages.memory.at.cast::<AtomicU64>().add(index) };
+        free.push(Word { at, key });
+    }
+    Ok(pages)
+}
