@@ -26,6 +26,8 @@ pub struct Config {
     pub fallback: Fallback,
     /// FOMPI_VERBS and what begins like it
     pub verbs: Verbs,
+    /// FOMPI_RANKS_PER_NODE: so many ranks of a communicator count as being on one node, for tests
+    pub ranks_per_node: Option<u32>,
 }
 
 /// Which RDMA device to use, and how.
@@ -92,7 +94,7 @@ impl Verbs {
 
 const VARIABLES: &str = "FOMPI_VERBOSE, FOMPI_DISABLE, FOMPI_FALLBACK, FOMPI_VERBS, \
                          FOMPI_VERBS_DEVICE, FOMPI_VERBS_GID, FOMPI_VERBS_MTU, \
-                         FOMPI_VERBS_INTERFACE, FOMPI_VERBS_LIBRARY";
+                         FOMPI_VERBS_INTERFACE, FOMPI_VERBS_LIBRARY, FOMPI_RANKS_PER_NODE";
 /// The variables that [`Verbs`] knows.
 const VERBS: [&str; 6] = ["", "_DEVICE", "_GID", "_MTU", "_INTERFACE", "_LIBRARY"];
 /// Variables that belong to the scripts that come with the library, not to the library.
@@ -119,14 +121,22 @@ impl Config {
     }
 
     fn parse(variables: impl Iterator<Item = (String, String)>) -> (Config, Vec<String>) {
-        let verbs = Verbs::default();
-        let mut config = Config { verbose: false, disable: false, fallback: Fallback::Warn, verbs };
+        let mut config = Config {
+            verbose: false,
+            disable: false,
+            fallback: Fallback::Warn,
+            verbs: Verbs::default(),
+            ranks_per_node: None,
+        };
         let mut warnings = Vec::new();
         for (name, value) in variables.filter(|(name, _)| name.starts_with("FOMPI_")) {
             let known = match name.as_str() {
                 "FOMPI_VERBOSE" => switch(&value).map(|on| config.verbose = on),
                 "FOMPI_DISABLE" => switch(&value).map(|on| config.disable = on),
                 "FOMPI_FALLBACK" => fallback(&value).map(|choice| config.fallback = choice),
+                "FOMPI_RANKS_PER_NODE" => {
+                    positive(&value).map(|ranks| config.ranks_per_node = Some(ranks))
+                }
                 other if OTHERS.contains(&other) => Some(()),
                 other if verbs_name(other).is_some() => {
                     config.verbs.set(verbs_name(other).unwrap_or_default(), &value)
@@ -161,6 +171,10 @@ fn switch(value: &str) -> Option<bool> {
         "0" | "no" | "off" | "false" | "" => Some(false),
         _ => None,
     }
+}
+
+fn positive(value: &str) -> Option<u32> {
+    value.parse().ok().filter(|number| *number > 0)
 }
 
 fn fallback(value: &str) -> Option<Fallback> {

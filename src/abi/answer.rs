@@ -22,7 +22,7 @@ pub fn on_window(
     match registry::find(host.handle(win)) {
         Found::Window(window) => {
             let result = match &window.road {
-                Road::Node(node) => ours(window, node),
+                Road::Node(node) | Road::Wide(node) => ours(window, node),
                 Road::Host(delegated) => match theirs(delegated.native) {
                     0 => Ok(()),
                     code => Err(Error::Host(code)),

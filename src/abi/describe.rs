@@ -56,7 +56,7 @@ card! {
         let host = Host::get();
         on_window("MPI_Win_get_group", host, win, |_, node| {
             place_for(group)?;
-            let copy = node.arena().comm.group(host)?;
+            let copy = node.comm().group(host)?;
             // SAFETY: the caller's pointer to a handle.
             unsafe { host.store(group, copy.0) };
             Ok(())
@@ -82,7 +82,7 @@ card! {
         let host = Host::get();
         on_window("MPI_Win_get_info", host, win, |window, node| {
             place_for(info)?;
-            let copy = window.info.lock().give(host, node.arena().comm)?;
+            let copy = window.info.lock().give(host, node.comm())?;
             // SAFETY: the caller's pointer to a handle.
             unsafe { host.store(info, copy) };
             Ok(())

@@ -170,8 +170,8 @@ fn throwing_of_open_mpi(host: &Host) -> Option<Handle> {
 fn end(host: &Host, window: &Window, error: c_int) {
     let fatal = host.constants.errors_are_fatal;
     match &window.road {
-        Road::Node(node) => {
-            let comm = node.arena().comm;
+        Road::Node(node) | Road::Wide(node) => {
+            let comm = node.comm();
             // SAFETY: our communicator and a predefined handler.
             unsafe { (host.call.comm_set_errhandler)(comm.0, fatal) };
             comm.raise(host, error);

@@ -32,8 +32,11 @@ fn on_target_with(
                 window.epochs.may_request(target)?;
             }
             ours(Place { host, window, node })?;
+            if let Ok(target) = node.target(rank) {
+                node.flush_local(target)?;
+            }
             // SAFETY: the caller's pointer to a request.
-            unsafe { node.arena().comm.completed_request(host, request) }
+            unsafe { node.comm().completed_request(host, request) }
         },
         theirs,
     )

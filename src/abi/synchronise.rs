@@ -29,7 +29,7 @@ fn members(host: &Host, node: &Node, group: MPI_Group) -> Result<Vec<u32>> {
     if group == host.constants.group_null || group == 0 {
         return Err(Error::Argument(Class::Group, "group", group as i64));
     }
-    Group(group).ranks_in(host, node.arena().group)
+    Group(group).ranks_in(host, node.group())
 }
 
 /// How a lock type and its asserts hold a target.
@@ -150,7 +150,7 @@ card! {
         let host = Host::get();
         on_window("MPI_Win_flush_local", host, win, |window, node| {
             match passive(host, node, rank)? {
-                Some(target) => synchronise::flush_local(window, target),
+                Some(target) => synchronise::flush_local(window, node, target),
                 None => Ok(()),
             }
         }, |native| {
@@ -171,9 +171,7 @@ card! {
     /// MPI-4.1 §12.5.4.
     MPI_Win_flush_local_all PMPI_Win_flush_local_all (win: MPI_Win) {
         let host = Host::get();
-        on_window("MPI_Win_flush_local_all", host, win, |window, _| {
-            window.epochs.may_flush_all()
-        }, |native| {
+        on_window("MPI_Win_flush_local_all", host, win, synchronise::flush_local_all, |native| {
             // SAFETY: the caller's window, as for the MPI underneath alone.
             unsafe { (host.call.win_flush_local_all)(native) }
         })
@@ -205,7 +203,7 @@ quick_card! {
             let window = registry::lookup(host.handle(win)).filter(|_| assert == 0);
             window.is_some_and(|window| match &window.road {
                 Road::Node(node) => synchronise::lock_quick(window, node, rank as u32, hold),
-                Road::Host(_) => false,
+                Road::Wide(_) | Road::Host(_) => false,
             })
         })
     } {
@@ -255,7 +253,7 @@ quick_card! {
         Host::known(ENTRY).is_some_and(|host| {
             registry::lookup(host.handle(win)).is_some_and(|window| match &window.road {
                 Road::Node(node) => synchronise::flush_quick(window, node, rank as u32),
-                Road::Host(_) => false,
+                Road::Wide(_) | Road::Host(_) => false,
             })
         })
     } {

@@ -9,7 +9,7 @@
 //! | [`ACC`]    | contended | lock of accumulates that no single instruction can do              |
 //! | [`COMPLETE`] | contended | how many MPI_Win_complete named this rank, ever ([`super::pscw`]) |
 //! | [`REGIONS`] | contended | accesses to this rank's regions ([`super::regions`])              |
-//! | [`REGIONS_ID`], [`CUT`], [`TABLE`], [`SLOTS`] | owned | the table of its regions        |
+//! | [`REGIONS_ID`] to [`TABLE_KEY`] | owned | the table of its regions                      |
 //! | [`next`], [`go`] | link, contended | a queue node of each thread that waits for a lock    |
 //! | [`fence`]  | contended | one counter per round of the barrier ([`super::fence`])            |
 //! | [`posted`] | contended | one bit per rank: it has posted to this rank                       |
@@ -44,6 +44,8 @@ pub const CUT: WordId = WordId(4 * LINE + 2);
 pub const TABLE: WordId = WordId(4 * LINE + 3);
 /// How many slots it has.
 pub const SLOTS: WordId = WordId(4 * LINE + 4);
+/// What the device of ranks of other nodes must know to read it.
+pub const TABLE_KEY: WordId = WordId(4 * LINE + 5);
 
 const NODES: u32 = 5 * LINE;
 /// Queue nodes of a rank for the locks of windows: so many of its threads can stand in the queues
@@ -77,7 +79,7 @@ pub const fn words_per_rank(size: u32) -> u32 {
 /// How a word changes.
 pub fn kind(word: WordId) -> Kind {
     match word.0 {
-        word if (REGIONS_ID.0..=SLOTS.0).contains(&word) => Kind::Owned,
+        word if (REGIONS_ID.0..=TABLE_KEY.0).contains(&word) => Kind::Owned,
         word if (NODES..FENCE).contains(&word) => match (word - NODES) % WORDS_PER_NODE {
             0 => Kind::Link,
             _ => Kind::Contended,

@@ -9,10 +9,11 @@
 //! | `CUT`        | owned     | the `REGIONS_ID` of the last change that did more than add slots |
 //! | `TABLE`      | owned     | address of the table at its owner                               |
 //! | `SLOTS`      | owned     | how many slots it has                                           |
+//! | `TABLE_KEY`  | owned     | what the device of other nodes must know to read it             |
 //!
 //! An origin *holds* the table of its target, shared, from before it looks until its access is
 //! done: one fetch, one read of `REGIONS_ID`, the access, one fetch. While that word is what its
-//! copy was made at, the copy is the table; else it reads the three words behind it and as much of
+//! copy was made at, the copy is the table; else it reads the four words behind it and as much of
 //! the table as it does not know. The owner changes its table alone, under the exclusive lock. The
 //! four words are its own: it stores into them while it holds its lock exclusively, and nobody
 //! waits for them.
@@ -55,7 +56,7 @@
 //! and fails. A process that dies elsewhere has left nothing here. In no case is a table seen that
 //! is half changed.
 
-use super::layout::{CUT, REGIONS, REGIONS_ID, SLOTS, TABLE};
+use super::layout::{CUT, REGIONS, REGIONS_ID, SLOTS, TABLE, TABLE_KEY};
 use super::lock::{Mode, Nodes, acquire, release as give_back};
 use crate::error::Result;
 use crate::fabric::{Rank, WordAt, WordId, Words};
@@ -76,6 +77,8 @@ pub struct Table {
     pub address: u64,
     /// how many slots it has
     pub slots: u64,
+    /// what the device of ranks of other nodes must know to read it
+    pub key: u64,
 }
 
 fn at(target: Rank, word: WordId) -> WordAt {
@@ -122,7 +125,8 @@ pub fn table(words: &impl Words, target: Rank, known: u64) -> Result<(Table, boo
     let cut = words.read(at(target, CUT))?;
     let address = words.read(at(target, TABLE))?;
     let slots = words.read(at(target, SLOTS))?;
-    Ok((Table { address, slots }, cut <= known))
+    let key = words.read(at(target, TABLE_KEY))?;
+    Ok((Table { address, slots, key }, cut <= known))
 }
 
 /// Lets `work` change the table of this rank, while no other rank looks at it nor accesses a region
@@ -147,4 +151,5 @@ fn publish(words: &impl Words, table: Table, change: Change) {
     }
     words.set_own(TABLE, table.address);
     words.set_own(SLOTS, table.slots);
+    words.set_own(TABLE_KEY, table.key);
 }

@@ -59,10 +59,39 @@ impl Comm {
         let code = unsafe { (host.call.comm_create)(self.0, group.0, &mut new) };
         group.free(host);
         check(code)?;
+        Comm(new).return_errors(host)
+    }
+
+    /// The same communicator, whose errors are from now on returned to us.
+    fn return_errors(self, host: &Host) -> Result<Comm> {
         let errors_return = host.constants.errors_return;
         // SAFETY: both handles are valid.
-        check(unsafe { (host.call.comm_set_errhandler)(new, errors_return) })?;
-        Ok(Comm(new))
+        check(unsafe { (host.call.comm_set_errhandler)(self.0, errors_return) })?;
+        Ok(self)
+    }
+
+    /// The communicator of those that gave the same color, in the order of their ranks here; `None`
+    /// for those that gave none. It belongs to the library. Collective.
+    pub fn split(self, host: &Host, color: Option<u32>) -> Result<Option<Comm>> {
+        let color = color.map_or(host.constants.undefined, |color| color as c_int);
+        let mut new: Handle = 0;
+        // SAFETY: an out parameter of ours, as wide as any handle.
+        check(unsafe { (host.call.comm_split)(self.0, color, 0, &mut new) })?;
+        let new = host.handle(new);
+        if new == host.constants.comm_null || new == 0 {
+            return Ok(None);
+        }
+        Comm(new).return_errors(host).map(Some)
+    }
+
+    /// What each rank has, in the order of the ranks. Collective.
+    pub fn gather_all<const N: usize>(self, host: &Host, mine: &[u64; N]) -> Result<Vec<[u64; N]>> {
+        let mut all = vec![[0; N]; self.size(host)? as usize];
+        let (bytes, byte) = (size_of_val(mine) as c_int, host.byte());
+        let (from, to) = (mine.as_ptr().cast(), all.as_mut_ptr().cast());
+        // SAFETY: so many bytes to read from, and as many of each rank to write to.
+        check(unsafe { (host.call.allgather)(from, bytes, byte, to, bytes, byte, self.0) })?;
+        Ok(all)
     }
 
     /// Frees a duplicate. Collective.
@@ -88,14 +117,19 @@ impl Comm {
         check(unsafe { (host.call.bcast)(data, bytes, byte, 0, self.0) })
     }
 
+    /// The bits that all ranks have in common. Collective.
+    pub fn common_bits(self, host: &Host, mine: u64) -> Result<u64> {
+        let mut all = 0_u64;
+        let (from, to) = ((&raw const mine).cast(), (&raw mut all).cast());
+        let (bytes, byte, band) = (size_of::<u64>() as c_int, host.byte(), host.constants.band);
+        // SAFETY: so many bytes each to read from and write to.
+        check(unsafe { (host.call.allreduce)(from, to, bytes, byte, band, self.0) })?;
+        Ok(all)
+    }
+
     /// Whether `yes` holds on all ranks. Collective.
     pub fn all(self, host: &Host, yes: bool) -> Result<bool> {
-        let (mine, mut all) = (u8::from(yes), 0_u8);
-        let (from, to) = ((&raw const mine).cast(), (&raw mut all).cast());
-        let (byte, band) = (host.byte(), host.constants.band);
-        // SAFETY: one byte each to read from and write to.
-        check(unsafe { (host.call.allreduce)(from, to, 1, byte, band, self.0) })?;
-        Ok(all != 0)
+        Ok(self.common_bits(host, u64::from(yes))? != 0)
     }
 
     /// Lets the MPI underneath make progress on whatever it has to do.

@@ -75,6 +75,7 @@ functions! {
         add_error_code = c"PMPI_Add_error_code" (c_int, *mut c_int);
         add_error_string = c"PMPI_Add_error_string" (c_int, *const c_char);
         comm_create = c"PMPI_Comm_create" (Handle, Handle, *mut Handle);
+        comm_split = c"PMPI_Comm_split" (Handle, c_int, c_int, *mut Handle);
         comm_free = c"PMPI_Comm_free" (*mut Handle);
         comm_rank = c"PMPI_Comm_rank" (Handle, *mut c_int);
         comm_size = c"PMPI_Comm_size" (Handle, *mut c_int);
@@ -94,6 +95,8 @@ functions! {
         bcast = c"PMPI_Bcast" (*mut c_void, c_int, Handle, c_int, Handle);
         allreduce = c"PMPI_Allreduce"
             (*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
+        allgather = c"PMPI_Allgather"
+            (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);
         isend = c"PMPI_Isend"
             (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
         wait = c"PMPI_Wait" (*mut Handle, *mut Status);

@@ -15,6 +15,16 @@ pub fn cookie() -> (u64, u64) {
     ((&raw const *cookie).addr() as u64, *cookie)
 }
 
+/// Bytes that processes have in common if they see the same processes of the same machine since it
+/// was started, and no others: its name, the number of its start, and the namespace of processes.
+pub fn place() -> Vec<u8> {
+    let mut place = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    place.extend(std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default());
+    let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    place.extend(namespace.into_os_string().into_encoded_bytes());
+    place
+}
+
 /// Whether process `pid` has not ended. A zombie has. A process that we may not look at counts as
 /// alive.
 pub fn alive(pid: i32) -> bool {

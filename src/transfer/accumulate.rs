@@ -5,16 +5,16 @@
 //! They are ordered as the standard's default wants it (§12.7.2): each is done when it returns, and
 //! atomic instructions of one process on one location keep their order.
 
+use super::acc::{Acc, locked};
 use super::combine::{self, Combine};
+use super::distant::{self, is_word};
 use super::put_get::{all_in_regions, reach, total};
+use super::unmapped::Unmapped;
 use super::{Buffer, Place, Quick, Target, elements, fits, not_null};
 use crate::datatype::basic::{Basic, Op, pairs};
 use crate::datatype::layout::{Shape, zip_elements};
 use crate::datatype::reduce;
-use crate::epoch::layout;
-use crate::epoch::lock::{self, Mode};
 use crate::error::{Class, Error, Result};
-use crate::fabric::{Rank, WordAt};
 use crate::mpi::Handle;
 use crate::window::address::{Reach, Spot};
 
@@ -168,7 +168,7 @@ pub(super) struct Work<'a> {
     pub disp: i64,
     pub op: Op,
     /// where displacement zero of the target's type map is; `None`: each run is looked up by itself
-    pub zero: Option<Spot>,
+    pub zero: Option<Spot<'a>>,
     /// no other accumulate changes the target now
     pub alone: bool,
 }
@@ -176,7 +176,7 @@ pub(super) struct Work<'a> {
 /// The origin's buffer and that for the result.
 type Sides<'a> = (Option<&'a Side>, Option<&'a Side>);
 
-impl Work<'_> {
+impl<'a> Work<'a> {
     /// Finds the target, and does the work there.
     ///
     /// # Safety
@@ -184,7 +184,7 @@ impl Work<'_> {
     unsafe fn begin(self, sides: Sides<'_>, target: &Shape, count: u64) -> Result<()> {
         let (reach, offset) = reach(target, count)?;
         let Work { place, rank, disp, .. } = self;
-        let whole = place.node.at(rank, disp, reach, |spot| {
+        let whole = place.node.at_common(rank, disp, reach, |spot| {
             let zero = spot.offset(-offset);
             // SAFETY: `at` checked the window's side, the caller vouches for the other two.
             self.protected(zero, |work| unsafe { work.run(sides, zero, target, count) })
@@ -201,7 +201,14 @@ impl Work<'_> {
 
     /// Does `work` at `zero`: under the target's accumulate lock if not all ranks reach the memory
     /// by atomic instructions. Who is alone already needs nothing.
-    pub fn protected(self, zero: Spot, work: impl FnOnce(Self) -> Result<()>) -> Result<()> {
+    pub fn protected<'s>(
+        self,
+        zero: Spot<'s>,
+        work: impl FnOnce(Work<'s>) -> Result<()>,
+    ) -> Result<()>
+    where
+        'a: 's,
+    {
         let found = Work { zero: Some(zero), ..self };
         match zero {
             Spot::Own(_) | Spot::Foreign(..) if !self.alone => {
@@ -211,9 +218,20 @@ impl Work<'_> {
         }
     }
 
+    /// The target's lock, for elements that are not mapped here, if it is needed.
+    fn lock(&self) -> Option<Acc<'a>> {
+        (!self.alone).then(|| Acc::new(self.place, self.rank))
+    }
+
     /// # Safety
     /// The buffers are valid for their shapes, and `zero` for the target's.
-    unsafe fn run(&self, sides: Sides<'_>, zero: Spot, target: &Shape, count: u64) -> Result<()> {
+    unsafe fn run(
+        &self,
+        sides: Sides<'_>,
+        zero: Spot<'_>,
+        target: &Shape,
+        count: u64,
+    ) -> Result<()> {
         match sides {
             // One type everywhere, which is the common case: no type map is needed.
             (Some(o), None) if same(&o.shape, target) && o.count == count => unsafe {
@@ -243,21 +261,25 @@ impl Work<'_> {
         // Nothing is changed before all of it is known to go together.
         kinds_agree(self.op, origin, target, count)?;
         kinds_agree(self.op, result, target, count)?;
-        let Some(Spot::Foreign(process, zero)) = self.zero else {
+        let unmapped = self.zero.and_then(Unmapped::of).filter(|(whose, _)| match whose {
+            Unmapped::Process(_) => true,
+            Unmapped::Distant(_) => self.alone || !target.kinds().any(|kind| is_word(kind, 0)),
+        });
+        let Some((whose, zero)) = unmapped else {
             return each_run(sides, target, count, |there, run| {
                 let combine::Run { basic, origin, result, count, .. } = run;
                 // SAFETY: runs of type maps for which the caller vouches.
                 unsafe { self.run_at(there, basic, origin, result, count as u64) }
             });
         };
-        let mut combine = Combine::new(process, self.op);
-        each_run(sides, target, count, |there, run| {
+        let mut combine = Combine::new(whose, self.op, self.lock());
+        let pushed = each_run(sides, target, count, |there, run| {
             let there = zero.wrapping_add_signed(there);
-            // SAFETY: likewise, until `finish`; whoever calls has the target's accumulate lock.
+            // SAFETY: likewise, until `done`; nobody else changes these elements now.
             unsafe { combine.push(combine::Run { there, ..run }) }
-        })?;
+        });
         // SAFETY: likewise.
-        unsafe { combine.finish() }
+        unsafe { combine.done(pushed) }
     }
 
     /// Applies the operation to elements that begin `there` in the target's type map.
@@ -277,7 +299,7 @@ impl Work<'_> {
             return unsafe { self.element_run(basic, zero.offset(there), origin, result, count) };
         }
         let reach = Reach { first: there, bytes: count * basic.extent() as u64 };
-        self.place.node.at(self.rank, self.disp, reach, |spot| {
+        self.place.node.at_common(self.rank, self.disp, reach, |spot| {
             // SAFETY: the caller's promise, and `at` checked the window's side.
             self.protected(spot, |work| unsafe {
                 work.element_run(basic, spot, origin, result, count)
@@ -292,7 +314,7 @@ impl Work<'_> {
     pub unsafe fn element_run(
         &self,
         basic: Basic,
-        at: Spot,
+        at: Spot<'_>,
         origin: *const u8,
         result: Option<*mut u8>,
         count: u64,
@@ -322,12 +344,18 @@ impl Work<'_> {
                 unsafe { reduce::accumulate_exclusive(op, basic, at, origin, result, count) };
                 Ok(())
             }
-            Spot::Foreign(process, there) => {
-                let mut combine = Combine::new(process, op);
-                // SAFETY: likewise.
+            Spot::Distant(word) if !self.alone && is_word(basic, word.at.at) => {
+                // SAFETY: the caller vouches for the buffers.
+                unsafe { distant::accumulate(op, basic, word, origin, result, count) }
+            }
+            Spot::Foreign(..) | Spot::Distant(_) => {
+                let Some((whose, there)) = Unmapped::of(at) else { return Ok(()) };
+                let mut combine = Combine::new(whose, op, self.lock());
+                // SAFETY: likewise; all such elements of this target share the lock.
                 unsafe {
-                    combine.push(combine::Run { there, basic, count, origin, result })?;
-                    combine.finish()
+                    let run = combine::Run { there, basic, count, origin, result };
+                    let pushed = combine.push(run);
+                    combine.done(pushed)
                 }
             }
         }
@@ -358,18 +386,6 @@ pub unsafe fn accumulate_quick(to: &Quick<'_>, origin: Buffer, target: Target, o
     // SAFETY: the window's side was checked, the caller vouches for the origin's.
     unsafe { reduce::accumulate(op, basic, at, origin.address, None, count) };
     true
-}
-
-/// Runs `work` under the accumulate lock of a target.
-#[cold]
-pub(super) fn locked(place: Place<'_>, rank: u32, work: impl FnOnce() -> Result<()>) -> Result<()> {
-    let words = &place.node.words;
-    let at = WordAt { rank: Rank(rank), word: layout::ACC };
-    // Not nested: who holds this lock waits for nothing.
-    lock::acquire(words, at, Mode::Exclusive, false, place.node.nodes_for_operations())?;
-    let done = work();
-    lock::release(words, at, Mode::Exclusive)?;
-    done
 }
 
 /// Whether many elements may be changed without atomics: by the exclusive lock of their target.

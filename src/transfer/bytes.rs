@@ -2,10 +2,11 @@
 //! at the same time, by the road that leads there. One element of a predefined type at its natural
 //! alignment is one load or store where the memory is mapped, so that nobody sees half of it.
 
+use super::acc::Acc;
+use super::unmapped::{self, Unmapped};
 use crate::datatype::layout::Strip;
 use crate::error::Result;
 use crate::fabric::Way;
-use crate::fabric::cma::Process;
 use crate::window::address::Spot;
 use core::hint::black_box;
 use core::ptr;
@@ -27,19 +28,23 @@ pub unsafe fn copy(to: *mut u8, from: *const u8, bytes: u64) {
     }
 }
 
-/// Copies `bytes` bytes between `here` and the window.
+/// Copies `bytes` bytes between `here` and the window; on a distant road they are on their way when
+/// this returns.
 ///
 /// # Safety
 /// So many bytes at `spot` are inside of the window, and those at `here` may be read or, for a get,
-/// written.
+/// written; on a distant road until a flush.
 #[inline]
-pub unsafe fn transfer(way: Way, spot: Spot, here: *mut u8, bytes: u64) -> Result<()> {
+pub unsafe fn transfer(way: Way, spot: Spot<'_>, here: *mut u8, bytes: u64) -> Result<()> {
     // SAFETY: the caller vouches for both sides.
     unsafe {
         match (spot, way) {
             (Spot::Mapped(at) | Spot::Own(at), _) => mapped(way, at, here, bytes),
             (Spot::Foreign(process, there), Way::Put) => return process.put(there, here, bytes),
             (Spot::Foreign(process, there), Way::Get) => return process.get(here, there, bytes),
+            (Spot::Distant(distant), way) => {
+                return unmapped::transfer(way, distant, here, bytes);
+            }
         }
     }
     Ok(())
@@ -196,26 +201,32 @@ impl Piece {
         self.0.as_mut_ptr().cast()
     }
 
-    /// Gets `bytes` bytes of another process, lets `work` change them, and puts them back where
-    /// `work` says so.
+    /// Gets `bytes` bytes that are not mapped here, lets `work` change them, and puts them back if
+    /// `work` says so: under the target's lock.
     ///
     /// # Safety
-    /// The bytes are inside of the window, and nobody else changes them meanwhile.
-    pub unsafe fn change(
-        process: Process,
-        there: u64,
+    /// The bytes are inside of the window, and others change them under the lock alone.
+    pub unsafe fn change<'a>(
+        (whose, there): (Unmapped<'a>, u64),
         bytes: usize,
+        mut lock: Acc<'a>,
         work: impl FnOnce(*mut u8) -> bool,
     ) -> Result<()> {
         assert!(bytes <= PIECE);
         let mut piece = Piece::empty();
         let here = piece.as_mut_ptr();
         // SAFETY: the piece is large enough; the caller vouches for the window's side.
-        unsafe { process.get(here, there, bytes as u64)? };
-        match work(here) {
-            // SAFETY: likewise.
-            true => unsafe { process.put(there, here, bytes as u64) },
-            false => Ok(()),
+        let once = |way| unsafe {
+            let mut runs = whose.runs(way);
+            runs.push(here, there, bytes as u64);
+            runs.finish_here()
+        };
+        lock.ask(whose)?;
+        let mut read = once(Way::Get);
+        if !lock.settle()? {
+            read = once(Way::Get);
         }
+        let done = read.and_then(|()| if work(here) { once(Way::Put) } else { Ok(()) });
+        lock.release().and(done)
     }
 }

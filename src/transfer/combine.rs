@@ -1,23 +1,24 @@
-//! Accumulates on memory of another process: elements are read, combined here, and written back,
-//! those of many runs of a type map at once. The caller holds the target's accumulate lock, or is
-//! alone, so no other accumulate changes them meanwhile.
+//! Accumulates on memory that is not mapped here: elements are read, combined, and written back,
+//! those of many runs of a type map at once: under the target's accumulate lock, or by a caller who
+//! is alone, so that no other accumulate changes them meanwhile.
 //!
 //! On paper, of runs of eight bytes: 11 ns a run to read, 150 to write (the kernel's, see
 //! `fabric::cma::Batch`), where a read and a write for each run took 900.
 
+use super::acc::Acc;
 use super::bytes::{PIECE, Piece};
+use super::unmapped::Unmapped;
 use crate::datatype::basic::{Basic, Op};
 use crate::datatype::reduce;
 use crate::error::Result;
 use crate::fabric::Way;
-use crate::fabric::cma::{Batch, Process};
 use core::mem::MaybeUninit;
 use core::slice;
 
 /// Elements that follow each other at the target, and in the origin's buffers.
 #[derive(Clone, Copy)]
 pub struct Run {
-    /// address in the target's process
+    /// address at the target
     pub there: u64,
     /// their kind
     pub basic: Basic,
@@ -56,9 +57,11 @@ const ALIGNMENT: usize = 16;
 
 /// An accumulate of many runs. No two that wait overlap: each begins behind all others, or the ones
 /// before go first.
-pub struct Combine {
-    process: Process,
+pub struct Combine<'a> {
+    whose: Unmapped<'a>,
     op: Op,
+    /// the target's lock; `None`: nobody else changes the elements
+    lock: Option<Acc<'a>>,
     piece: Piece,
     /// each with its place in the piece; the first `count` are there
     runs: [MaybeUninit<(Run, usize)>; RUNS],
@@ -69,17 +72,17 @@ pub struct Combine {
     end: u64,
 }
 
-impl Combine {
+impl<'a> Combine<'a> {
     /// No runs yet.
-    pub fn new(process: Process, op: Op) -> Combine {
+    pub fn new(whose: Unmapped<'a>, op: Op, lock: Option<Acc<'a>>) -> Combine<'a> {
         let (piece, runs) = (Piece::empty(), [const { MaybeUninit::uninit() }; RUNS]);
-        Combine { process, op, piece, runs, count: 0, used: 0, end: 0 }
+        Combine { whose, op, lock, piece, runs, count: 0, used: 0, end: 0 }
     }
 
     /// Adds a run.
     ///
     /// # Safety
-    /// Until `finish` returns: the operands may be read, the results written, and the elements at
+    /// Until `done` returns: the operands may be read, the results written, and the elements at
     /// the target are inside of the window and changed by nobody else.
     pub unsafe fn push(&mut self, run: Run) -> Result<()> {
         let mut rest = run;
@@ -100,11 +103,24 @@ impl Combine {
         Ok(())
     }
 
+    /// Does the rest and gives the lock back, also if something failed before.
+    ///
+    /// # Safety
+    /// As for `push`.
+    pub unsafe fn done(mut self, before: Result<()>) -> Result<()> {
+        // SAFETY: the caller's promise.
+        let done = before.and_then(|()| unsafe { self.finish() });
+        match &mut self.lock {
+            Some(lock) => lock.release().and(done),
+            None => done,
+        }
+    }
+
     /// Does what has not been done yet. Empty afterwards.
     ///
     /// # Safety
     /// As for `push`.
-    pub unsafe fn finish(&mut self) -> Result<()> {
+    unsafe fn finish(&mut self) -> Result<()> {
         let piece = self.piece.as_mut_ptr();
         // SAFETY: `push` has written the first `count`.
         let runs = unsafe { slice::from_raw_parts(self.runs.as_ptr().cast(), self.count) };
@@ -113,15 +129,25 @@ impl Combine {
             let dense = run.basic.size() == run.basic.extent();
             self.op == Op::Replace && run.result.is_none() && dense
         };
-        let mut batch = Batch::new(self.process, Way::Get);
-        for (run, at) in runs().filter(|(run, _)| !overwritten(run)) {
-            // SAFETY: the piece has room for the run, and is ours.
-            unsafe { batch.push(piece.wrapping_add(at), run.there, run.bytes()) };
-        }
-        // SAFETY: likewise.
-        let read = unsafe { batch.finish() };
+        let get = || {
+            let mut batch = self.whose.runs(Way::Get);
+            for (run, at) in runs().filter(|(run, _)| !overwritten(run)) {
+                // SAFETY: the piece has room for the run, and is ours.
+                unsafe { batch.push(piece.wrapping_add(at), run.there, run.bytes()) };
+            }
+            // SAFETY: likewise.
+            unsafe { batch.finish_here() }
+        };
+        let read = match &mut self.lock {
+            None => get(),
+            Some(lock) => lock.ask(self.whose).and_then(|()| {
+                let read = get();
+                let is_valid = lock.settle()?;
+                if is_valid { read } else { get() }
+            }),
+        };
         let done = read.and_then(|()| {
-            let mut batch = Batch::new(self.process, Way::Put);
+            let mut batch = self.whose.runs(Way::Put);
             for (run, at) in runs() {
                 let (here, Run { basic, origin, result, count, .. }) =
                     (piece.wrapping_add(at), run);
@@ -136,7 +162,7 @@ impl Combine {
                 }
             }
             // SAFETY: likewise.
-            unsafe { batch.finish() }
+            unsafe { batch.finish_here() }
         });
         (self.count, self.used, self.end) = (0, 0, 0);
         done

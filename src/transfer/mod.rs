@@ -3,13 +3,16 @@
 //! target: what is left for a flush is their visibility to others, and there is never anything to
 //! wait for.
 
+mod acc;
 pub mod accumulate;
 pub mod bytes;
 mod combine;
 #[cfg(test)]
 mod conformance;
+mod distant;
 pub mod put_get;
 pub mod single;
+mod unmapped;
 
 use crate::datatype::layout::Shape;
 use crate::error::{Class, Error, Result};
@@ -112,7 +115,7 @@ impl Place<'_> {
 
     /// What a datatype is made of.
     fn shape(&self, datatype: Handle) -> Result<Shape> {
-        self.host.shape(self.node.arena().comm, datatype)
+        self.host.shape(self.node.comm(), datatype)
     }
 
     /// The bytes of `count` elements of a predefined type without holes. `None`: anything else,

@@ -4,11 +4,11 @@
 //! and 2 loads, descriptor 3 loads and 1 multiplication, 1 load and 1 store for the data, and about
 //! 15 branches, all predictable. No atomic instruction, no call, no frame.
 
+use super::unmapped::Unmapped;
 use super::{Buffer, Place, Quick, Target, bytes, elements, fits, not_null};
 use crate::datatype::layout::{Shape, each_run, each_strip};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
-use crate::fabric::cma::Batch;
 use crate::window::address::{Reach, Spot};
 
 /// A put of one predefined type without holes. Says whether it was one, and is done.
@@ -175,7 +175,7 @@ impl Shaped<'_> {
     ///
     /// # Safety
     /// As for `transfer`, and all runs of the target are inside of the window.
-    unsafe fn at(&self, zero: Spot) -> Result<()> {
+    unsafe fn at(&self, zero: Spot<'_>) -> Result<()> {
         match zero {
             Spot::Mapped(zero) | Spot::Own(zero) => {
                 each_strip(self.origin, self.target, |strip| {
@@ -184,17 +184,27 @@ impl Shaped<'_> {
                 });
                 Ok(())
             }
-            Spot::Foreign(process, zero) => {
-                let mut batch = Batch::new(process, self.way);
-                each_run(self.origin, self.target, |here, there, length| {
-                    let there = zero.wrapping_add_signed(there);
-                    // SAFETY: likewise, until `finish` has returned.
-                    unsafe { batch.push(self.here(here), there, length) };
-                });
+            Spot::Foreign(..) | Spot::Distant(_) => match Unmapped::of(zero) {
                 // SAFETY: likewise.
-                unsafe { batch.finish() }
-            }
+                Some((whose, zero)) => unsafe { self.unmapped(whose, zero) },
+                None => Ok(()),
+            },
         }
+    }
+
+    /// The same where the target is not mapped here.
+    ///
+    /// # Safety
+    /// As for `at`.
+    unsafe fn unmapped(&self, whose: Unmapped<'_>, zero: u64) -> Result<()> {
+        let mut runs = whose.runs(self.way);
+        each_run(self.origin, self.target, |here, there, length| {
+            let there = zero.wrapping_add_signed(there);
+            // SAFETY: the caller vouches for both sides of each run until they are done.
+            unsafe { runs.push(self.here(here), there, length) };
+        });
+        // SAFETY: likewise.
+        unsafe { runs.finish() }
     }
 
     /// The regions of a dynamic window need not cover what lies between the runs. Nothing moves

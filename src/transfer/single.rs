@@ -2,8 +2,11 @@
 //! §12.3.4). They take part in the protocol of `accumulate`; where an element is a word that all
 //! ranks map, they are one instruction.
 
-use super::accumulate::{Work, locked, operation, predefined};
+use super::acc::{Acc, locked};
+use super::accumulate::{Work, operation, predefined};
 use super::bytes::Piece;
+use super::distant::{self, is_word};
+use super::unmapped::Unmapped;
 use super::{Place, Quick, Target, not_null};
 use crate::datatype::basic::Op;
 use crate::datatype::reduce;
@@ -87,7 +90,7 @@ pub unsafe fn fetch_and_op(
         not_null(origin.cast_mut(), "origin address")?;
     }
     let reach = Reach { first: 0, bytes: basic.extent() as u64 };
-    place.node.at(rank, target.disp, reach, |spot| {
+    place.node.at_common(rank, target.disp, reach, |spot| {
         if let Spot::Mapped(at) = spot {
             // SAFETY: `at` checked the window's side, the caller vouches for the other two.
             if unsafe { reduce::fetch_and_op_fast(op, basic, at, origin, result) } {
@@ -124,7 +127,7 @@ pub unsafe fn compare_and_swap(
     not_null(result, "result address")?;
     let bytes = basic.extent();
     let reach = Reach { first: 0, bytes: bytes as u64 };
-    place.node.at(rank, target.disp, reach, |spot| match spot {
+    place.node.at_common(rank, target.disp, reach, |spot| match spot {
         Spot::Mapped(at) if !reduce::needs_lock(basic, at) => {
             // SAFETY: `at` checked the window's side, the caller vouches for the other three, and
             // `needs_lock` was asked.
@@ -136,7 +139,15 @@ pub unsafe fn compare_and_swap(
             unsafe { reduce::compare_and_swap_exclusive(basic, at, compare, origin, result) };
             Ok(())
         }),
-        Spot::Foreign(process, there) => locked(place, rank, || {
+        Spot::Distant(word) if is_word(basic, word.at.at) => {
+            // SAFETY: likewise; elements of eight bytes.
+            let load = |from: *const u8| unsafe { from.cast::<u64>().read_unaligned() };
+            let old = distant::compare_and_swap(word, load(compare), load(origin))?;
+            // SAFETY: likewise.
+            unsafe { result.cast::<u64>().write_unaligned(old) };
+            Ok(())
+        }
+        Spot::Foreign(..) | Spot::Distant(_) => {
             let change = |piece: *mut u8| {
                 // SAFETY: likewise, and the piece holds an element and belongs to this call.
                 unsafe {
@@ -144,8 +155,13 @@ pub unsafe fn compare_and_swap(
                 }
                 true
             };
-            // SAFETY: likewise.
-            unsafe { Piece::change(process, there, bytes, change) }
-        }),
+            match Unmapped::of(spot) {
+                // SAFETY: likewise.
+                Some(there) => unsafe {
+                    Piece::change(there, bytes, Acc::new(place, rank), change)
+                },
+                None => Ok(()),
+            }
+        }
     })
 }

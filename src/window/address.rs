@@ -2,14 +2,15 @@
 //! here, and a [`Spot`] is proof that it was made.
 
 use super::blocks::Descriptor;
+use super::wide::address::{By, Distant};
 use super::{Memory, Node};
 use crate::error::{Class, Error, Result};
 use crate::fabric::cma::Process;
 use core::ptr;
 
 /// Where bytes of the window are, and by which road this process and the others reach them.
-#[derive(Clone, Copy, Debug)]
-pub enum Spot {
+#[derive(Clone, Copy)]
+pub enum Spot<'a> {
     /// mapped by all ranks: loads, stores and atomic instructions
     Mapped(*mut u8),
     /// memory of this process which the others reach as `Foreign`: loads and stores, but the atomic
@@ -17,16 +18,19 @@ pub enum Spot {
     Own(*mut u8),
     /// memory of another process, at an address of its own, that the system copies
     Foreign(Process, u64),
+    /// memory that the device reaches
+    Distant(Distant<'a>),
 }
 
-impl Spot {
+impl Spot<'_> {
     /// So many bytes further; the caller stays inside of what was checked, or comes back there.
     #[inline]
-    pub fn offset(self, by: i64) -> Spot {
+    pub fn offset(self, by: i64) -> Self {
         match self {
             Spot::Mapped(at) => Spot::Mapped(at.wrapping_offset(by as isize)),
             Spot::Own(at) => Spot::Own(at.wrapping_offset(by as isize)),
             Spot::Foreign(process, at) => Spot::Foreign(process, at.wrapping_add_signed(by)),
+            Spot::Distant(distant) => Spot::Distant(distant.offset(by)),
         }
     }
 }
@@ -38,6 +42,36 @@ pub struct Reach {
     pub first: i64,
     /// from there to behind the last byte touched
     pub bytes: u64,
+}
+
+impl Descriptor {
+    /// Which byte of what a rank exposes is the first of `reach` at displacement `disp`.
+    ///
+    /// # Errors
+    /// MPI_ERR_DISP if `disp` is negative, MPI_ERR_RMA_RANGE if a byte is outside.
+    #[inline]
+    pub fn find(&self, rank: u32, disp: i64, reach: Reach) -> Result<u64> {
+        let start = (disp as u64).checked_mul(self.disp_unit);
+        let first = start.and_then(|start| start.checked_add_signed(reach.first));
+        match first {
+            Some(first)
+                if disp >= 0 && first <= self.exposed && reach.bytes <= self.exposed - first =>
+            {
+                Ok(first)
+            }
+            _ => Err(self.outside(rank, disp, reach)),
+        }
+    }
+
+    #[cold]
+    fn outside(&self, rank: u32, disp: i64, reach: Reach) -> Error {
+        if disp < 0 {
+            return Error::Argument(Class::Disp, "target displacement", disp);
+        }
+        let first = i128::from(disp) * i128::from(self.disp_unit) + i128::from(reach.first);
+        let end = first + i128::from(reach.bytes);
+        Error::OutsideWindow { rank, first, end, bytes: self.exposed }
+    }
 }
 
 impl Node {
@@ -53,35 +87,59 @@ impl Node {
         rank: u32,
         disp: i64,
         reach: Reach,
-        work: impl FnOnce(Spot) -> Result<R>,
+        work: impl FnOnce(Spot<'_>) -> Result<R>,
     ) -> Result<R> {
         debug_assert!(rank < self.size);
+        if let Some(part) = &self.wide {
+            return self.at_wide(part, (rank, disp, reach), By::Own, work);
+        }
+        self.at_near(rank, disp, reach, work)
+    }
+
+    /// The same, where all ranks agree on what is atomic: on the road that they have in common.
+    #[inline]
+    pub fn at_common<R>(
+        &self,
+        rank: u32,
+        disp: i64,
+        reach: Reach,
+        work: impl FnOnce(Spot<'_>) -> Result<R>,
+    ) -> Result<R> {
+        if let Some(part) = &self.wide {
+            return self.at_wide(part, (rank, disp, reach), By::All, work);
+        }
+        self.at_near(rank, disp, reach, work)
+    }
+
+    #[inline]
+    fn at_near<R>(
+        &self,
+        rank: u32,
+        disp: i64,
+        reach: Reach,
+        work: impl FnOnce(Spot<'_>) -> Result<R>,
+    ) -> Result<R> {
         if let Memory::Attached(regions) = &self.memory {
-            return self.at_attached(regions, rank, disp, reach, work);
+            return self.at_attached(regions, (rank, disp, reach), By::Own, work);
         }
         let exposed = self.words.cells().descriptor(rank);
-        let start = (disp as u64).checked_mul(exposed.disp_unit);
-        let first = start.and_then(|start| start.checked_add_signed(reach.first));
-        match first {
-            Some(first)
-                if disp >= 0
-                    && first <= exposed.exposed
-                    && reach.bytes <= exposed.exposed - first =>
-            {
-                work(self.spot(rank, exposed, first)?)
-            }
-            _ => Err(self.outside(rank, disp, reach)),
-        }
+        let first = exposed.find(rank, disp, reach)?;
+        work(self.spot(rank, exposed, first)?)
     }
 
     /// Where byte `first` of a rank's part is; the caller checked that it is inside.
     #[inline]
-    fn spot(&self, rank: u32, exposed: &Descriptor, first: u64) -> Result<Spot> {
+    pub(super) fn spot(
+        &self,
+        rank: u32,
+        exposed: &Descriptor,
+        first: u64,
+    ) -> Result<Spot<'static>> {
         Ok(match &self.memory {
             Memory::Common(_) => {
                 Spot::Mapped(self.data.wrapping_add((exposed.offset + first) as usize))
             }
-            Memory::Owned(_) if rank == self.rank => {
+            Memory::Owned(_) if rank == self.arena().rank => {
                 let own = (exposed.address + first) as usize;
                 match exposed.is_in_heap() {
                     true => Spot::Mapped(ptr::with_exposed_provenance_mut(own)),
@@ -111,17 +169,6 @@ impl Node {
         Some(unsafe { self.data.add((exposed.offset + first) as usize) })
     }
 
-    #[cold]
-    fn outside(&self, rank: u32, disp: i64, reach: Reach) -> Error {
-        if disp < 0 {
-            return Error::Argument(Class::Disp, "target displacement", disp);
-        }
-        let exposed = self.words.cells().descriptor(rank);
-        let first = i128::from(disp) * i128::from(exposed.disp_unit) + i128::from(reach.first);
-        let end = first + i128::from(reach.bytes);
-        Error::OutsideWindow { rank, first, end, bytes: exposed.exposed }
-    }
-
     /// What `rank` exposes, as this process reaches it by load and store: address, bytes,
     /// displacement unit (MPI-4.1 §12.2.3). What cannot be reached, and nothing, has no address
     /// and no bytes; of a dynamic window, where there may be many parts, this cannot be asked.
@@ -129,29 +176,35 @@ impl Node {
         if let Memory::Attached(_) = &self.memory {
             return Err(Error::Argument(Class::RmaFlavor, "a dynamic window,", 0));
         }
-        let exposed = self.words.cells().descriptor(rank);
+        let (index, exposed) = match &self.wide {
+            None => (Some(rank), *self.words.cells().descriptor(rank)),
+            Some(part) => part.exposed_by(self, rank)?,
+        };
         let unit = exposed.disp_unit;
-        if exposed.exposed == 0 {
+        let Some(index) = index.filter(|_| exposed.exposed > 0) else {
             return Ok((ptr::null_mut(), 0, unit));
-        }
-        Ok(match self.spot(rank, exposed, 0)? {
+        };
+        Ok(match self.spot(index, &exposed, 0)? {
             Spot::Mapped(base) | Spot::Own(base) => (base, exposed.exposed, unit),
-            Spot::Foreign(..) => (ptr::null_mut(), 0, unit),
+            Spot::Foreign(..) | Spot::Distant(_) => (ptr::null_mut(), 0, unit),
         })
     }
 
     /// Where this rank's own part begins (MPI_WIN_BASE).
     pub fn base(&self) -> usize {
-        let own = self.words.cells().descriptor(self.rank);
+        let own = self.words.cells().descriptor(self.arena().rank);
         if own.exposed == 0 && matches!(self.memory, Memory::Common(_)) {
             return 0;
         }
         own.address as usize
     }
 
-    /// The first rank that exposes anything, for MPI_Win_shared_query of MPI_PROC_NULL.
+    /// The first rank of this node that exposes anything, for MPI_Win_shared_query of
+    /// MPI_PROC_NULL.
     pub fn first_with_memory(&self) -> Option<u32> {
-        (0..self.size).find(|rank| self.words.cells().descriptor(*rank).exposed > 0)
+        let cells = self.words.cells();
+        let first = (0..self.arena().size).find(|rank| cells.descriptor(*rank).exposed > 0)?;
+        Some(self.wide.as_ref().map_or(first, |part| part.wide.rank_of(first)))
     }
 
     /// A rank that the user gave as a target.

@@ -3,12 +3,15 @@
 
 use super::address::{Reach, Spot};
 use super::regions::{Entry, Regions, Where};
-use super::{Memory, Node};
-use crate::epoch::regions;
+use super::wide::address::{By, Distant};
+use super::{Memory, Node, on_words};
+use crate::epoch::regions::{self, Table};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Rank;
+use crate::fabric::verbs::{Peer, Remote};
 use crate::memory::{heap, maps};
 use core::ptr;
+use std::sync::Arc;
 
 impl Node {
     /// MPI_Win_attach.
@@ -18,13 +21,15 @@ impl Node {
             return Err(Error::Argument(Class::Buffer, "null pointer as the base of bytes:", size));
         }
         let place = heap::find(base, size.max(0) as u64).map(|place| (place.name, place.offset));
-        regions.attach(&self.words, self.nodes_for_operations(), (base, size), place)
+        let nodes = self.nodes_for_operations();
+        on_words!(self, |words| regions.attach(words, nodes, (base, size), place))
     }
 
     /// MPI_Win_detach.
     pub fn detach(&self, base: u64) -> Result<()> {
         let regions = self.regions()?;
-        regions.detach(&self.words, self.nodes_for_operations(), base)
+        let nodes = self.nodes_for_operations();
+        on_words!(self, |words| regions.detach(words, nodes, base))
     }
 
     /// Memory is attached to dynamic windows alone.
@@ -40,10 +45,9 @@ impl Node {
     pub(super) fn at_attached<R>(
         &self,
         regions: &Regions,
-        rank: u32,
-        disp: i64,
-        reach: Reach,
-        work: impl FnOnce(Spot) -> Result<R>,
+        (rank, disp, reach): (u32, i64, Reach),
+        by: By,
+        work: impl FnOnce(Spot<'_>) -> Result<R>,
     ) -> Result<R> {
         // An address may have its highest bit set, and a type map may lead anywhere from it.
         let first = i128::from(disp) + i128::from(reach.first);
@@ -52,26 +56,34 @@ impl Node {
             return Err(Error::NotInRegion { rank, first, bytes, address: first });
         };
         let range = (first, reach.bytes);
-        let target = Rank(rank);
-        regions::while_held(&self.words, target, self.nodes_for_operations(), || {
-            self.spot_attached(regions, rank, range, work)
+        let (target, nodes) = (Rank(rank), self.nodes_for_operations());
+        on_words!(self, |words| {
+            regions::while_held(words, target, nodes, || {
+                let read = |table, entries: &mut [Entry]| self.read_table(rank, table, entries);
+                let found = regions.locate(words, rank, range, read)?;
+                self.spot_attached((rank, range.0), found, by, work)
+            })
         })
     }
 
-    /// Finds the bytes, and does `work` there.
+    /// Does `work` where the bytes are.
     fn spot_attached<R>(
         &self,
-        regions: &Regions,
-        rank: u32,
-        range: (u64, u64),
-        work: impl FnOnce(Spot) -> Result<R>,
+        (rank, first): (u32, u64),
+        (place, key): (Where, u64),
+        by: By,
+        work: impl FnOnce(Spot<'_>) -> Result<R>,
     ) -> Result<R> {
-        let read = |address: u64, entries: &mut [Entry]| self.read_table(rank, address, entries);
-        let place = regions.locate(&self.words, rank, range, read)?;
-        let own = || ptr::with_exposed_provenance_mut::<u8>(range.0 as usize);
+        let Some(index) = self.near_index(rank).filter(|_| by == By::Own || self.wide.is_none())
+        else {
+            let peer = self.owner(rank)?;
+            let at = Remote { at: first, key };
+            return work(Spot::Distant(Distant { peer: &peer, at, rank }));
+        };
+        let own = || ptr::with_exposed_provenance_mut::<u8>(first as usize);
         match place {
             Where::Private if rank == self.rank => work(Spot::Own(own())),
-            Where::Private => work(Spot::Foreign(self.arena().memory_of(rank), range.0)),
+            Where::Private => work(Spot::Foreign(self.arena().memory_of(index), first)),
             Where::Segment { .. } if rank == self.rank => work(Spot::Mapped(own())),
             Where::Segment { name, offset } => {
                 let map = maps::map(&name)?;
@@ -84,16 +96,38 @@ impl Node {
     }
 
     /// Copies entries of a rank's table, which this thread holds.
-    fn read_table(&self, rank: u32, address: u64, entries: &mut [Entry]) -> Result<()> {
+    fn read_table(&self, rank: u32, table: Table, entries: &mut [Entry]) -> Result<()> {
         let (to, bytes) = (entries.as_mut_ptr(), size_of_val(entries) as u64);
         if rank == self.rank {
-            let from = ptr::with_exposed_provenance::<Entry>(address as usize);
+            let from = ptr::with_exposed_provenance::<Entry>(table.address as usize);
             // SAFETY: this process's own table of at least so many entries, which nobody changes
             // while it is held.
             unsafe { ptr::copy_nonoverlapping(from, to, entries.len()) };
             return Ok(());
         }
-        // SAFETY: so many bytes of entries, for which all bits are values.
-        unsafe { self.arena().memory_of(rank).get(to.cast(), address, bytes) }
+        if let Some(index) = self.near_index(rank) {
+            // SAFETY: so many bytes of entries, for which all bits are values.
+            return unsafe { self.arena().memory_of(index).get(to.cast(), table.address, bytes) };
+        }
+        let peer = self.owner(rank)?;
+        // SAFETY: likewise, and they stay until the get has arrived.
+        unsafe { peer.get(to.cast(), Remote { at: table.address, key: table.key }, bytes)? };
+        peer.flush_local()
+    }
+
+    /// The number of a rank among those of this node, if it is one of them.
+    fn near_index(&self, rank: u32) -> Option<u32> {
+        match &self.wide {
+            None => Some(rank),
+            Some(part) => part.near_index(rank),
+        }
+    }
+
+    /// The process of a rank of a window over many nodes.
+    fn owner(&self, rank: u32) -> Result<Arc<Peer>> {
+        match &self.wide {
+            Some(part) => part.owner(part.target(rank)),
+            None => Err(Error::Unsupported("the device on one node")),
+        }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::arena::Arena;
 use crate::fabric::shm::words::Cells;
-use crate::fabric::{Rank, WordAt};
+use crate::fabric::verbs::Remote;
+use crate::fabric::{Rank, WordAt, WordId};
 use crate::memory::Place;
 use crate::sync::{AtomicU32, AtomicU64};
 use std::sync::Arc;
@@ -26,19 +27,23 @@ pub struct Descriptor {
     pub address: u64,
     /// where others find them, if they lie in the owner's heap; else no bytes
     pub place: Place,
+    /// where the device of ranks of other nodes finds them, if the owner has exposed them itself
+    pub remote: Remote,
 }
+
+const _: () = assert!(size_of::<Descriptor>() == 128);
 
 impl Descriptor {
     /// Memory of the window's common segment.
     pub fn common(offset: u64, address: u64, bytes: u64, disp_unit: u64) -> Descriptor {
-        let place = Place::default();
-        Descriptor { offset, bytes, disp_unit, exposed: bytes, address, place }
+        let exposed = bytes;
+        Descriptor { offset, bytes, disp_unit, exposed, address, ..Descriptor::default() }
     }
 
     /// Memory that the owner has: in its heap, or anywhere.
     pub fn owned(address: u64, exposed: u64, disp_unit: u64, place: Option<Place>) -> Descriptor {
         let place = place.unwrap_or_default();
-        Descriptor { offset: 0, bytes: 0, disp_unit, exposed, address, place }
+        Descriptor { disp_unit, exposed, address, place, ..Descriptor::default() }
     }
 
     /// Whether it lies in the owner's heap.
@@ -49,8 +54,11 @@ impl Descriptor {
 
 /// The blocks of one slot of an arena.
 pub struct Blocks {
+    /// the descriptor of rank 0
     base: *mut u8,
     stride: usize,
+    /// bytes of each block that are ahead of its descriptor
+    far_bytes: usize,
     size: u32,
     arena: Arc<Arena>,
 }
@@ -61,14 +69,25 @@ unsafe impl Send for Blocks {}
 unsafe impl Sync for Blocks {}
 
 impl Blocks {
-    /// The blocks at `base`, `stride` bytes each, one per rank of `arena`.
-    pub(super) fn new(base: *mut u8, stride: usize, arena: Arc<Arena>) -> Blocks {
-        Blocks { base, stride, size: arena.size, arena }
+    /// The blocks at `base`, `stride` bytes each, one per rank of `arena`; the first `far_bytes` of
+    /// each are words for ranks of other nodes, and then comes the descriptor.
+    pub(super) fn new(base: *mut u8, stride: usize, far_bytes: usize, arena: Arc<Arena>) -> Blocks {
+        Blocks { base: base.wrapping_add(far_bytes), stride, far_bytes, size: arena.size, arena }
     }
 
     /// The arena that they are part of.
     pub fn arena(&self) -> &Arc<Arena> {
         &self.arena
+    }
+
+    /// Where the first of them begins.
+    pub fn start(&self) -> *mut u8 {
+        self.base.wrapping_sub(self.far_bytes)
+    }
+
+    /// Bytes of each block that are ahead of its descriptor.
+    pub fn far_bytes(&self) -> usize {
+        self.far_bytes
     }
 
     #[inline]
@@ -87,9 +106,19 @@ impl Blocks {
 
     /// Makes the own block ready for a new window: all words zero.
     pub fn clear(&self) {
-        let block = self.block(self.arena.rank);
+        let block = self.block(self.arena.rank).wrapping_sub(self.far_bytes);
         // SAFETY: the block is `stride` bytes long, and between two windows only its owner uses it.
         unsafe { core::ptr::write_bytes(block, 0, self.stride) };
+    }
+
+    /// Word `word` of this rank for ranks of other nodes.
+    #[inline]
+    pub fn far_word(&self, word: WordId) -> &AtomicU64 {
+        let offset = word.0 as usize * size_of::<u64>();
+        assert!(offset < self.far_bytes);
+        let words = self.block(self.arena.rank).wrapping_sub(self.far_bytes);
+        // SAFETY: inside of the rank's block, aligned, and never anything but an atomic.
+        unsafe { &*words.add(offset).cast::<AtomicU64>() }
     }
 
     /// Says what this rank exposes. Before the barrier that ends the making of the window.
@@ -104,7 +133,7 @@ impl Cells for Blocks {
     #[inline]
     fn cell(&self, at: WordAt) -> &AtomicU64 {
         let word = size_of::<Descriptor>() + at.word.0 as usize * size_of::<u64>();
-        debug_assert!(at.rank.0 < self.size && word < self.stride);
+        debug_assert!(at.rank.0 < self.size && word < self.stride - self.far_bytes);
         // SAFETY: inside of the rank's block, aligned, and never anything but an atomic.
         unsafe { &*self.block(at.rank.0).add(word).cast::<AtomicU64>() }
     }

@@ -2,15 +2,15 @@
 //! what this library does not carry out goes to the MPI underneath, under a handle of ours all the
 //! same.
 
-use super::arena::Arena;
 use super::attributes::Attributes;
 use super::exchange::{self, Memory, Outcome, Wish};
+use super::ground::Ground;
 use super::info::{Hints, NONCONTIG};
 use super::registry::Entry;
 use super::report::{self, Why};
-use super::{Delegated, Facts, Flavor, Node, Road, Window, gpu, registry};
+use super::wide::exchange::Agreed;
+use super::{Delegated, Facts, Flavor, Node, Road, Window, gpu, registry, synchronise, wide};
 use crate::config::Config;
-use crate::epoch::fence;
 use crate::epoch::layout::RANKS_MAX;
 use crate::epoch::state::Epochs;
 use crate::error::{Class, Error, Result};
@@ -21,7 +21,6 @@ use crate::sys::segment::PAGE;
 use core::ffi::{c_int, c_void};
 use core::ptr;
 use parking_lot::Mutex;
-use std::sync::Arc;
 
 /// What the user asks for.
 #[derive(Clone, Copy)]
@@ -79,22 +78,20 @@ pub fn make(
         other => other?,
     };
     let entry = registry::reserve();
-    let why = match arena_of(host, comm)? {
-        Err(why) => why,
-        Ok(arena) => {
+    let why = match ground_of(host, comm)? {
+        Ground::None(why) => why,
+        ground => {
             // What this rank cannot do is told to the others, who wait for it in `agree`.
             let mut hints = Hints::defaults(request.flavor);
             let taken = hints.take(host, request.info);
             let ready =
                 place.clone().and(taken).and(entry.as_ref().map(drop).map_err(Error::clone));
             let wish = ready.and_then(|()| wish(&request, &hints));
-            let looks = matches!(request.flavor, Flavor::Create | Flavor::Dynamic);
-            match exchange::agree(&arena, wish, looks)? {
-                Outcome::Delegate(why) => why,
-                Outcome::Made { slot, common } => {
-                    let node = Node::new(&arena, slot, request.flavor, common, host.threads());
+            match agree(host, &ground, request.flavor, wish)? {
+                Agreed::Delegate(why) => why,
+                Agreed::Made(node) => {
                     report::made(host, request.flavor, &node);
-                    return Ok(Made::Window(own(host, &request, entry?, hints, node)));
+                    return Ok(Made::Window(own(host, &request, entry?, hints, *node)));
                 }
             }
         }
@@ -109,12 +106,33 @@ pub fn make(
     Ok(Made::Window(delegate(host, &request, entry?)?))
 }
 
-/// The arena in which a window is made, or why there is none.
-fn arena_of(host: &'static Host, comm: Comm) -> Result<core::result::Result<Arc<Arena>, Why>> {
+/// What the window stands on.
+fn ground_of(host: &'static Host, comm: Comm) -> Result<Ground> {
     if comm.size(host)? > RANKS_MAX {
-        return Ok(Err(Why::NoRoad));
+        return Ok(Ground::None(Why::NoRoad));
     }
-    Ok(Arena::of(host, comm)?.ok_or(Why::NoRoad))
+    Ground::of(host, comm)
+}
+
+/// Agrees on a window. Collective.
+fn agree(
+    host: &'static Host,
+    ground: &Ground,
+    flavor: Flavor,
+    wish: Result<Wish>,
+) -> Result<Agreed> {
+    let arena = match ground {
+        Ground::None(why) => return Ok(Agreed::Delegate(*why)),
+        Ground::Wide(wide) => return wide::exchange::agree(host, wide, flavor, wish),
+        Ground::Node(arena) => arena,
+    };
+    let looks = matches!(flavor, Flavor::Create | Flavor::Dynamic);
+    Ok(match exchange::agree(arena, wish, looks)? {
+        Outcome::Delegate(why) => Agreed::Delegate(why),
+        Outcome::Made { slot, common } => {
+            Agreed::Made(Box::new(Node::new(arena, slot, flavor, common, host.threads(), None)))
+        }
+    })
 }
 
 /// What this rank wants, or why it cannot.
@@ -175,7 +193,8 @@ fn own(
         model: c.unified,
         flavor: request.flavor,
     };
-    insert(host, entry, hints, facts, Road::Node(node))
+    let road = if node.wide.is_some() { Road::Wide(node) } else { Road::Node(node) };
+    insert(host, entry, hints, facts, road)
 }
 
 fn insert(
@@ -285,9 +304,9 @@ fn native(host: &Host, request: &Request) -> core::result::Result<(Handle, usize
 pub fn free(host: &Host, window: &'static Window) -> Result<()> {
     window.epochs.may_free()?;
     match &window.road {
-        Road::Node(node) => {
-            fence::fence(&node.words, node.next_barrier(), true)?;
-            if node.rank == 0 {
+        Road::Node(node) | Road::Wide(node) => {
+            synchronise::fence_all(node, true)?;
+            if node.arena().rank == 0 {
                 node.arena().slots.free(node.slot);
             }
         }

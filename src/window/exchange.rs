@@ -37,6 +37,7 @@ pub struct Wish {
 }
 
 /// The memory that a rank wants to expose. All ranks of a window name the same kind.
+#[derive(Clone, Copy)]
 pub enum Memory {
     /// new memory
     Allocate {
@@ -184,7 +185,7 @@ fn verdict(arena: &Arena, turn: u64) -> Result<Option<Why>> {
 }
 
 /// Leaves the slot of a window that was not made after all.
-fn give_up(arena: &Arena, slot: Result<u32>, entered: bool) {
+pub(super) fn give_up(arena: &Arena, slot: Result<u32>, entered: bool) {
     let Ok(slot) = slot else { return };
     if entered {
         arena.slots.leave(slot);

@@ -13,6 +13,7 @@ pub mod common;
 pub mod create;
 pub mod exchange;
 pub mod gpu;
+pub mod ground;
 pub mod idle;
 pub mod info;
 pub mod nodes;
@@ -20,10 +21,12 @@ pub mod regions;
 pub mod registry;
 pub mod report;
 pub mod synchronise;
+pub mod wide;
 
 use crate::epoch::state::Epochs;
 use crate::fabric::shm::words::CpuWords;
 use crate::mpi::Handle;
+use crate::mpi::comm::{Comm, Group};
 use crate::sync::{AtomicU64, AtomicUsize};
 use arena::Arena;
 use attributes::Attributes;
@@ -35,6 +38,7 @@ use idle::NodeIdle;
 use parking_lot::Mutex;
 use regions::Regions;
 use std::sync::Arc;
+use wide::Part;
 
 /// How a window came to be (MPI-4.1 §12.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +107,8 @@ pub struct Facts {
 pub enum Road {
     /// this library, in memory that the ranks share
     Node(Node),
+    /// this library, over several nodes
+    Wide(Node),
     /// the MPI underneath
     Host(Delegated),
 }
@@ -115,9 +121,9 @@ pub struct Delegated {
 
 /// A window that this library carries out.
 pub struct Node {
-    /// this process
+    /// this process, in the window
     pub rank: u32,
-    /// number of processes
+    /// number of processes of the window
     pub size: u32,
     /// where the common memory of all ranks begins, if there is any
     data: *mut u8,
@@ -130,6 +136,8 @@ pub struct Node {
     /// queue nodes in use
     nodes: nodes::Used,
     slot: u32,
+    /// what it has beside this node, if its ranks are on several; goes before `memory`
+    pub wide: Option<Box<Part>>,
     memory: Memory,
 }
 
@@ -150,29 +158,35 @@ unsafe impl Sync for Node {}
 
 impl Node {
     /// The window in `slot` of an arena, which this process has entered; with the common memory of
-    /// all ranks if it has any.
+    /// all ranks if it has any, and what it has beside this node if its ranks are on several.
     pub fn new(
         arena: &Arc<Arena>,
         slot: u32,
         flavor: Flavor,
         common: Option<Common>,
         threads: bool,
+        wide: Option<Part>,
     ) -> Node {
+        let (mut rank, mut size, mut nic) = (arena.rank, arena.size, None);
+        if let Some(Part { wide, .. }) = &wide {
+            (rank, size, nic) = (wide.rank, wide.size, Some(wide.nic));
+        }
         let data = common.as_ref().map_or(core::ptr::null_mut(), Common::base);
         let memory = match (common, flavor) {
             (Some(common), _) => Memory::Common(common),
-            (None, Flavor::Dynamic) => Memory::Attached(Regions::new(threads)),
+            (None, Flavor::Dynamic) => Memory::Attached(Regions::new(threads, nic)),
             (None, _) => Memory::Owned(Bases::default()),
         };
         Node {
-            rank: arena.rank,
-            size: arena.size,
+            rank,
+            size,
             data,
             words: arena.words(slot),
             fences: AtomicU64::new(0),
             completes: AtomicU64::new(0),
             nodes: nodes::Used::new(threads),
             slot,
+            wide: wide.map(Box::new),
             memory,
         }
     }
@@ -182,12 +196,24 @@ impl Node {
         self.words.cells().arena()
     }
 
-    /// Bytes that all ranks expose, and whether others reach all of them by load and store.
+    /// A communicator of all ranks, for the library.
+    #[inline]
+    pub fn comm(&self) -> Comm {
+        self.wide.as_ref().map_or(self.arena().comm, |part| part.wide.comm)
+    }
+
+    /// Its group.
+    pub fn group(&self) -> Group {
+        self.wide.as_ref().map_or(self.arena().group, |part| part.wide.group)
+    }
+
+    /// Bytes that all ranks of this node expose, and whether others reach all of them by load and
+    /// store.
     pub fn exposed(&self) -> (u64, bool) {
         match &self.memory {
             Memory::Common(common) => (common.bytes(), true),
             Memory::Attached(_) => (0, false),
-            Memory::Owned(_) => (0..self.size).fold((0, true), |(bytes, mapped), rank| {
+            Memory::Owned(_) => (0..self.arena().size).fold((0, true), |(bytes, mapped), rank| {
                 let exposed = self.words.cells().descriptor(rank);
                 let reached = exposed.exposed == 0 || exposed.is_in_heap();
                 (exposed.exposed.saturating_add(bytes), mapped && reached)
@@ -201,3 +227,20 @@ impl Drop for Node {
         self.arena().slots.leave(self.slot);
     }
 }
+
+/// Runs a protocol on the control words that all ranks of a window have in common.
+macro_rules! on_words {
+    ($node:expr, |$words:ident| $protocol:expr) => {
+        match &$node.wide {
+            None => {
+                let $words = &$node.words;
+                $protocol
+            }
+            Some(part) => {
+                let $words = &part.far($node);
+                $protocol
+            }
+        }
+    };
+}
+pub(crate) use on_words;

@@ -14,9 +14,11 @@
 use crate::epoch::lock::Nodes;
 use crate::epoch::regions::{self, Change, Table};
 use crate::error::{Class, Error, Result};
+use crate::fabric::verbs::Nic;
 use crate::fabric::{Rank, Words};
 use crate::sys::segment::Name;
 use crate::sys::serial::Serial;
+use exposure::{Exposure, Run};
 use std::collections::BTreeMap;
 
 /// A region, as others read it from the memory of its owner.
@@ -31,8 +33,8 @@ pub struct Entry {
     pub offset: u64,
     /// the segment that it lies in; without bytes: it lies in none that others can map
     pub name: Name,
-    /// zero: an entry is a cache line, and has no byte that is not written
-    pub rest: u64,
+    /// what the device of ranks of other nodes must know to reach it, and all that it goes on in
+    pub key: u64,
 }
 
 const _: () = assert!(size_of::<Entry>() == 64);
@@ -61,13 +63,16 @@ pub struct Book {
     slots: BTreeMap<u64, u32>,
     /// how many regions without bytes were attached at an address
     empty: BTreeMap<u64, u32>,
+    /// what ranks of other nodes reach, if there are any
+    exposure: Option<Exposure>,
 }
 
 impl Book {
     /// What is published of the table.
     pub fn table(&self) -> Table {
         let address = self.table.as_ptr().expose_provenance() as u64;
-        Table { address, slots: self.table.len() as u64 }
+        let key = self.exposure.as_ref().map_or(0, Exposure::table_key);
+        Table { address, slots: self.table.len() as u64, key }
     }
 
     /// Attaches `size` bytes from `base`, which lie in a segment at an offset if `place` says so.
@@ -93,9 +98,25 @@ impl Book {
             return Err(Error::Overlap { base, bytes, attached_base, attached_bytes });
         }
         let (name, offset) = place.unwrap_or_default();
+        let Some(exposure) = &mut self.exposure else {
+            self.slots.insert(base, self.table.len() as u32);
+            self.table.push(Entry { base, bytes, offset, name, key: 0 });
+            return Ok(Change::Added);
+        };
+        exposure.make_room(&mut self.table)?;
+        let run = exposure.join(base, end)?;
         self.slots.insert(base, self.table.len() as u32);
-        self.table.push(Entry { base, bytes, offset, name, rest: 0 });
-        Ok(Change::Added)
+        self.table.push(Entry { base, bytes, offset, name, key: run.key });
+        let alone = (run.first, run.end) == (base, end);
+        self.renew_keys(&run);
+        Ok(if alone { Change::Added } else { Change::Cut })
+    }
+
+    /// Notes how the regions of a run are reached from now on.
+    fn renew_keys(&mut self, run: &Run) {
+        for slot in self.slots.range(run.first..run.end).map(|(_, slot)| *slot) {
+            self.table[slot as usize].key = run.key;
+        }
     }
 
     /// Detaches the region that begins at `base`. Of two, the one without bytes goes first: what
@@ -113,7 +134,12 @@ impl Book {
             }
             return Ok(Change::Added);
         }
-        let slot = self.slots.remove(&base).ok_or(Error::NotAttached { base })?;
+        let slot = *self.slots.get(&base).ok_or(Error::NotAttached { base })?;
+        if let Some(exposure) = &mut self.exposure {
+            let runs = exposure.part(base, self.table[slot as usize].end())?;
+            runs.iter().flatten().for_each(|run| self.renew_keys(run));
+        }
+        self.slots.remove(&base);
         self.table.swap_remove(slot as usize);
         if let Some(moved) = self.table.get(slot as usize) {
             self.slots.insert(moved.base, slot);
@@ -151,18 +177,21 @@ pub struct Seen {
 
 impl Seen {
     /// Makes this the copy of table number `id`, which is at `table` in memory of its owner.
-    /// `is_longer`: its first slots are those of the copy. After an error the copy is as it was.
+    /// `is_longer`: its first slots are those of the copy. `read` gets the part that is new.
+    /// After an error the copy is as it was.
     pub fn renew(
         &mut self,
         id: u64,
         (table, is_longer): (Table, bool),
-        read: impl FnOnce(u64, &mut [Entry]) -> Result<()>,
+        read: impl FnOnce(Table, &mut [Entry]) -> Result<()>,
     ) -> Result<()> {
         let kept = if is_longer { self.regions.len() as u64 } else { 0 };
         assert!(kept <= table.slots);
-        let mut added = vec![Entry::default(); (table.slots - kept) as usize];
-        if !added.is_empty() {
-            read(table.address + kept * size_of::<Entry>() as u64, &mut added)?;
+        let slots = table.slots - kept;
+        let mut added = vec![Entry::default(); slots as usize];
+        if slots > 0 {
+            let address = table.address + kept * size_of::<Entry>() as u64;
+            read(Table { address, slots, ..table }, &mut added)?;
         }
         if kept == 0 {
             self.regions.clear();
@@ -172,13 +201,14 @@ impl Seen {
         Ok(())
     }
 
-    /// Where `bytes` bytes from the address `first` are, if regions cover them without a gap. A
+    /// Where `bytes` bytes from the address `first` are, if regions cover them without a gap, and
+    /// the key of the device for them. A
     /// range may go on from one region into the next: that these were attached one by one does not
     /// make their bytes less attached.
     ///
     /// # Errors
     /// MPI_ERR_RMA_RANGE, with the first byte that is in no region.
-    pub fn find(&self, rank: u32, first: u64, bytes: u64) -> Result<Where> {
+    pub fn find(&self, rank: u32, first: u64, bytes: u64) -> Result<(Where, u64)> {
         debug_assert!(bytes > 0);
         let outside = |address| Error::NotInRegion { rank, first, bytes, address };
         let end = first.checked_add(bytes).ok_or(outside(u64::MAX))?;
@@ -191,13 +221,14 @@ impl Seen {
             is_one &= last.goes_on_in(next);
             last = next;
         }
-        Ok(match (is_private, is_one) {
+        let place = match (is_private, is_one) {
             (true, _) => Where::Private,
             (false, true) => {
                 Where::Segment { name: start.name, offset: start.offset + (first - start.base) }
             }
             (false, false) => Where::Mixed,
-        })
+        };
+        Ok((place, start.key))
     }
 }
 
@@ -211,12 +242,11 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// None at all. `threads`: whether several threads may call.
-    pub fn new(threads: bool) -> Regions {
-        Regions {
-            own: Serial::new(threads, Book::default()),
-            seen: Serial::new(threads, BTreeMap::new()),
-        }
+    /// None at all. `threads`: whether several threads may call; `nic`: by which device ranks of
+    /// other nodes reach them, if there are any.
+    pub fn new(threads: bool, nic: Option<&'static Nic>) -> Regions {
+        let book = Book { exposure: nic.map(Exposure::new), ..Book::default() };
+        Regions { own: Serial::new(threads, book), seen: Serial::new(threads, BTreeMap::new()) }
     }
 
     /// MPI_Win_attach, see [`Book::attach`]. Waits for the accesses to this rank under way.
@@ -248,9 +278,9 @@ impl Regions {
     }
 
     /// Where `bytes` bytes from `first` are at `rank`, whose table this thread holds: the answer
-    /// lasts as long as the hold ([`regions::while_held`]). `read` fills the entries from memory of
-    /// `rank` at an address; it is called if the table has changed since the last time, for this
-    /// process's own table too.
+    /// lasts as long as the hold ([`regions::while_held`]). `read` fills the entries from that part
+    /// of the table in memory of `rank`; it is called if the table has changed since the
+    /// last time, for this process's own table too.
     ///
     /// # Errors
     /// As for [`Seen::find`]; and those of `read`.
@@ -260,8 +290,8 @@ impl Regions {
         words: &impl Words,
         rank: u32,
         (first, bytes): (u64, u64),
-        read: impl FnOnce(u64, &mut [Entry]) -> Result<()>,
-    ) -> Result<Where> {
+        read: impl FnOnce(Table, &mut [Entry]) -> Result<()>,
+    ) -> Result<(Where, u64)> {
         let id = regions::seen(words, Rank(rank))?;
         self.seen.with(|seen| {
             let copy = seen.entry(rank).or_default();
@@ -273,5 +303,6 @@ impl Regions {
     }
 }
 
+mod exposure;
 #[cfg(test)]
 mod tests;

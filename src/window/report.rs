@@ -4,6 +4,7 @@
 use super::{Flavor, Node};
 use crate::config::{Config, Fallback};
 use crate::error::{Error, Result};
+use crate::fabric::verbs::Nic;
 use crate::mpi::Host;
 use crate::sync::{AtomicBool, Ordering};
 use std::io::Write;
@@ -13,6 +14,10 @@ use std::io::Write;
 pub enum Why {
     /// the processes share no memory
     NoRoad,
+    /// the processes are on several nodes, and one has no RDMA device
+    NoDevice,
+    /// MPI_Win_allocate_shared for processes on several nodes
+    Apart,
     /// a process has the run-time library of a GPU loaded
     Gpu,
     /// a process may not look into the memory of another
@@ -22,7 +27,9 @@ pub enum Why {
 impl Why {
     fn text(self) -> &'static str {
         match self {
-            Why::NoRoad => "its processes share no memory, and there is no other road yet",
+            Why::NoRoad => "its processes share no memory, and there is no other road",
+            Why::NoDevice => "its processes are on several nodes, and there is no RDMA device",
+            Why::Apart => "its processes are on several nodes",
             Why::Denied => {
                 "its processes may not copy each other's memory (process_vm_readv and writev)"
             }
@@ -42,7 +49,11 @@ pub fn made(host: &Host, flavor: Flavor, node: &Node) {
     if node.rank == 0 && Config::get().verbose {
         let (call, abi, ranks) = (flavor.call(), host.abi_name(), node.size);
         let (bytes, is_mapped) = node.exposed();
-        let road = if is_mapped { "shared memory" } else { "process_vm" };
+        let road = match (&node.wide, is_mapped) {
+            (Some(_), _) => "verbs between nodes",
+            (None, true) => "shared memory",
+            (None, false) => "process_vm",
+        };
         say(&format!("{call}: {ranks} ranks, {bytes} bytes, road: {road} ({abi})"));
     }
 }
@@ -62,7 +73,11 @@ pub fn delegated(flavor: Flavor, why: Why, rank: u32) {
     // Relaxed: the flag orders nothing.
     let first = !SAID.swap(true, Ordering::Relaxed);
     if rank == 0 && (config.verbose || first && config.fallback == Fallback::Warn) {
-        let (call, why) = (flavor.call(), why.text());
-        say(&format!("{call}: delegated to the MPI underneath: {why}"));
+        let call = flavor.call();
+        let mut line = format!("{call}: delegated to the MPI underneath: {}", why.text());
+        if let (Why::NoDevice, Err(cause)) = (why, Nic::get()) {
+            line += &format!(": {cause}");
+        }
+        say(&line);
     }
 }

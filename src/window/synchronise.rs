@@ -1,7 +1,7 @@
 //! The calls that open and close epochs on a window in shared memory: first `epoch::state` says
 //! whether the call is legal, then the protocol runs, then the state changes (MPI-4.1 §12.5).
 
-use super::{Node, Window};
+use super::{Node, Window, on_words};
 use crate::epoch::lock::{self, Held};
 use crate::epoch::state::Hold;
 use crate::epoch::{fence, pscw};
@@ -23,9 +23,24 @@ pub struct Asserts {
 /// MPI_Win_fence.
 pub fn fence(window: &Window, node: &Node, asserts: Asserts) -> Result<()> {
     window.epochs.may_fence()?;
-    fence::fence(&node.words, node.next_barrier(), !asserts.noprecede)?;
+    fence_all(node, !asserts.noprecede)?;
     window.epochs.fenced(!asserts.nosucceed);
     Ok(())
+}
+
+/// What was sent is done, if anything was (`precede`), and all ranks are here.
+pub fn fence_all(node: &Node, precede: bool) -> Result<()> {
+    let Some(part) = &node.wide else {
+        return fence::fence(&node.words, node.next_barrier(), precede);
+    };
+    if precede {
+        part.far(node).flush_all()?;
+    }
+    fence::barrier(&node.words, node.next_barrier())?;
+    if node.arena().rank == 0 {
+        fence::barrier(&part.leads(node), part.next_barrier())?;
+    }
+    fence::barrier(&node.words, node.next_barrier())
 }
 
 /// MPI_Win_post. MPI_MODE_NOCHECK leaves nothing out: it has to be given on both sides (MPI-4.1
@@ -36,13 +51,13 @@ pub fn post(window: &Window, node: &Node, origins: &[u32]) -> Result<()> {
     // Relaxed: only this process uses the count.
     node.completes.fetch_add(origins.len() as u64, Ordering::Relaxed);
     full_fence(); // what this process stored to its own memory is seen by the origins
-    pscw::post(&node.words, ranks(origins))
+    on_words!(node, |words| pscw::post(words, ranks(origins)))
 }
 
 /// MPI_Win_start. With MPI_MODE_NOCHECK the posts have come, so there is nothing to wait for.
 pub fn start(window: &Window, node: &Node, targets: &[u32]) -> Result<()> {
     window.epochs.start(targets)?;
-    let started = pscw::start(&node.words, ranks(targets));
+    let started = on_words!(node, |words| pscw::start(words, ranks(targets)));
     if started.is_err() {
         window.epochs.completed();
     }
@@ -52,7 +67,7 @@ pub fn start(window: &Window, node: &Node, targets: &[u32]) -> Result<()> {
 /// MPI_Win_complete.
 pub fn complete(window: &Window, node: &Node) -> Result<()> {
     let targets = window.epochs.started()?;
-    pscw::complete(&node.words, ranks(&targets))?;
+    on_words!(node, |words| pscw::complete(words, ranks(&targets)))?;
     window.epochs.completed();
     Ok(())
 }
@@ -60,7 +75,8 @@ pub fn complete(window: &Window, node: &Node) -> Result<()> {
 /// MPI_Win_wait.
 pub fn wait(window: &Window, node: &Node) -> Result<()> {
     window.epochs.posted()?;
-    pscw::wait(&node.words, node.completes.load(Ordering::Relaxed))?;
+    let completes = node.completes.load(Ordering::Relaxed);
+    on_words!(node, |words| pscw::wait(words, completes))?;
     window.epochs.waited();
     Ok(())
 }
@@ -68,7 +84,8 @@ pub fn wait(window: &Window, node: &Node) -> Result<()> {
 /// MPI_Win_test: whether the exposure epoch is over; it is closed then.
 pub fn test(window: &Window, node: &Node) -> Result<bool> {
     window.epochs.posted()?;
-    let done = pscw::test(&node.words, node.completes.load(Ordering::Relaxed));
+    let completes = node.completes.load(Ordering::Relaxed);
+    let done = on_words!(node, |words| pscw::test(words, completes));
     if done {
         window.epochs.waited();
     } else {
@@ -80,13 +97,12 @@ pub fn test(window: &Window, node: &Node) -> Result<bool> {
 /// MPI_Win_lock.
 pub fn lock(window: &Window, node: &Node, target: u32, hold: Hold) -> Result<()> {
     let held = window.epochs.lock(target, hold)?;
-    let taken = match hold {
-        Hold::Exclusive => {
-            lock::lock_exclusive(&node.words, Rank(target), held, node.nodes_for_locks())
-        }
-        Hold::Shared => lock::lock_shared(&node.words, Rank(target), held, node.nodes_for_locks()),
+    let (rank, nodes) = (Rank(target), node.nodes_for_locks());
+    let taken = on_words!(node, |words| match hold {
+        Hold::Exclusive => lock::lock_exclusive(words, rank, held, nodes),
+        Hold::Shared => lock::lock_shared(words, rank, held, nodes),
         Hold::Unchecked | Hold::Started => Ok(()),
-    };
+    });
     if taken.is_err() {
         window.epochs.unlock(target)?;
     }
@@ -109,22 +125,22 @@ pub fn lock_quick(window: &Window, node: &Node, target: u32, hold: Hold) -> bool
 #[inline(always)]
 pub fn unlock_quick(window: &Window, node: &Node, target: u32) -> Option<Result<()>> {
     let hold = window.epochs.unlock_last(target)?;
-    Some(give_back(node, target, hold, Held::Nothing))
+    Some(give_back(&node.words, target, hold, Held::Nothing))
 }
 
 /// MPI_Win_unlock.
 pub fn unlock(window: &Window, node: &Node, target: u32) -> Result<()> {
     let (hold, left) = window.epochs.unlock(target)?;
-    give_back(node, target, hold, left)
+    on_words!(node, |words| give_back(words, target, hold, left))
 }
 
 /// Gives a lock back; what was sent to the target is done there.
 #[inline(always)]
-fn give_back(node: &Node, target: u32, hold: Hold, left: Held) -> Result<()> {
+fn give_back(words: &impl Words, target: u32, hold: Hold, left: Held) -> Result<()> {
     match hold {
-        Hold::Exclusive => lock::unlock_exclusive(&node.words, Rank(target), left),
-        Hold::Shared => lock::unlock_shared(&node.words, Rank(target)),
-        Hold::Unchecked | Hold::Started => node.words.flush(Rank(target)),
+        Hold::Exclusive => lock::unlock_exclusive(words, Rank(target), left),
+        Hold::Shared => lock::unlock_shared(words, Rank(target)),
+        Hold::Unchecked | Hold::Started => words.flush(Rank(target)),
     }
 }
 
@@ -135,7 +151,7 @@ pub fn lock_all(window: &Window, node: &Node, asserts: Asserts) -> Result<()> {
     if asserts.nocheck {
         return Ok(());
     }
-    let taken = lock::lock_all(&node.words, node.nodes_for_locks());
+    let taken = on_words!(node, |words| lock::lock_all(words, node.nodes_for_locks()));
     if taken.is_err() {
         window.epochs.unlock_all()?;
     }
@@ -145,14 +161,15 @@ pub fn lock_all(window: &Window, node: &Node, asserts: Asserts) -> Result<()> {
 /// MPI_Win_unlock_all.
 #[inline(always)]
 pub fn unlock_all(window: &Window, node: &Node) -> Result<()> {
-    if window.epochs.unlock_all()? { lock::unlock_all(&node.words) } else { node.words.flush_all() }
+    let locked = window.epochs.unlock_all()?;
+    on_words!(node, |words| if locked { lock::unlock_all(words) } else { words.flush_all() })
 }
 
 /// MPI_Win_flush: everything sent to `target` is done there. Loads and stores are done when they
 /// are globally visible.
 pub fn flush(window: &Window, node: &Node, target: u32) -> Result<()> {
     window.epochs.may_flush(target)?;
-    node.words.flush(Rank(target))
+    on_words!(node, |words| words.flush(Rank(target)))
 }
 
 /// A flush in an epoch in which nothing is out of the ordinary. Says whether it was one, and is
@@ -166,16 +183,28 @@ pub fn flush_quick(window: &Window, node: &Node, target: u32) -> bool {
     legal
 }
 
-/// MPI_Win_flush_local: the origin's buffers may be used again, as they may after every call here.
+/// MPI_Win_flush_local: the origin's buffers may be used again, as they may on one node after every
+/// call.
 #[inline]
-pub fn flush_local(window: &Window, target: u32) -> Result<()> {
-    window.epochs.may_flush(target)
+pub fn flush_local(window: &Window, node: &Node, target: u32) -> Result<()> {
+    window.epochs.may_flush(target)?;
+    node.flush_local(target)
+}
+
+/// MPI_Win_flush_local_all.
+#[inline]
+pub fn flush_local_all(window: &Window, node: &Node) -> Result<()> {
+    window.epochs.may_flush_all()?;
+    match &node.wide {
+        None => Ok(()),
+        Some(part) => part.flush_local_all(),
+    }
 }
 
 /// MPI_Win_flush_all.
 pub fn flush_all(window: &Window, node: &Node) -> Result<()> {
     window.epochs.may_flush_all()?;
-    node.words.flush_all()
+    on_words!(node, |words| words.flush_all())
 }
 
 /// MPI_Win_sync (MPI-4.1 §12.5.4): the private and the public copy of the window are the same in
@@ -194,6 +223,15 @@ impl Node {
     pub(super) fn next_barrier(&self) -> u64 {
         // Relaxed: collective calls on a window are not made by two threads at once.
         self.fences.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Waits until the buffers of all transfers with a rank may be used again.
+    #[inline]
+    pub fn flush_local(&self, target: u32) -> Result<()> {
+        match self.wide.as_ref().and_then(|part| part.known_target(target)) {
+            None => Ok(()),
+            Some(target) => target.flush_local(),
+        }
     }
 
     /// Lets the MPI underneath make progress.

@@ -197,7 +197,10 @@ fn loom_an_epoch_shows_what_was_put() {
 fn set_regions(words: &HeapWords, memory: &Memory, slots: u64) {
     let work = || {
         memory[0].store(slots, Relaxed);
-        Ok((Table { address: 0, slots }, if slots == 0 { Change::Cut } else { Change::Added }))
+        Ok((
+            Table { address: 0, slots, key: 0 },
+            if slots == 0 { Change::Cut } else { Change::Added },
+        ))
     };
     change(words, 0, work).unwrap();
 }

@@ -72,7 +72,7 @@ fn get(sim: &Sim, target: Rank, cell: usize) -> u64 {
 fn look(words: &Weak, oracle: &Oracle, target: Rank, copy: &mut Copied) {
     let id = seen(words, target).unwrap();
     if id != copy.id {
-        let (Table { address, slots }, is_longer) = table(words, target, copy.id).unwrap();
+        let (Table { address, slots, .. }, is_longer) = table(words, target, copy.id).unwrap();
         copy.slots.truncate(if is_longer { copy.slots.len() } else { 0 });
         for slot in copy.slots.len()..slots as usize {
             copy.slots.push(get(words.sim, target, address as usize + slot) as usize);
@@ -139,7 +139,7 @@ fn edit(words: &Weak, oracle: &Oracle, kind: Change, edit: impl FnOnce(&mut Vec<
         for (slot, region) in slots.iter().enumerate() {
             sim.store(PLACES[place] + slot, *region as u64);
         }
-        let table = Table { address: PLACES[place] as u64, slots: slots.len() as u64 };
+        let table = Table { address: PLACES[place] as u64, slots: slots.len() as u64, key: 0 };
         oracle.slots.borrow_mut()[me] = slots;
         Ok((table, kind))
     };

@@ -1,12 +1,12 @@
-//! The arena of a communicator: control memory that all its processes on the node map, made at the
-//! first window and kept as an attribute of the communicator (and by the windows, which may outlive
-//! it). A window takes a slot of it: a control block per rank, which is a [`Descriptor`] and then
+//! The arena: control memory that processes of one node map. It is made for the first window of a
+//! communicator ([`super::ground`]) and kept by its windows, which may outlive the communicator. A
+//! window takes a slot of it: a control block per rank, which is a [`Descriptor`] and then
 //! the control words of `epoch::layout`. Slot 0 is the arena's own, for the barriers of window
 //! creation.
 //!
 //! [`Descriptor`]: super::blocks::Descriptor
 
-mod departures;
+pub mod departures;
 mod records;
 mod slots;
 
@@ -19,12 +19,11 @@ use crate::epoch::{fence, layout};
 use crate::error::{Error, Result};
 use crate::fabric::cma;
 use crate::fabric::shm::words::CpuWords;
+use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
-use crate::mpi::{Handle, Host};
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::process;
 use crate::sys::segment::{Mapping, Name, PAGE, Segment};
-use core::ffi::{c_int, c_void};
 use slots::{FIRST_SLOTS, Slots};
 use std::sync::{Arc, OnceLock};
 
@@ -40,7 +39,10 @@ pub struct Arena {
     pub size: u32,
     /// the slots of its windows
     pub slots: Slots,
-    stride: usize,
+    /// bytes of each rank's block
+    pub stride: usize,
+    /// how many of them, ahead of the descriptor, are words for ranks of other nodes
+    far_bytes: usize,
     first: Mapping,
     barriers: AtomicU64,
     turns: AtomicU64,
@@ -50,38 +52,20 @@ pub struct Arena {
     permitted: OnceLock<bool>,
 }
 
-/// Bytes of a rank's block.
+/// Bytes of a rank's block, without words for ranks of other nodes.
 fn block_bytes(size: u32) -> usize {
     let words = layout::words_per_rank(size) as usize * size_of::<u64>();
     (size_of::<Descriptor>() + words).next_multiple_of(64)
 }
 
 impl Arena {
-    /// The arena of a communicator, made if need be. `None`: its processes share no memory.
-    /// Collective, the first time.
-    pub fn of(host: &'static Host, comm: Comm) -> Result<Option<Arc<Arena>>> {
-        let keyval = keyval(host)?;
-        let (mut cached, mut found): (*mut Cached, c_int) = (core::ptr::null_mut(), 0);
-        let value = (&raw mut cached).cast();
-        // SAFETY: out parameters of ours; the attribute is the pointer that was set below.
-        let code = unsafe { (host.call.comm_get_attr)(comm.0, keyval, value, &mut found) };
-        crate::mpi::comm::check(code)?;
-        if found != 0 {
-            // SAFETY: set below, and dropped by `delete` only, together with the attribute.
-            return Ok(unsafe { &*cached }.0.clone());
-        }
-        let arena = Arena::make(host, comm)?;
-        let cached = Box::into_raw(Box::new(Cached(arena.clone())));
-        // SAFETY: from here on the attribute owns the box.
-        let code = unsafe { (host.call.comm_set_attr)(comm.0, keyval, cached.cast()) };
-        crate::mpi::comm::check(code)?;
-        Ok(arena)
-    }
-
-    fn make(host: &'static Host, user: Comm) -> Result<Option<Arc<Arena>>> {
+    /// The arena of the processes of `user`; each of its blocks has `far_bytes` bytes (whole cache
+    /// lines) of words for ranks of other nodes. `None`: they share no memory. Collective.
+    pub fn make(host: &'static Host, user: Comm, far_bytes: usize) -> Result<Option<Arc<Arena>>> {
         let comm = user.duplicate(host)?;
         let (rank, size) = (comm.rank(host)?, comm.size(host)?);
-        let slot_bytes = block_bytes(size) * size as usize;
+        let stride = block_bytes(size) + far_bytes;
+        let slot_bytes = stride * size as usize;
         let bytes = records::bytes(size) + slot_bytes * FIRST_SLOTS as usize;
         let bytes = bytes.next_multiple_of(PAGE as usize) as u64;
         let own = (rank == 0).then(|| Segment::create(bytes)).and_then(Result::ok);
@@ -108,7 +92,8 @@ impl Arena {
             rank,
             size,
             slots: Slots::new(slot_bytes as u64),
-            stride: block_bytes(size),
+            stride,
+            far_bytes,
             first,
             barriers: AtomicU64::new(0),
             turns: AtomicU64::new(0),
@@ -206,7 +191,21 @@ impl Arena {
             }
             _ => self.slots.base(slot),
         };
-        Blocks::new(base, self.stride, self.clone())
+        Blocks::new(base, self.stride, self.far_bytes, self.clone())
+    }
+
+    /// The mapped memory that a slot is in: a number for it, where it begins, and its length.
+    pub fn chunk_of(&self, slot: u32) -> (u32, *mut u8, u64) {
+        match slots::place(slot) {
+            (0, _) => (0, self.first.base(), self.first.bytes() as u64),
+            (chunk, _) => self.slots.chunk(chunk),
+        }
+    }
+
+    /// Where the card of the process with number `index` is in the first chunk, in bytes, where
+    /// each rank of a node has its block of so many bytes.
+    pub fn card_offset(index: u32) -> u64 {
+        records::process_offset(index) + Process::CARD
     }
 
     /// The words of a slot, as the road within the node gives them.
@@ -253,23 +252,6 @@ impl Drop for Arena {
             self.comm.free(host);
         }
     }
-}
-
-/// What the attribute of a communicator points to.
-struct Cached(Option<Arc<Arena>>);
-
-fn keyval(host: &Host) -> Result<c_int> {
-    static KEYVAL: OnceLock<c_int> = OnceLock::new();
-    unsafe extern "C" fn delete(_: Handle, _: c_int, value: *mut c_void, _: *mut c_void) -> c_int {
-        // SAFETY: the attribute's value is the box that `Arena::of` leaked.
-        drop(unsafe { Box::from_raw(value.cast::<Cached>()) });
-        0
-    }
-    if let Some(keyval) = KEYVAL.get() {
-        return Ok(*keyval);
-    }
-    let new = host.comm_keyval(delete)?;
-    Ok(*KEYVAL.get_or_init(|| new))
 }
 
 fn encode(name: &Name) -> [u64; 5] {

@@ -2,8 +2,9 @@
 //! two exchange records per rank, and then the first chunk of slots.
 
 use super::slots::Announcement;
+use crate::fabric::verbs::Card;
 use crate::memory::Place;
-use crate::sync::{AtomicU32, AtomicU64};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::segment::Mapping;
 
 /// How many ranks are in trouble with a window that is being made: for two windows, used in turn,
@@ -29,6 +30,27 @@ pub struct Process {
     pub cookie_address: AtomicU64,
     /// a number that no other process has there
     pub cookie: AtomicU64,
+    /// how ranks of other nodes reach it, if it has exposed memory of its own
+    card: [AtomicU64; 16],
+}
+
+impl Process {
+    /// Where its card is in the record, in bytes.
+    pub const CARD: u64 = core::mem::offset_of!(Process, card) as u64;
+
+    /// How ranks of other nodes reach it.
+    pub fn card(&self) -> Card {
+        // Relaxed: written before this rank met that one for the first time.
+        Card(core::array::from_fn(|word| self.card[word].load(Ordering::Relaxed)))
+    }
+
+    /// Says how ranks of other nodes reach it. Before all meet.
+    pub fn set_card(&self, card: &Card) {
+        for (to, from) in self.card.iter().zip(card.0) {
+            // Relaxed: the meeting orders it.
+            to.store(from, Ordering::Relaxed);
+        }
+    }
 }
 
 /// What ranks tell each other while a window is made; two of them per rank, used in turn. Plain
@@ -73,6 +95,11 @@ pub fn process(first: &Mapping, rank: u32) -> &Process {
         let processes = first.base().add(size_of::<Trouble>()).cast::<Process>();
         &*processes.add(rank as usize)
     }
+}
+
+/// Where the record of a rank's process is in the first segment, in bytes.
+pub fn process_offset(rank: u32) -> u64 {
+    (size_of::<Trouble>() + rank as usize * size_of::<Process>()) as u64
 }
 
 /// Where a rank's exchange record for the creation number `turn` is.

@@ -130,6 +130,12 @@ impl Slots {
         base.wrapping_add((self.slot_bytes * u64::from(index)) as usize)
     }
 
+    /// A further chunk that is mapped: its number, where it begins, and its length.
+    pub fn chunk(&self, chunk: u32) -> (u32, *mut u8, u64) {
+        let chunks = self.chunks.lock();
+        (chunk, chunks[&chunk].base(), chunks[&chunk].bytes() as u64)
+    }
+
     /// Takes a slot for a window of this process. Waits until the threads of this process that are
     /// still in MPI_Win_free of the window before have left it; `check` fails if they never will.
     pub fn enter(&self, slot: u32, check: impl Fn() -> Result<()>) -> Result<()> {

@@ -35,8 +35,8 @@ impl World {
         let heap = Heap::window(2);
         World {
             words: [heap::words(&heap, 0, 100), heap::words(&heap, 1, 100)],
-            owner: Regions::new(threads),
-            origin: Regions::new(threads),
+            owner: Regions::new(threads, None),
+            origin: Regions::new(threads, None),
             read: Cell::new(0),
         }
     }
@@ -52,16 +52,16 @@ impl World {
 
     fn locate(&self, first: u64, bytes: u64) -> Result<Where> {
         let words = &self.words[1];
-        let read = |address: u64, entries: &mut [Entry]| {
+        let read = |table: Table, entries: &mut [Entry]| {
             self.read.set(self.read.get() + entries.len() as u64);
             self.owner.own.with(|book| {
-                let slot = (address - book.table().address) as usize / size_of::<Entry>();
+                let slot = (table.address - book.table().address) as usize / size_of::<Entry>();
                 entries.copy_from_slice(&book.table[slot..slot + entries.len()]);
             });
             Ok(())
         };
         regions::while_held(words, Rank(OWNER), 0, || {
-            self.origin.locate(words, OWNER, (first, bytes), read)
+            self.origin.locate(words, OWNER, (first, bytes), read).map(|(place, _)| place)
         })
     }
 }
@@ -276,7 +276,7 @@ fn a_table_that_could_not_be_read_is_read_again() {
     let words = &world.words[1];
     world.attach(LAST, 8).unwrap();
     let died = Error::Died { rank: OWNER, pid: 1 };
-    let failing = |_: u64, _: &mut [Entry]| Err(died.clone());
+    let failing = |_: Table, _: &mut [Entry]| Err(died.clone());
     assert_eq!(world.origin.locate(words, OWNER, (LAST, 8), failing), Err(died.clone()));
     assert_eq!(world.locate(LAST, 8), Ok(Where::Private));
 }

@@ -1,0 +1,112 @@
+//! Memory of the window that is not mapped here, because it belongs to another process of the node
+//! or to another node: bytes go there and come from there as runs, in batches, by the road that
+//! leads there.
+
+use crate::error::Result;
+use crate::fabric::Way;
+use crate::fabric::cma::{Batch, Process};
+use crate::fabric::verbs::Remote;
+use crate::window::address::Spot;
+use crate::window::wide::address::Distant;
+
+/// Whose memory it is.
+#[derive(Clone, Copy)]
+pub enum Unmapped<'a> {
+    /// that of a process of this node
+    Process(Process),
+    /// what the device reaches; only the address is not looked at
+    Distant(Distant<'a>),
+}
+
+impl<'a> Unmapped<'a> {
+    /// Whose memory a spot is in, and at which address there; `None` if it is mapped here.
+    #[inline]
+    pub fn of(spot: Spot<'a>) -> Option<(Unmapped<'a>, u64)> {
+        match spot {
+            Spot::Mapped(_) | Spot::Own(_) => None,
+            Spot::Foreign(process, at) => Some((Unmapped::Process(process), at)),
+            Spot::Distant(distant) => Some((Unmapped::Distant(distant), distant.at.at)),
+        }
+    }
+
+    /// A transfer of many runs.
+    #[inline]
+    pub fn runs(self, way: Way) -> Runs<'a> {
+        match self {
+            Unmapped::Process(process) => Runs::Process(Batch::new(process, way)),
+            Unmapped::Distant(distant) => Runs::Distant(distant, way, Ok(())),
+        }
+    }
+}
+
+/// A transfer of many runs that is under way.
+#[must_use = "runs move when `finish` is called"]
+#[allow(clippy::large_enum_variant)] // it lives on the stack, for one call
+pub enum Runs<'a> {
+    /// with a process of this node
+    Process(Batch),
+    /// by the device; what became of the runs before
+    Distant(Distant<'a>, Way, Result<()>),
+}
+
+impl Runs<'_> {
+    /// Adds a run of `bytes` bytes between `here` and the address `there`.
+    ///
+    /// # Safety
+    /// Until `finish` returns, and on a distant road until a flush, the bytes at `here` may be read
+    /// or written, and those at the target are inside of the window.
+    #[inline]
+    pub unsafe fn push(&mut self, here: *mut u8, there: u64, bytes: u64) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Runs::Process(batch) => batch.push(here, there, bytes),
+                Runs::Distant(distant, way, done) if done.is_ok() => {
+                    let at = Remote { at: there, ..distant.at };
+                    *done = transfer(*way, Distant { at, ..*distant }, here, bytes);
+                }
+                Runs::Distant(..) => {}
+            }
+        }
+    }
+
+    /// All runs have been sent on their way; on a distant road they are done after a flush.
+    ///
+    /// # Safety
+    /// As for `push`.
+    pub unsafe fn finish(self) -> Result<()> {
+        match self {
+            // SAFETY: the caller's promise.
+            Runs::Process(mut batch) => unsafe { batch.finish() },
+            Runs::Distant(.., done) => done,
+        }
+    }
+
+    /// All runs are done, as far as this process sees: its buffers may be used again.
+    ///
+    /// # Safety
+    /// As for `push`.
+    pub unsafe fn finish_here(self) -> Result<()> {
+        match self {
+            // SAFETY: the caller's promise.
+            Runs::Process(mut batch) => unsafe { batch.finish() },
+            Runs::Distant(distant, _, done) => done.and_then(|()| distant.peer.flush_local()),
+        }
+    }
+}
+
+/// Sends bytes on their way.
+///
+/// # Safety
+/// Until a flush, the bytes at `here` may be read or written; those of the target are inside of the
+/// window.
+#[inline]
+pub unsafe fn transfer(way: Way, distant: Distant<'_>, here: *mut u8, bytes: u64) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match way {
+            Way::Put => distant.peer.put(distant.at, here, bytes),
+            Way::Get => distant.peer.get(here, distant.at, bytes),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What the windows of a communicator stand on: the arena of its processes if all are on one node,
+//! a wide one if they are on several. Made for the first window, and kept as an attribute of the
+//! communicator.
+
+use super::arena::Arena;
+use super::report::Why;
+use super::wide::Wide;
+use crate::config::Config;
+use crate::error::Result;
+use crate::mpi::comm::{Comm, check};
+use crate::mpi::{Handle, Host};
+use core::ffi::{c_int, c_void};
+use std::sync::{Arc, OnceLock};
+
+/// What the windows of a communicator stand on.
+#[derive(Clone)]
+pub enum Ground {
+    /// its processes are on one node
+    Node(Arc<Arena>),
+    /// they are on several
+    Wide(Arc<Wide>),
+    /// there is no road between them
+    None(Why),
+}
+
+impl Ground {
+    /// That of a communicator, made if need be. Collective, the first time.
+    pub fn of(host: &'static Host, comm: Comm) -> Result<Ground> {
+        let keyval = keyval(host)?;
+        let (mut cached, mut found): (*mut Ground, c_int) = (core::ptr::null_mut(), 0);
+        let value = (&raw mut cached).cast();
+        // SAFETY: out parameters of ours; the attribute is the pointer that was set below.
+        check(unsafe { (host.call.comm_get_attr)(comm.0, keyval, value, &mut found) })?;
+        if found != 0 {
+            // SAFETY: set below, and dropped by `delete` only, together with the attribute.
+            return Ok(unsafe { &*cached }.clone());
+        }
+        let ground = Ground::make(host, comm)?;
+        let cached = Box::into_raw(Box::new(ground.clone()));
+        // SAFETY: from here on the attribute owns the box.
+        check(unsafe { (host.call.comm_set_attr)(comm.0, keyval, cached.cast()) })?;
+        Ok(ground)
+    }
+
+    fn make(host: &'static Host, comm: Comm) -> Result<Ground> {
+        let per_node = Config::get().ranks_per_node;
+        if per_node.is_none_or(|ranks| comm.size(host).is_ok_and(|size| size <= ranks))
+            && let Some(arena) = Arena::make(host, comm, 0)?
+        {
+            return Ok(Ground::Node(arena));
+        }
+        Ok(match Wide::make(host, comm)? {
+            Ok(wide) => Ground::Wide(wide),
+            Err(why) => Ground::None(why),
+        })
+    }
+}
+
+fn keyval(host: &Host) -> Result<c_int> {
+    static KEYVAL: OnceLock<c_int> = OnceLock::new();
+    unsafe extern "C" fn delete(_: Handle, _: c_int, value: *mut c_void, _: *mut c_void) -> c_int {
+        // SAFETY: the attribute's value is the box that `Ground::of` leaked.
+        drop(unsafe { Box::from_raw(value.cast::<Ground>()) });
+        0
+    }
+    if let Some(keyval) = KEYVAL.get() {
+        return Ok(*keyval);
+    }
+    let new = host.comm_keyval(delete)?;
+    Ok(*KEYVAL.get_or_init(|| new))
+}

@@ -1,0 +1,184 @@
+//! How the ranks of a communicator over several nodes agree on a new window.
+//!
+//! 1. The ranks of each node agree among themselves, as on a window of their own
+//!    ([`crate::window::exchange`]): the slot of their control blocks, the memory of an allocated
+//!    window.
+//! 2. What others must reach is registered with the device: by the leader the blocks and the common
+//!    memory of its node, by each rank memory that it had before. *Collective:* whether all could.
+//! 3. The leaders tell each other where it is, and each node shares the table of that.
+//!    *Collective:* whether all have it.
+
+use super::shared::Shared;
+use super::targets::Targets;
+use super::{Part, Place, Wide};
+use crate::error::{Class, Error, Result};
+use crate::fabric::verbs::{Exposed, Remote};
+use crate::mpi::Host;
+use crate::sync::AtomicU64;
+use crate::window::common::Common;
+use crate::window::exchange::{self, Memory, Outcome, Wish};
+use crate::window::report::Why;
+use crate::window::{Flavor, Node};
+use std::sync::Arc;
+
+/// What the ranks agreed on.
+pub enum Agreed {
+    /// a window
+    Made(Box<Node>),
+    /// to leave it to the MPI underneath
+    Delegate(Why),
+}
+
+/// Why a rank cannot make the window.
+enum No {
+    Error(Error),
+    Delegate(Why),
+}
+
+/// Why a window may be left to the MPI underneath, each with a bit that says so, behind those of
+/// the classes of errors.
+const WHYS: [(u64, Why); 4] =
+    [(1 << 60, Why::Gpu), (1 << 61, Why::Denied), (1 << 62, Why::NoRoad), (1 << 63, Why::Apart)];
+const _: () = assert!(Class::ALL.len() <= 60);
+
+impl No {
+    /// What a rank tells the others.
+    fn bit(&self) -> u64 {
+        match self {
+            No::Error(error) => 1 << error.class() as u32,
+            No::Delegate(why) => {
+                WHYS.iter().find(|(_, known)| known == why).map_or(1 << 62, |(bit, _)| *bit)
+            }
+        }
+    }
+}
+
+/// What a rank has for the window.
+struct Own {
+    slot: u32,
+    common: Option<Common>,
+    /// where its node's part is, from the leader
+    place: Place,
+    exposed: Vec<Exposed>,
+}
+
+impl Own {
+    fn give_up(self, wide: &Wide) {
+        exchange::give_up(&wide.near, Ok(self.slot), true);
+    }
+}
+
+/// Agrees on a window. Collective.
+pub fn agree(
+    host: &'static Host,
+    wide: &Arc<Wide>,
+    flavor: Flavor,
+    wish: Result<Wish>,
+) -> Result<Agreed> {
+    if flavor == Flavor::Shared {
+        return Ok(Agreed::Delegate(Why::Apart));
+    }
+    let own = near(wide, flavor, wish);
+    let said = own.as_ref().err().map_or(0, No::bit);
+    let all = !wide.comm.common_bits(host, !said)?;
+    let own = match own {
+        Ok(own) if all == 0 => own,
+        Ok(own) => {
+            own.give_up(wide);
+            return verdict(all);
+        }
+        Err(No::Error(error)) => return Err(error),
+        Err(No::Delegate(_)) => return verdict(all),
+    };
+    let places = share(host, wide, own.place);
+    if !wide.comm.all(host, places.is_ok())? {
+        own.give_up(wide);
+        return Err(places.err().unwrap_or(ANOTHER));
+    }
+    let part = Part {
+        wide: wide.clone(),
+        places: places?,
+        _exposed: own.exposed,
+        targets: Targets::default(),
+        barriers: AtomicU64::new(0),
+    };
+    let node = Node::new(&wide.near, own.slot, flavor, own.common, host.threads(), Some(part));
+    Ok(Agreed::Made(Box::new(node)))
+}
+
+const ANOTHER: Error = Error::Unsupported("another node has no memory for the window");
+
+/// What becomes of a window that some rank cannot make: an error, or the MPI underneath.
+fn verdict(all: u64) -> Result<Agreed> {
+    let errors = all & ((1 << 60) - 1);
+    if errors != 0 {
+        let class = Class::from_number(errors.trailing_zeros() as u8);
+        return Err(Error::Argument(class, "not possible on another rank; ranks of a class:", 1));
+    }
+    let why = WHYS.iter().find(|(bit, _)| all & bit != 0);
+    Ok(Agreed::Delegate(why.map_or(Why::NoRoad, |(_, why)| *why)))
+}
+
+/// Steps 1 and 2 for this rank.
+fn near(wide: &Arc<Wide>, flavor: Flavor, wish: Result<Wish>) -> core::result::Result<Own, No> {
+    let memory = wish.as_ref().ok().map(|wish| wish.memory);
+    let looks = matches!(flavor, Flavor::Create | Flavor::Dynamic);
+    let (slot, common) = match exchange::agree(&wide.near, wish, looks) {
+        Ok(Outcome::Made { slot, common }) => (slot, common),
+        Ok(Outcome::Delegate(why)) => return Err(No::Delegate(why)),
+        Err(error) => return Err(No::Error(error)),
+    };
+    let mut own = Own { slot, common, place: Place::default(), exposed: Vec::new() };
+    match expose(wide, &mut own, memory) {
+        Ok(()) => Ok(own),
+        Err(error) => {
+            own.give_up(wide);
+            Err(No::Error(error))
+        }
+    }
+}
+
+/// Registers what others must reach.
+fn expose(wide: &Wide, own: &mut Own, memory: Option<Memory>) -> Result<()> {
+    if wide.near.rank == 0 {
+        own.place.blocks = wide.remote_slot(own.slot)?;
+        if let Some(common) = own.common.as_ref().filter(|common| common.bytes() > 0) {
+            let exposed = wide.nic.expose(common.base(), common.bytes())?;
+            own.place.data = exposed.remote();
+            own.exposed.push(exposed);
+        }
+    }
+    match memory {
+        Some(Memory::Expose { address, bytes }) if bytes > 0 => {
+            let base = core::ptr::with_exposed_provenance_mut(address as usize);
+            let exposed = wide.nic.expose(base, bytes)?;
+            let blocks = wide.near.blocks(own.slot);
+            let remote = exposed.remote();
+            blocks.describe(crate::window::blocks::Descriptor {
+                remote,
+                ..*blocks.descriptor(wide.near.rank)
+            });
+            wide.near.process(wide.near.rank).set_card(&wide.nic.card()?);
+            own.exposed.push(exposed);
+        }
+        Some(Memory::Later) => wide.near.process(wide.near.rank).set_card(&wide.nic.card()?),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Tells all nodes where the parts of all are.
+fn share(host: &Host, wide: &Wide, place: Place) -> Result<Shared<Place>> {
+    let items = wide.leaders.map(|leaders| {
+        let Place { blocks, data } = place;
+        let all = leaders.gather_all(host, &[blocks.at, blocks.key, data.at, data.key])?;
+        Ok(all
+            .iter()
+            .map(|[block, block_key, data, data_key]| Place {
+                blocks: Remote { at: *block, key: *block_key },
+                data: Remote { at: *data, key: *data_key },
+            })
+            .collect())
+    });
+    Shared::make(host, wide.near.comm, wide.nodes, items)
+}

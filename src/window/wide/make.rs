@@ -1,0 +1,161 @@
+//! Making a wide arena: who is on which node, the arena of each node, and what the nodes must know
+//! of each other. By collective calls of the MPI underneath; the lists of all ranks that these
+//! bring are gone when it is made.
+
+use super::shared::Shared;
+use super::{Member, NodeInfo, Wide, far_bytes};
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::fabric::verbs::{Card, Exposed, Nic, Remote};
+use crate::mpi::Host;
+use crate::mpi::comm::Comm;
+use crate::sys::process;
+use crate::window::arena::Arena;
+use crate::window::report::Why;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a rank can do: bits that all must have.
+const HAS_ARENA: u64 = 1;
+const HAS_DEVICE: u64 = 2;
+
+impl Wide {
+    /// The wide arena of the processes of a communicator, or why there is none. Collective.
+    pub fn make(host: &'static Host, user: Comm) -> Result<core::result::Result<Arc<Wide>, Why>> {
+        let comm = user.duplicate(host)?;
+        let (rank, size) = (comm.rank(host)?, comm.size(host)?);
+        let members = members(host, comm, rank)?;
+        let nodes = 1 + members.iter().map(|member| member.node).max().unwrap_or(0);
+        if nodes == 1 {
+            comm.free(host);
+            return Ok(Err(Why::NoRoad));
+        }
+        let Member { node, index } = members[rank as usize];
+        let near = comm.split(host, Some(node))?;
+        let leaders = comm.split(host, (index == 0).then_some(0))?;
+        let arena = match near {
+            Some(near) => Arena::make(host, near, far_bytes(size))?,
+            None => None,
+        };
+        let nic = Nic::get();
+        let can = u64::from(arena.is_some()) * HAS_ARENA + u64::from(nic.is_ok()) * HAS_DEVICE;
+        let all = comm.common_bits(host, can)?;
+        let (Some(near_comm), Some(arena), Ok(nic)) = (near, arena, nic) else {
+            return Ok(Err(why(all)));
+        };
+        if all != HAS_ARENA | HAS_DEVICE {
+            return Ok(Err(why(all)));
+        }
+        let infos = share_infos(host, nic, &arena, leaders, near_comm, nodes);
+        let list = (index == 0).then_some(Ok(members));
+        let members = Shared::make(host, near_comm, size, list);
+        near_comm.free(host);
+        let shared = infos.and_then(|infos| Ok((infos, members?)));
+        if !comm.all(host, shared.is_ok())? {
+            return Err(shared.err().unwrap_or(OTHERS));
+        }
+        let ((infos, chunks), members) = shared?;
+        let group = comm.group(host)?;
+        Ok(Ok(Arc::new(Wide {
+            comm,
+            group,
+            rank,
+            size,
+            near: arena,
+            node,
+            nodes,
+            leaders,
+            nic,
+            infos,
+            members,
+            chunks: Mutex::new(chunks),
+            peers: Mutex::new(BTreeMap::new()),
+        })))
+    }
+}
+
+const OTHERS: Error = Error::Unsupported("another rank cannot make a window over many nodes");
+
+fn why(all: u64) -> Why {
+    if all & HAS_DEVICE == 0 { Why::NoDevice } else { Why::NoRoad }
+}
+
+/// Where each rank is. Nodes are numbered in the order of their lowest ranks.
+fn members(host: &Host, comm: Comm, rank: u32) -> Result<Vec<Member>> {
+    let keys = comm.gather_all(host, &[node_key(rank)])?;
+    let mut nodes = BTreeMap::new();
+    Ok(keys
+        .iter()
+        .map(|[key]| {
+            let next = nodes.len() as u32;
+            let (node, count) = nodes.entry(key).or_insert((next, 0_u32));
+            *count += 1;
+            Member { node: *node, index: *count - 1 }
+        })
+        .collect())
+}
+
+/// A number that ranks of one node have in common, and no others.
+fn node_key(rank: u32) -> u64 {
+    let simulated = Config::get().ranks_per_node.map_or(0, |ranks| rank / ranks);
+    let mut key = 0xcbf2_9ce4_8422_2325_u64 ^ u64::from(simulated);
+    for byte in process::place() {
+        key = (key ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    }
+    key
+}
+
+/// Words of what a leader tells the others.
+const INFO: usize = 19;
+
+impl NodeInfo {
+    fn encode(&self) -> [u64; INFO] {
+        let mut words = [0; INFO];
+        words[..16].copy_from_slice(&self.card.0);
+        words[16..].copy_from_slice(&[self.first.at, self.first.key, self.stride]);
+        words
+    }
+
+    fn decode(words: &[u64; INFO]) -> NodeInfo {
+        let mut card = Card([0; 16]);
+        card.0.copy_from_slice(&words[..16]);
+        let first = Remote { at: words[16], key: words[17] };
+        NodeInfo { card, first, stride: words[18] }
+    }
+}
+
+/// The chunks of a node's arena that its device knows, by their numbers.
+type Chunks = BTreeMap<u32, Exposed>;
+
+/// Tells the nodes of each other. The table is the same on all; the chunks are for the leader.
+fn share_infos(
+    host: &Host,
+    nic: &Nic,
+    arena: &Arena,
+    leaders: Option<Comm>,
+    near: Comm,
+    nodes: u32,
+) -> Result<(Shared<NodeInfo>, Chunks)> {
+    let mut chunks = Chunks::new();
+    let items = leaders.map(|leaders| {
+        let own = own_info(nic, arena);
+        let told = own.as_ref().map_or([0; INFO], |(info, _)| info.encode());
+        let all = leaders.gather_all(host, &told)?;
+        chunks.insert(0, own?.1);
+        // A leader that has none of it has told only zeros.
+        if all.iter().any(|words| words[18] == 0) {
+            return Err(OTHERS);
+        }
+        Ok(all.iter().map(NodeInfo::decode).collect())
+    });
+    Ok((Shared::make(host, near, nodes, items)?, chunks))
+}
+
+/// What this node's leader tells the others, and what it has exposed.
+fn own_info(nic: &Nic, arena: &Arena) -> Result<(NodeInfo, Exposed)> {
+    let (_, base, bytes) = arena.chunk_of(0);
+    let exposed = nic.expose(base, bytes)?;
+    let (card, first, stride) = (nic.card()?, exposed.remote(), arena.stride as u64);
+    Ok((NodeInfo { card, first, stride }, exposed))
+}

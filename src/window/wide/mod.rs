@@ -1,0 +1,178 @@
+//! Windows over many nodes. A *wide* arena is what the processes of a communicator on several nodes
+//! know of each other: each node has an arena of its own ([`super::arena`]), and its *leader*, the
+//! lowest rank there, registers the node's control memory and the memory of its windows with the
+//! RDMA device, one memory region each. Who wants a word or a byte of another node has a queue pair
+//! to its leader, or to the process itself where only that one can register the memory.
+//!
+//! What is kept, beside what is in use: one table per node and communicator of all nodes (160 bytes
+//! each) and of where each rank is (8 bytes), one table per node and window of all nodes (32 bytes
+//! each). A process keeps nothing per rank but for the targets that it has contacted
+//! ([`targets`]).
+
+pub mod address;
+pub mod exchange;
+mod make;
+mod shared;
+pub mod targets;
+pub mod words;
+
+use super::arena::{Arena, departures};
+use crate::epoch::layout;
+use crate::error::{Error, Result};
+use crate::fabric::verbs::{Card, Exposed, Nic, Peer, Remote};
+use crate::mpi::Host;
+use crate::mpi::comm::{Comm, Group};
+use crate::sync::{AtomicU64, Ordering};
+use parking_lot::Mutex;
+use shared::Shared;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use targets::Targets;
+
+/// What the processes of a communicator over several nodes know of each other.
+pub struct Wide {
+    /// internal duplicate of the user's communicator
+    pub comm: Comm,
+    /// its group
+    pub group: Group,
+    /// this process
+    pub rank: u32,
+    /// all of them
+    pub size: u32,
+    /// the arena of this node
+    pub near: Arc<Arena>,
+    /// the number of this node
+    pub node: u32,
+    /// how many there are
+    pub nodes: u32,
+    /// the first ranks of all nodes, for those
+    leaders: Option<Comm>,
+    /// the device
+    pub nic: &'static Nic,
+    /// what is known of the nodes
+    infos: Shared<NodeInfo>,
+    /// where each rank is
+    members: Shared<Member>,
+    /// on the leader: the chunks of the arena that the device knows
+    chunks: Mutex<BTreeMap<u32, Exposed>>,
+    /// the leaders that this process has had to do with
+    peers: Mutex<BTreeMap<u32, Arc<Peer>>>,
+}
+
+/// What is known of a node.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct NodeInfo {
+    /// its leader
+    card: Card,
+    /// the first chunk of its arena
+    first: Remote,
+    /// bytes between the blocks of its ranks
+    stride: u64,
+}
+
+/// Where a rank is.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Member {
+    /// on which node
+    pub node: u32,
+    /// the how manieth there
+    pub index: u32,
+}
+
+/// Bytes of words for ranks of other nodes in each block.
+fn far_bytes(size: u32) -> usize {
+    layout::words_per_rank(size) as usize * size_of::<u64>()
+}
+
+impl Wide {
+    /// Where a rank of the communicator is.
+    #[inline]
+    pub fn member(&self, rank: u32) -> Member {
+        self.members.at(rank)
+    }
+
+    /// The rank of a process of this node.
+    pub fn rank_of(&self, index: u32) -> u32 {
+        let here = Member { node: self.node, index };
+        (0..self.size).find(|rank| self.member(*rank) == here).unwrap_or(self.rank)
+    }
+
+    /// The leader of a node.
+    fn leader(&self, node: u32) -> Arc<Peer> {
+        let mut peers = self.peers.lock();
+        peers.entry(node).or_insert_with(|| self.nic.peer(&self.infos.at(node).card)).clone()
+    }
+
+    /// Fails if a process of this node is gone.
+    pub fn dead(&self) -> Result<()> {
+        match self.near.dead() {
+            Err(Error::Died { rank, pid }) => Err(Error::Died { rank: self.rank_of(rank), pid }),
+            other => other,
+        }
+    }
+
+    /// Where the device of others finds a slot of this node's arena. For the leader.
+    fn remote_slot(&self, slot: u32) -> Result<Remote> {
+        let (chunk, base, bytes) = self.near.chunk_of(slot);
+        let mut chunks = self.chunks.lock();
+        if let std::collections::btree_map::Entry::Vacant(entry) = chunks.entry(chunk) {
+            entry.insert(self.nic.expose(base, bytes)?);
+        }
+        let start = self.near.blocks(slot).start().addr() - base.addr();
+        Ok(chunks[&chunk].remote().offset(start as i64))
+    }
+}
+
+impl Drop for Wide {
+    fn drop(&mut self) {
+        if !departures::begun() {
+            let host = Host::get();
+            self.group.free(host);
+            self.comm.free(host);
+            if let Some(leaders) = self.leaders {
+                leaders.free(host);
+            }
+        }
+    }
+}
+
+/// What a window over many nodes has beside that of its node.
+pub struct Part {
+    /// what it stands on
+    pub wide: Arc<Wide>,
+    /// where the device finds what each node has of it
+    places: Shared<Place>,
+    /// what this process has exposed for it
+    _exposed: Vec<Exposed>,
+    /// what this process knows of the ranks that it has had to do with
+    targets: Targets,
+    /// how many barriers the leaders have had
+    barriers: AtomicU64,
+}
+
+/// Where the device finds what a node has of a window.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Place {
+    /// the control blocks of its ranks
+    blocks: Remote,
+    /// the memory of an allocated window
+    data: Remote,
+}
+
+impl Part {
+    /// Where the control words of a rank begin, for ranks of other nodes.
+    fn block(&self, member: Member) -> Remote {
+        let stride = self.wide.infos.at(member.node).stride;
+        let at = self.places.at(member.node).blocks;
+        at.offset((u64::from(member.index) * stride) as i64)
+    }
+
+    /// The number of the leaders' next barrier.
+    pub fn next_barrier(&self) -> u64 {
+        // Relaxed: collective calls on a window are not made by two threads at once.
+        self.barriers.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}

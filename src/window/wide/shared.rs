@@ -1,0 +1,87 @@
+//! Tables that the processes of a node share: the leader takes the memory from its heap and fills
+//! it, the others map it. Nobody changes it afterwards.
+
+use crate::error::Result;
+use crate::memory::heap::{self, Lease};
+use crate::memory::{Place, maps};
+use crate::mpi::Host;
+use crate::mpi::comm::Comm;
+use crate::sys::segment::{Mapping, Name};
+use core::marker::PhantomData;
+use std::sync::Arc;
+
+/// A table of plain data.
+pub struct Shared<T> {
+    base: *const T,
+    length: u32,
+    _hold: Hold,
+    _of: PhantomData<T>,
+}
+
+/// What keeps it there.
+enum Hold {
+    Own { _lease: Lease },
+    OfLeader { _map: Arc<Mapping> },
+}
+
+// SAFETY: memory that nobody changes as long as it is there.
+unsafe impl<T: Send> Send for Shared<T> {}
+// SAFETY: likewise.
+unsafe impl<T: Sync> Sync for Shared<T> {}
+
+impl<T: Copy> Shared<T> {
+    /// Shares `items`, as many as `length`, which the first rank of `near` alone gives; all of them
+    /// call. If it cannot, none can.
+    pub fn make(
+        host: &Host,
+        near: Comm,
+        length: u32,
+        items: Option<Result<Vec<T>>>,
+    ) -> Result<Shared<T>> {
+        let own = items.map(|items| Shared::of(items?));
+        let mut place = match &own {
+            Some(Ok((lease, _))) => encode(&lease.place()),
+            _ => [0; 6],
+        };
+        near.broadcast(host, &mut place)?;
+        match own {
+            Some(Ok((lease, base))) => {
+                Ok(Shared { base, length, _hold: Hold::Own { _lease: lease }, _of: PhantomData })
+            }
+            Some(Err(error)) => Err(error),
+            None => {
+                let place = decode(&place);
+                let map = maps::map(&place.name)?;
+                let base = map.base().wrapping_add(place.offset as usize).cast::<T>();
+                let hold = Hold::OfLeader { _map: map };
+                Ok(Shared { base, length, _hold: hold, _of: PhantomData })
+            }
+        }
+    }
+
+    fn of(items: Vec<T>) -> Result<(Lease, *const T)> {
+        let lease = heap::take(size_of_val(items.as_slice()) as u64, 64)?;
+        let base = lease.base().cast::<T>();
+        // SAFETY: the lease has room for so many items, and is aligned for any of them.
+        unsafe { core::ptr::copy_nonoverlapping(items.as_ptr(), base, items.len()) };
+        Ok((lease, base.cast_const()))
+    }
+
+    /// Item number `index`.
+    #[inline]
+    pub fn at(&self, index: u32) -> T {
+        assert!(index < self.length);
+        // SAFETY: inside of the table, which is not changed any more.
+        unsafe { self.base.add(index as usize).read() }
+    }
+}
+
+fn encode(place: &Place) -> [u64; 6] {
+    let Name { pid, fd, device, inode, bytes } = place.name;
+    [pid as u64, fd as u64, device, inode, bytes, place.offset]
+}
+
+fn decode(words: &[u64; 6]) -> Place {
+    let [pid, fd, device, inode, bytes, offset] = *words;
+    Place { name: Name { pid: pid as i32, fd: fd as i32, device, inode, bytes }, offset }
+}

@@ -1,0 +1,240 @@
+//! The control words of a window over many nodes, as two views: [`Far`] has a block for each rank,
+//! [`Leads`] one for each node, that of its leader. What is contended is changed by the device
+//! alone, also on the own node, because the atomic operations of devices and processors need not
+//! see each other (docs/decisions/0005). A rank loads its own words itself.
+//!
+//! No adapter rings a doorbell: who waits here looks again and again, and gives the core away in
+//! between, longer with time.
+
+use super::Part;
+use super::targets::Target;
+use crate::error::Result;
+use crate::fabric::shm::words::{CHECK_NS, Idle};
+use crate::fabric::verbs::{Peer, Remote, Ticket};
+use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
+use crate::sync::{AtomicU64, Ordering, full_fence, spin_hint};
+use crate::window::Node;
+use core::time::Duration;
+use std::sync::Arc;
+
+/// The words of all ranks.
+#[derive(Clone, Copy)]
+pub struct Far<'a> {
+    part: &'a Part,
+    node: &'a Node,
+}
+
+/// The words of the leaders, whose rank here is the number of their node. For leaders.
+#[derive(Clone, Copy)]
+pub struct Leads<'a> {
+    part: &'a Part,
+    node: &'a Node,
+}
+
+impl Part {
+    /// The words of all ranks of the window `node`, which this is a part of.
+    pub fn far<'a>(&'a self, node: &'a Node) -> Far<'a> {
+        Far { part: self, node }
+    }
+
+    /// The words of the leaders.
+    pub fn leads<'a>(&'a self, node: &'a Node) -> Leads<'a> {
+        Leads { part: self, node }
+    }
+}
+
+/// Where a word of a block is.
+fn word_in(block: Remote, word: WordId) -> Remote {
+    block.offset(i64::from(word.0) * size_of::<u64>() as i64)
+}
+
+/// Rounds of looking, each with a yield, before the first sleep.
+const AWAKE_ROUNDS: u32 = 100;
+/// The first sleep and the longest.
+const SLEEP_NS: core::ops::RangeInclusive<u64> = 20_000..=500_000;
+
+/// Waits until a word of this process satisfies `until`.
+fn wait(part: &Part, node: &Node, cell: &AtomicU64, until: impl Fn(u64) -> bool) -> Result<u64> {
+    let idle = node.words.idle();
+    let (mut rounds, mut sleep, mut slept) = (0, *SLEEP_NS.start(), 0);
+    loop {
+        for _ in 0..idle.spins() {
+            // Acquire: what was sent before the change of the word is seen behind it.
+            let value = cell.load(Ordering::Acquire);
+            if until(value) {
+                return Ok(value);
+            }
+            spin_hint();
+        }
+        part.wide.nic.progress()?;
+        idle.progress();
+        rounds += 1;
+        if rounds < AWAKE_ROUNDS {
+            std::thread::yield_now();
+            continue;
+        }
+        std::thread::sleep(Duration::from_nanos(sleep));
+        slept += sleep;
+        sleep = (2 * sleep).min(*SLEEP_NS.end());
+        if slept >= CHECK_NS {
+            part.wide.dead()?;
+            slept = 0;
+        }
+    }
+}
+
+impl<'a> Far<'a> {
+    /// [`Words::fetch`] in two parts: sends it, behind all that was sent to that rank before and
+    /// ahead of all that comes behind. The answer is for `Peer::finish` of that peer.
+    pub fn begin(&self, at: WordAt, op: Fetch) -> Result<(&'a Peer, Ticket)> {
+        self.order(at.rank)?;
+        let target = self.part.target(at.rank.0);
+        let ticket = target.words.begin(word_in(target.block, at.word), op)?;
+        target.words.order();
+        Ok((&target.words, ticket))
+    }
+
+    fn target(&self, rank: Rank) -> &Target {
+        self.part.target(rank.0)
+    }
+
+    fn own_cell(&self, word: WordId) -> &AtomicU64 {
+        self.node.words.cells().far_word(word)
+    }
+}
+
+impl Words for Far<'_> {
+    fn rank(&self) -> Rank {
+        Rank(self.part.wide.rank)
+    }
+
+    fn size(&self) -> u32 {
+        self.part.wide.size
+    }
+
+    fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64> {
+        let target = self.target(at.rank);
+        target.words.fetch(word_in(target.block, at.word), op)
+    }
+
+    fn post(&self, at: WordAt, add: u64) -> Result<()> {
+        let target = self.target(at.rank);
+        target.words.post(word_in(target.block, at.word), add)
+    }
+
+    fn read(&self, at: WordAt) -> Result<u64> {
+        if at.rank == self.rank() {
+            return Ok(self.own(at.word));
+        }
+        let target = self.target(at.rank);
+        target.words.read(word_in(target.block, at.word))
+    }
+
+    fn own(&self, word: WordId) -> u64 {
+        // Acquire: as in `wait`.
+        self.own_cell(word).load(Ordering::Acquire)
+    }
+
+    fn set_own(&self, word: WordId, value: u64) {
+        // Release: who may change it next learns of it by a later request of this rank.
+        self.own_cell(word).store(value, Ordering::Release);
+    }
+
+    fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64> {
+        wait(self.part, self.node, self.own_cell(word), until)
+    }
+
+    /// Stores of this process to memory of its node come first too. Data that other queue pairs
+    /// carry than the words must be there before.
+    fn order(&self, rank: Rank) -> Result<()> {
+        full_fence();
+        let Some(target) = self.part.known_target(rank.0) else { return Ok(()) };
+        // It may be the leader itself, and so the same.
+        if let Some(owner) = target.known_owner()
+            && !Arc::ptr_eq(owner, &target.words)
+            && !owner.is_idle()
+        {
+            owner.flush()?;
+        }
+        target.words.order();
+        Ok(())
+    }
+
+    fn flush(&self, rank: Rank) -> Result<()> {
+        full_fence();
+        self.part.known_target(rank.0).map_or(Ok(()), Target::flush)
+    }
+
+    fn flush_all(&self) -> Result<()> {
+        full_fence();
+        self.part.wide.nic.flush_all()
+    }
+}
+
+impl Leads<'_> {
+    fn at(&self, at: WordAt) -> (Arc<Peer>, Remote) {
+        let wide = &self.part.wide;
+        let member = super::Member { node: at.rank.0, index: 0 };
+        (wide.leader(at.rank.0), word_in(self.part.block(member), at.word))
+    }
+
+    fn own_cell(&self, word: WordId) -> &AtomicU64 {
+        self.node.words.cells().far_word(word)
+    }
+}
+
+impl Words for Leads<'_> {
+    fn rank(&self) -> Rank {
+        Rank(self.part.wide.node)
+    }
+
+    #[allow(clippy::misnamed_getters)] // the ranks of this view are the nodes
+    fn size(&self) -> u32 {
+        self.part.wide.nodes
+    }
+
+    fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64> {
+        let (peer, at) = self.at(at);
+        peer.fetch(at, op)
+    }
+
+    fn post(&self, at: WordAt, add: u64) -> Result<()> {
+        let (peer, at) = self.at(at);
+        peer.post(at, add)
+    }
+
+    fn read(&self, at: WordAt) -> Result<u64> {
+        let (peer, at) = self.at(at);
+        peer.read(at)
+    }
+
+    fn own(&self, word: WordId) -> u64 {
+        // Acquire: as in `wait`.
+        self.own_cell(word).load(Ordering::Acquire)
+    }
+
+    fn set_own(&self, word: WordId, value: u64) {
+        // Release: as for `Far`.
+        self.own_cell(word).store(value, Ordering::Release);
+    }
+
+    fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64> {
+        wait(self.part, self.node, self.own_cell(word), until)
+    }
+
+    fn order(&self, rank: Rank) -> Result<()> {
+        full_fence();
+        self.part.wide.leader(rank.0).order();
+        Ok(())
+    }
+
+    fn flush(&self, rank: Rank) -> Result<()> {
+        full_fence();
+        self.part.wide.leader(rank.0).flush()
+    }
+
+    fn flush_all(&self) -> Result<()> {
+        full_fence();
+        self.part.wide.nic.flush_all()
+    }
+}
