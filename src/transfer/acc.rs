@@ -58,9 +58,7 @@ impl<'a> Acc<'a> {
     pub fn ask(&mut self, whose: Unmapped<'a>) -> Result<()> {
         let State::Idle = self.state else { return Ok(()) };
         let (node, word) = (self.place.node, word(self.rank));
-        if let (Some(part), Unmapped::Distant(distant)) = (&node.wide, whose)
-            && part.has_words_of(self.rank, distant.peer)
-        {
+        if let (Some(part), Unmapped::Distant(_)) = (&node.wide, whose) {
             let (peer, ticket) = part.far(node).begin(word, lock::first_guess(Mode::Exclusive))?;
             self.state = State::Asked(peer, ticket);
             return Ok(());

@@ -11,7 +11,6 @@ use crate::fabric::Rank;
 use crate::fabric::verbs::{Peer, Remote};
 use crate::memory::{heap, maps};
 use core::ptr;
-use std::sync::Arc;
 
 impl Node {
     /// MPI_Win_attach.
@@ -76,9 +75,8 @@ impl Node {
     ) -> Result<R> {
         let Some(index) = self.near_index(rank).filter(|_| by == By::Own || self.wide.is_none())
         else {
-            let peer = self.owner(rank)?;
             let at = Remote { at: first, key };
-            return work(Spot::Distant(Distant { peer: &peer, at, rank }));
+            return work(Spot::Distant(Distant { peer: self.peer(rank)?, at }));
         };
         let own = || ptr::with_exposed_provenance_mut::<u8>(first as usize);
         match place {
@@ -109,7 +107,7 @@ impl Node {
             // SAFETY: so many bytes of entries, for which all bits are values.
             return unsafe { self.arena().memory_of(index).get(to.cast(), table.address, bytes) };
         }
-        let peer = self.owner(rank)?;
+        let peer = self.peer(rank)?;
         // SAFETY: likewise, and they stay until the get has arrived.
         unsafe { peer.get(to.cast(), Remote { at: table.address, key: table.key }, bytes)? };
         peer.flush_local()
@@ -124,9 +122,9 @@ impl Node {
     }
 
     /// The process of a rank of a window over many nodes.
-    fn owner(&self, rank: u32) -> Result<Arc<Peer>> {
+    fn peer(&self, rank: u32) -> Result<&Peer> {
         match &self.wide {
-            Some(part) => part.owner(part.target(rank)),
+            Some(part) => Ok(&part.target(self, rank)?.peer),
             None => Err(Error::Unsupported("the device on one node")),
         }
     }

@@ -29,6 +29,8 @@ pub struct Descriptor {
     pub place: Place,
     /// where the device of ranks of other nodes finds them, if the owner has exposed them itself
     pub remote: Remote,
+    /// the same of the owner's control words
+    pub words: Remote,
 }
 
 const _: () = assert!(size_of::<Descriptor>() == 128);
@@ -85,6 +87,11 @@ impl Blocks {
         self.base.wrapping_sub(self.far_bytes)
     }
 
+    /// Where that of this rank begins.
+    pub fn own_start(&self) -> *mut u8 {
+        self.block(self.arena.rank).wrapping_sub(self.far_bytes)
+    }
+
     /// Bytes of each block that are ahead of its descriptor.
     pub fn far_bytes(&self) -> usize {
         self.far_bytes
@@ -106,7 +113,7 @@ impl Blocks {
 
     /// Makes the own block ready for a new window: all words zero.
     pub fn clear(&self) {
-        let block = self.block(self.arena.rank).wrapping_sub(self.far_bytes);
+        let block = self.own_start();
         // SAFETY: the block is `stride` bytes long, and between two windows only its owner uses it.
         unsafe { core::ptr::write_bytes(block, 0, self.stride) };
     }
@@ -116,7 +123,7 @@ impl Blocks {
     pub fn far_word(&self, word: WordId) -> &AtomicU64 {
         let offset = word.0 as usize * size_of::<u64>();
         assert!(offset < self.far_bytes);
-        let words = self.block(self.arena.rank).wrapping_sub(self.far_bytes);
+        let words = self.own_start();
         // SAFETY: inside of the rank's block, aligned, and never anything but an atomic.
         unsafe { &*words.add(offset).cast::<AtomicU64>() }
     }

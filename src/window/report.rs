@@ -16,6 +16,8 @@ pub enum Why {
     NoRoad,
     /// the processes are on several nodes, and one has no RDMA device
     NoDevice,
+    /// memory of the window that the RDMA device cannot register
+    Unregistered,
     /// MPI_Win_allocate_shared for processes on several nodes
     Apart,
     /// a process has the run-time library of a GPU loaded
@@ -29,6 +31,9 @@ impl Why {
         match self {
             Why::NoRoad => "its processes share no memory, and there is no other road",
             Why::NoDevice => "its processes are on several nodes, and there is no RDMA device",
+            Why::Unregistered => {
+                "the RDMA device cannot register all of its memory: a part may not be written"
+            }
             Why::Apart => "its processes are on several nodes",
             Why::Denied => {
                 "its processes may not copy each other's memory (process_vm_readv and writev)"

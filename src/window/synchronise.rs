@@ -230,7 +230,7 @@ impl Node {
     pub fn flush_local(&self, target: u32) -> Result<()> {
         match self.wide.as_ref().and_then(|part| part.known_target(target)) {
             None => Ok(()),
-            Some(target) => target.flush_local(),
+            Some(target) => target.peer.flush_local(),
         }
     }
 

@@ -2,7 +2,7 @@
 //! (`window::address`), for targets of the own node by load and store, for others by the device.
 
 use super::Part;
-use super::targets::Data;
+use super::targets::{Data, Target};
 use crate::error::Result;
 use crate::fabric::verbs::{Peer, Remote};
 use crate::window::address::{Reach, Spot};
@@ -15,8 +15,6 @@ pub struct Distant<'a> {
     pub peer: &'a Peer,
     /// where it is
     pub at: Remote,
-    /// the target's rank in the window
-    pub rank: u32,
 }
 
 impl Distant<'_> {
@@ -48,16 +46,16 @@ impl Node {
         if let Memory::Attached(regions) = &self.memory {
             return self.at_attached(regions, (rank, disp, reach), by, work);
         }
-        let target = part.target(rank);
+        let target = part.target(self, rank)?;
         let data = part.data(self, target)?;
         let first = data.exposed.find(rank, disp, reach)?;
         if by == By::Own && target.member.node == part.wide.node {
             return work(self.spot(target.member.index, &data.exposed, first)?);
         }
-        work(distant(data, rank, first))
+        work(distant(target, data, first))
     }
 }
 
-fn distant(data: &Data, rank: u32, first: u64) -> Spot<'_> {
-    Spot::Distant(Distant { peer: &data.peer, at: data.at.offset(first as i64), rank })
+fn distant<'a>(target: &'a Target, data: &Data, first: u64) -> Spot<'a> {
+    Spot::Distant(Distant { peer: &target.peer, at: data.at.offset(first as i64) })
 }

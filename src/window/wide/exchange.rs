@@ -37,8 +37,12 @@ enum No {
 
 /// Why a window may be left to the MPI underneath, each with a bit that says so, behind those of
 /// the classes of errors.
-const WHYS: [(u64, Why); 4] =
-    [(1 << 60, Why::Gpu), (1 << 61, Why::Denied), (1 << 62, Why::NoRoad), (1 << 63, Why::Apart)];
+const WHYS: [(u64, Why); 4] = [
+    (1 << 60, Why::Gpu),
+    (1 << 61, Why::Denied),
+    (1 << 62, Why::Unregistered),
+    (1 << 63, Why::NoRoad),
+];
 const _: () = assert!(Class::ALL.len() <= 60);
 
 impl No {
@@ -47,7 +51,7 @@ impl No {
         match self {
             No::Error(error) => 1 << error.class() as u32,
             No::Delegate(why) => {
-                WHYS.iter().find(|(_, known)| known == why).map_or(1 << 62, |(bit, _)| *bit)
+                WHYS.iter().find(|(_, known)| known == why).map_or(1 << 63, |(bit, _)| *bit)
             }
         }
     }
@@ -133,7 +137,11 @@ fn near(wide: &Arc<Wide>, flavor: Flavor, wish: Result<Wish>) -> core::result::R
         Ok(()) => Ok(own),
         Err(error) => {
             own.give_up(wide);
-            Err(No::Error(error))
+            Err(match error {
+                // Pages that are not there, or may not be written.
+                Error::System { errno: libc::EFAULT, .. } => No::Delegate(Why::Unregistered),
+                error => No::Error(error),
+            })
         }
     }
 }
@@ -149,21 +157,28 @@ fn expose(wide: &Wide, own: &mut Own, memory: Option<Memory>) -> Result<()> {
         }
     }
     match memory {
-        Some(Memory::Expose { address, bytes }) if bytes > 0 => {
-            let base = core::ptr::with_exposed_provenance_mut(address as usize);
-            let exposed = wide.nic.expose(base, bytes)?;
-            let blocks = wide.near.blocks(own.slot);
-            let remote = exposed.remote();
-            blocks.describe(crate::window::blocks::Descriptor {
-                remote,
-                ..*blocks.descriptor(wide.near.rank)
-            });
-            wide.near.process(wide.near.rank).set_card(&wide.nic.card()?);
-            own.exposed.push(exposed);
-        }
-        Some(Memory::Later) => wide.near.process(wide.near.rank).set_card(&wide.nic.card()?),
-        _ => {}
+        Some(Memory::Expose { address, bytes }) => expose_own(wide, own, (address, bytes)),
+        Some(Memory::Later) => expose_own(wide, own, (0, 0)),
+        Some(Memory::Allocate { .. }) | None => Ok(()),
     }
+}
+
+/// Registers memory that this rank had before, and its control words with it: all that others do
+/// with such a rank goes through one queue pair to it, so that it stays in order.
+fn expose_own(wide: &Wide, own: &mut Own, (address, bytes): (u64, u64)) -> Result<()> {
+    let blocks = wide.near.blocks(own.slot);
+    let words = wide.nic.expose(blocks.own_start(), wide.near.stride as u64)?;
+    let mut descriptor = *blocks.descriptor(wide.near.rank);
+    descriptor.words = words.remote();
+    own.exposed.push(words);
+    if bytes > 0 {
+        let base = core::ptr::with_exposed_provenance_mut(address as usize);
+        let exposed = wide.nic.expose(base, bytes)?;
+        descriptor.remote = exposed.remote();
+        own.exposed.push(exposed);
+    }
+    blocks.describe(descriptor);
+    wide.near.process(wide.near.rank).set_card(&wide.nic.card()?);
     Ok(())
 }
 

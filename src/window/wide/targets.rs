@@ -1,13 +1,16 @@
 //! The targets of a window over many nodes: what this process knows of the ranks that it has had to
 //! do with, found at the first access and then without a lock. Nothing is kept of the others.
 //!
-//! What a rank exposes says its descriptor, which lies in the memory of its node: the first access
-//! reads it from there, in one round trip; one more if the rank has registered the memory itself,
-//! for who it is.
+//! One process serves a rank, and all that is sent to that rank takes the queue pair to it, so that
+//! it stays in order: the leader of its node where the window's memory is the node's, else the rank
+//! itself. What a rank exposes says its descriptor, in the memory of its node. The first contact
+//! reads it from there, and for a rank that serves itself who it is: one round trip each, over the
+//! queue pair to the leader.
 
-use super::{Arena, Card, Member, NodeInfo, Part, Peer, Remote};
+use super::{Card, Member, Part, Peer, Remote};
 use crate::error::Result;
 use crate::sync::{AtomicPtr, Ordering};
+use crate::window::arena::Arena;
 use crate::window::blocks::Descriptor;
 use crate::window::{Memory, Node};
 use core::mem::MaybeUninit;
@@ -34,22 +37,19 @@ pub struct Target {
     rank: u32,
     /// where it is
     pub member: Member,
-    /// who has its control words
-    pub words: Arc<Peer>,
-    /// where they begin
+    /// who serves it
+    pub peer: Arc<Peer>,
+    /// where its control words begin
     pub block: Remote,
     data: OnceLock<Data>,
-    /// the process itself, if it was contacted
-    owner: OnceLock<Arc<Peer>>,
 }
 
 /// What it exposes.
+#[derive(Clone, Copy)]
 pub struct Data {
     /// as it told
     pub exposed: Descriptor,
-    /// who has the memory
-    pub peer: Arc<Peer>,
-    /// where it begins
+    /// where the memory begins
     pub at: Remote,
 }
 
@@ -57,7 +57,7 @@ impl Targets {
     /// A target that was contacted before.
     #[inline]
     pub fn find(&self, rank: u32) -> Option<&Target> {
-        // Acquire: pairs with the Release in `insert`.
+        // Acquire: pairs with the Release in `remember`.
         let recent = self.recent[rank as usize % RECENT].load(Ordering::Acquire);
         // SAFETY: an entry of `known`, which lives as long as `self`.
         let recent = unsafe { recent.as_ref() };
@@ -76,9 +76,10 @@ impl Targets {
         Some(unsafe { &*found })
     }
 
-    fn insert(&self, rank: u32, target: impl FnOnce() -> Target) -> &Target {
+    fn insert(&self, target: Target) -> &Target {
+        let rank = target.rank;
         let mut known = self.known.lock();
-        let found = ptr::from_ref(&**known.entry(rank).or_insert_with(|| Box::new(target())));
+        let found = ptr::from_ref(&**known.entry(rank).or_insert_with(|| Box::new(target)));
         self.remember(rank, found);
         // SAFETY: as in `look_up`.
         unsafe { &*found }
@@ -90,38 +91,19 @@ impl Targets {
     }
 }
 
-impl Target {
-    /// The process itself, if it was contacted.
-    pub fn known_owner(&self) -> Option<&Arc<Peer>> {
-        self.owner.get()
-    }
-
-    /// Waits until everything that was sent to this rank is done there.
-    pub fn flush(&self) -> Result<()> {
-        self.words.flush()?;
-        self.owner.get().map_or(Ok(()), |owner| owner.flush())
-    }
-
-    /// Waits until the buffers of all transfers with this rank may be used again.
-    pub fn flush_local(&self) -> Result<()> {
-        self.words.flush_local()?;
-        self.owner.get().map_or(Ok(()), |owner| owner.flush_local())
-    }
-}
-
 impl Part {
     /// Waits until the buffers of all transfers may be used again.
     pub fn flush_local_all(&self) -> Result<()> {
         let known = self.targets.known.lock();
-        known.values().try_for_each(|target| target.flush_local())
+        known.values().try_for_each(|target| target.peer.flush_local())
     }
 
     /// What this process knows of a rank.
     #[inline]
-    pub fn target(&self, rank: u32) -> &Target {
+    pub fn target(&self, node: &Node, rank: u32) -> Result<&Target> {
         match self.targets.find(rank) {
-            Some(target) => target,
-            None => self.new_target(rank),
+            Some(target) => Ok(target),
+            None => self.new_target(node, rank),
         }
     }
 
@@ -132,17 +114,21 @@ impl Part {
     }
 
     #[cold]
-    fn new_target(&self, rank: u32) -> &Target {
+    fn new_target(&self, node: &Node, rank: u32) -> Result<&Target> {
         let member = self.wide.member(rank);
-        let (words, block) = (self.wide.leader(member.node), self.block(member));
-        self.targets.insert(rank, || Target {
-            rank,
-            member,
-            words,
-            block,
-            data: OnceLock::new(),
-            owner: OnceLock::new(),
-        })
+        let target = match &node.memory {
+            Memory::Common(_) => {
+                let (peer, block) = (self.wide.leader(member.node), self.block(member));
+                Target { rank, member, peer, block, data: OnceLock::new() }
+            }
+            Memory::Owned(_) | Memory::Attached(_) => {
+                let exposed = self.descriptor(node, member)?;
+                let peer = self.wide.nic.peer(&self.card(member)?);
+                let data = OnceLock::from(Data { exposed, at: exposed.remote });
+                Target { rank, member, peer, block: exposed.words, data }
+            }
+        };
+        Ok(self.targets.insert(target))
     }
 
     /// What a rank exposes.
@@ -154,65 +140,45 @@ impl Part {
         }
     }
 
+    /// The same of a rank of a window with common memory, at the first access to it.
     #[cold]
     fn ask<'a>(&self, node: &Node, target: &'a Target) -> Result<&'a Data> {
-        let member = target.member;
-        let is_near = member.node == self.wide.node;
-        let exposed = match is_near {
-            true => *node.words.cells().descriptor(member.index),
-            false => {
-                let bytes = node.words.cells().far_bytes() as i64;
-                // SAFETY: the bits of a descriptor are all values.
-                unsafe { fetch::<Descriptor>(&target.words, target.block.offset(bytes))? }
-            }
-        };
-        let (peer, at) = match &node.memory {
-            Memory::Common(_) => {
-                let data = self.places.at(member.node).data;
-                (target.words.clone(), data.offset(exposed.offset as i64))
-            }
-            _ if exposed.remote.key == 0 && exposed.remote.at == 0 => {
-                (target.words.clone(), Remote::default())
-            }
-            _ => (self.owner(target)?, exposed.remote),
-        };
-        Ok(target.data.get_or_init(|| Data { exposed, peer, at }))
+        let exposed = self.descriptor(node, target.member)?;
+        let at = self.places.at(target.member.node).data.offset(exposed.offset as i64);
+        Ok(target.data.get_or_init(|| Data { exposed, at }))
+    }
+
+    fn descriptor(&self, node: &Node, member: Member) -> Result<Descriptor> {
+        let cells = node.words.cells();
+        if member.node == self.wide.node {
+            return Ok(*cells.descriptor(member.index));
+        }
+        let at = self.block(member).offset(cells.far_bytes() as i64);
+        // SAFETY: the bits of a descriptor are all values.
+        unsafe { fetch::<Descriptor>(&self.wide.leader(member.node), at) }
+    }
+
+    /// Who a rank that serves itself is.
+    fn card(&self, member: Member) -> Result<Card> {
+        if member.node == self.wide.node {
+            return Ok(self.wide.near.process(member.index).card());
+        }
+        let at = Arena::card_offset(member.index) as i64;
+        let first = self.wide.infos.at(member.node).first;
+        // SAFETY: the bits of a card are all values.
+        unsafe { fetch::<Card>(&self.wide.leader(member.node), first.offset(at)) }
     }
 
     /// What a rank exposes, and its number on this node if it is here.
     pub fn exposed_by(&self, node: &Node, rank: u32) -> Result<(Option<u32>, Descriptor)> {
-        let target = self.target(rank);
-        let index = (target.member.node == self.wide.node).then_some(target.member.index);
-        Ok((index, self.data(node, target)?.exposed))
-    }
-
-    /// Whether a peer has the control words of a rank: then requests to both come in their order.
-    pub fn has_words_of(&self, rank: u32, peer: &Peer) -> bool {
-        core::ptr::eq(&raw const *self.target(rank).words, peer)
+        let target = self.target(node, rank)?;
+        Ok((self.near_index(rank), self.data(node, target)?.exposed))
     }
 
     /// The number of a rank among those of this node, if it is one of them.
     pub fn near_index(&self, rank: u32) -> Option<u32> {
-        let member = self.target(rank).member;
+        let member = self.wide.member(rank);
         (member.node == self.wide.node).then_some(member.index)
-    }
-
-    /// The process of a rank that has registered memory itself.
-    pub fn owner(&self, target: &Target) -> Result<Arc<Peer>> {
-        if let Some(owner) = target.owner.get() {
-            return Ok(owner.clone());
-        }
-        let (wide, index) = (&self.wide, target.member.index);
-        let card = match target.member.node == wide.node {
-            true => wide.near.process(index).card(),
-            false => {
-                let NodeInfo { first, .. } = wide.infos.at(target.member.node);
-                let at = Arena::card_offset(index);
-                // SAFETY: the bits of a card are all values.
-                unsafe { fetch::<Card>(&target.words, first.offset(at as i64))? }
-            }
-        };
-        Ok(target.owner.get_or_init(|| wide.nic.peer(&card)).clone())
     }
 }
 

@@ -88,14 +88,14 @@ impl<'a> Far<'a> {
     /// ahead of all that comes behind. The answer is for `Peer::finish` of that peer.
     pub fn begin(&self, at: WordAt, op: Fetch) -> Result<(&'a Peer, Ticket)> {
         self.order(at.rank)?;
-        let target = self.part.target(at.rank.0);
-        let ticket = target.words.begin(word_in(target.block, at.word), op)?;
-        target.words.order();
-        Ok((&target.words, ticket))
+        let target = self.target(at.rank)?;
+        let ticket = target.peer.begin(word_in(target.block, at.word), op)?;
+        target.peer.order();
+        Ok((&target.peer, ticket))
     }
 
-    fn target(&self, rank: Rank) -> &Target {
-        self.part.target(rank.0)
+    fn target(&self, rank: Rank) -> Result<&'a Target> {
+        self.part.target(self.node, rank.0)
     }
 
     fn own_cell(&self, word: WordId) -> &AtomicU64 {
@@ -113,21 +113,21 @@ impl Words for Far<'_> {
     }
 
     fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64> {
-        let target = self.target(at.rank);
-        target.words.fetch(word_in(target.block, at.word), op)
+        let target = self.target(at.rank)?;
+        target.peer.fetch(word_in(target.block, at.word), op)
     }
 
     fn post(&self, at: WordAt, add: u64) -> Result<()> {
-        let target = self.target(at.rank);
-        target.words.post(word_in(target.block, at.word), add)
+        let target = self.target(at.rank)?;
+        target.peer.post(word_in(target.block, at.word), add)
     }
 
     fn read(&self, at: WordAt) -> Result<u64> {
         if at.rank == self.rank() {
             return Ok(self.own(at.word));
         }
-        let target = self.target(at.rank);
-        target.words.read(word_in(target.block, at.word))
+        let target = self.target(at.rank)?;
+        target.peer.read(word_in(target.block, at.word))
     }
 
     fn own(&self, word: WordId) -> u64 {
@@ -144,25 +144,18 @@ impl Words for Far<'_> {
         wait(self.part, self.node, self.own_cell(word), until)
     }
 
-    /// Stores of this process to memory of its node come first too. Data that other queue pairs
-    /// carry than the words must be there before.
+    /// Stores of this process to memory of its node come first, too.
     fn order(&self, rank: Rank) -> Result<()> {
         full_fence();
-        let Some(target) = self.part.known_target(rank.0) else { return Ok(()) };
-        // It may be the leader itself, and so the same.
-        if let Some(owner) = target.known_owner()
-            && !Arc::ptr_eq(owner, &target.words)
-            && !owner.is_idle()
-        {
-            owner.flush()?;
+        if let Some(target) = self.part.known_target(rank.0) {
+            target.peer.order();
         }
-        target.words.order();
         Ok(())
     }
 
     fn flush(&self, rank: Rank) -> Result<()> {
         full_fence();
-        self.part.known_target(rank.0).map_or(Ok(()), Target::flush)
+        self.part.known_target(rank.0).map_or(Ok(()), |target| target.peer.flush())
     }
 
     fn flush_all(&self) -> Result<()> {
