@@ -15,6 +15,19 @@ pub enum Fallback {
     Error,
 }
 
+/// How data that are not contiguous go to other nodes, see `transfer::coalesce`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// as each run is best sent
+    Auto,
+    /// each run by itself
+    MaximalBlock,
+    /// several runs in a buffer
+    FixedBuffer,
+    /// in a buffer as long as it takes
+    TargetBlock,
+}
+
 /// The settings of this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -28,6 +41,8 @@ pub struct Config {
     pub verbs: Verbs,
     /// FOMPI_RANKS_PER_NODE: so many ranks of a communicator count as being on one node, for tests
     pub ranks_per_node: Option<u32>,
+    /// FOMPI_DATATYPES
+    pub strategy: Strategy,
 }
 
 /// Which RDMA device to use, and how.
@@ -94,7 +109,7 @@ impl Verbs {
 
 const VARIABLES: &str = "FOMPI_VERBOSE, FOMPI_DISABLE, FOMPI_FALLBACK, FOMPI_VERBS, \
                          FOMPI_VERBS_DEVICE, FOMPI_VERBS_GID, FOMPI_VERBS_MTU, \
-                         FOMPI_VERBS_INTERFACE, FOMPI_VERBS_LIBRARY, FOMPI_RANKS_PER_NODE";
+                         FOMPI_VERBS_INTERFACE, FOMPI_VERBS_LIBRARY, FOMPI_RANKS_PER_NODE, FOMPI_DATATYPES";
 /// The variables that [`Verbs`] knows.
 const VERBS: [&str; 6] = ["", "_DEVICE", "_GID", "_MTU", "_INTERFACE", "_LIBRARY"];
 /// Variables that belong to the scripts that come with the library, not to the library.
@@ -127,6 +142,7 @@ impl Config {
             fallback: Fallback::Warn,
             verbs: Verbs::default(),
             ranks_per_node: None,
+            strategy: Strategy::Auto,
         };
         let mut warnings = Vec::new();
         for (name, value) in variables.filter(|(name, _)| name.starts_with("FOMPI_")) {
@@ -137,6 +153,7 @@ impl Config {
                 "FOMPI_RANKS_PER_NODE" => {
                     positive(&value).map(|ranks| config.ranks_per_node = Some(ranks))
                 }
+                "FOMPI_DATATYPES" => strategy(&value).map(|choice| config.strategy = choice),
                 other if OTHERS.contains(&other) => Some(()),
                 other if verbs_name(other).is_some() => {
                     config.verbs.set(verbs_name(other).unwrap_or_default(), &value)
@@ -175,6 +192,16 @@ fn switch(value: &str) -> Option<bool> {
 
 fn positive(value: &str) -> Option<u32> {
     value.parse().ok().filter(|number| *number > 0)
+}
+
+fn strategy(value: &str) -> Option<Strategy> {
+    match value.to_ascii_lowercase().as_str() {
+        "auto" => Some(Strategy::Auto),
+        "block" => Some(Strategy::MaximalBlock),
+        "buffer" => Some(Strategy::FixedBuffer),
+        "target" => Some(Strategy::TargetBlock),
+        _ => None,
+    }
 }
 
 fn fallback(value: &str) -> Option<Fallback> {

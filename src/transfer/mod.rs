@@ -6,6 +6,7 @@
 mod acc;
 pub mod accumulate;
 pub mod bytes;
+mod coalesce;
 mod combine;
 #[cfg(test)]
 mod conformance;

@@ -2,10 +2,11 @@
 //! or to another node: bytes go there and come from there as runs, in batches, by the road that
 //! leads there.
 
+use super::coalesce::Coalesce;
 use crate::error::Result;
 use crate::fabric::Way;
 use crate::fabric::cma::{Batch, Process};
-use crate::fabric::verbs::Remote;
+use crate::fabric::verbs::Peer;
 use crate::window::address::Spot;
 use crate::window::wide::address::Distant;
 
@@ -34,7 +35,7 @@ impl<'a> Unmapped<'a> {
     pub fn runs(self, way: Way) -> Runs<'a> {
         match self {
             Unmapped::Process(process) => Runs::Process(Batch::new(process, way)),
-            Unmapped::Distant(distant) => Runs::Distant(distant, way, Ok(())),
+            Unmapped::Distant(distant) => Runs::Distant(distant.peer, Coalesce::new(distant, way)),
         }
     }
 }
@@ -45,8 +46,8 @@ impl<'a> Unmapped<'a> {
 pub enum Runs<'a> {
     /// with a process of this node
     Process(Batch),
-    /// by the device; what became of the runs before
-    Distant(Distant<'a>, Way, Result<()>),
+    /// by the device
+    Distant(&'a Peer, Coalesce<'a>),
 }
 
 impl Runs<'_> {
@@ -61,11 +62,7 @@ impl Runs<'_> {
         unsafe {
             match self {
                 Runs::Process(batch) => batch.push(here, there, bytes),
-                Runs::Distant(distant, way, done) if done.is_ok() => {
-                    let at = Remote { at: there, ..distant.at };
-                    *done = transfer(*way, Distant { at, ..*distant }, here, bytes);
-                }
-                Runs::Distant(..) => {}
+                Runs::Distant(_, runs) => runs.push(here, there, bytes),
             }
         }
     }
@@ -78,7 +75,8 @@ impl Runs<'_> {
         match self {
             // SAFETY: the caller's promise.
             Runs::Process(mut batch) => unsafe { batch.finish() },
-            Runs::Distant(.., done) => done,
+            // SAFETY: likewise.
+            Runs::Distant(_, runs) => unsafe { runs.finish() },
         }
     }
 
@@ -90,7 +88,11 @@ impl Runs<'_> {
         match self {
             // SAFETY: the caller's promise.
             Runs::Process(mut batch) => unsafe { batch.finish() },
-            Runs::Distant(distant, _, done) => done.and_then(|()| distant.peer.flush_local()),
+            Runs::Distant(peer, runs) => {
+                // SAFETY: likewise.
+                unsafe { runs.finish()? };
+                peer.flush_local()
+            }
         }
     }
 }

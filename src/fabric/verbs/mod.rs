@@ -32,6 +32,7 @@ pub use counts::{Counts, Kinds};
 use device::Device;
 use door::Door;
 pub use peer::{Peer, Ticket};
+pub use pool::BLOCK_BYTES;
 use pool::{Answers, Blocks};
 use registrations::Registrations;
 
