@@ -325,7 +325,7 @@ impl<'a> Work<'a> {
         let (op, count) = (self.op, count as usize);
         match at {
             Spot::Mapped(at) if !self.alone => {
-                if reduce::needs_lock(basic, at) {
+                if !by_instruction(self.place, basic, at) {
                     return locked(self.place, self.rank, || {
                         // SAFETY: the caller vouches for the buffers; all such elements of this
                         // target share the lock.
@@ -386,6 +386,14 @@ pub unsafe fn accumulate_quick(to: &Quick<'_>, origin: Buffer, target: Target, o
     // SAFETY: the window's side was checked, the caller vouches for the origin's.
     unsafe { reduce::accumulate(op, basic, at, origin.address, None, count) };
     true
+}
+
+/// Whether elements of this kind that are mapped here are changed by atomic instructions, by all
+/// ranks: on one node most, over several those that the device changes alike.
+#[inline]
+pub(super) fn by_instruction(place: Place<'_>, basic: Basic, at: *mut u8) -> bool {
+    !reduce::needs_lock(basic, at)
+        && (place.node.wide.is_none() || is_word(basic, at.addr() as u64))
 }
 
 /// Whether many elements may be changed without atomics: by the exclusive lock of their target.

@@ -3,7 +3,7 @@
 //! ranks map, they are one instruction.
 
 use super::acc::{Acc, locked};
-use super::accumulate::{Work, operation, predefined};
+use super::accumulate::{Work, by_instruction, operation, predefined};
 use super::bytes::Piece;
 use super::distant::{self, is_word};
 use super::unmapped::Unmapped;
@@ -91,7 +91,9 @@ pub unsafe fn fetch_and_op(
     }
     let reach = Reach { first: 0, bytes: basic.extent() as u64 };
     place.node.at_common(rank, target.disp, reach, |spot| {
-        if let Spot::Mapped(at) = spot {
+        if let Spot::Mapped(at) = spot
+            && by_instruction(place, basic, at)
+        {
             // SAFETY: `at` checked the window's side, the caller vouches for the other two.
             if unsafe { reduce::fetch_and_op_fast(op, basic, at, origin, result) } {
                 return Ok(());
@@ -128,7 +130,7 @@ pub unsafe fn compare_and_swap(
     let bytes = basic.extent();
     let reach = Reach { first: 0, bytes: bytes as u64 };
     place.node.at_common(rank, target.disp, reach, |spot| match spot {
-        Spot::Mapped(at) if !reduce::needs_lock(basic, at) => {
+        Spot::Mapped(at) if by_instruction(place, basic, at) => {
             // SAFETY: `at` checked the window's side, the caller vouches for the other three, and
             // `needs_lock` was asked.
             unsafe { reduce::compare_and_swap(basic, at, compare, origin, result) };

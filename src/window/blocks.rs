@@ -118,12 +118,12 @@ impl Blocks {
         unsafe { core::ptr::write_bytes(block, 0, self.stride) };
     }
 
-    /// Word `word` of this rank for ranks of other nodes.
+    /// Word `word` of a rank of this node for ranks of other nodes.
     #[inline]
-    pub fn far_word(&self, word: WordId) -> &AtomicU64 {
+    pub fn far_word(&self, rank: u32, word: WordId) -> &AtomicU64 {
         let offset = word.0 as usize * size_of::<u64>();
         assert!(offset < self.far_bytes);
-        let words = self.own_start();
+        let words = self.block(rank).wrapping_sub(self.far_bytes);
         // SAFETY: inside of the rank's block, aligned, and never anything but an atomic.
         unsafe { &*words.add(offset).cast::<AtomicU64>() }
     }

@@ -49,8 +49,12 @@ impl Node {
         let target = part.target(self, rank)?;
         let data = part.data(self, target)?;
         let first = data.exposed.find(rank, disp, reach)?;
-        if by == By::Own && target.member.node == part.wide.node {
-            return work(self.spot(target.member.index, &data.exposed, first)?);
+        if target.member.node == part.wide.node && (by == By::Own || part.wide.nic.is_coherent()) {
+            match self.spot(target.member.index, &data.exposed, first)? {
+                // What cannot be reached by atomic instructions has the device in common.
+                Spot::Own(_) | Spot::Foreign(..) if by == By::All => {}
+                spot => return work(spot),
+            }
         }
         work(distant(target, data, first))
     }

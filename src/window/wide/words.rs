@@ -83,6 +83,24 @@ fn wait(part: &Part, node: &Node, cell: &AtomicU64, until: impl Fn(u64) -> bool)
     }
 }
 
+/// Changes a word by the processor, as [`Words::fetch`] does.
+fn by_processor(cell: &AtomicU64, op: Fetch) -> u64 {
+    match op {
+        // AcqRel: as the device's answers and changes order what is around them.
+        Fetch::Add(add) => cell.fetch_add(add, Ordering::AcqRel),
+        Fetch::CompareSwap { expect, new } => {
+            // AcqRel: likewise; Acquire where it fails.
+            match cell.compare_exchange(expect, new, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(before) | Err(before) => before,
+            }
+        }
+    }
+}
+
+fn own_cell(node: &Node, word: WordId) -> &AtomicU64 {
+    node.words.cells().far_word(node.arena().rank, word)
+}
+
 impl<'a> Far<'a> {
     /// [`Words::fetch`] in two parts: sends it, behind all that was sent to that rank before and
     /// ahead of all that comes behind. The answer is for `Peer::finish` of that peer.
@@ -94,12 +112,22 @@ impl<'a> Far<'a> {
         Ok((&target.peer, ticket))
     }
 
+    /// The word itself, where the processor changes it as the device does: on the own node, if each
+    /// sees what the other does as one step.
+    fn near_cell(&self, at: WordAt) -> Option<&'a AtomicU64> {
+        if !self.part.wide.nic.is_coherent() {
+            return None;
+        }
+        let index = self.part.near_index(at.rank.0)?;
+        Some(self.node.words.cells().far_word(index, at.word))
+    }
+
     fn target(&self, rank: Rank) -> Result<&'a Target> {
         self.part.target(self.node, rank.0)
     }
 
     fn own_cell(&self, word: WordId) -> &AtomicU64 {
-        self.node.words.cells().far_word(word)
+        own_cell(self.node, word)
     }
 }
 
@@ -113,18 +141,27 @@ impl Words for Far<'_> {
     }
 
     fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64> {
+        if let Some(cell) = self.near_cell(at) {
+            return Ok(by_processor(cell, op));
+        }
         let target = self.target(at.rank)?;
         target.peer.fetch(word_in(target.block, at.word), op)
     }
 
     fn post(&self, at: WordAt, add: u64) -> Result<()> {
+        if let Some(cell) = self.near_cell(at) {
+            by_processor(cell, Fetch::Add(add));
+            return Ok(());
+        }
         let target = self.target(at.rank)?;
         target.peer.post(word_in(target.block, at.word), add)
     }
 
     fn read(&self, at: WordAt) -> Result<u64> {
-        if at.rank == self.rank() {
-            return Ok(self.own(at.word));
+        if let Some(index) = self.part.near_index(at.rank.0) {
+            // Acquire: as in `wait`. What others changed by the device is seen by loads.
+            let cell = self.node.words.cells().far_word(index, at.word);
+            return Ok(cell.load(Ordering::Acquire));
         }
         let target = self.target(at.rank)?;
         target.peer.read(word_in(target.block, at.word))
@@ -144,12 +181,15 @@ impl Words for Far<'_> {
         wait(self.part, self.node, self.own_cell(word), until)
     }
 
-    /// Stores of this process to memory of its node come first, too.
+    /// Stores of this process to memory of its node come first, too. What the device carries to a
+    /// rank whose words the processor changes is waited for: these are two ways there.
     fn order(&self, rank: Rank) -> Result<()> {
         full_fence();
-        if let Some(target) = self.part.known_target(rank.0) {
-            target.peer.order();
+        let Some(target) = self.part.known_target(rank.0) else { return Ok(()) };
+        if self.part.wide.nic.is_coherent() && target.member.node == self.part.wide.node {
+            return target.peer.flush();
         }
+        target.peer.order();
         Ok(())
     }
 
@@ -172,7 +212,7 @@ impl Leads<'_> {
     }
 
     fn own_cell(&self, word: WordId) -> &AtomicU64 {
-        self.node.words.cells().far_word(word)
+        own_cell(self.node, word)
     }
 }
 
