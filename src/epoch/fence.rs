@@ -9,6 +9,13 @@
 //! numbers only grow and are never reset, so one word per round is enough: a rank may be one
 //! barrier ahead of another, and *at least n* is what the other waits for. Additions need no order
 //! between them: they may land in any, and n of them are n barriers.
+//!
+//! # Over many nodes
+//!
+//! Three barriers: of the ranks of each node, of the nodes' leaders (the first rank of each), and
+//! of the ranks of each node again. Through cards go only the second's posts: ceil(log2 nodes) of
+//! each leader, none of other ranks. In the words of a node these are two barriers, so number n of
+//! all is numbers 2n - 1 and 2n there.
 
 use super::layout;
 use crate::error::Result;
@@ -35,6 +42,35 @@ pub fn fence(words: &impl Words, number: u64, precede: bool) -> Result<()> {
         words.flush_all()?;
     }
     barrier(words, number)
+}
+
+/// [`barrier`] over nodes: `near` reaches the ranks of this node, `leads` the leaders of all nodes.
+/// Only a leader has them.
+pub fn barrier_over_nodes<N: Words, L: Words>(
+    near: &N,
+    leads: Option<&L>,
+    number: u64,
+) -> Result<()> {
+    assert!(leads.is_some() == (near.rank() == Rank(0)));
+    barrier(near, 2 * number - 1)?;
+    if let Some(leads) = leads {
+        barrier(leads, number)?;
+    }
+    barrier(near, 2 * number)
+}
+
+/// [`fence`] over nodes: `far` are all roads of this process to other nodes, and waits only where
+/// something is under way.
+pub fn fence_over_nodes<N: Words, F: Words, L: Words>(
+    (near, far, leads): (&N, &F, Option<&L>),
+    number: u64,
+    precede: bool,
+) -> Result<()> {
+    if precede {
+        near.flush_all()?;
+        far.flush_all()?;
+    }
+    barrier_over_nodes(near, leads, number)
 }
 
 /// Rounds until a rank has heard of all: the logarithm of the size, rounded up.

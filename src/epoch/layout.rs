@@ -14,6 +14,14 @@
 //! | [`fence`]  | contended | one counter per round of the barrier ([`super::fence`])            |
 //! | [`posted`] | contended | one bit per rank: it has posted to this rank                       |
 //!
+//! Words that several nodes reach through a card have no such bits, whose number grows with the
+//! ranks, but these ([`WORDS_FAR`]):
+//!
+//! | words      | kind      | what                                                               |
+//! |------------|-----------|--------------------------------------------------------------------|
+//! | [`POSTS`]  | contended | how many posts named this rank, ever ([`super::exposure`])         |
+//! | [`LIST`]   | owned     | whom this rank has posted to last                                  |
+//!
 //! Words that different ranks change at the same time for different reasons lie on lines of their
 //! own. Who holds a table looks at its number next, so all about the table is one line. A queue
 //! node is used in contention only, one by each process unless it has many threads, and the
@@ -109,6 +117,26 @@ pub fn fence(round: u32) -> WordId {
 /// Where the bit of `from` is among the posts that a rank has received: the word, and the bit.
 pub fn posted(from: Rank) -> (WordId, u64) {
     (WordId(POSTED + from.0 / RANKS_PER_WORD), 1 << (from.0 % RANKS_PER_WORD))
+}
+
+/// How many posts named this rank, ever. Here and below: words that are reached through a card.
+pub const POSTS: WordId = WordId(POSTED);
+/// The first of the words of the list of those whom this rank has posted to.
+pub const LIST: WordId = WordId(POSTED + LINE);
+/// How many there are. What does not fit is elsewhere; where, is one word of these, because a word
+/// is seen whole and two are not.
+pub const LIST_WORDS: u32 = 2 * LINE;
+
+/// Control words of each rank that are reached through a card, whatever the number of ranks.
+pub const WORDS_FAR: u32 = LIST.0 + LIST_WORDS;
+
+/// How a word that is reached through a card changes.
+pub fn kind_far(word: WordId) -> Kind {
+    match word.0 {
+        word if (LIST.0..LIST.0 + LIST_WORDS).contains(&word) => Kind::Owned,
+        word if word >= POSTED => Kind::Contended,
+        _ => kind(word),
+    }
 }
 
 /// The global lock word of the window.

@@ -1,6 +1,7 @@
 //! The agreement: the synchronisation protocols, generic over [`crate::fabric::Words`].
 //! No unsafe, no MPI, no bytes.
 
+pub mod exposure;
 pub mod fence;
 pub mod layout;
 pub mod lock;

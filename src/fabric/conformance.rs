@@ -2,7 +2,7 @@
 //! [`super::Words`], as three ranks see them. Not for protocols.
 
 use super::shm::heap::{self, Heap, HeapWords};
-use super::sim::{Sim, every};
+use super::sim::{FAR, Fault, Sim, View, every};
 use super::{Fetch, Rank, WordAt, WordId, Words};
 use crate::epoch::layout::{self, COMPLETE, LOCK};
 
@@ -34,6 +34,26 @@ fn an_owner_changes_its_contended_words_by_fetch(words: &impl Words) {
     assert_eq!(words.own(LOCK), u64::MAX);
     assert_eq!(swap(words, words.rank(), LOCK, u64::MAX, 7), u64::MAX);
     assert_eq!(words.own(LOCK), 7);
+}
+
+fn begun_fetches_are_all_answered(words: &impl Words) {
+    let targets = || (0..RANKS).map(Rank);
+    let at = |rank| WordAt { rank, word: LOCK };
+    let begun: Vec<_> =
+        targets().map(|rank| words.begin(at(rank), Fetch::Add(1)).unwrap()).collect();
+    for ticket in begun {
+        assert!(words.finish(ticket).unwrap() < u64::from(RANKS));
+    }
+    assert!(targets().all(|rank| words.read(at(rank)).unwrap() >= 1));
+}
+
+fn the_answer_of_a_begun_fetch_behind_an_order_is_a_flush(words: &impl Words) {
+    let (rank, word) = (above(words, 1), layout::fence(0));
+    words.post(WordAt { rank, word }, 1).unwrap();
+    words.order(rank).unwrap();
+    let ticket = words.begin(WordAt { rank, word: LOCK }, Fetch::Add(0)).unwrap();
+    words.finish(ticket).unwrap();
+    check_by_another(words);
 }
 
 fn all_posts_are_counted(words: &impl Words) {
@@ -108,6 +128,10 @@ fn on_sim(case: impl Fn(&Sim) + Copy + 'static) {
     every(RANKS, || case, |_| {});
 }
 
+fn on_sim_far(case: impl Fn(&View<FAR>) + Copy + 'static) {
+    every(RANKS, || move |sim: &Sim| case(&sim.far(Fault::Nothing)), |_| {});
+}
+
 fn on_heap(spins: u32, case: impl Fn(&HeapWords) + Copy + Send) {
     for _ in 0..20 {
         let heap = Heap::window(RANKS);
@@ -125,6 +149,9 @@ macro_rules! conformance {
         mod sim {
             $(#[test] fn $case() { super::on_sim(|words| super::$case(words)); })*
         }
+        mod sim_far {
+            $(#[test] fn $case() { super::on_sim_far(|words| super::$case(words)); })*
+        }
         mod heap_awake {
             $(#[test] fn $case() { super::on_heap(100, |words| super::$case(words)); })*
         }
@@ -137,6 +164,7 @@ macro_rules! conformance {
 conformance! {
     fetch_answers_what_was_before
     an_owner_changes_its_contended_words_by_fetch
+    begun_fetches_are_all_answered
     all_posts_are_counted
     one_compare_swap_wins
     a_post_arrives_without_a_flush
@@ -144,4 +172,5 @@ conformance! {
     what_is_flushed_is_there_for_all
     what_is_flushed_for_all_is_there_for_all
     an_answer_behind_an_order_is_a_flush
+    the_answer_of_a_begun_fetch_behind_an_order_is_a_flush
 }

@@ -84,6 +84,10 @@ pub enum Kind {
 /// Nothing is stored into another rank's word: 8 bytes that a card writes may be seen in parts, and
 /// an addition may not. A word is of one [`Kind`]; `epoch::layout` says which word is what.
 pub trait Words {
+    /// Whether other ranks' words are a round trip away, so that a repetition is dear.
+    const FAR: bool = false;
+    /// A `fetch` that is under way.
+    type Ticket;
     /// This process.
     fn rank(&self) -> Rank;
     /// Number of ranks.
@@ -91,6 +95,11 @@ pub trait Words {
     /// Changes a contended word and returns what it held before. Acquire and Release. It wakes
     /// nobody (law 7).
     fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64>;
+    /// Begins a `fetch`, so that several are under way at once. It takes effect at any time until
+    /// it is finished (laws 3 and 6).
+    fn begin(&self, at: WordAt, op: Fetch) -> Result<Self::Ticket>;
+    /// Ends it: what the word held before. A ticket must not be forgotten.
+    fn finish(&self, ticket: Self::Ticket) -> Result<u64>;
     /// Adds to a contended word without an answer. Release: whoever sees the sum sees what was
     /// sent to that rank and ordered before.
     fn post(&self, at: WordAt, add: u64) -> Result<()>;

@@ -10,9 +10,9 @@ use super::unmapped::Unmapped;
 use crate::epoch::layout;
 use crate::epoch::lock::{self, FREE, Mode};
 use crate::error::Result;
-use crate::fabric::verbs::{Peer, Ticket};
-use crate::fabric::{Rank, WordAt};
+use crate::fabric::{Rank, WordAt, Words};
 use crate::window::on_words;
+use crate::window::wide::words::Asked;
 
 /// Runs `work` under the accumulate lock of a target.
 #[cold]
@@ -42,7 +42,7 @@ enum State<'a> {
     /// nothing was asked for
     Idle,
     /// asked for, and the answer is not here
-    Asked(&'a Peer, Ticket),
+    Asked(Asked<'a>),
     /// held
     Held,
 }
@@ -59,8 +59,11 @@ impl<'a> Acc<'a> {
         let State::Idle = self.state else { return Ok(()) };
         let (node, word) = (self.place.node, word(self.rank));
         if let (Some(part), Unmapped::Distant(_)) = (&node.wide, whose) {
-            let (peer, ticket) = part.far(node).begin(word, lock::first_guess(Mode::Exclusive))?;
-            self.state = State::Asked(peer, ticket);
+            let words = part.far(node);
+            words.order(word.rank)?;
+            let asked = words.begin(word, lock::first_guess(Mode::Exclusive))?;
+            words.order(word.rank)?;
+            self.state = State::Asked(asked);
             return Ok(());
         }
         let nodes = node.nodes_for_operations();
@@ -71,16 +74,17 @@ impl<'a> Acc<'a> {
 
     /// Waits until it is held. Says whether it was when what was got behind [`Acc::ask`] was got.
     pub fn settle(&mut self) -> Result<bool> {
-        let State::Asked(peer, ticket) = core::mem::replace(&mut self.state, State::Idle) else {
+        let node = self.place.node;
+        let (Some(part), State::Asked(asked)) =
+            (&node.wide, core::mem::replace(&mut self.state, State::Idle))
+        else {
             self.state = State::Held;
             return Ok(true);
         };
-        let seen = peer.finish(ticket)?;
-        let (node, mode) = (self.place.node, (Mode::Exclusive, false));
-        let nodes = node.nodes_for_operations();
-        on_words!(node, |words| {
-            lock::acquire_behind(words, word(self.rank), mode, seen, nodes)
-        })?;
+        let words = &part.far(node);
+        let seen = words.finish(asked)?;
+        let (mode, nodes) = ((Mode::Exclusive, false), node.nodes_for_operations());
+        lock::acquire_behind(words, word(self.rank), mode, seen, nodes)?;
         self.state = State::Held;
         Ok(seen == FREE)
     }

@@ -171,8 +171,10 @@ impl<'a> Coalesce<'a> {
     /// # Safety
     /// As for `push`.
     unsafe fn arrive(&mut self) {
-        if self.first > 0 && self.done.is_ok() {
-            self.done = self.target.peer.flush_local();
+        if self.first > 0 {
+            // Whatever failed before: a get that is under way writes into the buffer.
+            let came = self.target.peer.flush_local();
+            self.done = self.done.clone().and(came);
         }
         if self.done.is_ok() {
             for part in &self.parts[..self.first] {

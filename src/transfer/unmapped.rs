@@ -90,8 +90,10 @@ impl Runs<'_> {
             Runs::Process(mut batch) => unsafe { batch.finish() },
             Runs::Distant(peer, runs) => {
                 // SAFETY: likewise.
-                unsafe { runs.finish()? };
-                peer.flush_local()
+                let sent = unsafe { runs.finish() };
+                // Whatever failed: what is under way uses the caller's buffers.
+                let came = peer.flush_local();
+                sent.and(came)
             }
         }
     }

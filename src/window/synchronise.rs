@@ -4,7 +4,7 @@
 use super::{Node, Window, on_words};
 use crate::epoch::lock::{self, Held};
 use crate::epoch::state::Hold;
-use crate::epoch::{fence, pscw};
+use crate::epoch::{exposure, fence, pscw};
 use crate::error::Result;
 use crate::fabric::{Rank, Words};
 use crate::sync::{Ordering, full_fence};
@@ -33,14 +33,9 @@ pub fn fence_all(node: &Node, precede: bool) -> Result<()> {
     let Some(part) = &node.wide else {
         return fence::fence(&node.words, node.next_barrier(), precede);
     };
-    if precede {
-        part.far(node).flush_all()?;
-    }
-    fence::barrier(&node.words, node.next_barrier())?;
-    if node.arena().rank == 0 {
-        fence::barrier(&part.leads(node), part.next_barrier())?;
-    }
-    fence::barrier(&node.words, node.next_barrier())
+    let leads = (node.arena().rank == 0).then(|| part.leads(node));
+    let roads = (&node.words, &part.far(node), leads.as_ref());
+    fence::fence_over_nodes(roads, node.next_barrier(), precede)
 }
 
 /// MPI_Win_post. MPI_MODE_NOCHECK leaves nothing out: it has to be given on both sides (MPI-4.1
@@ -51,13 +46,25 @@ pub fn post(window: &Window, node: &Node, origins: &[u32]) -> Result<()> {
     // Relaxed: only this process uses the count.
     node.completes.fetch_add(origins.len() as u64, Ordering::Relaxed);
     full_fence(); // what this process stored to its own memory is seen by the origins
-    on_words!(node, |words| pscw::post(words, ranks(origins)))
+    match &node.wide {
+        None => pscw::post(&node.words, ranks(origins)),
+        Some(part) => {
+            let (words, lists) = (&part.far(node), &part.lists(node));
+            exposure::post(words, lists, &mut part.posted.lock(), &group(origins))
+        }
+    }
 }
 
 /// MPI_Win_start. With MPI_MODE_NOCHECK the posts have come, so there is nothing to wait for.
 pub fn start(window: &Window, node: &Node, targets: &[u32]) -> Result<()> {
     window.epochs.start(targets)?;
-    let started = on_words!(node, |words| pscw::start(words, ranks(targets)));
+    let started = match &node.wide {
+        None => pscw::start(&node.words, ranks(targets)),
+        Some(part) => {
+            let (words, lists) = (&part.far(node), &part.lists(node));
+            exposure::start(words, lists, &mut part.started.lock(), &group(targets))
+        }
+    };
     if started.is_err() {
         window.epochs.completed();
     }
@@ -216,6 +223,10 @@ pub fn sync() {
 
 fn ranks(ranks: &[u32]) -> impl Iterator<Item = Rank> {
     ranks.iter().map(|rank| Rank(*rank))
+}
+
+fn group(members: &[u32]) -> Vec<Rank> {
+    ranks(members).collect()
 }
 
 impl Node {

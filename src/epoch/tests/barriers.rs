@@ -1,15 +1,15 @@
 //! Fences on the simulator, and that these tests notice what a fence might forget.
 
-use crate::epoch::fence::{barrier, fence};
+use crate::epoch::fence::{barrier, fence, fence_over_nodes};
 use crate::epoch::layout;
-use crate::fabric::sim::{Fault, Sim, Weak, every, is_caught};
+use crate::fabric::sim::{Counts, Fault, Profile, Shape, Sim, every, is_caught, run};
 use crate::fabric::{Rank, Words};
 use std::cell::Cell;
 
 /// In each epoch everyone puts into everyone, and all see it after the fence.
 fn puts_between_fences(fault: Fault) -> impl Fn(&Sim) + 'static {
     move |sim| {
-        let words = Weak { sim, fault };
+        let words = sim.weak(fault);
         let ranks = || (0..sim.size()).map(Rank);
         for epoch in 1..=5 {
             // Two sets of cells in turn: who is a fence ahead puts into those that I do not load.
@@ -43,7 +43,7 @@ fn what_a_fence_forgets_is_noticed() {
 fn barriers(fault: Fault) -> impl Fn(&Sim) + 'static {
     let come = Cell::new(0);
     move |sim| {
-        let words = Weak { sim, fault };
+        let words = sim.weak(fault);
         for number in 1..=4 {
             come.set(come.get() + 1);
             barrier(&words, number).unwrap();
@@ -67,5 +67,71 @@ fn what_a_barrier_forgets_is_noticed() {
         Fault::Wait, // nobody waits
     ] {
         assert!(is_caught(2, || barriers(fault)), "{fault:?} is not noticed");
+    }
+}
+
+/// Ranks of nodes that put into all others, nodes too, between fences.
+fn puts_between_fences_over_nodes(fault: Fault) -> impl Fn(&Sim) + 'static {
+    move |sim| {
+        let (near, far, leads) = (sim.near(fault), sim.far(fault), sim.leads(fault));
+        let ranks = || (0..sim.shape().ranks).map(Rank);
+        for epoch in 1..=4 {
+            let cell = |origin: Rank| (epoch % 2 * 8) as usize + origin.0 as usize;
+            ranks().for_each(|target| sim.put(target, cell(sim.index()), epoch));
+            fence_over_nodes((&near, &far, leads.as_ref()), epoch, true).unwrap();
+            assert!(ranks().all(|origin| sim.load(cell(origin)) == epoch), "not there");
+        }
+    }
+}
+
+#[test]
+fn a_fence_over_nodes_shows_what_was_put_before_it() {
+    for (ranks, per_node) in [(1, 1), (2, 2), (3, 1), (4, 2), (7, 3), (8, 2), (8, 4), (8, 5)] {
+        let shape = Shape { per_node, ..Shape::from(ranks) };
+        every(shape, || puts_between_fences_over_nodes(Fault::Nothing), |_| {});
+    }
+}
+
+#[test]
+fn what_a_fence_over_nodes_forgets_is_noticed() {
+    for fault in [
+        Fault::Flush,                  // the puts come after the fence
+        Fault::Post(layout::fence(0)), // nobody is told
+        Fault::Wait,                   // nobody waits
+    ] {
+        let shape = Shape { per_node: 2, ..Shape::from(6) };
+        assert!(is_caught(shape, || puts_between_fences_over_nodes(fault)), "{fault:?}");
+    }
+}
+
+fn rounds(size: u32) -> u32 {
+    size.next_power_of_two().ilog2()
+}
+
+/// Each fence costs each rank two barriers of its node, and a leader one of the leaders.
+fn costs_over_nodes(sim: &Sim) {
+    let (near, far) = (sim.near(Fault::Nothing), sim.far(Fault::Nothing));
+    let leads = sim.leads(Fault::Nothing);
+    for number in 1..=3 {
+        let precede = number != 2;
+        fence_over_nodes((&near, &far, leads.as_ref()), number, precede).unwrap();
+    }
+    let of_node = 3 * 2 * rounds(near.size());
+    assert_eq!(near.counts(), Counts { post: of_node, flush_all: 2, ..Counts::default() });
+    assert_eq!(far.counts(), Counts { flush_all: 2, ..Counts::default() });
+    if let Some(leads) = leads {
+        let posts = 3 * rounds(sim.shape().ranks.div_ceil(sim.shape().per_node));
+        assert_eq!(leads.counts(), Counts { post: posts, ..Counts::default() });
+    }
+}
+
+#[test]
+fn a_fence_over_nodes_costs_a_post_per_round_of_the_leaders() {
+    let nodes = [1, 2, 3, 4, 5, 8, 9, 16, 31, 32, 64, 100, 128, 256, 512, 1000, 1024];
+    for (nodes, per_node) in nodes.into_iter().flat_map(|n| [(n, 1), (n, 3), (n, 8)]) {
+        let shape = Shape { per_node, ..Shape::from(nodes * per_node) };
+        if shape.ranks <= 1024 {
+            assert_eq!(run(shape, Profile::Reordered, 1, costs_over_nodes).err(), None);
+        }
     }
 }

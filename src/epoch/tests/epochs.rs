@@ -3,7 +3,7 @@
 
 use crate::epoch::layout::{self, COMPLETE};
 use crate::epoch::pscw::{complete, post, start, test, wait};
-use crate::fabric::sim::{Fault, PROFILES, Sim, Weak, every, is_caught, run};
+use crate::fabric::sim::{Fault, PROFILES, Sim, every, is_caught, run};
 use crate::fabric::{Rank, WordAt, Words};
 
 /// The cell that its owner stores into and origins get; the cells below are put into, by rank.
@@ -12,7 +12,7 @@ const OWN: usize = 15;
 /// In each epoch every rank is target of the `k` ranks above it and origin to the `k` below.
 fn neighbours(fault: Fault, only_test: bool) -> impl Fn(&Sim) + 'static {
     move |sim| {
-        let words = Weak { sim, fault };
+        let words = sim.weak(fault);
         let (me, size) = (sim.rank().0, sim.size());
         let mut complete_count = 0;
         for epoch in 1..=5 {

@@ -6,7 +6,7 @@ use crate::epoch::lock::{
     Held, lock_all, lock_exclusive, lock_shared, try_lock_exclusive, try_lock_shared, unlock_all,
     unlock_exclusive, unlock_shared,
 };
-use crate::fabric::sim::{End, Fault, Shape, Sim, Weak, every, is_caught};
+use crate::fabric::sim::{End, Fault, Shape, Sim, View, every, is_caught};
 use crate::fabric::{Rank, WordAt};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -64,7 +64,7 @@ fn tries(sim: &Sim, held: Held) -> bool {
     held == Held::Nothing && sim.random(2) == 0
 }
 
-fn write_once(words: &Weak, oracle: &Oracle, target: Rank, held: Held) {
+fn write_once(words: &View, oracle: &Oracle, target: Rank, held: Held) {
     let sim = words.sim;
     if !(tries(sim, held) && try_lock_exclusive(words, target).unwrap()) {
         lock_exclusive(words, target, held, sim.thread()).unwrap();
@@ -76,7 +76,7 @@ fn write_once(words: &Weak, oracle: &Oracle, target: Rank, held: Held) {
     unlock_exclusive(words, target, Held::Nothing).unwrap();
 }
 
-fn read_once(words: &Weak, oracle: &Oracle, target: Rank, held: Held) {
+fn read_once(words: &View, oracle: &Oracle, target: Rank, held: Held) {
     let sim = words.sim;
     if !(tries(sim, held) && try_lock_shared(words, target).unwrap()) {
         lock_shared(words, target, held, sim.thread()).unwrap();
@@ -87,7 +87,7 @@ fn read_once(words: &Weak, oracle: &Oracle, target: Rank, held: Held) {
     unlock_shared(words, target).unwrap();
 }
 
-fn read_all_once(words: &Weak, oracle: &Oracle, target: Rank) {
+fn read_all_once(words: &View, oracle: &Oracle, target: Rank) {
     let sim = words.sim;
     lock_all(words, sim.thread()).unwrap();
     oracle.enter_all();
@@ -100,7 +100,7 @@ fn read_all_once(words: &Weak, oracle: &Oracle, target: Rank) {
 fn mixture(fault: Fault) -> impl Fn(&Sim) + 'static {
     let oracle = Oracle::default();
     move |sim| {
-        let words = Weak { sim, fault };
+        let words = sim.weak(fault);
         for _ in 0..6 {
             let target = Rank(sim.random(2));
             let held = if sim.random(4) == 0 { Held::Shared } else { Held::Nothing };
@@ -127,7 +127,7 @@ fn locks_exclude_and_unlocks_publish() {
 
 #[test]
 fn threads_of_a_process_wait_side_by_side() {
-    every(Shape { ranks: 2, threads: 3 }, || mixture(Fault::Nothing), all_is_free);
+    every(Shape { threads: 3, ..Shape::from(2) }, || mixture(Fault::Nothing), all_is_free);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn writers_lose_no_increment() {
         let oracle = Oracle::default();
         move |sim: &Sim| {
             for _ in 0..5 {
-                let words = Weak { sim, fault: Fault::Nothing };
+                let words = sim.weak(Fault::Nothing);
                 write_once(&words, &oracle, Rank(1), Held::Nothing);
             }
         }
@@ -169,7 +169,7 @@ fn publication(fault: Fault, all: bool) -> impl Fn(&Sim) + 'static {
     use crate::fabric::Words;
     let published = Rc::new(Cell::new(0));
     move |sim| {
-        let words = Weak { sim, fault };
+        let words = sim.weak(fault);
         let target = Rank(sim.size() - 1);
         for value in 1..=5 {
             if sim.rank() == Rank(0) {

@@ -4,6 +4,7 @@
 mod barriers;
 mod cost;
 mod epochs;
+mod exposures;
 mod locks;
 mod nodes;
 mod orderings;

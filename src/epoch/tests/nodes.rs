@@ -74,7 +74,7 @@ fn threads_without_a_node_take_locks_as_others_do() {
             }
         }
     };
-    every(Shape { ranks: 2, threads: 3 }, body, all_is_free);
+    every(Shape { threads: 3, ..Shape::from(2) }, body, all_is_free);
 }
 
 /// Thread 0 of rank 1 waits with the only node until thread 1 has been through with another lock.
@@ -118,5 +118,5 @@ fn a_thread_without_a_node_does_not_wait_for_those_with_one() {
             }
         }
     };
-    every(Shape { ranks: 2, threads: 2 }, body, all_is_free);
+    every(Shape { threads: 2, ..Shape::from(2) }, body, all_is_free);
 }

@@ -3,13 +3,15 @@
 //! threads of the machine. Memory that a protocol guards is relaxed here, so that only the protocol
 //! orders it.
 
-use crate::epoch::layout::{self, COMPLETE, LOCK};
+use crate::epoch::exposure::{Lists, Posted, Started};
+use crate::epoch::layout::{self, COMPLETE, LIST, LOCK, WORDS_FAR};
 use crate::epoch::lock::{
     Held, Mode, acquire, lock_all, lock_exclusive, lock_shared, release, unlock_all,
     unlock_exclusive, unlock_shared,
 };
 use crate::epoch::regions::{Change, Table, change, hold, seen, table};
-use crate::epoch::{fence, pscw, regions};
+use crate::epoch::{exposure, fence, pscw, regions};
+use crate::error::Result;
 use crate::fabric::shm::heap::{self, Heap, HeapWords};
 use crate::fabric::{Rank, WordAt, Words};
 use crate::sync::{AtomicU64, Ordering::Relaxed};
@@ -191,6 +193,55 @@ fn loom_an_epoch_shows_what_was_put() {
         }
     };
     model(TWO, move || drop(ranks(AWAKE, vec![target, origin])));
+}
+
+/// Lists of one entry, among the words of their owners.
+struct Short<'a>(&'a HeapWords);
+
+impl Lists for Short<'_> {
+    fn publish(&self, list: &[u64]) -> Result<()> {
+        self.0.set_own(LIST, 0);
+        // Who sees the new word sees the old one gone, and what this rank stored before.
+        self.0.order(self.0.rank())?;
+        list.iter().for_each(|word| self.0.set_own(LIST, *word));
+        Ok(())
+    }
+
+    fn read(&self, targets: &[Rank], mut see: impl FnMut(Rank, &[u64])) -> Result<()> {
+        for &rank in targets {
+            see(rank, &[self.0.read(WordAt { rank, word: LIST })?]);
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn loom_an_epoch_over_nodes_shows_what_was_put() {
+    fn target(words: HeapWords, memory: &Memory) {
+        let mut posted = Posted::default();
+        for epoch in 1..=2 {
+            memory[0].store(epoch, Relaxed);
+            exposure::post(&words, &Short(&words), &mut posted, &[Rank(1)]).unwrap();
+            pscw::wait(&words, epoch).unwrap();
+            assert_eq!(memory[1].load(Relaxed), epoch);
+        }
+    }
+    fn origin(words: HeapWords, memory: &Memory) {
+        let mut started = Started::default();
+        for epoch in 1..=2 {
+            exposure::start(&words, &Short(&words), &mut started, &[Rank(0)]).unwrap();
+            assert_eq!(memory[0].load(Relaxed), epoch);
+            memory[1].store(epoch, Relaxed);
+            pscw::complete(&words, [Rank(0)]).unwrap();
+        }
+    }
+    model(TWO, || {
+        let (heap, memory) = (Heap::new(2, WORDS_FAR), memory());
+        let (words, same) = (heap::words(&heap, 0, AWAKE), memory.clone());
+        let other = thread::spawn(move || target(words, &same));
+        origin(heap::words(&heap, 1, AWAKE), &memory);
+        other.join().unwrap();
+    });
 }
 
 /// The table, of one slot at most, is the first cell, and the region in it the second.

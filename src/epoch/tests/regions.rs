@@ -8,7 +8,7 @@ use crate::epoch::lock::{
 };
 use crate::epoch::regions::{Change, Table, change, hold, release, seen, table, while_held};
 use crate::epoch::{fence, lock, pscw};
-use crate::fabric::sim::{End, Fault, POISON, Shape, Sim, Weak, every, is_caught};
+use crate::fabric::sim::{End, Fault, POISON, Shape, Sim, View, every, is_caught};
 use crate::fabric::{Rank, WordAt, Words};
 use std::cell::RefCell;
 
@@ -69,7 +69,7 @@ fn get(sim: &Sim, target: Rank, cell: usize) -> u64 {
     sim.got(buffer)
 }
 
-fn look(words: &Weak, oracle: &Oracle, target: Rank, copy: &mut Copied) {
+fn look(words: &View, oracle: &Oracle, target: Rank, copy: &mut Copied) {
     let id = seen(words, target).unwrap();
     if id != copy.id {
         let (Table { address, slots, .. }, is_longer) = table(words, target, copy.id).unwrap();
@@ -83,7 +83,7 @@ fn look(words: &Weak, oracle: &Oracle, target: Rank, copy: &mut Copied) {
 }
 
 /// Accesses a region if the copy has it: a put, and now and then under ACC.
-fn touch(words: &Weak, oracle: &Oracle, target: Rank, copy: &Copied) {
+fn touch(words: &View, oracle: &Oracle, target: Rank, copy: &Copied) {
     let (sim, acc) = (words.sim, WordAt { rank: target, word: ACC });
     let region = sim.random(REGIONS_MAX as u32) as usize;
     if !copy.slots.contains(&region) {
@@ -100,7 +100,7 @@ fn touch(words: &Weak, oracle: &Oracle, target: Rank, copy: &Copied) {
     }
 }
 
-fn access(words: &Weak, oracle: &Oracle, target: Rank, copy: &mut Copied, manner: Manner) {
+fn access(words: &View, oracle: &Oracle, target: Rank, copy: &mut Copied, manner: Manner) {
     let (index, node) = (target.0 as usize, words.sim.thread());
     let enter = || {
         hold(words, target, node).unwrap();
@@ -125,7 +125,7 @@ fn access(words: &Weak, oracle: &Oracle, target: Rank, copy: &mut Copied, manner
 }
 
 /// Changes the slots of this rank, and moves the table now and then.
-fn edit(words: &Weak, oracle: &Oracle, kind: Change, edit: impl FnOnce(&mut Vec<usize>)) {
+fn edit(words: &View, oracle: &Oracle, kind: Change, edit: impl FnOnce(&mut Vec<usize>)) {
     let (sim, me) = (words.sim, words.rank().0 as usize);
     let work = || {
         assert_eq!(oracle.inside.borrow()[me], 0, "somebody looks on");
@@ -146,13 +146,13 @@ fn edit(words: &Weak, oracle: &Oracle, kind: Change, edit: impl FnOnce(&mut Vec<
     change(words, sim.thread(), work).unwrap();
 }
 
-fn attach(words: &Weak, oracle: &Oracle, region: usize) {
+fn attach(words: &View, oracle: &Oracle, region: usize) {
     words.sim.store(region, 0);
     oracle.put.borrow_mut()[words.rank().0 as usize][region] = false;
     edit(words, oracle, Change::Added, |slots| slots.push(region));
 }
 
-fn detach(words: &Weak, oracle: &Oracle, region: usize, kind: Change) {
+fn detach(words: &View, oracle: &Oracle, region: usize, kind: Change) {
     let (sim, me) = (words.sim, words.rank().0 as usize);
     edit(words, oracle, kind, |slots| {
         let slot = slots.iter().position(|other| *other == region).unwrap();
@@ -169,7 +169,7 @@ fn detach(words: &Weak, oracle: &Oracle, region: usize, kind: Change) {
 fn mixture(wrong: Wrong) -> impl Fn(&Sim) + 'static {
     let oracle = Oracle::default();
     move |sim| {
-        let words = Weak { sim, fault: wrong.fault };
+        let words = sim.weak(wrong.fault);
         let mut copies: [Copied; 4] = Default::default();
         let mut attached = [false; REGIONS_MAX];
         for _ in 0..10 {
@@ -207,7 +207,7 @@ fn an_access_sees_the_table_and_is_over_when_a_detach_returns() {
 
 #[test]
 fn threads_of_a_process_attach_and_access_side_by_side() {
-    every(Shape { ranks: 2, threads: 3 }, || mixture(NOTHING), all_is_free);
+    every(Shape { threads: 3, ..Shape::from(2) }, || mixture(NOTHING), all_is_free);
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn a_change_that_fails_is_none() {
 fn epochs() -> impl Fn(&Sim) + 'static {
     let oracle = Oracle::default();
     move |sim| {
-        let words = Weak { sim, fault: Fault::Nothing };
+        let words = sim.weak(Fault::Nothing);
         let mut copies: [Copied; 4] = Default::default();
         let mut attached = false;
         for number in 1..=4 {

@@ -153,6 +153,8 @@ impl<C: Cells, I: Idle> CpuWords<C, I> {
 }
 
 impl<C: Cells, I: Idle> Words for CpuWords<C, I> {
+    type Ticket = u64;
+
     #[inline]
     fn rank(&self) -> Rank {
         self.cells.rank()
@@ -175,6 +177,16 @@ impl<C: Cells, I: Idle> Words for CpuWords<C, I> {
                 }
             }
         })
+    }
+
+    #[inline]
+    fn begin(&self, at: WordAt, op: Fetch) -> Result<u64> {
+        self.fetch(at, op)
+    }
+
+    #[inline]
+    fn finish(&self, before: u64) -> Result<u64> {
+        Ok(before)
     }
 
     #[inline]

@@ -8,13 +8,15 @@
 //! under way to it, a rank that panics, a deadlock, and a run without an end. What ends the world
 //! is told with its seed.
 
-mod fault;
+mod rank;
 mod road;
+mod view;
 mod world;
 
-pub use fault::{Fault, Weak};
+pub use rank::Sim;
 pub use road::{Counts, POISON};
-pub use world::{End, Sim, run};
+pub use view::{FAR, FLAT, Fault, LEADS, NEAR, View};
+pub use world::{End, run};
 
 use core::ops::Range;
 
@@ -32,18 +34,20 @@ pub enum Profile {
 /// All profiles.
 pub const PROFILES: [Profile; 3] = [Profile::Prompt, Profile::Late, Profile::Reordered];
 
-/// How many ranks, and threads of each.
+/// How many ranks, threads of each, and nodes.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// ranks
     pub ranks: u32,
     /// threads of each rank
     pub threads: u32,
+    /// ranks of each node; the last one may have less
+    pub per_node: u32,
 }
 
 impl From<u32> for Shape {
     fn from(ranks: u32) -> Shape {
-        Shape { ranks, threads: 1 }
+        Shape { ranks, threads: 1, per_node: 1 }
     }
 }
 

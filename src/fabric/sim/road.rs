@@ -1,6 +1,7 @@
 //! What is between the ranks of the simulator: their words and cells, and what is under way to
 //! them. Not for the question who runs when.
 
+use super::view::{NEAR, VIEWS};
 use super::{Profile, Shape};
 use crate::epoch::layout;
 use crate::fabric::{Fetch, Kind, Rank, WordAt};
@@ -44,10 +45,29 @@ pub struct Counts {
     pub flush_all: u32,
 }
 
+/// A word of a view, of a rank of the world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub view: usize,
+    pub at: WordAt,
+}
+
+impl Place {
+    /// Views that show the same words are one here.
+    pub fn new(view: usize, at: WordAt) -> Place {
+        Place { view: view.min(VIEWS - 2), at }
+    }
+
+    fn kind(self) -> Kind {
+        if self.view > NEAR { layout::kind_far(self.at.word) } else { layout::kind(self.at.word) }
+    }
+}
+
 /// Something that is under way.
 #[derive(Clone, Copy, Debug)]
 pub enum Effect {
-    Post(WordAt, u64),
+    Post(Place, u64),
+    Fetch(Place, Fetch, usize),
     Put(Rank, usize, u64),
     Get(Rank, usize, usize),
 }
@@ -55,8 +75,16 @@ pub enum Effect {
 impl Effect {
     fn target(self) -> Rank {
         match self {
-            Effect::Post(at, _) => at.rank,
+            Effect::Post(place, _) | Effect::Fetch(place, ..) => place.at.rank,
             Effect::Put(target, ..) | Effect::Get(target, ..) => target,
+        }
+    }
+
+    /// The word that it is going to change.
+    fn place(self) -> Option<Place> {
+        match self {
+            Effect::Post(place, _) | Effect::Fetch(place, ..) => Some(place),
+            _ => None,
         }
     }
 }
@@ -71,74 +99,106 @@ struct Sent {
 /// Memory of all ranks, and what is under way to it.
 pub struct Road {
     profile: Profile,
-    ranks: u32,
-    words: Vec<u64>,
+    shape: Shape,
+    /// for each kind of block: words of a rank, and the words
+    blocks: [(u32, Vec<u64>); VIEWS - 1],
     cells: Vec<u64>,
     gets: Vec<u64>,
+    answers: Vec<Option<u64>>,
     sent: Vec<Sent>,
     batches: Vec<u32>,
-    pub counts: Vec<Counts>,
+    /// whom each rank has posted to
+    pub lists: Vec<Vec<u64>>,
+    /// for each rank, by view
+    pub counts: Vec<[Counts; VIEWS]>,
 }
 
 impl Road {
     pub fn new(shape: Shape, profile: Profile) -> Road {
         let ranks = shape.ranks as usize;
-        let words = ranks * layout::words_per_rank(shape.ranks) as usize;
+        let block = |per_rank: u32| (per_rank, vec![0; ranks * per_rank as usize]);
         Road {
             profile,
-            ranks: shape.ranks,
-            words: vec![0; words],
+            shape,
+            blocks: [
+                block(layout::words_per_rank(shape.ranks)),
+                block(layout::words_per_rank(shape.per_node)),
+                block(layout::WORDS_FAR),
+            ],
             cells: vec![0; ranks * CELLS],
             gets: Vec::new(),
+            answers: Vec::new(),
             sent: Vec::new(),
             batches: vec![0; ranks * ranks],
-            counts: vec![Counts::default(); ranks],
+            lists: vec![Vec::new(); ranks],
+            counts: vec![[Counts::default(); VIEWS]; ranks],
         }
     }
 
-    fn word_index(&self, at: WordAt) -> usize {
-        let per_rank = layout::words_per_rank(self.ranks);
-        assert!(at.rank.0 < self.ranks && at.word.0 < per_rank);
-        (at.rank.0 * per_rank + at.word.0) as usize
+    fn word(&self, place: Place) -> u64 {
+        let (per_rank, words) = &self.blocks[place.view];
+        words[self.word_index(place, *per_rank)]
     }
 
-    /// Where a word is that is about to be changed by `fetch` or `post`.
-    fn changed(&self, at: WordAt) -> usize {
-        assert!(layout::kind(at.word) != Kind::Owned, "{at:?} is its owner's, but sent to");
-        self.word_index(at)
+    fn word_mut(&mut self, place: Place) -> &mut u64 {
+        let per_rank = self.blocks[place.view].0;
+        let index = self.word_index(place, per_rank);
+        &mut self.blocks[place.view].1[index]
     }
 
-    pub fn load(&self, at: WordAt) -> u64 {
-        self.words[self.word_index(at)]
+    fn word_index(&self, place: Place, per_rank: u32) -> usize {
+        assert!(place.at.rank.0 < self.shape.ranks);
+        assert!(place.at.word.0 < per_rank);
+        (place.at.rank.0 * per_rank + place.at.word.0) as usize
+    }
+
+    pub fn load(&self, place: Place) -> u64 {
+        self.word(place)
     }
 
     /// The owner's store into its word.
-    pub fn reset(&mut self, at: WordAt, value: u64) {
-        assert!(layout::kind(at.word) != Kind::Contended, "{at:?} is contended, but stored into");
-        let is_sent_to = |sent: &Sent| matches!(sent.effect, Effect::Post(to, _) if to == at);
+    pub fn reset(&mut self, place: Place, value: u64) {
+        let at = place.at;
+        assert!(place.kind() != Kind::Contended, "{at:?} is contended, but stored into");
+        let is_sent_to = |sent: &Sent| sent.effect.place() == Some(place);
         assert!(!self.sent.iter().any(is_sent_to), "{at:?} is reset, but sent to");
-        let index = self.word_index(at);
-        self.words[index] = value;
+        *self.word_mut(place) = value;
     }
 
-    pub fn fetch(&mut self, at: WordAt, op: Fetch) -> u64 {
-        let index = self.changed(at);
-        let before = self.words[index];
+    pub fn fetch(&mut self, place: Place, op: Fetch) -> u64 {
+        assert!(place.kind() != Kind::Owned, "{:?} is its owner's, but sent to", place.at);
+        let word = self.word_mut(place);
+        let before = *word;
         match op {
-            Fetch::Add(add) => self.words[index] = before.wrapping_add(add),
-            Fetch::CompareSwap { expect, new } if before == expect => self.words[index] = new,
+            Fetch::Add(add) => *word = before.wrapping_add(add),
+            Fetch::CompareSwap { expect, new } if before == expect => *word = new,
             Fetch::CompareSwap { .. } => {}
         }
         before
     }
 
-    /// Sends an effect. Returns a word that changed at once.
-    pub fn send(&mut self, origin: Rank, effect: Effect) -> Option<WordAt> {
+    fn are_near(&self, origin: Rank, target: Rank) -> bool {
+        origin.0 / self.shape.per_node == target.0 / self.shape.per_node
+    }
+
+    /// Whether what `origin` sends is there at once: by load and store.
+    fn is_prompt(&self, origin: Rank, effect: Effect) -> bool {
+        self.profile == Profile::Prompt
+            || match effect.place() {
+                Some(place) => place.view == NEAR,
+                None => self.shape.per_node > 1 && self.are_near(origin, effect.target()),
+            }
+    }
+
+    /// Sends an effect. Returns a word that a sleeper may wait for, if it changed at once.
+    pub fn send(&mut self, origin: Rank, effect: Effect) -> Option<Place> {
         match effect {
-            Effect::Post(at, _) => assert!(self.changed(at) < self.words.len()),
             Effect::Put(_, cell, _) | Effect::Get(_, cell, _) => assert!(cell < CELLS),
+            Effect::Post(place, _) | Effect::Fetch(place, ..) => {
+                assert!(place.view != NEAR || self.are_near(origin, place.at.rank));
+            }
         }
-        if self.profile == Profile::Prompt {
+        if self.is_prompt(origin, effect) {
             return self.apply(effect);
         }
         let batch = self.batches[self.pair(origin, effect.target())];
@@ -147,8 +207,8 @@ impl Road {
     }
 
     fn pair(&self, origin: Rank, target: Rank) -> usize {
-        assert!(target.0 < self.ranks);
-        (origin.0 * self.ranks + target.0) as usize
+        assert!(target.0 < self.shape.ranks);
+        (origin.0 * self.shape.ranks + target.0) as usize
     }
 
     pub fn order(&mut self, origin: Rank, target: Rank) {
@@ -166,17 +226,30 @@ impl Road {
         self.gets[buffer]
     }
 
+    /// A place for the answer of a fetch that is begun.
+    pub fn ticket(&mut self) -> usize {
+        self.answers.push(None);
+        self.answers.len() - 1
+    }
+
+    pub fn answer(&self, ticket: usize) -> Option<u64> {
+        self.answers[ticket]
+    }
+
     pub fn cell(&mut self, rank: Rank, cell: usize) -> &mut u64 {
         assert!(cell < CELLS);
         &mut self.cells[rank.0 as usize * CELLS + cell]
     }
 
-    fn apply(&mut self, effect: Effect) -> Option<WordAt> {
+    fn apply(&mut self, effect: Effect) -> Option<Place> {
         match effect {
-            Effect::Post(at, add) => {
-                let index = self.word_index(at);
-                self.words[index] = self.words[index].wrapping_add(add);
-                Some(at)
+            Effect::Post(place, add) => {
+                self.fetch(place, Fetch::Add(add));
+                Some(place)
+            }
+            Effect::Fetch(place, op, ticket) => {
+                self.answers[ticket] = Some(self.fetch(place, op));
+                None
             }
             Effect::Put(target, cell, value) => {
                 *self.cell(target, cell) = value;
@@ -210,7 +283,7 @@ impl Road {
     }
 
     /// Lets one thing that is under way take effect. Returns the word that changed.
-    pub fn deliver(&mut self, random: &mut Random) -> Option<WordAt> {
+    pub fn deliver(&mut self, random: &mut Random) -> Option<Place> {
         let first = random.below(self.sent.len());
         let candidates = (first..self.sent.len()).chain(0..first);
         let chosen = { candidates }.find(|&index| self.may_land(index));

@@ -8,17 +8,18 @@
 //! 3. The leaders tell each other where it is, and each node shares the table of that.
 //!    *Collective:* whether all have it.
 
+use super::lists::Areas;
 use super::shared::Shared;
 use super::targets::Targets;
 use super::{Part, Place, Wide};
 use crate::error::{Class, Error, Result};
 use crate::fabric::verbs::{Exposed, Remote};
 use crate::mpi::Host;
-use crate::sync::AtomicU64;
 use crate::window::common::Common;
 use crate::window::exchange::{self, Memory, Outcome, Wish};
 use crate::window::report::Why;
 use crate::window::{Flavor, Node};
+use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// What the ranks agreed on.
@@ -104,7 +105,9 @@ pub fn agree(
         places: places?,
         _exposed: own.exposed,
         targets: Targets::default(),
-        barriers: AtomicU64::new(0),
+        areas: Areas::default(),
+        posted: Mutex::default(),
+        started: Mutex::default(),
     };
     let node = Node::new(&wide.near, own.slot, flavor, own.common, host.threads(), Some(part));
     Ok(Agreed::Made(Box::new(node)))

@@ -3,7 +3,7 @@
 //! bring are gone when it is made.
 
 use super::shared::Shared;
-use super::{Member, NodeInfo, Wide, far_bytes};
+use super::{FAR_BYTES, Member, NodeInfo, Wide};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::fabric::verbs::{Card, Exposed, Nic, Remote};
@@ -35,7 +35,7 @@ impl Wide {
         let near = comm.split(host, Some(node))?;
         let leaders = comm.split(host, (index == 0).then_some(0))?;
         let arena = match near {
-            Some(near) => Arena::make(host, near, far_bytes(size))?,
+            Some(near) => Arena::make(host, near, FAR_BYTES)?,
             None => None,
         };
         let nic = Nic::get();

@@ -11,18 +11,20 @@
 
 pub mod address;
 pub mod exchange;
+pub mod lists;
 mod make;
 mod shared;
 pub mod targets;
 pub mod words;
 
 use super::arena::{Arena, departures};
+use crate::epoch::exposure::{Posted, Started};
 use crate::epoch::layout;
 use crate::error::{Error, Result};
 use crate::fabric::verbs::{Card, Exposed, Nic, Peer, Remote};
 use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
-use crate::sync::{AtomicU64, Ordering};
+use lists::Areas;
 use parking_lot::Mutex;
 use shared::Shared;
 use std::collections::BTreeMap;
@@ -82,9 +84,8 @@ pub struct Member {
 }
 
 /// Bytes of words for ranks of other nodes in each block.
-fn far_bytes(size: u32) -> usize {
-    layout::words_per_rank(size) as usize * size_of::<u64>()
-}
+const FAR_BYTES: usize =
+    ((layout::WORDS_FAR + lists::AREA_WORDS) as usize * size_of::<u64>()).next_multiple_of(64);
 
 impl Wide {
     /// Where a rank of the communicator is.
@@ -148,8 +149,12 @@ pub struct Part {
     _exposed: Vec<Exposed>,
     /// what this process knows of the ranks that it has had to do with
     targets: Targets,
-    /// how many barriers the leaders have had
-    barriers: AtomicU64,
+    /// long lists of its posts
+    areas: Areas,
+    /// its posts, and those that it has used up
+    pub posted: Mutex<Posted>,
+    /// likewise
+    pub started: Mutex<Started>,
 }
 
 /// Where the device finds what a node has of a window.
@@ -168,11 +173,5 @@ impl Part {
         let stride = self.wide.infos.at(member.node).stride;
         let at = self.places.at(member.node).blocks;
         at.offset((u64::from(member.index) * stride) as i64)
-    }
-
-    /// The number of the leaders' next barrier.
-    pub fn next_barrier(&self) -> u64 {
-        // Relaxed: collective calls on a window are not made by two threads at once.
-        self.barriers.fetch_add(1, Ordering::Relaxed) + 1
     }
 }

@@ -158,7 +158,12 @@ impl Part {
         unsafe { fetch::<Descriptor>(&self.wide.leader(member.node), at) }
     }
 
-    /// Who a rank that serves itself is.
+    /// The process of a rank.
+    pub fn owner(&self, rank: u32) -> Result<Arc<Peer>> {
+        Ok(self.wide.nic.peer(&self.card(self.wide.member(rank))?))
+    }
+
+    /// Who a rank is, which has said so.
     fn card(&self, member: Member) -> Result<Card> {
         if member.node == self.wide.node {
             return Ok(self.wide.near.process(member.index).card());

@@ -24,6 +24,14 @@ pub struct Far<'a> {
     node: &'a Node,
 }
 
+/// An answer that will come.
+pub enum Asked<'a> {
+    /// it is here
+    Known(u64),
+    /// from the device
+    Device(&'a Peer, Ticket),
+}
+
 /// The words of the leaders, whose rank here is the number of their node. For leaders.
 #[derive(Clone, Copy)]
 pub struct Leads<'a> {
@@ -102,16 +110,6 @@ fn own_cell(node: &Node, word: WordId) -> &AtomicU64 {
 }
 
 impl<'a> Far<'a> {
-    /// [`Words::fetch`] in two parts: sends it, behind all that was sent to that rank before and
-    /// ahead of all that comes behind. The answer is for `Peer::finish` of that peer.
-    pub fn begin(&self, at: WordAt, op: Fetch) -> Result<(&'a Peer, Ticket)> {
-        self.order(at.rank)?;
-        let target = self.target(at.rank)?;
-        let ticket = target.peer.begin(word_in(target.block, at.word), op)?;
-        target.peer.order();
-        Ok((&target.peer, ticket))
-    }
-
     /// The word itself, where the processor changes it as the device does: on the own node, if each
     /// sees what the other does as one step.
     fn near_cell(&self, at: WordAt) -> Option<&'a AtomicU64> {
@@ -131,7 +129,10 @@ impl<'a> Far<'a> {
     }
 }
 
-impl Words for Far<'_> {
+impl<'a> Words for Far<'a> {
+    const FAR: bool = true;
+    type Ticket = Asked<'a>;
+
     fn rank(&self) -> Rank {
         Rank(self.part.wide.rank)
     }
@@ -141,11 +142,23 @@ impl Words for Far<'_> {
     }
 
     fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64> {
+        self.finish(self.begin(at, op)?)
+    }
+
+    fn begin(&self, at: WordAt, op: Fetch) -> Result<Asked<'a>> {
         if let Some(cell) = self.near_cell(at) {
-            return Ok(by_processor(cell, op));
+            return Ok(Asked::Known(by_processor(cell, op)));
         }
         let target = self.target(at.rank)?;
-        target.peer.fetch(word_in(target.block, at.word), op)
+        let ticket = target.peer.begin(word_in(target.block, at.word), op)?;
+        Ok(Asked::Device(&target.peer, ticket))
+    }
+
+    fn finish(&self, asked: Asked<'a>) -> Result<u64> {
+        match asked {
+            Asked::Known(before) => Ok(before),
+            Asked::Device(peer, ticket) => peer.finish(ticket),
+        }
     }
 
     fn post(&self, at: WordAt, add: u64) -> Result<()> {
@@ -217,6 +230,9 @@ impl Leads<'_> {
 }
 
 impl Words for Leads<'_> {
+    const FAR: bool = true;
+    type Ticket = (Arc<Peer>, Ticket);
+
     fn rank(&self) -> Rank {
         Rank(self.part.wide.node)
     }
@@ -227,8 +243,17 @@ impl Words for Leads<'_> {
     }
 
     fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64> {
+        self.finish(self.begin(at, op)?)
+    }
+
+    fn begin(&self, at: WordAt, op: Fetch) -> Result<(Arc<Peer>, Ticket)> {
         let (peer, at) = self.at(at);
-        peer.fetch(at, op)
+        let ticket = peer.begin(at, op)?;
+        Ok((peer, ticket))
+    }
+
+    fn finish(&self, (peer, ticket): (Arc<Peer>, Ticket)) -> Result<u64> {
+        peer.finish(ticket)
     }
 
     fn post(&self, at: WordAt, add: u64) -> Result<()> {

@@ -1,0 +1,251 @@
+//! Post and start over many nodes on the simulator, what they cost, and that these tests notice
+//! what they might forget.
+
+use crate::epoch::exposure::{Lists, Posted, Started, post, start};
+use crate::epoch::layout::{COMPLETE, POSTS};
+use crate::epoch::pscw::{complete, test, wait};
+use crate::error::Result;
+use crate::fabric::Rank;
+use crate::fabric::sim::{FAR, Fault, PROFILES, Shape, Sim, View, every, is_caught, run};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// What lists forget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Slip {
+    Nothing,
+    /// that the old list must be gone before the new one is there
+    Clear,
+    /// to store the list before the bells
+    Publish,
+}
+
+struct Owners<'a, 'b> {
+    sim: &'a Sim<'b>,
+    slip: Slip,
+}
+
+impl Lists for Owners<'_, '_> {
+    fn publish(&self, list: &[u64]) -> Result<()> {
+        let length = self.sim.list_words();
+        if self.slip == Slip::Publish {
+            return Ok(());
+        }
+        if self.slip != Slip::Clear {
+            (0..length).for_each(|index| self.sim.store_in_list(index, 0));
+        }
+        for index in 0..length.max(list.len()) {
+            self.sim.store_in_list(index, list.get(index).copied().unwrap_or(0));
+        }
+        Ok(())
+    }
+
+    fn read(&self, targets: &[Rank], mut see: impl FnMut(Rank, &[u64])) -> Result<()> {
+        targets.iter().for_each(|target| see(*target, &self.sim.read_list(FAR, *target)));
+        Ok(())
+    }
+}
+
+/// One rank's part of active target synchronisation.
+struct Process<'a, 'b> {
+    words: View<'a, 'b, FAR>,
+    lists: Owners<'a, 'b>,
+    posted: Posted,
+    started: Started,
+    complete_count: u64,
+}
+
+impl<'a, 'b> Process<'a, 'b> {
+    fn new(sim: &'a Sim<'b>, fault: Fault, slip: Slip) -> Self {
+        Process {
+            words: sim.far(fault),
+            lists: Owners { sim, slip },
+            posted: Posted::default(),
+            started: Started::default(),
+            complete_count: 0,
+        }
+    }
+
+    fn post(&mut self, origins: &[Rank]) {
+        post(&self.words, &self.lists, &mut self.posted, origins).unwrap();
+        self.complete_count += origins.len() as u64;
+    }
+
+    fn start(&mut self, targets: &[Rank]) {
+        start(&self.words, &self.lists, &mut self.started, targets).unwrap();
+    }
+
+    fn wait(&self) {
+        wait(&self.words, self.complete_count).unwrap();
+    }
+}
+
+/// Who is whose origin in an epoch: a random relation, the same for all ranks.
+fn is_origin(origin: Rank, target: Rank, epoch: u64) -> bool {
+    let mixed = (u64::from(origin.0) << 40 | u64::from(target.0) << 20 | epoch)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ mixed >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 62 == 0
+}
+
+/// The cell that its owner stores into and origins get; the cells below are put into, by rank.
+const OWN: usize = 15;
+
+/// Epochs of random groups, the empty one and this rank itself among them, one after the other; who
+/// is not in one goes on to the next.
+fn random_groups(fault: Fault, slip: Slip, lists_read: Rc<Cell<u32>>) -> impl Fn(&Sim) + 'static {
+    move |sim| {
+        let mut process = Process::new(sim, fault, slip);
+        let (me, all) = (sim.index(), || (0..sim.shape().ranks).map(Rank));
+        let mut used = 0;
+        for epoch in 1..=12 {
+            let origins: Vec<_> = all().filter(|&rank| is_origin(rank, me, epoch)).collect();
+            let targets: Vec<_> = all().filter(|&rank| is_origin(me, rank, epoch)).collect();
+            sim.store(OWN, epoch);
+            process.post(&origins);
+            process.start(&targets);
+            used += targets.len() as u32;
+            let begin = |&target: &Rank| {
+                sim.put(target, me.0 as usize, epoch);
+                sim.get(target, OWN)
+            };
+            let gets: Vec<_> = targets.iter().map(begin).collect();
+            complete(&process.words, targets).unwrap();
+            assert!(gets.iter().all(|&buffer| sim.got(buffer) == epoch), "got something else");
+            process.wait();
+            for origin in origins {
+                assert_eq!(sim.load(origin.0 as usize), epoch, "complete, but not there");
+            }
+        }
+        let reads = process.words.counts().read;
+        assert!((used..=2 * used).contains(&reads), "{reads} reads for {used} posts");
+        lists_read.set(lists_read.get() + reads - used);
+    }
+}
+
+#[test]
+fn epochs_of_random_groups_match_and_show_what_was_put() {
+    for ranks in [1, 2, 5, 8] {
+        let again = Rc::new(Cell::new(0));
+        every(ranks, || random_groups(Fault::Nothing, Slip::Nothing, again.clone()), |_| {});
+        // The bound is one that is used.
+        assert!(ranks < 5 || again.get() > 0, "no list was read twice");
+    }
+}
+
+#[test]
+fn epochs_match_on_nodes_of_many_ranks() {
+    let shape = Shape { per_node: 3, ..Shape::from(8) };
+    every(shape, || random_groups(Fault::Nothing, Slip::Nothing, Rc::default()), |_| {});
+}
+
+#[test]
+fn what_posts_and_starts_forget_is_noticed() {
+    for fault in [
+        Fault::Flush,          // complete is told before the puts are done
+        Fault::Post(COMPLETE), // complete tells nobody
+        Fault::Post(POSTS),    // nobody is woken
+        Fault::EveryOtherPost(POSTS),
+    ] {
+        let body = || random_groups(fault, Slip::Nothing, Rc::default());
+        assert!(is_caught(5, body), "{fault:?} is not noticed");
+    }
+    let body = || random_groups(Fault::Nothing, Slip::Publish, Rc::default());
+    assert!(is_caught(5, body), "no list is stored");
+}
+
+/// Rank 0 names rank 1 in the second place, then in the first, while bells of others ring at rank 1
+/// that make it look.
+fn the_place_in_the_list_changes(slip: Slip) -> impl Fn(&Sim) + 'static {
+    move |sim| {
+        let mut process = Process::new(sim, Fault::Nothing, slip);
+        let (first, second) = ([Rank(2), Rank(1)], [Rank(1), Rank(2)]);
+        let others: Vec<_> = (3..sim.shape().ranks).map(Rank).collect();
+        let exposures = || (1..).zip([first, second, first]);
+        match sim.index().0 {
+            0 => exposures().for_each(|(epoch, group)| {
+                sim.store(OWN, epoch);
+                process.post(&group);
+                process.wait();
+            }),
+            1 | 2 => exposures().for_each(|(epoch, _)| {
+                process.start(&[Rank(0)]);
+                let got = sim.get(Rank(0), OWN);
+                complete(&process.words, [Rank(0)]).unwrap();
+                assert_eq!(sim.got(got), epoch, "an old post was taken for a new one");
+            }),
+            _ => {
+                (0..sim.random(100)).for_each(|_| sim.step());
+                process.post(&[Rank(1)]);
+                process.wait();
+            }
+        }
+        if sim.index() == Rank(1) {
+            process.start(&others);
+            complete(&process.words, others).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_post_that_was_used_is_not_taken_for_a_new_one() {
+    every(9, || the_place_in_the_list_changes(Slip::Nothing), |_| {});
+    assert!(is_caught(9, || the_place_in_the_list_changes(Slip::Clear)), "no list is cleared");
+}
+
+#[test]
+fn test_sees_what_wait_waits_for() {
+    let body = || {
+        |sim: &Sim| {
+            let mut process = Process::new(sim, Fault::Nothing, Slip::Nothing);
+            let next = [Rank((sim.index().0 + 1) % 3)];
+            let before = [Rank((sim.index().0 + 2) % 3)];
+            for _ in 0..3 {
+                process.post(&next);
+                process.start(&before);
+                complete(&process.words, before).unwrap();
+                while !test(&process.words, process.complete_count) {
+                    sim.step();
+                }
+            }
+        }
+    };
+    every(3, body, |_| {});
+}
+
+/// A ring of k neighbours on either side, and what each of its four calls costs each rank.
+fn ring_costs(k: u32, epochs: u64) -> impl Fn(&Sim) + 'static {
+    move |sim| {
+        let mut process = Process::new(sim, Fault::Nothing, Slip::Nothing);
+        let (me, size) = (sim.index().0, sim.shape().ranks);
+        let origins: Vec<_> = (1..=k).map(|by| Rank((me + by) % size)).collect();
+        let targets: Vec<_> = (1..=k).map(|by| Rank((me + size - by) % size)).collect();
+        let counts = |process: &Process| process.words.counts();
+        for epoch in 1..=epochs as u32 {
+            process.post(&origins);
+            let posted = counts(&process);
+            assert_eq!(posted.post, k * (2 * epoch - 1));
+            process.start(&targets);
+            let started = counts(&process);
+            assert_eq!((started.read, started.post), (k * epoch, posted.post));
+            complete(&process.words, targets.iter().copied()).unwrap();
+            let completed = counts(&process);
+            assert_eq!((completed.post, completed.flush_all), (k * 2 * epoch, epoch));
+            process.wait();
+            let waited = counts(&process);
+            assert_eq!((waited, waited.fetch, waited.order), (completed, 0, 0));
+        }
+        assert_eq!((process.started.targets(), sim.list_words()), (k as usize, k as usize));
+    }
+}
+
+#[test]
+fn an_epoch_costs_its_neighbours_whatever_the_number_of_ranks() {
+    for (ranks, k) in [(2, 1), (8, 2), (8, 7), (64, 6), (64, 20), (512, 9)] {
+        for (seed, profile) in [0, 1, 2].into_iter().flat_map(|seed| PROFILES.map(|p| (seed, p))) {
+            assert_eq!(run(ranks, profile, seed, ring_costs(k, 3)).err(), None);
+            if ranks > 64 {
+                break;
+            }
+        }
+    }
+}

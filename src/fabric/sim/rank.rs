@@ -1,0 +1,313 @@
+//! A thread of a rank in the simulator: its steps, and what it sends. Not for what a protocol may
+//! use, which is [`View`].
+
+use super::Shape;
+use super::road::{Counts, Effect, Place, Road};
+use super::view::{FAR, FLAT, Fault, LEADS, NEAR, View};
+use super::world::State;
+use crate::error::Result;
+use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
+use corosensei::Yielder;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A thread of a rank in the simulator.
+pub struct Sim<'a> {
+    state: Rc<RefCell<State>>,
+    yielder: &'a Yielder<(), ()>,
+    shape: Shape,
+    thread: u32,
+}
+
+impl<'a> Sim<'a> {
+    pub(super) fn new(
+        state: Rc<RefCell<State>>,
+        yielder: &'a Yielder<(), ()>,
+        shape: Shape,
+        thread: u32,
+    ) -> Sim<'a> {
+        Sim { state, yielder, shape, thread }
+    }
+
+    /// The words that all ranks reach alike, with a fault.
+    pub fn weak(&self, fault: Fault) -> View<'_, 'a, FLAT> {
+        View { sim: self, fault }
+    }
+
+    /// The words of this node.
+    pub fn near(&self, fault: Fault) -> View<'_, 'a, NEAR> {
+        View { sim: self, fault }
+    }
+
+    /// The words that are reached through cards.
+    pub fn far(&self, fault: Fault) -> View<'_, 'a, FAR> {
+        View { sim: self, fault }
+    }
+
+    /// The words of the leaders of all nodes, if this rank is one.
+    pub fn leads(&self, fault: Fault) -> Option<View<'_, 'a, LEADS>> {
+        let leads = self.index().0.is_multiple_of(self.shape.per_node);
+        leads.then_some(View { sim: self, fault })
+    }
+}
+
+impl Sim<'_> {
+    /// Which thread of its rank this is.
+    pub fn thread(&self) -> u32 {
+        self.thread % self.shape.threads
+    }
+
+    /// How many threads each rank has.
+    pub fn threads(&self) -> u32 {
+        self.shape.threads
+    }
+
+    /// The shape of the world.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// This rank, in the world.
+    pub fn index(&self) -> Rank {
+        Rank(self.thread / self.shape.threads)
+    }
+
+    /// Its node.
+    pub fn node(&self) -> u32 {
+        self.index().0 / self.shape.per_node
+    }
+
+    /// Lets others run.
+    pub fn step(&self) {
+        self.yielder.suspend(());
+    }
+
+    /// A random number below `bound`, the same for the same seed.
+    pub fn random(&self, bound: u32) -> u32 {
+        self.state.borrow_mut().random.below(bound as usize) as u32
+    }
+
+    /// What this rank has sent so far to words that all reach alike.
+    pub fn counts(&self) -> Counts {
+        self.counts_of(FLAT)
+    }
+
+    /// What this rank has sent so far in a view.
+    pub fn counts_of(&self, view: usize) -> Counts {
+        self.state.borrow().road.counts[self.index().0 as usize][view]
+    }
+
+    /// A word as it is, for the eyes of a test only.
+    pub fn peek(&self, at: WordAt) -> u64 {
+        self.peek_at(FLAT, at)
+    }
+
+    /// A word of a view as it is, for the eyes of a test only.
+    pub fn peek_at(&self, view: usize, at: WordAt) -> u64 {
+        self.state.borrow().road.load(Place::new(view, at))
+    }
+
+    /// Puts one cell.
+    pub fn put(&self, target: Rank, cell: usize, value: u64) {
+        self.send(Effect::Put(target, cell, value));
+    }
+
+    /// Begins to get one cell.
+    pub fn get(&self, target: Rank, cell: usize) -> usize {
+        let buffer = self.state.borrow_mut().road.buffer();
+        self.send(Effect::Get(target, cell, buffer));
+        buffer
+    }
+
+    /// What a get has brought: poison unless it is done.
+    pub fn got(&self, buffer: usize) -> u64 {
+        self.state.borrow().road.got(buffer)
+    }
+
+    /// Loads a cell of this rank.
+    pub fn load(&self, cell: usize) -> u64 {
+        self.step();
+        *self.state.borrow_mut().road.cell(self.index(), cell)
+    }
+
+    /// Stores into a cell of this rank.
+    pub fn store(&self, cell: usize, value: u64) {
+        self.step();
+        *self.state.borrow_mut().road.cell(self.index(), cell) = value;
+    }
+
+    /// Stores into a word of the list of this rank.
+    pub fn store_in_list(&self, index: usize, word: u64) {
+        self.step();
+        let list = &mut self.state.borrow_mut().road.lists[self.index().0 as usize];
+        list.resize(list.len().max(index + 1), 0);
+        list[index] = word;
+    }
+
+    /// Words of the list of this rank, old ones too.
+    pub fn list_words(&self) -> usize {
+        self.state.borrow().road.lists[self.index().0 as usize].len()
+    }
+
+    /// Reads the list of a rank, one word after the other.
+    pub fn read_list(&self, view: usize, of: Rank) -> Vec<u64> {
+        self.count(view, |counts| counts.read += 1);
+        let word = |index: usize| {
+            self.step();
+            self.state.borrow().road.lists[of.0 as usize].get(index).copied()
+        };
+        (0..).map_while(word).collect()
+    }
+
+    fn send(&self, effect: Effect) {
+        self.step();
+        let mut state = self.state.borrow_mut();
+        let changed = state.road.send(self.index(), effect);
+        state.wake(changed);
+    }
+
+    fn count(&self, view: usize, one_more: impl FnOnce(&mut Counts)) {
+        one_more(&mut self.state.borrow_mut().road.counts[self.index().0 as usize][view]);
+    }
+
+    /// Takes steps, things landing meanwhile, until the road is as wanted.
+    fn drain(&self, is_waiting: impl Fn(&Road) -> bool) {
+        self.step();
+        while is_waiting(&self.state.borrow().road) {
+            self.state.borrow_mut().deliver();
+            self.step();
+        }
+    }
+
+    /// What was ordered before a request is there before it.
+    fn drain_before(&self, view: usize, target: Rank) {
+        self.drain(|road| view != NEAR && road.is_before_fetch(self.index(), target));
+    }
+
+    fn own(&self, view: usize, word: WordId) -> Place {
+        Place::new(view, WordAt { rank: self.index(), word })
+    }
+
+    pub(super) fn fetch_word(&self, view: usize, at: WordAt, op: Fetch) -> u64 {
+        self.count(view, |counts| counts.fetch += 1);
+        self.drain_before(view, at.rank);
+        let before = self.state.borrow_mut().road.fetch(Place::new(view, at), op);
+        self.step(); // the answer takes its time
+        before
+    }
+
+    pub(super) fn begin_fetch(&self, view: usize, at: WordAt, op: Fetch) -> usize {
+        self.count(view, |counts| counts.fetch += 1);
+        let ticket = self.state.borrow_mut().road.ticket();
+        self.send(Effect::Fetch(Place::new(view, at), op, ticket));
+        ticket
+    }
+
+    pub(super) fn finish_fetch(&self, ticket: usize) -> u64 {
+        self.drain(|road| road.answer(ticket).is_none());
+        self.state.borrow().road.answer(ticket).unwrap()
+    }
+
+    pub(super) fn post_word(&self, view: usize, at: WordAt, add: u64) {
+        self.count(view, |counts| counts.post += 1);
+        self.send(Effect::Post(Place::new(view, at), add));
+    }
+
+    pub(super) fn read_word(&self, view: usize, at: WordAt) -> u64 {
+        self.count(view, |counts| counts.read += 1);
+        self.drain_before(view, at.rank);
+        let value = self.state.borrow().road.load(Place::new(view, at));
+        self.step();
+        value
+    }
+
+    pub(super) fn own_word(&self, view: usize, word: WordId) -> u64 {
+        self.step();
+        self.state.borrow().road.load(self.own(view, word))
+    }
+
+    pub(super) fn set_word(&self, view: usize, word: WordId, value: u64) {
+        self.step();
+        self.state.borrow_mut().road.reset(self.own(view, word), value);
+    }
+
+    pub(super) fn wait(&self, view: usize, word: WordId, until: impl Fn(u64) -> bool) -> u64 {
+        loop {
+            let value = self.own_word(view, word);
+            if until(value) {
+                return value;
+            }
+            self.state.borrow_mut().parked[self.thread as usize] = Some(self.own(view, word));
+            self.step();
+        }
+    }
+
+    pub(super) fn order_to(&self, view: usize, target: Rank) {
+        self.count(view, |counts| counts.order += 1);
+        self.state.borrow_mut().road.order(self.index(), target);
+    }
+
+    pub(super) fn flush_to(&self, view: usize, target: Option<Rank>) {
+        self.count(view, |counts| match target {
+            Some(_) => counts.flush += 1,
+            None => counts.flush_all += 1,
+        });
+        self.drain(|road| view != NEAR && road.is_under_way(self.index(), target));
+    }
+}
+
+impl Words for Sim<'_> {
+    type Ticket = usize;
+
+    fn rank(&self) -> Rank {
+        self.index()
+    }
+
+    fn size(&self) -> u32 {
+        self.shape.ranks
+    }
+
+    fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64> {
+        self.weak(Fault::Nothing).fetch(at, op)
+    }
+
+    fn begin(&self, at: WordAt, op: Fetch) -> Result<usize> {
+        self.weak(Fault::Nothing).begin(at, op)
+    }
+
+    fn finish(&self, ticket: usize) -> Result<u64> {
+        self.weak(Fault::Nothing).finish(ticket)
+    }
+
+    fn post(&self, at: WordAt, add: u64) -> Result<()> {
+        self.weak(Fault::Nothing).post(at, add)
+    }
+
+    fn read(&self, at: WordAt) -> Result<u64> {
+        self.weak(Fault::Nothing).read(at)
+    }
+
+    fn own(&self, word: WordId) -> u64 {
+        self.weak(Fault::Nothing).own(word)
+    }
+
+    fn set_own(&self, word: WordId, value: u64) {
+        self.weak(Fault::Nothing).set_own(word, value);
+    }
+
+    fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64> {
+        self.weak(Fault::Nothing).wait_own(word, until)
+    }
+
+    fn order(&self, rank: Rank) -> Result<()> {
+        self.weak(Fault::Nothing).order(rank)
+    }
+
+    fn flush(&self, rank: Rank) -> Result<()> {
+        self.weak(Fault::Nothing).flush(rank)
+    }
+
+    fn flush_all(&self) -> Result<()> {
+        self.weak(Fault::Nothing).flush_all()
+    }
+}

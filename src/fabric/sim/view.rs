@@ -1,0 +1,176 @@
+//! Words as a rank of the simulator reaches them: all ranks alike, those of its node, all through
+//! cards, or the leaders of the nodes; with at most one fault, to prove that the tests of a
+//! protocol would notice the line that is missing. Not for faults of hardware.
+
+use super::Sim;
+use super::road::Counts;
+use crate::error::Result;
+use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
+
+/// Words that all ranks reach alike, with the layout of one node.
+pub const FLAT: usize = 0;
+/// Words of the ranks of this node. What is sent to them is there at once.
+pub const NEAR: usize = 1;
+/// Words of all ranks, reached through cards.
+pub const FAR: usize = 2;
+/// The same words, of the first rank of each node: the ranks of this view are the nodes.
+pub const LEADS: usize = 3;
+/// How many views there are.
+pub const VIEWS: usize = 4;
+
+/// What is forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// nothing: with it the same test must pass
+    Nothing,
+    /// every flush
+    Flush,
+    /// every order
+    Order,
+    /// posts to one word
+    Post(WordId),
+    /// posts that are due, once: every other one to one word
+    EveryOtherPost(WordId),
+    /// that a word of this rank may be reset
+    SetOwn,
+    /// waiting
+    Wait,
+    /// that a CompareSwap is one step
+    Atomicity,
+}
+
+/// A view of a rank, with a fault.
+pub struct View<'a, 'b, const VIEW: usize = FLAT> {
+    /// the rank without it
+    pub sim: &'a Sim<'b>,
+    /// the fault
+    pub fault: Fault,
+}
+
+impl<const VIEW: usize> View<'_, '_, VIEW> {
+    /// What this rank has sent so far in this view.
+    pub fn counts(&self) -> Counts {
+        self.sim.counts_of(VIEW)
+    }
+
+    /// The rank of the world that a rank of this view is.
+    fn world(&self, rank: Rank) -> Rank {
+        let per_node = self.sim.shape().per_node;
+        match VIEW {
+            NEAR => Rank(self.sim.node() * per_node + rank.0),
+            LEADS => Rank(rank.0 * per_node),
+            _ => rank,
+        }
+    }
+
+    fn at(&self, at: WordAt) -> WordAt {
+        assert!(at.rank.0 < self.size());
+        WordAt { rank: self.world(at.rank), word: at.word }
+    }
+
+    fn forgets(&self, word: WordId) -> bool {
+        match self.fault {
+            Fault::Post(forgotten) => forgotten == word,
+            Fault::EveryOtherPost(forgotten) => forgotten == word && self.sim.random(2) == 0,
+            _ => false,
+        }
+    }
+}
+
+impl<const VIEW: usize> Words for View<'_, '_, VIEW> {
+    const FAR: bool = VIEW >= FAR;
+    type Ticket = usize;
+
+    fn rank(&self) -> Rank {
+        let (me, per_node) = (self.sim.index(), self.sim.shape().per_node);
+        match VIEW {
+            NEAR => Rank(me.0 % per_node),
+            LEADS => {
+                assert!(me.0.is_multiple_of(per_node), "{me:?} is no leader");
+                Rank(me.0 / per_node)
+            }
+            _ => me,
+        }
+    }
+
+    fn size(&self) -> u32 {
+        let shape = self.sim.shape();
+        match VIEW {
+            NEAR => shape.per_node.min(shape.ranks - self.sim.node() * shape.per_node),
+            LEADS => shape.ranks.div_ceil(shape.per_node),
+            _ => shape.ranks,
+        }
+    }
+
+    fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64> {
+        let fetch = |op| self.sim.fetch_word(VIEW, self.at(at), op);
+        Ok(match op {
+            Fetch::CompareSwap { expect, new } if self.fault == Fault::Atomicity => {
+                let before = fetch(Fetch::Add(0));
+                if before == expect {
+                    fetch(Fetch::Add(new.wrapping_sub(expect)));
+                }
+                before
+            }
+            _ => fetch(op),
+        })
+    }
+
+    fn begin(&self, at: WordAt, op: Fetch) -> Result<usize> {
+        Ok(self.sim.begin_fetch(VIEW, self.at(at), op))
+    }
+
+    fn finish(&self, ticket: usize) -> Result<u64> {
+        Ok(self.sim.finish_fetch(ticket))
+    }
+
+    fn post(&self, at: WordAt, add: u64) -> Result<()> {
+        if !self.forgets(at.word) {
+            self.sim.post_word(VIEW, self.at(at), add);
+        }
+        Ok(())
+    }
+
+    fn read(&self, at: WordAt) -> Result<u64> {
+        Ok(self.sim.read_word(VIEW, self.at(at)))
+    }
+
+    fn own(&self, word: WordId) -> u64 {
+        self.sim.own_word(VIEW, word)
+    }
+
+    fn set_own(&self, word: WordId, value: u64) {
+        if self.fault != Fault::SetOwn {
+            self.sim.set_word(VIEW, word, value);
+        }
+    }
+
+    fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64> {
+        if self.fault == Fault::Wait {
+            Ok(self.own(word))
+        } else {
+            Ok(self.sim.wait(VIEW, word, until))
+        }
+    }
+
+    fn order(&self, rank: Rank) -> Result<()> {
+        if self.fault != Fault::Order {
+            self.sim.order_to(VIEW, self.world(rank));
+        }
+        Ok(())
+    }
+
+    fn flush(&self, rank: Rank) -> Result<()> {
+        if self.fault != Fault::Flush {
+            self.sim.flush_to(VIEW, Some(self.world(rank)));
+        }
+        Ok(())
+    }
+
+    fn flush_all(&self) -> Result<()> {
+        if self.fault != Fault::Flush {
+            self.sim.flush_to(VIEW, None);
+        }
+        Ok(())
+    }
+}

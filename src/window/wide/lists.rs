@@ -1,0 +1,189 @@
+//! The lists of [`crate::epoch::exposure`]: whom a rank has posted to, in its control words. A list
+//! that does not fit there lies in memory that the rank registers itself, and a word says where:
+//!
+//! | word            | meaning                                                                   |
+//! |-----------------|---------------------------------------------------------------------------|
+//! | list            | an entry of the list, or 0                                                |
+//! | first of a list | also: the list is in area a and n words long (`a << 48`, `n << 24`, ones) |
+//! | areas           | where each area is, and its key; stored once, before the first list there |
+//!
+//! An area lasts as long as its window, so that who read where it is may read it at any time. There
+//! are four, each eight times as long as the one before: together never ten times what the longest
+//! list took, and nothing where lists are short.
+
+use super::Part;
+use super::words::Far;
+use crate::epoch::exposure::Lists;
+use crate::epoch::layout::{LIST, LIST_WORDS, RANKS_MAX, WORDS_FAR};
+use crate::error::Result;
+use crate::fabric::verbs::{Exposed, Peer, Remote};
+use crate::fabric::{Rank, WordId, Words};
+use crate::sync::{AtomicU64, Ordering};
+use crate::window::Node;
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// Words of a block for the areas, behind those of the protocols.
+pub const AREA_WORDS: u32 = 2 * AREAS as u32;
+const AREAS: usize = 4;
+/// Words of the first area.
+const AREA_FIRST: usize = 128;
+const AREA_GROWTH: usize = 8;
+const _: () = assert!(AREA_FIRST * AREA_GROWTH.pow(AREAS as u32 - 1) > RANKS_MAX as usize);
+
+/// Lists that are read at once.
+const AT_ONCE: usize = 64;
+const WORDS: usize = LIST_WORDS as usize;
+
+/// Below the bits that say where a long list is. No entry ends so: it would be of a rank above all.
+const LONG: u64 = (1 << LENGTH_AT) - 1;
+const LENGTH_AT: u32 = 24;
+const AREA_AT: u32 = 48;
+
+/// The areas of this rank.
+#[derive(Default)]
+pub struct Areas(Mutex<[Option<Area>; AREAS]>);
+
+struct Area {
+    _exposed: Exposed,
+    words: Box<[AtomicU64]>,
+}
+
+/// The lists of a window.
+pub struct FarLists<'a> {
+    part: &'a Part,
+    node: &'a Node,
+}
+
+impl Part {
+    /// The lists of the window `node`, which this is a part of.
+    pub fn lists<'a>(&'a self, node: &'a Node) -> FarLists<'a> {
+        FarLists { part: self, node }
+    }
+}
+
+/// A word of the first list of a block.
+fn list(index: usize) -> WordId {
+    WordId(LIST.0 + index as u32)
+}
+
+/// Where an area is, and its key.
+fn area_words(area: usize) -> [WordId; 2] {
+    let first = WORDS_FAR + 2 * area as u32;
+    [WordId(first), WordId(first + 1)]
+}
+
+impl Lists for FarLists<'_> {
+    fn publish(&self, entries: &[u64]) -> Result<()> {
+        let far = self.part.far(self.node);
+        let mut areas = self.part.areas.0.lock();
+        // The old list goes first.
+        (0..WORDS).for_each(|index| far.set_own(list(index), 0));
+        for area in areas.iter().flatten() {
+            // Release: as for `set_own`.
+            area.words.iter().for_each(|word| word.store(0, Ordering::Release));
+        }
+        if entries.len() <= WORDS {
+            for (index, entry) in entries.iter().enumerate() {
+                far.set_own(list(index), *entry);
+            }
+            return Ok(());
+        }
+        let fits = |area: &usize| AREA_FIRST * AREA_GROWTH.pow(*area as u32) >= entries.len();
+        let number = (0..AREAS).find(fits).unwrap_or(AREAS - 1);
+        let area = match &mut areas[number] {
+            Some(area) => area,
+            none => none.insert(self.new_area(&far, number)?),
+        };
+        for (word, entry) in area.words.iter().zip(entries) {
+            // Release: as for `set_own`.
+            word.store(*entry, Ordering::Release);
+        }
+        let place = (number as u64) << AREA_AT | (entries.len() as u64) << LENGTH_AT | LONG;
+        far.set_own(list(0), place);
+        Ok(())
+    }
+
+    fn read(&self, targets: &[Rank], mut see: impl FnMut(Rank, &[u64])) -> Result<()> {
+        for targets in targets.chunks(AT_ONCE) {
+            let lists = self.short(targets)?;
+            for (target, words) in targets.iter().zip(&lists) {
+                match words[0] & LONG == LONG {
+                    true => see(*target, &self.long(*target, words[0])?),
+                    false => see(*target, words),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FarLists<'_> {
+    /// Makes an area, and says where it is.
+    fn new_area(&self, far: &Far<'_>, number: usize) -> Result<Area> {
+        let wide = &self.part.wide;
+        let length = AREA_FIRST * AREA_GROWTH.pow(number as u32);
+        let words: Box<[AtomicU64]> = (0..length).map(|_| AtomicU64::new(0)).collect();
+        let base = words.as_ptr().cast_mut().cast::<u8>();
+        let exposed = wide.nic.expose(base, size_of_val(&*words) as u64)?;
+        wide.near.process(wide.near.rank).set_card(&wide.nic.card()?);
+        let remote = exposed.remote();
+        let [at, key] = area_words(number);
+        far.set_own(at, remote.at);
+        far.set_own(key, remote.key);
+        Ok(Area { _exposed: exposed, words })
+    }
+
+    /// The lists in the blocks of some targets.
+    fn short(&self, targets: &[Rank]) -> Result<Vec<[u64; WORDS]>> {
+        let mut lists = vec![[0; WORDS]; targets.len()];
+        let mut peers: Vec<&Arc<Peer>> = Vec::new();
+        let asked = targets.iter().zip(&mut lists).try_for_each(|(target, words)| {
+            peers.extend(self.read_words(*target, list(0), words)?);
+            Ok(())
+        });
+        // All of them, whatever fails: a get that is under way writes into the lists.
+        let came = peers.iter().map(|peer| peer.flush_local()).fold(asked, Result::and);
+        came.map(|()| lists)
+    }
+
+    /// Reads words of a target's block that follow each other: those of the own node at once, else
+    /// they are there when the peer that is returned is flushed.
+    fn read_words(
+        &self,
+        rank: Rank,
+        first: WordId,
+        words: &mut [u64],
+    ) -> Result<Option<&Arc<Peer>>> {
+        if let Some(index) = self.part.near_index(rank.0) {
+            for (word, to) in (first.0..).zip(words) {
+                // Acquire: pairs with the Release of `set_own`.
+                *to = self.node.words.cells().far_word(index, WordId(word)).load(Ordering::Acquire);
+            }
+            return Ok(None);
+        }
+        let target = self.part.target(self.node, rank.0)?;
+        let at = target.block.offset(i64::from(first.0) * size_of::<u64>() as i64);
+        let (to, bytes) = (words.as_mut_ptr().cast(), size_of_val(words) as u64);
+        // SAFETY: the caller keeps the words until the peer is flushed.
+        unsafe { target.peer.get(to, at, bytes)? };
+        Ok(Some(&target.peer))
+    }
+
+    /// A list that lies in an area of its rank.
+    fn long(&self, rank: Rank, place: u64) -> Result<Vec<u64>> {
+        let area = (place >> AREA_AT) as usize % AREAS;
+        let length = (place >> LENGTH_AT) as usize & LONG as usize;
+        let mut found = [0; 2];
+        if let Some(peer) = self.read_words(rank, area_words(area)[0], &mut found)? {
+            peer.flush_local()?;
+        }
+        let [at, key] = found;
+        let owner = self.part.owner(rank.0)?;
+        let mut words = vec![0; length];
+        // SAFETY: so many bytes of ours, which stay until the get has arrived.
+        unsafe { owner.get(words.as_mut_ptr().cast(), Remote { at, key }, 8 * length as u64)? };
+        owner.flush_local()?;
+        Ok(words)
+    }
+}
