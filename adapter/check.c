@@ -1,5 +1,6 @@
-// What the adapter promises, asked by a program of verbs under MPI: see scripts/adapter-test. The
-// same checks hold on a real device but for `overtaken`, which asks whether the adapter is merciless.
+// What the adapter promises, asked by a program of verbs under MPI: see scripts/adapter-test. Linked
+// with the real library it runs on a real device, without the two checks whether the adapter is
+// merciless.
 
 #include "../c-tests/check.h"
 #include <errno.h>
@@ -26,6 +27,7 @@ static struct ibv_port_attr port;
 static struct ibv_pd *pd;
 static struct ibv_cq *cq;
 static struct ibv_comp_channel *channel;
+static int is_adapter;
 static char *window, *local;
 static struct ibv_mr *local_region;
 static struct memory targets[RANKS];
@@ -40,6 +42,7 @@ static void open_first_device(void)
     CHECK(list != NULL && count > 0);
     context = ibv_open_device(list[rank % count]);
     CHECK(context != NULL);
+    is_adapter = strncmp(ibv_get_device_name(context->device), "adapter", 7) == 0;
     ibv_free_device_list(list);
     CHECK_EQ(ibv_query_port(context, 1, &port), 0);
     CHECK_EQ(port.state, IBV_PORT_ACTIVE);
@@ -334,7 +337,8 @@ static void wrong_requests(void)
     wrong((struct op){write, .bytes = 8, .rkey = target->narrow_rkey}, IBV_WC_REM_ACCESS_ERR);
     wrong((struct op){read, .bytes = 8, .rkey = target->narrow_rkey}, IBV_WC_REM_ACCESS_ERR);
     wrong((struct op){add, .bytes = 8, .rkey = target->narrow_rkey}, IBV_WC_REM_ACCESS_ERR);
-    wrong((struct op){add, .bytes = 8, .at = 4}, IBV_WC_REM_INV_REQ_ERR);
+    if (is_adapter) // some drivers refuse to post it
+        wrong((struct op){add, .bytes = 8, .at = 4}, IBV_WC_REM_INV_REQ_ERR);
     wrong((struct op){write, .bytes = 8, .from = BYTES - 4}, IBV_WC_LOC_PROT_ERR);
     wrong((struct op){write, .bytes = 8, .lkey = local_region->lkey + 1}, IBV_WC_LOC_PROT_ERR);
     if (port.max_msg_sz < BYTES)
@@ -388,7 +392,9 @@ static void expose(void)
     struct ibv_mr *region = ibv_reg_mr(pd, window, BYTES, IBV_ACCESS_LOCAL_WRITE | RIGHTS);
     struct ibv_mr *narrow = ibv_reg_mr(pd, window, BYTES, IBV_ACCESS_LOCAL_WRITE);
     CHECK(local_region != NULL && region != NULL && narrow != NULL);
-    mine = (struct memory){(uint64_t)window, region->rkey, narrow->rkey};
+    // Some drivers give no remote key at all where there are no remote rights.
+    mine = (struct memory){(uint64_t)window, region->rkey,
+                           narrow->rkey != 0 ? narrow->rkey : region->rkey + 7};
     OK(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, targets, sizeof mine, MPI_BYTE,
                      MPI_COMM_WORLD));
 }
@@ -409,9 +415,10 @@ int main(int argc, char **argv)
     several_places();
     atomics();
     CHECK_EQ(overtaken(IBV_SEND_FENCE), 0);
-    if (getenv("ADAPTER_PROMPT") == NULL)
+    if (is_adapter && getenv("ADAPTER_PROMPT") == NULL)
         CHECK(overtaken(0) > 0);
-    full_queue();
+    if (is_adapter)
+        full_queue();
     events();
     disconnect_all();
     wrong_requests();

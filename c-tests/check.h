@@ -108,14 +108,23 @@ static void check_watchdog(int signal_number)
     _exit(1);
 }
 
-// Starts MPI with a watchdog of `seconds`, or of fewer if CHECK_SECONDS says so.
-UNUSED static void check_start_within(unsigned seconds, int *argc, char ***argv)
+// Gives the program `seconds`, or fewer if CHECK_SECONDS says so, or CHECK_TIMES as many where the
+// machine is slow.
+UNUSED static void check_within(unsigned seconds)
 {
-    const char *fewer = getenv("CHECK_SECONDS");
+    const char *fewer = getenv("CHECK_SECONDS"), *times = getenv("CHECK_TIMES");
+    if (times != NULL)
+        seconds *= (unsigned)atoi(times);
     if (fewer != NULL && (unsigned)atoi(fewer) < seconds)
         seconds = (unsigned)atoi(fewer);
     signal(SIGALRM, check_watchdog);
     alarm(seconds);
+}
+
+// Starts MPI with that watchdog.
+UNUSED static void check_start_within(unsigned seconds, int *argc, char ***argv)
+{
+    check_within(seconds);
     MPI_Init(argc, argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

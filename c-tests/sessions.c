@@ -80,8 +80,7 @@ int main(int argc, char **argv)
     int initialized = 1;
     (void)argc;
     (void)argv;
-    signal(SIGALRM, check_watchdog);
-    alarm(60);
+    check_within(60);
     for (int i = 0; i < SESSIONS; i++) {
         start(&all[i], i);
         make_windows(&all[i]);

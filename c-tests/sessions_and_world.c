@@ -33,8 +33,7 @@ int main(int argc, char **argv)
     MPI_Session first, last;
     MPI_Win early, world, late, unused;
     long *early_base, *world_base, *late_base, *unused_base;
-    signal(SIGALRM, check_watchdog);
-    alarm(60);
+    check_within(60);
     MPI_Comm comm = begin(&first, "libfompi.first");
     OK(MPI_Win_allocate(64, 8, MPI_INFO_NULL, comm, &early_base, &early));
     ring(early, early_base, 100);

@@ -11,8 +11,7 @@
 UNUSED static int check_start_threads(int *argc, char ***argv)
 {
     int provided;
-    signal(SIGALRM, check_watchdog);
-    alarm(60);
+    check_within(60);
     MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
