@@ -109,7 +109,8 @@ impl Verbs {
 
 const VARIABLES: &str = "FOMPI_VERBOSE, FOMPI_DISABLE, FOMPI_FALLBACK, FOMPI_VERBS, \
                          FOMPI_VERBS_DEVICE, FOMPI_VERBS_GID, FOMPI_VERBS_MTU, \
-                         FOMPI_VERBS_INTERFACE, FOMPI_VERBS_LIBRARY, FOMPI_RANKS_PER_NODE, FOMPI_DATATYPES";
+                         FOMPI_VERBS_INTERFACE, FOMPI_VERBS_LIBRARY, FOMPI_RANKS_PER_NODE, \
+                         FOMPI_DATATYPES";
 /// The variables that [`Verbs`] knows.
 const VERBS: [&str; 6] = ["", "_DEVICE", "_GID", "_MTU", "_INTERFACE", "_LIBRARY"];
 /// Variables that belong to the scripts that come with the library, not to the library.
