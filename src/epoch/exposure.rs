@@ -38,7 +38,7 @@
 //!
 //! *Numbers* are 40 bits wide: a million posts per second for twelve days.
 
-use super::layout::{POSTS, RANKS_MAX};
+use super::layout::{COMPLETE, POSTS, RANKS_MAX};
 use crate::error::Result;
 use crate::fabric::{Rank, WordAt, Words};
 use std::collections::BTreeMap;
@@ -111,6 +111,22 @@ pub fn start(
         })?;
         awaited = bells + left.len() as u64;
         missing = left;
+    }
+    Ok(())
+}
+
+/// MPI_Win_complete: `finish` waits until the buffers of the access epoch may be used again, then
+/// each rank of `group` (the targets) is told, behind what was sent to it before. Nobody waits for
+/// that to arrive: the posts do, one road carries data and words (unlike [`super::pscw::complete`]).
+pub fn complete(
+    words: &impl Words,
+    finish: impl FnOnce() -> Result<()>,
+    group: &[Rank],
+) -> Result<()> {
+    finish()?;
+    for &rank in group {
+        words.order(rank)?;
+        words.post(WordAt { rank, word: COMPLETE }, 1)?;
     }
     Ok(())
 }

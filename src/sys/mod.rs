@@ -8,6 +8,8 @@ pub mod futex;
 #[cfg(not(loom))]
 pub mod ibverbs;
 pub mod process;
+#[cfg(not(loom))]
+pub mod resident;
 pub mod segment;
 pub mod serial;
 #[cfg(not(loom))]

@@ -18,6 +18,8 @@ pub enum Why {
     NoDevice,
     /// memory of the window that the RDMA device cannot register
     Unregistered,
+    /// more memory than a node can keep in place
+    TooLarge,
     /// MPI_Win_allocate_shared for processes on several nodes
     Apart,
     /// a process has the run-time library of a GPU loaded
@@ -33,6 +35,9 @@ impl Why {
             Why::NoDevice => "its processes are on several nodes, and there is no RDMA device",
             Why::Unregistered => {
                 "the RDMA device cannot register all of its memory: a part may not be written"
+            }
+            Why::TooLarge => {
+                "the RDMA device keeps all of its memory in place, and a node has not so much"
             }
             Why::Apart => "its processes are on several nodes",
             Why::Denied => {

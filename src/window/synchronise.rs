@@ -74,7 +74,13 @@ pub fn start(window: &Window, node: &Node, targets: &[u32]) -> Result<()> {
 /// MPI_Win_complete.
 pub fn complete(window: &Window, node: &Node) -> Result<()> {
     let targets = window.epochs.started()?;
-    on_words!(node, |words| pscw::complete(words, ranks(&targets)))?;
+    match &node.wide {
+        None => pscw::complete(&node.words, ranks(&targets))?,
+        Some(part) => {
+            let finish = || part.flush_local_all();
+            exposure::complete(&part.far(node), finish, &group(&targets))?;
+        }
+    }
     window.epochs.completed();
     Ok(())
 }

@@ -15,6 +15,7 @@ use super::{Part, Place, Wide};
 use crate::error::{Class, Error, Result};
 use crate::fabric::verbs::{Exposed, Remote};
 use crate::mpi::Host;
+use crate::sys::{resident, segment};
 use crate::window::common::Common;
 use crate::window::exchange::{self, Memory, Outcome, Wish};
 use crate::window::report::Why;
@@ -38,13 +39,24 @@ enum No {
 
 /// Why a window may be left to the MPI underneath, each with a bit that says so, behind those of
 /// the classes of errors.
-const WHYS: [(u64, Why); 4] = [
+const WHYS: [(u64, Why); 5] = [
+    (1 << 59, Why::TooLarge),
     (1 << 60, Why::Gpu),
     (1 << 61, Why::Denied),
     (1 << 62, Why::Unregistered),
     (1 << 63, Why::NoRoad),
 ];
-const _: () = assert!(Class::ALL.len() <= 60);
+const _: () = assert!(Class::ALL.len() <= 59);
+
+impl From<Error> for No {
+    fn from(error: Error) -> No {
+        match error {
+            // Pages that are not there, or may not be written.
+            Error::System { errno: libc::EFAULT, .. } => No::Delegate(Why::Unregistered),
+            error => No::Error(error),
+        }
+    }
+}
 
 impl No {
     /// What a rank tells the others.
@@ -117,7 +129,7 @@ const ANOTHER: Error = Error::Unsupported("another node has no memory for the wi
 
 /// What becomes of a window that some rank cannot make: an error, or the MPI underneath.
 fn verdict(all: u64) -> Result<Agreed> {
-    let errors = all & ((1 << 60) - 1);
+    let errors = all & ((1 << 59) - 1);
     if errors != 0 {
         let class = Class::from_number(errors.trailing_zeros() as u8);
         return Err(Error::Argument(class, "not possible on another rank; ranks of a class:", 1));
@@ -138,19 +150,22 @@ fn near(wide: &Arc<Wide>, flavor: Flavor, wish: Result<Wish>) -> core::result::R
     let mut own = Own { slot, common, place: Place::default(), exposed: Vec::new() };
     match expose(wide, &mut own, memory) {
         Ok(()) => Ok(own),
-        Err(error) => {
+        Err(no) => {
             own.give_up(wide);
-            Err(match error {
-                // Pages that are not there, or may not be written.
-                Error::System { errno: libc::EFAULT, .. } => No::Delegate(Why::Unregistered),
-                error => No::Error(error),
-            })
+            Err(no)
         }
     }
 }
 
 /// Registers what others must reach.
-fn expose(wide: &Wide, own: &mut Own, memory: Option<Memory>) -> Result<()> {
+fn expose(wide: &Wide, own: &mut Own, memory: Option<Memory>) -> core::result::Result<(), No> {
+    if let Some(Memory::Expose { address, bytes }) = memory {
+        let fits = has_memory(wide, own.slot, (address, bytes));
+        // All ranks of the node ask before any takes.
+        if !wide.near.comm.all(Host::get(), fits)? {
+            return Err(No::Delegate(Why::TooLarge));
+        }
+    }
     if wide.near.rank == 0 {
         own.place.blocks = wide.remote_slot(own.slot)?;
         if let Some(common) = own.common.as_ref().filter(|common| common.bytes() > 0) {
@@ -160,10 +175,27 @@ fn expose(wide: &Wide, own: &mut Own, memory: Option<Memory>) -> Result<()> {
         }
     }
     match memory {
-        Some(Memory::Expose { address, bytes }) => expose_own(wide, own, (address, bytes)),
-        Some(Memory::Later) => expose_own(wide, own, (0, 0)),
+        Some(Memory::Expose { address, bytes }) => Ok(expose_own(wide, own, (address, bytes))?),
+        Some(Memory::Later) => Ok(expose_own(wide, own, (0, 0))?),
         Some(Memory::Allocate { .. }) | None => Ok(()),
     }
+}
+
+/// From so many bytes on a node is asked whether it has the memory.
+const LARGE: u64 = 256 << 20;
+
+/// Whether this node has the memory that all of its ranks expose in the slot: the device keeps it
+/// in place, so that what nobody has touched yet is taken now. The other ranks are taken to have
+/// touched as much of theirs as this one.
+fn has_memory(wide: &Wide, slot: u32, (address, bytes): (u64, u64)) -> bool {
+    let blocks = wide.near.blocks(slot);
+    let exposed = |rank| blocks.descriptor(rank).exposed;
+    let all = (0..wide.near.size).map(exposed).fold(0, u64::saturating_add);
+    if bytes == 0 || all < LARGE {
+        return true;
+    }
+    let missing = u128::from(resident::missing(address, bytes)) * u128::from(all);
+    segment::is_available(u64::try_from(missing / u128::from(bytes)).unwrap_or(u64::MAX))
 }
 
 /// Registers memory that this rank had before, and its control words with it: all that others do
