@@ -21,9 +21,9 @@ const MAGIC: u64 = u64::from_be_bytes(*b"fompi-v1");
 /// Bytes that a request takes along: control words, single elements, small rows.
 const INLINE_BYTES: u32 = 128;
 /// How long an end waits for an acknowledgement: 4.096 us * 2^18, one second, and up to four times
-/// that; and how often it tries again.
+/// that; and how often it tries again. Not 7, the largest number, which Soft-RoCE takes for ever.
 const TIMEOUT: u8 = 18;
-const RETRIES: u8 = 7;
+const RETRIES: u8 = 6;
 const HOPS: u8 = 64;
 
 /// One end of a connection, as the other needs to know it.

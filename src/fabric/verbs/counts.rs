@@ -21,6 +21,8 @@ pub struct Kinds {
     pub reads: u64,
     /// READs that a flush sent
     pub proofs: u64,
+    /// empty WRITEs that ask whether a process answers
+    pub probes: u64,
     /// requests that one of the above was split into, beyond the first
     pub pieces: u64,
     /// requests that had to wait for the answers of others
@@ -40,9 +42,10 @@ impl Kinds {
         self.gets_copied += gets_copied;
         self.fetches += fetches;
         self.posts += posts;
-        let Kinds { reads, proofs, pieces, fenced, waits, .. } = other;
+        let Kinds { reads, proofs, probes, pieces, fenced, waits, .. } = other;
         self.reads += reads;
         self.proofs += proofs;
+        self.probes += probes;
         self.pieces += pieces;
         self.fenced += fenced;
         self.waits += waits;

@@ -51,6 +51,11 @@ impl Device {
             return Err(missing("switched off by FOMPI_VERBS"));
         }
         let library = Library::open(&settings.library).map_err(missing)?;
+        Device::of(library, settings)
+    }
+
+    /// The same among the devices that a library knows.
+    pub fn of(library: &'static Library, settings: &Verbs) -> Result<Device> {
         let list = List::new(library).map_err(|error| missing(error.to_string()))?;
         let mut reasons = Vec::new();
         for listed in list.devices() {

@@ -22,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const CALLERS_MAX: usize = 64;
 /// How long a call waits for the connection, and for each part of the answer.
 const CALL: Duration = Duration::from_secs(20);
+/// How long to wait when a caller cannot be let in because the system has nothing left.
+const SHORTAGE: Duration = Duration::from_millis(20);
 const STACK_BYTES: usize = 256 << 10;
 
 /// The thread, until it is dropped.
@@ -137,7 +139,17 @@ fn serve(core: &Core, listener: &TcpListener, closing: &AtomicBool) {
         }
         callers.retain_mut(|caller| !caller.listen(core));
         while callers.len() < CALLERS_MAX {
-            let Ok((stream, _)) = listener.accept() else { break };
+            let stream = match listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
+                Err(error) => {
+                    if error.kind() != ErrorKind::WouldBlock {
+                        // No descriptor or memory is free, and the caller is still there.
+                        std::thread::sleep(SHORTAGE);
+                    }
+                    break;
+                }
+            };
             let Some(mut caller) = Caller::new(stream) else { continue };
             if !caller.listen(core) {
                 callers.push(caller);

@@ -74,8 +74,7 @@ struct Core {
 }
 
 impl Core {
-    fn open(settings: &Verbs) -> Result<Core> {
-        let device = Device::open(settings)?;
+    fn new(device: Device) -> Result<Core> {
         let domain = device.domain.clone();
         let randoms = (RandomState::new(), AtomicU64::new(1));
         Ok(Core {
@@ -144,8 +143,12 @@ impl Nic {
 
     /// One with these settings.
     pub fn open(settings: &Verbs) -> Result<Nic> {
+        Nic::on(Device::open(settings)?, settings)
+    }
+
+    fn on(device: Device, settings: &Verbs) -> Result<Nic> {
         let interface = settings.interface.clone();
-        Ok(Nic { core: Arc::new(Core::open(settings)?), door: Mutex::default(), interface })
+        Ok(Nic { core: Arc::new(Core::new(device)?), door: Mutex::default(), interface })
     }
 
     /// The name of device and port.
@@ -215,6 +218,13 @@ impl Nic {
             peer.flush()?;
         }
         Ok(())
+    }
+
+    /// Asks all processes that were contacted whether they still answer, without waiting. Who
+    /// waits for another process does so now and then, because nothing else would tell that it is
+    /// gone.
+    pub fn probe_all(&self) -> Result<()> {
+        self.core.peers.read_recursive().iter().try_for_each(|peer| peer.probe_if_up())
     }
 
     /// What this process has and did.

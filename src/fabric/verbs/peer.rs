@@ -108,9 +108,7 @@ impl Peer {
             Link::Fresh => unreachable!("it was made"),
         };
         let answer = work(queue);
-        // Relaxed: a note of the threads of this process that send to this peer; who asks on
-        // behalf of another thread has met it.
-        self.dirty.store(!queue.is_quiet(), Ordering::Relaxed);
+        self.note(queue);
         match answer {
             Ok(answer) => Ok(answer),
             Err(Fault::Own(error)) => Err(error),
@@ -119,6 +117,17 @@ impl Peer {
                 let error = self.card.lost(cause);
                 Err(self.lose(&mut link, error))
             }
+        }
+    }
+
+    /// Notes whether something is under way, and ends registrations that nothing needs.
+    fn note(&self, queue: &Queue) {
+        let quiet = queue.is_quiet();
+        // Relaxed: a note of the threads of this process that send to this peer; who asks on
+        // behalf of another thread has met it.
+        self.dirty.store(!quiet, Ordering::Relaxed);
+        if quiet {
+            self.core.registrations.sweep();
         }
     }
 
@@ -182,7 +191,7 @@ impl Peer {
         let Some(mut link) = self.link.try_lock() else { return };
         let Link::Up(queue) = &mut *link else { return };
         match queue.poll(&self.core.blocks) {
-            Ok(_) => self.dirty.store(!queue.is_quiet(), Ordering::Relaxed),
+            Ok(_) => self.note(queue),
             Err(broken) => {
                 let error = self.card.lost(self.cause(&broken));
                 self.lose(&mut link, error);
@@ -303,6 +312,7 @@ impl Peer {
 
     /// Sends a request whose answer of 8 bytes goes to a word.
     fn ask(&self, at: Remote, work: Work, word: Word, count: Count) -> Result<u64> {
+        debug_assert!(at.at.is_multiple_of(8));
         self.with(|queue| {
             self.room(queue, 1)?;
             *count(queue.count()) += 1;
@@ -325,7 +335,8 @@ impl Peer {
         }
     }
 
-    /// Changes a word of the peer; [`Peer::finish`] knows what it held before.
+    /// Changes a word of the peer, whose address is a multiple of 8. [`Peer::finish`] knows what it
+    /// held before.
     pub fn begin(&self, at: Remote, op: Fetch) -> Result<Ticket> {
         let work = match op {
             Fetch::Add(add) => Work::Add(add),
@@ -363,6 +374,9 @@ impl Peer {
 
     /// What is sent next is done after what was sent before, gets too.
     pub fn order(&self) {
+        if self.is_idle() {
+            return;
+        }
         if let Link::Up(queue) = &mut *self.link.lock() {
             queue.order();
         }
@@ -370,11 +384,10 @@ impl Peer {
 
     /// Waits until what was sent is done in the peer's memory.
     pub fn flush(&self) -> Result<()> {
-        if self.is_idle() {
-            return Ok(());
+        if !self.is_idle() {
+            self.flush_begin()?;
+            self.wait_for(|queue| queue.last_told())?;
         }
-        self.flush_begin()?;
-        self.wait_for(|queue| queue.last_answer())?;
         self.core.registrations.sweep();
         Ok(())
     }
@@ -401,6 +414,27 @@ impl Peer {
         }
         self.core.registrations.sweep();
         Ok(())
+    }
+
+    /// Asks whether the process still answers, if nothing under way does: an empty WRITE, without
+    /// waiting for it. If it does not, [`super::Nic::progress`] fails after a while.
+    pub fn probe(&self) -> Result<()> {
+        self.with(|queue| {
+            if !queue.is_under_way() {
+                queue.count().probes += 1;
+                let (to, from) = (Remote::default(), Piece::default());
+                let order = Order { work: Work::Probe, to, from, signalled: true };
+                // SAFETY: no memory.
+                unsafe { queue.post(&order, Held::Nothing) }?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The same if it was contacted before.
+    pub(super) fn probe_if_up(&self) -> Result<()> {
+        let fresh = matches!(*self.link.lock(), Link::Fresh);
+        if fresh { Ok(()) } else { self.probe() }
     }
 
     /// Whether nothing was sent that is not known to be done in the peer's memory.

@@ -102,6 +102,14 @@ impl Blocks {
     }
 }
 
+#[cfg(test)]
+impl Blocks {
+    /// How many are free.
+    pub fn free(&self) -> usize {
+        self.free.lock().len()
+    }
+}
+
 /// A word into which an atomic answers.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {

@@ -45,6 +45,8 @@ pub enum Work {
     Write,
     /// WRITE, the bytes taken along at once
     WriteInline,
+    /// WRITE of nothing, which touches no memory
+    Probe,
     /// READ
     Read,
     /// FETCH_ADD
@@ -145,6 +147,11 @@ impl Queue {
         self.done == self.posted && self.written <= self.answered
     }
 
+    /// Whether something is under way.
+    pub fn is_under_way(&self) -> bool {
+        self.done < self.posted
+    }
+
     /// What was counted.
     pub fn kinds(&self) -> &Kinds {
         &self.kinds
@@ -172,9 +179,10 @@ impl Queue {
         Order { work: Work::Read, to, from: Piece { length, ..nowhere }, signalled: true }
     }
 
-    /// The request whose being done says that all is.
-    pub fn last_answer(&self) -> u64 {
-        self.answered
+    /// The last request that is told when it is done. When nothing needs a proof, its being done
+    /// says that all is.
+    pub fn last_told(&self) -> u64 {
+        self.signalled
     }
 
     /// Gives a request to the device and returns its number. There is room for it.
@@ -243,7 +251,7 @@ impl Queue {
         let atomic =
             |compare_add, swap| Target { atomic: Atomic { remote_addr, compare_add, swap, rkey } };
         let (opcode, wr) = match order.work {
-            Work::Write | Work::WriteInline => (WR_RDMA_WRITE, rdma),
+            Work::Write | Work::WriteInline | Work::Probe => (WR_RDMA_WRITE, rdma),
             Work::Read => (WR_RDMA_READ, rdma),
             Work::Add(add) => (WR_ATOMIC_FETCH_AND_ADD, atomic(add, 0)),
             Work::CompareSwap { expect, new } => (WR_ATOMIC_CMP_AND_SWP, atomic(expect, new)),
@@ -254,6 +262,7 @@ impl Queue {
                 let last = order.to.offset(i64::from(order.from.length - bytes));
                 (self.written, self.proof) = (self.posted, (last, bytes));
             }
+            Work::Probe => {}
             _ => self.answered = self.posted,
         }
         if matches!(order.work, Work::WriteInline) {
@@ -261,7 +270,7 @@ impl Queue {
         }
         Request {
             wr_id: self.posted,
-            num_sge: 1,
+            num_sge: i32::from(order.from.length > 0),
             opcode,
             send_flags: flags,
             wr,
