@@ -1,34 +1,88 @@
-//! The road on a device.
+//! The road by its own operations. `cases` run on a device that is not there, always, and on a real
+//! one where that is asked for: `cargo test verbs -- --ignored`, on a machine that has one. Several
+//! [`Nic`]s of this process stand for several processes.
 
+mod cases;
+mod device;
+mod fake;
+mod faked;
+mod wire;
+
+use std::sync::Arc;
+
+use super::device::Device;
 use super::*;
+use crate::config::Config;
 use crate::fabric::Fetch;
 
-#[test]
-#[ignore = "needs an RDMA device"]
-fn verbs_first() {
-    let nic = Nic::open(&Verbs::default()).unwrap();
-    let target = Nic::open(&Verbs::default()).unwrap();
-    let mut memory = vec![0u64; 1 << 16];
-    let exposed = target.expose(memory.as_mut_ptr().cast(), 8 << 16).unwrap();
-    for card in [target.card().unwrap()] {
-        let peer = nic.peer(&card);
-        let at = exposed.remote();
-        assert_eq!(peer.fetch(at, Fetch::Add(5)).unwrap(), 0);
-        assert_eq!(peer.fetch(at, Fetch::CompareSwap { expect: 5, new: 9 }).unwrap(), 5);
-        peer.post(at, 1).unwrap();
-        peer.flush().unwrap();
-        assert_eq!(peer.read(at).unwrap(), 10);
-        for bytes in [8u64, 100, 128, 129, 8192, 8193, 300_000] {
-            let data: Vec<u8> = (0..bytes).map(|i| (i * 7 + bytes) as u8).collect();
-            let mut back = vec![0u8; bytes as usize];
-            // SAFETY: the buffer lives, the target's memory is long enough.
-            unsafe { peer.put(at, data.as_ptr(), bytes) }.unwrap();
-            peer.flush().unwrap();
-            // SAFETY: likewise.
-            unsafe { peer.get(back.as_mut_ptr(), at, bytes) }.unwrap();
-            peer.flush_local().unwrap();
-            assert_eq!(data, back);
-        }
-        eprintln!("{:?}", nic.counts());
+/// How a test gets one more process.
+pub type Open = fn() -> Nic;
+
+/// A process on the device of this machine.
+pub fn on_device() -> Nic {
+    Nic::open(&Config::get().verbs).unwrap()
+}
+
+/// A process on a device that is not there.
+pub fn on_fake() -> Nic {
+    let settings = Verbs::default();
+    Nic::on(Device::of(&fake::FAKE, &settings).unwrap(), &settings).unwrap()
+}
+
+/// A process with memory for others. The order of the fields is that in which they go.
+pub struct Side {
+    pub exposed: Exposed,
+    pub nic: Nic,
+    pub words: Box<[AtomicU64]>,
+}
+
+impl Side {
+    pub fn new(open: Open, words: usize) -> Side {
+        let words: Box<[AtomicU64]> = (0..words).map(|_| AtomicU64::new(0)).collect();
+        let nic = open();
+        let bytes = 8 * words.len() as u64;
+        let exposed = nic.expose(words.as_ptr().cast_mut().cast(), bytes).unwrap();
+        Side { exposed, nic, words }
+    }
+
+    /// This process as another one sees it.
+    pub fn seen_by(&self, nic: &Nic) -> Arc<Peer> {
+        nic.peer(&self.nic.card().unwrap())
+    }
+
+    /// Where word `index` is for others.
+    pub fn at(&self, index: usize) -> Remote {
+        self.exposed.remote().offset(8 * index as i64)
+    }
+
+    /// What this process sees in its memory.
+    pub fn word(&self, index: usize) -> u64 {
+        self.words[index].load(Ordering::Acquire)
+    }
+}
+
+/// Puts a buffer that lives until it may be used again.
+pub fn put(peer: &Peer, to: Remote, from: &[u64]) -> Result<()> {
+    // SAFETY: the tests flush before they drop or change it.
+    unsafe { peer.put(to, from.as_ptr().cast(), 8 * from.len() as u64) }
+}
+
+/// Gets into a buffer that nobody looks at before it has arrived.
+pub fn get(peer: &Peer, to: &mut [u64], from: Remote) -> Result<()> {
+    // SAFETY: likewise.
+    unsafe { peer.get(to.as_mut_ptr().cast(), from, 8 * to.len() as u64) }
+}
+
+/// Numbers that are told apart.
+pub fn numbers(count: usize, salt: u64) -> Vec<u64> {
+    (0..count as u64).map(|index| (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ salt).collect()
+}
+
+/// Waits until what others do has come; a test that waits in vain fails.
+pub fn until(what: &str, mut come: impl FnMut() -> bool) {
+    let start = std::time::Instant::now();
+    while !come() {
+        assert!(start.elapsed().as_secs() < 120, "waited in vain: {what}");
+        std::thread::yield_now();
     }
 }

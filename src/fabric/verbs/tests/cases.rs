@@ -1,0 +1,468 @@
+//! What the road promises, on any device.
+
+use std::net::TcpStream;
+
+use super::*;
+
+fn every_operation(open: Open) {
+    let origin = Side::new(open, 1 << 16);
+    let target = Side::new(open, 1 << 16);
+    for there in [&target, &origin] {
+        let peer = there.seen_by(&origin.nic);
+        assert_eq!(peer.fetch(there.at(0), Fetch::Add(5)).unwrap(), 0);
+        let swap = |expect, new| Fetch::CompareSwap { expect, new };
+        assert_eq!(peer.fetch(there.at(0), swap(5, 9)).unwrap(), 5);
+        assert_eq!(peer.fetch(there.at(0), swap(5, 1)).unwrap(), 9);
+        assert_eq!(peer.fetch(there.at(0), Fetch::Add(2u64.wrapping_neg())).unwrap(), 9);
+        peer.post(there.at(0), 3).unwrap();
+        peer.flush().unwrap();
+        assert_eq!((peer.read(there.at(0)).unwrap(), there.word(0)), (10, 10));
+        // Both sides of what is taken along, of what is copied, and of a page.
+        for count in [1, 16, 17, 512, 1024, 1025, 40_000] {
+            let (data, mut back) = (numbers(count, count as u64), vec![0; count]);
+            put(&peer, there.at(2), &data).unwrap();
+            peer.flush().unwrap();
+            assert!(peer.is_idle());
+            assert!((0..count).all(|index| there.word(2 + index) == data[index]));
+            get(&peer, &mut back, there.at(2)).unwrap();
+            peer.flush_local().unwrap();
+            assert!(data == back);
+        }
+    }
+    assert_eq!(origin.nic.counts().contacted, 2);
+    assert_eq!((target.nic.counts().accepted, origin.nic.counts().accepted), (1, 1));
+}
+
+fn bytes_need_no_alignment(open: Open) {
+    let (origin, target) = (open(), Side::new(open, 4096));
+    let peer = target.seen_by(&origin);
+    let data: Vec<u8> = (0..20_000).map(|index| (index % 251) as u8).collect();
+    let mut back = vec![0u8; 20_003];
+    for (first, bytes) in [(1, 1), (3, 7), (5, 130), (7, 9001), (1, 19_999)] {
+        let to = target.at(0).offset(first);
+        // SAFETY: the buffer is longer and lives.
+        unsafe { peer.put(to, data.as_ptr().wrapping_add(1), bytes) }.unwrap();
+        peer.flush().unwrap();
+        // SAFETY: likewise.
+        unsafe { peer.get(back.as_mut_ptr().wrapping_add(3), to, bytes) }.unwrap();
+        peer.flush_local().unwrap();
+        let count = bytes as usize;
+        assert!(back[3..3 + count] == data[1..1 + count]);
+        assert_eq!(back[3 + count..].iter().max().unwrap_or(&0), &0);
+    }
+    assert_eq!(target.word(0) as u8, 0);
+}
+
+fn nothing_costs_nothing(open: Open) {
+    let (origin, target) = (open(), Side::new(open, 1));
+    let peer = target.seen_by(&origin);
+    put(&peer, target.at(0), &[]).unwrap();
+    get(&peer, &mut [], target.at(0)).unwrap();
+    peer.order();
+    peer.flush().unwrap();
+    peer.flush_local().unwrap();
+    origin.flush_all().unwrap();
+    origin.progress().unwrap();
+    assert!(peer.is_idle());
+    assert_eq!(origin.counts(), Counts::default());
+}
+
+/// Law 2: after a flush all is in memory, for everybody.
+fn a_flush_is_seen_by_others(open: Open) {
+    let (origin, other, target) = (open(), open(), Side::new(open, 4096));
+    let (peer, seen) = (target.seen_by(&origin), target.seen_by(&other));
+    for round in 1..=20 {
+        for count in [1, 100, 2000] {
+            let data = vec![round; count];
+            put(&peer, target.at(8), &data).unwrap();
+            peer.flush_local().unwrap();
+            peer.post(target.at(0), 1).unwrap();
+            put(&peer, target.at(1), &[round]).unwrap();
+            if round % 2 == 0 { peer.flush() } else { origin.flush_all() }.unwrap();
+            assert!((8..8 + count).all(|index| target.word(index) == round));
+            assert_eq!(target.word(1), round);
+            assert_eq!(seen.read(target.at(8 + count - 1)).unwrap(), round);
+        }
+        assert_eq!(target.word(0), 3 * round);
+    }
+}
+
+/// Law 6: an answer behind an order says that puts and gets before it are done.
+fn an_answer_behind_an_order_is_a_flush(open: Open) {
+    let (origin, target) = (open(), Side::new(open, 8192));
+    let peer = target.seen_by(&origin);
+    for round in 1..=30 {
+        let (data, mut back) = (vec![round; 2000], [0; 300]);
+        put(&peer, target.at(100), &data).unwrap();
+        get(&peer, &mut back, target.at(5000)).unwrap();
+        peer.order();
+        peer.fetch(target.at(0), Fetch::Add(1)).unwrap();
+        assert!((100..2100).all(|index| target.word(index) == round));
+        assert!(back == [round - 1; 300]);
+        peer.flush().unwrap();
+        put(&peer, target.at(5000), &[round; 300]).unwrap();
+        peer.flush().unwrap();
+    }
+    // Nothing was ever under way at a flush but the last put.
+    assert_eq!(origin.counts().kinds.proofs, 30);
+}
+
+fn order_keeps_a_put_behind_a_get(open: Open) {
+    let (origin, target) = (open(), Side::new(open, 4096));
+    let peer = target.seen_by(&origin);
+    for count in [1, 500, 3000] {
+        let zeros = vec![0; count];
+        put(&peer, target.at(0), &zeros).unwrap();
+        peer.flush().unwrap();
+        for round in 1..=30 {
+            let (data, mut back) = (vec![round; count], vec![7; count]);
+            get(&peer, &mut back, target.at(0)).unwrap();
+            peer.order();
+            put(&peer, target.at(0), &data).unwrap();
+            peer.flush().unwrap();
+            assert!(back.iter().all(|word| *word == round - 1));
+        }
+    }
+    assert!(origin.counts().kinds.fenced > 0);
+}
+
+fn order_keeps_a_flag_behind_data(open: Open) {
+    let (origin, target) = (open(), Side::new(open, 4096));
+    std::thread::scope(|scope| {
+        let target = &target;
+        scope.spawn(move || {
+            let peer = target.seen_by(&origin);
+            for round in 1..=30 {
+                put(&peer, target.at(8), &[round; 1000]).unwrap();
+                peer.post(target.at(0), 1).unwrap();
+                peer.order();
+                put(&peer, target.at(1), &[round]).unwrap();
+                until("the target's turn", || target.word(2) >= round);
+            }
+            peer.flush().unwrap();
+        });
+        for round in 1..=30 {
+            until("the flag", || target.word(1) >= round);
+            assert_eq!(target.word(0), round);
+            assert!((8..1008).all(|index| target.word(index) == round));
+            target.words[2].store(round, Ordering::Release);
+        }
+    });
+}
+
+fn contended_words_lose_nothing(open: Open) {
+    const ROUNDS: u64 = 60;
+    let target = Side::new(open, 8);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let nic = open();
+                let peer = target.seen_by(&nic);
+                for _ in 0..ROUNDS {
+                    peer.fetch(target.at(0), Fetch::Add(1 << 32 | 1)).unwrap();
+                    peer.post(target.at(1), 1).unwrap();
+                    let mut expect = peer.read(target.at(2)).unwrap();
+                    loop {
+                        let new = expect + 3;
+                        let op = Fetch::CompareSwap { expect, new };
+                        let found = peer.fetch(target.at(2), op).unwrap();
+                        if found == expect {
+                            break;
+                        }
+                        expect = found;
+                    }
+                }
+                peer.flush().unwrap();
+            });
+        }
+    });
+    assert_eq!(target.word(0), 4 * ROUNDS * (1 << 32 | 1));
+    assert_eq!((target.word(1), target.word(2)), (4 * ROUNDS, 12 * ROUNDS));
+}
+
+fn threads_share_a_peer(open: Open) {
+    let (nic, target) = (open(), Side::new(open, 8192));
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let peer = target.seen_by(&nic);
+            let (nic, target) = (&nic, &target);
+            scope.spawn(move || {
+                for round in 1..=20 {
+                    let at = 1024 * (thread + 1);
+                    let (data, mut back) = (numbers(1000, round), vec![0; 1000]);
+                    put(&peer, target.at(at), &data).unwrap();
+                    let ticket = peer.begin(target.at(0), Fetch::Add(1)).unwrap();
+                    nic.flush_all().unwrap();
+                    get(&peer, &mut back, target.at(at)).unwrap();
+                    peer.finish(ticket).unwrap();
+                    peer.flush_local().unwrap();
+                    assert!(data == back);
+                }
+            });
+        }
+    });
+    assert_eq!(target.word(0), 80);
+    assert_eq!(nic.counts().contacted, 1);
+}
+
+fn many_answers_may_be_outstanding(open: Open) {
+    let (origin, target) = (open(), Side::new(open, 4));
+    let peer = target.seen_by(&origin);
+    let mut tickets = Vec::new();
+    for _ in 0..1500 {
+        tickets.push(peer.begin(target.at(0), Fetch::Add(2)).unwrap());
+    }
+    for (index, ticket) in tickets.into_iter().enumerate() {
+        assert_eq!(peer.finish(ticket).unwrap(), 2 * index as u64);
+    }
+    assert!(peer.is_idle());
+}
+
+fn long_messages_are_split(open: Open) {
+    let (origin, target) = (open(), Side::new(open, 1 << 17));
+    // Relaxed: before there are messages.
+    origin.core.message_bytes_max.store(4096, Ordering::Relaxed);
+    let peer = target.seen_by(&origin);
+    let data = numbers(100_001, 0);
+    put(&peer, target.at(1), &data).unwrap();
+    peer.flush().unwrap();
+    assert!((0..data.len()).all(|index| target.word(1 + index) == data[index]));
+    let pieces = (8 * data.len() as u64).div_ceil(4096);
+    assert_eq!(origin.counts().kinds.pieces, pieces - 1);
+    assert!(origin.counts().kinds.waits > 0, "more than the queue takes");
+    let mut back = vec![0; data.len()];
+    get(&peer, &mut back, target.at(1)).unwrap();
+    peer.flush_local().unwrap();
+    assert!(data == back);
+    assert_eq!(origin.counts().kinds.pieces, 2 * (pieces - 1));
+}
+
+fn blocks_are_waited_for(open: Open) {
+    let origin = open();
+    let targets: Vec<Side> = (0..3).map(|_| Side::new(open, 256)).collect();
+    let peers: Vec<Arc<Peer>> = targets.iter().map(|target| target.seen_by(&origin)).collect();
+    let mut back = vec![[0; 200]; 300];
+    for (round, back) in back.iter_mut().enumerate() {
+        let (target, peer) = (&targets[round % 3], &peers[round % 3]);
+        put(peer, target.at(0), &[round as u64; 200]).unwrap();
+        peer.order();
+        get(peer, back, target.at(0)).unwrap();
+        peer.order();
+    }
+    origin.flush_all().unwrap();
+    for (round, back) in back.iter().enumerate() {
+        assert!(*back == [round as u64; 200]);
+    }
+    assert_eq!(origin.core.blocks.free(), super::super::pool::BLOCKS);
+}
+
+fn registrations_end_with_their_operations(open: Open) {
+    let (origin, target) = (Side::new(open, 4096), Side::new(open, 4096));
+    let peer = target.seen_by(&origin.nic);
+    let before = origin.nic.counts();
+    let data = numbers(4000, 1);
+    for _ in 0..5 {
+        put(&peer, target.at(0), &data).unwrap();
+        put(&peer, target.at(0), &data[..2000]).unwrap();
+    }
+    assert_eq!(origin.nic.counts().registrations, 1);
+    assert_eq!(origin.nic.counts().regions, before.regions + 1);
+    peer.flush_local().unwrap();
+    assert_eq!(origin.nic.counts().regions, before.regions);
+    assert_eq!(origin.nic.counts().registered_bytes, before.registered_bytes);
+    // Memory of a window is registered already.
+    let window = origin.words.as_ptr().cast::<u8>();
+    // SAFETY: the words live until the end.
+    unsafe { peer.put(target.at(0), window, 8 * 4096) }.unwrap();
+    peer.flush().unwrap();
+    assert_eq!(origin.nic.counts().registrations, 1);
+    // An answer ends them as well: nobody needs to flush behind it.
+    put(&peer, target.at(0), &data).unwrap();
+    peer.order();
+    peer.fetch(target.at(0), Fetch::Add(0)).unwrap();
+    assert_eq!(origin.nic.counts().regions, before.regions);
+}
+
+fn constants_can_be_put(open: Open) {
+    static CONSTANTS: [u64; 2000] = [0x0123_4567_89ab_cdef; 2000];
+    let (origin, target) = (open(), Side::new(open, 2000));
+    let peer = target.seen_by(&origin);
+    put(&peer, target.at(0), &CONSTANTS).unwrap();
+    peer.flush().unwrap();
+    assert!((0..2000).all(|index| target.word(index) == CONSTANTS[index]));
+}
+
+fn many_contact_one_at_once(open: Open) {
+    const MANY: usize = 16;
+    let target = Side::new(open, 8);
+    let card = target.nic.card().unwrap();
+    let place = card.places()[0];
+    // Strangers: one says nothing, one says something else.
+    let silent = TcpStream::connect(place).unwrap();
+    let mut loud = TcpStream::connect(place).unwrap();
+    std::io::Write::write_all(&mut loud, &[b'x'; 200]).unwrap();
+    let nics: Vec<Nic> = (0..MANY).map(|_| open()).collect();
+    std::thread::scope(|scope| {
+        for nic in &nics {
+            scope.spawn(|| nic.peer(&card).fetch(target.at(0), Fetch::Add(1)).unwrap());
+        }
+    });
+    assert_eq!((target.word(0), target.nic.counts().accepted), (MANY as u64, MANY as u64));
+    // The loud one was dropped without an answer.
+    let mut said = Vec::new();
+    let _ = std::io::Read::read_to_end(&mut loud, &mut said);
+    assert!(said.is_empty());
+    drop(silent);
+}
+
+fn whoever_knows_a_wrong_word_is_not_let_in(open: Open) {
+    let (origin, target) = (open(), Side::new(open, 8));
+    let mut card = target.nic.card().unwrap();
+    card.0[2] ^= 1;
+    let error = origin.peer(&card).read(target.at(0)).unwrap_err();
+    assert!(error.to_string().contains("no first contact"), "{error}");
+    assert_eq!(target.nic.counts().accepted, 0);
+}
+
+fn a_wrong_key_is_an_error_and_stays_one(open: Open) {
+    let (origin, target) = (open(), Side::new(open, 8));
+    let peer = target.seen_by(&origin);
+    peer.read(target.at(0)).unwrap();
+    let wrong = Remote { key: target.at(0).key ^ 0x5500, ..target.at(0) };
+    let error = put(&peer, wrong, &[1]).and_then(|()| peer.flush()).unwrap_err();
+    let Error::Lost { node, pid, cause } = &error else { panic!("{error}") };
+    assert_eq!(**node, *target.nic.card().unwrap().node());
+    assert_eq!(*pid as u32, std::process::id());
+    assert!(cause.contains("remote access error"), "{cause}");
+    let mut back = [0];
+    assert_eq!(peer.read(target.at(0)).unwrap_err(), error);
+    assert_eq!(put(&peer, target.at(0), &[1]).unwrap_err(), error);
+    assert_eq!(get(&peer, &mut back, target.at(0)).unwrap_err(), error);
+    assert_eq!(peer.post(target.at(0), 1).unwrap_err(), error);
+    assert_eq!(peer.flush().unwrap_err(), error);
+    assert_eq!(peer.flush_local().unwrap_err(), error);
+    assert_eq!(origin.progress().unwrap_err(), error);
+    assert_eq!(origin.flush_all().unwrap_err(), error);
+    // Others are still there.
+    let other = Side::new(open, 1);
+    assert_eq!(other.seen_by(&origin).read(other.at(0)).unwrap(), 0);
+    assert_eq!(origin.core.blocks.free(), super::super::pool::BLOCKS);
+}
+
+fn memory_that_is_not_exposed_any_more_is_an_error(open: Open) {
+    let (origin, target) = (open(), Side::new(open, 2048));
+    let peer = target.seen_by(&origin);
+    let more = target.nic.expose(target.words.as_ptr().cast_mut().cast(), 64).unwrap();
+    let at = more.remote();
+    put(&peer, at, &[7]).unwrap();
+    peer.flush().unwrap();
+    drop(more);
+    let error = peer.fetch(at, Fetch::Add(1)).unwrap_err();
+    assert!(matches!(error, Error::Lost { .. }), "{error}");
+    assert_eq!(target.word(0), 7);
+}
+
+fn a_bad_buffer_is_the_origins_own_error(open: Open) {
+    let (origin, target) = (open(), Side::new(open, 4096));
+    let peer = target.seen_by(&origin);
+    let nowhere = core::ptr::without_provenance::<u8>(64);
+    // SAFETY: nothing can be read there, which the kernel finds out.
+    let error = unsafe { peer.put(target.at(0), nowhere, 20_000) }.unwrap_err();
+    assert_eq!(error, Error::OriginFault { address: 64 });
+    assert_eq!(peer.fetch(target.at(0), Fetch::Add(1)).unwrap(), 0);
+}
+
+fn a_probe_finds_who_answers(open: Open) {
+    let (origin, target) = (open(), Side::new(open, 8));
+    let peer = target.seen_by(&origin);
+    origin.probe_all().unwrap();
+    assert_eq!(origin.counts().contacted, 0, "nobody was contacted yet");
+    peer.probe().unwrap();
+    peer.probe().unwrap();
+    until("the answer", || {
+        origin.progress().unwrap();
+        peer.is_idle()
+    });
+    let probes = origin.counts().kinds.probes;
+    assert!((1..=2).contains(&probes), "one at a time: {probes}");
+    origin.probe_all().unwrap();
+    assert_eq!(origin.counts().kinds.probes, probes + 1);
+    peer.flush().unwrap();
+    assert!(peer.is_idle());
+}
+
+/// Ten times more puts than the queue takes, from many sides at once.
+fn a_full_queue_is_waited_for(open: Open) {
+    let (origin, target) = (open(), Side::new(open, 1024));
+    let peer = target.seen_by(&origin);
+    let real = core::ptr::fn_addr_eq(open, on_device as Open);
+    let puts = if real { 100_000 } else { 20_000 };
+    let before = resident_bytes();
+    for index in 0..puts {
+        put(&peer, target.at((index % 1024) as usize), &[index]).unwrap();
+    }
+    let grown = resident_bytes().saturating_sub(before);
+    peer.flush().unwrap();
+    for index in puts - 1024..puts {
+        assert_eq!(target.word((index % 1024) as usize), index);
+    }
+    let kinds = origin.counts().kinds;
+    assert_eq!((kinds.inline, kinds.proofs), (puts, 1));
+    assert!(kinds.waits > 0);
+    if real {
+        // No test runs beside this one there. Sixteen bytes for each would be more.
+        assert!(grown < 1 << 20, "{grown} bytes for {puts} puts");
+    }
+}
+
+fn resident_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+/// One test at a time has the device.
+pub static TURN: Mutex<()> = Mutex::new(());
+
+fn take_turn(case: fn(Open)) {
+    let _turn = TURN.lock();
+    case(on_device);
+}
+
+macro_rules! cases {
+    ($($case:ident)*) => {
+        mod fake {
+            $(#[test] fn $case() { super::$case(super::on_fake); })*
+        }
+        mod device {
+            $(
+                #[test]
+                #[ignore = "needs an RDMA device"]
+                fn $case() { super::take_turn(super::$case); }
+            )*
+        }
+    };
+}
+
+cases! {
+    every_operation
+    bytes_need_no_alignment
+    nothing_costs_nothing
+    a_flush_is_seen_by_others
+    an_answer_behind_an_order_is_a_flush
+    order_keeps_a_put_behind_a_get
+    order_keeps_a_flag_behind_data
+    contended_words_lose_nothing
+    threads_share_a_peer
+    many_answers_may_be_outstanding
+    long_messages_are_split
+    blocks_are_waited_for
+    registrations_end_with_their_operations
+    constants_can_be_put
+    many_contact_one_at_once
+    whoever_knows_a_wrong_word_is_not_let_in
+    a_wrong_key_is_an_error_and_stays_one
+    memory_that_is_not_exposed_any_more_is_an_error
+    a_bad_buffer_is_the_origins_own_error
+    a_probe_finds_who_answers
+    a_full_queue_is_waited_for
+}

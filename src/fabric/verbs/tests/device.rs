@@ -1,0 +1,109 @@
+//! What needs a real device and a second process: one that stands still, and one that is killed.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+
+use super::cases::TURN;
+use super::*;
+
+/// Says in the environment of a process that it is the second one.
+const SECOND: &str = "TEST_SECOND";
+const WORDS: usize = 4096;
+
+/// The second process: it exposes memory, says where, and does nothing more.
+fn be_second() {
+    let side = Side::new(on_device, WORDS);
+    let card = side.nic.card().unwrap();
+    let Remote { at, key } = side.at(0);
+    let words: Vec<String> = card.0.iter().chain([&at, &key]).map(u64::to_string).collect();
+    println!("\nsecond: {}", words.join(" "));
+    // Until the first one is gone.
+    let _ = std::io::stdin().read_to_end(&mut Vec::new());
+}
+
+/// Starts it: this test again, in a process of its own.
+fn second(test: &str) -> (Child, Card, Remote) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "--nocapture", test])
+        .env(SECOND, "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(|line| line.unwrap());
+    let said = lines.filter_map(|line| line.strip_prefix("second: ").map(str::to_owned)).next();
+    let words: Vec<u64> = said.unwrap().split(' ').map(|word| word.parse().unwrap()).collect();
+    let remote = Remote { at: words[16], key: words[17] };
+    (child, Card(words[..16].try_into().unwrap()), remote)
+}
+
+fn signal(child: &Child, signal: i32) {
+    // SAFETY: a child that has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
+}
+
+#[test]
+#[ignore = "needs an RDMA device"]
+fn a_process_that_stands_still_serves_and_one_that_is_killed_is_an_error() {
+    if std::env::var_os(SECOND).is_some() {
+        return be_second();
+    }
+    let _turn = TURN.lock();
+    let name = "a_process_that_stands_still_serves_and_one_that_is_killed_is_an_error";
+    let path = module_path!().split_once("::").unwrap().1;
+    let (mut child, card, at) = second(&format!("{path}::{name}"));
+    let (origin, other) = (on_device(), Side::new(on_device, 8));
+    let peer = origin.peer(&card);
+    assert_eq!(peer.fetch(at, Fetch::Add(5)).unwrap(), 0);
+    signal(&child, libc::SIGSTOP);
+    let (data, mut back) = (numbers(3000, 0), vec![0; 3000]);
+    put(&peer, at.offset(8), &data).unwrap();
+    peer.flush().unwrap();
+    get(&peer, &mut back, at.offset(8)).unwrap();
+    peer.flush_local().unwrap();
+    assert!(data == back);
+    assert_eq!(peer.fetch(at, Fetch::Add(1)).unwrap(), 5);
+    signal(&child, libc::SIGKILL);
+    child.wait().unwrap();
+    // A wait for something else notices by probes, after the transport's own time-out. The first
+    // ones may still be answered, because the system takes the queue pair away a little later.
+    let mut error = None;
+    until("the error", || {
+        error = origin.probe_all().and_then(|()| origin.progress()).err();
+        error.is_some()
+    });
+    let error = error.unwrap();
+    let Error::Lost { pid, cause, .. } = &error else { panic!("{error}") };
+    assert_eq!(*pid as u32, child.id());
+    assert!(!cause.is_empty());
+    assert_eq!(put(&peer, at, &data).and_then(|()| peer.flush()).unwrap_err(), error);
+    // A first contact fails at once: nobody listens.
+    let another = on_device();
+    let error = another.peer(&card).read(at).unwrap_err();
+    assert!(error.to_string().contains("no first contact"), "{error}");
+    // The rest of the world goes on.
+    assert_eq!(other.seen_by(&origin).read(other.at(0)).unwrap(), 0);
+}
+
+#[test]
+#[ignore = "needs an RDMA device"]
+fn puts_to_a_process_that_is_killed_end_in_an_error() {
+    if std::env::var_os(SECOND).is_some() {
+        return be_second();
+    }
+    let _turn = TURN.lock();
+    let path = module_path!().split_once("::").unwrap().1;
+    let test = format!("{path}::puts_to_a_process_that_is_killed_end_in_an_error");
+    let (mut child, card, at) = second(&test);
+    let origin = on_device();
+    let peer = origin.peer(&card);
+    let data = numbers(WORDS, 0);
+    put(&peer, at, &data).unwrap();
+    peer.flush().unwrap();
+    signal(&child, libc::SIGKILL);
+    // The queue fills, and whoever waits for room hears of it.
+    let error = (0..100_000).find_map(|_| put(&peer, at, &data).err());
+    let error = error.or_else(|| peer.flush().err()).unwrap();
+    assert!(matches!(error, Error::Lost { .. }), "{error}");
+    child.wait().unwrap();
+}

@@ -1,0 +1,166 @@
+//! What depends on the kind of device, or on one that refuses.
+
+use super::fake::{FAKE, PROFILE, Profile};
+use super::*;
+use crate::sys::ibverbs::types::{ATOMIC_GLOB, Gid, PORT_ACTIVE};
+
+/// A process on a device like this.
+fn nic(profile: &Profile, settings: &Verbs) -> Result<Nic> {
+    PROFILE.with_borrow_mut(|current| *current = profile.clone());
+    let nic = Device::of(&FAKE, settings).and_then(|device| Nic::on(device, settings));
+    PROFILE.with_borrow_mut(|current| *current = Profile::default());
+    nic
+}
+
+/// Why it is of no use.
+fn refusal(profile: &Profile, settings: &Verbs) -> String {
+    nic(profile, settings).err().unwrap().to_string()
+}
+
+fn round_trip(one: &Nic, other: &Nic) {
+    let words = vec![0u64; 2000];
+    let exposed = other.expose(words.as_ptr().cast_mut().cast(), 16_000).unwrap();
+    let peer = one.peer(&other.card().unwrap());
+    let (data, mut back) = (numbers(2000, 0), vec![0; 2000]);
+    for count in [1, 20, 2000] {
+        put(&peer, exposed.remote(), &data[..count]).unwrap();
+        peer.flush().unwrap();
+        get(&peer, &mut back[..count], exposed.remote()).unwrap();
+        peer.flush_local().unwrap();
+        assert!(data[..count] == back[..count]);
+    }
+}
+
+#[test]
+fn infiniband_is_addressed_by_its_lid() {
+    let profile = Profile { ethernet: false, gids: vec![(Gid([1; 16]), 0)], ..Profile::default() };
+    let settings = Verbs::default();
+    // The device refuses a wrong LID, and a global header that nothing asks for.
+    round_trip(&nic(&profile, &settings).unwrap(), &nic(&profile, &settings).unwrap());
+}
+
+#[test]
+fn a_device_without_room_for_inline_data_will_do() {
+    let profile = Profile { inline_max: 0, send_max: 3, ..Profile::default() };
+    let origin = nic(&profile, &Verbs::default()).unwrap();
+    round_trip(&origin, &on_fake());
+    assert_eq!(origin.counts().kinds.inline, 0);
+}
+
+#[test]
+fn both_sides_must_be_of_one_kind() {
+    let profile = Profile { ethernet: false, ..Profile::default() };
+    let (one, other) = (nic(&profile, &Verbs::default()).unwrap(), Side::new(on_fake, 1));
+    let error = one.peer(&other.nic.card().unwrap()).read(other.at(0)).unwrap_err();
+    assert!(matches!(error, Error::Lost { .. }), "{error}");
+}
+
+#[test]
+fn the_first_active_port_is_taken_unless_one_is_asked_for() {
+    let profile = Profile { states: vec![1, PORT_ACTIVE, PORT_ACTIVE], ..Profile::default() };
+    let device =
+        |name: &str, port| Verbs { device: Some(name.to_owned()), port, ..Verbs::default() };
+    assert_eq!(nic(&profile, &Verbs::default()).unwrap().name(), "fake0:2");
+    assert_eq!(nic(&profile, &device("fake0", Some(3))).unwrap().name(), "fake0:3");
+    let text = refusal(&profile, &device("fake0", Some(1)));
+    assert!(text.contains("port 1 of fake0 is down"), "{text}");
+    let text = refusal(&profile, &device("fake0", Some(4)));
+    assert!(text.contains("fake0 has no port 4, but 3"), "{text}");
+    let text = refusal(&profile, &device("fake1", None));
+    assert!(text.contains("there is no device fake1"), "{text}");
+    let down = Profile { states: vec![1, 2], ..Profile::default() };
+    let text = refusal(&down, &Verbs::default());
+    assert!(text.contains("no port of fake0 is active"), "{text}");
+}
+
+#[test]
+fn an_address_is_taken_as_it_is_asked_for() {
+    let gid = |last| Gid([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, last]);
+    let profile = Profile {
+        gids: vec![(gid(1), 1), (gid(1), 2), (gid(2), 2), (Gid::default(), 2)],
+        ..Profile::default()
+    };
+    let index = |wanted| Verbs { gid: wanted, ..Verbs::default() };
+    let taken = |wanted| nic(&profile, &index(wanted)).unwrap().core.device.gid_index;
+    assert_eq!((taken(None), taken(Some(2)), taken(Some(0))), (1, 2, 0));
+    let text = refusal(&profile, &index(Some(3)));
+    assert!(text.contains("GID 3 of port 1 of fake0 is empty"), "{text}");
+    let none = Profile { gids: vec![], ..Profile::default() };
+    let text = refusal(&none, &Verbs::default());
+    assert!(text.contains("port 1 of fake0 has no GID"), "{text}");
+}
+
+#[test]
+fn packets_are_no_longer_than_asked_for() {
+    let small = Verbs { mtu: Some(256), ..Verbs::default() };
+    let mtu = |settings: &Verbs| nic(&Profile::default(), settings).unwrap().core.device.mtu;
+    assert_eq!((mtu(&small), mtu(&Verbs::default())), (1, 3));
+}
+
+#[test]
+fn atomics_must_answer_in_our_byte_order() {
+    let profile = Profile { atomics: 0, ..Profile::default() };
+    let text = refusal(&profile, &Verbs::default());
+    assert!(text.contains("fake0 has no atomics of 8 bytes"), "{text}");
+    let coherent = Profile { atomics: ATOMIC_GLOB, ..Profile::default() };
+    assert!(nic(&coherent, &Verbs::default()).unwrap().is_coherent());
+    assert!(!on_fake().is_coherent());
+}
+
+#[test]
+fn memory_that_is_refused_is_told_with_its_size() {
+    let profile = Profile { locked_max: 2 << 20, ..Profile::default() };
+    let (origin, target) = (nic(&profile, &Verbs::default()).unwrap(), Side::new(on_fake, 1 << 18));
+    let mut words = numbers(1 << 18, 0);
+    let bytes = 8 << 18;
+    let refused = origin.expose(words.as_mut_ptr().cast(), bytes).err().unwrap();
+    let Error::Registration { bytes: asked, errno, .. } = refused else { panic!("{refused}") };
+    assert_eq!((asked, errno), (bytes, libc::ENOMEM));
+    let peer = target.seen_by(&origin);
+    let error = put(&peer, target.at(0), &words).unwrap_err();
+    assert!(matches!(error, Error::Registration { .. }), "{error}");
+    // The peer is not to blame.
+    put(&peer, target.at(0), &words[..1000]).unwrap();
+    peer.flush().unwrap();
+    assert_eq!(target.word(999), words[999]);
+}
+
+#[test]
+fn a_process_whose_device_is_gone_is_an_error() {
+    let (origin, target) = (on_fake(), Side::new(on_fake, 8));
+    let peer = target.seen_by(&origin);
+    let at = target.at(0);
+    peer.read(at).unwrap();
+    drop(target);
+    let error = put(&peer, at, &[1]).and_then(|()| peer.flush()).unwrap_err();
+    assert!(error.to_string().contains("transport retry counter exceeded"), "{error}");
+}
+
+#[test]
+fn a_flush_sends_no_more_than_it_needs() {
+    let (origin, target) = (on_fake(), Side::new(on_fake, 64));
+    let peer = target.seen_by(&origin);
+    let proofs = || origin.counts().kinds.proofs;
+    peer.post(target.at(0), 1).unwrap();
+    peer.flush().unwrap();
+    assert_eq!(proofs(), 0, "its own answer says it");
+    put(&peer, target.at(1), &[1]).unwrap();
+    peer.fetch(target.at(0), Fetch::Add(1)).unwrap();
+    peer.flush().unwrap();
+    assert_eq!(proofs(), 0, "the answer behind it says it");
+    put(&peer, target.at(1), &[1]).unwrap();
+    peer.flush().unwrap();
+    peer.flush().unwrap();
+    origin.flush_all().unwrap();
+    assert_eq!(proofs(), 1, "once");
+    let mut back = [0];
+    get(&peer, &mut back, target.at(1)).unwrap();
+    peer.flush().unwrap();
+    assert_eq!((proofs(), back), (1, [1]));
+    for _ in 0..3 {
+        put(&peer, target.at(1), &[1]).unwrap();
+        peer.order();
+    }
+    peer.flush().unwrap();
+    assert_eq!((proofs(), origin.counts().kinds.fenced), (2, 0), "puts need no fence");
+}

@@ -1,0 +1,233 @@
+//! What the device that is not there does with requests, one step at a time.
+
+use super::fake::{FakeQp, State};
+use crate::sys::ibverbs::types::*;
+
+/// A request that was posted.
+pub struct Job {
+    id: u64,
+    opcode: i32,
+    flags: u32,
+    piece: Piece,
+    pub inline: Option<Vec<u8>>,
+    at: u64,
+    key: u32,
+    operands: [u64; 2],
+    done: bool,
+    status: i32,
+}
+
+impl Job {
+    /// What a request says.
+    ///
+    /// # Safety
+    /// The request is valid, and so are its bytes if they are inline.
+    pub unsafe fn new(wr: &Request) -> Job {
+        // SAFETY: at most one piece; all targets are plain data.
+        let (piece, atomic, rdma) = unsafe {
+            let piece = if wr.num_sge == 0 { Piece::default() } else { *wr.sg_list };
+            (piece, wr.wr.atomic, wr.wr.rdma)
+        };
+        let is_atomic = [WR_ATOMIC_CMP_AND_SWP, WR_ATOMIC_FETCH_AND_ADD].contains(&wr.opcode);
+        let inline = (wr.send_flags & SEND_INLINE != 0).then(|| {
+            // SAFETY: says the caller.
+            unsafe { copy(piece.addr, piece.length.into()) }
+        });
+        Job {
+            id: wr.wr_id,
+            opcode: wr.opcode,
+            flags: wr.send_flags,
+            piece,
+            inline,
+            at: if is_atomic { atomic.remote_addr } else { rdma.remote_addr },
+            key: if is_atomic { atomic.rkey } else { rdma.rkey },
+            operands: [atomic.compare_add, atomic.swap],
+            done: false,
+            status: WC_SUCCESS,
+        }
+    }
+
+    fn is_write(&self) -> bool {
+        self.opcode == WR_RDMA_WRITE
+    }
+
+    /// Whether this request, right behind another one, may be done before it. InfiniBand keeps all
+    /// in order but what comes behind a READ or an atomic, and of that READs behind both and
+    /// atomics behind atomics (volume 1, 10.8.3.3).
+    fn may_pass(&self, other: &Job) -> bool {
+        let free = match other.opcode {
+            WR_RDMA_WRITE => false,
+            WR_RDMA_READ => self.opcode != WR_RDMA_READ,
+            _ => self.is_write(),
+        };
+        free && self.flags & SEND_FENCE == 0
+    }
+}
+
+/// The bytes at an address.
+///
+/// # Safety
+/// They can be read.
+unsafe fn copy(at: u64, bytes: u64) -> Vec<u8> {
+    (0..bytes)
+        .map(|offset| {
+            // SAFETY: says the caller; others may write there.
+            unsafe {
+                core::ptr::with_exposed_provenance::<u8>((at + offset) as usize).read_volatile()
+            }
+        })
+        .collect()
+}
+
+/// Stores bytes at an address, a word at once where they are one.
+///
+/// # Safety
+/// They can be written.
+unsafe fn store(at: u64, bytes: &[u8]) {
+    let to = core::ptr::with_exposed_provenance_mut::<u8>(at as usize);
+    if let (Ok(word), true) = (<[u8; 8]>::try_from(bytes), at.is_multiple_of(8)) {
+        // SAFETY: says the caller; aligned.
+        unsafe { to.cast::<u64>().write_volatile(u64::from_ne_bytes(word)) };
+        return;
+    }
+    for (offset, byte) in bytes.iter().enumerate() {
+        // SAFETY: says the caller.
+        unsafe { to.add(offset).write_volatile(*byte) };
+    }
+}
+
+/// A queue pair by its number.
+pub fn pair(state: &State, number: u32) -> Option<&'static mut FakeQp> {
+    // SAFETY: it is in the map until it is destroyed, and the state is locked by who calls.
+    state.pairs.get(&number).map(|at| unsafe { &mut *(*at as *mut FakeQp) })
+}
+
+/// What a queue pair has completed comes to memory.
+pub fn land(pair: &mut FakeQp) {
+    for (at, bytes) in pair.landing.drain(..) {
+        // SAFETY: it was checked against its region, which lands all before it goes.
+        unsafe { store(at, &bytes) };
+    }
+}
+
+/// The same for all.
+pub fn land_all(state: &mut State) {
+    for number in state.pairs.keys() {
+        land(pair(state, *number).unwrap());
+    }
+}
+
+/// One step of one queue pair, not always the same; false if there is nothing to do.
+pub fn step(state: &mut State, random: &mut u64) -> bool {
+    *random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+    let dice = *random >> 33;
+    let busy: Vec<u32> = state.pairs.keys().copied().collect();
+    let busy: Vec<u32> = busy
+        .into_iter()
+        .filter(|number| {
+            let pair = pair(state, *number).unwrap();
+            !pair.jobs.is_empty() || !pair.landing.is_empty()
+        })
+        .collect();
+    if busy.is_empty() {
+        return false;
+    }
+    let number = busy[dice as usize % busy.len()];
+    let pair = pair(state, number).unwrap();
+    if pair.jobs.is_empty() || dice >> 8 & 3 == 0 {
+        land(pair);
+    }
+    let waiting = |job: &Job| !job.done;
+    let Some(first) = pair.jobs.iter().position(waiting) else { return true };
+    let overtakes = dice >> 10 & 1 == 0
+        && pair
+            .jobs
+            .get(first + 1)
+            .is_some_and(|next| waiting(next) && next.may_pass(&pair.jobs[first]));
+    execute(state, pair, first + usize::from(overtakes));
+    while pair.jobs.front().is_some_and(|job| job.done) {
+        let job = pair.jobs.pop_front().unwrap();
+        let status = if pair.broken { WC_WR_FLUSH_ERR } else { job.status };
+        if status != WC_SUCCESS || job.flags & SEND_SIGNALED != 0 {
+            let qp_num = number;
+            pair.tell(Completion { wr_id: job.id, status, qp_num, ..Completion::default() });
+        }
+        pair.broken |= status != WC_SUCCESS;
+    }
+    true
+}
+
+/// Does what a request says, or notes why not.
+fn execute(state: &State, pair: &mut FakeQp, index: usize) {
+    let job = &pair.jobs[index];
+    let status = match check(state, pair, job) {
+        _ if pair.broken => WC_WR_FLUSH_ERR,
+        Ok(()) => WC_SUCCESS,
+        Err(status) => status,
+    };
+    if status == WC_SUCCESS {
+        let job = &pair.jobs[index];
+        let (at, piece, opcode) = (job.at, job.piece, job.opcode);
+        let [first, second] = job.operands;
+        if job.is_write() {
+            let bytes = job.inline.clone().unwrap_or_else(|| {
+                // SAFETY: it was checked against its region.
+                unsafe { copy(piece.addr, piece.length.into()) }
+            });
+            pair.landing.push_back((at, bytes));
+        } else {
+            land(pair);
+            // SAFETY: likewise.
+            let before = unsafe { copy(at, piece.length.into()) };
+            // SAFETY: likewise.
+            unsafe { store(piece.addr, &before) };
+            let held = || u64::from_ne_bytes(before[..8].try_into().unwrap());
+            let after = match opcode {
+                WR_ATOMIC_FETCH_AND_ADD => Some(held().wrapping_add(first)),
+                WR_ATOMIC_CMP_AND_SWP => (held() == first).then_some(second),
+                _ => None,
+            };
+            if let Some(after) = after {
+                // SAFETY: likewise.
+                unsafe { store(at, &after.to_ne_bytes()) };
+            }
+        }
+    }
+    (pair.jobs[index].status, pair.jobs[index].done) = (status, true);
+}
+
+/// Whether a request may be done.
+fn check(state: &State, origin: &FakeQp, job: &Job) -> Result<(), i32> {
+    let Some(target) = pair(state, origin.attributes.dest_qp_num) else {
+        return Err(WC_RETRY_EXC_ERR);
+    };
+    let bytes = u64::from(job.piece.length);
+    if bytes == 0 {
+        return Ok(());
+    }
+    let (remote, local) = match job.opcode {
+        WR_RDMA_WRITE => (ACCESS_REMOTE_WRITE, 0),
+        WR_RDMA_READ => (ACCESS_REMOTE_READ, ACCESS_LOCAL_WRITE),
+        _ => (ACCESS_REMOTE_ATOMIC, ACCESS_LOCAL_WRITE),
+    };
+    let allows = |key: u32, domain: usize, at: u64, access: i32| {
+        state.keys.get(&key).is_some_and(|region| {
+            let inside = at >= region.base && at + bytes <= region.base + region.bytes;
+            inside && region.domain == domain && region.access & access == access
+        })
+    };
+    let atomic = remote == ACCESS_REMOTE_ATOMIC;
+    if atomic && (bytes != 8 || !job.at.is_multiple_of(8)) {
+        return Err(9);
+    }
+    if job.inline.is_none()
+        && !allows(job.piece.lkey, origin.head().pd as usize, job.piece.addr, local)
+    {
+        return Err(4);
+    }
+    let open = target.attributes.qp_access_flags & remote as u32 != 0;
+    if !open || !allows(job.key, target.head().pd as usize, job.at, remote) {
+        return Err(WC_REM_ACCESS_ERR);
+    }
+    Ok(())
+}
