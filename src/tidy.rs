@@ -23,10 +23,11 @@ const ROOMS: [(&str, &[&str]); 9] = [
 ];
 
 /// Where protocols and roads are run for tests, and the room that each of these may name as well.
-const WORLDS: [(&str, &str); 4] = [
+const WORLDS: [(&str, &str); 5] = [
     ("fabric/conformance.rs", "epoch"),
     ("fabric/shm/heap.rs", "epoch"),
     ("fabric/sim/", "epoch"),
+    ("fabric/verbs/tests/words.rs", "epoch"),
     ("transfer/conformance.rs", "sys"),
 ];
 

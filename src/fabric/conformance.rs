@@ -3,6 +3,7 @@
 
 use super::shm::heap::{self, Heap, HeapWords};
 use super::sim::{FAR, Fault, Sim, View, every};
+use super::verbs::tests;
 use super::{Fetch, Rank, WordAt, WordId, Words};
 use crate::epoch::layout::{self, COMPLETE, LOCK};
 
@@ -144,8 +145,34 @@ fn on_heap(spins: u32, case: impl Fn(&HeapWords) + Copy + Send) {
     }
 }
 
+/// Ranks that are threads, each with a device of its own as it were.
+fn on_verbs(open: tests::Open, case: impl Fn(&tests::words::NicWords) + Copy + Send) {
+    // Nobody's memory goes before all are done.
+    let ranks = tests::words::window(open, RANKS);
+    std::thread::scope(|scope| {
+        for words in &ranks {
+            scope.spawn(move || case(words));
+        }
+    });
+}
+
 macro_rules! conformance {
     ($($case:ident)*) => {
+        mod verbs_fake {
+            use super::{on_verbs, tests::on_fake};
+            $(#[test] fn $case() { on_verbs(on_fake, |words| super::$case(words)); })*
+        }
+        mod verbs_device {
+            use super::{on_verbs, tests::{on_device, turn}};
+            $(
+                #[test]
+                #[ignore = "needs an RDMA device"]
+                fn $case() {
+                    let _turn = turn();
+                    on_verbs(on_device, |words| super::$case(words));
+                }
+            )*
+        }
         mod sim {
             $(#[test] fn $case() { super::on_sim(|words| super::$case(words)); })*
         }

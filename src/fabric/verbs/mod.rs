@@ -16,7 +16,7 @@ mod pool;
 mod queue;
 mod registrations;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, OnceLock};

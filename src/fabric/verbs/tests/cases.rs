@@ -420,11 +420,8 @@ fn resident_bytes() -> u64 {
     text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
 }
 
-/// One test at a time has the device.
-pub static TURN: Mutex<()> = Mutex::new(());
-
 fn take_turn(case: fn(Open)) {
-    let _turn = TURN.lock();
+    let _turn = turn();
     case(on_device);
 }
 

@@ -3,7 +3,6 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
-use super::cases::TURN;
 use super::*;
 
 /// Says in the environment of a process that it is the second one.
@@ -48,7 +47,7 @@ fn a_process_that_stands_still_serves_and_one_that_is_killed_is_an_error() {
     if std::env::var_os(SECOND).is_some() {
         return be_second();
     }
-    let _turn = TURN.lock();
+    let _turn = turn();
     let name = "a_process_that_stands_still_serves_and_one_that_is_killed_is_an_error";
     let path = module_path!().split_once("::").unwrap().1;
     let (mut child, card, at) = second(&format!("{path}::{name}"));
@@ -91,7 +90,7 @@ fn puts_to_a_process_that_is_killed_end_in_an_error() {
     if std::env::var_os(SECOND).is_some() {
         return be_second();
     }
-    let _turn = TURN.lock();
+    let _turn = turn();
     let path = module_path!().split_once("::").unwrap().1;
     let test = format!("{path}::puts_to_a_process_that_is_killed_end_in_an_error");
     let (mut child, card, at) = second(&test);

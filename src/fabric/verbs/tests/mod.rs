@@ -7,6 +7,7 @@ mod device;
 mod fake;
 mod faked;
 mod wire;
+pub mod words;
 
 use std::sync::Arc;
 
@@ -23,6 +24,12 @@ pub fn on_device() -> Nic {
     Nic::open(&Config::get().verbs).unwrap()
 }
 
+/// One test at a time has the device.
+pub fn turn() -> impl Drop {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock()
+}
+
 /// A process on a device that is not there.
 pub fn on_fake() -> Nic {
     let settings = Verbs::default();
@@ -31,12 +38,13 @@ pub fn on_fake() -> Nic {
 
 /// A process with memory for others. The order of the fields is that in which they go.
 pub struct Side {
-    pub exposed: Exposed,
-    pub nic: Nic,
-    pub words: Box<[AtomicU64]>,
+    exposed: Exposed,
+    nic: Nic,
+    words: Box<[AtomicU64]>,
 }
 
 impl Side {
+    /// One with so many words.
     pub fn new(open: Open, words: usize) -> Side {
         let words: Box<[AtomicU64]> = (0..words).map(|_| AtomicU64::new(0)).collect();
         let nic = open();
