@@ -175,10 +175,13 @@ impl Nic {
     }
 
     /// Lets others write, read and change memory of this process, until what is returned is
-    /// dropped.
+    /// dropped. No bytes need no registration, and nobody can reach them.
     pub fn expose(&self, base: *mut u8, bytes: u64) -> Result<Exposed> {
-        let (number, region) = self.core.registrations.expose(base as u64, bytes)?;
-        Ok(Exposed { core: self.core.clone(), number, region })
+        let region = match bytes {
+            0 => None,
+            bytes => Some(self.core.registrations.expose(base as u64, bytes)?),
+        };
+        Ok(Exposed { core: self.core.clone(), base: base as u64, region })
     }
 
     /// The process of a card; the same one for the same process.
@@ -253,19 +256,23 @@ impl Drop for Nic {
 /// Memory of this process that others may use, until this is dropped.
 pub struct Exposed {
     core: Arc<Core>,
-    number: u64,
-    region: Arc<Region>,
+    base: u64,
+    /// with its number
+    region: Option<(u64, Arc<Region>)>,
 }
 
 impl Exposed {
     /// What others need to know of it.
     pub fn remote(&self) -> Remote {
-        Remote { at: self.region.base(), key: self.region.remote_key().into() }
+        let key = self.region.as_ref().map_or(0, |(_, region)| region.remote_key().into());
+        Remote { at: self.base, key }
     }
 }
 
 impl Drop for Exposed {
     fn drop(&mut self) {
-        self.core.registrations.conceal(self.region.base(), self.number);
+        if let Some((number, _)) = &self.region {
+            self.core.registrations.conceal(self.base, *number);
+        }
     }
 }

@@ -67,6 +67,12 @@ fn nothing_costs_nothing(open: Open) {
     assert_eq!(origin.counts(), Counts::default());
 }
 
+fn memory_without_bytes_can_be_exposed(open: Open) {
+    let nic = open();
+    let exposed = nic.expose(core::ptr::null_mut(), 0).unwrap();
+    assert_eq!((exposed.remote(), nic.counts()), (Remote::default(), Counts::default()));
+}
+
 /// Law 2: after a flush all is in memory, for everybody.
 fn a_flush_is_seen_by_others(open: Open) {
     let (origin, other, target) = (open(), open(), Side::new(open, 4096));
@@ -444,6 +450,7 @@ cases! {
     every_operation
     bytes_need_no_alignment
     nothing_costs_nothing
+    memory_without_bytes_can_be_exposed
     a_flush_is_seen_by_others
     an_answer_behind_an_order_is_a_flush
     order_keeps_a_put_behind_a_get

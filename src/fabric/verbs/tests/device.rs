@@ -106,3 +106,30 @@ fn puts_to_a_process_that_is_killed_end_in_an_error() {
     assert!(matches!(error, Error::Lost { .. }), "{error}");
     child.wait().unwrap();
 }
+
+/// Cuts the interface that TEST_CUT names, and mends it.
+#[test]
+#[ignore = "needs an RDMA device, and TEST_CUT=interface to cut"]
+fn a_link_that_is_cut_is_an_error() {
+    let Ok(interface) = std::env::var("TEST_CUT") else {
+        println!("skipped: TEST_CUT names no interface");
+        return;
+    };
+    let set = |state: &str| {
+        let ip = Command::new("ip").args(["link", "set", &interface, state]).status().unwrap();
+        assert!(ip.success());
+    };
+    let _turn = turn();
+    let (origin, target) = (on_device(), Side::new(on_device, WORDS));
+    let peer = target.seen_by(&origin);
+    let data = numbers(WORDS, 0);
+    put(&peer, target.at(0), &data).unwrap();
+    peer.flush().unwrap();
+    set("down");
+    let sent = (0..10_000).find_map(|_| put(&peer, target.at(0), &data).err());
+    let error = sent.or_else(|| peer.flush().err()).unwrap();
+    let down = Nic::open(&Verbs::default()).err();
+    set("up");
+    assert!(matches!(error, Error::Lost { .. }), "{error}");
+    println!("{error}; {down:?}");
+}

@@ -7,7 +7,9 @@
 use core::ffi::{c_char, c_int, c_void};
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Condvar, LazyLock, Mutex, MutexGuard};
+use std::sync::LazyLock;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::wire::{self, Job};
 use crate::sys::ibverbs::Library;
@@ -102,21 +104,18 @@ pub fn state() -> MutexGuard<'static, State> {
     static DEVICE: LazyLock<()> = LazyLock::new(|| {
         std::thread::spawn(|| {
             let mut random = 1;
-            let mut state = STATE.lock().unwrap();
+            let mut state = STATE.lock();
             loop {
-                state = match wire::step(&mut state, &mut random) {
-                    true => {
-                        drop(state);
-                        std::thread::yield_now();
-                        STATE.lock().unwrap()
-                    }
-                    false => WORK.wait(state).unwrap(),
-                };
+                match wire::step(&mut state, &mut random) {
+                    // Fair: who posts has its turn.
+                    true => MutexGuard::bump(&mut state),
+                    false => WORK.wait(&mut state),
+                }
             }
         });
     });
     LazyLock::force(&DEVICE);
-    STATE.lock().unwrap()
+    STATE.lock()
 }
 
 /// The library of this device.

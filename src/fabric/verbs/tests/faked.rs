@@ -164,3 +164,34 @@ fn a_flush_sends_no_more_than_it_needs() {
     peer.flush().unwrap();
     assert_eq!((proofs(), origin.counts().kinds.fenced), (2, 0), "puts need no fence");
 }
+
+#[test]
+fn no_signal_is_handled_on_the_connection_thread() {
+    let nic = on_fake();
+    nic.card().unwrap();
+    let mut seen = 0;
+    for task in std::fs::read_dir("/proc/self/task").unwrap() {
+        let path = task.unwrap().path();
+        // Threads of other tests may end in between.
+        let text = std::fs::read_to_string(path.join("status")).unwrap_or_default();
+        let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
+        if line("Name:").is_some_and(|name| name.trim() == "fompi-verbs") {
+            let blocked = u64::from_str_radix(line("SigBlk:").unwrap().trim(), 16).unwrap();
+            let may_not_be = [libc::SIGKILL, libc::SIGSTOP, 32, 33];
+            let all = (1..=64).filter(|signal| !may_not_be.contains(signal));
+            assert!(all.clone().all(|signal| blocked >> (signal - 1) & 1 == 1), "{blocked:#x}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 0);
+}
+
+#[test]
+fn a_caller_that_says_nothing_keeps_nobody_waiting() {
+    let (origin, target) = (on_fake(), Side::new(on_fake, 1));
+    let place = target.nic.card().unwrap().places()[0];
+    // More than are listened to at once would make the last ones wait, so not quite as many.
+    let silent: Vec<_> = (0..60).map(|_| std::net::TcpStream::connect(place).unwrap()).collect();
+    assert_eq!(target.seen_by(&origin).read(target.at(0)).unwrap(), 0);
+    drop(silent);
+}
