@@ -131,12 +131,10 @@ impl Caller {
 /// The life of the thread.
 fn serve(core: &Core, listener: &TcpListener, closing: &AtomicBool) {
     let mut callers: Vec<Caller> = Vec::new();
-    loop {
+    // Acquire: pairs with the Release in `drop`. Looked at behind every accept and before every
+    // sleep: the call that is to wake this thread may have been taken for a caller.
+    while !closing.load(Ordering::Acquire) {
         sleep(listener, &callers);
-        // Acquire: pairs with the Release in `drop`.
-        if closing.load(Ordering::Acquire) {
-            return;
-        }
         callers.retain_mut(|caller| !caller.listen(core));
         while callers.len() < CALLERS_MAX {
             let stream = match listener.accept() {

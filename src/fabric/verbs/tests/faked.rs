@@ -195,3 +195,17 @@ fn a_caller_that_says_nothing_keeps_nobody_waiting() {
     assert_eq!(target.seen_by(&origin).read(target.at(0)).unwrap(), 0);
     drop(silent);
 }
+
+#[test]
+fn a_door_closes_while_somebody_is_at_it() {
+    for _ in 0..300 {
+        let nic = on_fake();
+        let place = nic.card().unwrap().places()[0];
+        let mut stranger = std::net::TcpStream::connect(place).unwrap();
+        std::io::Write::write_all(&mut stranger, &[b'x'; 48]).unwrap();
+        // When he is shown out the thread looks for the next one, and may take the call that is to
+        // wake it for that.
+        assert_eq!(std::io::Read::read(&mut stranger, &mut [0]).unwrap(), 0);
+        drop(nic);
+    }
+}
