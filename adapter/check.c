@@ -1,6 +1,5 @@
-// What the adapter promises, asked by a program of verbs under MPI: see scripts/adapter-test. Linked
-// with the real library it runs on a real device, without the two checks whether the adapter is
-// merciless.
+// What the adapter promises, asked by a program of verbs under MPI: see scripts/adapter-test.
+// Linked with the real library it runs on a real device, without what only the adapter promises.
 
 #include "../c-tests/check.h"
 #include <errno.h>

@@ -1,5 +1,5 @@
-// Devices, ports, protection domains, memory regions, completion queues: what a program makes before
-// it has queue pairs.
+// Devices, ports, protection domains, memory regions, completion queues: what a program makes
+// before it has queue pairs.
 
 #include "adapter.h"
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-// Executes a request: looks at both ends, then moves the bytes with process_vm_writev and _readv, or
-// by load and store within a process. Atomic operations exclude each other, but not the CPU's,
+// Executes a request: looks at both ends, then moves the bytes with process_vm_writev and _readv,
+// or by load and store within a process. Atomic operations exclude each other, but not the CPU's,
 // unless ADAPTER_ATOMIC=glob says so: then an agent, a thread of the target, executes them.
 
 #include "adapter.h"
