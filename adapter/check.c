@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 enum { BYTES = 1 << 20, SLOT = 32768, DEPTH = 64, RANKS = 16, ROUNDS = 2000 };
-enum { COUNTER = 0, LOCK = 8, GUARDED = 16, FLAG = 24, FLAGS = 4096, SLOTS = 65536 };
+enum { COUNTER = 0, LOCK = 8, GUARDED = 16, FLAG = 24, MIXED = 64, FLAGS = 4096, SLOTS = 65536 };
 enum { RIGHTS = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC };
 
 struct address {
@@ -256,6 +256,38 @@ static void atomics(void)
     CHECK_EQ(read_at(0, GUARDED), 30 * size);
 }
 
+// Where atomic operations are coherent with the CPU's, the owner of a word may use its own.
+static void atomics_and_cpu(void)
+{
+    struct ibv_device_attr attr;
+    CHECK_EQ(ibv_query_device(context, &attr), 0);
+    if (attr.atomic_cap != IBV_ATOMIC_GLOB)
+        return;
+    uint64_t *sum = (uint64_t *)(window + MIXED), *held = sum + 1;
+    volatile uint64_t *kept = sum + 2;
+    int target = next_rank();
+    for (int i = 0; i < 500; i++) {
+        uint64_t nobody = 0;
+        __atomic_fetch_add(sum, 1, __ATOMIC_RELAXED);
+        act(target, (struct op){IBV_WR_ATOMIC_FETCH_AND_ADD, .from = 64, .at = MIXED, .bytes = 8,
+                                .add = 1});
+        while (!__atomic_compare_exchange_n(held, &nobody, 1, 0, __ATOMIC_ACQUIRE,
+                                            __ATOMIC_RELAXED)) {
+            nobody = 0;
+            sched_yield();
+        }
+        *kept = *kept + 1;
+        __atomic_store_n(held, 0, __ATOMIC_RELEASE);
+        while (swap_at(target, MIXED + 8, 0, 2) != 0)
+            sched_yield();
+        write_at(target, MIXED + 16, read_at(target, MIXED + 16) + 1);
+        CHECK_EQ(swap_at(target, MIXED + 8, 2, 0), 2);
+    }
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    CHECK_EQ(*sum, 1000);
+    CHECK_EQ(*kept, 1000);
+}
+
 // A READ and a WRITE to the same place behind it: how often did the READ see what was written?
 static int overtaken(unsigned fence)
 {
@@ -413,6 +445,7 @@ int main(int argc, char **argv)
     writes();
     several_places();
     atomics();
+    atomics_and_cpu();
     CHECK_EQ(overtaken(IBV_SEND_FENCE), 0);
     if (is_adapter && getenv("ADAPTER_PROMPT") == NULL)
         CHECK(overtaken(0) > 0);
