@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::fabric::shm::words::{CHECK_NS, Idle};
 use crate::fabric::verbs::{Peer, Remote, Ticket};
 use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
+use crate::mpi::Host;
 use crate::sync::{AtomicU64, Ordering, full_fence, spin_hint};
 use crate::window::Node;
 use core::time::Duration;
@@ -75,7 +76,7 @@ fn wait(part: &Part, node: &Node, cell: &AtomicU64, until: impl Fn(u64) -> bool)
             spin_hint();
         }
         part.wide.nic.progress()?;
-        idle.progress();
+        part.wide.comm.progress(Host::get());
         rounds += 1;
         if rounds < AWAKE_ROUNDS {
             std::thread::yield_now();
