@@ -12,6 +12,7 @@
 mod card;
 mod answer;
 mod attributes;
+mod counts;
 mod create;
 mod cxx;
 mod describe;

@@ -29,6 +29,8 @@ pub struct Kinds {
     pub fenced: u64,
     /// operations that had to wait until the queue had room
     pub waits: u64,
+    /// answers, or ends of others, that were waited for: round trips one after the other
+    pub awaited: u64,
 }
 
 impl Kinds {
@@ -42,13 +44,14 @@ impl Kinds {
         self.gets_copied += gets_copied;
         self.fetches += fetches;
         self.posts += posts;
-        let Kinds { reads, proofs, probes, pieces, fenced, waits, .. } = other;
+        let Kinds { reads, proofs, probes, pieces, fenced, waits, awaited, .. } = other;
         self.reads += reads;
         self.proofs += proofs;
         self.probes += probes;
         self.pieces += pieces;
         self.fenced += fenced;
         self.waits += waits;
+        self.awaited += awaited;
     }
 }
 

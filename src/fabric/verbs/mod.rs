@@ -134,10 +134,16 @@ pub struct Nic {
     interface: Option<String>,
 }
 
+static NIC: OnceLock<Result<Nic>> = OnceLock::new();
+
 impl Nic {
+    /// The one of this process, if it was opened.
+    pub fn opened() -> Option<&'static Nic> {
+        NIC.get()?.as_ref().ok()
+    }
+
     /// The one of this process, opened at the first call; the answer is the same ever after.
     pub fn get() -> Result<&'static Nic> {
-        static NIC: OnceLock<Result<Nic>> = OnceLock::new();
         NIC.get_or_init(|| Nic::open(&Config::get().verbs)).as_ref().map_err(Error::clone)
     }
 

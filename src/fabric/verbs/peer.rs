@@ -445,7 +445,11 @@ impl Peer {
 
     /// Waits until the request is done whose number `which` finds in the queue now.
     fn wait_for(&self, which: impl Fn(&Queue) -> u64) -> Result<()> {
-        let number = self.with(|queue| Ok(which(queue)))?;
+        let number = self.with(|queue| {
+            let number = which(queue);
+            queue.count().awaited += u64::from(!queue.is_done(number));
+            Ok(number)
+        })?;
         let mut pause = Pause::new();
         while !self.with(|queue| {
             Ok(queue.is_done(number) || queue.poll(&self.core.blocks)? && queue.is_done(number))

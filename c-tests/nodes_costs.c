@@ -1,0 +1,188 @@
+// What calls between nodes cost in requests to the device and in waits for it, and what a process
+// has: queue pairs, regions. Formulas of docs/decisions/0011 and 0012, which hold for the library;
+// the plain MPI has nothing to count.
+// ranks: 2 4 8
+
+#include "check.h"
+
+#include <dlfcn.h>
+#include <fompi.h>
+#include <stdlib.h>
+
+static int (*get_counts)(fompi_verbs_counts *);
+static fompi_verbs_counts before;
+static MPI_Win win;
+static int nodes, node, target;
+
+static fompi_verbs_counts counted(void)
+{
+    fompi_verbs_counts counts;
+    CHECK(get_counts(&counts));
+    return counts;
+}
+
+static void begin(void)
+{
+    before = counted();
+}
+
+// Since `begin`: WRITEs, READs of data, atomics, READs of words, READs as proofs, waits.
+static void cost_at(int line, unsigned puts, unsigned gets, unsigned atomics, unsigned reads,
+                    unsigned proofs, unsigned waits)
+{
+    const fompi_verbs_counts now = counted();
+    const unsigned is[] = {now.puts - before.puts,       now.gets - before.gets,
+                           now.atomics - before.atomics, now.reads - before.reads,
+                           now.proofs - before.proofs,   now.waits - before.waits};
+    const unsigned wants[] = {puts, gets, atomics, reads, proofs, waits};
+    for (int i = 0; i < 6; i++)
+        if (is[i] != wants[i])
+            check_failed(__FILE__, line,
+                         "%u %u %u %u %u %u (puts gets atomics reads proofs waits), not "
+                         "%u %u %u %u %u %u",
+                         is[0], is[1], is[2], is[3], is[4], is[5], wants[0], wants[1], wants[2],
+                         wants[3], wants[4], wants[5]);
+    before = now;
+}
+
+#define COST(...) cost_at(__LINE__, __VA_ARGS__)
+
+// One rank works, the others are in a barrier of the MPI.
+static void puts_and_gets(void)
+{
+    static char bytes[64 << 10];
+    long value = 1;
+    OK(MPI_Put(&value, 1, MPI_LONG, target, 0, 1, MPI_LONG, win));
+    COST(1, 0, 0, 0, 0, 0);
+    OK(MPI_Put(bytes, 1000, MPI_BYTE, target, 0, 1000, MPI_BYTE, win));
+    COST(1, 0, 0, 0, 0, 0);
+    OK(MPI_Win_flush(target, win));
+    COST(0, 0, 0, 0, 1, 1);
+    OK(MPI_Win_flush(target, win));
+    COST(0, 0, 0, 0, 0, 0);
+    OK(MPI_Get(bytes, 1000, MPI_BYTE, target, 0, 1000, MPI_BYTE, win));
+    COST(0, 1, 0, 0, 0, 0);
+    OK(MPI_Win_flush(target, win));
+    COST(0, 0, 0, 0, 0, 1);
+}
+
+static void accumulates(void)
+{
+    long one[8] = {1, 1, 1, 1, 1, 1, 1, 1}, old[8];
+    double twice[512] = {0};
+    OK(MPI_Accumulate(one, 8, MPI_LONG, target, 0, 8, MPI_LONG, MPI_SUM, win));
+    COST(0, 0, 8, 0, 0, 0);
+    OK(MPI_Win_flush(target, win));
+    COST(0, 0, 0, 0, 0, 1);
+    OK(MPI_Fetch_and_op(one, old, MPI_LONG, target, 0, MPI_SUM, win));
+    COST(0, 0, 1, 0, 0, 1);
+    OK(MPI_Compare_and_swap(one, old, old, MPI_LONG, target, 0, win));
+    COST(0, 0, 1, 0, 0, 1);
+    OK(MPI_Fetch_and_op(one, old, MPI_LONG, target, 0, MPI_MAX, win));
+    COST(0, 0, 2, 0, 0, 2);
+    // The lock and the elements, then the new ones and the lock: two waits, whatever the number.
+    OK(MPI_Accumulate(twice, 1, MPI_DOUBLE, target, 0, 1, MPI_DOUBLE, MPI_SUM, win));
+    COST(1, 1, 2, 0, 0, 2);
+    OK(MPI_Accumulate(twice, 512, MPI_DOUBLE, target, 0, 512, MPI_DOUBLE, MPI_SUM, win));
+    COST(1, 1, 2, 0, 0, 2);
+}
+
+// Runs that follow each other at the target are one message.
+static void derived(void)
+{
+    static double column[64 * 64];
+    MPI_Datatype type;
+    OK(MPI_Type_vector(64, 1, 64, MPI_DOUBLE, &type));
+    OK(MPI_Type_commit(&type));
+    OK(MPI_Put(column, 1, type, target, 0, 64, MPI_DOUBLE, win));
+    COST(1, 0, 0, 0, 0, 0);
+    OK(MPI_Get(column, 1, type, target, 0, 64, MPI_DOUBLE, win));
+    COST(0, 1, 0, 0, 0, 1);
+    OK(MPI_Put(column, 64, MPI_DOUBLE, target, 0, 1, type, win));
+    COST(64, 0, 0, 0, 0, 0);
+    OK(MPI_Type_free(&type));
+    OK(MPI_Win_flush(target, win));
+    COST(0, 0, 0, 0, 1, 1);
+}
+
+static void locks(void)
+{
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win));
+    COST(0, 0, 1, 0, 0, 1);
+    OK(MPI_Win_unlock(target, win));
+    COST(0, 0, 1, 0, 0, 1);
+    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
+    COST(0, 0, 2, 0, 0, 2);
+    OK(MPI_Win_unlock(target, win));
+    COST(0, 0, 2, 0, 0, 2);
+    OK(MPI_Win_lock_all(0, win));
+    COST(0, 0, 1, 0, 0, 1);
+    puts_and_gets();
+    accumulates();
+    derived();
+    OK(MPI_Win_unlock_all(win));
+    COST(0, 0, 1, 0, 0, 1);
+}
+
+static void by_rank_0(void (*work)(void))
+{
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == 0) {
+        // The first contact is counted apart.
+        long value;
+        OK(MPI_Win_lock_all(0, win));
+        OK(MPI_Get(&value, 1, MPI_LONG, target, 0, 1, MPI_LONG, win));
+        OK(MPI_Win_unlock_all(win));
+        begin();
+        work();
+    }
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+static int rounds_of(int members)
+{
+    int rounds = 0;
+    while (1 << rounds < members)
+        rounds++;
+    return rounds;
+}
+
+static void fences(int is_leader)
+{
+    OK(MPI_Win_fence(0, win));
+    begin();
+    for (int i = 0; i < 3; i++)
+        OK(MPI_Win_fence(MPI_MODE_NOPRECEDE, win));
+    COST(0, 0, is_leader ? 3 * rounds_of(nodes) : 0, 0, 0, 0);
+    OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+}
+
+int main(int argc, char **argv)
+{
+    check_start(&argc, &argv);
+    *(void **)&get_counts = dlsym(RTLD_DEFAULT, "fompi_get_verbs_counts");
+    const char *per_node = getenv("FOMPI_RANKS_PER_NODE");
+    long *base;
+    OK(MPI_Win_allocate(64 << 10, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    fompi_verbs_counts counts;
+    if (get_counts == NULL || per_node == NULL || !get_counts(&counts)) {
+        OK(MPI_Win_free(&win));
+        return check_end();
+    }
+    const int k = atoi(per_node);
+    nodes = (size + k - 1) / k;
+    node = rank / k;
+    target = size - 1;
+    // One region for the control words of the node and one for the memory of the window, on the
+    // leader; none elsewhere.
+    const int is_leader = rank % k == 0;
+    CHECK_EQ(counts.regions, is_leader ? 2 : 0);
+    by_rank_0(locks);
+    fences(is_leader);
+    // Rank 0 has had to do with the last node, with its own for the global lock, and as a leader
+    // with those of its rounds.
+    if (rank == 0)
+        CHECK(counted().contacted <= (uint64_t)(2 + rounds_of(nodes)));
+    OK(MPI_Win_free(&win));
+    return check_end();
+}

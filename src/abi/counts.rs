@@ -1,0 +1,56 @@
+//! What the road over an RDMA device counts, for programs that measure. Not MPI.
+
+use crate::fabric::verbs::Nic;
+use core::ffi::c_int;
+
+/// What this process has on the road over an RDMA device, and what it did there since it began.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct fompi_verbs_counts {
+    /// queue pairs on which it sends: processes that it has contacted
+    pub contacted: u64,
+    /// queue pairs on which it lets in: processes that have contacted it
+    pub accepted: u64,
+    /// regions of memory that are registered
+    pub regions: u64,
+    /// their bytes
+    pub registered_bytes: u64,
+    /// WRITEs
+    pub puts: u64,
+    /// READs of data
+    pub gets: u64,
+    /// FETCH_ADD and CMP_SWAP, with an answer or without
+    pub atomics: u64,
+    /// READs of a control word
+    pub reads: u64,
+    /// READs that only prove that WRITEs are done
+    pub proofs: u64,
+    /// waits for the device, one after the other
+    pub waits: u64,
+}
+
+/// Fills in what was counted. Returns 1, or 0 where no device was opened and nothing was counted.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fompi_get_verbs_counts(counts: *mut fompi_verbs_counts) -> c_int {
+    let found = Nic::opened().map(Nic::counts);
+    let filled = found.map_or(fompi_verbs_counts::default(), |found| {
+        let kinds = found.kinds;
+        fompi_verbs_counts {
+            contacted: found.contacted,
+            accepted: found.accepted,
+            regions: found.regions,
+            registered_bytes: found.registered_bytes,
+            puts: kinds.inline + kinds.copied + kinds.lent,
+            gets: kinds.gets,
+            atomics: kinds.fetches + kinds.posts,
+            reads: kinds.reads,
+            proofs: kinds.proofs,
+            waits: kinds.awaited,
+        }
+    });
+    if !counts.is_null() {
+        // SAFETY: the caller's structure.
+        unsafe { counts.write(filled) };
+    }
+    c_int::from(found.is_some())
+}
