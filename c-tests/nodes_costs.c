@@ -3,10 +3,10 @@
 // the plain MPI has nothing to count.
 // ranks: 2 4 8
 
+#include "../include/fompi.h"
 #include "check.h"
 
 #include <dlfcn.h>
-#include <fompi.h>
 #include <stdlib.h>
 
 static int (*get_counts)(fompi_verbs_counts *);
