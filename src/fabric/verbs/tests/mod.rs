@@ -3,6 +3,7 @@
 //! [`Nic`]s of this process stand for several processes.
 
 mod cases;
+mod contact;
 mod device;
 mod fake;
 mod faked;

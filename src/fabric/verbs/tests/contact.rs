@@ -1,0 +1,105 @@
+//! First contact, and what goes wrong with another process, on any device.
+
+use std::net::TcpStream;
+
+use super::super::pool::BLOCKS;
+use super::*;
+
+pub fn many_contact_one_at_once(open: Open) {
+    const MANY: usize = 16;
+    let target = Side::new(open, 8);
+    let card = target.nic.card().unwrap();
+    let place = card.places()[0];
+    // Strangers: one says nothing, one says something else.
+    let silent = TcpStream::connect(place).unwrap();
+    let mut loud = TcpStream::connect(place).unwrap();
+    std::io::Write::write_all(&mut loud, &[b'x'; 200]).unwrap();
+    let nics: Vec<Nic> = (0..MANY).map(|_| open()).collect();
+    std::thread::scope(|scope| {
+        for nic in &nics {
+            scope.spawn(|| nic.peer(&card).fetch(target.at(0), Fetch::Add(1)).unwrap());
+        }
+    });
+    assert_eq!((target.word(0), target.nic.counts().accepted), (MANY as u64, MANY as u64));
+    // The loud one was dropped without an answer.
+    let mut said = Vec::new();
+    let _ = std::io::Read::read_to_end(&mut loud, &mut said);
+    assert!(said.is_empty());
+    drop(silent);
+}
+
+pub fn whoever_knows_a_wrong_word_is_not_let_in(open: Open) {
+    let (origin, target) = (open(), Side::new(open, 8));
+    let mut card = target.nic.card().unwrap();
+    card.0[2] ^= 1;
+    let error = origin.peer(&card).read(target.at(0)).unwrap_err();
+    assert!(error.to_string().contains("no first contact"), "{error}");
+    assert_eq!(target.nic.counts().accepted, 0);
+}
+
+pub fn a_wrong_key_is_an_error_and_stays_one(open: Open) {
+    let (origin, target) = (open(), Side::new(open, 8));
+    let peer = target.seen_by(&origin);
+    peer.read(target.at(0)).unwrap();
+    let wrong = Remote { key: target.at(0).key ^ 0x5500, ..target.at(0) };
+    let error = put(&peer, wrong, &[1]).and_then(|()| peer.flush()).unwrap_err();
+    let Error::Lost { node, pid, cause } = &error else { panic!("{error}") };
+    assert_eq!(**node, *target.nic.card().unwrap().node());
+    assert_eq!(*pid as u32, std::process::id());
+    assert!(cause.contains("remote access error"), "{cause}");
+    let mut back = [0];
+    assert_eq!(peer.read(target.at(0)).unwrap_err(), error);
+    assert_eq!(put(&peer, target.at(0), &[1]).unwrap_err(), error);
+    assert_eq!(get(&peer, &mut back, target.at(0)).unwrap_err(), error);
+    assert_eq!(peer.post(target.at(0), 1).unwrap_err(), error);
+    assert_eq!(peer.flush().unwrap_err(), error);
+    assert_eq!(peer.flush_local().unwrap_err(), error);
+    assert_eq!(origin.progress().unwrap_err(), error);
+    assert_eq!(origin.flush_all().unwrap_err(), error);
+    // Others are still there.
+    let other = Side::new(open, 1);
+    assert_eq!(other.seen_by(&origin).read(other.at(0)).unwrap(), 0);
+    assert_eq!(origin.core.blocks.free(), BLOCKS);
+}
+
+pub fn memory_that_is_not_exposed_any_more_is_an_error(open: Open) {
+    let (origin, target) = (open(), Side::new(open, 2048));
+    let peer = target.seen_by(&origin);
+    let more = target.nic.expose(target.words.as_ptr().cast_mut().cast(), 64).unwrap();
+    let at = more.remote();
+    put(&peer, at, &[7]).unwrap();
+    peer.flush().unwrap();
+    drop(more);
+    let error = peer.fetch(at, Fetch::Add(1)).unwrap_err();
+    assert!(matches!(error, Error::Lost { .. }), "{error}");
+    assert_eq!(target.word(0), 7);
+}
+
+pub fn a_bad_buffer_is_the_origins_own_error(open: Open) {
+    let (origin, target) = (open(), Side::new(open, 4096));
+    let peer = target.seen_by(&origin);
+    let nowhere = core::ptr::without_provenance::<u8>(64);
+    // SAFETY: nothing can be read there, which the kernel finds out.
+    let error = unsafe { peer.put(target.at(0), nowhere, 20_000) }.unwrap_err();
+    assert_eq!(error, Error::OriginFault { address: 64 });
+    assert_eq!(peer.fetch(target.at(0), Fetch::Add(1)).unwrap(), 0);
+}
+
+pub fn a_probe_finds_who_answers(open: Open) {
+    let (origin, target) = (open(), Side::new(open, 8));
+    let peer = target.seen_by(&origin);
+    origin.probe_all().unwrap();
+    assert_eq!(origin.counts().contacted, 0, "nobody was contacted yet");
+    peer.probe().unwrap();
+    peer.probe().unwrap();
+    until("the answer", || {
+        origin.progress().unwrap();
+        peer.is_idle()
+    });
+    let probes = origin.counts().kinds.probes;
+    assert!((1..=2).contains(&probes), "one at a time: {probes}");
+    origin.probe_all().unwrap();
+    assert_eq!(origin.counts().kinds.probes, probes + 1);
+    peer.flush().unwrap();
+    assert!(peer.is_idle());
+}
