@@ -20,8 +20,12 @@ use crate::sync::{AtomicBool, Ordering};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Callers that are listened to at once; more of them wait to be accepted.
 const CALLERS_MAX: usize = 64;
-/// How long a call waits for the connection, and for each part of the answer.
+/// How long a call waits for a connection, at first: a node may have addresses that lead nowhere,
+/// and another one may lead there at once. And how long if none does, and for an answer.
+const GLANCE: Duration = Duration::from_secs(3);
 const CALL: Duration = Duration::from_secs(20);
+/// Callers that the system keeps for the thread: all ranks of a job may call one at the same time.
+const BACKLOG: i32 = 4096;
 /// How long to wait when a caller cannot be let in because the system has nothing left.
 const SHORTAGE: Duration = Duration::from_millis(20);
 const STACK_BYTES: usize = 256 << 10;
@@ -41,6 +45,8 @@ impl Door {
             .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))
             .map_err(failed("bind"))?;
         listener.set_nonblocking(true).map_err(failed("fcntl"))?;
+        // SAFETY: it listens already; this only makes the queue longer, as far as the system lets.
+        unsafe { libc::listen(listener.as_raw_fd(), BACKLOG) };
         let port = listener.local_addr().map_err(failed("getsockname"))?.port();
         let closing = Arc::new(AtomicBool::new(false));
         let (core, closed) = (core.clone(), closing.clone());
@@ -179,12 +185,23 @@ fn sleep(listener: &TcpListener, callers: &[Caller]) {
 
 /// Calls at the door of another process with this end, and returns its end.
 pub fn call(card: &Card, greeting: &End) -> Result<End> {
+    let places = card.places();
     let mut causes = Vec::new();
-    for place in card.places() {
-        match call_at(place, greeting) {
-            Ok(Some(end)) if end.who == card.uid() => return Ok(end),
-            Ok(_) => causes.push(format!("{place} is somebody else")),
-            Err(error) => causes.push(format!("{place}: {error}")),
+    for patience in [GLANCE, CALL] {
+        causes.clear();
+        let mut late = false;
+        for place in &places {
+            match call_at(*place, greeting, patience) {
+                Ok(Some(end)) if end.who == card.uid() => return Ok(end),
+                Ok(_) => causes.push(format!("{place} is somebody else")),
+                Err(error) => {
+                    late |= error.kind() == ErrorKind::TimedOut;
+                    causes.push(format!("{place}: {error}"));
+                }
+            }
+        }
+        if !late {
+            break;
         }
     }
     if causes.is_empty() {
@@ -193,8 +210,8 @@ pub fn call(card: &Card, greeting: &End) -> Result<End> {
     Err(card.lost(format!("no first contact: {}", causes.join("; "))))
 }
 
-fn call_at(place: SocketAddr, greeting: &End) -> std::io::Result<Option<End>> {
-    let mut stream = TcpStream::connect_timeout(&place, CALL)?;
+fn call_at(place: SocketAddr, greeting: &End, patience: Duration) -> std::io::Result<Option<End>> {
+    let mut stream = TcpStream::connect_timeout(&place, patience)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(CALL))?;
     stream.set_write_timeout(Some(CALL))?;

@@ -1,6 +1,7 @@
 //! What needs a real device and a second process: one that stands still, and one that is killed.
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use super::*;
@@ -105,6 +106,43 @@ fn puts_to_a_process_that_is_killed_end_in_an_error() {
     let error = error.or_else(|| peer.flush().err()).unwrap();
     assert!(matches!(error, Error::Lost { .. }), "{error}");
     child.wait().unwrap();
+}
+
+/// A process that may lock 4 MiB, whoever runs it, is told so when it exposes more.
+#[test]
+#[ignore = "needs an RDMA device"]
+fn a_limit_of_locked_memory_is_told_with_its_remedy() {
+    const LIMIT: u64 = 4 << 20;
+    if std::env::var_os(SECOND).is_some() {
+        let side = Side::new(on_device, WORDS);
+        let mut words = vec![0u64; LIMIT as usize / 8 + WORDS];
+        let bytes = 8 * words.len() as u64;
+        let error = side.nic.expose(words.as_mut_ptr().cast(), bytes).err().unwrap();
+        println!("\nsecond: {error}");
+        return;
+    }
+    let _turn = turn();
+    let path = module_path!().split_once("::").unwrap().1;
+    let test = format!("{path}::a_limit_of_locked_memory_is_told_with_its_remedy");
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", "--nocapture", &test]).env(SECOND, "1");
+    let limited = || {
+        let limit = libc::rlimit { rlim_cur: LIMIT, rlim_max: LIMIT };
+        // SAFETY: plain system calls. Without CAP_IPC_LOCK (14) the limit counts for root, too.
+        let set = unsafe {
+            libc::prctl(libc::PR_CAPBSET_DROP, 14, 0, 0, 0);
+            libc::setrlimit(libc::RLIMIT_MEMLOCK, &limit)
+        };
+        if set == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    };
+    // SAFETY: system calls only.
+    unsafe { command.pre_exec(limited) };
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let said = text.lines().find_map(|line| line.strip_prefix("second: ")).unwrap_or(&text);
+    for part in ["4227072 bytes", "4194304 bytes (RLIMIT_MEMLOCK)", "`ulimit -l`"] {
+        assert!(said.contains(part), "{said}");
+    }
 }
 
 /// Cuts the interface that TEST_CUT names, and mends it.
