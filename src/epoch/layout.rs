@@ -21,6 +21,8 @@
 //! |------------|-----------|--------------------------------------------------------------------|
 //! | [`POSTS`]  | contended | how many posts named this rank, ever ([`super::exposure`])         |
 //! | [`LIST`]   | owned     | whom this rank has posted to last                                  |
+//! | [`tickets`] | contended | the order of those who want a lock ([`super::lock::far`])         |
+//! | [`meeting`] | contended | where neighbours in that order meet                               |
 //!
 //! Words that different ranks change at the same time for different reasons lie on lines of their
 //! own. Who holds a table looks at its number next, so all about the table is one line. A queue
@@ -127,8 +129,34 @@ pub const LIST: WordId = WordId(POSTED + LINE);
 /// is seen whole and two are not.
 pub const LIST_WORDS: u32 = 2 * LINE;
 
+const MEETINGS: u32 = LIST.0 + LIST_WORDS;
+/// Places where holders of neighbouring tickets for a lock of a rank meet.
+pub const PLACES: u32 = 64;
+
 /// Control words of each rank that are reached through a card, whatever the number of ranks.
-pub const WORDS_FAR: u32 = LIST.0 + LIST_WORDS;
+pub const WORDS_FAR: u32 = MEETINGS + PLACES;
+
+/// The tickets of a lock, beside it.
+pub fn tickets(lock: WordId) -> WordId {
+    match lock {
+        LOCK | GLOBAL | ACC => WordId(lock.0 + 1),
+        REGIONS => WordId(SLOTS.0 + 1),
+        _ => panic!("{lock:?} is no lock"),
+    }
+}
+
+/// Which of the locks of a rank it is.
+pub fn lock_index(lock: WordId) -> u32 {
+    let locks = [LOCK, GLOBAL, ACC, REGIONS];
+    locks.iter().position(|word| *word == lock).expect("a lock") as u32
+}
+
+/// Where the holders of a ticket for a lock and of the next one meet. All locks of a rank share the
+/// places: seldom more than one of them is in demand.
+pub fn meeting(lock: WordId, ticket: u32) -> WordId {
+    let first = lock_index(lock) * (PLACES / 4);
+    WordId(MEETINGS + ticket.wrapping_add(first) % PLACES)
+}
 
 /// How a word that is reached through a card changes.
 pub fn kind_far(word: WordId) -> Kind {

@@ -66,6 +66,14 @@
 //! | lock_all        | All            |                    | 1 + 1                            |
 //!
 //! Intent and All exclude each other, and so do Shared and Exclusive. Shared and All need not.
+//!
+//! # Far words
+//!
+//! Who enters the queue repeats a CompareSwap until nobody is faster. Where that costs a round trip
+//! each time, [`far`] waits instead, on the same word, and with the same functions.
+
+pub mod far;
+pub mod look;
 
 use super::layout::{self, NODES_PER_RANK};
 use crate::error::Result;
@@ -137,6 +145,11 @@ impl Word {
         self.0 >> ID_BITS & ID
     }
 
+    #[inline(always)]
+    fn nobody_waits(self) -> bool {
+        self.0 & (HOLDER - 1) == 0
+    }
+
     fn fits(self, mode: Mode) -> bool {
         let holders = self.holders();
         holders == 0 || !mode.alone() && (holders > 0) == ((mode.holder() as i64) > 0)
@@ -181,8 +194,13 @@ impl Waiter {
         WordAt { rank: self.rank, word: layout::next(self.node) }
     }
 
+    /// Adds to the `go` of its node.
+    fn tell(self, words: &impl Words, add: u64) -> Result<()> {
+        words.post(WordAt { rank: self.rank, word: layout::go(self.node) }, add)
+    }
+
     fn ring(self, words: &impl Words) -> Result<()> {
-        words.post(WordAt { rank: self.rank, word: layout::go(self.node) }, 1)
+        self.tell(words, 1)
     }
 }
 
@@ -258,8 +276,8 @@ pub fn acquire_behind(
 
 /// Takes a lock that was seen not to be free.
 #[cold]
-fn contend(
-    words: &impl Words,
+fn contend<W: Words>(
+    words: &W,
     at: WordAt,
     (mode, nested): (Mode, bool),
     seen: Word,
@@ -269,7 +287,8 @@ fn contend(
         if let Some(node) = nodes.take() {
             let request =
                 Request { words, at, mode, nested, me: Waiter { rank: words.rank(), node } };
-            let taken = request.contend(seen);
+            let taken =
+                if W::FAR { request.contend_far(seen, nodes) } else { request.contend(seen) };
             nodes.give_back(node);
             return taken;
         }
@@ -393,11 +412,18 @@ impl<W: Words> Request<'_, W> {
 /// that rank before is done there (laws 2 and 6 of the road); what was sent to other ranks under
 /// this lock is for the caller to flush before.
 #[inline(always)]
-pub fn release(words: &impl Words, at: WordAt, mode: Mode) -> Result<()> {
+pub fn release<W: Words>(words: &W, at: WordAt, mode: Mode) -> Result<()> {
     words.order(at.rank)?;
     let before = Word(words.fetch(at, Fetch::Add(mode.holder().wrapping_neg()))?);
     debug_assert!(before.holders() != 0 && (before.holders() > 0) == ((mode.holder() as i64) > 0));
     let last = before.holders().unsigned_abs() == 1;
+    if W::FAR {
+        return if last && !before.nobody_waits() {
+            far::ring_first(words, before)
+        } else {
+            Ok(())
+        };
+    }
     if last && before.head() != 0 { Waiter::of(before.head()).ring(words) } else { Ok(()) }
 }
 

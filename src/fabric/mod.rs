@@ -15,6 +15,8 @@
 //!    for costs no look at its owner's doorbell. Nobody waits for what only `fetch` does.
 //! 8. A word is seen whole: `own`, `read` and `wait_own` return a value that was stored, never
 //!    parts of two.
+//! 9. What is read at `r` by a get that was sent behind a `begin` is read after that fetch took
+//!    effect, if both take one road: take a lock and read what it guards, and wait once for both.
 
 use crate::error::Result;
 

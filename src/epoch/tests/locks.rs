@@ -6,7 +6,7 @@ use crate::epoch::lock::{
     Held, lock_all, lock_exclusive, lock_shared, try_lock_exclusive, try_lock_shared, unlock_all,
     unlock_exclusive, unlock_shared,
 };
-use crate::fabric::sim::{End, Fault, Shape, Sim, View, every, is_caught};
+use crate::fabric::sim::{End, FAR, FLAT, Fault, Shape, Sim, View, every, is_caught};
 use crate::fabric::{Rank, WordAt};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -64,7 +64,7 @@ fn tries(sim: &Sim, held: Held) -> bool {
     held == Held::Nothing && sim.random(2) == 0
 }
 
-fn write_once(words: &View, oracle: &Oracle, target: Rank, held: Held) {
+fn write_once<const V: usize>(words: &View<V>, oracle: &Oracle, target: Rank, held: Held) {
     let sim = words.sim;
     if !(tries(sim, held) && try_lock_exclusive(words, target).unwrap()) {
         lock_exclusive(words, target, held, sim.thread()).unwrap();
@@ -76,7 +76,7 @@ fn write_once(words: &View, oracle: &Oracle, target: Rank, held: Held) {
     unlock_exclusive(words, target, Held::Nothing).unwrap();
 }
 
-fn read_once(words: &View, oracle: &Oracle, target: Rank, held: Held) {
+fn read_once<const V: usize>(words: &View<V>, oracle: &Oracle, target: Rank, held: Held) {
     let sim = words.sim;
     if !(tries(sim, held) && try_lock_shared(words, target).unwrap()) {
         lock_shared(words, target, held, sim.thread()).unwrap();
@@ -87,7 +87,7 @@ fn read_once(words: &View, oracle: &Oracle, target: Rank, held: Held) {
     unlock_shared(words, target).unwrap();
 }
 
-fn read_all_once(words: &View, oracle: &Oracle, target: Rank) {
+fn read_all_once<const V: usize>(words: &View<V>, oracle: &Oracle, target: Rank) {
     let sim = words.sim;
     lock_all(words, sim.thread()).unwrap();
     oracle.enter_all();
@@ -97,10 +97,10 @@ fn read_all_once(words: &View, oracle: &Oracle, target: Rank) {
 }
 
 /// Every thread takes every kind of lock on random targets.
-fn mixture(fault: Fault) -> impl Fn(&Sim) + 'static {
+fn mixture<const V: usize>(fault: Fault) -> impl Fn(&Sim) + 'static {
     let oracle = Oracle::default();
     move |sim| {
-        let words = sim.weak(fault);
+        let words = sim.view::<V>(fault);
         for _ in 0..6 {
             let target = Rank(sim.random(2));
             let held = if sim.random(4) == 0 { Held::Shared } else { Held::Nothing };
@@ -114,42 +114,58 @@ fn mixture(fault: Fault) -> impl Fn(&Sim) + 'static {
 }
 
 fn all_is_free(end: &End) {
-    for rank in end.ranks() {
-        assert_eq!(end.word(WordAt { rank, word: LOCK }), 0);
-        assert_eq!(end.word(WordAt { rank, word: GLOBAL }), 0);
+    for (view, rank) in end.ranks().flat_map(|rank| [(FLAT, rank), (FAR, rank)]) {
+        assert_eq!(end.word_of(view, WordAt { rank, word: LOCK }), 0);
+        assert_eq!(end.word_of(view, WordAt { rank, word: GLOBAL }), 0);
+    }
+    // All who drew a ticket have had their turn, and no note is left where they met.
+    for (rank, lock) in end.ranks().flat_map(|rank| [(rank, LOCK), (rank, GLOBAL)]) {
+        let tickets = end.word_of(FAR, WordAt { rank, word: layout::tickets(lock) });
+        assert_eq!(tickets >> 32, tickets as u32 as u64);
+        for place in 0..layout::PLACES {
+            assert_eq!(end.word_of(FAR, WordAt { rank, word: layout::meeting(lock, place) }), 0);
+        }
     }
 }
 
 #[test]
 fn locks_exclude_and_unlocks_publish() {
-    every(4, || mixture(Fault::Nothing), all_is_free);
+    every(4, || mixture::<FLAT>(Fault::Nothing), all_is_free);
+    for ranks in [4, 6, 8] {
+        every(ranks, || mixture::<FAR>(Fault::Nothing), all_is_free);
+    }
 }
 
 #[test]
 fn threads_of_a_process_wait_side_by_side() {
-    every(Shape { threads: 3, ..Shape::from(2) }, || mixture(Fault::Nothing), all_is_free);
+    let shape = Shape { threads: 3, ..Shape::from(2) };
+    every(shape, || mixture::<FLAT>(Fault::Nothing), all_is_free);
+    every(shape, || mixture::<FAR>(Fault::Nothing), all_is_free);
+}
+
+/// Every rank increments one cell, so often that more tickets are drawn than there are places to
+/// meet.
+fn writers<const V: usize>(fault: Fault) -> impl Fn(&Sim) + 'static {
+    let oracle = Oracle::default();
+    move |sim: &Sim| {
+        for _ in 0..20 {
+            write_once(&sim.view::<V>(fault), &oracle, Rank(1), Held::Nothing);
+        }
+    }
 }
 
 #[test]
 fn writers_lose_no_increment() {
-    let body = || {
-        let oracle = Oracle::default();
-        move |sim: &Sim| {
-            for _ in 0..5 {
-                let words = sim.weak(Fault::Nothing);
-                write_once(&words, &oracle, Rank(1), Held::Nothing);
-            }
-        }
-    };
-    every(5, body, |end| {
-        assert_eq!(end.cell(Rank(1), 0), 25);
+    let check = |end: &End| {
+        assert_eq!(end.cell(Rank(1), 0), 100);
         all_is_free(end);
-    });
+    };
+    every(5, || writers::<FLAT>(Fault::Nothing), check);
+    every(5, || writers::<FAR>(Fault::Nothing), check);
 }
 
 #[test]
 fn what_a_lock_forgets_is_noticed() {
-    assert!(!is_caught(4, || mixture(Fault::Nothing)));
     for fault in [
         Fault::Order,                 // unlock releases before the puts are done
         Fault::Post(layout::next(0)), // no link to the next waiter
@@ -159,17 +175,21 @@ fn what_a_lock_forgets_is_noticed() {
         Fault::Post(layout::go(0)),
         Fault::EveryOtherPost(layout::go(0)),
     ] {
-        assert!(is_caught(4, || mixture(fault)), "{fault:?} is not noticed");
+        assert!(is_caught(4, || mixture::<FLAT>(fault)), "{fault:?} is not noticed");
+        assert!(is_caught(6, || mixture::<FAR>(fault)), "{fault:?} is not noticed, far");
     }
+    // A place where two have met is not emptied.
+    let note = Fault::Post(layout::meeting(LOCK, 0));
+    assert!(is_caught(5, || writers::<FAR>(note)), "{note:?} is not noticed");
 }
 
 /// Rank 0 puts into the last rank under a lock; once it is unlocked, the last rank must see the
 /// puts.
-fn publication(fault: Fault, all: bool) -> impl Fn(&Sim) + 'static {
+fn publication<const V: usize>(fault: Fault, all: bool) -> impl Fn(&Sim) + 'static {
     use crate::fabric::Words;
     let published = Rc::new(Cell::new(0));
     move |sim| {
-        let words = sim.weak(fault);
+        let words = sim.view::<V>(fault);
         let target = Rank(sim.size() - 1);
         for value in 1..=5 {
             if sim.rank() == Rank(0) {
@@ -194,29 +214,30 @@ fn publication(fault: Fault, all: bool) -> impl Fn(&Sim) + 'static {
 #[test]
 fn what_is_unlocked_is_there() {
     for all in [false, true] {
-        every(3, || publication(Fault::Nothing, all), |_| {});
+        every(3, || publication::<FLAT>(Fault::Nothing, all), |_| {});
+        every(3, || publication::<FAR>(Fault::Nothing, all), |_| {});
     }
-    assert!(is_caught(3, || publication(Fault::Order, false)), "unlock forgets to order");
-    assert!(is_caught(3, || publication(Fault::Flush, true)), "unlock_all forgets to flush");
+    assert!(is_caught(3, || publication::<FLAT>(Fault::Order, false)), "unlock forgets to order");
+    assert!(is_caught(3, || publication::<FLAT>(Fault::Flush, true)), "no flush in unlock_all");
 }
 
 /// P reads a and b at once, Q reads b and a at once, and each has a writer in its way.
-fn crossing_readers(second: Held) -> impl Fn(&Sim) + 'static {
-    use crate::fabric::Words;
+fn crossing_readers<const V: usize>(second: Held) -> impl Fn(&Sim) + 'static {
     move |sim| {
+        let words = &sim.view::<V>(Fault::Nothing);
         let (a, b) = (Rank(0), Rank(1));
         let read_both = |first: Rank, then: Rank| {
-            lock_shared(sim, first, Held::Nothing, 0).unwrap();
-            lock_shared(sim, then, second, 0).unwrap();
-            unlock_shared(sim, first).unwrap();
-            unlock_shared(sim, then).unwrap();
+            lock_shared(words, first, Held::Nothing, 0).unwrap();
+            lock_shared(words, then, second, 0).unwrap();
+            unlock_shared(words, first).unwrap();
+            unlock_shared(words, then).unwrap();
         };
         let write = |target: Rank| {
-            lock_exclusive(sim, target, Held::Nothing, 0).unwrap();
-            unlock_exclusive(sim, target, Held::Nothing).unwrap();
+            lock_exclusive(words, target, Held::Nothing, 0).unwrap();
+            unlock_exclusive(words, target, Held::Nothing).unwrap();
         };
         for _ in 0..3 {
-            match sim.rank().0 {
+            match sim.index().0 {
                 0 => read_both(a, b),
                 1 => read_both(b, a),
                 2 => write(a),
@@ -228,35 +249,39 @@ fn crossing_readers(second: Held) -> impl Fn(&Sim) + 'static {
 
 #[test]
 fn nested_readers_do_not_wait_for_waiting_writers() {
-    every(4, || crossing_readers(Held::Shared), all_is_free);
-    assert!(is_caught(4, || crossing_readers(Held::Nothing)), "fairness alone deadlocks");
+    every(4, || crossing_readers::<FLAT>(Held::Shared), all_is_free);
+    every(4, || crossing_readers::<FAR>(Held::Shared), all_is_free);
+    assert!(is_caught(4, || crossing_readers::<FLAT>(Held::Nothing)), "fairness alone deadlocks");
+    assert!(is_caught(4, || crossing_readers::<FAR>(Held::Nothing)), "fairness alone deadlocks");
 }
 
 #[test]
 fn nested_locks_in_one_order_of_targets_do_not_deadlock() {
-    let body = || {
+    fn body<const V: usize>() -> impl Fn(&Sim) + 'static {
         |sim: &Sim| {
+            let words = &sim.view::<V>(Fault::Nothing);
             for _ in 0..3 {
                 match sim.random(3) {
                     0 => {
-                        lock_exclusive(sim, Rank(0), Held::Nothing, 0).unwrap();
-                        lock_exclusive(sim, Rank(1), Held::Exclusive, 0).unwrap();
-                        unlock_exclusive(sim, Rank(0), Held::Exclusive).unwrap();
-                        unlock_exclusive(sim, Rank(1), Held::Nothing).unwrap();
+                        lock_exclusive(words, Rank(0), Held::Nothing, 0).unwrap();
+                        lock_exclusive(words, Rank(1), Held::Exclusive, 0).unwrap();
+                        unlock_exclusive(words, Rank(0), Held::Exclusive).unwrap();
+                        unlock_exclusive(words, Rank(1), Held::Nothing).unwrap();
                     }
                     1 => {
-                        lock_shared(sim, Rank(0), Held::Nothing, 0).unwrap();
-                        lock_exclusive(sim, Rank(1), Held::Shared, 0).unwrap();
-                        unlock_shared(sim, Rank(0)).unwrap();
-                        unlock_exclusive(sim, Rank(1), Held::Nothing).unwrap();
+                        lock_shared(words, Rank(0), Held::Nothing, 0).unwrap();
+                        lock_exclusive(words, Rank(1), Held::Shared, 0).unwrap();
+                        unlock_shared(words, Rank(0)).unwrap();
+                        unlock_exclusive(words, Rank(1), Held::Nothing).unwrap();
                     }
                     _ => {
-                        lock_all(sim, 0).unwrap();
-                        unlock_all(sim).unwrap();
+                        lock_all(words, 0).unwrap();
+                        unlock_all(words).unwrap();
                     }
                 }
             }
         }
-    };
-    every(5, body, all_is_free);
+    }
+    every(5, body::<FLAT>, all_is_free);
+    every(5, body::<FAR>, all_is_free);
 }

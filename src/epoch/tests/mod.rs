@@ -1,7 +1,9 @@
 //! Tests of the protocols: on the simulator, with faults of the simulator that must be noticed, and
 //! under loom.
 
+mod accumulates;
 mod barriers;
+mod bounds;
 mod cost;
 mod epochs;
 mod exposures;

@@ -5,8 +5,8 @@ use crate::epoch::lock::{
     Held, Nodes, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive, unlock_shared,
 };
 use crate::error::Result;
-use crate::fabric::sim::{End, Shape, Sim, every};
-use crate::fabric::{Rank, WordAt, Words};
+use crate::fabric::sim::{End, FAR, FLAT, Fault, Shape, Sim, every};
+use crate::fabric::{Rank, WordAt};
 use std::cell::Cell;
 
 /// One node for all threads of a rank.
@@ -17,7 +17,7 @@ struct One<'a, 'b> {
 
 impl One<'_, '_> {
     fn mine(&self) -> &Cell<bool> {
-        &self.taken[self.sim.rank().0 as usize]
+        &self.taken[self.sim.index().0 as usize]
     }
 }
 
@@ -37,27 +37,28 @@ impl Nodes for One<'_, '_> {
 }
 
 fn all_is_free(end: &End) {
-    for rank in end.ranks() {
-        assert_eq!(end.word(WordAt { rank, word: LOCK }), 0);
-        assert_eq!(end.word(WordAt { rank, word: GLOBAL }), 0);
+    for (view, rank) in end.ranks().flat_map(|rank| [(FLAT, rank), (FAR, rank)]) {
+        assert_eq!(end.word_of(view, WordAt { rank, word: LOCK }), 0);
+        assert_eq!(end.word_of(view, WordAt { rank, word: GLOBAL }), 0);
     }
 }
 
 #[test]
 fn threads_without_a_node_take_locks_as_others_do() {
     const ROUNDS: u32 = 6;
-    let body = || {
+    fn body<const V: usize>() -> impl Fn(&Sim) + 'static {
         let taken: [Cell<bool>; 4] = Default::default();
         let (readers, writers) = (Cell::new(0), Cell::new(0));
         move |sim: &Sim| {
+            let words = &sim.view::<V>(Fault::Nothing);
             let target = Rank(1);
             for _ in 0..ROUNDS {
                 let nodes = One { sim, taken: &taken };
                 let lock = sim.random(3);
                 match lock {
-                    0 => lock_exclusive(sim, target, Held::Nothing, nodes).unwrap(),
-                    1 => lock_shared(sim, target, Held::Nothing, nodes).unwrap(),
-                    _ => lock_all(sim, nodes).unwrap(),
+                    0 => lock_exclusive(words, target, Held::Nothing, nodes).unwrap(),
+                    1 => lock_shared(words, target, Held::Nothing, nodes).unwrap(),
+                    _ => lock_all(words, nodes).unwrap(),
                 }
                 let (mine, others) =
                     if lock == 0 { (&writers, &readers) } else { (&readers, &writers) };
@@ -67,56 +68,61 @@ fn threads_without_a_node_take_locks_as_others_do() {
                 sim.step();
                 mine.set(mine.get() - 1);
                 match lock {
-                    0 => unlock_exclusive(sim, target, Held::Nothing).unwrap(),
-                    1 => unlock_shared(sim, target).unwrap(),
-                    _ => unlock_all(sim).unwrap(),
+                    0 => unlock_exclusive(words, target, Held::Nothing).unwrap(),
+                    1 => unlock_shared(words, target).unwrap(),
+                    _ => unlock_all(words).unwrap(),
                 }
             }
         }
-    };
-    every(Shape { threads: 3, ..Shape::from(2) }, body, all_is_free);
+    }
+    let shape = Shape { threads: 3, ..Shape::from(2) };
+    every(shape, body::<FLAT>, all_is_free);
+    every(shape, body::<FAR>, all_is_free);
 }
 
 /// Thread 0 of rank 1 waits with the only node until thread 1 has been through with another lock.
 #[test]
 fn a_thread_without_a_node_does_not_wait_for_those_with_one() {
-    let body = || {
+    fn body<const V: usize>() -> impl Fn(&Sim) + 'static {
         let taken: [Cell<bool>; 4] = Default::default();
         let (held, through) = (Cell::new(false), Cell::new(false));
         move |sim: &Sim| {
+            let words = &sim.view::<V>(Fault::Nothing);
             let (kept, other) = (Rank(0), Rank(1));
-            match (sim.rank().0, sim.thread()) {
+            match (sim.index().0, sim.thread()) {
                 (0, 0) => {
-                    lock_exclusive(sim, kept, Held::Nothing, 0).unwrap();
+                    lock_exclusive(words, kept, Held::Nothing, 0).unwrap();
                     held.set(true);
                     while !through.get() {
                         sim.step();
                     }
-                    unlock_exclusive(sim, kept, Held::Nothing).unwrap();
+                    unlock_exclusive(words, kept, Held::Nothing).unwrap();
                 }
                 (1, 0) => {
                     while !held.get() {
                         sim.step();
                     }
-                    lock_shared(sim, kept, Held::Nothing, One { sim, taken: &taken }).unwrap();
-                    unlock_shared(sim, kept).unwrap();
+                    lock_shared(words, kept, Held::Nothing, One { sim, taken: &taken }).unwrap();
+                    unlock_shared(words, kept).unwrap();
                 }
                 (1, _) => {
                     while !taken[1].get() {
                         sim.step();
                     }
                     let nodes = One { sim, taken: &taken };
-                    lock_exclusive(sim, other, Held::Shared, nodes).unwrap();
-                    unlock_exclusive(sim, other, Held::Nothing).unwrap();
+                    lock_exclusive(words, other, Held::Shared, nodes).unwrap();
+                    unlock_exclusive(words, other, Held::Nothing).unwrap();
                     through.set(true);
                 }
                 // Is in the way of thread 1 of rank 1, now and then.
                 _ => {
-                    lock_shared(sim, other, Held::Shared, 1).unwrap();
-                    unlock_shared(sim, other).unwrap();
+                    lock_shared(words, other, Held::Shared, 1).unwrap();
+                    unlock_shared(words, other).unwrap();
                 }
             }
         }
-    };
-    every(Shape { threads: 2, ..Shape::from(2) }, body, all_is_free);
+    }
+    let shape = Shape { threads: 2, ..Shape::from(2) };
+    every(shape, body::<FLAT>, all_is_free);
+    every(shape, body::<FAR>, all_is_free);
 }

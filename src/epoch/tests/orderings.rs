@@ -12,7 +12,7 @@ use crate::epoch::lock::{
 use crate::epoch::regions::{Change, Table, change, hold, seen, table};
 use crate::epoch::{exposure, fence, pscw, regions};
 use crate::error::Result;
-use crate::fabric::shm::heap::{self, Heap, HeapWords};
+use crate::fabric::shm::heap::{self, Distant, Heap, HeapWords};
 use crate::fabric::{Rank, WordAt, Words};
 use crate::sync::{AtomicU64, Ordering::Relaxed};
 
@@ -78,7 +78,7 @@ fn write(words: &HeapWords, memory: &Memory) {
 }
 
 /// The same without the intent: one word only, so that loom gets further.
-fn write_one_level(words: &HeapWords, memory: &Memory) {
+fn write_one_level(words: &impl Words, memory: &Memory) {
     let at = WordAt { rank: Rank(0), word: LOCK };
     acquire(words, at, Mode::Exclusive, false, 0).unwrap();
     increment(&memory[0]);
@@ -86,13 +86,13 @@ fn write_one_level(words: &HeapWords, memory: &Memory) {
     release(words, at, Mode::Exclusive).unwrap();
 }
 
-fn read(words: &HeapWords, memory: &Memory) {
+fn read(words: &impl Words, memory: &Memory) {
     lock_shared(words, Rank(0), Held::Nothing, 0).unwrap();
     assert_eq!(memory[0].load(Relaxed), memory[1].load(Relaxed));
     unlock_shared(words, Rank(0)).unwrap();
 }
 
-fn read_nested(words: &HeapWords, memory: &Memory) {
+fn read_nested(words: &impl Words, memory: &Memory) {
     lock_shared(words, Rank(0), Held::Shared, 0).unwrap();
     assert_eq!(memory[0].load(Relaxed), memory[1].load(Relaxed));
     unlock_shared(words, Rank(0)).unwrap();
@@ -193,6 +193,40 @@ fn loom_an_epoch_shows_what_was_put() {
         }
     };
     model(TWO, move || drop(ranks(AWAKE, vec![target, origin])));
+}
+
+/// Runs a body per rank where words are far.
+fn ranks_far(spins: u32, bodies: Vec<fn(&Distant, &Memory)>) -> Memory {
+    let (heap, memory) = (Heap::new(bodies.len() as u32, WORDS_FAR), memory());
+    let spawn = |(rank, body): (usize, fn(&Distant, &Memory))| {
+        let words = Distant(heap::words(&heap, rank as u32, spins));
+        let memory = memory.clone();
+        thread::spawn(move || body(&words, &memory))
+    };
+    let last = bodies.len() - 1;
+    let others: Vec<_> = bodies[..last].iter().copied().enumerate().map(spawn).collect();
+    bodies[last](&Distant(heap::words(&heap, last as u32, spins)), &memory);
+    others.into_iter().for_each(|thread| thread.join().unwrap());
+    memory
+}
+
+#[test]
+fn loom_far_writers_exclude_each_other() {
+    let twice: fn(&Distant, &Memory) = |words, memory| {
+        write_one_level(words, memory);
+        write_one_level(words, memory);
+    };
+    model(TWO, move || assert_eq!(increments(&ranks_far(AWAKE, vec![twice, twice])), 4));
+    let bodies = || vec![write_one_level as fn(&Distant, &Memory); 3];
+    model(THREE, move || assert_eq!(increments(&ranks_far(ASLEEP, bodies())), 3));
+}
+
+#[test]
+fn loom_far_readers_and_a_writer_exclude_each_other() {
+    let bodies = || vec![read as fn(&Distant, &Memory), read, write_one_level];
+    model(THREE, move || assert_eq!(increments(&ranks_far(ASLEEP, bodies())), 1));
+    let bodies = || vec![read_nested as fn(&Distant, &Memory), write_one_level, write_one_level];
+    model(THREE, move || assert_eq!(increments(&ranks_far(ASLEEP, bodies())), 2));
 }
 
 /// Lists of one entry, among the words of their owners.

@@ -8,7 +8,7 @@ use crate::epoch::lock::{
 };
 use crate::epoch::regions::{Change, Table, change, hold, release, seen, table, while_held};
 use crate::epoch::{fence, lock, pscw};
-use crate::fabric::sim::{End, Fault, POISON, Shape, Sim, View, every, is_caught};
+use crate::fabric::sim::{End, FAR, FLAT, Fault, POISON, Shape, Sim, View, every, is_caught};
 use crate::fabric::{Rank, WordAt, Words};
 use std::cell::RefCell;
 
@@ -69,7 +69,7 @@ fn get(sim: &Sim, target: Rank, cell: usize) -> u64 {
     sim.got(buffer)
 }
 
-fn look(words: &View, oracle: &Oracle, target: Rank, copy: &mut Copied) {
+fn look<const V: usize>(words: &View<V>, oracle: &Oracle, target: Rank, copy: &mut Copied) {
     let id = seen(words, target).unwrap();
     if id != copy.id {
         let (Table { address, slots, .. }, is_longer) = table(words, target, copy.id).unwrap();
@@ -83,7 +83,7 @@ fn look(words: &View, oracle: &Oracle, target: Rank, copy: &mut Copied) {
 }
 
 /// Accesses a region if the copy has it: a put, and now and then under ACC.
-fn touch(words: &View, oracle: &Oracle, target: Rank, copy: &Copied) {
+fn touch<const V: usize>(words: &View<V>, oracle: &Oracle, target: Rank, copy: &Copied) {
     let (sim, acc) = (words.sim, WordAt { rank: target, word: ACC });
     let region = sim.random(REGIONS_MAX as u32) as usize;
     if !copy.slots.contains(&region) {
@@ -100,7 +100,13 @@ fn touch(words: &View, oracle: &Oracle, target: Rank, copy: &Copied) {
     }
 }
 
-fn access(words: &View, oracle: &Oracle, target: Rank, copy: &mut Copied, manner: Manner) {
+fn access<const V: usize>(
+    words: &View<V>,
+    oracle: &Oracle,
+    target: Rank,
+    copy: &mut Copied,
+    manner: Manner,
+) {
     let (index, node) = (target.0 as usize, words.sim.thread());
     let enter = || {
         hold(words, target, node).unwrap();
@@ -125,7 +131,12 @@ fn access(words: &View, oracle: &Oracle, target: Rank, copy: &mut Copied, manner
 }
 
 /// Changes the slots of this rank, and moves the table now and then.
-fn edit(words: &View, oracle: &Oracle, kind: Change, edit: impl FnOnce(&mut Vec<usize>)) {
+fn edit<const V: usize>(
+    words: &View<V>,
+    oracle: &Oracle,
+    kind: Change,
+    edit: impl FnOnce(&mut Vec<usize>),
+) {
     let (sim, me) = (words.sim, words.rank().0 as usize);
     let work = || {
         assert_eq!(oracle.inside.borrow()[me], 0, "somebody looks on");
@@ -146,13 +157,13 @@ fn edit(words: &View, oracle: &Oracle, kind: Change, edit: impl FnOnce(&mut Vec<
     change(words, sim.thread(), work).unwrap();
 }
 
-fn attach(words: &View, oracle: &Oracle, region: usize) {
+fn attach<const V: usize>(words: &View<V>, oracle: &Oracle, region: usize) {
     words.sim.store(region, 0);
     oracle.put.borrow_mut()[words.rank().0 as usize][region] = false;
     edit(words, oracle, Change::Added, |slots| slots.push(region));
 }
 
-fn detach(words: &View, oracle: &Oracle, region: usize, kind: Change) {
+fn detach<const V: usize>(words: &View<V>, oracle: &Oracle, region: usize, kind: Change) {
     let (sim, me) = (words.sim, words.rank().0 as usize);
     edit(words, oracle, kind, |slots| {
         let slot = slots.iter().position(|other| *other == region).unwrap();
@@ -166,10 +177,10 @@ fn detach(words: &View, oracle: &Oracle, region: usize, kind: Change) {
 }
 
 /// Every thread attaches and detaches regions of its own, and accesses those of all ranks.
-fn mixture(wrong: Wrong) -> impl Fn(&Sim) + 'static {
+fn mixture<const V: usize>(wrong: Wrong) -> impl Fn(&Sim) + 'static {
     let oracle = Oracle::default();
     move |sim| {
-        let words = sim.weak(wrong.fault);
+        let words = sim.view::<V>(wrong.fault);
         let mut copies: [Copied; 4] = Default::default();
         let mut attached = [false; REGIONS_MAX];
         for _ in 0..10 {
@@ -194,6 +205,7 @@ fn all_is_free(end: &End) {
     for rank in end.ranks() {
         for word in [REGIONS, ACC, layout::LOCK, layout::GLOBAL] {
             assert_eq!(end.word(WordAt { rank, word }), 0);
+            assert_eq!(end.word_of(FAR, WordAt { rank, word }), 0);
         }
     }
 }
@@ -201,13 +213,16 @@ fn all_is_free(end: &End) {
 #[test]
 fn an_access_sees_the_table_and_is_over_when_a_detach_returns() {
     for ranks in [1, 2, 4] {
-        every(ranks, || mixture(NOTHING), all_is_free);
+        every(ranks, || mixture::<FLAT>(NOTHING), all_is_free);
+        every(ranks, || mixture::<FAR>(NOTHING), all_is_free);
     }
 }
 
 #[test]
 fn threads_of_a_process_attach_and_access_side_by_side() {
-    every(Shape { threads: 3, ..Shape::from(2) }, || mixture(NOTHING), all_is_free);
+    let shape = Shape { threads: 3, ..Shape::from(2) };
+    every(shape, || mixture::<FLAT>(NOTHING), all_is_free);
+    every(shape, || mixture::<FAR>(NOTHING), all_is_free);
 }
 
 #[test]
@@ -220,7 +235,9 @@ fn what_an_access_or_a_change_forgets_is_noticed() {
         Fault::Atomicity, // the lock word changes between look and change
         Fault::Post(layout::go(0)),
     ] {
-        assert!(is_caught(4, || mixture(Wrong { fault, ..NOTHING })), "{fault:?} is not noticed");
+        let wrong = Wrong { fault, ..NOTHING };
+        assert!(is_caught(4, || mixture::<FLAT>(wrong)), "{fault:?} is not noticed");
+        assert!(is_caught(4, || mixture::<FAR>(wrong)), "{fault:?} is not noticed, far");
     }
 }
 
@@ -228,13 +245,15 @@ fn what_an_access_or_a_change_forgets_is_noticed() {
 #[test]
 fn a_look_that_is_not_held_until_the_access_is_over_is_noticed() {
     for manner in [Manner::HoldToLook, Manner::LookThenHold] {
-        assert!(is_caught(4, || mixture(Wrong { manner, ..NOTHING })), "{manner:?} is not noticed");
+        let wrong = Wrong { manner, ..NOTHING };
+        assert!(is_caught(4, || mixture::<FLAT>(wrong)), "{manner:?} is not noticed");
+        assert!(is_caught(4, || mixture::<FAR>(wrong)), "{manner:?} is not noticed, far");
     }
 }
 
 #[test]
 fn a_cut_that_is_not_published_as_one_is_noticed() {
-    assert!(is_caught(4, || mixture(Wrong { detach: Change::Added, ..NOTHING })));
+    assert!(is_caught(4, || mixture::<FLAT>(Wrong { detach: Change::Added, ..NOTHING })));
 }
 
 /// A failed change publishes nothing and leaves the lock free.
@@ -255,18 +274,18 @@ fn a_change_that_fails_is_none() {
 }
 
 /// Window locks of all kinds, with accesses and changes inside of their epochs; then a fence.
-fn epochs() -> impl Fn(&Sim) + 'static {
+fn epochs<const V: usize>() -> impl Fn(&Sim) + 'static {
     let oracle = Oracle::default();
     move |sim| {
-        let words = sim.weak(Fault::Nothing);
+        let words = sim.view::<V>(Fault::Nothing);
         let mut copies: [Copied; 4] = Default::default();
         let mut attached = false;
         for number in 1..=4 {
             let (kind, target) = (sim.random(4), Rank(sim.random(sim.size())));
             match kind {
-                0 => lock_exclusive(sim, target, Held::Nothing, 0).unwrap(),
-                1 => lock_shared(sim, target, Held::Nothing, 0).unwrap(),
-                2 => lock_all(sim, 0).unwrap(),
+                0 => lock_exclusive(&words, target, Held::Nothing, 0).unwrap(),
+                1 => lock_shared(&words, target, Held::Nothing, 0).unwrap(),
+                2 => lock_all(&words, 0).unwrap(),
                 _ => {}
             }
             for _ in 0..2 {
@@ -279,19 +298,20 @@ fn epochs() -> impl Fn(&Sim) + 'static {
                 attached = !attached;
             }
             match kind {
-                0 => unlock_exclusive(sim, target, Held::Nothing).unwrap(),
-                1 => unlock_shared(sim, target).unwrap(),
-                2 => unlock_all(sim).unwrap(),
+                0 => unlock_exclusive(&words, target, Held::Nothing).unwrap(),
+                1 => unlock_shared(&words, target).unwrap(),
+                2 => unlock_all(&words).unwrap(),
                 _ => {}
             }
-            fence::fence(sim, number, true).unwrap();
+            fence::fence(&words, number, true).unwrap();
         }
     }
 }
 
 #[test]
 fn whatever_an_origin_or_an_owner_holds_there_is_no_deadlock() {
-    every(4, epochs, all_is_free);
+    every(4, epochs::<FLAT>, all_is_free);
+    every(4, epochs::<FAR>, all_is_free);
 }
 
 /// The origin ends its epoch after the owner has detached, as a program may.

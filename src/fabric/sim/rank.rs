@@ -29,9 +29,14 @@ impl<'a> Sim<'a> {
         Sim { state, yielder, shape, thread }
     }
 
-    /// The words that all ranks reach alike, with a fault.
-    pub fn weak(&self, fault: Fault) -> View<'_, 'a, FLAT> {
+    /// A view of this rank, with a fault.
+    pub fn view<const VIEW: usize>(&self, fault: Fault) -> View<'_, 'a, VIEW> {
         View { sim: self, fault }
+    }
+
+    /// The words that all ranks reach alike.
+    pub fn weak(&self, fault: Fault) -> View<'_, 'a, FLAT> {
+        self.view(fault)
     }
 
     /// The words of this node.

@@ -294,9 +294,12 @@ impl Road {
     fn may_land(&self, index: usize) -> bool {
         let this = &self.sent[index];
         let pair = (this.origin, this.effect.target());
+        let is_get = matches!(this.effect, Effect::Get(..));
         self.sent[..index].iter().all(|sent| {
             (sent.origin, sent.effect.target()) != pair
-                || self.profile == Profile::Reordered && sent.batch == this.batch
+                || self.profile == Profile::Reordered
+                    && sent.batch == this.batch
+                    && !(is_get && matches!(sent.effect, Effect::Fetch(..))) // law 9
         })
     }
 }
