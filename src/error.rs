@@ -166,6 +166,8 @@ pub enum Error {
     },
     /// A process that cannot be reached over the RDMA device, or not any more.
     Lost {
+        /// its rank in the window, where that is known
+        rank: Option<u32>,
         /// the name of its node
         node: Box<str>,
         /// its process id there
@@ -233,7 +235,10 @@ impl fmt::Display for Error {
             }
             Error::NoVerbs(what) => write!(f, "no RDMA device to use: {what}"),
             Error::Registration { bytes, errno, limit } => registration(f, *bytes, *errno, *limit),
-            Error::Lost { node, pid, cause } => {
+            Error::Lost { rank: Some(rank), node, pid, cause } => {
+                write!(f, "rank {rank} (process {pid} on node {node}) cannot be reached: {cause}")
+            }
+            Error::Lost { rank: None, node, pid, cause } => {
                 write!(f, "process {pid} on node {node} cannot be reached: {cause}")
             }
             Error::Host(code) => write!(f, "error code {code} of the MPI underneath"),

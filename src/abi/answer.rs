@@ -74,9 +74,12 @@ pub fn place_for<T>(answer: *const T) -> Result<()> {
 pub fn code(host: &Host, error: &Error) -> c_int {
     match error {
         Error::Host(code) => *code,
-        Error::Died { .. } | Error::Fault { .. } | Error::Forbidden { .. } => {
-            code_with_text(host, error)
-        }
+        Error::Died { .. }
+        | Error::Fault { .. }
+        | Error::Forbidden { .. }
+        | Error::Lost { .. }
+        | Error::Registration { .. }
+        | Error::NoVerbs(_) => code_with_text(host, error),
         other => host.constants.class(other.class()),
     }
 }
@@ -109,7 +112,7 @@ fn code_with_text(host: &Host, error: &Error) -> c_int {
 fn new_code(host: &Host, error: &Error, text: &str) -> Option<c_int> {
     let (mut class, mut code) = (host.constants.class(error.class()), 0);
     let c_text = CString::new(text).ok()?;
-    if let Error::Died { .. } = error {
+    if let Error::Died { .. } | Error::Lost { .. } = error {
         // SAFETY: an out parameter of ours, and a C string shorter than MPI_MAX_ERROR_STRING.
         let made = unsafe { (host.call.add_error_class)(&mut class) } == 0
             && unsafe { (host.call.add_error_string)(class, c_text.as_ptr()) } == 0;
@@ -125,6 +128,10 @@ fn new_code(host: &Host, error: &Error, text: &str) -> Option<c_int> {
 #[cold]
 #[inline(never)]
 pub fn raise(call: &'static str, host: &'static Host, window: &Window, error: Error) -> c_int {
+    let error = match &window.road {
+        Road::Wide(node) => node.with_rank(error),
+        Road::Node(_) | Road::Host(_) => error,
+    };
     let code = code(host, &error);
     super::errhandler::handle(host, window, code, || {
         report::say(&format!("{call}: {}", text(host, &error)));

@@ -117,7 +117,8 @@ pub fn start(
 
 /// MPI_Win_complete: `finish` waits until the buffers of the access epoch may be used again, then
 /// each rank of `group` (the targets) is told, behind what was sent to it before. Nobody waits for
-/// that to arrive: the posts do, one road carries data and words (unlike [`super::pscw::complete`]).
+/// that to arrive: one road carries data and words, so who sees the post sees the data. Unlike
+/// [`super::pscw::complete`], which serves any road.
 pub fn complete(
     words: &impl Words,
     finish: impl FnOnce() -> Result<()>,

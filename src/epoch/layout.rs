@@ -140,7 +140,7 @@ pub const WORDS_FAR: u32 = MEETINGS + PLACES;
 pub fn tickets(lock: WordId) -> WordId {
     match lock {
         LOCK | GLOBAL | ACC => WordId(lock.0 + 1),
-        REGIONS => WordId(SLOTS.0 + 1),
+        REGIONS => WordId(TABLE_KEY.0 + 1),
         _ => panic!("{lock:?} is no lock"),
     }
 }

@@ -127,11 +127,8 @@ const MODE: u64 = (1 << MODE_BITS) - 1;
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Word(u64);
 
-/// The word of a lock that is free and that nobody waits for.
-pub const FREE: u64 = 0;
-
 impl Word {
-    const FREE: Word = Word(FREE);
+    const FREE: Word = Word(0);
 
     fn holders(self) -> i64 {
         (self.0 as i64) >> (2 * ID_BITS)
@@ -251,27 +248,9 @@ pub fn acquire(
     nested: bool,
     nodes: impl Nodes,
 ) -> Result<()> {
-    let seen = words.fetch(at, first_guess(mode))?;
-    acquire_behind(words, at, (mode, nested), seen, nodes)
-}
-
-/// With what [`acquire`] begins. Who sends it by itself, to wait for its answer together with other
-/// answers, goes on with [`acquire_behind`]; a lock whose word held [`FREE`] is taken.
-#[inline]
-pub fn first_guess(mode: Mode) -> Fetch {
-    Fetch::CompareSwap { expect: FREE, new: Word::FREE.with_holder(mode).0 }
-}
-
-/// The rest of [`acquire`]: the first guess was sent, and the word held `seen`.
-#[inline]
-pub fn acquire_behind(
-    words: &impl Words,
-    at: WordAt,
-    (mode, nested): (Mode, bool),
-    seen: u64,
-    nodes: impl Nodes,
-) -> Result<()> {
-    if seen == FREE { Ok(()) } else { contend(words, at, (mode, nested), Word(seen), &nodes) }
+    let (expect, new) = (Word::FREE.0, Word::FREE.with_holder(mode).0);
+    let seen = words.fetch(at, Fetch::CompareSwap { expect, new })?;
+    if seen == expect { Ok(()) } else { contend(words, at, (mode, nested), Word(seen), &nodes) }
 }
 
 /// Takes a lock that was seen not to be free.

@@ -8,7 +8,7 @@
 use super::Place;
 use super::unmapped::Unmapped;
 use crate::epoch::layout;
-use crate::epoch::lock::{self, FREE, Mode};
+use crate::epoch::lock::{self, Mode, look};
 use crate::error::Result;
 use crate::fabric::{Rank, WordAt, Words};
 use crate::window::on_words;
@@ -59,9 +59,9 @@ impl<'a> Acc<'a> {
         let State::Idle = self.state else { return Ok(()) };
         let (node, word) = (self.place.node, word(self.rank));
         if let (Some(part), Unmapped::Distant(_)) = (&node.wide, whose) {
-            let words = part.far(node);
+            let words = &part.far(node);
             words.order(word.rank)?;
-            let asked = words.begin(word, lock::first_guess(Mode::Exclusive))?;
+            let asked = look::begin_acquire(words, word, Mode::Exclusive)?;
             words.order(word.rank)?;
             self.state = State::Asked(asked);
             return Ok(());
@@ -81,12 +81,11 @@ impl<'a> Acc<'a> {
             self.state = State::Held;
             return Ok(true);
         };
-        let words = &part.far(node);
-        let seen = words.finish(asked)?;
-        let (mode, nodes) = ((Mode::Exclusive, false), node.nodes_for_operations());
-        lock::acquire_behind(words, word(self.rank), mode, seen, nodes)?;
+        let nodes = node.nodes_for_operations();
+        let asked = (word(self.rank), asked);
+        let is_valid = look::end_acquire(&part.far(node), asked, Mode::Exclusive, false, nodes)?;
         self.state = State::Held;
-        Ok(seen == FREE)
+        Ok(is_valid)
     }
 
     /// Gives it back; what was put before is done.

@@ -88,7 +88,7 @@ impl Card {
 
     /// The error that this process cannot be reached, and why.
     pub fn lost(&self, cause: impl Into<Box<str>>) -> Error {
-        Error::Lost { node: self.node().into(), pid: self.pid(), cause: cause.into() }
+        Error::Lost { rank: None, node: self.node().into(), pid: self.pid(), cause: cause.into() }
     }
 }
 

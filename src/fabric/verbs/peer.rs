@@ -86,7 +86,8 @@ impl Peer {
         Peer { core, card, dirty: AtomicBool::new(false), link: Mutex::new(Link::Fresh) }
     }
 
-    pub(super) fn card(&self) -> &Card {
+    /// Who it is.
+    pub fn card(&self) -> &Card {
         &self.card
     }
 

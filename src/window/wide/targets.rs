@@ -8,7 +8,7 @@
 //! queue pair to the leader.
 
 use super::{Card, Member, Part, Peer, Remote};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::sync::{AtomicPtr, Ordering};
 use crate::window::arena::Arena;
 use crate::window::blocks::Descriptor;
@@ -174,6 +174,18 @@ impl Part {
         unsafe { fetch::<Card>(&self.wide.leader(member.node), first.offset(at)) }
     }
 
+    /// The rank of a process that serves it, or of the lowest that it serves, among those that this
+    /// process has had to do with.
+    fn served_by(&self, lost_node: &str, lost_pid: i32) -> Option<u32> {
+        let is_it = |card: &Card| card.pid() == lost_pid && card.node() == lost_node;
+        let known = self.targets.known.lock();
+        let target = known.values().find(|target| is_it(target.peer.card()));
+        target.map(|target| target.rank).or_else(|| {
+            let node = (0..self.wide.nodes).find(|node| is_it(&self.wide.infos.at(*node).card))?;
+            (0..self.wide.size).find(|rank| self.wide.member(*rank).node == node)
+        })
+    }
+
     /// What a rank exposes, and its number on this node if it is here.
     pub fn exposed_by(&self, node: &Node, rank: u32) -> Result<(Option<u32>, Descriptor)> {
         let target = self.target(node, rank)?;
@@ -184,6 +196,18 @@ impl Part {
     pub fn near_index(&self, rank: u32) -> Option<u32> {
         let member = self.wide.member(rank);
         (member.node == self.wide.node).then_some(member.index)
+    }
+}
+
+impl Node {
+    /// An error, with the rank of the process that it is about.
+    pub fn with_rank(&self, error: Error) -> Error {
+        match (error, &self.wide) {
+            (Error::Lost { rank: None, node, pid, cause }, Some(part)) => {
+                Error::Lost { rank: part.served_by(&node, pid), node, pid, cause }
+            }
+            (error, _) => error,
+        }
     }
 }
 

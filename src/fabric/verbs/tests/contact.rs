@@ -43,7 +43,7 @@ pub fn a_wrong_key_is_an_error_and_stays_one(open: Open) {
     peer.read(target.at(0)).unwrap();
     let wrong = Remote { key: target.at(0).key ^ 0x5500, ..target.at(0) };
     let error = put(&peer, wrong, &[1]).and_then(|()| peer.flush()).unwrap_err();
-    let Error::Lost { node, pid, cause } = &error else { panic!("{error}") };
+    let Error::Lost { node, pid, cause, .. } = &error else { panic!("{error}") };
     assert_eq!(**node, *target.nic.card().unwrap().node());
     assert_eq!(*pid as u32, std::process::id());
     assert!(cause.contains("remote access error"), "{cause}");
