@@ -9,7 +9,7 @@
 //!
 //! | word     | kind      | meaning                                                            |
 //! |----------|-----------|--------------------------------------------------------------------|
-//! | list     | owned     | number of an exposure << 24, rank of an origin that it names; or 0 |
+//! | list     | owned     | pairs: number of an exposure << 24, rank of an origin; its inverse |
 //! | POSTS    | contended | the bell: how many posts named this rank, ever                     |
 //! | COMPLETE | contended | how many access epochs that named this rank are complete, ever     |
 //!
@@ -18,12 +18,15 @@
 //! targets, all at once. An origin remembers per target that it has ever started to which number
 //! it used last.
 //!
-//! *A list is never whole, and need not be.* It changes while others read it. But each word of it
-//! says by itself: exposure n is open to rank r. It was stored whole (law 8), and it is true until
-//! rank r has completed: the poster cannot post again before. So an origin that finds its rank with
-//! a number that it has not used yet has found its post, whatever it saw beside it, even if the
-//! poster is not done with its list or its bells; and the number that it used last is old. It can
-//! see no other: the words of one list are gone before the first of the next is stored.
+//! *A list is never whole, and need not be.* It changes while others read it, and a card may copy
+//! even a word in parts (decision 0005). But each pair says by itself: exposure n is open to rank
+//! r, and it is true until rank r has completed: the poster cannot post again before. So an origin
+//! that finds its rank with a number that it has not used yet has found its post, whatever it saw
+//! beside it, even if the poster is not done with its list or its bells; and the number that it
+//! used last is old. It can see no other: the words of one list are gone before the first of the
+//! next is stored. For the same reason a pair that agrees was seen whole: what mixes two lists has
+//! a word of the first beside one that was read later, and is gone; and what mixes a list with
+//! nothing agrees only if no byte is another for it.
 //!
 //! *Who is missing will ring.* The bell is read before the lists. A target whose list did not name
 //! this rank then had not stored it, so its bell is not among those counted. Thus m missing targets
@@ -45,10 +48,11 @@ use std::collections::BTreeMap;
 
 /// The lists of all ranks.
 pub trait Lists {
-    /// Stores a list in place of this rank's list. No word of the old one is seen by who has seen
-    /// one of the new one. Each word is stored whole. Waits for nobody.
+    /// Stores a list in place of this rank's list. Nothing of the old one is seen by who has seen
+    /// some of the new one. Waits for nobody.
     fn publish(&self, list: &[u64]) -> Result<()>;
-    /// Reads the lists of `targets`, all at once, and shows each to `see`. Each word is seen whole.
+    /// Reads the lists of `targets`, all at once, and shows each to `see`. Of the two words of a
+    /// pair all of one is read before the other, or each is seen whole.
     fn read(&self, targets: &[Rank], see: impl FnMut(Rank, &[u64])) -> Result<()>;
 }
 
@@ -71,8 +75,9 @@ const RANK_BITS: u32 = 24;
 const _: () = assert!(RANKS_MAX < 1 << RANK_BITS);
 
 /// What a list says: the exposure `number` is open to `origin`.
-fn entry(number: u64, origin: Rank) -> u64 {
-    number << RANK_BITS | u64::from(origin.0)
+fn entry(number: u64, origin: Rank) -> [u64; 2] {
+    let word = number << RANK_BITS | u64::from(origin.0);
+    [word, !word]
 }
 
 /// MPI_Win_post: opens an exposure epoch to `group` (the origins).
@@ -84,7 +89,7 @@ pub fn post(
 ) -> Result<()> {
     posted.number += 1;
     assert!(posted.number < 1 << (u64::BITS - RANK_BITS));
-    let list: Vec<u64> = group.iter().map(|origin| entry(posted.number, *origin)).collect();
+    let list: Vec<u64> = group.iter().flat_map(|origin| entry(posted.number, *origin)).collect();
     lists.publish(&list)?;
     for &rank in group {
         words.post(WordAt { rank, word: POSTS }, 1)?;
@@ -136,8 +141,8 @@ impl Started {
     /// Uses the post of `target` to `me` up, if its list has one that is not used.
     fn uses(&mut self, target: Rank, me: Rank, list: &[u64]) -> bool {
         let last = self.last.get(&target).copied().unwrap_or(0);
-        let numbers = list.iter().map(|word| word >> RANK_BITS).zip(list);
-        let mine = numbers.filter(|(number, word)| *number != 0 && **word == entry(*number, me));
+        let pairs = list.chunks_exact(2).map(|pair| (pair[0] >> RANK_BITS, pair));
+        let mine = pairs.filter(|(number, pair)| **pair == entry(*number, me));
         let found = mine.map(|(number, _)| number).find(|number| *number != last);
         if let Some(number) = found {
             self.last.insert(target, number);

@@ -123,11 +123,11 @@ pub fn posted(from: Rank) -> (WordId, u64) {
 
 /// How many posts named this rank, ever. Here and below: words that are reached through a card.
 pub const POSTS: WordId = WordId(POSTED);
-/// The first of the words of the list of those whom this rank has posted to.
+/// The first of the words of the list of those whom this rank has posted to, two for each.
 pub const LIST: WordId = WordId(POSTED + LINE);
 /// How many there are. What does not fit is elsewhere; where, is one word of these, because a word
 /// is seen whole and two are not.
-pub const LIST_WORDS: u32 = 2 * LINE;
+pub const LIST_WORDS: u32 = 4 * LINE;
 
 const MEETINGS: u32 = LIST.0 + LIST_WORDS;
 /// Places where holders of neighbouring tickets for a lock of a rank meet.

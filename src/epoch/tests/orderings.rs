@@ -13,7 +13,7 @@ use crate::epoch::regions::{Change, Table, change, hold, seen, table};
 use crate::epoch::{exposure, fence, pscw, regions};
 use crate::error::Result;
 use crate::fabric::shm::heap::{self, Distant, Heap, HeapWords};
-use crate::fabric::{Rank, WordAt, Words};
+use crate::fabric::{Rank, WordAt, WordId, Words};
 use crate::sync::{AtomicU64, Ordering::Relaxed};
 
 #[cfg(loom)]
@@ -229,21 +229,24 @@ fn loom_far_readers_and_a_writer_exclude_each_other() {
     model(THREE, move || assert_eq!(increments(&ranks_far(ASLEEP, bodies())), 2));
 }
 
+const BEHIND: WordId = WordId(LIST.0 + 1);
+
 /// Lists of one entry, among the words of their owners.
 struct Short<'a>(&'a HeapWords);
 
 impl Lists for Short<'_> {
     fn publish(&self, list: &[u64]) -> Result<()> {
-        self.0.set_own(LIST, 0);
+        [LIST, BEHIND].into_iter().for_each(|word| self.0.set_own(word, 0));
         // Who sees the new word sees the old one gone, and what this rank stored before.
         self.0.order(self.0.rank())?;
-        list.iter().for_each(|word| self.0.set_own(LIST, *word));
+        [LIST, BEHIND].into_iter().zip(list).for_each(|(word, value)| self.0.set_own(word, *value));
         Ok(())
     }
 
     fn read(&self, targets: &[Rank], mut see: impl FnMut(Rank, &[u64])) -> Result<()> {
         for &rank in targets {
-            see(rank, &[self.0.read(WordAt { rank, word: LIST })?]);
+            let read = |word| self.0.read(WordAt { rank, word });
+            see(rank, &[read(LIST)?, read(BEHIND)?]);
         }
         Ok(())
     }

@@ -154,12 +154,16 @@ impl Sim<'_> {
         self.state.borrow().road.lists[self.index().0 as usize].len()
     }
 
-    /// Reads the list of a rank, one word after the other.
+    /// Reads the list of a rank, one word after the other, each in parts.
     pub fn read_list(&self, view: usize, of: Rank) -> Vec<u64> {
         self.count(view, |counts| counts.read += 1);
-        let word = |index: usize| {
+        let now = |index: usize| {
             self.step();
             self.state.borrow().road.lists[of.0 as usize].get(index).copied()
+        };
+        let word = |index: usize| {
+            let (low, split) = (now(index)?, 0xff_ffff);
+            Some(low & split | now(index)? & !split)
         };
         (0..).map_while(word).collect()
     }
