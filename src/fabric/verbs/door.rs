@@ -210,6 +210,21 @@ pub fn call(card: &Card, greeting: &End) -> Result<End> {
     Err(card.lost(format!("no first contact: {}", causes.join("; "))))
 }
 
+/// Fails if nobody opens at the door of another process any more, at none of its addresses: one of
+/// them may be that of a bridge, which each node has. A process that does not answer at all counts
+/// as there: its node may be busy, and the device knows better.
+pub fn knock(card: &Card) -> Result<()> {
+    let refused = |place: &SocketAddr| {
+        let answer = TcpStream::connect_timeout(place, GLANCE);
+        answer.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+    };
+    let places = card.places();
+    match !places.is_empty() && places.iter().all(refused) {
+        true => Err(card.lost("its connection thread is gone")),
+        false => Ok(()),
+    }
+}
+
 fn call_at(place: SocketAddr, greeting: &End, patience: Duration) -> std::io::Result<Option<End>> {
     let mut stream = TcpStream::connect_timeout(&place, patience)?;
     stream.set_nodelay(true)?;

@@ -236,6 +236,12 @@ impl Nic {
         self.core.peers.read_recursive().iter().try_for_each(|peer| peer.probe_if_up())
     }
 
+    /// Fails if the process of a card is gone, as far as its node says so; for a process that there
+    /// need be no connection to.
+    pub fn knock(&self, card: &Card) -> Result<()> {
+        door::knock(card)
+    }
+
     /// What this process has and did.
     pub fn counts(&self) -> Counts {
         let (regions, registered_bytes, registrations) = self.core.registrations.counts();

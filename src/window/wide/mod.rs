@@ -106,6 +106,13 @@ impl Wide {
         peers.entry(node).or_insert_with(|| self.nic.peer(&self.infos.at(node).card)).clone()
     }
 
+    /// Fails if the leader of one of the other nodes is gone, one after the other as `turn` grows.
+    /// It need not have been contacted: who waits may wait for somebody whom it never called.
+    pub fn knock(&self, turn: u32) -> Result<()> {
+        let node = turn % self.nodes;
+        if node == self.node { Ok(()) } else { self.nic.knock(&self.infos.at(node).card) }
+    }
+
     /// Fails if a process of this node is gone.
     pub fn dead(&self) -> Result<()> {
         match self.near.dead() {

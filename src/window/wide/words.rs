@@ -94,6 +94,7 @@ fn wait(part: &Part, node: &Node, cell: &AtomicU64, until: impl Fn(u64) -> bool)
             checks += 1;
             if checks % CHECKS_PER_PROBE == 0 {
                 part.wide.nic.probe_all()?;
+                part.wide.knock(checks / CHECKS_PER_PROBE)?;
             }
             slept = 0;
         }
