@@ -12,7 +12,8 @@
 //! ranks: one word), a post is one addition without an answer, and it can neither block nor run
 //! out: a rank posts to the same origin again only after its wait, so after that origin's complete
 //! and start, which took the bit away. Addition therefore never carries into the next bit. For
-//! communicators of many nodes, where a bit per pair is O(p) in each process, the list takes over.
+//! communicators of many nodes, where a bit per pair is O(p) in each process, [`super::exposure`]
+//! takes over.
 
 use super::layout;
 use crate::error::Result;

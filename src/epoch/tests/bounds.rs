@@ -1,7 +1,7 @@
 //! How many operations a contended lock costs at most where its word is far: bounds that hold for
 //! every run, and that are reached.
 
-use crate::epoch::layout::{LOCK, PLACES};
+use crate::epoch::layout::{ACC, GLOBAL, LOCK, PLACES, REGIONS, WORDS_FAR, meeting};
 use crate::epoch::lock::far::JOINS_MAX;
 use crate::epoch::lock::{
     Held, Mode, Nodes, acquire, lock_all, lock_exclusive, release, unlock_all, unlock_exclusive,
@@ -73,6 +73,14 @@ fn tally<const V: usize>(ranks: u32, readers: u32) -> Tally {
     let tally = Rc::default();
     contenders::<V>(ranks, readers, &tally);
     tally.get()
+}
+
+#[test]
+fn far_words_do_not_grow_with_the_ranks() {
+    assert_eq!(WORDS_FAR, 192);
+    let locks = [LOCK, GLOBAL, ACC, REGIONS];
+    let places = locks.map(|lock| (0..2 * PLACES).map(move |ticket| meeting(lock, ticket)));
+    assert!(places.into_iter().flatten().all(|place| place.0 < WORDS_FAR));
 }
 
 #[test]
