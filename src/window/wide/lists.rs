@@ -5,6 +5,7 @@
 //! |-----------------|---------------------------------------------------------------------------|
 //! | list            | an entry of the list, or 0                                                |
 //! | first of a list | also: the list is in area a and n words long (`a << 48`, `n << 24`, ones) |
+//! | second          | then: the inverse of the first, which tells whether that was seen whole   |
 //! | areas           | where each area is, and its key; stored once, before the first list there |
 //!
 //! An area lasts as long as its window, so that who read where it is may read it at any time. There
@@ -27,9 +28,12 @@ use std::sync::Arc;
 pub const AREA_WORDS: u32 = 2 * AREAS as u32;
 const AREAS: usize = 4;
 /// Words of the first area.
-const AREA_FIRST: usize = 128;
+const AREA_FIRST: usize = 256;
 const AREA_GROWTH: usize = 8;
-const _: () = assert!(AREA_FIRST * AREA_GROWTH.pow(AREAS as u32 - 1) > RANKS_MAX as usize);
+/// Words of a list for each rank in it.
+const WORDS_PER_RANK: usize = 2;
+const _: () =
+    assert!(AREA_FIRST * AREA_GROWTH.pow(AREAS as u32 - 1) > WORDS_PER_RANK * RANKS_MAX as usize);
 
 /// Lists that are read at once.
 const AT_ONCE: usize = 64;
@@ -100,6 +104,7 @@ impl Lists for FarLists<'_> {
             word.store(*entry, Ordering::Release);
         }
         let place = (number as u64) << AREA_AT | (entries.len() as u64) << LENGTH_AT | LONG;
+        far.set_own(list(1), !place);
         far.set_own(list(0), place);
         Ok(())
     }
@@ -108,8 +113,9 @@ impl Lists for FarLists<'_> {
         for targets in targets.chunks(AT_ONCE) {
             let lists = self.short(targets)?;
             for (target, words) in targets.iter().zip(&lists) {
-                match words[0] & LONG == LONG {
-                    true => see(*target, &self.long(*target, words[0])?),
+                let [place, inverse, ..] = *words;
+                match place & LONG == LONG && place == !inverse {
+                    true => see(*target, &self.long(*target, place)?),
                     false => see(*target, words),
                 }
             }
