@@ -5,6 +5,12 @@
 
 use core::fmt;
 
+/// Keeps a text for good, for an error that is made once per process or connection: an `Error`
+/// owns nothing, so that the path on which there is none has nothing to drop.
+pub fn kept(text: impl Into<String>) -> &'static str {
+    Box::leak(text.into().into_boxed_str())
+}
+
 /// The result of everything that can fail inside the crate.
 pub type Result<T> = core::result::Result<T, Error>;
 
@@ -154,7 +160,7 @@ pub enum Error {
         pid: i32,
     },
     /// What is missing for the road over an RDMA device.
-    NoVerbs(Box<str>),
+    NoVerbs(&'static str),
     /// Memory that the RDMA device was not allowed to keep in place.
     Registration {
         /// how much
@@ -169,11 +175,11 @@ pub enum Error {
         /// its rank in the window, where that is known
         rank: Option<u32>,
         /// the name of its node
-        node: Box<str>,
+        node: &'static str,
         /// its process id there
         pid: i32,
         /// why
-        cause: Box<str>,
+        cause: &'static str,
     },
     /// An error code that the MPI underneath returned; it is passed on as it is.
     Host(i32),

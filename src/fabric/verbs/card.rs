@@ -12,7 +12,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, kept};
 
 /// Number of addresses that a card has room for.
 const ADDRESSES_MAX: usize = 4;
@@ -87,8 +87,8 @@ impl Card {
     }
 
     /// The error that this process cannot be reached, and why.
-    pub fn lost(&self, cause: impl Into<Box<str>>) -> Error {
-        Error::Lost { rank: None, node: self.node().into(), pid: self.pid(), cause: cause.into() }
+    pub fn lost(&self, cause: impl Into<String>) -> Error {
+        Error::Lost { rank: None, node: kept(self.node()), pid: self.pid(), cause: kept(cause) }
     }
 }
 
@@ -126,7 +126,7 @@ fn addresses(interface: Option<&str>) -> Result<Vec<Ipv6Addr>> {
     unsafe { libc::freeifaddrs(first) };
     if let (true, Some(name)) = (found.is_empty(), interface) {
         let what = format!("interface {name} (FOMPI_VERBS_INTERFACE) has no address");
-        return Err(Error::NoVerbs(what.into()));
+        return Err(Error::NoVerbs(kept(what)));
     }
     let rank = |address: &Ipv6Addr| {
         let address = address.to_canonical();

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::config::Verbs;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, kept};
 use crate::sys::ibverbs::types::*;
 use crate::sys::ibverbs::{Domain, Library, List, Opened};
 
@@ -40,8 +40,8 @@ pub struct Device {
 }
 
 /// The words for what is wrong.
-fn missing(what: impl Into<Box<str>>) -> Error {
-    Error::NoVerbs(what.into())
+fn missing(what: impl Into<String>) -> Error {
+    Error::NoVerbs(kept(what))
 }
 
 impl Device {

@@ -204,7 +204,7 @@ impl Node {
     pub fn with_rank(&self, error: Error) -> Error {
         match (error, &self.wide) {
             (Error::Lost { rank: None, node, pid, cause }, Some(part)) => {
-                Error::Lost { rank: part.served_by(&node, pid), node, pid, cause }
+                Error::Lost { rank: part.served_by(node, pid), node, pid, cause }
             }
             (error, _) => error,
         }
