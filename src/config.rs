@@ -114,7 +114,7 @@ const VARIABLES: &str = "FOMPI_VERBOSE, FOMPI_DISABLE, FOMPI_FALLBACK, FOMPI_VER
 /// The variables that [`Verbs`] knows.
 const VERBS: [&str; 6] = ["", "_DEVICE", "_GID", "_MTU", "_INTERFACE", "_LIBRARY"];
 /// Variables that belong to the scripts that come with the library, not to the library.
-const OTHERS: [&str; 3] = ["FOMPI_LIB", "FOMPI_SEEDS", "FOMPI_TEST_LARGE"];
+const OTHERS: [&str; 4] = ["FOMPI_CACHE", "FOMPI_LIB", "FOMPI_SEEDS", "FOMPI_TEST_LARGE"];
 
 /// Where launchers tell a process its rank.
 const RANKS: [&str; 4] = ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"];
