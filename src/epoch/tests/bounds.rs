@@ -1,14 +1,16 @@
 //! How many operations a contended lock costs at most where its word is far: bounds that hold for
 //! every run, and that are reached.
 
-use crate::epoch::layout::{ACC, GLOBAL, LOCK, PLACES, REGIONS, WORDS_FAR, meeting};
+use crate::epoch::layout::{ACC, GLOBAL, LOCK, PLACES, REGIONS, WORDS_FAR, meeting, tickets};
 use crate::epoch::lock::far::JOINS_MAX;
 use crate::epoch::lock::{
     Held, Mode, Nodes, acquire, lock_all, lock_exclusive, release, unlock_all, unlock_exclusive,
 };
 use crate::error::Result;
-use crate::fabric::sim::{Counts, FAR, FLAT, Fault, PROFILES, Profile, Sim, View, run, seeds};
-use crate::fabric::{Rank, WordAt, Words};
+use crate::fabric::sim::{
+    Counts, FAR, FLAT, Fault, PROFILES, Profile, Sim, View, every, run, seeds,
+};
+use crate::fabric::{Fetch, Rank, WordAt, Words};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -121,6 +123,38 @@ fn more_contenders_than_places_to_meet_all_get_the_lock() {
         });
         assert_eq!(end.unwrap().cell(TARGET.rank, 0), u64::from(3 * (2 * PLACES + 5)));
     }
+}
+
+/// Tickets are 32 bits wide; the counts of those drawn and of turns go around one after the other.
+#[test]
+fn tickets_go_around() {
+    let body = || {
+        let inside = Cell::new(false);
+        let is_set = Cell::new(false);
+        move |sim: &Sim| {
+            let words = sim.far(Fault::Nothing);
+            if sim.index() == Rank(0) {
+                let drawn = u64::from(u32::MAX - 5);
+                let at = WordAt { word: tickets(LOCK), ..TARGET };
+                words.fetch(at, Fetch::Add(drawn << 32 | drawn)).unwrap();
+                is_set.set(true);
+            }
+            while !is_set.get() {
+                sim.step();
+            }
+            for _ in 0..6 {
+                acquire(&words, TARGET, Mode::Exclusive, false, 0).unwrap();
+                assert!(!inside.replace(true), "two writers");
+                sim.step();
+                inside.set(false);
+                release(&words, TARGET, Mode::Exclusive).unwrap();
+            }
+        }
+    };
+    every(4, body, |end| {
+        let tickets = end.word_of(FAR, WordAt { word: tickets(LOCK), ..TARGET });
+        assert_eq!(tickets >> 32, tickets & u64::from(u32::MAX));
+    });
 }
 
 #[test]

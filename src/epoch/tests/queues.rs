@@ -14,8 +14,8 @@ const TARGET: Rank = Rank(1);
 /// Whether node 0 of the rank is the first of those who wait at a lock word.
 fn is_first<const V: usize>(sim: &Sim, at: WordAt, rank: Rank) -> bool {
     let id = 1 + u64::from(rank.0 * NODES_PER_RANK);
-    let shift = if V == FAR { 22 } else { 0 };
-    sim.peek_at(V, at) >> shift & ((1 << 22) - 1) == id
+    let (word, mask) = (sim.peek_at(V, at), (1 << 22) - 1);
+    word & mask == id || V == FAR && word >> 22 & mask == id
 }
 
 /// Rank 0 takes a lock once; all others take theirs again and again, and who asks while rank 0
@@ -113,6 +113,23 @@ fn a_reader_is_not_starved_by_writers() {
 }
 
 #[test]
+fn a_nested_writer_is_not_starved_by_readers() {
+    fn body<const V: usize>() -> impl Fn(&Sim) + 'static {
+        one_against_many::<V>(
+            WordAt { rank: TARGET, word: LOCK },
+            |words| {
+                lock_exclusive(words, TARGET, Held::Exclusive, 0).unwrap();
+                unlock_exclusive(words, TARGET, Held::Exclusive).unwrap();
+            },
+            |words| lock_shared(words, TARGET, Held::Nothing, 0).unwrap(),
+            |words| unlock_shared(words, TARGET).unwrap(),
+        )
+    }
+    every(5, body::<FLAT>, |_| {});
+    every(5, body::<FAR>, |_| {});
+}
+
+#[test]
 fn an_attach_is_not_starved_by_accesses() {
     fn body<const V: usize>() -> impl Fn(&Sim) + 'static {
         one_against_many::<V>(
@@ -127,43 +144,47 @@ fn an_attach_is_not_starved_by_accesses() {
 }
 
 /// The writer of rank 0 leaves; the readers behind it, all in the queue, are in together.
+fn batch<const V: usize>(held: Held) -> impl Fn(&Sim) + 'static {
+    let (queued, inside) = (Cell::new(0), Cell::new(0));
+    move |sim: &Sim| {
+        let words = &sim.view::<V>(Fault::Nothing);
+        let at = WordAt { rank: TARGET, word: LOCK };
+        // Changes with each that queues up.
+        let line = || match V {
+            _ if held != Held::Nothing => sim.peek_at(V, at) & ((1 << 22) - 1),
+            FAR => sim.peek_at(FAR, WordAt { word: layout::tickets(LOCK), ..at }) >> 32,
+            _ => sim.peek(at) >> 22 & ((1 << 22) - 1),
+        };
+        if sim.index() == Rank(0) {
+            lock_exclusive(words, TARGET, Held::Nothing, 0).unwrap();
+            let mut last = 0;
+            while queued.get() < 3 {
+                if line() != last {
+                    last = line();
+                    queued.set(queued.get() + 1);
+                }
+                sim.step();
+            }
+            unlock_exclusive(words, TARGET, Held::Nothing).unwrap();
+            return;
+        }
+        // One after the other, so that each change is seen.
+        while queued.get() < sim.index().0 - 1 || sim.peek_at(V, at) == 0 && queued.get() == 0 {
+            sim.step();
+        }
+        lock_shared(words, TARGET, held, 0).unwrap();
+        inside.set(inside.get() + 1);
+        while inside.get() < 3 {
+            sim.step();
+        }
+        unlock_shared(words, TARGET).unwrap();
+    }
+}
+
 #[test]
 fn readers_behind_a_writer_enter_as_a_batch() {
-    fn body<const V: usize>() -> impl Fn(&Sim) + 'static {
-        let (queued, inside) = (Cell::new(0), Cell::new(0));
-        move |sim: &Sim| {
-            let words = &sim.view::<V>(Fault::Nothing);
-            let at = WordAt { rank: TARGET, word: LOCK };
-            // Changes with each that queues up.
-            let line = || match V {
-                FAR => sim.peek_at(FAR, WordAt { word: layout::tickets(LOCK), ..at }) >> 32,
-                _ => sim.peek(at) >> 22 & ((1 << 22) - 1),
-            };
-            if sim.index() == Rank(0) {
-                lock_exclusive(words, TARGET, Held::Nothing, 0).unwrap();
-                let mut last = 0;
-                while queued.get() < 3 {
-                    if line() != last {
-                        last = line();
-                        queued.set(queued.get() + 1);
-                    }
-                    sim.step();
-                }
-                unlock_exclusive(words, TARGET, Held::Nothing).unwrap();
-                return;
-            }
-            // One after the other, so that each change is seen.
-            while queued.get() < sim.index().0 - 1 || sim.peek_at(V, at) == 0 && queued.get() == 0 {
-                sim.step();
-            }
-            lock_shared(words, TARGET, Held::Nothing, 0).unwrap();
-            inside.set(inside.get() + 1);
-            while inside.get() < 3 {
-                sim.step();
-            }
-            unlock_shared(words, TARGET).unwrap();
-        }
+    for held in [Held::Nothing, Held::Shared] {
+        every(4, || batch::<FLAT>(held), |_| {});
+        every(4, || batch::<FAR>(held), |_| {});
     }
-    every(4, body::<FLAT>, |_| {});
-    every(4, body::<FAR>, |_| {});
 }
