@@ -7,6 +7,7 @@ use crate::epoch::layout::{NODES_FOR_LOCKS, NODES_PER_RANK};
 use crate::epoch::lock::Nodes;
 use crate::error::Result;
 use crate::fabric::shm::words::Idle;
+use crate::mpi::Host;
 use crate::sync::{AtomicU32, Ordering};
 use core::ops::Range;
 
@@ -63,9 +64,8 @@ impl Nodes for NodesOf<'_> {
     }
 
     fn pause(&self) -> Result<()> {
-        let idle = self.node.words.idle();
-        idle.progress();
+        self.node.comm().progress(Host::get());
         std::thread::yield_now();
-        idle.check()
+        self.node.words.idle().check()
     }
 }

@@ -16,39 +16,48 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a rank can do: bits that all must have.
-const HAS_ARENA: u64 = 1;
-const HAS_DEVICE: u64 = 2;
-
 impl Wide {
     /// The wide arena of the processes of a communicator, or why there is none. Collective.
     pub fn make(host: &'static Host, user: Comm) -> Result<core::result::Result<Arc<Wide>, Why>> {
         let comm = user.duplicate(host)?;
-        let (rank, size) = (comm.rank(host)?, comm.size(host)?);
+        let rank = comm.rank(host)?;
         let members = members(host, comm, rank)?;
         let nodes = 1 + members.iter().map(|member| member.node).max().unwrap_or(0);
         if nodes == 1 {
             comm.free(host);
             return Ok(Err(Why::NoRoad));
         }
-        let Member { node, index } = members[rank as usize];
-        let near = comm.split(host, Some(node))?;
-        let leaders = comm.split(host, (index == 0).then_some(0))?;
-        let arena = match near {
-            Some(near) => Arena::make(host, near, FAR_BYTES)?,
-            None => None,
-        };
         let nic = Nic::get();
-        let can = u64::from(arena.is_some()) * HAS_ARENA + u64::from(nic.is_ok()) * HAS_DEVICE;
-        let all = comm.common_bits(host, can)?;
-        let (Some(near_comm), Some(arena), Ok(nic)) = (near, arena, nic) else {
-            return Ok(Err(why(all)));
-        };
-        if all != HAS_ARENA | HAS_DEVICE {
-            return Ok(Err(why(all)));
+        if !comm.all(host, nic.is_ok())? {
+            comm.free(host);
+            return Ok(Err(Why::NoDevice));
         }
+        let Member { node, index } = members[rank as usize];
+        let near = comm.split(host, Some(node))?.ok_or(OTHERS)?;
+        let leaders = comm.split(host, (index == 0).then_some(0))?;
+        let arena = Arena::make(host, near, FAR_BYTES)?;
+        if !comm.all(host, arena.is_some())? {
+            drop(arena);
+            [Some(near), leaders, Some(comm)].iter().flatten().for_each(|comm| comm.free(host));
+            return Ok(Err(Why::NoRoad));
+        }
+        let arena = arena.ok_or(OTHERS)?;
+        let place = (nodes, node);
+        let comms = (comm, near, leaders);
+        Wide::join(host, comms, (nic?, arena), place, members).map(Ok)
+    }
+
+    /// The rest of it, where there are the arenas of all nodes and a device.
+    fn join(
+        host: &'static Host,
+        (comm, near_comm, leaders): (Comm, Comm, Option<Comm>),
+        (nic, arena): (&'static Nic, Arc<Arena>),
+        (nodes, node): (u32, u32),
+        members: Vec<Member>,
+    ) -> Result<Arc<Wide>> {
+        let (rank, size) = (comm.rank(host)?, comm.size(host)?);
         let infos = share_infos(host, nic, &arena, leaders, near_comm, nodes);
-        let list = (index == 0).then_some(Ok(members));
+        let list = leaders.map(|_| Ok(members));
         let members = Shared::make(host, near_comm, size, list);
         near_comm.free(host);
         let shared = infos.and_then(|infos| Ok((infos, members?)));
@@ -57,7 +66,7 @@ impl Wide {
         }
         let ((infos, chunks), members) = shared?;
         let group = comm.group(host)?;
-        Ok(Ok(Arc::new(Wide {
+        Ok(Arc::new(Wide {
             comm,
             group,
             rank,
@@ -71,15 +80,11 @@ impl Wide {
             members,
             chunks: Mutex::new(chunks),
             peers: Mutex::new(BTreeMap::new()),
-        })))
+        }))
     }
 }
 
 const OTHERS: Error = Error::Unsupported("another rank cannot make a window over many nodes");
-
-fn why(all: u64) -> Why {
-    if all & HAS_DEVICE == 0 { Why::NoDevice } else { Why::NoRoad }
-}
 
 /// Where each rank is. Nodes are numbered in the order of their lowest ranks.
 fn members(host: &Host, comm: Comm, rank: u32) -> Result<Vec<Member>> {

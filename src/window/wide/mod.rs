@@ -4,7 +4,7 @@
 //! RDMA device, one memory region each. Who wants a word or a byte of another node has a queue pair
 //! to its leader, or to the process itself where only that one can register the memory.
 //!
-//! What is kept, beside what is in use: one table per node and communicator of all nodes (160 bytes
+//! What is kept, beside what is in use: one table per node and communicator of all nodes (152 bytes
 //! each) and of where each rank is (8 bytes), one table per node and window of all nodes (32 bytes
 //! each). A process keeps nothing per rank but for the targets that it has contacted
 //! ([`targets`]).
