@@ -32,7 +32,7 @@ impl Why {
     fn text(self) -> &'static str {
         match self {
             Why::NoRoad => "its processes share no memory, and there is no other road",
-            Why::NoDevice => "its processes are on several nodes, and there is no RDMA device",
+            Why::NoDevice => "its processes are on several nodes, and one has no RDMA device",
             Why::Unregistered => {
                 "the RDMA device cannot register all of its memory: a part may not be written"
             }
@@ -84,10 +84,10 @@ pub fn delegated(flavor: Flavor, why: Why, rank: u32) {
     let first = !SAID.swap(true, Ordering::Relaxed);
     if rank == 0 && (config.verbose || first && config.fallback == Fallback::Warn) {
         let call = flavor.call();
-        let mut line = format!("{call}: delegated to the MPI underneath: {}", why.text());
-        if let (Why::NoDevice, Err(cause)) = (why, Nic::get()) {
-            line += &format!(": {cause}");
+        let line = format!("{call}: delegated to the MPI underneath: {}", why.text());
+        match (why, Nic::get()) {
+            (Why::NoDevice, Err(cause)) => say(&format!("{line} ({cause})")),
+            _ => say(&line),
         }
-        say(&line);
     }
 }

@@ -56,7 +56,10 @@ impl Device {
 
     /// The same among the devices that a library knows.
     pub fn of(library: &'static Library, settings: &Verbs) -> Result<Device> {
-        let list = List::new(library).map_err(|error| missing(error.to_string()))?;
+        let list = List::new(library).map_err(|error| match error {
+            Error::System { errno: libc::ENOSYS, .. } => missing("the kernel knows of none"),
+            error => missing(error.to_string()),
+        })?;
         let mut reasons = Vec::new();
         for listed in list.devices() {
             let name = listed.name();
