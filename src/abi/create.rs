@@ -51,7 +51,7 @@ unsafe fn query(
 ) -> Result<()> {
     place_for(baseptr)?;
     let rank = match rank == host.constants.proc_null {
-        true => node.first_with_memory(),
+        true => node.first_with_memory()?,
         false => Some(node.target(rank)?),
     };
     // Where nobody exposes anything, rank 0 exposes as much as the others.

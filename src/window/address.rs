@@ -199,12 +199,19 @@ impl Node {
         own.address as usize
     }
 
-    /// The first rank of this node that exposes anything, for MPI_Win_shared_query of
-    /// MPI_PROC_NULL.
-    pub fn first_with_memory(&self) -> Option<u32> {
+    /// The first rank that exposes anything, for MPI_Win_shared_query of MPI_PROC_NULL. Over many
+    /// nodes the ranks are asked one after the other, until one does.
+    pub fn first_with_memory(&self) -> Result<Option<u32>> {
+        if let Some(part) = &self.wide {
+            for rank in 0..self.size {
+                if part.exposed_by(self, rank)?.1.exposed > 0 {
+                    return Ok(Some(rank));
+                }
+            }
+            return Ok(None);
+        }
         let cells = self.words.cells();
-        let first = (0..self.arena().size).find(|rank| cells.descriptor(*rank).exposed > 0)?;
-        Some(self.wide.as_ref().map_or(first, |part| part.wide.rank_of(first)))
+        Ok((0..self.size).find(|rank| cells.descriptor(*rank).exposed > 0))
     }
 
     /// A rank that the user gave as a target.
