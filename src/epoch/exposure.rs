@@ -121,9 +121,10 @@ pub fn start(
 }
 
 /// MPI_Win_complete: `finish` waits until the buffers of the access epoch may be used again, then
-/// each rank of `group` (the targets) is told, behind what was sent to it before. Nobody waits for
-/// that to arrive: one road carries data and words, so who sees the post sees the data. Unlike
-/// [`super::pscw::complete`], which serves any road.
+/// each rank of `group` (the targets) is told, behind what was sent to it before: one road carries
+/// data and words, so who sees the post sees the data. Unlike [`super::pscw::complete`], which serves
+/// any road. All have been told when this returns: a target that hears so in another way, from a
+/// barrier say, finds with MPI_Win_test that its exposure is over.
 pub fn complete(
     words: &impl Words,
     finish: impl FnOnce() -> Result<()>,
@@ -134,7 +135,7 @@ pub fn complete(
         words.order(rank)?;
         words.post(WordAt { rank, word: COMPLETE }, 1)?;
     }
-    Ok(())
+    group.iter().try_for_each(|rank| words.flush(*rank))
 }
 
 impl Started {
