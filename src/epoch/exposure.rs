@@ -122,9 +122,9 @@ pub fn start(
 
 /// MPI_Win_complete: `finish` waits until the buffers of the access epoch may be used again, then
 /// each rank of `group` (the targets) is told, behind what was sent to it before: one road carries
-/// data and words, so who sees the post sees the data. Unlike [`super::pscw::complete`], which serves
-/// any road. All have been told when this returns: a target that hears so in another way, from a
-/// barrier say, finds with MPI_Win_test that its exposure is over.
+/// data and words, so who sees the post sees the data; [`super::pscw::complete`] serves any road.
+/// All have been told when this returns: a target that hears of it in another way, from a barrier
+/// say, finds with MPI_Win_test that its exposure is over.
 pub fn complete(
     words: &impl Words,
     finish: impl FnOnce() -> Result<()>,
