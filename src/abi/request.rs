@@ -28,11 +28,12 @@ fn on_target_with(
         win,
         |window, node| {
             place_for(request)?;
-            if let Ok(target) = node.target(rank) {
+            let target = node.target(rank).ok();
+            if let Some(target) = target {
                 window.epochs.may_request(target)?;
             }
             ours(Place { host, window, node })?;
-            if let Ok(target) = node.target(rank) {
+            if let Some(target) = target {
                 node.flush_local(target)?;
             }
             // SAFETY: the caller's pointer to a request.

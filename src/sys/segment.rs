@@ -24,6 +24,19 @@ pub struct Name {
     pub bytes: u64,
 }
 
+impl Name {
+    /// As it is sent to others.
+    pub fn to_words(&self) -> [u64; 5] {
+        [self.pid as u64, self.fd as u64, self.device, self.inode, self.bytes]
+    }
+
+    /// As it was sent.
+    pub fn from_words(words: &[u64; 5]) -> Name {
+        let [pid, fd, device, inode, bytes] = *words;
+        Name { pid: pid as i32, fd: fd as i32, device, inode, bytes }
+    }
+}
+
 /// A file in memory.
 pub struct Segment {
     file: File,

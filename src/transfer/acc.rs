@@ -53,9 +53,16 @@ impl<'a> Acc<'a> {
         Acc { place, rank, state: State::Idle }
     }
 
+    /// Takes it and reads what it guards: `get` is called again if others had it at first.
+    pub fn read(&mut self, whose: Unmapped<'a>, get: impl Fn() -> Result<()>) -> Result<()> {
+        self.ask(whose)?;
+        let read = get();
+        if self.settle()? { read } else { get() }
+    }
+
     /// Asks for it, ahead of gets from memory of `whose`; or takes it, where these would not come
     /// behind. Nothing to do if it is held.
-    pub fn ask(&mut self, whose: Unmapped<'a>) -> Result<()> {
+    fn ask(&mut self, whose: Unmapped<'a>) -> Result<()> {
         let State::Idle = self.state else { return Ok(()) };
         let (node, word) = (self.place.node, word(self.rank));
         if let (Some(part), Unmapped::Distant(_)) = (&node.wide, whose) {
@@ -73,7 +80,7 @@ impl<'a> Acc<'a> {
     }
 
     /// Waits until it is held. Says whether it was when what was got behind [`Acc::ask`] was got.
-    pub fn settle(&mut self) -> Result<bool> {
+    fn settle(&mut self) -> Result<bool> {
         let node = self.place.node;
         let (Some(part), State::Asked(asked)) =
             (&node.wide, core::mem::replace(&mut self.state, State::Idle))

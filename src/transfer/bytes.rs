@@ -221,11 +221,7 @@ impl Piece {
             runs.push(here, there, bytes as u64);
             runs.finish_here()
         };
-        lock.ask(whose)?;
-        let mut read = once(Way::Get);
-        if !lock.settle()? {
-            read = once(Way::Get);
-        }
+        let read = lock.read(whose, || once(Way::Get));
         let done = read.and_then(|()| if work(here) { once(Way::Put) } else { Ok(()) });
         lock.release().and(done)
     }

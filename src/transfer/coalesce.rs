@@ -82,8 +82,13 @@ impl<'a> Coalesce<'a> {
     /// Until a flush behind `finish`, the bytes at `here` may be read or written; those at the
     /// target, and what lies between the runs there, are inside of the window.
     pub unsafe fn push(&mut self, here: *mut u8, there: u64, bytes: u64) {
-        let is_long = bytes >= LONG && self.strategy != Strategy::TargetBlock;
-        if self.strategy == Strategy::MaximalBlock || is_long {
+        let goes_alone = match self.strategy {
+            Strategy::Auto => bytes >= LONG,
+            Strategy::MaximalBlock => true,
+            Strategy::FixedBuffer => bytes > MESSAGE,
+            Strategy::TargetBlock => false,
+        };
+        if goes_alone {
             // SAFETY: the caller's promise.
             unsafe { self.send(here, there, bytes) };
             return;

@@ -140,11 +140,7 @@ impl<'a> Combine<'a> {
         };
         let read = match &mut self.lock {
             None => get(),
-            Some(lock) => lock.ask(self.whose).and_then(|()| {
-                let read = get();
-                let is_valid = lock.settle()?;
-                if is_valid { read } else { get() }
-            }),
+            Some(lock) => lock.read(self.whose, get),
         };
         let done = read.and_then(|()| {
             let mut batch = self.whose.runs(Way::Put);

@@ -89,11 +89,7 @@ impl Node {
         reach: Reach,
         work: impl FnOnce(Spot<'_>) -> Result<R>,
     ) -> Result<R> {
-        debug_assert!(rank < self.size);
-        if let Some(part) = &self.wide {
-            return self.at_wide(part, (rank, disp, reach), By::Own, work);
-        }
-        self.at_near(rank, disp, reach, work)
+        self.at_by(By::Own, (rank, disp, reach), work)
     }
 
     /// The same, where all ranks agree on what is atomic: on the road that they have in common.
@@ -105,20 +101,20 @@ impl Node {
         reach: Reach,
         work: impl FnOnce(Spot<'_>) -> Result<R>,
     ) -> Result<R> {
-        if let Some(part) = &self.wide {
-            return self.at_wide(part, (rank, disp, reach), By::All, work);
-        }
-        self.at_near(rank, disp, reach, work)
+        self.at_by(By::All, (rank, disp, reach), work)
     }
 
     #[inline]
-    fn at_near<R>(
+    fn at_by<R>(
         &self,
-        rank: u32,
-        disp: i64,
-        reach: Reach,
+        by: By,
+        (rank, disp, reach): (u32, i64, Reach),
         work: impl FnOnce(Spot<'_>) -> Result<R>,
     ) -> Result<R> {
+        debug_assert!(rank < self.size);
+        if let Some(part) = &self.wide {
+            return self.at_wide(part, (rank, disp, reach), by, work);
+        }
         if let Memory::Attached(regions) = &self.memory {
             return self.at_attached(regions, (rank, disp, reach), By::Own, work);
         }

@@ -85,9 +85,8 @@ pub fn delegated(flavor: Flavor, why: Why, rank: u32) {
     if rank == 0 && (config.verbose || first && config.fallback == Fallback::Warn) {
         let call = flavor.call();
         let line = format!("{call}: delegated to the MPI underneath: {}", why.text());
-        match (why, Nic::get()) {
-            (Why::NoDevice, Err(cause)) => say(&format!("{line} ({cause})")),
-            _ => say(&line),
-        }
+        // No other reason is worth opening a device for.
+        let cause = if why == Why::NoDevice { Nic::get().err() } else { None };
+        say(&cause.map_or(line.clone(), |cause| format!("{line} ({cause})")));
     }
 }

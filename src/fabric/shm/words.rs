@@ -152,6 +152,20 @@ impl<C: Cells, I: Idle> CpuWords<C, I> {
     }
 }
 
+/// [`Words::fetch`] by a locked instruction.
+#[inline]
+pub fn fetch(cell: &AtomicU64, op: Fetch) -> u64 {
+    // AcqRel, and Acquire where nothing is stored: the contract of `fetch`.
+    match op {
+        Fetch::Add(add) => cell.fetch_add(add, Ordering::AcqRel),
+        Fetch::CompareSwap { expect, new } => {
+            match cell.compare_exchange(expect, new, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(before) | Err(before) => before,
+            }
+        }
+    }
+}
+
 impl<C: Cells, I: Idle> Words for CpuWords<C, I> {
     type Ticket = u64;
 
@@ -167,16 +181,7 @@ impl<C: Cells, I: Idle> Words for CpuWords<C, I> {
 
     #[inline]
     fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64> {
-        let cell = self.cells.cell(at);
-        // AcqRel, and Acquire where nothing is stored: the contract of `fetch`.
-        Ok(match op {
-            Fetch::Add(add) => cell.fetch_add(add, Ordering::AcqRel),
-            Fetch::CompareSwap { expect, new } => {
-                match cell.compare_exchange(expect, new, Ordering::AcqRel, Ordering::Acquire) {
-                    Ok(before) | Err(before) => before,
-                }
-            }
-        })
+        Ok(fetch(self.cells.cell(at), op))
     }
 
     #[inline]

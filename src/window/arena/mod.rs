@@ -74,10 +74,10 @@ impl Arena {
             && segment.reserve(0, bytes).is_ok()
             && let Ok(found) = segment.name()
         {
-            name = encode(&found);
+            name = found.to_words();
         }
         comm.broadcast(host, &mut name)?;
-        let name = decode(&name);
+        let name = Name::from_words(&name);
         let first = (name.bytes == bytes)
             .then(|| Segment::open(&name).and_then(|segment| segment.map()))
             .and_then(Result::ok);
@@ -252,13 +252,4 @@ impl Drop for Arena {
             self.comm.free(host);
         }
     }
-}
-
-fn encode(name: &Name) -> [u64; 5] {
-    [name.pid as u64, name.fd as u64, name.device, name.inode, name.bytes]
-}
-
-fn decode(words: &[u64; 5]) -> Name {
-    let [pid, fd, device, inode, bytes] = *words;
-    Name { pid: pid as i32, fd: fd as i32, device, inode, bytes }
 }

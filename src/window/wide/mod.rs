@@ -28,6 +28,7 @@ use lists::Areas;
 use parking_lot::Mutex;
 use shared::Shared;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use targets::Targets;
 
@@ -125,7 +126,7 @@ impl Wide {
     fn remote_slot(&self, slot: u32) -> Result<Remote> {
         let (chunk, base, bytes) = self.near.chunk_of(slot);
         let mut chunks = self.chunks.lock();
-        if let std::collections::btree_map::Entry::Vacant(entry) = chunks.entry(chunk) {
+        if let Entry::Vacant(entry) = chunks.entry(chunk) {
             entry.insert(self.nic.expose(base, bytes)?);
         }
         let start = self.near.blocks(slot).start().addr() - base.addr();

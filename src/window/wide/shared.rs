@@ -77,11 +77,11 @@ impl<T: Copy> Shared<T> {
 }
 
 fn encode(place: &Place) -> [u64; 6] {
-    let Name { pid, fd, device, inode, bytes } = place.name;
-    [pid as u64, fd as u64, device, inode, bytes, place.offset]
+    let [pid, fd, device, inode, bytes] = place.name.to_words();
+    [pid, fd, device, inode, bytes, place.offset]
 }
 
 fn decode(words: &[u64; 6]) -> Place {
-    let [pid, fd, device, inode, bytes, offset] = *words;
-    Place { name: Name { pid: pid as i32, fd: fd as i32, device, inode, bytes }, offset }
+    let [name @ .., offset] = *words;
+    Place { name: Name::from_words(&name), offset }
 }

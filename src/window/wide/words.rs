@@ -9,7 +9,7 @@
 use super::Part;
 use super::targets::Target;
 use crate::error::Result;
-use crate::fabric::shm::words::{CHECK_NS, Idle};
+use crate::fabric::shm::words::{self, CHECK_NS, Idle};
 use crate::fabric::verbs::{Peer, Remote, Ticket};
 use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
 use crate::mpi::Host;
@@ -33,12 +33,10 @@ pub enum Asked<'a> {
     Device(&'a Peer, Ticket),
 }
 
-/// The words of the leaders, whose rank here is the number of their node. For leaders.
+/// The words of the leaders, whose rank here is the number of their node. For leaders, whose own
+/// words are those of [`Far`].
 #[derive(Clone, Copy)]
-pub struct Leads<'a> {
-    part: &'a Part,
-    node: &'a Node,
-}
+pub struct Leads<'a>(Far<'a>);
 
 impl Part {
     /// The words of all ranks of the window `node`, which this is a part of.
@@ -48,7 +46,7 @@ impl Part {
 
     /// The words of the leaders.
     pub fn leads<'a>(&'a self, node: &'a Node) -> Leads<'a> {
-        Leads { part: self, node }
+        Leads(self.far(node))
     }
 }
 
@@ -101,24 +99,6 @@ fn wait(part: &Part, node: &Node, cell: &AtomicU64, until: impl Fn(u64) -> bool)
     }
 }
 
-/// Changes a word by the processor, as [`Words::fetch`] does.
-fn by_processor(cell: &AtomicU64, op: Fetch) -> u64 {
-    match op {
-        // AcqRel: as the device's answers and changes order what is around them.
-        Fetch::Add(add) => cell.fetch_add(add, Ordering::AcqRel),
-        Fetch::CompareSwap { expect, new } => {
-            // AcqRel: likewise; Acquire where it fails.
-            match cell.compare_exchange(expect, new, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(before) | Err(before) => before,
-            }
-        }
-    }
-}
-
-fn own_cell(node: &Node, word: WordId) -> &AtomicU64 {
-    node.words.cells().far_word(node.arena().rank, word)
-}
-
 impl<'a> Far<'a> {
     /// The word itself, where the processor changes it as the device does: on the own node, if each
     /// sees what the other does as one step.
@@ -135,7 +115,7 @@ impl<'a> Far<'a> {
     }
 
     fn own_cell(&self, word: WordId) -> &AtomicU64 {
-        own_cell(self.node, word)
+        self.node.words.cells().far_word(self.node.arena().rank, word)
     }
 }
 
@@ -157,7 +137,7 @@ impl<'a> Words for Far<'a> {
 
     fn begin(&self, at: WordAt, op: Fetch) -> Result<Asked<'a>> {
         if let Some(cell) = self.near_cell(at) {
-            return Ok(Asked::Known(by_processor(cell, op)));
+            return Ok(Asked::Known(words::fetch(cell, op)));
         }
         let target = self.target(at.rank)?;
         let ticket = target.peer.begin(word_in(target.block, at.word), op)?;
@@ -173,7 +153,7 @@ impl<'a> Words for Far<'a> {
 
     fn post(&self, at: WordAt, add: u64) -> Result<()> {
         if let Some(cell) = self.near_cell(at) {
-            by_processor(cell, Fetch::Add(add));
+            words::fetch(cell, Fetch::Add(add));
             return Ok(());
         }
         let target = self.target(at.rank)?;
@@ -229,13 +209,9 @@ impl<'a> Words for Far<'a> {
 
 impl Leads<'_> {
     fn at(&self, at: WordAt) -> (Arc<Peer>, Remote) {
-        let wide = &self.part.wide;
+        let wide = &self.0.part.wide;
         let member = super::Member { node: at.rank.0, index: 0 };
-        (wide.leader(at.rank.0), word_in(self.part.block(member), at.word))
-    }
-
-    fn own_cell(&self, word: WordId) -> &AtomicU64 {
-        own_cell(self.node, word)
+        (wide.leader(at.rank.0), word_in(self.0.part.block(member), at.word))
     }
 }
 
@@ -244,12 +220,12 @@ impl Words for Leads<'_> {
     type Ticket = (Arc<Peer>, Ticket);
 
     fn rank(&self) -> Rank {
-        Rank(self.part.wide.node)
+        Rank(self.0.part.wide.node)
     }
 
     #[allow(clippy::misnamed_getters)] // the ranks of this view are the nodes
     fn size(&self) -> u32 {
-        self.part.wide.nodes
+        self.0.part.wide.nodes
     }
 
     fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64> {
@@ -277,32 +253,29 @@ impl Words for Leads<'_> {
     }
 
     fn own(&self, word: WordId) -> u64 {
-        // Acquire: as in `wait`.
-        self.own_cell(word).load(Ordering::Acquire)
+        self.0.own(word)
     }
 
     fn set_own(&self, word: WordId, value: u64) {
-        // Release: as for `Far`.
-        self.own_cell(word).store(value, Ordering::Release);
+        self.0.set_own(word, value);
     }
 
     fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64> {
-        wait(self.part, self.node, self.own_cell(word), until)
+        self.0.wait_own(word, until)
     }
 
     fn order(&self, rank: Rank) -> Result<()> {
         full_fence();
-        self.part.wide.leader(rank.0).order();
+        self.0.part.wide.leader(rank.0).order();
         Ok(())
     }
 
     fn flush(&self, rank: Rank) -> Result<()> {
         full_fence();
-        self.part.wide.leader(rank.0).flush()
+        self.0.part.wide.leader(rank.0).flush()
     }
 
     fn flush_all(&self) -> Result<()> {
-        full_fence();
-        self.part.wide.nic.flush_all()
+        self.0.flush_all()
     }
 }
