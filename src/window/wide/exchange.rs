@@ -112,9 +112,13 @@ pub fn agree(
         own.give_up(wide);
         return Err(places.err().unwrap_or(ANOTHER));
     }
+    let places = places?;
+    // SAFETY: they go before the table does; the bits of a descriptor are all values.
+    let found = unsafe { places.notes() };
     let part = Part {
         wide: wide.clone(),
-        places: places?,
+        found,
+        places,
         _exposed: own.exposed,
         targets: Targets::default(),
         areas: Areas::default(),

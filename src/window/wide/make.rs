@@ -66,6 +66,8 @@ impl Wide {
         }
         let ((infos, chunks), members) = shared?;
         let group = comm.group(host)?;
+        // SAFETY: they go before the table does; the bits of a card are all values.
+        let cards = unsafe { members.notes() };
         Ok(Arc::new(Wide {
             comm,
             group,
@@ -77,6 +79,7 @@ impl Wide {
             leaders,
             nic,
             infos,
+            cards,
             members,
             chunks: Mutex::new(chunks),
             peers: Mutex::new(BTreeMap::new()),

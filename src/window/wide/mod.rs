@@ -13,11 +13,13 @@ pub mod address;
 pub mod exchange;
 pub mod lists;
 mod make;
+mod notes;
 mod shared;
 pub mod targets;
 pub mod words;
 
 use super::arena::{Arena, departures};
+use super::blocks::Descriptor;
 use crate::epoch::exposure::{Posted, Started};
 use crate::epoch::layout;
 use crate::error::{Error, Result};
@@ -26,6 +28,7 @@ use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
 use lists::Areas;
 use parking_lot::Mutex;
+use notes::Notes;
 use shared::Shared;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -54,6 +57,9 @@ pub struct Wide {
     pub nic: &'static Nic,
     /// what is known of the nodes
     infos: Shared<NodeInfo>,
+    /// the cards of ranks of other nodes that ranks of this node have asked for; ahead of the table
+    /// that they begin behind
+    cards: Notes<Card>,
     /// where each rank is
     members: Shared<Member>,
     /// on the leader: the chunks of the arena that the device knows
@@ -151,6 +157,9 @@ impl Drop for Wide {
 pub struct Part {
     /// what it stands on
     pub wide: Arc<Wide>,
+    /// what ranks of this node have found out of those of others; ahead of the table that they
+    /// begin behind
+    found: Notes<Descriptor>,
     /// where the device finds what each node has of it
     places: Shared<Place>,
     /// what this process has exposed for it

@@ -1,6 +1,8 @@
 //! Tables that the processes of a node share: the leader takes the memory from its heap and fills
-//! it, the others map it. Nobody changes it afterwards.
+//! it, the others map it. Nobody changes it afterwards. Behind a table is room for the beginning of
+//! [notes](super::notes), which grow elsewhere.
 
+use super::notes::{Notes, Root};
 use crate::error::Result;
 use crate::memory::heap::{self, Lease};
 use crate::memory::{Place, maps};
@@ -60,11 +62,24 @@ impl<T: Copy> Shared<T> {
     }
 
     fn of(items: Vec<T>) -> Result<(Lease, *const T)> {
-        let lease = heap::take(size_of_val(items.as_slice()) as u64, 64)?;
+        let root = root_offset::<T>(items.len());
+        let lease = heap::take((root + size_of::<Root>()) as u64, 64)?;
         let base = lease.base().cast::<T>();
         // SAFETY: the lease has room for so many items, and is aligned for any of them.
         unsafe { core::ptr::copy_nonoverlapping(items.as_ptr(), base, items.len()) };
+        // SAFETY: it has room for the root behind them.
+        unsafe { lease.base().add(root).write_bytes(0, size_of::<Root>()) };
         Ok((lease, base.cast_const()))
+    }
+
+    /// The notes that begin behind the table; once.
+    ///
+    /// # Safety
+    /// They are not used when the table is gone. Any bits of a `U` are a value.
+    pub unsafe fn notes<U: Copy>(&self) -> Notes<U> {
+        let root = self.base.cast::<u8>().wrapping_add(root_offset::<T>(self.length as usize));
+        // SAFETY: zeroed by `of`, and the caller keeps the table.
+        unsafe { Notes::at(root.cast()) }
     }
 
     /// Item number `index`.
@@ -74,6 +89,11 @@ impl<T: Copy> Shared<T> {
         // SAFETY: inside of the table, which is not changed any more.
         unsafe { self.base.add(index as usize).read() }
     }
+}
+
+/// Where notes begin behind so many items.
+fn root_offset<T>(length: usize) -> usize {
+    (length * size_of::<T>()).next_multiple_of(align_of::<Root>())
 }
 
 fn encode(place: &Place) -> [u64; 6] {

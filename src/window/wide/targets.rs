@@ -3,9 +3,10 @@
 //!
 //! One process serves a rank, and all that is sent to that rank takes the queue pair to it, so that
 //! it stays in order: the leader of its node where the window's memory is the node's, else the rank
-//! itself. What a rank exposes says its descriptor, in the memory of its node. The first contact
-//! reads it from there, and for a rank that serves itself who it is: one round trip each, over the
-//! queue pair to the leader.
+//! itself. What a rank exposes says its descriptor, in the memory of its node. The first contact of
+//! a node with it reads it from there, and for a rank that serves itself who it is: one round trip
+//! each, over the queue pair to the leader. The other ranks of the node find it in their
+//! [notes](super::notes).
 
 use super::{Card, Member, Part, Peer, Remote};
 use crate::error::{Error, Result};
@@ -45,12 +46,27 @@ pub struct Target {
 }
 
 /// What it exposes.
-#[derive(Clone, Copy)]
 pub struct Data {
-    /// as it told
-    pub exposed: Descriptor,
+    /// as it told, in memory of the node
+    exposed: *const Descriptor,
     /// where the memory begins
     pub at: Remote,
+    /// the descriptor, if the node has no room for it
+    _own: Option<Box<Descriptor>>,
+}
+
+// SAFETY: what `exposed` points to is not changed any more.
+unsafe impl Send for Data {}
+// SAFETY: likewise.
+unsafe impl Sync for Data {}
+
+impl Data {
+    /// What it exposes, as it told.
+    #[inline]
+    pub fn exposed(&self) -> &Descriptor {
+        // SAFETY: a block of the window, one of its notes, or the own copy: as long as the window.
+        unsafe { &*self.exposed }
+    }
 }
 
 impl Targets {
@@ -122,10 +138,11 @@ impl Part {
                 Target { rank, member, peer, block, data: OnceLock::new() }
             }
             Memory::Owned(_) | Memory::Attached(_) => {
-                let exposed = self.descriptor(node, member)?;
-                let peer = self.wide.nic.peer(&self.card(member)?);
-                let data = OnceLock::from(Data { exposed, at: exposed.remote });
-                Target { rank, member, peer, block: exposed.words, data }
+                let mut data = self.descriptor(node, rank, member)?;
+                let Descriptor { remote, words, .. } = *data.exposed();
+                data.at = remote;
+                let peer = self.wide.nic.peer(&self.card(rank, member)?);
+                Target { rank, member, peer, block: words, data: OnceLock::from(data) }
             }
         };
         Ok(self.targets.insert(target))
@@ -143,35 +160,54 @@ impl Part {
     /// The same of a rank of a window with common memory, at the first access to it.
     #[cold]
     fn ask<'a>(&self, node: &Node, target: &'a Target) -> Result<&'a Data> {
-        let exposed = self.descriptor(node, target.member)?;
-        let at = self.places.at(target.member.node).data.offset(exposed.offset as i64);
-        Ok(target.data.get_or_init(|| Data { exposed, at }))
+        let mut data = self.descriptor(node, target.rank, target.member)?;
+        data.at = self.places.at(target.member.node).data.offset(data.exposed().offset as i64);
+        Ok(target.data.get_or_init(|| data))
     }
 
-    fn descriptor(&self, node: &Node, member: Member) -> Result<Descriptor> {
+    /// The descriptor of a rank, which is read once for all ranks of this node. Where the memory
+    /// begins is the caller's to say.
+    fn descriptor(&self, node: &Node, rank: u32, member: Member) -> Result<Data> {
         let cells = node.words.cells();
+        let at = Remote::default();
         if member.node == self.wide.node {
-            return Ok(*cells.descriptor(member.index));
+            return Ok(Data { exposed: cells.descriptor(member.index), at, _own: None });
         }
-        let at = self.block(member).offset(cells.far_bytes() as i64);
+        if let Some(exposed) = self.found.find(rank) {
+            return Ok(Data { exposed, at, _own: None });
+        }
+        let from = self.block(member).offset(cells.far_bytes() as i64);
         // SAFETY: the bits of a descriptor are all values.
-        unsafe { fetch::<Descriptor>(&self.wide.leader(member.node), at) }
+        let read = unsafe { fetch::<Descriptor>(&self.wide.leader(member.node), from) }?;
+        Ok(match self.found.note(rank, read) {
+            Some(exposed) => Data { exposed, at, _own: None },
+            None => {
+                let own = Box::new(read);
+                Data { exposed: &raw const *own, at, _own: Some(own) }
+            }
+        })
     }
 
     /// The process of a rank.
     pub fn owner(&self, rank: u32) -> Result<Arc<Peer>> {
-        Ok(self.wide.nic.peer(&self.card(self.wide.member(rank))?))
+        Ok(self.wide.nic.peer(&self.card(rank, self.wide.member(rank))?))
     }
 
-    /// Who a rank is, which has said so.
-    fn card(&self, member: Member) -> Result<Card> {
+    /// Who a rank is, which has said so. It is read once for all ranks of this node.
+    fn card(&self, rank: u32, member: Member) -> Result<Card> {
         if member.node == self.wide.node {
             return Ok(self.wide.near.process(member.index).card());
+        }
+        if let Some(card) = self.wide.cards.find(rank) {
+            // SAFETY: a note of the communicator.
+            return Ok(unsafe { *card });
         }
         let at = Arena::card_offset(member.index) as i64;
         let first = self.wide.infos.at(member.node).first;
         // SAFETY: the bits of a card are all values.
-        unsafe { fetch::<Card>(&self.wide.leader(member.node), first.offset(at)) }
+        let card = unsafe { fetch::<Card>(&self.wide.leader(member.node), first.offset(at)) }?;
+        self.wide.cards.note(rank, card);
+        Ok(card)
     }
 
     /// The rank of a process that serves it, or of the lowest that it serves, among those that this
@@ -189,7 +225,7 @@ impl Part {
     /// What a rank exposes, and its number on this node if it is here.
     pub fn exposed_by(&self, node: &Node, rank: u32) -> Result<(Option<u32>, Descriptor)> {
         let target = self.target(node, rank)?;
-        Ok((self.near_index(rank), self.data(node, target)?.exposed))
+        Ok((self.near_index(rank), *self.data(node, target)?.exposed()))
     }
 
     /// The number of a rank among those of this node, if it is one of them.
