@@ -98,8 +98,11 @@ static void derived(void)
     COST(1, 0, 0, 0, 0, 0);
     OK(MPI_Get(column, 1, type, target, 0, 64, MPI_DOUBLE, win));
     COST(0, 1, 0, 0, 0, 1);
+    const uint64_t doorbells = counted().doorbells;
     OK(MPI_Put(column, 64, MPI_DOUBLE, target, 0, 1, type, win));
     COST(64, 0, 0, 0, 0, 0);
+    // The device is told of 16 requests at a time.
+    CHECK_EQ(counted().doorbells - doorbells, 4);
     OK(MPI_Type_free(&type));
     OK(MPI_Win_flush(target, win));
     COST(0, 0, 0, 0, 1, 1);

@@ -15,12 +15,14 @@ typedef struct fompi_verbs_counts {
   uint64_t accepted;
   uint64_t regions;
   uint64_t registered_bytes;
+  uint64_t registrations;
   uint64_t puts;
   uint64_t gets;
   uint64_t atomics;
   uint64_t reads;
   uint64_t proofs;
   uint64_t waits;
+  uint64_t doorbells;
 } fompi_verbs_counts;
 
 #ifdef __cplusplus

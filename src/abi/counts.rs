@@ -15,6 +15,8 @@ pub struct fompi_verbs_counts {
     pub regions: u64,
     /// their bytes
     pub registered_bytes: u64,
+    /// how often memory was registered because an operation read or wrote it
+    pub registrations: u64,
     /// WRITEs
     pub puts: u64,
     /// READs of data
@@ -27,6 +29,8 @@ pub struct fompi_verbs_counts {
     pub proofs: u64,
     /// waits for the device, one after the other
     pub waits: u64,
+    /// how often requests were handed to the device, one or a chain of them
+    pub doorbells: u64,
 }
 
 /// Fills in what was counted. Returns 1, or 0 where no device was opened and nothing was counted.
@@ -40,12 +44,14 @@ pub unsafe extern "C" fn fompi_get_verbs_counts(counts: *mut fompi_verbs_counts)
             accepted: found.accepted,
             regions: found.regions,
             registered_bytes: found.registered_bytes,
+            registrations: found.registrations,
             puts: kinds.inline + kinds.copied + kinds.lent,
             gets: kinds.gets,
             atomics: kinds.fetches + kinds.posts,
             reads: kinds.reads,
             proofs: kinds.proofs,
             waits: kinds.awaited,
+            doorbells: kinds.doorbells,
         }
     });
     if !counts.is_null() {

@@ -5,6 +5,7 @@
 use super::{MPI_Aint, MPI_Info, answer};
 use crate::config::Config;
 use crate::error::{Class, Error, Result};
+use crate::fabric::verbs::Nic;
 use crate::memory::heap;
 use crate::mpi::Host;
 use crate::sys::segment::PAGE;
@@ -53,6 +54,9 @@ fn allocate(host: &Host, size: MPI_Aint, info: MPI_Info, place: *mut c_void) -> 
 }
 
 fn free(base: *mut c_void) -> c_int {
+    if let Some(nic) = Nic::opened() {
+        nic.forget(base.cast());
+    }
     // No bytes may be at NULL, where the MPI underneath allocated them.
     if base.is_null() || heap::release(base.cast()) {
         return 0;

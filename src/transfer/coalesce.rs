@@ -14,7 +14,7 @@ use super::unmapped::transfer;
 use crate::config::{Config, Strategy};
 use crate::error::Result;
 use crate::fabric::Way;
-use crate::fabric::verbs::{BLOCK_BYTES, Remote};
+use crate::fabric::verbs::{BLOCK_BYTES, Remote, Run};
 use crate::window::wide::address::Distant;
 use core::ptr;
 
@@ -26,6 +26,8 @@ const MESSAGE: u64 = BLOCK_BYTES as u64;
 const UNDER_WAY: usize = 128 << 10;
 /// Runs that are remembered at once.
 const PARTS: usize = 4 << 10;
+/// Short runs of a put that are gathered.
+const RUNS: usize = 64;
 /// Bytes between two runs of a get that are read along.
 const GAP_MAX: u64 = 256;
 
@@ -50,6 +52,9 @@ pub struct Coalesce<'a> {
     at: usize,
     there: u64,
     bytes: u64,
+    /// runs of a put that are short enough to leave in one chain, and how long they may be
+    short: Vec<Run>,
+    short_max: u64,
     /// what became of the messages before
     done: Result<()>,
 }
@@ -67,6 +72,8 @@ impl<'a> Coalesce<'a> {
             at: 0,
             there: 0,
             bytes: 0,
+            short: Vec::new(),
+            short_max: if way == Way::Put { target.peer.run_bytes_max() } else { 0 },
             done: Ok(()),
         }
     }
@@ -90,7 +97,7 @@ impl<'a> Coalesce<'a> {
         };
         if goes_alone {
             // SAFETY: the caller's promise.
-            unsafe { self.send(here, there, bytes) };
+            unsafe { self.send_run(here, there, bytes) };
             return;
         }
         let gap_max = if self.way == Way::Get { GAP_MAX } else { 0 };
@@ -105,6 +112,36 @@ impl<'a> Coalesce<'a> {
         let at = self.at + (there - self.there) as usize;
         self.parts.push(Part { here, at, bytes: bytes as usize });
         self.bytes = there - self.there + bytes;
+    }
+
+    /// Sends a run as it is. Short ones of a put leave with others: a device is told of a chain of
+    /// requests at the price of one.
+    ///
+    /// # Safety
+    /// As for `push`.
+    unsafe fn send_run(&mut self, here: *mut u8, there: u64, bytes: u64) {
+        if bytes > self.short_max {
+            // SAFETY: the caller's promise.
+            return unsafe { self.send(here, there, bytes) };
+        }
+        let to = Remote { at: there, ..self.target.at };
+        self.short.push(Run { to, from: here, bytes });
+        if self.short.len() == RUNS {
+            // SAFETY: the caller's promise.
+            unsafe { self.send_short() };
+        }
+    }
+
+    /// Sends the short runs.
+    ///
+    /// # Safety
+    /// As for `push`.
+    unsafe fn send_short(&mut self) {
+        if self.done.is_ok() && !self.short.is_empty() {
+            // SAFETY: the caller's promise, for each of them.
+            self.done = unsafe { self.target.peer.put_runs(&self.short) };
+        }
+        self.short.clear();
     }
 
     /// Sends bytes as they are.
@@ -131,7 +168,7 @@ impl<'a> Coalesce<'a> {
             1 => {
                 let here = self.parts.pop().map_or(ptr::null_mut(), |part| part.here);
                 // SAFETY: the caller's promise.
-                return unsafe { self.send(here, there, bytes) };
+                return unsafe { self.send_run(here, there, bytes) };
             }
             _ => {}
         }
@@ -204,6 +241,7 @@ impl<'a> Coalesce<'a> {
         unsafe {
             self.close();
             self.arrive();
+            self.send_short();
         }
         self.done
     }

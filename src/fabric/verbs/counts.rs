@@ -31,6 +31,8 @@ pub struct Kinds {
     pub waits: u64,
     /// answers, or ends of others, that were waited for: round trips one after the other
     pub awaited: u64,
+    /// how often requests were handed to the device, one or a chain of them
+    pub doorbells: u64,
 }
 
 impl Kinds {
@@ -44,7 +46,7 @@ impl Kinds {
         self.gets_copied += gets_copied;
         self.fetches += fetches;
         self.posts += posts;
-        let Kinds { reads, proofs, probes, pieces, fenced, waits, awaited, .. } = other;
+        let Kinds { reads, proofs, probes, pieces, fenced, waits, awaited, doorbells, .. } = other;
         self.reads += reads;
         self.proofs += proofs;
         self.probes += probes;
@@ -52,6 +54,7 @@ impl Kinds {
         self.fenced += fenced;
         self.waits += waits;
         self.awaited += awaited;
+        self.doorbells += doorbells;
     }
 }
 

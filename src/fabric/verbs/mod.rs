@@ -5,6 +5,7 @@
 //! operations elsewhere. Invariant: memory and queue pairs are O(processes contacted), and what is
 //! under way at a time has a bound.
 
+mod bytes;
 mod card;
 mod connect;
 mod counts;
@@ -27,6 +28,7 @@ use crate::config::{Config, Verbs};
 use crate::error::{Error, Result};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::sys::ibverbs::{Completions, QueuePair, Region};
+pub use bytes::Run;
 pub use card::Card;
 pub use counts::{Counts, Kinds};
 use device::Device;
@@ -34,6 +36,7 @@ use door::Door;
 pub use peer::{Peer, Ticket};
 pub use pool::BLOCK_BYTES;
 use pool::{Answers, Blocks};
+pub use registrations::Allocations;
 use registrations::Registrations;
 
 /// Memory of another process, as the device reaches it.
@@ -188,6 +191,17 @@ impl Nic {
             bytes => Some(self.core.registrations.expose(base as u64, bytes)?),
         };
         Ok(Exposed { core: self.core.clone(), base: base as u64, region })
+    }
+
+    /// Says who knows memory that stays until [`Nic::forget`] is called for it: once used, it stays
+    /// registered.
+    pub fn set_allocations(&self, allocations: Allocations) {
+        self.core.registrations.set_allocations(allocations);
+    }
+
+    /// The allocation that begins there ends.
+    pub fn forget(&self, base: *const u8) {
+        self.core.registrations.forget(base as u64);
     }
 
     /// The process of a card; the same one for the same process.

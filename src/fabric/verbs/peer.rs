@@ -1,26 +1,25 @@
-//! Another process, or this one, as an origin uses it: its operations, how bytes travel, and every
-//! wait for the device. The connection is made by the first operation. Invariant: a peer that was
-//! lost stays lost, and says why each time.
+//! Another process, or this one, as an origin uses it: the connection, operations on words, and
+//! every wait for the device; how bytes travel is in `bytes`. The connection is made by the first
+//! operation. Invariant: a peer that was lost stays lost, and says why each time.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use super::counts::Kinds;
-use super::pool::{BLOCK_BYTES, Word};
-use super::queue::{Broken, CHAIN, Held, Order, Queue, Work};
+use super::pool::Word;
+use super::queue::{Broken, Held, Order, Queue, Work};
 use super::{Card, Core, Remote, connect};
 use crate::error::{Error, Result};
 use crate::fabric::Fetch;
 use crate::sync::{AtomicBool, Ordering, spin_hint};
-use crate::sys::ibverbs::types::{ACCESS_LOCAL_WRITE, Piece};
 
 /// Looks at a queue before a wait gives the core away.
 const SPINS: u32 = 16;
 
 /// A process that is reached over the device.
 pub struct Peer {
-    core: Arc<Core>,
+    pub(super) core: Arc<Core>,
     card: Card,
     /// whether something was sent that is not known to be done
     dirty: AtomicBool,
@@ -47,7 +46,7 @@ pub struct Ticket {
 type Count = fn(&mut Kinds) -> &mut u64;
 
 /// What ends an operation: the connection, or something of this process alone.
-enum Fault {
+pub(super) enum Fault {
     Broken(Broken),
     Own(Error),
 }
@@ -92,7 +91,7 @@ impl Peer {
     }
 
     /// Does `work` with the queue of a connection that stands.
-    fn with<T>(
+    pub(super) fn with<T>(
         &self,
         work: impl FnOnce(&mut Queue) -> core::result::Result<T, Fault>,
     ) -> Result<T> {
@@ -155,7 +154,11 @@ impl Peer {
     }
 
     /// Waits until so many requests fit.
-    fn room(&self, queue: &mut Queue, wanted: usize) -> core::result::Result<(), Broken> {
+    pub(super) fn room(
+        &self,
+        queue: &mut Queue,
+        wanted: usize,
+    ) -> core::result::Result<(), Broken> {
         if queue.room() >= wanted {
             return Ok(());
         }
@@ -170,7 +173,7 @@ impl Peer {
     }
 
     /// A block, waited for if all are in use: by this queue, or by others.
-    fn block(&self, queue: &mut Queue) -> core::result::Result<u32, Broken> {
+    pub(super) fn block(&self, queue: &mut Queue) -> core::result::Result<u32, Broken> {
         let blocks = &self.core.blocks;
         let mut pause = Pause::new();
         loop {
@@ -200,115 +203,12 @@ impl Peer {
         }
     }
 
-    /// Copies bytes to the peer's memory. Up to some thousand bytes are taken along at once; a
-    /// longer buffer is in use until [`Peer::flush_local`] or [`Peer::flush`].
-    ///
-    /// # Safety
-    /// `bytes` bytes at `from` can be read, and are not changed or unmapped as long as they are in
-    /// use. What is written at the peer is the caller's affair.
-    pub unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()> {
-        if bytes == 0 {
-            return Ok(());
+    /// Bytes of a run for [`Peer::put_runs`] at most; 0 before there is a connection.
+    pub fn run_bytes_max(&self) -> u64 {
+        match &*self.link.lock() {
+            Link::Up(queue) => queue.inline_bytes_max(),
+            _ => 0,
         }
-        let at = from as u64;
-        self.with(|queue| {
-            if bytes <= queue.inline_bytes_max() {
-                self.room(queue, 1)?;
-                queue.count().inline += 1;
-                let from = Piece { addr: at, length: bytes as u32, lkey: 0 };
-                let order = Order { work: Work::WriteInline, to, from, signalled: false };
-                // SAFETY: inline; the caller vouches for the bytes.
-                unsafe { queue.post(&order, Held::Nothing) }?;
-            } else if bytes <= BLOCK_BYTES as u64 {
-                self.room(queue, 1)?;
-                let block = self.block(queue)?;
-                queue.count().copied += 1;
-                let leaving = self.core.blocks.at(block);
-                // SAFETY: the caller vouches for the bytes, the block is ours and long enough.
-                unsafe { core::ptr::copy_nonoverlapping(from, leaving, bytes as usize) };
-                let from = self.block_piece(block, bytes);
-                // Told, or a block might wait for a request that never comes.
-                let order = Order { work: Work::Write, to, from, signalled: true };
-                // SAFETY: the block is registered, and held.
-                unsafe { queue.post(&order, Held::Leaving(block)) }?;
-            } else {
-                queue.count().lent += 1;
-                // SAFETY: the caller vouches for the bytes.
-                unsafe { self.lend(queue, Work::Write, to, at, bytes) }?;
-            }
-            Ok(())
-        })
-    }
-
-    /// Copies bytes from the peer's memory. They are here after [`Peer::flush_local`],
-    /// [`Peer::flush`], or an answer behind them and [`Peer::order`].
-    ///
-    /// # Safety
-    /// `bytes` bytes at `to` can be written and nobody else uses them until then.
-    pub unsafe fn get(&self, to: *mut u8, from: Remote, bytes: u64) -> Result<()> {
-        if bytes == 0 {
-            return Ok(());
-        }
-        self.with(|queue| {
-            queue.count().gets += 1;
-            if bytes > BLOCK_BYTES as u64 {
-                // SAFETY: the caller vouches for the bytes.
-                return unsafe { self.lend(queue, Work::Read, from, to as u64, bytes) };
-            }
-            self.room(queue, 1)?;
-            let block = self.block(queue)?;
-            queue.count().gets_copied += 1;
-            let piece = self.block_piece(block, bytes);
-            let order = Order { work: Work::Read, to: from, from: piece, signalled: true };
-            // SAFETY: the block is registered, and held.
-            unsafe { queue.post(&order, Held::Arriving { block, to, bytes: bytes as u32 }) }?;
-            Ok(())
-        })
-    }
-
-    fn block_piece(&self, block: u32, bytes: u64) -> Piece {
-        let blocks = &self.core.blocks;
-        Piece { addr: blocks.at(block) as u64, length: bytes as u32, lkey: blocks.key() }
-    }
-
-    /// Sends out of the user's memory, or into it, in as many messages as it takes.
-    ///
-    /// # Safety
-    /// As for [`Peer::put`] or [`Peer::get`].
-    unsafe fn lend(
-        &self,
-        queue: &mut Queue,
-        work: Work,
-        to: Remote,
-        at: u64,
-        bytes: u64,
-    ) -> core::result::Result<(), Fault> {
-        let access = if matches!(work, Work::Read) { ACCESS_LOCAL_WRITE } else { 0 };
-        let region = self.core.registrations.buffer(at, bytes, access)?;
-        let message = self.core.message_bytes_max();
-        let lkey = region.local_key();
-        let part = |offset: u64| {
-            let length = message.min(bytes - offset);
-            let from = Piece { addr: at + offset, length: length as u32, lkey };
-            let to = to.offset(offset as i64);
-            Order { work, to, from, signalled: offset + length == bytes }
-        };
-        let mut offset = 0;
-        while offset < bytes {
-            let mut orders = [part(offset); CHAIN];
-            let left = (bytes - offset).div_ceil(message).min(queue.chain_max() as u64) as usize;
-            for (index, order) in orders[..left].iter_mut().enumerate() {
-                *order = part(offset + index as u64 * message);
-            }
-            orders[left - 1].signalled = true;
-            self.room(queue, left)?;
-            queue.count().pieces += left as u64 - u64::from(offset == 0);
-            let held = Held::Buffer { _region: region.clone() };
-            // SAFETY: the region is registered, and held.
-            unsafe { queue.post_chain(&orders[..left], held) }?;
-            offset += left as u64 * message;
-        }
-        Ok(())
     }
 
     /// Sends a request whose answer of 8 bytes goes to a word.
@@ -423,10 +323,8 @@ impl Peer {
         self.with(|queue| {
             if !queue.is_under_way() {
                 queue.count().probes += 1;
-                let (to, from) = (Remote::default(), Piece::default());
-                let order = Order { work: Work::Probe, to, from, signalled: true };
                 // SAFETY: no memory.
-                unsafe { queue.post(&order, Held::Nothing) }?;
+                unsafe { queue.post(&Order::nothing(), Held::Nothing) }?;
             }
             Ok(())
         })

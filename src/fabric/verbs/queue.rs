@@ -65,6 +65,14 @@ pub struct Order {
     pub signalled: bool,
 }
 
+impl Order {
+    /// An order for no bytes, to be replaced.
+    pub fn nothing() -> Order {
+        let (to, from) = (Remote::default(), Piece::default());
+        Order { work: Work::Probe, to, from, signalled: true }
+    }
+}
+
 /// The queue.
 pub struct Queue {
     pair: QueuePair,
@@ -228,6 +236,7 @@ impl Queue {
             self.lent = self.posted;
         }
         self.ring[(self.posted % self.depth) as usize] = held;
+        self.kinds.doorbells += 1;
         // SAFETY: the caller vouches for the chain and for the memory.
         unsafe { self.pair.post(first) }.map_err(Broken::Call)?;
         Ok(self.posted)

@@ -1,11 +1,12 @@
 //! Memory of this process by address, with the keys for the device: what was exposed to others,
-//! and buffers of the user while operations use them. A buffer may be unmapped as soon as the user
-//! is told that its operation is done, and something else may lie at its address then; so its
-//! registration ends there (`sweep`). Invariant: a region that a request names lives until the
-//! request is done, because the request holds it.
+//! allocations that say when they end, and other buffers of the user while operations use them.
+//! Such a buffer may be unmapped as soon as the user is told that its operation is done, and
+//! something else may lie at its address then; so its registration ends there (`sweep`), while that
+//! of an allocation lasts until it is given back (`forget`). Invariant: a region that a request
+//! names lives until the request is done, because the request holds it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
@@ -19,12 +20,19 @@ use crate::sys::ibverbs::{Domain, Region};
 const BUFFERS_MAX: usize = 64;
 const PAGE: u64 = 4096;
 
+/// Finds the allocation that holds so many bytes at an address: where it begins, and its length.
+/// Its owner calls [`super::Nic::forget`] before it ends.
+pub type Allocations = fn(u64, u64) -> Option<(u64, u64)>;
+
 /// All registered memory but the pool's.
 pub struct Registrations {
     domain: Arc<Domain>,
     /// by the first byte and a number
     exposed: Mutex<BTreeMap<(u64, u64), Arc<Region>>>,
     numbers: AtomicU64,
+    allocations: OnceLock<Allocations>,
+    /// allocations that were used, by their first byte
+    lasting: Mutex<BTreeMap<u64, Arc<Region>>>,
     buffers: Mutex<Vec<Arc<Region>>>,
     /// whether there are buffers to sweep
     any: AtomicBool,
@@ -39,6 +47,8 @@ impl Registrations {
             domain: domain.clone(),
             exposed: Mutex::default(),
             numbers: AtomicU64::new(0),
+            allocations: OnceLock::new(),
+            lasting: Mutex::default(),
             buffers: Mutex::default(),
             any: AtomicBool::new(false),
             registered: AtomicU64::new(0),
@@ -74,6 +84,9 @@ impl Registrations {
                 return Ok(region.clone());
             }
         }
+        if let Some(region) = self.lasting(at, bytes) {
+            return Ok(region);
+        }
         let mut buffers = self.buffers.lock();
         if let Some(region) = buffers.iter().find(fits) {
             return Ok(region.clone());
@@ -93,6 +106,30 @@ impl Registrations {
         Ok(region)
     }
 
+    /// Says who knows allocations. The first who says so is asked.
+    pub fn set_allocations(&self, allocations: Allocations) {
+        let _ = self.allocations.set(allocations);
+    }
+
+    /// The region of the allocation that holds a buffer, registered as a whole at its first use. If
+    /// that is refused, less of it may not be.
+    fn lasting(&self, at: u64, bytes: u64) -> Option<Arc<Region>> {
+        let (base, length) = self.allocations.get()?(at, bytes)?;
+        let mut lasting = self.lasting.lock();
+        if let Some(region) = lasting.get(&base) {
+            return Some(region.clone());
+        }
+        let region = limits::register(&self.domain, base, length, ACCESS_LOCAL_WRITE).ok()?;
+        lasting.insert(base, region.clone());
+        self.registered.fetch_add(1, Ordering::Relaxed);
+        Some(region)
+    }
+
+    /// Ends the registration of an allocation, before it is given back.
+    pub fn forget(&self, base: u64) {
+        self.lasting.lock().remove(&base);
+    }
+
     /// Ends the registrations of buffers that no request uses, before the user hears that
     /// operations are done.
     pub fn sweep(&self) {
@@ -106,8 +143,9 @@ impl Registrations {
     /// Number and bytes of what is registered now, and how often a buffer was.
     pub fn counts(&self) -> (u64, u64, u64) {
         let exposed = self.exposed.lock();
+        let lasting = self.lasting.lock();
         let buffers = self.buffers.lock();
-        let all = || exposed.values().chain(buffers.iter());
+        let all = || exposed.values().chain(lasting.values()).chain(buffers.iter());
         let bytes = all().map(|region| region.bytes()).sum();
         (all().count() as u64, bytes, self.registered.load(Ordering::Relaxed))
     }

@@ -7,6 +7,7 @@ use super::{FAR_BYTES, Member, NodeInfo, Wide};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::fabric::verbs::{Card, Exposed, Nic, Remote};
+use crate::memory::heap;
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::sys::process;
@@ -27,7 +28,7 @@ impl Wide {
             comm.free(host);
             return Ok(Err(Why::NoRoad));
         }
-        let nic = Nic::get();
+        let nic = Nic::get().inspect(|nic| nic.set_allocations(heap::allocation));
         if !comm.all(host, nic.is_ok())? {
             comm.free(host);
             return Ok(Err(Why::NoDevice));

@@ -1,0 +1,158 @@
+//! Bytes to another process and from there: taken along with the request, copied to a block, or out
+//! of the user's memory, by their number. Not for words, nor for waiting until they are there.
+//! Invariant: what the device reads or writes after a call has returned is held by its request.
+
+use super::Remote;
+use super::peer::{Fault, Peer};
+use super::pool::BLOCK_BYTES;
+use super::queue::{CHAIN, Held, Order, Queue, Work};
+use crate::error::Result;
+use crate::sys::ibverbs::types::{ACCESS_LOCAL_WRITE, Piece};
+
+/// Bytes of this process that are to be copied.
+#[derive(Clone, Copy)]
+pub struct Run {
+    /// to there
+    pub to: Remote,
+    /// from here
+    pub from: *const u8,
+    /// so many
+    pub bytes: u64,
+}
+
+impl Peer {
+    /// Copies bytes to the peer's memory. Up to some thousand bytes are taken along at once; a
+    /// longer buffer is in use until [`Peer::flush_local`] or [`Peer::flush`].
+    ///
+    /// # Safety
+    /// `bytes` bytes at `from` can be read, and are not changed or unmapped as long as they are in
+    /// use. What is written at the peer is the caller's affair.
+    pub unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let at = from as u64;
+        self.with(|queue| {
+            if bytes <= queue.inline_bytes_max() {
+                self.room(queue, 1)?;
+                queue.count().inline += 1;
+                let from = Piece { addr: at, length: bytes as u32, lkey: 0 };
+                let order = Order { work: Work::WriteInline, to, from, signalled: false };
+                // SAFETY: inline; the caller vouches for the bytes.
+                unsafe { queue.post(&order, Held::Nothing) }?;
+            } else if bytes <= BLOCK_BYTES as u64 {
+                self.room(queue, 1)?;
+                let block = self.block(queue)?;
+                queue.count().copied += 1;
+                let leaving = self.core.blocks.at(block);
+                // SAFETY: the caller vouches for the bytes, the block is ours and long enough.
+                unsafe { core::ptr::copy_nonoverlapping(from, leaving, bytes as usize) };
+                let from = self.block_piece(block, bytes);
+                // Told, or a block might wait for a request that never comes.
+                let order = Order { work: Work::Write, to, from, signalled: true };
+                // SAFETY: the block is registered, and held.
+                unsafe { queue.post(&order, Held::Leaving(block)) }?;
+            } else {
+                queue.count().lent += 1;
+                // SAFETY: the caller vouches for the bytes.
+                unsafe { self.lend(queue, Work::Write, to, at, bytes) }?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Copies runs of bytes, each short enough to be taken along at once, to the peer's memory; they
+    /// are handed to the device in chains.
+    ///
+    /// # Safety
+    /// The bytes of all runs can be read; else as for [`Peer::put`].
+    pub unsafe fn put_runs(&self, runs: &[Run]) -> Result<()> {
+        self.with(|queue| {
+            for runs in runs.chunks(queue.chain_max()) {
+                let mut orders = [Order::nothing(); CHAIN];
+                for (order, run) in orders.iter_mut().zip(runs) {
+                    assert!(run.bytes <= queue.inline_bytes_max());
+                    let from = Piece { addr: run.from as u64, length: run.bytes as u32, lkey: 0 };
+                    let work = Work::WriteInline;
+                    *order = Order { work, to: run.to, from, signalled: false };
+                }
+                self.room(queue, runs.len())?;
+                queue.count().inline += runs.len() as u64;
+                // SAFETY: inline; the caller vouches for the bytes.
+                unsafe { queue.post_chain(&orders[..runs.len()], Held::Nothing) }?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Copies bytes from the peer's memory. They are here after [`Peer::flush_local`],
+    /// [`Peer::flush`], or an answer behind them and [`Peer::order`].
+    ///
+    /// # Safety
+    /// `bytes` bytes at `to` can be written and nobody else uses them until then.
+    pub unsafe fn get(&self, to: *mut u8, from: Remote, bytes: u64) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.with(|queue| {
+            queue.count().gets += 1;
+            if bytes > BLOCK_BYTES as u64 {
+                // SAFETY: the caller vouches for the bytes.
+                return unsafe { self.lend(queue, Work::Read, from, to as u64, bytes) };
+            }
+            self.room(queue, 1)?;
+            let block = self.block(queue)?;
+            queue.count().gets_copied += 1;
+            let piece = self.block_piece(block, bytes);
+            let order = Order { work: Work::Read, to: from, from: piece, signalled: true };
+            // SAFETY: the block is registered, and held.
+            unsafe { queue.post(&order, Held::Arriving { block, to, bytes: bytes as u32 }) }?;
+            Ok(())
+        })
+    }
+
+    fn block_piece(&self, block: u32, bytes: u64) -> Piece {
+        let blocks = &self.core.blocks;
+        Piece { addr: blocks.at(block) as u64, length: bytes as u32, lkey: blocks.key() }
+    }
+
+    /// Sends out of the user's memory, or into it, in as many messages as it takes.
+    ///
+    /// # Safety
+    /// As for [`Peer::put`] or [`Peer::get`].
+    unsafe fn lend(
+        &self,
+        queue: &mut Queue,
+        work: Work,
+        to: Remote,
+        at: u64,
+        bytes: u64,
+    ) -> core::result::Result<(), Fault> {
+        let access = if matches!(work, Work::Read) { ACCESS_LOCAL_WRITE } else { 0 };
+        let region = self.core.registrations.buffer(at, bytes, access)?;
+        let message = self.core.message_bytes_max();
+        let lkey = region.local_key();
+        let part = |offset: u64| {
+            let length = message.min(bytes - offset);
+            let from = Piece { addr: at + offset, length: length as u32, lkey };
+            let to = to.offset(offset as i64);
+            Order { work, to, from, signalled: offset + length == bytes }
+        };
+        let mut offset = 0;
+        while offset < bytes {
+            let mut orders = [part(offset); CHAIN];
+            let left = (bytes - offset).div_ceil(message).min(queue.chain_max() as u64) as usize;
+            for (index, order) in orders[..left].iter_mut().enumerate() {
+                *order = part(offset + index as u64 * message);
+            }
+            orders[left - 1].signalled = true;
+            self.room(queue, left)?;
+            queue.count().pieces += left as u64 - u64::from(offset == 0);
+            let held = Held::Buffer { _region: region.clone() };
+            // SAFETY: the region is registered, and held.
+            unsafe { queue.post_chain(&orders[..left], held) }?;
+            offset += left as u64 * message;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,182 @@
+//! The heap as its callers see it: what it hands out, keeps and gives back.
+
+use super::*;
+use crate::memory::maps;
+use std::os::unix::fs::MetadataExt;
+
+const MIB: u64 = 1 << 20;
+
+fn heap() -> &'static Heap {
+    Box::leak(Box::new(Heap::new()))
+}
+
+/// Memory behind all chunks.
+fn backed(heap: &Heap) -> u64 {
+    let path = |chunk: &Chunk| format!("/proc/self/fd/{}", chunk.name.fd);
+    let blocks = |chunk: &Chunk| std::fs::metadata(path(chunk)).unwrap().blocks();
+    heap.books().chunks.iter().map(|(chunk, _)| blocks(chunk) * 512).sum()
+}
+
+fn fill(lease: &Lease, byte: u8) {
+    // SAFETY: the range is this long, and nobody else uses it.
+    unsafe { lease.base().write_bytes(byte, lease.bytes() as usize) };
+}
+
+fn is_full_of(base: *const u8, bytes: u64, byte: u8) -> bool {
+    // SAFETY: the tests pass ranges that they hold.
+    (0..bytes as usize).all(|at| unsafe { base.add(at).read_volatile() } == byte)
+}
+
+#[test]
+fn what_was_given_back_is_taken_again() {
+    let heap = heap();
+    let first = heap.take(3 * PAGE, PAGE).unwrap();
+    assert!(!first.is_dirty() && is_full_of(first.base(), first.bytes(), 0));
+    fill(&first, 7);
+    let base = first.base();
+    drop(first);
+    let again = heap.take(3 * PAGE, PAGE).unwrap();
+    assert_eq!(again.base(), base);
+    assert!(again.is_dirty());
+}
+
+#[test]
+fn ranges_are_aligned_and_apart() {
+    let heap = heap();
+    let mut leases = Vec::new();
+    for turn in 0..200_u64 {
+        let (bytes, alignment) = (turn * 37 % 9000, 1 << (turn % 26));
+        let lease = heap.take(bytes, alignment).unwrap();
+        assert!((lease.base().addr() as u64).is_multiple_of(alignment.max(GRANULE)));
+        fill(&lease, turn as u8);
+        leases.push(lease);
+    }
+    for (turn, lease) in leases.iter().enumerate() {
+        assert!(is_full_of(lease.base(), lease.bytes(), turn as u8), "lease {turn}");
+    }
+}
+
+#[test]
+fn another_mapping_of_the_same_segment_sees_the_bytes() {
+    let heap = heap();
+    let _before = heap.take(5000, 64).unwrap();
+    let lease = heap.take(5000, 64).unwrap();
+    fill(&lease, 9);
+    let place = lease.place();
+    assert_eq!(heap.find(lease.base().addr() as u64, 5000), Some(place));
+    let mapping = maps::map(&place.name).unwrap();
+    assert_ne!(mapping.base().wrapping_add(place.offset as usize), lease.base());
+    assert!(is_full_of(mapping.base().wrapping_add(place.offset as usize), 5000, 9));
+}
+
+#[test]
+fn only_whole_ranges_of_a_chunk_are_found() {
+    let heap = heap();
+    let lease = heap.take(64 * MIB, 64).unwrap();
+    let address = lease.base().addr() as u64;
+    assert!(heap.find(address, 64 * MIB).is_some());
+    assert_eq!(heap.find(address, 64 * MIB + 1), None);
+    assert_eq!(heap.find(address - 1, 2), None);
+    assert_eq!(heap.find(u64::MAX, u64::MAX), None);
+    assert_eq!(heap.find(&raw const *heap as u64, 1), None);
+}
+
+#[test]
+fn an_allocation_is_found_by_what_it_holds() {
+    let heap = heap();
+    let base = heap.allocate(10_000, 64).unwrap() as u64;
+    assert_eq!(heap.allocation(base, 10_000), Some((base, 10_000)));
+    assert_eq!(heap.allocation(base + 9_999, 1), Some((base, 10_000)));
+    assert_eq!(heap.allocation(base + 1, 10_000), None);
+    assert_eq!(heap.allocation(base - 1, 1), None);
+    assert_eq!(heap.allocation(base, u64::MAX), None);
+    let lease = heap.take(10_000, 64).unwrap();
+    assert_eq!(heap.allocation(lease.base() as u64, 1), None, "a window's memory");
+    assert!(heap.release(base as *mut u8));
+    assert_eq!(heap.allocation(base, 1), None);
+}
+
+#[test]
+fn what_is_kept_has_a_bound() {
+    let heap = heap();
+    let leases: Vec<_> = (0..50).map(|_| heap.take(MIB, 64).unwrap()).collect();
+    assert_eq!(backed(heap), 50 * MIB);
+    drop(leases);
+    assert!(backed(heap) <= RETAINED);
+    let large = heap.take(100 * MIB, 64).unwrap();
+    assert!(!large.is_dirty() && is_full_of(large.base(), MIB, 0));
+    drop(large);
+    assert!(backed(heap) <= RETAINED);
+}
+
+#[test]
+fn thousands_at_once_are_in_a_few_chunks() {
+    let heap = heap();
+    let sizes = (0..5000_u64).map(|turn| turn * 7919 % 50_000);
+    let leases: Vec<_> = sizes.map(|bytes| heap.take(bytes, 64).unwrap()).collect();
+    assert!(heap.books().chunks.len() <= 3);
+    let asked: u64 = leases.iter().map(|lease| whole(lease.bytes())).sum();
+    assert!(backed(heap) <= asked + asked / 8);
+    drop(leases);
+    assert!(backed(heap) <= RETAINED + RETAINED / 8, "but for pages with a hole");
+}
+
+#[test]
+fn memory_is_released_once() {
+    let heap = heap();
+    let bases: Vec<_> = (0..4).map(|bytes| heap.allocate(bytes, 64).unwrap()).collect();
+    assert!(!heap.release(bases[1].wrapping_add(8)), "not where it begins");
+    assert!(bases.iter().all(|base| heap.release(*base)));
+    assert!(!heap.release(bases[1]), "it was released before");
+    assert!(!heap.release(std::ptr::null_mut()));
+}
+
+#[test]
+fn more_than_the_node_has_is_refused_and_the_rest_stays_usable() {
+    let heap = heap();
+    for bytes in [1 << 45, 1 << 60, i64::MAX as u64, u64::MAX] {
+        assert!(matches!(heap.take(bytes, 64), Err(Error::NoMemory { .. })), "{bytes}");
+    }
+    assert!(matches!(heap.take(1, 1 << 63), Err(Error::NoMemory { .. })));
+    assert!(heap.books().chunks.is_empty());
+    fill(&heap.take(PAGE, 64).unwrap(), 1);
+}
+
+#[test]
+fn threads_get_ranges_of_their_own() {
+    let heap = heap();
+    std::thread::scope(|scope| {
+        for thread in 0..4_u8 {
+            scope.spawn(move || {
+                for turn in 0..300_u64 {
+                    let lease = heap.take(turn * 4099 % 200_000, 64).unwrap();
+                    fill(&lease, thread);
+                    assert!(is_full_of(lease.base(), lease.bytes(), thread));
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_forked_child_leaves_the_memory_of_its_parent_alone() {
+    let heap = heap();
+    let lease = heap.take(40 * MIB, 64).unwrap();
+    let base = heap.allocate(PAGE, 64).unwrap();
+    fill(&lease, 5);
+    // SAFETY: the child calls nothing but this heap, and ends by _exit.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let own = heap.take(PAGE, 64).map(|own| own.place().name.pid == process::id());
+        let fine = own == Ok(true) && heap.release(base) && heap.find(base as u64, 1).is_none();
+        drop(lease);
+        // SAFETY: it ends the child.
+        unsafe { libc::_exit(i32::from(!fine)) };
+    }
+    let mut status = 0;
+    // SAFETY: a child of this process, and a place for its status.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0);
+    assert!(is_full_of(lease.base(), lease.bytes(), 5));
+    assert!(heap.release(base));
+}
