@@ -61,7 +61,7 @@ impl Peer {
         })
     }
 
-    /// Copies runs of bytes, each short enough to be taken along at once, to the peer's memory; they
+    /// Copies runs of bytes, each short enough to be taken along at once, to the peer; they
     /// are handed to the device in chains.
     ///
     /// # Safety
