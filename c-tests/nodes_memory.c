@@ -1,0 +1,217 @@
+// What a process keeps for windows over many nodes, however many ranks there are: queue pairs,
+// regions and registered bytes by the formulas of docs/decisions/0012, and how many bytes of the
+// heap the library holds, for a window, for a target, for a queue pair, and for traffic. Each rank
+// has to do with four others. The plain MPI has nothing to count. With CHECK_SHOW the first and the
+// last rank print what they have. MPI-4.1 section 12.2.
+// ranks: 2 8 32
+
+#define _GNU_SOURCE
+#include "../include/fompi.h"
+#include "check.h"
+#include "heap.h"
+
+enum { NEIGHBOURS = 4, BYTES = 4096, PAGE = 4096, ROUNDS = 50 };
+// Bytes of the node's first control memory: for all, for a rank, and for a rank and each of the 16
+// windows that it has room for.
+enum { NODE_BYTES = 64, RANK_BYTES = 448, WINDOW_BYTES = 2496, WINDOWS = 16 };
+// Of the heap, at most: blocks, answers and what else a process has in any case; a window; a target
+// in use; a queue pair that sends, without what the driver keeps for it; one that lets in.
+enum { HEAP_ANY = 1136 << 10, HEAP_WINDOW = 3 << 10, HEAP_TARGET = 352, HEAP_SENDS = 3712,
+       HEAP_LETS_IN = 96, HEAP_SLACK = 1 << 10 };
+
+static int (*get_counts)(fompi_verbs_counts *);
+static int per_node;
+static MPI_Win win;
+
+// What this process has.
+struct state {
+    fompi_verbs_counts counts;
+    long heap, private_kib;
+};
+
+static long private_kib(void)
+{
+    char line[200];
+    long all = 0, kib;
+    FILE *maps = fopen("/proc/self/smaps_rollup", "r");
+    if (maps == NULL)
+        return 0;
+    while (fgets(line, sizeof line, maps) != NULL)
+        if (sscanf(line, "Private_Clean: %ld", &kib) == 1 ||
+            sscanf(line, "Private_Dirty: %ld", &kib) == 1)
+            all += kib;
+    fclose(maps);
+    return all;
+}
+
+// After all ranks have done what they were at.
+static struct state state_now(void)
+{
+    struct state now;
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    now.heap = (long)heap_bytes();
+    now.private_kib = private_kib();
+    if (!get_counts(&now.counts))
+        memset(&now.counts, 0, sizeof now.counts);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    return now;
+}
+
+// Others near this rank, of this node and of the next ones; nobody else has the same i-th one.
+static int neighbour(int i)
+{
+    const int distances[NEIGHBOURS] = {1, size - 1, per_node + 1, size - per_node - 1};
+    return (rank + distances[i]) % size;
+}
+
+static int leader_of(int other)
+{
+    return other / per_node * per_node;
+}
+
+// How many different numbers there are.
+static int different(const int *numbers, int count)
+{
+    int found = 0;
+    for (int i = 0; i < count; i++) {
+        int j = 0;
+        while (numbers[j] != numbers[i])
+            j++;
+        found += j == i;
+    }
+    return found;
+}
+
+static void talk(int rounds)
+{
+    for (int i = 0; i < rounds * NEIGHBOURS; i++) {
+        const int target = neighbour(i % NEIGHBOURS);
+        const long value = i + rank;
+        long back = -1;
+        OK(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win));
+        OK(MPI_Put(&value, 1, MPI_LONG, target, i % NEIGHBOURS, 1, MPI_LONG, win));
+        OK(MPI_Win_flush(target, win));
+        OK(MPI_Get(&back, 1, MPI_LONG, target, i % NEIGHBOURS, 1, MPI_LONG, win));
+        OK(MPI_Win_unlock(target, win));
+        CHECK_EQ(back, value);
+    }
+}
+
+static void show(const char *what, struct state before, struct state now)
+{
+    if (getenv("CHECK_SHOW") == NULL || (rank > 0 && rank < size - 1))
+        return;
+    printf("%3d ranks, %d a node, rank %3d, %-14s sends %3d lets in %3d regions %d registered %7d "
+           "heap %+8ld private KiB %+6ld\n", size, per_node, rank, what, (int)now.counts.contacted,
+           (int)now.counts.accepted, (int)now.counts.regions, (int)now.counts.registered_bytes,
+           now.heap - before.heap, now.private_kib - before.private_kib);
+    fflush(stdout);
+}
+
+// The heap has grown by no more than `bytes`, and what the queue pairs since then take.
+static void grown(const char *what, struct state before, struct state now, long bytes)
+{
+    show(what, before, now);
+    bytes += HEAP_SENDS * (long)(now.counts.contacted - before.counts.contacted);
+    bytes += HEAP_LETS_IN * (long)(now.counts.accepted - before.counts.accepted);
+    if (now.heap - before.heap > bytes + HEAP_SLACK)
+        check_failed(__FILE__, __LINE__, "%s: %ld bytes of the heap, and at most %ld are right",
+                     what, now.heap - before.heap, bytes + HEAP_SLACK);
+}
+
+// Bytes of the memory of a node, which its leader registers, with `windows` windows.
+static long node_bytes(int windows)
+{
+    const int here = size - leader_of(rank) < per_node ? size - leader_of(rank) : per_node;
+    long control = NODE_BYTES + here * (RANK_BYTES + WINDOWS * (long)WINDOW_BYTES);
+    return (control + PAGE - 1) / PAGE * PAGE + windows * here * (long)BYTES;
+}
+
+// Traffic on a window that has just been made. Fewer than a byte for an operation stays behind.
+static void in_use(void)
+{
+    struct state made = state_now();
+    talk(1);
+    struct state known = state_now();
+    grown("first contact", made, known, NEIGHBOURS * HEAP_TARGET);
+    talk(ROUNDS);
+    struct state then = state_now();
+    grown("traffic", known, then, 0);
+    CHECK_EQ(then.counts.contacted, known.counts.contacted);
+    CHECK_EQ(then.counts.regions, known.counts.regions);
+    CHECK_EQ(then.counts.registered_bytes, known.counts.registered_bytes);
+}
+
+// The memory of a node belongs to its leader: a queue pair for each node. 0 where no window is the
+// library's.
+static int allocated(void)
+{
+    const int is_leader = rank == leader_of(rank);
+    int leaders[NEIGHBOURS];
+    void *memory;
+    MPI_Win first;
+    struct state before = state_now();
+    OK(MPI_Win_allocate(BYTES, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &first));
+    struct state one = state_now();
+    int regions = (int)one.counts.regions;
+    OK(MPI_Bcast(&regions, 1, MPI_INT, 0, MPI_COMM_WORLD));
+    if (regions == 0) {
+        OK(MPI_Win_free(&first));
+        return 0;
+    }
+    grown("first window", before, one, HEAP_ANY);
+    OK(MPI_Win_allocate(BYTES, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
+    struct state two = state_now();
+    grown("second window", one, two, HEAP_WINDOW);
+    CHECK_EQ(two.counts.regions, is_leader ? 3 : 0);
+    CHECK_EQ(two.counts.registered_bytes, is_leader ? node_bytes(2) : 0);
+    CHECK_EQ(two.counts.contacted, 0);
+    in_use();
+    for (int i = 0; i < NEIGHBOURS; i++)
+        leaders[i] = leader_of(neighbour(i));
+    CHECK_EQ(state_now().counts.contacted, different(leaders, NEIGHBOURS));
+    OK(MPI_Win_free(&win));
+    OK(MPI_Win_free(&first));
+    return 1;
+}
+
+// Each rank registers its own memory and words: a queue pair for each rank, too.
+static void created(void)
+{
+    static char memory[BYTES] __attribute__((aligned(PAGE)));
+    const int is_leader = rank == leader_of(rank);
+    int others[2 * NEIGHBOURS + 32], count = 0;
+    struct state before = state_now();
+    OK(MPI_Win_create(memory, BYTES, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    struct state one = state_now();
+    grown("created window", before, one, HEAP_WINDOW);
+    CHECK_EQ(one.counts.contacted, before.counts.contacted);
+    CHECK_EQ(one.counts.regions, 2 + is_leader);
+    const long own = BYTES + WINDOW_BYTES;
+    CHECK_EQ(one.counts.registered_bytes, own + (is_leader ? node_bytes(0) : 0));
+    in_use();
+    for (int i = 0; i < NEIGHBOURS; i++) {
+        others[count++] = neighbour(i);
+        others[count++] = leader_of(neighbour(i));
+    }
+    // The barrier that freed the allocated windows.
+    const int nodes = (size + per_node - 1) / per_node;
+    for (int step = 1; is_leader && step < nodes; step *= 2)
+        others[count++] = (rank / per_node + step) % nodes * per_node;
+    CHECK_EQ(state_now().counts.contacted, different(others, count));
+    OK(MPI_Win_free(&win));
+}
+
+int main(int argc, char **argv)
+{
+    check_start(&argc, &argv);
+    *(void **)&get_counts = dlsym(RTLD_DEFAULT, "fompi_get_verbs_counts");
+    const char *nodes = getenv("FOMPI_RANKS_PER_NODE");
+    if (get_counts == NULL || nodes == NULL)
+        return check_end();
+    per_node = atoi(nodes);
+    heap_watch(*(void **)&get_counts);
+    if (allocated())
+        created();
+    return check_end();
+}
