@@ -101,9 +101,10 @@ pub fn each_strip(origin: (&Shape, u64), target: (&Shape, u64), mut work: impl F
     }
 }
 
-/// The same, block by block: offset at the origin, offset at the target, bytes.
+/// The same in the order of the type maps, block by block: offset at the origin, offset at the
+/// target, bytes. What lies side by side at the target comes one after the other.
 pub fn each_run(origin: (&Shape, u64), target: (&Shape, u64), mut work: impl FnMut(i64, i64, u64)) {
-    each_strip(origin, target, |strip| {
+    let by_run = |strip: Strip| {
         let (mut here, mut there) = (strip.here, strip.there);
         for _ in 0..strip.blocks {
             work(here, there, strip.bytes);
@@ -111,7 +112,8 @@ pub fn each_run(origin: (&Shape, u64), target: (&Shape, u64), mut work: impl FnM
             here = here.wrapping_add(strip.here_stride);
             there = there.wrapping_add(strip.there_stride);
         }
-    });
+    };
+    superpose(origin, target, by_run);
 }
 
 /// The superposition of two type maps as streams of elements: offset at the origin, offset at the

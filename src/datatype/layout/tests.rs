@@ -14,15 +14,15 @@ impl Layout {
 /// to give the same in any order.
 fn zip_bytes(origin: (&Shape, u64), target: (&Shape, u64)) -> Vec<(i64, i64, u64)> {
     let mut runs = Vec::new();
-    superpose::superpose(origin, target, |strip| {
-        for n in 0..strip.blocks as i64 {
-            let (here, there) = (n * strip.here_stride, n * strip.there_stride);
-            runs.push((strip.here + here, strip.there + there, strip.bytes));
-        }
-    });
+    each_run(origin, target, |here, there, bytes| runs.push((here, there, bytes)));
     let mut any_order = pairs_of_bytes(&runs);
     let mut others = Vec::new();
-    each_run(origin, target, |here, there, bytes| others.push((here, there, bytes)));
+    each_strip(origin, target, |strip| {
+        for n in 0..strip.blocks as i64 {
+            let (here, there) = (n * strip.here_stride, n * strip.there_stride);
+            others.push((strip.here + here, strip.there + there, strip.bytes));
+        }
+    });
     let mut others = pairs_of_bytes(&others);
     any_order.sort();
     others.sort();
