@@ -1,55 +1,45 @@
 //! Transfers of many runs by the device: as they are, or several of them in one message. The three
-//! strategies of foMPI's paper on datatypes (§2), chosen by the size and the places of the runs:
+//! strategies of foMPI's paper on datatypes (§2), and what is chosen by the size and the places of
+//! the runs:
 //!
-//! - *maximal block*: each run is a message. No copy, and the least to do before the call returns.
-//! - *fixed buffer*: runs that follow each other at the target are gathered in a buffer and are one
-//!   message; a get takes short gaps along. What is too long for that goes by itself.
+//! - *maximal block*: each run is a message.
+//! - *fixed buffer*: runs that follow each other at the target, one after the other, are one
+//!   message as long as a block of the road. What is too long for that, or lies alone, goes by
+//!   itself.
 //! - *target block*: the same, with a buffer as long as what follows each other at the target. The
 //!   fewest messages, and memory without a bound; so it is there to be measured, not chosen.
+//! - *auto*: the fixed buffer, and a get takes short gaps along.
 //!
-//! On paper a message of eight bytes costs the device and its queue as much as one of some hundred,
-//! and a copy of as many bytes by the processor ten nanoseconds.
+//! On paper (decision 0012): a request costs this process some 150 ns, whatever its length up to a
+//! block, and a run in a message some 5 ns; the bytes are copied to or from a block in either case.
+//! So a message of two runs is cheaper than two, as long as it is copied once.
 
 use super::unmapped::transfer;
 use crate::config::{Config, Strategy};
 use crate::error::Result;
 use crate::fabric::Way;
-use crate::fabric::verbs::{BLOCK_BYTES, Remote, Run};
+use crate::fabric::verbs::{BLOCK_BYTES, Part, Remote, Run};
 use crate::window::wide::address::Distant;
-use core::ptr;
+use core::{mem, ptr};
 
-/// Bytes from which on a run is a message by itself: a copy of it would cost more than one.
-const LONG: u64 = 2 << 10;
-/// Bytes of a message with several runs: the road takes so many along without a registration.
+/// Bytes of a message with several runs, but for those of the target block.
 const MESSAGE: u64 = BLOCK_BYTES as u64;
-/// Bytes of gets that are under way at once.
-const UNDER_WAY: usize = 128 << 10;
-/// Runs that are remembered at once.
-const PARTS: usize = 4 << 10;
-/// Short runs of a put that are gathered.
-const RUNS: usize = 64;
-/// Bytes between two runs of a get that are read along.
-const GAP_MAX: u64 = 256;
-
-/// A run in the buffer.
-#[derive(Clone, Copy)]
-struct Part {
-    here: *mut u8,
-    at: usize,
-    bytes: usize,
-}
+/// Bytes between two runs of a get that are read along: no longer under way than a request costs,
+/// on a link of 25 Gbit/s and up.
+const GAP_MAX: u64 = 512;
+/// Short runs of a put that leave together.
+const SHORT: usize = 64;
+/// Runs of a message that is as long as it likes.
+const RUNS_MAX: usize = 1 << 20;
 
 /// A transfer of many runs that is under way.
 pub struct Coalesce<'a> {
     target: Distant<'a>,
     way: Way,
     strategy: Strategy,
-    buffer: Vec<u8>,
+    /// the message that is being gathered: its runs, where it begins at the target, and how long it
+    /// is
     parts: Vec<Part>,
-    /// the message that is being gathered: its first part, where it begins in the buffer and at the
-    /// target, and how long it is
-    first: usize,
-    at: usize,
     there: u64,
     bytes: u64,
     /// runs of a put that are short enough to leave in one chain, and how long they may be
@@ -66,10 +56,7 @@ impl<'a> Coalesce<'a> {
             target,
             way,
             strategy: Config::get().strategy,
-            buffer: Vec::new(),
             parts: Vec::new(),
-            first: 0,
-            at: 0,
             there: 0,
             bytes: 0,
             short: Vec::new(),
@@ -80,7 +67,12 @@ impl<'a> Coalesce<'a> {
 
     /// The longest message with several runs.
     fn message_max(&self) -> u64 {
-        if self.strategy == Strategy::TargetBlock { u64::MAX } else { MESSAGE }
+        if self.strategy == Strategy::TargetBlock { u32::MAX.into() } else { MESSAGE }
+    }
+
+    /// The longest gap that is sent along.
+    fn gap_max(&self) -> u64 {
+        if self.way == Way::Get && self.strategy == Strategy::Auto { GAP_MAX } else { 0 }
     }
 
     /// Adds a run.
@@ -89,29 +81,26 @@ impl<'a> Coalesce<'a> {
     /// Until a flush behind `finish`, the bytes at `here` may be read or written; those at the
     /// target, and what lies between the runs there, are inside of the window.
     pub unsafe fn push(&mut self, here: *mut u8, there: u64, bytes: u64) {
-        let goes_alone = match self.strategy {
-            Strategy::Auto => bytes >= LONG,
-            Strategy::MaximalBlock => true,
-            Strategy::FixedBuffer => bytes > MESSAGE,
-            Strategy::TargetBlock => false,
-        };
-        if goes_alone {
+        let longest = self.message_max();
+        if self.strategy == Strategy::MaximalBlock || bytes > longest {
             // SAFETY: the caller's promise.
-            unsafe { self.send_run(here, there, bytes) };
-            return;
+            return unsafe { self.send_run(here, there, bytes) };
         }
-        let gap_max = if self.way == Way::Get { GAP_MAX } else { 0 };
-        let gap = there.checked_sub(self.there + self.bytes).filter(|gap| *gap <= gap_max);
-        let goes_on = self.parts.len() > self.first
-            && gap.is_some_and(|gap| self.bytes + gap + bytes <= self.message_max());
-        if !goes_on {
+        let gap = there.checked_sub(self.there + self.bytes).filter(|gap| *gap <= self.gap_max());
+        let goes_on = gap.is_some_and(|gap| self.bytes + gap + bytes <= longest);
+        if !goes_on || self.parts.is_empty() || self.parts.len() == RUNS_MAX {
             // SAFETY: the caller's promise, for the runs before.
             unsafe { self.close() };
-            (self.there, self.bytes) = (there, 0);
+            self.there = there;
         }
-        let at = self.at + (there - self.there) as usize;
-        self.parts.push(Part { here, at, bytes: bytes as usize });
+        let at = (there - self.there) as u32;
+        self.parts.push(Part { here, at, bytes: bytes as u32 });
         self.bytes = there - self.there + bytes;
+    }
+
+    /// Bytes of the target from here on.
+    fn at(&self, there: u64) -> Distant<'a> {
+        Distant { at: Remote { at: there, ..self.target.at }, ..self.target }
     }
 
     /// Sends a run as it is. Short ones of a put leave with others: a device is told of a chain of
@@ -126,7 +115,7 @@ impl<'a> Coalesce<'a> {
         }
         let to = Remote { at: there, ..self.target.at };
         self.short.push(Run { to, from: here, bytes });
-        if self.short.len() == RUNS {
+        if self.short.len() == SHORT {
             // SAFETY: the caller's promise.
             unsafe { self.send_short() };
         }
@@ -150,10 +139,8 @@ impl<'a> Coalesce<'a> {
     /// As for `push`.
     unsafe fn send(&mut self, here: *mut u8, there: u64, bytes: u64) {
         if self.done.is_ok() {
-            let at = Remote { at: there, ..self.target.at };
-            let target = Distant { at, ..self.target };
             // SAFETY: the caller's promise.
-            self.done = unsafe { transfer(self.way, target, here, bytes) };
+            self.done = unsafe { transfer(self.way, self.at(there), here, bytes) };
         }
     }
 
@@ -162,74 +149,57 @@ impl<'a> Coalesce<'a> {
     /// # Safety
     /// As for `push`.
     unsafe fn close(&mut self) {
-        let (at, there, bytes) = (self.at, self.there, self.bytes);
-        match self.parts.len() - self.first {
-            0 => return,
-            1 => {
-                let here = self.parts.pop().map_or(ptr::null_mut(), |part| part.here);
-                // SAFETY: the caller's promise.
-                return unsafe { self.send_run(here, there, bytes) };
-            }
-            _ => {}
-        }
-        let end = at + bytes as usize;
-        if end > self.buffer.len() {
-            // Gets that are under way write into it where it is.
-            if self.way == Way::Get && at > 0 {
-                // SAFETY: the caller's promise.
-                return unsafe {
-                    self.arrive();
-                    self.close()
-                };
-            }
-            self.buffer.resize(end.max(room(self.way)), 0);
-        }
-        let buffer = self.buffer.as_mut_ptr();
-        if self.way == Way::Put {
-            for part in &self.parts {
-                // SAFETY: the caller vouches for the run, and the buffer has room for it.
-                unsafe { ptr::copy_nonoverlapping(part.here, buffer.add(part.at), part.bytes) };
-            }
-            self.parts.clear();
-            // SAFETY: the buffer is ours; longer messages are waited for.
-            unsafe { self.send(buffer, there, bytes) };
-            if bytes > MESSAGE && self.done.is_ok() {
-                self.done = self.target.peer.flush_local();
-            }
-            return;
-        }
-        // SAFETY: the buffer is ours and stays until `arrive`.
-        unsafe { self.send(buffer.wrapping_add(at), there, bytes) };
-        (self.first, self.at) = (self.parts.len(), end);
-        if end + MESSAGE as usize > self.buffer.len() || self.parts.len() >= PARTS {
+        let (there, bytes) = (self.there, self.bytes);
+        if let [part] = self.parts[..] {
             // SAFETY: the caller's promise.
-            unsafe { self.arrive() };
+            unsafe { self.send_run(part.here, there, bytes) };
+        } else if !self.parts.is_empty() && self.done.is_ok() {
+            let Distant { peer, at, .. } = self.at(there);
+            // SAFETY: the caller's promise, and the runs are parts of the message.
+            self.done = unsafe {
+                match self.way {
+                    _ if bytes > MESSAGE => self.send_long(),
+                    Way::Put => peer.put_gathered(at, &self.parts, bytes),
+                    Way::Get => {
+                        // The next message mostly has as many.
+                        let next = Vec::with_capacity(self.parts.len());
+                        let parts = mem::replace(&mut self.parts, next).into_boxed_slice();
+                        peer.get_scattered(at, parts, bytes)
+                    }
+                }
+            };
         }
+        self.parts.clear();
     }
 
-    /// Waits for the gets under way, and scatters what they brought. The message that is being
-    /// gathered moves to the front.
+    /// Sends a message that is longer than a block of the road, and waits for it.
     ///
     /// # Safety
     /// As for `push`.
-    unsafe fn arrive(&mut self) {
-        if self.first > 0 {
-            // Whatever failed before: a get that is under way writes into the buffer.
-            let came = self.target.peer.flush_local();
-            self.done = self.done.clone().and(came);
+    unsafe fn send_long(&self) -> Result<()> {
+        let mut buffer = Vec::<u8>::with_capacity(self.bytes as usize);
+        let buffer = buffer.as_mut_ptr();
+        let message = self.at(self.there);
+        let copy = |part: &Part| {
+            let at = buffer.wrapping_add(part.at as usize);
+            let (from, to) = match self.way {
+                Way::Put => (part.here, at),
+                Way::Get => (at, part.here),
+            };
+            // SAFETY: the caller vouches for the run, and the buffer has room for the message.
+            unsafe { ptr::copy_nonoverlapping(from, to, part.bytes as usize) };
+        };
+        if self.way == Way::Put {
+            self.parts.iter().for_each(copy);
         }
-        if self.done.is_ok() {
-            for part in &self.parts[..self.first] {
-                let from = self.buffer.as_ptr().wrapping_add(part.at);
-                // SAFETY: the bytes are there, and the caller vouches for the run.
-                unsafe { ptr::copy_nonoverlapping(from, part.here, part.bytes) };
-            }
+        // SAFETY: the buffer is ours, and stays until nothing is under way.
+        let sent = unsafe { transfer(self.way, message, buffer, self.bytes) };
+        let came = message.peer.flush_local();
+        sent.and(came)?;
+        if self.way == Way::Get {
+            self.parts.iter().for_each(copy);
         }
-        self.parts.drain(..self.first);
-        for part in &mut self.parts {
-            part.at -= self.at;
-        }
-        (self.first, self.at) = (0, 0);
+        Ok(())
     }
 
     /// All runs have been sent on their way.
@@ -240,17 +210,8 @@ impl<'a> Coalesce<'a> {
         // SAFETY: the caller's promise.
         unsafe {
             self.close();
-            self.arrive();
             self.send_short();
         }
         self.done
-    }
-}
-
-/// Bytes of the buffer, at least.
-fn room(way: Way) -> usize {
-    match way {
-        Way::Put => MESSAGE as usize,
-        Way::Get => UNDER_WAY,
     }
 }

@@ -111,7 +111,7 @@ impl Peer {
         })
     }
 
-    fn block_piece(&self, block: u32, bytes: u64) -> Piece {
+    pub(super) fn block_piece(&self, block: u32, bytes: u64) -> Piece {
         let blocks = &self.core.blocks;
         Piece { addr: blocks.at(block) as u64, length: bytes as u32, lkey: blocks.key() }
     }

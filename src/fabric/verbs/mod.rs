@@ -11,6 +11,7 @@ mod connect;
 mod counts;
 mod device;
 mod door;
+mod gathered;
 mod limits;
 mod peer;
 mod pool;
@@ -36,6 +37,7 @@ use door::Door;
 pub use peer::{Peer, Ticket};
 pub use pool::BLOCK_BYTES;
 use pool::{Answers, Blocks};
+pub use queue::Part;
 pub use registrations::Allocations;
 use registrations::Registrations;
 

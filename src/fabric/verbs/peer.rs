@@ -1,6 +1,6 @@
 //! Another process, or this one, as an origin uses it: the connection, operations on words, and
-//! every wait for the device; how bytes travel is in `bytes`. The connection is made by the first
-//! operation. Invariant: a peer that was lost stays lost, and says why each time.
+//! every wait for the device; how bytes travel is in `bytes` and `gathered`. The connection is made
+//! by the first operation. Invariant: a peer that was lost stays lost, and says why each time.
 
 use std::sync::Arc;
 

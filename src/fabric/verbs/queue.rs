@@ -3,6 +3,7 @@
 //! waiting, and not for deciding how bytes travel. Invariant: what a request uses is held by its
 //! place in the ring until it is done, or until the queue pair is gone.
 
+use core::ptr;
 use std::sync::Arc;
 
 use super::Remote;
@@ -31,12 +32,35 @@ pub enum Held {
     Leaving(u32),
     /// a block that the device writes, and where its bytes go then
     Arriving { block: u32, to: *mut u8, bytes: u32 },
+    /// the same, and where parts of it go
+    Scattering { block: u32, parts: Box<[Part]> },
     /// memory of the user
     Buffer { _region: Arc<Region> },
 }
 
 // SAFETY: the pointer is to memory of this process that the user has lent until the get is done.
 unsafe impl Send for Held {}
+
+/// A part of a message.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// where its bytes are here
+    pub here: *mut u8,
+    /// where they begin in the message
+    pub at: u32,
+    /// how many there are
+    pub bytes: u32,
+}
+
+// SAFETY: as for `Held`.
+unsafe impl Send for Part {}
+
+impl Part {
+    /// Where it ends in the message.
+    pub fn end(&self) -> usize {
+        self.at as usize + self.bytes as usize
+    }
+}
 
 /// What the device is to do with one request.
 #[derive(Clone, Copy)]
@@ -232,7 +256,7 @@ impl Queue {
     /// As for [`Queue::post`].
     unsafe fn give(&mut self, first: *mut Request, held: Held) -> Result<u64, Broken> {
         assert!(self.posted - self.done <= self.depth);
-        if matches!(held, Held::Arriving { .. } | Held::Buffer { .. }) {
+        if !matches!(held, Held::Nothing | Held::Leaving(_)) {
             self.lent = self.posted;
         }
         self.ring[(self.posted % self.depth) as usize] = held;
@@ -315,7 +339,16 @@ impl Queue {
                     assert!(bytes as usize <= BLOCK_BYTES);
                     // SAFETY: the block is ours and has so many bytes; the get's caller has lent
                     // so many at `to` until it is done, which is now.
-                    unsafe { core::ptr::copy_nonoverlapping(blocks.at(block), to, bytes as usize) };
+                    unsafe { ptr::copy_nonoverlapping(blocks.at(block), to, bytes as usize) };
+                    blocks.give_back(block);
+                }
+                Held::Scattering { block, parts } => {
+                    for part in &parts {
+                        assert!(part.end() <= BLOCK_BYTES);
+                        let from = blocks.at(block).wrapping_add(part.at as usize);
+                        // SAFETY: inside of the block, which is ours; the part is lent likewise.
+                        unsafe { ptr::copy_nonoverlapping(from, part.here, part.bytes as usize) };
+                    }
                     blocks.give_back(block);
                 }
             }
@@ -330,7 +363,9 @@ impl Queue {
         for held in &mut ring {
             match core::mem::take(held) {
                 Held::Nothing | Held::Buffer { .. } => {}
-                Held::Leaving(block) | Held::Arriving { block, .. } => blocks.give_back(block),
+                Held::Leaving(block)
+                | Held::Arriving { block, .. }
+                | Held::Scattering { block, .. } => blocks.give_back(block),
             }
         }
         kinds

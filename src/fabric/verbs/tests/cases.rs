@@ -261,6 +261,36 @@ fn blocks_are_waited_for(open: Open) {
     assert_eq!(origin.core.blocks.free(), super::super::pool::BLOCKS);
 }
 
+/// Every other word of the origin's memory is one message; gaps of the target's are read along.
+fn parts_go_as_one_message(open: Open) {
+    let (origin, target) = (open(), Side::new(open, 2048));
+    let peer = target.seen_by(&origin);
+    for count in [2, 16, 17, 1024] {
+        let (data, mut back) = (numbers(2 * count, count as u64), vec![0; 2 * count]);
+        let parts = |at: *mut u64, stride: usize| -> Vec<Part> {
+            let part = |n: usize| {
+                let here = at.wrapping_add(2 * n).cast();
+                Part { here, at: (8 * stride * n) as u32, bytes: 8 }
+            };
+            (0..count).map(part).collect()
+        };
+        let (together, bytes) = (parts(data.as_ptr().cast_mut(), 1), 8 * count as u64);
+        // SAFETY: the words of `data`, which side by side are so many bytes.
+        unsafe { peer.put_gathered(target.at(3), &together, bytes) }.unwrap();
+        peer.flush().unwrap();
+        assert!((0..count).all(|n| target.word(3 + n) == data[2 * n]));
+        let apart = parts(back.as_mut_ptr(), 2)[..count.div_ceil(2)].into();
+        // SAFETY: words of `back`, which stays until they are there.
+        unsafe { peer.get_scattered(target.at(3), apart, bytes) }.unwrap();
+        peer.flush_local().unwrap();
+        assert!((0..count).step_by(2).all(|n| back[n] == data[2 * n]));
+        assert!((0..count).all(|n| back[2 * n + 1] == 0));
+    }
+    let Kinds { inline, copied, gets_copied, .. } = origin.counts().kinds;
+    assert_eq!((inline + copied, gets_copied), (4, 4));
+    assert_eq!(origin.core.blocks.free(), super::super::pool::BLOCKS);
+}
+
 fn registrations_end_with_their_operations(open: Open) {
     let (origin, target) = (Side::new(open, 4096), Side::new(open, 4096));
     let peer = target.seen_by(&origin.nic);
@@ -389,6 +419,7 @@ cases! {
     threads_share_a_peer
     many_answers_may_be_outstanding
     long_messages_are_split
+    parts_go_as_one_message
     blocks_are_waited_for
     registrations_end_with_their_operations
     a_buffer_in_use_outlives_the_flush_of_another
