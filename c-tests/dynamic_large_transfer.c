@@ -5,6 +5,7 @@
 #include "dynamic.h"
 
 enum { LONGS = 3 << 20, FIRST = 5, COUNT = LONGS - 2 * FIRST, BLOCKS = 100000 };
+enum { WORDS = 1 << 15, HALVES = 2 * (COUNT - WORDS) };
 
 static MPI_Win win;
 static long *memory, *values;
@@ -17,7 +18,10 @@ static void whole(MPI_Aint there)
         values[i] = mark(rank, i);
     OK(MPI_Put(values, COUNT, MPI_LONG, next_rank(), there, COUNT, MPI_LONG, win));
     OK(MPI_Win_flush(next_rank(), win));
-    OK(MPI_Accumulate(values, COUNT, MPI_LONG, next_rank(), there, COUNT, MPI_LONG, MPI_SUM, win));
+    // A word may be a request to a device, so most go as halves, the upper of which are 0.
+    OK(MPI_Accumulate(values, WORDS, MPI_LONG, next_rank(), there, WORDS, MPI_LONG, MPI_SUM, win));
+    OK(MPI_Accumulate(values + WORDS, HALVES, MPI_INT32_T, next_rank(),
+                      MPI_Aint_add(there, WORDS * sizeof(long)), HALVES, MPI_INT32_T, MPI_SUM, win));
     OK(MPI_Win_flush(next_rank(), win));
     memset(values, 0, LONGS * sizeof(long));
     OK(MPI_Get(values, COUNT, MPI_LONG, next_rank(), there, COUNT, MPI_LONG, win));
