@@ -14,7 +14,8 @@ static void other_flavours(void)
     MPI_Win wins[3];
     void *base;
     OK(MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &wins[0]));
-    OK(MPI_Win_allocate_shared(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &wins[1]));
+    // Over several nodes there are no shared windows.
+    OK(MPI_Win_allocate_shared(64, 1, MPI_INFO_NULL, MPI_COMM_SELF, &base, &wins[1]));
     OK(MPI_Win_create(memory, sizeof memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &wins[2]));
     for (int i = 0; i < 3; i++) {
         OK(MPI_Win_set_errhandler(wins[i], MPI_ERRORS_RETURN));
