@@ -1,0 +1,276 @@
+"""The installed MPIs, the programs of c-tests, cxx-tests, fortran-tests and python-tests, and how
+they are built with each MPI: for ctests and mutants, which run them."""
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+ROOMS = {"c-tests": ".c", "cxx-tests": ".cpp", "fortran-tests": ".f90", "python-tests": ".py"}
+RUN_SECONDS_MAX = 120
+HEADER_LINE = re.compile(r"^\W*(plain ranks|ranks|aborts|profiler|linked|c|standard):\s*(.*)$")
+
+
+class Mpi:
+    """One installed MPI: its compilers, its mpiexec, and what it calls itself."""
+
+    def __init__(self, suffix="", prefix=None):
+        self.prefix = prefix
+        self.cc = self._tool("mpicc", suffix)
+        self.cxx = self._tool("mpicxx", suffix)
+        self.fc = self._tool("mpifort", suffix) or self._tool("mpif90", suffix)
+        self.exec = self._tool("mpiexec", suffix) or self._tool("mpirun", suffix)
+        self.name, self.version = self._identify() if self.exec else (None, None)
+        self._standard = None
+
+    def _tool(self, tool, suffix):
+        if self.prefix:
+            path = Path(self.prefix) / "bin" / tool
+            return str(path) if path.exists() else None
+        return shutil.which(tool + suffix)
+
+    def _identify(self):
+        answer = subprocess.run([self.exec, "--version"], capture_output=True, text=True,
+                                env=environment())
+        text = answer.stdout + answer.stderr
+        for name, pattern in (("openmpi", r"(?:Open MPI|OpenRTE)\)? v?([0-9.]+\w*)"),
+                              ("intel", r"Intel.*Version\s+([0-9.]+)"),
+                              ("mpich", r"Version:\s+([0-9.]+\w*)")):
+            found = re.search(pattern, text)
+            if found:
+                return name, found.group(1)
+        if "prte" in text.lower():
+            return "openmpi", "5"
+        sys.exit(f"ctests: {self.exec} is of an unknown MPI")
+
+    @property
+    def standard(self):
+        """The version of the standard that its mpi.h speaks of."""
+        if self._standard is None:
+            probe = BUILD / self.label / "version.c"
+            probe.parent.mkdir(parents=True, exist_ok=True)
+            probe.write_text("#include <mpi.h>\nMPI_VERSION\n")
+            answer = subprocess.run([self.cc, *c_flags(self), "-E", "-P", str(probe)], text=True,
+                                    capture_output=True, env=self.environment())
+            self._standard = int(answer.stdout.split()[-1])
+        return self._standard
+
+    @property
+    def label(self):
+        return f"{self.name}-{self.version}"
+
+    def command(self, ranks, preload, program):
+        """The command line that runs `program`, with `preload` in the ranks only."""
+        libraries = ":".join(str(path) for path in preload)
+        if self.name == "openmpi":
+            old = int(self.version.split(".")[0]) < 5
+            command = [self.exec] + (["--oversubscribe"] if old else
+                                     ["--map-by", ":OVERSUBSCRIBE"])
+            command += ["--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+            command += ["--mca", "orte_base_help_aggregate", "0"] if old else []
+            command += ["-x", f"LD_PRELOAD={libraries}"] if preload else []
+        else:
+            command = [self.exec]
+            command += ["-genv", "LD_PRELOAD", libraries] if preload else []
+        return command + ["-n", str(ranks)] + program
+
+    def environment(self):
+        values = environment()
+        if self.prefix:
+            paths = [str(Path(self.prefix) / "lib"), values.get("LD_LIBRARY_PATH", "")]
+            values["LD_LIBRARY_PATH"] = ":".join(path for path in paths if path)
+            values["LIBRARY_PATH"] = values["LD_LIBRARY_PATH"]
+            values["I_MPI_ROOT"] = str(self.prefix)
+        return values
+
+
+def environment():
+    # What ranks spawn gets the library too; Open MPI 5 has to be told.
+    values = dict(os.environ, FOMPI_FALLBACK="quiet", PRTE_MCA_rmaps_default_inherit="1")
+    values.pop("FOMPI_CACHE", None) # a matter of scripts, which the library does not know
+    if os.geteuid() == 0:
+        values.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                      PRTE_ALLOW_RUN_AS_ROOT="1", PRTE_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    return values
+
+
+class Test:
+    """One source file, and what its head says about running it."""
+
+    def __init__(self, path):
+        self.path = path
+        self.name = path.stem
+        self.head = {}
+        for line in path.read_text().splitlines()[:20]:
+            found = HEADER_LINE.match(line)
+            if found:
+                self.head[found.group(1)] = found.group(2).strip()
+        if "ranks" not in self.head:
+            sys.exit(f"ctests: {path.name} does not say at how many ranks it runs")
+
+    @property
+    def standard(self):
+        """The version of the standard from which on it makes sense."""
+        return int(self.head.get("standard", 0))
+
+    @property
+    def module(self):
+        """How a program of Fortran gets at MPI; its name says which binding it uses."""
+        lines = {"f08": "use mpi_f08", "mpi": "use mpi", "mpif": "include 'mpif.h'"}
+        return lines[self.name.split("_")[-1]] if self.path.suffix == ".f90" else None
+
+    def ranks(self, plain):
+        counts = plain and self.head.get("plain ranks") or self.head["ranks"]
+        return [int(count) for count in counts.split()]
+
+    def passed(self, code, output):
+        pattern = self.head.get("aborts")
+        if pattern is None:
+            return code == 0 and not output.strip()
+        return code != 0 and re.search(pattern, output) is not None
+
+
+def compile_with(mpi, compiler, flags, source, target, libraries=()):
+    """Builds `target` if it is older than its sources; returns the compiler's complaints."""
+    sources = [source, *source.parent.glob("*.h"), *source.parent.glob("*.inc")]
+    if target.exists() and target.stat().st_mtime > max(s.stat().st_mtime for s in sources):
+        return ""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    answer = subprocess.run([compiler, *flags, "-o", str(target), source.name, *libraries],
+                            capture_output=True, text=True, cwd=source.parent,
+                            env=mpi.environment())
+    return "" if answer.returncode == 0 else answer.stderr or "the compiler failed"
+
+
+# What an MPI says of itself, whatever the program does.
+NOISE = re.compile(r"OSC UCX component priority set inside component query failed")
+
+# What an MPI adds when a rank has given up.
+AFTERMATH = re.compile(r"ORTE_ERROR_LOG|MPI_ABORT was invoked|with errorcode|NOTE: invoking|"
+                       r"You may or may not see|exactly when Open MPI|called MPI_Abort|"
+                       r"^=+$|CLEANING UP|YOU CAN IGNORE")
+
+C_FLAGS = ["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow"]
+
+
+def c_flags(mpi):
+    return C_FLAGS + ([f"-I{mpi.prefix}/include"] if mpi.prefix else [])
+
+
+def build(test, mpi):
+    """Returns (program, what to preload in front, complaint); without a program and a complaint the
+    test does not apply to this MPI."""
+    in_front, complaint = build_profiler(test, mpi, "profiler")
+    linked, more = build_profiler(test, mpi, "linked")
+    program, yet_more = build_program(test, mpi, linked)
+    return program, in_front, complaint + more + yet_more
+
+
+CXX_PROBE = "#include <mpi.h>\nMPI::Win win;"
+
+
+def has_binding(test, mpi):
+    """Whether this MPI has the binding of a test."""
+    if test.path.suffix == ".cpp":
+        return compiles(mpi, mpi.cxx, "probe.cpp", CXX_PROBE)
+    return compiles(mpi, mpi.fc, "probe.f90", f"{test.module}\nend")
+
+
+def build_program(test, mpi, linked):
+    target = BUILD / mpi.label / test.name
+    if test.path.suffix == ".c":
+        libraries = [str(path) for path in linked] + ["-lpthread", "-lm"]
+        complaint = compile_with(mpi, mpi.cc, c_flags(mpi), test.path, target, libraries)
+    elif test.path.suffix == ".cpp":
+        if not has_binding(test, mpi):
+            return None, ""
+        flags = c_flags(mpi) + ["-Wno-error"]
+        complaint = compile_with(mpi, mpi.cxx, flags, test.path, target)
+    elif test.path.suffix == ".py":
+        return python(mpi, test)
+    else:
+        return build_fortran(test, mpi, target)
+    return [str(target)], complaint
+
+
+def build_fortran(test, mpi, target):
+    """A program of Fortran, with the part in C that it asks for. mpif.h says nothing of arguments,
+    so the compiler may complain of none of those."""
+    if not has_binding(test, mpi) or (test.standard and mpi.standard < test.standard):
+        return None, ""
+    modules = target.parent / f"{test.name}.modules"
+    modules.mkdir(parents=True, exist_ok=True)
+    flags = ["-g", "-O1", "-Wall", "-cpp", "-fallow-argument-mismatch",
+             "-ffree-line-length-none", "-J", str(modules)]
+    parts = []
+    if "c" in test.head:
+        parts = [target.parent / f"{test.name}.o"]
+        source = test.path.parent / f"{test.head['c']}.c"
+        complaint = compile_with(mpi, mpi.cc, c_flags(mpi) + ["-c"], source, parts[0])
+        if complaint:
+            return [str(target)], complaint
+    complaint = compile_with(mpi, mpi.fc, flags + fortran_flags(mpi), test.path, target,
+                             [str(part) for part in parts])
+    return [str(target)], complaint
+
+
+def python(mpi, test):
+    """The interpreter that belongs to this MPI, if it has mpi4py."""
+    interpreter = Path(mpi.prefix) / "bin" / "python" if mpi.prefix else None
+    if interpreter is None or not interpreter.exists():
+        return None, ""
+    answer = subprocess.run([str(interpreter), "-c", "import mpi4py"], capture_output=True)
+    return ([str(interpreter), str(test.path)] if answer.returncode == 0 else None), ""
+
+
+def fortran_flags(mpi):
+    """Where the modules of Intel MPI from a package are, which its own compiler does not find."""
+    if mpi.prefix is None:
+        return []
+    answer = subprocess.run(["gfortran", "-dumpversion"], capture_output=True, text=True)
+    made_for = Path(mpi.prefix) / "include" / "mpi" / "gfortran"
+    return [f"-I{path}" for path in made_for.glob(answer.stdout.split(".")[0].strip() + ".*")]
+
+
+COMPILES = {}
+
+
+def compiles(mpi, compiler, name, text):
+    """Whether this MPI has a compiler that takes this text."""
+    if (mpi.label, text) not in COMPILES:
+        probe = BUILD / mpi.label / name
+        probe.parent.mkdir(parents=True, exist_ok=True)
+        probe.write_text(f"{text}\n")
+        answer = compiler and subprocess.run([compiler, "-c", *fortran_flags(mpi), "-o",
+                                              f"{probe}.o", str(probe)], capture_output=True,
+                                             env=mpi.environment())
+        COMPILES[mpi.label, text] = answer is not None and answer.returncode == 0
+    return COMPILES[mpi.label, text]
+
+
+def build_profiler(test, mpi, how):
+    """The profiling libraries that the test wants, and the compiler's complaints."""
+    name = test.head.get(how)
+    if name is None:
+        return [], ""
+    source = ROOT / "c-tests" / "profiler" / f"{name}.c"
+    target = BUILD / mpi.label / f"lib{name}.so"
+    return [target], compile_with(mpi, mpi.cc, c_flags(mpi) + ["-shared", "-fPIC"], source, target)
+
+
+@functools.cache
+def adapter():
+    """The software adapter, built."""
+    answer = subprocess.run([ROOT / "scripts" / "adapter"], stdout=subprocess.PIPE, text=True,
+                            check=True)
+    return answer.stdout.strip()
+
+
+def on_adapter(folder):
+    """The environment of ranks that use the software adapter and find each other in `folder`."""
+    return {"FOMPI_VERBS_LIBRARY": adapter(), "ADAPTER_DIR": str(folder)}
