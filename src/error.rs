@@ -28,6 +28,13 @@ macro_rules! classes {
             /// All of them, in the order of their numbers here.
             pub const ALL: &[Class] = &[$(Class::$name),*];
 
+            /// Its name in the standard.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Class::$name => $doc,)*
+                }
+            }
+
             /// The class with a number of ours, as another rank told it.
             pub fn from_number(number: u8) -> Class {
                 Class::ALL.get(number as usize).copied().unwrap_or(Class::Other)
@@ -159,6 +166,13 @@ pub enum Error {
         /// its process id
         pid: i32,
     },
+    /// Another rank's refusal of what all ranks have to do together.
+    Refused {
+        /// that rank
+        rank: u32,
+        /// the class of its error
+        class: Class,
+    },
     /// What is missing for the road over an RDMA device.
     NoVerbs(&'static str),
     /// Memory that the RDMA device was not allowed to keep in place.
@@ -193,7 +207,7 @@ impl Error {
             Error::OutsideWindow { .. } | Error::NotInRegion { .. } => Class::RmaRange,
             Error::Overlap { .. } | Error::NotAttached { .. } => Class::RmaAttach,
             Error::Epoch(_) => Class::RmaSync,
-            Error::Argument(class, ..) => *class,
+            Error::Argument(class, ..) | Error::Refused { class, .. } => *class,
             Error::Unsupported(_) => Class::Unsupported,
             Error::System { .. } | Error::Died { .. } | Error::Host(_) => Class::Other,
             Error::NoVerbs(_) | Error::Lost { .. } => Class::Other,
@@ -238,6 +252,9 @@ impl fmt::Display for Error {
             }
             Error::Forbidden { rank, pid } => {
                 write!(f, "the system forbids access to memory of rank {rank} (process {pid})")
+            }
+            Error::Refused { rank, class } => {
+                write!(f, "not possible on rank {rank}, whose error is {}", class.name())
             }
             Error::NoVerbs(what) => write!(f, "no RDMA device to use: {what}"),
             Error::Registration { bytes, errno, limit } => registration(f, *bytes, *errno, *limit),

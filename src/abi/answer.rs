@@ -79,6 +79,7 @@ pub fn code(host: &Host, error: &Error) -> c_int {
         | Error::Forbidden { .. }
         | Error::Lost { .. }
         | Error::Registration { .. }
+        | Error::Refused { .. }
         | Error::NoVerbs(_) => code_with_text(host, error),
         other => host.constants.class(other.class()),
     }

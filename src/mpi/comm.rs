@@ -117,19 +117,20 @@ impl Comm {
         check(unsafe { (host.call.bcast)(data, bytes, byte, 0, self.0) })
     }
 
-    /// The bits that all ranks have in common. Collective.
-    pub fn common_bits(self, host: &Host, mine: u64) -> Result<u64> {
-        let mut all = 0_u64;
+    /// The least of what the ranks have. Signed: MPICH 4.0 compares unsigned ones as if they were.
+    /// Collective.
+    pub fn least(self, host: &Host, mine: i64) -> Result<i64> {
+        let mut all = 0_i64;
         let (from, to) = ((&raw const mine).cast(), (&raw mut all).cast());
-        let (bytes, byte, band) = (size_of::<u64>() as c_int, host.byte(), host.constants.band);
-        // SAFETY: so many bytes each to read from and write to.
-        check(unsafe { (host.call.allreduce)(from, to, bytes, byte, band, self.0) })?;
+        let (word, min) = (host.tables.word, host.constants.min);
+        // SAFETY: one word each to read from and write to.
+        check(unsafe { (host.call.allreduce)(from, to, 1, word, min, self.0) })?;
         Ok(all)
     }
 
     /// Whether `yes` holds on all ranks. Collective.
     pub fn all(self, host: &Host, yes: bool) -> Result<bool> {
-        Ok(self.common_bits(host, u64::from(yes))? != 0)
+        Ok(self.least(host, i64::from(yes))? != 0)
     }
 
     /// Lets the MPI underneath make progress on whatever it has to do.

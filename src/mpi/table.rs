@@ -81,6 +81,8 @@ pub struct Tables {
     pub ops: HandleTable<Op>,
     /// MPI_BYTE
     pub byte: Handle,
+    /// a type of signed integers of eight bytes
+    pub word: Handle,
 }
 
 impl Tables {
@@ -122,9 +124,12 @@ impl Tables {
             (c.replace, Op::Replace),
             (c.no_op, Op::NoOp),
         ];
-        let byte = types.iter().find(|(_, known)| known.basic == Basic::Byte);
-        let byte = byte.map_or(0, |(handle, _)| *handle);
-        Tables { types: HandleTable::new(&types), ops: HandleTable::new(&ops), byte }
+        let first = |basic| {
+            let found = types.iter().find(|(_, known)| known.basic == basic);
+            found.map_or(0, |(handle, _)| *handle)
+        };
+        let (byte, word) = (first(Basic::Byte), first(Basic::I64));
+        Tables { types: HandleTable::new(&types), ops: HandleTable::new(&ops), byte, word }
     }
 }
 

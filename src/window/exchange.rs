@@ -286,8 +286,7 @@ fn part(
 
 /// The error of a rank whose partner refused.
 fn refusal(rank: u32, status: u64) -> Error {
-    let class = Class::from_number((status - REFUSED) as u8);
-    Error::Argument(class, "not possible on rank", i64::from(rank))
+    Error::Refused { rank, class: Class::from_number((status - REFUSED) as u8) }
 }
 
 fn write(arena: &Arena, turn: u64, record: Record) {

@@ -9,10 +9,11 @@
 //!    *Collective:* whether all have it.
 
 use super::lists::Areas;
+use super::said::{self, Said};
 use super::shared::Shared;
 use super::targets::Targets;
 use super::{Part, Place, Wide};
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
 use crate::fabric::verbs::{Exposed, Remote};
 use crate::mpi::Host;
 use crate::sys::{resident, segment};
@@ -37,17 +38,6 @@ enum No {
     Delegate(Why),
 }
 
-/// Why a window may be left to the MPI underneath, each with a bit that says so, behind those of
-/// the classes of errors.
-const WHYS: [(u64, Why); 5] = [
-    (1 << 59, Why::TooLarge),
-    (1 << 60, Why::Gpu),
-    (1 << 61, Why::Denied),
-    (1 << 62, Why::Unregistered),
-    (1 << 63, Why::NoRoad),
-];
-const _: () = assert!(Class::ALL.len() <= 59);
-
 impl From<Error> for No {
     fn from(error: Error) -> No {
         match error {
@@ -60,12 +50,10 @@ impl From<Error> for No {
 
 impl No {
     /// What a rank tells the others.
-    fn bit(&self) -> u64 {
+    fn said(&self, rank: u32) -> Said {
         match self {
-            No::Error(error) => 1 << error.class() as u32,
-            No::Delegate(why) => {
-                WHYS.iter().find(|(_, known)| known == why).map_or(1 << 63, |(bit, _)| *bit)
-            }
+            No::Error(error) => Said::error(rank, error),
+            No::Delegate(why) => Said::why(*why),
         }
     }
 }
@@ -96,23 +84,25 @@ pub fn agree(
         return Ok(Agreed::Delegate(Why::Apart));
     }
     let own = near(wide, flavor, wish);
-    let said = own.as_ref().err().map_or(0, No::bit);
-    let all = !wide.comm.common_bits(host, !said)?;
+    let said = own.as_ref().err().map_or(Said::FINE, |no| no.said(wide.rank));
+    let all = said.by_all(host, wide.comm)?;
     let own = match own {
-        Ok(own) if all == 0 => own,
+        Ok(own) if all == Said::FINE => own,
         Ok(own) => {
             own.give_up(wide);
-            return verdict(all);
+            return delegated(all);
         }
         Err(No::Error(error)) => return Err(error),
-        Err(No::Delegate(_)) => return verdict(all),
+        Err(No::Delegate(_)) => return delegated(all),
     };
     let places = share(host, wide, own.place);
-    if !wide.comm.all(host, places.is_ok())? {
-        own.give_up(wide);
-        return Err(places.err().unwrap_or(ANOTHER));
-    }
-    let places = places?;
+    let places = match said::all_could(host, wide.comm, wide.rank, places) {
+        Ok(places) => places,
+        Err(error) => {
+            own.give_up(wide);
+            return Err(error);
+        }
+    };
     // SAFETY: they go before the table does; the bits of a descriptor are all values.
     let found = unsafe { places.notes() };
     let part = Part {
@@ -129,17 +119,9 @@ pub fn agree(
     Ok(Agreed::Made(Box::new(node)))
 }
 
-const ANOTHER: Error = Error::Unsupported("another node has no memory for the window");
-
 /// What becomes of a window that some rank cannot make: an error, or the MPI underneath.
-fn verdict(all: u64) -> Result<Agreed> {
-    let errors = all & ((1 << 59) - 1);
-    if errors != 0 {
-        let class = Class::from_number(errors.trailing_zeros() as u8);
-        return Err(Error::Argument(class, "not possible on another rank; ranks of a class:", 1));
-    }
-    let why = WHYS.iter().find(|(bit, _)| all & bit != 0);
-    Ok(Agreed::Delegate(why.map_or(Why::NoRoad, |(_, why)| *why)))
+fn delegated(all: Said) -> Result<Agreed> {
+    all.verdict().map(|why| Agreed::Delegate(why.unwrap_or(Why::NoRoad)))
 }
 
 /// Steps 1 and 2 for this rank.
@@ -149,6 +131,10 @@ fn near(wide: &Arc<Wide>, flavor: Flavor, wish: Result<Wish>) -> core::result::R
     let (slot, common) = match exchange::agree(&wide.near, wish, looks) {
         Ok(Outcome::Made { slot, common }) => (slot, common),
         Ok(Outcome::Delegate(why)) => return Err(No::Delegate(why)),
+        // Ranks of this node have numbers of their own among themselves.
+        Err(Error::Refused { rank, class }) => {
+            return Err(No::Error(Error::Refused { rank: wide.rank_of(rank), class }));
+        }
         Err(error) => return Err(No::Error(error)),
     };
     let mut own = Own { slot, common, place: Place::default(), exposed: Vec::new() };

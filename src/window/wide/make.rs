@@ -2,10 +2,11 @@
 //! of each other. By collective calls of the MPI underneath; the lists of all ranks that these
 //! bring are gone when it is made.
 
+use super::said::{self, OTHERS};
 use super::shared::Shared;
 use super::{FAR_BYTES, Member, NodeInfo, Wide};
 use crate::config::Config;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fabric::verbs::{Card, Exposed, Nic, Remote};
 use crate::memory::heap;
 use crate::mpi::Host;
@@ -62,10 +63,7 @@ impl Wide {
         let members = Shared::make(host, near_comm, size, list);
         near_comm.free(host);
         let shared = infos.and_then(|infos| Ok((infos, members?)));
-        if !comm.all(host, shared.is_ok())? {
-            return Err(shared.err().unwrap_or(OTHERS));
-        }
-        let ((infos, chunks), members) = shared?;
+        let ((infos, chunks), members) = said::all_could(host, comm, rank, shared)?;
         let group = comm.group(host)?;
         // SAFETY: they go before the table does; the bits of a card are all values.
         let cards = unsafe { members.notes() };
@@ -87,8 +85,6 @@ impl Wide {
         }))
     }
 }
-
-const OTHERS: Error = Error::Unsupported("another rank cannot make a window over many nodes");
 
 /// Where each rank is. Nodes are numbered in the order of their lowest ranks.
 fn members(host: &Host, comm: Comm, rank: u32) -> Result<Vec<Member>> {

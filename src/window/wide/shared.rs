@@ -3,6 +3,7 @@
 //! [notes](super::notes), which grow elsewhere.
 
 use super::notes::{Notes, Root};
+use super::said::OTHERS;
 use crate::error::Result;
 use crate::memory::heap::{self, Lease};
 use crate::memory::{Place, maps};
@@ -51,6 +52,8 @@ impl<T: Copy> Shared<T> {
                 Ok(Shared { base, length, _hold: Hold::Own { _lease: lease }, _of: PhantomData })
             }
             Some(Err(error)) => Err(error),
+            // The first rank has told why.
+            None if place == [0; 6] => Err(OTHERS),
             None => {
                 let place = decode(&place);
                 let map = maps::map(&place.name)?;
