@@ -18,35 +18,51 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Communicators that are freed unless a wide arena is made of them, the last one first.
+struct Comms {
+    host: &'static Host,
+    made: Vec<Comm>,
+}
+
+impl Comms {
+    fn add(&mut self, comm: Comm) -> Comm {
+        self.made.push(comm);
+        comm
+    }
+}
+
+impl Drop for Comms {
+    fn drop(&mut self) {
+        self.made.iter().rev().for_each(|comm| comm.free(self.host));
+    }
+}
+
 impl Wide {
     /// The wide arena of the processes of a communicator, or why there is none. Collective.
     pub fn make(host: &'static Host, user: Comm) -> Result<core::result::Result<Arc<Wide>, Why>> {
-        let comm = user.duplicate(host)?;
+        let mut comms = Comms { host, made: Vec::new() };
+        let comm = comms.add(user.duplicate(host)?);
         let rank = comm.rank(host)?;
         let members = members(host, comm, rank)?;
         let nodes = 1 + members.iter().map(|member| member.node).max().unwrap_or(0);
         if nodes == 1 {
-            comm.free(host);
             return Ok(Err(Why::NoRoad));
         }
         let nic = Nic::get().inspect(|nic| nic.set_allocations(heap::allocation));
         if !comm.all(host, nic.is_ok())? {
-            comm.free(host);
             return Ok(Err(Why::NoDevice));
         }
         let Member { node, index } = members[rank as usize];
-        let near = comm.split(host, Some(node))?.ok_or(OTHERS)?;
-        let leaders = comm.split(host, (index == 0).then_some(0))?;
+        let near = comms.add(comm.split(host, Some(node))?.ok_or(OTHERS)?);
+        let leaders = comm.split(host, (index == 0).then_some(0))?.map(|comm| comms.add(comm));
         let arena = Arena::make(host, near, FAR_BYTES)?;
         if !comm.all(host, arena.is_some())? {
-            drop(arena);
-            [Some(near), leaders, Some(comm)].iter().flatten().for_each(|comm| comm.free(host));
             return Ok(Err(Why::NoRoad));
         }
         let arena = arena.ok_or(OTHERS)?;
-        let place = (nodes, node);
-        let comms = (comm, near, leaders);
-        Wide::join(host, comms, (nic?, arena), place, members).map(Ok)
+        let wide = Wide::join(host, (comm, near, leaders), (nic?, arena), (nodes, node), members)?;
+        comms.made = vec![near];
+        Ok(Ok(wide))
     }
 
     /// The rest of it, where there are the arenas of all nodes and a device.
@@ -61,7 +77,6 @@ impl Wide {
         let infos = share_infos(host, nic, &arena, leaders, near_comm, nodes);
         let list = leaders.map(|_| Ok(members));
         let members = Shared::make(host, near_comm, size, list);
-        near_comm.free(host);
         let shared = infos.and_then(|infos| Ok((infos, members?)));
         let ((infos, chunks), members) = said::all_could(host, comm, rank, shared)?;
         let group = comm.group(host)?;
