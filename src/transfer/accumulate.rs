@@ -9,7 +9,7 @@ use super::acc::{Acc, locked};
 use super::combine::{self, Combine};
 use super::distant::{self, is_word};
 use super::put_get::{all_in_regions, reach, total};
-use super::unmapped::Unmapped;
+use super::unmapped::{Reached, Unmapped};
 use super::{Buffer, Place, Quick, Target, elements, fits, not_null};
 use crate::datatype::basic::{Basic, Op, pairs};
 use crate::datatype::layout::{Shape, zip_elements};
@@ -261,16 +261,19 @@ impl<'a> Work<'a> {
         // Nothing is changed before all of it is known to go together.
         kinds_agree(self.op, origin, target, count)?;
         kinds_agree(self.op, result, target, count)?;
-        let unmapped = self.zero.and_then(Unmapped::of).filter(|(whose, _)| match whose {
+        let at_once = |whose: Unmapped<'_>| match whose {
             Unmapped::Process(_) => true,
             Unmapped::Distant(_) => self.alone || !target.kinds().any(|kind| is_word(kind, 0)),
-        });
-        let Some((whose, zero)) = unmapped else {
-            return each_run(sides, target, count, |there, run| {
-                let combine::Run { basic, origin, result, count, .. } = run;
-                // SAFETY: runs of type maps for which the caller vouches.
-                unsafe { self.run_at(there, basic, origin, result, count as u64) }
-            });
+        };
+        let (whose, zero) = match self.zero.map(Reached::of) {
+            Some(Reached::There(whose, zero)) if at_once(whose) => (whose, zero),
+            _ => {
+                return each_run(sides, target, count, |there, run| {
+                    let combine::Run { basic, origin, result, count, .. } = run;
+                    // SAFETY: runs of type maps for which the caller vouches.
+                    unsafe { self.run_at(there, basic, origin, result, count as u64) }
+                });
+            }
         };
         let mut combine = Combine::new(whose, self.op, self.lock());
         let pushed = each_run(sides, target, count, |there, run| {
@@ -339,25 +342,26 @@ impl<'a> Work<'a> {
                 unsafe { reduce::accumulate(op, basic, at, origin, result, count) };
                 Ok(())
             }
-            Spot::Mapped(at) | Spot::Own(at) => {
-                // SAFETY: the caller vouches for the buffers; nobody else changes the target.
-                unsafe { reduce::accumulate_exclusive(op, basic, at, origin, result, count) };
-                Ok(())
-            }
             Spot::Distant(word) if !self.alone && is_word(basic, word.at.at) => {
                 // SAFETY: the caller vouches for the buffers.
                 unsafe { distant::accumulate(op, basic, word, origin, result, count) }
             }
-            Spot::Foreign(..) | Spot::Distant(_) => {
-                let Some((whose, there)) = Unmapped::of(at) else { return Ok(()) };
-                let mut combine = Combine::new(whose, op, self.lock());
-                // SAFETY: likewise; all such elements of this target share the lock.
-                unsafe {
-                    let run = combine::Run { there, basic, count, origin, result };
-                    let pushed = combine.push(run);
-                    combine.done(pushed)
+            other => match Reached::of(other) {
+                Reached::Here(at) => {
+                    // SAFETY: likewise; nobody else changes the target.
+                    unsafe { reduce::accumulate_exclusive(op, basic, at, origin, result, count) };
+                    Ok(())
                 }
-            }
+                Reached::There(whose, there) => {
+                    let mut combine = Combine::new(whose, op, self.lock());
+                    // SAFETY: likewise; all such elements of this target share the lock.
+                    unsafe {
+                        let run = combine::Run { there, basic, count, origin, result };
+                        let pushed = combine.push(run);
+                        combine.done(pushed)
+                    }
+                }
+            },
         }
     }
 }

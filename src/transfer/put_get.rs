@@ -4,7 +4,7 @@
 //! and 2 loads, descriptor 3 loads and 1 multiplication, 1 load and 1 store for the data, and about
 //! 15 branches, all predictable. No atomic instruction, no call, no frame.
 
-use super::unmapped::Unmapped;
+use super::unmapped::{Reached, Unmapped};
 use super::{Buffer, Place, Quick, Target, bytes, elements, fits, not_null};
 use crate::datatype::layout::{Shape, each_run, each_strip};
 use crate::error::{Class, Error, Result};
@@ -176,19 +176,16 @@ impl Shaped<'_> {
     /// # Safety
     /// As for `transfer`, and all runs of the target are inside of the window.
     unsafe fn at(&self, zero: Spot<'_>) -> Result<()> {
-        match zero {
-            Spot::Mapped(zero) | Spot::Own(zero) => {
+        match Reached::of(zero) {
+            Reached::Here(zero) => {
                 each_strip(self.origin, self.target, |strip| {
                     // SAFETY: the caller vouches for both sides of each run.
                     unsafe { bytes::strip(self.way, zero, self.address, strip) };
                 });
                 Ok(())
             }
-            Spot::Foreign(..) | Spot::Distant(_) => match Unmapped::of(zero) {
-                // SAFETY: likewise.
-                Some((whose, zero)) => unsafe { self.unmapped(whose, zero) },
-                None => Ok(()),
-            },
+            // SAFETY: likewise.
+            Reached::There(whose, zero) => unsafe { self.unmapped(whose, zero) },
         }
     }
 

@@ -6,7 +6,7 @@ use super::acc::{Acc, locked};
 use super::accumulate::{Work, by_instruction, operation, predefined};
 use super::bytes::Piece;
 use super::distant::{self, is_word};
-use super::unmapped::Unmapped;
+use super::unmapped::Reached;
 use super::{Place, Quick, Target, not_null};
 use crate::datatype::basic::Op;
 use crate::datatype::reduce;
@@ -136,11 +136,6 @@ pub unsafe fn compare_and_swap(
             unsafe { reduce::compare_and_swap(basic, at, compare, origin, result) };
             Ok(())
         }
-        Spot::Mapped(at) | Spot::Own(at) => locked(place, rank, || {
-            // SAFETY: likewise, and all such elements of this target share the lock.
-            unsafe { reduce::compare_and_swap_exclusive(basic, at, compare, origin, result) };
-            Ok(())
-        }),
         Spot::Distant(word) if is_word(basic, word.at.at) => {
             // SAFETY: likewise; elements of eight bytes.
             let load = |from: *const u8| unsafe { from.cast::<u64>().read_unaligned() };
@@ -149,20 +144,22 @@ pub unsafe fn compare_and_swap(
             unsafe { result.cast::<u64>().write_unaligned(old) };
             Ok(())
         }
-        Spot::Foreign(..) | Spot::Distant(_) => {
-            let change = |piece: *mut u8| {
-                // SAFETY: likewise, and the piece holds an element and belongs to this call.
-                unsafe {
-                    reduce::compare_and_swap_exclusive(basic, piece, compare, origin, result);
-                }
+        other => {
+            let swap = |at: *mut u8| {
+                // SAFETY: likewise, and all such elements of this target share the lock; a piece
+                // holds an element and belongs to this call.
+                unsafe { reduce::compare_and_swap_exclusive(basic, at, compare, origin, result) };
                 true
             };
-            match Unmapped::of(spot) {
+            match Reached::of(other) {
+                Reached::Here(at) => locked(place, rank, || {
+                    swap(at);
+                    Ok(())
+                }),
                 // SAFETY: likewise.
-                Some(there) => unsafe {
-                    Piece::change(there, bytes, Acc::new(place, rank), change)
+                Reached::There(whose, there) => unsafe {
+                    Piece::change((whose, there), bytes, Acc::new(place, rank), swap)
                 },
-                None => Ok(()),
             }
         }
     })

@@ -19,17 +19,28 @@ pub enum Unmapped<'a> {
     Distant(Distant<'a>),
 }
 
-impl<'a> Unmapped<'a> {
-    /// Whose memory a spot is in, and at which address there; `None` if it is mapped here.
+/// Where a spot is for this process.
+#[derive(Clone, Copy)]
+pub enum Reached<'a> {
+    /// mapped here
+    Here(*mut u8),
+    /// in whose memory, and at which address there
+    There(Unmapped<'a>, u64),
+}
+
+impl<'a> Reached<'a> {
+    /// Where `spot` is.
     #[inline]
-    pub fn of(spot: Spot<'a>) -> Option<(Unmapped<'a>, u64)> {
+    pub fn of(spot: Spot<'a>) -> Reached<'a> {
         match spot {
-            Spot::Mapped(_) | Spot::Own(_) => None,
-            Spot::Foreign(process, at) => Some((Unmapped::Process(process), at)),
-            Spot::Distant(distant) => Some((Unmapped::Distant(distant), distant.at.at)),
+            Spot::Mapped(at) | Spot::Own(at) => Reached::Here(at),
+            Spot::Foreign(process, at) => Reached::There(Unmapped::Process(process), at),
+            Spot::Distant(distant) => Reached::There(Unmapped::Distant(distant), distant.at.at),
         }
     }
+}
 
+impl<'a> Unmapped<'a> {
     /// A transfer of many runs.
     #[inline]
     pub fn runs(self, way: Way) -> Runs<'a> {
