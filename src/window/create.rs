@@ -109,7 +109,7 @@ pub fn make(
 /// What the window stands on.
 fn ground_of(host: &'static Host, comm: Comm) -> Result<Ground> {
     if comm.size(host)? > RANKS_MAX {
-        return Ok(Ground::None(Why::NoRoad));
+        return Ok(Ground::None(Why::TooMany));
     }
     Ground::of(host, comm)
 }

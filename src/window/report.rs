@@ -3,6 +3,7 @@
 
 use super::{Flavor, Node};
 use crate::config::{Config, Fallback};
+use crate::epoch::layout::RANKS_MAX;
 use crate::error::{Error, Result};
 use crate::fabric::verbs::Nic;
 use crate::mpi::Host;
@@ -16,6 +17,12 @@ pub enum Why {
     NoRoad,
     /// the processes are on several nodes, and one has no RDMA device
     NoDevice,
+    /// some have InfiniBand, others RoCE
+    Links,
+    /// a node cannot reach the next one by its device
+    NoContact,
+    /// more processes than control words have numbers for
+    TooMany,
     /// memory of the window that the RDMA device cannot register
     Unregistered,
     /// more memory than a node can keep in place
@@ -28,11 +35,19 @@ pub enum Why {
     Denied,
 }
 
+/// The number in the text below.
+const _: () = assert!(RANKS_MAX == 40_329);
+
 impl Why {
     fn text(self) -> &'static str {
         match self {
             Why::NoRoad => "its processes share no memory, and there is no other road",
             Why::NoDevice => "its processes are on several nodes, and one has no RDMA device",
+            Why::Links => "some of its processes have InfiniBand and others RoCE",
+            Why::NoContact => "a node does not reach another one by its RDMA device",
+            Why::TooMany => {
+                "it has more processes than 40,329, which is what a lock word has room for"
+            }
             Why::Unregistered => {
                 "the RDMA device cannot register all of its memory: a part may not be written"
             }
@@ -88,5 +103,13 @@ pub fn delegated(flavor: Flavor, why: Why, rank: u32) {
         // No other reason is worth opening a device for.
         let cause = if why == Why::NoDevice { Nic::get().err() } else { None };
         say(&cause.map_or(line.clone(), |cause| format!("{line} ({cause})")));
+    }
+}
+
+/// Says why another node cannot be reached, who alone knows it.
+pub fn no_contact(rank: u32, error: &Error) {
+    let config = Config::get();
+    if config.verbose || config.fallback != Fallback::Quiet {
+        say(&format!("rank {rank}: {error}"));
     }
 }

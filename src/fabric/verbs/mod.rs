@@ -172,6 +172,11 @@ impl Nic {
         self.core.device.coherent
     }
 
+    /// Whether its link is Ethernet (RoCE), else InfiniBand.
+    pub fn is_ethernet(&self) -> bool {
+        self.core.device.ethernet
+    }
+
     /// What others need to contact this process. From the first call on they can.
     pub fn card(&self) -> Result<Card> {
         let mut door = self.door.lock();

@@ -49,7 +49,7 @@ impl Node {
         let target = part.target(self, rank)?;
         let data = part.data(self, target)?;
         let first = data.exposed().find(rank, disp, reach)?;
-        if target.member.node == part.wide.node && (by == By::Own || part.wide.nic.is_coherent()) {
+        if target.member.node == part.wide.node && (by == By::Own || part.wide.coherent) {
             match self.spot(target.member.index, data.exposed(), first)? {
                 // What cannot be reached by atomic instructions has the device in common.
                 Spot::Own(_) | Spot::Foreign(..) if by == By::All => {}

@@ -2,7 +2,7 @@
 //! of each other. By collective calls of the MPI underneath; the lists of all ranks that these
 //! bring are gone when it is made.
 
-use super::said::{self, OTHERS};
+use super::said::{self, OTHERS, Said};
 use super::shared::Shared;
 use super::{FAR_BYTES, Member, NodeInfo, Wide};
 use crate::config::Config;
@@ -13,7 +13,7 @@ use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::sys::process;
 use crate::window::arena::Arena;
-use crate::window::report::Why;
+use crate::window::report::{self, Why};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,14 +43,14 @@ impl Wide {
         let mut comms = Comms { host, made: Vec::new() };
         let comm = comms.add(user.duplicate(host)?);
         let rank = comm.rank(host)?;
-        let members = members(host, comm, rank)?;
+        let nic = Nic::get().inspect(|nic| nic.set_allocations(heap::allocation));
+        let (members, devices) = members(host, comm, rank, Devices::of(&nic))?;
         let nodes = 1 + members.iter().map(|member| member.node).max().unwrap_or(0);
         if nodes == 1 {
             return Ok(Err(Why::NoRoad));
         }
-        let nic = Nic::get().inspect(|nic| nic.set_allocations(heap::allocation));
-        if !comm.all(host, nic.is_ok())? {
-            return Ok(Err(Why::NoDevice));
+        if let Some(why) = devices.useless() {
+            return Ok(Err(why));
         }
         let Member { node, index } = members[rank as usize];
         let near = comms.add(comm.split(host, Some(node))?.ok_or(OTHERS)?);
@@ -60,9 +60,25 @@ impl Wide {
             return Ok(Err(Why::NoRoad));
         }
         let arena = arena.ok_or(OTHERS)?;
-        let wide = Wide::join(host, (comm, near, leaders), (nic?, arena), (nodes, node), members)?;
+        let all = (comm, near, leaders);
+        let mut wide = Wide::join(host, all, (nic?, arena), (nodes, node), members)?;
         comms.made = vec![near];
-        Ok(Ok(wide))
+        wide.coherent = devices.coherent();
+        let met = if index == 0 { wide.meet_next() } else { Ok(()) };
+        let said = met.as_ref().err().map_or(Said::FINE, |_| Said::why(Why::NoContact));
+        let all = said.by_all(host, comm)?;
+        met.unwrap_or_else(|error| report::no_contact(rank, &error));
+        Ok(match all.verdict()? {
+            None => Ok(Arc::new(wide)),
+            Some(why) => Err(why),
+        })
+    }
+
+    /// Has to do with the next node, before anybody relies on it: each of the nodes with one other,
+    /// so that nodes between which nothing leads do not go unnoticed.
+    fn meet_next(&self) -> Result<()> {
+        let next = (self.node + 1) % self.nodes;
+        self.leader(next).read(self.infos.at(next).first).map(|_| ())
     }
 
     /// The rest of it, where there are the arenas of all nodes and a device.
@@ -72,7 +88,7 @@ impl Wide {
         (nic, arena): (&'static Nic, Arc<Arena>),
         (nodes, node): (u32, u32),
         members: Vec<Member>,
-    ) -> Result<Arc<Wide>> {
+    ) -> Result<Wide> {
         let (rank, size) = (comm.rank(host)?, comm.size(host)?);
         let infos = share_infos(host, nic, &arena, leaders, near_comm, nodes);
         let list = leaders.map(|_| Ok(members));
@@ -82,7 +98,7 @@ impl Wide {
         let group = comm.group(host)?;
         // SAFETY: they go before the table does; the bits of a card are all values.
         let cards = unsafe { members.notes() };
-        Ok(Arc::new(Wide {
+        Ok(Wide {
             comm,
             group,
             rank,
@@ -97,23 +113,60 @@ impl Wide {
             members,
             chunks: Mutex::new(chunks),
             peers: Mutex::new(BTreeMap::new()),
-        }))
+            coherent: false,
+        })
     }
 }
 
-/// Where each rank is. Nodes are numbered in the order of their lowest ranks.
-fn members(host: &Host, comm: Comm, rank: u32) -> Result<Vec<Member>> {
-    let keys = comm.gather_all(host, &[node_key(rank)])?;
+/// What devices have in common, a bit each: that there is one, that its link is Ethernet, or
+/// InfiniBand, and that its atomic operations are atomic with those of the processor.
+#[derive(Clone, Copy)]
+struct Devices(u64);
+
+impl Devices {
+    const THERE: u64 = 1;
+    const ETHERNET: u64 = 2;
+    const INFINIBAND: u64 = 4;
+    const COHERENT: u64 = 8;
+
+    /// The one of this process.
+    fn of(nic: &Result<&Nic>) -> Devices {
+        Devices(nic.as_ref().map_or(0, |nic| {
+            let link = if nic.is_ethernet() { Devices::ETHERNET } else { Devices::INFINIBAND };
+            let coherent = if nic.is_coherent() { Devices::COHERENT } else { 0 };
+            Devices::THERE | link | coherent
+        }))
+    }
+
+    /// Why nothing can come of all of them together.
+    fn useless(self) -> Option<Why> {
+        match self.0 {
+            all if all & Devices::THERE == 0 => Some(Why::NoDevice),
+            all if all & (Devices::ETHERNET | Devices::INFINIBAND) == 0 => Some(Why::Links),
+            _ => None,
+        }
+    }
+
+    /// Whether all are coherent: one that is not decides for all who changes which word.
+    fn coherent(self) -> bool {
+        self.0 & Devices::COHERENT != 0
+    }
+}
+
+/// Where each rank is, and what their devices have in common. Nodes are numbered in the order of
+/// their lowest ranks.
+fn members(host: &Host, comm: Comm, rank: u32, device: Devices) -> Result<(Vec<Member>, Devices)> {
+    let all = comm.gather_all(host, &[node_key(rank), device.0])?;
     let mut nodes = BTreeMap::new();
-    Ok(keys
-        .iter()
-        .map(|[key]| {
-            let next = nodes.len() as u32;
-            let (node, count) = nodes.entry(key).or_insert((next, 0_u32));
-            *count += 1;
-            Member { node: *node, index: *count - 1 }
-        })
-        .collect())
+    let members = all.iter().map(|[key, _]| {
+        let next = nodes.len() as u32;
+        let (node, count) = nodes.entry(key).or_insert((next, 0_u32));
+        *count += 1;
+        Member { node: *node, index: *count - 1 }
+    });
+    let members = members.collect();
+    let common = all.iter().fold(u64::MAX, |common, [_, device]| common & device);
+    Ok((members, Devices(common)))
 }
 
 /// A number that ranks of one node have in common, and no others.

@@ -65,6 +65,8 @@ pub struct Wide {
     members: Shared<Member>,
     /// on the leader: the chunks of the arena that the device knows
     chunks: Mutex<BTreeMap<u32, Exposed>>,
+    /// whether all devices change words atomically with the processors of their nodes
+    coherent: bool,
     /// the leaders that this process has had to do with
     peers: Mutex<BTreeMap<u32, Arc<Peer>>>,
 }

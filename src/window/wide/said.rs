@@ -23,7 +23,8 @@ const FOLLOWS: i64 = 1 << 61;
 const WHYS: i64 = 1 << 62;
 
 /// Reasons to leave a window to the MPI underneath, the first of which counts.
-const REASONS: [Why; 5] = [Why::TooLarge, Why::Gpu, Why::Denied, Why::Unregistered, Why::NoRoad];
+const REASONS: [Why; 6] =
+    [Why::NoContact, Why::TooLarge, Why::Gpu, Why::Denied, Why::Unregistered, Why::NoRoad];
 
 /// What a rank says, or what all have said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

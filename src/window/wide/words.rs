@@ -103,7 +103,7 @@ impl<'a> Far<'a> {
     /// The word itself, where the processor changes it as the device does: on the own node, if each
     /// sees what the other does as one step.
     fn near_cell(&self, at: WordAt) -> Option<&'a AtomicU64> {
-        if !self.part.wide.nic.is_coherent() {
+        if !self.part.wide.coherent {
             return None;
         }
         let index = self.part.near_index(at.rank.0)?;
@@ -189,7 +189,7 @@ impl<'a> Words for Far<'a> {
     fn order(&self, rank: Rank) -> Result<()> {
         full_fence();
         let Some(target) = self.part.known_target(rank.0) else { return Ok(()) };
-        if self.part.wide.nic.is_coherent() && target.member.node == self.part.wide.node {
+        if self.part.wide.coherent && target.member.node == self.part.wide.node {
             return target.peer.flush();
         }
         target.peer.order();
