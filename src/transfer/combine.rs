@@ -139,7 +139,11 @@ impl<'a> Combine<'a> {
             unsafe { batch.finish_here() }
         };
         let read = match &mut self.lock {
-            None => get(),
+            // Atomics that nobody has waited for may be under way to the same elements.
+            None => {
+                self.whose.order();
+                get()
+            }
             Some(lock) => lock.read(self.whose, get),
         };
         let done = read.and_then(|()| {
