@@ -2,6 +2,7 @@
 // bytes wide, one or thousands a call, by all the accumulate calls; no update is lost and none seen
 // half done. MPI-4.1 section 12.7.1. For created windows see created_accumulate_stress.
 // ranks: 1 2 4 8
+// between nodes: shared windows are left to the MPI underneath
 // plain ranks: 1 2
 
 #include "stress.h"

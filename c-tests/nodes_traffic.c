@@ -1,6 +1,7 @@
 // Puts, gets, accumulates and locks to targets on the own node and on others, in one window, for
 // windows of every flavor: every byte and every sum is right. MPI-4.1 sections 12.3 and 12.5.
 // ranks: 1 2 4 8
+// between nodes: shared windows are left to the MPI underneath
 // plain ranks: 2
 
 #include "created.h"

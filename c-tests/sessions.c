@@ -2,6 +2,7 @@
 // flavours, used after other sessions have ended.
 // MPI-4.1 sections 11.3 and 12.2.
 // ranks: 1 2 4
+// between nodes: shared windows are left to the MPI underneath
 
 #include "check.h"
 

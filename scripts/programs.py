@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 ROOMS = {"c-tests": ".c", "cxx-tests": ".cpp", "fortran-tests": ".f90", "python-tests": ".py"}
 RUN_SECONDS_MAX = 120
-HEADER_LINE = re.compile(r"^\W*(plain ranks|ranks|aborts|profiler|linked|c|standard):\s*(.*)$")
+HEADER_LINE = re.compile(r"^\W*(plain ranks|ranks|aborts|profiler|linked|c|standard|between nodes):\s*(.*)$")
 
 
 class Mpi:
@@ -137,7 +137,8 @@ class Test:
 
 def compile_with(mpi, compiler, flags, source, target, libraries=()):
     """Builds `target` if it is older than its sources; returns the compiler's complaints."""
-    sources = [source, *source.parent.glob("*.h"), *source.parent.glob("*.inc")]
+    sources = [source, *source.parent.glob("*.h"), *source.parent.glob("*.inc"),
+               *(ROOT / "include").glob("*.h")]
     if target.exists() and target.stat().st_mtime > max(s.stat().st_mtime for s in sources):
         return ""
     target.parent.mkdir(parents=True, exist_ok=True)
