@@ -13,7 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 ROOMS = {"c-tests": ".c", "cxx-tests": ".cpp", "fortran-tests": ".f90", "python-tests": ".py"}
 RUN_SECONDS_MAX = 120
-HEADER_LINE = re.compile(r"^\W*(plain ranks|ranks|aborts|profiler|linked|c|standard|between nodes):\s*(.*)$")
+HEADS = "plain ranks|ranks|aborts|profiler|linked|c|standard|between nodes"
+HEADER_LINE = re.compile(rf"^\W*({HEADS}):\s*(.*)$")
 
 
 class Mpi:
