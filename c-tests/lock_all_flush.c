@@ -4,7 +4,7 @@
 
 #include "check.h"
 
-enum { COUNT = 2000 };
+enum { FEW = 100, COUNT = 5000 };
 
 static int *base;
 static MPI_Win win;
@@ -25,14 +25,18 @@ static void flush_completes_at_the_target(void)
     CHECK_EQ(base[1], 20 + previous_rank());
 }
 
+// Few values or many.
+static int count_of(int round) { return round < 2 ? FEW : COUNT; }
+
 // After flush_local the origin may change its buffer; what was sent is what it was before.
 static void flush_local_frees_the_buffer(void)
 {
     static int values[COUNT];
     for (int round = 0; round < 4; round++) {
-        for (int i = 0; i < COUNT; i++)
+        const int count = count_of(round);
+        for (int i = 0; i < count; i++)
             values[i] = 1000 * round + i;
-        OK(MPI_Put(values, COUNT, MPI_INT, next_rank(), 100 + round * COUNT, COUNT, MPI_INT, win));
+        OK(MPI_Put(values, count, MPI_INT, next_rank(), 100 + round * COUNT, count, MPI_INT, win));
         if (round % 2)
             OK(MPI_Win_flush_local(next_rank(), win));
         else
@@ -43,29 +47,39 @@ static void flush_local_frees_the_buffer(void)
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Win_sync(win));
     for (int round = 0; round < 4; round++)
-        for (int i = 0; i < COUNT; i++)
+        for (int i = 0; i < count_of(round); i++)
             CHECK_EQ(base[100 + round * COUNT + i], 1000 * round + i);
 }
 
 static void flush_local_completes_a_get(void)
 {
-    int got[COUNT] = {0};
-    OK(MPI_Get(got, COUNT, MPI_INT, next_rank(), 100, COUNT, MPI_INT, win));
-    OK(MPI_Win_flush_local(next_rank(), win));
-    for (int i = 0; i < COUNT; i++)
-        CHECK_EQ(got[i], i);
+    for (int round = 0; round < 4; round++) {
+        const int count = count_of(round);
+        static int got[COUNT];
+        memset(got, -1, sizeof got);
+        OK(MPI_Get(got, count, MPI_INT, next_rank(), 100 + round * COUNT, count, MPI_INT, win));
+        if (round % 2)
+            OK(MPI_Win_flush_local(next_rank(), win));
+        else
+            OK(MPI_Win_flush_local_all(win));
+        for (int i = 0; i < count; i++)
+            CHECK_EQ(got[i], 1000 * round + i);
+    }
 }
 
 static void flush_all_reaches_every_target(void)
 {
-    int value = 500 + rank;
-    for (int target = 0; target < size; target++)
-        OK(MPI_Put(&value, 1, MPI_INT, target, 10 + rank, 1, MPI_INT, win));
-    OK(MPI_Win_flush_all(win));
-    OK(MPI_Barrier(MPI_COMM_WORLD));
-    OK(MPI_Win_sync(win));
-    for (int origin = 0; origin < size; origin++)
-        CHECK_EQ(base[10 + origin], 500 + origin);
+    for (int round = 0; round < 20; round++) {
+        int value = 100 * round + rank;
+        for (int target = 0; target < size; target++)
+            OK(MPI_Put(&value, 1, MPI_INT, target, 10 + rank, 1, MPI_INT, win));
+        OK(MPI_Win_flush_all(win));
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        OK(MPI_Win_sync(win));
+        for (int origin = 0; origin < size; origin++)
+            CHECK_EQ(base[10 + origin], 100 * round + origin);
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+    }
 }
 
 // Local stores are read by others after sync on both sides of a barrier.

@@ -4,6 +4,7 @@
 // refuses all of them. Without one, and for the plain MPI, there is nothing to refuse.
 // MPI-4.1 sections 12.2.1, 12.2.2 and 9.5.
 // ranks: 2 4
+// plain ranks: 2
 
 #include "created.h"
 
