@@ -78,13 +78,87 @@ static void accumulates(void)
     COST(0, 0, 1, 0, 0, 1);
     OK(MPI_Compare_and_swap(one, old, old, MPI_LONG, target, 0, win));
     COST(0, 0, 1, 0, 0, 1);
+    // A look and a swap; a look where there is nothing to change.
+    one[0] = 1000000;
     OK(MPI_Fetch_and_op(one, old, MPI_LONG, target, 0, MPI_MAX, win));
-    COST(0, 0, 2, 0, 0, 2);
+    COST(0, 1, 1, 0, 0, 2);
+    OK(MPI_Fetch_and_op(one, old, MPI_LONG, target, 0, MPI_MAX, win));
+    COST(0, 1, 0, 0, 0, 1);
+    OK(MPI_Fetch_and_op(NULL, old, MPI_LONG, target, 0, MPI_NO_OP, win));
+    COST(0, 1, 0, 0, 0, 1);
     // The lock and the elements, then the new ones and the lock: two waits, whatever the number.
     OK(MPI_Accumulate(twice, 1, MPI_DOUBLE, target, 0, 1, MPI_DOUBLE, MPI_SUM, win));
     COST(1, 1, 2, 0, 0, 2);
     OK(MPI_Accumulate(twice, 512, MPI_DOUBLE, target, 0, 512, MPI_DOUBLE, MPI_SUM, win));
     COST(1, 1, 2, 0, 0, 2);
+}
+
+static unsigned quotient(unsigned dividend, unsigned divisor)
+{
+    return (dividend + divisor - 1) / divisor;
+}
+
+// Words of the device: 128 of them share their waits.
+static void many_words(int count, int apart)
+{
+    static long operands[4096], old[4096];
+    const unsigned words = (unsigned)count, waits = quotient(words, 128);
+    MPI_Datatype there = MPI_LONG;
+    if (apart) {
+        OK(MPI_Type_create_resized(MPI_LONG, 0, 2 * sizeof(long), &there));
+        OK(MPI_Type_commit(&there));
+    }
+    OK(MPI_Accumulate(operands, count, MPI_LONG, target, 0, count, there, MPI_SUM, win));
+    COST(0, 0, words, 0, 0, 0);
+    OK(MPI_Get_accumulate(operands, count, MPI_LONG, old, count, MPI_LONG, target, 0, count, there,
+                          MPI_SUM, win));
+    COST(0, 0, words, 0, 0, waits);
+    // The opposite of what is there now, so that all of it changes.
+    for (int i = 0; i < count; i++)
+        operands[i] = (long)~((unsigned long)old[i] + (unsigned long)operands[i]);
+    OK(MPI_Accumulate(operands, count, MPI_LONG, target, 0, count, there, MPI_REPLACE, win));
+    COST(0, waits, words, 0, 0, 2 * waits);
+    // Nothing changes, so that looking is all there is to do.
+    OK(MPI_Accumulate(operands, count, MPI_LONG, target, 0, count, there, MPI_BAND, win));
+    COST(0, waits, 0, 0, 0, waits);
+    OK(MPI_Get_accumulate(NULL, 0, MPI_LONG, old, count, MPI_LONG, target, 0, count, there,
+                          MPI_NO_OP, win));
+    COST(0, apart ? waits : 1, 0, 0, 0, apart ? waits : 1);
+    for (int i = 0; i < count; i++)
+        CHECK_EQ(old[i], operands[i]);
+    if (apart)
+        OK(MPI_Type_free(&there));
+}
+
+// Other elements: the lock and 64 KiB in blocks of 8 KiB, more of them, the release.
+static void many_others(int count)
+{
+    static double operands[32 << 10];
+    const unsigned blocks = quotient((unsigned)count, 1024), goes = quotient(blocks, 8);
+    OK(MPI_Accumulate(operands, count, MPI_DOUBLE, target, 0, count, MPI_DOUBLE, MPI_SUM, win));
+    COST(blocks, blocks, 2, 0, 0, goes + 1);
+    OK(MPI_Get_accumulate(NULL, 0, MPI_DOUBLE, operands, count, MPI_DOUBLE, target, 0, count,
+                          MPI_DOUBLE, MPI_NO_OP, win));
+    COST(0, blocks, 2, 0, 0, goes + 1);
+    // What is there is not needed.
+    OK(MPI_Accumulate(operands, count, MPI_DOUBLE, target, 0, count, MPI_DOUBLE, MPI_REPLACE,
+                      win));
+    COST(blocks, 0, 2, 0, 0, 2);
+}
+
+// Who has an exclusive lock needs no other one, and no atomics for many elements.
+static void alone(void)
+{
+    static double operands[20000];
+    static long words[1000];
+    OK(MPI_Accumulate(operands, 20000, MPI_DOUBLE, target, 0, 20000, MPI_DOUBLE, MPI_SUM, win));
+    COST(20, 20, 0, 0, 0, 3);
+    OK(MPI_Accumulate(words, 1000, MPI_LONG, target, 0, 1000, MPI_LONG, MPI_MAX, win));
+    COST(1, 1, 0, 0, 0, 1);
+    OK(MPI_Accumulate(words, 1000, MPI_LONG, target, 0, 1000, MPI_LONG, MPI_REPLACE, win));
+    COST(1, 0, 0, 0, 0, 0);
+    OK(MPI_Win_flush(target, win));
+    COST(0, 0, 0, 0, 1, 1);
 }
 
 static MPI_Datatype int_and_double(MPI_Aint second, MPI_Aint extent)
@@ -142,12 +216,19 @@ static void locks(void)
     COST(0, 0, 1, 0, 0, 1);
     OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
     COST(0, 0, 2, 0, 0, 2);
+    alone();
     OK(MPI_Win_unlock(target, win));
     COST(0, 0, 2, 0, 0, 2);
     OK(MPI_Win_lock_all(0, win));
     COST(0, 0, 1, 0, 0, 1);
     puts_and_gets();
     accumulates();
+    const int counts[] = {1, 2, 100, 128, 129, 1000, 4096};
+    for (int i = 0; i < 7; i++) {
+        many_words(counts[i], 0);
+        many_words(counts[i], 1);
+        many_others(7 * counts[i]);
+    }
     derived();
     OK(MPI_Win_unlock_all(win));
     COST(0, 0, 1, 0, 0, 1);
@@ -192,7 +273,7 @@ int main(int argc, char **argv)
     *(void **)&get_counts = dlsym(RTLD_DEFAULT, "fompi_get_verbs_counts");
     const char *per_node = getenv("FOMPI_RANKS_PER_NODE");
     long *base;
-    OK(MPI_Win_allocate(64 << 10, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    OK(MPI_Win_allocate(256 << 10, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
     fompi_verbs_counts counts;
     if (get_counts == NULL || per_node == NULL || !get_counts(&counts)) {
         OK(MPI_Win_free(&win));

@@ -54,7 +54,7 @@ impl<'a> Acc<'a> {
     }
 
     /// Takes it and reads what it guards: `get` is called again if others had it at first.
-    pub fn read(&mut self, whose: Unmapped<'a>, get: impl Fn() -> Result<()>) -> Result<()> {
+    pub fn read(&mut self, whose: Unmapped<'a>, mut get: impl FnMut() -> Result<()>) -> Result<()> {
         self.ask(whose)?;
         let read = get();
         if self.settle()? { read } else { get() }

@@ -7,9 +7,9 @@
 
 use super::acc::{Acc, locked};
 use super::combine::{self, Combine};
-use super::distant::{self, is_word};
+use super::distant::is_word;
 use super::put_get::{all_in_regions, reach, total};
-use super::unmapped::{Reached, Unmapped};
+use super::unmapped::Reached;
 use super::{Buffer, Place, Quick, Target, elements, fits, not_null};
 use crate::datatype::basic::{Basic, Op, pairs};
 use crate::datatype::layout::{Shape, zip_elements};
@@ -261,24 +261,17 @@ impl<'a> Work<'a> {
         // Nothing is changed before all of it is known to go together.
         kinds_agree(self.op, origin, target, count)?;
         kinds_agree(self.op, result, target, count)?;
-        let at_once = |whose: Unmapped<'_>| match whose {
-            Unmapped::Process(_) => true,
-            Unmapped::Distant(_) => self.alone || !target.kinds().any(|kind| is_word(kind, 0)),
-        };
-        let (whose, zero) = match self.zero.map(Reached::of) {
-            Some(Reached::There(whose, zero)) if at_once(whose) => (whose, zero),
-            _ => {
-                return each_run(sides, target, count, |there, run| {
-                    let combine::Run { basic, origin, result, count, .. } = run;
-                    // SAFETY: runs of type maps for which the caller vouches.
-                    unsafe { self.run_at(there, basic, origin, result, count as u64) }
-                });
-            }
+        let Some(Reached::There(whose, zero)) = self.zero.map(Reached::of) else {
+            return each_run(sides, target, count, |there, run| {
+                let combine::Run { basic, origin, result, count, .. } = run;
+                // SAFETY: runs of type maps for which the caller vouches.
+                unsafe { self.run_at(there, basic, origin, result, count as u64) }
+            });
         };
         let mut combine = Combine::new(whose, self.op, self.lock());
         let pushed = each_run(sides, target, count, |there, run| {
             let there = zero.wrapping_add_signed(there);
-            // SAFETY: likewise, until `done`; nobody else changes these elements now.
+            // SAFETY: likewise, until `done`; all such elements of this target share the lock.
             unsafe { combine.push(combine::Run { there, ..run }) }
         });
         // SAFETY: likewise.
@@ -341,10 +334,6 @@ impl<'a> Work<'a> {
                 // SAFETY: the caller vouches for the buffers, and `needs_lock` was asked.
                 unsafe { reduce::accumulate(op, basic, at, origin, result, count) };
                 Ok(())
-            }
-            Spot::Distant(word) if !self.alone && is_word(basic, word.at.at) => {
-                // SAFETY: the caller vouches for the buffers.
-                unsafe { distant::accumulate(op, basic, word, origin, result, count) }
             }
             other => match Reached::of(other) {
                 Reached::Here(at) => {

@@ -26,7 +26,7 @@ use core::{mem, ptr};
 const MESSAGE: u64 = BLOCK_BYTES as u64;
 /// Bytes between two runs of a get that are read along: no longer under way than a request costs,
 /// on a link of 25 Gbit/s and up.
-const GAP_MAX: u64 = 512;
+pub(super) const GAP_MAX: u64 = 512;
 /// Short runs of a put that leave together.
 const SHORT: usize = 64;
 /// Runs of a message that is as long as it likes.

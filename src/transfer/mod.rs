@@ -5,6 +5,7 @@
 
 mod acc;
 pub mod accumulate;
+mod blocks;
 pub mod bytes;
 mod coalesce;
 mod combine;
@@ -14,6 +15,7 @@ mod distant;
 pub mod put_get;
 pub mod single;
 mod unmapped;
+mod words;
 
 use crate::datatype::layout::Shape;
 use crate::error::{Class, Error, Result};

@@ -41,13 +41,6 @@ impl<'a> Reached<'a> {
 }
 
 impl<'a> Unmapped<'a> {
-    /// What is sent there next is done after what was sent before.
-    pub fn order(self) {
-        if let Unmapped::Distant(distant) = self {
-            distant.peer.order();
-        }
-    }
-
     /// A transfer of many runs.
     #[inline]
     pub fn runs(self, way: Way) -> Runs<'a> {

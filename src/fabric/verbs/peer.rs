@@ -1,6 +1,7 @@
 //! Another process, or this one, as an origin uses it: the connection, operations on words, and
-//! every wait for the device; how bytes travel is in `bytes` and `gathered`. The connection is made
-//! by the first operation. Invariant: a peer that was lost stays lost, and says why each time.
+//! every wait for the device; how bytes travel is in `bytes`, `gathered` and `leases`. The
+//! connection is made by the first operation. Invariant: a peer that was lost stays lost, and says
+//! why each time.
 
 use std::sync::Arc;
 
@@ -64,14 +65,14 @@ impl From<Error> for Fault {
 }
 
 /// A wait: a few looks, then others may run.
-struct Pause(u32);
+pub(super) struct Pause(u32);
 
 impl Pause {
-    fn new() -> Pause {
+    pub(super) fn new() -> Pause {
         Pause(0)
     }
 
-    fn pause(&mut self) {
+    pub(super) fn pause(&mut self) {
         self.0 += 1;
         match self.0 < SPINS {
             true => spin_hint(),
@@ -343,7 +344,7 @@ impl Peer {
     }
 
     /// Waits until the request is done whose number `which` finds in the queue now.
-    fn wait_for(&self, which: impl Fn(&Queue) -> u64) -> Result<()> {
+    pub(super) fn wait_for(&self, which: impl Fn(&Queue) -> u64) -> Result<()> {
         let number = self.with(|queue| {
             let number = which(queue);
             queue.count().awaited += u64::from(!queue.is_done(number));

@@ -84,6 +84,12 @@ impl Blocks {
         self.free.lock().pop()
     }
 
+    /// One for a caller who may keep it for long, if more than half of them are free.
+    pub fn try_lease(&self) -> Option<u32> {
+        let mut free = self.free.lock();
+        if free.len() > BLOCKS / 2 { free.pop() } else { None }
+    }
+
     /// Takes one back.
     pub fn give_back(&self, block: u32) {
         self.free.lock().push(block);
@@ -156,6 +162,24 @@ impl Answers {
         let pages = words(&self.domain, &mut free.0)?;
         free.1.push(pages);
         Ok(free.0.pop().expect("there are some"))
+    }
+
+    /// Words that nobody else has, as many as there are places.
+    pub fn take_all(&self, places: &mut [Word]) -> Result<()> {
+        let mut free = self.free.lock();
+        while free.0.len() < places.len() {
+            let pages = words(&self.domain, &mut free.0)?;
+            free.1.push(pages);
+        }
+        let rest = free.0.len() - places.len();
+        places.copy_from_slice(&free.0[rest..]);
+        free.0.truncate(rest);
+        Ok(())
+    }
+
+    /// Takes them back.
+    pub fn give_all_back(&self, words: &[Word]) {
+        self.free.lock().0.extend_from_slice(words);
     }
 
     /// Takes one back.

@@ -1,6 +1,7 @@
 //! What the road promises, on any device.
 
 use super::contact::*;
+use super::leases::*;
 use super::*;
 
 fn every_operation(open: Open) {
@@ -431,4 +432,8 @@ cases! {
     a_bad_buffer_is_the_origins_own_error
     a_probe_finds_who_answers
     a_full_queue_is_waited_for
+    many_words_are_changed_at_once
+    what_is_read_into_a_block_is_written_from_there
+    leases_leave_half_of_the_blocks
+    a_lost_peer_leaves_no_block_behind
 }

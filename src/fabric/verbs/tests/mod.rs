@@ -7,6 +7,7 @@ mod contact;
 mod device;
 mod fake;
 mod faked;
+mod leases;
 mod wire;
 pub mod words;
 

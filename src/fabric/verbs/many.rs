@@ -1,0 +1,92 @@
+//! Atomics on many words, handed to the device in chains and waited for once. In which order they
+//! take effect among each other is open. Not for protocols, whose words are changed one by one.
+
+use super::Remote;
+use super::counts::Kinds;
+use super::peer::Peer;
+use super::pool::Word;
+use super::queue::{CHAIN, Held, Order, Work};
+use crate::error::Result;
+use crate::fabric::Fetch;
+use crate::sync::Ordering;
+
+/// Words that are changed with an answer at once.
+pub const WORDS_MAX: usize = 128;
+
+impl Peer {
+    /// Changes as many words as `before` is long, at most [`WORDS_MAX`], whose addresses are
+    /// multiples of 8: `which` says the n-th, and how. Waits for what they held before.
+    pub fn fetch_all(
+        &self,
+        which: impl Fn(usize) -> (Remote, Fetch),
+        before: &mut [u64],
+    ) -> Result<()> {
+        if let [before] = before {
+            let (at, op) = which(0);
+            *before = self.fetch(at, op)?;
+            return Ok(());
+        }
+        assert!(before.len() <= WORDS_MAX);
+        let mut words = [self.core.answers.nowhere(); WORDS_MAX];
+        let words = &mut words[..before.len()];
+        self.core.answers.take_all(words)?;
+        let order = |index: usize| {
+            let (to, op) = which(index);
+            let work = match op {
+                Fetch::Add(add) => Work::Add(add),
+                Fetch::CompareSwap { expect, new } => Work::CompareSwap { expect, new },
+            };
+            (to, work, words[index])
+        };
+        let sent = self.ask_all(words.len(), order, |kinds| &mut kinds.fetches);
+        // If that failed the connection is gone, and nothing comes here any more.
+        let done = sent.and_then(|number| self.wait_for(|_| number));
+        for (before, word) in before.iter_mut().zip(&*words) {
+            // SAFETY: a word of the pool, which lives as long as the core; aligned.
+            // Acquire: pairs with the device's store, which was before its completion.
+            *before = unsafe { (*word.at).load(Ordering::Acquire) };
+        }
+        self.core.answers.give_all_back(words);
+        self.core.registrations.sweep();
+        done
+    }
+
+    /// Adds to `count` words, whose addresses are multiples of 8, without an answer: `which` says
+    /// the n-th, and how much.
+    pub fn post_all(&self, count: usize, which: impl Fn(usize) -> (Remote, u64)) -> Result<()> {
+        let nowhere = self.core.answers.nowhere();
+        let order = |index| {
+            let (to, add) = which(index);
+            (to, Work::Add(add), nowhere)
+        };
+        self.ask_all(count, order, |kinds| &mut kinds.posts).map(|_| ())
+    }
+
+    /// Sends requests whose answers of 8 bytes go to words. The number of the last.
+    fn ask_all(
+        &self,
+        count: usize,
+        order: impl Fn(usize) -> (Remote, Work, Word),
+        counted: fn(&mut Kinds) -> &mut u64,
+    ) -> Result<u64> {
+        let (mut sent, mut number) = (0, 0);
+        while sent < count {
+            number = self.with(|queue| {
+                let chain = (count - sent).min(queue.chain_max());
+                let mut orders = [Order::nothing(); CHAIN];
+                for (index, place) in orders[..chain].iter_mut().enumerate() {
+                    let (to, work, word) = order(sent + index);
+                    debug_assert!(to.at.is_multiple_of(8));
+                    let signalled = index + 1 == chain;
+                    *place = Order { work, to, from: word.piece(), signalled };
+                }
+                self.room(queue, chain)?;
+                *counted(queue.count()) += chain as u64;
+                sent += chain;
+                // SAFETY: the words are registered and live as long as the queue.
+                Ok(unsafe { queue.post_chain(&orders[..chain], Held::Nothing) }?)
+            })?;
+        }
+        Ok(number)
+    }
+}

@@ -1,0 +1,237 @@
+//! Accumulates on distant elements that are read, combined and written back, under the target's
+//! accumulate lock or by who is alone, in blocks of the road: elements are combined where the
+//! device put them and leave from there.
+//!
+//! On paper, for each [`BLOCKS`] blocks (64 KiB): all READs behind the request for the lock and one
+//! wait, then all WRITEs. The release is one wait at the end.
+
+use super::acc::Acc;
+use super::coalesce::GAP_MAX;
+use super::combine::Run;
+use super::unmapped::Unmapped;
+use crate::datatype::basic::Op;
+use crate::datatype::reduce;
+use crate::error::Result;
+use crate::fabric::verbs::{BLOCK_BYTES, Lease, Remote};
+use crate::window::wide::address::Distant;
+use core::mem::MaybeUninit;
+use core::ops::Range;
+use core::slice;
+
+/// Blocks that are in use at once.
+const BLOCKS: usize = 8;
+/// Runs that wait for one go.
+const RUNS: usize = 128;
+/// A block begins at a multiple of this for the target, too, so that elements are aligned alike.
+const ALIGNMENT: u64 = 16;
+
+/// A block with runs that lie close to each other at the target.
+struct Message<'a> {
+    lease: Lease<'a>,
+    /// the address at the target of what the block begins with
+    zero: u64,
+    /// the part of the block that is in use
+    part: Range<usize>,
+    /// which runs
+    runs: Range<usize>,
+    /// whether what is there is needed
+    reads: bool,
+}
+
+impl Message<'_> {
+    /// Whether an element at `there` may lie in its block.
+    fn takes(&self, there: u64, extent: u64) -> bool {
+        let end = self.zero + self.part.end as u64;
+        let behind = (end..=end + GAP_MAX).contains(&there);
+        behind && there + extent <= self.zero + BLOCK_BYTES as u64
+    }
+
+    /// Whether it has anything in common with bytes at the target.
+    fn overlaps(&self, there: u64, bytes: u64) -> bool {
+        let first = self.zero + self.part.start as u64;
+        there < self.zero + self.part.end as u64 && first < there + bytes
+    }
+}
+
+/// An accumulate of many runs. No two that wait overlap.
+pub struct Blocks<'a> {
+    target: Distant<'a>,
+    op: Op,
+    /// the target's lock; `None`: nobody else changes the elements
+    lock: Option<Acc<'a>>,
+    /// the first `used` are there
+    messages: [Option<Message<'a>>; BLOCKS],
+    used: usize,
+    /// those of a message follow each other; the first `count` are there
+    runs: [MaybeUninit<Run>; RUNS],
+    count: usize,
+    /// the first block of the goes before: who holds the lock waits for none
+    kept: Option<Lease<'a>>,
+}
+
+impl<'a> Blocks<'a> {
+    /// No runs yet.
+    pub fn new(target: Distant<'a>, op: Op, lock: Option<Acc<'a>>) -> Blocks<'a> {
+        let (messages, runs) = ([const { None }; BLOCKS], [const { MaybeUninit::uninit() }; RUNS]);
+        Blocks { target, op, lock, messages, used: 0, runs, count: 0, kept: None }
+    }
+
+    /// Adds a run.
+    ///
+    /// # Safety
+    /// As for [`super::combine::Combine::push`].
+    pub unsafe fn push(&mut self, run: Run) -> Result<()> {
+        let mut rest = run;
+        while rest.count > 0 {
+            let extent = rest.basic.extent();
+            if self.count == RUNS || !self.has_room(rest.there, extent as u64, rest.bytes()) {
+                // SAFETY: the caller's promise.
+                unsafe { self.finish(false)? };
+                continue;
+            }
+            let op = self.op;
+            let Some(message) = &mut self.messages[self.used - 1] else { unreachable!("used") };
+            let at = (rest.there - message.zero) as usize;
+            let (run, behind) = rest.split(rest.count.min((BLOCK_BYTES - at) / extent));
+            message.part.end = at + run.bytes() as usize;
+            message.reads |= !run.is_overwritten(op);
+            self.runs[self.count].write(run);
+            self.count += 1;
+            message.runs.end = self.count;
+            rest = behind;
+        }
+        Ok(())
+    }
+
+    /// Sees to it that the last message takes an element at `there`; not if all blocks are in use,
+    /// or if bytes from there on wait already.
+    fn has_room(&mut self, there: u64, extent: u64, bytes: u64) -> bool {
+        let mut before = self.messages[..self.used].iter().flatten();
+        if before.any(|message| message.overlaps(there, bytes)) {
+            return false;
+        }
+        let last = self.messages[..self.used].last().and_then(Option::as_ref);
+        if last.is_some_and(|last| last.takes(there, extent)) {
+            return true;
+        }
+        let lease = match self.used {
+            BLOCKS => None,
+            0 => Some(self.kept.take().unwrap_or_else(|| self.target.peer.lease())),
+            _ => self.target.peer.try_lease(),
+        };
+        let Some(lease) = lease else { return false };
+        let zero = there - there % ALIGNMENT;
+        let at = (there - zero) as usize;
+        let (part, runs) = (at..at, self.count..self.count);
+        self.messages[self.used] = Some(Message { lease, zero, part, runs, reads: false });
+        self.used += 1;
+        true
+    }
+
+    /// Does the rest and gives the lock back, also if something failed before.
+    ///
+    /// # Safety
+    /// As for `push`.
+    pub unsafe fn done(&mut self, before: Result<()>) -> Result<()> {
+        // SAFETY: the caller's promise.
+        let done = before.and_then(|()| unsafe { self.finish(true) });
+        match &mut self.lock {
+            Some(lock) => lock.release().and(done),
+            None => done,
+        }
+    }
+
+    /// Does what has not been done yet. Empty afterwards.
+    ///
+    /// # Safety
+    /// As for `push`.
+    unsafe fn finish(&mut self, last: bool) -> Result<()> {
+        if self.used == 0 {
+            return Ok(());
+        }
+        self.read()?;
+        for index in 0..core::mem::take(&mut self.used) {
+            let Some(message) = self.messages[index].take() else { unreachable!("used") };
+            // SAFETY: the caller's promise.
+            unsafe { self.combine(&message) };
+            self.write(message, index > 0 || last)?;
+        }
+        self.count = 0;
+        Ok(())
+    }
+
+    /// Gets the elements that are needed, and the lock.
+    fn read(&mut self) -> Result<()> {
+        let (target, messages) = (self.target, &mut self.messages[..self.used]);
+        let mut get = || {
+            for message in messages.iter_mut().flatten().filter(|message| message.reads) {
+                let zero = Remote { at: message.zero, ..target.at };
+                message.lease.read(zero, message.part.clone())?;
+            }
+            // The last first: then the others are there.
+            messages.iter_mut().flatten().rev().try_for_each(|message| message.lease.arrived())
+        };
+        match &mut self.lock {
+            Some(lock) => lock.read(Unmapped::Distant(target), get),
+            None => {
+                // Atomics that nobody has waited for may be under way to the same elements.
+                target.peer.order();
+                get()
+            }
+        }
+    }
+
+    /// Combines the elements of a message with the operands.
+    ///
+    /// # Safety
+    /// As for `push`.
+    unsafe fn combine(&self, message: &Message<'_>) {
+        for run in self.runs(message.runs.clone()) {
+            let here = message.lease.at().wrapping_add((run.there - message.zero) as usize);
+            let Run { basic, origin, result, count, .. } = *run;
+            // SAFETY: the caller vouches for operands and results; the block is ours, and the
+            // elements were read, or are all written now.
+            unsafe { reduce::accumulate_exclusive(self.op, basic, here, origin, result, count) };
+        }
+    }
+
+    /// Writes the elements of a message back. Its block leaves with them, or is kept.
+    fn write(&mut self, message: Message<'a>, leaves: bool) -> Result<()> {
+        let Message { lease, zero, runs, .. } = message;
+        let mut parts = [const { 0..0 }; RUNS];
+        let mut count = 0;
+        for run in self.runs(runs).iter().filter(|_| self.op != Op::NoOp) {
+            let first = (run.there - zero) as usize;
+            let end = first + run.bytes() as usize;
+            match &mut parts[..count] {
+                [.., part] if part.end == first => part.end = end,
+                _ => {
+                    parts[count] = first..end;
+                    count += 1;
+                }
+            }
+        }
+        let (there, parts) = (Remote { at: zero, ..self.target.at }, &parts[..count]);
+        if leaves {
+            return lease.write(there, parts);
+        }
+        let put = parts.iter().try_for_each(|part| {
+            let from = lease.at().wrapping_add(part.start);
+            // SAFETY: a part of our block, which is no longer than what is taken along at once.
+            unsafe {
+                self.target.peer.put(there.offset(part.start as i64), from, part.len() as u64)
+            }
+        });
+        self.kept = Some(lease);
+        put
+    }
+
+    fn runs(&self, which: Range<usize>) -> &[Run] {
+        assert!(which.end <= self.count);
+        // SAFETY: `push` has written the first `count`.
+        unsafe {
+            let first = self.runs.as_ptr().add(which.start).cast();
+            slice::from_raw_parts(first, which.len())
+        }
+    }
+}
