@@ -469,11 +469,12 @@ pub fn lock_exclusive(
 /// last exclusive lock gives the intent back. What was sent to the target is done there.
 #[inline]
 pub fn unlock_exclusive(words: &impl Words, target: Rank, left: Held) -> Result<()> {
-    release(words, target_word(target), Mode::Exclusive)?;
+    let released = release(words, target_word(target), Mode::Exclusive);
     if left == Held::Exclusive {
-        return Ok(());
+        return released;
     }
-    release(words, layout::global(), Mode::Intent)
+    // Though the target be lost: others wait for this word.
+    released.and(release(words, layout::global(), Mode::Intent))
 }
 
 /// MPI_Win_lock_all (MPI-4.1 §12.5.3). A process that calls it holds no lock of the window.
@@ -482,9 +483,10 @@ pub fn lock_all(words: &impl Words, nodes: impl Nodes) -> Result<()> {
     acquire(words, layout::global(), Mode::All, false, nodes)
 }
 
-/// MPI_Win_unlock_all. What was sent to any target is done there.
+/// MPI_Win_unlock_all. What was sent to any target is done there. The lock is given back though a
+/// target be lost: others wait for it.
 #[inline]
 pub fn unlock_all(words: &impl Words) -> Result<()> {
-    words.flush_all()?;
-    release(words, layout::global(), Mode::All)
+    let flushed = words.flush_all();
+    flushed.and(release(words, layout::global(), Mode::All))
 }

@@ -8,6 +8,7 @@ mod cost;
 mod epochs;
 mod exposures;
 mod locks;
+mod losses;
 mod nodes;
 mod orderings;
 mod queues;
