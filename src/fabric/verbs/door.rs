@@ -1,6 +1,7 @@
 //! The connection thread: it sleeps until somebody connects, makes the target's end of a
-//! connection for whoever knows the word, and does nothing else. It never calls MPI, and no signal
-//! of the program is handled on it. And the other side: a call at another process's door.
+//! connection for whoever knows the word, or answers who [knocks](super::knock), and does nothing
+//! else. It never calls MPI, and no signal of the program is handled on it. And the other side: a
+//! call at another process's door.
 //! Invariant: a stranger, or a caller that says nothing, costs a socket for a while and keeps
 //! nobody waiting.
 
@@ -12,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::connect::{BYTES, End, accept};
-use super::{Card, Core};
+use super::{Card, Core, knock};
 use crate::error::{Error, Result};
 use crate::sync::{AtomicBool, Ordering};
 
@@ -112,7 +113,7 @@ impl Caller {
         Some(Caller { stream, said: [0; BYTES], count: 0, until })
     }
 
-    /// Listens; whether this caller is done with, by an answer or without.
+    /// Listens and answers; whether this caller is done with, by an answer or without.
     fn listen(&mut self, core: &Core) -> bool {
         while self.count < BYTES {
             match self.stream.read(&mut self.said[self.count..]) {
@@ -126,9 +127,13 @@ impl Caller {
             }
         }
         let origin = End::from(&self.said).filter(|end| end.who == core.token());
-        if let Some(origin) = origin {
+        let answer = match origin {
+            Some(origin) => Some(accept(core, &origin).bytes()),
+            None => knock::answer(core, &self.said),
+        };
+        if let Some(answer) = answer {
             // It fits into the socket's buffer, which is empty.
-            let _ = self.stream.write_all(&accept(core, &origin).bytes());
+            let _ = self.stream.write_all(&answer);
         }
         true
     }
@@ -208,21 +213,6 @@ pub fn call(card: &Card, greeting: &End) -> Result<End> {
         causes.push(String::from("its node has no address"));
     }
     Err(card.lost(format!("no first contact: {}", causes.join("; "))))
-}
-
-/// Fails if nobody opens at the door of another process any more, at none of its addresses: one of
-/// them may be that of a bridge, which each node has. A process that does not answer at all counts
-/// as there: its node may be busy, and the device knows better.
-pub fn knock(card: &Card) -> Result<()> {
-    let refused = |place: &SocketAddr| {
-        let answer = TcpStream::connect_timeout(place, GLANCE);
-        answer.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
-    };
-    let places = card.places();
-    match !places.is_empty() && places.iter().all(refused) {
-        true => Err(card.lost("its connection thread is gone")),
-        false => Ok(()),
-    }
 }
 
 fn call_at(place: SocketAddr, greeting: &End, patience: Duration) -> std::io::Result<Option<End>> {

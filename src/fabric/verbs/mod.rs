@@ -12,10 +12,12 @@ mod counts;
 mod device;
 mod door;
 mod gathered;
+mod knock;
 mod leases;
 mod limits;
 mod many;
 mod peer;
+mod peers;
 mod pool;
 mod queue;
 mod registrations;
@@ -29,16 +31,18 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::config::{Config, Verbs};
 use crate::error::{Error, Result};
-use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering};
 use crate::sys::ibverbs::{Completions, QueuePair, Region};
 pub use bytes::Run;
 pub use card::Card;
 pub use counts::{Counts, Kinds};
 use device::Device;
 use door::Door;
+pub use knock::{Knock, News};
 pub use leases::Lease;
 pub use many::WORDS_MAX;
 pub use peer::{Peer, Ticket};
+pub use peers::Peers;
 pub use pool::BLOCK_BYTES;
 use pool::{Answers, Blocks};
 pub use queue::Part;
@@ -78,8 +82,9 @@ struct Core {
     /// what a message has at most, if not what the device allows
     message_bytes_max: AtomicU64,
     randoms: (RandomState, AtomicU64),
-    any_lost: AtomicBool,
-    lost: Mutex<Option<Error>>,
+    /// how many peers were lost
+    losses: AtomicU64,
+    news: OnceLock<News>,
 }
 
 impl Core {
@@ -98,8 +103,8 @@ impl Core {
             uid: RandomState::new().hash_one(std::process::id()),
             token: RandomState::new().hash_one(std::process::id()),
             randoms,
-            any_lost: AtomicBool::new(false),
-            lost: Mutex::default(),
+            losses: AtomicU64::new(0),
+            news: OnceLock::new(),
         })
     }
 
@@ -129,10 +134,9 @@ impl Core {
         }
     }
 
-    fn note_lost(&self, error: &Error) {
-        self.lost.lock().get_or_insert_with(|| error.clone());
+    fn count_loss(&self) {
         // Release: pairs with the Acquire in `progress`.
-        self.any_lost.store(true, Ordering::Release);
+        self.losses.fetch_add(1, Ordering::Release);
     }
 }
 
@@ -225,6 +229,8 @@ impl Nic {
         }
         drop(peers);
         let mut peers = self.core.peers.write();
+        // Those that nobody needs any more stay as long as they answer: there may be a next time.
+        peers.retain(|peer| Arc::strong_count(peer) > 1 || peer.is_worth_keeping());
         let index = known(&peers).unwrap_or_else(|index| {
             peers.insert(index, Arc::new(Peer::new(self.core.clone(), *card)));
             index
@@ -232,39 +238,23 @@ impl Nic {
         peers[index].clone()
     }
 
-    /// Takes the completions of all peers, without waiting. An error if one was lost, ever.
-    pub fn progress(&self) -> Result<()> {
+    /// Takes the completions of all peers, without waiting. How many peers were lost, ever: who
+    /// waits looks at its own when there are more.
+    pub fn progress(&self) -> u64 {
         self.core.poll_all();
-        // Acquire: pairs with the Release in `note_lost`.
-        match self.core.any_lost.load(Ordering::Acquire) {
-            true => self.core.lost.lock().clone().map_or(Ok(()), Err),
-            false => Ok(()),
-        }
+        // Acquire: pairs with the Release in `count_loss`.
+        self.core.losses.load(Ordering::Acquire)
     }
 
-    /// Waits until what was sent to any peer is done in its memory.
-    pub fn flush_all(&self) -> Result<()> {
-        let peers = self.core.peers.read_recursive();
-        for peer in peers.iter().filter(|peer| !peer.is_idle()) {
-            peer.flush_begin()?;
-        }
-        for peer in peers.iter() {
-            peer.flush()?;
-        }
-        Ok(())
+    /// Asks the process of a card what it has to say of what `about` stands for, and whether it is
+    /// still there; there need be no connection to it.
+    pub fn knock(&self, card: &Card, about: u64) -> Knock {
+        Knock::new(card, about)
     }
 
-    /// Asks all processes that were contacted whether they still answer, without waiting. Who
-    /// waits for another process does so now and then, because nothing else would tell that it is
-    /// gone.
-    pub fn probe_all(&self) -> Result<()> {
-        self.core.peers.read_recursive().iter().try_for_each(|peer| peer.probe_if_up())
-    }
-
-    /// Fails if the process of a card is gone, as far as its node says so; for a process that there
-    /// need be no connection to.
-    pub fn knock(&self, card: &Card) -> Result<()> {
-        door::knock(card)
+    /// Says who knows the answers to knocks.
+    pub fn set_news(&self, news: News) {
+        let _ = self.core.news.set(news);
     }
 
     /// What this process has and did.

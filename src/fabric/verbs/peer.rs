@@ -150,8 +150,25 @@ impl Peer {
         };
         *link = Link::Lost(error.clone(), kinds);
         self.dirty.store(true, Ordering::Relaxed);
-        self.core.note_lost(&error);
+        // The user hears that operations have ended.
+        self.core.registrations.sweep();
+        self.core.count_loss();
         error
+    }
+
+    /// Fails if it is lost.
+    pub fn check(&self) -> Result<()> {
+        match &*self.link.lock() {
+            Link::Lost(error, _) => Err(error.clone()),
+            Link::Fresh | Link::Up(_) => Ok(()),
+        }
+    }
+
+    /// Whether there is a connection that may stand; one to who is gone breaks before long, because
+    /// this asks.
+    pub(super) fn is_worth_keeping(&self) -> bool {
+        let up = matches!(*self.link.lock(), Link::Up(_));
+        up && self.probe().is_ok()
     }
 
     /// Waits until so many requests fit.
@@ -286,12 +303,12 @@ impl Peer {
 
     /// Waits until what was sent is done in the peer's memory.
     pub fn flush(&self) -> Result<()> {
-        if !self.is_idle() {
-            self.flush_begin()?;
-            self.wait_for(|queue| queue.last_told())?;
-        }
+        let waited = match self.is_idle() {
+            true => Ok(()),
+            false => self.flush_begin().and_then(|()| self.wait_for(|queue| queue.last_told())),
+        };
         self.core.registrations.sweep();
-        Ok(())
+        waited
     }
 
     /// Sends what a flush needs, without waiting for it.
@@ -311,15 +328,13 @@ impl Peer {
 
     /// Waits until buffers that were given to `put` may be used again and gets have arrived.
     pub fn flush_local(&self) -> Result<()> {
-        if !self.is_idle() {
-            self.wait_for(|queue| queue.lent())?;
-        }
+        let waited = if self.is_idle() { Ok(()) } else { self.wait_for(|queue| queue.lent()) };
         self.core.registrations.sweep();
-        Ok(())
+        waited
     }
 
     /// Asks whether the process still answers, if nothing under way does: an empty WRITE, without
-    /// waiting for it. If it does not, [`super::Nic::progress`] fails after a while.
+    /// waiting for it. If it does not, it is lost after a while.
     pub fn probe(&self) -> Result<()> {
         self.with(|queue| {
             if !queue.is_under_way() {
@@ -365,6 +380,15 @@ impl Peer {
             Link::Fresh => (false, Kinds::default()),
             Link::Up(queue) => (true, *queue.kinds()),
             Link::Lost(_, kinds) => (false, *kinds),
+        }
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        if let Link::Up(queue) = core::mem::replace(self.link.get_mut(), Link::Fresh) {
+            queue.end(&self.core.blocks);
+            self.core.registrations.sweep();
         }
     }
 }

@@ -7,6 +7,7 @@
 //! [`Descriptor`]: super::blocks::Descriptor
 
 pub mod departures;
+pub mod losses;
 mod records;
 mod slots;
 
@@ -15,6 +16,7 @@ pub use slots::Announcement;
 
 use super::blocks::{Blocks, Descriptor};
 use super::idle::NodeIdle;
+use super::wide::Wide;
 use crate::epoch::{fence, layout};
 use crate::error::{Error, Result};
 use crate::fabric::cma;
@@ -25,7 +27,7 @@ use crate::sync::{AtomicU64, Ordering};
 use crate::sys::process;
 use crate::sys::segment::{Mapping, Name, PAGE, Segment};
 use slots::{FIRST_SLOTS, Slots};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// The arena.
 pub struct Arena {
@@ -43,13 +45,15 @@ pub struct Arena {
     pub stride: usize,
     /// how many of them, ahead of the descriptor, are words for ranks of other nodes
     far_bytes: usize,
-    first: Mapping,
+    first: Arc<Mapping>,
     barriers: AtomicU64,
     turns: AtomicU64,
     /// the trouble counters as this rank last saw them
     seen: [AtomicU64; 4],
     /// whether this process may look into the memory of all the others
     permitted: OnceLock<bool>,
+    /// what it is a part of, if its ranks are those of one node of several
+    pub wide: OnceLock<Weak<Wide>>,
 }
 
 /// Bytes of a rank's block, without words for ranks of other nodes.
@@ -85,7 +89,7 @@ impl Arena {
             comm.free(host);
             return Ok(None);
         }
-        let Some(first) = first else { return Ok(None) };
+        let Some(first) = first.map(Arc::new) else { return Ok(None) };
         let arena = Arena {
             comm,
             group: comm.group(host)?,
@@ -99,6 +103,7 @@ impl Arena {
             turns: AtomicU64::new(0),
             seen: [const { AtomicU64::new(0) }; 4],
             permitted: OnceLock::new(),
+            wide: OnceLock::new(),
         };
         arena.sign_in();
         comm.all(host, true)?;
@@ -169,14 +174,14 @@ impl Arena {
     /// Tells all ranks that this one is in trouble with step `step` of creation number `turn`.
     pub fn cry(&self, turn: u64, step: usize) {
         // Relaxed: the barrier that follows orders it.
-        records::trouble(&self.first).0[counter(turn, step)].fetch_add(1, Ordering::Relaxed);
+        records::trouble(&self.first).cries[counter(turn, step)].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Whether any rank has cried. Once per step, behind the barrier that ends it.
     pub fn hears_trouble(&self, turn: u64, step: usize) -> bool {
         let counter = counter(turn, step);
         // Relaxed: as in `cry`; `seen` is this rank's own.
-        let now = records::trouble(&self.first).0[counter].load(Ordering::Relaxed);
+        let now = records::trouble(&self.first).cries[counter].load(Ordering::Relaxed);
         self.seen[counter].swap(now, Ordering::Relaxed) != now
     }
 
@@ -226,16 +231,24 @@ impl Arena {
         self.turns.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The process that has died, if one has that still took part.
+    /// Fails if a process has died that still took part: one of these, or of other nodes that this
+    /// one is part of a window with. For who waits, from time to time.
     pub fn dead(&self) -> Result<()> {
-        for rank in 0..self.size {
-            let process = self.process(rank);
-            let pid = process.pid.load(Ordering::Relaxed) as i32;
-            if process.state.load(Ordering::Relaxed) == 0 && !process::alive(pid) {
-                return Err(Error::Died { rank, pid });
-            }
+        let dead = records::dead(&self.first, self.size);
+        match self.wide.get().and_then(Weak::upgrade) {
+            Some(wide) => wide.look(dead),
+            None => dead.map_or(Ok(()), |(rank, pid)| Err(Error::Died { rank, pid })),
         }
-        Ok(())
+    }
+
+    /// The word for who is lost, see [`losses`].
+    pub fn lost(&self) -> &AtomicU64 {
+        &records::trouble(&self.first).lost
+    }
+
+    /// Lets the connection thread tell of losses here.
+    pub fn tell_losses(&self) {
+        losses::watch(&self.first, self.size);
     }
 }
 

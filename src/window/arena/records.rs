@@ -5,12 +5,18 @@ use super::slots::Announcement;
 use crate::fabric::verbs::Card;
 use crate::memory::Place;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sys::process;
 use crate::sys::segment::Mapping;
 
-/// How many ranks are in trouble with a window that is being made: for two windows, used in turn,
-/// and for two steps of each. The counters only grow; a rank compares with what it saw before.
+/// What the ranks should know of each other's trouble.
 #[repr(C, align(64))]
-pub struct Trouble(pub [AtomicU64; 4]);
+pub struct Trouble {
+    /// how many ranks are in trouble with a window that is being made: for two windows, used in
+    /// turn, and for two steps of each; they only grow, a rank compares with what it saw before
+    pub cries: [AtomicU64; 4],
+    /// who is lost, see `losses`
+    pub lost: AtomicU64,
+}
 
 /// What the node knows of a process.
 ///
@@ -95,6 +101,15 @@ pub fn process(first: &Mapping, rank: u32) -> &Process {
         let processes = first.base().add(size_of::<Trouble>()).cast::<Process>();
         &*processes.add(rank as usize)
     }
+}
+
+/// A process that has died though it still took part: its rank and its process id.
+pub fn dead(first: &Mapping, size: u32) -> Option<(u32, i32)> {
+    // Relaxed: a look from time to time; the process id was written before the ranks met.
+    let pid = |rank| process(first, rank).pid.load(Ordering::Relaxed) as i32;
+    let takes_part = |rank: &u32| process(first, *rank).state.load(Ordering::Relaxed) == 0;
+    let mut taking_part = (0..size).filter(takes_part);
+    taking_part.find(|rank| !process::alive(pid(*rank))).map(|rank| (rank, pid(rank)))
 }
 
 /// Where the record of a rank's process is in the first segment, in bytes.

@@ -7,16 +7,16 @@ use super::shared::Shared;
 use super::{FAR_BYTES, Member, NodeInfo, Wide};
 use crate::config::Config;
 use crate::error::Result;
-use crate::fabric::verbs::{Card, Exposed, Nic, Remote};
+use crate::fabric::verbs::{Card, Exposed, Nic, Peers, Remote};
 use crate::memory::heap;
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::sys::process;
-use crate::window::arena::Arena;
+use crate::window::arena::{Arena, losses};
 use crate::window::report::{self, Why};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Communicators that are freed unless a wide arena is made of them, the last one first.
 struct Comms {
@@ -61,15 +61,15 @@ impl Wide {
         }
         let arena = arena.ok_or(OTHERS)?;
         let all = (comm, near, leaders);
-        let mut wide = Wide::join(host, all, (nic?, arena), (nodes, node), members)?;
+        let local = (nic?, devices.coherent(), arena);
+        let wide = Wide::join(host, all, local, (nodes, node), members)?;
         comms.made = vec![near];
-        wide.coherent = devices.coherent();
         let met = if index == 0 { wide.meet_next() } else { Ok(()) };
         let said = met.as_ref().err().map_or(Said::FINE, |_| Said::why(Why::NoContact));
         let all = said.by_all(host, comm)?;
         met.unwrap_or_else(|error| report::no_contact(rank, &error));
         Ok(match all.verdict()? {
-            None => Ok(Arc::new(wide)),
+            None => Ok(wide),
             Some(why) => Err(why),
         })
     }
@@ -85,10 +85,10 @@ impl Wide {
     fn join(
         host: &'static Host,
         (comm, near_comm, leaders): (Comm, Comm, Option<Comm>),
-        (nic, arena): (&'static Nic, Arc<Arena>),
+        (nic, coherent, arena): (&'static Nic, bool, Arc<Arena>),
         (nodes, node): (u32, u32),
         members: Vec<Member>,
-    ) -> Result<Wide> {
+    ) -> Result<Arc<Wide>> {
         let (rank, size) = (comm.rank(host)?, comm.size(host)?);
         let infos = share_infos(host, nic, &arena, leaders, near_comm, nodes);
         let list = leaders.map(|_| Ok(members));
@@ -98,7 +98,7 @@ impl Wide {
         let group = comm.group(host)?;
         // SAFETY: they go before the table does; the bits of a card are all values.
         let cards = unsafe { members.notes() };
-        Ok(Wide {
+        let wide = Arc::new(Wide {
             comm,
             group,
             rank,
@@ -112,9 +112,16 @@ impl Wide {
             cards,
             members,
             chunks: Mutex::new(chunks),
-            peers: Mutex::new(BTreeMap::new()),
-            coherent: false,
-        })
+            coherent,
+            peers: Peers::default(),
+            watch: Mutex::default(),
+            lost_node: OnceLock::new(),
+        });
+        // Who waits for a rank of this node is told here by whom it is missed.
+        let _ = wide.near.wide.set(Arc::downgrade(&wide));
+        wide.near.tell_losses();
+        nic.set_news(losses::news);
+        Ok(wide)
     }
 }
 

@@ -17,14 +17,15 @@ mod notes;
 mod said;
 mod shared;
 pub mod targets;
+mod watch;
 pub mod words;
 
 use super::arena::{Arena, departures};
 use super::blocks::Descriptor;
 use crate::epoch::exposure::{Posted, Started};
 use crate::epoch::layout;
-use crate::error::{Error, Result};
-use crate::fabric::verbs::{Card, Exposed, Nic, Peer, Remote};
+use crate::error::Result;
+use crate::fabric::verbs::{Card, Exposed, Nic, Peer, Peers, Remote};
 use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
 use lists::Areas;
@@ -33,8 +34,9 @@ use parking_lot::Mutex;
 use shared::Shared;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use targets::Targets;
+use watch::Watch;
 
 /// What the processes of a communicator over several nodes know of each other.
 pub struct Wide {
@@ -67,8 +69,12 @@ pub struct Wide {
     chunks: Mutex<BTreeMap<u32, Exposed>>,
     /// whether all devices change words atomically with the processors of their nodes
     coherent: bool,
-    /// the leaders that this process has had to do with
-    peers: Mutex<BTreeMap<u32, Arc<Peer>>>,
+    /// the processes that this one has had to do with
+    peers: Peers<Member>,
+    /// what those who wait have seen of them
+    watch: Mutex<Watch>,
+    /// the node of the first process that is known to be lost
+    lost_node: OnceLock<&'static str>,
 }
 
 /// What is known of a node.
@@ -85,7 +91,7 @@ struct NodeInfo {
 
 /// Where a rank is.
 #[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Member {
     /// on which node
     pub node: u32,
@@ -104,31 +110,10 @@ impl Wide {
         self.members.at(rank)
     }
 
-    /// The rank of a process of this node.
-    pub fn rank_of(&self, index: u32) -> u32 {
-        let here = Member { node: self.node, index };
-        (0..self.size).find(|rank| self.member(*rank) == here).unwrap_or(self.rank)
-    }
-
     /// The leader of a node.
     fn leader(&self, node: u32) -> Arc<Peer> {
-        let mut peers = self.peers.lock();
-        peers.entry(node).or_insert_with(|| self.nic.peer(&self.infos.at(node).card)).clone()
-    }
-
-    /// Fails if the leader of one of the other nodes is gone, one after the other as `turn` grows.
-    /// It need not have been contacted: who waits may wait for somebody whom it never called.
-    pub fn knock(&self, turn: u32) -> Result<()> {
-        let node = turn % self.nodes;
-        if node == self.node { Ok(()) } else { self.nic.knock(&self.infos.at(node).card) }
-    }
-
-    /// Fails if a process of this node is gone.
-    pub fn dead(&self) -> Result<()> {
-        match self.near.dead() {
-            Err(Error::Died { rank, pid }) => Err(Error::Died { rank: self.rank_of(rank), pid }),
-            other => other,
-        }
+        let leader = Member { node, index: 0 };
+        self.peers.get(leader, || self.nic.peer(&self.infos.at(node).card))
     }
 
     /// Where the device of others finds a slot of this node's arena. For the leader.

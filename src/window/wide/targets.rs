@@ -9,7 +9,7 @@
 //! [notes](super::notes).
 
 use super::{Card, Member, Part, Peer, Remote};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::sync::{AtomicPtr, Ordering};
 use crate::window::arena::Arena;
 use crate::window::blocks::Descriptor;
@@ -110,8 +110,7 @@ impl Targets {
 impl Part {
     /// Waits until the buffers of all transfers may be used again.
     pub fn flush_local_all(&self) -> Result<()> {
-        let known = self.targets.known.lock();
-        known.values().try_for_each(|target| target.peer.flush_local())
+        self.wide.peers.flush_local()
     }
 
     /// What this process knows of a rank.
@@ -141,7 +140,7 @@ impl Part {
                 let mut data = self.descriptor(node, rank, member)?;
                 let Descriptor { remote, words, .. } = *data.exposed();
                 data.at = remote;
-                let peer = self.wide.nic.peer(&self.card(rank, member)?);
+                let peer = self.process(rank, member)?;
                 Target { rank, member, peer, block: words, data: OnceLock::from(data) }
             }
         };
@@ -190,7 +189,12 @@ impl Part {
 
     /// The process of a rank.
     pub fn owner(&self, rank: u32) -> Result<Arc<Peer>> {
-        Ok(self.wide.nic.peer(&self.card(rank, self.wide.member(rank))?))
+        self.process(rank, self.wide.member(rank))
+    }
+
+    fn process(&self, rank: u32, member: Member) -> Result<Arc<Peer>> {
+        let card = self.card(rank, member)?;
+        Ok(self.wide.peers.get(member, || self.wide.nic.peer(&card)))
     }
 
     /// Who a rank is, which has said so. It is read once for all ranks of this node.
@@ -210,18 +214,6 @@ impl Part {
         Ok(card)
     }
 
-    /// The rank of a process that serves it, or of the lowest that it serves, among those that this
-    /// process has had to do with.
-    fn served_by(&self, lost_node: &str, lost_pid: i32) -> Option<u32> {
-        let is_it = |card: &Card| card.pid() == lost_pid && card.node() == lost_node;
-        let known = self.targets.known.lock();
-        let target = known.values().find(|target| is_it(target.peer.card()));
-        target.map(|target| target.rank).or_else(|| {
-            let node = (0..self.wide.nodes).find(|node| is_it(&self.wide.infos.at(*node).card))?;
-            (0..self.wide.size).find(|rank| self.wide.member(*rank).node == node)
-        })
-    }
-
     /// What a rank exposes, and its number on this node if it is here.
     pub fn exposed_by(&self, node: &Node, rank: u32) -> Result<(Option<u32>, Descriptor)> {
         let target = self.target(node, rank)?;
@@ -232,18 +224,6 @@ impl Part {
     pub fn near_index(&self, rank: u32) -> Option<u32> {
         let member = self.wide.member(rank);
         (member.node == self.wide.node).then_some(member.index)
-    }
-}
-
-impl Node {
-    /// An error, with the rank of the process that it is about.
-    pub fn with_rank(&self, error: Error) -> Error {
-        match (error, &self.wide) {
-            (Error::Lost { rank: None, node, pid, cause }, Some(part)) => {
-                Error::Lost { rank: part.served_by(node, pid), node, pid, cause }
-            }
-            (error, _) => error,
-        }
     }
 }
 

@@ -60,13 +60,11 @@ const AWAKE_ROUNDS: u32 = 100;
 /// The first sleep and the longest.
 const SLEEP_NS: core::ops::RangeInclusive<u64> = 20_000..=500_000;
 
-/// Looks at the own node for each question to others.
-const CHECKS_PER_PROBE: u32 = 10;
-
 /// Waits until a word of this process satisfies `until`.
 fn wait(part: &Part, node: &Node, cell: &AtomicU64, until: impl Fn(u64) -> bool) -> Result<u64> {
     let idle = node.words.idle();
-    let (mut rounds, mut sleep, mut slept, mut checks) = (0, *SLEEP_NS.start(), 0, 0);
+    let (mut rounds, mut sleep, mut slept) = (0, *SLEEP_NS.start(), 0);
+    let mut losses = 0;
     loop {
         for _ in 0..idle.spins() {
             // Acquire: what was sent before the change of the word is seen behind it.
@@ -76,7 +74,7 @@ fn wait(part: &Part, node: &Node, cell: &AtomicU64, until: impl Fn(u64) -> bool)
             }
             spin_hint();
         }
-        part.wide.nic.progress()?;
+        part.wide.check(&mut losses)?;
         part.wide.comm.progress(Host::get());
         rounds += 1;
         if rounds < AWAKE_ROUNDS {
@@ -87,13 +85,7 @@ fn wait(part: &Part, node: &Node, cell: &AtomicU64, until: impl Fn(u64) -> bool)
         slept += sleep;
         sleep = (2 * sleep).min(*SLEEP_NS.end());
         if slept >= CHECK_NS {
-            part.wide.dead()?;
-            // Who died on another node is known when it does not answer.
-            checks += 1;
-            if checks % CHECKS_PER_PROBE == 0 {
-                part.wide.nic.probe_all()?;
-                part.wide.knock(checks / CHECKS_PER_PROBE)?;
-            }
+            part.wide.near.dead()?;
             slept = 0;
         }
     }
@@ -203,7 +195,7 @@ impl<'a> Words for Far<'a> {
 
     fn flush_all(&self) -> Result<()> {
         full_fence();
-        self.part.wide.nic.flush_all()
+        self.part.wide.peers.flush()
     }
 }
 

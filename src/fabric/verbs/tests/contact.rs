@@ -54,11 +54,22 @@ pub fn a_wrong_key_is_an_error_and_stays_one(open: Open) {
     assert_eq!(peer.post(target.at(0), 1).unwrap_err(), error);
     assert_eq!(peer.flush().unwrap_err(), error);
     assert_eq!(peer.flush_local().unwrap_err(), error);
-    assert_eq!(origin.progress().unwrap_err(), error);
-    assert_eq!(origin.flush_all().unwrap_err(), error);
-    // Others are still there.
+    assert_eq!(peer.check().unwrap_err(), error);
+    assert_eq!(origin.progress(), 1);
+    // Others are still there, and who has to do with them alone does not hear of it.
     let other = Side::new(open, 1);
-    assert_eq!(other.seen_by(&origin).read(other.at(0)).unwrap(), 0);
+    let there = other.seen_by(&origin);
+    let (others, both) = (together(&[&there]), together(&[&peer, &there]));
+    assert_eq!(there.read(other.at(0)).unwrap(), 0);
+    assert_eq!(others.flush().and(others.probe()).and(others.check()), Ok(()));
+    put(&there, other.at(0), &[3]).unwrap();
+    assert_eq!(both.flush().unwrap_err(), error);
+    assert_eq!((there.is_idle(), other.word(0)), (true, 3), "all are waited for");
+    put(&there, other.at(0), &[4]).unwrap();
+    assert_eq!(both.flush_local().unwrap_err(), error);
+    assert_eq!(both.probe().unwrap_err(), error);
+    assert_eq!(both.check().unwrap_err(), error);
+    there.flush().unwrap();
     assert_eq!(origin.core.blocks.free(), BLOCKS);
 }
 
@@ -88,17 +99,18 @@ pub fn a_bad_buffer_is_the_origins_own_error(open: Open) {
 pub fn a_probe_finds_who_answers(open: Open) {
     let (origin, target) = (open(), Side::new(open, 8));
     let peer = target.seen_by(&origin);
-    origin.probe_all().unwrap();
+    let peers = together(&[&peer]);
+    peers.probe().unwrap();
     assert_eq!(origin.counts().contacted, 0, "nobody was contacted yet");
     peer.probe().unwrap();
     peer.probe().unwrap();
     until("the answer", || {
-        origin.progress().unwrap();
+        origin.progress();
         peer.is_idle()
     });
     let probes = origin.counts().kinds.probes;
     assert!((1..=2).contains(&probes), "one at a time: {probes}");
-    origin.probe_all().unwrap();
+    peers.probe().unwrap();
     assert_eq!(origin.counts().kinds.probes, probes + 1);
     peer.flush().unwrap();
     assert!(peer.is_idle());

@@ -67,9 +67,11 @@ fn a_process_that_stands_still_serves_and_one_that_is_killed_is_an_error() {
     child.wait().unwrap();
     // A wait for something else notices by probes, after the transport's own time-out. The first
     // ones may still be answered, because the system takes the queue pair away a little later.
-    let mut error = None;
+    let (mut error, peers) = (None, together(&[&peer]));
     until("the error", || {
-        error = origin.probe_all().and_then(|()| origin.progress()).err();
+        let asked = peers.probe();
+        origin.progress();
+        error = asked.and(peers.check()).err();
         error.is_some()
     });
     let error = error.unwrap();

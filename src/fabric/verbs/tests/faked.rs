@@ -151,7 +151,7 @@ fn a_flush_sends_no_more_than_it_needs() {
     put(&peer, target.at(1), &[1]).unwrap();
     peer.flush().unwrap();
     peer.flush().unwrap();
-    origin.flush_all().unwrap();
+    together(&[&peer]).flush().unwrap();
     assert_eq!(proofs(), 1, "once");
     let mut back = [0];
     get(&peer, &mut back, target.at(1)).unwrap();
@@ -217,4 +217,75 @@ fn a_door_closes_while_somebody_is_at_it() {
         assert_eq!(std::io::Read::read(&mut stranger, &mut [0]).unwrap(), 0);
         drop(nic);
     }
+}
+
+/// What is told of the number 7.
+fn news(about: u64) -> [u64; 2] {
+    if about == 7 { [1, 2] } else { [0; 2] }
+}
+
+/// What a knock brings.
+fn told(nic: &Nic, card: &Card, about: u64) -> Result<[u64; 2]> {
+    let (mut knock, mut told) = (nic.knock(card, about), Ok(None));
+    until("an answer", || {
+        told = knock.step();
+        !matches!(told, Ok(None))
+    });
+    told.map(Option::unwrap)
+}
+
+#[test]
+fn who_knocks_is_told_the_news_without_a_connection() {
+    let (one, other) = (on_fake(), on_fake());
+    let card = other.card().unwrap();
+    assert_eq!(told(&one, &card, 7), Ok([0; 2]), "nobody knows any");
+    other.set_news(news);
+    assert_eq!((told(&one, &card, 7), told(&one, &card, 8)), (Ok([1, 2]), Ok([0; 2])));
+    assert_eq!((one.counts().contacted, other.counts().accepted), (0, 0));
+}
+
+#[test]
+fn who_knocks_at_a_door_that_is_closed_or_of_another_is_told_so() {
+    let (one, other) = (on_fake(), on_fake());
+    let mut card = other.card().unwrap();
+    // Somebody else has the door, and does not know the word.
+    card.0[2] ^= 1;
+    let error = told(&one, &card, 7).unwrap_err();
+    assert_eq!(error, card.lost("its connection thread is gone"));
+    card.0[2] ^= 1;
+    drop(other);
+    let error = told(&one, &card, 7).unwrap_err();
+    assert_eq!(error, card.lost("its connection thread is gone"));
+}
+
+#[test]
+fn a_peer_that_nobody_needs_is_forgotten_when_it_is_gone() {
+    let (origin, target, other) = (on_fake(), Side::new(on_fake, 1), Side::new(on_fake, 1));
+    let known = || origin.core.peers.read().len();
+    target.seen_by(&origin).read(target.at(0)).unwrap();
+    other.seen_by(&origin);
+    assert_eq!(known(), 2);
+    // It is still there, and so it is kept; the other one was never contacted.
+    drop(Side::new(on_fake, 1).seen_by(&origin));
+    assert_eq!(known(), 2);
+    assert_eq!(origin.counts().contacted, 1);
+    drop(target);
+    until("the loss", || {
+        drop(Side::new(on_fake, 1).seen_by(&origin));
+        origin.progress();
+        known() == 1
+    });
+    assert_eq!(origin.counts().contacted, 0);
+}
+
+#[test]
+fn registrations_end_with_a_connection_that_is_lost() {
+    let (origin, target) = (on_fake(), Side::new(on_fake, 1 << 14));
+    let peer = target.seen_by(&origin);
+    let data = numbers(1 << 14, 3);
+    put(&peer, target.at(0), &data).unwrap();
+    peer.flush().unwrap();
+    let wrong = Remote { key: target.at(0).key ^ 0x5500, ..target.at(0) };
+    put(&peer, wrong, &data).and_then(|()| peer.flush()).unwrap_err();
+    assert_eq!(origin.counts().regions, 0, "the user is told that the buffer is free");
 }

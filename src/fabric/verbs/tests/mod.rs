@@ -79,6 +79,15 @@ impl Side {
     }
 }
 
+/// Processes that are waited for together.
+pub fn together(peers: &[&Arc<Peer>]) -> Peers<usize> {
+    let all = Peers::default();
+    for (key, peer) in peers.iter().enumerate() {
+        all.get(key, || Arc::clone(peer));
+    }
+    all
+}
+
 /// Puts a buffer that lives until it may be used again.
 pub fn put(peer: &Peer, to: Remote, from: &[u64]) -> Result<()> {
     // SAFETY: the tests flush before they drop or change it.

@@ -9,6 +9,7 @@ use crate::fabric::{Rank, WordAt, WordId, Words};
 pub struct NicWords {
     rank: Rank,
     peers: Vec<(Arc<Peer>, Remote)>,
+    all: Peers<usize>,
     side: Arc<Side>,
 }
 
@@ -16,10 +17,11 @@ pub struct NicWords {
 pub fn window(open: Open, size: u32) -> Vec<NicWords> {
     let words = layout::words_per_rank(size) as usize;
     let sides: Vec<Arc<Side>> = (0..size).map(|_| Arc::new(Side::new(open, words))).collect();
-    let of = |(rank, side): (usize, &Arc<Side>)| NicWords {
-        rank: Rank(rank as u32),
-        peers: sides.iter().map(|there| (there.seen_by(&side.nic), there.at(0))).collect(),
-        side: side.clone(),
+    let of = |(rank, side): (usize, &Arc<Side>)| {
+        let reach = |there: &Arc<Side>| (there.seen_by(&side.nic), there.at(0));
+        let peers: Vec<_> = sides.iter().map(reach).collect();
+        let all = together(&peers.iter().map(|(peer, _)| peer).collect::<Vec<_>>());
+        NicWords { rank: Rank(rank as u32), peers, all, side: side.clone() }
     };
     sides.iter().enumerate().map(of).collect()
 }
@@ -83,7 +85,8 @@ impl Words for NicWords {
     fn wait_own(&self, word: WordId, come: impl Fn(u64) -> bool) -> Result<u64> {
         let mut failed = Ok(());
         until("a word", || {
-            failed = self.side.nic.progress();
+            self.side.nic.progress();
+            failed = self.all.check();
             failed.is_err() || come(self.own(word))
         });
         failed.map(|()| self.own(word))
@@ -99,6 +102,6 @@ impl Words for NicWords {
     }
 
     fn flush_all(&self) -> Result<()> {
-        self.side.nic.flush_all()
+        self.all.flush()
     }
 }

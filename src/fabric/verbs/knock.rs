@@ -1,0 +1,272 @@
+//! A question at the door of another process, asked by who waits for somebody of its node: whether
+//! it is still there, and what it has to say of something that both know. It needs no connection of
+//! the device, so that nobody need have contacted the process before. A knock never waits: its
+//! steps are taken in between, while its caller looks at what it waits for.
+//!
+//! | word | what it holds in a question and in its answer                        |
+//! |------|----------------------------------------------------------------------|
+//! | 0    | `MAGIC`                                                              |
+//! | 1    | question: the target's word; answer: the number of its process       |
+//! | 2    | question: what about; answer: the first word of the news             |
+//! | 3    | answer: the second                                                   |
+//! | 4, 5 | 0                                                                    |
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::time::{Duration, Instant};
+
+use super::connect::BYTES;
+use super::{Card, Core};
+use crate::error::Result;
+
+const MAGIC: u64 = u64::from_be_bytes(*b"fompi-k1");
+/// How long an address may take to let a caller in: the system does that, not the process.
+const GLANCE: Duration = Duration::from_secs(3);
+/// How long the process may take to answer. It may be stopped, and is there all the same.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Who is told to go sooner has called somebody else: a connection thread is patient for longer.
+const STRANGER: Duration = Duration::from_secs(5);
+/// How long all addresses of a node may be silent.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// What a process has to say of what a number stands for; two words that mean nothing here, zero
+/// for no news. It is asked on the connection thread.
+pub type News = fn(u64) -> [u64; 2];
+
+/// A question or an answer.
+struct Said {
+    who: u64,
+    words: [u64; 2],
+}
+
+impl Said {
+    fn bytes(&self) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        let words = [MAGIC, self.who, self.words[0], self.words[1]];
+        for (to, word) in bytes.chunks_exact_mut(8).zip(words) {
+            to.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn from(bytes: &[u8; BYTES]) -> Option<Said> {
+        let word = |index: usize| {
+            let bytes = bytes[8 * index..][..8].try_into().expect("eight bytes");
+            u64::from_le_bytes(bytes)
+        };
+        (word(0) == MAGIC).then(|| Said { who: word(1), words: [word(2), word(3)] })
+    }
+}
+
+/// The answer to what a caller has said, if it was a question of somebody who knows the word.
+pub(super) fn answer(core: &Core, said: &[u8; BYTES]) -> Option<[u8; BYTES]> {
+    let question = Said::from(said).filter(|question| question.who == core.token())?;
+    let words = core.news.get().map_or([0; 2], |news| news(question.words[0]));
+    Some(Said { who: core.uid(), words }.bytes())
+}
+
+/// A question under way.
+pub struct Knock {
+    card: Card,
+    about: u64,
+    places: Vec<SocketAddr>,
+    /// the address whose turn it is
+    place: usize,
+    /// addresses at which nobody listens, or somebody else, and those that did not answer at all
+    closed: usize,
+    silent: usize,
+    began: Instant,
+    call: Option<Call>,
+}
+
+/// A call at one address.
+struct Call {
+    stream: TcpStream,
+    began: Instant,
+    asked: bool,
+    said: [u8; BYTES],
+    count: usize,
+}
+
+/// What came of a call so far.
+enum Heard {
+    Nothing,
+    News([u64; 2]),
+    /// nobody listens there, or somebody else
+    Closed,
+    /// there is no way to it
+    Unreached,
+    /// it does not let callers in, nor send them away
+    Silent,
+}
+
+impl Knock {
+    /// Begins to ask the process of a card.
+    pub(super) fn new(card: &Card, about: u64) -> Knock {
+        let (places, began) = (card.places(), Instant::now());
+        let (place, closed, silent) = (0, 0, 0);
+        Knock { card: *card, about, places, place, closed, silent, began, call: None }
+    }
+
+    /// Goes on without waiting: the news, if they have come. Fails if the process is gone: if nobody
+    /// opens any more at any of its addresses (one of them may be that of a bridge, which each node
+    /// has), or if none of them answers for long. A process that lets callers in but says nothing is
+    /// there: it is stopped, or its node is busy.
+    pub fn step(&mut self) -> Result<Option<[u64; 2]>> {
+        let Some(place) = self.places.get(self.place) else { return self.around() };
+        let mut call = match self.call.take() {
+            Some(call) => call,
+            None => match Call::to(place) {
+                Ok(call) => call,
+                // This process has no socket left: no reason to think badly of others.
+                Err(error) if error.raw_os_error().is_some_and(is_shortage) => {
+                    return Ok(Some([0; 2]));
+                }
+                Err(error) => return self.go_on(refusal(&error)),
+            },
+        };
+        match call.step(&self.card, self.about) {
+            Heard::Nothing => {
+                self.call = Some(call);
+                Ok(None)
+            }
+            Heard::News(words) => Ok(Some(words)),
+            other => self.go_on(other),
+        }
+    }
+
+    /// On to the next address.
+    fn go_on(&mut self, heard: Heard) -> Result<Option<[u64; 2]>> {
+        match heard {
+            Heard::Closed => self.closed += 1,
+            Heard::Silent => self.silent += 1,
+            _ => {}
+        }
+        self.place += 1;
+        if self.place < self.places.len() { Ok(None) } else { self.around() }
+    }
+
+    /// All addresses had their turn.
+    fn around(&mut self) -> Result<Option<[u64; 2]>> {
+        if self.places.is_empty() {
+            return Ok(Some([0; 2]));
+        }
+        if self.closed > 0 && self.silent == 0 {
+            return Err(self.card.lost("its connection thread is gone"));
+        }
+        if self.began.elapsed() >= SILENCE {
+            return Err(self.card.lost("its node does not answer"));
+        }
+        (self.place, self.closed, self.silent) = (0, 0, 0);
+        Ok(None)
+    }
+}
+
+/// Whether this process or its node has no room for a socket.
+fn is_shortage(errno: i32) -> bool {
+    matches!(errno, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS)
+}
+
+/// What an error of a connection says.
+fn refusal(error: &std::io::Error) -> Heard {
+    match error.kind() {
+        ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
+            Heard::Closed
+        }
+        ErrorKind::TimedOut => Heard::Silent,
+        _ => Heard::Unreached,
+    }
+}
+
+impl Call {
+    /// Begins to connect.
+    fn to(place: &SocketAddr) -> std::io::Result<Call> {
+        let family = if place.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+        let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: a plain system call.
+        let fd = unsafe { libc::socket(family, kind, 0) };
+        if fd < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        // SAFETY: a socket of ours that nobody else has.
+        let stream = unsafe { TcpStream::from_raw_fd(fd) };
+        let (address, length) = address(place);
+        // SAFETY: so many bytes of an address.
+        let answer = unsafe { libc::connect(fd, (&raw const address).cast(), length) };
+        let error = std::io::Error::last_os_error();
+        if answer != 0 && error.raw_os_error() != Some(libc::EINPROGRESS) {
+            return Err(error);
+        }
+        let said = [0; BYTES];
+        Ok(Call { stream, began: Instant::now(), asked: false, said, count: 0 })
+    }
+
+    fn step(&mut self, card: &Card, about: u64) -> Heard {
+        match self.hear(card, about) {
+            Ok(Some(heard)) => heard,
+            Ok(None) if self.asked && self.began.elapsed() >= PATIENCE => Heard::News([0; 2]),
+            Ok(None) if !self.asked && self.began.elapsed() >= GLANCE => Heard::Silent,
+            Ok(None) => Heard::Nothing,
+            Err(error) => refusal(&error),
+        }
+    }
+
+    fn hear(&mut self, card: &Card, about: u64) -> std::io::Result<Option<Heard>> {
+        if !self.asked {
+            if !is_writable(&self.stream) {
+                return Ok(None);
+            }
+            if let Some(error) = self.stream.take_error()? {
+                return Err(error);
+            }
+            // It fits into the socket's buffer, which is empty.
+            self.stream.write_all(&Said { who: card.token(), words: [about, 0] }.bytes())?;
+            self.asked = true;
+        }
+        while self.count < BYTES {
+            match self.stream.read(&mut self.said[self.count..]) {
+                Ok(0) if self.began.elapsed() < STRANGER => return Ok(Some(Heard::Closed)),
+                Ok(0) => return Ok(Some(Heard::News([0; 2]))),
+                Ok(count) => self.count += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let answer = Said::from(&self.said).filter(|answer| answer.who == card.uid());
+        Ok(Some(answer.map_or(Heard::Closed, |answer| Heard::News(answer.words))))
+    }
+}
+
+/// Whether a connection has come about, or has failed.
+fn is_writable(stream: &TcpStream) -> bool {
+    let mut ready = libc::pollfd { fd: stream.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one element, ours; it does not wait.
+    unsafe { libc::poll(&mut ready, 1, 0) > 0 }
+}
+
+/// An address as the system takes it, and its length.
+fn address(place: &SocketAddr) -> (libc::sockaddr_in6, libc::socklen_t) {
+    // SAFETY: plain data, for which zero is a value.
+    let mut found: libc::sockaddr_in6 = unsafe { core::mem::zeroed() };
+    match place {
+        SocketAddr::V6(place) => {
+            found.sin6_family = libc::AF_INET6 as libc::sa_family_t;
+            found.sin6_port = place.port().to_be();
+            found.sin6_addr.s6_addr = place.ip().octets();
+            (found, size_of::<libc::sockaddr_in6>() as libc::socklen_t)
+        }
+        SocketAddr::V4(place) => {
+            let v4 = libc::sockaddr_in {
+                sin_family: libc::AF_INET as libc::sa_family_t,
+                sin_port: place.port().to_be(),
+                sin_addr: libc::in_addr { s_addr: u32::from(*place.ip()).to_be() },
+                sin_zero: [0; 8],
+            };
+            // SAFETY: an IPv4 address is shorter than one of IPv6, and aligned for less.
+            unsafe { (&raw mut found).cast::<libc::sockaddr_in>().write(v4) };
+            (found, size_of::<libc::sockaddr_in>() as libc::socklen_t)
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Who is lost, as the ranks of a node tell each other and those of other nodes. Whoever first
+//! learns of it notes it in the records of its node's arena, so that all who wait there fail with
+//! the same name; and the node's leader says it to ranks of other nodes that knock
+//! (`fabric::verbs::Knock`), as well as which process of the node has died, which nobody there need
+//! have noticed.
+//!
+//! | `lost`                              | meaning                                               |
+//! |-------------------------------------|-------------------------------------------------------|
+//! | 0                                   | nobody is known to be lost                            |
+//! | rank + 1, pid << 32, cause << 56    | the rank of the communicator over many nodes is lost, |
+//! |                                     | process `pid` of its node; it stays so                |
+
+use super::records;
+use crate::sync::{AtomicU64, Ordering};
+use crate::sys::segment::Mapping;
+use parking_lot::Mutex;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+/// A process that is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Loss {
+    /// its rank: in the communicator, or among the ranks of its node
+    pub rank: u32,
+    /// its process id, less than 2^24 on any Linux
+    pub pid: i32,
+    /// why
+    pub cause: Cause,
+}
+
+/// Why a process is lost, as far as others are told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// its node has found it dead
+    Died = 1,
+    /// nobody listens at its door
+    Closed = 2,
+    /// the device of a rank of this node, or of another one, does not reach it
+    Unreached = 3,
+}
+
+impl Cause {
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Cause::Died => "it has died",
+            Cause::Closed => "its connection thread is gone",
+            Cause::Unreached => "another rank has lost it",
+        }
+    }
+
+    /// The one of these words.
+    pub fn of(text: &str) -> Cause {
+        let known = [Cause::Died, Cause::Closed].into_iter().find(|cause| cause.text() == text);
+        known.unwrap_or(Cause::Unreached)
+    }
+}
+
+const PID_AT: u32 = 32;
+const CAUSE_AT: u32 = 56;
+const PID_MASK: u64 = (1 << (CAUSE_AT - PID_AT)) - 1;
+
+impl Loss {
+    /// As a word, which is not 0.
+    pub fn word(self) -> u64 {
+        let pid = self.pid as u64 & PID_MASK;
+        u64::from(self.rank + 1) | pid << PID_AT | (self.cause as u64) << CAUSE_AT
+    }
+
+    /// What a word says.
+    pub fn from(word: u64) -> Option<Loss> {
+        let rank = (word as u32).checked_sub(1)?;
+        let cause = match word >> CAUSE_AT {
+            1 => Cause::Died,
+            2 => Cause::Closed,
+            _ => Cause::Unreached,
+        };
+        Some(Loss { rank, pid: (word >> PID_AT & PID_MASK) as i32, cause })
+    }
+
+    /// Notes it in `lost`, if it is the first; the first.
+    pub fn note(self, lost: &AtomicU64) -> Loss {
+        // Relaxed: the word says it all, and nothing is read through it.
+        let noted = lost.compare_exchange(0, self.word(), Ordering::Relaxed, Ordering::Relaxed);
+        noted.err().and_then(Loss::from).unwrap_or(self)
+    }
+
+    /// The one that was noted.
+    pub fn noted(lost: &AtomicU64) -> Option<Loss> {
+        // Relaxed: likewise.
+        Loss::from(lost.load(Ordering::Relaxed))
+    }
+}
+
+/// How long the answer to a knock is good for the next one: a node has many ranks, and they are
+/// looked at one after the other.
+const GOOD: Duration = Duration::from_millis(100);
+
+/// An arena that others may ask about.
+struct Watched {
+    first: Weak<Mapping>,
+    size: u32,
+    /// when its processes were last looked at, and what was found
+    looked: Option<(Instant, u64)>,
+}
+
+static WATCHED: Mutex<Vec<Watched>> = Mutex::new(Vec::new());
+
+/// Notes an arena that others may ask about, by its first segment and the number of its ranks.
+pub fn watch(first: &Arc<Mapping>, size: u32) {
+    let mut watched = WATCHED.lock();
+    watched.retain(|known| known.first.strong_count() > 0);
+    watched.push(Watched { first: Arc::downgrade(first), size, looked: None });
+}
+
+/// What there is to say of the arena whose first segment begins at an address of this process: a
+/// process of it that has died, and what is noted there; each as a word. Called by the connection
+/// thread: no MPI.
+pub fn news(at: u64) -> [u64; 2] {
+    let mut watched = WATCHED.lock();
+    for known in watched.iter_mut() {
+        let Some(first) = known.first.upgrade() else { continue };
+        if first.base().addr() as u64 != at {
+            continue;
+        }
+        let dead = match known.looked {
+            Some((when, found)) if when.elapsed() < GOOD => found,
+            _ => {
+                let dead = records::dead(&first, known.size);
+                dead.map_or(0, |(rank, pid)| Loss { rank, pid, cause: Cause::Died }.word())
+            }
+        };
+        known.looked = Some((Instant::now(), dead));
+        // Relaxed: as in `note`.
+        return [dead, records::trouble(&first).lost.load(Ordering::Relaxed)];
+    }
+    [0; 2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_is_a_word_and_the_first_one_stays() {
+        let loss = Loss { rank: 0, pid: 4_194_304, cause: Cause::Unreached };
+        let other = Loss { rank: u32::MAX - 1, pid: 1, cause: Cause::of("it has died") };
+        let lost = AtomicU64::new(0);
+        assert_eq!((Loss::noted(&lost), Loss::from(other.word())), (None, Some(other)));
+        assert_eq!((loss.note(&lost), other.note(&lost)), (loss, loss));
+        assert_eq!(Loss::noted(&lost), Some(loss));
+    }
+}

@@ -1,0 +1,136 @@
+//! Who is lost, for those who wait in a window over many nodes. Who waits looks at its own node, asks
+//! the processes that it has contacted whether they still answer, and knocks at one node after the
+//! other, whose leader knows who is gone there: it may wait for somebody whom it never called. Only
+//! processes of its own communicator are minded. What is found is noted in the arena of the node
+//! ([`losses`](crate::window::arena::losses)), so that all who wait there tell the same.
+
+use super::{Member, Wide};
+use crate::error::{Error, Result, kept};
+use crate::fabric::verbs::Knock;
+use crate::window::Node;
+use crate::window::arena::losses::{Cause, Loss};
+use std::time::{Duration, Instant};
+
+/// Looks at the own node for each question to others.
+const LOOKS_PER_QUESTION: u32 = 10;
+/// When nobody has looked for so long, what was asked then is asked again.
+const STALE: Duration = Duration::from_secs(2);
+
+/// What those who wait have seen so far.
+#[derive(Default)]
+pub struct Watch {
+    looks: u32,
+    last: Option<Instant>,
+    /// how many nodes were asked
+    turn: u32,
+    /// the node that is asked
+    knock: Option<(u32, Knock)>,
+}
+
+impl Wide {
+    /// One look around by a process that waits, without waiting for an answer. Fails if one of the
+    /// processes is lost; `dead` is one of this node that has died, by its index and process id.
+    pub fn look(&self, dead: Option<(u32, i32)>) -> Result<()> {
+        let died = |(index, pid)| Loss { rank: self.rank_of(index), pid, cause: Cause::Died };
+        let loss = Loss::noted(self.near.lost()).or_else(|| dead.map(died));
+        if let Some(loss) = loss {
+            return Err(self.lost(loss));
+        }
+        self.ask(&mut self.watch.lock()).map_err(|error| self.named(error))
+    }
+
+    fn ask(&self, watch: &mut Watch) -> Result<()> {
+        let now = Instant::now();
+        if watch.last.replace(now).is_some_and(|last| now - last > STALE) {
+            watch.knock = None;
+        }
+        watch.looks = watch.looks.wrapping_add(1);
+        if watch.looks % LOOKS_PER_QUESTION == 0 {
+            self.nic.progress();
+            self.peers.probe()?;
+            if watch.knock.is_none() {
+                watch.knock = Some(self.knock(self.near.rank.wrapping_add(watch.turn)));
+                watch.turn = watch.turn.wrapping_add(1);
+            }
+        }
+        let Some((node, knock)) = &mut watch.knock else { return Ok(()) };
+        let (node, news) = (*node, knock.step());
+        if !matches!(news, Ok(None)) {
+            watch.knock = None;
+        }
+        news?.map_or(Ok(()), |news| self.hear(node, news))
+    }
+
+    /// Fails if one of the processes is lost to the device; `losses` is how many there were when
+    /// this was last asked.
+    pub fn check(&self, losses: &mut u64) -> Result<()> {
+        let now = self.nic.progress();
+        if now == core::mem::replace(losses, now) { Ok(()) } else { self.peers.check() }
+    }
+
+    /// Begins to ask the leader of another node, one after the other as `turn` grows.
+    fn knock(&self, turn: u32) -> (u32, Knock) {
+        let node = (self.node + 1 + turn % (self.nodes - 1)) % self.nodes;
+        let info = self.infos.at(node);
+        (node, self.nic.knock(&info.card, info.first.at))
+    }
+
+    /// Fails if the leader of a node has told of a loss.
+    fn hear(&self, node: u32, [dead, lost]: [u64; 2]) -> Result<()> {
+        let of_node = |loss: Loss| Loss { rank: self.rank_at(node, loss.rank), ..loss };
+        match Loss::from(dead).map(of_node).or(Loss::from(lost)) {
+            Some(loss) if loss.rank < self.size => Err(self.lost(loss)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes a loss for all who wait on this node; the error of the first one that was noted.
+    fn lost(&self, loss: Loss) -> Error {
+        let Loss { rank, pid, cause } = loss.note(self.near.lost());
+        let name = || kept(self.infos.at(self.member(rank).node).card.node());
+        let node = self.lost_node.get_or_init(name);
+        Error::Lost { rank: Some(rank), node, pid, cause: cause.text() }
+    }
+
+    /// The rank of a process of a node.
+    fn rank_at(&self, node: u32, index: u32) -> u32 {
+        let there = Member { node, index };
+        (0..self.size).find(|rank| self.member(*rank) == there).unwrap_or(self.size)
+    }
+
+    /// The rank of a process of this node.
+    pub fn rank_of(&self, index: u32) -> u32 {
+        self.rank_at(self.node, index)
+    }
+
+    /// An error as the user is told: with ranks of the window, where the roads know processes of
+    /// the node, or cards. A loss is noted.
+    fn named(&self, error: Error) -> Error {
+        match error {
+            Error::Lost { rank: None, node, pid, cause } => {
+                let found = self.peers.find(|card| card.pid() == pid && card.node() == node);
+                let rank = found.map(|member| self.rank_at(member.node, member.index));
+                if let Some(rank) = rank {
+                    Loss { rank, pid, cause: Cause::of(cause) }.note(self.near.lost());
+                }
+                Error::Lost { rank, node, pid, cause }
+            }
+            Error::Died { rank, pid } => {
+                self.lost(Loss { rank: self.rank_of(rank), pid, cause: Cause::Died })
+            }
+            Error::Fault { rank, address } => Error::Fault { rank: self.rank_of(rank), address },
+            Error::Forbidden { rank, pid } => Error::Forbidden { rank: self.rank_of(rank), pid },
+            error => error,
+        }
+    }
+}
+
+impl Node {
+    /// An error of a call on this window, with the ranks of the window.
+    pub fn with_rank(&self, error: Error) -> Error {
+        match &self.wide {
+            Some(part) => part.wide.named(error),
+            None => error,
+        }
+    }
+}
