@@ -9,6 +9,7 @@
 //! | 3    | `errno`, link layer, READs as target, largest packet, LID (16, 8, 8, 8, 16 bits) |
 //! | 4, 5 | GID                                                                  |
 
+use super::knock::is_shortage;
 use super::queue::{DEPTH, Queue};
 use super::{Card, Core, device::Device, door};
 use crate::error::{Error, Result};
@@ -187,7 +188,7 @@ pub fn to(core: &Core, card: &Card) -> Result<Queue> {
     let device = &core.device;
     let packet = core.random() as u32 & 0x00ff_ffff;
     let pair = origins_pair(core).and_then(|pair| begin(device, &pair, 0).map(|()| pair));
-    let pair = pair.map_err(|error| card.lost(error.to_string()))?;
+    let pair = pair.map_err(|error| own(card, error))?;
     let greeting = End::new(device, card.token(), &pair, packet);
     let other = match card.uid() == core.uid() {
         true => accept(core, &greeting),
@@ -202,8 +203,17 @@ pub fn to(core: &Core, card: &Card) -> Result<Queue> {
     }
     receive(device, &pair, &other)
         .and_then(|()| send(device, &pair, packet, &other))
-        .map_err(|error| card.lost(error.to_string()))?;
+        .map_err(|error| own(card, error))?;
     Ok(Queue::new(pair))
+}
+
+/// An error of this side: if nothing is left for now, one of this call, and a later one may find
+/// more; else the other process cannot be reached.
+fn own(card: &Card, error: Error) -> Error {
+    match error {
+        Error::System { errno, .. } if is_shortage(errno) => error,
+        error => card.lost(error.to_string()),
+    }
 }
 
 /// Makes the target's end for an origin. It stays as long as this process.

@@ -7,12 +7,13 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::connect::{BYTES, End, accept};
+use super::knock::is_shortage;
 use super::{Card, Core, knock};
 use crate::error::{Error, Result};
 use crate::sync::{AtomicBool, Ordering};
@@ -42,7 +43,7 @@ impl Door {
     /// Starts the thread.
     pub fn open(core: &Arc<Core>) -> Result<Door> {
         let failed = |call| move |error: std::io::Error| io_error(call, &error);
-        let listener = TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0))
+        let listener = listen_to_both()
             .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))
             .map_err(failed("bind"))?;
         listener.set_nonblocking(true).map_err(failed("fcntl"))?;
@@ -80,6 +81,29 @@ impl Drop for Door {
 
 fn io_error(call: &'static str, error: &std::io::Error) -> Error {
     Error::System { call, errno: error.raw_os_error().unwrap_or(0) }
+}
+
+/// Listens to callers by IPv6 and by IPv4, whatever `net.ipv6.bindv6only` is here.
+fn listen_to_both() -> std::io::Result<TcpListener> {
+    let checked = |answer: i32| match answer {
+        ..0 => Err(std::io::Error::last_os_error()),
+        answer => Ok(answer),
+    };
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
+    // SAFETY: a plain system call.
+    let fd = checked(unsafe { libc::socket(libc::AF_INET6, kind, 0) })?;
+    // SAFETY: a socket of ours that nobody else has.
+    let listener = unsafe { TcpListener::from_raw_fd(fd) };
+    let (off, bytes) = (0i32, size_of::<i32>() as libc::socklen_t);
+    let (at, option) = ((&raw const off).cast(), libc::IPV6_V6ONLY);
+    // SAFETY: the value has so many bytes.
+    checked(unsafe { libc::setsockopt(fd, libc::IPPROTO_IPV6, option, at, bytes) })?;
+    let (any, length) = knock::address(&SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0));
+    // SAFETY: so many bytes of an address.
+    checked(unsafe { libc::bind(fd, (&raw const any).cast(), length) })?;
+    // SAFETY: a socket of ours that is bound.
+    checked(unsafe { libc::listen(fd, BACKLOG) })?;
+    Ok(listener)
 }
 
 /// Does something while this thread blocks all signals: a thread that is started then has them
@@ -199,8 +223,12 @@ pub fn call(card: &Card, greeting: &End) -> Result<End> {
             match call_at(*place, greeting, patience) {
                 Ok(Some(end)) if end.who == card.uid() => return Ok(end),
                 Ok(_) => causes.push(format!("{place} is somebody else")),
+                Err(error) if error.raw_os_error().is_some_and(is_shortage) => {
+                    return Err(io_error("socket", &error));
+                }
                 Err(error) => {
-                    late |= error.kind() == ErrorKind::TimedOut;
+                    // The system has its own word for an answer that has not come in time.
+                    late |= matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock);
                     causes.push(format!("{place}: {error}"));
                 }
             }

@@ -109,10 +109,10 @@ impl Knock {
         Knock { card: *card, about, places, place, closed, silent, began, call: None }
     }
 
-    /// Goes on without waiting: the news, if they have come. Fails if the process is gone: if nobody
-    /// opens any more at any of its addresses (one of them may be that of a bridge, which each node
-    /// has), or if none of them answers for long. A process that lets callers in but says nothing is
-    /// there: it is stopped, or its node is busy.
+    /// Goes on without waiting: the news, if they have come. Fails if the process is gone: if
+    /// nobody opens any more at any of its addresses (one of them may be that of a bridge, which
+    /// each node has), or if none of them answers for long. A process that lets callers in but says
+    /// nothing is there: it is stopped, or its node is busy.
     pub fn step(&mut self) -> Result<Option<[u64; 2]>> {
         let Some(place) = self.places.get(self.place) else { return self.around() };
         let mut call = match self.call.take() {
@@ -163,8 +163,8 @@ impl Knock {
     }
 }
 
-/// Whether this process or its node has no room for a socket.
-fn is_shortage(errno: i32) -> bool {
+/// Whether this process or its node has nothing left, for now.
+pub(super) fn is_shortage(errno: i32) -> bool {
     matches!(errno, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS)
 }
 
@@ -247,7 +247,7 @@ fn is_writable(stream: &TcpStream) -> bool {
 }
 
 /// An address as the system takes it, and its length.
-fn address(place: &SocketAddr) -> (libc::sockaddr_in6, libc::socklen_t) {
+pub(super) fn address(place: &SocketAddr) -> (libc::sockaddr_in6, libc::socklen_t) {
     // SAFETY: plain data, for which zero is a value.
     let mut found: libc::sockaddr_in6 = unsafe { core::mem::zeroed() };
     match place {

@@ -100,7 +100,9 @@ impl Peer {
         if matches!(*link, Link::Fresh) {
             match connect::to(&self.core, &self.card) {
                 Ok(queue) => *link = Link::Up(queue),
-                Err(error) => return Err(self.lose(&mut link, error)),
+                Err(error @ Error::Lost { .. }) => return Err(self.lose(&mut link, error)),
+                // Something of this process: the peer is not to blame.
+                Err(error) => return Err(error),
             }
         }
         let queue = match &mut *link {

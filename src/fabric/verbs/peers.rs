@@ -1,6 +1,6 @@
 //! The processes of one communicator that this process has had to do with, each under a key of the
-//! communicator's: what waits for all of them, and asks or minds no others. Nobody else's trouble is
-//! theirs.
+//! communicator's: what waits for all of them, and asks or minds no others. Nobody else's trouble
+//! is theirs.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

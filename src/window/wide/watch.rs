@@ -1,12 +1,12 @@
-//! Who is lost, for those who wait in a window over many nodes. Who waits looks at its own node, asks
-//! the processes that it has contacted whether they still answer, and knocks at one node after the
-//! other, whose leader knows who is gone there: it may wait for somebody whom it never called. Only
-//! processes of its own communicator are minded. What is found is noted in the arena of the node
-//! ([`losses`](crate::window::arena::losses)), so that all who wait there tell the same.
+//! Who is lost, for those who wait in a window over many nodes. Who waits looks at its own node,
+//! asks the processes that it has contacted whether they still answer, and knocks at one node after
+//! the other, whose leader knows who is gone there: it may wait for somebody whom it never called.
+//! Only processes of its own communicator are minded. What is found is noted in the arena of the
+//! node ([`losses`](crate::window::arena::losses)), so that all who wait there tell the same.
 
 use super::{Member, Wide};
 use crate::error::{Error, Result, kept};
-use crate::fabric::verbs::Knock;
+use crate::fabric::verbs::{Card, Knock};
 use crate::window::Node;
 use crate::window::arena::losses::{Cause, Loss};
 use std::time::{Duration, Instant};
@@ -45,7 +45,7 @@ impl Wide {
             watch.knock = None;
         }
         watch.looks = watch.looks.wrapping_add(1);
-        if watch.looks % LOOKS_PER_QUESTION == 0 {
+        if watch.looks.is_multiple_of(LOOKS_PER_QUESTION) {
             self.nic.progress();
             self.peers.probe()?;
             if watch.knock.is_none() {
@@ -108,7 +108,10 @@ impl Wide {
     fn named(&self, error: Error) -> Error {
         match error {
             Error::Lost { rank: None, node, pid, cause } => {
-                let found = self.peers.find(|card| card.pid() == pid && card.node() == node);
+                let is_it = |card: &Card| card.pid() == pid && card.node() == node;
+                let leads = |node: &u32| is_it(&self.infos.at(*node).card);
+                let leader = || (0..self.nodes).find(leads).map(|node| Member { node, index: 0 });
+                let found = self.peers.find(is_it).or_else(leader);
                 let rank = found.map(|member| self.rank_at(member.node, member.index));
                 if let Some(rank) = rank {
                     Loss { rank, pid, cause: Cause::of(cause) }.note(self.near.lost());

@@ -25,6 +25,8 @@ pub struct Profile {
     pub send_max: u32,
     pub inline_max: u32,
     pub message_max: u32,
+    /// queue pairs that are refused before one is made
+    pub pairs_refused: u32,
     /// bytes that may be registered
     pub locked_max: usize,
 }
@@ -40,6 +42,7 @@ impl Default for Profile {
             send_max: 1000,
             inline_max: 512,
             message_max: 1 << 20,
+            pairs_refused: 0,
             locked_max: usize::MAX,
         }
     }
@@ -307,7 +310,11 @@ unsafe extern "C" fn destroy_cq(cq: *mut Cq) -> c_int {
 unsafe extern "C" fn create_qp(pd: *mut Pd, init: *mut QpInit) -> *mut Qp {
     let mut state = state();
     // SAFETY: the caller's structure, and a domain of ours.
-    let (init, profile) = unsafe { (&mut *init, &behind((*pd).context).profile) };
+    let (init, profile) = unsafe { (&mut *init, &mut behind((*pd).context).profile) };
+    if let Some(left) = profile.pairs_refused.checked_sub(1) {
+        profile.pairs_refused = left;
+        return fail(libc::ENOMEM);
+    }
     if init.cap.max_send_wr > profile.send_max || init.cap.max_inline_data > profile.inline_max {
         return fail(libc::EINVAL);
     }

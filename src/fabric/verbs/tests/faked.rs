@@ -289,3 +289,15 @@ fn registrations_end_with_a_connection_that_is_lost() {
     put(&peer, wrong, &data).and_then(|()| peer.flush()).unwrap_err();
     assert_eq!(origin.counts().regions, 0, "the user is told that the buffer is free");
 }
+
+#[test]
+fn a_shortage_at_first_contact_is_an_error_of_that_call_alone() {
+    // One with room for inline data, and one without.
+    let profile = Profile { pairs_refused: 2, ..Profile::default() };
+    let (origin, target) = (nic(&profile, &Verbs::default()).unwrap(), Side::new(on_fake, 1));
+    let peer = target.seen_by(&origin);
+    let error = peer.read(target.at(0)).unwrap_err();
+    assert_eq!(error, Error::System { call: "ibv_create_qp", errno: libc::ENOMEM });
+    assert_eq!((peer.flush(), peer.check()), (Ok(()), Ok(())));
+    assert_eq!(peer.read(target.at(0)), Ok(0));
+}
