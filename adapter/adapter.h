@@ -65,7 +65,7 @@ struct settings {
     int prompt, whole, glob, infiniband, port_down, overtake_atomics;
     unsigned devices, rd_atomic;
     uint32_t message_bytes_max;
-    uint64_t seed, retry_ns, cut_after, memlock_bytes;
+    uint64_t seed, retry_ns, cut_after, fatal_after, memlock_bytes;
 };
 
 struct request {

@@ -169,7 +169,7 @@ EXPORTED struct ibv_context *ibv_open_device(struct ibv_device *device)
     context->device = device;
     context->abi_compat = __VERBS_ABI_IS_EXTENDED;
     context->num_comp_vectors = 1;
-    context->cmd_fd = ends[1]; // nobody writes to it: no event ever comes
+    context->cmd_fd = ends[1]; // by which events come
     context->async_fd = ends[0];
     pthread_mutex_init(&context->mutex, NULL);
     context->ops.post_send = post_send;
@@ -190,7 +190,7 @@ EXPORTED int ibv_close_device(struct ibv_context *context)
 EXPORTED int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
     char byte;
-    (void)event;
+    event->event_type = IBV_EVENT_DEVICE_FATAL; // the only one
     return read(context->async_fd, &byte, 1) == 1 ? 0 : -1;
 }
 

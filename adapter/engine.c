@@ -140,10 +140,21 @@ static int was_refused(struct queue_pair *qp)
     return 1;
 }
 
+// Whether the device has failed: nothing is done any more, and an event says so, once.
+static int has_failed(const struct queue_pair *qp)
+{
+    static int is_told;
+    if (settings.fatal_after == 0 || executed < settings.fatal_after)
+        return 0;
+    if (!is_told)
+        is_told = write(qp->base.context->cmd_fd, "f", 1) == 1;
+    return 1;
+}
+
 // Executes one request; returns whether one was done.
 static int step(struct queue_pair *qp, int in_turn)
 {
-    if (was_refused(qp))
+    if (was_refused(qp) || has_failed(qp))
         return 0;
     uint64_t number = choose(qp, in_turn), oldest = choose(qp, 1);
     if (number == qp->posted)

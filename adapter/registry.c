@@ -47,6 +47,7 @@ void read_settings(void)
     settings.seed = number("ADAPTER_SEED", 1);
     settings.retry_ns = number("ADAPTER_RETRY_MS", 200) * 1000000;
     settings.cut_after = number("ADAPTER_CUT", 0);
+    settings.fatal_after = number("ADAPTER_FATAL", 0);
     settings.memlock_bytes = number("ADAPTER_MEMLOCK", UINT64_MAX);
 }
 

@@ -139,6 +139,7 @@ impl Peer {
         match broken {
             Broken::Status(status) => self.core.device.domain.device().library().status(*status),
             Broken::Call(error) => error.to_string(),
+            Broken::Device => String::from("the device of this process has failed"),
         }
     }
 

@@ -19,6 +19,8 @@ pub const DEPTH: usize = 128;
 const SIGNAL_EVERY: u64 = 32;
 /// Requests that are given to the device at once.
 pub const CHAIN: usize = 16;
+/// Looks in vain for each question whether the device is still there.
+const FRUITLESS: u32 = 1024;
 /// Completions that are taken at once.
 const POLL: usize = 8;
 
@@ -118,6 +120,8 @@ pub struct Queue {
     /// the next request waits for the answers under way
     fence: bool,
     kinds: Kinds,
+    /// looks at completions that found none
+    fruitless: u32,
 }
 
 /// Why a queue is of no use any more.
@@ -127,6 +131,8 @@ pub enum Broken {
     Status(i32),
     /// a call that failed
     Call(Error),
+    /// the device
+    Device,
 }
 
 impl Queue {
@@ -146,6 +152,7 @@ impl Queue {
             proof: (Remote::default(), 0),
             fence: false,
             kinds: Kinds::default(),
+            fruitless: 0,
         }
     }
 
@@ -318,13 +325,23 @@ impl Queue {
             return Ok(false);
         }
         let count = self.pair.poll(&mut found).map_err(Broken::Call)?;
+        if count == 0 {
+            // A device that has failed need not say so of each request.
+            self.fruitless = self.fruitless.wrapping_add(1);
+            let asks = self.fruitless.is_multiple_of(FRUITLESS);
+            return if asks && self.pair.has_lost_its_device() {
+                Err(Broken::Device)
+            } else {
+                Ok(false)
+            };
+        }
         for completion in &found[..count] {
             if completion.status != WC_SUCCESS {
                 return Err(Broken::Status(completion.status));
             }
             self.finish(completion.wr_id, blocks);
         }
-        Ok(count > 0)
+        Ok(true)
     }
 
     /// Request `number` and all before it are done.

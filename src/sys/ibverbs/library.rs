@@ -61,6 +61,8 @@ functions! {
     modify_qp "ibv_modify_qp" (*mut Qp, *mut QpAttributes, c_int) -> c_int;
     destroy_qp "ibv_destroy_qp" (*mut Qp) -> c_int;
     wc_status_str "ibv_wc_status_str" (c_int) -> *const c_char;
+    get_async_event "ibv_get_async_event" (*mut Context, *mut AsyncEvent) -> c_int;
+    ack_async_event "ibv_ack_async_event" (*mut AsyncEvent);
     fork_init "ibv_fork_init" () -> c_int;
 }
 

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use super::last_error;
 use crate::error::{Error, Result};
+use crate::sync::{AtomicBool, Ordering};
 pub use library::Library;
 use types::*;
 
@@ -77,10 +78,13 @@ impl Listed {
     pub fn open(&self) -> Result<Opened> {
         // SAFETY: the device is in a list that lives.
         let context = unsafe { (self.library.open_device)(self.device) };
-        match context.is_null() {
-            true => Err(last_error("ibv_open_device")),
-            false => Ok(Opened { library: self.library, context, name: self.name() }),
+        if context.is_null() {
+            return Err(last_error("ibv_open_device"));
         }
+        // SAFETY: the context is open; its descriptor is asked for events without waiting.
+        let tells = unsafe { libc::fcntl((*context).async_fd, libc::F_SETFL, libc::O_NONBLOCK) };
+        let (name, failed) = (self.name(), AtomicBool::new(false));
+        Ok(Opened { library: self.library, context, name, tells: tells == 0, failed })
     }
 }
 
@@ -89,6 +93,10 @@ pub struct Opened {
     library: &'static Library,
     context: *mut Context,
     name: String,
+    /// whether it can be asked for events
+    tells: bool,
+    /// whether it has told that it failed
+    failed: AtomicBool,
 }
 
 // SAFETY: the functions of libibverbs may be called from any thread (ibv_open_device(3)).
@@ -115,6 +123,23 @@ impl Opened {
     /// The library that drives it.
     pub fn library(&self) -> &'static Library {
         self.library
+    }
+
+    /// Whether it has failed for good, as far as it has told. All that it tells is taken: of ports
+    /// that go and come it need not be known, because their connections try again.
+    pub fn has_failed(&self) -> bool {
+        let mut event = AsyncEvent { element: 0, event_type: 0 };
+        // SAFETY: the context is open, the event ours; it does not wait.
+        while self.tells && unsafe { (self.library.get_async_event)(self.context, &mut event) } == 0
+        {
+            // SAFETY: an event that was taken, once.
+            unsafe { (self.library.ack_async_event)(&mut event) };
+            if event.event_type == EVENT_DEVICE_FATAL {
+                // Relaxed: it says it all, and stays so.
+                self.failed.store(true, Ordering::Relaxed);
+            }
+        }
+        self.failed.load(Ordering::Relaxed)
     }
 
     /// What it can do.
@@ -368,6 +393,11 @@ impl QueuePair {
     /// Takes completions of its queue.
     pub fn poll(&self, found: &mut [Completion]) -> Result<usize> {
         self.completions.poll(found)
+    }
+
+    /// Whether the device has failed for good, as far as it has told.
+    pub fn has_lost_its_device(&self) -> bool {
+        self.completions.domain.device.has_failed()
     }
 
     /// Gives a chain of requests to the device.

@@ -51,7 +51,8 @@ fn objects(text: &mut String) {
     structure! { t, "struct ibv_gid_entry", GidEntry, whole,
         gid, gid_index, port_num, gid_type, ndev_ifindex
     }
-    structure! { t, "struct ibv_context", Context, part, device, ops }
+    structure! { t, "struct ibv_context", Context, part, device, ops, cmd_fd, async_fd }
+    structure! { t, "struct ibv_async_event", AsyncEvent, whole, element, event_type }
     structure! { t, "struct ibv_context_ops", Operations, whole, poll_cq, post_send }
     structure! { t, "struct ibv_pd", Pd, part, context }
     structure! { t, "struct ibv_cq", Cq, part, context }
@@ -127,6 +128,7 @@ fn constants(text: &mut String) {
     same!(WR_RDMA_WRITE WR_RDMA_READ WR_ATOMIC_CMP_AND_SWP WR_ATOMIC_FETCH_AND_ADD);
     same!(SEND_FENCE SEND_SIGNALED SEND_INLINE);
     same!(WC_SUCCESS WC_WR_FLUSH_ERR WC_REM_ACCESS_ERR WC_RETRY_EXC_ERR WC_FATAL_ERR);
+    same!(EVENT_DEVICE_FATAL);
     assert_equal(text, "IBV_QPF_GRH_REQUIRED", GRH_REQUIRED);
 }
 

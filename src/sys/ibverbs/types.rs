@@ -110,12 +110,24 @@ pub struct GidEntry {
 
 pub const GID_TYPE_ROCE_V2: u32 = 2;
 
-/// `struct ibv_context`, as far as its operations.
+/// `struct ibv_context`, as far as the descriptor that tells of events.
 #[repr(C)]
 pub struct Context {
     pub device: *mut Device,
     pub ops: Operations,
+    pub cmd_fd: c_int,
+    pub async_fd: c_int,
 }
+
+/// `struct ibv_async_event`.
+#[repr(C)]
+pub struct AsyncEvent {
+    /// what it is about
+    pub element: u64,
+    pub event_type: c_int,
+}
+
+pub const EVENT_DEVICE_FATAL: c_int = 8;
 
 /// Takes up to so many completions; how many, or a negative number.
 pub type PollCq = unsafe extern "C" fn(*mut Cq, c_int, *mut Completion) -> c_int;

@@ -7,11 +7,12 @@
 use core::ffi::{c_char, c_int, c_void};
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::wire::{self, Job};
+use crate::sync::{AtomicBool, Ordering};
 use crate::sys::ibverbs::Library;
 use crate::sys::ibverbs::types::*;
 
@@ -25,6 +26,8 @@ pub struct Profile {
     pub send_max: u32,
     pub inline_max: u32,
     pub message_max: u32,
+    /// whether it has failed: nothing completes any more, and that is told once
+    pub failed: Arc<AtomicBool>,
     /// queue pairs that are refused before one is made
     pub pairs_refused: u32,
     /// bytes that may be registered
@@ -42,6 +45,7 @@ impl Default for Profile {
             send_max: 1000,
             inline_max: 512,
             message_max: 1 << 20,
+            failed: Arc::default(),
             pairs_refused: 0,
             locked_max: usize::MAX,
         }
@@ -60,6 +64,7 @@ pub struct FakeContext {
     pub profile: Profile,
     locked: usize,
     lid: u16,
+    told: bool,
 }
 
 #[repr(C)]
@@ -140,6 +145,8 @@ pub static FAKE: Library = Library {
     modify_qp,
     destroy_qp,
     wc_status_str,
+    get_async_event,
+    ack_async_event,
     fork_init,
     query_gid_ex: Some(query_gid_ex),
 };
@@ -177,16 +184,36 @@ unsafe extern "C" fn open_device(device: *mut Device) -> *mut Context {
         context.assume_init()
     };
     context.device = device;
+    // SAFETY: a plain system call.
+    context.async_fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
     let profile = PROFILE.with_borrow(Profile::clone);
     let lid = state.next as u16;
-    Box::into_raw(Box::new(FakeContext { context, profile, locked: 0, lid })).cast()
+    Box::into_raw(Box::new(FakeContext { context, profile, locked: 0, lid, told: false })).cast()
 }
 
 unsafe extern "C" fn close_device(context: *mut Context) -> c_int {
     // SAFETY: made above.
-    unsafe { drop(Box::from_raw(context.cast::<FakeContext>())) };
+    unsafe {
+        libc::close((*context).async_fd);
+        drop(Box::from_raw(context.cast::<FakeContext>()));
+    }
     0
 }
+
+unsafe extern "C" fn get_async_event(context: *mut Context, event: *mut AsyncEvent) -> c_int {
+    let _state = state();
+    // SAFETY: ours.
+    let fake = unsafe { behind(context) };
+    if fake.told || !fake.profile.failed.load(Ordering::Relaxed) {
+        return -1;
+    }
+    fake.told = true;
+    // SAFETY: the caller's structure.
+    unsafe { (*event).event_type = EVENT_DEVICE_FATAL };
+    0
+}
+
+unsafe extern "C" fn ack_async_event(_: *mut AsyncEvent) {}
 
 /// What is behind a context.
 ///
@@ -424,6 +451,10 @@ unsafe extern "C" fn poll_cq(cq: *mut Cq, count: c_int, out: *mut Completion) ->
     let state = state();
     // SAFETY: made above.
     let cq = unsafe { &mut *cq.cast::<FakeCq>() };
+    // SAFETY: its context is ours.
+    if unsafe { behind(cq.cq.context) }.profile.failed.load(Ordering::Relaxed) {
+        return 0;
+    }
     let mut found = 0;
     while found < count as usize {
         let Some(told) = cq.told.pop_front() else { break };

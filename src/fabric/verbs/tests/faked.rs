@@ -301,3 +301,16 @@ fn a_shortage_at_first_contact_is_an_error_of_that_call_alone() {
     assert_eq!((peer.flush(), peer.check()), (Ok(()), Ok(())));
     assert_eq!(peer.read(target.at(0)), Ok(0));
 }
+
+#[test]
+fn a_device_that_has_failed_is_an_error_of_all_that_wait_for_it() {
+    let (profile, target) = (Profile::default(), Side::new(on_fake, 1));
+    let origin = nic(&profile, &Verbs::default()).unwrap();
+    let peer = target.seen_by(&origin);
+    peer.read(target.at(0)).unwrap();
+    // Relaxed: nothing else depends on it.
+    profile.failed.store(true, Ordering::Relaxed);
+    let error = peer.read(target.at(0)).unwrap_err();
+    assert!(error.to_string().contains("the device of this process has failed"), "{error}");
+    assert_eq!(peer.flush().unwrap_err(), error);
+}
