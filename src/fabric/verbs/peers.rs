@@ -20,6 +20,11 @@ impl<K> Default for Peers<K> {
     }
 }
 
+/// Whether something was sent to it that is not known to be done, or will never be.
+fn has_work(peer: &Peer) -> bool {
+    !peer.is_idle()
+}
+
 impl<K: Ord + Copy> Peers<K> {
     /// The one of a key, which `make` finds the first time.
     pub fn get(&self, key: K, make: impl FnOnce() -> Arc<Peer>) -> Arc<Peer> {
@@ -32,13 +37,19 @@ impl<K: Ord + Copy> Peers<K> {
         peers.iter().find(|(_, peer)| is_it(peer.card())).map(|(key, _)| *key)
     }
 
-    /// Does `work` with each of them, whatever fails; the first error. Nothing is locked meanwhile.
-    fn each(&self, work: impl Fn(&Peer) -> Result<()>) -> Result<()> {
+    /// Does `work` with each of those that `which` chooses, whatever fails; the first error. Nothing
+    /// is locked meanwhile.
+    fn each(
+        &self,
+        which: impl Fn(&Peer) -> bool,
+        work: impl Fn(&Peer) -> Result<()>,
+    ) -> Result<()> {
         let (mut done, mut last) = (Ok(()), Bound::Unbounded);
         loop {
             let next = {
                 let peers = self.0.lock();
-                let next = peers.range((last, Bound::Unbounded)).next();
+                let mut others = peers.range((last, Bound::Unbounded));
+                let next = others.find(|(_, peer)| which(peer));
                 next.map(|(key, peer)| (*key, peer.clone()))
             };
             let Some((key, peer)) = next else { return done };
@@ -49,24 +60,24 @@ impl<K: Ord + Copy> Peers<K> {
 
     /// Waits until what was sent to any of them is done in its memory, or never will be.
     pub fn flush(&self) -> Result<()> {
-        let begun = self.each(|peer| if peer.is_idle() { Ok(()) } else { peer.flush_begin() });
-        let done = self.each(Peer::flush);
+        let begun = self.each(has_work, Peer::flush_begin);
+        let done = self.each(has_work, Peer::flush);
         begun.and(done)
     }
 
     /// Waits until the buffers of all transfers may be used again.
     pub fn flush_local(&self) -> Result<()> {
-        self.each(Peer::flush_local)
+        self.each(has_work, Peer::flush_local)
     }
 
     /// Asks all of them that were contacted whether they still answer, without waiting. Who waits
     /// for another process does so now and then, because nothing else would tell that it is gone.
     pub fn probe(&self) -> Result<()> {
-        self.each(Peer::probe_if_up)
+        self.each(|_| true, Peer::probe_if_up)
     }
 
     /// Fails if one of them is lost.
     pub fn check(&self) -> Result<()> {
-        self.each(Peer::check)
+        self.each(|_| true, Peer::check)
     }
 }
