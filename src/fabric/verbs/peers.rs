@@ -37,8 +37,8 @@ impl<K: Ord + Copy> Peers<K> {
         peers.iter().find(|(_, peer)| is_it(peer.card())).map(|(key, _)| *key)
     }
 
-    /// Does `work` with each of those that `which` chooses, whatever fails; the first error. Nothing
-    /// is locked meanwhile.
+    /// Does `work` with each of those that `which` chooses, whatever fails; the first error.
+    /// Nothing is locked meanwhile.
     fn each(
         &self,
         which: impl Fn(&Peer) -> bool,
