@@ -11,16 +11,18 @@ use crate::window::Node;
 use crate::window::arena::losses::{Cause, Loss};
 use std::time::{Duration, Instant};
 
-/// Looks at the own node for each question to others.
-const LOOKS_PER_QUESTION: u32 = 10;
+/// How long it takes until others are asked again.
+const QUESTIONS: Duration = Duration::from_secs(1);
 /// When nobody has looked for so long, what was asked then is asked again.
-const STALE: Duration = Duration::from_secs(2);
+const STALE: Duration = Duration::from_secs(20);
 
 /// What those who wait have seen so far.
 #[derive(Default)]
 pub struct Watch {
-    looks: u32,
+    /// when somebody looked last
     last: Option<Instant>,
+    /// when others were asked last, or when the first wait began
+    asked: Option<Instant>,
     /// how many nodes were asked
     turn: u32,
     /// the node that is asked
@@ -44,8 +46,8 @@ impl Wide {
         if watch.last.replace(now).is_some_and(|last| now - last > STALE) {
             watch.knock = None;
         }
-        watch.looks = watch.looks.wrapping_add(1);
-        if watch.looks.is_multiple_of(LOOKS_PER_QUESTION) {
+        if now - *watch.asked.get_or_insert(now) >= QUESTIONS {
+            watch.asked = Some(now);
             self.nic.progress();
             self.peers.probe()?;
             if watch.knock.is_none() {
