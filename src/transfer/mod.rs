@@ -1,7 +1,6 @@
-//! The movement: put, get and the accumulate calls on a window in memory that the origin maps.
-//! Every argument is checked before anything moves. When a call returns, its data are at the
-//! target: what is left for a flush is their visibility to others, and there is never anything to
-//! wait for.
+//! The movement: put, get and the accumulate calls. Every argument is checked before anything moves.
+//! When a call on memory of the own node returns, its data are at the target: what is left for a
+//! flush is their visibility to others. What goes to another node is on its way, and a flush waits.
 
 mod acc;
 pub mod accumulate;

@@ -1,4 +1,4 @@
-//! The calls that open and close epochs on a window in shared memory: first `epoch::state` says
+//! The calls that open and close epochs on a window of ours: first `epoch::state` says
 //! whether the call is legal, then the protocol runs, then the state changes (MPI-4.1 §12.5).
 
 use super::{Node, Window, on_words};
