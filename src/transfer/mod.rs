@@ -1,6 +1,7 @@
-//! The movement: put, get and the accumulate calls. Every argument is checked before anything moves.
-//! When a call on memory of the own node returns, its data are at the target: what is left for a
-//! flush is their visibility to others. What goes to another node is on its way, and a flush waits.
+//! The movement: put, get and the accumulate calls. Every argument is checked before anything
+//! moves. When a call on memory of the own node returns, its data are at the target: what is left
+//! for a flush is their visibility to others. What goes to another node is on its way, and a flush
+//! waits for it.
 
 mod acc;
 pub mod accumulate;
