@@ -104,6 +104,17 @@ struct Watched {
     looked: Option<(Instant, u64)>,
 }
 
+impl Watched {
+    /// What is found by who looks now: a process that has died, as a word, or 0. `look` is spared
+    /// if somebody has looked a short time ago.
+    fn dead(&mut self, now: Instant, look: impl FnOnce() -> u64) -> u64 {
+        match self.looked {
+            Some((when, found)) if now - when < GOOD => found,
+            _ => self.looked.insert((now, look())).1,
+        }
+    }
+}
+
 static WATCHED: Mutex<Vec<Watched>> = Mutex::new(Vec::new());
 
 /// Notes an arena that others may ask about, by its first segment and the number of its ranks.
@@ -123,14 +134,9 @@ pub fn news(at: u64) -> [u64; 2] {
         if first.base().addr() as u64 != at {
             continue;
         }
-        let dead = match known.looked {
-            Some((when, found)) if when.elapsed() < GOOD => found,
-            _ => {
-                let dead = records::dead(&first, known.size);
-                dead.map_or(0, |(rank, pid)| Loss { rank, pid, cause: Cause::Died }.word())
-            }
-        };
-        known.looked = Some((Instant::now(), dead));
+        let died = |(rank, pid)| Loss { rank, pid, cause: Cause::Died }.word();
+        let size = known.size;
+        let dead = known.dead(Instant::now(), || records::dead(&first, size).map_or(0, died));
         // Relaxed: as in `note`.
         return [dead, records::trouble(&first).lost.load(Ordering::Relaxed)];
     }
@@ -140,6 +146,21 @@ pub fn news(at: u64) -> [u64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_is_asked_all_the_time_looks_now_and_then() {
+        let mut watched = Watched { first: Weak::new(), size: 1, looked: None };
+        let began = Instant::now();
+        let mut looks = 0;
+        for turn in 0..40 {
+            let found = watched.dead(began + turn * GOOD / 4, || {
+                looks += 1;
+                looks
+            });
+            assert_eq!(found, 1 + u64::from(turn / 4));
+        }
+        assert_eq!(looks, 10);
+    }
 
     #[test]
     fn a_loss_is_a_word_and_the_first_one_stays() {
