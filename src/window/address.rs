@@ -6,6 +6,7 @@ use super::wide::address::{By, Distant};
 use super::{Memory, Node};
 use crate::error::{Class, Error, Result};
 use crate::fabric::cma::Process;
+use crate::memory::View;
 use core::ptr;
 
 /// Where bytes of the window are, and by which road this process and the others reach them.
@@ -142,8 +143,9 @@ impl Node {
                     false => Spot::Own(ptr::with_exposed_provenance_mut(own)),
                 }
             }
-            Memory::Owned(bases) if exposed.is_in_heap() => {
-                Spot::Mapped(bases.find(rank, &exposed.place)?.wrapping_add(first as usize))
+            Memory::Owned(views) if exposed.is_in_heap() => {
+                let view = views.get(rank, || View::of(&exposed.place))?;
+                Spot::Mapped(view.base().wrapping_add(first as usize))
             }
             Memory::Owned(_) | Memory::Attached(_) => {
                 Spot::Foreign(self.arena().memory_of(rank), exposed.address + first)

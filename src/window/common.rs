@@ -5,10 +5,9 @@
 
 use crate::error::{Error, Result};
 use crate::memory::heap::{self, Lease};
-use crate::memory::{Place, maps};
+use crate::memory::{Place, View};
 use crate::sys::segment::{self, Mapping, PAGE, Segment};
 use core::ptr;
-use std::sync::Arc;
 
 /// Bytes per rank up to which the memory of a window comes from the heap of rank 0.
 const SMALL: u64 = 256 << 10;
@@ -74,8 +73,7 @@ pub struct Common {
 /// What keeps it there.
 enum Hold {
     Nothing,
-    Heap { _lease: Lease },
-    HeapOfAnother { _map: Arc<Mapping> },
+    Heap(View),
     Segment { _map: Mapping, open: Option<Segment> },
 }
 
@@ -94,17 +92,14 @@ impl Common {
         let hold = match offer {
             Some(Offer::Nothing) => Hold::Nothing,
             None if total == 0 => Hold::Nothing,
-            Some(Offer::Heap(_lease)) => Hold::Heap { _lease },
-            None if is_small(total, alignment, ranks) => {
-                Hold::HeapOfAnother { _map: maps::map(&place.name)? }
-            }
+            Some(Offer::Heap(lease)) => Hold::Heap(lease.into()),
+            None if is_small(total, alignment, ranks) => Hold::Heap(View::of(place)?),
             Some(Offer::Segment(segment)) => Hold::of_segment(segment, part, alignment)?,
             None => Hold::of_segment(Segment::open(&place.name)?, part, alignment)?,
         };
         let base = match &hold {
             Hold::Nothing => ptr::without_provenance_mut(PAGE as usize),
-            Hold::Heap { _lease } => _lease.base(),
-            Hold::HeapOfAnother { _map } => _map.base().wrapping_add(place.offset as usize),
+            Hold::Heap(view) => view.base(),
             Hold::Segment { _map, .. } => _map.base(),
         };
         if dirty {

@@ -7,7 +7,6 @@ pub mod address;
 pub mod arena;
 pub mod attached;
 pub mod attributes;
-pub mod bases;
 pub mod blocks;
 pub mod common;
 pub mod create;
@@ -16,6 +15,7 @@ pub mod gpu;
 pub mod ground;
 pub mod idle;
 pub mod info;
+pub mod known;
 pub mod nodes;
 pub mod regions;
 pub mod registry;
@@ -25,16 +25,17 @@ pub mod wide;
 
 use crate::epoch::state::Epochs;
 use crate::fabric::shm::words::CpuWords;
+use crate::memory::View;
 use crate::mpi::Handle;
 use crate::mpi::comm::{Comm, Group};
 use crate::sync::{AtomicU64, AtomicUsize};
 use arena::Arena;
 use attributes::Attributes;
-use bases::Bases;
 use blocks::Blocks;
 use common::Common;
 use core::ffi::c_int;
 use idle::NodeIdle;
+use known::Known;
 use parking_lot::Mutex;
 use regions::Regions;
 use std::sync::Arc;
@@ -146,7 +147,7 @@ enum Memory {
     /// one range for all ranks (MPI_Win_allocate, MPI_Win_allocate_shared)
     Common(Common),
     /// what each rank had (MPI_Win_create)
-    Owned(Bases),
+    Owned(Known<View>),
     /// what each rank attaches (MPI_Win_create_dynamic)
     Attached(Regions),
 }
@@ -175,7 +176,7 @@ impl Node {
         let memory = match (common, flavor) {
             (Some(common), _) => Memory::Common(common),
             (None, Flavor::Dynamic) => Memory::Attached(Regions::new(threads, nic)),
-            (None, _) => Memory::Owned(Bases::default()),
+            (None, _) => Memory::Owned(Known::default()),
         };
         Node {
             rank,

@@ -11,7 +11,6 @@
 use super::lists::Areas;
 use super::said::{self, Said};
 use super::shared::Shared;
-use super::targets::Targets;
 use super::{Part, Place, Wide};
 use crate::error::{Error, Result};
 use crate::fabric::verbs::{Exposed, Remote};
@@ -19,6 +18,7 @@ use crate::mpi::Host;
 use crate::sys::{resident, segment};
 use crate::window::common::Common;
 use crate::window::exchange::{self, Memory, Outcome, Wish};
+use crate::window::known::Known;
 use crate::window::report::Why;
 use crate::window::{Flavor, Node};
 use parking_lot::Mutex;
@@ -110,7 +110,7 @@ pub fn agree(
         found,
         places,
         _exposed: own.exposed,
-        targets: Targets::default(),
+        targets: Known::default(),
         areas: Areas::default(),
         posted: Mutex::default(),
         started: Mutex::default(),

@@ -22,6 +22,7 @@ pub mod words;
 
 use super::arena::{Arena, departures};
 use super::blocks::Descriptor;
+use super::known::Known;
 use crate::epoch::exposure::{Posted, Started};
 use crate::epoch::layout;
 use crate::error::Result;
@@ -35,7 +36,7 @@ use shared::Shared;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, OnceLock};
-use targets::Targets;
+use targets::Target;
 use watch::Watch;
 
 /// What the processes of a communicator over several nodes know of each other.
@@ -153,7 +154,7 @@ pub struct Part {
     /// what this process has exposed for it
     _exposed: Vec<Exposed>,
     /// what this process knows of the ranks that it has had to do with
-    targets: Targets,
+    targets: Known<Target>,
     /// long lists of its posts
     areas: Areas,
     /// its posts, and those that it has used up

@@ -19,13 +19,11 @@
 
 use crate::error::Result;
 use crate::memory::heap::{self, Lease};
-use crate::memory::{Place, maps};
+use crate::memory::{Place, View};
 use crate::sync::{AtomicU64, Ordering};
-use crate::sys::segment::Mapping;
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 use parking_lot::Mutex;
-use std::sync::Arc;
 
 /// Shelves: notes about a million ranks.
 const SHELVES: usize = 16;
@@ -60,20 +58,9 @@ fn key_of(rank: u32) -> u64 {
 /// Notes about ranks.
 pub struct Notes<T> {
     root: *const Root,
-    shelves: Mutex<Vec<Open>>,
+    /// those that this process reaches
+    shelves: Mutex<Vec<View>>,
     _of: PhantomData<T>,
-}
-
-/// A shelf that this process reaches.
-struct Open {
-    base: *mut u8,
-    _hold: Hold,
-}
-
-/// What keeps it there.
-enum Hold {
-    Own { _lease: Lease },
-    OfAnother { _map: Arc<Mapping> },
 }
 
 // SAFETY: shared memory that is reached as the tables above say.
@@ -133,7 +120,7 @@ impl<T: Copy> Notes<T> {
         }
     }
 
-    fn search<'a>(&self, shelves: &mut Vec<Open>, rank: u32) -> Found<'a, T> {
+    fn search<'a>(&self, shelves: &mut Vec<View>, rank: u32) -> Found<'a, T> {
         for number in 0..SHELVES {
             let Some(base) = self.open(shelves, number) else { return Found::Full(number) };
             let length = FIRST << number;
@@ -160,9 +147,9 @@ impl<T: Copy> Notes<T> {
     }
 
     /// Where a shelf is, if there is one and this process can reach it.
-    fn open(&self, shelves: &mut Vec<Open>, number: usize) -> Option<*mut u8> {
-        if let Some(open) = shelves.get(number) {
-            return Some(open.base);
+    fn open(&self, shelves: &mut Vec<View>, number: usize) -> Option<*mut u8> {
+        if let Some(view) = shelves.get(number) {
+            return Some(view.base());
         }
         let shelf = self.shelf(number);
         // Acquire: pairs with the Release in `add`.
@@ -171,34 +158,30 @@ impl<T: Copy> Notes<T> {
         }
         // SAFETY: written before the state, and not changed any more.
         let place = unsafe { *shelf.place.get() };
-        let map = maps::map(&place.name).ok()?;
-        let base = map.base().wrapping_add(place.offset as usize);
-        shelves.push(Open { base, _hold: Hold::OfAnother { _map: map } });
-        Some(base)
+        shelves.push(View::of(&place).ok()?);
+        shelves.last().map(View::base)
     }
 
     /// Makes a shelf. `None` if somebody else does, or nobody can.
-    fn add(&self, shelves: &mut Vec<Open>, number: usize) -> Option<()> {
+    fn add(&self, shelves: &mut Vec<View>, number: usize) -> Option<()> {
         let shelf = self.shelf(number);
         // Relaxed: what is taken has nothing behind it yet.
         shelf.state.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).ok()?;
-        let (lease, place) = Notes::<T>::make(number).ok()?;
+        let lease = Notes::<T>::make(number).ok()?;
         // SAFETY: who has claimed the shelf alone writes it, and nobody reads yet.
-        unsafe { shelf.place.get().write(place) };
-        let base = lease.base();
+        unsafe { shelf.place.get().write(lease.place()) };
         // Release: pairs with the Acquire in `open`.
         shelf.state.store(THERE, Ordering::Release);
-        shelves.push(Open { base, _hold: Hold::Own { _lease: lease } });
+        shelves.push(lease.into());
         Some(())
     }
 
-    fn make(number: usize) -> Result<(Lease, Place)> {
+    fn make(number: usize) -> Result<Lease> {
         let bytes = (FIRST as usize * size_of::<Entry<T>>()) << number;
         let lease = heap::take(bytes as u64, 64)?;
         // SAFETY: the lease is so long, and nobody else has it.
         unsafe { lease.base().write_bytes(0, bytes) };
-        let place = lease.place();
-        Ok((lease, place))
+        Ok(lease)
     }
 }
 

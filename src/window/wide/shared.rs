@@ -6,25 +6,18 @@ use super::notes::{Notes, Root};
 use super::said::OTHERS;
 use crate::error::Result;
 use crate::memory::heap::{self, Lease};
-use crate::memory::{Place, maps};
+use crate::memory::{Place, View};
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
-use crate::sys::segment::{Mapping, Name};
+use crate::sys::segment::Name;
 use core::marker::PhantomData;
-use std::sync::Arc;
 
 /// A table of plain data.
 pub struct Shared<T> {
     base: *const T,
     length: u32,
-    _hold: Hold,
+    _view: View,
     _of: PhantomData<T>,
-}
-
-/// What keeps it there.
-enum Hold {
-    Own { _lease: Lease },
-    OfLeader { _map: Arc<Mapping> },
 }
 
 // SAFETY: memory that nobody changes as long as it is there.
@@ -43,28 +36,20 @@ impl<T: Copy> Shared<T> {
     ) -> Result<Shared<T>> {
         let own = items.map(|items| Shared::of(items?));
         let mut place = match &own {
-            Some(Ok((lease, _))) => encode(&lease.place()),
+            Some(Ok(lease)) => encode(&lease.place()),
             _ => [0; 6],
         };
         near.broadcast(host, &mut place)?;
-        match own {
-            Some(Ok((lease, base))) => {
-                Ok(Shared { base, length, _hold: Hold::Own { _lease: lease }, _of: PhantomData })
-            }
-            Some(Err(error)) => Err(error),
+        let view = match own {
+            Some(own) => own?.into(),
             // The first rank has told why.
-            None if place == [0; 6] => Err(OTHERS),
-            None => {
-                let place = decode(&place);
-                let map = maps::map(&place.name)?;
-                let base = map.base().wrapping_add(place.offset as usize).cast::<T>();
-                let hold = Hold::OfLeader { _map: map };
-                Ok(Shared { base, length, _hold: hold, _of: PhantomData })
-            }
-        }
+            None if place == [0; 6] => return Err(OTHERS),
+            None => View::of(&decode(&place))?,
+        };
+        Ok(Shared { base: view.base().cast(), length, _view: view, _of: PhantomData })
     }
 
-    fn of(items: Vec<T>) -> Result<(Lease, *const T)> {
+    fn of(items: Vec<T>) -> Result<Lease> {
         let root = root_offset::<T>(items.len());
         let lease = heap::take((root + size_of::<Root>()) as u64, 64)?;
         let base = lease.base().cast::<T>();
@@ -72,7 +57,7 @@ impl<T: Copy> Shared<T> {
         unsafe { core::ptr::copy_nonoverlapping(items.as_ptr(), base, items.len()) };
         // SAFETY: it has room for the root behind them.
         unsafe { lease.base().add(root).write_bytes(0, size_of::<Root>()) };
-        Ok((lease, base.cast_const()))
+        Ok(lease)
     }
 
     /// The notes that begin behind the table; once.

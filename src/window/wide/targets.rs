@@ -10,28 +10,11 @@
 
 use super::{Card, Member, Part, Peer, Remote};
 use crate::error::Result;
-use crate::sync::{AtomicPtr, Ordering};
 use crate::window::arena::Arena;
 use crate::window::blocks::Descriptor;
 use crate::window::{Memory, Node};
 use core::mem::MaybeUninit;
-use core::ptr;
-use parking_lot::Mutex;
-use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
-
-/// Targets that are found without a lock, if they do not share a place.
-const RECENT: usize = 8;
-
-/// The targets of a window.
-#[derive(Default)]
-pub struct Targets {
-    /// the target that was last looked up of those with the same number modulo [`RECENT`]; points
-    /// into `known`
-    recent: [AtomicPtr<Target>; RECENT],
-    /// never shrinks, and its boxes stay where they are
-    known: Mutex<BTreeMap<u32, Box<Target>>>,
-}
 
 /// A rank of the window that this process has had to do with.
 pub struct Target {
@@ -47,63 +30,40 @@ pub struct Target {
 
 /// What it exposes.
 pub struct Data {
-    /// as it told, in memory of the node
-    exposed: *const Descriptor,
+    told: Told,
     /// where the memory begins
     pub at: Remote,
-    /// the descriptor, if the node has no room for it
-    _own: Option<Box<Descriptor>>,
 }
-
-// SAFETY: what `exposed` points to is not changed any more.
-unsafe impl Send for Data {}
-// SAFETY: likewise.
-unsafe impl Sync for Data {}
 
 impl Data {
     /// What it exposes, as it told.
     #[inline]
     pub fn exposed(&self) -> &Descriptor {
-        // SAFETY: a block of the window, one of its notes, or the own copy: as long as the window.
-        unsafe { &*self.exposed }
+        self.told.descriptor()
     }
 }
 
-impl Targets {
-    /// A target that was contacted before.
+/// The descriptor of a rank.
+enum Told {
+    /// in a block of the window, or one of its notes
+    There(*const Descriptor),
+    /// where the node has no room for it
+    Own(Box<Descriptor>),
+}
+
+// SAFETY: what a pointer points to is not changed any more.
+unsafe impl Send for Told {}
+// SAFETY: likewise.
+unsafe impl Sync for Told {}
+
+impl Told {
     #[inline]
-    pub fn find(&self, rank: u32) -> Option<&Target> {
-        // Acquire: pairs with the Release in `remember`.
-        let recent = self.recent[rank as usize % RECENT].load(Ordering::Acquire);
-        // SAFETY: an entry of `known`, which lives as long as `self`.
-        let recent = unsafe { recent.as_ref() };
-        match recent {
-            Some(recent) if recent.rank == rank => Some(recent),
-            _ => self.look_up(rank),
+    fn descriptor(&self) -> &Descriptor {
+        match self {
+            // SAFETY: blocks and notes stay as long as the window.
+            Told::There(there) => unsafe { &**there },
+            Told::Own(own) => own,
         }
-    }
-
-    #[cold]
-    fn look_up(&self, rank: u32) -> Option<&Target> {
-        let known = self.known.lock();
-        let found = ptr::from_ref(&**known.get(&rank)?);
-        self.remember(rank, found);
-        // SAFETY: boxes of `known` stay where they are as long as `self`.
-        Some(unsafe { &*found })
-    }
-
-    fn insert(&self, target: Target) -> &Target {
-        let rank = target.rank;
-        let mut known = self.known.lock();
-        let found = ptr::from_ref(&**known.entry(rank).or_insert_with(|| Box::new(target)));
-        self.remember(rank, found);
-        // SAFETY: as in `look_up`.
-        unsafe { &*found }
-    }
-
-    fn remember(&self, rank: u32, target: *const Target) {
-        // Release: pairs with the Acquire in `find`.
-        self.recent[rank as usize % RECENT].store(target.cast_mut(), Ordering::Release);
     }
 }
 
@@ -116,10 +76,7 @@ impl Part {
     /// What this process knows of a rank.
     #[inline]
     pub fn target(&self, node: &Node, rank: u32) -> Result<&Target> {
-        match self.targets.find(rank) {
-            Some(target) => Ok(target),
-            None => self.new_target(node, rank),
-        }
+        self.targets.get(rank, || self.new_target(node, rank))
     }
 
     /// The same, if it has had to do with it.
@@ -129,22 +86,20 @@ impl Part {
     }
 
     #[cold]
-    fn new_target(&self, node: &Node, rank: u32) -> Result<&Target> {
+    fn new_target(&self, node: &Node, rank: u32) -> Result<Target> {
         let member = self.wide.member(rank);
-        let target = match &node.memory {
+        Ok(match &node.memory {
             Memory::Common(_) => {
                 let (peer, block) = (self.wide.leader(member.node), self.block(member));
                 Target { rank, member, peer, block, data: OnceLock::new() }
             }
             Memory::Owned(_) | Memory::Attached(_) => {
-                let mut data = self.descriptor(node, rank, member)?;
-                let Descriptor { remote, words, .. } = *data.exposed();
-                data.at = remote;
+                let told = self.descriptor(node, rank, member)?;
+                let Descriptor { remote: at, words: block, .. } = *told.descriptor();
                 let peer = self.process(rank, member)?;
-                Target { rank, member, peer, block: words, data: OnceLock::from(data) }
+                Target { rank, member, peer, block, data: OnceLock::from(Data { told, at }) }
             }
-        };
-        Ok(self.targets.insert(target))
+        })
     }
 
     /// What a rank exposes.
@@ -159,31 +114,27 @@ impl Part {
     /// The same of a rank of a window with common memory, at the first access to it.
     #[cold]
     fn ask<'a>(&self, node: &Node, target: &'a Target) -> Result<&'a Data> {
-        let mut data = self.descriptor(node, target.rank, target.member)?;
-        data.at = self.places.at(target.member.node).data.offset(data.exposed().offset as i64);
-        Ok(target.data.get_or_init(|| data))
+        let told = self.descriptor(node, target.rank, target.member)?;
+        let first = self.places.at(target.member.node).data;
+        let at = first.offset(told.descriptor().offset as i64);
+        Ok(target.data.get_or_init(|| Data { told, at }))
     }
 
-    /// The descriptor of a rank, which is read once for all ranks of this node. Where the memory
-    /// begins is the caller's to say.
-    fn descriptor(&self, node: &Node, rank: u32, member: Member) -> Result<Data> {
+    /// The descriptor of a rank, which is read once for all ranks of this node.
+    fn descriptor(&self, node: &Node, rank: u32, member: Member) -> Result<Told> {
         let cells = node.words.cells();
-        let at = Remote::default();
         if member.node == self.wide.node {
-            return Ok(Data { exposed: cells.descriptor(member.index), at, _own: None });
+            return Ok(Told::There(cells.descriptor(member.index)));
         }
-        if let Some(exposed) = self.found.find(rank) {
-            return Ok(Data { exposed, at, _own: None });
+        if let Some(note) = self.found.find(rank) {
+            return Ok(Told::There(note));
         }
         let from = self.block(member).offset(cells.far_bytes() as i64);
         // SAFETY: the bits of a descriptor are all values.
         let read = unsafe { fetch::<Descriptor>(&self.wide.leader(member.node), from) }?;
         Ok(match self.found.note(rank, read) {
-            Some(exposed) => Data { exposed, at, _own: None },
-            None => {
-                let own = Box::new(read);
-                Data { exposed: &raw const *own, at, _own: Some(own) }
-            }
+            Some(note) => Told::There(note),
+            None => Told::Own(Box::new(read)),
         })
     }
 
