@@ -32,11 +32,7 @@ impl Peer {
         self.core.answers.take_all(words)?;
         let order = |index: usize| {
             let (to, op) = which(index);
-            let work = match op {
-                Fetch::Add(add) => Work::Add(add),
-                Fetch::CompareSwap { expect, new } => Work::CompareSwap { expect, new },
-            };
-            (to, work, words[index])
+            (to, op.into(), words[index])
         };
         let sent = self.ask_all(words.len(), order, |kinds| &mut kinds.fetches);
         // If that failed the connection is gone, and nothing comes here any more.

@@ -265,11 +265,7 @@ impl Peer {
     /// Changes a word of the peer, whose address is a multiple of 8. [`Peer::finish`] knows what it
     /// held before.
     pub fn begin(&self, at: Remote, op: Fetch) -> Result<Ticket> {
-        let work = match op {
-            Fetch::Add(add) => Work::Add(add),
-            Fetch::CompareSwap { expect, new } => Work::CompareSwap { expect, new },
-        };
-        self.begin_with(at, work, |kinds| &mut kinds.fetches)
+        self.begin_with(at, op.into(), |kinds| &mut kinds.fetches)
     }
 
     /// Waits for the answer.

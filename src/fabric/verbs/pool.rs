@@ -155,13 +155,9 @@ impl Answers {
 
     /// A word that nobody else has.
     pub fn take(&self) -> Result<Word> {
-        let mut free = self.free.lock();
-        if let Some(word) = free.0.pop() {
-            return Ok(word);
-        }
-        let pages = words(&self.domain, &mut free.0)?;
-        free.1.push(pages);
-        Ok(free.0.pop().expect("there are some"))
+        let mut word = self.nowhere;
+        self.take_all(core::slice::from_mut(&mut word))?;
+        Ok(word)
     }
 
     /// Words that nobody else has, as many as there are places.
@@ -184,7 +180,7 @@ impl Answers {
 
     /// Takes one back.
     pub fn give_back(&self, word: Word) {
-        self.free.lock().0.push(word);
+        self.give_all_back(&[word]);
     }
 
     /// The word for answers that nobody reads.

@@ -10,6 +10,7 @@ use super::Remote;
 use super::counts::Kinds;
 use super::pool::{BLOCK_BYTES, Blocks};
 use crate::error::Error;
+use crate::fabric::Fetch;
 use crate::sys::ibverbs::types::*;
 use crate::sys::ibverbs::{QueuePair, Region};
 
@@ -79,6 +80,15 @@ pub enum Work {
     Add(u64),
     /// CMP_SWAP
     CompareSwap { expect: u64, new: u64 },
+}
+
+impl From<Fetch> for Work {
+    fn from(op: Fetch) -> Work {
+        match op {
+            Fetch::Add(add) => Work::Add(add),
+            Fetch::CompareSwap { expect, new } => Work::CompareSwap { expect, new },
+        }
+    }
 }
 
 /// One request: what, where to, and which memory of this process.
