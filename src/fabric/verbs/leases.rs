@@ -30,13 +30,15 @@ impl Peer {
 
     /// A block, waited for. The caller has none, and nothing that others wait for who have one.
     pub fn lease(&self) -> Lease<'_> {
-        let mut pause = Pause::new();
+        let mut pause = Pause::default();
         loop {
             if let Some(lease) = self.try_lease() {
                 return lease;
             }
             self.core.poll_all();
-            pause.pause();
+            if pause.pause() {
+                self.core.remind_all();
+            }
         }
     }
 }

@@ -134,6 +134,14 @@ impl Core {
         }
     }
 
+    /// Reminds the device of what is under way to any peer, for who has waited long for something
+    /// that requests hold.
+    fn remind_all(&self) {
+        for peer in self.peers.read_recursive().iter() {
+            peer.try_remind();
+        }
+    }
+
     fn count_loss(&self) {
         // Release: pairs with the Acquire in `progress`.
         self.losses.fetch_add(1, Ordering::Release);

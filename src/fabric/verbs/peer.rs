@@ -18,9 +18,9 @@ use crate::sync::{AtomicBool, Ordering, spin_hint};
 
 /// Looks at a queue before a wait gives the core away.
 const SPINS: u32 = 16;
-/// How long a request may take until the device is reminded of it, and so many pauses of a wait
-/// lie between two looks at the clock.
-const REMIND: Duration = Duration::from_secs(1);
+/// How long a wait may take until the device is reminded of what it is for, and so many pauses lie
+/// between two looks at the clock.
+const REMIND: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1000 });
 const PAUSES: u32 = 64;
 
 /// A process that is reached over the device.
@@ -70,19 +70,32 @@ impl From<Error> for Fault {
 }
 
 /// A wait: a few looks, then others may run.
-pub(super) struct Pause(u32);
+#[derive(Default)]
+pub(super) struct Pause {
+    pauses: u32,
+    /// since when nobody has been reminded
+    since: Option<Instant>,
+}
 
 impl Pause {
-    pub(super) fn new() -> Pause {
-        Pause(0)
+    /// One of them. Whether it is time to remind whoever is waited for.
+    pub(super) fn pause(&mut self) -> bool {
+        self.pauses = self.pauses.wrapping_add(1);
+        if self.pauses < SPINS {
+            spin_hint();
+            return false;
+        }
+        std::thread::yield_now();
+        self.pauses.is_multiple_of(PAUSES) && self.is_long()
     }
 
-    pub(super) fn pause(&mut self) {
-        self.0 = self.0.wrapping_add(1);
-        match self.0 < SPINS {
-            true => spin_hint(),
-            false => std::thread::yield_now(),
+    fn is_long(&mut self) -> bool {
+        let now = Instant::now();
+        let long = now - *self.since.get_or_insert(now) >= REMIND;
+        if long {
+            self.since = Some(now);
         }
+        long
     }
 }
 
@@ -173,10 +186,13 @@ impl Peer {
     }
 
     /// Whether there is a connection that may stand; one to who is gone breaks before long, because
-    /// this asks.
+    /// this asks, if nothing under way does.
     pub(super) fn is_worth_keeping(&self) -> bool {
-        let up = matches!(*self.link.lock(), Link::Up(_));
-        up && self.probe().is_ok()
+        let asked = match &*self.link.lock() {
+            Link::Up(queue) => queue.is_under_way(),
+            Link::Fresh | Link::Lost(..) => return false,
+        };
+        asked || self.probe().is_ok()
     }
 
     /// Waits until so many requests fit.
@@ -189,10 +205,10 @@ impl Peer {
             return Ok(());
         }
         queue.count().waits += 1;
-        let mut pause = Pause::new();
+        let mut pause = Pause::default();
         while queue.room() < wanted {
-            if !queue.poll(&self.core.blocks)? {
-                pause.pause();
+            if !queue.poll(&self.core.blocks)? && pause.pause() {
+                queue.probe()?;
             }
         }
         Ok(())
@@ -201,27 +217,39 @@ impl Peer {
     /// A block, waited for if all are in use: by this queue, or by others.
     pub(super) fn block(&self, queue: &mut Queue) -> core::result::Result<u32, Broken> {
         let blocks = &self.core.blocks;
-        let mut pause = Pause::new();
+        let mut pause = Pause::default();
         loop {
             if let Some(block) = blocks.try_take() {
                 return Ok(block);
             }
             if !queue.poll(blocks)? {
                 self.core.poll_all();
-                pause.pause();
+                if pause.pause() {
+                    queue.probe()?;
+                    self.core.remind_all();
+                }
             }
         }
     }
 
     /// Takes completions if nobody else is at it.
     pub(super) fn try_poll(&self) {
+        self.try_with(|queue| queue.poll(&self.core.blocks).map(|_| ()));
+    }
+
+    /// Reminds the device of what is under way, if nobody else is at it.
+    pub(super) fn try_remind(&self) {
+        self.try_with(Queue::probe);
+    }
+
+    fn try_with(&self, work: impl FnOnce(&mut Queue) -> core::result::Result<(), Broken>) {
         if self.is_idle() {
             return;
         }
         let Some(mut link) = self.link.try_lock() else { return };
         let Link::Up(queue) = &mut *link else { return };
-        match queue.poll(&self.core.blocks) {
-            Ok(_) => self.note(queue),
+        match work(queue) {
+            Ok(()) => self.note(queue),
             Err(broken) => {
                 let error = self.card.lost(self.cause(&broken));
                 self.lose(&mut link, error);
@@ -337,17 +365,10 @@ impl Peer {
         waited
     }
 
-    /// Asks whether the process still answers, if nothing under way does: an empty WRITE, without
-    /// waiting for it. If it does not, it is lost after a while.
+    /// Asks whether the process still answers, without waiting for it: if it does not, it is lost
+    /// after a while. And reminds the device of what is under way.
     pub fn probe(&self) -> Result<()> {
-        self.with(|queue| {
-            if !queue.is_under_way() {
-                queue.count().probes += 1;
-                // SAFETY: no memory.
-                unsafe { queue.post(&Order::nothing(), Held::Nothing) }?;
-            }
-            Ok(())
-        })
+        self.with(|queue| Ok(queue.probe()?))
     }
 
     /// The same if it was contacted before.
@@ -369,31 +390,15 @@ impl Peer {
             queue.count().awaited += u64::from(!queue.is_done(number));
             Ok(number)
         })?;
-        let (mut pause, mut reminded) = (Pause::new(), Instant::now());
+        let mut pause = Pause::default();
         while !self.with(|queue| {
             Ok(queue.is_done(number) || queue.poll(&self.core.blocks)? && queue.is_done(number))
         })? {
-            pause.pause();
-            if pause.0.is_multiple_of(PAUSES) && reminded.elapsed() >= REMIND {
-                self.remind()?;
-                reminded = Instant::now();
+            if pause.pause() {
+                self.probe()?;
             }
         }
         Ok(())
-    }
-
-    /// Sends an empty WRITE behind a request that is late. Soft-RoCE forgets one that waits for
-    /// answers (`IBV_SEND_FENCE`) if the last of them comes while it is looking, until something
-    /// else is sent; other devices do not mind.
-    fn remind(&self) -> Result<()> {
-        self.with(|queue| {
-            if queue.is_under_way() && queue.room() > 0 {
-                queue.count().probes += 1;
-                // SAFETY: no memory.
-                unsafe { queue.post(&Order::nothing(), Held::Nothing) }?;
-            }
-            Ok(())
-        })
     }
 
     /// What was counted, and whether there is or was a connection.

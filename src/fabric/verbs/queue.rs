@@ -14,8 +14,12 @@ use crate::fabric::Fetch;
 use crate::sys::ibverbs::types::*;
 use crate::sys::ibverbs::{QueuePair, Region};
 
-/// Requests that a queue holds at most; a power of two.
-pub const DEPTH: usize = 128;
+/// Requests that a queue holds at most, beside probes.
+const DEPTH: usize = 128;
+/// Places that are kept for probes, so that one can always be sent behind what is late.
+const PROBES: usize = 4;
+/// Places of a queue in all.
+pub const PLACES: usize = DEPTH + PROBES;
 /// At least each so many-th request tells that it is done.
 const SIGNAL_EVERY: u64 = 32;
 /// Requests that are given to the device at once.
@@ -113,7 +117,8 @@ impl Order {
 pub struct Queue {
     pair: QueuePair,
     ring: Box<[Held]>,
-    /// the number of requests that the ring takes
+    /// the number of requests that the ring takes, and without those for probes
+    places: u64,
     depth: u64,
     /// number of the last request, and of the last that is done
     posted: u64,
@@ -148,10 +153,13 @@ pub enum Broken {
 impl Queue {
     /// A queue over a connection.
     pub fn new(pair: QueuePair) -> Queue {
-        let depth = (pair.capacity().max_send_wr as usize).clamp(1, DEPTH);
+        let places = (pair.capacity().max_send_wr as usize).clamp(1, PLACES);
+        // A small queue has places for requests first.
+        let depth = places - PROBES.min(places / 8);
         Queue {
             pair,
-            ring: (0..depth).map(|_| Held::Nothing).collect(),
+            ring: (0..places).map(|_| Held::Nothing).collect(),
+            places: places as u64,
             depth: depth as u64,
             posted: 0,
             done: 0,
@@ -173,12 +181,12 @@ impl Queue {
 
     /// How many requests may be posted now.
     pub fn room(&self) -> usize {
-        (self.depth - (self.posted - self.done)) as usize
+        self.depth.saturating_sub(self.posted - self.done) as usize
     }
 
     /// How many requests may be posted in one go.
     pub fn chain_max(&self) -> usize {
-        CHAIN.min(self.ring.len())
+        CHAIN.min(self.depth as usize)
     }
 
     /// Whether request `number` is done, as far as was told.
@@ -234,6 +242,19 @@ impl Queue {
         self.signalled
     }
 
+    /// Posts an empty WRITE, if there is a place for it. Its answer says that the process is still
+    /// there; and it wakes a device that has forgotten what was posted before: Soft-RoCE forgets a
+    /// request that waits for answers (`IBV_SEND_FENCE`) if the last of them comes while it is
+    /// looking, until something else is posted.
+    pub fn probe(&mut self) -> Result<(), Broken> {
+        if self.posted - self.done < self.places {
+            self.kinds.probes += 1;
+            // SAFETY: no memory.
+            unsafe { self.post(&Order::nothing(), Held::Nothing) }?;
+        }
+        Ok(())
+    }
+
     /// Gives a request to the device and returns its number. There is room for it.
     ///
     /// # Safety
@@ -272,11 +293,11 @@ impl Queue {
     /// # Safety
     /// As for [`Queue::post`].
     unsafe fn give(&mut self, first: *mut Request, held: Held) -> Result<u64, Broken> {
-        assert!(self.posted - self.done <= self.depth);
+        assert!(self.posted - self.done <= self.places);
         if !matches!(held, Held::Nothing | Held::Leaving(_)) {
             self.lent = self.posted;
         }
-        self.ring[(self.posted % self.depth) as usize] = held;
+        self.ring[(self.posted % self.places) as usize] = held;
         self.kinds.doorbells += 1;
         // SAFETY: the caller vouches for the chain and for the memory.
         unsafe { self.pair.post(first) }.map_err(Broken::Call)?;
@@ -287,7 +308,8 @@ impl Queue {
     fn request(&mut self, order: &Order) -> Request {
         self.posted += 1;
         let mut flags = 0;
-        if core::mem::take(&mut self.fence) {
+        // Nothing is behind a probe that it could come too early for, and it waits for nothing.
+        if !matches!(order.work, Work::Probe) && core::mem::take(&mut self.fence) {
             flags |= SEND_FENCE;
             self.kinds.fenced += 1;
         }
@@ -359,7 +381,7 @@ impl Queue {
         debug_assert!(number <= self.posted);
         while self.done < number {
             self.done += 1;
-            match core::mem::take(&mut self.ring[(self.done % self.depth) as usize]) {
+            match core::mem::take(&mut self.ring[(self.done % self.places) as usize]) {
                 Held::Nothing | Held::Buffer { .. } => {}
                 Held::Leaving(block) => blocks.give_back(block),
                 Held::Arriving { block, to, bytes } => {

@@ -32,6 +32,8 @@ pub struct Profile {
     pub pairs_refused: u32,
     /// bytes that may be registered
     pub locked_max: usize,
+    /// whether it forgets fenced requests until something else is posted
+    pub forgets: bool,
 }
 
 impl Default for Profile {
@@ -48,6 +50,7 @@ impl Default for Profile {
             failed: Arc::default(),
             pairs_refused: 0,
             locked_max: usize::MAX,
+            forgets: false,
         }
     }
 }
@@ -480,10 +483,8 @@ unsafe extern "C" fn post_send(
         // SAFETY: the caller's chain.
         let (wr, job) = unsafe { (&*request, Job::new(&*request)) };
         let full = fake.places.len() >= fake.capacity.max_send_wr as usize;
-        let long = job
-            .inline
-            .as_ref()
-            .is_some_and(|bytes| bytes.len() > fake.capacity.max_inline_data as usize);
+        let inline_max = fake.capacity.max_inline_data as usize;
+        let long = job.inline.as_ref().is_some_and(|bytes| bytes.len() > inline_max);
         if fake.attributes.qp_state != QPS_RTS || full || long {
             // SAFETY: the caller's place.
             unsafe { *refused = request };

@@ -314,3 +314,68 @@ fn a_device_that_has_failed_is_an_error_of_all_that_wait_for_it() {
     assert!(error.to_string().contains("the device of this process has failed"), "{error}");
     assert_eq!(peer.flush().unwrap_err(), error);
 }
+
+/// Gets a word by a request that the device forgets, with nothing behind it.
+fn get_forgotten(peer: &Peer, to: &mut [u64; 1], at: Remote) -> Ticket {
+    let ticket = peer.begin(at, Fetch::Add(1)).unwrap();
+    peer.order();
+    get(peer, to, at).unwrap();
+    ticket
+}
+
+#[test]
+fn a_device_that_forgets_is_reminded_by_all_who_wait() {
+    let profile = Profile { forgets: true, ..Profile::default() };
+    let origin = nic(&profile, &Verbs::default()).unwrap();
+    let (near, far) = (Side::new(on_fake, 1000), Side::new(on_fake, 1000));
+    let (peer, other) = (near.seen_by(&origin), far.seen_by(&origin));
+    let (mut got, mut tickets) = ([[0]; 3], Vec::new());
+    let probes = || origin.counts().kinds.probes;
+    // For what it is to do.
+    tickets.push(get_forgotten(&peer, &mut got[0], near.at(0)));
+    peer.flush_local().unwrap();
+    assert!(probes() >= 1);
+    // For the last block, which that request has.
+    let blocks = &origin.core.blocks;
+    let take = |left: usize| -> Vec<u32> {
+        let surplus = blocks.free() - left;
+        (0..surplus).map(|_| blocks.try_take().unwrap()).collect()
+    };
+    let (before, taken) = (probes(), take(1));
+    tickets.push(get_forgotten(&peer, &mut got[1], near.at(0)));
+    let data = numbers(1000, 0);
+    put(&other, far.at(0), &data).unwrap();
+    other.flush().unwrap();
+    taken.into_iter().for_each(|block| blocks.give_back(block));
+    assert!(probes() > before && far.word(999) == data[999]);
+    // For one that may be leased.
+    let (before, taken) = (probes(), take(pool::BLOCKS / 2 + 1));
+    tickets.push(get_forgotten(&peer, &mut got[2], near.at(0)));
+    drop(other.lease());
+    taken.into_iter().for_each(|block| blocks.give_back(block));
+    assert!(probes() > before);
+    let found: Vec<_> = tickets.into_iter().map(|ticket| peer.finish(ticket).unwrap()).collect();
+    assert_eq!((found, got), (vec![0, 1, 2], [[1], [2], [3]]));
+}
+
+#[test]
+fn a_device_that_forgets_is_reminded_behind_a_full_queue() {
+    let profile = Profile { forgets: true, send_max: 16, ..Profile::default() };
+    let (origin, target) = (nic(&profile, &Verbs::default()).unwrap(), Side::new(on_fake, 16));
+    let peer = target.seen_by(&origin);
+    for _ in 0..3 {
+        let ticket = peer.begin(target.at(0), Fetch::Add(1)).unwrap();
+        peer.order();
+        peer.finish(ticket).unwrap();
+        let counts = || origin.counts().kinds;
+        let before = counts();
+        // At once, so that the queue is full when the device forgets: two places are for probes.
+        peer.post_all(14, |index| (target.at(index), 1)).unwrap();
+        peer.post(target.at(15), 1).unwrap();
+        let now = counts();
+        assert_eq!((now.fenced, now.waits), (before.fenced + 1, before.waits + 1));
+        assert!(now.probes > before.probes);
+        peer.flush().unwrap();
+    }
+    assert_eq!((target.word(0), target.word(13), target.word(15)), (6, 3, 3));
+}

@@ -1,6 +1,6 @@
 //! What the device that is not there does with requests, one step at a time.
 
-use super::fake::{FakeQp, State};
+use super::fake::{FakeQp, State, behind};
 use crate::sys::ibverbs::types::*;
 
 /// A request that was posted.
@@ -15,6 +15,8 @@ pub struct Job {
     operands: [u64; 2],
     done: bool,
     status: i32,
+    /// the last request when this one was forgotten
+    forgotten: Option<u64>,
 }
 
 impl Job {
@@ -44,6 +46,7 @@ impl Job {
             operands: [atomic.compare_add, atomic.swap],
             done: false,
             status: WC_SUCCESS,
+            forgotten: None,
         }
     }
 
@@ -117,6 +120,19 @@ pub fn land_all(state: &mut State) {
     }
 }
 
+/// Whether the device has forgotten what a queue pair is to do next.
+fn has_forgotten(pair: &mut FakeQp) -> bool {
+    // SAFETY: its context is ours.
+    let forgets = unsafe { behind(pair.head().context) }.profile.forgets;
+    let last = pair.jobs.back().map_or(0, |job| job.id);
+    match pair.jobs.iter_mut().find(|job| !job.done) {
+        Some(job) if forgets && job.flags & SEND_FENCE != 0 => {
+            *job.forgotten.get_or_insert(last) == last
+        }
+        _ => false,
+    }
+}
+
 /// One step of one queue pair, not always the same; false if there is nothing to do.
 pub fn step(state: &mut State, random: &mut u64) -> bool {
     *random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -126,7 +142,7 @@ pub fn step(state: &mut State, random: &mut u64) -> bool {
         .into_iter()
         .filter(|number| {
             let pair = pair(state, *number).unwrap();
-            !pair.jobs.is_empty() || !pair.landing.is_empty()
+            (!pair.jobs.is_empty() || !pair.landing.is_empty()) && !has_forgotten(pair)
         })
         .collect();
     if busy.is_empty() {
