@@ -9,7 +9,7 @@
 //! | 3    | `errno`, link layer, READs as target, largest packet, LID (16, 8, 8, 8, 16 bits) |
 //! | 4, 5 | GID                                                                  |
 
-use super::knock::is_shortage;
+use super::limits::is_shortage;
 use super::queue::{PLACES, Queue};
 use super::{Card, Core, device::Device, door};
 use crate::error::{Error, Result};

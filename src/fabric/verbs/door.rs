@@ -6,14 +6,16 @@
 //! nobody waiting.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use socket2::{Domain, Socket, Type};
+
 use super::connect::{BYTES, End, accept};
-use super::knock::is_shortage;
+use super::limits::is_shortage;
 use super::{Card, Core, knock};
 use crate::error::{Error, Result};
 use crate::sync::{AtomicBool, Ordering};
@@ -43,12 +45,7 @@ impl Door {
     /// Starts the thread.
     pub fn open(core: &Arc<Core>) -> Result<Door> {
         let failed = |call| move |error: std::io::Error| io_error(call, &error);
-        let listener = listen_to_both()
-            .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))
-            .map_err(failed("bind"))?;
-        listener.set_nonblocking(true).map_err(failed("fcntl"))?;
-        // SAFETY: it listens already; this only makes the queue longer, as far as the system lets.
-        unsafe { libc::listen(listener.as_raw_fd(), BACKLOG) };
+        let listener = listen().map_err(failed("bind"))?;
         let port = listener.local_addr().map_err(failed("getsockname"))?.port();
         let closing = Arc::new(AtomicBool::new(false));
         let (core, closed) = (core.clone(), closing.clone());
@@ -83,27 +80,23 @@ fn io_error(call: &'static str, error: &std::io::Error) -> Error {
     Error::System { call, errno: error.raw_os_error().unwrap_or(0) }
 }
 
-/// Listens to callers by IPv6 and by IPv4, whatever `net.ipv6.bindv6only` is here.
-fn listen_to_both() -> std::io::Result<TcpListener> {
-    let checked = |answer: i32| match answer {
-        ..0 => Err(std::io::Error::last_os_error()),
-        answer => Ok(answer),
-    };
-    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
-    // SAFETY: a plain system call.
-    let fd = checked(unsafe { libc::socket(libc::AF_INET6, kind, 0) })?;
-    // SAFETY: a socket of ours that nobody else has.
-    let listener = unsafe { TcpListener::from_raw_fd(fd) };
-    let (off, bytes) = (0i32, size_of::<i32>() as libc::socklen_t);
-    let (at, option) = ((&raw const off).cast(), libc::IPV6_V6ONLY);
-    // SAFETY: the value has so many bytes.
-    checked(unsafe { libc::setsockopt(fd, libc::IPPROTO_IPV6, option, at, bytes) })?;
-    let (any, length) = knock::address(&SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0));
-    // SAFETY: so many bytes of an address.
-    checked(unsafe { libc::bind(fd, (&raw const any).cast(), length) })?;
-    // SAFETY: a socket of ours that is bound.
-    checked(unsafe { libc::listen(fd, BACKLOG) })?;
-    Ok(listener)
+/// Listens to callers by IPv6 and by IPv4, whatever `net.ipv6.bindv6only` is here; where there is
+/// no IPv6, by IPv4 alone.
+fn listen() -> std::io::Result<TcpListener> {
+    let both = listen_at(Ipv6Addr::UNSPECIFIED.into());
+    both.or_else(|_| listen_at(Ipv4Addr::UNSPECIFIED.into()))
+}
+
+fn listen_at(any: IpAddr) -> std::io::Result<TcpListener> {
+    let place = SocketAddr::new(any, 0);
+    let socket = Socket::new(Domain::for_address(place), Type::STREAM, None)?;
+    if place.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
+    socket.bind(&place.into())?;
+    socket.listen(BACKLOG)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
 }
 
 /// Does something while this thread blocks all signals: a thread that is started then has them

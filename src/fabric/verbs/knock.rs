@@ -13,10 +13,12 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsRawFd, FromRawFd};
 use std::time::{Duration, Instant};
 
+use socket2::{Domain, Socket, Type};
+
 use super::connect::BYTES;
+use super::limits::is_shortage;
 use super::{Card, Core};
 use crate::error::Result;
 
@@ -114,7 +116,7 @@ impl Knock {
     /// each node has), or if none of them answers for long. A process that lets callers in but says
     /// nothing is there: it is stopped, or its node is busy.
     pub fn step(&mut self) -> Result<Option<[u64; 2]>> {
-        let Some(place) = self.places.get(self.place) else { return self.around() };
+        let Some(place) = self.places.get(self.place).copied() else { return self.around() };
         let mut call = match self.call.take() {
             Some(call) => call,
             None => match Call::to(place) {
@@ -163,11 +165,6 @@ impl Knock {
     }
 }
 
-/// Whether this process or its node has nothing left, for now.
-pub(super) fn is_shortage(errno: i32) -> bool {
-    matches!(errno, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS)
-}
-
 /// What an error of a connection says.
 fn refusal(error: &std::io::Error) -> Heard {
     match error.kind() {
@@ -181,24 +178,14 @@ fn refusal(error: &std::io::Error) -> Heard {
 
 impl Call {
     /// Begins to connect.
-    fn to(place: &SocketAddr) -> std::io::Result<Call> {
-        let family = if place.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-        let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // SAFETY: a plain system call.
-        let fd = unsafe { libc::socket(family, kind, 0) };
-        if fd < 0 {
-            return Err(std::io::Error::last_os_error());
+    fn to(place: SocketAddr) -> std::io::Result<Call> {
+        let socket = Socket::new(Domain::for_address(place), Type::STREAM, None)?;
+        socket.set_nonblocking(true)?;
+        match socket.connect(&place.into()) {
+            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => return Err(error),
+            _ => {}
         }
-        // SAFETY: a socket of ours that nobody else has.
-        let stream = unsafe { TcpStream::from_raw_fd(fd) };
-        let (address, length) = address(place);
-        // SAFETY: so many bytes of an address.
-        let answer = unsafe { libc::connect(fd, (&raw const address).cast(), length) };
-        let error = std::io::Error::last_os_error();
-        if answer != 0 && error.raw_os_error() != Some(libc::EINPROGRESS) {
-            return Err(error);
-        }
-        let said = [0; BYTES];
+        let (stream, said) = (socket.into(), [0; BYTES]);
         Ok(Call { stream, began: Instant::now(), asked: false, said, count: 0 })
     }
 
@@ -214,12 +201,13 @@ impl Call {
 
     fn hear(&mut self, card: &Card, about: u64) -> std::io::Result<Option<Heard>> {
         if !self.asked {
-            if !is_writable(&self.stream) {
-                return Ok(None);
-            }
             if let Some(error) = self.stream.take_error()? {
                 return Err(error);
             }
+            match self.stream.peer_addr() {
+                Err(error) if error.kind() == ErrorKind::NotConnected => return Ok(None),
+                connected => connected?,
+            };
             // It fits into the socket's buffer, which is empty.
             self.stream.write_all(&Said { who: card.token(), words: [about, 0] }.bytes())?;
             self.asked = true;
@@ -236,37 +224,5 @@ impl Call {
         }
         let answer = Said::from(&self.said).filter(|answer| answer.who == card.uid());
         Ok(Some(answer.map_or(Heard::Closed, |answer| Heard::News(answer.words))))
-    }
-}
-
-/// Whether a connection has come about, or has failed.
-fn is_writable(stream: &TcpStream) -> bool {
-    let mut ready = libc::pollfd { fd: stream.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
-    // SAFETY: one element, ours; it does not wait.
-    unsafe { libc::poll(&mut ready, 1, 0) > 0 }
-}
-
-/// An address as the system takes it, and its length.
-pub(super) fn address(place: &SocketAddr) -> (libc::sockaddr_in6, libc::socklen_t) {
-    // SAFETY: plain data, for which zero is a value.
-    let mut found: libc::sockaddr_in6 = unsafe { core::mem::zeroed() };
-    match place {
-        SocketAddr::V6(place) => {
-            found.sin6_family = libc::AF_INET6 as libc::sa_family_t;
-            found.sin6_port = place.port().to_be();
-            found.sin6_addr.s6_addr = place.ip().octets();
-            (found, size_of::<libc::sockaddr_in6>() as libc::socklen_t)
-        }
-        SocketAddr::V4(place) => {
-            let v4 = libc::sockaddr_in {
-                sin_family: libc::AF_INET as libc::sa_family_t,
-                sin_port: place.port().to_be(),
-                sin_addr: libc::in_addr { s_addr: u32::from(*place.ip()).to_be() },
-                sin_zero: [0; 8],
-            };
-            // SAFETY: an IPv4 address is shorter than one of IPv6, and aligned for less.
-            unsafe { (&raw mut found).cast::<libc::sockaddr_in>().write(v4) };
-            (found, size_of::<libc::sockaddr_in>() as libc::socklen_t)
-        }
     }
 }

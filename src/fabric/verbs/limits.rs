@@ -1,5 +1,6 @@
-//! Registration, and what it means when it is refused: the number that was asked for and the limit
-//! that was in the way, because their owner can do something about it.
+//! What happens where nothing is left. Registration, and what it means when it is refused: the
+//! number that was asked for and the limit that was in the way, because their owner can do
+//! something about it. And which errors are of a shortage, which may be over later.
 
 use std::sync::Arc;
 
@@ -19,6 +20,11 @@ fn refused(error: Error, bytes: u64) -> Error {
         }
         other => other,
     }
+}
+
+/// Whether this process or its node has nothing left, for now.
+pub fn is_shortage(errno: i32) -> bool {
+    matches!(errno, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS)
 }
 
 /// RLIMIT_MEMLOCK of this process.
