@@ -114,6 +114,8 @@ static void active(MPI_Win win)
 
 static void finish(int target, MPI_Win win, MPI_Request request)
 {
+    int done;
+    CALL(Request_get_status, request, &done, MPI_STATUS_IGNORE);
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     CALL(Win_flush, target, win);
 }

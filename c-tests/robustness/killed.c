@@ -4,7 +4,7 @@
 //   lock shared fence start wait create free    the others wait for it, in an allocated window
 //   created dynamic                             the others wait for it to make such a window too
 //   again                                       all make and free windows when it is killed
-//   puts gets accumulates                       to its memory in a created window, all the time
+//   puts gets requests accumulates              to its memory in a created window, all the time
 //   attaches                                    it changes its table, which the others look at
 //   holds                                       it puts to the others, who change their tables
 
@@ -95,6 +95,15 @@ static int access_created(const char *mode, int target)
     if (strcmp(mode, "gets") == 0)
         return MPI_Get(origin, BYTES, MPI_BYTE, target, 0, BYTES, MPI_BYTE, created);
     int count = BYTES / 32, code;
+    if (strcmp(mode, "requests") == 0) {
+        MPI_Request request;
+        origin[BYTES - 1] = 1;
+        code = MPI_Rget(origin, BYTES, MPI_BYTE, target, 0, BYTES, MPI_BYTE, created, &request);
+        if (code == MPI_SUCCESS)
+            code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+        CHECK(code != MPI_SUCCESS || origin[BYTES - 1] == 0);
+        return code;
+    }
     code = MPI_Accumulate(origin, count, MPI_INT, target, 0, count, MPI_INT, MPI_SUM, created);
     return code != MPI_SUCCESS ? code : MPI_Win_flush(target, created);
 }
@@ -167,7 +176,7 @@ int main(int argc, char **argv)
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     window_of(4, &win);
     make_windows();
-    int works = strstr("again puts gets accumulates attaches holds", mode) != NULL;
+    int works = strstr("again puts gets requests accumulates attaches holds", mode) != NULL;
     prepare(mode, victim);
     if (rank == victim && !works)
         die();

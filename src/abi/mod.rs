@@ -40,6 +40,8 @@ pub type MPI_Datatype = usize;
 pub type MPI_Op = usize;
 /// A request handle.
 pub type MPI_Request = usize;
+/// What a status points to.
+pub type MPI_Status = crate::mpi::host::Status;
 /// An info handle.
 pub type MPI_Info = usize;
 /// An error handler handle.

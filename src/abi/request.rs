@@ -1,17 +1,18 @@
-//! Communication calls with a request (MPI-4.1 §12.3.5). On our windows the data have moved when
-//! the call returns, so the request is one of the MPI underneath that is complete: every MPI_Wait
-//! and MPI_Test takes it, mixed with others.
+//! Communication calls with a request (MPI-4.1 §12.3.5). The request is one of the MPI underneath,
+//! which every MPI_Wait and MPI_Test takes, mixed with others. Within a node the data have moved
+//! when the call returns, and it is complete; between nodes it is complete when the transfer is
+//! ([`pending`]), so a program may compute meanwhile.
 
-use super::answer::{on_window, place_for};
+use super::answer::{code, on_window, place_for};
 use super::transfer::{buffer, narrow, target};
-use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
+use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request, MPI_Status, MPI_Win};
 use crate::error::{Class, Result};
-use crate::mpi::{Handle, Host};
+use crate::mpi::{Handle, Host, pending};
 use crate::transfer::{Place, accumulate, put_get};
 use core::ffi::{c_int, c_void};
 
-/// Carries a communication call on `rank` out, and stores a request that is complete. Whatever is
-/// wrong with the request or the epoch is found before anything moves.
+/// Carries a communication call on `rank` out, and stores a request. Whatever is wrong with the
+/// request or the epoch is found before anything moves.
 #[inline]
 fn on_target_with(
     call: &'static str,
@@ -32,18 +33,39 @@ fn on_target_with(
             if let Some(target) = target {
                 window.epochs.may_request(target)?;
             }
+            let before = target.map_or(0, |target| node.lent(target));
             ours(Place { host, window, node })?;
-            if let Some(target) = target {
-                node.flush_local(target)?;
+            let transfer = target.map_or(Ok(None), |target| node.pending(target, before))?;
+            match transfer {
+                Some(transfer) if pending::are_possible(host) => {
+                    // SAFETY: the caller's pointer to a request.
+                    unsafe { pending::start(host, Box::new(transfer), code, request) }
+                }
+                transfer => {
+                    // Nobody would move it.
+                    if let (Some(_), Some(target)) = (transfer, target) {
+                        node.flush_local(target)?;
+                    }
+                    // SAFETY: likewise.
+                    unsafe { node.comm().completed_request(host, request) }
+                }
             }
-            // SAFETY: the caller's pointer to a request.
-            unsafe { node.comm().completed_request(host, request) }
         },
         theirs,
     )
 }
 
 card! {
+    /// MPI-4.1 §3.7.6. Ours because MPICH 4.0 looks at the request without moving what it is for.
+    MPI_Request_get_status PMPI_Request_get_status (
+        request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status,
+    ) {
+        let host = Host::get();
+        pending::advance();
+        // SAFETY: the caller's arguments, as for the MPI underneath alone.
+        unsafe { (host.call.request_get_status)(host.handle(request), flag, status) }
+    }
+
     /// MPI-4.1 §12.3.5.
     MPI_Rput PMPI_Rput (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,

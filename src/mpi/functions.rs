@@ -13,6 +13,20 @@ pub type DeleteFn = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void
 pub type CopyFn =
     unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
 
+/// The signatures of the callbacks of a generalized request: what its status says, that it is gone,
+/// and that it is to be cancelled.
+pub type QueryFn = unsafe extern "C" fn(*mut c_void, *mut Status) -> c_int;
+/// See [`QueryFn`].
+pub type FreeFn = unsafe extern "C" fn(*mut c_void) -> c_int;
+/// See [`QueryFn`].
+pub type CancelFn = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
+/// The signatures of two more callbacks in MPICH's family: how it stands, and to wait for many.
+pub type PollFn = unsafe extern "C" fn(*mut c_void, *mut Status) -> c_int;
+/// See [`PollFn`].
+pub type WaitFn = unsafe extern "C" fn(c_int, *mut *mut c_void, f64, *mut Status) -> c_int;
+/// The signature of what Open MPI calls when it makes progress.
+pub type ProgressFn = unsafe extern "C" fn() -> c_int;
+
 /// A copy callback that leaves an attribute behind: what the library keeps with an object belongs
 /// to that object.
 ///
@@ -102,6 +116,12 @@ functions! {
         wait = c"PMPI_Wait" (*mut Handle, *mut Status);
         irecv = c"PMPI_Irecv"
             (*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+        grequest_start = c"PMPI_Grequest_start"
+            (QueryFn, FreeFn, CancelFn, *mut c_void, *mut Handle);
+        grequest_complete = c"PMPI_Grequest_complete" (Handle);
+        request_get_status = c"PMPI_Request_get_status" (Handle, *mut c_int, *mut Status);
+        status_set_elements = c"PMPI_Status_set_elements" (*mut Status, Handle, c_int);
+        status_set_cancelled = c"PMPI_Status_set_cancelled" (*mut Status, c_int);
         iprobe = c"PMPI_Iprobe" (c_int, c_int, Handle, *mut c_int, *mut Status);
         type_size_x = c"PMPI_Type_size_x" (Handle, *mut i64);
         type_get_extent_x = c"PMPI_Type_get_extent_x" (Handle, *mut i64, *mut i64);
@@ -222,5 +242,8 @@ functions! {
             (*const c_void, i64, Handle, *mut c_void, i64, Handle, c_int, isize, i64,
              Handle, Handle, Handle, *mut Handle);
         get_version = c"PMPI_Get_version" (*mut c_int, *mut c_int);
+        grequest_start_with_poll = c"PMPIX_Grequest_start"
+            (QueryFn, FreeFn, CancelFn, PollFn, WaitFn, *mut c_void, *mut Handle);
+        progress_register = c"opal_progress_register" (ProgressFn);
     }
 }

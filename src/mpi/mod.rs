@@ -7,6 +7,7 @@ pub mod constants;
 pub mod datatype;
 pub mod functions;
 pub mod host;
+pub mod pending;
 pub mod table;
 
 pub use host::{Entry, Handle, Host};

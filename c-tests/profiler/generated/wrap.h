@@ -104,6 +104,9 @@ WRAP(int, Alloc_mem,
 WRAP(int, Free_mem,
     (void *base),
     (base))
+WRAP(int, Request_get_status,
+    (MPI_Request request, int *flag, MPI_Status *status),
+    (request, flag, status))
 WRAP(int, Rput,
     (const void *origin, int origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Win win, MPI_Request *request),
     (origin, origin_count, origin_type, rank, disp, target_count, target_type, win, request))

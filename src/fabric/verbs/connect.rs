@@ -10,7 +10,7 @@
 //! | 4, 5 | GID                                                                  |
 
 use super::limits::is_shortage;
-use super::queue::{PLACES, Queue};
+use super::queue::{PLACES_MAX, Queue};
 use super::{Card, Core, device::Device, door};
 use crate::error::{Error, Result};
 use crate::sys::ibverbs::types::*;
@@ -169,7 +169,7 @@ fn way(device: &Device, other: &End) -> AddressHandle {
 /// A queue pair of the origin, with as much room for inline data as it may have.
 fn origins_pair(core: &Core) -> Result<QueuePair> {
     let domain = &core.device.domain;
-    let depth = (PLACES as u32).min(core.device.requests_max);
+    let depth = (PLACES_MAX as u32).min(core.device.requests_max);
     // One queue for each: so it never overflows, not even when all requests fail at once.
     let completions = Completions::new(domain, depth + 1)?;
     let capacity = |inline| QpCapacity {

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::counts::Kinds;
 use super::pool::Word;
-use super::queue::{Broken, Held, Order, Queue, Work};
+use super::queue::{Broken, End, Held, Order, Queue, Work};
 use super::{Card, Core, Remote, connect};
 use crate::error::{Error, Result};
 use crate::fabric::Fetch;
@@ -37,7 +37,7 @@ enum Link {
     /// not made yet
     Fresh,
     Up(Queue),
-    Lost(Error, Kinds),
+    Lost(Error, End),
 }
 
 /// An answer that will come. It is asked for by [`Peer::finish`].
@@ -80,16 +80,21 @@ pub(super) struct Pause {
 impl Pause {
     /// One of them. Whether it is time to remind whoever is waited for.
     pub(super) fn pause(&mut self) -> bool {
-        self.pauses = self.pauses.wrapping_add(1);
         if self.pauses < SPINS {
+            self.pauses += 1;
             spin_hint();
             return false;
         }
         std::thread::yield_now();
-        self.pauses.is_multiple_of(PAUSES) && self.is_long()
+        self.is_over()
     }
 
-    fn is_long(&mut self) -> bool {
+    /// The same without a pause, for who comes back by itself.
+    pub(super) fn is_over(&mut self) -> bool {
+        self.pauses = self.pauses.wrapping_add(1);
+        if !self.pauses.is_multiple_of(PAUSES) {
+            return false;
+        }
         let now = Instant::now();
         let long = now - *self.since.get_or_insert(now) >= REMIND;
         if long {
@@ -164,12 +169,12 @@ impl Peer {
     /// This peer is lost from here on.
     fn lose(&self, link: &mut Link, error: Error) -> Error {
         let before = core::mem::replace(link, Link::Fresh);
-        let kinds = match before {
+        let end = match before {
             Link::Up(queue) => queue.end(&self.core.blocks),
-            Link::Fresh => Kinds::default(),
-            Link::Lost(_, kinds) => kinds,
+            Link::Fresh => End::default(),
+            Link::Lost(_, end) => end,
         };
-        *link = Link::Lost(error.clone(), kinds);
+        *link = Link::Lost(error.clone(), end);
         self.dirty.store(true, Ordering::Relaxed);
         // The user hears that operations have ended.
         self.core.registrations.sweep();
@@ -365,6 +370,26 @@ impl Peer {
         waited
     }
 
+    /// The number of the last request that uses memory of the user; 0 if there was none.
+    pub fn lent(&self) -> u64 {
+        match &*self.link.lock() {
+            Link::Up(queue) => queue.lent(),
+            Link::Fresh | Link::Lost(..) => 0,
+        }
+    }
+
+    /// Whether request `number` is done, if nobody else is at it. Fails if it never will be.
+    pub(super) fn try_is_done(&self, number: u64) -> Result<bool> {
+        self.try_poll();
+        let Some(link) = self.link.try_lock() else { return Ok(false) };
+        match &*link {
+            Link::Up(queue) => Ok(queue.is_done(number)),
+            Link::Lost(_, end) if end.done >= number => Ok(true),
+            Link::Lost(error, _) => Err(error.clone()),
+            Link::Fresh => Ok(true),
+        }
+    }
+
     /// Asks whether the process still answers, without waiting for it: if it does not, it is lost
     /// after a while. And reminds the device of what is under way.
     pub fn probe(&self) -> Result<()> {
@@ -406,7 +431,7 @@ impl Peer {
         match &*self.link.lock() {
             Link::Fresh => (false, Kinds::default()),
             Link::Up(queue) => (true, *queue.kinds()),
-            Link::Lost(_, kinds) => (false, *kinds),
+            Link::Lost(_, end) => (false, end.kinds),
         }
     }
 }

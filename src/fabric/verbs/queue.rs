@@ -19,7 +19,7 @@ const DEPTH: usize = 128;
 /// Places that are kept for probes, so that one can always be sent behind what is late.
 const PROBES: usize = 4;
 /// Places of a queue in all.
-pub const PLACES: usize = DEPTH + PROBES;
+pub const PLACES_MAX: usize = DEPTH + PROBES;
 /// At least each so many-th request tells that it is done.
 const SIGNAL_EVERY: u64 = 32;
 /// Requests that are given to the device at once.
@@ -139,6 +139,15 @@ pub struct Queue {
     fruitless: u32,
 }
 
+/// What is left of a queue that is of no use any more.
+#[derive(Default)]
+pub struct End {
+    /// the last request that was done
+    pub done: u64,
+    /// what was counted
+    pub kinds: Kinds,
+}
+
 /// Why a queue is of no use any more.
 #[derive(Debug)]
 pub enum Broken {
@@ -153,7 +162,7 @@ pub enum Broken {
 impl Queue {
     /// A queue over a connection.
     pub fn new(pair: QueuePair) -> Queue {
-        let places = (pair.capacity().max_send_wr as usize).clamp(1, PLACES);
+        let places = (pair.capacity().max_send_wr as usize).clamp(1, PLACES_MAX);
         // A small queue has places for requests first.
         let depth = places - PROBES.min(places / 8);
         Queue {
@@ -405,8 +414,8 @@ impl Queue {
     }
 
     /// Ends the connection: what is under way will not be done, or nobody will know.
-    pub fn end(self, blocks: &Blocks) -> Kinds {
-        let Queue { pair, mut ring, kinds, .. } = self;
+    pub fn end(self, blocks: &Blocks) -> End {
+        let Queue { pair, mut ring, kinds, done, .. } = self;
         // From here on the device touches nothing of it.
         drop(pair);
         for held in &mut ring {
@@ -417,6 +426,6 @@ impl Queue {
                 | Held::Scattering { block, .. } => blocks.give_back(block),
             }
         }
-        kinds
+        End { done, kinds }
     }
 }

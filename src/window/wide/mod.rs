@@ -14,6 +14,7 @@ pub mod exchange;
 pub mod lists;
 mod make;
 mod notes;
+mod pending;
 mod said;
 mod shared;
 pub mod targets;

@@ -107,7 +107,7 @@ impl Wide {
 
     /// An error as the user is told: with ranks of the window, where the roads know processes of
     /// the node, or cards. A loss is noted.
-    fn named(&self, error: Error) -> Error {
+    pub(super) fn named(&self, error: Error) -> Error {
         match error {
             Error::Lost { rank: None, node, pid, cause } => {
                 let is_it = |card: &Card| card.pid() == pid && card.node() == node;

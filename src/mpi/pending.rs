@@ -1,0 +1,221 @@
+//! Requests of the MPI underneath that are complete when work of ours is done: generalized requests
+//! (MPI-4.1 section 13.2), which every MPI_Wait and MPI_Test takes, mixed with others. Who waits
+//! moves the work: MPICH's family asks a request that is waited for how it stands
+//! (MPIX_Grequest_start), Open MPI calls back whenever it makes progress (opal_progress_register).
+//! Only MPICH 4.0 and 4.1 do not ask in MPI_Request_get_status, so that call comes here first. Not
+//! for other MPIs ([`are_possible`]). Invariant: nothing here waits for a lock that a waiting
+//! thread may hold.
+//!
+//! | `stage`     | meaning                                                             |
+//! |-------------|---------------------------------------------------------------------|
+//! | `UNDER_WAY` | the work may go on                                                  |
+//! | `DONE`      | it is done or has failed, and its request is or will be complete    |
+
+use super::comm::check;
+use super::host::{Handle, Host, Status};
+use crate::error::{Error, Result};
+use crate::sync::{AtomicU8, AtomicUsize, Ordering};
+use core::ffi::{c_int, c_void};
+use core::slice;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
+
+/// Work that goes on when the call that began it has returned.
+pub trait Work: Send {
+    /// Whether it is done, without waiting.
+    fn is_done(&mut self) -> Result<bool>;
+}
+
+/// How an error is told: its code in the numbers of the ABI.
+pub type Code = fn(&Host, &Error) -> c_int;
+
+const UNDER_WAY: u8 = 0;
+const DONE: u8 = 1;
+
+/// What a request stands for.
+struct State {
+    host: &'static Host,
+    code: Code,
+    work: Mutex<Box<dyn Work>>,
+    stage: AtomicU8,
+    /// the handle, once it is known
+    request: AtomicUsize,
+    error: OnceLock<Error>,
+}
+
+impl State {
+    /// Moves the work, and completes the request if it is done. Whether it is.
+    fn advance(&self) -> bool {
+        // Relaxed: a request that is complete needs nothing more.
+        if self.stage.load(Ordering::Relaxed) == DONE {
+            return true;
+        }
+        // Another thread is at it.
+        let Some(mut work) = self.work.try_lock() else { return false };
+        match work.is_done() {
+            Ok(false) => return false,
+            Ok(true) => {}
+            Err(error) => {
+                let _ = self.error.set(error);
+            }
+        }
+        drop(work);
+        self.complete();
+        true
+    }
+
+    /// Completes the request, once.
+    fn complete(&self) {
+        // Relaxed: who changes it calls the MPI, whose own locks order the rest.
+        if self.stage.swap(DONE, Ordering::Relaxed) == UNDER_WAY {
+            let request = self.request.load(Ordering::Relaxed);
+            // SAFETY: a request of ours that is completed once.
+            unsafe { (self.host.call.grequest_complete)(request) };
+        }
+    }
+}
+
+/// Whether work may be left to whoever waits for its request.
+pub fn are_possible(host: &Host) -> bool {
+    host.call.grequest_start_with_poll.is_some() || host.call.progress_register.is_some()
+}
+
+/// A request that is complete when the work is done.
+///
+/// # Safety
+/// `request` points to a request handle of this ABI.
+pub unsafe fn start(
+    host: &'static Host,
+    work: Box<dyn Work>,
+    code: Code,
+    request: *mut usize,
+) -> Result<()> {
+    let (stage, error) = (AtomicU8::new(UNDER_WAY), OnceLock::new());
+    let work = Mutex::new(work);
+    let state = Arc::new(State { host, code, work, stage, request: AtomicUsize::new(0), error });
+    let (mut made, extra): (Handle, _) = (0, Arc::into_raw(state.clone()).cast_mut().cast());
+    let answer = match host.call.grequest_start_with_poll {
+        // SAFETY: callbacks that take what is given here, and an out parameter of ours.
+        Some(start) => unsafe { start(query, free, cancel, poll, wait, extra, &mut made) },
+        // SAFETY: likewise.
+        None => unsafe { (host.call.grequest_start)(query, free, cancel, extra, &mut made) },
+    };
+    if let Err(error) = check(answer) {
+        // SAFETY: made above, and nobody else has it.
+        drop(unsafe { Arc::from_raw(extra.cast::<State>()) });
+        return Err(error);
+    }
+    // Relaxed: nobody asks for the request before this call has returned, or it is in the list.
+    state.request.store(made, Ordering::Relaxed);
+    // SAFETY: says the caller.
+    unsafe { host.store(request, made) };
+    enlist(host, state);
+    Ok(())
+}
+
+/// What is under way, in turns, and some that is done.
+static LIST: Mutex<VecDeque<Arc<State>>> = Mutex::new(VecDeque::new());
+/// How much that is.
+static LISTED: AtomicUsize = AtomicUsize::new(0);
+/// So much of it moves at a time.
+const TURN: usize = 64;
+
+fn enlist(host: &Host, state: Arc<State>) {
+    let mut list = LIST.lock();
+    // What is done goes as fast as it comes, also if nobody ever moves the list.
+    for _ in 0..list.len().min(2) {
+        list.rotate_left(1);
+        // Relaxed: as in `advance`.
+        if list.back().is_some_and(|last| last.stage.load(Ordering::Relaxed) == DONE) {
+            list.pop_back();
+        }
+    }
+    list.push_back(state);
+    // Relaxed: a hint, looked at again and again.
+    LISTED.store(list.len(), Ordering::Relaxed);
+    drop(list);
+    if let Some(register) = host.call.progress_register {
+        // Each time: once is enough, but an MPI that was ended and begun again has forgotten it.
+        // SAFETY: a function that may be called at any time.
+        unsafe { register(progress) };
+    }
+}
+
+/// Moves what is under way, for who asks about a request without waiting for it.
+pub fn advance() {
+    // SAFETY: any thread may call it.
+    unsafe { progress() };
+}
+
+/// Open MPI makes progress: so do we.
+unsafe extern "C" fn progress() -> c_int {
+    if LISTED.load(Ordering::Relaxed) == 0 {
+        return 0;
+    }
+    // This thread or another one is at it already.
+    let Some(mut list) = LIST.try_lock() else { return 0 };
+    let mut events = 0;
+    for _ in 0..list.len().min(TURN) {
+        let Some(state) = list.pop_front() else { break };
+        match state.advance() {
+            true => events += 1,
+            false => list.push_back(state),
+        }
+    }
+    LISTED.store(list.len(), Ordering::Relaxed);
+    events
+}
+
+/// The state behind what a callback is given.
+///
+/// # Safety
+/// It was given to the MPI by `start`, and not to `free` yet.
+unsafe fn behind<'a>(extra: *mut c_void) -> &'a State {
+    // SAFETY: says the caller.
+    unsafe { &*extra.cast::<State>() }
+}
+
+/// MPICH asks how a request stands.
+unsafe extern "C" fn poll(extra: *mut c_void, _: *mut Status) -> c_int {
+    // SAFETY: a callback of ours.
+    unsafe { behind(extra) }.advance();
+    0
+}
+
+/// MPICH waits for requests.
+unsafe extern "C" fn wait(count: c_int, extras: *mut *mut c_void, _: f64, _: *mut Status) -> c_int {
+    // SAFETY: so many of them.
+    for extra in unsafe { slice::from_raw_parts(extras, count.max(0) as usize) } {
+        // SAFETY: a callback of ours.
+        while !unsafe { behind(*extra) }.advance() {
+            std::thread::yield_now();
+        }
+    }
+    0
+}
+
+/// What a status says of a request that is complete; the answer is the error of who waited.
+unsafe extern "C" fn query(extra: *mut c_void, status: *mut Status) -> c_int {
+    // SAFETY: a callback of ours.
+    let State { host, code, error, .. } = unsafe { behind(extra) };
+    // SAFETY: the status of the call, of which only the error means anything (MPI-4.1 §12.3.5).
+    unsafe {
+        (host.call.status_set_elements)(status, host.byte(), 0);
+        (host.call.status_set_cancelled)(status, 0);
+    }
+    error.get().map_or(0, |error| code(host, error))
+}
+
+/// The request is gone. It may have been freed although the work goes on (MPI-4.1 §12.3.5), and
+/// some MPIs keep it until somebody completes it.
+unsafe extern "C" fn free(extra: *mut c_void) -> c_int {
+    // SAFETY: given away by `start`, once.
+    unsafe { Arc::from_raw(extra.cast::<State>()) }.complete();
+    0
+}
+
+/// Work on windows is not cancelled (MPI-4.1 §12.3.5).
+unsafe extern "C" fn cancel(_: *mut c_void, _: c_int) -> c_int {
+    0
+}
