@@ -80,7 +80,7 @@ static void use(volatile long *base, MPI_Comm others)
 int main(int argc, char **argv)
 {
     MPI_Comm others;
-    check_start_within(30, &argc, &argv);
+    check_start_within(60, &argc, &argv);
     OK(MPI_Comm_split(MPI_COMM_WORLD, rank == size - 1, rank, &others));
     use(window_of(LONGS * sizeof(long), sizeof(long), &win), others);
     long *memory = heap_memory(LONGS * sizeof(long));
