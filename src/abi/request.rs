@@ -61,9 +61,10 @@ card! {
         request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status,
     ) {
         let host = Host::get();
-        pending::advance();
+        let request = host.handle(request);
+        pending::advance(host, request);
         // SAFETY: the caller's arguments, as for the MPI underneath alone.
-        unsafe { (host.call.request_get_status)(host.handle(request), flag, status) }
+        unsafe { (host.call.request_get_status)(request, flag, status) }
     }
 
     /// MPI-4.1 §12.3.5.

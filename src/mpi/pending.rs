@@ -142,10 +142,22 @@ fn enlist(host: &Host, state: Arc<State>) {
     }
 }
 
-/// Moves what is under way, for who asks about a request without waiting for it.
-pub fn advance() {
-    // SAFETY: any thread may call it.
-    unsafe { progress() };
+/// Moves what a request stands for, if that is ours, for who asks how it stands. No other: MPICH
+/// expects those that somebody waits for to be completed there.
+pub fn advance(host: &Host, request: Handle) {
+    // Relaxed: who asks for a request has its handle from the call that listed it.
+    if host.call.progress_register.is_some() || LISTED.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    let is_it = |state: &&Arc<State>| {
+        // Relaxed: as in `advance` and `start`. A handle of one that is done may be in use again.
+        let under_way = state.stage.load(Ordering::Relaxed) == UNDER_WAY;
+        under_way && state.request.load(Ordering::Relaxed) == request
+    };
+    let state = LIST.lock().iter().find(is_it).cloned();
+    if let Some(state) = state {
+        state.advance();
+    }
 }
 
 /// Open MPI makes progress: so do we.
