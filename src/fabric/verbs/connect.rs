@@ -6,7 +6,7 @@
 //! | 0    | `MAGIC`                                                              |
 //! | 1    | greeting: the target's word; answer: the number of its process       |
 //! | 2    | number of the queue pair, above the number of its first packet       |
-//! | 3    | `errno`, link layer, READs as target, largest packet, LID (16, 8, 8, 8, 16 bits) |
+//! | 3    | `errno`, order, link layer, READs, largest packet, LID (16, 8, 8, 8, 8, 16 bits) |
 //! | 4, 5 | GID                                                                  |
 
 use super::limits::is_shortage;
@@ -37,6 +37,7 @@ pub struct End {
     pub number: u32,
     pub packet: u32,
     pub ethernet: bool,
+    pub in_order: bool,
     pub reads: u8,
     pub mtu: u8,
     pub lid: u16,
@@ -51,6 +52,7 @@ impl End {
             number: pair.number(),
             packet,
             ethernet: device.ethernet,
+            in_order: device.in_order,
             reads: device.reads_as_target,
             mtu: device.mtu,
             lid: device.lid,
@@ -64,6 +66,7 @@ impl End {
             | u64::from(self.mtu) << 16
             | u64::from(self.reads) << 24
             | u64::from(self.ethernet) << 32
+            | u64::from(self.in_order) << 40
             | u64::from(self.errno) << 48;
         let number = u64::from(self.number) << 32 | u64::from(self.packet);
         let mut bytes = [0; BYTES];
@@ -87,6 +90,7 @@ impl End {
             number: (word(2) >> 32) as u32,
             packet: word(2) as u32,
             ethernet: bits >> 32 & 1 != 0,
+            in_order: bits >> 40 & 1 != 0,
             reads: (bits >> 24) as u8,
             mtu: (bits >> 16) as u8,
             lid: bits as u16,
@@ -204,7 +208,7 @@ pub fn to(core: &Core, card: &Card) -> Result<Queue> {
     receive(device, &pair, &other)
         .and_then(|()| send(device, &pair, packet, &other))
         .map_err(|error| own(card, error))?;
-    Ok(Queue::new(pair))
+    Ok(Queue::new(pair, other.in_order))
 }
 
 /// An error of this side: if nothing is left for now, one of this call, and a later one may find
@@ -258,6 +262,7 @@ mod tests {
             number: 0x0012_3456,
             packet: 0x00ab_cdef,
             ethernet: true,
+            in_order: true,
             reads: 16,
             mtu: 5,
             lid: 0xbeef,

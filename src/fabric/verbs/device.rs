@@ -37,7 +37,12 @@ pub struct Device {
     pub reads_as_target: u8,
     /// whether its atomics are atomic with those of the CPU
     pub coherent: bool,
+    /// whether it is done with an atomic of others before it begins what comes behind it
+    pub in_order: bool,
 }
+
+/// The vendor of Soft-RoCE, which does one request after the other.
+pub const SOFT_ROCE: u32 = 0x00ff_ffff;
 
 /// The words for what is wrong.
 fn missing(what: impl Into<String>) -> Error {
@@ -118,6 +123,7 @@ impl Device {
             reads_as_origin: count(attributes.max_qp_init_rd_atom),
             reads_as_target: count(attributes.max_qp_rd_atom),
             coherent: atomics == ATOMIC_GLOB,
+            in_order: attributes.vendor_id == SOFT_ROCE,
             domain: Domain::new(opened)?,
         })
     }

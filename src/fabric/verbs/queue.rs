@@ -128,12 +128,16 @@ pub struct Queue {
     /// of the last WRITE, and of the last READ or atomic
     written: u64,
     answered: u64,
+    /// of the last that those behind it may overtake
+    overtaken: u64,
     /// of the last that uses memory of the user
     lent: u64,
     /// bytes that were written last, for a READ that proves it
     proof: (Remote, u32),
     /// the next request waits for the answers under way
     fence: bool,
+    /// the target does one request after the other
+    in_order: bool,
     kinds: Kinds,
     /// looks at completions that found none
     fruitless: u32,
@@ -160,8 +164,8 @@ pub enum Broken {
 }
 
 impl Queue {
-    /// A queue over a connection.
-    pub fn new(pair: QueuePair) -> Queue {
+    /// A queue over a connection. `in_order`: the target does one request after the other.
+    pub fn new(pair: QueuePair, in_order: bool) -> Queue {
         let places = (pair.capacity().max_send_wr as usize).clamp(1, PLACES_MAX);
         // A small queue has places for requests first.
         let depth = places - PROBES.min(places / 8);
@@ -175,9 +179,11 @@ impl Queue {
             signalled: 0,
             written: 0,
             answered: 0,
+            overtaken: 0,
             lent: 0,
             proof: (Remote::default(), 0),
             fence: false,
+            in_order,
             kinds: Kinds::default(),
             fruitless: 0,
         }
@@ -231,7 +237,7 @@ impl Queue {
     /// What comes next waits until the answers under way have come: behind a READ or an atomic
     /// requests may be done before it (decision 0005).
     pub fn order(&mut self) {
-        self.fence |= self.answered > self.done;
+        self.fence |= self.overtaken > self.done;
     }
 
     /// Whether nothing under way will say that all is done in the target's memory.
@@ -344,7 +350,15 @@ impl Queue {
                 (self.written, self.proof) = (self.posted, (last, bytes));
             }
             Work::Probe => {}
-            _ => self.answered = self.posted,
+            Work::Read => (self.answered, self.overtaken) = (self.posted, self.posted),
+            Work::Add(_) | Work::CompareSwap { .. } => {
+                self.answered = self.posted;
+                // An answer that was lost is sent again, not found out again as that of a READ is.
+                // Not fenced without need: Soft-RoCE now and then stops at a fence for ever.
+                if !self.in_order {
+                    self.overtaken = self.posted;
+                }
+            }
         }
         if matches!(order.work, Work::WriteInline) {
             flags |= SEND_INLINE;

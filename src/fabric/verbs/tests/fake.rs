@@ -19,6 +19,7 @@ use crate::sys::ibverbs::types::*;
 /// What the next device that this thread opens is like.
 #[derive(Clone)]
 pub struct Profile {
+    pub vendor: u32,
     pub ethernet: bool,
     pub states: Vec<c_int>,
     pub gids: Vec<(Gid, u32)>,
@@ -40,6 +41,7 @@ impl Default for Profile {
     fn default() -> Profile {
         let gid = |text: &str| Gid(text.parse::<std::net::Ipv6Addr>().unwrap().octets());
         Profile {
+            vendor: 0,
             ethernet: true,
             states: vec![PORT_ACTIVE],
             gids: vec![(gid("fe80::1"), GID_TYPE_ROCE_V2), (gid("::ffff:10.9.8.7"), 2)],
@@ -230,9 +232,8 @@ pub unsafe fn behind<'a>(context: *mut Context) -> &'a mut FakeContext {
 unsafe extern "C" fn query_device(context: *mut Context, out: *mut DeviceAttributes) -> c_int {
     // SAFETY: ours, and the caller's structure.
     let (fake, out) = unsafe { (behind(context), &mut *out) };
-    out.phys_port_cnt = fake.profile.states.len() as u8;
-    out.atomic_cap = fake.profile.atomics;
-    out.max_qp_wr = fake.profile.send_max as c_int;
+    (out.phys_port_cnt, out.vendor_id) = (fake.profile.states.len() as u8, fake.profile.vendor);
+    (out.atomic_cap, out.max_qp_wr) = (fake.profile.atomics, fake.profile.send_max as c_int);
     (out.max_qp_rd_atom, out.max_qp_init_rd_atom) = (4, 8);
     0
 }

@@ -2,6 +2,7 @@
 
 use super::fake::{FAKE, PROFILE, Profile};
 use super::*;
+use crate::fabric::verbs::device::SOFT_ROCE;
 use crate::sys::ibverbs::types::{ATOMIC_GLOB, Gid, PORT_ACTIVE};
 
 /// A process on a device like this.
@@ -313,6 +314,32 @@ fn a_device_that_has_failed_is_an_error_of_all_that_wait_for_it() {
     let error = peer.read(target.at(0)).unwrap_err();
     assert!(error.to_string().contains("the device of this process has failed"), "{error}");
     assert_eq!(peer.flush().unwrap_err(), error);
+}
+
+/// A process on a device that does one request after the other.
+fn on_soft_roce() -> Nic {
+    let profile = Profile { vendor: SOFT_ROCE, ..Profile::default() };
+    nic(&profile, &Verbs::default()).unwrap()
+}
+
+#[test]
+fn a_target_that_does_requests_in_their_order_needs_no_fence_behind_atomics() {
+    let ways: [(Open, Open, u64); 2] = [(on_fake, on_soft_roce, 0), (on_soft_roce, on_fake, 1)];
+    for (open, opens, fenced) in ways {
+        let (origin, target) = (open(), Side::new(opens, 2));
+        let peer = target.seen_by(&origin);
+        let ticket = peer.begin(target.at(0), Fetch::Add(1)).unwrap();
+        peer.order();
+        peer.post(target.at(1), 1).unwrap();
+        peer.finish(ticket).unwrap();
+        assert_eq!(origin.counts().kinds.fenced, fenced);
+        let mut got = [0];
+        get(&peer, &mut got, target.at(0)).unwrap();
+        peer.order();
+        peer.post(target.at(0), 1).unwrap();
+        peer.flush().unwrap();
+        assert_eq!((origin.counts().kinds.fenced, got), (fenced + 1, [1]));
+    }
 }
 
 /// Gets a word by a request that the device forgets, with nothing behind it.
