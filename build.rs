@@ -1,8 +1,46 @@
 //! How libfompi.so is linked: its own calls of functions that it exports stay inside (a profiler
-//! may stand in front of it), and it is known as libfompi.so to programs that link it.
+//! may stand in front of it), it is known as libfompi.so to programs that link it, and dlclose
+//! leaves it in place, because the MPI underneath and the C library keep pointers to its functions.
+//! And a number of the sources that it is built from, by which ranks find that they have different
+//! builds.
+
+use std::fs;
+use std::path::{Path, PathBuf};
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=src");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-Bsymbolic-functions");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libfompi.so");
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
+    println!("cargo::rustc-env=SOURCES_NUMBER={:08x}", number_of_sources() as u32);
+}
+
+/// The FNV-1a hash of the names and texts of all sources: any change of the layout of shared memory
+/// or of a protocol is one of these.
+fn number_of_sources() -> u64 {
+    let mut files = Vec::new();
+    collect(Path::new("src"), &mut files);
+    files.sort();
+    let mut number = 0xcbf2_9ce4_8422_2325_u64;
+    let mut add = |bytes: &[u8]| {
+        for byte in bytes {
+            number = (number ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    };
+    for file in files {
+        add(file.as_os_str().as_encoded_bytes());
+        add(&fs::read(&file).expect("a source can be read"));
+    }
+    number ^ number >> 32
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder of sources can be read") {
+        let path = entry.expect("a folder of sources can be read").path();
+        match path.is_dir() {
+            true => collect(&path, files),
+            false => files.push(path),
+        }
+    }
 }

@@ -277,8 +277,10 @@ int execute(struct queue_pair *qp, struct request *request)
     if (request->opcode != IBV_WR_RDMA_WRITE &&
         qp->attr.max_rd_atomic > target->max_dest_rd_atomic)
         status = IBV_WC_REM_INV_REQ_ERR;
+    else if (request->bytes == 0 && !(target->access & right_for(request->opcode)))
+        status = IBV_WC_REM_INV_REQ_ERR;
     else if (request->bytes == 0)
-        // An empty request looks at no key, but its target has to answer.
+        // An empty request looks at no key, but its target has to let it in and to answer.
         return is_alive(&registry->processes[target->process - 1]) ? IBV_WC_SUCCESS : UNREACHABLE;
     struct key_entry *key = request->rkey & RKEY ? key_of(request->rkey & ~(uint32_t)RKEY) : NULL;
     if (status == IBV_WC_SUCCESS && key == NULL)

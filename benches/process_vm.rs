@@ -7,6 +7,7 @@
 
 use fompi::fabric::Way;
 use fompi::fabric::cma::{Batch, Process};
+use fompi::sys::life::{Life, Mark};
 use std::hint::black_box;
 use std::ptr;
 use std::time::Instant;
@@ -35,7 +36,7 @@ fn touch(memory: *mut u8) {
 }
 
 /// A process that does `work` and sleeps.
-fn target(work: impl FnOnce()) -> Process {
+fn target(work: impl FnOnce()) -> Process<'static> {
     // SAFETY: this process has one thread.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "no second process");
@@ -48,14 +49,14 @@ fn target(work: impl FnOnce()) -> Process {
             unsafe { libc::pause() };
         }
     }
-    Process { rank: 1, pid }
+    Process { rank: 1, life: Box::leak(Box::new(Life::new(Mark::of(pid)))) }
 }
 
-fn end(target: Process) {
+fn end(target: Process<'static>) {
     // SAFETY: a child of ours.
     unsafe {
-        libc::kill(target.pid, libc::SIGKILL);
-        libc::waitpid(target.pid, ptr::null_mut(), 0);
+        libc::kill(target.life.mark().pid, libc::SIGKILL);
+        libc::waitpid(target.life.mark().pid, ptr::null_mut(), 0);
     }
 }
 
@@ -91,13 +92,13 @@ fn bare(way: Way, pid: i32, here: &[libc::iovec], there: &[libc::iovec]) {
     assert_eq!(moved as usize, here.iter().map(|run| run.iov_len).sum());
 }
 
-fn single(target: Process, here: *mut u8, there: *mut u8) {
+fn single(target: Process<'static>, here: *mut u8, there: *mut u8) {
     println!("one run            bytes      bare     road     ratio");
     for (bytes, repeat) in [(8, 200), (4096, 200), (1 << 20, 4)] {
         for way in [Way::Put, Way::Get] {
             let mut plain = || {
                 let (here, there) = (black_box(here), black_box(there));
-                bare(way, target.pid, &[iovec(here, bytes)], &[iovec(there, bytes)]);
+                bare(way, target.life.mark().pid, &[iovec(here, bytes)], &[iovec(there, bytes)]);
             };
             let mut road = || {
                 let (here, there) = (black_box(here), black_box(there).addr() as u64);
@@ -117,15 +118,16 @@ fn single(target: Process, here: *mut u8, there: *mut u8) {
 }
 
 /// Bare lists of runs of eight bytes, dense on the other side.
-fn lists(target: Process, here: *mut u8, there: *mut u8) {
+fn lists(target: Process<'static>, here: *mut u8, there: *mut u8) {
     println!("\nper run            in list   origin    target");
     for count in [1, 2, 8, 16, 32, 64, 128, 256, 512, 1024] {
         let far = |base: *mut u8| -> Vec<_> {
             (0..count).map(|i| iovec(base.wrapping_add(64 * i), 8)).collect()
         };
         let (from, to) = (far(here), far(there));
-        let mut origin = || bare(Way::Put, target.pid, &from, &[iovec(there, 8 * count)]);
-        let mut target = || bare(Way::Put, target.pid, &[iovec(here, 8 * count)], &to);
+        let mut origin =
+            || bare(Way::Put, target.life.mark().pid, &from, &[iovec(there, 8 * count)]);
+        let mut target = || bare(Way::Put, target.life.mark().pid, &[iovec(here, 8 * count)], &to);
         let [origin, target] =
             quartiles([&mut origin, &mut target], 8).map(|time| time / count as f64);
         println!("Put {count:>20} {origin:>9.1} {target:>9.1}");
@@ -133,7 +135,7 @@ fn lists(target: Process, here: *mut u8, there: *mut u8) {
 }
 
 /// Where the runs lie: far apart at the origin, at the target or at both.
-fn runs(target: Process, here: *mut u8, there: *mut u8) {
+fn runs(target: Process<'static>, here: *mut u8, there: *mut u8) {
     println!("\nper run            bytes    origin    target    lists    batch");
     for way in [Way::Put, Way::Get] {
         for bytes in [8, 64, 512] {
@@ -150,7 +152,7 @@ fn runs(target: Process, here: *mut u8, there: *mut u8) {
                                 *pair = (iovec(here, bytes), iovec(there, bytes));
                             }
                             let (h, t) = (list.map(|pair| pair.0), list.map(|pair| pair.1));
-                            bare(way, target.pid, &h[..count], &t[..count]);
+                            bare(way, target.life.mark().pid, &h[..count], &t[..count]);
                         }
                     };
                     let mut batch = || {
@@ -202,7 +204,9 @@ fn main() {
     let (here, there) = (memory(), memory());
     touch(here);
     let target = target(|| touch(there));
-    while !target.shows(there.addr() as u64 + MEMORY as u64 - 8, 0x0101_0101_0101_0101) {}
+    let (cookie_address, cookie) = (there.addr() as u64 + MEMORY as u64 - 8, 0x0101_0101_0101_0101);
+    let touched = Mark { cookie_address, cookie, ..*target.life.mark() };
+    while touched.shows_cookie() != Some(true) {}
     single(target, here, there);
     lists(target, here, there);
     runs(target, here, there);

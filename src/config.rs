@@ -1,6 +1,7 @@
 //! The FOMPI_ environment variables, read once. A variable or value that is not known gives one
 //! warning and is then ignored; nothing in the environment can make the library fail.
 
+use crate::sys::process;
 use std::io::Write;
 use std::sync::OnceLock;
 
@@ -28,11 +29,15 @@ pub enum Strategy {
     TargetBlock,
 }
 
-/// The settings of this process.
+/// The settings of this process. Ranks may differ in all of them but FOMPI_DISABLE and
+/// FOMPI_RANKS_PER_NODE (`window::alike`): the others concern what a process says and sends, or the
+/// ranks agree on what follows from them whenever they make a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// FOMPI_VERBOSE: one line per window
     pub verbose: bool,
+    /// FOMPI_VERBOSE=2: a rank that waits long says so sooner
+    pub impatient: bool,
     /// FOMPI_DISABLE: everything goes to the MPI underneath
     pub disable: bool,
     /// FOMPI_FALLBACK
@@ -43,6 +48,8 @@ pub struct Config {
     pub ranks_per_node: Option<u32>,
     /// FOMPI_DATATYPES
     pub strategy: Strategy,
+    /// FOMPI_STRICT: every wrong call is an error, also those that MPIs carry out
+    pub strict: bool,
 }
 
 /// Which RDMA device to use, and how.
@@ -110,11 +117,14 @@ impl Verbs {
 const VARIABLES: &str = "FOMPI_VERBOSE, FOMPI_DISABLE, FOMPI_FALLBACK, FOMPI_VERBS, \
                          FOMPI_VERBS_DEVICE, FOMPI_VERBS_GID, FOMPI_VERBS_MTU, \
                          FOMPI_VERBS_INTERFACE, FOMPI_VERBS_LIBRARY, FOMPI_RANKS_PER_NODE, \
-                         FOMPI_DATATYPES";
+                         FOMPI_DATATYPES, FOMPI_STRICT";
 /// The variables that [`Verbs`] knows.
 const VERBS: [&str; 6] = ["", "_DEVICE", "_GID", "_MTU", "_INTERFACE", "_LIBRARY"];
 /// Variables that belong to the scripts that come with the library, not to the library.
 const OTHERS: [&str; 4] = ["FOMPI_CACHE", "FOMPI_LIB", "FOMPI_SEEDS", "FOMPI_TEST_LARGE"];
+
+/// Why a variable that names a file is ignored.
+const PRIVILEGED: &str = "has more rights than who started it (setuid or the like)";
 
 /// Where launchers tell a process its rank.
 const RANKS: [&str; 4] = ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"];
@@ -127,7 +137,7 @@ impl Config {
             let variables = std::env::vars_os()
                 .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
                 .map(|(name, value)| (name, value.to_string_lossy().into_owned()));
-            let (config, warnings) = Config::parse(variables);
+            let (config, warnings) = Config::parse(variables, process::is_privileged());
             if is_first_rank() {
                 let lines: String = warnings.iter().map(|w| format!("fompi: {w}\n")).collect();
                 let _ = std::io::stderr().write_all(lines.as_bytes());
@@ -136,25 +146,39 @@ impl Config {
         })
     }
 
-    fn parse(variables: impl Iterator<Item = (String, String)>) -> (Config, Vec<String>) {
+    /// The settings that variables ask for, and what is wrong with them. `privileged`: whoever set
+    /// them has fewer rights than this process, and may not choose what it loads.
+    fn parse(
+        variables: impl Iterator<Item = (String, String)>,
+        privileged: bool,
+    ) -> (Config, Vec<String>) {
         let mut config = Config {
             verbose: false,
+            impatient: false,
             disable: false,
             fallback: Fallback::Warn,
             verbs: Verbs::default(),
             ranks_per_node: None,
             strategy: Strategy::Auto,
+            strict: false,
         };
         let mut warnings = Vec::new();
         for (name, value) in variables.filter(|(name, _)| name.starts_with("FOMPI_")) {
             let known = match name.as_str() {
-                "FOMPI_VERBOSE" => switch(&value).map(|on| config.verbose = on),
+                "FOMPI_VERBOSE" => level(&value).map(|level| {
+                    (config.verbose, config.impatient) = (level > 0, level > 1);
+                }),
                 "FOMPI_DISABLE" => switch(&value).map(|on| config.disable = on),
+                "FOMPI_STRICT" => switch(&value).map(|on| config.strict = on),
                 "FOMPI_FALLBACK" => fallback(&value).map(|choice| config.fallback = choice),
                 "FOMPI_RANKS_PER_NODE" => {
                     positive(&value).map(|ranks| config.ranks_per_node = Some(ranks))
                 }
                 "FOMPI_DATATYPES" => strategy(&value).map(|choice| config.strategy = choice),
+                "FOMPI_VERBS_LIBRARY" if privileged => {
+                    warnings.push(format!("{name} is ignored: this program {PRIVILEGED}"));
+                    continue;
+                }
                 other if OTHERS.contains(&other) => Some(()),
                 other if verbs_name(other).is_some() => {
                     config.verbs.set(verbs_name(other).unwrap_or_default(), &value)
@@ -173,9 +197,16 @@ impl Config {
 }
 
 /// Whether this is rank 0, as far as launchers say: one warning per job is enough.
-fn is_first_rank() -> bool {
+pub fn is_first_rank() -> bool {
     let rank = RANKS.iter().find_map(|name| std::env::var(name).ok());
     rank.is_none_or(|rank| rank == "0")
+}
+
+/// The variable in which the launcher has told this process that its rank in MPI_COMM_WORLD is
+/// `rank`.
+pub fn rank_variable(rank: u32) -> Option<&'static str> {
+    let says = |name: &&str| std::env::var(name).is_ok_and(|value| value.parse() == Ok(rank));
+    RANKS.into_iter().find(says)
 }
 
 /// What comes behind FOMPI_VERBS in the name of a variable, if [`Verbs`] knows it.
@@ -189,6 +220,10 @@ fn switch(value: &str) -> Option<bool> {
         "0" | "no" | "off" | "false" | "" => Some(false),
         _ => None,
     }
+}
+
+fn level(value: &str) -> Option<u32> {
+    if value == "2" { Some(2) } else { switch(value).map(u32::from) }
 }
 
 fn positive(value: &str) -> Option<u32> {
@@ -219,7 +254,11 @@ mod tests {
     use super::*;
 
     fn parse(variables: &[(&str, &str)]) -> (Config, Vec<String>) {
-        Config::parse(variables.iter().map(|(n, v)| (n.to_string(), v.to_string())))
+        parse_for(variables, false)
+    }
+
+    fn parse_for(variables: &[(&str, &str)], privileged: bool) -> (Config, Vec<String>) {
+        Config::parse(variables.iter().map(|(n, v)| (n.to_string(), v.to_string())), privileged)
     }
 
     #[test]
@@ -227,6 +266,17 @@ mod tests {
         let (config, warnings) = parse(&[("FOMPI_VERBOSE", "1"), ("FOMPI_FALLBACK", "error")]);
         assert!(config.verbose && !config.disable && config.fallback == Fallback::Error);
         assert!(warnings.is_empty());
+    }
+
+    #[test]
+    fn two_levels_of_talking_are_read() {
+        let levels = [("0", (false, false)), ("1", (true, false)), ("2", (true, true))];
+        for (value, expected) in levels {
+            let (config, warnings) = parse(&[("FOMPI_VERBOSE", value)]);
+            assert_eq!((config.verbose, config.impatient), expected);
+            assert!(warnings.is_empty());
+        }
+        assert_eq!(parse(&[("FOMPI_VERBOSE", "3")]).1.len(), 1);
     }
 
     #[test]
@@ -268,6 +318,15 @@ mod tests {
             let (config, warnings) = parse(&[one]);
             assert_eq!((config.verbs, warnings.len()), (Verbs::default(), 1), "{one:?}");
         }
+    }
+
+    #[test]
+    fn a_privileged_program_loads_no_library_of_who_starts_it() {
+        let variables = [("FOMPI_VERBS_LIBRARY", "/tmp/mine.so"), ("FOMPI_VERBOSE", "1")];
+        let (config, warnings) = parse_for(&variables, true);
+        assert_eq!((config.verbs, config.verbose), (Verbs::default(), true));
+        assert_eq!(warnings.len(), 1);
+        assert_eq!(parse(&variables).0.verbs.library, "/tmp/mine.so");
     }
 
     #[test]

@@ -74,6 +74,17 @@ classes! {
     Base "MPI_ERR_BASE",
 }
 
+/// What all ranks must have alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// this library
+    Library,
+    /// the build of it
+    Build,
+    /// the value of an environment variable, 0 where it is not set
+    Setting(&'static str),
+}
+
 /// What went wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
@@ -135,6 +146,8 @@ pub enum Error {
         /// `errno`
         errno: i32,
     },
+    /// Something that a process of the window has none left of, for now: the class, and what it is.
+    Missing(Class, &'static str),
     /// Not enough memory for a window of so many bytes.
     NoMemory {
         /// bytes asked for on this node
@@ -173,6 +186,17 @@ pub enum Error {
         /// the class of its error
         class: Class,
     },
+    /// What all ranks must have alike, and have not.
+    Differs {
+        /// what it is
+        fact: Fact,
+        /// another rank
+        rank: u32,
+        /// its number there
+        there: u32,
+        /// its number on this rank
+        here: u32,
+    },
     /// What is missing for the road over an RDMA device.
     NoVerbs(&'static str),
     /// Memory that the RDMA device was not allowed to keep in place.
@@ -195,6 +219,17 @@ pub enum Error {
         /// why
         cause: &'static str,
     },
+    /// A process that has not answered the first contact in time; the next use tries again.
+    Unanswered {
+        /// its rank in the window, where that is known
+        rank: Option<u32>,
+        /// the name of its node
+        node: &'static str,
+        /// its process id there
+        pid: i32,
+        /// why
+        cause: &'static str,
+    },
     /// An error code that the MPI underneath returned; it is passed on as it is.
     Host(i32),
 }
@@ -208,14 +243,28 @@ impl Error {
             Error::Overlap { .. } | Error::NotAttached { .. } => Class::RmaAttach,
             Error::Epoch(_) => Class::RmaSync,
             Error::Argument(class, ..) | Error::Refused { class, .. } => *class,
+            Error::Missing(class, _) => *class,
             Error::Unsupported(_) => Class::Unsupported,
             Error::System { .. } | Error::Died { .. } | Error::Host(_) => Class::Other,
             Error::NoVerbs(_) | Error::Lost { .. } => Class::Other,
+            Error::Unanswered { .. } | Error::Differs { .. } => Class::Other,
             Error::NoMemory { .. } | Error::Registration { .. } => Class::NoMem,
             Error::Fault { .. } => Class::RmaRange,
             Error::OriginFault { .. } => Class::Buffer,
             Error::Forbidden { .. } => Class::RmaShared,
         }
+    }
+}
+
+/// A process of the window, this one or another, has no file descriptor left.
+pub const NO_DESCRIPTOR: Error =
+    Error::Missing(Class::Other, "one of its processes has no file descriptor left (ulimit -n)");
+
+impl Error {
+    /// Whether it is for want of file descriptors, of a process or of the node.
+    pub fn is_short_of_descriptors(&self) -> bool {
+        matches!(self, Error::System { errno: libc::EMFILE | libc::ENFILE, .. })
+            || *self == NO_DESCRIPTOR
     }
 }
 
@@ -241,6 +290,13 @@ impl fmt::Display for Error {
             Error::Epoch(what) => write!(f, "{what}"),
             Error::Argument(_, what, value) => write!(f, "{what} {value}"),
             Error::Unsupported(what) => write!(f, "not supported: {what}"),
+            Error::Missing(_, what) => write!(f, "{what}"),
+            Error::System { call, errno: libc::EMFILE } => {
+                write!(f, "{call}: this process has no file descriptor left (ulimit -n)")
+            }
+            Error::System { call, errno: libc::ENFILE } => {
+                write!(f, "{call}: this node has no file descriptor left (fs.file-max)")
+            }
             Error::System { call, errno } => write!(f, "{call} failed with errno {errno}"),
             Error::NoMemory { bytes } => write!(f, "no memory for {bytes} bytes on this node"),
             Error::Died { rank, pid } => write!(f, "rank {rank} (process {pid}) died"),
@@ -256,16 +312,57 @@ impl fmt::Display for Error {
             Error::Refused { rank, class } => {
                 write!(f, "not possible on rank {rank}, whose error is {}", class.name())
             }
+            Error::Differs { fact, rank, there, here } => differs(f, *fact, *rank, *there, *here),
             Error::NoVerbs(what) => write!(f, "no RDMA device to use: {what}"),
             Error::Registration { bytes, errno, limit } => registration(f, *bytes, *errno, *limit),
-            Error::Lost { rank: Some(rank), node, pid, cause } => {
-                write!(f, "rank {rank} (process {pid} on node {node}) cannot be reached: {cause}")
+            Error::Lost { rank, node, pid, cause } => {
+                process_of(f, *rank, node, *pid)?;
+                write!(f, " cannot be reached: {cause}")
             }
-            Error::Lost { rank: None, node, pid, cause } => {
-                write!(f, "process {pid} on node {node} cannot be reached: {cause}")
+            Error::Unanswered { rank, node, pid, cause } => {
+                process_of(f, *rank, node, *pid)?;
+                write!(f, " has not answered, and is called again at its next use: {cause}")
             }
             Error::Host(code) => write!(f, "error code {code} of the MPI underneath"),
         }
+    }
+}
+
+/// What ranks have not alike, and what to do about it.
+fn differs(
+    f: &mut fmt::Formatter<'_>,
+    fact: Fact,
+    rank: u32,
+    there: u32,
+    here: u32,
+) -> fmt::Result {
+    let value = |number: u32| match number {
+        0 => String::from("not set"),
+        number => number.to_string(),
+    };
+    match fact {
+        Fact::Library => {
+            write!(
+                f,
+                "some ranks are without this libfompi.so: start all ranks with it, as fompirun does"
+            )
+        }
+        Fact::Build => {
+            write!(f, "libfompi.so is build {there:08x} on rank {rank}, {here:08x} here: ")?;
+            write!(f, "start all ranks with the same file")
+        }
+        Fact::Setting(name) => {
+            write!(f, "{name} is {} on rank {rank}, {} here: ", value(there), value(here))?;
+            write!(f, "start all ranks with the same value")
+        }
+    }
+}
+
+/// A process of another node, by its rank where that is known.
+fn process_of(f: &mut fmt::Formatter<'_>, rank: Option<u32>, node: &str, pid: i32) -> fmt::Result {
+    match rank {
+        Some(rank) => write!(f, "rank {rank} (process {pid} on node {node})"),
+        None => write!(f, "process {pid} on node {node}"),
     }
 }
 

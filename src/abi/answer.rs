@@ -75,11 +75,15 @@ pub fn code(host: &Host, error: &Error) -> c_int {
     match error {
         Error::Host(code) => *code,
         Error::Died { .. }
+        | Error::Differs { .. }
         | Error::Fault { .. }
         | Error::Forbidden { .. }
         | Error::Lost { .. }
+        | Error::Unanswered { .. }
         | Error::Registration { .. }
         | Error::Refused { .. }
+        | Error::Missing(..)
+        | Error::System { errno: libc::EMFILE | libc::ENFILE, .. }
         | Error::NoVerbs(_) => code_with_text(host, error),
         other => host.constants.class(other.class()),
     }
@@ -90,30 +94,58 @@ pub fn code(host: &Host, error: &Error) -> c_int {
 /// itself (MPI-4.1 §9.5).
 #[cold]
 fn code_with_text(host: &Host, error: &Error) -> c_int {
+    static CODES: Codes = Codes::new();
+    let text = error.to_string();
+    let class = host.constants.class(error.class());
+    CODES.get(text, class, |text| new_code(host, error, text))
+}
+
+/// The codes that were made, with their texts.
+struct Codes(Mutex<Vec<(String, c_int)>>);
+
+impl Codes {
     /// more texts than these get the code of their class
     const TEXTS_MAX: usize = 64;
-    static CODES: Mutex<Vec<(String, c_int)>> = Mutex::new(Vec::new());
-    let text = error.to_string();
-    let mut codes = CODES.lock();
-    if let Some((_, code)) = codes.iter().find(|(known, _)| *known == text) {
-        return *code;
+
+    const fn new() -> Codes {
+        Codes(Mutex::new(Vec::new()))
     }
-    let class = host.constants.class(error.class());
-    if codes.len() >= TEXTS_MAX {
-        return class;
+
+    /// The code of a text, which `make` makes the first time, or else that of its class. Nothing is
+    /// locked meanwhile: `make` calls the MPI underneath, where another thread may be in a callback
+    /// that comes here, and hold what `make` waits for. Of two threads that make a code for a text
+    /// the first one counts.
+    fn get(&self, text: String, class: c_int, make: impl FnOnce(&str) -> Option<c_int>) -> c_int {
+        let known = |codes: &[(String, c_int)]| {
+            let found = codes.iter().find(|(known, _)| *known == text);
+            found.map(|(_, code)| *code).or((codes.len() >= Codes::TEXTS_MAX).then_some(class))
+        };
+        let codes = self.0.lock();
+        if let Some(code) = known(&codes) {
+            return code;
+        }
+        drop(codes);
+        let made = make(&text).unwrap_or(class);
+        let mut codes = self.0.lock();
+        if let Some(code) = known(&codes) {
+            return code;
+        }
+        codes.push((text, made));
+        made
     }
-    let code = new_code(host, error, &text).unwrap_or(class);
-    codes.push((text, code));
-    code
 }
 
 /// Makes a code with a text. MPICH 4.0 mixes up the texts of codes that are added to its own
-/// classes: the end of a process, which has none of its own, gets a new class; else such a code is
-/// not used.
+/// classes: the end of a process and ranks that differ, which have none of their own, get a new
+/// class; else such a code is not used.
 fn new_code(host: &Host, error: &Error, text: &str) -> Option<c_int> {
     let (mut class, mut code) = (host.constants.class(error.class()), 0);
     let c_text = CString::new(text).ok()?;
-    if let Error::Died { .. } | Error::Lost { .. } = error {
+    if let Error::Died { .. }
+    | Error::Lost { .. }
+    | Error::Unanswered { .. }
+    | Error::Differs { .. } = error
+    {
         // SAFETY: an out parameter of ours, and a C string shorter than MPI_MAX_ERROR_STRING.
         let made = unsafe { (host.call.add_error_class)(&mut class) } == 0
             && unsafe { (host.call.add_error_string)(class, c_text.as_ptr()) } == 0;
@@ -159,23 +191,37 @@ pub fn raise_alone(call: &'static str, host: &Host, error: Error) -> c_int {
     raise_on_comm(call, host, host.constants.comm_null, error)
 }
 
+/// The MPI underneath raises the error, by a call of its own with MPI_WIN_NULL: it knows whose
+/// error handler is called where there is no window.
 #[cold]
 #[inline(never)]
 fn no_window(call: &'static str, host: &Host, win: usize) -> c_int {
     let what = if is_null(host, win) { "MPI_WIN_NULL," } else { "window that was freed," };
-    let handle = host.handle(win) as i64;
-    raise_alone(call, host, Error::Argument(Class::Win, what, handle))
+    let error = Error::Argument(Class::Win, what, host.handle(win) as i64);
+    if is_fatal(host, default_comm(host)) {
+        report::say(&format!("{call}: {error}"));
+    }
+    // SAFETY: the null handle, about which every MPI says that it is no window.
+    match unsafe { (host.call.win_sync)(host.constants.win_null) } {
+        0 => code(host, &error),
+        raised => raised,
+    }
 }
 
 /// Whose error handler is called for errors that belong to no object: MPI_COMM_SELF since MPI-4.0
-/// (§9.3), MPI_COMM_WORLD before.
+/// (§9.3), MPI_COMM_WORLD before. Programs have set the handler that their MPI calls: MPICH follows
+/// since it has MPI-4.1 (its version 4.2), and Intel MPI does not.
 fn default_comm(host: &Host) -> Handle {
     let (mut version, mut minor) = (0, 0);
     if let Some(get_version) = host.call.get_version {
         // SAFETY: out parameters of ours.
         unsafe { get_version(&mut version, &mut minor) };
     }
-    if version >= 4 { host.constants.comm_self } else { host.constants.comm_world }
+    if (version, minor) >= (4, 1) && !host.is_intel {
+        host.constants.comm_self
+    } else {
+        host.constants.comm_world
+    }
 }
 
 fn is_fatal(host: &Host, comm: Handle) -> bool {
@@ -219,4 +265,35 @@ pub fn asserts(
         noprecede: given & c.mode_noprecede != 0,
         nosucceed: given & c.mode_nosucceed != 0,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_gets_codes_while_another_one_makes_one() {
+        let codes = Codes::new();
+        let get = |text: &str, code| codes.get(text.to_owned(), -1, |_| Some(code));
+        let made = codes.get("first".to_owned(), -1, |_| {
+            assert!(!codes.0.is_locked());
+            std::thread::scope(|scope| {
+                assert_eq!(scope.spawn(|| get("second", 2)).join().unwrap(), 2);
+                assert_eq!(scope.spawn(|| get("first", 3)).join().unwrap(), 3);
+            });
+            Some(1)
+        });
+        // Of two codes for a text the first one counts, from then on.
+        assert_eq!((made, get("first", 4), get("second", 5)), (3, 3, 2));
+    }
+
+    #[test]
+    fn texts_without_a_code_get_that_of_their_class() {
+        let codes = Codes::new();
+        assert_eq!(codes.get("none".to_owned(), 17, |_| None), 17);
+        for text in 1..Codes::TEXTS_MAX {
+            assert_eq!(codes.get(text.to_string(), 17, |_| Some(100)), 100);
+        }
+        assert_eq!(codes.get("one more".to_owned(), 17, |_| unreachable!()), 17);
+    }
 }

@@ -131,15 +131,15 @@ pub(super) fn delete_all(host: &Host, window: &'static Window) -> Result<()> {
 
 /// Calls a delete callback.
 fn call(callback: Delete, win: usize, attribute: &Arc<Attribute>) -> c_int {
-    type InC = unsafe extern "C" fn(usize, c_int, usize, usize) -> c_int;
-    type InFortran = unsafe extern "C" fn(
+    type InC = unsafe extern "C-unwind" fn(usize, c_int, usize, usize) -> c_int;
+    type InFortran = unsafe extern "C-unwind" fn(
         *mut MPI_Fint,
         *mut MPI_Fint,
         *mut MPI_Aint,
         *mut MPI_Aint,
         *mut MPI_Fint,
     );
-    type Proxy = unsafe extern "C" fn(usize, usize, c_int, c_int, isize, usize) -> c_int;
+    type Proxy = unsafe extern "C-unwind" fn(usize, usize, c_int, c_int, isize, usize) -> c_int;
     let Delete { function, extra, calling } = callback;
     let (keyval, value) = (attribute.keyval, Value::from(attribute));
     if function == 0 {
@@ -172,7 +172,12 @@ fn call(callback: Delete, win: usize, attribute: &Arc<Attribute>) -> c_int {
 }
 
 /// The delete callback of what the MPI underneath knows of our keyvals: nothing.
-unsafe extern "C" fn delete_nothing(_: usize, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
+unsafe extern "C-unwind" fn delete_nothing(
+    _: usize,
+    _: c_int,
+    _: *mut c_void,
+    _: *mut c_void,
+) -> c_int {
     0
 }
 
@@ -298,10 +303,15 @@ mod tests {
 
     #[test]
     fn a_callback_is_called_in_its_language() {
-        unsafe extern "C" fn in_c(win: usize, keyval: c_int, value: usize, extra: usize) -> c_int {
+        unsafe extern "C-unwind" fn in_c(
+            win: usize,
+            keyval: c_int,
+            value: usize,
+            extra: usize,
+        ) -> c_int {
             if (win, keyval, value, extra) == (0x2000_0001, 7, 70, 700) { 11 } else { -1 }
         }
-        unsafe extern "C" fn in_fortran(
+        unsafe extern "C-unwind" fn in_fortran(
             win: *mut MPI_Fint,
             keyval: *mut MPI_Fint,
             value: *mut MPI_Aint,

@@ -10,14 +10,45 @@ macro_rules! answer {
     };
 }
 
+/// The name of a function, as the loader wants it.
+macro_rules! symbol {
+    ($name:ident) => {
+        const {
+            match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes())
+            {
+                Ok(name) => name,
+                Err(_) => panic!(),
+            }
+        }
+    };
+}
+
+/// At the beginning of an entry that no tool can have: hands the call on if this library stands
+/// aside.
+macro_rules! pass_aside {
+    ($name:ident ($($argument:ident: $type:ty),*) $(-> $answer:ty)?) => {
+        if $crate::abi::aside::may_be() {
+            static BEYOND: $crate::abi::aside::Beyond =
+                $crate::abi::aside::Beyond::new(symbol!($name));
+            if let Some(address) = BEYOND.find() {
+                type Call = unsafe extern "C-unwind" fn($($type),*) $(-> $answer)?;
+                // SAFETY: a function of this name has this type, with handles in registers.
+                let call: Call = unsafe { core::mem::transmute::<usize, Call>(address) };
+                // SAFETY: the caller's arguments.
+                return unsafe { call($($argument),*) };
+            }
+        }
+    };
+}
+
 /// At the beginning of `MPI_X`: hands the call to the tool that comes behind, if one has `MPI_X`.
 macro_rules! hand_to_tool {
     ($name:ident ($($argument:ident: $type:ty),*) $(-> $answer:ty)?) => {
         if $crate::abi::tool::may_be_behind() {
             static TOOL: $crate::abi::tool::Behind =
-                $crate::abi::tool::Behind::new(concat!(stringify!($name), "\0"));
+                $crate::abi::tool::Behind::new(symbol!($name));
             if let Some(address) = TOOL.find() {
-                type Call = unsafe extern "C" fn($($type),*) -> answer!($($answer)?);
+                type Call = unsafe extern "C-unwind" fn($($type),*) -> answer!($($answer)?);
                 // SAFETY: a function of this name has this type.
                 let call: Call = unsafe { core::mem::transmute::<usize, Call>(address) };
                 // SAFETY: the caller's arguments.
@@ -28,7 +59,8 @@ macro_rules! hand_to_tool {
 }
 
 /// `MPI_X`, `PMPI_X`, the arguments, and the body: both entries get it, so that neither calls the
-/// other (MPI-4.1 §15.2.1). Only `MPI_X` may be a tool's that comes behind.
+/// other (MPI-4.1 §15.2.1). Only `MPI_X` may be a tool's that comes behind. Where this library
+/// stands aside, both pass the call on.
 macro_rules! card {
     ($(
         $(#[$doc:meta])*
@@ -37,14 +69,17 @@ macro_rules! card {
     )*) => {$(
         $(#[$doc])*
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($argument: $type),*) -> answer!($($answer)?) {
+        pub unsafe extern "C-unwind" fn $name($($argument: $type),*) -> answer!($($answer)?) {
             hand_to_tool!($name ($($argument: $type),*) $(-> $answer)?);
             $body
         }
 
         $(#[$doc])*
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $profiled($($argument: $type),*) -> answer!($($answer)?) $body
+        pub unsafe extern "C-unwind" fn $profiled($($argument: $type),*) -> answer!($($answer)?) {
+            pass_aside!($profiled ($($argument: $type),*) -> answer!($($answer)?));
+            $body
+        }
     )*};
 }
 
@@ -60,11 +95,11 @@ macro_rules! quick_card {
     )*) => {$(
         $(#[$doc])*
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($argument: $type),*) -> core::ffi::c_int {
+        pub unsafe extern "C-unwind" fn $name($($argument: $type),*) -> core::ffi::c_int {
             const ENTRY: $crate::mpi::Entry = $crate::mpi::Entry::Mpi;
             #[cold]
             #[inline(never)]
-            unsafe extern "C" fn in_full($($argument: $type),*) -> core::ffi::c_int {
+            unsafe extern "C-unwind" fn in_full($($argument: $type),*) -> core::ffi::c_int {
                 hand_to_tool!($name ($($argument: $type),*));
                 $body
             }
@@ -78,11 +113,14 @@ macro_rules! quick_card {
 
         $(#[$doc])*
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $profiled($($argument: $type),*) -> core::ffi::c_int {
+        pub unsafe extern "C-unwind" fn $profiled($($argument: $type),*) -> core::ffi::c_int {
             const ENTRY: $crate::mpi::Entry = $crate::mpi::Entry::Pmpi;
             #[cold]
             #[inline(never)]
-            unsafe extern "C" fn in_full($($argument: $type),*) -> core::ffi::c_int $body
+            unsafe extern "C-unwind" fn in_full($($argument: $type),*) -> core::ffi::c_int {
+                pass_aside!($profiled ($($argument: $type),*) -> core::ffi::c_int);
+                $body
+            }
             let done: bool = $quick;
             if done {
                 return 0;

@@ -35,7 +35,7 @@ pub struct fompi_verbs_counts {
 
 /// Fills in what was counted. Returns 1, or 0 where no device was opened and nothing was counted.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fompi_get_verbs_counts(counts: *mut fompi_verbs_counts) -> c_int {
+pub unsafe extern "C-unwind" fn fompi_get_verbs_counts(counts: *mut fompi_verbs_counts) -> c_int {
     let found = Nic::opened().map(Nic::counts);
     let filled = found.map_or(fompi_verbs_counts::default(), |found| {
         let kinds = found.kinds;

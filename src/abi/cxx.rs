@@ -14,8 +14,12 @@ use core::mem::transmute;
 /// MPICH's way to say that an error handler of any kind of object is a function of C++, and who
 /// calls it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPII_Errhandler_set_cxx(handler: MPI_Errhandler, caller: *mut c_void) {
-    type Inner = unsafe extern "C" fn(usize, *mut c_void);
+pub unsafe extern "C-unwind" fn MPII_Errhandler_set_cxx(
+    handler: MPI_Errhandler,
+    caller: *mut c_void,
+) {
+    pass_aside!(MPII_Errhandler_set_cxx(handler: MPI_Errhandler, caller: *mut c_void));
+    type Inner = unsafe extern "C-unwind" fn(usize, *mut c_void);
     let host = Host::get();
     errhandler::is_called_by(host.handle(handler), caller.addr());
     // SAFETY: the function of that name has this type.
@@ -28,8 +32,11 @@ pub unsafe extern "C" fn MPII_Errhandler_set_cxx(handler: MPI_Errhandler, caller
 
 /// Open MPI's way to make an error handler of windows for C++. 0 if its bindings are not there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ompi_cxx_errhandler_create_win(function: *mut c_void) -> MPI_Errhandler {
-    type Inner = unsafe extern "C" fn(*mut c_void) -> MPI_Errhandler;
+pub unsafe extern "C-unwind" fn ompi_cxx_errhandler_create_win(
+    function: *mut c_void,
+) -> MPI_Errhandler {
+    pass_aside!(ompi_cxx_errhandler_create_win(function: *mut c_void) -> MPI_Errhandler);
+    type Inner = unsafe extern "C-unwind" fn(*mut c_void) -> MPI_Errhandler;
     let inner = dl::next_symbol(c"ompi_cxx_errhandler_create_win");
     let caller = dl::global_symbol(c"ompi_mpi_cxx_win_errhandler_invoke");
     if inner == 0 {
@@ -47,7 +54,7 @@ pub unsafe extern "C" fn ompi_cxx_errhandler_create_win(function: *mut c_void) -
 /// Open MPI's way to make a keyval of windows for C++. The callbacks are functions of the bindings,
 /// called as those of C.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ompi_cxx_attr_create_keyval_win(
+pub unsafe extern "C-unwind" fn ompi_cxx_attr_create_keyval_win(
     copy: *mut c_void,
     delete: *mut c_void,
     keyval: *mut c_int,
@@ -55,7 +62,11 @@ pub unsafe extern "C" fn ompi_cxx_attr_create_keyval_win(
     flags: c_int,
     state: *mut c_void,
 ) -> c_int {
-    type Inner = unsafe extern "C" fn(
+    pass_aside!(ompi_cxx_attr_create_keyval_win(
+        copy: *mut c_void, delete: *mut c_void, keyval: *mut c_int, extra: *mut c_void,
+        flags: c_int, state: *mut c_void
+    ) -> c_int);
+    type Inner = unsafe extern "C-unwind" fn(
         *mut c_void,
         *mut c_void,
         *mut c_int,

@@ -70,7 +70,12 @@ card! {
     MPI_Win_set_info PMPI_Win_set_info (win: MPI_Win, info: MPI_Info) {
         let host = Host::get();
         on_window("MPI_Win_set_info", host, win, |window, _| {
-            window.info.lock().take_later(host, host.handle(info))
+            // Nothing is locked in calls of the MPI underneath. The call is collective: no other
+            // thread changes the hints meanwhile.
+            let mut hints = window.info.lock().clone();
+            hints.take_later(host, host.handle(info))?;
+            *window.info.lock() = hints;
+            Ok(())
         }, |native| {
             // SAFETY: the caller's arguments, as for the MPI underneath alone.
             unsafe { (host.call.win_set_info)(native, host.handle(info)) }
@@ -82,7 +87,8 @@ card! {
         let host = Host::get();
         on_window("MPI_Win_get_info", host, win, |window, node| {
             place_for(info)?;
-            let copy = window.info.lock().give(host, node.comm())?;
+            let hints = window.info.lock().clone();
+            let copy = hints.give(host, node.comm())?;
             // SAFETY: the caller's pointer to a handle.
             unsafe { host.store(info, copy) };
             Ok(())

@@ -21,19 +21,19 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
 /// The user's function: window handle, error code, and what an MPI may add (MPI-4.1 §9.3.2).
-type Handler = unsafe extern "C" fn(*mut usize, *mut c_int, ...);
+type Handler = unsafe extern "C-unwind" fn(*mut usize, *mut c_int, ...);
 
 /// The function of MPICH 5's extension: window handle, error code, the state given at creation.
-type Extended = unsafe extern "C" fn(usize, c_int, *mut c_void);
+type Extended = unsafe extern "C-unwind" fn(usize, c_int, *mut c_void);
 
 /// What calls functions of C++ in MPICH's bindings: kind of object, handle, error code, function.
-type MpichCxx = unsafe extern "C" fn(c_int, *mut c_int, *mut c_int, usize);
+type MpichCxx = unsafe extern "C-unwind" fn(c_int, *mut c_int, *mut c_int, usize);
 
 /// MPICH's number there for windows.
 const MPICH_CXX_WIN: c_int = 2;
 
 /// The same in Open MPI's: handle, error code, message, function.
-type OpenMpiCxx = unsafe extern "C" fn(*mut usize, *mut c_int, *const c_char, usize);
+type OpenMpiCxx = unsafe extern "C-unwind" fn(*mut usize, *mut c_int, *const c_char, usize);
 
 /// The function behind a handler.
 #[derive(Clone, Copy)]
@@ -73,6 +73,9 @@ fn release(host: &Host, handler: Handle) -> Option<c_int> {
         return Some(0);
     }
     made.remove(&handler);
+    // Nothing is locked in a call of the MPI underneath: a callback may come here on another
+    // thread.
+    drop(made);
     let mut handler = handler;
     // SAFETY: the last reference to an object that `create` made.
     Some(unsafe { (host.call.errhandler_free)(&mut handler) })

@@ -52,7 +52,7 @@ unsafe fn get_attr(
     ierror: *mut MPI_Fint,
     name: &CStr,
 ) {
-    type Entry = unsafe extern "C" fn(
+    type Entry = unsafe extern "C-unwind" fn(
         *mut MPI_Fint,
         *mut MPI_Fint,
         *mut MPI_Aint,
@@ -110,7 +110,8 @@ unsafe fn set_attr(
     ierror: *mut MPI_Fint,
     name: &CStr,
 ) {
-    type Entry = unsafe extern "C" fn(*mut MPI_Fint, *mut MPI_Fint, *mut MPI_Aint, *mut MPI_Fint);
+    type Entry =
+        unsafe extern "C-unwind" fn(*mut MPI_Fint, *mut MPI_Fint, *mut MPI_Aint, *mut MPI_Fint);
     let host = Host::get();
     let pass_on = || {
         // SAFETY: the entry of that name has this type.
@@ -151,8 +152,13 @@ unsafe fn create_keyval(
     ierror: *mut MPI_Fint,
     name: &CStr,
 ) {
-    type Entry =
-        unsafe extern "C" fn(*mut c_void, *mut c_void, *mut MPI_Fint, *mut MPI_Aint, *mut MPI_Fint);
+    type Entry = unsafe extern "C-unwind" fn(
+        *mut c_void,
+        *mut c_void,
+        *mut MPI_Fint,
+        *mut MPI_Aint,
+        *mut MPI_Fint,
+    );
     if !is_open_mpi() || crate::config::Config::get().disable {
         // SAFETY: the entry of that name has this type.
         if let Some(entry) = unsafe { next::<Entry>(name) } {
@@ -180,8 +186,8 @@ unsafe fn create_errhandler(
     ierror: *mut MPI_Fint,
     name: &CStr,
 ) {
-    type Entry = unsafe extern "C" fn(*mut c_void, *mut MPI_Fint, *mut MPI_Fint);
-    type ToInteger = unsafe extern "C" fn(MPI_Errhandler) -> MPI_Fint;
+    type Entry = unsafe extern "C-unwind" fn(*mut c_void, *mut MPI_Fint, *mut MPI_Fint);
+    type ToInteger = unsafe extern "C-unwind" fn(MPI_Errhandler) -> MPI_Fint;
     if !is_open_mpi() || crate::config::Config::get().disable {
         // SAFETY: the entry of that name has this type.
         if let Some(entry) = unsafe { next::<Entry>(name) } {
@@ -210,14 +216,10 @@ macro_rules! name {
     ($inner:ident ($($argument:ident: $type:ty),*) $name:ident) => {
         /// See the function of the same name in this file.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($argument: $type),*) {
-            const NAME: &CStr =
-                match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                    Ok(name) => name,
-                    Err(_) => panic!(),
-                };
+        pub unsafe extern "C-unwind" fn $name($($argument: $type),*) {
+            pass_aside!($name ($($argument: $type),*));
             // SAFETY: the binding's arguments.
-            unsafe { $inner($($argument,)* NAME) }
+            unsafe { $inner($($argument,)* symbol!($name)) }
         }
     };
 }

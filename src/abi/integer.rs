@@ -27,7 +27,7 @@ fn to_integer(win: MPI_Win, others: &[&CStr]) -> c_int {
         return handle as c_int;
     }
     // SAFETY: all functions that are asked for here have this type.
-    let other: Option<unsafe extern "C" fn(usize) -> c_int> = unsafe { first(others) };
+    let other: Option<unsafe extern "C-unwind" fn(usize) -> c_int> = unsafe { first(others) };
     // SAFETY: a handle of the MPI underneath.
     other.map_or(handle as c_int, |call| unsafe { call(handle) })
 }
@@ -38,7 +38,7 @@ fn from_integer(number: c_int, others: &[&CStr]) -> MPI_Win {
         return number as u32 as usize;
     }
     // SAFETY: all functions that are asked for here have this type.
-    let other: Option<unsafe extern "C" fn(c_int) -> usize> = unsafe { first(others) };
+    let other: Option<unsafe extern "C-unwind" fn(c_int) -> usize> = unsafe { first(others) };
     // SAFETY: a number that the MPI underneath gave out.
     other.map_or(number as u32 as usize, |call| Host::get().handle(unsafe { call(number) }))
 }

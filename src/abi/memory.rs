@@ -54,6 +54,10 @@ fn allocate(host: &Host, size: MPI_Aint, info: MPI_Info, place: *mut c_void) -> 
 }
 
 fn free(base: *mut c_void) -> c_int {
+    // A child of fork(2) has a copy; the memory and its registrations are its parent's.
+    if heap::is_inherited(base.addr() as u64) {
+        return 0;
+    }
     if let Some(nic) = Nic::opened() {
         nic.forget(base.cast());
     }

@@ -5,12 +5,17 @@
 //! Handles come as register-sized integers whatever the ABI; see `mpi::host`. A window that the MPI
 //! underneath carries out gets the very same call there. Never may an entry call another exported
 //! one: a profiler may stand in between.
+//!
+//! Entries, callbacks of the program and functions of the MPI underneath are `extern "C-unwind"`:
+//! an exception that leaves a callback of the program passes through, and what the entry held is
+//! dropped. A panic of this library ends the process (`sys::process::end_at_panics`).
 
 #![allow(non_camel_case_types, non_snake_case, clippy::missing_safety_doc)]
 
 #[macro_use]
 mod card;
 mod answer;
+mod aside;
 mod attributes;
 mod counts;
 mod create;
@@ -21,7 +26,9 @@ mod fortran;
 mod integer;
 mod memory;
 mod mpix;
+mod notify;
 mod request;
+mod session;
 mod synchronise;
 mod tool;
 mod transfer;
@@ -40,6 +47,8 @@ pub type MPI_Datatype = usize;
 pub type MPI_Op = usize;
 /// A request handle.
 pub type MPI_Request = usize;
+/// A session handle.
+pub type MPI_Session = usize;
 /// What a status points to.
 pub type MPI_Status = crate::mpi::host::Status;
 /// An info handle.
@@ -68,6 +77,6 @@ const VERSION: &CStr =
 
 /// The version of this library, as FOMPI_VERSION in fompi.h.
 #[unsafe(no_mangle)]
-pub extern "C" fn fompi_version() -> *const c_char {
+pub extern "C-unwind" fn fompi_version() -> *const c_char {
     VERSION.as_ptr()
 }

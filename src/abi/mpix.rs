@@ -3,7 +3,7 @@
 //! and the notified access of Intel MPI. For windows of the MPI underneath they are passed on.
 
 use super::answer::{on_any_window, raise_alone};
-use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Errhandler, MPI_Request, MPI_Win};
+use super::{MPI_Errhandler, MPI_Win};
 use super::{attributes, errhandler};
 use crate::error::{Error, Result};
 use crate::mpi::Host;
@@ -47,14 +47,17 @@ fn find(host: &Host, window: &'static Window, keyval: c_int, kind: c_int) -> Res
 
 /// MPICH's way to get an attribute for Fortran.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPII_Win_get_attr(
+pub unsafe extern "C-unwind" fn MPII_Win_get_attr(
     win: MPI_Win,
     keyval: c_int,
     value: *mut c_void,
     flag: *mut c_int,
     kind: c_int,
 ) -> c_int {
-    type Inner = unsafe extern "C" fn(usize, c_int, *mut c_void, *mut c_int, c_int) -> c_int;
+    pass_aside!(MPII_Win_get_attr(
+        win: MPI_Win, keyval: c_int, value: *mut c_void, flag: *mut c_int, kind: c_int
+    ) -> c_int);
+    type Inner = unsafe extern "C-unwind" fn(usize, c_int, *mut c_void, *mut c_int, c_int) -> c_int;
     let host = Host::get();
     let ours = |window: &'static Window| {
         let found = find(host, window, keyval, kind)?;
@@ -76,13 +79,16 @@ pub unsafe extern "C" fn MPII_Win_get_attr(
 
 /// MPICH's way to set an attribute from Fortran.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPII_Win_set_attr(
+pub unsafe extern "C-unwind" fn MPII_Win_set_attr(
     win: MPI_Win,
     keyval: c_int,
     value: *mut c_void,
     kind: c_int,
 ) -> c_int {
-    type Inner = unsafe extern "C" fn(usize, c_int, *mut c_void, c_int) -> c_int;
+    pass_aside!(MPII_Win_set_attr(
+        win: MPI_Win, keyval: c_int, value: *mut c_void, kind: c_int
+    ) -> c_int);
+    type Inner = unsafe extern "C-unwind" fn(usize, c_int, *mut c_void, c_int) -> c_int;
     let host = Host::get();
     let language = if kind == KIND_POINTER { Language::C } else { Language::Fortran };
     let ours = |window| attributes::set(host, window, keyval, value.addr() as isize, language);
@@ -96,12 +102,15 @@ pub unsafe extern "C" fn MPII_Win_set_attr(
 
 /// How MPICH's Fortran and C++ say who calls the callbacks of a keyval, of any kind of object.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPII_Keyval_set_proxy(
+pub unsafe extern "C-unwind" fn MPII_Keyval_set_proxy(
     keyval: c_int,
     copy: *mut c_void,
     delete: *mut c_void,
 ) {
-    type Inner = unsafe extern "C" fn(c_int, *mut c_void, *mut c_void);
+    pass_aside!(MPII_Keyval_set_proxy(
+        keyval: c_int, copy: *mut c_void, delete: *mut c_void
+    ));
+    type Inner = unsafe extern "C-unwind" fn(c_int, *mut c_void, *mut c_void);
     if set_calling(keyval, Calling::Proxy(delete.addr())) {
         return;
     }
@@ -123,7 +132,7 @@ card! {
         function: *mut c_void, destructor: *mut c_void, extra: *mut c_void,
         errhandler: *mut MPI_Errhandler,
     ) {
-        type Inner = unsafe extern "C" fn(
+        type Inner = unsafe extern "C-unwind" fn(
             *mut c_void, *mut c_void, *mut c_void, *mut MPI_Errhandler,
         ) -> c_int;
         let host = Host::get();
@@ -143,57 +152,4 @@ card! {
         }
         code
     }
-}
-
-/// An entry of Intel MPI's notified access: passed on, unless the window is ours.
-macro_rules! notify {
-    ($(
-        $name:ident $profiled:ident $symbol:literal
-        ($($before:ident: $before_type:ty,)* [$win:ident] $($after:ident: $after_type:ty),* $(,)?)
-    )*) => {$(
-        card! {
-            /// Notified access of Intel MPI: not on windows of libfompi.
-            $name $profiled (
-                $($before: $before_type,)* $win: MPI_Win $(, $after: $after_type)*
-            ) {
-                type Inner = unsafe extern "C" fn(
-                    $($before_type,)* usize $(, $after_type)*
-                ) -> c_int;
-                let host = Host::get();
-                let refuse = |_| Err(Error::Unsupported("notified access"));
-                on_any_window(stringify!($name), host, $win, refuse, |native| {
-                    // SAFETY: the function of that name has this type.
-                    let inner: Option<Inner> = unsafe { host.extra($symbol) };
-                    // SAFETY: the caller's arguments, as for the MPI underneath alone.
-                    inner.map_or(absent(host), |inner| unsafe {
-                        inner($($before,)* native $(, $after)*)
-                    })
-                })
-            }
-        }
-    )*};
-}
-
-notify! {
-    MPIX_Win_create_notify PMPIX_Win_create_notify c"PMPIX_Win_create_notify"
-        ([win] count: c_int)
-    MPIX_Win_free_notify PMPIX_Win_free_notify c"PMPIX_Win_free_notify" ([win])
-    MPIX_Win_get_notify PMPIX_Win_get_notify c"PMPIX_Win_get_notify"
-        ([win] index: c_int, value: *mut MPI_Count)
-    MPIX_Win_set_notify PMPIX_Win_set_notify c"PMPIX_Win_set_notify"
-        ([win] index: c_int, value: MPI_Count)
-    MPIX_Win_get_notify_request PMPIX_Win_get_notify_request c"PMPIX_Win_get_notify_request"
-        ([win] index: c_int, value: MPI_Count, request: *mut MPI_Request)
-    MPIX_Get_notify PMPIX_Get_notify c"PMPIX_Get_notify"
-        (origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
-         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, index: c_int, [win])
-    MPIX_Put_notify PMPIX_Put_notify c"PMPIX_Put_notify"
-        (origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
-         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, index: c_int, [win])
-    MPIX_Get_notify_c PMPIX_Get_notify_c c"PMPIX_Get_notify_c"
-        (origin: *mut c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
-         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, index: c_int, [win])
-    MPIX_Put_notify_c PMPIX_Put_notify_c c"PMPIX_Put_notify_c"
-        (origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
-         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, index: c_int, [win])
 }

@@ -6,9 +6,11 @@
 use super::answer::{code, on_window, place_for};
 use super::transfer::{buffer, narrow, target};
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request, MPI_Status, MPI_Win};
+use crate::epoch::state::REQUEST;
 use crate::error::{Class, Result};
 use crate::mpi::{Handle, Host, pending};
 use crate::transfer::{Place, accumulate, put_get};
+use crate::window::report::{Wrong, carry_out};
 use core::ffi::{c_int, c_void};
 
 /// Carries a communication call on `rank` out, and stores a request. Whatever is wrong with the
@@ -31,10 +33,16 @@ fn on_target_with(
             place_for(request)?;
             let target = node.target(rank).ok();
             if let Some(target) = target {
-                window.epochs.may_request(target)?;
+                match window.epochs.may_request(target) {
+                    Err(REQUEST) => carry_out(call, Wrong::Request, REQUEST)?,
+                    other => other?,
+                }
             }
             let before = target.map_or(0, |target| node.lent(target));
             ours(Place { host, window, node })?;
+            if target.is_some() {
+                window.epochs.accessed();
+            }
             let transfer = target.map_or(Ok(None), |target| node.pending(target, before))?;
             match transfer {
                 Some(transfer) if pending::are_possible(host) => {

@@ -3,12 +3,13 @@
 //! tool, which calls PMPI_X, and that arrives here again (MPI-4.1 §15.2.1). Tools in front need
 //! nothing of this.
 //!
-//! | state  | meaning                                                     |
-//! |--------|-------------------------------------------------------------|
-//! | [`NONE`]   | no tool is behind: all functions are this library's own |
-//! | [`SOME`]   | some functions are a tool's; each asks for itself       |
-//! | [`UNKNOWN`] | nobody has looked yet                                  |
+//! | state  | meaning                                                    |
+//! |--------|------------------------------------------------------------|
+//! | [`NONE`]   | no tool is behind: all functions are this library's own    |
+//! | [`SOME`]   | some functions are a tool's, or all pass on; each asks     |
+//! | [`UNKNOWN`] | nobody has looked yet                                     |
 
+use super::aside;
 use crate::mpi::Host;
 use crate::sync::{AtomicU32, AtomicUsize, Ordering};
 use crate::sys::dl;
@@ -30,8 +31,7 @@ pub fn may_be_behind() -> bool {
 
 /// What is behind one function of this library.
 pub struct Behind {
-    /// its name, with a zero behind it
-    name: &'static str,
+    name: &'static CStr,
     /// the tool's function; 1: nobody has looked; 0: there is none
     address: AtomicUsize,
 }
@@ -40,15 +40,16 @@ const NOT_LOOKED: usize = 1;
 
 impl Behind {
     /// The function `name`, for which nobody has looked.
-    pub const fn new(name: &'static str) -> Behind {
+    pub const fn new(name: &'static CStr) -> Behind {
         Behind { name, address: AtomicUsize::new(NOT_LOOKED) }
     }
 
-    /// The address of the tool's function of this name, if it has one.
+    /// The address of the tool's function of this name, if it has one; of the MPI's where this
+    /// library stands aside.
     #[cold]
     pub fn find(&self) -> Option<usize> {
         if STATE.load(Ordering::Relaxed) == UNKNOWN {
-            let state = if any() { SOME } else { NONE };
+            let state = if aside::underneath().is_some() || any() { SOME } else { NONE };
             STATE.store(state, Ordering::Relaxed);
             if state == NONE {
                 Host::get().no_tool_is_behind();
@@ -56,7 +57,10 @@ impl Behind {
         }
         let mut address = self.address.load(Ordering::Relaxed);
         if address == NOT_LOOKED {
-            address = CStr::from_bytes_with_nul(self.name.as_bytes()).map_or(0, of_tool);
+            address = match aside::underneath() {
+                Some(unserved) => aside::function(unserved, self.name),
+                None => of_tool(self.name),
+            };
             self.address.store(address, Ordering::Relaxed);
         }
         (address != 0).then_some(address)

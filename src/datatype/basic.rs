@@ -240,6 +240,20 @@ pub const fn pairs(op: Op, basic: Basic) -> bool {
     }
 }
 
+/// Pairs that the standard does not have and that MPIs compute, with the elements as unsigned
+/// integers: the logical ops on MPI_AINT and its like, and most ops on bytes and on characters of
+/// Fortran; not MPI_MAX and MPI_MIN, as MPIs do not agree whether these have a sign.
+pub const fn pairs_in_mpis(op: Op, basic: Basic) -> bool {
+    let is_logical = matches!(op, Op::Land | Op::Lor | Op::Lxor);
+    match basic {
+        Basic::Byte => is_logical || matches!(op, Op::Sum | Op::Prod),
+        Basic::Char => {
+            is_logical || matches!(op, Op::Sum | Op::Prod | Op::Band | Op::Bor | Op::Bxor)
+        }
+        _ => is_logical && matches!(basic.kind(), Kind::MultiLanguage),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -35,6 +35,19 @@ pub fn barrier(words: &impl Words, number: u64) -> Result<()> {
     Ok(())
 }
 
+/// The ranks that have called fewer barriers than this one, as far as it is known now: it may look
+/// into the words of all of them.
+pub fn absent(words: &impl Words) -> Vec<u32> {
+    let size = words.size();
+    // The word of round 0 is changed by one rank alone, once a barrier.
+    let entered = |rank: u32| {
+        let at = WordAt { rank: Rank((rank + 1) % size), word: layout::fence(0) };
+        words.read(at).unwrap_or(u64::MAX)
+    };
+    let here = entered(words.rank().0);
+    (0..size).filter(|rank| size > 1 && entered(*rank) < here).collect()
+}
+
 /// MPI_Win_fence (MPI-4.1 §12.5.1): the end of the epoch before and the begin of the next. Nothing
 /// was sent since the last synchronisation if not `precede` (MPI_MODE_NOPRECEDE).
 pub fn fence(words: &impl Words, number: u64, precede: bool) -> Result<()> {

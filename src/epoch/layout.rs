@@ -73,8 +73,8 @@ const POSTED: u32 = FENCE + ROUNDS_MAX;
 /// Bits, and so ranks, of a word of the bitmap.
 const RANKS_PER_WORD: u32 = 64;
 
-/// The most ranks of a window: a lock word counts at most one holder per process and one more for
-/// each node ([`super::lock`]), and names each node.
+/// The most ranks of a window: a lock word names each node of each process ([`super::lock`]), and
+/// counts a holder for each of them and one more. Threads may be more than that; they wait.
 pub const RANKS_MAX: u32 = ((1 << 19) - 1) / (NODES_PER_RANK + 1);
 
 const _: () = assert!(RANKS_MAX < 1 << ROUNDS_MAX);

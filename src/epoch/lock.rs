@@ -28,10 +28,10 @@
 //! A lock is taken by CompareSwap at once if its mode fits to the holders and nobody waits.
 //! Otherwise the CompareSwap makes the caller the tail (and head, if alone), it links itself into
 //! its predecessor's `next`, by an addition, for it is 0, and sleeps on its own `go`. Only waiters
-//! change the queue. A release is one addition; the release that leaves no holder rings the `go` of
-//! the head that it saw. The head, when rung, takes the lock and itself out of the queue with one
-//! CompareSwap; if others can hold the lock together with it, it rings the new head, so that
-//! neighbours of one mode enter as a batch.
+//! change the queue. A release is one addition; the release that leaves no holder, or makes the
+//! first place where all were taken, rings the `go` of the head that it saw. The head, when rung,
+//! takes the lock and itself out of the queue with one CompareSwap; if others can hold the lock
+//! together with it, it rings the new head, so that neighbours of one mode enter as a batch.
 //!
 //! *No ring is lost.* A waiter notes its `go` before it looks at the word, and sleeps only while
 //! `go` is what it noted. Who rings has changed the word before, so either the look saw that change
@@ -47,6 +47,14 @@
 //! *ABA.* The word is the whole state but for the links, and each CompareSwap depends on the word's
 //! value alone: a tail that left and came back has cleared its link, and the link of a node that
 //! stays in the queue does not change.
+//!
+//! # Places
+//!
+//! The word counts [`Words::HOLDERS_MAX`] holders. Processes are fewer ([`layout::RANKS_MAX`]), but
+//! each of their threads may hold an intent, or access the regions of a rank. Who finds all places
+//! taken waits as for a lock held in another mode: it does not fit. A release from that state
+//! rings, so that whoever saw it is rung or behind somebody who is; who enters by such a ring rings
+//! the next one, as after any other.
 //!
 //! # Fairness, and where it ends
 //!
@@ -74,10 +82,13 @@
 
 pub mod far;
 pub mod look;
+mod nodes;
+pub mod whole;
 
 use super::layout::{self, NODES_PER_RANK};
 use crate::error::Result;
 use crate::fabric::{Fetch, Rank, WordAt, Words};
+pub use nodes::Nodes;
 
 /// How a group lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,9 +158,19 @@ impl Word {
         self.0 & (HOLDER - 1) == 0
     }
 
-    fn fits(self, mode: Mode) -> bool {
+    /// Whether one more can hold the lock in this mode: it is free, or held by others in the mode,
+    /// and there is a place for one more.
+    fn fits<W: Words>(self, mode: Mode) -> bool {
         let holders = self.holders();
-        holders == 0 || !mode.alone() && (holders > 0) == ((mode.holder() as i64) > 0)
+        let joins = !mode.alone() && (holders > 0) == ((mode.holder() as i64) > 0);
+        holders == 0 || joins && holders.unsigned_abs() < W::HOLDERS_MAX
+    }
+
+    /// Whether a release, before which the word was this, lets somebody in who did not fit: it was
+    /// the last holder, or all places were taken.
+    fn makes_room<W: Words>(self) -> bool {
+        let holders = self.holders().unsigned_abs();
+        holders == 1 || holders == W::HOLDERS_MAX
     }
 
     fn with_queue(self, head: u64, tail: u64) -> Word {
@@ -201,43 +222,6 @@ impl Waiter {
     }
 }
 
-/// Where a thread that has to wait in a queue gets its node from.
-pub trait Nodes {
-    /// A node that no other thread of this rank uses until it is given back, if one is free.
-    fn take(&self) -> Option<u32>;
-    /// Gives a node back.
-    fn give_back(&self, node: u32);
-    /// Passes some time without a node, in which those who have one go on.
-    fn pause(&self) -> Result<()>;
-}
-
-/// The node of a rank that waits with one thread at a time.
-impl Nodes for u32 {
-    fn take(&self) -> Option<u32> {
-        Some(*self)
-    }
-
-    fn give_back(&self, _: u32) {}
-
-    fn pause(&self) -> Result<()> {
-        Ok(())
-    }
-}
-
-impl<N: Nodes> Nodes for &N {
-    fn take(&self) -> Option<u32> {
-        N::take(self)
-    }
-
-    fn give_back(&self, node: u32) {
-        N::give_back(self, node);
-    }
-
-    fn pause(&self) -> Result<()> {
-        N::pause(self)
-    }
-}
-
 /// Takes the group lock `at`. `nested`: the process already holds a lock of this window. After an
 /// error (somebody died) the queue is broken, and the window with it.
 #[inline]
@@ -279,9 +263,9 @@ fn contend<W: Words>(
 }
 
 /// Takes the group lock `at` if the mode fits to the holders, whoever waits.
-fn try_join(words: &impl Words, at: WordAt, mode: Mode) -> Result<bool> {
+fn try_join<W: Words>(words: &W, at: WordAt, mode: Mode) -> Result<bool> {
     let mut seen = Word::FREE;
-    while seen.fits(mode) {
+    while seen.fits::<W>(mode) {
         let (expect, new) = (seen.0, seen.with_holder(mode).0);
         match Word(words.fetch(at, Fetch::CompareSwap { expect, new })?) {
             before if before == seen => return Ok(true),
@@ -312,7 +296,7 @@ impl<W: Words> Request<'_, W> {
     /// Takes the lock, which was seen as `seen`: at once if that is fair, else through the queue.
     fn contend(&self, mut seen: Word) -> Result<()> {
         loop {
-            let changed = if seen.fits(self.mode) && (self.nested || seen.head() == 0) {
+            let changed = if seen.fits::<W>(self.mode) && (self.nested || seen.head() == 0) {
                 self.replace(seen, seen.with_holder(self.mode))?
             } else {
                 let told = self.words.own(layout::go(self.me.node)); // before the look
@@ -360,7 +344,7 @@ impl<W: Words> Request<'_, W> {
             told = self.words.wait_own(layout::go(self.me.node), |go| go != told)?;
             // The guess: the holders are gone, I am the head, and nobody new has come.
             let mut seen = Word::FREE.with_queue(me, tail);
-            while seen.head() == me && seen.fits(self.mode) {
+            while seen.head() == me && seen.fits::<W>(self.mode) {
                 let link = match seen.tail() == me {
                     true => 0,
                     // The next waiter is in the queue; it is about to link itself.
@@ -395,15 +379,17 @@ pub fn release<W: Words>(words: &W, at: WordAt, mode: Mode) -> Result<()> {
     words.order(at.rank)?;
     let before = Word(words.fetch(at, Fetch::Add(mode.holder().wrapping_neg()))?);
     debug_assert!(before.holders() != 0 && (before.holders() > 0) == ((mode.holder() as i64) > 0));
-    let last = before.holders().unsigned_abs() == 1;
-    if W::FAR {
-        return if last && !before.nobody_waits() {
-            far::ring_first(words, before)
-        } else {
-            Ok(())
-        };
+    if before.nobody_waits() { Ok(()) } else { ring_after(words, before) }
+}
+
+/// Rings whom a release has to wake, where somebody waits.
+#[cold]
+fn ring_after<W: Words>(words: &W, before: Word) -> Result<()> {
+    match before.makes_room::<W>() {
+        false => Ok(()),
+        true if W::FAR => far::ring_first(words, before),
+        true => Waiter::of(before.head()).ring(words),
     }
-    if last && before.head() != 0 { Waiter::of(before.head()).ring(words) } else { Ok(()) }
 }
 
 fn target_word(target: Rank) -> WordAt {
@@ -418,7 +404,7 @@ pub fn lock_shared(words: &impl Words, target: Rank, held: Held, nodes: impl Nod
 
 /// Takes the group lock `at` if it is free and nobody waits for it. One operation.
 #[inline(always)]
-fn try_free(words: &impl Words, at: WordAt, mode: Mode) -> Result<bool> {
+pub fn try_free(words: &impl Words, at: WordAt, mode: Mode) -> Result<bool> {
     let (expect, new) = (Word::FREE.0, Word::FREE.with_holder(mode).0);
     Ok(words.fetch(at, Fetch::CompareSwap { expect, new })? == expect)
 }

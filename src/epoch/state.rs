@@ -123,6 +123,9 @@ struct Book {
     exposure: Option<u32>,
     /// lock_all took no lock (MPI_MODE_NOCHECK)
     unchecked: bool,
+    /// how many of the exclusive locks took no intent on the global word of their own: fewer than
+    /// there are exclusive locks, if there are any
+    borrowed: u32,
 }
 
 /// The epochs of one process on one window.
@@ -131,23 +134,34 @@ pub struct Epochs {
     open: AtomicU32,
     /// the same for a flush: the rank that is known to be locked
     locked: AtomicU32,
-    threads: bool,
     book: Serial<Book>,
 }
 
 const EVERY: u32 = u32::MAX;
 const NOBODY: u32 = u32::MAX - 1;
 
+/// A request in an epoch of a fence or a start.
+pub const REQUEST: Error = Error::Epoch("a request is for passive target epochs only");
 const NO_EPOCH: &str = "no access epoch is open";
 const NOT_LOCKED: &str = "target is not locked";
 
 impl Epochs {
     /// No epoch at all. `threads`: whether several threads may call.
     pub fn new(threads: bool) -> Epochs {
-        let book =
-            Book { access: Access::None, held: Targets::NONE, exposure: None, unchecked: false };
+        let book = Book {
+            access: Access::None,
+            held: Targets::NONE,
+            exposure: None,
+            unchecked: false,
+            borrowed: 0,
+        };
         let (open, locked) = (AtomicU32::new(NOBODY), AtomicU32::new(NOBODY));
-        Epochs { open, locked, threads, book: Serial::new(threads, book) }
+        Epochs { open, locked, book: Serial::new(threads, book) }
+    }
+
+    /// From now on several threads may call.
+    pub fn several_threads(&self) {
+        self.book.several_threads();
     }
 
     /// Whether an operation on `rank` is legal now. One load and two compares for the target that
@@ -221,7 +235,8 @@ impl Epochs {
     }
 
     /// An operation with a request on `rank` is legal: such operations are for passive target
-    /// epochs (MPI-4.1 §12.3.5).
+    /// epochs (MPI-4.1 §12.3.5). The error for an epoch in which it would be legal without a
+    /// request is [`REQUEST`].
     #[inline]
     pub fn may_request(&self, rank: u32) -> Result<()> {
         if self.is_passive(rank) { Ok(()) } else { self.look_up_passive(rank) }
@@ -229,19 +244,18 @@ impl Epochs {
 
     #[cold]
     fn look_up_passive(&self, rank: u32) -> Result<()> {
+        self.look_up(rank)?;
         self.book.with(|book| match book.access {
-            Access::LockAll => Ok(()),
-            Access::Lock if book.held.get(rank).is_some() => Ok(()),
-            Access::Lock => Err(Error::Epoch(NOT_LOCKED)),
-            Access::None => Err(Error::Epoch(NO_EPOCH)),
-            _ => Err(Error::Epoch("a request is for passive target epochs only")),
+            Access::LockAll | Access::Lock => Ok(()),
+            _ => Err(REQUEST),
         })
     }
 
     /// Whether this process alone holds `rank`, and has no threads that may access it at the same
     /// time: nobody else accesses it by RMA now.
     pub fn is_exclusive(&self, rank: u32) -> bool {
-        !self.threads && self.book.with(|book| book.held.get(rank) == Some(Hold::Exclusive))
+        let is_held = |book: &mut Book| book.held.get(rank) == Some(Hold::Exclusive);
+        !self.book.has_threads() && self.book.with(is_held)
     }
 
     /// A fence may come now.
@@ -323,7 +337,8 @@ impl Epochs {
             if book.held.get(rank).is_some() {
                 return Err(Error::Epoch("target is locked already"));
             }
-            let held = book.held.held(self.threads);
+            let held = book.held.held(self.book.has_threads());
+            book.borrowed += u32::from(hold == Hold::Exclusive && held == Held::Exclusive);
             book.access = Access::Lock;
             book.held.insert(rank, hold);
             self.repeat(rank);
@@ -362,7 +377,8 @@ impl Epochs {
     }
 
     /// Notes that `rank` is not locked any more. Says how it was, and what this process still
-    /// holds.
+    /// holds: of an exclusive lock, an exclusive one only if the intent is to be kept for it.
+    /// Whether locks have intents of their own can change while they are held: so it is counted.
     #[inline]
     pub fn unlock(&self, rank: u32) -> Result<(Hold, Held)> {
         self.book.with(|book| {
@@ -371,7 +387,15 @@ impl Epochs {
                 _ => None,
             };
             let Some(hold) = hold else { return Err(Error::Epoch(NOT_LOCKED)) };
-            let left = book.held.held(self.threads);
+            let left = match hold {
+                _ if book.held.is_empty() => Held::Nothing,
+                Hold::Exclusive if book.borrowed == 0 => Held::Shared,
+                Hold::Exclusive => {
+                    book.borrowed -= 1;
+                    Held::Exclusive
+                }
+                _ => book.held.held(self.book.has_threads()),
+            };
             if left == Held::Nothing {
                 book.access = Access::None;
             }

@@ -88,6 +88,8 @@ pub enum Kind {
 pub trait Words {
     /// Whether other ranks' words are a round trip away, so that a repetition is dear.
     const FAR: bool = false;
+    /// How many holders a lock word counts; fewer than its field can in tests alone.
+    const HOLDERS_MAX: u64 = (1 << 19) - 1;
     /// A `fetch` that is under way.
     type Ticket;
     /// This process.

@@ -4,17 +4,21 @@
 //! can be used until the process ends (MPI-4.1 §9.2). It is not for memory of other processes
 //! (`maps`).
 //!
-//! What is handed out has memory behind it; touching it never ends the process. What is given back
-//! keeps its memory up to a bound, because backing pages is most of the cost of a large request.
+//! Memory is taken from the system when it is touched, as that of malloc is, and what is given back
+//! keeps it up to a bound ([`retention`]), because pages are most of the cost of a large request.
+//! Only where the kernel would refuse a page by a signal
+//! ([`limits::are_strict`]) all that is handed out has memory behind it.
 //!
-//! A child of fork(2) shares the chunks with its parent, so each sees what the other writes there.
-//! The heap of the child leaves them alone: what it takes comes from chunks of its own, and what it
-//! gives back stays as it is.
+//! A child of fork(2) shares the chunks with its parent, but for what MPI_Alloc_mem has handed out
+//! ([`fork`]). The heap of the child leaves them alone: what it takes comes from chunks of its own,
+//! and what it gives back stays as it is.
 
 use super::ranges::{GRANULE, Ranges, State};
+use super::retention::{self, Retention};
 use crate::error::{Error, Result};
+use crate::sys::limits;
 use crate::sys::process;
-use crate::sys::segment::{Mapping, Name, PAGE, Segment, is_available};
+use crate::sys::segment::{Mapping, Name, PAGE, Segment};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 
@@ -24,12 +28,10 @@ const CHUNK_ALIGNMENT: u64 = 2 << 20;
 const ALIGNMENT_MAX: u64 = 1 << 40;
 /// The first chunk is at least this large.
 const CHUNK_MIN: u64 = 64 << 20;
-/// Memory that was given back and is kept.
-const RETAINED: u64 = 16 << 20;
 /// Small requests are cut from so much at a time.
 const BATCH: u64 = 64 << 10;
-/// After taking so much from the system it is worth asking whether it has more.
-const ASK: u64 = 16 << 20;
+/// From so many bytes on it is worth asking whether the node can have them at all.
+const LARGE: u64 = 16 << 20;
 
 /// A segment of this process, mapped. It lives as long as the process.
 struct Chunk {
@@ -48,6 +50,14 @@ impl Chunk {
         let offset = address.checked_sub(self.mapping.base().addr() as u64)?;
         (offset.checked_add(bytes)? <= self.bytes()).then_some(offset)
     }
+
+    fn back(&self, offset: u64, bytes: u64) -> Result<()> {
+        self.segment.back(&self.mapping, offset, bytes)
+    }
+
+    fn give_back(&self, offset: u64, bytes: u64) -> Result<()> {
+        self.segment.give_back(&self.mapping, offset, bytes)
+    }
 }
 
 /// Where other processes find a range; with a name of no bytes, nowhere.
@@ -60,7 +70,7 @@ pub struct Place {
     pub offset: u64,
 }
 
-/// A range of memory, backed. It is given back when the lease is dropped.
+/// A range of memory. It is given back when the lease is dropped.
 pub struct Lease {
     heap: &'static Heap,
     /// process that took it
@@ -92,13 +102,19 @@ impl Lease {
     pub fn is_dirty(&self) -> bool {
         self.dirty
     }
+
+    /// Backs it with memory, so that touching it later cannot fail.
+    pub fn back(&self) -> Result<()> {
+        let first = self.offset / PAGE * PAGE;
+        let end = (self.offset + self.bytes).next_multiple_of(PAGE);
+        self.chunk.back(first, end - first)
+    }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
         if self.pid == process::id() {
-            self.heap.give_back(self.chunk, self.offset, whole(self.bytes), State::Used);
-            self.heap.trim();
+            self.heap.give_back(self.chunk, self.offset, whole(self.bytes));
         }
     }
 }
@@ -112,23 +128,29 @@ struct Books {
     allocated: BTreeMap<usize, Lease>,
     /// chunks of the process that this one was forked from
     inherited: Vec<&'static Chunk>,
-    /// bytes taken from the system since it was asked whether it has more
-    unasked: u64,
+    retention: Retention,
+    /// ranks that share the memory of the node, as far as is known
+    ranks: u32,
 }
 
 /// A heap. The process has one; tests have their own.
-struct Heap(Mutex<Books>);
+struct Heap {
+    books: Mutex<Books>,
+    /// whether all that is handed out must have memory behind it
+    backs: fn() -> bool,
+}
 
-static HEAP: Heap = Heap::new();
+static HEAP: Heap = Heap::new(limits::are_strict);
 
-/// Takes `bytes` bytes whose address is a multiple of `alignment` (a power of two). They have
-/// memory behind them; `NoMemory` if the node has no more.
+/// Takes `bytes` bytes whose address is a multiple of `alignment` (a power of two). `NoMemory` if
+/// the node can never have so much.
 pub fn take(bytes: u64, alignment: u64) -> Result<Lease> {
     HEAP.take(bytes, alignment)
 }
 
 /// The same until `release`, for MPI_Alloc_mem. No bytes have an address, too.
 pub fn allocate(bytes: u64, alignment: u64) -> Result<*mut u8> {
+    fork::watch();
     HEAP.allocate(bytes, alignment)
 }
 
@@ -147,25 +169,33 @@ pub fn find(address: u64, bytes: u64) -> Option<Place> {
     HEAP.find(address, bytes)
 }
 
+/// Says that so many ranks of a communicator share the memory of the node.
+pub fn shared_by(ranks: u32) {
+    let mut books = HEAP.books();
+    books.ranks = books.ranks.max(ranks);
+}
+
 /// The granules that a request occupies, in bytes. At least one: every request has its address.
 fn whole(bytes: u64) -> u64 {
     bytes.max(1).next_multiple_of(GRANULE)
 }
 
 impl Heap {
-    const fn new() -> Heap {
-        Heap(Mutex::new(Books {
+    const fn new(backs: fn() -> bool) -> Heap {
+        let books = Books {
             pid: 0,
             chunks: Vec::new(),
             allocated: BTreeMap::new(),
             inherited: Vec::new(),
-            unasked: 0,
-        }))
+            retention: Retention::UNKNOWN,
+            ranks: 0,
+        };
+        Heap { books: Mutex::new(books), backs }
     }
 
     /// The books of this process.
     fn books(&self) -> MutexGuard<'_, Books> {
-        let mut books = self.0.lock();
+        let mut books = self.books.lock();
         let pid = process::id();
         if books.pid != pid {
             let chunks = std::mem::take(&mut books.chunks);
@@ -177,34 +207,44 @@ impl Heap {
     }
 
     fn take(&'static self, bytes: u64, alignment: u64) -> Result<Lease> {
+        self.take_from(&mut self.books(), bytes, alignment)
+    }
+
+    fn take_from(
+        &'static self,
+        books: &mut MutexGuard<'_, Books>,
+        bytes: u64,
+        alignment: u64,
+    ) -> Result<Lease> {
         assert!(alignment.is_power_of_two());
         if bytes > i64::MAX as u64 || alignment > ALIGNMENT_MAX {
             return Err(Error::NoMemory { bytes });
         }
-        let mut books = self.books();
         let pid = books.pid;
         let lease = |chunk, offset, dirty| Lease { heap: self, pid, chunk, offset, bytes, dirty };
-        if let Some((chunk, offset)) = books.take(whole(bytes), alignment, State::Used) {
+        if let Some((chunk, offset)) = books.take_kept(whole(bytes), alignment) {
             return Ok(lease(chunk, offset, true));
         }
         let (chunk, offset, taken) = books.take_fresh(whole(bytes), alignment)?;
-        drop(books); // backing many pages takes long, and others need not wait for it
-        if chunk.segment.reserve(offset, taken).is_err() {
+        // Backing many pages takes long, and others need not wait for it.
+        let back = || if (self.backs)() { chunk.back(offset, taken) } else { Ok(()) };
+        if MutexGuard::unlocked(books, back).is_err() {
             // Some may have memory; if that cannot be given back, nobody gets the range again.
-            if chunk.segment.give_back(offset, taken).is_ok() {
-                self.give_back(chunk, offset, taken, State::Fresh);
+            if chunk.give_back(offset, taken).is_ok() {
+                books.give(chunk, offset, taken, State::Fresh);
             }
             return Err(Error::NoMemory { bytes });
         }
         let end = offset + whole(bytes);
-        self.give_back(chunk, end, offset + taken - end, State::Used);
+        books.give(chunk, end, offset + taken - end, State::Used);
         Ok(lease(chunk, offset, false))
     }
 
     fn allocate(&'static self, bytes: u64, alignment: u64) -> Result<*mut u8> {
-        let lease = self.take(bytes, alignment)?;
+        let mut books = self.books();
+        let lease = self.take_from(&mut books, bytes, alignment)?;
         let base = lease.base();
-        self.books().allocated.insert(base.addr(), lease);
+        books.allocated.insert(base.addr(), lease);
         Ok(base)
     }
 
@@ -231,30 +271,21 @@ impl Heap {
         })
     }
 
-    /// Makes a range free that has been taken.
-    fn give_back(&self, chunk: &'static Chunk, offset: u64, bytes: u64, state: State) {
+    /// Makes a range free that was taken, and gives memory to the system until no more is kept than
+    /// the bound says, the longest runs first. That takes long, so others need not wait for it; the
+    /// pages are nobody's meanwhile.
+    fn give_back(&self, chunk: &'static Chunk, offset: u64, bytes: u64) {
         let mut books = self.books();
-        let ours = books.chunks.iter_mut().find(|(other, _)| std::ptr::eq(*other, chunk));
-        if let Some((_, ranges)) = ours {
-            ranges.give(offset, bytes, state);
-        }
-    }
-
-    /// Gives memory back to the system until no more than `RETAINED` is kept, the longest runs
-    /// first. Not under the lock: it takes long, and the pages are nobody's meanwhile.
-    fn trim(&self) {
-        loop {
-            let mut books = self.books();
-            if books.retained() <= RETAINED {
-                return;
+        books.give(chunk, offset, bytes, State::Used);
+        books.age();
+        while books.kept() > books.retention.bound() {
+            let Some((chunk, offset, bytes)) = books.take_longest() else { return };
+            let given = MutexGuard::unlocked(&mut books, || chunk.give_back(offset, bytes));
+            if given.is_err() {
+                return books.give(chunk, offset, bytes, State::Used);
             }
-            let taken = books.take_retained();
-            drop(books);
-            let Some((chunk, offset, bytes)) = taken else { return };
-            if chunk.segment.give_back(offset, bytes).is_err() {
-                return self.give_back(chunk, offset, bytes, State::Used);
-            }
-            self.give_back(chunk, offset, bytes, State::Fresh);
+            books.give(chunk, offset, bytes, State::Fresh);
+            books.retention.gave_up(bytes);
         }
     }
 }
@@ -267,17 +298,33 @@ impl Books {
             .find_map(|(chunk, ranges)| Some((*chunk, ranges.take(bytes, alignment, state)?)))
     }
 
+    /// Takes a range that was used before.
+    fn take_kept(&mut self, bytes: u64, alignment: u64) -> Option<(&'static Chunk, u64)> {
+        let taken = self.take(bytes, alignment, State::Used)?;
+        if self.retention.ages() {
+            let left = self.kept();
+            self.retention.took_kept(left);
+        }
+        Some(taken)
+    }
+
+    /// Makes a range free.
+    fn give(&mut self, chunk: &'static Chunk, offset: u64, bytes: u64, state: State) {
+        let ours = self.chunks.iter_mut().find(|(other, _)| std::ptr::eq(*other, chunk));
+        if let Some((_, ranges)) = ours {
+            ranges.give(offset, bytes, state);
+        }
+    }
+
     /// Takes fresh pages for a request, if need be of a new chunk: the chunk, the offset and the
     /// bytes, which are more than asked for where that is little.
     fn take_fresh(&mut self, bytes: u64, alignment: u64) -> Result<(&'static Chunk, u64, u64)> {
         let bytes = bytes.next_multiple_of(PAGE);
-        self.unasked = self.unasked.saturating_add(bytes.max(BATCH));
-        if self.unasked >= ASK {
-            if !is_available(bytes) {
-                return Err(Error::NoMemory { bytes });
-            }
-            self.unasked = 0;
+        if bytes >= LARGE && !limits::fits(bytes) {
+            return Err(Error::NoMemory { bytes });
         }
+        let ranks = if self.ranks > 0 { self.ranks } else { process::cores() as u32 };
+        self.retention.took_fresh(bytes, || retention::bound_max(limits::least(), ranks));
         for bytes in [bytes.max(BATCH), bytes] {
             if let Some((chunk, offset)) = self.take(bytes, alignment, State::Fresh) {
                 return Ok((chunk, offset, bytes));
@@ -302,12 +349,21 @@ impl Books {
         Ok(self.chunks.last_mut().expect("it was just pushed"))
     }
 
-    fn retained(&self) -> u64 {
+    /// Bytes of the pages that were given back and are kept.
+    fn kept(&self) -> u64 {
         self.chunks.iter().map(|(_, ranges)| ranges.retained()).sum()
     }
 
+    /// Keeps less if the program has not taken all of it for long.
+    fn age(&mut self) {
+        if self.retention.ages() {
+            let kept = self.kept();
+            self.retention.age(process::seconds(), kept);
+        }
+    }
+
     /// Takes the pages of the longest run that is kept in the chunk that keeps the most.
-    fn take_retained(&mut self) -> Option<(&'static Chunk, u64, u64)> {
+    fn take_longest(&mut self) -> Option<(&'static Chunk, u64, u64)> {
         let most = self.chunks.iter_mut().max_by_key(|(_, ranges)| ranges.retained());
         let (chunk, ranges) = most?;
         let (offset, bytes) = ranges.take_retained()?;
@@ -316,11 +372,15 @@ impl Books {
 }
 
 fn new_chunk(bytes: u64) -> Result<&'static Chunk> {
+    limits::least(); // so that no request has to ask later
     let segment = Segment::create(bytes)?;
-    let name = segment.name()?;
+    let name = segment.name();
     let mapping = segment.map_aligned(CHUNK_ALIGNMENT as usize)?;
     Ok(Box::leak(Box::new(Chunk { segment, mapping, name })))
 }
+
+mod fork;
+pub use fork::is_inherited;
 
 #[cfg(test)]
 mod tests;

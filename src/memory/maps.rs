@@ -60,7 +60,7 @@ mod tests {
 
     fn segment() -> (Segment, Name) {
         let segment = Segment::create(PAGE).unwrap();
-        let name = segment.name().unwrap();
+        let name = segment.name();
         (segment, name)
     }
 

@@ -6,6 +6,7 @@
 pub mod heap;
 pub mod maps;
 pub mod ranges;
+pub mod retention;
 pub mod view;
 
 pub use heap::Place;

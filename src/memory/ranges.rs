@@ -3,7 +3,7 @@
 //! | state of a free range | meaning                                                         |
 //! |-----------------------|-----------------------------------------------------------------|
 //! | fresh                 | whole pages without memory behind them; they read as zero       |
-//! | used                  | granules with memory behind them, and whatever was left in them |
+//! | used                  | granules that may have memory behind them, and whatever is left |
 //!
 //! Invariant: free ranges do not overlap, and two neighbours differ in their state.
 
@@ -18,7 +18,7 @@ pub const GRANULE: u64 = 64;
 pub enum State {
     /// no memory behind it
     Fresh,
-    /// memory behind all of it
+    /// perhaps memory behind it
     Used,
 }
 

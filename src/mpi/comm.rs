@@ -3,8 +3,9 @@
 use super::functions::do_not_copy;
 use super::host::{Abi, Handle, Host, Status};
 use crate::error::{Class, Error, Result};
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 use core::ptr;
+use parking_lot::Mutex;
 
 /// The result of a function of the MPI underneath.
 pub fn check(code: c_int) -> Result<()> {
@@ -128,13 +129,49 @@ impl Comm {
         Ok(all)
     }
 
+    /// The same of each of several words. It does not wait inside of the MPI: `meanwhile` is called
+    /// again and again. Collective.
+    pub fn least_of_each<const N: usize>(
+        self,
+        host: &Host,
+        mine: [i64; N],
+        mut meanwhile: impl FnMut(),
+    ) -> Result<[i64; N]> {
+        let mut words = Box::new([mine, [0; N]]);
+        let [from, to] = words.each_mut().map(|half| half.as_mut_ptr().cast::<c_void>());
+        let (word, min) = (host.tables.word, host.constants.min);
+        let (mut request, mut done, mut status): (Handle, c_int, Status) = (0, 0, [0; 8]);
+        // SAFETY: N words each to read from and write to, which live until this is done.
+        let mut code = unsafe {
+            (host.call.iallreduce)(from, to, N as c_int, word, min, self.0, &mut request)
+        };
+        while code == 0 {
+            // SAFETY: the request of above; a status that is large enough in every ABI.
+            code = unsafe { (host.call.test)(&mut request, &mut done, &mut status) };
+            if done != 0 {
+                break;
+            }
+            meanwhile();
+        }
+        if code != 0 {
+            // What has failed may still be under way.
+            Box::leak(words);
+            return Err(Error::Host(code));
+        }
+        Ok(words[1])
+    }
+
     /// Whether `yes` holds on all ranks. Collective.
     pub fn all(self, host: &Host, yes: bool) -> Result<bool> {
         Ok(self.least(host, i64::from(yes))? != 0)
     }
 
-    /// Lets the MPI underneath make progress on whatever it has to do.
+    /// Lets the MPI underneath make progress on whatever it has to do. One thread at a time, since
+    /// what it does is for all: MPICH and Intel MPI are not ready for several threads that a
+    /// session has brought.
     pub fn progress(self, host: &Host) {
+        static TURN: Mutex<()> = Mutex::new(());
+        let Some(_turn) = TURN.try_lock() else { return };
         let (mut found, mut status): (c_int, Status) = (0, [0; 8]);
         let any = host.constants.any_source;
         // SAFETY: out parameters of ours; the status buffer is large enough in every ABI.
@@ -216,14 +253,6 @@ impl Host {
     /// MPI_BYTE.
     pub fn byte(&self) -> Handle {
         self.tables.byte
-    }
-
-    /// Whether several threads of this process may call MPI at once.
-    pub fn threads(&self) -> bool {
-        let mut level = 0;
-        // SAFETY: an out parameter of ours.
-        let code = unsafe { (self.call.query_thread)(&mut level) };
-        code != 0 || level == self.constants.thread_multiple
     }
 
     /// Whether MPI_Init was called. With sessions it need not be.

@@ -53,8 +53,8 @@ macro_rules! functions {
         /// The functions of the MPI underneath, by their names without the prefix.
         #[allow(missing_docs)]
         pub struct Functions {
-            $(pub $name: unsafe extern "C" fn($($a),*) -> c_int,)*
-            $(pub $oname: Option<unsafe extern "C" fn($($oa),*) -> c_int>,)*
+            $(pub $name: unsafe extern "C-unwind" fn($($a),*) -> c_int,)*
+            $(pub $oname: Option<unsafe extern "C-unwind" fn($($oa),*) -> c_int>,)*
         }
 
         impl Functions {
@@ -82,6 +82,7 @@ macro_rules! functions {
 functions! {
     required {
         initialized = c"PMPI_Initialized" (*mut c_int);
+        finalized = c"PMPI_Finalized" (*mut c_int);
         query_thread = c"PMPI_Query_thread" (*mut c_int);
         abort = c"PMPI_Abort" (Handle, c_int);
         error_string = c"PMPI_Error_string" (c_int, *mut c_char, *mut c_int);
@@ -109,11 +110,14 @@ functions! {
         bcast = c"PMPI_Bcast" (*mut c_void, c_int, Handle, c_int, Handle);
         allreduce = c"PMPI_Allreduce"
             (*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
+        iallreduce = c"PMPI_Iallreduce"
+            (*const c_void, *mut c_void, c_int, Handle, Handle, Handle, *mut Handle);
         allgather = c"PMPI_Allgather"
             (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);
         isend = c"PMPI_Isend"
             (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
         wait = c"PMPI_Wait" (*mut Handle, *mut Status);
+        test = c"PMPI_Test" (*mut Handle, *mut c_int, *mut Status);
         irecv = c"PMPI_Irecv"
             (*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
         grequest_start = c"PMPI_Grequest_start"
@@ -138,6 +142,7 @@ functions! {
         info_set = c"PMPI_Info_set" (Handle, *const c_char, *const c_char);
         info_get = c"PMPI_Info_get"
             (Handle, *const c_char, c_int, *mut c_char, *mut c_int);
+        info_free = c"PMPI_Info_free" (*mut Handle);
         errhandler_free = c"PMPI_Errhandler_free" (*mut Handle);
         alloc_mem = c"PMPI_Alloc_mem" (isize, Handle, *mut c_void);
         free_mem = c"PMPI_Free_mem" (*mut c_void);
@@ -241,6 +246,8 @@ functions! {
         rget_accumulate_c = c"PMPI_Rget_accumulate_c"
             (*const c_void, i64, Handle, *mut c_void, i64, Handle, c_int, isize, i64,
              Handle, Handle, Handle, *mut Handle);
+        session_init = c"PMPI_Session_init" (Handle, Handle, *mut Handle);
+        session_get_info = c"PMPI_Session_get_info" (Handle, *mut Handle);
         get_version = c"PMPI_Get_version" (*mut c_int, *mut c_int);
         grequest_start_with_poll = c"PMPIX_Grequest_start"
             (QueryFn, FreeFn, CancelFn, PollFn, WaitFn, *mut c_void, *mut Handle);

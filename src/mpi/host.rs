@@ -6,13 +6,16 @@
 //! callers leave garbage above them.
 
 use super::constants::Constants;
+use super::family::{self, Named};
 use super::functions::Functions;
 use super::table::{self, Tables};
 use crate::sync::{AtomicPtr, Ordering};
 use crate::sys::dl::{self, Library};
-use core::ffi::{CStr, c_char, c_int};
+use crate::sys::process;
+use core::ffi::CStr;
 use core::mem::transmute_copy;
 use core::ptr;
+use std::sync::OnceLock;
 
 /// A handle of the MPI underneath: MPI_Comm, MPI_Datatype, ...
 pub type Handle = usize;
@@ -40,14 +43,32 @@ pub struct Host {
     pub call: Functions,
     /// the library itself, for what only one family has
     pub library: Library,
+    /// whether it is Intel's
+    pub is_intel: bool,
     /// all bits that a handle may have
     mask: usize,
+}
+
+/// An MPI that this library does not serve, or not in this program: all calls pass on to it.
+pub struct Unserved {
+    /// the MPI
+    pub library: Library,
+    /// which one it is and why it is not served, for people
+    pub why: String,
+}
+
+/// Why there is no [`Host`].
+enum NoHost {
+    /// nobody can carry the call out
+    Fatal(String),
+    /// the MPI itself can
+    Unserved(Unserved),
 }
 
 const NO_LIBRARY: &str = "no MPI library is loaded in this process; where an MPI is linked \
     statically into the program, libfompi cannot be used: link the shared one";
 const BEHIND: &str = "comes before libfompi.so in this program, so only some of its calls reach \
-    libfompi: link -lfompi before the MPI, or start the program with fompirun";
+    libfompi (link -lfompi before the MPI, or start the program with fompirun)";
 
 static HOST: AtomicPtr<Host> = AtomicPtr::new(ptr::null_mut());
 /// The same, once it is known that no profiling tool comes behind this library.
@@ -67,12 +88,12 @@ impl Host {
     /// program without MPI, and there is nobody to report to.
     #[inline]
     pub fn get() -> &'static Host {
-        // Acquire: pairs with the Release in `find`.
+        // Acquire: pairs with the Release in `unserved`.
         let host = HOST.load(Ordering::Acquire);
         if host.is_null() {
             return Host::find();
         }
-        // SAFETY: made by `find` from a leaked box, never freed.
+        // SAFETY: made by `unserved` from a leaked box, never freed.
         unsafe { &*host }
     }
 
@@ -84,9 +105,9 @@ impl Host {
             Entry::Mpi => &HOST_OF_MPI,
             Entry::Pmpi => &HOST,
         };
-        // Acquire: pairs with the Release in `find` and in `no_tool_is_behind`.
+        // Acquire: pairs with the Release in `unserved` and in `no_tool_is_behind`.
         let host = host.load(Ordering::Acquire);
-        // SAFETY: null, or made by `find` from a leaked box and never freed.
+        // SAFETY: null, or made by `unserved` from a leaked box and never freed.
         unsafe { host.as_ref() }
     }
 
@@ -98,49 +119,58 @@ impl Host {
 
     #[cold]
     fn find() -> &'static Host {
-        let host = match Host::load() {
-            Ok(host) => Box::into_raw(Box::new(host)),
-            Err(why) => {
-                eprintln!("fompi: {why}");
-                std::process::abort();
-            }
-        };
-        // Release: pairs with the Acquire in `get`. Two threads may both have loaded; one wins.
-        let old = HOST.compare_exchange(ptr::null_mut(), host, Ordering::AcqRel, Ordering::Acquire);
-        match old {
-            // SAFETY: just made, and from now on everybody's.
-            Ok(_) => unsafe { &*host },
-            Err(first) => {
-                // SAFETY: ours alone, nobody saw it.
-                drop(unsafe { Box::from_raw(host) });
-                // SAFETY: made in the same way by the thread that was first.
-                unsafe { &*first }
-            }
+        if let Some(unserved) = Host::unserved() {
+            end(&format!("{}, and libfompi was called in spite of that", unserved.why));
         }
+        // Acquire: pairs with the Release in `unserved`.
+        let host = HOST.load(Ordering::Acquire);
+        // SAFETY: made there from a leaked box, never freed.
+        unsafe { &*host }
     }
 
-    fn load() -> Result<Host, String> {
-        let (library, name) = library().ok_or(NO_LIBRARY)?;
+    /// The MPI underneath where it is none that this library serves; found out at the first call.
+    #[cold]
+    pub fn unserved() -> Option<&'static Unserved> {
+        static FOUND: OnceLock<Option<Unserved>> = OnceLock::new();
+        let found = FOUND.get_or_init(|| {
+            process::end_at_panics(); // every call comes here before it does anything
+            match Host::load() {
+                Ok(host) => {
+                    // Release: pairs with the Acquire in `get` and `known`.
+                    HOST.store(Box::into_raw(Box::new(host)), Ordering::Release);
+                    None
+                }
+                Err(NoHost::Unserved(unserved)) => Some(unserved),
+                Err(NoHost::Fatal(why)) => end(&why),
+            }
+        });
+        found.as_ref()
+    }
+
+    fn load() -> Result<Host, NoHost> {
+        let (library, name) = library().ok_or(NoHost::Fatal(NO_LIBRARY.to_owned()))?;
+        let named = Named::of(library, &name);
+        let unserved = |why: String| NoHost::Unserved(Unserved { library, why });
+        let Some(abi) = named.abi else {
+            let line = if named.line.is_empty() { "nothing" } else { &named.line };
+            let served = family::SERVED;
+            return Err(unserved(format!("{name} names itself `{line:.60}`, none of {served}")));
+        };
         if is_behind(library) {
-            return Err(format!("{name} {BEHIND}"));
+            return Err(unserved(format!("{name} {BEHIND}")));
         }
-        let call = Functions::load(library)
-            .map_err(|symbol| format!("{name} has no {}", symbol.to_string_lossy()))?;
+        let call = Functions::load(library).map_err(|symbol| {
+            unserved(format!("{name}, `{:.60}`, has no {}", named.line, symbol.to_string_lossy()))
+        })?;
         let resolve = |symbol: &'static CStr| match dl::global_symbol(symbol) {
             0 => library.symbol(symbol),
             address => address,
         };
-        let abi = if name.starts_with("libmpi_abi") {
-            Abi::Standard
-        } else if library.symbol(c"ompi_mpi_comm_world") != 0 {
-            Abi::OpenMpi
-        } else {
-            Abi::Mpich
-        };
-        let constants = table::constants(abi, resolve, is_intel(library));
+        let is_intel = named.is_intel();
+        let constants = table::constants(abi, resolve, is_intel);
         let tables = Tables::new(abi, &constants, resolve);
         let mask = if abi == Abi::Mpich { 0xffff_ffff } else { usize::MAX };
-        Ok(Host { abi, constants, tables, call, library, mask })
+        Ok(Host { abi, constants, tables, call, library, is_intel, mask })
     }
 
     /// A handle as the caller passed it, without what its register held above it.
@@ -187,28 +217,19 @@ impl Host {
     }
 }
 
-/// Whether this is Intel's, whose MPI-5 library has two error handlers the other way round.
-fn is_intel(library: Library) -> bool {
-    type Version = unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int;
-    let (address, mut text, mut length) =
-        (library.symbol(c"PMPI_Get_library_version"), [0; 8192], 0);
-    if address == 0 {
-        return false;
-    }
-    // SAFETY: a function of that name has this type in every MPI.
-    let version: Version = unsafe { transmute_copy(&address) };
-    // SAFETY: the buffer is as long as MPI_MAX_LIBRARY_VERSION_STRING of every ABI; the call is
-    // allowed at any time (MPI-4.1 §9.1.1).
-    unsafe { version(text.as_mut_ptr(), &mut length) };
-    // SAFETY: the buffer was zeroed and is longer than what is written to it.
-    unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().contains("Intel")
+/// Ends the process: there is nobody to report to.
+fn end(why: &str) -> ! {
+    eprintln!("fompi: {why}");
+    std::process::abort();
 }
 
 /// Whether the program finds the functions of the MPI before ours, as when it is linked with
-/// `-lmpi -lfompi`. What the MPI lacks comes to us all the same, and must not make windows that the
-/// MPI's own functions are then called with. Tools define MPI names; a PMPI name tells.
+/// `-lmpi -lfompi`, or loads a module that is linked with this library while it runs on its MPI
+/// (dlopen). What the MPI lacks comes to us all the same, and what such a module calls may; neither
+/// must make windows that the MPI's own functions are then called with. Tools define MPI names; a
+/// PMPI name tells.
 fn is_behind(library: Library) -> bool {
-    let seen = dl::global_symbol(c"PMPI_Win_create");
+    let seen = dl::symbol_of_program(c"PMPI_Win_create");
     seen != 0 && seen == library.symbol(c"PMPI_Win_create")
 }
 
@@ -230,7 +251,9 @@ fn library() -> Option<(Library, String)> {
         })
         .collect();
     found.sort_by_key(|(rank, ..)| *rank);
-    found.into_iter().next().map(|(_, library, name)| (library, name))
+    let named = found.into_iter().next().map(|(_, library, name)| (library, name));
+    // One that has another name, as MPC's.
+    named.or_else(|| dl::library_at(dl::next_symbol(c"PMPI_Comm_size")))
 }
 
 /// A buffer for an MPI_Status of any ABI (20, 24 or 32 bytes).

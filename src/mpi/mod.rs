@@ -5,8 +5,10 @@
 pub mod comm;
 pub mod constants;
 pub mod datatype;
+mod family;
 pub mod functions;
 pub mod host;
+pub mod level;
 pub mod pending;
 pub mod table;
 

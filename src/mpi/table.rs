@@ -11,8 +11,9 @@ use core::ffi::CStr;
 const ENTRIES: usize = 1024;
 const BITS: u32 = ENTRIES.trailing_zeros();
 
-/// The places of a table: handle and value; no value: free.
-type Entries<T> = Box<[(Handle, Option<T>); ENTRIES]>;
+/// The places of a table: handle and value. A free place has a handle that
+/// belongs to another one, so that a handle that is found where it belongs has a value.
+type Entries<T> = Box<[(Handle, T); ENTRIES]>;
 
 /// A map from handles to small values without collisions.
 pub struct HandleTable<T> {
@@ -24,7 +25,8 @@ impl<T: Copy> HandleTable<T> {
     /// A table of `pairs`; of equal handles the first counts.
     ///
     /// # Panics
-    /// If no multiplier is free of collisions: there would have to be several hundred handles.
+    /// If there are none; or no multiplier is free of collisions: there would have to be several
+    /// hundred handles.
     fn new(pairs: &[(Handle, T)]) -> HandleTable<T> {
         let mut multiplier: u64 = 0x9e37_79b9_7f4a_7c15;
         for _ in 0..1_000_000 {
@@ -37,13 +39,17 @@ impl<T: Copy> HandleTable<T> {
     }
 
     fn fill(multiplier: u64, pairs: &[(Handle, T)]) -> Option<Entries<T>> {
-        let mut entries = Box::new([(0, None); ENTRIES]);
+        // The place of handle 0 is the first.
+        let not_first = (1..).find(|handle| index(multiplier, *handle) != 0)?;
+        let mut entries = Box::new([(0, pairs[0].1); ENTRIES]);
+        entries[0].0 = not_first;
         for (handle, value) in pairs {
-            let entry = &mut entries[index(multiplier, *handle)];
-            match entry.1 {
-                None => *entry = (*handle, Some(*value)),
-                Some(_) if entry.0 == *handle => {}
-                Some(_) => return None,
+            let place = index(multiplier, *handle);
+            let entry = &mut entries[place];
+            if index(multiplier, entry.0) != place {
+                *entry = (*handle, *value);
+            } else if entry.0 != *handle {
+                return None;
             }
         }
         Some(entries)
@@ -53,7 +59,7 @@ impl<T: Copy> HandleTable<T> {
     #[inline(always)]
     pub fn find(&self, handle: Handle) -> Option<T> {
         let entry = &self.entries[index(self.multiplier, handle)];
-        if entry.0 == handle { entry.1 } else { None }
+        (entry.0 == handle).then_some(entry.1)
     }
 }
 

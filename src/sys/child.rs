@@ -3,11 +3,14 @@
 //! any lock when it was forked, so the child may only compute and make system calls. Invariant: it
 //! does not outlive the thread that made it.
 
+use super::life::{self, Life, Mark};
 use super::process;
+use std::sync::Arc;
 
 /// A child process, until it is dropped.
 pub struct Child {
     pid: i32,
+    life: Arc<Life>,
 }
 
 /// Ends the child, also when it panics: its copy of the test harness must not go on.
@@ -37,7 +40,7 @@ impl Child {
             exit.0 = i32::from(orphan || !work());
             drop(exit);
         }
-        Child { pid }
+        Child { pid, life: life::of(Mark::of(pid)) }
     }
 
     /// A child that does `prepare` and then nothing any more; this returns when it has stopped.
@@ -56,6 +59,11 @@ impl Child {
         self.pid
     }
 
+    /// Whether it runs, for those who look by its number.
+    pub fn life(&self) -> &Arc<Life> {
+        &self.life
+    }
+
     /// Whether its work, when it ends, has returned true.
     pub fn said_yes(self) -> bool {
         let status = self.status(0);
@@ -67,7 +75,7 @@ impl Child {
     pub fn kill(&self) {
         // SAFETY: the process is ours, and its number is not given away before it is waited for.
         unsafe { libc::kill(self.pid, libc::SIGKILL) };
-        while process::alive(self.pid) {
+        while !self.life.has_ended() {
             std::thread::yield_now();
         }
     }

@@ -78,11 +78,27 @@ pub fn global_symbol(name: &CStr) -> usize {
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) as usize }
 }
 
+/// The address of `name` in the program and the libraries that it was started with or has made its
+/// own (RTLD_GLOBAL); 0 if there is none. A module that is loaded by itself may see another one.
+pub fn symbol_of_program(name: &CStr) -> usize {
+    // SAFETY: no path: the program itself.
+    let program = unsafe { libc::dlopen(core::ptr::null(), libc::RTLD_LAZY) };
+    // SAFETY: the handle is valid, or null, which is RTLD_DEFAULT; the name is a C string.
+    unsafe { libc::dlsym(program, name.as_ptr()) as usize }
+}
+
 /// Whether the library that holds `address` has `name` itself, not only in those that it needs.
 pub fn has_beside(address: usize, name: &CStr) -> bool {
     let Some((path, base)) = object_at(address) else { return false };
     let Some(library) = Library::at(&path) else { return false };
     object_at(library.symbol(name)).is_some_and(|(_, other)| other == base)
+}
+
+/// The library that holds `address`, and its file name.
+pub fn library_at(address: usize) -> Option<(Library, String)> {
+    let (path, _) = object_at(address)?;
+    let library = Library::at(&path)?;
+    Some((library, file_name(&path).to_owned()))
 }
 
 /// Path and base address of the library that holds `address`.

@@ -1,11 +1,77 @@
-//! Processes of this node: who this is, and whether another one still lives.
+//! This process: who it is for the others of its node, and which cores it has. Whether another one
+//! still runs says `life`.
 
+use crate::sync::{AtomicU32, Ordering};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 
-/// This process, for others on the node.
+/// This process, for others on the node. A system call the first time only.
 pub fn id() -> i32 {
-    std::process::id() as i32
+    let ask = || std::process::id() as i32;
+    let Some(kept) = kept() else { return ask() };
+    // Relaxed: all threads that write here write the same.
+    match kept.load(Ordering::Relaxed) {
+        0 => {
+            let id = ask();
+            kept.store(id as u32, Ordering::Relaxed);
+            id
+        }
+        id => id as i32,
+    }
+}
+
+/// Where this process keeps its number, 0 at first: in a page of its own, which a child finds empty
+/// (Linux 4.14), however it was forked.
+#[cfg(not(loom))]
+fn kept() -> Option<&'static AtomicU32> {
+    static KEPT: OnceLock<usize> = OnceLock::new();
+    let at = *KEPT.get_or_init(|| {
+        let (bytes, access) = (super::segment::PAGE as usize, libc::PROT_READ | libc::PROT_WRITE);
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping at an address of the kernel's choice touches no existing one.
+        let page = unsafe { libc::mmap(core::ptr::null_mut(), bytes, access, flags, -1, 0) };
+        if page == libc::MAP_FAILED {
+            return 0;
+        }
+        // SAFETY: the page that was just made.
+        match unsafe { libc::madvise(page, bytes, libc::MADV_WIPEONFORK) } {
+            0 => page.expose_provenance(),
+            _ => 0,
+        }
+    });
+    // SAFETY: a page that is never unmapped, or NULL.
+    unsafe { core::ptr::with_exposed_provenance::<AtomicU32>(at).as_ref() }
+}
+
+/// Under the model checker nothing is kept.
+#[cfg(loom)]
+fn kept() -> Option<&'static AtomicU32> {
+    None
+}
+
+/// Seconds since some time ago, at no cost: no system call, and a few milliseconds late.
+pub fn seconds() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a place for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &mut now) };
+    now.tv_sec as u64
+}
+
+/// Makes a panic end this process. It must not go on through frames of C, which know nothing of it;
+/// exceptions of the program may (`extern "C-unwind"`), and run the destructors of ours.
+pub fn end_at_panics() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        std::process::abort();
+    }));
+}
+
+/// Whether this process runs with more rights than whoever started it, who chose its environment
+/// (setuid, setgid, file capabilities; ld.so(8), secure-execution mode).
+pub fn is_privileged() -> bool {
+    // SAFETY: a plain question.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
 /// A number that no other process has at that address: where it is, and the number.
@@ -25,22 +91,6 @@ pub fn place() -> Vec<u8> {
     place
 }
 
-/// Whether process `pid` has not ended. A zombie has. A process that we may not look at counts as
-/// alive.
-pub fn alive(pid: i32) -> bool {
-    // SAFETY: a plain system call; it returns a descriptor or fails.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as i32;
-    if fd < 0 {
-        return std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH);
-    }
-    let mut ended = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one valid pollfd; zero milliseconds: it does not wait.
-    let ready = unsafe { libc::poll(&mut ended, 1, 0) };
-    // SAFETY: `fd` is ours and is not used again.
-    unsafe { libc::close(fd) };
-    ready <= 0
-}
-
 /// Cores of this node that may run the job: those of the machine, because a rank that is bound to
 /// one core does not share it, or this process's own where it may use several but not all.
 pub fn cores() -> usize {
@@ -53,4 +103,26 @@ pub fn cores() -> usize {
             mine => mine,
         }
     })
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_panic_ends_the_process() {
+        const INSIDE: &str = "A_PANIC_ENDS_THE_PROCESS";
+        if std::env::var_os(INSIDE).is_some() {
+            end_at_panics();
+            let _ = std::panic::catch_unwind(|| panic!("as it must be"));
+            return;
+        }
+        let name = "sys::process::tests::a_panic_ends_the_process";
+        let test = std::env::current_exe().unwrap();
+        let mut test = Command::new(test);
+        test.args(["--exact", name]).env(INSIDE, "1").stdout(Stdio::null()).stderr(Stdio::null());
+        assert_eq!(test.status().unwrap().signal(), Some(libc::SIGABRT));
+    }
 }

@@ -1,4 +1,4 @@
-//! How much of a range of addresses has memory behind it (mincore(2)).
+//! How much of a range of addresses has memory behind it (mincore(2)), and what follows from that.
 
 use crate::sys::segment::PAGE;
 
@@ -26,9 +26,74 @@ pub fn missing(base: u64, bytes: u64) -> u64 {
     missing
 }
 
+/// Below so many bytes all of them are written: asking costs as much as a few page faults.
+const ASKED: usize = 64 << 10;
+
+/// Makes a range of memory that processes share zero. Pages that are there are written, because
+/// that is cheaper than to take new ones; the others are not touched, and take no memory.
+///
+/// # Safety
+/// The range is mapped from a memfd, may be written, and nobody else uses it meanwhile.
+pub unsafe fn clear(base: *mut u8, bytes: usize) {
+    let page = PAGE as usize;
+    let skipped = (base.addr().next_multiple_of(page) - base.addr()).min(bytes);
+    let count = (bytes - skipped) / page;
+    let mut there = vec![1_u8; if bytes < ASKED { 0 } else { count }];
+    let first = base.wrapping_add(skipped);
+    // SAFETY: one byte for each of these pages, which are mapped.
+    if unsafe { libc::mincore(first.cast(), there.len() * page, there.as_mut_ptr()) } != 0 {
+        there.clear();
+    }
+    let mut at = first;
+    for run in there.chunk_by(|one, next| one & 1 == next & 1) {
+        let length = run.len() * page;
+        let is_there = run[0] & 1 != 0;
+        // What is not there may have been swapped out: it must go.
+        // SAFETY: whole pages of the range.
+        if is_there || unsafe { libc::madvise(at.cast(), length, libc::MADV_REMOVE) } != 0 {
+            // SAFETY: likewise.
+            unsafe { at.write_bytes(0, length) };
+        }
+        at = at.wrapping_add(length);
+    }
+    let done = at.addr() - base.addr();
+    // SAFETY: the parts of the range ahead of these pages and behind them.
+    unsafe {
+        base.write_bytes(0, skipped);
+        at.write_bytes(0, bytes - done);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::segment::Segment;
+
+    #[test]
+    fn what_is_cleared_is_zero_and_only_what_was_there_takes_memory() {
+        let pages = 100;
+        let segment = Segment::create(pages * PAGE).unwrap();
+        let map = segment.map().unwrap();
+        let at = |byte: u64| map.base().wrapping_add(byte as usize);
+        let not_there = || missing(map.base() as u64, pages * PAGE);
+        for (first, bytes) in [(100, 90 * PAGE), (0, 70 * PAGE + 1), (PAGE + 5, 300), (PAGE - 1, 2)]
+        {
+            segment.give_back(&map, 0, pages * PAGE).unwrap();
+            let written = [0, 99, 100, PAGE - 1, PAGE, PAGE + 400, 50 * PAGE, 80 * PAGE, 95 * PAGE];
+            // SAFETY: inside of the mapping, which nobody else uses.
+            written.iter().for_each(|byte| unsafe { at(*byte).write(7) });
+            let before = not_there();
+            // SAFETY: likewise.
+            unsafe { clear(at(first), bytes as usize) };
+            for byte in written {
+                let inside = (first..first + bytes).contains(&byte);
+                // SAFETY: likewise.
+                let found = unsafe { at(byte).read() };
+                assert_eq!(found, if inside { 0 } else { 7 }, "{first} {byte}");
+            }
+            assert!(not_there() + 2 * PAGE >= before, "but for the ends");
+        }
+    }
 
     #[test]
     fn what_was_touched_is_there() {

@@ -2,7 +2,9 @@
 //! `/proc/PID/fd` and mapped by all. Nothing is ever left in a file system.
 
 use super::last_error;
+use super::limits::is_available;
 use crate::error::{Error, Result};
+use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -37,44 +39,53 @@ impl Name {
     }
 }
 
-/// A file in memory.
+/// A file in memory. Its descriptor may be closed by the program, which may get the number again
+/// for a file of its own: so whoever uses the number late looks first whether it is still this one.
 pub struct Segment {
-    file: File,
+    file: ManuallyDrop<File>,
     bytes: u64,
+    device: u64,
+    inode: u64,
 }
 
 /// From so many bytes on it is worth asking the node what it has before taking so much more.
 const STEP: u64 = 16 << 20;
-/// The node is left at least this share of its memory.
-const SPARE: u64 = 32;
+/// So much is backed by one call of fallocate(2).
+const CALL: u64 = 1 << 20;
 
 /// Size of a page of memory in bytes.
 pub const PAGE: u64 = 4096;
 
 impl Segment {
-    /// A new segment of `bytes` zero bytes, none of them backed by memory yet.
+    /// A new segment of `bytes` zero bytes, none of them backed by memory yet. Nobody can change
+    /// its length, or the seals that say so: who has it mapped would end by a signal.
     pub fn create(bytes: u64) -> Result<Segment> {
         if bytes > file_bytes_max() {
             // Trying would end the process (SIGXFSZ).
             return Err(Error::System { call: "ftruncate", errno: libc::EFBIG });
         }
-        let flags = libc::MFD_CLOEXEC;
-        // SAFETY: a valid name; the result is checked.
-        let fd = unsafe { libc::memfd_create(c"fompi".as_ptr(), flags) };
-        if fd < 0 {
-            return Err(last_error("memfd_create"));
-        }
-        // SAFETY: `fd` was just made and belongs to nobody else.
-        let file = unsafe { File::from_raw_fd(fd) };
+        let file = memfd()?;
         file.set_len(bytes).map_err(|_| Error::NoMemory { bytes })?;
-        Ok(Segment { file, bytes })
+        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+        // SAFETY: a plain system call on a descriptor that was just made.
+        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
+            return Err(last_error("fcntl F_ADD_SEALS"));
+        }
+        let status = file.metadata().map_err(|_| last_error("fstat"))?;
+        let (device, inode) = (status.dev(), status.ino());
+        Ok(Segment { file: ManuallyDrop::new(file), bytes, device, inode })
     }
 
     /// How others find it.
-    pub fn name(&self) -> Result<Name> {
-        let status = self.file.metadata().map_err(|_| last_error("fstat"))?;
+    pub fn name(&self) -> Name {
         let (pid, fd) = (super::process::id(), self.file.as_raw_fd());
-        Ok(Name { pid, fd, device: status.dev(), inode: status.ino(), bytes: self.bytes })
+        Name { pid, fd, device: self.device, inode: self.inode, bytes: self.bytes }
+    }
+
+    /// Whether its descriptor is still open, and this file.
+    pub fn is_open(&self) -> bool {
+        let status = self.file.metadata();
+        status.is_ok_and(|status| (status.dev(), status.ino()) == (self.device, self.inode))
     }
 
     /// Opens a segment of another process (or of this one). Fails if there is no such process here,
@@ -96,14 +107,32 @@ impl Segment {
         if (status.dev(), status.ino(), status.len()) != found {
             return Err(refused());
         }
-        Ok(Segment { file, bytes: name.bytes })
+        let (device, inode) = (name.device, name.inode);
+        Ok(Segment { file: ManuallyDrop::new(file), bytes: name.bytes, device, inode })
     }
 
-    /// Backs `bytes` bytes from `first` with memory now, near the calling core, so that touching
-    /// them later cannot fail. Step by step, because other processes may take memory meanwhile, and
-    /// the system would rather end a process than refuse. What is too much from the beginning takes
-    /// nothing from the others.
+    /// Backs `bytes` bytes from `first`, whole pages, with memory now, near the calling core, so
+    /// that touching them later cannot fail. Step by step, because other processes may take memory
+    /// meanwhile, and the system would rather end a process than refuse. What is too much from the
+    /// beginning takes nothing from the others. `map` is the segment as it is mapped here.
+    pub fn back(&self, map: &Mapping, first: u64, bytes: u64) -> Result<()> {
+        self.in_steps(bytes, |done, step| match map.populate(first + done, step) {
+            Err(Error::System { errno: libc::EINVAL, .. }) if self.is_open() => {
+                self.reserve(first + done, step)
+            }
+            other => other,
+        })
+    }
+
+    /// The same without a mapping. Where a signal comes meanwhile, kernels give all back that the
+    /// call has taken: so a call takes little, and half as much after each signal.
     pub fn reserve(&self, first: u64, bytes: u64) -> Result<()> {
+        in_calls(first, bytes, |at, bytes| self.allocate(0, at, bytes))
+    }
+
+    /// Calls `work` for steps of `bytes` bytes: how many are done, and how many are next. Refuses
+    /// what the node does not have.
+    fn in_steps(&self, bytes: u64, work: impl Fn(u64, u64) -> Result<()>) -> Result<()> {
         let mut done = 0;
         while done < bytes {
             let step = STEP.min(bytes - done);
@@ -111,27 +140,29 @@ impl Segment {
             if bytes >= STEP && !is_available(asked) {
                 return Err(Error::NoMemory { bytes });
             }
-            self.allocate(0, first + done, step).map_err(|_| Error::NoMemory { bytes })?;
+            work(done, step).map_err(|_| Error::NoMemory { bytes })?;
             done += step;
         }
         Ok(())
     }
 
     /// Gives the memory behind whole pages back to the system; they read as zero from now on, in
-    /// every mapping, until they are backed again.
-    pub fn give_back(&self, first: u64, bytes: u64) -> Result<()> {
-        self.allocate(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, first, bytes)
+    /// every mapping, until they are touched again. `map` is the segment as it is mapped here.
+    pub fn give_back(&self, map: &Mapping, first: u64, bytes: u64) -> Result<()> {
+        let given = map.remove(first, bytes);
+        // Where the program has all of its memory locked (mlockall), only the file can do it.
+        if given.is_err() && self.is_open() {
+            return self.allocate(libc::FALLOC_FL_PUNCH_HOLE | KEEP_SIZE, first, bytes);
+        }
+        given
     }
 
     fn allocate(&self, mode: i32, first: u64, bytes: u64) -> Result<()> {
         let fd = self.file.as_raw_fd();
-        loop {
-            // SAFETY: a plain system call on a descriptor that is ours.
-            match unsafe { libc::fallocate(fd, mode, first as i64, bytes as i64) } {
-                0 => return Ok(()),
-                _ if std::io::Error::last_os_error().raw_os_error() == Some(libc::EINTR) => {}
-                _ => return Err(last_error("fallocate")),
-            }
+        // SAFETY: a plain system call on a descriptor that is ours.
+        match unsafe { libc::fallocate(fd, mode, first as i64, bytes as i64) } {
+            0 => Ok(()),
+            _ => Err(last_error("fallocate")),
         }
     }
 
@@ -190,6 +221,24 @@ impl Segment {
     }
 }
 
+/// Calls `allocate` for parts of a range, smaller ones after each signal.
+fn in_calls(
+    first: u64,
+    bytes: u64,
+    mut allocate: impl FnMut(u64, u64) -> Result<()>,
+) -> Result<()> {
+    let (mut at, end, mut call) = (first, first + bytes, CALL);
+    while at < end {
+        let now = call.min(end - at);
+        match allocate(at, now) {
+            Ok(()) => (at, call) = (at + now, (2 * call).min(CALL)),
+            Err(Error::System { errno: libc::EINTR, .. }) => call = (call / 2).max(PAGE),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 /// The size that a file of this process may have (RLIMIT_FSIZE).
 fn file_bytes_max() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
@@ -198,18 +247,38 @@ fn file_bytes_max() -> u64 {
     limit.rlim_cur
 }
 
-/// Whether the node can give `bytes` bytes without swapping, and keep something for others. Yes if
-/// it does not say. Asking costs a few microseconds.
-pub fn is_available(bytes: u64) -> bool {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let field = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-        Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
-    };
-    let (Some(total), Some(available)) = (field("MemTotal:"), field("MemAvailable:")) else {
-        return true;
-    };
-    bytes.saturating_add(total / SPARE) <= available
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // A descriptor that the system does not describe for want of memory is still this one's.
+        let is_ours = match self.file.metadata() {
+            Ok(status) => (status.dev(), status.ino()) == (self.device, self.inode),
+            Err(error) => error.raw_os_error() != Some(libc::EBADF),
+        };
+        if is_ours {
+            // SAFETY: it is not used again.
+            unsafe { ManuallyDrop::drop(&mut self.file) };
+        }
+    }
+}
+
+/// The length stays as it is.
+const KEEP_SIZE: i32 = libc::FALLOC_FL_KEEP_SIZE;
+
+/// A new file in memory, which nobody can execute where the kernel (6.3) knows how to say so.
+fn memfd() -> Result<File> {
+    let plain = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    for flags in [plain | libc::MFD_NOEXEC_SEAL, plain] {
+        // SAFETY: a valid name; the result is checked.
+        let fd = unsafe { libc::memfd_create(c"fompi".as_ptr(), flags) };
+        if fd >= 0 {
+            // SAFETY: `fd` was just made and belongs to nobody else.
+            return Ok(unsafe { File::from_raw_fd(fd) });
+        }
+        if std::io::Error::last_os_error().raw_os_error() != Some(libc::EINVAL) {
+            break;
+        }
+    }
+    Err(last_error("memfd_create"))
 }
 
 /// A segment in this process's address space, until it is dropped.
@@ -234,6 +303,26 @@ impl Mapping {
     pub fn bytes(&self) -> usize {
         self.length
     }
+
+    /// Touches whole pages, so that they have memory behind them (Linux 5.14).
+    fn populate(&self, first: u64, bytes: u64) -> Result<()> {
+        self.advise(libc::MADV_POPULATE_WRITE, first, bytes)
+    }
+
+    /// Takes the memory behind whole pages away.
+    fn remove(&self, first: u64, bytes: u64) -> Result<()> {
+        self.advise(libc::MADV_REMOVE, first, bytes)
+    }
+
+    fn advise(&self, advice: i32, first: u64, bytes: u64) -> Result<()> {
+        assert!(first.checked_add(bytes).is_some_and(|end| end <= self.length as u64));
+        let at = self.base().wrapping_add(first as usize).cast();
+        // SAFETY: inside of this mapping; what the pages hold is up to the caller.
+        match unsafe { libc::madvise(at, bytes as usize, advice) } {
+            0 => Ok(()),
+            _ => Err(last_error("madvise")),
+        }
+    }
 }
 
 impl Drop for Mapping {
@@ -245,71 +334,5 @@ impl Drop for Mapping {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_one_mapping_writes_another_reads() {
-        let segment = Segment::create(2 * PAGE).unwrap();
-        segment.reserve(0, 2 * PAGE).unwrap();
-        let other = Segment::open(&segment.name().unwrap()).unwrap();
-        let (here, there) = (segment.map().unwrap(), other.map().unwrap());
-        assert_ne!(here.base(), there.base());
-        // SAFETY: both mappings are two pages long, and nobody else uses them.
-        unsafe {
-            here.base().add(5000).write_volatile(7);
-            assert_eq!(there.base().add(5000).read_volatile(), 7);
-        }
-    }
-
-    #[test]
-    fn another_file_under_the_same_name_is_refused() {
-        let segment = Segment::create(PAGE).unwrap();
-        let mut name = segment.name().unwrap();
-        name.inode += 1;
-        assert!(Segment::open(&name).is_err());
-    }
-
-    #[test]
-    fn an_aligned_mapping_shows_the_same_bytes() {
-        const ALIGNMENT: usize = 2 << 20;
-        let segment = Segment::create(3 * PAGE).unwrap();
-        let (here, there) = (segment.map_aligned(ALIGNMENT).unwrap(), segment.map().unwrap());
-        assert!(here.base().addr().is_multiple_of(ALIGNMENT));
-        assert_eq!(here.bytes() as u64, 3 * PAGE);
-        // SAFETY: both mappings are three pages long, and nobody else uses them.
-        unsafe {
-            here.base().add(3 * PAGE as usize - 1).write_volatile(7);
-            assert_eq!(there.base().add(3 * PAGE as usize - 1).read_volatile(), 7);
-        }
-    }
-
-    #[test]
-    fn what_is_given_back_is_zero_and_takes_no_memory() {
-        let segment = Segment::create(4 * PAGE).unwrap();
-        segment.reserve(0, 4 * PAGE).unwrap();
-        let here = segment.map().unwrap();
-        let backed = || segment.file.metadata().unwrap().blocks() * 512;
-        assert_eq!(backed(), 4 * PAGE);
-        // SAFETY: the mapping is four pages long, and nobody else uses it.
-        unsafe {
-            here.base().add(PAGE as usize).write_volatile(7);
-            here.base().write_volatile(8);
-        }
-        segment.give_back(PAGE, 2 * PAGE).unwrap();
-        assert_eq!(backed(), 2 * PAGE);
-        // SAFETY: likewise.
-        unsafe {
-            assert_eq!(here.base().add(PAGE as usize).read_volatile(), 0);
-            assert_eq!(here.base().read_volatile(), 8);
-        }
-    }
-
-    #[test]
-    fn more_than_the_node_has_is_no_memory() {
-        let bytes = 1 << 50;
-        let refused = Segment::create(bytes).and_then(|segment| segment.reserve(0, bytes));
-        assert_eq!(refused, Err(Error::NoMemory { bytes }));
-    }
-}
+#[cfg(all(test, not(loom)))]
+mod tests;

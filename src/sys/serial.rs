@@ -1,14 +1,28 @@
 //! State that belongs to one thread at a time: behind a mutex where the program asked for
 //! MPI_THREAD_MULTIPLE, and free of any atomic instruction where it promised not to call MPI from
 //! two threads at once (MPI-4.1 §11.6.2).
+//!
+//! | `threads` | meaning                                                       | next   |
+//! |-----------|---------------------------------------------------------------|--------|
+//! | false     | one thread at a time comes, and takes no mutex                | true   |
+//! | true      | several threads may come at once, and each takes the mutex    |        |
+//!
+//! The level can rise while values live, by a session (MPI-4.1 §11.3.1). The thread that raises it
+//! may do so while another one is inside of a value. That is the one thread which may use the
+//! object in which the value is: the object was made at the lower level. A third thread that uses
+//! it has met that one after the level rose, and so finds `true`, as the other one does from then
+//! on.
 
+use crate::sync::{AtomicBool, Ordering};
 use core::cell::UnsafeCell;
 use parking_lot::Mutex;
 
 /// A value that is reached through [`Serial::with`] only.
 pub struct Serial<T> {
-    /// taken around every access if the process runs at MPI_THREAD_MULTIPLE
-    turn: Option<Mutex<()>>,
+    /// whether several threads may come at once
+    threads: AtomicBool,
+    /// taken around every access if so
+    turn: Mutex<()>,
     value: UnsafeCell<T>,
 }
 
@@ -19,14 +33,28 @@ unsafe impl<T: Send> Sync for Serial<T> {}
 impl<T> Serial<T> {
     /// Keeps `value`; `threads` tells whether several threads may call at once.
     pub fn new(threads: bool, value: T) -> Serial<T> {
-        Serial { turn: threads.then(|| Mutex::new(())), value: UnsafeCell::new(value) }
+        let (threads, turn) = (AtomicBool::new(threads), Mutex::new(()));
+        Serial { threads, turn, value: UnsafeCell::new(value) }
+    }
+
+    /// From now on several threads may call at once.
+    pub fn several_threads(&self) {
+        // Relaxed: who has to see it has met this thread (see the head of this file).
+        self.threads.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether several threads may call at once.
+    #[inline(always)]
+    pub fn has_threads(&self) -> bool {
+        // Relaxed: see `several_threads`.
+        self.threads.load(Ordering::Relaxed)
     }
 
     /// Runs `work` on the value. `work` must not come back here, nor call out of the library.
     #[inline]
     pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
-        if let Some(turn) = &self.turn {
-            return self.with_turn(turn, work);
+        if self.has_threads() {
+            return self.with_turn(work);
         }
         // SAFETY: nobody else is inside, see `Sync` above, and `work` does not re-enter.
         work(unsafe { &mut *self.value.get() })
@@ -35,7 +63,7 @@ impl<T> Serial<T> {
     /// The same where only one thread may call; otherwise nothing is done.
     #[inline(always)]
     pub fn with_alone<R>(&self, work: impl FnOnce(&mut T) -> Option<R>) -> Option<R> {
-        if self.turn.is_some() {
+        if self.has_threads() {
             return None;
         }
         // SAFETY: nobody else is inside, see `Sync` above, and `work` does not re-enter.
@@ -43,9 +71,29 @@ impl<T> Serial<T> {
     }
 
     #[cold]
-    fn with_turn<R>(&self, turn: &Mutex<()>, work: impl FnOnce(&mut T) -> R) -> R {
-        let _turn = turn.lock();
+    fn with_turn<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        let _turn = self.turn.lock();
         // SAFETY: nobody else is inside, by the mutex, and `work` does not re-enter.
         work(unsafe { &mut *self.value.get() })
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_one_thread_had_is_for_several_when_told() {
+        let serial = Serial::new(false, 0_u64);
+        assert_eq!(serial.with_alone(|value| Some(*value)), Some(0));
+        serial.several_threads();
+        assert_eq!(serial.with_alone(|value| Some(*value)), None);
+        let add = || (0..10_000).for_each(|_| serial.with(|value| *value += 1));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(add);
+            }
+        });
+        assert_eq!(serial.with(|value| *value), 40_000);
     }
 }

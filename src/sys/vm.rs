@@ -2,7 +2,10 @@
 //! process_vm_writev(2). One system call each, the answer as it is; what a short one means is the
 //! caller's business (`fabric::cma`).
 
+use super::ancestors;
 use core::{ptr, slice};
+use parking_lot::Mutex;
+use std::path::Path;
 
 /// An address in some process, and a number of bytes: `struct iovec`.
 pub type Run = libc::iovec;
@@ -59,10 +62,43 @@ pub fn errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
-/// Lets every process that may send us signals copy our memory, also where the security module Yama
-/// would keep that to our ancestors (ptrace_scope 1). Without Yama there is nothing to allow, and
-/// the kernel answers EINVAL.
-pub fn allow() {
+/// The answer of `write` and `read` where there is no process with the number, without asking.
+#[cold]
+pub fn nobody() -> isize {
+    // SAFETY: `errno` of this thread.
+    unsafe { *libc::__errno_location() = libc::ESRCH };
+    -1
+}
+
+/// The process whose descendants may copy our memory; [`ANYBODY`] after all may, 0 before.
+static DECLARED: Mutex<i32> = Mutex::new(0);
+const ANYBODY: i32 = -1;
+
+/// Lets these processes, one of which may be this one, copy our memory, also where the security
+/// module Yama would keep that to our ancestors (ptrace_scope 1): all descendants of their nearest
+/// common ancestor, and of those of earlier calls. A process declares one process at a time. Where
+/// they have none in common that can be seen, every process may that may send us signals. Without
+/// Yama there is nothing to allow, and the kernel answers EINVAL.
+pub fn allow(pids: impl IntoIterator<Item = i32>) {
+    let mut declared = DECLARED.lock();
+    let before = Some(*declared).filter(|pid| *pid > 0);
+    if *declared == ANYBODY {
+        return;
+    }
+    let all = pids.into_iter().chain(before);
+    let whom = ancestors::common(Path::new("/proc"), all).unwrap_or(ANYBODY);
+    if whom == *declared {
+        return;
+    }
+    *declared = if declare(whom) { whom } else { ANYBODY };
+    if whom != *declared {
+        declare(ANYBODY);
+    }
+}
+
+/// Whether the kernel took it.
+fn declare(pid: i32) -> bool {
+    let whom = if pid == ANYBODY { libc::PR_SET_PTRACER_ANY } else { pid as libc::c_ulong };
     // SAFETY: changes only who may look at this process.
-    unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, whom, 0, 0, 0) == 0 }
 }

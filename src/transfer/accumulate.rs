@@ -2,24 +2,28 @@
 //! element are in `single`. All take part in one protocol, which the type and the address of an
 //! element choose, never the call: see `datatype::reduce`.
 //!
+//! A call on several elements is seen whole by all others: it holds the target's accumulate lock
+//! for all its length, and a call on a single one looks at that lock (`epoch::lock::whole`).
+//!
 //! They are ordered as the standard's default wants it (§12.7.2): each is done when it returns, and
 //! atomic instructions of one process on one location keep their order.
 
-use super::acc::{Acc, locked};
+use super::acc::{Acc, locked, single, try_locked};
 use super::combine::{self, Combine};
 use super::distant::is_word;
 use super::put_get::{all_in_regions, reach, total};
 use super::unmapped::Reached;
-use super::{Buffer, Place, Quick, Target, elements, fits, not_null};
+use super::{Buffer, Place, Quick, Target, elements, fits, not_null, unpaired};
 use crate::datatype::basic::{Basic, Op, pairs};
 use crate::datatype::layout::{Shape, zip_elements};
 use crate::datatype::reduce;
 use crate::error::{Class, Error, Result};
 use crate::mpi::Handle;
+use crate::sync::fence_after_rmw;
 use crate::window::address::{Reach, Spot};
 
-/// From so many elements on it is worth looking whether the plain loop may be used.
-const MANY: u64 = 16;
+/// So many elements of a call with one type are few enough for the short way.
+const FEW: u64 = 16;
 
 /// MPI_Accumulate, and MPI_Get_accumulate with a `result`.
 ///
@@ -57,8 +61,17 @@ pub unsafe fn accumulate(
         return Ok(());
     }
     let sides = (origin.as_ref(), result.as_ref());
-    let alone = alone(place, rank, target_count);
-    let work = Work { place, rank, disp: target.disp, op, zero: None, alone };
+    let several = target_count > 1 || !matches!(target_shape, Shape::Basic(_));
+    let guard = match several {
+        // Few words of the device are changed at once by its own operations.
+        true if place.window.epochs.is_exclusive(rank) => match place.node.wide {
+            Some(_) if target_count < FEW => Guard::Held,
+            _ => Guard::Alone,
+        },
+        true => Guard::Several,
+        false => Guard::Single,
+    };
+    let work = Work { place, rank, disp: target.disp, op, zero: None, guard };
     // SAFETY: the caller vouches for the buffers.
     unsafe { work.begin(sides, &target_shape, target_count) }
 }
@@ -148,15 +161,27 @@ fn each_run(
 /// Whether elements of both sides are of the same kinds, in the same order, and go with the
 /// operation. Only one kind on either side is right (§12.3.4), so nearly always this is quick.
 fn kinds_agree(op: Op, side: Option<&Side>, target: &Shape, count: u64) -> Result<()> {
-    if let Some(basic) = target.kinds().find(|basic| !pairs(op, *basic)) {
-        return Err(mismatch(basic));
-    }
+    let mut others = target.kinds().filter(|basic| !pairs(op, *basic));
+    others.try_for_each(|basic| unpaired(op, basic))?;
     match side {
         Some(side) if target.uniform().is_none() || side.shape.uniform() != target.uniform() => {
             overlay(Some(side), target, count).try_for_each(|run| run.map(|_| ()))
         }
         _ => Ok(()),
     }
+}
+
+/// What keeps others away from the elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Guard {
+    /// nothing: it is one element, and the call may yet take the target's accumulate lock
+    Single,
+    /// nothing yet: there are several, and the call has to take the lock
+    Several,
+    /// that lock; a call on a single word may be changing it all the same
+    Held,
+    /// nobody else changes them now
+    Alone,
 }
 
 /// An accumulate whose arguments are all right.
@@ -169,8 +194,8 @@ pub(super) struct Work<'a> {
     pub op: Op,
     /// where displacement zero of the target's type map is; `None`: each run is looked up by itself
     pub zero: Option<Spot<'a>>,
-    /// no other accumulate changes the target now
-    pub alone: bool,
+    /// who else may change the target now
+    pub guard: Guard,
 }
 
 /// The origin's buffer and that for the result.
@@ -193,14 +218,26 @@ impl<'a> Work<'a> {
             return whole;
         }
         // The regions of a dynamic window need not cover what lies between the runs. Nothing is
-        // changed before each run has been found in a region.
-        all_in_regions(place, rank, disp, (target, count))?;
-        // SAFETY: the caller vouches for the buffers; each run is checked again.
-        unsafe { self.run_shaped(sides, target, count) }
+        // changed before each run has been found in a region, and they stay for the whole call:
+        // who holds the lock waits for nothing.
+        place.node.while_attached(rank, || {
+            all_in_regions((target, count), |reach| {
+                place.node.at_held(rank, disp, reach, |_| Ok(()))
+            })?;
+            let run = |guard| {
+                // SAFETY: the caller vouches for the buffers; each run is checked again.
+                unsafe { Work { guard, ..self }.run_shaped(sides, target, count) }
+            };
+            match self.guard {
+                Guard::Alone => run(Guard::Alone),
+                _ => locked(place, rank, || run(Guard::Held)),
+            }
+        })
     }
 
-    /// Does `work` at `zero`: under the target's accumulate lock if not all ranks reach the memory
-    /// by atomic instructions. Who is alone already needs nothing.
+    /// Does `work` at `zero`: under the target's accumulate lock if there are several elements, or
+    /// not all ranks reach the memory by atomic instructions. Who is alone already needs nothing,
+    /// and over the device the lock is taken together with the elements.
     pub fn protected<'s>(
         self,
         zero: Spot<'s>,
@@ -210,17 +247,20 @@ impl<'a> Work<'a> {
         'a: 's,
     {
         let found = Work { zero: Some(zero), ..self };
-        match zero {
-            Spot::Own(_) | Spot::Foreign(..) if !self.alone => {
-                locked(self.place, self.rank, || work(Work { alone: true, ..found }))
-            }
-            _ => work(found),
-        }
+        let guard = match (zero, self.guard) {
+            (Spot::Mapped(_), Guard::Several) => Guard::Held,
+            (Spot::Own(_) | Spot::Foreign(..), Guard::Single | Guard::Several) => Guard::Alone,
+            _ => return work(found),
+        };
+        locked(self.place, self.rank, || work(Work { guard, ..found }))
     }
 
-    /// The target's lock, for elements that are not mapped here, if it is needed.
+    /// The target's lock, for elements that are not mapped here, if it is not held.
     fn lock(&self) -> Option<Acc<'a>> {
-        (!self.alone).then(|| Acc::new(self.place, self.rank))
+        match self.guard {
+            Guard::Single | Guard::Several => Some(Acc::new(self.place, self.rank)),
+            Guard::Held | Guard::Alone => None,
+        }
     }
 
     /// # Safety
@@ -268,7 +308,7 @@ impl<'a> Work<'a> {
                 unsafe { self.run_at(there, basic, origin, result, count as u64) }
             });
         };
-        let mut combine = Combine::new(whose, self.op, self.lock());
+        let mut combine = Combine::new(whose, self.op, self.guard, self.lock());
         let pushed = each_run(sides, target, count, |there, run| {
             let there = zero.wrapping_add_signed(there);
             // SAFETY: likewise, until `done`; all such elements of this target share the lock.
@@ -295,11 +335,9 @@ impl<'a> Work<'a> {
             return unsafe { self.element_run(basic, zero.offset(there), origin, result, count) };
         }
         let reach = Reach { first: there, bytes: count * basic.extent() as u64 };
-        self.place.node.at_common(self.rank, self.disp, reach, |spot| {
-            // SAFETY: the caller's promise, and `at` checked the window's side.
-            self.protected(spot, |work| unsafe {
-                work.element_run(basic, spot, origin, result, count)
-            })
+        self.place.node.at_held(self.rank, self.disp, reach, |spot| {
+            // SAFETY: the caller's promise, and `at_held` checked the window's side.
+            unsafe { self.element_run(basic, spot, origin, result, count) }
         })
     }
 
@@ -316,33 +354,30 @@ impl<'a> Work<'a> {
         count: u64,
     ) -> Result<()> {
         if !pairs(self.op, basic) {
-            return Err(mismatch(basic));
+            unpaired(self.op, basic)?;
         }
         let (op, count) = (self.op, count as usize);
-        match at {
-            Spot::Mapped(at) if !self.alone => {
-                if !by_instruction(self.place, basic, at) {
-                    return locked(self.place, self.rank, || {
-                        // SAFETY: the caller vouches for the buffers; all such elements of this
-                        // target share the lock.
-                        unsafe {
-                            reduce::accumulate_exclusive(op, basic, at, origin, result, count);
-                        }
-                        Ok(())
-                    });
-                }
-                // SAFETY: the caller vouches for the buffers, and `needs_lock` was asked.
-                unsafe { reduce::accumulate(op, basic, at, origin, result, count) };
+        match (at, self.guard) {
+            (Spot::Mapped(at), Guard::Single) => {
+                debug_assert!(count == 1);
+                // SAFETY: the caller vouches for the buffers; all elements that are not changed by
+                // instructions share the lock.
+                unsafe { self.element(basic, at, origin, result) }
+            }
+            (Spot::Mapped(at), Guard::Several | Guard::Held) => {
+                debug_assert!(self.guard == Guard::Held);
+                // SAFETY: likewise.
+                unsafe { reduce::accumulate_locked(op, basic, at, origin, result, count) };
                 Ok(())
             }
-            other => match Reached::of(other) {
+            (other, _) => match Reached::of(other) {
                 Reached::Here(at) => {
-                    // SAFETY: likewise; nobody else changes the target.
+                    // SAFETY: likewise; nobody else changes the target: all hold the lock.
                     unsafe { reduce::accumulate_exclusive(op, basic, at, origin, result, count) };
                     Ok(())
                 }
                 Reached::There(whose, there) => {
-                    let mut combine = Combine::new(whose, op, self.lock());
+                    let mut combine = Combine::new(whose, op, self.guard, self.lock());
                     // SAFETY: likewise; all such elements of this target share the lock.
                     unsafe {
                         let run = combine::Run { there, basic, count, origin, result };
@@ -352,6 +387,31 @@ impl<'a> Work<'a> {
                 }
             },
         }
+    }
+
+    /// Applies the operation to a single element that is mapped here.
+    ///
+    /// # Safety
+    /// As for `element_run`.
+    unsafe fn element(
+        &self,
+        basic: Basic,
+        at: *mut u8,
+        origin: *const u8,
+        result: Option<*mut u8>,
+    ) -> Result<()> {
+        let Work { place, rank, op, .. } = *self;
+        if !by_instruction(place, basic, at) {
+            return locked(place, rank, || {
+                // SAFETY: the caller's promise, and the lock is held.
+                unsafe { reduce::accumulate_locked(op, basic, at, origin, result, 1) };
+                Ok(())
+            });
+        }
+        single(place, rank, || {
+            // SAFETY: the caller's promise, and `needs_lock` was asked.
+            unsafe { reduce::accumulate(op, basic, at, origin, result, 1) };
+        })
     }
 }
 
@@ -366,19 +426,35 @@ pub unsafe fn accumulate_quick(to: &Quick<'_>, origin: Buffer, target: Target, o
         let (op, known) =
             (to.host.tables.ops.find(op)?, to.host.tables.types.find(origin.datatype)?);
         let same = origin.datatype == target.datatype && origin.count == target.count;
-        let few = origin.count > 0 && (origin.count as u64) < MANY;
+        let few = origin.count > 0 && (origin.count as u64) < FEW;
         let given = known.dense && !origin.address.is_null() && op != Op::NoOp;
         if !(same && few && given && pairs(op, known.basic)) {
             return None;
         }
-        let at = to.address(target.disp, origin.count as u64 * u64::from(known.size))?;
+        let bytes = origin.count as u64 * u64::from(known.size);
+        let at = match origin.count {
+            1 => to.element(target.disp, bytes)?,
+            _ => to.address(target.disp, bytes)?,
+        };
         (!reduce::needs_lock(known.basic, at)).then_some((op, known.basic, at))
     };
     let Some((op, basic, at)) = find() else { return false };
     let count = origin.count as usize;
-    // SAFETY: the window's side was checked, the caller vouches for the origin's.
-    unsafe { reduce::accumulate(op, basic, at, origin.address, None, count) };
-    true
+    if count == 1 {
+        // SAFETY: the window's side was checked, the caller vouches for the origin's.
+        unsafe { reduce::accumulate(op, basic, at, origin.address, None, 1) };
+        fence_after_rmw(); // as in `acc::single`
+        return true;
+    }
+    if to.window.epochs.is_exclusive(to.rank) {
+        // SAFETY: likewise; nobody else changes the target.
+        unsafe { reduce::accumulate_exclusive(op, basic, at, origin.address, None, count) };
+        return true;
+    }
+    try_locked(to.node, to.rank, || {
+        // SAFETY: likewise, and the lock is held.
+        unsafe { reduce::accumulate_locked(op, basic, at, origin.address, None, count) };
+    })
 }
 
 /// Whether elements of this kind that are mapped here are changed by atomic instructions, by all
@@ -387,11 +463,6 @@ pub unsafe fn accumulate_quick(to: &Quick<'_>, origin: Buffer, target: Target, o
 pub(super) fn by_instruction(place: Place<'_>, basic: Basic, at: *mut u8) -> bool {
     !reduce::needs_lock(basic, at)
         && (place.node.wide.is_none() || is_word(basic, at.addr() as u64))
-}
-
-/// Whether many elements may be changed without atomics: by the exclusive lock of their target.
-fn alone(place: Place<'_>, rank: u32, count: u64) -> bool {
-    count >= MANY && place.window.epochs.is_exclusive(rank)
 }
 
 #[inline]
@@ -420,8 +491,4 @@ fn basic(shape: &Shape) -> Basic {
         Shape::Basic(basic) => *basic,
         Shape::Derived(_) => unreachable!("only asked of predefined types"),
     }
-}
-
-fn mismatch(basic: Basic) -> Error {
-    Error::Argument(Class::Op, "operation for elements of bytes:", basic.size() as i64)
 }

@@ -58,7 +58,7 @@ pub struct Blocks<'a> {
     target: Distant<'a>,
     op: Op,
     /// the target's lock; `None`: nobody else changes the elements
-    lock: Option<Acc<'a>>,
+    pub lock: Option<Acc<'a>>,
     /// the first `used` are there
     messages: [Option<Message<'a>>; BLOCKS],
     used: usize,

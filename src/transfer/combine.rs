@@ -7,6 +7,7 @@
 //! `fabric::cma::Batch`), where a read and a write for each run took 900.
 
 use super::acc::Acc;
+use super::accumulate::Guard;
 use super::bytes::{PIECE, Piece};
 use super::distant::Distantly;
 use super::unmapped::Unmapped;
@@ -68,14 +69,14 @@ pub enum Combine<'a> {
 }
 
 impl<'a> Combine<'a> {
-    /// No runs yet. Without a lock nobody else changes the elements.
-    pub fn new(whose: Unmapped<'a>, op: Op, lock: Option<Acc<'a>>) -> Combine<'a> {
+    /// No runs yet. The lock is there if the guard says that it is not held.
+    pub fn new(whose: Unmapped<'a>, op: Op, guard: Guard, lock: Option<Acc<'a>>) -> Combine<'a> {
         match whose {
             Unmapped::Process(_) => {
                 debug_assert!(lock.is_none());
                 Combine::Process(Pieces::new(whose, op))
             }
-            Unmapped::Distant(target) => Combine::Distant(Distantly::new(target, op, lock)),
+            Unmapped::Distant(target) => Combine::Distant(Distantly::new(target, op, guard, lock)),
         }
     }
 

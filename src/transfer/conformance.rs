@@ -7,6 +7,7 @@ use crate::fabric::Way;
 use crate::fabric::cma::{self, Batch};
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::child::Child;
+use crate::sys::life::{Life, Mark};
 use crate::sys::process;
 use crate::sys::segment::{Mapping, PAGE, Segment};
 
@@ -34,7 +35,7 @@ impl Road for LoadStore {
 }
 
 /// One run at a time.
-struct Cma(cma::Process);
+struct Cma(cma::Process<'static>);
 
 impl Road for Cma {
     fn put(&self, to: *mut u8, from: &[u8]) {
@@ -49,7 +50,7 @@ impl Road for Cma {
 }
 
 /// In runs of seven bytes, the last ones first.
-struct Batches(cma::Process);
+struct Batches(cma::Process<'static>);
 
 impl Batches {
     fn transfer(&self, way: Way, here: *mut u8, there: *mut u8, bytes: usize) {
@@ -147,7 +148,7 @@ fn who_sees_a_later_store_sees_the_put(road: &impl Road, window: &Mapping) {
         // Release: whoever sees the round sees the put, too.
         flag.store(round, Ordering::Release);
         // Acquire: pairs with the Release of the answer.
-        while process::alive(reader.pid()) && answer.load(Ordering::Acquire) < round {
+        while reader.life().is_there() && answer.load(Ordering::Acquire) < round {
             std::thread::yield_now();
         }
     }
@@ -172,8 +173,9 @@ macro_rules! conformance {
 }
 
 /// This process as its own target: what the owner of a window does to it.
-fn own() -> cma::Process {
-    cma::Process { rank: 0, pid: process::id() }
+fn own() -> cma::Process<'static> {
+    let life = Life::new(Mark::of(process::id()));
+    cma::Process { rank: 0, life: Box::leak(Box::new(life)) }
 }
 
 conformance! {

@@ -1,12 +1,15 @@
 //! Accumulates on windows over many nodes. Integers of eight bytes at multiples of eight are words
 //! of the device: each is changed by its atomic operations alone, by ranks of the target's own node
 //! too (`words`). All other elements are read, combined and written back under the target's
-//! accumulate lock, and so are all elements by who is alone (`blocks`). The type and the address
-//! decide, as everywhere (docs/decisions/0004).
+//! accumulate lock, and so are all elements by who is alone (`blocks`). A call on several words
+//! holds that lock, too, and one on a single word looks at it behind its operation. The type, the
+//! address and the number of elements decide, as everywhere (docs/decisions/0004).
 
-use super::acc::Acc;
+use super::acc::{Acc, Behind};
+use super::accumulate::Guard;
 use super::blocks::Blocks;
 use super::combine::Run;
+use super::unmapped::Unmapped;
 use super::words::Words;
 use crate::datatype::basic::{Basic, Kind, Op};
 use crate::error::Result;
@@ -21,24 +24,33 @@ pub fn is_word(basic: Basic, at: u64) -> bool {
 
 /// MPI_Compare_and_swap of a word, behind what was sent before: accumulates of one origin on one
 /// element happen in their order (MPI-4.1 §12.7.2). Returns what it held before.
-pub fn compare_and_swap(word: Distant<'_>, expect: u64, new: u64) -> Result<u64> {
+pub fn compare_and_swap(
+    word: Distant<'_>,
+    behind: Behind<'_>,
+    expect: u64,
+    new: u64,
+) -> Result<u64> {
     word.peer.order();
-    word.peer.fetch(word.at, Fetch::CompareSwap { expect, new })
+    let swap = Fetch::CompareSwap { expect, new };
+    let (before, lock) = word.peer.fetch_and_read(word.at, swap, behind.lock)?;
+    behind.end(Some(lock))?;
+    Ok(before)
 }
 
 /// An accumulate of many runs.
 pub struct Distantly<'a> {
     words: Words<'a>,
+    /// with the lock
     others: Blocks<'a>,
-    /// words are like others
-    alone: bool,
+    target: Distant<'a>,
+    guard: Guard,
 }
 
 impl<'a> Distantly<'a> {
-    /// No runs yet. Without a lock the caller is alone.
-    pub fn new(target: Distant<'a>, op: Op, lock: Option<Acc<'a>>) -> Distantly<'a> {
-        let alone = lock.is_none();
-        Distantly { words: Words::new(target, op), others: Blocks::new(target, op, lock), alone }
+    /// No runs yet. The lock is there if the guard says that it is not held.
+    pub fn new(target: Distant<'a>, op: Op, guard: Guard, lock: Option<Acc<'a>>) -> Distantly<'a> {
+        let (words, others) = (Words::new(target, op), Blocks::new(target, op, lock));
+        Distantly { words, others, target, guard }
     }
 
     /// Adds a run.
@@ -46,13 +58,17 @@ impl<'a> Distantly<'a> {
     /// # Safety
     /// As for [`super::combine::Combine::push`].
     pub unsafe fn push(&mut self, run: Run) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match !self.alone && is_word(run.basic, run.there) {
-                true => self.words.push(run),
-                false => self.others.push(run),
-            }
+        if self.guard == Guard::Alone || !is_word(run.basic, run.there) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.others.push(run) };
         }
+        match (&mut self.others.lock, self.guard) {
+            (Some(lock), Guard::Single) => self.words.behind = lock.behind()?,
+            (Some(lock), _) => lock.take(Unmapped::Distant(self.target))?,
+            (None, _) => {}
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.words.push(run) }
     }
 
     /// Does the rest, also if something failed before.

@@ -17,9 +17,11 @@ pub mod single;
 mod unmapped;
 mod words;
 
+use crate::datatype::basic::{Basic, Op, pairs_in_mpis};
 use crate::datatype::layout::Shape;
 use crate::error::{Class, Error, Result};
 use crate::mpi::{Entry, Handle, Host};
+use crate::window::report::{self, Wrong};
 use crate::window::{Node, Road, Window, registry};
 use core::ffi::c_int;
 
@@ -63,6 +65,7 @@ pub struct Place<'a> {
 pub struct Quick<'a> {
     /// the MPI underneath
     pub host: &'static Host,
+    window: &'a Window,
     node: &'a Node,
     rank: u32,
 }
@@ -76,7 +79,14 @@ impl<'a> Quick<'a> {
         let window = registry::lookup(host.handle(win))?;
         let Road::Node(node) = &window.road else { return None };
         let rank = rank as u32;
-        (rank < node.size && window.epochs.is_open(rank)).then_some(Quick { host, node, rank })
+        let open = rank < node.size && window.epochs.is_open(rank);
+        open.then_some(Quick { host, window, node, rank })
+    }
+
+    /// Where an element is that one atomic instruction is to change now.
+    #[inline(always)]
+    fn element(&self, disp: i64, bytes: u64) -> Option<*mut u8> {
+        self.node.element_within(self.rank, disp, bytes)
     }
 
     /// Where so many bytes are, if they are all inside of the window.
@@ -151,4 +161,14 @@ fn fits(from: u64, to: u64) -> Result<()> {
 #[inline]
 fn not_null(address: *mut u8, what: &'static str) -> Result<()> {
     if address.is_null() { Err(Error::Argument(Class::Buffer, what, 0)) } else { Ok(()) }
+}
+
+/// An operation that the standard does not pair with a kind of elements.
+#[cold]
+fn unpaired(op: Op, basic: Basic) -> Result<()> {
+    let error = Error::Argument(Class::Op, "operation for elements of bytes:", basic.size() as i64);
+    match pairs_in_mpis(op, basic) {
+        true => report::carry_out("MPI_Accumulate or its like", Wrong::Pair, error),
+        false => Err(error),
+    }
 }

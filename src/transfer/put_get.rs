@@ -211,7 +211,9 @@ impl Shaped<'_> {
     /// As for `transfer`.
     #[cold]
     unsafe fn run_by_run(&self) -> Result<()> {
-        all_in_regions(self.place, self.rank, self.disp, self.target)?;
+        all_in_regions(self.target, |reach| {
+            self.place.node.at(self.rank, self.disp, reach, |_| Ok(()))
+        })?;
         let mut result = Ok(());
         each_run(self.origin, self.target, |here, there, bytes| {
             let reach = Reach { first: there, bytes };
@@ -228,16 +230,13 @@ impl Shaped<'_> {
 
 /// Checks that each piece of a target's type map is in a region of a dynamic window.
 pub(super) fn all_in_regions(
-    place: Place<'_>,
-    rank: u32,
-    disp: i64,
     (shape, count): (&Shape, u64),
+    mut check: impl FnMut(Reach) -> Result<()>,
 ) -> Result<()> {
-    for piece in shape.pieces(count) {
+    shape.pieces(count).try_for_each(|piece| {
         let bytes = piece.count * piece.basic.extent() as u64;
-        place.node.at(rank, disp, Reach { first: piece.offset, bytes }, |_| Ok(()))?;
-    }
-    Ok(())
+        check(Reach { first: piece.offset, bytes })
+    })
 }
 
 /// Bytes of data in `count` items.

@@ -2,8 +2,8 @@
 //! §12.3.4). They take part in the protocol of `accumulate`; where an element is a word that all
 //! ranks map, they are one instruction.
 
-use super::acc::{Acc, locked};
-use super::accumulate::{Work, by_instruction, operation, predefined};
+use super::acc::{Acc, Behind, locked, single};
+use super::accumulate::{Guard, Work, by_instruction, operation, predefined};
 use super::bytes::Piece;
 use super::distant::{self, is_word};
 use super::unmapped::Reached;
@@ -29,7 +29,7 @@ pub unsafe fn fetch_and_op_quick(
     let find = || {
         let (op, known) =
             (to.host.tables.ops.find(op)?, to.host.tables.types.find(target.datatype)?);
-        let at = to.address(target.disp, u64::from(known.size))?;
+        let at = to.element(target.disp, u64::from(known.size))?;
         (!origin.is_null() && !result.is_null()).then_some((op, known.basic, at))
     };
     match find() {
@@ -55,7 +55,7 @@ pub unsafe fn compare_and_swap_quick(
 ) -> bool {
     let find = || {
         let known = to.host.tables.types.find(target.datatype)?;
-        let at = to.address(target.disp, u64::from(known.size))?;
+        let at = to.element(target.disp, u64::from(known.size))?;
         let legal = known.basic.compares() && !reduce::needs_lock(known.basic, at);
         let given = !origin.is_null() && !compare.is_null() && !result.is_null();
         (legal && given).then_some((known.basic, at))
@@ -94,12 +94,19 @@ pub unsafe fn fetch_and_op(
         if let Spot::Mapped(at) = spot
             && by_instruction(place, basic, at)
         {
-            // SAFETY: `at` checked the window's side, the caller vouches for the other two.
-            if unsafe { reduce::fetch_and_op_fast(op, basic, at, origin, result) } {
+            let mut done = false;
+            single(place, rank, || {
+                // SAFETY: `at` checked the window's side, the caller vouches for the other two.
+                done = unsafe { reduce::fetch_and_op_fast(op, basic, at, origin, result) };
+            })?;
+            if done {
                 return Ok(());
             }
         }
-        let work = Work { place, rank, disp: target.disp, op, zero: None, alone: false };
+        // Between nodes a look at the lock costs something, and here nobody can hold it.
+        let alone = place.node.wide.is_some() && place.window.epochs.is_exclusive(rank);
+        let guard = if alone { Guard::Held } else { Guard::Single };
+        let work = Work { place, rank, disp: target.disp, op, zero: None, guard };
         // SAFETY: likewise.
         work.protected(spot, |work| unsafe {
             work.element_run(basic, spot, origin, Some(result), 1)
@@ -133,13 +140,15 @@ pub unsafe fn compare_and_swap(
         Spot::Mapped(at) if by_instruction(place, basic, at) => {
             // SAFETY: `at` checked the window's side, the caller vouches for the other three, and
             // `needs_lock` was asked.
-            unsafe { reduce::compare_and_swap(basic, at, compare, origin, result) };
-            Ok(())
+            single(place, rank, || unsafe {
+                reduce::compare_and_swap(basic, at, compare, origin, result);
+            })
         }
         Spot::Distant(word) if is_word(basic, word.at.at) => {
             // SAFETY: likewise; elements of eight bytes.
             let load = |from: *const u8| unsafe { from.cast::<u64>().read_unaligned() };
-            let old = distant::compare_and_swap(word, load(compare), load(origin))?;
+            let Some(behind) = Behind::new(place, rank)? else { unreachable!("no device") };
+            let old = distant::compare_and_swap(word, behind, load(compare), load(origin))?;
             // SAFETY: likewise.
             unsafe { result.cast::<u64>().write_unaligned(old) };
             Ok(())

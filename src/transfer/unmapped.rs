@@ -14,7 +14,7 @@ use crate::window::wide::address::Distant;
 #[derive(Clone, Copy)]
 pub enum Unmapped<'a> {
     /// that of a process of this node
-    Process(Process),
+    Process(Process<'a>),
     /// what the device reaches; only the address is not looked at
     Distant(Distant<'a>),
 }
@@ -56,7 +56,7 @@ impl<'a> Unmapped<'a> {
 #[allow(clippy::large_enum_variant)] // it lives on the stack, for one call
 pub enum Runs<'a> {
     /// with a process of this node
-    Process(Batch),
+    Process(Batch<'a>),
     /// by the device
     Distant(&'a Peer, Coalesce<'a>),
 }

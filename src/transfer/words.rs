@@ -5,8 +5,9 @@
 //! a result one wait for [`WORDS_MAX`] of them. MPI_NO_OP reads them, as messages. Any other
 //! operation reads them, as messages too, and swaps each if it is still what was read: two waits,
 //! and one more for all whom somebody else came between. What an operation leaves as it is needs no
-//! request.
+//! request. Behind a single word the lock of the target is read, in the same waits.
 
+use super::acc::Behind;
 use super::combine::Run;
 use super::unmapped::Unmapped;
 use crate::datatype::basic::Op;
@@ -15,6 +16,7 @@ use crate::error::Result;
 use crate::fabric::verbs::{Remote, WORDS_MAX};
 use crate::fabric::{Fetch, Way};
 use crate::window::wide::address::Distant;
+use core::cell::Cell;
 use core::mem::MaybeUninit;
 use core::slice;
 
@@ -30,6 +32,10 @@ pub struct Words<'a> {
     count: usize,
     /// in all of them; at most [`WORDS_MAX`], but for MPI_NO_OP
     words: usize,
+    /// how the call ends; `None`: it holds the lock
+    pub behind: Option<Behind<'a>>,
+    /// what the lock was behind what was sent last, if that was waited for
+    lock: Cell<Option<u64>>,
 }
 
 /// A word, and what it has to do with.
@@ -75,7 +81,8 @@ impl Word {
 impl<'a> Words<'a> {
     /// No runs yet.
     pub fn new(target: Distant<'a>, op: Op) -> Words<'a> {
-        Words { target, op, runs: [const { MaybeUninit::uninit() }; RUNS], count: 0, words: 0 }
+        let (runs, lock) = ([const { MaybeUninit::uninit() }; RUNS], Cell::new(None));
+        Words { target, op, runs, count: 0, words: 0, behind: None, lock }
     }
 
     /// Adds a run of words.
@@ -125,7 +132,27 @@ impl<'a> Words<'a> {
             }
         };
         (self.count, self.words) = (0, 0);
-        done
+        match self.behind.take() {
+            Some(behind) => done.and_then(|()| behind.end(self.lock.take())),
+            None => done,
+        }
+    }
+
+    /// Changes words, and waits for what they held before.
+    fn fetch_all(
+        &self,
+        which: impl Fn(usize) -> (Remote, Fetch),
+        before: &mut [u64],
+    ) -> Result<()> {
+        let (peer, Some(behind)) = (self.target.peer, self.behind) else {
+            return self.target.peer.fetch_all(which, before);
+        };
+        debug_assert_eq!(before.len(), 1);
+        let (at, op) = which(0);
+        let (old, lock) = peer.fetch_and_read(at, op, behind.lock)?;
+        before[0] = old;
+        self.lock.set(Some(lock));
+        Ok(())
     }
 
     /// Adds, and waits for nothing.
@@ -158,8 +185,17 @@ impl<'a> Words<'a> {
             }
             before += run.count;
         }
+        let Some(behind) = self.behind else {
+            // SAFETY: likewise.
+            return unsafe { batch.finish_here() };
+        };
         // SAFETY: likewise.
-        unsafe { batch.finish_here() }
+        let sent = unsafe { batch.finish() };
+        // READs are done in their order.
+        let lock = self.target.peer.read(behind.lock);
+        let came = self.target.peer.flush_local();
+        self.lock.set(Some(sent.and(came).and(lock)?));
+        Ok(())
     }
 
     /// The words of the runs, one by one.
@@ -203,7 +239,7 @@ impl<'a> Words<'a> {
             // SAFETY: the caller's promise.
             (self.at(word.run.there), Fetch::Add(unsafe { word.operand() }))
         };
-        self.target.peer.fetch_all(sum, before)?;
+        self.fetch_all(sum, before)?;
         for (word, seen) in words.iter_mut().zip(before) {
             word.seen = *seen;
             // SAFETY: the caller's promise.
@@ -234,7 +270,7 @@ impl<'a> Words<'a> {
                 let Word { run, seen: expect, new } = left[index];
                 (self.at(run.there), Fetch::CompareSwap { expect, new })
             };
-            self.target.peer.fetch_all(swap, before)?;
+            self.fetch_all(swap, before)?;
             let failed = |index, word: &mut Word| {
                 let expected = core::mem::replace(&mut word.seen, before[index]);
                 expected != word.seen

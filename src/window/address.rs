@@ -4,9 +4,13 @@
 use super::blocks::Descriptor;
 use super::wide::address::{By, Distant};
 use super::{Memory, Node};
+use crate::epoch::lock::whole;
 use crate::error::{Class, Error, Result};
+use crate::fabric::Rank;
 use crate::fabric::cma::Process;
+use crate::fabric::shm::words::Cells;
 use crate::memory::View;
+use crate::sync::Ordering;
 use core::ptr;
 
 /// Where bytes of the window are, and by which road this process and the others reach them.
@@ -18,7 +22,7 @@ pub enum Spot<'a> {
     /// instructions of this process are none for the others
     Own(*mut u8),
     /// memory of another process, at an address of its own, that the system copies
-    Foreign(Process, u64),
+    Foreign(Process<'a>, u64),
     /// memory that the device reaches
     Distant(Distant<'a>),
 }
@@ -126,12 +130,7 @@ impl Node {
 
     /// Where byte `first` of a rank's part is; the caller checked that it is inside.
     #[inline]
-    pub(super) fn spot(
-        &self,
-        rank: u32,
-        exposed: &Descriptor,
-        first: u64,
-    ) -> Result<Spot<'static>> {
+    pub(super) fn spot(&self, rank: u32, exposed: &Descriptor, first: u64) -> Result<Spot<'_>> {
         Ok(match &self.memory {
             Memory::Common(_) => {
                 Spot::Mapped(self.data.wrapping_add((exposed.offset + first) as usize))
@@ -165,6 +164,19 @@ impl Node {
         }
         // SAFETY: inside of the rank's part of the common memory, as was just checked.
         Some(unsafe { self.data.add((exposed.offset + first) as usize) })
+    }
+
+    /// The same for an element that one atomic instruction is to change; `None` also while somebody
+    /// holds the accumulate lock of the rank (`epoch::lock::whole`).
+    #[inline(always)]
+    pub fn element_within(&self, rank: u32, disp: i64, bytes: u64) -> Option<*mut u8> {
+        let cells = self.words.cells();
+        let (exposed, lock) = (cells.descriptor(rank), cells.cell(whole::word(Rank(rank))));
+        let first = (disp as u64).checked_mul(exposed.disp_unit)?;
+        let behind = exposed.bytes.checked_sub(first)?;
+        let at = self.data.wrapping_add((exposed.offset + first) as usize);
+        // Acquire: pairs with the release of the lock. Behind the loads of what never changes.
+        (whole::weigh(lock.load(Ordering::Acquire), bytes) <= behind).then_some(at)
     }
 
     /// What `rank` exposes, as this process reaches it by load and store: address, bytes,

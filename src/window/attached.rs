@@ -48,13 +48,7 @@ impl Node {
         by: By,
         work: impl FnOnce(Spot<'_>) -> Result<R>,
     ) -> Result<R> {
-        // An address may have its highest bit set, and a type map may lead anywhere from it.
-        let first = i128::from(disp) + i128::from(reach.first);
-        let Ok(first) = u64::try_from(first) else {
-            let (first, bytes) = (disp as u64, reach.bytes);
-            return Err(Error::NotInRegion { rank, first, bytes, address: first });
-        };
-        let range = (first, reach.bytes);
+        let range = range(rank, disp, reach)?;
         let (target, nodes) = (Rank(rank), self.nodes_for_operations());
         on_words!(self, |words| {
             regions::while_held(words, target, nodes, || {
@@ -63,6 +57,28 @@ impl Node {
                 self.spot_attached((rank, range.0), found, by, work)
             })
         })
+    }
+
+    /// Does `work` while all that a rank has attached to a dynamic window stays attached. `work`
+    /// waits for the accumulate lock of that rank and for nothing else, and uses
+    /// [`Node::at_held`].
+    pub fn while_attached<R>(&self, rank: u32, work: impl FnOnce() -> Result<R>) -> Result<R> {
+        let (target, nodes) = (Rank(rank), self.nodes_for_operations());
+        on_words!(self, |words| regions::while_held(words, target, nodes, work))
+    }
+
+    /// [`Node::at_common`] of a dynamic window, inside of [`Node::while_attached`].
+    pub fn at_held<R>(
+        &self,
+        rank: u32,
+        disp: i64,
+        reach: Reach,
+        work: impl FnOnce(Spot<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let (regions, range) = (self.regions()?, range(rank, disp, reach)?);
+        let read = |table, entries: &mut [Entry]| self.read_table(rank, table, entries);
+        let found = on_words!(self, |words| regions.locate(words, rank, range, read))?;
+        self.spot_attached((rank, range.0), found, By::All, work)
     }
 
     /// Does `work` where the bytes are.
@@ -128,4 +144,16 @@ impl Node {
             None => Err(Error::Unsupported("the device on one node")),
         }
     }
+}
+
+/// The first address of `reach` at displacement `disp`, which is an address, and the bytes.
+#[inline]
+fn range(rank: u32, disp: i64, reach: Reach) -> Result<(u64, u64)> {
+    // An address may have its highest bit set, and a type map may lead anywhere from it.
+    let first = i128::from(disp) + i128::from(reach.first);
+    let Ok(first) = u64::try_from(first) else {
+        let (first, bytes) = (disp as u64, reach.bytes);
+        return Err(Error::NotInRegion { rank, first, bytes, address: first });
+    };
+    Ok((first, reach.bytes))
 }

@@ -1,20 +1,22 @@
 //! The common memory of an allocated window, one range for all its ranks. Rank 0 takes it: what is
-//! small from its own heap, where it is mapped and backed already by the second window; what is
-//! large as a segment of its own, each rank backing its own part, so that the pages are near the
-//! rank that uses them and go back to the system with the window. The memory reads as zero.
+//! small from its own heap, where it is mapped already by the second window; what is large as a
+//! segment of its own, so that the pages are near the rank that touches them first, and go back to
+//! the system with the window. It reads as zero. It takes memory when it is touched; only where a
+//! device or the kernel's policy asks for it, each rank backs its own part when the window is made.
 
 use crate::error::{Error, Result};
 use crate::memory::heap::{self, Lease};
 use crate::memory::{Place, View};
-use crate::sys::segment::{self, Mapping, PAGE, Segment};
+use crate::sys::segment::{Mapping, PAGE, Segment};
+use crate::sys::{limits, resident};
 use core::ptr;
 
 /// Bytes per rank up to which the memory of a window comes from the heap of rank 0.
 const SMALL: u64 = 256 << 10;
 /// The same for all ranks together.
 const SMALL_ALL: u64 = 16 << 20;
-/// From so many bytes on rank 0 asks whether the node has them, before any rank takes its part.
-const LARGE: u64 = 16 << 20;
+/// From so many bytes on it is worth asking whether the node has them.
+pub const LARGE: u64 = 16 << 20;
 
 /// Whether so many bytes for so many ranks come from a heap. All ranks answer alike. A heap is
 /// mapped at whole pages: where more is asked for, each rank has to choose the address itself.
@@ -33,15 +35,21 @@ pub enum Offer {
 }
 
 impl Offer {
-    /// Takes so many bytes.
-    pub fn of(total: u64, alignment: u64, ranks: u32) -> Result<Offer> {
+    /// Takes so many bytes, which are `backed` with memory now or when they are touched.
+    pub fn of(total: u64, alignment: u64, ranks: u32, backed: bool) -> Result<Offer> {
         if total == 0 {
             return Ok(Offer::Nothing);
         }
         if is_small(total, alignment, ranks) {
-            return heap::take(total, PAGE).map(Offer::Heap);
+            // In pages of its own: a child of fork(2) shares these, but nothing of MPI_Alloc_mem.
+            let lease = heap::take(total.next_multiple_of(PAGE), PAGE)?;
+            if backed {
+                lease.back()?;
+            }
+            return Ok(Offer::Heap(lease));
         }
-        if total >= LARGE && !segment::is_available(total) {
+        // Before any rank takes its part.
+        if backed && total >= LARGE && !limits::is_available(total) {
             return Err(Error::NoMemory { bytes: total });
         }
         let pages = total.min(i64::MAX as u64 - PAGE).next_multiple_of(PAGE);
@@ -53,7 +61,7 @@ impl Offer {
         Ok(match self {
             Offer::Nothing => Place::default(),
             Offer::Heap(lease) => lease.place(),
-            Offer::Segment(segment) => Place { name: segment.name()?, offset: 0 },
+            Offer::Segment(segment) => Place { name: segment.name(), offset: 0 },
         })
     }
 
@@ -74,19 +82,19 @@ pub struct Common {
 enum Hold {
     Nothing,
     Heap(View),
-    Segment { _map: Mapping, open: Option<Segment> },
+    Segment { map: Mapping, open: Option<Segment> },
 }
 
 impl Common {
     /// Maps `total` bytes of `ranks` ranks at `place`, at a multiple of `alignment`, and makes sure
-    /// of this rank's own `part` (where it begins, and bytes): it is backed with memory and zero.
+    /// of this rank's own `part` (where it begins, and bytes): it is zero, and if need be `backed`.
     /// `offer`: what rank 0 has.
     pub fn map(
         place: &Place,
         (total, alignment): (u64, u64),
         ranks: u32,
         part: (u64, u64),
-        dirty: bool,
+        (dirty, backed): (bool, bool),
         offer: Option<Offer>,
     ) -> Result<Common> {
         let hold = match offer {
@@ -94,18 +102,24 @@ impl Common {
             None if total == 0 => Hold::Nothing,
             Some(Offer::Heap(lease)) => Hold::Heap(lease.into()),
             None if is_small(total, alignment, ranks) => Hold::Heap(View::of(place)?),
-            Some(Offer::Segment(segment)) => Hold::of_segment(segment, part, alignment)?,
-            None => Hold::of_segment(Segment::open(&place.name)?, part, alignment)?,
+            Some(Offer::Segment(segment)) => Hold::of_segment(segment, alignment)?,
+            None => Hold::of_segment(Segment::open(&place.name)?, alignment)?,
         };
         let base = match &hold {
             Hold::Nothing => ptr::without_provenance_mut(PAGE as usize),
             Hold::Heap(view) => view.base(),
-            Hold::Segment { _map, .. } => _map.base(),
+            Hold::Segment { map, .. } => map.base(),
         };
+        if let Hold::Segment { map, open: Some(segment) } = &hold
+            && backed
+        {
+            let first = part.0 / PAGE * PAGE;
+            segment.back(map, first, (part.0 + part.1).next_multiple_of(PAGE) - first)?;
+        }
         if dirty {
             // SAFETY: this rank's own part of memory that all have mapped for this window; nobody
             // else touches it before the barrier that ends the making of the window.
-            unsafe { base.wrapping_add(part.0 as usize).write_bytes(0, part.1 as usize) };
+            unsafe { resident::clear(base.wrapping_add(part.0 as usize), part.1 as usize) };
         }
         Ok(Common { base, bytes: total, hold })
     }
@@ -129,12 +143,11 @@ impl Common {
 }
 
 impl Hold {
-    fn of_segment(segment: Segment, (first, bytes): (u64, u64), alignment: u64) -> Result<Hold> {
-        segment.reserve(first, bytes)?;
+    fn of_segment(segment: Segment, alignment: u64) -> Result<Hold> {
         let map = match alignment > PAGE {
             true => segment.map_aligned(alignment as usize)?,
             false => segment.map()?,
         };
-        Ok(Hold::Segment { _map: map, open: Some(segment) })
+        Ok(Hold::Segment { map, open: Some(segment) })
     }
 }

@@ -7,11 +7,10 @@ use super::exchange::{self, Memory, Outcome, Wish};
 use super::ground::Ground;
 use super::info::{Hints, NONCONTIG};
 use super::registry::Entry;
-use super::report::{self, Why};
+use super::report;
 use super::wide::exchange::Agreed;
 use super::{Delegated, Facts, Flavor, Node, Road, Window, gpu, registry, synchronise, wide};
 use crate::config::Config;
-use crate::epoch::layout::RANKS_MAX;
 use crate::epoch::state::Epochs;
 use crate::error::{Class, Error, Result};
 use crate::mpi::comm::{Comm, check};
@@ -67,18 +66,21 @@ pub fn make(
     request: Request,
     place: Result<()>,
 ) -> core::result::Result<Made, Failure> {
-    if Config::get().disable {
-        place?;
-        let (native, base) = native(host, &request)?;
-        return Ok(Made::Native(native, base));
+    if request.comm == host.constants.comm_null {
+        // It has no error handler; the MPI underneath knows which one to call instead.
+        return Err(native(host, &request).err().unwrap_or(Failure::Host(0)));
     }
     let comm = match Comm::for_window(host, request.comm) {
         // What is no communicator has no error handler; the MPI underneath knew which one to call.
         Err(Error::Host(code)) => return Err(Failure::Host(code)),
+        Err(_) if Config::get().disable => return aside(host, &request, place),
         other => other?,
     };
+    let Some(ground) = Ground::of(host, comm, request.flavor.call())? else {
+        return aside(host, &request, place);
+    };
     let entry = registry::reserve();
-    let why = match ground_of(host, comm)? {
+    let why = match ground {
         Ground::None(why) => why,
         ground => {
             // What this rank cannot do is told to the others, who wait for it in `agree`.
@@ -97,6 +99,7 @@ pub fn make(
         }
     };
     let allowed = place.and(entry.as_ref().map(drop).map_err(Error::clone));
+    let allowed = allowed.and_then(|()| why.refuses(request.flavor));
     let allowed = allowed.and_then(|()| report::may_delegate(why));
     if !comm.all(host, allowed.is_ok())? {
         allowed?;
@@ -106,12 +109,11 @@ pub fn make(
     Ok(Made::Window(delegate(host, &request, entry?)?))
 }
 
-/// What the window stands on.
-fn ground_of(host: &'static Host, comm: Comm) -> Result<Ground> {
-    if comm.size(host)? > RANKS_MAX {
-        return Ok(Ground::None(Why::TooMany));
-    }
-    Ground::of(host, comm)
+/// Lets the MPI underneath make a window of its own.
+fn aside(host: &Host, request: &Request, place: Result<()>) -> core::result::Result<Made, Failure> {
+    place?;
+    let (native, base) = native(host, request)?;
+    Ok(Made::Native(native, base))
 }
 
 /// Agrees on a window. Collective.
@@ -126,8 +128,7 @@ fn agree(
         Ground::Wide(wide) => return wide::exchange::agree(host, wide, flavor, wish),
         Ground::Node(arena) => arena,
     };
-    let looks = matches!(flavor, Flavor::Create | Flavor::Dynamic);
-    Ok(match exchange::agree(arena, wish, looks)? {
+    Ok(match exchange::agree(arena, flavor, wish)? {
         Outcome::Delegate(why) => Agreed::Delegate(why),
         Outcome::Made { slot, common } => {
             Agreed::Made(Box::new(Node::new(arena, slot, flavor, common, host.threads(), None)))
@@ -305,7 +306,7 @@ pub fn free(host: &Host, window: &'static Window) -> Result<()> {
     window.epochs.may_free()?;
     match &window.road {
         Road::Node(node) | Road::Wide(node) => {
-            synchronise::fence_all(node, true)?;
+            synchronise::last_fence(node, "MPI_Win_free")?;
             if node.arena().rank == 0 {
                 node.arena().slots.free(node.slot);
             }

@@ -5,7 +5,8 @@
 //!    why it cannot. Rank 0 announces the slot of the next window. *Barrier.* A window over memory
 //!    that its ranks have already is done.
 //! 2. For an allocated window, rank 0 takes the memory of all and says where it is. *Barrier.*
-//! 3. Each maps it, makes sure that its own part is there, and says whether that worked. *Barrier.*
+//! 3. Each looks whether all of it can ever fit, maps it, clears or backs its own part, and says
+//!    whether that worked. *Barrier.*
 //!
 //! | value     | `status`, after 1 | `offered`, after 2 | `mapped`, after 3 |
 //! |-----------|-------------------|--------------------|-------------------|
@@ -18,12 +19,14 @@
 //! sets a word to anything that all must know of also counts up a trouble counter of the arena, so
 //! that one load tells that all is well.
 
+use super::Flavor;
 use super::arena::{Arena, Record};
 use super::blocks::Descriptor;
-use super::common::{Common, Offer};
+use super::common::{Common, LARGE, Offer};
 use super::report::Why;
 use crate::error::{Class, Error, Result};
 use crate::memory::heap;
+use crate::sys::limits::{self, Limits};
 use std::sync::Arc;
 
 /// What this rank wants to expose.
@@ -82,21 +85,53 @@ const GPU: u64 = 1;
 const DENIED: u64 = 2;
 /// has memory that others must look into
 const FOREIGN: u64 = 4;
-const REFUSED: u64 = 8;
+/// has no descriptor left for the slot
+const SHORT: u64 = 8;
+/// could not have the slot when it was announced
+const AGAIN: u64 = 16;
+const REFUSED: u64 = 32;
+
+/// What becomes of a window, after step 1.
+enum Verdict {
+    Make,
+    Delegate(Why),
+    /// with the slot that rank 0 has announced meanwhile
+    Again,
+}
 
 /// Agrees on a window. Collective.
-pub fn agree(arena: &Arc<Arena>, wish: Result<Wish>, looks: bool) -> Result<Outcome> {
+pub fn agree(arena: &Arc<Arena>, flavor: Flavor, wish: Result<Wish>) -> Result<Outcome> {
+    let (call, looks) = (flavor.call(), matches!(flavor, Flavor::Create | Flavor::Dynamic));
     if looks {
-        arena.ask_permission()?;
+        arena.ask_permission(call)?;
     }
+    // What was missing when its slot was announced may be there now.
+    let outcome = match attempt((arena, call), &wish, looks, AGAIN)? {
+        None => attempt((arena, call), &wish, looks, FINE)?,
+        made => made,
+    };
+    Ok(outcome.expect("nobody says AGAIN the second time"))
+}
+
+/// The same with the slot that was announced; `None`: to be tried again. `no_slot`: what a rank
+/// says that could not have it, [`FINE`]: its error.
+fn attempt(
+    (arena, call): (&Arc<Arena>, &'static str),
+    wish: &Result<Wish>,
+    looks: bool,
+    no_slot: u64,
+) -> Result<Option<Outcome>> {
     let turn = arena.next_turn();
     let slot = arena.slots.next();
     let ready = slot.clone().and_then(|slot| {
-        let wish = wish?;
-        enter(arena, slot, &wish)?;
+        let wish = wish.as_ref().map_err(Error::clone)?;
+        enter(arena, slot, wish)?;
         Ok((slot, wish))
     });
     let mut record = request(arena, &ready, looks);
+    if slot.is_err() && wish.is_ok() && no_slot != FINE {
+        record.status = no_slot;
+    }
     if arena.rank == 0 {
         record.announcement = arena.slots.announce();
     }
@@ -104,22 +139,23 @@ pub fn agree(arena: &Arc<Arena>, wish: Result<Wish>, looks: bool) -> Result<Outc
     if record.status & !FOREIGN != FINE {
         arena.cry(turn, 0);
     }
-    arena.barrier()?;
+    arena.barrier(call)?;
     arena.slots.learn(&read(arena, turn, 0).announcement);
     let verdict = match arena.hears_trouble(turn, 0) {
         true => verdict(arena, turn),
-        false => Ok(None),
+        false => Ok(Verdict::Make),
     };
     let entered = ready.is_ok();
     let outcome = match (ready, verdict) {
-        (Ok((slot, wish)), Ok(None)) => match wish.memory {
-            Memory::Allocate { .. } => allocate(arena, turn, slot, &wish, record),
-            _ => Ok(Outcome::Made { slot, common: None }),
+        (Ok((slot, wish)), Ok(Verdict::Make)) => match wish.memory {
+            Memory::Allocate { .. } => allocate((arena, call), turn, slot, wish, record).map(Some),
+            _ => Ok(Some(Outcome::Made { slot, common: None })),
         },
-        (Ok(_), Ok(Some(why))) => Ok(Outcome::Delegate(why)),
+        (_, Ok(Verdict::Delegate(why))) => Ok(Some(Outcome::Delegate(why))),
+        (_, Ok(Verdict::Again)) => Ok(None),
         (Err(error), _) | (_, Err(error)) => Err(error),
     };
-    if !matches!(outcome, Ok(Outcome::Made { .. })) {
+    if !matches!(outcome, Ok(Some(Outcome::Made { .. }))) {
         give_up(arena, slot, entered);
     }
     outcome
@@ -142,9 +178,13 @@ fn enter(arena: &Arc<Arena>, slot: u32, wish: &Wish) -> Result<()> {
 }
 
 /// What this rank tells the others.
-fn request(arena: &Arc<Arena>, ready: &Result<(u32, Wish)>, looks: bool) -> Record {
+fn request(arena: &Arc<Arena>, ready: &Result<(u32, &Wish)>, looks: bool) -> Record {
     let (slot, wish) = match ready {
         Ok((slot, wish)) => (*slot, wish),
+        // Memory that the ranks have already needs none with the MPI underneath.
+        Err(error) if looks && error.is_short_of_descriptors() => {
+            return Record { status: SHORT, ..Record::default() };
+        }
         Err(error) => {
             return Record { status: REFUSED + error.class() as u64, ..Record::default() };
         }
@@ -168,7 +208,7 @@ fn request(arena: &Arc<Arena>, ready: &Result<(u32, Wish)>, looks: bool) -> Reco
 }
 
 /// What becomes of a window with which some rank is in trouble: an error, or the MPI underneath.
-fn verdict(arena: &Arena, turn: u64) -> Result<Option<Why>> {
+fn verdict(arena: &Arena, turn: u64) -> Result<Verdict> {
     let mut flags = FINE;
     for rank in 0..arena.size {
         let status = read(arena, turn, rank).status;
@@ -178,9 +218,11 @@ fn verdict(arena: &Arena, turn: u64) -> Result<Option<Why>> {
         flags |= status;
     }
     Ok(match flags {
-        flags if flags & GPU != 0 => Some(Why::Gpu),
-        flags if flags & (DENIED | FOREIGN) == DENIED | FOREIGN => Some(Why::Denied),
-        _ => None,
+        flags if flags & GPU != 0 => Verdict::Delegate(Why::Gpu),
+        flags if flags & AGAIN != 0 => Verdict::Again,
+        flags if flags & SHORT != 0 => Verdict::Delegate(Why::Descriptors),
+        flags if flags & (DENIED | FOREIGN) == DENIED | FOREIGN => Verdict::Delegate(Why::Denied),
+        _ => Verdict::Make,
     })
 }
 
@@ -204,7 +246,7 @@ struct Plan {
 
 /// Steps 2 and 3.
 fn allocate(
-    arena: &Arc<Arena>,
+    (arena, call): (&Arc<Arena>, &'static str),
     turn: u64,
     slot: u32,
     wish: &Wish,
@@ -213,7 +255,7 @@ fn allocate(
     let plan = plan(arena, turn);
     let mut offer = None;
     if arena.rank == 0 {
-        let made = Offer::of(plan.total, plan.alignment, arena.size);
+        let made = Offer::of(plan.total, plan.alignment, arena.size, is_backed(arena));
         match made.and_then(|made| Ok((made.place()?, made))) {
             Ok((place, made)) => {
                 (record.data, record.dirty) = (place, u64::from(made.is_dirty()));
@@ -223,14 +265,15 @@ fn allocate(
         }
         write(arena, turn, record);
     }
-    arena.barrier()?;
+    arena.barrier(call)?;
     let answer = read(arena, turn, 0);
-    let mapped = part(arena, slot, wish, record.bytes, &plan, &answer, offer);
+    let fits = fits(arena, turn, plan.total);
+    let mapped = fits.and_then(|()| part(arena, slot, wish, record.bytes, &plan, &answer, offer));
     if let Err(error) = &mapped {
         write_mapped(arena, turn, REFUSED + error.class() as u64);
         arena.cry(turn, 1);
     }
-    arena.barrier()?;
+    arena.barrier(call)?;
     let trouble = arena.hears_trouble(turn, 1);
     let mut common = mapped?;
     if trouble {
@@ -261,6 +304,32 @@ fn plan(arena: &Arena, turn: u64) -> Plan {
     Plan { offset, total, alignment }
 }
 
+/// Whether memory is taken before it is touched: a device needs that, or the kernel's policy.
+fn is_backed(arena: &Arena) -> bool {
+    arena.wide.get().is_some() || limits::are_strict()
+}
+
+/// Fails if the memory of all ranks is more than the node has, or more than a control group of this
+/// rank allows to those that are in it.
+fn fits(arena: &Arena, turn: u64, total: u64) -> Result<()> {
+    if total < LARGE || limits::fits(total) {
+        return Ok(());
+    }
+    let limits = Limits::now();
+    if total > limits.node {
+        return Err(Error::NoMemory { bytes: total });
+    }
+    for limit in limits.groups {
+        let is_in = |rank: &u32| limit.holds_for(arena.memory_of(*rank).life.mark().pid);
+        let wanted = (0..arena.size).filter(is_in).map(|rank| read(arena, turn, rank).bytes);
+        let bytes = wanted.fold(0, u64::saturating_add);
+        if bytes > limit.bytes {
+            return Err(Error::NoMemory { bytes });
+        }
+    }
+    Ok(())
+}
+
 /// Maps what rank 0 has offered, and makes sure of this rank's part.
 fn part(
     arena: &Arc<Arena>,
@@ -274,10 +343,10 @@ fn part(
     if answer.offered >= REFUSED {
         return Err(refusal(0, answer.offered));
     }
-    let dirty = answer.dirty != 0;
+    let state = (answer.dirty != 0, is_backed(arena));
     let mine = (plan.offset, bytes);
     let shape = (plan.total, plan.alignment);
-    let common = Common::map(&answer.data, shape, arena.size, mine, dirty, offer)?;
+    let common = Common::map(&answer.data, shape, arena.size, mine, state, offer)?;
     let address = common.base().addr() as u64 + plan.offset;
     let descriptor = Descriptor::common(plan.offset, address, bytes, wish.disp_unit);
     arena.blocks(slot).describe(descriptor);

@@ -1,11 +1,14 @@
 //! What the windows of a communicator stand on: the arena of its processes if all are on one node,
 //! a wide one if they are on several. Made for the first window, and kept as an attribute of the
-//! communicator.
+//! communicator. What could not be made for a reason that may pass is tried again for the next
+//! window.
 
+use super::alike;
 use super::arena::Arena;
 use super::report::Why;
 use super::wide::Wide;
 use crate::config::Config;
+use crate::epoch::layout::RANKS_MAX;
 use crate::error::Result;
 use crate::mpi::comm::{Comm, check};
 use crate::mpi::{Handle, Host};
@@ -24,10 +27,11 @@ pub enum Ground {
 }
 
 impl Ground {
-    /// That of a communicator, made if need be. Collective, the first time.
-    pub fn of(host: &'static Host, comm: Comm) -> Result<Ground> {
+    /// That of a communicator, made if need be in the user's call `call`. `None`: FOMPI_DISABLE is
+    /// set on all ranks. Collective, the first time.
+    pub fn of(host: &'static Host, comm: Comm, call: &'static str) -> Result<Option<Ground>> {
         let keyval = keyval(host)?;
-        let (mut cached, mut found): (*mut Ground, c_int) = (core::ptr::null_mut(), 0);
+        let (mut cached, mut found): (*mut Option<Ground>, c_int) = (core::ptr::null_mut(), 0);
         let value = (&raw mut cached).cast();
         // SAFETY: out parameters of ours; the attribute is the pointer that was set below.
         check(unsafe { (host.call.comm_get_attr)(comm.0, keyval, value, &mut found) })?;
@@ -35,7 +39,14 @@ impl Ground {
             // SAFETY: set below, and dropped by `delete` only, together with the attribute.
             return Ok(unsafe { &*cached }.clone());
         }
-        let ground = Ground::make(host, comm)?;
+        alike::check(host, comm, call)?;
+        let ground = match Config::get().disable {
+            true => None,
+            false => Some(Ground::make(host, comm)?),
+        };
+        if matches!(&ground, Some(Ground::None(why)) if why.may_pass()) {
+            return Ok(ground);
+        }
         let cached = Box::into_raw(Box::new(ground.clone()));
         // SAFETY: from here on the attribute owns the box.
         check(unsafe { (host.call.comm_set_attr)(comm.0, keyval, cached.cast()) })?;
@@ -43,11 +54,17 @@ impl Ground {
     }
 
     fn make(host: &'static Host, comm: Comm) -> Result<Ground> {
-        let per_node = Config::get().ranks_per_node;
-        if per_node.is_none_or(|ranks| comm.size(host).is_ok_and(|size| size <= ranks))
-            && let Some(arena) = Arena::make(host, comm, 0)?
-        {
-            return Ok(Ground::Node(arena));
+        let size = comm.size(host)?;
+        if size > RANKS_MAX {
+            return Ok(Ground::None(Why::TooMany));
+        }
+        if Config::get().ranks_per_node.is_none_or(|ranks| size <= ranks) {
+            match Arena::make(host, comm, 0)? {
+                Ok(arena) => return Ok(Ground::Node(arena)),
+                // What they lack here, they lack on several nodes.
+                Err(why) if why.may_pass() => return Ok(Ground::None(why)),
+                Err(_) => {}
+            }
         }
         Ok(match Wide::make(host, comm)? {
             Ok(wide) => Ground::Wide(wide),
@@ -60,7 +77,7 @@ fn keyval(host: &Host) -> Result<c_int> {
     static KEYVAL: OnceLock<c_int> = OnceLock::new();
     unsafe extern "C" fn delete(_: Handle, _: c_int, value: *mut c_void, _: *mut c_void) -> c_int {
         // SAFETY: the attribute's value is the box that `Ground::of` leaked.
-        drop(unsafe { Box::from_raw(value.cast::<Ground>()) });
+        drop(unsafe { Box::from_raw(value.cast::<Option<Ground>>()) });
         0
     }
     if let Some(keyval) = KEYVAL.get() {

@@ -3,11 +3,13 @@
 //! it looks now and then whether everybody is still alive.
 
 use super::arena::Arena;
+use super::late::Meeting;
 use crate::error::Result;
 use crate::fabric::shm::words::Idle;
 use crate::mpi::Host;
 use crate::sync::AtomicU32;
 use crate::sys::{futex, process};
+use core::cell::RefCell;
 use std::sync::Arc;
 
 /// Looks at a word before anything else is tried, where every rank has a core of its own:
@@ -49,5 +51,44 @@ impl Idle for NodeIdle {
 
     fn spins(&self) -> u32 {
         self.spins
+    }
+}
+
+/// The same in a call that makes or frees a window: a rank that waits long there may say for whom.
+pub struct Collective {
+    idle: NodeIdle,
+    slot: u32,
+    call: &'static str,
+    meeting: RefCell<Meeting>,
+}
+
+impl Collective {
+    /// In the barrier of a slot.
+    pub fn new(arena: Arc<Arena>, slot: u32, call: &'static str) -> Collective {
+        Collective { idle: NodeIdle::new(arena), slot, call, meeting: RefCell::default() }
+    }
+}
+
+impl Idle for Collective {
+    fn progress(&self) {
+        self.idle.progress();
+    }
+
+    fn check(&self) -> Result<()> {
+        self.idle.check()?;
+        self.meeting.borrow_mut().look(&self.idle.arena, self.slot, self.call);
+        Ok(())
+    }
+
+    fn sleep(&self, doorbell: &AtomicU32, value: u32, ns: u64) {
+        self.idle.sleep(doorbell, value, ns);
+    }
+
+    fn wake(&self, doorbell: &AtomicU32) {
+        self.idle.wake(doorbell);
+    }
+
+    fn spins(&self) -> u32 {
+        self.idle.spins()
     }
 }

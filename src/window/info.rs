@@ -159,8 +159,8 @@ impl Host {
     /// What the MPI underneath says of the kinds of memory that may be passed with a communicator,
     /// and so with its windows (MPI-4.1 §12.4.3), if it says anything.
     fn memory_kinds(&self, comm: Comm) -> Result<Option<String>> {
-        type GetInfo = unsafe extern "C" fn(usize, *mut Handle) -> c_int;
-        type Free = unsafe extern "C" fn(*mut Handle) -> c_int;
+        type GetInfo = unsafe extern "C-unwind" fn(usize, *mut Handle) -> c_int;
+        type Free = unsafe extern "C-unwind" fn(*mut Handle) -> c_int;
         // SAFETY: the functions of these names have these types.
         let get_info: Option<GetInfo> = unsafe { self.extra(c"PMPI_Comm_get_info") };
         // SAFETY: likewise.

@@ -4,6 +4,7 @@
 //! windows.
 
 pub mod address;
+pub mod alike;
 pub mod arena;
 pub mod attached;
 pub mod attributes;
@@ -16,6 +17,7 @@ pub mod ground;
 pub mod idle;
 pub mod info;
 pub mod known;
+pub mod late;
 pub mod nodes;
 pub mod regions;
 pub mod registry;
@@ -104,6 +106,18 @@ pub struct Facts {
     pub flavor: Flavor,
 }
 
+impl Window {
+    /// From now on several threads of this process may call at once.
+    pub fn several_threads(&self) {
+        self.epochs.several_threads();
+        if let Road::Node(node) | Road::Wide(node) = &self.road
+            && let Memory::Attached(regions) = &node.memory
+        {
+            regions.several_threads();
+        }
+    }
+}
+
 /// Who carries a window out.
 pub enum Road {
     /// this library, in memory that the ranks share
@@ -185,7 +199,7 @@ impl Node {
             words: arena.words(slot),
             fences: AtomicU64::new(0),
             completes: AtomicU64::new(0),
-            nodes: nodes::Used::new(threads),
+            nodes: nodes::Used::default(),
             slot,
             wide: wide.map(Box::new),
             memory,

@@ -11,19 +11,11 @@ use crate::mpi::Host;
 use crate::sync::{AtomicU32, Ordering};
 use core::ops::Range;
 
-/// Which nodes are in use.
+/// Which nodes are in use: one bit each. Where one thread waits at a time it takes one too: others
+/// may come while it waits, when a session raises the level of thread support.
+#[derive(Default)]
 pub struct Used {
-    /// one bit each
     bits: AtomicU32,
-    /// whether several threads may wait at once
-    threads: bool,
-}
-
-impl Used {
-    /// None.
-    pub fn new(threads: bool) -> Used {
-        Used { bits: AtomicU32::new(0), threads }
-    }
 }
 
 /// The nodes for one kind of waiting.
@@ -49,9 +41,6 @@ impl Node {
 impl Nodes for NodesOf<'_> {
     fn take(&self) -> Option<u32> {
         let used = &self.node.nodes;
-        if !used.threads {
-            return Some(self.range.start);
-        }
         self.range.clone().find(|node| {
             // Acquire: pairs with the Release of `give_back`; one user of a node after the other.
             used.bits.fetch_or(1 << node, Ordering::Acquire) & 1 << node == 0

@@ -249,6 +249,12 @@ impl Regions {
         Regions { own: Serial::new(threads, book), seen: Serial::new(threads, BTreeMap::new()) }
     }
 
+    /// From now on several threads may call.
+    pub fn several_threads(&self) {
+        self.own.several_threads();
+        self.seen.several_threads();
+    }
+
     /// MPI_Win_attach, see [`Book::attach`]. Waits for the accesses to this rank under way.
     pub fn attach(
         &self,

@@ -3,32 +3,66 @@
 //! A handle is the same integer in every ABI and in Fortran:
 //! `0x20000001 | generation << 17 | slot << 1`, 26 bits of our own below MPICH's tag for window
 //! handles with the kind "invalid". It is odd, so it is never a pointer of the MPI underneath, and
-//! it is never MPI_WIN_NULL of any ABI. A handle that was freed is known by its generation.
+//! it is never MPI_WIN_NULL of any ABI.
+//!
+//! Handles are given out in the order of their numbers, slot by slot and round by round; a slot
+//! that is in use is passed over. So a handle that was freed is known as such until some 33 million
+//! more windows ([`HANDLES`]) have been made: only then its number is given out again.
 
 use super::Window;
 use crate::error::{Class, Error, Result};
+use crate::mpi::level;
 use crate::sync::{AtomicPtr, Ordering};
 use core::ptr;
 use parking_lot::Mutex;
 
 const TAG: usize = 0x2000_0001;
 const TAG_MASK: usize = !0x03ff_fffe;
-const SLOT_BITS: u32 = 16;
-const SLOTS: usize = 1 << SLOT_BITS;
-const GENERATIONS: u32 = 1 << 9;
+const SLOTS: usize = 1 << 16;
+/// How many different handles there are: 9 bits of generation above the slot.
+const HANDLES: u32 = (SLOTS as u32) << 9;
 
 /// The windows by slot; null: none. Filled by `insert`, emptied by `remove`.
 static WINDOWS: [AtomicPtr<Window>; SLOTS] = [const { AtomicPtr::new(ptr::null_mut()) }; SLOTS];
 
-/// Slots to be used next.
+/// Which handles are to be given out.
 struct Free {
-    /// slots that were freed, with the generation for the next window in them
-    again: Vec<(u32, u32)>,
-    /// the first slot that was never used
+    /// one bit for each slot that is in use
+    used: [u64; SLOTS / 64],
+    /// the number of the next handle if its slot is free: the generation above the slot
     next: u32,
 }
 
-static FREE: Mutex<Free> = Mutex::new(Free { again: Vec::new(), next: 0 });
+static FREE: Mutex<Free> = Mutex::new(Free::ALL);
+
+impl Free {
+    const ALL: Free = Free { used: [0; SLOTS / 64], next: 0 };
+
+    /// The number of the next handle whose slot is free, which is in use from now on.
+    fn take(&mut self) -> Option<u32> {
+        for _ in 0..SLOTS {
+            let number = self.next;
+            self.next = (number + 1) % HANDLES;
+            let (word, bit) = place(number as usize % SLOTS);
+            if self.used[word] & bit == 0 {
+                self.used[word] |= bit;
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    /// The slot is free.
+    fn give_back(&mut self, slot: usize) {
+        let (word, bit) = place(slot);
+        self.used[word] &= !bit;
+    }
+}
+
+/// Where the bit of a slot is.
+fn place(slot: usize) -> (usize, u64) {
+    (slot / 64, 1 << (slot % 64))
+}
 
 /// What a handle means.
 pub enum Found {
@@ -69,53 +103,143 @@ pub fn find(handle: usize) -> Found {
 
 /// A place for a window that is being made. Given back if there will be none.
 pub struct Entry {
-    slot: u32,
-    generation: u32,
+    /// generation and slot
+    number: u32,
 }
 
 /// Takes a place for a window.
 pub fn reserve() -> Result<Entry> {
-    let mut free = FREE.lock();
-    let (slot, generation) = match free.again.pop() {
-        Some(again) => again,
-        None if (free.next as usize) < SLOTS => {
-            free.next += 1;
-            (free.next - 1, 0)
-        }
-        None => {
-            let limit = SLOTS as i64;
-            return Err(Error::Argument(Class::Other, "windows alive at once, limit", limit));
-        }
-    };
-    Ok(Entry { slot, generation })
+    let number = FREE.lock().take();
+    let limit = Error::Argument(Class::Other, "windows alive at once, limit", SLOTS as i64);
+    number.map(|number| Entry { number }).ok_or(limit)
 }
 
 impl Entry {
+    fn slot(&self) -> usize {
+        self.number as usize % SLOTS
+    }
+
     /// Gives a window its handle and makes it known.
     pub fn insert(self, make: impl FnOnce(u32) -> Window) -> &'static Window {
-        let handle = TAG as u32 | self.generation << (SLOT_BITS + 1) | self.slot << 1;
+        let handle = TAG as u32 | self.number << 1;
         let window = Box::into_raw(Box::new(make(handle)));
-        // Release: pairs with the Acquire in `find`.
-        WINDOWS[self.slot as usize].store(window, Ordering::Release);
-        core::mem::forget(self);
         // SAFETY: leaked just now; freed by `remove` alone.
-        unsafe { &*window }
+        let known: &'static Window = unsafe { &*window };
+        let free = FREE.lock();
+        // Release: pairs with the Acquire in `find`.
+        WINDOWS[self.slot()].store(window, Ordering::Release);
+        // The level that `make` saw may be an old one; who raises it later finds this window.
+        if level::is_raised() {
+            known.several_threads();
+        }
+        drop(free);
+        core::mem::forget(self);
+        known
     }
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        FREE.lock().again.push((self.slot, self.generation));
+        FREE.lock().give_back(self.slot());
+    }
+}
+
+/// From now on several threads of this process may call at once; [`level::is_raised`] says so
+/// already.
+pub fn several_threads() {
+    let free = FREE.lock();
+    for (word, used) in free.used.iter().enumerate().filter(|(_, used)| **used != 0) {
+        for slot in (0..64).filter(|bit| used & 1 << bit != 0).map(|bit| 64 * word + bit) {
+            // Acquire: pairs with the Release in `insert`.
+            let window = WINDOWS[slot].load(Ordering::Acquire);
+            // SAFETY: null, or leaked by `insert`; `remove` takes it out under the lock that is
+            // held, before it frees it.
+            if let Some(window) = unsafe { window.as_ref() } {
+                window.several_threads();
+            }
+        }
     }
 }
 
 /// Forgets a window and frees it.
 pub fn remove(window: &'static Window) {
-    let slot = (window.handle >> 1) as usize & (SLOTS - 1);
-    let generation = ((window.handle >> (SLOT_BITS + 1)) + 1) % GENERATIONS;
+    let slot = (window.handle >> 1) as usize % SLOTS;
+    let free = FREE.lock();
     let window = WINDOWS[slot].swap(ptr::null_mut(), Ordering::AcqRel);
+    drop(free);
     assert!(!window.is_null(), "a window is removed once");
     // SAFETY: leaked by `insert`, and nobody finds it any more.
     drop(unsafe { Box::from_raw(window) });
-    FREE.lock().again.push((slot as u32, generation % GENERATIONS));
+    FREE.lock().give_back(slot);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::epoch::state::{Epochs, Hold};
+    use crate::sync::AtomicUsize;
+    use crate::window::attributes::Attributes;
+    use crate::window::info::Hints;
+    use crate::window::{Delegated, Facts, Flavor, Road};
+
+    #[test]
+    fn a_handle_is_given_out_again_when_all_others_were() {
+        let mut free = Free::ALL;
+        let alive = free.take();
+        assert_eq!(alive, Some(0));
+        // One window lives all the time; of the others one at a time does.
+        let mut others = |numbers: core::ops::Range<u32>| {
+            for number in numbers.filter(|number| !number.is_multiple_of(SLOTS as u32)) {
+                assert_eq!(free.take(), Some(number));
+                free.give_back(number as usize % SLOTS);
+            }
+            free.next
+        };
+        let next = others(1..3 * SLOTS as u32);
+        assert_eq!(next, 3 * SLOTS as u32);
+        free.next = HANDLES - 2;
+        assert_eq!((free.take(), free.take()), (Some(HANDLES - 2), Some(HANDLES - 1)));
+        assert_eq!(free.take(), Some(1));
+    }
+
+    #[test]
+    fn windows_that_are_there_become_windows_for_several_threads() {
+        let facts = Facts {
+            base: 0,
+            size: 0,
+            disp_unit: 1,
+            disp_unit_in_c: 1,
+            create_flavor: 0,
+            model: 0,
+            flavor: Flavor::Allocate,
+        };
+        let window = reserve().unwrap().insert(|handle| Window {
+            handle,
+            epochs: Epochs::new(false),
+            road: Road::Host(Delegated { native: 0 }),
+            facts,
+            errhandler: AtomicUsize::new(0),
+            name: Mutex::default(),
+            info: Mutex::new(Hints::defaults(Flavor::Allocate)),
+            attributes: Attributes::default(),
+        });
+        assert!(window.epochs.lock_first(1, Hold::Shared, || true));
+        several_threads();
+        assert_eq!(window.epochs.unlock_last(1), None);
+        assert!(window.epochs.unlock(1).is_ok());
+        assert!(!window.epochs.lock_first(1, Hold::Shared, || true));
+        remove(window);
+    }
+
+    #[test]
+    fn no_slot_is_given_out_twice() {
+        let mut free = Free::ALL;
+        let mut slots: Vec<u32> = (0..SLOTS).map(|_| free.take().unwrap()).collect();
+        assert_eq!(free.take(), None);
+        slots.sort_unstable();
+        assert!(slots.iter().zip(0..).all(|(slot, number)| *slot == number));
+        free.give_back(77);
+        assert_eq!(free.take().map(|number| number as usize % SLOTS), Some(77));
+        assert_eq!(free.take(), None);
+    }
 }

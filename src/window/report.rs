@@ -4,7 +4,7 @@
 use super::{Flavor, Node};
 use crate::config::{Config, Fallback};
 use crate::epoch::layout::RANKS_MAX;
-use crate::error::{Error, Result};
+use crate::error::{Class, Error, NO_DESCRIPTOR, Result};
 use crate::fabric::verbs::Nic;
 use crate::mpi::Host;
 use crate::sync::{AtomicBool, Ordering};
@@ -33,6 +33,10 @@ pub enum Why {
     Gpu,
     /// a process may not look into the memory of another
     Denied,
+    /// a process has no descriptor left for a segment
+    Descriptors,
+    /// there is no memory for the control words
+    Memory,
 }
 
 /// The number in the text below.
@@ -58,7 +62,42 @@ impl Why {
             Why::Denied => {
                 "its processes may not copy each other's memory (process_vm_readv and writev)"
             }
+            Why::Descriptors => {
+                "one of its processes has no file descriptor left (ulimit -n); \
+                 the next window tries again"
+            }
+            Why::Memory => "there is no memory for its control words; the next window tries again",
             Why::Gpu => "a GPU run-time library is loaded, and buffers may lie on the GPU",
+        }
+    }
+}
+
+impl Why {
+    /// Whether it may be otherwise when the next window is made.
+    pub fn may_pass(self) -> bool {
+        matches!(self, Why::Descriptors | Why::Memory)
+    }
+
+    /// Why there is no segment, from the error that says so.
+    pub fn no_segment(error: &Error) -> Why {
+        match error {
+            error if error.is_short_of_descriptors() => Why::Descriptors,
+            Error::NoMemory { .. } | Error::System { errno: libc::ENOMEM | libc::ENOSPC, .. } => {
+                Why::Memory
+            }
+            _ => Why::NoRoad,
+        }
+    }
+
+    /// Whether the MPI underneath can do no better: what it needs to allocate memory is what is
+    /// missing. An error then, instead of a call in which some MPIs never return.
+    pub fn refuses(self, flavor: Flavor) -> Result<()> {
+        match (self, flavor) {
+            (Why::Descriptors, Flavor::Allocate | Flavor::Shared) => Err(NO_DESCRIPTOR),
+            (Why::Memory, Flavor::Allocate | Flavor::Shared) => {
+                Err(Error::Missing(Class::NoMem, self.text()))
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -104,6 +143,42 @@ pub fn delegated(flavor: Flavor, why: Why, rank: u32) {
         let cause = if why == Why::NoDevice { Nic::get().err() } else { None };
         say(&cause.map_or(line.clone(), |cause| format!("{line} ({cause})")));
     }
+}
+
+/// A wrong call that is carried out all the same (docs/decisions/0016).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// a communication call with a request in an epoch of a fence or a start
+    Request,
+    /// an operation on elements with which the standard does not pair it
+    Pair,
+}
+
+impl Wrong {
+    fn text(self) -> &'static str {
+        match self {
+            Wrong::Request => "a request outside of a passive target epoch (MPI-4.1 \u{a7}12.3.5)",
+            Wrong::Pair => "an operation that does not go with the type (MPI-4.1 \u{a7}6.9.2)",
+        }
+    }
+}
+
+/// Decides about a wrong call: it is carried out, and the first rank says so once, or
+/// `FOMPI_STRICT` makes it this error.
+#[cold]
+pub fn carry_out(call: &'static str, wrong: Wrong, error: Error) -> Result<()> {
+    static SAID: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
+    let config = Config::get();
+    if config.strict {
+        return Err(error);
+    }
+    // Relaxed: the flag orders nothing.
+    let first = !SAID[wrong as usize].swap(true, Ordering::Relaxed);
+    if first && config.fallback != Fallback::Quiet && crate::config::is_first_rank() {
+        let what = wrong.text();
+        say(&format!("{call}: {what} is carried out as MPIs do; FOMPI_STRICT=1 makes it an error"));
+    }
+    Ok(())
 }
 
 /// Says why another node cannot be reached, who alone knows it.

@@ -33,9 +33,24 @@ pub fn fence_all(node: &Node, precede: bool) -> Result<()> {
     let Some(part) = &node.wide else {
         return fence::fence(&node.words, node.next_barrier(), precede);
     };
+    if precede {
+        part.settle_all(node)?;
+    }
     let leads = (node.arena().rank == 0).then(|| part.leads(node));
     let roads = (&node.words, &part.far(node), leads.as_ref());
     fence::fence_over_nodes(roads, node.next_barrier(), precede)
+}
+
+/// The fence of MPI_Win_free.
+pub fn last_fence(node: &Node, call: &'static str) -> Result<()> {
+    match &node.wide {
+        // Stores of this process come before its part in the barrier, whoever has the words.
+        None => {
+            let words = node.arena().collective_words(node.slot, call);
+            fence::fence(&words, node.next_barrier(), true)
+        }
+        Some(_) => fence_all(node, true),
+    }
 }
 
 /// MPI_Win_post. MPI_MODE_NOCHECK leaves nothing out: it has to be given on both sides (MPI-4.1
@@ -77,6 +92,7 @@ pub fn complete(window: &Window, node: &Node) -> Result<()> {
     match &node.wide {
         None => pscw::complete(&node.words, ranks(&targets))?,
         Some(part) => {
+            part.settle_all(node)?;
             let finish = || part.flush_local_all();
             exposure::complete(&part.far(node), finish, &group(&targets))?;
         }
@@ -94,7 +110,8 @@ pub fn wait(window: &Window, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// MPI_Win_test: whether the exposure epoch is over; it is closed then.
+/// MPI_Win_test: whether the exposure epoch is over; it is closed then. Fails, as MPI_Win_wait
+/// does, if a process is lost: who asks until the answer is yes would ask for ever.
 pub fn test(window: &Window, node: &Node) -> Result<bool> {
     window.epochs.posted()?;
     let completes = node.completes.load(Ordering::Relaxed);
@@ -103,6 +120,7 @@ pub fn test(window: &Window, node: &Node) -> Result<bool> {
         window.epochs.waited();
     } else {
         node.progress();
+        node.arena().dead_by_the_clock()?;
     }
     Ok(done)
 }
@@ -144,7 +162,14 @@ pub fn unlock_quick(window: &Window, node: &Node, target: u32) -> Option<Result<
 /// MPI_Win_unlock.
 pub fn unlock(window: &Window, node: &Node, target: u32) -> Result<()> {
     let (hold, left) = window.epochs.unlock(target)?;
-    on_words!(node, |words| give_back(words, target, hold, left))
+    match &node.wide {
+        None => give_back(&node.words, target, hold, left),
+        Some(part) => {
+            // The lock is given back though the target be lost: others wait for it.
+            let settled = part.settle(node, target);
+            settled.and(give_back(&part.far(node), target, hold, left))
+        }
+    }
 }
 
 /// Gives a lock back; what was sent to the target is done there.
@@ -155,6 +180,12 @@ fn give_back(words: &impl Words, target: u32, hold: Hold, left: Held) -> Result<
         Hold::Shared => lock::unlock_shared(words, Rank(target)),
         Hold::Unchecked | Hold::Started => words.flush(Rank(target)),
     }
+}
+
+/// Gives lock_all back, if it took locks; what was sent is done everywhere.
+#[inline(always)]
+fn give_all_back(words: &impl Words, locked: bool) -> Result<()> {
+    if locked { lock::unlock_all(words) } else { words.flush_all() }
 }
 
 /// MPI_Win_lock_all.
@@ -175,14 +206,27 @@ pub fn lock_all(window: &Window, node: &Node, asserts: Asserts) -> Result<()> {
 #[inline(always)]
 pub fn unlock_all(window: &Window, node: &Node) -> Result<()> {
     let locked = window.epochs.unlock_all()?;
-    on_words!(node, |words| if locked { lock::unlock_all(words) } else { words.flush_all() })
+    match &node.wide {
+        None => give_all_back(&node.words, locked),
+        Some(part) => {
+            // As in `unlock`.
+            let settled = part.settle_all(node);
+            settled.and(give_all_back(&part.far(node), locked))
+        }
+    }
 }
 
 /// MPI_Win_flush: everything sent to `target` is done there. Loads and stores are done when they
 /// are globally visible.
 pub fn flush(window: &Window, node: &Node, target: u32) -> Result<()> {
     window.epochs.may_flush(target)?;
-    on_words!(node, |words| words.flush(Rank(target)))
+    match &node.wide {
+        None => node.words.flush(Rank(target)),
+        Some(part) => {
+            part.settle(node, target)?;
+            part.far(node).flush(Rank(target))
+        }
+    }
 }
 
 /// A flush in an epoch in which nothing is out of the ordinary. Says whether it was one, and is
@@ -217,7 +261,13 @@ pub fn flush_local_all(window: &Window, node: &Node) -> Result<()> {
 /// MPI_Win_flush_all.
 pub fn flush_all(window: &Window, node: &Node) -> Result<()> {
     window.epochs.may_flush_all()?;
-    on_words!(node, |words| words.flush_all())
+    match &node.wide {
+        None => node.words.flush_all(),
+        Some(part) => {
+            part.settle_all(node)?;
+            part.far(node).flush_all()
+        }
+    }
 }
 
 /// MPI_Win_sync (MPI-4.1 §12.5.4): the private and the public copy of the window are the same in

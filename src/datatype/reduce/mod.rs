@@ -1,16 +1,17 @@
 //! The predefined ops on window memory that other processes change at the same time.
 //!
-//! MPI promises that accumulates are atomic element by element (MPI-4.1 §12.7.1). Which of two ways
-//! keeps this promise depends on the type and the address alone ([`needs_lock`]), never on the call
-//! or the op, so that all calls on the same element take the same way and none is seen half done:
+//! MPI promises that accumulates are atomic element by element (MPI-4.1 §12.7.1); here each call is
+//! seen whole. Which of three ways keeps this promise depends on the type and the address
+//! ([`needs_lock`]) and on the number of elements, never on the call's name or the op:
 //!
 //! | elements                                   | way                                            |
 //! |--------------------------------------------|------------------------------------------------|
-//! | 1, 2, 4 or 8 bytes, at a multiple of that  | the processor's atomics: [`accumulate`],       |
-//! |                                            | [`compare_and_swap`], [`fetch_and_op_fast`]    |
+//! | one, 1, 2, 4 or 8 bytes wide, at a         | the processor's atomics: [`accumulate`],       |
+//! | multiple of that                           | [`compare_and_swap`], [`fetch_and_op_fast`]    |
 //! | wider ones, and all at other addresses     | the target's accumulate lock, held by the      |
 //! |                                            | caller around [`accumulate_exclusive`] or      |
 //! |                                            | [`compare_and_swap_exclusive`]                 |
+//! | several                                    | that lock, around [`accumulate_locked`]        |
 //!
 //! Who holds the target's exclusive window lock is alone with its memory, and uses the `exclusive`
 //! functions for every type without the accumulate lock, if only one of its threads does at a time.
@@ -30,6 +31,7 @@ mod ops;
 mod plain;
 #[cfg(test)]
 mod tests;
+mod whole;
 
 #[cfg(target_arch = "x86_64")]
 use self::element::LongDouble;
@@ -96,7 +98,9 @@ macro_rules! words {
             Basic::Logical2 => row!($way, $op, $call, u16; u16: Land Lor Lxor),
             Basic::Logical4 => row!($way, $op, $call, u32; u32: Land Lor Lxor),
             Basic::Logical8 => row!($way, $op, $call, u64; u64: Land Lor Lxor),
-            Basic::Byte => row!($way, $op, $call, u8; u8: Band Bor Bxor),
+            Basic::Byte | Basic::Char => {
+                row!($way, $op, $call, u8; u8: Sum Prod Land Band Lor Bor Lxor Bxor)
+            }
             Basic::FloatInt => row!($way, $op, $call, u64; Pair<f32, i32>: MaxLoc MinLoc),
             Basic::TwoReal => row!($way, $op, $call, u64; Pair<f32, f32>: MaxLoc MinLoc),
             Basic::TwoInt | Basic::TwoInteger => {
@@ -106,7 +110,7 @@ macro_rules! words {
             Basic::ShortInt => {
                 row!($way, $op, $call, Pair<i16, i32>; Pair<i16, i32>: MaxLoc MinLoc)
             }
-            Basic::Char | Basic::Packed => row!($way, $op, $call, u8),
+            Basic::Packed => row!($way, $op, $call, u8),
             Basic::Opaque2 => row!($way, $op, $call, u16),
             Basic::WChar | Basic::Opaque4 => row!($way, $op, $call, u32),
             Basic::Opaque8 => row!($way, $op, $call, u64),
@@ -136,6 +140,40 @@ pub unsafe fn accumulate(
     // SAFETY: the caller's promises are those of `Call`, and those of `Word`: every type below has
     // the extent of a word and `needs_lock` saw that the first element is at a multiple of it.
     unsafe { words!(atomic, op, basic, call, wider: too_wide(basic)) }
+}
+
+/// Applies `op` to `count` elements at the target, whose accumulate lock the caller holds: so that
+/// no call sees a part of it that looks at that lock, as all do that are not on a single word, nor
+/// one on a single word that looked at it before.
+///
+/// # Safety
+/// The buffers are as for [`accumulate`], at any address. Whoever changes the same elements
+/// meanwhile does it by this module's atomics, one word of eight bytes or less at most.
+pub unsafe fn accumulate_locked(
+    op: Op,
+    basic: Basic,
+    target: *mut u8,
+    origin: *const u8,
+    result: Option<*mut u8>,
+    count: usize,
+) {
+    let extent = basic.extent();
+    // What only moves has no type.
+    let moves = matches!(op, Op::Replace | Op::NoOp) && basic.size() == extent;
+    // SAFETY: the caller's promises are passed on. All calls on elements that are wider than a
+    // word, or at no multiple of their width, hold the lock.
+    unsafe {
+        if moves {
+            let call = &Call { target, origin, result, count: count * extent };
+            whole::apply(op, Basic::Byte, call);
+        } else if needs_lock(basic, target) {
+            accumulate_exclusive(op, basic, target, origin, result, count);
+        } else if extent == size_of::<u64>() {
+            accumulate(op, basic, target, origin, result, count);
+        } else {
+            whole::apply(op, basic, &Call { target, origin, result, count });
+        }
+    }
 }
 
 /// Applies `op` to `count` elements at the target that nobody else may change meanwhile: the caller

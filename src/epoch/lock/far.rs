@@ -121,7 +121,7 @@ impl<W: Words> Request<'_, W> {
     /// Takes the lock, which was seen as `seen`: at once if that is fair, else with a ticket.
     pub(super) fn contend_far(&self, mut seen: Word, nodes: &impl Nodes) -> Result<()> {
         for _ in 0..JOINS_MAX {
-            if !seen.fits(self.mode) || !self.nested && !seen.nobody_waits() {
+            if !seen.fits::<W>(self.mode) || !self.nested && !seen.nobody_waits() {
                 break;
             }
             match self.replace(seen, seen.with_holder(self.mode))? {
@@ -232,7 +232,7 @@ impl<W: Words> Request<'_, W> {
         assert!(before.tail() == 0);
         let mut seen = Word(before.0 + me);
         loop {
-            while seen.head() == 0 && seen.fits(self.mode) {
+            while seen.head() == 0 && seen.fits::<W>(self.mode) {
                 match self.replace(seen, Word(seen.0 - me).with_holder(self.mode))? {
                     None => return Ok(behind),
                     Some(now) => seen = now,
@@ -281,14 +281,14 @@ impl<W: Words> Request<'_, W> {
         let mut told;
         loop {
             told = self.words.own(layout::go(self.me.node)); // before the look
-            let queued = if seen.fits(self.mode) {
+            let queued = if seen.fits::<W>(self.mode) {
                 seen.with_holder(self.mode)
             } else {
                 self.words.set_own(self.me.next().word, seen.head() << MODE_BITS);
                 seen.with_queue(self.me.id(), seen.tail())
             };
             match self.replace(seen, queued)? {
-                None if seen.fits(self.mode) => return Ok(()),
+                None if seen.fits::<W>(self.mode) => return Ok(()),
                 None => break,
                 Some(now) => seen = now,
             }
@@ -297,7 +297,7 @@ impl<W: Words> Request<'_, W> {
         loop {
             told = self.wait_for_ring(told)?;
             let mut seen = Word::FREE.with_queue(self.me.id(), seen.tail());
-            while seen.head() == self.me.id() && seen.fits(self.mode) {
+            while seen.head() == self.me.id() && seen.fits::<W>(self.mode) {
                 let left = seen.with_queue(next, seen.tail());
                 match self.replace(seen, left.with_holder(self.mode))? {
                     None if self.mode.alone() || left.nobody_waits() => return Ok(()),

@@ -35,6 +35,31 @@ fn a_process_with_threads_is_never_known_to_be_alone() {
 }
 
 #[test]
+fn each_intent_is_given_back_once_though_threads_come_while_locks_are_held() {
+    let epochs = Epochs::new(false);
+    assert!(epochs.lock_first(1, Hold::Exclusive, || true));
+    assert_eq!(epochs.lock(2, Hold::Exclusive), Ok(Held::Exclusive));
+    epochs.several_threads();
+    assert_eq!(epochs.lock(3, Hold::Exclusive), Ok(Held::Shared));
+    // Two intents for three locks: the first of them that ends keeps them.
+    assert_eq!(epochs.unlock(1), Ok((Hold::Exclusive, Held::Exclusive)));
+    assert_eq!(epochs.unlock(3), Ok((Hold::Exclusive, Held::Shared)));
+    assert_eq!(epochs.unlock_last(2), None);
+    assert_eq!(epochs.unlock(2), Ok((Hold::Exclusive, Held::Nothing)));
+    assert!(!epochs.lock_first(1, Hold::Exclusive, || true));
+    assert!(epochs.may_free().is_ok());
+}
+
+#[test]
+fn a_lock_of_one_thread_is_no_exclusive_one_for_others_when_they_come() {
+    let epochs = Epochs::new(false);
+    epochs.lock(5, Hold::Exclusive).unwrap();
+    epochs.several_threads();
+    assert!(!epochs.is_exclusive(5));
+    assert_eq!(epochs.lock(6, Hold::Exclusive), Ok(Held::Shared));
+}
+
+#[test]
 fn a_fence_without_operations_is_no_epoch() {
     let epochs = Epochs::new(false);
     epochs.fenced(true);
@@ -64,17 +89,20 @@ fn an_operation_that_failed_after_a_fence_begins_no_epoch() {
 #[test]
 fn requests_are_for_passive_target_epochs() {
     let epochs = Epochs::new(false);
-    assert!(epochs.may_request(0).is_err());
+    assert_eq!(epochs.may_request(0), Err(Error::Epoch(NO_EPOCH)));
     epochs.fenced(true);
-    assert!(epochs.may_request(0).is_err());
+    assert_eq!(epochs.may_request(0), Err(REQUEST));
     epochs.accessed();
-    assert!(epochs.may_request(0).is_err() && epochs.may_access(0).is_ok());
+    assert!(epochs.may_request(0) == Err(REQUEST) && epochs.may_access(0).is_ok());
     epochs.fenced(false);
+    assert_eq!(epochs.may_request(0), Err(Error::Epoch(NO_EPOCH)));
     epochs.start(&[0]).unwrap();
-    assert!(epochs.may_request(0).is_err() && epochs.may_access(0).is_ok());
+    assert!(epochs.may_request(0) == Err(REQUEST) && epochs.may_access(0).is_ok());
+    assert!(epochs.may_request(1).is_err_and(|error| error != REQUEST));
     epochs.completed();
     epochs.lock(0, Hold::Shared).unwrap();
-    assert!(epochs.may_request(0).is_ok() && epochs.may_request(1).is_err());
+    assert!(epochs.may_request(0).is_ok());
+    assert_eq!(epochs.may_request(1), Err(Error::Epoch(NOT_LOCKED)));
     epochs.lock(1, Hold::Shared).unwrap();
     assert!(epochs.may_request(0).is_ok() && epochs.may_request(1).is_ok());
     epochs.unlock(0).unwrap();

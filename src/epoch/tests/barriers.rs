@@ -1,9 +1,9 @@
 //! Fences on the simulator, and that these tests notice what a fence might forget.
 
-use crate::epoch::fence::{barrier, fence, fence_over_nodes};
+use crate::epoch::fence::{absent, barrier, fence, fence_over_nodes};
 use crate::epoch::layout;
 use crate::fabric::sim::{Counts, Fault, Profile, Shape, Sim, every, is_caught, run};
-use crate::fabric::{Rank, Words};
+use crate::fabric::{Rank, WordAt, Words};
 use std::cell::Cell;
 
 /// In each epoch everyone puts into everyone, and all see it after the fence.
@@ -56,6 +56,30 @@ fn barriers(fault: Fault) -> impl Fn(&Sim) + 'static {
 fn nobody_leaves_a_barrier_before_all_have_come() {
     for ranks in [1, 2, 3, 4, 7, 9] {
         every(ranks, || barriers(Fault::Nothing), |_| {});
+    }
+}
+
+/// Rank 0 has entered a barrier, and then one rank after the other.
+fn late_ranks(sim: &Sim) {
+    let words = sim.near(Fault::Nothing);
+    if sim.index() != Rank(0) {
+        return;
+    }
+    assert_eq!(absent(&words), []);
+    let mut late: Vec<u32> = (1..words.size()).collect();
+    for rank in 0..words.size() {
+        let above = Rank((rank + 1) % words.size());
+        words.post(WordAt { rank: above, word: layout::fence(0) }, 1).unwrap();
+        late.retain(|other| *other != rank);
+        assert_eq!(absent(&words), late);
+    }
+}
+
+#[test]
+fn ranks_that_have_not_entered_a_barrier_are_seen() {
+    for ranks in [2, 3, 7] {
+        let shape = Shape { per_node: ranks, ..Shape::from(ranks) };
+        every(shape, || late_ranks, |_| {});
     }
 }
 

@@ -11,5 +11,7 @@ mod locks;
 mod losses;
 mod nodes;
 mod orderings;
+mod places;
 mod queues;
 mod regions;
+mod whole;

@@ -7,13 +7,13 @@ use crate::epoch::exposure::{Lists, Posted, Started};
 use crate::epoch::layout::{self, COMPLETE, LIST, LOCK, WORDS_FAR};
 use crate::epoch::lock::{
     Held, Mode, acquire, lock_all, lock_exclusive, lock_shared, release, unlock_all,
-    unlock_exclusive, unlock_shared,
+    unlock_exclusive, unlock_shared, whole,
 };
 use crate::epoch::regions::{Change, Table, change, hold, seen, table};
 use crate::epoch::{exposure, fence, pscw, regions};
 use crate::error::Result;
 use crate::fabric::shm::heap::{self, Distant, Heap, HeapWords};
-use crate::fabric::{Rank, WordAt, WordId, Words};
+use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
 use crate::sync::{AtomicU64, Ordering::Relaxed};
 
 #[cfg(loom)]
@@ -316,6 +316,51 @@ fn loom_a_detach_that_has_returned_excludes_all_accesses() {
     let private = |memory: Memory| assert_eq!(memory[1].load(Relaxed), 7);
     model(TWO, move || private(ranks(AWAKE, vec![attach_and_detach, access])));
     model(THREE, move || private(ranks(ASLEEP, vec![attach_and_detach, access, access])));
+}
+
+/// Two words of accumulates.
+fn element(index: u32) -> WordAt {
+    WordAt { rank: Rank(0), word: layout::fence(index) }
+}
+
+fn add_to_both(words: &HeapWords, _: &Memory) {
+    let add = |index| words.fetch(element(index), Fetch::Add(1));
+    whole::several(words, Rank(0), 0, || add(0).and(add(1))).unwrap();
+}
+
+/// Reads them by a call on both; `FIRST` is added to before the other one.
+fn read_both<const FIRST: u32>(words: &HeapWords, _: &Memory) {
+    let read = |index| words.read(element(index));
+    let both = whole::several(words, Rank(0), 0, || Ok([read(0)?, read(1)?])).unwrap();
+    assert!(both[FIRST as usize] >= both[1 - FIRST as usize], "{both:?}");
+}
+
+/// Reads one of them, and then the other: what was added to both is there.
+fn read_each<const FIRST: u32>(words: &HeapWords, _: &Memory) {
+    let read =
+        |index| whole::look_before(words, Rank(0), 0, || words.read(element(index))).unwrap();
+    let first = read(FIRST);
+    assert!(read(1 - FIRST) >= first, "a part of a call on both");
+}
+
+fn add_to_each<const FIRST: u32>(words: &HeapWords, _: &Memory) {
+    for index in [FIRST, 1 - FIRST] {
+        let add = || words.fetch(element(index), Fetch::Add(1));
+        whole::look_before(words, Rank(0), 0, add).unwrap();
+    }
+}
+
+#[test]
+fn loom_a_call_on_two_words_is_seen_whole_by_calls_on_one() {
+    model(TWO, || drop(ranks(AWAKE, vec![add_to_both, read_each::<0>])));
+    model(TWO, || drop(ranks(AWAKE, vec![add_to_both, read_each::<1>])));
+    model(2, || drop(ranks(ASLEEP, vec![add_to_both, read_each::<0>, read_each::<1>])));
+}
+
+#[test]
+fn loom_a_call_that_reads_two_words_sees_calls_on_one_in_their_order() {
+    model(TWO, || drop(ranks(AWAKE, vec![read_both::<0>, add_to_each::<0>])));
+    model(TWO, || drop(ranks(AWAKE, vec![read_both::<1>, add_to_each::<1>])));
 }
 
 #[test]

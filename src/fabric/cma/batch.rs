@@ -105,8 +105,8 @@ fn end(run: &Run) -> u64 {
 /// returns. Short runs of the origin are copied by this process: where they are not there, that is
 /// a signal, as for any load or store.
 #[must_use = "runs move when `finish` is called"]
-pub struct Batch {
-    process: Process,
+pub struct Batch<'a> {
+    process: Process<'a>,
     way: Way,
     /// in either list
     bytes: u64,
@@ -115,10 +115,10 @@ pub struct Batch {
     error: Option<Error>,
 }
 
-impl Batch {
+impl<'a> Batch<'a> {
     /// An empty one.
     #[inline]
-    pub fn new(process: Process, way: Way) -> Batch {
+    pub fn new(process: Process<'a>, way: Way) -> Batch<'a> {
         let (here, there) = (Runs::none(), Runs::none());
         Batch { process, way, bytes: 0, here, there, error: None }
     }
@@ -231,12 +231,7 @@ impl Batch {
     unsafe fn by_lists(&self) -> isize {
         let (here, there) = (self.here.list(), self.there.list());
         // SAFETY: the caller's promise.
-        unsafe {
-            match self.way {
-                Way::Put => vm::write(self.process.pid, here, there),
-                Way::Get => vm::read(self.process.pid, here, there),
-            }
-        }
+        unsafe { self.process.call_lists(self.way, here, there) }
     }
 
     /// One call with a buffer on the stack instead of the runs of the origin, which are copied to
@@ -253,10 +248,10 @@ impl Batch {
             // SAFETY: the caller vouches for the runs, which have `bytes` bytes.
             self.each_with(stack, |run, stack, bytes| unsafe { copy(stack, run, bytes) });
             // SAFETY: the caller's promise.
-            return unsafe { vm::write(self.process.pid, vm::one(&all), there) };
+            return unsafe { self.process.call_lists(Way::Put, vm::one(&all), there) };
         }
         // SAFETY: so many bytes of the stack are ours.
-        let moved = unsafe { vm::read(self.process.pid, vm::one(&all), there) };
+        let moved = unsafe { self.process.call_lists(Way::Get, vm::one(&all), there) };
         if moved != self.bytes as isize {
             return moved.min(0);
         }

@@ -22,6 +22,8 @@ pub use batch::Batch;
 
 use super::Way;
 use crate::error::{Error, Result};
+use crate::sys::life::Life;
+use crate::sys::vm::Run;
 use crate::sys::{process, vm};
 
 /// A process of this node, and its rank in the window for those who have to name it.
@@ -39,20 +41,22 @@ use crate::sys::{process, vm};
 ///    behind the end of a mapped file.
 /// 5. Of a transfer that fails, what is ahead of the byte that the error names has moved, and
 ///    nothing else.
-/// 6. A process id that belongs to another process by now is not noticed; [`Process::shows`] is
-///    for asking before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Process {
+/// 6. A process that has ended is not taken for another one that has its number by now. Whether it
+///    still runs is looked at before each system call, but not twice in a millisecond
+///    ([`Life::is_there`]): the number would have to be given out again within that time, or while
+///    this thread is kept from its core between the look and the copy.
+#[derive(Clone, Copy)]
+pub struct Process<'a> {
     /// its rank
     pub rank: u32,
-    /// its process id, as seen from here; it may be our own
-    pub pid: i32,
+    /// which one it is; it may be our own
+    pub life: &'a Life,
 }
 
 /// Bytes of one call at most. The kernel stops at 2 GiB - 4 KiB by itself.
 const BYTES_MAX: u64 = 1 << 30;
 
-impl Process {
+impl Process<'_> {
     /// Copies `bytes` bytes, fewer than 2^63, from `here` to the address `there` of the process.
     ///
     /// # Safety
@@ -84,16 +88,13 @@ impl Process {
         unsafe { self.rest(Way::Get, here, there, bytes, moved) }
     }
 
-    /// Whether the eight bytes at `address` of the process can be read and are `cookie`: it is the
-    /// process that was meant, and the system lets us copy its memory. To the kernel who may read
-    /// may write, too; what filters of system calls say of writing is asked with no bytes.
-    pub fn shows(self, address: u64, cookie: u64) -> bool {
-        let mut seen = !cookie;
-        let to = (&raw mut seen).cast();
-        // SAFETY: the eight bytes are ours.
-        let read = unsafe { self.get(to, address, size_of::<u64>() as u64) };
+    /// Whether it is the process that was meant, by the cookie that it left in its memory, and the
+    /// system lets us copy that memory. To the kernel who may read may write, too; what filters of
+    /// system calls say of writing is asked with no bytes.
+    pub fn shows_cookie(self) -> bool {
+        let mark = self.life.mark();
         // SAFETY: nothing is written.
-        read.is_ok() && seen == cookie && unsafe { vm::write(self.pid, &[], &[]) } == 0
+        mark.shows_cookie() == Some(true) && unsafe { vm::write(mark.pid, &[], &[]) } == 0
     }
 
     /// # Safety
@@ -118,10 +119,24 @@ impl Process {
         debug_assert!(isize::try_from(bytes).is_ok());
         let (here, there) = (vm::own_run(here, bytes), vm::run(there, bytes));
         // SAFETY: the caller's promise.
+        unsafe { self.call_lists(way, vm::one(&here), vm::one(&there)) }
+    }
+
+    /// The same with many runs: the one place from which memory of another process is reached.
+    ///
+    /// # Safety
+    /// As for `put` or `get`.
+    #[inline(always)]
+    unsafe fn call_lists(self, way: Way, here: &[Run], there: &[Run]) -> isize {
+        if !self.life.is_there() {
+            return vm::nobody();
+        }
+        let pid = self.life.mark().pid;
+        // SAFETY: the caller's promise.
         unsafe {
             match way {
-                Way::Put => vm::write(self.pid, vm::one(&here), vm::one(&there)),
-                Way::Get => vm::read(self.pid, vm::one(&here), vm::one(&there)),
+                Way::Put => vm::write(pid, here, there),
+                Way::Get => vm::read(pid, here, there),
             }
         }
     }
@@ -167,14 +182,18 @@ impl Process {
     /// Whose byte it is that cannot be copied. Asked without changing one: whether the origin's can
     /// be read before a put, and whether the target's can be read before a get.
     fn fault(self, way: Way, here: *mut u8, there: u64) -> Error {
+        if self.life.has_ended() {
+            return self.refusal(way, libc::ESRCH); // what faulted is another process's
+        }
         let mut byte = 0u8;
-        let byte = &raw mut byte;
-        let own = Process { pid: process::id(), ..self };
+        let byte = vm::own_run(&raw mut byte, 1);
+        let (here_run, there_run) = (vm::own_run(here, 1), vm::run(there, 1));
+        let (own, pid) = (process::id(), self.life.mark().pid);
         // SAFETY: only our own byte on the stack is written.
         let is_target = unsafe {
             match way {
-                Way::Put => own.call(Way::Put, here, byte.addr() as u64, 1) == 1,
-                Way::Get => self.call(Way::Get, byte, there, 1) != 1,
+                Way::Put => vm::write(own, vm::one(&here_run), vm::one(&byte)) == 1,
+                Way::Get => vm::read(pid, vm::one(&byte), vm::one(&there_run)) != 1,
             }
         };
         match is_target {
@@ -185,20 +204,21 @@ impl Process {
 
     /// The error for an `errno` that is not about addresses.
     fn refusal(self, way: Way, errno: i32) -> Error {
-        let Process { rank, pid } = self;
+        let (rank, pid) = (self.rank, self.life.mark().pid);
         let call = match way {
             Way::Put => "process_vm_writev",
             Way::Get => "process_vm_readv",
         };
         match errno {
             libc::ESRCH => Error::Died { rank, pid },
+            libc::EPERM if self.life.has_ended() => Error::Died { rank, pid },
             libc::EPERM => Error::Forbidden { rank, pid },
             _ => Error::System { call, errno },
         }
     }
 }
 
-/// Lets the other processes of the node copy memory of this one, as far as it is up to us.
-pub fn allow() {
-    vm::allow();
+/// Lets these processes copy memory of this one, as far as it is up to us.
+pub fn allow(pids: impl IntoIterator<Item = i32>) {
+    vm::allow(pids);
 }

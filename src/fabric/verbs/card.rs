@@ -1,11 +1,11 @@
 //! What others must know to contact a process, as plain data that whoever makes a window
-//! exchanges: who it is, where its connection thread listens, and the word that lets a caller in.
+//! exchanges: who it is, and where its connection thread listens. Nothing of it is secret.
 //!
 //! | words  | what they hold                                              |
 //! |--------|-------------------------------------------------------------|
 //! | 0      | number of the process, unlike all others                    |
 //! | 1      | its process id, above the port of the thread                |
-//! | 2      | the word that a caller must say                             |
+//! | 2      | 1 if the thread listens at these addresses only, else 0     |
 //! | 3..11  | up to four addresses as of IPv6, zero for none              |
 //! | 11..15 | name of its node, 31 bytes at most, zero at the end         |
 //! | 15     | 0                                                           |
@@ -15,7 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use crate::error::{Error, Result, kept};
 
 /// Number of addresses that a card has room for.
-const ADDRESSES_MAX: usize = 4;
+pub const ADDRESSES_MAX: usize = 4;
 const NODE_BYTES_MAX: usize = 31;
 
 /// What others must know to contact a process.
@@ -24,13 +24,13 @@ const NODE_BYTES_MAX: usize = 31;
 pub struct Card(pub [u64; 16]);
 
 impl Card {
-    /// The card of this process, whose thread listens at `port`.
-    pub fn new(uid: u64, token: u64, port: u16, interface: Option<&str>) -> Result<Card> {
+    /// The card of this process, whose thread listens at `port` of these addresses, and there
+    /// only if it says so.
+    pub fn new(uid: u64, port: u16, addresses: &[Ipv6Addr], only: bool) -> Card {
         let mut words = [0; 16];
         words[0] = uid;
         words[1] = u64::from(port) << 32 | u64::from(std::process::id());
-        words[2] = token;
-        let addresses = addresses(interface)?;
+        words[2] = only.into();
         for (index, address) in addresses.iter().take(ADDRESSES_MAX).enumerate() {
             let bytes = address.octets();
             let half = |from: usize| u64::from_ne_bytes(bytes[from..from + 8].try_into().unwrap());
@@ -44,7 +44,7 @@ impl Card {
         for (word, bytes) in words[11..15].iter_mut().zip(node.chunks_exact(8)) {
             *word = u64::from_ne_bytes(bytes.try_into().unwrap());
         }
-        Ok(Card(words))
+        Card(words)
     }
 
     /// The number of the process.
@@ -55,11 +55,6 @@ impl Card {
     /// Its process id on its node.
     pub fn pid(&self) -> i32 {
         self.0[1] as u32 as i32
-    }
-
-    /// The word that lets a caller in.
-    pub fn token(&self) -> u64 {
-        self.0[2]
     }
 
     /// The name of its node.
@@ -74,7 +69,8 @@ impl Card {
     pub fn places(&self) -> Vec<SocketAddr> {
         let port = (self.0[1] >> 32) as u16;
         let mut places = Vec::new();
-        if self.node().as_bytes() == &node_name()[..node_name().len().min(NODE_BYTES_MAX)] {
+        let name = node_name();
+        if self.0[2] == 0 && self.node().as_bytes() == &name[..name.len().min(NODE_BYTES_MAX)] {
             places.push(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
         }
         for pair in self.0[3..11].chunks_exact(2).filter(|pair| **pair != [0, 0]) {
@@ -102,7 +98,7 @@ fn node_name() -> Vec<u8> {
 
 /// The addresses of this node, or of one interface of it: IPv4 first, those of the node alone
 /// last, none that are valid on one link only.
-fn addresses(interface: Option<&str>) -> Result<Vec<Ipv6Addr>> {
+pub fn addresses(interface: Option<&str>) -> Result<Vec<Ipv6Addr>> {
     let mut first = core::ptr::null_mut();
     // SAFETY: `first` is ours.
     if unsafe { libc::getifaddrs(&mut first) } != 0 {
@@ -164,11 +160,14 @@ unsafe fn address(address: *const libc::sockaddr) -> Option<Ipv6Addr> {
 mod tests {
     use super::*;
 
+    fn card(interface: Option<&str>) -> Result<Card> {
+        Ok(Card::new(7, 65535, &addresses(interface)?, interface.is_some()))
+    }
+
     #[test]
     fn a_card_says_what_was_put_on_it() {
-        let card = Card::new(7, 8, 65535, None).unwrap();
-        assert_eq!((card.uid(), card.token()), (7, 8));
-        assert_eq!(card.pid() as u32, std::process::id());
+        let card = card(None).unwrap();
+        assert_eq!((card.uid(), card.pid() as u32), (7, std::process::id()));
         assert!(!card.node().is_empty());
         let places = card.places();
         assert_eq!(places[0], "127.0.0.1:65535".parse().unwrap());
@@ -177,15 +176,17 @@ mod tests {
 
     #[test]
     fn an_interface_may_be_chosen() {
-        let card = Card::new(7, 8, 1, Some("lo")).unwrap();
-        assert!(card.places().iter().all(|place| place.ip().is_loopback()));
-        let error = Card::new(7, 8, 1, Some("none0")).unwrap_err();
+        let there = card(Some("lo")).unwrap().places();
+        let ours = addresses(Some("lo")).unwrap();
+        assert!(there.iter().map(|place| place.ip()).eq(ours.iter().map(|ip| ip.to_canonical())));
+        assert!(there.iter().all(|place| place.ip().is_loopback()));
+        let error = card(Some("none0")).unwrap_err();
         assert!(error.to_string().contains("interface none0"));
     }
 
     #[test]
     fn a_node_of_another_name_is_not_looked_for_here() {
-        let mut card = Card::new(7, 8, 1, None).unwrap();
+        let mut card = card(None).unwrap();
         card.0[11] = u64::from_ne_bytes(*b"far away");
         card.0[3..11].fill(0);
         assert!(card.places().is_empty());

@@ -1,23 +1,23 @@
 //! Two queue pairs made one connection: what each side tells the other, and the steps of a queue
 //! pair. The origin's end sends, the target's end only lets requests in. Not for sockets.
 //!
-//! | word | what it holds in a greeting and in its answer                        |
+//! | word | what it holds in a question and in its answer                        |
 //! |------|----------------------------------------------------------------------|
 //! | 0    | `MAGIC`                                                              |
-//! | 1    | greeting: the target's word; answer: the number of its process       |
+//! | 1    | the number of the process that says it                               |
 //! | 2    | number of the queue pair, above the number of its first packet       |
 //! | 3    | `errno`, order, link layer, READs, largest packet, LID (16, 8, 8, 8, 8, 16 bits) |
 //! | 4, 5 | GID                                                                  |
 
 use super::limits::is_shortage;
 use super::queue::{PLACES_MAX, Queue};
-use super::{Card, Core, device::Device, door};
+use super::secret::Secret;
+use super::talk::BYTES;
+use super::{Card, Core, call, device::Device};
 use crate::error::{Error, Result};
 use crate::sys::ibverbs::types::*;
 use crate::sys::ibverbs::{Completions, QueuePair};
 
-/// Bytes of a greeting and of its answer.
-pub const BYTES: usize = 48;
 const MAGIC: u64 = u64::from_be_bytes(*b"fompi-v1");
 /// Bytes that a request takes along: control words, single elements, small rows.
 const INLINE_BYTES: u32 = 128;
@@ -30,7 +30,7 @@ const HOPS: u8 = 64;
 /// One end of a connection, as the other needs to know it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct End {
-    /// the word of the target, or the number of its process
+    /// the number of its process
     pub who: u64,
     /// why there is no end, or 0
     pub errno: u16,
@@ -132,8 +132,9 @@ fn receive(device: &Device, pair: &QueuePair, other: &End) -> Result<()> {
     pair.modify(&mut attributes, mask)
 }
 
-/// The step after which it sends.
-fn send(device: &Device, pair: &QueuePair, packet: u32, other: &End) -> Result<()> {
+/// The step after which it sends, first a packet of this number; the other end takes so many READs
+/// at once.
+pub fn send(device: &Device, pair: &QueuePair, packet: u32, reads: u8) -> Result<()> {
     let mut attributes = QpAttributes {
         qp_state: QPS_RTS,
         timeout: TIMEOUT,
@@ -141,7 +142,7 @@ fn send(device: &Device, pair: &QueuePair, packet: u32, other: &End) -> Result<(
         rnr_retry: RETRIES,
         sq_psn: packet,
         // The initiator's depth is not above the responder's.
-        max_rd_atomic: device.reads_as_origin.min(other.reads).max(1),
+        max_rd_atomic: device.reads_as_origin.min(reads).max(1),
         ..QpAttributes::default()
     };
     let mask =
@@ -187,16 +188,18 @@ fn origins_pair(core: &Core) -> Result<QueuePair> {
         .or_else(|_| QueuePair::new(&completions, capacity(0)))
 }
 
-/// Connects to the process of a card, which may be this one.
-pub fn to(core: &Core, card: &Card) -> Result<Queue> {
+/// Connects to the process of a card, which may be this one; both know the secret.
+pub fn to(core: &Core, card: &Card, secret: Secret) -> Result<Queue> {
     let device = &core.device;
     let packet = core.random() as u32 & 0x00ff_ffff;
-    let pair = origins_pair(core).and_then(|pair| begin(device, &pair, 0).map(|()| pair));
+    // The other end asks by a WRITE of nothing whether this one is still there.
+    let access = ACCESS_REMOTE_WRITE;
+    let pair = origins_pair(core).and_then(|pair| begin(device, &pair, access).map(|()| pair));
     let pair = pair.map_err(|error| own(card, error))?;
-    let greeting = End::new(device, card.token(), &pair, packet);
+    let origin = End::new(device, core.uid(), &pair, packet);
     let other = match card.uid() == core.uid() {
-        true => accept(core, &greeting),
-        false => door::call(card, &greeting)?,
+        true => accept(core, &origin),
+        false => call::call(core, card, secret, &origin)?,
     };
     if other.errno != 0 {
         let what = format!("it cannot make its end of the connection (errno {})", other.errno);
@@ -206,7 +209,7 @@ pub fn to(core: &Core, card: &Card) -> Result<Queue> {
         return Err(card.lost("one side is InfiniBand, the other RoCE"));
     }
     receive(device, &pair, &other)
-        .and_then(|()| send(device, &pair, packet, &other))
+        .and_then(|()| send(device, &pair, packet, other.reads))
         .map_err(|error| own(card, error))?;
     Ok(Queue::new(pair, other.in_order))
 }
@@ -220,7 +223,7 @@ fn own(card: &Card, error: Error) -> Error {
     }
 }
 
-/// Makes the target's end for an origin. It stays as long as this process.
+/// Makes the target's end for an origin. It stays as long as the origin answers.
 pub fn accept(core: &Core, origin: &End) -> End {
     let make = || {
         let device = &core.device;
@@ -231,12 +234,13 @@ pub fn accept(core: &Core, origin: &End) -> End {
             max_recv_sge: 1,
             max_inline_data: 0,
         };
-        let pair = QueuePair::new(&core.idle, capacity)?;
+        let pair = QueuePair::new(core.accepted.completions(), capacity)?;
         let access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC;
         begin(device, &pair, access)?;
         receive(device, &pair, origin)?;
-        let end = End::new(device, core.uid(), &pair, core.random() as u32 & 0x00ff_ffff);
-        core.accepted.lock().push(pair);
+        let packet = core.random() as u32 & 0x00ff_ffff;
+        let end = End::new(device, core.uid(), &pair, packet);
+        core.accepted.add(pair, packet, origin.reads);
         Ok(end)
     };
     make().unwrap_or_else(|error| End {

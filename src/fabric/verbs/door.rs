@@ -1,102 +1,100 @@
-//! The connection thread: it sleeps until somebody connects, makes the target's end of a
-//! connection for whoever knows the word, or answers who [knocks](super::knock), and does nothing
-//! else. It never calls MPI, and no signal of the program is handled on it. And the other side: a
-//! call at another process's door.
-//! Invariant: a stranger, or a caller that says nothing, costs a socket for a while and keeps
-//! nobody waiting.
+//! The connection thread: it sleeps until somebody calls, makes the target's end of a connection
+//! for a process of the job, or answers one that [knocks](super::knock). Now and then it looks
+//! whether those that it has let in are still there ([`accepted`](super::accepted)). It never calls
+//! MPI, and no signal of the program is handled on it. How others are called is in
+//! [`call`](super::call).
+//! Invariant: what it does between two sleeps has a bound, and so have its callers
+//! ([`calls`](super::calls)). For strangers it takes a quarter of a core at most.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::io::ErrorKind;
+use std::net::{Ipv6Addr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use socket2::{Domain, Socket, Type};
-
-use super::connect::{BYTES, End, accept};
+use super::calls::{CALLS_MAX, Calls, Host};
+use super::card::{self, ADDRESSES_MAX};
+use super::connect::{End, accept};
 use super::limits::is_shortage;
-use super::{Card, Core, knock};
+use super::secret::Secret;
+use super::talk::BYTES;
+use super::{Card, Core, knock, listen};
 use crate::error::{Error, Result};
 use crate::sync::{AtomicBool, Ordering};
 
-/// How long a caller may take to say who it is.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Callers that are listened to at once; more of them wait to be accepted.
-const CALLERS_MAX: usize = 64;
-/// How long a call waits for a connection, at first: a node may have addresses that lead nowhere,
-/// and another one may lead there at once. And how long if none does, and for an answer.
-const GLANCE: Duration = Duration::from_secs(3);
-const CALL: Duration = Duration::from_secs(20);
-/// Callers that the system keeps for the thread: all ranks of a job may call one at the same time.
-const BACKLOG: i32 = 4096;
-/// How long to wait when a caller cannot be let in because the system has nothing left.
-const SHORTAGE: Duration = Duration::from_millis(20);
+/// Callers that are taken between two sleeps.
+const TAKEN_MAX: usize = 32;
+/// How many times as long as it took does the thread rest behind a turn with strangers, and how
+/// long at most.
+const REST: u32 = 3;
+const REST_MAX: Duration = Duration::from_millis(20);
 const STACK_BYTES: usize = 256 << 10;
 
 /// The thread, until it is dropped.
 pub struct Door {
-    port: u16,
+    card: Card,
     closing: Arc<AtomicBool>,
+    listeners: Arc<Vec<TcpListener>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Door {
-    /// Starts the thread.
-    pub fn open(core: &Arc<Core>) -> Result<Door> {
-        let failed = |call| move |error: std::io::Error| io_error(call, &error);
-        let listener = listen().map_err(failed("bind"))?;
-        let port = listener.local_addr().map_err(failed("getsockname"))?.port();
+    /// Starts the thread; it is called over this interface only, if one is named.
+    pub fn open(core: &Arc<Core>, interface: Option<&str>) -> Result<Door> {
+        let failed = |call| {
+            move |error: std::io::Error| Error::System {
+                call,
+                errno: error.raw_os_error().unwrap_or(0),
+            }
+        };
+        let mut addresses = card::addresses(interface)?;
+        addresses.truncate(ADDRESSES_MAX);
+        let listeners = listeners(&addresses, interface.is_some()).map_err(failed("bind"))?;
+        let port = listeners[0].local_addr().map_err(failed("getsockname"))?.port();
+        let card = Card::new(core.uid(), port, &addresses, interface.is_some());
         let closing = Arc::new(AtomicBool::new(false));
-        let (core, closed) = (core.clone(), closing.clone());
+        let listeners = Arc::new(listeners);
+        let server = Server {
+            core: core.clone(),
+            listeners: listeners.clone(),
+            closing: closing.clone(),
+            calls: Calls::new(),
+            shortage: Shortage::default(),
+        };
         let thread = without_signals(|| {
             std::thread::Builder::new()
                 .name(String::from("fompi-verbs"))
                 .stack_size(STACK_BYTES)
-                .spawn(move || serve(&core, &listener, &closed))
+                .spawn(move || server.serve())
         });
         let thread = Some(thread.map_err(failed("pthread_create"))?);
-        Ok(Door { port, closing, thread })
+        Ok(Door { card, closing, listeners, thread })
     }
 
-    /// Where it listens.
-    pub fn port(&self) -> u16 {
-        self.port
+    /// What others need to call it.
+    pub fn card(&self) -> &Card {
+        &self.card
     }
+}
+
+fn listeners(addresses: &[Ipv6Addr], only: bool) -> std::io::Result<Vec<TcpListener>> {
+    if only { listen::at(addresses) } else { listen::anywhere() }
 }
 
 impl Drop for Door {
     fn drop(&mut self) {
-        // Release: the thread looks behind the call that it is woken by.
+        // Release: pairs with the Acquire in `serve`.
         self.closing.store(true, Ordering::Release);
-        let woken = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok();
-        if let Some(thread) = self.thread.take().filter(|_| woken) {
+        for listener in self.listeners.iter() {
+            // A listener that is shut down is ready for ever, which wakes the thread.
+            // SAFETY: a socket of ours.
+            unsafe { libc::shutdown(listener.as_raw_fd(), libc::SHUT_RDWR) };
+        }
+        if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
-}
-
-fn io_error(call: &'static str, error: &std::io::Error) -> Error {
-    Error::System { call, errno: error.raw_os_error().unwrap_or(0) }
-}
-
-/// Listens to callers by IPv6 and by IPv4, whatever `net.ipv6.bindv6only` is here; where there is
-/// no IPv6, by IPv4 alone.
-fn listen() -> std::io::Result<TcpListener> {
-    let both = listen_at(Ipv6Addr::UNSPECIFIED.into());
-    both.or_else(|_| listen_at(Ipv4Addr::UNSPECIFIED.into()))
-}
-
-fn listen_at(any: IpAddr) -> std::io::Result<TcpListener> {
-    let place = SocketAddr::new(any, 0);
-    let socket = Socket::new(Domain::for_address(place), Type::STREAM, None)?;
-    if place.is_ipv6() {
-        socket.set_only_v6(false)?;
-    }
-    socket.bind(&place.into())?;
-    socket.listen(BACKLOG)?;
-    socket.set_nonblocking(true)?;
-    Ok(socket.into())
 }
 
 /// Does something while this thread blocks all signals: a thread that is started then has them
@@ -115,137 +113,173 @@ fn without_signals<T>(work: impl FnOnce() -> T) -> T {
     answer
 }
 
-/// Somebody who has connected and not said all yet.
-struct Caller {
-    stream: TcpStream,
-    said: [u8; BYTES],
-    count: usize,
-    until: Instant,
-}
-
-impl Caller {
-    fn new(stream: TcpStream) -> Option<Caller> {
-        stream.set_nonblocking(true).ok()?;
-        let until = Instant::now() + PATIENCE;
-        Some(Caller { stream, said: [0; BYTES], count: 0, until })
+impl Host for Core {
+    fn uid(&self) -> u64 {
+        Core::uid(self)
     }
 
-    /// Listens and answers; whether this caller is done with, by an answer or without.
-    fn listen(&mut self, core: &Core) -> bool {
-        while self.count < BYTES {
-            match self.stream.read(&mut self.said[self.count..]) {
-                Ok(0) => return true,
-                Ok(count) => self.count += count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    return Instant::now() >= self.until;
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return true,
+    fn secret(&self, name: u64) -> Option<Secret> {
+        self.secrets.lock().iter().find(|secret| secret.name() == name).copied()
+    }
+
+    fn answer(&self, question: &[u8; BYTES]) -> Option<[u8; BYTES]> {
+        match End::from(question) {
+            Some(origin) => Some(accept(self, &origin).bytes()),
+            None => knock::answer(self, question),
+        }
+    }
+}
+
+/// No descriptor or memory is free: for how long the listeners are left alone. Their callers wait
+/// in the system meanwhile.
+#[derive(Default)]
+struct Shortage {
+    wait: Duration,
+    until: Option<Instant>,
+}
+
+impl Shortage {
+    const LEAST: Duration = Duration::from_millis(20);
+    const MOST: Duration = Duration::from_millis(320);
+
+    /// A caller could not be taken.
+    fn begin(&mut self, now: Instant) {
+        self.wait = (2 * self.wait).clamp(Shortage::LEAST, Shortage::MOST);
+        self.until = Some(now + self.wait);
+    }
+
+    /// A caller was taken.
+    fn end(&mut self) {
+        *self = Shortage::default();
+    }
+
+    /// Until when it is no use to look for callers.
+    fn until(&self, now: Instant) -> Option<Instant> {
+        self.until.filter(|until| now < *until)
+    }
+}
+
+/// What the thread works on.
+struct Server {
+    core: Arc<Core>,
+    listeners: Arc<Vec<TcpListener>>,
+    closing: Arc<AtomicBool>,
+    calls: Calls<TcpStream>,
+    shortage: Shortage,
+}
+
+/// What a sleep has brought: who is ready, listeners first, then callers in their order.
+type Ready = [libc::pollfd; ADDRESSES_MAX + CALLS_MAX];
+
+impl Server {
+    /// The life of the thread.
+    fn serve(mut self) {
+        loop {
+            let ready = self.sleep();
+            // Acquire: pairs with the Release in `drop`, which is before what wakes this thread.
+            if self.closing.load(Ordering::Acquire) {
+                return;
+            }
+            let (began, strangers) = (own_time(), self.calls.strangers());
+            let is_ready = |index: usize| ready[index].revents != 0;
+            let core = &*self.core;
+            let listeners = self.listeners.clone();
+            self.calls.hear(Instant::now(), |index| is_ready(listeners.len() + index), core);
+            let called = |(index, _): &(usize, _)| is_ready(*index);
+            for (_, listener) in listeners.iter().enumerate().filter(called) {
+                self.take_from(listener);
+            }
+            if self.calls.strangers() > strangers {
+                std::thread::sleep((REST * (own_time() - began)).min(REST_MAX));
             }
         }
-        let origin = End::from(&self.said).filter(|end| end.who == core.token());
-        let answer = match origin {
-            Some(origin) => Some(accept(core, &origin).bytes()),
-            None => knock::answer(core, &self.said),
-        };
-        if let Some(answer) = answer {
-            // It fits into the socket's buffer, which is empty.
-            let _ = self.stream.write_all(&answer);
-        }
-        true
     }
-}
 
-/// The life of the thread.
-fn serve(core: &Core, listener: &TcpListener, closing: &AtomicBool) {
-    let mut callers: Vec<Caller> = Vec::new();
-    // Acquire: pairs with the Release in `drop`. Looked at behind every accept and before every
-    // sleep: the call that is to wake this thread may have been taken for a caller.
-    while !closing.load(Ordering::Acquire) {
-        sleep(listener, &callers);
-        callers.retain_mut(|caller| !caller.listen(core));
-        while callers.len() < CALLERS_MAX {
-            let stream = match listener.accept() {
-                Ok((stream, _)) => stream,
-                Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
-                Err(error) => {
-                    if error.kind() != ErrorKind::WouldBlock {
-                        // No descriptor or memory is free, and the caller is still there.
-                        std::thread::sleep(SHORTAGE);
+    /// Takes callers that have said something.
+    fn take_from(&mut self, listener: &TcpListener) {
+        for _ in 0..TAKEN_MAX {
+            let now = Instant::now();
+            if self.calls.room(now).is_err() {
+                return;
+            }
+            match listener.accept() {
+                Ok((stream, from)) => {
+                    self.shortage.end();
+                    if stream.set_nonblocking(true).is_ok() {
+                        let from = from.ip().to_canonical();
+                        self.calls.take(stream, from, now, &*self.core);
                     }
-                    break;
                 }
-            };
-            let Some(mut caller) = Caller::new(stream) else { continue };
-            if !caller.listen(core) {
-                callers.push(caller);
-            }
-        }
-    }
-}
-
-/// Sleeps until somebody connects or says something, or has not for too long.
-fn sleep(listener: &TcpListener, callers: &[Caller]) {
-    let wait = |fd: i32| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    let mut waits = [wait(-1); CALLERS_MAX + 1];
-    if callers.len() < CALLERS_MAX {
-        waits[0] = wait(listener.as_raw_fd());
-    }
-    for (place, caller) in waits[1..].iter_mut().zip(callers) {
-        *place = wait(caller.stream.as_raw_fd());
-    }
-    let now = Instant::now();
-    let first = callers.iter().map(|caller| caller.until.saturating_duration_since(now)).min();
-    let until = first.map_or(-1, |wait| wait.as_millis() as i32 + 1);
-    // SAFETY: so many elements, all of them ours.
-    let ready = unsafe { libc::poll(waits.as_mut_ptr(), waits.len() as libc::nfds_t, until) };
-    if ready < 0 {
-        // Out of memory for a moment: not a reason to stop, but to let others run.
-        std::thread::yield_now();
-    }
-}
-
-/// Calls at the door of another process with this end, and returns its end.
-pub fn call(card: &Card, greeting: &End) -> Result<End> {
-    let places = card.places();
-    let mut causes = Vec::new();
-    for patience in [GLANCE, CALL] {
-        causes.clear();
-        let mut late = false;
-        for place in &places {
-            match call_at(*place, greeting, patience) {
-                Ok(Some(end)) if end.who == card.uid() => return Ok(end),
-                Ok(_) => causes.push(format!("{place} is somebody else")),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.raw_os_error().is_some_and(is_shortage) => {
-                    return Err(io_error("socket", &error));
+                    // The caller is still there. A stranger may have what it needs.
+                    if !self.calls.give_up_one() {
+                        self.shortage.begin(now);
+                        return;
+                    }
                 }
-                Err(error) => {
-                    // The system has its own word for an answer that has not come in time.
-                    late |= matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock);
-                    causes.push(format!("{place}: {error}"));
-                }
+                // The caller has gone, or the network has: on to the next one (accept(2)).
+                Err(_) => {}
             }
         }
-        if !late {
-            break;
+    }
+
+    /// Sleeps until somebody calls or says something, or somebody has had its time, or it is time
+    /// to ask those who were let in.
+    fn sleep(&mut self) -> Ready {
+        let wait = |fd: i32| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        let (mut ready, now): (Ready, _) = ([wait(-1); _], Instant::now());
+        let asks = self.core.accepted.look(&self.core.device, now);
+        let full = self.calls.room(now).err().or(self.shortage.until(now));
+        if full.is_none() {
+            for (place, listener) in ready.iter_mut().zip(self.listeners.iter()) {
+                *place = wait(listener.as_raw_fd());
+            }
         }
+        let listeners = self.listeners.len();
+        for (place, call) in ready[listeners..].iter_mut().zip(self.calls.list()) {
+            *place = wait(call.stream.as_raw_fd());
+        }
+        // No more than are in use: the system takes none above RLIMIT_NOFILE (poll(2)).
+        let places = (listeners + self.calls.list().len()) as libc::nfds_t;
+        let until = self.calls.until().into_iter().chain(full).chain(asks).min();
+        let until = until.map_or(-1, |until| (until - now).as_millis() as i32 + 1);
+        // SAFETY: so many elements, all of them ours.
+        let count = unsafe { libc::poll(ready.as_mut_ptr(), places, until) };
+        if count < 0 {
+            // Out of memory for a moment: nobody is ready, and others run.
+            ready.iter_mut().for_each(|place| place.revents = 0);
+            std::thread::sleep(Shortage::LEAST);
+        }
+        ready
     }
-    if causes.is_empty() {
-        causes.push(String::from("its node has no address"));
-    }
-    Err(card.lost(format!("no first contact: {}", causes.join("; "))))
 }
 
-fn call_at(place: SocketAddr, greeting: &End, patience: Duration) -> std::io::Result<Option<End>> {
-    let mut stream = TcpStream::connect_timeout(&place, patience)?;
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(CALL))?;
-    stream.set_write_timeout(Some(CALL))?;
-    stream.write_all(&greeting.bytes())?;
-    let mut answer = [0; BYTES];
-    match stream.read_exact(&mut answer) {
-        Ok(()) => Ok(End::from(&answer)),
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(None),
-        Err(error) => Err(error),
+/// What this thread has had of a core.
+fn own_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is ours.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_no_descriptor_looks_for_callers_ever_more_rarely() {
+        let (mut shortage, began) = (Shortage::default(), Instant::now());
+        let (mut now, mut looks) = (began, 0);
+        while now < began + Duration::from_secs(10) {
+            shortage.begin(now);
+            looks += 1;
+            now = shortage.until(now).unwrap();
+        }
+        assert!(looks <= 40, "{looks}");
+        assert_eq!(shortage.until(now), None);
+        shortage.end();
+        shortage.begin(now);
+        assert_eq!(shortage.until(now), Some(now + Shortage::LEAST));
     }
 }

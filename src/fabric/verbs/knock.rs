@@ -6,7 +6,7 @@
 //! | word | what it holds in a question and in its answer                        |
 //! |------|----------------------------------------------------------------------|
 //! | 0    | `MAGIC`                                                              |
-//! | 1    | question: the target's word; answer: the number of its process       |
+//! | 1    | the number of the process that says it                               |
 //! | 2    | question: what about; answer: the first word of the news             |
 //! | 3    | answer: the second                                                   |
 //! | 4, 5 | 0                                                                    |
@@ -17,8 +17,9 @@ use std::time::{Duration, Instant};
 
 use socket2::{Domain, Socket, Type};
 
-use super::connect::BYTES;
 use super::limits::is_shortage;
+use super::secret::Secret;
+use super::talk::{BYTES, Caller, Next};
 use super::{Card, Core};
 use crate::error::Result;
 
@@ -27,8 +28,6 @@ const MAGIC: u64 = u64::from_be_bytes(*b"fompi-k1");
 const GLANCE: Duration = Duration::from_secs(3);
 /// How long the process may take to answer. It may be stopped, and is there all the same.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Who is told to go sooner has called somebody else: a connection thread is patient for longer.
-const STRANGER: Duration = Duration::from_secs(5);
 /// How long all addresses of a node may be silent.
 const SILENCE: Duration = Duration::from_secs(30);
 
@@ -61,9 +60,9 @@ impl Said {
     }
 }
 
-/// The answer to what a caller has said, if it was a question of somebody who knows the word.
+/// The answer to what a caller has asked, if it was a question.
 pub(super) fn answer(core: &Core, said: &[u8; BYTES]) -> Option<[u8; BYTES]> {
-    let question = Said::from(said).filter(|question| question.who == core.token())?;
+    let question = Said::from(said)?;
     let words = core.news.get().map_or([0; 2], |news| news(question.words[0]));
     Some(Said { who: core.uid(), words }.bytes())
 }
@@ -71,6 +70,9 @@ pub(super) fn answer(core: &Core, said: &[u8; BYTES]) -> Option<[u8; BYTES]> {
 /// A question under way.
 pub struct Knock {
     card: Card,
+    secret: Secret,
+    /// the number of this process, and what it asks about
+    uid: u64,
     about: u64,
     places: Vec<SocketAddr>,
     /// the address whose turn it is
@@ -86,9 +88,8 @@ pub struct Knock {
 struct Call {
     stream: TcpStream,
     began: Instant,
-    asked: bool,
-    said: [u8; BYTES],
-    count: usize,
+    connected: bool,
+    caller: Caller,
 }
 
 /// What came of a call so far.
@@ -105,10 +106,16 @@ enum Heard {
 
 impl Knock {
     /// Begins to ask the process of a card.
-    pub(super) fn new(card: &Card, about: u64) -> Knock {
-        let (places, began) = (card.places(), Instant::now());
+    pub(super) fn new(card: &Card, secret: Secret, uid: u64, about: u64) -> Knock {
+        let (card, places, began) = (*card, card.places(), Instant::now());
         let (place, closed, silent) = (0, 0, 0);
-        Knock { card: *card, about, places, place, closed, silent, began, call: None }
+        Knock { card, secret, uid, about, places, place, closed, silent, began, call: None }
+    }
+
+    /// The question, for a call at an address.
+    fn caller(&self) -> Result<Caller> {
+        let question = Said { who: self.uid, words: [self.about, 0] };
+        Caller::new(self.secret, self.card.uid(), self.uid, question.bytes())
     }
 
     /// Goes on without waiting: the news, if they have come. Fails if the process is gone: if
@@ -119,7 +126,7 @@ impl Knock {
         let Some(place) = self.places.get(self.place).copied() else { return self.around() };
         let mut call = match self.call.take() {
             Some(call) => call,
-            None => match Call::to(place) {
+            None => match Call::to(place, self.caller()?) {
                 Ok(call) => call,
                 // This process has no socket left: no reason to think badly of others.
                 Err(error) if error.raw_os_error().is_some_and(is_shortage) => {
@@ -128,7 +135,7 @@ impl Knock {
                 Err(error) => return self.go_on(refusal(&error)),
             },
         };
-        match call.step(&self.card, self.about) {
+        match call.step(&self.card) {
             Heard::Nothing => {
                 self.call = Some(call);
                 Ok(None)
@@ -178,29 +185,30 @@ fn refusal(error: &std::io::Error) -> Heard {
 
 impl Call {
     /// Begins to connect.
-    fn to(place: SocketAddr) -> std::io::Result<Call> {
+    fn to(place: SocketAddr, caller: Caller) -> std::io::Result<Call> {
         let socket = Socket::new(Domain::for_address(place), Type::STREAM, None)?;
         socket.set_nonblocking(true)?;
         match socket.connect(&place.into()) {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => return Err(error),
             _ => {}
         }
-        let (stream, said) = (socket.into(), [0; BYTES]);
-        Ok(Call { stream, began: Instant::now(), asked: false, said, count: 0 })
+        Ok(Call { stream: socket.into(), began: Instant::now(), connected: false, caller })
     }
 
-    fn step(&mut self, card: &Card, about: u64) -> Heard {
-        match self.hear(card, about) {
+    fn step(&mut self, card: &Card) -> Heard {
+        match self.hear(card) {
             Ok(Some(heard)) => heard,
-            Ok(None) if self.asked && self.began.elapsed() >= PATIENCE => Heard::News([0; 2]),
-            Ok(None) if !self.asked && self.began.elapsed() >= GLANCE => Heard::Silent,
+            Ok(None) if self.connected && self.began.elapsed() >= PATIENCE => Heard::News([0; 2]),
+            Ok(None) if !self.connected && self.began.elapsed() >= GLANCE => Heard::Silent,
             Ok(None) => Heard::Nothing,
+            // It is who it should be, and has given this call up for others.
+            Err(_) if self.caller.is_met() => Heard::News([0; 2]),
             Err(error) => refusal(&error),
         }
     }
 
-    fn hear(&mut self, card: &Card, about: u64) -> std::io::Result<Option<Heard>> {
-        if !self.asked {
+    fn hear(&mut self, card: &Card) -> std::io::Result<Option<Heard>> {
+        if !self.connected {
             if let Some(error) = self.stream.take_error()? {
                 return Err(error);
             }
@@ -209,20 +217,29 @@ impl Call {
                 connected => connected?,
             };
             // It fits into the socket's buffer, which is empty.
-            self.stream.write_all(&Said { who: card.token(), words: [about, 0] }.bytes())?;
-            self.asked = true;
+            self.stream.write_all(self.caller.greeting())?;
+            self.connected = true;
         }
-        while self.count < BYTES {
-            match self.stream.read(&mut self.said[self.count..]) {
-                Ok(0) if self.began.elapsed() < STRANGER => return Ok(Some(Heard::Closed)),
-                Ok(0) => return Ok(Some(Heard::News([0; 2]))),
-                Ok(count) => self.count += count,
+        loop {
+            let stream = &mut self.stream;
+            let next = self.caller.step(|bytes| match stream.read(bytes) {
+                Ok(0) => Err(ErrorKind::ConnectionReset.into()),
+                read => read,
+            });
+            match next {
+                Ok(Next::Listen) => {}
+                // Likewise.
+                Ok(Next::Ask(bytes)) => self.stream.write_all(&bytes)?,
+                Ok(Next::Done(answer)) => {
+                    let answer = Said::from(&answer).filter(|answer| answer.who == card.uid());
+                    let heard = answer.map_or(Heard::Closed, |answer| Heard::News(answer.words));
+                    return Ok(Some(heard));
+                }
+                Ok(Next::Stranger) => return Ok(Some(Heard::Closed)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        let answer = Said::from(&self.said).filter(|answer| answer.who == card.uid());
-        Ok(Some(answer.map_or(Heard::Closed, |answer| Heard::News(answer.words))))
     }
 }

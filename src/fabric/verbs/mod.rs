@@ -5,7 +5,10 @@
 //! operations elsewhere. Invariant: memory and queue pairs are O(processes contacted), and what is
 //! under way at a time has a bound.
 
+mod accepted;
 mod bytes;
+mod call;
+mod calls;
 mod card;
 mod connect;
 mod counts;
@@ -15,6 +18,7 @@ mod gathered;
 mod knock;
 mod leases;
 mod limits;
+mod listen;
 mod many;
 mod peer;
 mod peers;
@@ -22,18 +26,22 @@ mod pending;
 mod pool;
 mod queue;
 mod registrations;
+mod secret;
+mod talk;
 #[cfg(test)]
 pub mod tests;
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 
 use crate::config::{Config, Verbs};
 use crate::error::{Error, Result};
 use crate::sync::{AtomicU64, Ordering};
-use crate::sys::ibverbs::{Completions, QueuePair, Region};
+use crate::sys::ibverbs::Region;
+use accepted::Pairs;
 pub use bytes::Run;
 pub use card::Card;
 pub use counts::{Counts, Kinds};
@@ -50,6 +58,7 @@ use pool::{Answers, Blocks};
 pub use queue::Part;
 pub use registrations::Allocations;
 use registrations::Registrations;
+pub use secret::Secret;
 
 /// Memory of another process, as the device reaches it.
 #[repr(C)]
@@ -71,18 +80,19 @@ impl Remote {
 /// What the parts of the road share.
 struct Core {
     /// queue pairs that other processes send to
-    accepted: Mutex<Vec<QueuePair>>,
-    /// the completion queue of those, where nothing ever comes
-    idle: Arc<Completions>,
+    accepted: Pairs,
     registrations: Registrations,
     blocks: Blocks,
     answers: Answers,
     device: Device,
     peers: RwLock<Vec<Arc<Peer>>>,
     uid: u64,
-    token: u64,
+    /// of the jobs that this process belongs to; the first is the one that it tells to others
+    secrets: Mutex<Vec<Secret>>,
     /// what a message has at most, if not what the device allows
     message_bytes_max: AtomicU64,
+    /// how long a first contact may take, in milliseconds
+    contact_limit_ms: AtomicU64,
     randoms: (RandomState, AtomicU64),
     /// how many peers were lost
     losses: AtomicU64,
@@ -94,16 +104,16 @@ impl Core {
         let domain = device.domain.clone();
         let randoms = (RandomState::new(), AtomicU64::new(1));
         Ok(Core {
-            accepted: Mutex::default(),
-            idle: Completions::new(&domain, 1)?,
+            accepted: Pairs::new(&domain)?,
             registrations: Registrations::new(&domain),
             blocks: Blocks::new(&domain)?,
             answers: Answers::new(&domain)?,
             message_bytes_max: AtomicU64::new(device.message_bytes_max.into()),
             device,
+            contact_limit_ms: AtomicU64::new(call::LIMIT.as_millis() as u64),
             peers: RwLock::default(),
             uid: RandomState::new().hash_one(std::process::id()),
-            token: RandomState::new().hash_one(std::process::id()),
+            secrets: Mutex::default(),
             randoms,
             losses: AtomicU64::new(0),
             news: OnceLock::new(),
@@ -114,13 +124,14 @@ impl Core {
         self.uid
     }
 
-    fn token(&self) -> u64 {
-        self.token
-    }
-
     fn random(&self) -> u64 {
         // Relaxed: only its being unique counts.
         self.randoms.0.hash_one(self.randoms.1.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn contact_limit(&self) -> Duration {
+        // Relaxed: as for the longest message.
+        Duration::from_millis(self.contact_limit_ms.load(Ordering::Relaxed))
     }
 
     fn message_bytes_max(&self) -> u64 {
@@ -153,7 +164,7 @@ impl Core {
 /// The device of this process, and all that it is used with.
 pub struct Nic {
     core: Arc<Core>,
-    door: Mutex<Option<(Door, Card)>>,
+    door: Mutex<Option<Door>>,
     interface: Option<String>,
 }
 
@@ -198,14 +209,28 @@ impl Nic {
     /// What others need to contact this process. From the first call on they can.
     pub fn card(&self) -> Result<Card> {
         let mut door = self.door.lock();
-        if let Some((_, card)) = &*door {
-            return Ok(*card);
+        if let Some(door) = &*door {
+            return Ok(*door.card());
         }
-        let opened = Door::open(&self.core)?;
-        let interface = self.interface.as_deref();
-        let card = Card::new(self.core.uid, self.core.token, opened.port(), interface)?;
-        *door = Some((opened, card));
-        Ok(card)
+        let opened = Door::open(&self.core, self.interface.as_deref())?;
+        Ok(*door.insert(opened).card())
+    }
+
+    /// The secret of the job of this process; one of its own, if it has not been told one.
+    pub fn secret(&self) -> Result<Secret> {
+        let mut secrets = self.core.secrets.lock();
+        if secrets.is_empty() {
+            secrets.push(Secret::fresh()?);
+        }
+        Ok(secrets[0])
+    }
+
+    /// Whoever knows this secret may contact this process from here on.
+    pub fn admit(&self, secret: Secret) {
+        let mut secrets = self.core.secrets.lock();
+        if !secrets.contains(&secret) {
+            secrets.push(secret);
+        }
     }
 
     /// Lets others write, read and change memory of this process, until what is returned is
@@ -229,8 +254,8 @@ impl Nic {
         self.core.registrations.forget(base as u64);
     }
 
-    /// The process of a card; the same one for the same process.
-    pub fn peer(&self, card: &Card) -> Arc<Peer> {
+    /// The process of a card, which knows this secret; the same one for the same process.
+    pub fn peer(&self, card: &Card, secret: Secret) -> Arc<Peer> {
         let known =
             |peers: &[Arc<Peer>]| peers.binary_search_by_key(&card.uid(), |peer| peer.card().uid());
         let peers = self.core.peers.read_recursive();
@@ -242,7 +267,7 @@ impl Nic {
         // Those that nobody needs any more stay as long as they answer: there may be a next time.
         peers.retain(|peer| Arc::strong_count(peer) > 1 || peer.is_worth_keeping());
         let index = known(&peers).unwrap_or_else(|index| {
-            peers.insert(index, Arc::new(Peer::new(self.core.clone(), *card)));
+            peers.insert(index, Arc::new(Peer::new(self.core.clone(), *card, secret)));
             index
         });
         peers[index].clone()
@@ -258,8 +283,8 @@ impl Nic {
 
     /// Asks the process of a card what it has to say of what `about` stands for, and whether it is
     /// still there; there need be no connection to it.
-    pub fn knock(&self, card: &Card, about: u64) -> Knock {
-        Knock::new(card, about)
+    pub fn knock(&self, card: &Card, secret: Secret, about: u64) -> Knock {
+        Knock::new(card, secret, self.core.uid, about)
     }
 
     /// Says who knows the answers to knocks.
@@ -270,7 +295,7 @@ impl Nic {
     /// What this process has and did.
     pub fn counts(&self) -> Counts {
         let (regions, registered_bytes, registrations) = self.core.registrations.counts();
-        let accepted = self.core.accepted.lock().len() as u64;
+        let accepted = self.core.accepted.count();
         let mut counts =
             Counts { accepted, regions, registered_bytes, registrations, ..Counts::default() };
         for peer in self.core.peers.read_recursive().iter() {

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::counts::Kinds;
 use super::pool::Word;
 use super::queue::{Broken, End, Held, Order, Queue, Work};
-use super::{Card, Core, Remote, connect};
+use super::{Card, Core, Remote, Secret, connect};
 use crate::error::{Error, Result};
 use crate::fabric::Fetch;
 use crate::sync::{AtomicBool, Ordering, spin_hint};
@@ -27,6 +27,8 @@ const PAUSES: u32 = 64;
 pub struct Peer {
     pub(super) core: Arc<Core>,
     card: Card,
+    /// what both processes know
+    secret: Secret,
     /// whether something was sent that is not known to be done
     dirty: AtomicBool,
     link: Mutex<Link>,
@@ -105,8 +107,9 @@ impl Pause {
 }
 
 impl Peer {
-    pub(super) fn new(core: Arc<Core>, card: Card) -> Peer {
-        Peer { core, card, dirty: AtomicBool::new(false), link: Mutex::new(Link::Fresh) }
+    pub(super) fn new(core: Arc<Core>, card: Card, secret: Secret) -> Peer {
+        let (dirty, link) = (AtomicBool::new(false), Mutex::new(Link::Fresh));
+        Peer { core, card, secret, dirty, link }
     }
 
     /// Who it is.
@@ -121,10 +124,11 @@ impl Peer {
     ) -> Result<T> {
         let mut link = self.link.lock();
         if matches!(*link, Link::Fresh) {
-            match connect::to(&self.core, &self.card) {
+            match connect::to(&self.core, &self.card, self.secret) {
                 Ok(queue) => *link = Link::Up(queue),
                 Err(error @ Error::Lost { .. }) => return Err(self.lose(&mut link, error)),
-                // Something of this process: the peer is not to blame.
+                // Something of this process, or there was no answer in time: the peer is not to
+                // blame, and the next use tries again.
                 Err(error) => return Err(error),
             }
         }
@@ -323,9 +327,25 @@ impl Peer {
         self.ask(at, Work::Add(add), nowhere, |kinds| &mut kinds.posts).map(|_| ())
     }
 
+    /// Begins to read a word of the peer. [`Peer::finish`] knows its value.
+    pub fn begin_read(&self, at: Remote) -> Result<Ticket> {
+        self.begin_with(at, Work::Read, |kinds| &mut kinds.reads)
+    }
+
     /// Waits for the value of a word of the peer.
     pub fn read(&self, at: Remote) -> Result<u64> {
-        self.finish(self.begin_with(at, Work::Read, |kinds| &mut kinds.reads)?)
+        self.finish(self.begin_read(at)?)
+    }
+
+    /// Changes a word of the peer, and reads another one behind that: what the first held before,
+    /// and what the second holds. One wait.
+    pub fn fetch_and_read(&self, at: Remote, op: Fetch, other: Remote) -> Result<(u64, u64)> {
+        let changed = self.begin(at, op)?;
+        self.order();
+        let read = self.read(other);
+        // It is done by now, or never will be.
+        let before = self.finish(changed);
+        Ok((before?, read?))
     }
 
     /// What is sent next is done after what was sent before, gets too.

@@ -2,12 +2,18 @@
 
 use super::*;
 use crate::memory::maps;
+use crate::memory::retention::START;
 use std::os::unix::fs::MetadataExt;
 
 const MIB: u64 = 1 << 20;
 
 fn heap() -> &'static Heap {
-    Box::leak(Box::new(Heap::new()))
+    Box::leak(Box::new(Heap::new(|| false)))
+}
+
+/// A heap where the kernel would refuse pages by a signal.
+fn strict() -> &'static Heap {
+    Box::leak(Box::new(Heap::new(|| true)))
 }
 
 /// Memory behind all chunks.
@@ -100,13 +106,75 @@ fn an_allocation_is_found_by_what_it_holds() {
 fn what_is_kept_has_a_bound() {
     let heap = heap();
     let leases: Vec<_> = (0..50).map(|_| heap.take(MIB, 64).unwrap()).collect();
+    leases.iter().for_each(|lease| fill(lease, 1));
     assert_eq!(backed(heap), 50 * MIB);
     drop(leases);
-    assert!(backed(heap) <= RETAINED);
+    assert!(backed(heap) <= START);
     let large = heap.take(100 * MIB, 64).unwrap();
     assert!(!large.is_dirty() && is_full_of(large.base(), MIB, 0));
+    fill(&large, 1);
     drop(large);
-    assert!(backed(heap) <= RETAINED);
+    assert!(backed(heap) <= START);
+}
+
+#[test]
+fn memory_is_taken_when_it_is_touched() {
+    let heap = heap();
+    for bytes in [100, MIB, 24 * MIB, 40 * MIB, 24 * MIB] {
+        let lease = heap.take(bytes, 64).unwrap();
+        assert_eq!(backed(heap), 0, "{bytes}");
+        drop(lease);
+        assert_eq!(backed(heap), 0, "{bytes}");
+    }
+    let lease = heap.take(24 * MIB, 64).unwrap();
+    // SAFETY: a byte of what was just taken.
+    unsafe { lease.base().wrapping_add(5 << 20).write(1) };
+    assert_eq!(backed(heap), PAGE);
+}
+
+#[test]
+fn where_pages_may_be_refused_all_have_memory_behind_them() {
+    let heap = strict();
+    let lease = heap.take(24 * MIB, 64).unwrap();
+    assert_eq!(backed(heap), 24 * MIB);
+    drop(lease);
+    let small = heap.take(100, 64).unwrap();
+    assert_eq!(backed(heap), BATCH);
+    drop(small);
+    // What was kept is as good.
+    let again = heap.take(100, 64).unwrap();
+    assert!(again.is_dirty() && backed(heap) == BATCH);
+}
+
+#[test]
+fn a_lease_can_be_backed_later() {
+    let heap = heap();
+    let _before = heap.take(100, 64).unwrap();
+    let lease = heap.take(10 * PAGE, 64).unwrap();
+    lease.back().unwrap();
+    assert!((10 * PAGE..=11 * PAGE).contains(&backed(heap)));
+}
+
+#[test]
+fn what_is_taken_again_and_again_stays() {
+    let heap = heap();
+    let mut fresh = 0;
+    for _ in 0..6 {
+        let lease = heap.take(40 * MIB, 64).unwrap();
+        fresh += u32::from(!lease.is_dirty());
+        fill(&lease, 1);
+    }
+    assert_eq!(fresh, 2);
+    assert_eq!(backed(heap), 40 * MIB);
+    let mut books = heap.books();
+    assert!(books.retention.ages());
+    // Nobody takes it any more.
+    let now = process::seconds().max(1);
+    books.retention.age(now + retention::PERIOD, 40 * MIB);
+    books.retention.age(now + 2 * retention::PERIOD, 40 * MIB);
+    drop(books);
+    drop(heap.take(100, 64));
+    assert!(backed(heap) <= START);
 }
 
 #[test]
@@ -116,9 +184,10 @@ fn thousands_at_once_are_in_a_few_chunks() {
     let leases: Vec<_> = sizes.map(|bytes| heap.take(bytes, 64).unwrap()).collect();
     assert!(heap.books().chunks.len() <= 3);
     let asked: u64 = leases.iter().map(|lease| whole(lease.bytes())).sum();
+    leases.iter().for_each(|lease| fill(lease, 1));
     assert!(backed(heap) <= asked + asked / 8);
     drop(leases);
-    assert!(backed(heap) <= RETAINED + RETAINED / 8, "but for pages with a hole");
+    assert!(backed(heap) <= START + START / 8, "but for pages with a hole");
 }
 
 #[test]

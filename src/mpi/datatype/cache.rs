@@ -30,7 +30,9 @@ pub fn get(host: &Host, datatype: Handle) -> Result<Option<Arc<Layout>>> {
 /// thread must not be replaced, and so freed, by another before the first has counted itself.
 pub fn set(host: &Host, datatype: Handle, layout: &Arc<Layout>) -> Result<()> {
     static SETTING: Mutex<()> = Mutex::new(());
-    let _setting = SETTING.lock();
+    // Not waited for: the MPI underneath is called below, and may be what the other thread waits
+    // for. That one's type is kept, this one is decoded again.
+    let Some(_setting) = SETTING.try_lock() else { return Ok(()) };
     if get(host, datatype)?.is_some() {
         return Ok(());
     }

@@ -6,7 +6,7 @@ use crate::mpi::{Handle, Host};
 use crate::sync::{AtomicBool, Ordering};
 use core::ffi::{c_int, c_void};
 use parking_lot::Mutex;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 static BEGUN: AtomicBool = AtomicBool::new(false);
 static ARENAS: Mutex<Vec<Weak<Arena>>> = Mutex::new(Vec::new());
@@ -26,16 +26,16 @@ pub fn note(arena: &Arc<Arena>) {
 }
 
 fn watch() {
-    static ONCE: OnceLock<()> = OnceLock::new();
+    static WATCHED: AtomicBool = AtomicBool::new(false);
     let host = Host::get();
-    if host.initialized() {
-        ONCE.get_or_init(|| {
-            if let Ok(keyval) = host.comm_keyval(leave) {
-                let (self_, value) = (host.constants.comm_self, core::ptr::null_mut());
-                // SAFETY: a valid communicator and keyval; the value is not used.
-                unsafe { (host.call.comm_set_attr)(self_, keyval, value) };
-            }
-        });
+    // Relaxed: one thread does it, and nobody waits for it.
+    if host.initialized()
+        && !WATCHED.swap(true, Ordering::Relaxed)
+        && let Ok(keyval) = host.comm_keyval(leave)
+    {
+        let (self_, value) = (host.constants.comm_self, core::ptr::null_mut());
+        // SAFETY: a valid communicator and keyval; the value is not used.
+        unsafe { (host.call.comm_set_attr)(self_, keyval, value) };
     }
 }
 

@@ -10,9 +10,9 @@
 //! | rank + 1, pid << 32, cause << 56    | the rank of the communicator over many nodes is lost, |
 //! |                                     | process `pid` of its node; it stays so                |
 
+use super::lives::Lives;
 use super::records;
 use crate::sync::{AtomicU64, Ordering};
-use crate::sys::segment::Mapping;
 use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -98,8 +98,7 @@ const GOOD: Duration = Duration::from_millis(100);
 
 /// An arena that others may ask about.
 struct Watched {
-    first: Weak<Mapping>,
-    size: u32,
+    lives: Weak<Lives>,
     /// when its processes were last looked at, and what was found
     looked: Option<(Instant, u64)>,
 }
@@ -117,11 +116,11 @@ impl Watched {
 
 static WATCHED: Mutex<Vec<Watched>> = Mutex::new(Vec::new());
 
-/// Notes an arena that others may ask about, by its first segment and the number of its ranks.
-pub fn watch(first: &Arc<Mapping>, size: u32) {
+/// Notes an arena that others may ask about, by its processes.
+pub fn watch(lives: &Arc<Lives>) {
     let mut watched = WATCHED.lock();
-    watched.retain(|known| known.first.strong_count() > 0);
-    watched.push(Watched { first: Arc::downgrade(first), size, looked: None });
+    watched.retain(|known| known.lives.strong_count() > 0);
+    watched.push(Watched { lives: Arc::downgrade(lives), looked: None });
 }
 
 /// What there is to say of the arena whose first segment begins at an address of this process: a
@@ -130,15 +129,14 @@ pub fn watch(first: &Arc<Mapping>, size: u32) {
 pub fn news(at: u64) -> [u64; 2] {
     let mut watched = WATCHED.lock();
     for known in watched.iter_mut() {
-        let Some(first) = known.first.upgrade() else { continue };
-        if first.base().addr() as u64 != at {
+        let Some(lives) = known.lives.upgrade() else { continue };
+        if lives.first().base().addr() as u64 != at {
             continue;
         }
         let died = |(rank, pid)| Loss { rank, pid, cause: Cause::Died }.word();
-        let size = known.size;
-        let dead = known.dead(Instant::now(), || records::dead(&first, size).map_or(0, died));
+        let dead = known.dead(Instant::now(), || lives.dead().map_or(0, died));
         // Relaxed: as in `note`.
-        return [dead, records::trouble(&first).lost.load(Ordering::Relaxed)];
+        return [dead, records::trouble(lives.first()).lost.load(Ordering::Relaxed)];
     }
     [0; 2]
 }
@@ -149,7 +147,7 @@ mod tests {
 
     #[test]
     fn who_is_asked_all_the_time_looks_now_and_then() {
-        let mut watched = Watched { first: Weak::new(), size: 1, looked: None };
+        let mut watched = Watched { lives: Weak::new(), looked: None };
         let began = Instant::now();
         let mut looks = 0;
         for turn in 0..40 {

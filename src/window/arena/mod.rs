@@ -7,6 +7,7 @@
 //! [`Descriptor`]: super::blocks::Descriptor
 
 pub mod departures;
+mod lives;
 pub mod losses;
 mod records;
 mod slots;
@@ -15,17 +16,20 @@ pub use records::{Process, Record};
 pub use slots::Announcement;
 
 use super::blocks::{Blocks, Descriptor};
-use super::idle::NodeIdle;
-use super::wide::Wide;
+use super::idle::{Collective, NodeIdle};
+use super::report::Why;
+use super::wide::{Wide, said};
 use crate::epoch::{fence, layout};
 use crate::error::{Error, Result};
 use crate::fabric::cma;
-use crate::fabric::shm::words::CpuWords;
+use crate::fabric::shm::words::{CHECK_NS, CpuWords};
+use crate::memory::heap;
 use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
 use crate::sync::{AtomicU64, Ordering};
-use crate::sys::process;
+use crate::sys::life::{Mark, now_ns};
 use crate::sys::segment::{Mapping, Name, PAGE, Segment};
+use lives::Lives;
 use slots::{FIRST_SLOTS, Slots};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -46,6 +50,9 @@ pub struct Arena {
     /// how many of them, ahead of the descriptor, are words for ranks of other nodes
     far_bytes: usize,
     first: Arc<Mapping>,
+    lives: Arc<Lives>,
+    /// when a process that asks again and again looked last for who is dead; 0: it never did
+    asked: AtomicU64,
     barriers: AtomicU64,
     turns: AtomicU64,
     /// the trouble counters as this rank last saw them
@@ -64,32 +71,27 @@ fn block_bytes(size: u32) -> usize {
 
 impl Arena {
     /// The arena of the processes of `user`; each of its blocks has `far_bytes` bytes (whole cache
-    /// lines) of words for ranks of other nodes. `None`: they share no memory. Collective.
-    pub fn make(host: &'static Host, user: Comm, far_bytes: usize) -> Result<Option<Arc<Arena>>> {
+    /// lines) of words for ranks of other nodes; or why there is none. Collective.
+    pub fn make(
+        host: &'static Host,
+        user: Comm,
+        far_bytes: usize,
+    ) -> Result<core::result::Result<Arc<Arena>, Why>> {
         let comm = user.duplicate(host)?;
         let (rank, size) = (comm.rank(host)?, comm.size(host)?);
         let stride = block_bytes(size) + far_bytes;
         let slot_bytes = stride * size as usize;
         let bytes = records::bytes(size) + slot_bytes * FIRST_SLOTS as usize;
         let bytes = bytes.next_multiple_of(PAGE as usize) as u64;
-        let own = (rank == 0).then(|| Segment::create(bytes)).and_then(Result::ok);
-        let mut name = [0; 5];
-        if let Some(segment) = &own
-            && segment.reserve(0, bytes).is_ok()
-            && let Ok(found) = segment.name()
-        {
-            name = found.to_words();
-        }
-        comm.broadcast(host, &mut name)?;
-        let name = Name::from_words(&name);
-        let first = (name.bytes == bytes)
-            .then(|| Segment::open(&name).and_then(|segment| segment.map()))
-            .and_then(Result::ok);
-        if !comm.all(host, first.is_some())? {
-            comm.free(host);
-            return Ok(None);
-        }
-        let Some(first) = first.map(Arc::new) else { return Ok(None) };
+        let (first, _open) = first_segment(host, comm, rank, bytes)?;
+        let first = first.map_err(|error| Why::no_segment(&error));
+        let first = match said::none_has_reasons(host, comm, first)? {
+            Ok(first) => Arc::new(first),
+            Err(why) => {
+                comm.free(host);
+                return Ok(Err(why));
+            }
+        };
         let arena = Arena {
             comm,
             group: comm.group(host)?,
@@ -98,7 +100,9 @@ impl Arena {
             slots: Slots::new(slot_bytes as u64),
             stride,
             far_bytes,
+            lives: Arc::new(Lives::new(first.clone(), rank, size)),
             first,
+            asked: AtomicU64::new(0),
             barriers: AtomicU64::new(0),
             turns: AtomicU64::new(0),
             seen: [const { AtomicU64::new(0) }; 4],
@@ -111,21 +115,23 @@ impl Arena {
         // the same for all, then all have left their process numbers in it.
         let known = |rank| arena.process(rank).pid.load(Ordering::Acquire) != 0;
         if !comm.all(host, (0..size).all(known))? {
-            return Ok(None);
+            return Ok(Err(Why::NoRoad));
         }
         let arena = Arc::new(arena);
         departures::note(&arena);
-        Ok(Some(arena))
+        heap::shared_by(size);
+        Ok(Ok(arena))
     }
 
     /// Leaves this process's number, and what proves that a process of that number is this one.
     fn sign_in(&self) {
         let own = self.process(self.rank);
-        let (address, cookie) = process::cookie();
-        own.cookie.store(cookie, Ordering::Relaxed);
-        own.cookie_address.store(address, Ordering::Relaxed);
+        let mark = Mark::own();
+        own.start.store(mark.start, Ordering::Relaxed);
+        own.cookie.store(mark.cookie, Ordering::Relaxed);
+        own.cookie_address.store(mark.cookie_address, Ordering::Relaxed);
         // Release: pairs with the Acquire of `make`.
-        own.pid.store(process::id() as u32, Ordering::Release);
+        own.pid.store(mark.pid as u32, Ordering::Release);
     }
 
     /// What the node knows of a rank's process.
@@ -143,26 +149,22 @@ impl Arena {
 
     /// A rank's process as the road to its memory knows it.
     #[inline]
-    pub fn memory_of(&self, rank: u32) -> cma::Process {
-        // Relaxed: written before this rank met that one for the first time.
-        cma::Process { rank, pid: self.process(rank).pid.load(Ordering::Relaxed) as i32 }
+    pub fn memory_of(&self, rank: u32) -> cma::Process<'_> {
+        cma::Process { rank, life: self.lives.of(rank) }
     }
 
     /// Asks whether this process may look into the memory of all the others. Collective the first
     /// time: each must have allowed it before any tries.
-    pub fn ask_permission(self: &Arc<Arena>) -> Result<()> {
+    pub fn ask_permission(self: &Arc<Arena>, call: &'static str) -> Result<()> {
         if self.permitted.get().is_some() {
             return Ok(());
         }
-        cma::allow();
-        self.barrier()?;
-        let may = |rank: &u32| {
-            let other = self.process(*rank);
-            let address = other.cookie_address.load(Ordering::Relaxed);
-            self.memory_of(*rank).shows(address, other.cookie.load(Ordering::Relaxed))
-        };
-        let others = (0..self.size).filter(|rank| *rank != self.rank);
-        let _ = self.permitted.set(others.clone().all(|rank| may(&rank)));
+        if self.size > 1 {
+            cma::allow((0..self.size).map(|rank| self.memory_of(rank).life.mark().pid));
+        }
+        self.barrier(call)?;
+        let mut others = (0..self.size).filter(|rank| *rank != self.rank);
+        let _ = self.permitted.set(others.all(|rank| self.memory_of(rank).shows_cookie()));
         Ok(())
     }
 
@@ -218,11 +220,25 @@ impl Arena {
         CpuWords::new(self.blocks(slot), NodeIdle::new(self.clone()))
     }
 
-    /// Waits until all ranks are here.
-    pub fn barrier(self: &Arc<Arena>) -> Result<()> {
+    /// Waits until all ranks are here, in the user's call `call`.
+    pub fn barrier(self: &Arc<Arena>, call: &'static str) -> Result<()> {
         // Relaxed: only the threads of one collective call at a time come here.
         let turn = self.barriers.fetch_add(1, Ordering::Relaxed) + 1;
-        fence::barrier(&self.words(0), turn)
+        fence::barrier(&self.collective_words(0, call), turn)
+    }
+
+    /// The words of a slot for a barrier of a call that makes or frees a window.
+    pub fn collective_words(
+        self: &Arc<Arena>,
+        slot: u32,
+        call: &'static str,
+    ) -> CpuWords<Blocks, Collective> {
+        CpuWords::new(self.blocks(slot), Collective::new(self.clone(), slot, call))
+    }
+
+    /// The rank in windows of the process that has number `index` here.
+    pub fn name_of(&self, index: u32) -> u32 {
+        self.wide.get().and_then(Weak::upgrade).map_or(index, |wide| wide.rank_of(index))
     }
 
     /// The number of the next window's creation.
@@ -234,11 +250,23 @@ impl Arena {
     /// Fails if a process has died that still took part: one of these, or of other nodes that this
     /// one is part of a window with. For who waits, from time to time.
     pub fn dead(&self) -> Result<()> {
-        let dead = records::dead(&self.first, self.size);
+        let dead = self.lives.dead();
         match self.wide.get().and_then(Weak::upgrade) {
             Some(wide) => wide.look(dead),
             None => dead.map_or(Ok(()), |(rank, pid)| Err(Error::Died { rank, pid })),
         }
+    }
+
+    /// The same for who asks again and again instead of waiting: looks as often as who waits.
+    pub fn dead_by_the_clock(&self) -> Result<()> {
+        let now = now_ns();
+        // Relaxed, as below: no more than a time; if two threads look at once, both may.
+        let asked = self.asked.load(Ordering::Relaxed);
+        if asked != 0 && now.saturating_sub(asked) < CHECK_NS {
+            return Ok(());
+        }
+        self.asked.store(now, Ordering::Relaxed);
+        if asked == 0 { Ok(()) } else { self.dead() }
     }
 
     /// The word for who is lost, see [`losses`].
@@ -248,8 +276,36 @@ impl Arena {
 
     /// Lets the connection thread tell of losses here.
     pub fn tell_losses(&self) {
-        losses::watch(&self.first, self.size);
+        losses::watch(&self.lives);
     }
+}
+
+/// The first segment, mapped by all, and open until all have it. Collective: rank 0 makes it. What
+/// fails at one rank is that one's error, and nothing that the others would know of.
+fn first_segment(
+    host: &Host,
+    comm: Comm,
+    rank: u32,
+    bytes: u64,
+) -> Result<(Result<Mapping>, Option<Segment>)> {
+    let made = || {
+        let segment = Segment::create(bytes)?;
+        segment.reserve(0, bytes)?;
+        Ok((segment.name(), segment))
+    };
+    let own = (rank == 0).then(made);
+    let mut name = [0; 5];
+    if let Some(Ok((own, _))) = &own {
+        name = own.to_words();
+    }
+    comm.broadcast(host, &mut name)?;
+    let name = Name::from_words(&name);
+    Ok(match own {
+        Some(Ok((_, segment))) => (segment.map(), Some(segment)),
+        Some(Err(error)) => (Err(error), None),
+        None if name.bytes != bytes => (Err(said::OTHERS), None),
+        None => (Segment::open(&name).and_then(|segment| segment.map()), None),
+    })
 }
 
 /// The trouble counter of a step (0 or 1) of a window that is being made.

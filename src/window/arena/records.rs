@@ -5,7 +5,6 @@ use super::slots::Announcement;
 use crate::fabric::verbs::Card;
 use crate::memory::Place;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::sys::process;
 use crate::sys::segment::Mapping;
 
 /// What the ranks should know of each other's trouble.
@@ -32,6 +31,8 @@ pub struct Process {
     pub state: AtomicU32,
     /// what it sleeps on, see `fabric::shm::words`
     pub doorbell: AtomicU32,
+    /// when it was started, see `sys::life`
+    pub start: AtomicU64,
     /// where in its memory `cookie` is to be found, if one may look
     pub cookie_address: AtomicU64,
     /// a number that no other process has there
@@ -101,15 +102,6 @@ pub fn process(first: &Mapping, rank: u32) -> &Process {
         let processes = first.base().add(size_of::<Trouble>()).cast::<Process>();
         &*processes.add(rank as usize)
     }
-}
-
-/// A process that has died though it still took part: its rank and its process id.
-pub fn dead(first: &Mapping, size: u32) -> Option<(u32, i32)> {
-    // Relaxed: a look from time to time; the process id was written before the ranks met.
-    let pid = |rank| process(first, rank).pid.load(Ordering::Relaxed) as i32;
-    let takes_part = |rank: &u32| process(first, *rank).state.load(Ordering::Relaxed) == 0;
-    let mut taking_part = (0..size).filter(takes_part);
-    taking_part.find(|rank| !process::alive(pid(*rank))).map(|rank| (rank, pid(rank)))
 }
 
 /// Where the record of a rank's process is in the first segment, in bytes.

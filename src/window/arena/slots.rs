@@ -7,7 +7,7 @@
 //! it then: they wait in [`Slots::enter`] before they use it again, and until all have entered
 //! nobody touches the block of another.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, NO_DESCRIPTOR, Result};
 use crate::sys::segment::{Mapping, Name, Segment};
 use parking_lot::{Condvar, Mutex};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +18,9 @@ pub const FIRST_SLOTS: u32 = 16;
 
 /// How often a rank that waits for a slot looks whether everybody is still there.
 const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Instead of a slot, see [`Announcement`].
+const SHORT: u64 = u64::MAX;
 
 /// What a rank knows of the slots of an arena.
 pub struct Slots {
@@ -47,7 +50,8 @@ struct Giving {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Announcement {
-    /// the slot; 0 is the arena's own, and means here that there is no memory for one
+    /// the slot; 0 is the arena's own, and means here that there is no memory for one; [`SHORT`]:
+    /// no descriptor
     pub slot: u64,
     /// the chunk that it is in; no bytes for the first
     pub chunk: Name,
@@ -86,6 +90,9 @@ impl Slots {
         if chunk > giving.segments.len() as u32 {
             match self.make_chunk(chunk) {
                 Ok(made) => giving.segments.push(made),
+                Err(error) if error.is_short_of_descriptors() => {
+                    return Announcement { slot: SHORT, chunk: Name::default() };
+                }
                 Err(_) => return Announcement::default(),
             }
         }
@@ -98,12 +105,16 @@ impl Slots {
         let bytes = (u64::from(FIRST_SLOTS) << chunk) * self.slot_bytes;
         let segment = Segment::create(bytes)?;
         segment.reserve(0, bytes)?;
-        let name = segment.name()?;
+        let name = segment.name();
         Ok((segment, name))
     }
 
     /// Notes which slot comes next, and maps its chunk.
     pub fn learn(&self, said: &Announcement) {
+        if said.slot == SHORT {
+            *self.next.lock() = Err(NO_DESCRIPTOR);
+            return;
+        }
         let slot = said.slot as u32;
         let (chunk, _) = place(slot);
         let mut chunks = self.chunks.lock();
@@ -192,6 +203,15 @@ mod tests {
         assert!(slots.next().is_err());
         slots.learn(&Announcement::default());
         assert!(slots.next().is_err());
+        slots.learn(&slots.announce());
+        assert_eq!(slots.next(), Ok(2));
+    }
+
+    #[test]
+    fn a_slot_for_which_rank_0_had_no_descriptor_fails_one_window() {
+        let slots = Slots::new(4096);
+        slots.learn(&Announcement { slot: SHORT, chunk: Name::default() });
+        assert!(slots.next().is_err_and(|error| error.is_short_of_descriptors()));
         slots.learn(&slots.announce());
         assert_eq!(slots.next(), Ok(2));
     }

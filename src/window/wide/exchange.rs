@@ -15,7 +15,7 @@ use super::{Part, Place, Wide};
 use crate::error::{Error, Result};
 use crate::fabric::verbs::{Exposed, Remote};
 use crate::mpi::Host;
-use crate::sys::{resident, segment};
+use crate::sys::{limits, resident};
 use crate::window::common::Common;
 use crate::window::exchange::{self, Memory, Outcome, Wish};
 use crate::window::known::Known;
@@ -114,6 +114,8 @@ pub fn agree(
         areas: Areas::default(),
         posted: Mutex::default(),
         started: Mutex::default(),
+        unsettled: super::Unsettled::default(),
+        accumulating: Mutex::default(),
     };
     let node = Node::new(&wide.near, own.slot, flavor, own.common, host.threads(), Some(part));
     Ok(Agreed::Made(Box::new(node)))
@@ -127,8 +129,7 @@ fn delegated(all: Said) -> Result<Agreed> {
 /// Steps 1 and 2 for this rank.
 fn near(wide: &Arc<Wide>, flavor: Flavor, wish: Result<Wish>) -> core::result::Result<Own, No> {
     let memory = wish.as_ref().ok().map(|wish| wish.memory);
-    let looks = matches!(flavor, Flavor::Create | Flavor::Dynamic);
-    let (slot, common) = match exchange::agree(&wide.near, wish, looks) {
+    let (slot, common) = match exchange::agree(&wide.near, flavor, wish) {
         Ok(Outcome::Made { slot, common }) => (slot, common),
         Ok(Outcome::Delegate(why)) => return Err(No::Delegate(why)),
         // Ranks of this node have numbers of their own among themselves.
@@ -185,7 +186,7 @@ fn has_memory(wide: &Wide, slot: u32, (address, bytes): (u64, u64)) -> bool {
         return true;
     }
     let missing = u128::from(resident::missing(address, bytes)) * u128::from(all);
-    segment::is_available(u64::try_from(missing / u128::from(bytes)).unwrap_or(u64::MAX))
+    limits::is_available(u64::try_from(missing / u128::from(bytes)).unwrap_or(u64::MAX))
 }
 
 /// Registers memory that this rank had before, and its control words with it: all that others do

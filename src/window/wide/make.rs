@@ -7,7 +7,7 @@ use super::shared::Shared;
 use super::{FAR_BYTES, Member, NodeInfo, Wide};
 use crate::config::Config;
 use crate::error::Result;
-use crate::fabric::verbs::{Card, Exposed, Nic, Peers, Remote};
+use crate::fabric::verbs::{Card, Exposed, Nic, Peers, Remote, Secret};
 use crate::memory::heap;
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
@@ -56,12 +56,14 @@ impl Wide {
         let near = comms.add(comm.split(host, Some(node))?.ok_or(OTHERS)?);
         let leaders = comm.split(host, (index == 0).then_some(0))?.map(|comm| comms.add(comm));
         let arena = Arena::make(host, near, FAR_BYTES)?;
-        if !comm.all(host, arena.is_some())? {
-            return Ok(Err(Why::NoRoad));
-        }
-        let arena = arena.ok_or(OTHERS)?;
+        let arena = match said::none_has_reasons(host, comm, arena)? {
+            Ok(arena) => arena,
+            Err(why) => return Ok(Err(why)),
+        };
         let all = (comm, near, leaders);
-        let local = (nic?, devices.coherent(), arena);
+        let nic = nic?;
+        let secret = share_secret(host, comm, rank, nic)?;
+        let local = (nic, secret, devices.coherent(), arena);
         let wide = Wide::join(host, all, local, (nodes, node), members)?;
         comms.made = vec![near];
         let met = if index == 0 { wide.meet_next() } else { Ok(()) };
@@ -85,7 +87,7 @@ impl Wide {
     fn join(
         host: &'static Host,
         (comm, near_comm, leaders): (Comm, Comm, Option<Comm>),
-        (nic, coherent, arena): (&'static Nic, bool, Arc<Arena>),
+        (nic, secret, coherent, arena): (&'static Nic, Secret, bool, Arc<Arena>),
         (nodes, node): (u32, u32),
         members: Vec<Member>,
     ) -> Result<Arc<Wide>> {
@@ -108,6 +110,7 @@ impl Wide {
             nodes,
             leaders,
             nic,
+            secret,
             infos,
             cards,
             members,
@@ -123,6 +126,23 @@ impl Wide {
         nic.set_news(losses::news);
         Ok(wide)
     }
+}
+
+/// The secret of the job, as rank 0 knows it: by the MPI underneath it comes to all who may make
+/// first contact in this communicator. Before this is over nobody here is called by another rank.
+fn share_secret(host: &Host, comm: Comm, rank: u32, nic: &Nic) -> Result<Secret> {
+    let own = (rank == 0).then(|| nic.secret());
+    let mut words = [0; 2];
+    if let Some(Ok(secret)) = &own {
+        words = secret.words();
+    }
+    comm.broadcast(host, &mut words)?;
+    if words == [0; 2] {
+        return own.unwrap_or(Err(OTHERS));
+    }
+    let secret = Secret::from(words);
+    nic.admit(secret);
+    Ok(secret)
 }
 
 /// What devices have in common, a bit each: that there is one, that its link is Ethernet, or

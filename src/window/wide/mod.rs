@@ -15,9 +15,10 @@ pub mod lists;
 mod make;
 mod notes;
 mod pending;
-mod said;
+pub mod said;
 mod shared;
 pub mod targets;
+mod unsettled;
 mod watch;
 pub mod words;
 
@@ -27,7 +28,7 @@ use super::known::Known;
 use crate::epoch::exposure::{Posted, Started};
 use crate::epoch::layout;
 use crate::error::Result;
-use crate::fabric::verbs::{Card, Exposed, Nic, Peer, Peers, Remote};
+use crate::fabric::verbs::{Card, Exposed, Nic, Peer, Peers, Remote, Secret};
 use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
 use lists::Areas;
@@ -38,6 +39,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, OnceLock};
 use targets::Target;
+use unsettled::Unsettled;
 use watch::Watch;
 
 /// What the processes of a communicator over several nodes know of each other.
@@ -60,6 +62,8 @@ pub struct Wide {
     leaders: Option<Comm>,
     /// the device
     pub nic: &'static Nic,
+    /// what they show each other at first contact
+    secret: Secret,
     /// what is known of the nodes
     infos: Shared<NodeInfo>,
     /// the cards of ranks of other nodes that ranks of this node have asked for; ahead of the table
@@ -115,7 +119,7 @@ impl Wide {
     /// The leader of a node.
     fn leader(&self, node: u32) -> Arc<Peer> {
         let leader = Member { node, index: 0 };
-        self.peers.get(leader, || self.nic.peer(&self.infos.at(node).card))
+        self.peers.get(leader, || self.nic.peer(&self.infos.at(node).card, self.secret))
     }
 
     /// Where the device of others finds a slot of this node's arena. For the leader.
@@ -162,6 +166,11 @@ pub struct Part {
     pub posted: Mutex<Posted>,
     /// likewise
     pub started: Mutex<Started>,
+    /// its accumulates that nobody has waited for
+    unsettled: Unsettled,
+    /// taken by the thread of this process that takes accumulate locks over the device: threads of
+    /// one process that met there in one queue stood still
+    pub accumulating: Mutex<()>,
 }
 
 /// Where the device finds what a node has of a window.

@@ -23,8 +23,16 @@ const FOLLOWS: i64 = 1 << 61;
 const WHYS: i64 = 1 << 62;
 
 /// Reasons to leave a window to the MPI underneath, the first of which counts.
-const REASONS: [Why; 6] =
-    [Why::NoContact, Why::TooLarge, Why::Gpu, Why::Denied, Why::Unregistered, Why::NoRoad];
+const REASONS: [Why; 8] = [
+    Why::Descriptors,
+    Why::Memory,
+    Why::NoContact,
+    Why::TooLarge,
+    Why::Gpu,
+    Why::Denied,
+    Why::Unregistered,
+    Why::NoRoad,
+];
 
 /// What a rank says, or what all have said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +78,20 @@ impl Said {
     pub fn by_all(self, host: &Host, comm: Comm) -> Result<Said> {
         comm.least(host, self.0).map(Said)
     }
+}
+
+/// Whether none has a reason to leave a window to the MPI underneath; the one that counts.
+/// Collective.
+pub fn none_has_reasons<T>(
+    host: &Host,
+    comm: Comm,
+    part: core::result::Result<T, Why>,
+) -> Result<core::result::Result<T, Why>> {
+    let mine = part.as_ref().err().map_or(Said::FINE, |why| Said::why(*why));
+    Ok(match mine.by_all(host, comm)?.verdict()? {
+        Some(why) => Err(why),
+        None => part,
+    })
 }
 
 /// Whether all ranks could do their parts, of which this is the one of `rank`. Collective.

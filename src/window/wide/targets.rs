@@ -145,7 +145,7 @@ impl Part {
 
     fn process(&self, rank: u32, member: Member) -> Result<Arc<Peer>> {
         let card = self.card(rank, member)?;
-        Ok(self.wide.peers.get(member, || self.wide.nic.peer(&card)))
+        Ok(self.wide.peers.get(member, || self.wide.nic.peer(&card, self.wide.secret)))
     }
 
     /// Who a rank is, which has said so. It is read once for all ranks of this node.

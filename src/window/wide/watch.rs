@@ -74,7 +74,7 @@ impl Wide {
     fn knock(&self, turn: u32) -> (u32, Knock) {
         let node = (self.node + 1 + turn % (self.nodes - 1)) % self.nodes;
         let info = self.infos.at(node);
-        (node, self.nic.knock(&info.card, info.first.at))
+        (node, self.nic.knock(&info.card, self.secret, info.first.at))
     }
 
     /// Fails if the leader of a node has told of a loss.
@@ -105,20 +105,29 @@ impl Wide {
         self.rank_at(self.node, index)
     }
 
+    /// The rank of a process that this one has had to do with.
+    fn rank_of_process(&self, node: &str, pid: i32) -> Option<u32> {
+        let is_it = |card: &Card| card.pid() == pid && card.node() == node;
+        let leads = |node: &u32| is_it(&self.infos.at(*node).card);
+        let leader = || (0..self.nodes).find(leads).map(|node| Member { node, index: 0 });
+        let found = self.peers.find(is_it).or_else(leader);
+        found.map(|member| self.rank_at(member.node, member.index))
+    }
+
     /// An error as the user is told: with ranks of the window, where the roads know processes of
     /// the node, or cards. A loss is noted.
     pub(super) fn named(&self, error: Error) -> Error {
         match error {
             Error::Lost { rank: None, node, pid, cause } => {
-                let is_it = |card: &Card| card.pid() == pid && card.node() == node;
-                let leads = |node: &u32| is_it(&self.infos.at(*node).card);
-                let leader = || (0..self.nodes).find(leads).map(|node| Member { node, index: 0 });
-                let found = self.peers.find(is_it).or_else(leader);
-                let rank = found.map(|member| self.rank_at(member.node, member.index));
+                let rank = self.rank_of_process(node, pid);
                 if let Some(rank) = rank {
                     Loss { rank, pid, cause: Cause::of(cause) }.note(self.near.lost());
                 }
                 Error::Lost { rank, node, pid, cause }
+            }
+            // Nothing is known of it: a later call may find it.
+            Error::Unanswered { rank: None, node, pid, cause } => {
+                Error::Unanswered { rank: self.rank_of_process(node, pid), node, pid, cause }
             }
             Error::Died { rank, pid } => {
                 self.lost(Loss { rank: self.rank_of(rank), pid, cause: Cause::Died })

@@ -51,7 +51,7 @@ impl Part {
 }
 
 /// Where a word of a block is.
-fn word_in(block: Remote, word: WordId) -> Remote {
+pub(super) fn word_in(block: Remote, word: WordId) -> Remote {
     block.offset(i64::from(word.0) * size_of::<u64>() as i64)
 }
 

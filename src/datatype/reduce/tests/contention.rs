@@ -243,3 +243,42 @@ fn wide_and_unaligned_elements_lose_nothing_under_the_lock() {
         assert_eq!(found, number(basic, (THREADS * ROUNDS) as u64), "{basic:?}");
     }
 }
+
+/// As one whose call is under way when another thread takes the lock.
+#[test]
+fn a_call_under_the_lock_loses_no_change_of_a_word() {
+    const BYTES: usize = 100;
+    const _: () = assert!(ROUNDS.is_multiple_of(BYTES));
+    let mut memory = vec![0u128; 8];
+    // Begins and ends inside of a word, where the single calls go on.
+    let shared = Shared(memory.as_mut_ptr().cast::<u8>().wrapping_add(3));
+    let lock = Mutex::new(());
+    at_once(|thread| {
+        for round in 0..ROUNDS {
+            // SAFETY: inside of the memory, and all but the holder of the lock use atomics.
+            unsafe {
+                if thread % 2 == 0 {
+                    let _held = lock.lock().unwrap();
+                    let ones = [1; BYTES];
+                    accumulate_locked(
+                        Op::Sum,
+                        Basic::U8,
+                        shared.element(Basic::U8, 0),
+                        ones.as_ptr(),
+                        None,
+                        BYTES,
+                    );
+                } else {
+                    let at = shared.element(Basic::U8, round % BYTES);
+                    accumulate(Op::Sum, Basic::U8, at, [1].as_ptr(), None, 1);
+                }
+            }
+        }
+    });
+    let threads = THREADS / 2;
+    // SAFETY: the memory, which no thread uses any more.
+    let found = unsafe { core::slice::from_raw_parts(shared.0, BYTES) };
+    for (index, byte) in found.iter().enumerate() {
+        assert_eq!(usize::from(*byte), threads * (ROUNDS + ROUNDS / BYTES) % 256, "byte {index}");
+    }
+}

@@ -66,7 +66,7 @@ impl Tiles {
         let (repeated, end) = (Segment::create(tile as u64), Segment::create(tile as u64));
         let (repeated, end) = (repeated.unwrap(), end.unwrap());
         for index in 0..count {
-            let fd = if index + 1 < count { repeated.name() } else { end.name() }.unwrap().fd;
+            let fd = if index + 1 < count { repeated.name() } else { end.name() }.fd;
             let at = base.wrapping_byte_add(index * tile);
             // SAFETY: inside of the range that was reserved above.
             assert_eq!(unsafe { libc::mmap(at, tile, rights, flags, fd, 0) }, at);

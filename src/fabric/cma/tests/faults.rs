@@ -71,7 +71,7 @@ fn what_lies_behind_the_end_of_a_file_is_named() {
     let segment = crate::sys::segment::Segment::create(PAGE).unwrap();
     let there = Pages::marked(2, 2);
     let (rights, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_FIXED);
-    let fd = segment.name().unwrap().fd;
+    let fd = segment.name().fd;
     // SAFETY: over pages of ours.
     let base = unsafe { libc::mmap(there.base.cast(), 2 * P, rights, flags, fd, 0) };
     assert_eq!(base, there.base.cast());

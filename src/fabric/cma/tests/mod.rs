@@ -8,6 +8,7 @@ mod refusals;
 
 use super::*;
 use crate::sys::child::Child;
+use crate::sys::life::Mark;
 use crate::sys::segment::PAGE;
 use core::ptr;
 use std::sync::OnceLock;
@@ -92,16 +93,27 @@ fn are_marks(bytes: &[u8], seed: usize, first: usize) -> bool {
     bytes == &marks(seed)[first..first + bytes.len()]
 }
 
-fn own() -> Process {
-    Process { rank: RANK, pid: process::id() }
+/// A process for as long as the tests run.
+fn process(mark: Mark) -> Process<'static> {
+    Process { rank: RANK, life: Box::leak(Box::new(Life::new(mark))) }
 }
 
-fn target(child: &Child) -> Process {
-    Process { rank: RANK, pid: child.pid() }
+fn own() -> Process<'static> {
+    static OWN: OnceLock<Process<'static>> = OnceLock::new();
+    *OWN.get_or_init(|| process(Mark::of(process::id())))
+}
+
+fn target(child: &Child) -> Process<'static> {
+    process(*child.life().mark())
+}
+
+/// The same with a cookie.
+fn with_cookie(child: &Child, cookie_address: u64, cookie: u64) -> Process<'static> {
+    process(Mark { cookie_address, cookie, ..*child.life().mark() })
 }
 
 /// What `count` bytes of the target are now.
-fn seen(target: Process, there: u64, count: usize) -> Vec<u8> {
+fn seen(target: Process<'_>, there: u64, count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count];
     // SAFETY: a buffer of `count` bytes.
     unsafe { target.get(bytes.as_mut_ptr(), there, count as u64) }.unwrap();
@@ -112,13 +124,13 @@ fn seen(target: Process, there: u64, count: usize) -> Vec<u8> {
 fn a_cookie_is_seen_or_not() {
     let cookie = 0x1234_5678_9abc_def0u64;
     let address = (&raw const cookie).addr() as u64;
-    assert!(own().shows(address, cookie));
-    assert!(!own().shows(address, cookie + 1));
-    assert!(!own().shows(0, cookie));
     let child = Child::stopped(|| {});
-    assert!(target(&child).shows(address, cookie));
+    let shown = |address, cookie| with_cookie(&child, address, cookie).shows_cookie();
+    assert!(shown(address, cookie));
+    assert!(!shown(address, cookie + 1));
+    assert!(!shown(0, cookie));
     child.kill();
-    assert!(!target(&child).shows(address, cookie));
+    assert!(!shown(address, cookie));
 }
 
 #[test]

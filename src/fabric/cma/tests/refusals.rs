@@ -3,7 +3,7 @@
 use super::*;
 
 /// A get of one byte of the caller's own, and whether it says this.
-fn says(target: Process, expected: &Error) -> bool {
+fn says(target: Process<'_>, expected: &Error) -> bool {
     let (mut byte, there) = (0u8, 0u8);
     // SAFETY: a byte of ours.
     let got = unsafe { target.get(&raw mut byte, (&raw const there).addr() as u64, 1) };
@@ -14,7 +14,7 @@ fn says(target: Process, expected: &Error) -> bool {
 fn a_process_that_died_is_named() {
     let child = Child::stopped(|| {});
     let target = target(&child);
-    let died = Error::Died { rank: RANK, pid: target.pid };
+    let died = Error::Died { rank: RANK, pid: target.life.mark().pid };
     assert!(!says(target, &died));
     child.kill();
     assert!(says(target, &died), "a zombie");
@@ -41,7 +41,7 @@ fn what_the_system_forbids_is_said() {
         unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
     });
     let target = super::target(&target);
-    let forbidden = Error::Forbidden { rank: RANK, pid: target.pid };
+    let forbidden = Error::Forbidden { rank: RANK, pid: target.life.mark().pid };
     let origin = Child::working(|| {
         const NOBODY: u32 = 65534;
         // SAFETY: plain system calls; who is not privileged stays as it is.
@@ -63,14 +63,22 @@ fn who_allowed_it_is_reached_by_a_process_that_is_not_its_ancestor() {
     let cookie = 0x0123_4567_89ab_cdefu64;
     let address = (&raw const cookie).addr() as u64;
     let reached = |exposed: Child| {
-        let exposed = target(&exposed);
-        Child::working(|| exposed.shows(address, cookie)).said_yes()
+        let exposed = with_cookie(&exposed, address, cookie);
+        Child::working(|| exposed.shows_cookie()).said_yes()
     };
-    assert!(reached(Child::stopped(allow)));
+    let (own, above) = (process::id(), Child::stopped(|| {}));
+    assert!(reached(Child::stopped(|| allow([own, above.pid()]))));
     // SAFETY: a plain question.
     let may_all = unsafe { libc::geteuid() } == 0;
     if scope.trim() == "1" && !may_all {
         assert!(!reached(Child::stopped(|| {})), "Yama is there, and does not mind");
+        // Only descendants of the common ancestor are let in, until more are named.
+        let alone = || process::id();
+        assert!(!reached(Child::stopped(|| allow([alone(), alone()]))));
+        assert!(reached(Child::stopped(|| {
+            allow([alone()]);
+            allow([alone(), own]);
+        })));
     }
 }
 
@@ -99,13 +107,14 @@ fn forbid(call: libc::c_long) {
 fn a_filter_of_one_of_the_two_calls_is_noticed_before_it_is_needed() {
     let cookie = 0x0123_4567_89ab_cdefu64;
     let address = (&raw const cookie).addr() as u64;
-    let exposed = Child::stopped(allow);
-    let exposed = target(&exposed);
+    let own = process::id();
+    let exposed = Child::stopped(|| allow([own]));
+    let exposed = with_cookie(&exposed, address, cookie);
     for call in [libc::SYS_process_vm_readv, libc::SYS_process_vm_writev] {
         let origin = Child::working(|| {
-            let before = exposed.shows(address, cookie);
+            let before = exposed.shows_cookie();
             forbid(call);
-            before && !exposed.shows(address, cookie)
+            before && !exposed.shows_cookie()
         });
         assert!(origin.said_yes());
     }

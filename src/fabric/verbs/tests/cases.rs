@@ -22,7 +22,7 @@ fn every_operation(open: Open) {
             let (data, mut back) = (numbers(count, count as u64), vec![0; count]);
             put(&peer, there.at(2), &data).unwrap();
             peer.flush().unwrap();
-            assert!(peer.is_idle());
+            assert!(is_settled(&peer));
             assert!((0..count).all(|index| there.word(2 + index) == data[index]));
             get(&peer, &mut back, there.at(2)).unwrap();
             peer.flush_local().unwrap();
@@ -221,7 +221,7 @@ fn many_answers_may_be_outstanding(open: Open) {
     for (index, ticket) in tickets.into_iter().enumerate() {
         assert_eq!(peer.finish(ticket).unwrap(), 2 * index as u64);
     }
-    assert!(peer.is_idle());
+    assert!(is_settled(&peer));
 }
 
 fn long_messages_are_split(open: Open) {
@@ -426,7 +426,7 @@ cases! {
     a_buffer_in_use_outlives_the_flush_of_another
     constants_can_be_put
     many_contact_one_at_once
-    whoever_knows_a_wrong_word_is_not_let_in
+    whoever_does_not_know_the_secret_is_not_let_in
     a_wrong_key_is_an_error_and_stays_one
     memory_that_is_not_exposed_any_more_is_an_error
     a_bad_buffer_is_the_origins_own_error

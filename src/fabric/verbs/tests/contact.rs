@@ -17,7 +17,7 @@ pub fn many_contact_one_at_once(open: Open) {
     let nics: Vec<Nic> = (0..MANY).map(|_| open()).collect();
     std::thread::scope(|scope| {
         for nic in &nics {
-            scope.spawn(|| nic.peer(&card).fetch(target.at(0), Fetch::Add(1)).unwrap());
+            scope.spawn(|| nic.peer(&card, secret()).fetch(target.at(0), Fetch::Add(1)).unwrap());
         }
     });
     assert_eq!((target.word(0), target.nic.counts().accepted), (MANY as u64, MANY as u64));
@@ -28,11 +28,10 @@ pub fn many_contact_one_at_once(open: Open) {
     drop(silent);
 }
 
-pub fn whoever_knows_a_wrong_word_is_not_let_in(open: Open) {
+pub fn whoever_does_not_know_the_secret_is_not_let_in(open: Open) {
     let (origin, target) = (open(), Side::new(open, 8));
-    let mut card = target.nic.card().unwrap();
-    card.0[2] ^= 1;
-    let error = origin.peer(&card).read(target.at(0)).unwrap_err();
+    let card = target.nic.card().unwrap();
+    let error = origin.peer(&card, Secret::from([3, 5])).read(target.at(0)).unwrap_err();
     assert!(error.to_string().contains("no first contact"), "{error}");
     assert_eq!(target.nic.counts().accepted, 0);
 }

@@ -412,10 +412,10 @@ unsafe extern "C" fn modify_qp(qp: *mut Qp, wanted: *mut QpAttributes, mask: c_i
             fake.attributes.max_dest_rd_atomic = wanted.max_dest_rd_atomic;
         }
         _ => {
-            let Some(other) = wire::pair(&state, fake.attributes.dest_qp_num) else {
-                return libc::EINVAL;
-            };
-            if wanted.max_rd_atomic > other.attributes.max_dest_rd_atomic {
+            let dest = fake.attributes.dest_qp_num;
+            let Some(other) = wire::pair(&state, dest) else { return libc::EINVAL };
+            let there = &other.attributes;
+            if there.qp_state >= QPS_RTR && wanted.max_rd_atomic > there.max_dest_rd_atomic {
                 return libc::EINVAL;
             }
         }

@@ -10,7 +10,7 @@ fn nic(profile: &Profile, settings: &Verbs) -> Result<Nic> {
     PROFILE.with_borrow_mut(|current| *current = profile.clone());
     let nic = Device::of(&FAKE, settings).and_then(|device| Nic::on(device, settings));
     PROFILE.with_borrow_mut(|current| *current = Profile::default());
-    nic
+    nic.map(of_the_job)
 }
 
 /// Why it is of no use.
@@ -21,7 +21,7 @@ fn refusal(profile: &Profile, settings: &Verbs) -> String {
 fn round_trip(one: &Nic, other: &Nic) {
     let words = vec![0u64; 2000];
     let exposed = other.expose(words.as_ptr().cast_mut().cast(), 16_000).unwrap();
-    let peer = one.peer(&other.card().unwrap());
+    let peer = one.peer(&other.card().unwrap(), secret());
     let (data, mut back) = (numbers(2000, 0), vec![0; 2000]);
     for count in [1, 20, 2000] {
         put(&peer, exposed.remote(), &data[..count]).unwrap();
@@ -52,7 +52,7 @@ fn a_device_without_room_for_inline_data_will_do() {
 fn both_sides_must_be_of_one_kind() {
     let profile = Profile { ethernet: false, ..Profile::default() };
     let (one, other) = (nic(&profile, &Verbs::default()).unwrap(), Side::new(on_fake, 1));
-    let error = one.peer(&other.nic.card().unwrap()).read(other.at(0)).unwrap_err();
+    let error = one.peer(&other.nic.card().unwrap(), secret()).read(other.at(0)).unwrap_err();
     assert!(matches!(error, Error::Lost { .. }), "{error}");
 }
 
@@ -227,7 +227,7 @@ fn news(about: u64) -> [u64; 2] {
 
 /// What a knock brings.
 fn told(nic: &Nic, card: &Card, about: u64) -> Result<[u64; 2]> {
-    let (mut knock, mut told) = (nic.knock(card, about), Ok(None));
+    let (mut knock, mut told) = (nic.knock(card, secret(), about), Ok(None));
     until("an answer", || {
         told = knock.step();
         !matches!(told, Ok(None))
@@ -249,11 +249,11 @@ fn who_knocks_is_told_the_news_without_a_connection() {
 fn who_knocks_at_a_door_that_is_closed_or_of_another_is_told_so() {
     let (one, other) = (on_fake(), on_fake());
     let mut card = other.card().unwrap();
-    // Somebody else has the door, and does not know the word.
-    card.0[2] ^= 1;
+    // It is another process that listens there.
+    card.0[0] ^= 1;
     let error = told(&one, &card, 7).unwrap_err();
     assert_eq!(error, card.lost("its connection thread is gone"));
-    card.0[2] ^= 1;
+    card.0[0] ^= 1;
     drop(other);
     let error = told(&one, &card, 7).unwrap_err();
     assert_eq!(error, card.lost("its connection thread is gone"));

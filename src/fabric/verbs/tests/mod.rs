@@ -2,12 +2,15 @@
 //! one where that is asked for: `cargo test verbs -- --ignored`, on a machine that has one. Several
 //! [`Nic`]s of this process stand for several processes.
 
+mod accepted;
+mod calls;
 mod cases;
 mod contact;
 mod device;
 mod fake;
 mod faked;
 mod leases;
+mod talk;
 mod wire;
 pub mod words;
 
@@ -21,6 +24,17 @@ use crate::fabric::Fetch;
 /// How a test gets one more process.
 pub type Open = fn() -> Nic;
 
+/// What all processes of the tests know.
+pub fn secret() -> Secret {
+    Secret::from([3, 4])
+}
+
+/// One of them.
+fn of_the_job(nic: Nic) -> Nic {
+    nic.admit(secret());
+    nic
+}
+
 /// A process on the device of this machine, or on those that TEST_DEVICES names, in turns.
 pub fn on_device() -> Nic {
     static TURNS: AtomicU64 = AtomicU64::new(0);
@@ -31,7 +45,7 @@ pub fn on_device() -> Nic {
         let turn = TURNS.fetch_add(1, Ordering::Relaxed) as usize;
         settings.device = Some(names[turn % names.len()].to_owned());
     }
-    Nic::open(&settings).unwrap()
+    of_the_job(Nic::open(&settings).unwrap())
 }
 
 /// One test at a time has the device.
@@ -43,7 +57,7 @@ pub fn turn() -> impl Drop {
 /// A process on a device that is not there.
 pub fn on_fake() -> Nic {
     let settings = Verbs::default();
-    Nic::on(Device::of(&fake::FAKE, &settings).unwrap(), &settings).unwrap()
+    of_the_job(Nic::on(Device::of(&fake::FAKE, &settings).unwrap(), &settings).unwrap())
 }
 
 /// A process with memory for others. The order of the fields is that in which they go.
@@ -65,7 +79,7 @@ impl Side {
 
     /// This process as another one sees it.
     pub fn seen_by(&self, nic: &Nic) -> Arc<Peer> {
-        nic.peer(&self.nic.card().unwrap())
+        nic.peer(&self.nic.card().unwrap(), secret())
     }
 
     /// Where word `index` is for others.
@@ -98,6 +112,16 @@ pub fn put(peer: &Peer, to: Remote, from: &[u64]) -> Result<()> {
 pub fn get(peer: &Peer, to: &mut [u64], from: Remote) -> Result<()> {
     // SAFETY: likewise.
     unsafe { peer.get(to.as_mut_ptr().cast(), from, 8 * to.len() as u64) }
+}
+
+/// Whether nothing is under way. On a busy machine a wait may have reminded the device, and that
+/// request still is; the next flush waits for it.
+pub fn is_settled(peer: &Peer) -> bool {
+    (0..10).any(|_| {
+        let idle = peer.is_idle();
+        peer.flush().unwrap();
+        idle
+    })
 }
 
 /// Numbers that are told apart.

@@ -217,15 +217,17 @@ fn check(state: &State, origin: &FakeQp, job: &Job) -> Result<(), i32> {
     let Some(target) = pair(state, origin.attributes.dest_qp_num) else {
         return Err(WC_RETRY_EXC_ERR);
     };
-    let bytes = u64::from(job.piece.length);
-    if bytes == 0 {
-        return Ok(());
-    }
     let (remote, local) = match job.opcode {
         WR_RDMA_WRITE => (ACCESS_REMOTE_WRITE, 0),
         WR_RDMA_READ => (ACCESS_REMOTE_READ, ACCESS_LOCAL_WRITE),
         _ => (ACCESS_REMOTE_ATOMIC, ACCESS_LOCAL_WRITE),
     };
+    // A request for no bytes looks at no key, but what the other end lets in counts.
+    let open = target.attributes.qp_access_flags & remote as u32 != 0;
+    let bytes = u64::from(job.piece.length);
+    if bytes == 0 {
+        return if open { Ok(()) } else { Err(WC_REM_ACCESS_ERR) };
+    }
     let allows = |key: u32, domain: usize, at: u64, access: i32| {
         state.keys.get(&key).is_some_and(|region| {
             let inside = at >= region.base && at + bytes <= region.base + region.bytes;
@@ -241,7 +243,6 @@ fn check(state: &State, origin: &FakeQp, job: &Job) -> Result<(), i32> {
     {
         return Err(4);
     }
-    let open = target.attributes.qp_access_flags & remote as u32 != 0;
     if !open || !allows(job.key, target.head().pd as usize, job.at, remote) {
         return Err(WC_REM_ACCESS_ERR);
     }

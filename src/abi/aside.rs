@@ -1,0 +1,163 @@
+//! Standing aside: where the MPI underneath is none that this library serves, or comes before it in
+//! the program, every call passes on to that MPI with its arguments as they came. A card's types
+//! are as wide as registers, so nothing of a handle is lost, whatever that MPI's handles are. The
+//! call goes to the function that the program would have reached without this library: a tool's, if
+//! one is behind.
+//!
+//! | state     | meaning                                |
+//! |-----------|----------------------------------------|
+//! | [`SERVED`]  | the MPI is served                      |
+//! | [`ASIDE`]   | it is not: all calls pass on           |
+//! | [`UNKNOWN`] | nobody has looked yet                  |
+
+use crate::config::{Config, Fallback};
+use crate::mpi::Host;
+use crate::mpi::host::Unserved;
+use crate::sync::{AtomicU32, AtomicUsize, Ordering};
+use crate::sys::dl;
+use crate::window::report;
+use core::ffi::{CStr, c_char, c_int};
+use std::ffi::CString;
+use std::sync::OnceLock;
+
+const SERVED: u32 = 0;
+const ASIDE: u32 = 1;
+const UNKNOWN: u32 = 2;
+
+static STATE: AtomicU32 = AtomicU32::new(UNKNOWN);
+
+/// Whether calls may have to pass on.
+#[inline(always)]
+pub fn may_be() -> bool {
+    // Relaxed: a constant once it is known; who finds it unknown looks for itself.
+    STATE.load(Ordering::Relaxed) != SERVED
+}
+
+/// The MPI that calls pass on to, if this library stands aside. Says so, once.
+#[cold]
+pub fn underneath() -> Option<&'static Unserved> {
+    let unserved = Host::unserved();
+    let state = if unserved.is_some() { ASIDE } else { SERVED };
+    if STATE.swap(state, Ordering::Relaxed) == UNKNOWN
+        && let Some(unserved) = unserved
+    {
+        say(unserved);
+    }
+    unserved
+}
+
+fn say(unserved: &Unserved) {
+    let config = Config::get();
+    let wanted = config.verbose || config.fallback != Fallback::Quiet && !config.disable;
+    if wanted && crate::config::is_first_rank() {
+        report::say(&format!("{}; libfompi stands aside: all calls go to that MPI", unserved.why));
+    }
+}
+
+/// Where the calls of one function pass on to.
+pub struct Beyond {
+    name: &'static CStr,
+    /// the address; 0: nobody has looked
+    address: AtomicUsize,
+}
+
+impl Beyond {
+    /// The function `name`, for which nobody has looked.
+    pub const fn new(name: &'static CStr) -> Beyond {
+        Beyond { name, address: AtomicUsize::new(0) }
+    }
+
+    /// The address, if this library stands aside.
+    #[cold]
+    pub fn find(&self) -> Option<usize> {
+        let unserved = underneath()?;
+        let mut address = self.address.load(Ordering::Relaxed);
+        if address == 0 {
+            address = function(unserved, self.name);
+            self.address.store(address, Ordering::Relaxed);
+        }
+        Some(address)
+    }
+}
+
+/// The function `name` of the MPI, or of a tool in front of it. A program that calls what its MPI
+/// does not have would not have begun, or would have ended here, without this library.
+pub fn function(unserved: &Unserved, name: &CStr) -> usize {
+    let shown = name.to_str().unwrap_or_default();
+    let config = Config::get();
+    if config.fallback == Fallback::Error
+        && !config.disable
+        && let Some(refusal) = refusal(shown)
+    {
+        return refusal;
+    }
+    let next = dl::next_symbol(name);
+    let address = if next != 0 { next } else { unserved.library.symbol(name) };
+    if address == 0 {
+        report::say(&format!("{shown}: the MPI that all calls go to has no such function"));
+        std::process::abort();
+    }
+    address
+}
+
+/// What takes the place of a function that makes windows, where FOMPI_FALLBACK=error.
+fn refusal(name: &str) -> Option<usize> {
+    let name = name.trim_start_matches('P');
+    match name.strip_suffix("_c").unwrap_or(name) {
+        "MPI_Win_create" => Some(refuse_create as *const () as usize),
+        "MPI_Win_allocate" | "MPI_Win_allocate_shared" => {
+            Some(refuse_allocate as *const () as usize)
+        }
+        "MPI_Win_create_dynamic" => Some(refuse_dynamic as *const () as usize),
+        _ => None,
+    }
+}
+
+extern "C-unwind" fn refuse_create(_: usize, _: usize, _: usize, _: usize, comm: usize) -> c_int {
+    refuse(comm)
+}
+
+extern "C-unwind" fn refuse_allocate(_: usize, _: usize, _: usize, comm: usize) -> c_int {
+    refuse(comm)
+}
+
+extern "C-unwind" fn refuse_dynamic(_: usize, comm: usize) -> c_int {
+    refuse(comm)
+}
+
+/// An error by the communicator's handler, with a class of its own: no number of this MPI's classes
+/// is known, but every MPI makes new ones (MPI-4.1 §9.5).
+fn refuse(comm: usize) -> c_int {
+    type Call = unsafe extern "C-unwind" fn(usize, c_int) -> c_int;
+    static CLASS: OnceLock<Option<c_int>> = OnceLock::new();
+    let class = *CLASS.get_or_init(|| Host::unserved().and_then(new_class));
+    let (Some(class), Some(unserved)) = (class, Host::unserved()) else {
+        report::say("a window is refused, because of FOMPI_FALLBACK=error");
+        std::process::abort();
+    };
+    let address = unserved.library.symbol(c"PMPI_Comm_call_errhandler");
+    if address != 0 {
+        // SAFETY: the function of that name has this type, with a handle in a register.
+        let call: Call = unsafe { core::mem::transmute(address) };
+        // SAFETY: the caller's communicator.
+        unsafe { call(comm, class) };
+    }
+    class
+}
+
+/// An error class of this MPI, with a text.
+fn new_class(unserved: &'static Unserved) -> Option<c_int> {
+    type AddClass = unsafe extern "C-unwind" fn(*mut c_int) -> c_int;
+    type AddString = unsafe extern "C-unwind" fn(c_int, *const c_char) -> c_int;
+    let find = |name| Some(unserved.library.symbol(name)).filter(|address| *address != 0);
+    let (add_class, add_string) = (find(c"PMPI_Add_error_class")?, find(c"PMPI_Add_error_string")?);
+    // SAFETY: the functions of these names have these types.
+    let add_class: AddClass = unsafe { core::mem::transmute(add_class) };
+    // SAFETY: likewise.
+    let add_string: AddString = unsafe { core::mem::transmute(add_string) };
+    let text = CString::new("libfompi makes no windows on this MPI (FOMPI_FALLBACK=error)").ok()?;
+    let mut class = 0;
+    // SAFETY: an out parameter of ours, then a C string.
+    let made = unsafe { add_class(&mut class) == 0 && add_string(class, text.as_ptr()) == 0 };
+    made.then_some(class)
+}

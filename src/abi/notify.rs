@@ -1,0 +1,177 @@
+//! Notified access: names that Intel MPI and Bull's Open MPI both have, with other arguments. Only
+//! Intel's arguments are known here. Where the MPI underneath is another one and has a function of
+//! such a name, a call jumps on to it with registers and stack as they came: nothing is assumed of
+//! its arguments, not even how many there are.
+
+use super::answer::on_any_window;
+use super::aside;
+use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Request, MPI_Win};
+use crate::error::Error;
+use crate::mpi::Host;
+use crate::sync::{AtomicUsize, Ordering};
+use crate::sys::dl;
+use core::arch::naked_asm;
+use core::ffi::{CStr, c_int, c_void};
+
+/// One name, and where its calls go.
+#[repr(C)]
+struct Crossing {
+    /// the address; 0: nobody has looked. The first word, because the entry jumps there
+    target: AtomicUsize,
+    /// what knows Intel's arguments
+    typed: *const c_void,
+    name: &'static CStr,
+}
+
+// SAFETY: `typed` is the address of a function.
+unsafe impl Sync for Crossing {}
+
+impl Crossing {
+    const fn new(name: &'static CStr, typed: *const c_void) -> Crossing {
+        Crossing { target: AtomicUsize::new(0), typed, name }
+    }
+
+    /// Where calls go: to what knows Intel's arguments where they are Intel's, or where nobody has
+    /// such a function; else to the function that the program would have reached without this
+    /// library. It may be a tool's, on Intel's too, which calls the other name then.
+    fn find(&self) -> usize {
+        if let Some(unserved) = aside::underneath() {
+            return aside::function(unserved, self.name);
+        }
+        let (host, next) = (Host::get(), dl::next_symbol(self.name));
+        let of_mpi = host.library.symbol(self.name);
+        let own = if next != 0 { next } else { of_mpi };
+        let is_intels = host.is_intel && own == of_mpi;
+        if own == 0 || is_intels { self.typed.addr() } else { own }
+    }
+}
+
+/// Where the calls of one name go, remembered.
+extern "C" fn find(crossing: &Crossing) -> usize {
+    let target = crossing.find();
+    // Relaxed: an address of code, the same for every thread that finds it.
+    crossing.target.store(target, Ordering::Relaxed);
+    target
+}
+
+/// The first call of a name: `r11` points to its [`Crossing`]. All registers that may hold
+/// arguments are kept (System V ABI for x86-64, section 3.2.3).
+#[unsafe(naked)]
+extern "C" fn first_call() {
+    naked_asm!(
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "push rcx",
+        "push r8",
+        "push r9",
+        "push rax",
+        "sub rsp, 128",
+        "movups [rsp], xmm0",
+        "movups [rsp + 16], xmm1",
+        "movups [rsp + 32], xmm2",
+        "movups [rsp + 48], xmm3",
+        "movups [rsp + 64], xmm4",
+        "movups [rsp + 80], xmm5",
+        "movups [rsp + 96], xmm6",
+        "movups [rsp + 112], xmm7",
+        "mov rdi, r11",
+        "call {find}",
+        "mov r11, rax",
+        "movups xmm0, [rsp]",
+        "movups xmm1, [rsp + 16]",
+        "movups xmm2, [rsp + 32]",
+        "movups xmm3, [rsp + 48]",
+        "movups xmm4, [rsp + 64]",
+        "movups xmm5, [rsp + 80]",
+        "movups xmm6, [rsp + 96]",
+        "movups xmm7, [rsp + 112]",
+        "add rsp, 128",
+        "pop rax",
+        "pop r9",
+        "pop r8",
+        "pop rcx",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "jmp r11",
+        find = sym find,
+    )
+}
+
+/// One entry: jumps to where the calls of its name go.
+macro_rules! entry {
+    ($name:ident $typed:ident) => {
+        /// Notified access, of the MPI underneath.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name() {
+            static CROSSING: Crossing = Crossing::new(symbol!($name), $typed as *const c_void);
+            naked_asm!(
+                "lea r11, [rip + {crossing}]",
+                "cmp qword ptr [r11], 0",
+                "je {first_call}",
+                "jmp qword ptr [r11]",
+                crossing = sym CROSSING,
+                first_call = sym first_call,
+            )
+        }
+    };
+}
+
+fn absent(host: &Host) -> c_int {
+    super::answer::code(host, &Error::Unsupported("a function that this MPI does not have"))
+}
+
+/// A function with Intel's arguments: passed on, unless the window is ours.
+macro_rules! notify {
+    ($(
+        $name:ident $profiled:ident $typed:ident
+        ($($before:ident: $before_type:ty,)* [$win:ident] $($after:ident: $after_type:ty),* $(,)?)
+    )*) => {$(
+        /// Not on windows of libfompi.
+        unsafe extern "C-unwind" fn $typed(
+            $($before: $before_type,)* $win: MPI_Win $(, $after: $after_type)*
+        ) -> c_int {
+            type Inner =
+                unsafe extern "C-unwind" fn($($before_type,)* usize $(, $after_type)*) -> c_int;
+            let host = Host::get();
+            let refuse = |_| Err(Error::Unsupported("notified access"));
+            on_any_window(stringify!($name), host, $win, refuse, |native| {
+                // SAFETY: Intel's function of that name has this type; another MPI has none.
+                let inner: Option<Inner> = unsafe { host.extra(symbol!($profiled)) };
+                // SAFETY: the caller's arguments, as for the MPI underneath alone.
+                inner.map_or(absent(host), |inner| unsafe {
+                    inner($($before,)* native $(, $after)*)
+                })
+            })
+        }
+        entry! { $name $typed }
+        entry! { $profiled $typed }
+    )*};
+}
+
+notify! {
+    MPIX_Win_create_notify PMPIX_Win_create_notify win_create_notify
+        ([win] count: c_int)
+    MPIX_Win_free_notify PMPIX_Win_free_notify win_free_notify
+        ([win])
+    MPIX_Win_get_notify PMPIX_Win_get_notify win_get_notify
+        ([win] index: c_int, value: *mut MPI_Count)
+    MPIX_Win_set_notify PMPIX_Win_set_notify win_set_notify
+        ([win] index: c_int, value: MPI_Count)
+    MPIX_Win_get_notify_request PMPIX_Win_get_notify_request win_get_notify_request
+        ([win] index: c_int, value: MPI_Count, request: *mut MPI_Request)
+    MPIX_Get_notify PMPIX_Get_notify get_notify
+        (origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
+         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, index: c_int, [win])
+    MPIX_Put_notify PMPIX_Put_notify put_notify
+        (origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
+         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, index: c_int, [win])
+    MPIX_Get_notify_c PMPIX_Get_notify_c get_notify_c
+        (origin: *mut c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
+         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, index: c_int, [win])
+    MPIX_Put_notify_c PMPIX_Put_notify_c put_notify_c
+        (origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
+         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, index: c_int, [win])
+}

@@ -1,0 +1,109 @@
+//! Accumulates are seen whole: each takes effect for all others at one time, however many words it
+//! changes (docs/decisions/0004). Not for what is done with the words.
+//!
+//! A call on *several* words holds the target's accumulate lock for all its length, exclusively,
+//! and changes each word by one atomic operation. A call on a *single* word, which is one atomic
+//! operation too, takes no lock; it looks whether somebody holds it:
+//!
+//! | words are        | a single call                                                       |
+//! |------------------|---------------------------------------------------------------------|
+//! | on this node     | looks before: if the lock is held, it is done under the lock        |
+//! | reached by a card | looks behind: if the lock is held, it ends when it had the lock once |
+//!
+//! All calls on a window look on the same side.
+//!
+//! # Why that is enough
+//!
+//! Say that X is before Y if X ended before Y began, or if both are on one word and X's operation
+//! on it was the first. Calls are seen whole if this has no circle: then there is an order of all
+//! calls that fits to all answers. Those that hold the lock are in the order of the lock. A circle
+//! among single calls alone cannot be, because "before" agrees with the times of their operations.
+//! With one holder L in it, and single calls S1 to Sn between L and L again, all their operations
+//! are at times at which L holds the lock: S1 is behind an operation of L, Sn ahead of one. As L
+//! changes each word once, not all of them are on one word, so some Si has ended before Si+1
+//! began, and that was while L held the lock.
+//! *Looks before:* Si+1 began, and then looked, while L held the lock. So it has waited for L.
+//! *Looks behind:* Si looked after its operation, so while L held the lock. It has waited for L.
+//! Either way they are not both inside of L. Two holders L and M, of which L was first, are in no
+//! circle: what leads from M back to L has a time behind the end of L and ahead of it.
+//!
+//! Some looking before and others behind would be wrong: one whose look was ahead of L ends inside
+//! of it, and then another begins inside, whose look comes behind L.
+//!
+//! # What it takes of the road
+//!
+//! The look and the operation take effect in their order, as do a holder's lock and operations.
+//! What a holder only reads is no exception: a single call writes it, ends, and a second one looks.
+//! So a full fence stands between the lock and the reads of its holder, and between the operation
+//! of a single call and its end.
+
+use super::{Mode, Nodes, Word, acquire, release};
+use crate::epoch::layout::ACC;
+use crate::error::Result;
+use crate::fabric::{Rank, WordAt, Words};
+use crate::sync::fence_after_rmw;
+
+/// The accumulate lock of a rank.
+pub fn word(target: Rank) -> WordAt {
+    WordAt { rank: target, word: ACC }
+}
+
+/// A call on several words, or on one that no atomic operation changes: `work` under the lock.
+#[inline]
+pub fn several<R>(
+    words: &impl Words,
+    target: Rank,
+    nodes: impl Nodes,
+    work: impl FnOnce() -> Result<R>,
+) -> Result<R> {
+    // Not nested: who holds this lock waits for nothing.
+    acquire(words, word(target), Mode::Exclusive, false, nodes)?;
+    fence_after_rmw(); // the lock before what is read under it
+    let done = work();
+    release(words, word(target), Mode::Exclusive)?;
+    done
+}
+
+/// A call on a single word, on this node: `work` is one atomic instruction.
+#[inline]
+pub fn look_before<R>(
+    words: &impl Words,
+    target: Rank,
+    nodes: impl Nodes,
+    work: impl FnOnce() -> Result<R>,
+) -> Result<R> {
+    if is_held(words.read(word(target))?) {
+        return several(words, target, nodes, work);
+    }
+    let done = work();
+    fence_after_rmw(); // before others learn that this call has ended
+    done
+}
+
+/// What a call on a single word does behind its operation, where words are reached by a card. It
+/// ends when this has returned.
+pub fn look_behind(words: &impl Words, target: Rank, nodes: impl Nodes) -> Result<()> {
+    fence_after_rmw(); // the operation before the look, where the processor has done it
+    wait_if_held(words, target, nodes, words.read(word(target))?)
+}
+
+/// The rest of [`look_behind`], where the word of the lock was read behind the operation as `lock`.
+pub fn wait_if_held(words: &impl Words, target: Rank, nodes: impl Nodes, lock: u64) -> Result<()> {
+    if is_held(lock) { several(words, target, nodes, || Ok(())) } else { Ok(()) }
+}
+
+/// Whether somebody holds the lock, whose word is `lock`.
+#[inline]
+pub fn is_held(lock: u64) -> bool {
+    Word(lock).holders() != 0
+}
+
+/// A number of bytes that is too large for any memory while the lock is held, whose word is `lock`,
+/// and else no less than `bytes`: so that the check of a length looks at the lock, too.
+#[inline(always)]
+pub fn weigh(lock: u64, bytes: u64) -> u64 {
+    // Held exclusively the count is -1, in the upper bits. The lower ones name waiters and never
+    // are all ones, and `bytes` is an element.
+    debug_assert!(bytes <= 1 << 20);
+    lock.wrapping_add(bytes)
+}

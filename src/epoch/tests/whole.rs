@@ -1,0 +1,124 @@
+//! Accumulates on several words against those on single ones, on the simulator: each is seen whole,
+//! with words that are near, and with words that are reached by a card. Under loom: `orderings`.
+
+use crate::epoch::layout::fence;
+use crate::epoch::lock::whole::{look_before, look_behind, several};
+use crate::error::Result;
+use crate::fabric::sim::{FAR, FLAT, Fault, Sim, View, every, is_caught};
+use crate::fabric::{Fetch, Rank, WordAt, Words};
+
+/// Whose words they are.
+const TARGET: Rank = Rank(1);
+/// How many a call on several changes.
+const WORDS: u32 = 4;
+const TIMES: u64 = 5;
+/// What a call on several adds; calls on single words add 1.
+const SEVERAL: u64 = 1 << 32;
+
+/// What is wrong with the calls, if anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Slip {
+    Nothing,
+    /// several without the lock
+    Unlocked,
+    /// a single one does not look
+    Blind,
+    /// half of the single ones look on the other side
+    Mixed,
+}
+
+fn data(index: u32) -> WordAt {
+    WordAt { rank: TARGET, word: fence(index) }
+}
+
+/// Adds to all words, all at once, and returns what they held.
+fn add_to_all<const VIEW: usize>(words: &View<VIEW>, add: u64) -> Result<[u64; WORDS as usize]> {
+    let mut tickets = Vec::new();
+    for index in 0..WORDS {
+        tickets.push(words.begin(data(index), Fetch::Add(add))?);
+    }
+    let mut before = [0; WORDS as usize];
+    for (before, ticket) in before.iter_mut().zip(tickets) {
+        *before = words.finish(ticket)?;
+    }
+    Ok(before)
+}
+
+fn on_several<const VIEW: usize>(words: &View<VIEW>, add: u64, slip: Slip) -> [u64; 4] {
+    match slip {
+        Slip::Unlocked => add_to_all(words, add),
+        _ => several(words, TARGET, 0, || add_to_all(words, add)),
+    }
+    .unwrap()
+}
+
+fn on_one<const VIEW: usize>(words: &View<VIEW>, index: u32, add: u64, slip: Slip) -> u64 {
+    let fetch = || words.fetch(data(index), Fetch::Add(add));
+    let behind = (VIEW == FAR) != (slip == Slip::Mixed && words.sim.random(2) == 0);
+    match (slip, behind) {
+        (Slip::Blind, _) => fetch(),
+        (_, false) => look_before(words, TARGET, 0, fetch),
+        (_, true) => {
+            // As on a card: the look is under way behind the operation.
+            let ticket = words.begin(data(index), Fetch::Add(add)).unwrap();
+            words.order(TARGET).unwrap();
+            look_behind(words, TARGET, 0).and_then(|()| words.finish(ticket))
+        }
+    }
+    .unwrap()
+}
+
+/// Each rank in turns changes several, and looks at single words; or it changes single words, the
+/// first one before the last, and looks at all. What it sees of calls on several never shrinks,
+/// and what single calls of one rank have added to the first word is no less than to the last.
+fn calls<const VIEW: usize>(slip: Slip) -> impl Fn(&Sim) + 'static {
+    move |sim| {
+        let words = &sim.view::<VIEW>(Fault::Nothing);
+        let (mut seen, me) = (0, words.rank().0);
+        let mut see = |word: u64| {
+            assert!(word / SEVERAL >= seen, "it is seen, and then it is not");
+            seen = word / SEVERAL;
+        };
+        for time in 0..TIMES {
+            if (u64::from(me) + time) % 2 == 0 {
+                let before = on_several(words, SEVERAL, slip);
+                assert!(before.iter().all(|word| word / SEVERAL == before[0] / SEVERAL), "parts");
+                assert!(before[0] % SEVERAL >= before[3] % SEVERAL, "the second of two calls");
+                see(before[0] + SEVERAL);
+            } else {
+                see(on_one(words, 0, 1, slip));
+                see(on_one(words, 3, 1, slip));
+            }
+            for _ in 0..3 {
+                let index = sim.random(WORDS);
+                see(on_one(words, index, 0, slip));
+            }
+        }
+        // Nobody leaves while others need its words.
+        words.flush_all().unwrap();
+    }
+}
+
+fn near(slip: Slip) -> impl Fn(&Sim) + 'static {
+    calls::<FLAT>(slip)
+}
+
+fn far(slip: Slip) -> impl Fn(&Sim) + 'static {
+    calls::<FAR>(slip)
+}
+
+#[test]
+fn accumulates_are_seen_whole() {
+    for ranks in [2, 3, 5] {
+        every(ranks, || near(Slip::Nothing), |_| {});
+        every(ranks, || far(Slip::Nothing), |_| {});
+    }
+}
+
+#[test]
+fn parts_of_accumulates_are_noticed() {
+    for slip in [Slip::Unlocked, Slip::Blind, Slip::Mixed] {
+        assert!(is_caught(4, || near(slip)), "near: {slip:?} is not noticed");
+        assert!(is_caught(4, || far(slip)), "far: {slip:?} is not noticed");
+    }
+}

@@ -1,0 +1,148 @@
+//! The first contact, as the origin makes it: a call at the addresses of another process, in turns,
+//! until one of them answers. It waits. Not for the other side ([`door`](super::door)), nor for
+//! questions in between ([`knock`](super::knock)). Invariant: what comes of it in time is an end of
+//! a process that knows the secret, or the process is lost for good; if the time is over, nothing
+//! is known of it, and the next use may call again.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use super::connect::End;
+use super::limits::is_shortage;
+use super::secret::Secret;
+use super::talk::{BYTES, Caller, Next};
+use super::{Card, Core};
+use crate::error::{Error, Result, kept};
+
+/// How long an address may take to let a caller in at first: a node may have addresses that lead
+/// nowhere, and another one may lead there at once. And when all have had a turn.
+const GLANCE: Duration = Duration::from_secs(3);
+const CONNECT: Duration = Duration::from_secs(20);
+/// How long an address may take to answer.
+const ANSWER: Duration = Duration::from_secs(20);
+/// After how long nothing is tried again.
+pub const LIMIT: Duration = Duration::from_secs(60);
+/// How long to wait before all addresses are tried again, at first and at most.
+const PAUSE: Duration = Duration::from_millis(10);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// Why an address did not answer.
+enum Failed {
+    /// nobody listens there, or there is no way to it
+    Closed(std::io::Error),
+    /// who listens there does not know the secret
+    Stranger,
+    /// it is too busy, or was: it may answer another time
+    Late(&'static str),
+    /// this process can make no calls
+    Own(Error),
+}
+
+/// Asks the process of a card for its end of a connection.
+pub fn call(core: &Core, card: &Card, secret: Secret, origin: &End) -> Result<End> {
+    let places = card.places();
+    let limit = Instant::now() + core.contact_limit();
+    let (mut connect, mut pause) = (GLANCE, PAUSE);
+    loop {
+        let (mut causes, mut late) = (Vec::new(), false);
+        for place in &places {
+            let caller = Caller::new(secret, card.uid(), core.uid(), origin.bytes())?;
+            match call_at(*place, caller, connect, limit) {
+                Ok(answer) => match End::from(&answer).filter(|end| end.who == card.uid()) {
+                    Some(end) => return Ok(end),
+                    None => causes.push(format!("{place} gives no answer to this question")),
+                },
+                Err(Failed::Own(error)) => return Err(error),
+                Err(Failed::Closed(error)) => causes.push(format!("{place}: {error}")),
+                Err(Failed::Stranger) => causes.push(format!("{place} is somebody else")),
+                Err(Failed::Late(why)) => {
+                    late = true;
+                    causes.push(format!("{place} {why}"));
+                }
+            }
+        }
+        let causes = match causes.is_empty() {
+            true => String::from("its node has no address"),
+            false => causes.join("; "),
+        };
+        if !late {
+            return Err(card.lost(format!("no first contact: {causes}")));
+        }
+        if Instant::now() + pause >= limit {
+            return Err(card.unanswered(format!("no first contact in time: {causes}")));
+        }
+        std::thread::sleep(pause);
+        (connect, pause) = (CONNECT, (2 * pause).min(PAUSE_MAX));
+    }
+}
+
+impl From<std::io::Error> for Failed {
+    fn from(error: std::io::Error) -> Failed {
+        match error.raw_os_error() {
+            Some(errno) if is_shortage(errno) => {
+                Failed::Own(Error::System { call: "socket", errno })
+            }
+            // The system has its own word for what has not come in time.
+            _ if matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock) => {
+                Failed::Late("does not answer")
+            }
+            _ => Failed::Closed(error),
+        }
+    }
+}
+
+/// One call, which ends at `limit` at the latest.
+fn call_at(
+    place: SocketAddr,
+    mut caller: Caller,
+    connect: Duration,
+    limit: Instant,
+) -> core::result::Result<[u8; BYTES], Failed> {
+    let left = |until: Instant| until.saturating_duration_since(Instant::now());
+    let late = || Failed::Late("does not answer");
+    // No time at all would be an error of the call, and not of the place.
+    let connect = connect.min(left(limit)).max(PAUSE);
+    let mut stream = TcpStream::connect_timeout(&place, connect)?;
+    let until = limit.min(Instant::now() + ANSWER);
+    stream.set_nodelay(true)?;
+    stream.set_write_timeout(Some(ANSWER))?;
+    stream.write_all(caller.greeting())?;
+    loop {
+        let wait = left(until);
+        if wait.is_zero() {
+            return Err(late());
+        }
+        stream.set_read_timeout(Some(wait))?;
+        let next = caller.step(|bytes| match stream.read(bytes) {
+            Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
+            read => read,
+        });
+        match next {
+            Ok(Next::Listen) => {}
+            Ok(Next::Ask(bytes)) => stream.write_all(&bytes)?,
+            Ok(Next::Done(answer)) => return Ok(answer),
+            Ok(Next::Stranger) => return Err(Failed::Stranger),
+            Err(error) => match error.kind() {
+                ErrorKind::Interrupted => {}
+                ErrorKind::WouldBlock | ErrorKind::TimedOut => return Err(late()),
+                // It is who it should be, and has given this call up for others.
+                _ if caller.is_met() => return Err(Failed::Late("has too many callers")),
+                ErrorKind::UnexpectedEof => return Err(Failed::Stranger),
+                _ => return Err(error.into()),
+            },
+        }
+    }
+}
+
+impl Card {
+    /// The error that this process has not answered, which may be over later.
+    fn unanswered(&self, cause: String) -> Error {
+        Error::Unanswered {
+            rank: None,
+            node: kept(self.node()),
+            pid: self.pid(),
+            cause: kept(cause),
+        }
+    }
+}

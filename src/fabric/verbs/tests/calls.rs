@@ -1,0 +1,216 @@
+//! Who gets a place among the callers, who loses it, and that strangers cost little.
+
+use super::super::calls::*;
+use super::super::talk::{BYTES, Caller, Next};
+use super::*;
+use std::io::{Read, Write};
+use std::net::{IpAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+const UID: u64 = 70;
+const QUESTION: [u8; BYTES] = [5; BYTES];
+
+/// A process that gives the question back.
+struct Echo;
+
+impl Host for Echo {
+    fn uid(&self) -> u64 {
+        UID
+    }
+
+    fn secret(&self, name: u64) -> Option<Secret> {
+        Some(secret()).filter(|secret| secret.name() == name)
+    }
+
+    fn answer(&self, question: &[u8; BYTES]) -> Option<[u8; BYTES]> {
+        Some(*question)
+    }
+}
+
+fn ip(last: u8) -> IpAddr {
+    IpAddr::from([10, 0, 0, last])
+}
+
+/// The callers of a process, and their ends of the calls.
+struct Here {
+    calls: Calls<UnixStream>,
+    now: Instant,
+}
+
+impl Here {
+    fn new() -> Here {
+        Here { calls: Calls::new(), now: Instant::now() }
+    }
+
+    /// One who has said this calls from an address.
+    fn call(&mut self, from: u8, said: &[u8]) -> UnixStream {
+        let (mut theirs, ours) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        theirs.set_nonblocking(true).unwrap();
+        theirs.write_all(said).unwrap();
+        self.calls.take(ours, ip(from), self.now, &Echo);
+        theirs
+    }
+
+    fn hear(&mut self, later: Duration) {
+        self.now += later;
+        self.calls.hear(self.now, |_| true, &Echo);
+    }
+}
+
+fn caller() -> Caller {
+    Caller::new(secret(), UID, 1, QUESTION).unwrap()
+}
+
+/// Whether a process of the job that has greeted, and is told so, gets its answer.
+fn is_answered(here: &mut Here, mut theirs: UnixStream, mut caller: Caller) -> bool {
+    let Ok(Next::Ask(question)) = caller.step(|bytes| theirs.read(bytes)) else { return false };
+    if theirs.write_all(&question).is_err() {
+        return false;
+    }
+    here.hear(Duration::ZERO);
+    matches!(caller.step(|bytes| theirs.read(bytes)), Ok(Next::Done(answer)) if answer == QUESTION)
+}
+
+fn is_dropped(theirs: &mut UnixStream) -> bool {
+    let waits = |error: std::io::Error| error.kind() == std::io::ErrorKind::WouldBlock;
+    !theirs.read(&mut [0; 64]).is_err_and(waits)
+}
+
+#[test]
+fn strangers_make_room_for_strangers_and_never_for_the_job() {
+    let mut here = Here::new();
+    let caller = caller();
+    let theirs = here.call(1, caller.greeting());
+    let mut strangers: Vec<_> = (0..8).map(|_| here.call(1, b"x")).collect();
+    assert_eq!(here.calls.list().len(), 9);
+    // The ninth of an address takes the place of the first.
+    strangers.push(here.call(1, b"x"));
+    assert_eq!(here.calls.list().len(), 9);
+    assert!(is_dropped(&mut strangers[0]) && !is_dropped(&mut strangers[1]));
+    for from in 2..200 {
+        strangers.push(here.call(from, b""));
+    }
+    assert_eq!(here.calls.list().len(), 33, "all addresses together");
+    assert!(is_dropped(&mut strangers[8]) && !is_dropped(strangers.last_mut().unwrap()));
+    assert!(here.calls.strangers() >= 207);
+    assert!(is_answered(&mut here, theirs, caller));
+    assert_eq!(here.calls.list().len(), 32);
+}
+
+#[test]
+fn a_call_has_its_time_and_no_more_however_slow_it_is() {
+    let mut here = Here::new();
+    let mut slow = here.call(1, b"");
+    let greeting = caller().greeting().to_vec();
+    for byte in &greeting[..40] {
+        let _ = slow.write_all(&[*byte]);
+        here.hear(Duration::from_millis(124));
+    }
+    assert_eq!(here.calls.list().len(), 1);
+    let before = here.calls.strangers();
+    here.hear(Duration::from_millis(124));
+    assert!(here.calls.list().is_empty() && here.calls.strangers() > before);
+    assert!(is_dropped(&mut slow));
+}
+
+#[test]
+fn who_has_greeted_keeps_its_place_for_a_moment() {
+    let mut here = Here::new();
+    let greeted = |here: &mut Here| {
+        let caller = caller();
+        (here.call(1, caller.greeting()), caller)
+    };
+    let mut first: Vec<_> = (0..32).map(|_| greeted(&mut here)).collect();
+    let until = here.calls.room(here.now).unwrap_err();
+    assert_eq!(here.calls.list().len(), 32, "the next one waits in the system");
+    let (theirs, caller) = first.pop().unwrap();
+    assert!(is_answered(&mut here, theirs, caller));
+    assert_eq!(here.calls.room(here.now), Ok(()));
+    let last = greeted(&mut here);
+    here.now = until;
+    assert_eq!((here.calls.room(until), here.calls.list().len()), (Ok(()), 31));
+    assert!(!is_answered(&mut here, first.swap_remove(0).0, self::caller()), "the oldest");
+    assert!(is_answered(&mut here, last.0, last.1));
+}
+
+#[test]
+fn a_descriptor_that_is_wanted_is_a_strangers() {
+    let mut here = Here::new();
+    let caller = caller();
+    let theirs = here.call(1, caller.greeting());
+    let mut stranger = here.call(1, b"GET / HTTP/1.0\r\n\r\n");
+    assert!(here.calls.give_up_one() && !here.calls.give_up_one());
+    assert!(is_dropped(&mut stranger) && is_answered(&mut here, theirs, caller));
+}
+
+/// A stranger's calls at a process, until it is told to stop; how many it has made.
+fn flood(place: std::net::SocketAddr, done: &AtomicU64, said: &[u8]) -> u64 {
+    let (mut calls, mut open) = (0, std::collections::VecDeque::new());
+    while done.load(Ordering::Acquire) == 0 {
+        if let Ok(mut stream) = TcpStream::connect_timeout(&place, Duration::from_secs(1)) {
+            let _ = stream.write_all(said);
+            open.push_back(stream);
+            calls += 1;
+        }
+        if open.len() > 100 {
+            open.pop_front();
+        }
+    }
+    calls
+}
+
+#[test]
+fn first_contact_is_made_in_a_crowd_of_strangers() {
+    let target = Side::new(on_fake, 1);
+    let origins: [Nic; 8] = core::array::from_fn(|_| on_fake());
+    let place = target.nic.card().unwrap().places()[0];
+    let done = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        let floods: [&[u8]; 3] = [b"", b"f", &[b'x'; 48]];
+        let floods = floods.map(|said| scope.spawn(|| flood(place, &done, said)));
+        for (index, origin) in origins.iter().enumerate() {
+            let before = target.seen_by(origin).fetch(target.at(0), Fetch::Add(1));
+            assert_eq!(before, Ok(index as u64));
+        }
+        done.store(1, Ordering::Release);
+        floods.into_iter().for_each(|flood| assert!(flood.join().unwrap() > 0));
+    });
+    assert_eq!(target.nic.counts().accepted, 8);
+}
+
+#[test]
+fn a_process_that_did_not_answer_in_time_is_called_again() {
+    let (origin, target) = (on_fake(), Side::new(on_fake, 1));
+    let card = target.nic.card().unwrap();
+    origin.core.contact_limit_ms.store(2000, Ordering::Relaxed);
+    // Somebody who lets callers in and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut wrong = card;
+    wrong.0[1] = u64::from(silent.local_addr().unwrap().port()) << 32 | card.0[1] & 0xffff_ffff;
+    let peer = origin.peer(&wrong, secret());
+    let error = peer.read(target.at(0)).unwrap_err();
+    assert!(matches!(error, Error::Unanswered { .. }), "{error}");
+    assert_eq!((peer.check(), peer.flush()), (Ok(()), Ok(())), "it is not lost");
+    origin.core.contact_limit_ms.store(60_000, Ordering::Relaxed);
+    // The process is there again: what calls at the port is led to it.
+    let place = card.places()[0];
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // Those that have given up come first.
+            while let Ok((mut ours, _)) = silent.accept() {
+                let mut theirs = TcpStream::connect(place).unwrap();
+                let mut back = (theirs.try_clone().unwrap(), ours.try_clone().unwrap());
+                let answers = scope.spawn(move || std::io::copy(&mut back.0, &mut back.1));
+                let asked = std::io::copy(&mut ours, &mut theirs).unwrap_or(0);
+                let _ = theirs.shutdown(std::net::Shutdown::Write);
+                let _ = answers.join();
+                if asked > 48 {
+                    break;
+                }
+            }
+        });
+        assert_eq!(peer.read(target.at(0)), Ok(0));
+    });
+}

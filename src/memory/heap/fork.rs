@@ -1,0 +1,109 @@
+//! What a child of fork(2) has of the heap. To the program, memory of MPI_Alloc_mem belongs to its
+//! process as that of malloc does: parent and child have each their own from the fork on. The
+//! chunks are shared, so the child makes a copy of what was handed out that way, of the pages that
+//! were ever touched, and the parent waits until it has them; memory of windows stays shared, and
+//! lies in pages of its own. The parent's heap is locked meanwhile, so the child finds it whole.
+//!
+//! Not for children that run another program at once by vfork, posix_spawn, system or popen: they
+//! pay nothing. Not closed: clone(2), syscall(SYS_fork) and _Fork, which call no handlers.
+
+use super::{HEAP, Lease};
+use crate::sys::fork::{self, Part, Pipe};
+use crate::sys::limits;
+use crate::sys::segment::PAGE;
+use parking_lot::Mutex;
+use parking_lot::lock_api::RawMutex as _;
+use std::sync::Once;
+
+/// What goes from before a fork to after it. Invariant: only who holds the heap touches it.
+struct Fork {
+    /// there is something to copy
+    pipe: Option<Pipe>,
+    /// the node has memory for copies
+    copied: bool,
+}
+
+static FORK: Mutex<Fork> = Mutex::new(Fork { pipe: None, copied: false });
+
+/// From now on children get copies. For when memory is handed out that a child would share.
+pub fn watch() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // Where the system has no memory for this, it has none for a child either.
+        let _ = fork::at_fork(before, in_parent, in_child);
+    });
+}
+
+/// Whether memory belongs to the process that this one was forked from, which keeps it.
+pub fn is_inherited(address: u64) -> bool {
+    let books = HEAP.books();
+    books.inherited.iter().any(|chunk| chunk.offset_of(address, 1).is_some())
+}
+
+/// Shows the parts of chunks that hold what was allocated, as few as there can be.
+fn parts<'a>(leases: impl Iterator<Item = &'a Lease>, mut show: impl FnMut(Part)) {
+    let mut last: Option<Part> = None;
+    for lease in leases {
+        let first = lease.offset / PAGE * PAGE;
+        let end = (lease.offset + lease.bytes.max(1)).next_multiple_of(PAGE);
+        let base = lease.chunk.mapping.base().wrapping_add(first as usize);
+        let part = Part { name: lease.chunk.name, offset: first, base, bytes: end - first };
+        match &mut last {
+            Some(last) if last.name == part.name && first <= last.offset + last.bytes => {
+                last.bytes = last.bytes.max(end - last.offset);
+            }
+            _ => {
+                if let Some(last) = last.replace(part) {
+                    show(last);
+                }
+            }
+        }
+    }
+    if let Some(last) = last {
+        show(last);
+    }
+}
+
+/// Before the fork: locks the heap, and looks whether the node has memory for copies.
+unsafe extern "C" fn before() {
+    let books = HEAP.books();
+    let mut fork = FORK.lock();
+    if !books.allocated.is_empty() {
+        let mut bytes = 0;
+        parts(books.allocated.values(), |part| bytes += part.data_bytes());
+        fork.copied = limits::is_available(bytes);
+        fork.pipe = Pipe::new();
+    }
+    std::mem::forget(books); // until after the fork
+}
+
+/// In the parent, also where there is no child: waits for it, and unlocks the heap.
+unsafe extern "C" fn in_parent() {
+    let pipe = FORK.lock().pipe.take();
+    if let Some(pipe) = pipe {
+        pipe.wait();
+    }
+    // SAFETY: `before` has locked it in this thread.
+    unsafe { HEAP.books.force_unlock() };
+}
+
+/// In the child, which has no other thread: makes its copies, and unlocks the heap.
+unsafe extern "C" fn in_child() {
+    // SAFETY: `before` has locked it in this thread.
+    let books = unsafe { &*HEAP.books.data_ptr() };
+    let (pipe, copied) = {
+        let mut fork = FORK.lock();
+        (fork.pipe.take(), fork.copied)
+    };
+    parts(books.allocated.values(), |part| {
+        // SAFETY: where the chunk is mapped; there is no other thread.
+        unsafe { part.make_private(copied) };
+    });
+    if let Some(pipe) = pipe {
+        pipe.done();
+    }
+    // Threads of the parent that wait for the heap, or were about to, are not here; to wake them
+    // could wait for a lock of theirs. So the lock is made anew instead of unlocked.
+    // SAFETY: nobody else uses it; what it guards is whole, because this thread had locked it.
+    unsafe { core::ptr::from_ref(HEAP.books.raw()).cast_mut().write(parking_lot::RawMutex::INIT) };
+}

@@ -1,0 +1,85 @@
+//! Ancestors of processes, as /proc shows them.
+
+use std::fs;
+use std::path::Path;
+
+/// Ancestors of a process that are looked at.
+pub const ANCESTORS_MAX: usize = 64;
+
+/// The parent of a process; 0 where it is in another namespace. `proc`: a folder like /proc.
+pub fn parent(proc: &Path, pid: i32) -> Option<i32> {
+    let stat = fs::read_to_string(proc.join(pid.to_string()).join("stat")).ok()?;
+    // The name in front, in parentheses, may have blanks.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// The nearest process from which all of these descend, or which is one of them itself. `None`:
+/// there is none, or not all of them may be looked at.
+pub fn common(proc: &Path, pids: impl IntoIterator<Item = i32>) -> Option<i32> {
+    let mut pids = pids.into_iter();
+    let mut shared = lineage(proc, pids.next()?);
+    for pid in pids {
+        let line = lineage(proc, pid);
+        shared.retain(|ancestor| line.contains(ancestor));
+    }
+    shared.first().copied()
+}
+
+/// A process and its ancestors, the nearest first.
+fn lineage(proc: &Path, pid: i32) -> Vec<i32> {
+    let above = |pid: &i32| parent(proc, *pid).filter(|parent| *parent > 0);
+    std::iter::successors(Some(pid), above).take(ANCESTORS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    /// A folder like /proc with these processes and their parents, until it is dropped.
+    struct Fake(PathBuf);
+
+    impl Fake {
+        fn new(name: &str, processes: &[(i32, i32)]) -> Fake {
+            let own = crate::sys::process::id();
+            let folder = std::env::temp_dir().join(format!("fompi-ancestors-{own}-{name}"));
+            for (pid, parent) in processes {
+                let process = folder.join(pid.to_string());
+                fs::create_dir_all(&process).unwrap();
+                fs::write(process.join("stat"), format!("{pid} (a) b) S {parent} 1 1 0")).unwrap();
+            }
+            Fake(folder)
+        }
+    }
+
+    impl Drop for Fake {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn the_nearest_common_ancestor_is_found() {
+        let tree = [(1, 0), (5, 1), (6, 5), (10, 6), (11, 6), (7, 5), (12, 7), (13, 12), (20, 0)];
+        let fake = Fake::new("tree", &tree);
+        let common = |pids: &[i32]| common(&fake.0, pids.iter().copied());
+        assert_eq!(common(&[10, 11]), Some(6));
+        assert_eq!(common(&[10, 11, 13]), Some(5));
+        assert_eq!(common(&[13, 12]), Some(12), "an ancestor of the other");
+        assert_eq!(common(&[10, 1]), Some(1));
+        assert_eq!(common(&[10, 20]), None, "put into the namespace from outside");
+        assert_eq!(common(&[10, 99]), None, "not to be looked at");
+        assert_eq!(common(&[]), None);
+    }
+
+    #[test]
+    fn this_process_descends_from_its_parent() {
+        let own = crate::sys::process::id();
+        // SAFETY: a plain question.
+        let above = unsafe { libc::getppid() };
+        assert_eq!(parent(Path::new("/proc"), own), Some(above));
+        if above > 0 {
+            assert_eq!(common(Path::new("/proc"), [own, above]), Some(above));
+        }
+    }
+}

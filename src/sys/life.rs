@@ -1,0 +1,332 @@
+//! Whether a process of this node still runs, and whether its number still means that process: a
+//! number that is free goes to the next process, which may be anybody's. Not for who takes part in
+//! what. Invariant: who has ended here has ended for good.
+//!
+//! Numbers are those of this process's PID namespace; processes of one node share it. A zombie has
+//! ended, though its parent has not asked for it yet.
+//!
+//! A look asks the first of these that can be asked:
+//! 1. a *descriptor* (pidfd) that was opened while the number was known to be the right one; it
+//!    means that process for good. One `poll`, for many processes at once. Linux before 5.3 and
+//!    some seccomp profiles have none, and this process keeps an eighth of the descriptors that it
+//!    may have at most;
+//! 2. /proc/PID/stat: the process that has the number now was *started* when ours was;
+//! 3. where /proc cannot be read, or no descriptor is left to read it with, the *cookie* that ours
+//!    left in its memory, by process_vm_readv.
+//!
+//! The first is confirmed by the others once in [`SURE_NS`], and whenever it says anything: a
+//! program may have closed all descriptors, ours with them, and have given the number to a file of
+//! its own. A process of which none of the three says anything counts as running.
+//!
+//! | `looked` | meaning                              |
+//! |----------|--------------------------------------|
+//! | 0        | nobody has looked yet                |
+//! | n        | it ran at n ns of the monotonic clock |
+//! | [`ENDED`] | it has ended; it stays so            |
+
+use super::{process, vm};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::sync::{Arc, OnceLock, Weak};
+
+/// How old a look may be for [`Life::is_there`]. Linux gives numbers out in a circle: one comes
+/// back so soon only if all others (32,768 and more by default) were taken meanwhile.
+const FRESH_NS: u64 = 1_000_000;
+/// How long a descriptor is trusted without asking anything else.
+const SURE_NS: u64 = 1_000_000_000;
+/// Of the descriptors that this process may have, one in so many is one of these at most.
+const SHARE: usize = 8;
+
+const ENDED: u64 = u64::MAX;
+
+/// What distinguishes a process from all others that ever have its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark {
+    /// its process id
+    pub pid: i32,
+    /// when it was started, in ticks since the machine was; 0: not known
+    pub start: u64,
+    /// where in its memory `cookie` is to be found, if one may look
+    pub cookie_address: u64,
+    /// a number that no other process has there; 0: not known
+    pub cookie: u64,
+}
+
+impl Mark {
+    /// That of this process.
+    pub fn own() -> Mark {
+        let (cookie_address, cookie) = process::cookie();
+        Mark { cookie_address, cookie, ..Mark::of(process::id()) }
+    }
+
+    /// That of the process that has a number now.
+    pub fn of(pid: i32) -> Mark {
+        let stat = Stat::of(pid).filter(|_| ticks_are_common());
+        Mark { pid, start: stat.map_or(0, |stat| stat.start), cookie_address: 0, cookie: 0 }
+    }
+
+    /// Whether the memory of the process that has the number now shows the cookie; `None`: the
+    /// system does not let us look, or there is no cookie.
+    pub fn shows_cookie(&self) -> Option<bool> {
+        if self.cookie == 0 {
+            return None;
+        }
+        let mut seen = !self.cookie;
+        let to = vm::own_run((&raw mut seen).cast(), size_of::<u64>() as u64);
+        let from = vm::run(self.cookie_address, size_of::<u64>() as u64);
+        // SAFETY: the eight bytes are ours.
+        match unsafe { vm::read(self.pid, vm::one(&to), vm::one(&from)) } {
+            -1 if matches!(vm::errno(), libc::ESRCH | libc::EFAULT) => Some(false),
+            -1 => None,
+            read => Some(read as usize == size_of::<u64>() && seen == self.cookie),
+        }
+    }
+
+    /// Whether the process has ended, as far as can be said without a descriptor for it.
+    fn has_ended(&self) -> bool {
+        let stat = Stat::of(self.pid);
+        if let Some(stat) = stat
+            && (stat.is_over || self.start != 0 && ticks_are_common())
+        {
+            return stat.is_over || stat.start != self.start;
+        }
+        !exists(self.pid) || self.shows_cookie() == Some(false)
+    }
+}
+
+/// What /proc/PID/stat says of a process, see proc_pid_stat(5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stat {
+    /// field 22
+    start: u64,
+    /// it is a zombie, and none of its threads is left
+    is_over: bool,
+}
+
+impl Stat {
+    fn of(pid: i32) -> Option<Stat> {
+        let mut text = [0; 1024];
+        let read =
+            File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut text));
+        Stat::parse(&text[..read.ok()?])
+    }
+
+    /// The name of the program, in parentheses, may have spaces and parentheses in it.
+    fn parse(text: &[u8]) -> Option<Stat> {
+        let behind = text.iter().rposition(|byte| *byte == b')')? + 1;
+        let mut fields = str::from_utf8(&text[behind..]).ok()?.split_ascii_whitespace();
+        let state = fields.next()?; // field 3
+        let threads = fields.nth(20 - 4)?;
+        let start = fields.nth(22 - 21)?.parse().ok()?;
+        // Whose first thread has ended alone is a zombie with more than one thread.
+        let is_over = matches!(state, "Z" | "X" | "x") && matches!(threads, "0" | "1");
+        Some(Stat { start, is_over })
+    }
+}
+
+/// Whether some process has the number.
+fn exists(pid: i32) -> bool {
+    // SAFETY: no signal is sent.
+    let answer = unsafe { libc::kill(pid, 0) };
+    answer == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+}
+
+/// Whether this process reads of the start of processes in ticks that all on the machine have in
+/// common: it is in no time namespace that shifts them.
+fn ticks_are_common() -> bool {
+    static COMMON: OnceLock<bool> = OnceLock::new();
+    *COMMON.get_or_init(|| {
+        let text = std::fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
+        let of_boot = text.lines().find_map(|line| line.strip_prefix("boottime"));
+        of_boot.unwrap_or_default().split_ascii_whitespace().all(|part| part == "0")
+    })
+}
+
+/// Nanoseconds of the monotonic clock.
+#[inline(always)]
+pub fn now_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a place for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// How many descriptors of processes there are.
+static KEPT: AtomicUsize = AtomicUsize::new(0);
+
+/// A pidfd. Its number may have become another file's, see above.
+struct Descriptor(i32);
+
+impl Descriptor {
+    fn open(pid: i32) -> Option<Descriptor> {
+        static ABSENT: AtomicBool = AtomicBool::new(false);
+        // Relaxed, as for all that is counted here: nothing is read through it.
+        if ABSENT.load(Ordering::Relaxed) || KEPT.load(Ordering::Relaxed) >= most() {
+            return None;
+        }
+        // SAFETY: a plain system call; it returns a descriptor or fails.
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as i32;
+        if fd < 0 {
+            let errno = vm::errno();
+            ABSENT.fetch_or(matches!(errno, libc::ENOSYS | libc::EPERM), Ordering::Relaxed);
+            return None;
+        }
+        KEPT.fetch_add(1, Ordering::Relaxed);
+        Some(Descriptor(fd))
+    }
+
+    /// Whether it says nothing: its process runs, if it is one of a process.
+    fn is_quiet(&self) -> bool {
+        let ended = libc::pollfd { fd: self.0, events: libc::POLLIN, revents: 0 };
+        poll_now(&mut [ended]) == 0
+    }
+}
+
+/// How many of these descriptors have something to say, or a negative number; without waiting. A
+/// signal interrupts even that, and says nothing of any process.
+fn poll_now(list: &mut [libc::pollfd]) -> i32 {
+    loop {
+        // SAFETY: so many valid pollfds, of which negative ones are passed over; zero milliseconds:
+        // it does not wait.
+        let polled = unsafe { libc::poll(list.as_mut_ptr(), list.len() as libc::nfds_t, 0) };
+        if polled >= 0 || vm::errno() != libc::EINTR {
+            return polled;
+        }
+    }
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        KEPT.fetch_sub(1, Ordering::Relaxed);
+        let (signal, none) = (0, core::ptr::null::<u8>());
+        // SAFETY: no signal is sent.
+        let sent = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, self.0, signal, none, 0) };
+        if sent == 0 || vm::errno() != libc::EBADF {
+            // SAFETY: it means a process, so it is ours, and it is not used again.
+            unsafe { libc::close(self.0) };
+        }
+    }
+}
+
+/// The most descriptors to keep.
+fn most() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a plain question with a place for its answer.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX) / SHARE
+}
+
+/// What is kept to look by.
+#[derive(Default)]
+struct Kept {
+    descriptor: Option<Descriptor>,
+    /// when it has to be confirmed
+    sure_until: u64,
+}
+
+/// The life of a process.
+pub struct Life {
+    mark: Mark,
+    /// see above
+    looked: AtomicU64,
+    kept: Mutex<Kept>,
+}
+
+/// The one of a process; the same for all who ask while one of them has it.
+pub fn of(mark: Mark) -> Arc<Life> {
+    static LIVES: Mutex<BTreeMap<Mark, Weak<Life>>> = Mutex::new(BTreeMap::new());
+    let mut lives = LIVES.lock();
+    if let Some(life) = lives.get(&mark).and_then(Weak::upgrade) {
+        return life;
+    }
+    lives.retain(|_, life| life.strong_count() > 0);
+    let life = Arc::new(Life::new(mark));
+    lives.insert(mark, Arc::downgrade(&life));
+    life
+}
+
+/// The first of these processes that has ended, by its index. One system call if none has, and
+/// there is a descriptor for each.
+pub fn first_ended<'a>(lives: impl IntoIterator<Item = &'a Life>) -> Option<usize> {
+    let now = now_ns();
+    let lives: Vec<&Life> = lives.into_iter().collect();
+    let numbers = lives.iter().map(|life| life.descriptor_at(now).unwrap_or(-1));
+    let entry = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    let mut list: Vec<libc::pollfd> = numbers.map(entry).collect();
+    let polled = poll_now(&mut list);
+    let is_quiet = |entry: &libc::pollfd| polled >= 0 && entry.fd >= 0 && entry.revents == 0;
+    lives.iter().zip(&list).position(|(life, entry)| !is_quiet(entry) && !life.look(now))
+}
+
+impl Life {
+    /// That of a process about which nobody else asks.
+    pub fn new(mark: Mark) -> Life {
+        Life { mark, looked: AtomicU64::new(0), kept: Mutex::default() }
+    }
+
+    /// The process.
+    pub fn mark(&self) -> &Mark {
+        &self.mark
+    }
+
+    /// Whether the process was there a short time ago ([`FRESH_NS`]), for who is about to use its
+    /// number. Costs the reading of a clock, and a system call after that time.
+    #[inline(always)]
+    pub fn is_there(&self) -> bool {
+        let now = now_ns();
+        // Relaxed: the word says it all, and nothing is read through it.
+        now.wrapping_sub(self.looked.load(Ordering::Relaxed)) < FRESH_NS || self.look(now)
+    }
+
+    /// Whether the process has ended. A thorough look.
+    pub fn has_ended(&self) -> bool {
+        self.kept.lock().sure_until = 0;
+        !self.look(now_ns())
+    }
+
+    /// The descriptor, if it can be trusted at this time.
+    fn descriptor_at(&self, now: u64) -> Option<i32> {
+        let kept = self.kept.lock();
+        let descriptor = kept.descriptor.as_ref().filter(|_| now < kept.sure_until);
+        descriptor.map(|descriptor| descriptor.0)
+    }
+
+    /// Looks, and notes what it saw. False: the process has ended.
+    #[cold]
+    #[inline(never)]
+    fn look(&self, now: u64) -> bool {
+        let mut kept = self.kept.lock();
+        // Relaxed, as above; the lock keeps others from storing.
+        if self.looked.load(Ordering::Relaxed) == ENDED {
+            return false;
+        }
+        let is_quiet = kept.descriptor.as_ref().is_some_and(Descriptor::is_quiet);
+        let is_sure = is_quiet && now < kept.sure_until;
+        let runs = is_sure || self.confirm(&mut kept, is_quiet, now);
+        self.looked.store(if runs { now } else { ENDED }, Ordering::Relaxed);
+        runs
+    }
+
+    /// Whether the process runs, by more than the descriptor. One that said something, or is
+    /// missing, is opened anew: before the number is found to be the right one, and it is looked at
+    /// afterwards, so that it means the same process.
+    fn confirm(&self, kept: &mut Kept, is_quiet: bool, now: u64) -> bool {
+        if !is_quiet {
+            kept.descriptor = None;
+            kept.descriptor = Descriptor::open(self.mark.pid);
+        }
+        kept.sure_until = now + SURE_NS;
+        let says_otherwise = |descriptor: &Descriptor| !descriptor.is_quiet();
+        let runs = !self.mark.has_ended() && !kept.descriptor.as_ref().is_some_and(says_otherwise);
+        if !runs {
+            kept.descriptor = None;
+        }
+        runs
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+//! Whether all ranks of a communicator have the same library and the same settings. They ask before
+//! they do anything else together, because ranks that differ would wait for each other in different
+//! calls, or read shared memory in different ways. A rank with FOMPI_DISABLE asks too. Not for
+//! settings that ranks may have for themselves (`config`).
+//!
+//! One MPI_Iallreduce of [`WORDS`] words with MPI_MIN on the user's communicator. Its shape never
+//! changes, so that builds which differ in everything else find that out:
+//!
+//! | fact            | its number                                            |
+//! |-----------------|-------------------------------------------------------|
+//! | 0               | [`MAGIC`] with the number of ranks                    |
+//! | 1               | a number of the sources of the library                |
+//! | 2               | FOMPI_DISABLE                                         |
+//! | 3               | FOMPI_RANKS_PER_NODE, 0 where it is not set           |
+//! | 4 to 7          | 0; for settings to come                               |
+//!
+//! A number n of rank r is two words, `n << 32 | r` and `(NUMBER_MAX - n) << 32 | r`: the least of
+//! them on all ranks are the least and the greatest number, each with a rank that has it. Those of
+//! fact 0 have it once more in place of the rank.
+//!
+//! Where a rank has no libfompi, the MPI's own MPI_Win_create runs there. MPICH's does not touch
+//! this call, which then waits ([`Late`]). Open MPI's makes a communicator by MPI_Iallreduce as
+//! well: its messages come here, shorter ones, and overwrite the beginning of fact 0 at least.
+
+use super::late::Late;
+use crate::config::Config;
+use crate::error::{Error, Fact, Result};
+use crate::mpi::Host;
+use crate::mpi::comm::Comm;
+
+const FACTS: usize = 8;
+const WORDS: usize = 2 * FACTS;
+/// What this library says of itself, and nothing else does. With the number of ranks, so that what
+/// an earlier call has left in the buffers of an MPI is no answer.
+const MAGIC: u32 = 0x666f_6d70;
+const NUMBER_MAX: u32 = i32::MAX as u32;
+
+/// The number of the sources, in eight hexadecimal digits. Scripts find it in the file of the
+/// library by the text in front.
+static BUILD: [u8; 20] = *in_place(concat!("fompi build ", env!("SOURCES_NUMBER")));
+
+const fn in_place(text: &str) -> &[u8; 20] {
+    match text.as_bytes().first_chunk() {
+        Some(bytes) => bytes,
+        None => panic!("eight digits"),
+    }
+}
+
+/// The numbers of this rank, at most [`NUMBER_MAX`].
+struct Facts([u32; FACTS]);
+
+impl Facts {
+    fn own(config: &Config, size: u32) -> Facts {
+        // Looked up in memory: who reads the file of the library reads the same.
+        let build = &core::hint::black_box(&BUILD)[12..];
+        let build = str::from_utf8(build).ok().and_then(|hex| u32::from_str_radix(hex, 16).ok());
+        let per_node = config.ranks_per_node.unwrap_or(0);
+        let mut facts = [0; FACTS];
+        facts[..4].copy_from_slice(&[
+            (MAGIC ^ size) & NUMBER_MAX,
+            build.unwrap_or(0) & NUMBER_MAX,
+            u32::from(config.disable),
+            per_node.min(NUMBER_MAX),
+        ]);
+        Facts(facts)
+    }
+
+    /// What `rank` gives to the others.
+    fn words(&self, rank: u32) -> [i64; WORDS] {
+        core::array::from_fn(|at| {
+            let number = self.0[at / 2];
+            let from = if at < 2 { number } else { rank };
+            let number = if at % 2 == 0 { number } else { NUMBER_MAX - number };
+            i64::from(number) << 32 | i64::from(from)
+        })
+    }
+
+    /// What is not the same on all ranks, whose least words are `all`.
+    fn difference(&self, all: &[i64; WORDS]) -> Option<Error> {
+        let split = |word: i64| ((word >> 32) as u32, word as u32);
+        let pairs = all.as_chunks::<2>().0.iter().zip(self.0);
+        if all[..2] != self.words(0)[..2] {
+            let (fact, here) = (Fact::Library, self.0[0]);
+            return Some(Error::Differs { fact, rank: 0, there: 0, here });
+        }
+        pairs.enumerate().find_map(|(at, (&[least, greatest], here))| {
+            let ((least, first), (rest, last)) = (split(least), split(greatest));
+            let greatest = NUMBER_MAX.wrapping_sub(rest);
+            let (there, rank) = if least == here { (greatest, last) } else { (least, first) };
+            let fact = match at {
+                1 => Fact::Build,
+                2 => Fact::Setting("FOMPI_DISABLE"),
+                3 => Fact::Setting("FOMPI_RANKS_PER_NODE"),
+                _ => Fact::Library,
+            };
+            (least != greatest).then_some(Error::Differs { fact, rank, there, here })
+        })
+    }
+}
+
+/// Fails on all ranks if they are not alike. Collective. `call`: where the program waits meanwhile.
+pub fn check(host: &Host, comm: Comm, call: &'static str) -> Result<()> {
+    let facts = Facts::own(Config::get(), comm.size(host)?);
+    let mut late = Late::new(host, comm, call);
+    let all = comm.least_of_each(host, facts.words(comm.rank(host)?), || late.pause());
+    let result = all.and_then(|all| facts.difference(&all).map_or(Ok(()), Err));
+    if let Err(Error::Host(_) | Error::Differs { fact: Fact::Library, .. }) = result {
+        late.name_ranks_without_library();
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What each rank finds where these are the numbers of all.
+    fn found(all: &[[u32; FACTS]]) -> Vec<Option<String>> {
+        let mut least = [i64::MAX; WORDS];
+        for (rank, facts) in (0..).zip(all) {
+            for (least, word) in least.iter_mut().zip(Facts(*facts).words(rank)) {
+                *least = word.min(*least);
+            }
+        }
+        let text = |facts: &[u32; FACTS]| Some(Facts(*facts).difference(&least)?.to_string());
+        all.iter().map(text).collect()
+    }
+
+    fn facts(build: u32, disable: u32, per_node: u32) -> [u32; FACTS] {
+        [MAGIC, build, disable, per_node, 0, 0, 0, 0]
+    }
+
+    #[test]
+    fn ranks_that_are_alike_find_nothing() {
+        assert_eq!(found(&[facts(7, 0, 3); 5]), [const { None }; 5]);
+        assert_eq!(found(&[facts(NUMBER_MAX, 1, NUMBER_MAX)]), [None]);
+    }
+
+    #[test]
+    fn each_rank_is_told_of_another_one_with_both_values() {
+        let mut all = [facts(7, 0, 4); 5];
+        all[3] = facts(7, 0, 2);
+        let found = found(&all);
+        for rank in [0, 1, 2, 4] {
+            let text = found[rank].as_deref().unwrap_or_default();
+            assert!(text.starts_with("FOMPI_RANKS_PER_NODE is 2 on rank 3, 4 here"), "{text}");
+        }
+        let text = found[3].as_deref().unwrap_or_default();
+        assert!(text.starts_with("FOMPI_RANKS_PER_NODE is 4 on rank 0, 2 here"), "{text}");
+    }
+
+    #[test]
+    fn a_setting_that_is_not_set_is_said_so() {
+        let found = found(&[facts(7, 1, 0), facts(7, 0, 0)]);
+        let starts = |at: usize, with| found[at].as_deref().unwrap_or_default().starts_with(with);
+        assert!(starts(0, "FOMPI_DISABLE is not set on rank 1, 1 here"), "{found:?}");
+        assert!(starts(1, "FOMPI_DISABLE is 1 on rank 0, not set here"), "{found:?}");
+    }
+
+    #[test]
+    fn another_build_is_told_before_its_settings() {
+        let found = found(&[facts(7, 0, 0), facts(9, 1, 2)]);
+        assert!(found.iter().all(|text| text.as_ref().is_some_and(|t| t.contains("build"))));
+    }
+
+    #[test]
+    fn a_message_of_something_else_is_no_answer() {
+        let own = Facts(facts(7, 0, 0));
+        for first in [0, 1, 5, u32::MAX] {
+            let mut all = own.words(0);
+            all[0] = all[0] >> 32 << 32 | i64::from(first);
+            assert!(own.difference(&all).is_some());
+        }
+        assert!(own.difference(&[0; WORDS]).is_some());
+        let later = [MAGIC, 7, 0, 0, 1, 0, 0, 0];
+        assert!(found(&[own.0, later]).iter().all(Option::is_some));
+    }
+
+    #[test]
+    fn the_own_numbers_are_those_of_this_build() {
+        let mut config = Config::get().clone();
+        (config.ranks_per_node, config.disable) = (Some(u32::MAX), true);
+        let Facts(facts) = Facts::own(&config, 3);
+        assert_eq!((facts[0], facts[2], facts[3]), (MAGIC ^ 3, 1, NUMBER_MAX));
+        let build = u32::from_str_radix(env!("SOURCES_NUMBER"), 16);
+        assert_eq!(Ok(facts[1]), build.map(|number| number & NUMBER_MAX));
+    }
+}
