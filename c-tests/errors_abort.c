@@ -1,6 +1,7 @@
 // An error on a window whose handler is MPI_ERRORS_ABORT ends the processes of the window; where the
 // MPI does not know it, the default does. MPI-4.1 section 9.3.
 // ranks: 1 2
+// settings: FOMPI_STRICT=1
 // aborts: lock
 
 #include "check.h"

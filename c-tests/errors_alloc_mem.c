@@ -2,6 +2,7 @@
 // handler of MPI_COMM_SELF (before MPI-4.0 of MPI_COMM_WORLD), and nothing else is harmed.
 // MPI-4.1 sections 9.2 and 9.3.
 // ranks: 1 2
+// settings: FOMPI_STRICT=1
 
 #include "check.h"
 

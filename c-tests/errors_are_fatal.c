@@ -1,6 +1,7 @@
 // By default an error on a window ends the job, and what is printed names the call.
 // MPI-4.1 section 12.6.1.
 // ranks: 1 2
+// settings: FOMPI_STRICT=1
 // aborts: Put
 
 #include "check.h"

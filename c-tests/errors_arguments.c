@@ -1,6 +1,7 @@
 // Wrong arguments of communication calls return the error class that names them, move nothing, and
 // leave the window usable by everyone. MPI-4.1 sections 12.3 and 12.6.2.
 // ranks: 1 2 4
+// settings: FOMPI_STRICT=1
 
 #include "check.h"
 

@@ -1,6 +1,7 @@
 // Wrong arguments of window creation return through the error handler of the communicator.
 // MPI-4.1 sections 12.2 and 12.6.1.
 // ranks: 1 2
+// settings: FOMPI_STRICT=1
 
 #include "check.h"
 

@@ -2,6 +2,7 @@
 // of the communicator that the program passed, also of a duplicate, and the code that the call
 // returns. A new window does not take over that handler. MPI-4.1 sections 9.3, 12.2 and 12.6.1.
 // ranks: 1 2
+// settings: FOMPI_STRICT=1
 // between nodes: shared windows are left to the MPI underneath
 
 #include "check.h"

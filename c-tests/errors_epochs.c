@@ -1,6 +1,7 @@
 // Calls that no epoch allows return MPI_ERR_RMA_SYNC, and the window works afterwards.
 // MPI-4.1 sections 12.5 and 12.6.2.
 // ranks: 1 2 4
+// settings: FOMPI_STRICT=1
 
 #include "check.h"
 

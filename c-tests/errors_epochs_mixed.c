@@ -1,6 +1,7 @@
 // Calls that do not go with the epoch that is open, or with none: MPI_ERR_RMA_SYNC, and the epoch
 // stays as it was. MPI-4.1 sections 12.2.5, 12.5 and 12.6.2.
 // ranks: 1 2
+// settings: FOMPI_STRICT=1
 
 #include "check.h"
 

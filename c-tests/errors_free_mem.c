@@ -1,6 +1,7 @@
 // An address that MPI_Alloc_mem did not return, in memory that it did, and one that was freed before
 // are MPI_ERR_BASE. MPI-4.1 section 9.2.
 // ranks: 1
+// settings: FOMPI_STRICT=1
 
 #include "check.h"
 

@@ -1,6 +1,7 @@
 // A handle that was kept after its window was freed is refused, also once another window has taken
 // its place. MPI-4.1 sections 9.4 and 12.2.5.
 // ranks: 1 2
+// settings: FOMPI_STRICT=1
 
 #include "check.h"
 

@@ -1,6 +1,7 @@
 // MPI_Win_post and MPI_Win_start refuse what is no group of processes of the window, and the window
 // goes on. MPI-4.1 sections 9.4 and 12.5.2.
 // ranks: 2 4
+// settings: FOMPI_STRICT=1
 
 #include "check.h"
 

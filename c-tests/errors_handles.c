@@ -1,5 +1,6 @@
 // The null window is refused by every call. MPI-4.1 sections 9.4 and 12.2.5.
 // ranks: 1 2
+// settings: FOMPI_STRICT=1
 
 #include "check.h"
 

@@ -1,6 +1,7 @@
 // A window over an intercommunicator is an error that goes to the error handler of that
 // communicator, and to no other. MPI-4.1 sections 9.3 and 12.2.2.
 // ranks: 2 4
+// settings: FOMPI_STRICT=1
 
 #include "check.h"
 

@@ -1,6 +1,7 @@
 // No call makes a window over an intercommunicator or over MPI_COMM_NULL; each answers through the
 // right handler and leaves the processes able to go on. MPI-4.1 sections 9.3 and 12.2.
 // ranks: 2 4
+// settings: FOMPI_STRICT=1
 // between nodes: shared windows are left to the MPI underneath
 
 #include "check.h"

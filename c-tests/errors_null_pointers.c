@@ -2,6 +2,7 @@
 // class MPI_ERR_ARG, and in window creation no rank waits for the one that made it.
 // MPI-4.1 sections 9.3 and 12.2.
 // ranks: 1 2
+// settings: FOMPI_STRICT=1
 
 #include "check.h"
 

@@ -1,5 +1,6 @@
 // Every call on MPI_WIN_NULL is MPI_ERR_WIN and does nothing. MPI-4.1 sections 9.4 and 12.2.5.
 // ranks: 1 2
+// settings: FOMPI_STRICT=1
 
 #include "check.h"
 

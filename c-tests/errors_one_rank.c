@@ -1,6 +1,7 @@
 // Creation where one rank alone gives a wrong size fails on every rank instead of leaving the
 // others waiting, and the communicator works afterwards. MPI-4.1 sections 9.3 and 12.2.2.
 // ranks: 2 4
+// settings: FOMPI_STRICT=1
 
 #include "check.h"
 

@@ -2,6 +2,7 @@
 // differ where they may not, and Compare_and_swap of numbers that are no integers.
 // MPI-4.1 sections 12.3.4 and 6.9.2.
 // ranks: 1 2
+// settings: FOMPI_STRICT=1
 
 #include "check.h"
 

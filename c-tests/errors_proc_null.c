@@ -2,6 +2,7 @@
 // move: a program that is right at the border of its grid only by luck hears of it.
 // MPI-4.1 sections 12.3 and 12.6.2.
 // ranks: 1 2
+// settings: FOMPI_STRICT=1
 
 #include "check.h"
 

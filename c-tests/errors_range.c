@@ -1,6 +1,7 @@
 // A transfer that leaves the target's window in any part is refused before anything moves.
 // MPI-4.1 sections 12.2 and 12.6.2.
 // ranks: 1 2 4
+// settings: FOMPI_STRICT=1
 
 #include "check.h"
 

@@ -1,6 +1,7 @@
 // Calls with a request are for passive target epochs alone, and need a place for the request. Where
 // one of these is missing nothing moves. MPI-4.1 sections 12.3.5 and 12.6.2.
 // ranks: 1 2 4
+// settings: FOMPI_STRICT=1
 
 #include "check.h"
 

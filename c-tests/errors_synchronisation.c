@@ -1,6 +1,7 @@
 // Wrong arguments of synchronisation calls: lock types, ranks, assertions, groups.
 // MPI-4.1 sections 12.5 and 12.6.2.
 // ranks: 1 2 4
+// settings: FOMPI_STRICT=1
 
 #include "check.h"
 

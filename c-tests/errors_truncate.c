@@ -2,6 +2,7 @@
 // target buffer has to be large enough for a put, the origin's for a get, and the result buffer for
 // what is fetched. MPI-4.1 sections 12.3.1, 12.3.2, 12.3.4 and 9.4.
 // ranks: 1 2
+// settings: FOMPI_STRICT=1
 
 #include "check.h"
 

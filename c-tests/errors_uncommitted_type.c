@@ -1,6 +1,7 @@
 // A derived datatype that was never committed is refused, and moves nothing.
 // MPI-4.1 sections 5.1.9 and 12.3.
 // ranks: 1 2
+// settings: FOMPI_STRICT=1
 
 #include "check.h"
 

@@ -18,7 +18,7 @@ enum { NODE_BYTES = 64, RANK_BYTES = 448, WINDOW_BYTES = 2496, WINDOWS = 16 };
 // in use; a queue pair that sends, without what the driver keeps for it; one that lets in; what is
 // not in these, and what stays behind traffic, which is less than a byte for a call.
 enum { HEAP_ANY = 1136 << 10, HEAP_WINDOW = 4 << 10, HEAP_TARGET = 192, HEAP_SENDS = 3712,
-       HEAP_LETS_IN = 96, HEAP_CONTACT = 2 << 10, HEAP_TRAFFIC = 512 };
+       HEAP_LETS_IN = 112, HEAP_CONTACT = 2 << 10, HEAP_TRAFFIC = 512 };
 
 static int (*get_counts)(fompi_verbs_counts *);
 static int per_node;

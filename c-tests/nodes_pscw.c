@@ -1,6 +1,6 @@
 // Post, start, complete and wait over random graphs whose groups reach over all nodes: small ones
-// and the whole world (20 do not fit in the control words of a rank), with the own rank and without, hundreds of times with nothing else to hold
-// the ranks together. MPI-4.1 section 12.5.2.
+// and the whole world (20 do not fit in the control words of a rank), with the own rank and without,
+// hundreds of times with nothing else to hold the ranks together. MPI-4.1 section 12.5.2.
 // ranks: 1 2 4 8 20
 // plain ranks: 1 2
 
@@ -106,6 +106,35 @@ static void star(void)
     OK(MPI_Group_free(&middle));
 }
 
+// What rank 0 gets in an epoch is what was there before each target went on behind its MPI_Win_wait.
+static void gets_come_first(void)
+{
+    static long got[RANKS_MAX][RANKS_MAX * RUN];
+    MPI_Group all, middle;
+    int first = 0, count = size * RUN;
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &all));
+    OK(MPI_Group_incl(world, 1, &first, &middle));
+    for (int round = 0; round < 50; round++) {
+        for (int k = 0; k < count; k++)
+            base[k] = value_of(round, rank, 0);
+        OK(MPI_Win_post(middle, 0, win));
+        if (rank == 0) {
+            OK(MPI_Win_start(all, 0, win));
+            for (int target = 0; target < size; target++)
+                OK(MPI_Get(got[target], count, MPI_LONG, target, 0, count, MPI_LONG, win));
+            OK(MPI_Win_complete(win));
+            for (int target = 0; target < size; target++)
+                for (int k = 0; k < count; k++)
+                    CHECK_EQ(got[target][k], value_of(round, target, 0));
+        }
+        OK(MPI_Win_wait(win));
+        for (int k = 0; k < count; k++)
+            base[k] = -1;
+    }
+    OK(MPI_Group_free(&all));
+    OK(MPI_Group_free(&middle));
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -115,6 +144,7 @@ int main(int argc, char **argv)
     for (int round = 0; round < ROUNDS; round++)
         exchange(round);
     star();
+    gets_come_first();
     OK(MPI_Group_free(&world));
     OK(MPI_Win_free(&win));
     return check_end();

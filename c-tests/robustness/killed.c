@@ -2,9 +2,11 @@
 // access its memory: they get an error that names it, or end together with it, as the launcher
 // decides. usage: killed MODE FILE, to which the survivors append a line each
 //   lock shared fence start wait create free    the others wait for it, in an allocated window
+//   test                                        they ask by MPI_Win_test until it completes
 //   created dynamic                             the others wait for it to make such a window too
 //   again                                       all make and free windows when it is killed
 //   puts gets requests accumulates              to its memory in a created window, all the time
+//   whole                                       it holds the accumulate lock of rank 0, or waits for it
 //   attaches                                    it changes its table, which the others look at
 //   holds                                       it puts to the others, who change their tables
 
@@ -16,7 +18,7 @@
 
 enum { BYTES = 4 << 20, RANKS_MAX = 16 };
 
-static MPI_Win win, created, dynamic;
+static MPI_Win win, created, dynamic, allocated;
 static MPI_Comm comm;
 static char *memory, *origin;
 static MPI_Aint places[RANKS_MAX];
@@ -40,6 +42,14 @@ static void prepare(const char *mode, int victim)
     if ((strcmp(mode, "lock") == 0 || strcmp(mode, "shared") == 0) && rank == victim)
         OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
     MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static int test_until_done(void)
+{
+    int done = 0, code = MPI_SUCCESS;
+    while (code == MPI_SUCCESS && !done)
+        code = MPI_Win_test(win, &done);
+    return code;
 }
 
 // Where the others wait for the victim.
@@ -67,7 +77,7 @@ static int wait_for(const char *mode, int victim)
     if (strcmp(mode, "free") == 0)
         return MPI_Win_free(&win);
     OK(MPI_Win_post(group, 0, win));
-    return MPI_Win_wait(win);
+    return strcmp(mode, "test") == 0 ? test_until_done() : MPI_Win_wait(win);
 }
 
 // Windows over the program's own memory, in which the ranks access each other all the time.
@@ -82,6 +92,9 @@ static void make_windows(void)
     OK(MPI_Win_attach(dynamic, memory, BYTES));
     OK(MPI_Get_address(memory, &place));
     OK(MPI_Allgather(&place, 1, MPI_AINT, places, 1, MPI_AINT, MPI_COMM_WORLD));
+    OK(MPI_Win_allocate(BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &place, &allocated));
+    OK(MPI_Win_set_errhandler(allocated, MPI_ERRORS_RETURN));
+    OK(MPI_Win_lock_all(0, allocated));
     OK(MPI_Win_set_errhandler(created, MPI_ERRORS_RETURN));
     OK(MPI_Win_set_errhandler(dynamic, MPI_ERRORS_RETURN));
     OK(MPI_Win_lock_all(0, created));
@@ -106,6 +119,18 @@ static int access_created(const char *mode, int target)
     }
     code = MPI_Accumulate(origin, count, MPI_INT, target, 0, count, MPI_INT, MPI_SUM, created);
     return code != MPI_SUCCESS ? code : MPI_Win_flush(target, created);
+}
+
+// Nearly all the time somebody has the lock. Single words need it, too, while it is held.
+static int accumulate_whole(int round)
+{
+    const int count = BYTES / 4;
+    int one = 1, got;
+    if (rank == 1 && round % 2 == 0)
+        return MPI_Fetch_and_op(&one, &got, MPI_INT, 0, 0, MPI_SUM, allocated);
+    if (round == 0)
+        memset(origin, 1, BYTES);
+    return MPI_Accumulate(origin, count, MPI_INT, 0, 0, count, MPI_INT, MPI_SUM, allocated);
 }
 
 static int attach_and_detach(void)
@@ -137,6 +162,8 @@ static int step(const char *mode, int round, int victim)
 {
     if (strcmp(mode, "again") == 0)
         return make_and_free(round);
+    if (strcmp(mode, "whole") == 0)
+        return accumulate_whole(round);
     if (strcmp(mode, "attaches") == 0)
         return rank == victim ? attach_and_detach() : put_to(victim);
     if (strcmp(mode, "holds") == 0) {
@@ -176,7 +203,7 @@ int main(int argc, char **argv)
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     window_of(4, &win);
     make_windows();
-    int works = strstr("again puts gets requests accumulates attaches holds", mode) != NULL;
+    int works = strstr("again puts gets requests accumulates whole attaches holds", mode) != NULL;
     prepare(mode, victim);
     if (rank == victim && !works)
         die();

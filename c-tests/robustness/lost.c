@@ -7,7 +7,7 @@
 //                   in one of the program's own memory
 //   fence free      all wait for all
 //   start           the others wait for its post
-//   wait            the others wait for its MPI_Win_complete
+//   wait test       the others wait for its MPI_Win_complete, or ask for it again and again
 //   beside          all have contacted it, but wait in a window that it has no part in: no error
 // or: lost departed FILE
 //   a spawned process was in a window with all, has disconnected and finalised: no error either
@@ -83,6 +83,13 @@ static int wait_for(const char *mode, int victim)
     if (strcmp(mode, "wait") == 0) {
         OK(MPI_Win_post(group, 0, win));
         return MPI_Win_wait(win);
+    }
+    if (strcmp(mode, "test") == 0) {
+        int done = 0, code = MPI_SUCCESS;
+        OK(MPI_Win_post(group, 0, win));
+        while (code == MPI_SUCCESS && !done)
+            code = MPI_Win_test(win, &done);
+        return code;
     }
     return MPI_Win_lock(MPI_LOCK_EXCLUSIVE, (victim + 2) % size, 0, win);
 }

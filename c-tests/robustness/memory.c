@@ -1,8 +1,9 @@
-// Windows that the node has no memory for fail with MPI_ERR_NO_MEM on every rank, at creation, and
+// Windows that the node can never have the memory for fail with MPI_ERR_NO_MEM on every rank, at creation, and
 // a small one works afterwards. So does one where a single rank asks for something impossible.
 
 #include "robust.h"
 
+// Memory and swap of the node.
 static int64_t ram;
 
 static int64_t ram_bytes(void)
@@ -11,8 +12,8 @@ static int64_t ram_bytes(void)
     int64_t kib = 0;
     FILE *info = fopen("/proc/meminfo", "r");
     while (info != NULL && fgets(line, sizeof line, info) != NULL)
-        if (strncmp(line, "MemTotal:", 9) == 0)
-            kib = atoll(line + 9);
+        if (strncmp(line, "MemTotal:", 9) == 0 || strncmp(line, "SwapTotal:", 10) == 0)
+            kib += atoll(strchr(line, ':') + 1);
     if (info != NULL)
         fclose(info);
     return kib * 1024;
