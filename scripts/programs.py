@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 ROOMS = {"c-tests": ".c", "cxx-tests": ".cpp", "fortran-tests": ".f90", "python-tests": ".py"}
 RUN_SECONDS_MAX = 120
-HEADS = "plain ranks|ranks|aborts|profiler|linked|c|standard|between nodes"
+HEADS = "plain ranks|ranks|settings|aborts|profiler|linked|c|standard|between nodes"
 HEADER_LINE = re.compile(rf"^\W*({HEADS}):\s*(.*)$")
 
 
@@ -125,6 +125,11 @@ class Test:
         lines = {"f08": "use mpi_f08", "mpi": "use mpi", "mpif": "include 'mpif.h'"}
         return lines[self.name.split("_")[-1]] if self.path.suffix == ".f90" else None
 
+    @property
+    def environment(self):
+        """The settings of the library that it wants."""
+        return dict(pair.split("=", 1) for pair in self.head.get("settings", "").split())
+
     def ranks(self, plain):
         counts = plain and self.head.get("plain ranks") or self.head["ranks"]
         return [int(count) for count in counts.split()]
@@ -149,8 +154,10 @@ def compile_with(mpi, compiler, flags, source, target, libraries=()):
     return "" if answer.returncode == 0 else answer.stderr or "the compiler failed"
 
 
-# What an MPI says of itself, whatever the program does.
-NOISE = re.compile(r"OSC UCX component priority set inside component query failed")
+# What an MPI says of itself, whatever the program does, and the library of a wrong call that it
+# carries out.
+NOISE = re.compile(r"OSC UCX component priority set inside component query failed|"
+                   r"^fompi: .* is carried out as MPIs do; FOMPI_STRICT=1 makes it an error$")
 
 # What an MPI adds when a rank has given up.
 AFTERMATH = re.compile(r"ORTE_ERROR_LOG|MPI_ABORT was invoked|with errorcode|NOTE: invoking|"
