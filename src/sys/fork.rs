@@ -1,7 +1,7 @@
 //! What is done around fork(2): handlers, how the parent waits for its child, and how shared memory
 //! becomes the child's own. In the child nothing here allocates: it makes system calls only.
 
-use super::last_error;
+use super::{last_error, uninterrupted};
 use crate::error::Result;
 use crate::sys::segment::Name;
 use core::ptr;
@@ -42,13 +42,8 @@ impl Pipe {
     pub fn wait(self) {
         close(self.write);
         let mut byte = 0_u8;
-        loop {
-            // SAFETY: our descriptor, and a place for one byte.
-            let got = unsafe { libc::read(self.read, (&raw mut byte).cast(), 1) };
-            if got >= 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
-                break;
-            }
-        }
+        // SAFETY: our descriptor, and a place for one byte.
+        uninterrupted(|| unsafe { libc::read(self.read, (&raw mut byte).cast(), 1) });
         close(self.read);
     }
 
@@ -56,7 +51,7 @@ impl Pipe {
     pub fn done(self) {
         // The parent's other end is open still, so nothing is raised (SIGPIPE).
         // SAFETY: our descriptor, and one byte.
-        unsafe { libc::write(self.write, c"".as_ptr().cast(), 1) };
+        uninterrupted(|| unsafe { libc::write(self.write, c"".as_ptr().cast(), 1) });
         close(self.read);
         close(self.write);
     }
@@ -171,14 +166,12 @@ impl Part {
             while from < end {
                 let (to, bytes) = ((from - self.offset) as usize, (end - from) as usize);
                 let at = from as i64;
+                let copy = copy.wrapping_add(to).cast();
                 // SAFETY: inside of the room that the caller vouches for.
-                let got =
-                    unsafe { libc::pread(self.name.fd, copy.wrapping_add(to).cast(), bytes, at) };
-                match u64::try_from(got) {
-                    Ok(0) => return false,
+                let read = || unsafe { libc::pread(self.name.fd, copy, bytes, at) };
+                match u64::try_from(uninterrupted(read)) {
+                    Ok(0) | Err(_) => return false,
                     Ok(got) => from += got,
-                    Err(_) if super::vm::errno() == libc::EINTR => {}
-                    Err(_) => return false,
                 }
             }
         }

@@ -24,12 +24,12 @@
 //! | n        | it ran at n ns of the monotonic clock |
 //! | [`ENDED`] | it has ended; it stays so            |
 
-use super::{process, vm};
+use super::{process, uninterrupted, vm};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// How old a look may be for [`Life::is_there`]. Linux gives numbers out in a circle: one comes
@@ -78,7 +78,7 @@ impl Mark {
         let to = vm::own_run((&raw mut seen).cast(), size_of::<u64>() as u64);
         let from = vm::run(self.cookie_address, size_of::<u64>() as u64);
         // SAFETY: the eight bytes are ours.
-        match unsafe { vm::read(self.pid, vm::one(&to), vm::one(&from)) } {
+        match uninterrupted(|| unsafe { vm::read(self.pid, vm::one(&to), vm::one(&from)) }) {
             -1 if matches!(vm::errno(), libc::ESRCH | libc::EFAULT) => Some(false),
             -1 => None,
             read => Some(read as usize == size_of::<u64>() && seen == self.cookie),
@@ -109,9 +109,13 @@ struct Stat {
 impl Stat {
     fn of(pid: i32) -> Option<Stat> {
         let mut text = [0; 1024];
-        let read =
-            File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut text));
-        Stat::parse(&text[..read.ok()?])
+        let mut file = File::open(format!("/proc/{pid}/stat")).ok()?;
+        loop {
+            match file.read(&mut text) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => return Stat::parse(&text[..read.ok()?]),
+            }
+        }
     }
 
     /// The name of the program, in parentheses, may have spaces and parentheses in it.
@@ -188,14 +192,10 @@ impl Descriptor {
 /// How many of these descriptors have something to say, or a negative number; without waiting. A
 /// signal interrupts even that, and says nothing of any process.
 fn poll_now(list: &mut [libc::pollfd]) -> i32 {
-    loop {
-        // SAFETY: so many valid pollfds, of which negative ones are passed over; zero milliseconds:
-        // it does not wait.
-        let polled = unsafe { libc::poll(list.as_mut_ptr(), list.len() as libc::nfds_t, 0) };
-        if polled >= 0 || vm::errno() != libc::EINTR {
-            return polled;
-        }
-    }
+    let count = list.len() as libc::nfds_t;
+    // SAFETY: so many valid pollfds, of which negative ones are passed over; zero milliseconds: it
+    // does not wait.
+    uninterrupted(|| unsafe { libc::poll(list.as_mut_ptr(), count, 0) })
 }
 
 impl Drop for Descriptor {

@@ -29,8 +29,46 @@ pub mod vm;
 
 use crate::error::Error;
 
+/// Makes a system call again as long as a signal interrupts it: the program may have handlers that
+/// do not restart calls. `call` answers a negative number where it fails, and sets `errno`.
+pub fn uninterrupted<T: Default + PartialOrd>(mut call: impl FnMut() -> T) -> T {
+    loop {
+        let answer = call();
+        if answer >= T::default()
+            || std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted
+        {
+            return answer;
+        }
+    }
+}
+
 /// The error of the system call that just failed.
 pub fn last_error(call: &'static str) -> Error {
     let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
     Error::System { call, errno }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Answers -1 with these errors, one after the other, and 7 then.
+    fn answer(errors: &[i32]) -> (i32, usize) {
+        let mut calls = 0;
+        let answer = uninterrupted(|| {
+            let error = errors.get(calls);
+            calls += 1;
+            // SAFETY: `errno` of this thread.
+            unsafe { *libc::__errno_location() = *error.unwrap_or(&libc::EINTR) };
+            if error.is_some() { -1 } else { 7 }
+        });
+        (answer, calls)
+    }
+
+    #[test]
+    fn a_call_that_a_signal_interrupts_is_made_again() {
+        assert_eq!(answer(&[]), (7, 1));
+        assert_eq!(answer(&[libc::EINTR, libc::EINTR]), (7, 3));
+        assert_eq!(answer(&[libc::EINTR, libc::EIO, libc::EINTR]), (-1, 2));
+    }
 }

@@ -1,6 +1,6 @@
 //! Random bytes of the system, which nobody can foretell.
 
-use super::last_error;
+use super::{last_error, uninterrupted};
 use crate::error::Result;
 
 /// So many of them, 256 at most: the system gives these at once or not at all (getrandom(2)).
@@ -8,6 +8,6 @@ pub fn bytes<const N: usize>() -> Result<[u8; N]> {
     const { assert!(N <= 256) };
     let mut bytes = [0; N];
     // SAFETY: so many bytes, all of them ours.
-    let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), N, 0) };
+    let count = uninterrupted(|| unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), N, 0) });
     if count == N as isize { Ok(bytes) } else { Err(last_error("getrandom")) }
 }

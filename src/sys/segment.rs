@@ -1,8 +1,8 @@
 //! Memory that the processes of a node share: a memfd, opened by the others through
 //! `/proc/PID/fd` and mapped by all. Nothing is ever left in a file system.
 
-use super::last_error;
 use super::limits::is_available;
+use super::{last_error, uninterrupted};
 use crate::error::{Error, Result};
 use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
@@ -152,7 +152,8 @@ impl Segment {
         let given = map.remove(first, bytes);
         // Where the program has all of its memory locked (mlockall), only the file can do it.
         if given.is_err() && self.is_open() {
-            return self.allocate(libc::FALLOC_FL_PUNCH_HOLE | KEEP_SIZE, first, bytes);
+            let mode = libc::FALLOC_FL_PUNCH_HOLE | KEEP_SIZE;
+            return in_calls(first, bytes, |at, bytes| self.allocate(mode, at, bytes));
         }
         given
     }
@@ -318,7 +319,7 @@ impl Mapping {
         assert!(first.checked_add(bytes).is_some_and(|end| end <= self.length as u64));
         let at = self.base().wrapping_add(first as usize).cast();
         // SAFETY: inside of this mapping; what the pages hold is up to the caller.
-        match unsafe { libc::madvise(at, bytes as usize, advice) } {
+        match uninterrupted(|| unsafe { libc::madvise(at, bytes as usize, advice) }) {
             0 => Ok(()),
             _ => Err(last_error("madvise")),
         }

@@ -24,7 +24,7 @@ use super::Way;
 use crate::error::{Error, Result};
 use crate::sys::life::Life;
 use crate::sys::vm::Run;
-use crate::sys::{process, vm};
+use crate::sys::{process, uninterrupted, vm};
 
 /// A process of this node, and its rank in the window for those who have to name it.
 ///
@@ -94,7 +94,8 @@ impl Process<'_> {
     pub fn shows_cookie(self) -> bool {
         let mark = self.life.mark();
         // SAFETY: nothing is written.
-        mark.shows_cookie() == Some(true) && unsafe { vm::write(mark.pid, &[], &[]) } == 0
+        let write_nothing = || unsafe { vm::write(mark.pid, &[], &[]) };
+        mark.shows_cookie() == Some(true) && uninterrupted(write_nothing) == 0
     }
 
     /// # Safety

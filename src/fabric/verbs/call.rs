@@ -87,6 +87,8 @@ impl From<std::io::Error> for Failed {
             _ if matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock) => {
                 Failed::Late("does not answer")
             }
+            // Nothing is known of the process; its addresses are tried again.
+            _ if error.kind() == ErrorKind::Interrupted => Failed::Late("was not asked: a signal"),
             _ => Failed::Closed(error),
         }
     }
@@ -144,5 +146,17 @@ impl Card {
             pid: self.pid(),
             cause: kept(cause),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_a_signal_interrupts_says_nothing_of_the_process() {
+        let failed = |errno| Failed::from(std::io::Error::from_raw_os_error(errno));
+        assert!(matches!(failed(libc::EINTR), Failed::Late(_)));
+        assert!(matches!(failed(libc::ECONNREFUSED), Failed::Closed(_)));
     }
 }

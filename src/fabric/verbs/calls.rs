@@ -78,9 +78,9 @@ impl<S: Read + Write> Call<S> {
         }
     }
 
-    /// A message fits into the socket's buffer of somebody who listens.
+    /// A message fits into the socket's buffer of a caller that listens.
     fn say(&mut self, bytes: &[u8]) -> bool {
-        self.stream.write(bytes).is_ok_and(|count| count == bytes.len())
+        self.stream.write_all(bytes).is_ok()
     }
 }
 

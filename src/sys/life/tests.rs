@@ -139,3 +139,33 @@ fn a_life_is_known_once_and_forgotten_with_the_last_that_asked() {
     drop((one, other));
     assert!(known.upgrade().is_none());
 }
+
+/// Signals come all the time, to a handler that does not restart what they interrupt.
+#[test]
+fn a_look_that_a_signal_interrupts_finds_no_death() {
+    extern "C" fn nothing(_: i32) {}
+    let looked_at = Child::stopped(|| {});
+    let life = life_of(&looked_at);
+    let child = Child::working(|| {
+        // SAFETY: plain data, for which zero is a value: a handler without SA_RESTART.
+        let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
+        let handler: extern "C" fn(i32) = nothing;
+        action.sa_sigaction = handler as libc::sighandler_t;
+        let often = libc::timeval { tv_sec: 0, tv_usec: 50 };
+        let often = libc::itimerval { it_interval: often, it_value: often };
+        let none = core::ptr::null_mut();
+        // SAFETY: the handler does nothing; the timer is one of this process.
+        unsafe {
+            libc::sigaction(libc::SIGALRM, &action, core::ptr::null_mut());
+            libc::setitimer(libc::ITIMER_REAL, &often, none);
+        }
+        let began = now_ns();
+        while now_ns() - began < SURE_NS {
+            if life.has_ended() || first_ended([&life]).is_some() {
+                return false;
+            }
+        }
+        true
+    });
+    assert!(child.said_yes());
+}
