@@ -29,7 +29,7 @@ int main(int argc, char **argv)
     if (!check_start_threads(&argc, &argv))
         return check_end();
     if (getenv("FOMPI_RANKS_PER_NODE") != NULL)
-        rounds = 50; // each call takes the lock of the target over the device then
+        rounds = 1000; // each call takes the lock of the target over the device then
     int64_t *base = window_of(8 * MANY, 8, &win);
     CHECK_EQ(pthread_barrier_init(&together, NULL, THREADS), 0);
     OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));

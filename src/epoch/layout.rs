@@ -130,11 +130,13 @@ pub const LIST: WordId = WordId(POSTED + LINE);
 pub const LIST_WORDS: u32 = 4 * LINE;
 
 const MEETINGS: u32 = LIST.0 + LIST_WORDS;
-/// Places where holders of neighbouring tickets for a lock of a rank meet.
+/// Places where holders of neighbouring tickets for a lock meet.
 pub const PLACES: u32 = 64;
+/// The locks of a rank.
+pub const LOCKS: [WordId; 4] = [LOCK, GLOBAL, ACC, REGIONS];
 
 /// Control words of each rank that are reached through a card, whatever the number of ranks.
-pub const WORDS_FAR: u32 = MEETINGS + PLACES;
+pub const WORDS_FAR: u32 = MEETINGS + LOCKS.len() as u32 * PLACES;
 
 /// The tickets of a lock, beside it.
 pub fn tickets(lock: WordId) -> WordId {
@@ -145,17 +147,12 @@ pub fn tickets(lock: WordId) -> WordId {
     }
 }
 
-/// Which of the locks of a rank it is.
-pub fn lock_index(lock: WordId) -> u32 {
-    let locks = [LOCK, GLOBAL, ACC, REGIONS];
-    locks.iter().position(|word| *word == lock).expect("a lock") as u32
-}
-
-/// Where the holders of a ticket for a lock and of the next one meet. All locks of a rank share the
-/// places: seldom more than one of them is in demand.
+/// Where the holders of a ticket for a lock and of the next one meet. Each lock has places of its
+/// own: who waits for one keeps a place as long as it waits, and the holder that it waits for may
+/// need another lock first.
 pub fn meeting(lock: WordId, ticket: u32) -> WordId {
-    let first = lock_index(lock) * (PLACES / 4);
-    WordId(MEETINGS + ticket.wrapping_add(first) % PLACES)
+    let index = LOCKS.iter().position(|word| *word == lock).expect("a lock") as u32;
+    WordId(MEETINGS + index * PLACES + ticket % PLACES)
 }
 
 /// How a word that is reached through a card changes.

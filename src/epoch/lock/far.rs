@@ -24,7 +24,6 @@
 //! | bits of a meeting place | meaning                                                         |
 //! |-------------------------|-----------------------------------------------------------------|
 //! | 32..64                  | the ticket of the one in front                                  |
-//! | 24..26                  | which lock of this rank it is for                               |
 //! | 22..24                  | what came first: the one behind; the one in front; or the turn  |
 //! | 0..22                   | the waiter that came first; 0: the place is empty               |
 //!
@@ -50,6 +49,12 @@
 //! n + 1 or n waits itself; the second empties it. A place that is still in use by tickets of an
 //! older round is left alone and tried again: that takes more tickets than there are places
 //! between two steps of somebody, the drawing and the meeting.
+//!
+//! *Nobody waits for another lock there.* The last in the queue of a lock leaves a note, which
+//! stays as long as that one waits: it may be for an epoch of the holder, who takes other locks of
+//! the same rank meanwhile (an accumulate under MPI_Win_lock). So each lock has a ring of its own.
+//! In it a note of n keeps later rounds from the place until n + 1 has come. They were drawn behind
+//! n + 1, which waits for older tickets alone: so there is no circle.
 //!
 //! *No ring is lost.* The last holder rings the first nested request or else the waiter; a nested
 //! request that takes the lock and can share it rings the next of them, or else the waiter.
@@ -95,8 +100,8 @@ enum Came {
     Turn = 3,
 }
 
-/// The part of a note that both who meet know.
-const SUBJECT: u64 = !0 << (ID_BITS + 2);
+/// The part of a note that both who meet know: the ticket.
+const SUBJECT: u64 = !0 << 32;
 
 fn came(note: u64) -> Came {
     match note >> ID_BITS & 3 {
@@ -142,9 +147,7 @@ impl<W: Words> Request<'_, W> {
 
     /// What a meeting place holds if this one came first.
     fn note(&self, ticket: u32, came: Came) -> u64 {
-        let lock = u64::from(layout::lock_index(self.at.word));
-        let subject = u64::from(ticket) << 32 | lock << (ID_BITS + 2);
-        subject | (came as u64) << ID_BITS | self.me.id()
+        u64::from(ticket) << 32 | (came as u64) << ID_BITS | self.me.id()
     }
 
     /// Draws a ticket, waits for its turn, and uses it.

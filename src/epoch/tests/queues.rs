@@ -1,12 +1,13 @@
 //! Fairness of locks on the simulator: who waits is not overtaken for ever.
 
-use crate::epoch::layout::{self, LOCK, NODES_PER_RANK, REGIONS};
+use crate::epoch::layout::{self, LOCK, LOCKS, NODES_PER_RANK, PLACES, REGIONS};
 use crate::epoch::lock::{
-    Held, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive, unlock_shared,
+    self, Held, Mode, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive,
+    unlock_shared,
 };
 use crate::epoch::regions::{Change, Table, change, hold, release};
-use crate::fabric::sim::{FAR, FLAT, Fault, Sim, View, every};
-use crate::fabric::{Rank, WordAt, Words};
+use crate::fabric::sim::{FAR, FLAT, Fault, PROFILES, Sim, View, every, run};
+use crate::fabric::{Rank, WordAt, WordId, Words};
 use std::cell::Cell;
 
 const TARGET: Rank = Rank(1);
@@ -186,5 +187,61 @@ fn readers_behind_a_writer_enter_as_a_batch() {
     for held in [Held::Nothing, Held::Shared] {
         every(4, || batch::<FLAT>(held), |_| {});
         every(4, || batch::<FAR>(held), |_| {});
+    }
+}
+
+/// Rank 0 holds a lock, and rank 1 waits for it. Before it is given back, the others, rank 0 too,
+/// are to have taken another lock of the same rank, so often that its tickets go around all places.
+fn across<const V: usize>(held: WordId, other: WordId) -> impl Fn(&Sim) + 'static {
+    let (is_held, is_waited_for, through) = (Cell::new(false), Cell::new(false), Cell::new(0));
+    move |sim: &Sim| {
+        let words = &sim.view::<V>(Fault::Nothing);
+        let (held, other) =
+            (WordAt { rank: TARGET, word: held }, WordAt { rank: TARGET, word: other });
+        let free = |at, mode| lock::release(words, at, mode).unwrap();
+        match sim.index().0 {
+            0 => {
+                lock::acquire(words, held, Mode::Shared, false, 0).unwrap();
+                is_held.set(true);
+                while sim.peek_at(V, held) & ((1 << 44) - 1) == 0 {
+                    sim.step();
+                }
+                is_waited_for.set(true);
+            }
+            1 => {
+                while !is_held.get() {
+                    sim.step();
+                }
+                lock::acquire(words, held, Mode::Exclusive, false, 0).unwrap();
+                return free(held, Mode::Exclusive);
+            }
+            _ => {}
+        }
+        while !is_waited_for.get() {
+            sim.step();
+        }
+        for _ in 0..PLACES {
+            lock::acquire(words, other, Mode::Exclusive, false, 0).unwrap();
+            free(other, Mode::Exclusive);
+        }
+        through.set(through.get() + 1);
+        if sim.index() == Rank(0) {
+            while through.get() < 3 {
+                sim.step();
+            }
+            free(held, Mode::Shared);
+        }
+    }
+}
+
+#[test]
+fn who_waits_for_a_lock_stops_nobody_at_another() {
+    let pairs = LOCKS.into_iter().flat_map(|held| LOCKS.map(|other| (held, other)));
+    for (held, other) in pairs.filter(|(held, other)| held != other) {
+        for (seed, profile) in (0..2).flat_map(|seed| PROFILES.map(|profile| (seed, profile))) {
+            let near = run(4, profile, seed, across::<FLAT>(held, other));
+            let far = run(4, profile, seed, across::<FAR>(held, other));
+            assert_eq!(near.and(far).err(), None, "{held:?}, {other:?}, {seed}, {profile:?}");
+        }
     }
 }
