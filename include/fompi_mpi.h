@@ -238,6 +238,10 @@ int MPI_Free_mem(void *base);
 
 int PMPI_Free_mem(void *base);
 
+int MPI_Error_string(int errorcode, char *string, int *resultlen);
+
+int PMPI_Error_string(int errorcode, char *string, int *resultlen);
+
 int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status);
 
 int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status);

@@ -114,10 +114,22 @@ impl Verbs {
     }
 }
 
-const VARIABLES: &str = "FOMPI_VERBOSE, FOMPI_DISABLE, FOMPI_FALLBACK, FOMPI_VERBS, \
-                         FOMPI_VERBS_DEVICE, FOMPI_VERBS_GID, FOMPI_VERBS_MTU, \
-                         FOMPI_VERBS_INTERFACE, FOMPI_VERBS_LIBRARY, FOMPI_RANKS_PER_NODE, \
-                         FOMPI_DATATYPES, FOMPI_STRICT";
+/// All variables, and the values that each understands.
+const VARIABLES: [(&str, &str); 12] = [
+    ("FOMPI_VERBOSE", "0, 1 or 2"),
+    ("FOMPI_DISABLE", "0 or 1"),
+    ("FOMPI_FALLBACK", "warn, quiet or error"),
+    ("FOMPI_VERBS", "on or off"),
+    ("FOMPI_VERBS_DEVICE", "a device's name, or name:port"),
+    ("FOMPI_VERBS_GID", "the index of an address, 0 to 255"),
+    ("FOMPI_VERBS_MTU", "256, 512, 1024, 2048 or 4096"),
+    ("FOMPI_VERBS_INTERFACE", "the name of a network interface"),
+    ("FOMPI_VERBS_LIBRARY", "a path"),
+    ("FOMPI_RANKS_PER_NODE", "a number from 1 on"),
+    ("FOMPI_DATATYPES", "auto, block, buffer or target"),
+    ("FOMPI_STRICT", "0 or 1"),
+];
+
 /// The variables that [`Verbs`] knows.
 const VERBS: [&str; 6] = ["", "_DEVICE", "_GID", "_MTU", "_INTERFACE", "_LIBRARY"];
 /// Variables that belong to the scripts that come with the library, not to the library.
@@ -184,12 +196,15 @@ impl Config {
                     config.verbs.set(verbs_name(other).unwrap_or_default(), &value)
                 }
                 _ => {
-                    warnings.push(format!("unknown variable {name}; there are {VARIABLES}"));
+                    let names = VARIABLES.map(|(name, _)| name).join(", ");
+                    warnings.push(format!("unknown variable {name}; there are {names}"));
                     continue;
                 }
             };
             if known.is_none() {
-                warnings.push(format!("{name}={value} is not understood and ignored"));
+                let values = VARIABLES.iter().find(|(known, _)| *known == name);
+                let values = values.map_or("another value", |(_, values)| values);
+                warnings.push(format!("{name}={value} is ignored: it can be {values}"));
             }
         }
         (config, warnings)
@@ -198,8 +213,12 @@ impl Config {
 
 /// Whether this is rank 0, as far as launchers say: one warning per job is enough.
 pub fn is_first_rank() -> bool {
-    let rank = RANKS.iter().find_map(|name| std::env::var(name).ok());
-    rank.is_none_or(|rank| rank == "0")
+    rank().is_none_or(|rank| rank == 0)
+}
+
+/// The rank of this process in MPI_COMM_WORLD, as far as launchers say.
+pub fn rank() -> Option<u32> {
+    RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
 /// The variable in which the launcher has told this process that its rank in MPI_COMM_WORLD is

@@ -139,6 +139,8 @@ pub enum Error {
     Argument(Class, &'static str, i64),
     /// Something that the standard offers and this library does not, yet.
     Unsupported(&'static str),
+    /// A window that only the MPI underneath could make, and FOMPI_FALLBACK=error: why.
+    NotDelegated(&'static str),
     /// A system call that failed.
     System {
         /// its name
@@ -152,6 +154,17 @@ pub enum Error {
     NoMemory {
         /// bytes asked for on this node
         bytes: u64,
+    },
+    /// More memory than there is, however much of it is free.
+    TooMuch {
+        /// bytes asked for by this rank
+        own: u64,
+        /// by the ranks of this node together
+        all: u64,
+        /// bytes that they can have at most
+        limit: u64,
+        /// what has so many
+        of: &'static str,
     },
     /// A process that others wait for is gone.
     Died {
@@ -244,11 +257,12 @@ impl Error {
             Error::Epoch(_) => Class::RmaSync,
             Error::Argument(class, ..) | Error::Refused { class, .. } => *class,
             Error::Missing(class, _) => *class,
-            Error::Unsupported(_) => Class::Unsupported,
+            Error::Unsupported(_) | Error::NotDelegated(_) => Class::Unsupported,
             Error::System { .. } | Error::Died { .. } | Error::Host(_) => Class::Other,
             Error::NoVerbs(_) | Error::Lost { .. } => Class::Other,
             Error::Unanswered { .. } | Error::Differs { .. } => Class::Other,
-            Error::NoMemory { .. } | Error::Registration { .. } => Class::NoMem,
+            Error::NoMemory { .. } | Error::TooMuch { .. } => Class::NoMem,
+            Error::Registration { .. } => Class::NoMem,
             Error::Fault { .. } => Class::RmaRange,
             Error::OriginFault { .. } => Class::Buffer,
             Error::Forbidden { .. } => Class::RmaShared,
@@ -276,11 +290,8 @@ impl fmt::Display for Error {
                 write!(f, "bytes {first} to {end} of rank {rank}, which exposes {bytes}")
             }
             Error::Overlap { base, bytes, attached_base, attached_bytes } => {
-                write!(
-                    f,
-                    "{bytes} bytes at {base:#x} overlap the region of {attached_bytes} bytes "
-                )?;
-                write!(f, "at {attached_base:#x}, which is attached")
+                write!(f, "{bytes} bytes at {base:#x} overlap the region of ")?;
+                write!(f, "{attached_bytes} bytes at {attached_base:#x}, which is attached")
             }
             Error::NotAttached { base } => write!(f, "no region at {base:#x} is attached"),
             Error::NotInRegion { rank, first, bytes, address } => {
@@ -290,6 +301,9 @@ impl fmt::Display for Error {
             Error::Epoch(what) => write!(f, "{what}"),
             Error::Argument(_, what, value) => write!(f, "{what} {value}"),
             Error::Unsupported(what) => write!(f, "not supported: {what}"),
+            Error::NotDelegated(why) => {
+                write!(f, "the window is refused, as FOMPI_FALLBACK=error is set: {why}")
+            }
             Error::Missing(_, what) => write!(f, "{what}"),
             Error::System { call, errno: libc::EMFILE } => {
                 write!(f, "{call}: this process has no file descriptor left (ulimit -n)")
@@ -299,6 +313,7 @@ impl fmt::Display for Error {
             }
             Error::System { call, errno } => write!(f, "{call} failed with errno {errno}"),
             Error::NoMemory { bytes } => write!(f, "no memory for {bytes} bytes on this node"),
+            Error::TooMuch { own, all, limit, of } => too_much(f, *own, *all, *limit, of),
             Error::Died { rank, pid } => write!(f, "rank {rank} (process {pid}) died"),
             Error::Fault { rank, address } => {
                 write!(f, "address {address:#x} of rank {rank} cannot be read or written")
@@ -325,6 +340,35 @@ impl fmt::Display for Error {
             }
             Error::Host(code) => write!(f, "error code {code} of the MPI underneath"),
         }
+    }
+}
+
+/// How much memory was asked for, and what there is.
+fn too_much(
+    f: &mut fmt::Formatter<'_>,
+    own: u64,
+    all: u64,
+    limit: u64,
+    of: &'static str,
+) -> fmt::Result {
+    write!(f, "{} asked for on this rank, ", Amount(own))?;
+    if all != own {
+        write!(f, "{} by the ranks of this node together, ", Amount(all))?;
+    }
+    write!(f, "and {of} has {}", Amount(limit))
+}
+
+/// Bytes as people write them: in the largest unit of which there is one, rounded.
+struct Amount(u64);
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 7] = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+        let step = self.0.max(1).ilog2() / 10;
+        let whole = self.0 >> (10 * step);
+        let tenths = ((u128::from(self.0) * 10) >> (10 * step)) % 10;
+        let unit = UNITS[step as usize];
+        if tenths == 0 { write!(f, "{whole} {unit}") } else { write!(f, "{whole}.{tenths} {unit}") }
     }
 }
 
@@ -375,5 +419,23 @@ fn registration(f: &mut fmt::Formatter<'_>, bytes: u64, errno: i32, limit: u64) 
     match limit {
         u64::MAX => write!(f, "is not limited, so the device or the node has no more"),
         limit => write!(f, "is limited to {limit} bytes (RLIMIT_MEMLOCK); raise it by `ulimit -l`"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_much_memory_says_what_was_asked_and_what_there_is() {
+        let error =
+            |all| Error::TooMuch { own: 1 << 40, all, limit: 25_000_000_000, of: "the node" };
+        let text = "1 TiB asked for on this rank, 4 TiB by the ranks of this node together, \
+                    and the node has 23.2 GiB";
+        assert_eq!(error(4 << 40).to_string(), text);
+        let text = "1 TiB asked for on this rank, and the node has 23.2 GiB";
+        assert_eq!(error(1 << 40).to_string(), text);
+        assert_eq!(Amount(u64::MAX).to_string(), "15.9 EiB");
+        assert_eq!([0, 1023].map(|bytes| Amount(bytes).to_string()), ["0 bytes", "1023 bytes"]);
     }
 }

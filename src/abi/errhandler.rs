@@ -169,19 +169,16 @@ fn throwing_of_open_mpi(host: &Host) -> Option<Handle> {
     (address != 0).then_some(address)
 }
 
-/// MPI_ERRORS_ARE_FATAL, and MPI_ERRORS_ABORT, which ends the processes of the window at least.
+/// MPI_ERRORS_ARE_FATAL, and MPI_ERRORS_ABORT, which ends the processes of the window at least. The
+/// MPI's own handler would name a function that the program has not called.
 fn end(host: &Host, window: &Window, error: c_int) {
-    let fatal = host.constants.errors_are_fatal;
     match &window.road {
         Road::Node(node) | Road::Wide(node) => {
-            let comm = node.comm();
-            // SAFETY: our communicator and a predefined handler.
-            unsafe { (host.call.comm_set_errhandler)(comm.0, fatal) };
-            comm.raise(host, error);
-            // SAFETY: our communicator; this ends the job should the handler have returned.
-            unsafe { (host.call.abort)(comm.0, error) };
+            // SAFETY: our communicator.
+            unsafe { (host.call.abort)(node.comm().0, error) };
         }
         Road::Host(delegated) => {
+            let fatal = host.constants.errors_are_fatal;
             // SAFETY: a window of the MPI underneath and a predefined handler.
             unsafe { (host.call.win_set_errhandler)(delegated.native, fatal) };
             // SAFETY: likewise.
@@ -283,7 +280,7 @@ card! {
         let host = Host::get();
         on_any_window("MPI_Win_call_errhandler", host, win, |window| {
             handle(host, window, error, || {
-                report::say(&format!("MPI_Win_call_errhandler: error code {error}"));
+                report::say_fatal(&format!("MPI_Win_call_errhandler: error code {error}"));
             });
             Ok(())
         }, |native| {

@@ -321,7 +321,7 @@ impl Books {
     fn take_fresh(&mut self, bytes: u64, alignment: u64) -> Result<(&'static Chunk, u64, u64)> {
         let bytes = bytes.next_multiple_of(PAGE);
         if bytes >= LARGE && !limits::fits(bytes) {
-            return Err(Error::NoMemory { bytes });
+            return Err(limits::too_much(bytes));
         }
         let ranks = if self.ranks > 0 { self.ranks } else { process::cores() as u32 };
         self.retention.took_fresh(bytes, || retention::bound_max(limits::least(), ranks));

@@ -147,6 +147,13 @@ impl Host {
         found.as_ref()
     }
 
+    /// The file name of the MPI that is loaded, and whether its functions come before ours. Calls
+    /// nothing of it, so it may be asked for before the MPI's own constructors have run.
+    pub fn seen() -> Option<(String, bool)> {
+        let (library, name) = library()?;
+        Some((name, is_behind(library)))
+    }
+
     fn load() -> Result<Host, NoHost> {
         let (library, name) = library().ok_or(NoHost::Fatal(NO_LIBRARY.to_owned()))?;
         let named = Named::of(library, &name);

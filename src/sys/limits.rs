@@ -3,6 +3,7 @@
 
 use super::cgroup;
 pub use super::cgroup::Limit;
+use crate::error::Error;
 use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -41,6 +42,11 @@ impl Limits {
     }
 }
 
+/// What has the memory and swap of the node, for people.
+pub const NODE: &str = "the node (memory and swap)";
+/// What has the memory of a limit of a control group.
+pub const GROUP: &str = "the control group of this process (memory.max)";
+
 /// Bytes that this process can have at most, as they were when somebody asked first, or since then
 /// when something was refused: asking takes some fifty system calls.
 pub fn least() -> u64 {
@@ -54,6 +60,15 @@ pub fn fits(bytes: u64) -> bool {
         *KNOWN.lock() = Some(now);
         bytes <= now
     }
+}
+
+/// Why this process can never have so many bytes.
+#[cold]
+pub fn too_much(bytes: u64) -> Error {
+    let now = Limits::now();
+    let limit = now.least();
+    let of = if limit == now.node { NODE } else { GROUP };
+    Error::TooMuch { own: bytes, all: bytes, limit, of }
 }
 
 /// What `least` has found.

@@ -315,16 +315,17 @@ fn fits(arena: &Arena, turn: u64, total: u64) -> Result<()> {
     if total < LARGE || limits::fits(total) {
         return Ok(());
     }
-    let limits = Limits::now();
+    let (own, limits) = (read(arena, turn, arena.rank).bytes, Limits::now());
     if total > limits.node {
-        return Err(Error::NoMemory { bytes: total });
+        let (limit, of) = (limits.node, limits::NODE);
+        return Err(Error::TooMuch { own, all: total, limit, of });
     }
     for limit in limits.groups {
         let is_in = |rank: &u32| limit.holds_for(arena.memory_of(*rank).life.mark().pid);
         let wanted = (0..arena.size).filter(is_in).map(|rank| read(arena, turn, rank).bytes);
         let bytes = wanted.fold(0, u64::saturating_add);
         if bytes > limit.bytes {
-            return Err(Error::NoMemory { bytes });
+            return Err(Error::TooMuch { own, all: bytes, limit: limit.bytes, of: limits::GROUP });
         }
     }
     Ok(())

@@ -82,9 +82,9 @@ impl Why {
     pub fn no_segment(error: &Error) -> Why {
         match error {
             error if error.is_short_of_descriptors() => Why::Descriptors,
-            Error::NoMemory { .. } | Error::System { errno: libc::ENOMEM | libc::ENOSPC, .. } => {
-                Why::Memory
-            }
+            Error::NoMemory { .. }
+            | Error::TooMuch { .. }
+            | Error::System { errno: libc::ENOMEM | libc::ENOSPC, .. } => Why::Memory,
             _ => Why::NoRoad,
         }
     }
@@ -108,6 +108,12 @@ pub fn say(line: &str) {
     let _ = std::io::stderr().write_all(format!("fompi: {line}\n").as_bytes());
 }
 
+/// Says what ends the job, and on which rank, where the launcher has told that.
+pub fn say_fatal(line: &str) {
+    let rank = crate::config::rank().map(|rank| format!("rank {rank}: ")).unwrap_or_default();
+    say(&format!("{rank}{line}; MPI_ERRORS_ARE_FATAL ends the job, by MPI_Abort"));
+}
+
 /// Says that a window was made, if that is wanted.
 pub fn made(host: &Host, flavor: Flavor, node: &Node) {
     if node.rank == 0 && Config::get().verbose {
@@ -125,7 +131,7 @@ pub fn made(host: &Host, flavor: Flavor, node: &Node) {
 /// Whether this rank's settings allow to delegate a window.
 pub fn may_delegate(why: Why) -> Result<()> {
     match Config::get().fallback {
-        Fallback::Error => Err(Error::Unsupported(why.text())),
+        Fallback::Error => Err(Error::NotDelegated(why.text())),
         Fallback::Warn | Fallback::Quiet => Ok(()),
     }
 }

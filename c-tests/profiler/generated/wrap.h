@@ -104,6 +104,9 @@ WRAP(int, Alloc_mem,
 WRAP(int, Free_mem,
     (void *base),
     (base))
+WRAP(int, Error_string,
+    (int errorcode, char *string, int *resultlen),
+    (errorcode, string, resultlen))
 WRAP(int, Request_get_status,
     (MPI_Request request, int *flag, MPI_Status *status),
     (request, flag, status))

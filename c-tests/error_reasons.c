@@ -1,0 +1,88 @@
+// MPI_Error_string adds to the text of a code what went wrong in this thread's last call that
+// returned this code: to a program that handles errors itself, and inside of its error handler.
+// MPI-4.1 sections 9.3 and 9.3.4; the reasons are libfompi's.
+// ranks: 1 3
+
+#include "created.h"
+#include "threads.h"
+
+static MPI_Win win;
+static char in_handler[MPI_MAX_ERROR_STRING];
+
+static void text_of(int code, char *text)
+{
+    int length = -1;
+    memset(text, 'z', MPI_MAX_ERROR_STRING);
+    OK(MPI_Error_string(code, text, &length));
+    CHECK(length > 0 && length < MPI_MAX_ERROR_STRING);
+    CHECK_EQ(strlen(text), length);
+}
+
+static void says(int code, const char *reason)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    text_of(code, text);
+    if (library_is_here() && strstr(text, reason) == NULL)
+        check_failed(__FILE__, __LINE__, "\"%s\" does not say \"%s\"", text, reason);
+}
+
+static int put_to(int target)
+{
+    long value = 1;
+    return MPI_Put(&value, 1, MPI_LONG, target, 0, 1, MPI_LONG, win);
+}
+
+static void *elsewhere(void *number)
+{
+    char text[MPI_MAX_ERROR_STRING], reason[40];
+    const int mine = size + 10 + *(int *)number;
+    text_of(MPI_ERR_RANK, text);
+    CHECK(strstr(text, "target rank") == NULL);
+    EXPECT(put_to(mine), MPI_ERR_RANK);
+    snprintf(reason, sizeof reason, "target rank %d,", mine);
+    says(MPI_ERR_RANK, reason);
+    return NULL;
+}
+
+static void note(MPI_Win *at, int *code, ...)
+{
+    (void)at;
+    text_of(*code, in_handler);
+}
+
+int main(int argc, char **argv)
+{
+    long *base;
+    char reason[80];
+    MPI_Errhandler handler;
+    if (!check_start_threads(&argc, &argv))
+        return check_end();
+    OK(MPI_Win_allocate(64, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+
+    const int unlock = MPI_Win_unlock(0, win);
+    EXPECT(unlock, MPI_ERR_RMA_SYNC);
+    says(unlock, "MPI_Win_unlock: ");
+    OK(MPI_Win_lock_all(0, win));
+    const int first = put_to(size), second = put_to(size + 7);
+    EXPECT(first, MPI_ERR_RANK);
+    EXPECT(second, MPI_ERR_RANK);
+    snprintf(reason, sizeof reason, "MPI_Put: target rank %d, window has %d", size + 7, size);
+    says(second, reason);
+    if (library_is_here()) {
+        run_numbered_threads(2, elsewhere);
+        CHECK_EQ(second, MPI_ERR_RANK); // a class is its own code
+    }
+    says(second, reason);
+    says(unlock, "MPI_Win_unlock: ");
+
+    OK(MPI_Win_create_errhandler(note, &handler));
+    OK(MPI_Win_set_errhandler(win, handler));
+    put_to(size + 3);
+    snprintf(reason, sizeof reason, "target rank %d, window has %d", size + 3, size);
+    CHECK(!library_is_here() || strstr(in_handler, reason) != NULL);
+    OK(MPI_Errhandler_free(&handler));
+    OK(MPI_Win_unlock_all(win));
+    OK(MPI_Win_free(&win));
+    return check_end();
+}

@@ -1,0 +1,170 @@
+//! The reason of an error, which programs that handle errors themselves ask MPI_Error_string for. A
+//! call returns the class of its error where the class says enough. What went wrong, the rank, the
+//! address and the limit, is kept as a text: each thread has that of its last error of each code,
+//! and MPI_Error_string adds it to what the MPI underneath says of the code (MPI-4.1 §9.3.4).
+
+use crate::error::Error;
+use crate::mpi::Host;
+use crate::mpi::host::Abi;
+use crate::sync::{AtomicI32, Ordering};
+use core::ffi::{CStr, c_char, c_int};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ffi::CString;
+
+thread_local! {
+    /// The reasons of the last errors of this thread, by code.
+    static REASONS: RefCell<BTreeMap<c_int, String>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// Keeps the reason of an error that a call of this thread returns. An error of the MPI underneath
+/// has none that this library knows.
+pub fn keep(code: c_int, call: &str, error: &Error) {
+    // Fails where the thread is about to end: it asks for no more texts.
+    let _ = REASONS.try_with(|reasons| match error {
+        Error::Host(_) => reasons.borrow_mut().remove(&code),
+        error => reasons.borrow_mut().insert(code, format!("{call}: {error}")),
+    });
+}
+
+/// The reason of this thread's last error of this code.
+fn of(code: c_int) -> Option<String> {
+    REASONS.try_with(|reasons| reasons.borrow().get(&code).cloned()).ok().flatten()
+}
+
+/// `text`, a colon and `reason`: as much of them as `room` bytes hold, and whole characters.
+fn joined(text: &str, reason: &str, room: usize) -> String {
+    let mut joined = format!("{text}: {reason}");
+    while joined.len() > room {
+        joined.pop();
+    }
+    joined
+}
+
+card! {
+    /// MPI-4.1 §9.3.4. The text of the MPI underneath, and the reason of this thread's last error
+    /// of this code, if a call of this library returned it.
+    MPI_Error_string PMPI_Error_string (
+        errorcode: c_int, string: *mut c_char, resultlen: *mut c_int,
+    ) {
+        let host = Host::get();
+        // SAFETY: the caller's arguments, as for the MPI underneath alone.
+        let answer = unsafe { (host.call.error_string)(errorcode, string, resultlen) };
+        if answer == 0 && let Some(reason) = of(errorcode) {
+            // SAFETY: the MPI underneath has stored a text of this length there.
+            unsafe { add(host, &reason, string, resultlen) };
+        }
+        answer
+    }
+}
+
+/// Adds a reason to the text that a program has got.
+///
+/// # Safety
+/// `string` is a C string in MPI_MAX_ERROR_STRING bytes, and `resultlen` may be written.
+unsafe fn add(host: &Host, reason: &str, string: *mut c_char, resultlen: *mut c_int) {
+    let bytes_max = if host.abi == Abi::OpenMpi { 256 } else { 512 };
+    // SAFETY: a C string, by the caller's promise.
+    let text = unsafe { CStr::from_ptr(string) }.to_string_lossy();
+    // Fortran's buffers of some MPIs have no room for the byte that ends the text.
+    let joined = joined(&text, reason, bytes_max - 2);
+    let Ok(c_text) = CString::new(joined) else { return };
+    let bytes = c_text.as_bytes_with_nul();
+    // SAFETY: shorter than the caller's buffer.
+    unsafe {
+        string.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        resultlen.write(bytes.len() as c_int - 1);
+    }
+}
+
+/// An error that has a code and a class of its own (MPI-4.1 §9.5), because the standard has no
+/// class for it and a program may want to act on it.
+pub struct Kind {
+    text: &'static CStr,
+    /// 0: not made yet
+    code: AtomicI32,
+}
+
+/// A process that died, or that cannot be reached.
+pub static GONE: Kind = Kind::new(c"a process of the window died or cannot be reached");
+/// Ranks that differ in what all must have alike.
+pub static UNLIKE: Kind = Kind::new(c"ranks differ in what all must have alike");
+
+impl Kind {
+    const fn new(text: &'static CStr) -> Kind {
+        Kind { text, code: AtomicI32::new(0) }
+    }
+
+    /// Its code, or `class` where the MPI underneath makes none.
+    pub fn code(&self, host: &Host, class: c_int) -> c_int {
+        self.made(|| self.make(host).unwrap_or(class))
+    }
+
+    /// The code, which `make` makes the first time. Nothing is locked meanwhile: `make` calls the
+    /// MPI underneath, where another thread may be in a callback that comes here, and hold what
+    /// `make` waits for. Of two threads that make a code the first one counts.
+    fn made(&self, make: impl FnOnce() -> c_int) -> c_int {
+        // Relaxed: the number is all there is.
+        match self.code.load(Ordering::Relaxed) {
+            0 => {}
+            code => return code,
+        }
+        let made = make();
+        match self.code.compare_exchange(0, made, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => made,
+            Err(first) => first,
+        }
+    }
+
+    /// A class of its own: MPICH 4.0 mixes up the texts of codes that are added to its classes.
+    fn make(&self, host: &Host) -> Option<c_int> {
+        let (mut class, mut code) = (0, 0);
+        // SAFETY: out parameters of ours, and C strings shorter than MPI_MAX_ERROR_STRING.
+        let made = unsafe {
+            (host.call.add_error_class)(&mut class) == 0
+                && (host.call.add_error_string)(class, self.text.as_ptr()) == 0
+                && (host.call.add_error_code)(class, &mut code) == 0
+                && (host.call.add_error_string)(code, self.text.as_ptr()) == 0
+        };
+        made.then_some(code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_error_of_a_code_has_the_reason() {
+        let error = |rank| Error::TargetRank { rank, size: 4 };
+        assert_eq!(of(6), None);
+        keep(6, "MPI_Put", &error(7));
+        keep(6, "MPI_Get", &error(9));
+        keep(8, "MPI_Put", &Error::Epoch("no access epoch is open"));
+        assert_eq!(of(6).unwrap(), "MPI_Get: target rank 9, window has 4");
+        assert_eq!(of(8).unwrap(), "MPI_Put: no access epoch is open");
+        let elsewhere = std::thread::spawn(|| of(6));
+        assert_eq!(elsewhere.join().unwrap(), None);
+        keep(6, "MPI_Put", &Error::Host(6));
+        assert_eq!(of(6), None);
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_ends_with_a_whole_character() {
+        assert_eq!(joined("class", "reason", 20), "class: reason");
+        assert_eq!(joined("class", "reason", 9), "class: re");
+        assert_eq!(joined("class", "\u{a7}1", 8), "class: ");
+    }
+
+    #[test]
+    fn a_thread_gets_a_code_while_another_one_makes_it() {
+        let kind = Kind::new(c"kind");
+        let made = kind.made(|| {
+            std::thread::scope(|scope| {
+                assert_eq!(scope.spawn(|| kind.made(|| 2)).join().unwrap(), 2);
+            });
+            1
+        });
+        assert_eq!((made, kind.made(|| 3)), (2, 2));
+    }
+}
