@@ -97,7 +97,7 @@ pub struct Acc<'a> {
     place: Place<'a>,
     rank: u32,
     state: State<'a>,
-    /// the turn among the threads of this process
+    /// the turn among the threads of this process that do this at the target
     turn: Option<MutexGuard<'a, ()>>,
 }
 
@@ -141,7 +141,7 @@ impl<'a> Acc<'a> {
         let State::Idle = self.state else { return Ok(()) };
         let (node, word) = (self.place.node, word(self.rank));
         if let (Some(part), Unmapped::Distant(_)) = (&node.wide, whose) {
-            self.turn = Some(part.accumulating.lock());
+            self.turn = Some(part.target(node, self.rank)?.accumulating.lock());
             let words = &part.far(node);
             words.order(word.rank)?;
             let asked = look::begin_acquire(words, word, Mode::Exclusive)?;

@@ -115,7 +115,6 @@ pub fn agree(
         posted: Mutex::default(),
         started: Mutex::default(),
         unsettled: super::Unsettled::default(),
-        accumulating: Mutex::default(),
     };
     let node = Node::new(&wide.near, own.slot, flavor, own.common, host.threads(), Some(part));
     Ok(Agreed::Made(Box::new(node)))

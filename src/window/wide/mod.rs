@@ -168,9 +168,6 @@ pub struct Part {
     pub started: Mutex<Started>,
     /// its accumulates that nobody has waited for
     unsettled: Unsettled,
-    /// taken by the thread of this process that takes accumulate locks over the device: threads of
-    /// one process that met there in one queue stood still
-    pub accumulating: Mutex<()>,
 }
 
 /// Where the device finds what a node has of a window.

@@ -14,6 +14,7 @@ use crate::window::arena::Arena;
 use crate::window::blocks::Descriptor;
 use crate::window::{Memory, Node};
 use core::mem::MaybeUninit;
+use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 
 /// A rank of the window that this process has had to do with.
@@ -26,6 +27,10 @@ pub struct Target {
     /// where its control words begin
     pub block: Remote,
     data: OnceLock<Data>,
+    /// taken by the thread of this process that takes its accumulate lock with several elements.
+    /// Threads may as well meet in the queue of the lock, and those of other calls do; but there
+    /// each pass of the lock is some requests and waits, and here it is none
+    pub accumulating: Mutex<()>,
 }
 
 /// What it exposes.
@@ -88,16 +93,18 @@ impl Part {
     #[cold]
     fn new_target(&self, node: &Node, rank: u32) -> Result<Target> {
         let member = self.wide.member(rank);
+        let accumulating = Mutex::default();
         Ok(match &node.memory {
             Memory::Common(_) => {
                 let (peer, block) = (self.wide.leader(member.node), self.block(member));
-                Target { rank, member, peer, block, data: OnceLock::new() }
+                Target { rank, member, peer, block, data: OnceLock::new(), accumulating }
             }
             Memory::Owned(_) | Memory::Attached(_) => {
                 let told = self.descriptor(node, rank, member)?;
                 let Descriptor { remote: at, words: block, .. } = *told.descriptor();
                 let peer = self.process(rank, member)?;
-                Target { rank, member, peer, block, data: OnceLock::from(Data { told, at }) }
+                let data = OnceLock::from(Data { told, at });
+                Target { rank, member, peer, block, data, accumulating }
             }
         })
     }
