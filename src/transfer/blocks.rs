@@ -65,7 +65,8 @@ pub struct Blocks<'a> {
     /// those of a message follow each other; the first `count` are there
     runs: [MaybeUninit<Run>; RUNS],
     count: usize,
-    /// the first block of the goes before: who holds the lock waits for none
+    /// the first block of the goes before, or one that was reserved: who holds the lock waits for
+    /// none
     kept: Option<Lease<'a>>,
 }
 
@@ -101,6 +102,14 @@ impl<'a> Blocks<'a> {
             rest = behind;
         }
         Ok(())
+    }
+
+    /// Gets a block ahead of the lock, for runs that may come behind it: other threads that have
+    /// all of the blocks wait for the lock, and who holds it waits for none.
+    pub fn reserve(&mut self) {
+        if self.lock.is_some() && self.used == 0 && self.kept.is_none() {
+            self.kept = Some(self.target.peer.lease());
+        }
     }
 
     /// Sees to it that the last message takes an element at `there`; not if all blocks are in use,

@@ -62,6 +62,9 @@ impl<'a> Distantly<'a> {
             // SAFETY: the caller's promise.
             return unsafe { self.others.push(run) };
         }
+        if self.guard != Guard::Single {
+            self.others.reserve();
+        }
         match (&mut self.others.lock, self.guard) {
             (Some(lock), Guard::Single) => self.words.behind = lock.behind()?,
             (Some(lock), _) => lock.take(Unmapped::Distant(self.target))?,
