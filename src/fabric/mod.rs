@@ -24,6 +24,8 @@ use crate::error::Result;
 pub mod cma;
 #[cfg(all(test, not(loom)))]
 mod conformance;
+#[cfg(test)]
+pub mod passed;
 pub mod shm;
 #[cfg(test)]
 pub mod sim;

@@ -12,6 +12,7 @@ use crate::epoch::lock::{
 use crate::epoch::regions::{Change, Table, change, hold, seen, table};
 use crate::epoch::{exposure, fence, pscw, regions};
 use crate::error::Result;
+use crate::fabric::passed::Passed;
 use crate::fabric::shm::heap::{self, Distant, Heap, HeapWords};
 use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
 use crate::sync::{AtomicU64, Ordering::Relaxed};
@@ -22,12 +23,12 @@ use loom::{sync::Arc, thread};
 use std::{sync::Arc, thread};
 
 /// Spins as good as for ever under loom, which has no clock; on a real machine not for long.
-const AWAKE: u32 = if cfg!(loom) { u32::MAX } else { 200 };
+pub(super) const AWAKE: u32 = if cfg!(loom) { u32::MAX } else { 200 };
 /// Sleeps at once.
-const ASLEEP: u32 = 0;
+pub(super) const ASLEEP: u32 = 0;
 
 #[cfg(loom)]
-fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
+pub(super) fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
     builder.max_branches = 20_000;
@@ -35,14 +36,14 @@ fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
 }
 
 #[cfg(not(loom))]
-fn model(_preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
+pub(super) fn model(_preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
     (0..200).for_each(|_| body());
 }
 
 /// How many preemptions loom tries with two threads, and with three: all there are would take for
 /// ever.
 const TWO: usize = 5;
-const THREE: usize = 3;
+pub(super) const THREE: usize = 3;
 
 /// Plain memory of a window.
 type Memory = Arc<[AtomicU64; 2]>;
@@ -199,13 +200,13 @@ fn loom_an_epoch_shows_what_was_put() {
 fn ranks_far(spins: u32, bodies: Vec<fn(&Distant, &Memory)>) -> Memory {
     let (heap, memory) = (Heap::new(bodies.len() as u32, WORDS_FAR), memory());
     let spawn = |(rank, body): (usize, fn(&Distant, &Memory))| {
-        let words = Distant(heap::words(&heap, rank as u32, spins));
+        let words = Passed(heap::words(&heap, rank as u32, spins));
         let memory = memory.clone();
         thread::spawn(move || body(&words, &memory))
     };
     let last = bodies.len() - 1;
     let others: Vec<_> = bodies[..last].iter().copied().enumerate().map(spawn).collect();
-    bodies[last](&Distant(heap::words(&heap, last as u32, spins)), &memory);
+    bodies[last](&Passed(heap::words(&heap, last as u32, spins)), &memory);
     others.into_iter().for_each(|thread| thread.join().unwrap());
     memory
 }

@@ -6,73 +6,21 @@ use super::super::lock::{
     unlock_shared,
 };
 use crate::epoch::lock::Mode;
-use crate::error::Result;
+use crate::fabric::passed::Passed;
+use crate::fabric::shm::heap::{self, Heap, HeapWords};
 use crate::fabric::sim::{End, FAR, FLAT, Fault, Shape, Sim, every};
-use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
+use crate::fabric::{Rank, WordAt};
+use crate::sync::{AtomicU64, Ordering::Relaxed};
 use std::cell::Cell;
 
+use super::orderings::{ASLEEP, AWAKE, THREE, model};
+#[cfg(loom)]
+use loom::{sync::Arc, thread};
+#[cfg(not(loom))]
+use std::{sync::Arc, thread};
+
+/// For so many holders.
 const PLACES: u64 = 2;
-
-/// Words whose locks count so few holders.
-struct Few<W>(W);
-
-impl<W: Words> Words for Few<W> {
-    const FAR: bool = W::FAR;
-    const HOLDERS_MAX: u64 = PLACES;
-    type Ticket = W::Ticket;
-
-    fn rank(&self) -> Rank {
-        self.0.rank()
-    }
-
-    fn size(&self) -> u32 {
-        self.0.size()
-    }
-
-    fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64> {
-        self.0.fetch(at, op)
-    }
-
-    fn begin(&self, at: WordAt, op: Fetch) -> Result<W::Ticket> {
-        self.0.begin(at, op)
-    }
-
-    fn finish(&self, ticket: W::Ticket) -> Result<u64> {
-        self.0.finish(ticket)
-    }
-
-    fn post(&self, at: WordAt, add: u64) -> Result<()> {
-        self.0.post(at, add)
-    }
-
-    fn read(&self, at: WordAt) -> Result<u64> {
-        self.0.read(at)
-    }
-
-    fn own(&self, word: WordId) -> u64 {
-        self.0.own(word)
-    }
-
-    fn set_own(&self, word: WordId, value: u64) {
-        self.0.set_own(word, value);
-    }
-
-    fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64> {
-        self.0.wait_own(word, until)
-    }
-
-    fn order(&self, rank: Rank) -> Result<()> {
-        self.0.order(rank)
-    }
-
-    fn flush(&self, rank: Rank) -> Result<()> {
-        self.0.flush(rank)
-    }
-
-    fn flush_all(&self) -> Result<()> {
-        self.0.flush_all()
-    }
-}
 
 fn all_is_free(end: &End) {
     for (view, rank) in end.ranks().flat_map(|rank| [(FLAT, rank), (FAR, rank)]) {
@@ -86,7 +34,7 @@ fn who_finds_all_places_taken_waits_for_one() {
     fn body<const V: usize>() -> impl Fn(&Sim) + 'static {
         let holders = Cell::new(0);
         move |sim: &Sim| {
-            let words = &Few(sim.view::<V>(Fault::Nothing));
+            let words = &Passed::<_, false, PLACES>(sim.view::<V>(Fault::Nothing));
             for _ in 0..4 {
                 // Now and then as a request of a process that holds another lock already.
                 let nested = sim.random(3) == 0;
@@ -109,7 +57,7 @@ fn locks_exclude_each_other_where_places_are_few() {
     fn body<const V: usize>() -> impl Fn(&Sim) + 'static {
         let (readers, writers) = (Cell::new(0), Cell::new(0));
         move |sim: &Sim| {
-            let words = &Few(sim.view::<V>(Fault::Nothing));
+            let words = &Passed::<_, false, PLACES>(sim.view::<V>(Fault::Nothing));
             for _ in 0..4 {
                 let (lock, target, node) = (sim.random(4), Rank(0), sim.thread());
                 match lock {
@@ -135,4 +83,46 @@ fn locks_exclude_each_other_where_places_are_few() {
     let shape = Shape { threads: 2, ..Shape::from(3) };
     every(shape, body::<FLAT>, all_is_free);
     every(shape, body::<FAR>, all_is_free);
+}
+
+/// How often a thread of a machine comes back: it does not meet the other one each time.
+const ROUNDS: u32 = if cfg!(loom) { 1 } else { 50 };
+
+/// Two threads of a process at the last place of a lock, one of them twice. The others are taken by
+/// a third thread until both have had it.
+fn at_the_last_place<const FAR: bool>(spins: u32) {
+    let (heap, here) = (Heap::new(1, layout::WORDS_FAR), Arc::new(AtomicU64::new(0)));
+    let words = || Passed::<_, FAR, PLACES>(heap::words(&heap, 0, spins));
+    let take = |words: &Passed<HeapWords, FAR, PLACES>, node| {
+        acquire(words, layout::global(), Mode::Intent, false, node).unwrap();
+    };
+    let give_back = |words: &Passed<HeapWords, FAR, PLACES>| {
+        release(words, layout::global(), Mode::Intent).unwrap();
+    };
+    let keeper = words();
+    (1..PLACES).for_each(|_| take(&keeper, 0));
+    let use_it = |node: u32| {
+        let (words, here) = (words(), here.clone());
+        move || {
+            for _ in 0..node * ROUNDS {
+                take(&words, node);
+                // Relaxed: the count says who is here at the same time, and orders nothing.
+                assert_eq!(here.fetch_add(1, Relaxed), 0, "more holders than places");
+                #[cfg(not(loom))]
+                thread::yield_now(); // so that the other one finds it taken
+                here.fetch_sub(1, Relaxed);
+                give_back(&words);
+            }
+        }
+    };
+    let threads = [1, 2].map(|node| thread::spawn(use_it(node)));
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    (1..PLACES).for_each(|_| give_back(&keeper));
+}
+
+#[test]
+fn loom_two_threads_at_the_last_place_have_it_one_after_the_other() {
+    model(THREE, || at_the_last_place::<false>(AWAKE));
+    model(THREE, || at_the_last_place::<false>(ASLEEP));
+    model(THREE, || at_the_last_place::<true>(ASLEEP));
 }

@@ -4,7 +4,8 @@
 use super::words::{Cells, CpuWords, Idle};
 use crate::epoch::layout;
 use crate::error::Result;
-use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
+use crate::fabric::passed::Passed;
+use crate::fabric::{Rank, WordAt, Words};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 #[cfg(loom)]
@@ -51,64 +52,7 @@ pub fn words(heap: &Arc<Heap>, rank: u32, spins: u32) -> HeapWords {
 pub type HeapWords = CpuWords<HeapCells, HeapIdle>;
 
 /// The same road, as if its words were a round trip away.
-pub struct Distant(pub HeapWords);
-
-impl Words for Distant {
-    const FAR: bool = true;
-    type Ticket = u64;
-
-    fn rank(&self) -> Rank {
-        self.0.rank()
-    }
-
-    fn size(&self) -> u32 {
-        self.0.size()
-    }
-
-    fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64> {
-        self.0.fetch(at, op)
-    }
-
-    fn begin(&self, at: WordAt, op: Fetch) -> Result<u64> {
-        self.0.begin(at, op)
-    }
-
-    fn finish(&self, ticket: u64) -> Result<u64> {
-        self.0.finish(ticket)
-    }
-
-    fn post(&self, at: WordAt, add: u64) -> Result<()> {
-        self.0.post(at, add)
-    }
-
-    fn read(&self, at: WordAt) -> Result<u64> {
-        self.0.read(at)
-    }
-
-    fn own(&self, word: WordId) -> u64 {
-        self.0.own(word)
-    }
-
-    fn set_own(&self, word: WordId, value: u64) {
-        self.0.set_own(word, value);
-    }
-
-    fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64> {
-        self.0.wait_own(word, until)
-    }
-
-    fn order(&self, rank: Rank) -> Result<()> {
-        self.0.order(rank)
-    }
-
-    fn flush(&self, rank: Rank) -> Result<()> {
-        self.0.flush(rank)
-    }
-
-    fn flush_all(&self) -> Result<()> {
-        self.0.flush_all()
-    }
-}
+pub type Distant = Passed<HeapWords, true, { HeapWords::HOLDERS_MAX }>;
 
 /// [`Cells`] on the heap.
 pub struct HeapCells {
