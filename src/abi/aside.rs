@@ -29,7 +29,7 @@ static STATE: AtomicU32 = AtomicU32::new(UNKNOWN);
 /// Whether calls may have to pass on.
 #[inline(always)]
 pub fn may_be() -> bool {
-    // Relaxed: a constant once it is known; who finds it unknown looks for itself.
+    // Relaxed: a constant once it is known; a thread that finds it unknown looks.
     STATE.load(Ordering::Relaxed) != SERVED
 }
 

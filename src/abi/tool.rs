@@ -25,7 +25,7 @@ static STATE: AtomicU32 = AtomicU32::new(UNKNOWN);
 /// Whether a function may be a tool's.
 #[inline(always)]
 pub fn may_be_behind() -> bool {
-    // Relaxed: a constant once it is known; who finds it unknown looks for itself.
+    // Relaxed: a constant once it is known; a thread that finds it unknown looks.
     STATE.load(Ordering::Relaxed) != NONE
 }
 

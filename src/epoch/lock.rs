@@ -51,10 +51,10 @@
 //! # Places
 //!
 //! The word counts [`Words::HOLDERS_MAX`] holders. Processes are fewer ([`layout::RANKS_MAX`]), but
-//! each of their threads may hold an intent, or access the regions of a rank. Who finds all places
-//! taken waits as for a lock held in another mode: it does not fit. A release from that state
-//! rings, so that whoever saw it is rung or behind somebody who is; who enters by such a ring rings
-//! the next one, as after any other.
+//! each of their threads may hold an intent, or access the regions of a rank. A thread that finds
+//! all places taken waits as for a lock held in another mode: it does not fit. A release from that
+//! state rings, so that a thread that saw it is rung, or behind one that is; the one that enters so
+//! rings the next one, as after any other.
 //!
 //! # Fairness, and where it ends
 //!

@@ -1,6 +1,6 @@
 //! Whether a process of this node still runs, and whether its number still means that process: a
 //! number that is free goes to the next process, which may be anybody's. Not for who takes part in
-//! what. Invariant: who has ended here has ended for good.
+//! what. Invariant: a process that has ended here has ended for good.
 //!
 //! Numbers are those of this process's PID namespace; processes of one node share it. A zombie has
 //! ended, though its parent has not asked for it yet.
@@ -125,7 +125,7 @@ impl Stat {
         let state = fields.next()?; // field 3
         let threads = fields.nth(20 - 4)?;
         let start = fields.nth(22 - 21)?.parse().ok()?;
-        // Whose first thread has ended alone is a zombie with more than one thread.
+        // A process of which the first thread alone has ended is a zombie with more threads.
         let is_over = matches!(state, "Z" | "X" | "x") && matches!(threads, "0" | "1");
         Some(Stat { start, is_over })
     }

@@ -58,7 +58,7 @@ pub const PAGE: u64 = 4096;
 
 impl Segment {
     /// A new segment of `bytes` zero bytes, none of them backed by memory yet. Nobody can change
-    /// its length, or the seals that say so: who has it mapped would end by a signal.
+    /// its length, or the seals that say so: a process that has it mapped would end by a signal.
     pub fn create(bytes: u64) -> Result<Segment> {
         if bytes > file_bytes_max() {
             // Trying would end the process (SIGXFSZ).

@@ -219,7 +219,7 @@ impl<'a> Work<'a> {
         }
         // The regions of a dynamic window need not cover what lies between the runs. Nothing is
         // changed before each run has been found in a region, and they stay for the whole call:
-        // who holds the lock waits for nothing.
+        // the holder of the lock waits for nothing.
         place.node.while_attached(rank, || {
             all_in_regions((target, count), |reach| {
                 place.node.at_held(rank, disp, reach, |_| Ok(()))

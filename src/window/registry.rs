@@ -128,7 +128,8 @@ impl Entry {
         let free = FREE.lock();
         // Release: pairs with the Acquire in `find`.
         WINDOWS[self.slot()].store(window, Ordering::Release);
-        // The level that `make` saw may be an old one; who raises it later finds this window.
+        // The level that `make` saw may be an old one; a thread that raises it later finds
+        // this window.
         if level::is_raised() {
             known.several_threads();
         }

@@ -111,7 +111,7 @@ pub fn wait(window: &Window, node: &Node) -> Result<()> {
 }
 
 /// MPI_Win_test: whether the exposure epoch is over; it is closed then. Fails, as MPI_Win_wait
-/// does, if a process is lost: who asks until the answer is yes would ask for ever.
+/// does, if a process is lost: a program that asks until the answer is yes would ask for ever.
 pub fn test(window: &Window, node: &Node) -> Result<bool> {
     window.epochs.posted()?;
     let completes = node.completes.load(Ordering::Relaxed);

@@ -126,7 +126,7 @@ macro_rules! words {
 /// For `count` elements of the type, one extent apart: `target` may be read and written, `origin`
 /// read (unless `op` is NO_OP, which ignores it), and `result` written. `origin` and `result` do
 /// not overlap `target`; they may be the same buffer. [`needs_lock`] says no for this target.
-/// Whoever changes the same elements meanwhile does it by this module's atomics.
+/// A process that changes the same elements meanwhile does it by this module's atomics.
 pub unsafe fn accumulate(
     op: Op,
     basic: Basic,

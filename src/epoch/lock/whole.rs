@@ -56,7 +56,7 @@ pub fn several<R>(
     nodes: impl Nodes,
     work: impl FnOnce() -> Result<R>,
 ) -> Result<R> {
-    // Not nested: who holds this lock waits for nothing.
+    // Not nested: the holder of this lock waits for nothing.
     acquire(words, word(target), Mode::Exclusive, false, nodes)?;
     fence_after_rmw(); // the lock before what is read under it
     let done = work();

@@ -31,7 +31,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 enum Failed {
     /// nobody listens there, or there is no way to it
     Closed(std::io::Error),
-    /// who listens there does not know the secret
+    /// the process that listens there does not know the secret
     Stranger,
     /// it is too busy, or was: it may answer another time
     Late(&'static str),

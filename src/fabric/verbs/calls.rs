@@ -5,7 +5,8 @@
 //!
 //! A process of the job greets with its first bytes, which are there when its call is taken. So who
 //! has not greeted by then is a stranger, or very slow: a few of them are listened to, of one
-//! address fewer, and the oldest makes room for the next. Who has greeted waits for its own place.
+//! address fewer, and the oldest makes room for the next. A caller that has greeted
+//! waits for a place of its own.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::IpAddr;

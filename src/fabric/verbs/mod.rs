@@ -225,7 +225,7 @@ impl Nic {
         Ok(secrets[0])
     }
 
-    /// Whoever knows this secret may contact this process from here on.
+    /// A process that knows this secret may contact this process from here on.
     pub fn admit(&self, secret: Secret) {
         let mut secrets = self.core.secrets.lock();
         if !secrets.contains(&secret) {
