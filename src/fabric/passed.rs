@@ -1,5 +1,5 @@
-//! A road as it is but for its constants, for tests: as if its words were a round trip away, or as if
-//! a lock word counted few holders.
+//! A road as it is but for its constants, for tests: as if its words were a round trip away, or as
+//! if a lock word counted few holders.
 
 use super::{Fetch, Rank, WordAt, WordId, Words};
 use crate::error::Result;
