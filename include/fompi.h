@@ -29,12 +29,12 @@ typedef struct fompi_verbs_counts {
 extern "C" {
 #endif /* __cplusplus */
 
-const char *fompi_version(void);
-
 int fompi_get_verbs_counts(struct fompi_verbs_counts *counts);
+
+const char *fompi_version(void);
 
 #ifdef __cplusplus
 } /* extern "C" */
 #endif /* __cplusplus */
 
-#endif  /* FOMPI_H */
+#endif /* FOMPI_H */

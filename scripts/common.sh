@@ -5,6 +5,9 @@ top=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 target=${CARGO_TARGET_DIR:-$top/target}
 export FOMPI_LIB=${FOMPI_LIB:-$target/release/libfompi.so}
 
+# ldconfig and the like are not in the PATH of ordinary users on Debian.
+PATH=$PATH:/usr/sbin:/sbin
+
 # Small machines and containers: more ranks than cores, and Open MPI started by root.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
