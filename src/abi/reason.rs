@@ -32,9 +32,10 @@ fn of(code: c_int) -> Option<String> {
     REASONS.try_with(|reasons| reasons.borrow().get(&code).cloned()).ok().flatten()
 }
 
-/// `text`, a colon and `reason`: as much of them as `room` bytes hold, and whole characters.
-fn joined(text: &str, reason: &str, room: usize) -> String {
-    let mut joined = format!("{text}: {reason}");
+/// `text`, if there is any, a colon and `reason`: as much of them as `room` bytes hold, and whole
+/// characters.
+fn joined(text: Option<&str>, reason: &str, room: usize) -> String {
+    let mut joined = text.map_or(String::new(), |text| format!("{text}: ")) + reason;
     while joined.len() > room {
         joined.pop();
     }
@@ -52,22 +53,30 @@ card! {
         let answer = unsafe { (host.call.error_string)(errorcode, string, resultlen) };
         if answer == 0 && let Some(reason) = of(errorcode) {
             // SAFETY: the MPI underneath has stored a text of this length there.
-            unsafe { add(host, &reason, string, resultlen) };
+            unsafe { add(host, errorcode, &reason, string, resultlen) };
         }
         answer
     }
 }
 
-/// Adds a reason to the text that a program has got.
+/// Adds a reason to the text that a program has got. The text of a code of this library says less
+/// than the reason, which takes its place.
 ///
 /// # Safety
 /// `string` is a C string in MPI_MAX_ERROR_STRING bytes, and `resultlen` may be written.
-unsafe fn add(host: &Host, reason: &str, string: *mut c_char, resultlen: *mut c_int) {
+unsafe fn add(
+    host: &Host,
+    code: c_int,
+    reason: &str,
+    string: *mut c_char,
+    resultlen: *mut c_int,
+) {
     let bytes_max = if host.abi == Abi::OpenMpi { 256 } else { 512 };
     // SAFETY: a C string, by the caller's promise.
     let text = unsafe { CStr::from_ptr(string) }.to_string_lossy();
     // Fortran's buffers of some MPIs have no room for the byte that ends the text.
-    let joined = joined(&text, reason, bytes_max - 2);
+    let is_ours = [&GONE, &UNLIKE].map(|kind| kind.code.load(Ordering::Relaxed)).contains(&code);
+    let joined = joined((!is_ours).then_some(&text), reason, bytes_max - 2);
     let Ok(c_text) = CString::new(joined) else { return };
     let bytes = c_text.as_bytes_with_nul();
     // SAFETY: shorter than the caller's buffer.
@@ -151,9 +160,10 @@ mod tests {
 
     #[test]
     fn a_text_that_is_too_long_ends_with_a_whole_character() {
-        assert_eq!(joined("class", "reason", 20), "class: reason");
-        assert_eq!(joined("class", "reason", 9), "class: re");
-        assert_eq!(joined("class", "\u{a7}1", 8), "class: ");
+        assert_eq!(joined(Some("class"), "reason", 20), "class: reason");
+        assert_eq!(joined(None, "reason", 20), "reason");
+        assert_eq!(joined(Some("class"), "reason", 9), "class: re");
+        assert_eq!(joined(Some("class"), "\u{a7}1", 8), "class: ");
     }
 
     #[test]
