@@ -64,13 +64,7 @@ card! {
 ///
 /// # Safety
 /// `string` is a C string in MPI_MAX_ERROR_STRING bytes, and `resultlen` may be written.
-unsafe fn add(
-    host: &Host,
-    code: c_int,
-    reason: &str,
-    string: *mut c_char,
-    resultlen: *mut c_int,
-) {
+unsafe fn add(host: &Host, code: c_int, reason: &str, string: *mut c_char, resultlen: *mut c_int) {
     let bytes_max = if host.abi == Abi::OpenMpi { 256 } else { 512 };
     // SAFETY: a C string, by the caller's promise.
     let text = unsafe { CStr::from_ptr(string) }.to_string_lossy();

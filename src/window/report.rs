@@ -9,6 +9,7 @@ use crate::fabric::verbs::Nic;
 use crate::mpi::Host;
 use crate::sync::{AtomicBool, Ordering};
 use std::io::Write;
+use std::time::Duration;
 
 /// Why a window is left to the MPI underneath.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,11 +109,17 @@ pub fn say(line: &str) {
     let _ = std::io::stderr().write_all(format!("fompi: {line}\n").as_bytes());
 }
 
-/// Says what ends the job, and on which rank, where the launcher has told that.
+/// Says what ends the job, and on which rank, where the launcher has told that. Gives the launcher
+/// time to read the line: MPICH's loses what ranks have written when several of them end the job at
+/// once (4 of 60 jobs of three ranks).
 pub fn say_fatal(line: &str) {
     let rank = crate::config::rank().map(|rank| format!("rank {rank}: ")).unwrap_or_default();
     say(&format!("{rank}{line}; MPI_ERRORS_ARE_FATAL ends the job, by MPI_Abort"));
+    std::thread::sleep(READ_TIME);
 }
+
+/// In which a launcher reads a line.
+const READ_TIME: Duration = Duration::from_millis(200);
 
 /// Says that a window was made, if that is wanted.
 pub fn made(host: &Host, flavor: Flavor, node: &Node) {
