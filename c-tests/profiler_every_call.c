@@ -91,6 +91,8 @@ static void describe(MPI_Win win)
     CHECK_EQ(handled, 1);
     CALL(Errhandler_free, &handler);
     CALL(Errhandler_free, &got);
+    char text[MPI_MAX_ERROR_STRING];
+    CALL(Error_string, MPI_ERR_WIN, text, &length);
 }
 
 static void active(MPI_Win win)

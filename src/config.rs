@@ -146,16 +146,22 @@ impl Config {
     pub fn get() -> &'static Config {
         static CONFIG: OnceLock<Config> = OnceLock::new();
         CONFIG.get_or_init(|| {
-            let variables = std::env::vars_os()
-                .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
-                .map(|(name, value)| (name, value.to_string_lossy().into_owned()));
-            let (config, warnings) = Config::parse(variables, process::is_privileged());
+            let (config, warnings) = Config::read();
             if is_first_rank() {
                 let lines: String = warnings.iter().map(|w| format!("fompi: {w}\n")).collect();
                 let _ = std::io::stderr().write_all(lines.as_bytes());
             }
             config
         })
+    }
+
+    /// The settings as they are now, and what is wrong with them. A program may change them until
+    /// its first call, so nothing is kept.
+    pub fn read() -> (Config, Vec<String>) {
+        let variables = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+            .map(|(name, value)| (name, value.to_string_lossy().into_owned()));
+        Config::parse(variables, process::is_privileged())
     }
 
     /// The settings that variables ask for, and what is wrong with them. `privileged`: whoever set

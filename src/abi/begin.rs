@@ -14,7 +14,7 @@ static BEGIN: extern "C" fn() = begin;
 extern "C" fn begin() {
     // Most processes that this library is preloaded into are shells and launchers.
     let Some((name, is_behind)) = Host::seen() else { return };
-    let config = Config::get();
+    let (config, _) = Config::read();
     if !config::is_first_rank() {
         return;
     }
