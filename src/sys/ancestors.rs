@@ -13,8 +13,13 @@ pub fn parent(proc: &Path, pid: i32) -> Option<i32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// The nearest process from which all of these descend, or which is one of them itself. `None`:
-/// there is none, or not all of them may be looked at.
+/// What the names of MPI's launchers begin with, and of their helpers on each node.
+const LAUNCHERS: [&str; 8] =
+    ["mpiexec", "mpirun", "hydra", "orte", "prte", "srun", "slurmstepd", "palsd"];
+
+/// The process from which all of these descend, or which is one of them itself: the farthest
+/// launcher, which has also started what they spawn (MPI-4.1 §11.8); where none of them is a
+/// launcher, the nearest. `None`: there is none, or not all of them may be looked at.
 pub fn common(proc: &Path, pids: impl IntoIterator<Item = i32>) -> Option<i32> {
     let mut pids = pids.into_iter();
     let mut shared = lineage(proc, pids.next()?);
@@ -22,7 +27,13 @@ pub fn common(proc: &Path, pids: impl IntoIterator<Item = i32>) -> Option<i32> {
         let line = lineage(proc, pid);
         shared.retain(|ancestor| line.contains(ancestor));
     }
-    shared.first().copied()
+    let launcher = shared.iter().rfind(|pid| is_launcher(proc, **pid));
+    launcher.or(shared.first()).copied()
+}
+
+fn is_launcher(proc: &Path, pid: i32) -> bool {
+    let name = fs::read_to_string(proc.join(pid.to_string()).join("comm")).unwrap_or_default();
+    LAUNCHERS.iter().any(|launcher| name.starts_with(launcher))
 }
 
 /// A process and its ancestors, the nearest first.
@@ -73,13 +84,28 @@ mod tests {
     }
 
     #[test]
+    fn the_farthest_launcher_has_started_what_is_spawned_too() {
+        let tree = [(1, 0), (5, 1), (6, 5), (7, 6), (10, 7), (11, 7), (12, 10)];
+        let fake = Fake::new("launchers", &tree);
+        let name = |pid: i32, name| fs::write(fake.0.join(format!("{pid}/comm")), name).unwrap();
+        name(5, "bash\n");
+        name(7, "hydra_pmi_proxy\n");
+        let common = |pids: &[i32]| common(&fake.0, pids.iter().copied());
+        assert_eq!(common(&[10, 11]), Some(7));
+        assert_eq!(common(&[12]), Some(7), "a shell stands between");
+        name(6, "mpiexec.hydra\n");
+        assert_eq!(common(&[10, 11]), Some(6));
+        assert_eq!(common(&[10, 5]), Some(5), "which is no launcher");
+    }
+
+    #[test]
     fn this_process_descends_from_its_parent() {
         let own = crate::sys::process::id();
         // SAFETY: a plain question.
         let above = unsafe { libc::getppid() };
         assert_eq!(parent(Path::new("/proc"), own), Some(above));
         if above > 0 {
-            assert_eq!(common(Path::new("/proc"), [own, above]), Some(above));
+            assert!(lineage(Path::new("/proc"), own).starts_with(&[own, above]));
         }
     }
 }

@@ -75,10 +75,12 @@ static DECLARED: Mutex<i32> = Mutex::new(0);
 const ANYBODY: i32 = -1;
 
 /// Lets these processes, one of which may be this one, copy our memory, also where the security
-/// module Yama would keep that to our ancestors (ptrace_scope 1): all descendants of their nearest
-/// common ancestor, and of those of earlier calls. A process declares one process at a time. Where
-/// they have none in common that can be seen, every process may that may send us signals. Without
-/// Yama there is nothing to allow, and the kernel answers EINVAL.
+/// module Yama would keep that to our ancestors (ptrace_scope 1): all descendants of their
+/// launcher, or of their nearest common ancestor, and of those of earlier calls: a process declares
+/// one process at a time. The MPI underneath may have declared everybody for transfers of its own,
+/// also to processes that are spawned; these descend from the launcher, too. Where they have no
+/// ancestor in common that can be seen, every process may that may send us signals. Without Yama
+/// there is nothing to allow, and the kernel answers EINVAL.
 pub fn allow(pids: impl IntoIterator<Item = i32>) {
     let mut declared = DECLARED.lock();
     let before = Some(*declared).filter(|pid| *pid > 0);
