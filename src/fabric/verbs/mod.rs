@@ -27,6 +27,7 @@ mod pool;
 mod queue;
 mod registrations;
 mod secret;
+mod silence;
 mod talk;
 #[cfg(test)]
 pub mod tests;

@@ -167,6 +167,7 @@ impl Peer {
             Broken::Status(status) => self.core.device.domain.device().library().status(*status),
             Broken::Call(error) => error.to_string(),
             Broken::Device => String::from("the device of this process has failed"),
+            Broken::Silent => String::from("the device of this process tells nothing any more"),
         }
     }
 
@@ -217,7 +218,7 @@ impl Peer {
         let mut pause = Pause::default();
         while queue.room() < wanted {
             if !queue.poll(&self.core.blocks)? && pause.pause() {
-                queue.probe()?;
+                queue.probe(&self.core.blocks)?;
             }
         }
         Ok(())
@@ -234,7 +235,7 @@ impl Peer {
             if !queue.poll(blocks)? {
                 self.core.poll_all();
                 if pause.pause() {
-                    queue.probe()?;
+                    queue.probe(&self.core.blocks)?;
                     self.core.remind_all();
                 }
             }
@@ -248,7 +249,7 @@ impl Peer {
 
     /// Reminds the device of what is under way, if nobody else is at it.
     pub(super) fn try_remind(&self) {
-        self.try_with(Queue::probe);
+        self.try_with(|queue| queue.probe(&self.core.blocks));
     }
 
     fn try_with(&self, work: impl FnOnce(&mut Queue) -> core::result::Result<(), Broken>) {
@@ -413,7 +414,7 @@ impl Peer {
     /// Asks whether the process still answers, without waiting for it: if it does not, it is lost
     /// after a while. And reminds the device of what is under way.
     pub fn probe(&self) -> Result<()> {
-        self.with(|queue| Ok(queue.probe()?))
+        self.with(|queue| Ok(queue.probe(&self.core.blocks)?))
     }
 
     /// The same if it was contacted before.

@@ -5,10 +5,12 @@
 
 use core::ptr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::Remote;
 use super::counts::Kinds;
 use super::pool::{BLOCK_BYTES, Blocks};
+use super::silence::Silence;
 use crate::error::Error;
 use crate::fabric::Fetch;
 use crate::sys::ibverbs::types::*;
@@ -141,6 +143,7 @@ pub struct Queue {
     kinds: Kinds,
     /// looks at completions that found none
     fruitless: u32,
+    silence: Silence,
 }
 
 /// What is left of a queue that is of no use any more.
@@ -161,6 +164,8 @@ pub enum Broken {
     Call(Error),
     /// the device
     Device,
+    /// the device tells nothing of its requests any more
+    Silent,
 }
 
 impl Queue {
@@ -186,6 +191,7 @@ impl Queue {
             in_order,
             kinds: Kinds::default(),
             fruitless: 0,
+            silence: Silence::default(),
         }
     }
 
@@ -261,7 +267,11 @@ impl Queue {
     /// there; and it wakes a device that has forgotten what was posted before: Soft-RoCE forgets a
     /// request that waits for answers (`IBV_SEND_FENCE`) if the last of them comes while it is
     /// looking, until something else is posted.
-    pub fn probe(&mut self) -> Result<(), Broken> {
+    pub fn probe(&mut self, blocks: &Blocks) -> Result<(), Broken> {
+        self.poll(blocks)?;
+        if self.silence.is_too_long(Instant::now(), self.done, self.posted) {
+            return Err(Broken::Silent);
+        }
         if self.posted - self.done < self.places {
             self.kinds.probes += 1;
             // SAFETY: no memory.
