@@ -114,7 +114,7 @@ pub fn say(line: &str) {
 /// once (4 of 60 jobs of three ranks).
 pub fn say_fatal(line: &str) {
     let rank = crate::config::rank().map(|rank| format!("rank {rank}: ")).unwrap_or_default();
-    say(&format!("{rank}{line}; MPI_ERRORS_ARE_FATAL ends the job, by MPI_Abort"));
+    say(&format!("{rank}{line}; the error handler ends the job by MPI_Abort"));
     std::thread::sleep(READ_TIME);
 }
 
