@@ -115,6 +115,16 @@ static int sweep(void)
     return alive;
 }
 
+// Waits for the lock of a file, also if signals come meanwhile.
+static int lock_file(int fd)
+{
+    int status;
+    do
+        status = flock(fd, LOCK_EX);
+    while (status != 0 && errno == EINTR);
+    return status;
+}
+
 // The registry's file, locked against others who open or leave it.
 static int open_file(void)
 {
@@ -124,7 +134,7 @@ static int open_file(void)
     for (;;) {
         struct stat status;
         int fd = open(registry_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-        if (fd < 0 || flock(fd, LOCK_EX) != 0 || fstat(fd, &status) != 0) {
+        if (fd < 0 || lock_file(fd) != 0 || fstat(fd, &status) != 0) {
             fprintf(stderr, "adapter: %s: %s\n", registry_path, strerror(errno));
             return -1;
         }

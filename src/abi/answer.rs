@@ -82,6 +82,14 @@ pub fn code(host: &Host, error: &Error) -> c_int {
     }
 }
 
+/// The code of an error that the request of a call ends with, for the call that completes it: it
+/// has the reason, too.
+pub fn code_of_request(host: &Host, call: &'static str, error: &Error) -> c_int {
+    let code = code(host, error);
+    reason::keep(code, call, error);
+    code
+}
+
 /// Answers an error of a call on a window, through the window's error handler.
 #[cold]
 #[inline(never)]

@@ -3,7 +3,7 @@
 //! when the call returns, and it is complete; between nodes it is complete when the transfer is
 //! ([`pending`]), so a program may compute meanwhile.
 
-use super::answer::{code, on_window, place_for};
+use super::answer::{code_of_request, on_window, place_for};
 use super::transfer::{buffer, narrow, target};
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request, MPI_Status, MPI_Win};
 use crate::epoch::state::REQUEST;
@@ -47,7 +47,9 @@ fn on_target_with(
             match transfer {
                 Some(transfer) if pending::are_possible(host) => {
                     // SAFETY: the caller's pointer to a request.
-                    unsafe { pending::start(host, Box::new(transfer), code, request) }
+                    unsafe {
+                        pending::start(host, Box::new(transfer), (call, code_of_request), request)
+                    }
                 }
                 transfer => {
                     // Nobody would move it.

@@ -27,8 +27,8 @@ pub trait Work: Send {
     fn is_done(&mut self) -> Result<bool>;
 }
 
-/// How an error is told: its code in the numbers of the ABI.
-pub type Code = fn(&Host, &Error) -> c_int;
+/// How an error of a call is told: its code in the numbers of the ABI.
+pub type Code = fn(&Host, &'static str, &Error) -> c_int;
 
 const UNDER_WAY: u8 = 0;
 const DONE: u8 = 1;
@@ -37,6 +37,7 @@ const DONE: u8 = 1;
 struct State {
     host: &'static Host,
     code: Code,
+    call: &'static str,
     work: Mutex<Box<dyn Work>>,
     stage: AtomicU8,
     /// the handle, once it is known
@@ -88,12 +89,13 @@ pub fn are_possible(host: &Host) -> bool {
 pub unsafe fn start(
     host: &'static Host,
     work: Box<dyn Work>,
-    code: Code,
+    (call, code): (&'static str, Code),
     request: *mut usize,
 ) -> Result<()> {
     let (stage, error) = (AtomicU8::new(UNDER_WAY), OnceLock::new());
     let work = Mutex::new(work);
-    let state = Arc::new(State { host, code, work, stage, request: AtomicUsize::new(0), error });
+    let state =
+        Arc::new(State { host, code, call, work, stage, request: AtomicUsize::new(0), error });
     let (mut made, extra): (Handle, _) = (0, Arc::into_raw(state.clone()).cast_mut().cast());
     let answer = match host.call.grequest_start_with_poll {
         // SAFETY: callbacks that take what is given here, and an out parameter of ours.
@@ -210,13 +212,13 @@ unsafe extern "C" fn wait(count: c_int, extras: *mut *mut c_void, _: f64, _: *mu
 /// What a status says of a request that is complete; the answer is the error of who waited.
 unsafe extern "C" fn query(extra: *mut c_void, status: *mut Status) -> c_int {
     // SAFETY: a callback of ours.
-    let State { host, code, error, .. } = unsafe { behind(extra) };
+    let State { host, code, call, error, .. } = unsafe { behind(extra) };
     // SAFETY: the status of the call, of which only the error means anything (MPI-4.1 §12.3.5).
     unsafe {
         (host.call.status_set_elements)(status, host.byte(), 0);
         (host.call.status_set_cancelled)(status, 0);
     }
-    error.get().map_or(0, |error| code(host, error))
+    error.get().map_or(0, |error| code(host, call, error))
 }
 
 /// The request is gone. It may have been freed although the work goes on (MPI-4.1 §12.3.5), and
