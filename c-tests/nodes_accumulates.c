@@ -6,9 +6,11 @@
 
 #include "check.h"
 
-enum { TIMES = 60, RANKS_MAX = 8, PLACES = 40, MANY = 300, OFTEN = 30, SOME = 1 };
+#include <unistd.h>
+
+enum { TIMES = 60, RANKS_MAX = 8, PLACES = 40, MANY = 300, OFTEN = 30, HALF_ROUNDS = 300, SOME = 1 };
 enum { TICKET, HALVES, BITS, OWN, CLAIMED = OWN + RANKS_MAX, WIDE = CLAIMED + PLACES };
-enum { LONGS = WIDE + MANY };
+enum { MIXED = WIDE + MANY, LONGS = MIXED + MANY / 2 };
 
 static MPI_Win win;
 static int64_t *base;
@@ -48,16 +50,16 @@ static void many(void)
 
 // Calls `work` with 0, 1 and so on, until each rank has done it often: some are much faster than
 // others. Returns how often this one has.
-static int together(void (*work)(int))
+static int together(void (*work)(int), int often)
 {
     int times = 0, done = 0;
     MPI_Request request;
     OK(MPI_Barrier(MPI_COMM_WORLD));
     while (!done) {
         work(times++);
-        if (times == OFTEN)
+        if (times == often)
             OK(MPI_Ibarrier(MPI_COMM_WORLD, &request));
-        if (times >= OFTEN)
+        if (times >= often)
             OK(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
     }
     return times;
@@ -83,6 +85,21 @@ static void add_a_half(int times)
     OK(MPI_Win_flush(0, win));
 }
 
+// The odd ranks add to many halves at once, the even ones to one of them now and then: a rank that
+// took no part in the lock of the others would change one between their read and their write.
+static void add_to_halves(int times)
+{
+    static int32_t ones[MANY];
+    for (int i = 0; i < MANY; i++)
+        ones[i] = 1;
+    const int count = rank % 2 ? MANY : 1;
+    const MPI_Aint at = MIXED + (rank % 2 ? 0 : times % (MANY / 2));
+    if (rank % 2 == 0)
+        usleep((useconds_t)(times * 37 % 100));
+    OK(MPI_Accumulate(ones, count, MPI_INT32_T, 0, at, count, MPI_INT32_T, MPI_SUM, win));
+    OK(MPI_Win_flush(0, win));
+}
+
 // Who has swapped 0 for its number has the word for itself until it swaps it back.
 static void hold_a_word(int times)
 {
@@ -103,13 +120,20 @@ static void hold_a_word(int times)
 static void bits_and_halves(void)
 {
     int mine, all;
-    together(turn_a_bit);
-    together(hold_a_word);
-    mine = together(add_a_half);
+    together(turn_a_bit, OFTEN);
+    together(hold_a_word, OFTEN);
+    mine = together(add_a_half, OFTEN);
     OK(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
     OK(MPI_Win_sync(win));
     if (rank == 0)
         CHECK_EQ(*(int32_t *)&base[HALVES], all);
+
+    long added = (long)together(add_to_halves, HALF_ROUNDS) * (rank % 2 ? MANY : 1), sum;
+    OK(MPI_Allreduce(&added, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
+    OK(MPI_Win_sync(win));
+    for (int i = 0; rank == 0 && i < MANY; i++)
+        sum -= ((int32_t *)&base[MIXED])[i];
+    CHECK(rank != 0 || sum == 0);
 }
 
 // Every place is claimed by one of all who try.
