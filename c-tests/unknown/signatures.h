@@ -13,6 +13,7 @@
     BOTH(X, MPI_Alloc_mem, "www") \
     BOTH(X, MPI_Compare_and_swap, "wwwwiww") \
     BOTH(X, MPI_Errhandler_free, "w") \
+    BOTH(X, MPI_Error_string, "iww") \
     BOTH(X, MPI_Fetch_and_op, "wwwiwww") \
     BOTH(X, MPI_Free_mem, "w") \
     BOTH(X, MPI_Get, "wiwiwiww") \
