@@ -98,7 +98,7 @@ static void accumulates(void)
     COST(0, 0, 1, 0, 0, 0);
     OK(MPI_Win_flush(target, win));
     COST(0, 0, 0, 1, 0, 1);
-    // Who waits looks in the same wait.
+    // A rank that waits for its operation looks in the same wait.
     OK(MPI_Fetch_and_op(one, old, MPI_LONG, target, 0, MPI_SUM, win));
     COST(0, 0, 1, 1, 0, 1);
     OK(MPI_Compare_and_swap(one, old, old, MPI_LONG, target, 0, win));

@@ -148,8 +148,8 @@ pub fn tickets(lock: WordId) -> WordId {
 }
 
 /// Where the holders of a ticket for a lock and of the next one meet. Each lock has places of its
-/// own: who waits for one keeps a place as long as it waits, and the holder that it waits for may
-/// need another lock first.
+/// own: a thread that waits for one keeps a place as long as it waits, and the holder that it waits
+/// for may need another lock first.
 pub fn meeting(lock: WordId, ticket: u32) -> WordId {
     let index = LOCKS.iter().position(|word| *word == lock).expect("a lock") as u32;
     WordId(MEETINGS + index * PLACES + ticket % PLACES)

@@ -39,7 +39,7 @@ impl<T> Serial<T> {
 
     /// From now on several threads may call at once.
     pub fn several_threads(&self) {
-        // Relaxed: who has to see it has met this thread (see the head of this file).
+        // Relaxed: a thread that has to see it has met this one (see the head of this file).
         self.threads.store(true, Ordering::Relaxed);
     }
 

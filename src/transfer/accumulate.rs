@@ -236,8 +236,8 @@ impl<'a> Work<'a> {
     }
 
     /// Does `work` at `zero`: under the target's accumulate lock if there are several elements, or
-    /// not all ranks reach the memory by atomic instructions. Who is alone already needs nothing,
-    /// and over the device the lock is taken together with the elements.
+    /// not all ranks reach the memory by atomic instructions. A rank that is alone already
+    /// needs nothing, and over the device the lock is taken together with the elements.
     pub fn protected<'s>(
         self,
         zero: Spot<'s>,

@@ -65,8 +65,8 @@ pub struct Blocks<'a> {
     /// those of a message follow each other; the first `count` are there
     runs: [MaybeUninit<Run>; RUNS],
     count: usize,
-    /// the first block of the goes before, or one that was reserved: who holds the lock waits for
-    /// none
+    /// the first block of the goes before, or one that was reserved: the holder of the lock
+    /// waits for none
     kept: Option<Lease<'a>>,
 }
 

@@ -51,7 +51,7 @@ struct Facts([u32; FACTS]);
 
 impl Facts {
     fn own(config: &Config, size: u32) -> Facts {
-        // Looked up in memory: who reads the file of the library reads the same.
+        // Looked up in memory: a reader of the library's file reads the same.
         let build = &core::hint::black_box(&BUILD)[12..];
         let build = str::from_utf8(build).ok().and_then(|hex| u32::from_str_radix(hex, 16).ok());
         let per_node = config.ranks_per_node.unwrap_or(0);

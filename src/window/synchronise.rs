@@ -44,7 +44,7 @@ pub fn fence_all(node: &Node, precede: bool) -> Result<()> {
 /// The fence of MPI_Win_free.
 pub fn last_fence(node: &Node, call: &'static str) -> Result<()> {
     match &node.wide {
-        // Stores of this process come before its part in the barrier, whoever has the words.
+        // Stores of this process come before its part in the barrier, wherever the words are.
         None => {
             let words = node.arena().collective_words(node.slot, call);
             fence::fence(&words, node.next_barrier(), true)

@@ -168,7 +168,7 @@ struct Server {
     shortage: Shortage,
 }
 
-/// What a sleep has brought: who is ready, listeners first, then callers in their order.
+/// What a sleep has brought: the sockets that are ready, listeners first, then callers in order.
 type Ready = [libc::pollfd; ADDRESSES_MAX + CALLS_MAX];
 
 impl Server {
