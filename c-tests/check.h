@@ -160,6 +160,16 @@ UNUSED static void *returning_window_of(MPI_Aint bytes, int disp_unit, MPI_Win *
     return base;
 }
 
+// The text of an error code, whose length must be right.
+UNUSED static void text_of(int code, char *text)
+{
+    int length = -1;
+    memset(text, 'z', MPI_MAX_ERROR_STRING);
+    OK(MPI_Error_string(code, text, &length));
+    CHECK(length > 0 && length < MPI_MAX_ERROR_STRING);
+    CHECK_EQ(strlen(text), length);
+}
+
 // The neighbours of this rank in the ring of all ranks.
 UNUSED static int next_rank(void) { return (rank + 1) % size; }
 UNUSED static int previous_rank(void) { return (rank + size - 1) % size; }

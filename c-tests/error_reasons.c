@@ -9,15 +9,6 @@
 static MPI_Win win;
 static char in_handler[MPI_MAX_ERROR_STRING];
 
-static void text_of(int code, char *text)
-{
-    int length = -1;
-    memset(text, 'z', MPI_MAX_ERROR_STRING);
-    OK(MPI_Error_string(code, text, &length));
-    CHECK(length > 0 && length < MPI_MAX_ERROR_STRING);
-    CHECK_EQ(strlen(text), length);
-}
-
 static void says(int code, const char *reason)
 {
     char text[MPI_MAX_ERROR_STRING];

@@ -14,16 +14,6 @@ enum { CLASSES = sizeof classes / sizeof *classes };
 
 static char texts[CLASSES][MPI_MAX_ERROR_STRING];
 
-// The text of a code, whose length must be right.
-static void text_of(int code, char *text)
-{
-    int length = -1;
-    memset(text, 'z', MPI_MAX_ERROR_STRING);
-    OK(MPI_Error_string(code, text, &length));
-    CHECK(length > 0 && length < MPI_MAX_ERROR_STRING);
-    CHECK_EQ(strlen(text), length);
-}
-
 static void has_class(int code, int want)
 {
     char text[MPI_MAX_ERROR_STRING];

@@ -11,6 +11,28 @@ use crate::fabric::{Rank, WordAt};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+/// Those who hold a lock of one target now.
+#[derive(Default)]
+pub(super) struct Inside {
+    readers: Cell<u32>,
+    writers: Cell<u32>,
+}
+
+impl Inside {
+    /// The holder of a lock stays for a step; a writer is alone.
+    pub(super) fn stay(&self, sim: &Sim, writes: bool) {
+        let (mine, others) = match writes {
+            true => (&self.writers, &self.readers),
+            false => (&self.readers, &self.writers),
+        };
+        assert_eq!(others.get(), 0, "a writer beside readers");
+        assert!(!writes || mine.get() == 0, "two writers");
+        mine.set(mine.get() + 1);
+        sim.step();
+        mine.set(mine.get() - 1);
+    }
+}
+
 /// What the locks of a window promise, kept by hand.
 #[derive(Default)]
 struct Oracle {
@@ -113,7 +135,8 @@ fn mixture<const V: usize>(fault: Fault) -> impl Fn(&Sim) + 'static {
     }
 }
 
-fn all_is_free(end: &End) {
+/// No lock is held or waited for, and nobody has left anything behind.
+pub(super) fn all_is_free(end: &End) {
     for (view, rank) in end.ranks().flat_map(|rank| [(FLAT, rank), (FAR, rank)]) {
         assert_eq!(end.word_of(view, WordAt { rank, word: LOCK }), 0);
         assert_eq!(end.word_of(view, WordAt { rank, word: GLOBAL }), 0);

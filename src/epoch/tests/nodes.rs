@@ -1,13 +1,14 @@
 //! More threads of a rank wait for locks than it has queue nodes, on the simulator.
 
-use crate::epoch::layout::{GLOBAL, LOCK};
 use crate::epoch::lock::{
     Held, Nodes, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive, unlock_shared,
 };
 use crate::error::Result;
-use crate::fabric::sim::{End, FAR, FLAT, Fault, Shape, Sim, every};
-use crate::fabric::{Rank, WordAt};
+use crate::fabric::Rank;
+use crate::fabric::sim::{FAR, FLAT, Fault, Shape, Sim, every};
 use std::cell::Cell;
+
+use super::locks::{Inside, all_is_free};
 
 /// One node for all threads of a rank.
 struct One<'a, 'b> {
@@ -36,19 +37,12 @@ impl Nodes for One<'_, '_> {
     }
 }
 
-fn all_is_free(end: &End) {
-    for (view, rank) in end.ranks().flat_map(|rank| [(FLAT, rank), (FAR, rank)]) {
-        assert_eq!(end.word_of(view, WordAt { rank, word: LOCK }), 0);
-        assert_eq!(end.word_of(view, WordAt { rank, word: GLOBAL }), 0);
-    }
-}
-
 #[test]
 fn threads_without_a_node_take_locks_as_others_do() {
     const ROUNDS: u32 = 6;
     fn body<const V: usize>() -> impl Fn(&Sim) + 'static {
         let taken: [Cell<bool>; 4] = Default::default();
-        let (readers, writers) = (Cell::new(0), Cell::new(0));
+        let inside = Inside::default();
         move |sim: &Sim| {
             let words = &sim.view::<V>(Fault::Nothing);
             let target = Rank(1);
@@ -60,13 +54,7 @@ fn threads_without_a_node_take_locks_as_others_do() {
                     1 => lock_shared(words, target, Held::Nothing, nodes).unwrap(),
                     _ => lock_all(words, nodes).unwrap(),
                 }
-                let (mine, others) =
-                    if lock == 0 { (&writers, &readers) } else { (&readers, &writers) };
-                assert_eq!(others.get(), 0, "a writer beside readers");
-                assert!(lock != 0 || mine.get() == 0, "two writers");
-                mine.set(mine.get() + 1);
-                sim.step();
-                mine.set(mine.get() - 1);
+                inside.stay(sim, lock == 0);
                 match lock {
                     0 => unlock_exclusive(words, target, Held::Nothing).unwrap(),
                     1 => unlock_shared(words, target).unwrap(),

@@ -1,18 +1,19 @@
 //! More want a lock than its word can count, on the simulator: with room for two holders.
 
-use super::super::layout::{self, GLOBAL, LOCK};
+use super::super::layout;
 use super::super::lock::{
     Held, acquire, lock_all, lock_exclusive, lock_shared, release, unlock_all, unlock_exclusive,
     unlock_shared,
 };
 use crate::epoch::lock::Mode;
+use crate::fabric::Rank;
 use crate::fabric::passed::Passed;
 use crate::fabric::shm::heap::{self, Heap, HeapWords};
-use crate::fabric::sim::{End, FAR, FLAT, Fault, Shape, Sim, every};
-use crate::fabric::{Rank, WordAt};
+use crate::fabric::sim::{FAR, FLAT, Fault, Shape, Sim, every};
 use crate::sync::{AtomicU64, Ordering::Relaxed};
 use std::cell::Cell;
 
+use super::locks::{Inside, all_is_free};
 use super::orderings::{ASLEEP, AWAKE, THREE, model};
 #[cfg(loom)]
 use loom::{sync::Arc, thread};
@@ -21,13 +22,6 @@ use std::{sync::Arc, thread};
 
 /// For so many holders.
 const PLACES: u64 = 2;
-
-fn all_is_free(end: &End) {
-    for (view, rank) in end.ranks().flat_map(|rank| [(FLAT, rank), (FAR, rank)]) {
-        assert_eq!(end.word_of(view, WordAt { rank, word: LOCK }), 0);
-        assert_eq!(end.word_of(view, WordAt { rank, word: GLOBAL }), 0);
-    }
-}
 
 #[test]
 fn who_finds_all_places_taken_waits_for_one() {
@@ -55,7 +49,7 @@ fn who_finds_all_places_taken_waits_for_one() {
 #[test]
 fn locks_exclude_each_other_where_places_are_few() {
     fn body<const V: usize>() -> impl Fn(&Sim) + 'static {
-        let (readers, writers) = (Cell::new(0), Cell::new(0));
+        let inside = Inside::default();
         move |sim: &Sim| {
             let words = &Passed::<_, false, PLACES>(sim.view::<V>(Fault::Nothing));
             for _ in 0..4 {
@@ -65,13 +59,7 @@ fn locks_exclude_each_other_where_places_are_few() {
                     1 => lock_all(words, node).unwrap(),
                     _ => lock_shared(words, target, Held::Nothing, node).unwrap(),
                 }
-                let (mine, others) =
-                    if lock == 0 { (&writers, &readers) } else { (&readers, &writers) };
-                assert_eq!(others.get(), 0, "a writer beside readers");
-                assert!(lock != 0 || mine.get() == 0, "two writers");
-                mine.set(mine.get() + 1);
-                sim.step();
-                mine.set(mine.get() - 1);
+                inside.stay(sim, lock == 0);
                 match lock {
                     0 => unlock_exclusive(words, target, Held::Nothing).unwrap(),
                     1 => unlock_all(words).unwrap(),
