@@ -191,5 +191,15 @@ impl<S: Read + Write> Calls<S> {
             stays
         });
         self.strangers += strangers;
+        if self.list.is_empty() {
+            // A process that once had many callers at a time does not keep the memory for them.
+            self.list = Vec::new();
+        }
+    }
+
+    /// For how many callers there is memory.
+    #[cfg(test)]
+    pub fn capacity(&self) -> usize {
+        self.list.capacity()
     }
 }

@@ -136,6 +136,22 @@ fn who_has_greeted_keeps_its_place_for_a_moment() {
 }
 
 #[test]
+fn a_process_keeps_no_memory_for_callers_that_have_gone() {
+    let mut here = Here::new();
+    let mut called: Vec<_> = (0..17)
+        .map(|_| {
+            let caller = caller();
+            (here.call(1, caller.greeting()), caller)
+        })
+        .collect();
+    assert!(here.calls.capacity() >= 17);
+    for (theirs, caller) in called.drain(..) {
+        assert!(is_answered(&mut here, theirs, caller));
+    }
+    assert_eq!((here.calls.list().len(), here.calls.capacity()), (0, 0));
+}
+
+#[test]
 fn a_descriptor_that_is_wanted_is_a_strangers() {
     let mut here = Here::new();
     let caller = caller();
