@@ -55,6 +55,13 @@ pub fn others(variable: &str, mark: &Mark) -> Vec<Found> {
     proc.find(own, &library.unwrap_or_default(), &mark.name)
 }
 
+/// Whether this process descends from a rank: an ancestor that has the launcher's `variable`, too,
+/// has loaded an MPI. A shell around a rank is none.
+pub fn is_below_a_rank(variable: &str) -> bool {
+    let proc = Proc { root: PathBuf::from("/proc"), variable };
+    proc.is_below_a_rank(super::process::id())
+}
+
 /// A folder like /proc.
 struct Proc<'a> {
     root: PathBuf,
@@ -110,6 +117,14 @@ impl Proc<'_> {
             }
         }
         None
+    }
+
+    fn is_below_a_rank(&self, pid: i32) -> bool {
+        let above = |pid: &i32| ancestors::parent(&self.root, *pid);
+        std::iter::successors(above(&pid), above)
+            .take(ANCESTORS_MAX)
+            .take_while(|pid| self.variable(*pid, self.variable).is_some())
+            .any(|pid| self.loaded(pid, "").is_some_and(|(_, has_mpi)| has_mpi))
     }
 
     /// Whether a process has loaded this library, and an MPI.
@@ -221,6 +236,20 @@ mod tests {
         fake.add((105, 100), "R=2", &both, "");
         fake.add((106, 105), "R=2", &both, "fompi-waits-1");
         assert_eq!(fake.others(), [(1, 103, false, false), (2, 106, true, true)]);
+    }
+
+    #[test]
+    fn a_tool_of_a_rank_is_told_from_a_rank_in_a_shell() {
+        let fake = Fake::new("below");
+        fake.add((99, 1), "A=1", MPI, ""); // has started the launcher
+        fake.add((100, 99), "A=1", "", "");
+        fake.add((101, 100), "R=4", LIBRARY, ""); // a shell
+        fake.add((102, 101), "R=4", MPI, "");
+        fake.add((103, 102), "R=4", "", "");
+        fake.add((104, 103), "R=4", MPI, "");
+        let proc = Proc { root: fake.0.clone(), variable: "R" };
+        assert!(!proc.is_below_a_rank(102));
+        assert!(proc.is_below_a_rank(104));
     }
 
     #[test]

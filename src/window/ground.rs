@@ -3,6 +3,8 @@
 //! communicator. What could not be made for a reason that may pass is tried again for the next
 //! window.
 
+mod alone;
+
 use super::alike;
 use super::arena::Arena;
 use super::report::Why;
@@ -39,6 +41,7 @@ impl Ground {
             // SAFETY: set below, and dropped by `delete` only, together with the attribute.
             return Ok(unsafe { &*cached }.clone());
         }
+        alone::tell(host);
         alike::check(host, comm, call)?;
         let ground = match Config::get().disable {
             true => None,
