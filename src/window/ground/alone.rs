@@ -1,7 +1,7 @@
 //! Ranks that are alone although their launcher has started several: it belongs to another MPI than
 //! the program, so each process is a job of its own. Launchers and MPIs say nothing of it, and
-//! fompirun cannot see which MPI a script loads. Said when the first window is made. Not for anything
-//! that correctness rests on.
+//! fompirun cannot see which MPI a script loads. Said when the first window is made. Correctness
+//! does not rest on it.
 
 use crate::config::{Config, Fallback};
 use crate::mpi::Host;
