@@ -36,8 +36,8 @@ pub enum Strategy {
 pub struct Config {
     /// FOMPI_VERBOSE: one line per window
     pub verbose: bool,
-    /// FOMPI_VERBOSE=2: a rank that waits long says so sooner
-    pub impatient: bool,
+    /// FOMPI_VERBOSE=2: a rank that waits long says so, and at the end of the job comes a table
+    pub reports_waits: bool,
     /// FOMPI_DISABLE: everything goes to the MPI underneath
     pub disable: bool,
     /// FOMPI_FALLBACK
@@ -172,7 +172,7 @@ impl Config {
     ) -> (Config, Vec<String>) {
         let mut config = Config {
             verbose: false,
-            impatient: false,
+            reports_waits: false,
             disable: false,
             fallback: Fallback::Warn,
             verbs: Verbs::default(),
@@ -184,7 +184,7 @@ impl Config {
         for (name, value) in variables.filter(|(name, _)| name.starts_with("FOMPI_")) {
             let known = match name.as_str() {
                 "FOMPI_VERBOSE" => level(&value).map(|level| {
-                    (config.verbose, config.impatient) = (level > 0, level > 1);
+                    (config.verbose, config.reports_waits) = (level > 0, level > 1);
                 }),
                 "FOMPI_DISABLE" => switch(&value).map(|on| config.disable = on),
                 "FOMPI_STRICT" => switch(&value).map(|on| config.strict = on),
@@ -298,7 +298,7 @@ mod tests {
         let levels = [("0", (false, false)), ("1", (true, false)), ("2", (true, true))];
         for (value, expected) in levels {
             let (config, warnings) = parse(&[("FOMPI_VERBOSE", value)]);
-            assert_eq!((config.verbose, config.impatient), expected);
+            assert_eq!((config.verbose, config.reports_waits), expected);
             assert!(warnings.is_empty());
         }
         assert_eq!(parse(&[("FOMPI_VERBOSE", "3")]).1.len(), 1);

@@ -35,14 +35,14 @@ pub fn barrier(words: &impl Words, number: u64) -> Result<()> {
     Ok(())
 }
 
-/// The ranks that have called fewer barriers than this one, as far as it is known now: it may look
-/// into the words of all of them.
-pub fn absent(words: &impl Words) -> Vec<u32> {
+/// The ranks that have made fewer calls than this one, each of `per_call` barriers, as far as it is
+/// known now: it may look into the words of all of them.
+pub fn absent(words: &impl Words, per_call: u64) -> Vec<u32> {
     let size = words.size();
     // The word of round 0 is changed by one rank alone, once a barrier.
     let entered = |rank: u32| {
         let at = WordAt { rank: Rank((rank + 1) % size), word: layout::fence(0) };
-        words.read(at).unwrap_or(u64::MAX)
+        words.read(at).unwrap_or(u64::MAX).div_ceil(per_call)
     };
     let here = entered(words.rank().0);
     (0..size).filter(|rank| size > 1 && entered(*rank) < here).collect()

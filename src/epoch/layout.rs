@@ -12,6 +12,7 @@
 //! | [`REGIONS_ID`] to [`TABLE_KEY`] | owned | the table of its regions                      |
 //! | [`next`], [`go`] | link, contended | a queue node of each thread that waits for a lock    |
 //! | [`fence`]  | contended | one counter per round of the barrier ([`super::fence`])            |
+//! | [`WAITED`] | owned     | how long this rank has waited in the window, for a report         |
 //! | [`posted`] | contended | one bit per rank: it has posted to this rank                       |
 //!
 //! Words that several nodes reach through a card have no such bits, whose number grows with the
@@ -67,9 +68,13 @@ const WORDS_PER_NODE: u32 = 2;
 
 const FENCE: u32 = NODES + NODES_PER_RANK * WORDS_PER_NODE;
 /// Rounds of the barrier that fit.
-pub const ROUNDS_MAX: u32 = 3 * LINE;
+pub const ROUNDS_MAX: u32 = 2 * LINE;
 
-const POSTED: u32 = FENCE + ROUNDS_MAX;
+/// Nanoseconds that this rank has waited for others in this window. Stored before the last barrier
+/// of a window, for a report: no protocol reads it.
+pub const WAITED: WordId = WordId(FENCE + ROUNDS_MAX);
+
+const POSTED: u32 = WAITED.0 + LINE;
 /// Bits, and so ranks, of a word of the bitmap.
 const RANKS_PER_WORD: u32 = 64;
 
@@ -89,7 +94,7 @@ pub const fn words_per_rank(size: u32) -> u32 {
 /// How a word changes.
 pub fn kind(word: WordId) -> Kind {
     match word.0 {
-        word if (REGIONS_ID.0..=TABLE_KEY.0).contains(&word) => Kind::Owned,
+        word if (REGIONS_ID.0..=TABLE_KEY.0).contains(&word) || word == WAITED.0 => Kind::Owned,
         word if (NODES..FENCE).contains(&word) => match (word - NODES) % WORDS_PER_NODE {
             0 => Kind::Link,
             _ => Kind::Contended,
@@ -108,6 +113,32 @@ pub fn next(node: u32) -> WordId {
 pub fn go(node: u32) -> WordId {
     assert!(node < NODES_PER_RANK);
     WordId(NODES + node * WORDS_PER_NODE + 1)
+}
+
+/// What a word is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// a barrier
+    Barrier,
+    /// the end of an exposure epoch
+    Complete,
+    /// posts of other ranks
+    Posts,
+    /// a lock, with this queue node
+    Queue(u32),
+    /// nothing
+    Other,
+}
+
+/// Why a rank waits for one of its words.
+pub fn purpose(word: WordId) -> Purpose {
+    match word.0 {
+        _ if word == COMPLETE => Purpose::Complete,
+        word if (NODES..FENCE).contains(&word) => Purpose::Queue((word - NODES) / WORDS_PER_NODE),
+        word if (FENCE..WAITED.0).contains(&word) => Purpose::Barrier,
+        word if word >= POSTED => Purpose::Posts,
+        _ => Purpose::Other,
+    }
 }
 
 /// The counter of a round of the barrier.

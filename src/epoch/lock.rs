@@ -190,6 +190,17 @@ impl Word {
     }
 }
 
+/// How a lock is held whose word has this value, for a report: the mode of a target's word, and the
+/// number of holders. On the global word [`Mode::Shared`] stands for lock_all, [`Mode::Exclusive`]
+/// for intents. `None`: it is free.
+pub fn holders(word: u64) -> Option<(Mode, u64)> {
+    match Word(word).holders() {
+        0 => None,
+        count if count > 0 => Some((Mode::Shared, count.unsigned_abs())),
+        count => Some((Mode::Exclusive, count.unsigned_abs())),
+    }
+}
+
 /// A waiter: its rank and node in one number, never 0.
 #[derive(Clone, Copy)]
 struct Waiter {

@@ -46,6 +46,18 @@ pub fn start(words: &impl Words, group: impl IntoIterator<Item = Rank>) -> Resul
     awaited.map_or(Ok(()), |(word, bits)| take(words, word, bits))
 }
 
+/// Whether `target` has posted to this rank, and this rank has not used the post. For a report.
+pub fn has_posted(words: &impl Words, target: Rank) -> bool {
+    let (word, bit) = layout::posted(target);
+    words.own(word) & bit != 0
+}
+
+/// Whether `origin` has used all posts of this rank to it. For a report.
+pub fn has_started(words: &impl Words, origin: Rank) -> bool {
+    let (word, bit) = layout::posted(words.rank());
+    words.read(WordAt { rank: origin, word }).is_ok_and(|posted| posted & bit == 0)
+}
+
 fn take(words: &impl Words, word: WordId, bits: u64) -> Result<()> {
     words.wait_own(word, |posted| posted & bits == bits)?;
     let before =

@@ -447,6 +447,22 @@ impl Epochs {
         })
     }
 
+    /// The locks that this process holds or waits for, by their targets; and whether it has called
+    /// MPI_Win_lock_all. Locks that were not taken (MPI_MODE_NOCHECK) are left out. For a report.
+    pub fn locks(&self) -> (Vec<(u32, Hold)>, bool) {
+        self.book.with(|book| {
+            let of = |rank: u32| Some((rank, book.held.get(rank)?));
+            let held = book.held.ranks().into_iter().filter_map(of);
+            let taken = |lock: &(u32, Hold)| matches!(lock.1, Hold::Shared | Hold::Exclusive);
+            (held.filter(taken).collect(), book.access == Access::LockAll && !book.unchecked)
+        })
+    }
+
+    /// Whether several threads may call.
+    pub fn has_threads(&self) -> bool {
+        self.book.has_threads()
+    }
+
     /// The window may be freed: nothing is locked, started or posted.
     pub fn may_free(&self) -> Result<()> {
         self.book.with(|book| match book.access {

@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::fabric::verbs::Remote;
 use crate::fabric::{Rank, WordAt, Words};
 use crate::sync::fence_after_rmw;
+use crate::window::nodes::Wanted;
 use crate::window::wide::Part;
 use crate::window::wide::words::Asked;
 use crate::window::{Node, on_words};
@@ -21,7 +22,7 @@ use parking_lot::MutexGuard;
 /// Runs `work` under the accumulate lock of a target.
 #[inline]
 pub fn locked(place: Place<'_>, rank: u32, work: impl FnOnce() -> Result<()>) -> Result<()> {
-    let (node, nodes) = (place.node, place.node.nodes_for_operations());
+    let (node, nodes) = (place.node, place.node.nodes_for(Wanted::Accumulate(rank)));
     on_words!(node, |words| whole::several(words, Rank(rank), nodes, work))
 }
 
@@ -43,7 +44,7 @@ pub fn try_locked(node: &Node, rank: u32, work: impl FnOnce()) -> bool {
 /// seen in parts.
 #[inline]
 pub fn single(place: Place<'_>, rank: u32, work: impl FnOnce()) -> Result<()> {
-    let (node, nodes) = (place.node, place.node.nodes_for_operations());
+    let (node, nodes) = (place.node, place.node.nodes_for(Wanted::Accumulate(rank)));
     match &node.wide {
         None => whole::look_before(&node.words, Rank(rank), nodes, || {
             work();
@@ -84,7 +85,12 @@ impl<'a> Behind<'a> {
             part.note_unsettled(rank);
             return Ok(());
         };
-        whole::wait_if_held(&part.far(node), Rank(rank), node.nodes_for_operations(), lock)
+        whole::wait_if_held(
+            &part.far(node),
+            Rank(rank),
+            node.nodes_for(Wanted::Accumulate(rank)),
+            lock,
+        )
     }
 }
 
@@ -149,7 +155,7 @@ impl<'a> Acc<'a> {
             self.state = State::Asked(asked);
             return Ok(());
         }
-        let nodes = node.nodes_for_operations();
+        let nodes = node.nodes_for(Wanted::Accumulate(self.rank));
         on_words!(node, |words| lock::acquire(words, word, Mode::Exclusive, false, nodes))?;
         self.state = State::Held;
         Ok(())
@@ -164,7 +170,7 @@ impl<'a> Acc<'a> {
             self.state = State::Held;
             return Ok(true);
         };
-        let nodes = node.nodes_for_operations();
+        let nodes = node.nodes_for(Wanted::Accumulate(self.rank));
         let asked = (word(self.rank), asked);
         let is_valid = look::end_acquire(&part.far(node), asked, Mode::Exclusive, false, nodes)?;
         self.state = State::Held;

@@ -2,6 +2,7 @@
 //! attached. What a region is says `regions`; that it stays while it is accessed, `epoch::regions`.
 
 use super::address::{Reach, Spot};
+use super::nodes::Wanted;
 use super::regions::{Entry, Regions, Where};
 use super::wide::address::{By, Distant};
 use super::{Memory, Node, on_words};
@@ -20,14 +21,14 @@ impl Node {
             return Err(Error::Argument(Class::Buffer, "null pointer as the base of bytes:", size));
         }
         let place = heap::find(base, size.max(0) as u64).map(|place| (place.name, place.offset));
-        let nodes = self.nodes_for_operations();
+        let nodes = self.nodes_for(Wanted::Regions(self.rank));
         on_words!(self, |words| regions.attach(words, nodes, (base, size), place))
     }
 
     /// MPI_Win_detach.
     pub fn detach(&self, base: u64) -> Result<()> {
         let regions = self.regions()?;
-        let nodes = self.nodes_for_operations();
+        let nodes = self.nodes_for(Wanted::Regions(self.rank));
         on_words!(self, |words| regions.detach(words, nodes, base))
     }
 
@@ -49,7 +50,7 @@ impl Node {
         work: impl FnOnce(Spot<'_>) -> Result<R>,
     ) -> Result<R> {
         let range = range(rank, disp, reach)?;
-        let (target, nodes) = (Rank(rank), self.nodes_for_operations());
+        let (target, nodes) = (Rank(rank), self.nodes_for(Wanted::Regions(rank)));
         on_words!(self, |words| {
             regions::while_held(words, target, nodes, || {
                 let read = |table, entries: &mut [Entry]| self.read_table(rank, table, entries);
@@ -63,7 +64,7 @@ impl Node {
     /// waits for the accumulate lock of that rank and for nothing else, and uses
     /// [`Node::at_held`].
     pub fn while_attached<R>(&self, rank: u32, work: impl FnOnce() -> Result<R>) -> Result<R> {
-        let (target, nodes) = (Rank(rank), self.nodes_for_operations());
+        let (target, nodes) = (Rank(rank), self.nodes_for(Wanted::Regions(rank)));
         on_words!(self, |words| regions::while_held(words, target, nodes, work))
     }
 
@@ -130,7 +131,7 @@ impl Node {
     }
 
     /// The number of a rank among those of this node, if it is one of them.
-    fn near_index(&self, rank: u32) -> Option<u32> {
+    pub(super) fn near_index(&self, rank: u32) -> Option<u32> {
         match &self.wide {
             None => Some(rank),
             Some(part) => part.near_index(rank),

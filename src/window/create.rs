@@ -9,7 +9,9 @@ use super::info::{Hints, NONCONTIG};
 use super::registry::Entry;
 use super::report;
 use super::wide::exchange::Agreed;
-use super::{Delegated, Facts, Flavor, Node, Road, Window, gpu, registry, synchronise, wide};
+use super::{
+    Delegated, Facts, Flavor, Node, Road, Window, gpu, registry, synchronise, waits, wide,
+};
 use crate::config::Config;
 use crate::epoch::state::Epochs;
 use crate::error::{Class, Error, Result};
@@ -307,6 +309,7 @@ pub fn free(host: &Host, window: &'static Window) -> Result<()> {
     match &window.road {
         Road::Node(node) | Road::Wide(node) => {
             synchronise::last_fence(node, "MPI_Win_free")?;
+            waits::freed(window, node);
             if node.arena().rank == 0 {
                 node.arena().slots.free(node.slot);
             }

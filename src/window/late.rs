@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 /// How long a rank waits until it says so.
 fn patience() -> Duration {
-    Duration::from_secs(if Config::get().impatient { 5 } else { 20 })
+    Duration::from_secs(if Config::get().reports_waits { 5 } else { 20 })
 }
 
 /// A rank that has waited so long lets others see it.
@@ -148,7 +148,7 @@ fn text(call: &str, rank: u32, size: u32, others: Option<&[Other]>) -> Option<St
     }
     let absent = |has_library| {
         let is_it = |other: &&Other| !other.waits && other.has_library == has_library;
-        let absent = others.iter().filter(is_it).map(|other| (other.rank, other.pid));
+        let absent = others.iter().filter(is_it).map(|other| (other.rank, Some(other.pid)));
         named(absent.collect())
     };
     let text = match (absent(false), absent(true)) {
@@ -180,7 +180,7 @@ fn without(rank: u32, others: &[Other]) -> Option<String> {
         return None;
     }
     let without = others.iter().filter(|other| !other.has_library);
-    let names = named(without.map(|other| (other.rank, other.pid)).collect())?;
+    let names = named(without.map(|other| (other.rank, Some(other.pid))).collect())?;
     Some(format!("libfompi is not loaded in {names}; {REMEDY}"))
 }
 
@@ -188,9 +188,12 @@ fn waits(call: &str, rank: u32) -> String {
     format!("rank {rank} has waited {} s in {call}", patience().as_secs())
 }
 
-/// Ranks with their processes; `None` if there are none.
-fn named(processes: Vec<(u32, i32)>) -> Option<String> {
-    let one = |(rank, pid): &(u32, i32)| format!("rank {rank} (process {pid})");
+/// Ranks with their processes, if these are known; `None` if there are none.
+pub fn named(processes: Vec<(u32, Option<i32>)>) -> Option<String> {
+    let one = |(rank, pid): &(u32, Option<i32>)| match pid {
+        Some(pid) => format!("rank {rank} (process {pid})"),
+        None => format!("rank {rank}"),
+    };
     let names: Vec<String> = processes.iter().take(NAMED_MAX).map(one).collect();
     let more = processes.len() - names.len();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -212,11 +215,11 @@ impl Meeting {
             return;
         }
         self.told = true;
-        let absent = fence::absent(&arena.words(slot));
+        let absent = fence::absent(&arena.words(slot), 1);
         let is_here = |rank: &u32| !absent.contains(rank);
         if (0..arena.size).find(is_here) == Some(arena.rank) {
             let process =
-                |rank: &u32| (arena.name_of(*rank), arena.memory_of(*rank).life.mark().pid);
+                |rank: &u32| (arena.name_of(*rank), Some(arena.memory_of(*rank).life.mark().pid));
             if let Some(names) = named(absent.iter().map(process).collect()) {
                 say(&format!("{} for {names}", waits(call, arena.name_of(arena.rank))));
             }

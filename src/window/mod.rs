@@ -23,6 +23,7 @@ pub mod regions;
 pub mod registry;
 pub mod report;
 pub mod synchronise;
+pub mod waits;
 pub mod wide;
 
 use crate::epoch::state::Epochs;
@@ -30,7 +31,7 @@ use crate::fabric::shm::words::CpuWords;
 use crate::memory::View;
 use crate::mpi::Handle;
 use crate::mpi::comm::{Comm, Group};
-use crate::sync::{AtomicU64, AtomicUsize};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use arena::Arena;
 use attributes::Attributes;
 use blocks::Blocks;
@@ -150,6 +151,8 @@ pub struct Node {
     completes: AtomicU64,
     /// queue nodes in use
     nodes: nodes::Used,
+    /// whether MPI_Win_free was called
+    ending: AtomicBool,
     slot: u32,
     /// what it has beside this node, if its ranks are on several; goes before `memory`
     pub wide: Option<Box<Part>>,
@@ -200,10 +203,22 @@ impl Node {
             fences: AtomicU64::new(0),
             completes: AtomicU64::new(0),
             nodes: nodes::Used::default(),
+            ending: AtomicBool::new(false),
             slot,
             wide: wide.map(Box::new),
             memory,
         }
+    }
+
+    /// MPI_Win_free was called.
+    fn end(&self) {
+        // Relaxed: for reports.
+        self.ending.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether MPI_Win_free was called.
+    fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Relaxed)
     }
 
     /// The arena that it is part of.

@@ -148,6 +148,11 @@ impl Drop for Entry {
 /// From now on several threads of this process may call at once; [`level::is_raised`] says so
 /// already.
 pub fn several_threads() {
+    for_each(Window::several_threads);
+}
+
+/// Does `work` with each window of this process. No window is made or freed meanwhile.
+pub fn for_each(mut work: impl FnMut(&Window)) {
     let free = FREE.lock();
     for (word, used) in free.used.iter().enumerate().filter(|(_, used)| **used != 0) {
         for slot in (0..64).filter(|bit| used & 1 << bit != 0).map(|bit| 64 * word + bit) {
@@ -156,7 +161,7 @@ pub fn several_threads() {
             // SAFETY: null, or leaked by `insert`; `remove` takes it out under the lock that is
             // held, before it frees it.
             if let Some(window) = unsafe { window.as_ref() } {
-                window.several_threads();
+                work(window);
             }
         }
     }

@@ -125,13 +125,18 @@ const READ_TIME: Duration = Duration::from_millis(200);
 pub fn made(host: &Host, flavor: Flavor, node: &Node) {
     if node.rank == 0 && Config::get().verbose {
         let (call, abi, ranks) = (flavor.call(), host.abi_name(), node.size);
-        let (bytes, is_mapped) = node.exposed();
-        let road = match (&node.wide, is_mapped) {
-            (Some(_), _) => "verbs between nodes",
-            (None, true) => "shared memory",
-            (None, false) => "process_vm",
-        };
+        let (bytes, _) = node.exposed();
+        let road = road_of(node);
         say(&format!("{call}: {ranks} ranks, {bytes} bytes, road: {road} ({abi})"));
+    }
+}
+
+/// The name of the road of a window.
+pub fn road_of(node: &Node) -> &'static str {
+    match (&node.wide, node.exposed()) {
+        (Some(_), _) => "verbs between nodes",
+        (None, (_, true)) => "shared memory",
+        (None, (_, false)) => "process_vm",
     }
 }
 

@@ -1,7 +1,8 @@
 //! The calls that open and close epochs on a window of ours: first `epoch::state` says
 //! whether the call is legal, then the protocol runs, then the state changes (MPI-4.1 §12.5).
 
-use super::{Node, Window, on_words};
+use super::nodes::Wanted;
+use super::{Node, Window, on_words, waits};
 use crate::epoch::lock::{self, Held};
 use crate::epoch::state::Hold;
 use crate::epoch::{exposure, fence, pscw};
@@ -43,6 +44,8 @@ pub fn fence_all(node: &Node, precede: bool) -> Result<()> {
 
 /// The fence of MPI_Win_free.
 pub fn last_fence(node: &Node, call: &'static str) -> Result<()> {
+    waits::leave(node);
+    node.end();
     match &node.wide {
         // Stores of this process come before its part in the barrier, wherever the words are.
         None => {
@@ -128,7 +131,7 @@ pub fn test(window: &Window, node: &Node) -> Result<bool> {
 /// MPI_Win_lock.
 pub fn lock(window: &Window, node: &Node, target: u32, hold: Hold) -> Result<()> {
     let held = window.epochs.lock(target, hold)?;
-    let (rank, nodes) = (Rank(target), node.nodes_for_locks());
+    let (rank, nodes) = (Rank(target), node.nodes_for(Wanted::Lock(target)));
     let taken = on_words!(node, |words| match hold {
         Hold::Exclusive => lock::lock_exclusive(words, rank, held, nodes),
         Hold::Shared => lock::lock_shared(words, rank, held, nodes),
@@ -195,7 +198,7 @@ pub fn lock_all(window: &Window, node: &Node, asserts: Asserts) -> Result<()> {
     if asserts.nocheck {
         return Ok(());
     }
-    let taken = on_words!(node, |words| lock::lock_all(words, node.nodes_for_locks()));
+    let taken = on_words!(node, |words| lock::lock_all(words, node.nodes_for(Wanted::LockAll)));
     if taken.is_err() {
         window.epochs.unlock_all()?;
     }

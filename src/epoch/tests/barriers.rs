@@ -65,13 +65,13 @@ fn late_ranks(sim: &Sim) {
     if sim.index() != Rank(0) {
         return;
     }
-    assert_eq!(absent(&words), []);
+    assert_eq!(absent(&words, 1), []);
     let mut late: Vec<u32> = (1..words.size()).collect();
     for rank in 0..words.size() {
         let above = Rank((rank + 1) % words.size());
         words.post(WordAt { rank: above, word: layout::fence(0) }, 1).unwrap();
         late.retain(|other| *other != rank);
-        assert_eq!(absent(&words), late);
+        assert_eq!(absent(&words, 1), late);
     }
 }
 

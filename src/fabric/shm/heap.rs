@@ -5,7 +5,7 @@ use super::words::{Cells, CpuWords, Idle};
 use crate::epoch::layout;
 use crate::error::Result;
 use crate::fabric::passed::Passed;
-use crate::fabric::{Rank, WordAt, Words};
+use crate::fabric::{Rank, WordAt, WordId, Words};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 #[cfg(loom)]
@@ -86,9 +86,15 @@ pub struct HeapIdle {
 }
 
 impl Idle for HeapIdle {
+    type Wait = ();
+
+    fn begin(&self, _word: WordId) {}
+
+    fn end(&self, _wait: ()) {}
+
     fn progress(&self) {}
 
-    fn check(&self) -> Result<()> {
+    fn check(&self, _wait: &mut ()) -> Result<()> {
         Ok(())
     }
 

@@ -37,10 +37,16 @@ pub trait Cells {
 
 /// What a process does while it waits.
 pub trait Idle {
+    /// What the process remembers of one wait.
+    type Wait;
+    /// A wait for a word of this process begins: it was looked at, and is not as it has to be.
+    fn begin(&self, word: WordId) -> Self::Wait;
+    /// The wait is over.
+    fn end(&self, wait: Self::Wait);
     /// Lets the MPI underneath make progress.
     fn progress(&self);
     /// Fails when a process of the node is gone. Called rarely, about every [`CHECK_NS`].
-    fn check(&self) -> Result<()>;
+    fn check(&self, wait: &mut Self::Wait) -> Result<()>;
     /// Sleeps while the doorbell is `value`, at most `ns` nanoseconds; may return early.
     fn sleep(&self, doorbell: &AtomicU32, value: u32, ns: u64);
     /// Wakes all who sleep on the doorbell.
@@ -122,7 +128,19 @@ impl<C: Cells, I: Idle> CpuWords<C, I> {
     }
 
     #[cold]
-    fn wait_long(&self, cell: &AtomicU64, until: &impl Fn(u64) -> bool) -> Result<u64> {
+    fn wait_long(&self, word: WordId, until: &impl Fn(u64) -> bool) -> Result<u64> {
+        let mut wait = self.idle.begin(word);
+        let value = self.wait_for(self.own_cell(word), until, &mut wait);
+        self.idle.end(wait);
+        value
+    }
+
+    fn wait_for(
+        &self,
+        cell: &AtomicU64,
+        until: &impl Fn(u64) -> bool,
+        wait: &mut I::Wait,
+    ) -> Result<u64> {
         for _ in 0..AWAKE_ROUNDS {
             if let Some(value) = self.spin(cell, until) {
                 return Ok(value);
@@ -145,7 +163,7 @@ impl<C: Cells, I: Idle> CpuWords<C, I> {
             unchecked_ns += sleep_ns;
             if unchecked_ns >= CHECK_NS {
                 unchecked_ns = 0;
-                self.idle.check()?;
+                self.idle.check(wait)?;
             }
             sleep_ns = SLEEP_NS_MAX.min(2 * sleep_ns);
         }
@@ -225,7 +243,7 @@ impl<C: Cells, I: Idle> Words for CpuWords<C, I> {
         let cell = self.own_cell(word);
         // Acquire: as in `spin`.
         let value = cell.load(Ordering::Acquire);
-        if until(value) { Ok(value) } else { self.wait_long(cell, &until) }
+        if until(value) { Ok(value) } else { self.wait_long(word, &until) }
     }
 
     #[inline]

@@ -40,7 +40,9 @@ fn watch() {
 }
 
 unsafe extern "C" fn leave(_: Handle, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
-    BEGUN.store(true, Ordering::Relaxed);
+    if !BEGUN.swap(true, Ordering::Relaxed) {
+        crate::window::waits::print();
+    }
     for arena in ARENAS.lock().iter().filter_map(Weak::upgrade) {
         arena.process(arena.rank).state.store(1, Ordering::Release);
     }

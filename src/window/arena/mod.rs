@@ -130,6 +130,12 @@ impl Arena {
         own.start.store(mark.start, Ordering::Relaxed);
         own.cookie.store(mark.cookie, Ordering::Relaxed);
         own.cookie_address.store(mark.cookie_address, Ordering::Relaxed);
+        if self.rank == 0 {
+            // No process makes two arenas in one nanosecond, and no two processes have one number.
+            let id = (mark.pid as u64) << 40 ^ now_ns();
+            // Relaxed: the Release below orders it.
+            records::trouble(&self.first).id.store(id, Ordering::Relaxed);
+        }
         // Release: pairs with the Acquire of `make`.
         own.pid.store(mark.pid as u32, Ordering::Release);
     }
@@ -267,6 +273,12 @@ impl Arena {
         }
         self.asked.store(now, Ordering::Relaxed);
         if asked == 0 { Ok(()) } else { self.dead() }
+    }
+
+    /// A number that no other arena of this node has.
+    pub fn id(&self) -> u64 {
+        // Relaxed: written before this rank met rank 0 for the first time.
+        records::trouble(&self.first).id.load(Ordering::Relaxed)
     }
 
     /// The word for who is lost, see [`losses`].

@@ -15,6 +15,8 @@ pub struct Trouble {
     pub cries: [AtomicU64; 4],
     /// who is lost, see `losses`
     pub lost: AtomicU64,
+    /// a number that no other arena of the node has (from rank 0)
+    pub id: AtomicU64,
 }
 
 /// What the node knows of a process.

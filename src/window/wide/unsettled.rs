@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::fabric::Rank;
 use crate::fabric::verbs::Remote;
 use crate::window::Node;
+use crate::window::nodes::Wanted;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 
@@ -58,7 +59,8 @@ impl Part {
         for look in looks {
             let settled = look.and_then(|(rank, peer, ticket)| {
                 let lock = peer.finish(ticket)?;
-                whole::wait_if_held(&self.far(node), Rank(rank), node.nodes_for_operations(), lock)
+                let nodes = node.nodes_for(Wanted::Accumulate(rank));
+                whole::wait_if_held(&self.far(node), Rank(rank), nodes, lock)
             });
             done = done.and(settled);
         }

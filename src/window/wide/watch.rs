@@ -100,6 +100,11 @@ impl Wide {
         (0..self.size).find(|rank| self.member(*rank) == there).unwrap_or(self.size)
     }
 
+    /// The rank of a node's leader.
+    pub fn first_rank_of(&self, node: u32) -> u32 {
+        self.rank_at(node, 0)
+    }
+
     /// The rank of a process of this node.
     pub fn rank_of(&self, index: u32) -> u32 {
         self.rank_at(self.node, index)

@@ -15,6 +15,7 @@ use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
 use crate::mpi::Host;
 use crate::sync::{AtomicU64, Ordering, full_fence, spin_hint};
 use crate::window::Node;
+use crate::window::waits::Waiting;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -61,8 +62,21 @@ const AWAKE_ROUNDS: u32 = 100;
 const SLEEP_NS: core::ops::RangeInclusive<u64> = 20_000..=500_000;
 
 /// Waits until a word of this process satisfies `until`.
-fn wait(part: &Part, node: &Node, cell: &AtomicU64, until: impl Fn(u64) -> bool) -> Result<u64> {
-    let idle = node.words.idle();
+fn wait(far: &Far<'_>, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64> {
+    let idle = far.node.words.idle();
+    let mut wait = idle.begin(word);
+    let value = wait_for(far, word, until, &mut wait);
+    idle.end(wait);
+    value
+}
+
+fn wait_for(
+    far: &Far<'_>,
+    word: WordId,
+    until: impl Fn(u64) -> bool,
+    wait: &mut Option<Waiting>,
+) -> Result<u64> {
+    let (part, idle, cell) = (far.part, far.node.words.idle(), far.own_cell(word));
     let (mut rounds, mut sleep, mut looked) = (0, *SLEEP_NS.start(), Instant::now());
     let mut losses = 0;
     loop {
@@ -85,7 +99,7 @@ fn wait(part: &Part, node: &Node, cell: &AtomicU64, until: impl Fn(u64) -> bool)
         sleep = (2 * sleep).min(*SLEEP_NS.end());
         // By the clock: where ranks share cores, a short sleep is a long one.
         if looked.elapsed() >= Duration::from_nanos(CHECK_NS) {
-            part.wide.near.dead()?;
+            idle.check(wait)?;
             looked = Instant::now();
         }
     }
@@ -173,7 +187,7 @@ impl<'a> Words for Far<'a> {
     }
 
     fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64> {
-        wait(self.part, self.node, self.own_cell(word), until)
+        wait(self, word, until)
     }
 
     /// Stores of this process to memory of its node come first, too. What the device carries to a

@@ -1,0 +1,83 @@
+//! Texts that processes of one user on this node show each other: a file in memory, whose name and
+//! contents others find in /proc/PID/fd. For what a process says of itself to people, never for
+//! anything that correctness rests on.
+
+use super::last_error;
+use crate::error::Result;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::fd::FromRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+/// The longest text that is read.
+const BYTES_MAX: u64 = 1 << 16;
+/// What the names of such files begin with.
+const NAME: &core::ffi::CStr = c"fompi-note";
+
+/// A text that others can read until this is dropped.
+pub struct Note {
+    _file: File,
+}
+
+impl Note {
+    /// Shows a text.
+    pub fn show(text: &str) -> Result<Note> {
+        // SAFETY: a valid name; the result is checked.
+        let fd = unsafe { libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC) };
+        if fd < 0 {
+            return Err(last_error("memfd_create"));
+        }
+        // SAFETY: `fd` was just made and belongs to nobody else.
+        let mut file = unsafe { File::from_raw_fd(fd) };
+        file.write_all(text.as_bytes()).map_err(|_| last_error("write"))?;
+        Ok(Note { _file: file })
+    }
+}
+
+/// The texts of all other processes of this user, as many as can be found.
+pub fn of_others() -> Vec<String> {
+    let own = super::process::id();
+    // SAFETY: the call has no conditions.
+    let user = unsafe { libc::geteuid() };
+    let folders = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pid = |entry: &fs::DirEntry| entry.file_name().to_str()?.parse::<i32>().ok();
+    let others = folders.filter(|entry| pid(entry).is_some_and(|pid| pid != own));
+    let others = others.filter(|entry| entry.metadata().is_ok_and(|meta| meta.uid() == user));
+    others.flat_map(|entry| of_process(&entry.path())).collect()
+}
+
+/// The texts of a process, by its folder in /proc.
+fn of_process(folder: &Path) -> Vec<String> {
+    let files = fs::read_dir(folder.join("fd")).into_iter().flatten().flatten();
+    files.filter_map(|file| read(&file.path())).collect()
+}
+
+/// The text of an open file of another process, if it is one of these.
+fn read(link: &Path) -> Option<String> {
+    let target = fs::read_link(link).ok()?;
+    let name = NAME.to_str().unwrap_or_default();
+    target.to_str()?.strip_prefix("/memfd:")?.strip_prefix(name)?;
+    // Another file may have the number by now, even one that never ends to open.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(link).ok()?;
+    let mut text = String::new();
+    file.take(BYTES_MAX).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_seen_while_it_is_shown() {
+        let own = std::path::PathBuf::from(format!("/proc/{}", super::super::process::id()));
+        let text = format!("one\ntwo {}", super::super::process::id());
+        let is_seen = || of_process(&own).contains(&text);
+        let note = Note::show(&text).unwrap();
+        assert!(is_seen());
+        assert!(!of_others().contains(&text), "this process is no other one");
+        drop(note);
+        assert!(!is_seen());
+    }
+}

@@ -1,0 +1,312 @@
+//! Deadlocks of locks. A rank that has waited long for a lock of a window shows the other processes
+//! of its node what it wants and which locks it holds ([`Note`]), for the lock words say only how
+//! many ranks hold a lock, and nothing more may be done when one is taken. A rank that says that it
+//! waits reads what the others show and looks for a circle.
+
+use super::label;
+use super::text::{self, Call};
+use crate::config;
+use crate::epoch::state::Hold;
+use crate::mpi::Host;
+use crate::mpi::comm::Comm;
+use crate::sys::notes::{self, Note};
+use crate::sys::process;
+use crate::window::nodes::Wanted;
+use crate::window::{Node, Window, registry};
+
+/// How a lock is held or wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Shared,
+    Exclusive,
+    /// MPI_Win_lock_all
+    All,
+}
+
+/// A lock of some window that a process holds, or wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    kind: Kind,
+    /// the rank in the window; 0 for MPI_Win_lock_all
+    target: u32,
+}
+
+impl Claim {
+    /// MPI_Win_lock_all.
+    pub const ALL: Claim = Claim { kind: Kind::All, target: 0 };
+
+    /// MPI_Win_lock of a target.
+    pub fn of((target, hold): (u32, Hold)) -> Claim {
+        let kind = if hold == Hold::Exclusive { Kind::Exclusive } else { Kind::Shared };
+        Claim { kind, target }
+    }
+
+    /// Whether one process cannot have this lock while another one has that of the same window.
+    fn excludes(self, other: Claim) -> bool {
+        match (self.kind, other.kind) {
+            (Kind::All, kind) | (kind, Kind::All) => kind == Kind::Exclusive,
+            (Kind::Shared, Kind::Shared) => false,
+            _ => self.target == other.target,
+        }
+    }
+
+    fn text(self) -> String {
+        match self.kind {
+            Kind::Shared => format!("the shared lock of rank {}", self.target),
+            Kind::Exclusive => format!("the exclusive lock of rank {}", self.target),
+            Kind::All => String::from("MPI_Win_lock_all"),
+        }
+    }
+}
+
+/// What distinguishes a window from all others of this node.
+type Id = (u64, u32);
+
+/// What a process shows while one of its threads waits for a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Claims {
+    pid: i32,
+    /// in MPI_COMM_WORLD
+    rank: Option<u32>,
+    /// whether threads of it that do not wait may give back what it holds
+    threads: bool,
+    wants: (Id, Claim),
+    /// how it names the window of that lock
+    label: String,
+    holds: Vec<(Id, Claim)>,
+}
+
+fn id(node: &Node) -> Id {
+    (node.arena().id(), node.slot)
+}
+
+/// The locks of a window that this process has, without those that its threads wait for.
+fn held(window: &Window) -> Vec<(Id, Claim)> {
+    let Some(node) = super::node_of(window) else { return Vec::new() };
+    let wanted = node.nodes.all_wanted();
+    let (locks, all) = window.epochs.locks();
+    let has = |rank: &u32| !wanted.contains(&Wanted::Lock(*rank));
+    let locks = locks.into_iter().filter(|(rank, _)| has(rank)).map(Claim::of);
+    let all = (all && !wanted.contains(&Wanted::LockAll)).then_some(Claim::ALL);
+    locks.chain(all).map(|claim| (id(node), claim)).collect()
+}
+
+impl Claims {
+    /// Those of this process, whose calling thread waits. `None`: for something else than a lock.
+    fn own(window: &Window, node: &Node, wanted: Wanted) -> Option<Claims> {
+        let wants = (id(node), text::claim(window, wanted)?);
+        let mut holds = Vec::new();
+        registry::for_each(|window| holds.extend(held(window)));
+        let (pid, threads) = (process::id(), window.epochs.has_threads());
+        Some(Claims { pid, rank: world_rank(), threads, wants, label: label(window), holds })
+    }
+
+    fn waits_for(&self, other: &Claims) -> bool {
+        let (window, wants) = self.wants;
+        other.pid != self.pid
+            && other.holds.iter().any(|(id, claim)| *id == window && wants.excludes(*claim))
+    }
+
+    fn to_text(&self) -> String {
+        let rank = self.rank.map_or(String::from("-"), |rank| rank.to_string());
+        let line = |what: &str, ((arena, slot), claim): &(Id, Claim)| {
+            let kind = match claim.kind {
+                Kind::Shared => "shared",
+                Kind::Exclusive => "exclusive",
+                Kind::All => "all",
+            };
+            format!("{what} {arena} {slot} {kind} {}\n", claim.target)
+        };
+        let holds: String = self.holds.iter().map(|held| line("holds", held)).collect();
+        let wants = line("wants", &self.wants);
+        format!("{} {rank} {}\n{}\n{wants}{holds}", self.pid, self.threads, self.label)
+    }
+
+    /// What another process shows; none if that is something else.
+    fn of_text(text: &str) -> Option<Claims> {
+        let mut lines = text.lines();
+        let mut first = lines.next()?.split(' ');
+        let pid = first.next()?.parse().ok()?;
+        let rank = first.next()?;
+        let rank = if rank == "-" { None } else { Some(rank.parse().ok()?) };
+        let threads = first.next()?.parse().ok()?;
+        let label = super::printable(lines.next()?.as_bytes());
+        let claim = |what: &str, line: &str| -> Option<(Id, Claim)> {
+            let mut words = line.strip_prefix(what)?.split(' ').skip(1);
+            let id = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+            let kind = match words.next()? {
+                "shared" => Kind::Shared,
+                "exclusive" => Kind::Exclusive,
+                "all" => Kind::All,
+                _ => return None,
+            };
+            Some((id, Claim { kind, target: words.next()?.parse().ok()? }))
+        };
+        let wants = claim("wants", lines.next()?)?;
+        let holds = lines.map(|line| claim("holds", line)).collect::<Option<_>>()?;
+        Some(Claims { pid, rank, threads, wants, label, holds })
+    }
+
+    fn name(&self) -> String {
+        match self.rank {
+            Some(rank) => format!("rank {rank} of MPI_COMM_WORLD (process {})", self.pid),
+            None => format!("process {}", self.pid),
+        }
+    }
+}
+
+/// The rank of this process in MPI_COMM_WORLD, if it has one.
+fn world_rank() -> Option<u32> {
+    let host = Host::get();
+    match host.initialized() {
+        true => Comm(host.constants.comm_world).rank(host).ok(),
+        false => config::rank(),
+    }
+}
+
+/// Lets others on the node see what this process wants and holds, if it waits for a lock.
+pub fn show(window: &Window, node: &Node, call: Call) -> Option<Note> {
+    let Call::Queue(wanted) = call else { return None };
+    Note::show(&Claims::own(window, node, wanted)?.to_text()).ok()
+}
+
+/// Which of the processes that wait holds what this one waits for, as the end of a line; `None` if
+/// none of them does.
+pub fn text(window: &Window, node: &Node, wanted: Wanted) -> Option<String> {
+    let own = Claims::own(window, node, wanted)?;
+    let others: Vec<Claims> =
+        notes::of_others().iter().filter_map(|text| Claims::of_text(text)).collect();
+    chain(&own, &others)
+}
+
+fn chain(own: &Claims, others: &[Claims]) -> Option<String> {
+    let link = |holder: &Claims| link(own, holder);
+    if let Some(circle) = circle(own, others) {
+        let links: String = circle.iter().map(|other| link(other)).collect();
+        let threads = own.threads || circle.iter().any(|other| other.threads);
+        let unless = match threads {
+            true => ", unless another thread of one of them gives a lock back",
+            false => "",
+        };
+        return Some(format!("{links}, held by this process: a deadlock{unless}"));
+    }
+    others.iter().find(|other| own.waits_for(other)).map(link)
+}
+
+fn link(own: &Claims, holder: &Claims) -> String {
+    let (name, wants) = (holder.name(), holder.wants.1.text());
+    let window = match holder.wants.0 == own.wants.0 {
+        true => String::new(),
+        false => format!(" of {}", holder.label),
+    };
+    format!(", held by {name}, which waits for {wants}{window}")
+}
+
+/// Processes each of which waits for the next one, the last for `own`, and `own` for the first.
+fn circle<'a>(own: &Claims, others: &'a [Claims]) -> Option<Vec<&'a Claims>> {
+    // Paths from `own`, the shortest first; each process is reached once.
+    let mut paths: Vec<Vec<usize>> = vec![Vec::new()];
+    let mut reached = vec![false; others.len()];
+    let mut next = 0;
+    while let Some(path) = paths.get(next).cloned() {
+        let last = path.last().map_or(own, |index| &others[*index]);
+        if !path.is_empty() && last.waits_for(own) {
+            return Some(path.into_iter().map(|index| &others[index]).collect());
+        }
+        for index in 0..others.len() {
+            if !reached[index] && last.waits_for(&others[index]) {
+                reached[index] = true;
+                paths.push(path.iter().copied().chain([index]).collect());
+            }
+        }
+        next += 1;
+    }
+    None
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const A: Id = (1, 0);
+    const B: Id = (1, 1);
+
+    fn lock(kind: Kind, target: u32) -> Claim {
+        Claim { kind, target }
+    }
+
+    fn process(pid: i32, wants: (Id, Claim), holds: &[(Id, Claim)]) -> Claims {
+        let label = String::from("window \"a b\"");
+        let rank = Some(pid as u32 - 10);
+        Claims { pid, rank, threads: false, wants, label, holds: holds.to_vec() }
+    }
+
+    fn pids(own: &Claims, others: &[Claims]) -> Option<Vec<i32>> {
+        circle(own, others).map(|circle| circle.iter().map(|claims| claims.pid).collect())
+    }
+
+    #[test]
+    fn locks_exclude_each_other_as_the_standard_says() {
+        use Kind::{Exclusive, Shared};
+        assert!(lock(Exclusive, 1).excludes(lock(Shared, 1)));
+        assert!(lock(Shared, 1).excludes(lock(Exclusive, 1)));
+        assert!(!lock(Shared, 1).excludes(lock(Shared, 1)));
+        assert!(!lock(Exclusive, 1).excludes(lock(Exclusive, 2)));
+        assert!(Claim::ALL.excludes(lock(Exclusive, 2)) && lock(Exclusive, 2).excludes(Claim::ALL));
+        assert!(!Claim::ALL.excludes(lock(Shared, 2)) && !Claim::ALL.excludes(Claim::ALL));
+    }
+
+    #[test]
+    fn two_that_wait_for_each_other_are_a_circle() {
+        let own = process(10, (A, lock(Kind::Exclusive, 1)), &[(A, lock(Kind::Exclusive, 0))]);
+        let other = process(11, (A, lock(Kind::Exclusive, 0)), &[(A, lock(Kind::Exclusive, 1))]);
+        assert_eq!(pids(&own, std::slice::from_ref(&other)), Some(vec![11]));
+        assert_eq!(
+            chain(&own, &[other]).unwrap(),
+            ", held by rank 1 of MPI_COMM_WORLD (process 11), which waits for the exclusive lock \
+             of rank 0, held by this process: a deadlock"
+        );
+    }
+
+    #[test]
+    fn a_circle_goes_over_windows_and_processes_that_only_wait_are_not_in_it() {
+        let own = process(10, (A, lock(Kind::Exclusive, 5)), &[(B, Claim::ALL)]);
+        let second = process(11, (A, Claim::ALL), &[(A, lock(Kind::Shared, 5))]);
+        let third = process(12, (B, lock(Kind::Exclusive, 1)), &[(A, lock(Kind::Exclusive, 7))]);
+        let idle = process(13, (A, lock(Kind::Exclusive, 7)), &[]);
+        let others = [idle, third, second];
+        assert_eq!(pids(&own, &others), Some(vec![11, 12]));
+        assert_eq!(pids(&own, &others[..2]), None);
+        // The same locks of other windows.
+        let elsewhere = process(10, (B, lock(Kind::Exclusive, 5)), &[(A, Claim::ALL)]);
+        assert_eq!(pids(&elsewhere, &others), None);
+    }
+
+    #[test]
+    fn a_holder_that_waits_for_somebody_else_is_named() {
+        let own = process(10, (A, lock(Kind::Shared, 1)), &[]);
+        let holder = process(11, (B, Claim::ALL), &[(A, lock(Kind::Exclusive, 1))]);
+        let text = chain(&own, &[holder]).unwrap();
+        assert!(text.ends_with(", which waits for MPI_Win_lock_all of window \"a b\""));
+        assert!(!text.contains("deadlock"));
+        assert_eq!(chain(&own, &[process(12, (A, Claim::ALL), &[])]), None);
+    }
+
+    #[test]
+    fn what_is_shown_is_read_again_and_nonsense_is_not() {
+        let holds = [(A, lock(Kind::Shared, 3)), (B, Claim::ALL)];
+        let mut claims = process(10, (A, lock(Kind::Exclusive, 1)), &holds);
+        assert_eq!(Claims::of_text(&claims.to_text()), Some(claims.clone()));
+        (claims.rank, claims.threads, claims.holds) = (None, true, Vec::new());
+        let text = claims.to_text();
+        assert_eq!(Claims::of_text(&text), Some(claims));
+        for end in 0..text.len() - 1 {
+            // A part of a number is a number.
+            let _ = Claims::of_text(&text[..end]);
+        }
+        for wrong in ["", "10 - true", "x - true\nw\n", "10 - true\nw\nwants 1 2 shared x\n"] {
+            assert_eq!(Claims::of_text(wrong), None);
+        }
+        assert_eq!(Claims::of_text(&(text + "holds\n")), None);
+    }
+}

@@ -1,0 +1,194 @@
+//! The line by a rank that has waited long: in which call, on which window, and for whom. What the
+//! ranks do meanwhile may make it wrong as soon as it is said.
+
+use super::claims::{self, Claim};
+use super::label;
+use crate::epoch::layout::{self, LOCK};
+use crate::epoch::lock::{self, Mode};
+use crate::epoch::state::Hold;
+use crate::epoch::{fence, pscw};
+use crate::fabric::{Rank, WordAt, WordId, Words};
+use crate::sync::Ordering;
+use crate::sys::process;
+use crate::window::late::named;
+use crate::window::nodes::Wanted;
+use crate::window::{Node, Window, on_words};
+use std::time::Duration;
+
+/// In what a thread waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// MPI_Win_fence, or MPI_Win_free
+    Fence,
+    /// MPI_Win_start
+    Start,
+    /// MPI_Win_wait
+    Wait,
+    /// a call that needs a queue node
+    Queue(Wanted),
+}
+
+impl Call {
+    /// The call in which a thread of this process waits for `word`.
+    pub fn of(node: &Node, word: WordId) -> Call {
+        match layout::purpose(word) {
+            layout::Purpose::Complete => Call::Wait,
+            layout::Purpose::Posts => Call::Start,
+            layout::Purpose::Queue(number) => Call::Queue(node.nodes.wanted(number)),
+            layout::Purpose::Barrier | layout::Purpose::Other => Call::Fence,
+        }
+    }
+
+    fn name(self, node: &Node) -> &'static str {
+        match self {
+            Call::Fence if node.is_ending() => "MPI_Win_free",
+            Call::Fence => "MPI_Win_fence",
+            Call::Start => "MPI_Win_start",
+            Call::Wait => "MPI_Win_wait",
+            Call::Queue(Wanted::Lock(_)) => "MPI_Win_lock",
+            Call::Queue(Wanted::LockAll) => "MPI_Win_lock_all",
+            Call::Queue(Wanted::Accumulate(_)) => "a call that accumulates",
+            Call::Queue(Wanted::Regions(_)) => "a call on attached memory",
+        }
+    }
+}
+
+/// What a thread says that has waited so long in `call`. `None`: another rank says it.
+pub fn line(window: &Window, node: &Node, call: Call, waited: Duration) -> Option<String> {
+    let whom = match call {
+        Call::Fence => absent(node)?,
+        Call::Start => not_posted(window, node),
+        Call::Wait => not_complete(node),
+        Call::Queue(wanted) => queue(window, node, wanted),
+    };
+    let (rank, pid, seconds) = (node.rank, process::id(), waited.as_secs());
+    let (call, window) = (call.name(node), label(window));
+    Some(format!("rank {rank} (process {pid}) has waited {seconds} s in {call}, {window}{whom}"))
+}
+
+/// Ranks of the window, with their processes where they are of this node; empty if there are none.
+fn ranks(node: &Node, ranks: impl IntoIterator<Item = u32>) -> String {
+    let pid = |rank: u32| Some(node.arena().memory_of(node.near_index(rank)?).life.mark().pid);
+    named(ranks.into_iter().map(|rank| (rank, pid(rank))).collect()).unwrap_or_default()
+}
+
+/// For whom a barrier waits. The lowest rank of the node that waits there says it.
+fn absent(node: &Node) -> Option<String> {
+    // Over several nodes a fence is two barriers of the ranks of each.
+    let (arena, per_call) = (node.arena(), if node.wide.is_some() { 2 } else { 1 });
+    let absent = fence::absent(&node.words, per_call);
+    let is_here = |index: &u32| !absent.contains(index);
+    if (0..arena.size).find(is_here) != Some(arena.rank) {
+        return None;
+    }
+    if !absent.is_empty() {
+        let names = ranks(node, absent.iter().map(|index| arena.name_of(*index)));
+        return Some(format!(": not called yet by {names}"));
+    }
+    let Some(part) = node.wide.as_ref().filter(|_| arena.rank == 0) else {
+        return Some(String::from(": called by all ranks of this node"));
+    };
+    let nodes = fence::absent(&part.leads(node), 1);
+    let leaders = ranks(node, nodes.iter().map(|number| part.wide.first_rank_of(*number)));
+    Some(match leaders.is_empty() {
+        true => String::from(": called by all ranks by now"),
+        false => format!(": not called yet by every rank on the nodes of {leaders}"),
+    })
+}
+
+/// For whose MPI_Win_post this rank waits.
+fn not_posted(window: &Window, node: &Node) -> String {
+    let targets = window.epochs.started().unwrap_or_default();
+    let missing: Vec<u32> = match &node.wide {
+        // Which posts have come is known when they are used.
+        Some(_) => targets,
+        None => {
+            targets.into_iter().filter(|rank| !pscw::has_posted(&node.words, Rank(*rank))).collect()
+        }
+    };
+    let one_of = if node.wide.is_some() && missing.len() > 1 { "one of " } else { "" };
+    format!(": MPI_Win_post for this rank not called yet by {one_of}{}", ranks(node, missing))
+}
+
+/// For whose MPI_Win_complete this rank waits.
+fn not_complete(node: &Node) -> String {
+    // Relaxed: only this process uses the count.
+    let expected = node.completes.load(Ordering::Relaxed);
+    let missing = on_words!(node, |words| expected.saturating_sub(words.own(layout::COMPLETE)));
+    let mut text = match missing {
+        1 => String::from(": MPI_Win_complete not called yet by an origin"),
+        missing => format!(": MPI_Win_complete not called yet by {missing} origins"),
+    };
+    if node.wide.is_none() {
+        let has_started = |rank: &u32| pscw::has_started(&node.words, Rank(*rank));
+        let idle = ranks(node, (0..node.size).filter(|rank| !has_started(rank)));
+        if !idle.is_empty() {
+            text += &format!(", MPI_Win_start not by {idle}");
+        }
+    }
+    text
+}
+
+/// For what a thread with a queue node waits.
+fn queue(window: &Window, node: &Node, wanted: Wanted) -> String {
+    match wanted {
+        Wanted::Lock(target) => {
+            let (locks, _) = window.epochs.locks();
+            let is_alone = locks.contains(&(target, Hold::Exclusive));
+            let kind = if is_alone { "exclusive" } else { "shared" };
+            let of = ranks(node, [target]);
+            let holders = claims::text(window, node, wanted)
+                .unwrap_or_else(|| format!(", {}", lock_holders(node, target, is_alone)));
+            format!(", for the {kind} lock of {of}{holders}")
+        }
+        Wanted::LockAll => {
+            let word = read(node, layout::global());
+            let holders = match lock::holders(word) {
+                Some((Mode::Exclusive, 1)) => ": a rank holds an exclusive lock",
+                Some((Mode::Exclusive, _)) => ": ranks hold exclusive locks",
+                _ => ": it is passed on",
+            };
+            claims::text(window, node, wanted).unwrap_or_else(|| String::from(holders))
+        }
+        Wanted::Accumulate(rank) => {
+            format!(", for the end of another accumulate on {}", ranks(node, [rank]))
+        }
+        Wanted::Regions(rank) => {
+            format!(", for the end of another call on what {} has attached", ranks(node, [rank]))
+        }
+    }
+}
+
+/// Who holds what keeps a lock of `target` from this process, as far as lock words tell that.
+fn lock_holders(node: &Node, target: u32, is_alone: bool) -> String {
+    let many = |count: u64, how: &str| match count {
+        1 => format!("which another rank holds{how}"),
+        count => format!("which {count} ranks hold{how}"),
+    };
+    match lock::holders(read(node, WordAt { rank: Rank(target), word: LOCK })) {
+        Some((Mode::Shared, count)) => many(count, " shared"),
+        Some((_, count)) => many(count, " exclusively"),
+        None if is_alone => match lock::holders(read(node, layout::global())) {
+            Some((Mode::Shared, count)) => many(count, " by MPI_Win_lock_all"),
+            _ => String::from("which is passed on"),
+        },
+        None => String::from("which is passed on"),
+    }
+}
+
+/// A lock word as it is now; as if it were free, if it cannot be read.
+fn read(node: &Node, at: WordAt) -> u64 {
+    on_words!(node, |words| words.read(at)).unwrap_or(0)
+}
+
+/// The claim that a thread waits for, if it is one on a lock of a window.
+pub fn claim(window: &Window, wanted: Wanted) -> Option<Claim> {
+    match wanted {
+        Wanted::Lock(target) => {
+            let (locks, _) = window.epochs.locks();
+            locks.into_iter().find(|(rank, _)| *rank == target).map(Claim::of)
+        }
+        Wanted::LockAll => Some(Claim::ALL),
+        Wanted::Accumulate(_) | Wanted::Regions(_) => None,
+    }
+}
