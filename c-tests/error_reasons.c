@@ -41,6 +41,29 @@ static void note(MPI_Win *at, int *code, ...)
     text_of(*code, in_handler);
 }
 
+// Handles are named, not shown as numbers.
+static void wrong_handles(void)
+{
+    MPI_Datatype vector;
+    long value[2] = {1, 2};
+    OK(MPI_Type_vector(2, 1, 2, MPI_LONG, &vector));
+    const MPI_Datatype wrong[] = {MPI_DATATYPE_NULL, vector};
+    const char *const reasons[] = {"MPI_Put: MPI_DATATYPE_NULL",
+                                   "MPI_Put: datatype that is not committed"};
+    for (int i = 0; i < 2; i++)
+        says(MPI_Put(value, 1, wrong[i], 0, 0, 1, MPI_LONG, win), reasons[i]);
+    OK(MPI_Type_free(&vector));
+    says(MPI_Put(value, 2, MPI_LONG, 0, 0, 1, MPI_LONG, win),
+         "MPI_Put: 16 bytes of data, the receiving side has room for 8");
+    says(MPI_Accumulate(value, 1, MPI_LONG, 0, 0, 1, MPI_DOUBLE, MPI_SUM, win),
+         "MPI_Accumulate: elements of the target of another type than those of the origin");
+    says(MPI_Accumulate(value, 1, MPI_LONG, 0, 0, 1, MPI_LONG, MPI_OP_NULL, win),
+         "MPI_Accumulate: operation that is not a predefined one");
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    says(MPI_Win_fence(0, MPI_WIN_NULL), "MPI_Win_fence: MPI_WIN_NULL");
+}
+
 int main(int argc, char **argv)
 {
     long *base;
@@ -73,6 +96,10 @@ int main(int argc, char **argv)
     snprintf(reason, sizeof reason, "target rank %d, window has %d", size + 3, size);
     CHECK(!library_is_here() || strstr(in_handler, reason) != NULL);
     OK(MPI_Errhandler_free(&handler));
+
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    if (library_is_here())
+        wrong_handles();
     OK(MPI_Win_unlock_all(win));
     OK(MPI_Win_free(&win));
     return check_end();

@@ -137,6 +137,16 @@ pub enum Error {
     Epoch(&'static str),
     /// An argument that is wrong by itself: its class, what it is, and its value.
     Argument(Class, &'static str, i64),
+    /// The same of an argument whose value says nothing to people, a handle for example: its class,
+    /// and what it is.
+    Wrong(Class, &'static str),
+    /// Data that do not fit into the buffer that receives them.
+    Truncated {
+        /// bytes that are sent
+        bytes: u64,
+        /// bytes that there is room for
+        room: u64,
+    },
     /// Something that the standard offers and this library does not, yet.
     Unsupported(&'static str),
     /// A window that only the MPI underneath could make, and FOMPI_FALLBACK=error: why.
@@ -256,7 +266,8 @@ impl Error {
             Error::Overlap { .. } | Error::NotAttached { .. } => Class::RmaAttach,
             Error::Epoch(_) => Class::RmaSync,
             Error::Argument(class, ..) | Error::Refused { class, .. } => *class,
-            Error::Missing(class, _) => *class,
+            Error::Missing(class, _) | Error::Wrong(class, _) => *class,
+            Error::Truncated { .. } => Class::Truncate,
             Error::Unsupported(_) | Error::NotDelegated(_) => Class::Unsupported,
             Error::System { .. } | Error::Died { .. } | Error::Host(_) => Class::Other,
             Error::NoVerbs(_) | Error::Lost { .. } => Class::Other,
@@ -300,18 +311,15 @@ impl fmt::Display for Error {
             }
             Error::Epoch(what) => write!(f, "{what}"),
             Error::Argument(_, what, value) => write!(f, "{what} {value}"),
+            Error::Truncated { bytes, room } => {
+                write!(f, "{bytes} bytes of data, the receiving side has room for {room}")
+            }
             Error::Unsupported(what) => write!(f, "not supported: {what}"),
             Error::NotDelegated(why) => {
                 write!(f, "the window is refused, as FOMPI_FALLBACK=error is set: {why}")
             }
-            Error::Missing(_, what) => write!(f, "{what}"),
-            Error::System { call, errno: libc::EMFILE } => {
-                write!(f, "{call}: this process has no file descriptor left (ulimit -n)")
-            }
-            Error::System { call, errno: libc::ENFILE } => {
-                write!(f, "{call}: this node has no file descriptor left (fs.file-max)")
-            }
-            Error::System { call, errno } => write!(f, "{call} failed with errno {errno}"),
+            Error::Missing(_, what) | Error::Wrong(_, what) => write!(f, "{what}"),
+            Error::System { call, errno } => system(f, call, *errno),
             Error::NoMemory { bytes } => write!(f, "no memory for {bytes} bytes on this node"),
             Error::TooMuch { own, all, limit, of } => too_much(f, *own, *all, *limit, of),
             Error::Died { rank, pid } => write!(f, "rank {rank} (process {pid}) died"),
@@ -360,6 +368,15 @@ fn too_much(
 
 /// Bytes as people write them: in the largest unit of which there is one, rounded.
 struct Amount(u64);
+
+/// Says which system call failed, and why.
+fn system(f: &mut fmt::Formatter<'_>, call: &str, errno: i32) -> fmt::Result {
+    match errno {
+        libc::EMFILE => write!(f, "{call}: this process has no file descriptor left (ulimit -n)"),
+        libc::ENFILE => write!(f, "{call}: this node has no file descriptor left (fs.file-max)"),
+        _ => write!(f, "{call} failed with errno {errno}"),
+    }
+}
 
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -63,7 +63,7 @@ pub fn is_null(host: &Host, win: usize) -> bool {
 /// Checks that there is a place for what a call answers.
 pub fn place_for<T>(answer: *const T) -> Result<()> {
     if answer.is_null() {
-        return Err(Error::Argument(Class::Arg, "null pointer as the place for an answer,", 0));
+        return Err(Error::Wrong(Class::Arg, "null pointer as the place for an answer"));
     }
     Ok(())
 }
@@ -139,8 +139,8 @@ pub fn raise_alone(call: &'static str, host: &Host, error: Error) -> c_int {
 #[cold]
 #[inline(never)]
 fn no_window(call: &'static str, host: &Host, win: usize) -> c_int {
-    let what = if is_null(host, win) { "MPI_WIN_NULL," } else { "window that was freed," };
-    let error = Error::Argument(Class::Win, what, host.handle(win) as i64);
+    let what = if is_null(host, win) { "MPI_WIN_NULL" } else { "window that was freed, or none" };
+    let error = Error::Wrong(Class::Win, what);
     let class = code(host, &error);
     end_if_fatal(host, default_comm(host), class, || format!("{call}: {error}"));
     // SAFETY: the null handle, about which every MPI says that it is no window.

@@ -24,13 +24,13 @@ impl Comm {
     pub fn for_window(host: &Host, raw: usize) -> Result<Comm> {
         let comm = host.handle(raw);
         if comm == host.constants.comm_null || comm == 0 {
-            return Err(Error::Argument(Class::Comm, "communicator", comm as i64));
+            return Err(Error::Wrong(Class::Comm, "MPI_COMM_NULL"));
         }
         let mut inter = 0;
         // SAFETY: an out parameter of ours; a wrong handle is the MPI's to report.
         check(unsafe { (host.call.comm_test_inter)(comm, &mut inter) })?;
         if inter != 0 {
-            return Err(Error::Argument(Class::Comm, "intercommunicator", comm as i64));
+            return Err(Error::Wrong(Class::Comm, "intercommunicator"));
         }
         Ok(Comm(comm))
     }
@@ -196,7 +196,7 @@ impl Comm {
         let code =
             unsafe { (host.call.isend)(buffer, 1, datatype, nobody, 0, self.0, &mut request) };
         if code != 0 {
-            return Err(Error::Argument(Class::Type, "datatype", datatype as i64));
+            return Err(Error::Wrong(Class::Type, "datatype that is not committed, or none"));
         }
         let mut status: Status = [0; 8];
         // SAFETY: a request that was just made, and a status that is large enough in every ABI.

@@ -34,8 +34,11 @@ impl Host {
 
     #[cold]
     fn derived(&self, comm: Comm, datatype: Handle) -> Result<Shape> {
-        if datatype == self.constants.datatype_null || !may_be_datatype(self.abi, datatype) {
-            return Err(Error::Argument(Class::Type, "datatype", datatype as i64));
+        if datatype == self.constants.datatype_null {
+            return Err(Error::Wrong(Class::Type, "MPI_DATATYPE_NULL"));
+        }
+        if !may_be_datatype(self.abi, datatype) {
+            return Err(Error::Wrong(Class::Type, "handle that is no datatype"));
         }
         if let Some(layout) = cache::get(self, datatype)? {
             return Ok(Shape::Derived(layout));

@@ -39,7 +39,7 @@ pub unsafe fn accumulate(
     let access = place.access(target.rank)?;
     let op = operation(place, op)?;
     if op == Op::NoOp && result.is_none() {
-        return Err(Error::Argument(Class::Op, "MPI_NO_OP without a result,", 0));
+        return Err(Error::Wrong(Class::Op, "MPI_NO_OP without a result"));
     }
     let origin = if op == Op::NoOp { None } else { Some(origin) };
     let Some(rank) = access else {
@@ -467,7 +467,7 @@ pub(super) fn by_instruction(place: Place<'_>, basic: Basic, at: *mut u8) -> boo
 
 #[inline]
 pub(super) fn operation(place: Place<'_>, op: Handle) -> Result<Op> {
-    let unknown = || Error::Argument(Class::Op, "operation", op as i64);
+    let unknown = || Error::Wrong(Class::Op, "operation that is not a predefined one");
     place.host.tables.ops.find(op).ok_or_else(unknown)
 }
 
@@ -477,7 +477,7 @@ pub(super) fn predefined(place: Place<'_>, datatype: Handle) -> Result<Basic> {
     match place.shape(datatype)? {
         Shape::Basic(basic) => Ok(basic),
         Shape::Derived(_) => {
-            Err(Error::Argument(Class::Type, "datatype that is derived,", datatype as i64))
+            Err(Error::Wrong(Class::Type, "datatype that is not a predefined one"))
         }
     }
 }

@@ -150,11 +150,8 @@ fn elements(what: &'static str, count: i64) -> Result<u64> {
 }
 
 /// Checks that data of one side fit into the other.
-fn fits(from: u64, to: u64) -> Result<()> {
-    if from <= to {
-        return Ok(());
-    }
-    Err(Error::Argument(Class::Truncate, "more bytes than the receiving side holds:", from as i64))
+fn fits(bytes: u64, room: u64) -> Result<()> {
+    if bytes <= room { Ok(()) } else { Err(Error::Truncated { bytes, room }) }
 }
 
 /// Checks that a buffer that is used has an address.

@@ -184,7 +184,7 @@ impl Node {
     /// and no bytes; of a dynamic window, where there may be many parts, this cannot be asked.
     pub fn part(&self, rank: u32) -> Result<(*mut u8, u64, u64)> {
         if let Memory::Attached(_) = &self.memory {
-            return Err(Error::Argument(Class::RmaFlavor, "a dynamic window,", 0));
+            return Err(Error::Wrong(Class::RmaFlavor, "a dynamic window"));
         }
         let (index, exposed) = match &self.wide {
             None => (Some(rank), *self.words.cells().descriptor(rank)),

@@ -129,8 +129,8 @@ pub fn zip_elements(
         let (mut first, mut second) =
             (from.take().or_else(|| origin.next())?, to.take().or_else(|| target.next())?);
         if first.basic != second.basic {
-            let kind = second.basic as i64;
-            return Some(Err(Error::Argument(Class::Type, "target element of another kind", kind)));
+            let differ = "elements of the target of another type than those of the origin";
+            return Some(Err(Error::Wrong(Class::Type, differ)));
         }
         let (basic, count) = (first.basic, first.count.min(second.count));
         let run = (first.offset, second.offset, basic, count);
