@@ -52,6 +52,21 @@ pub struct Config {
     pub strict: bool,
 }
 
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            verbose: false,
+            reports_waits: false,
+            disable: false,
+            fallback: Fallback::Warn,
+            verbs: Verbs::default(),
+            ranks_per_node: None,
+            strategy: Strategy::Auto,
+            strict: false,
+        }
+    }
+}
+
 /// Which RDMA device to use, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verbs {
@@ -86,52 +101,78 @@ impl Default for Verbs {
     }
 }
 
-impl Verbs {
-    /// Takes the value of one of the variables that begin with FOMPI_VERBS; none if it is not
-    /// understood. `name` is what comes behind that.
-    fn set(&mut self, name: &str, value: &str) -> Option<()> {
-        let text = (!value.is_empty()).then(|| value.to_owned());
-        match name {
-            "" => self.wanted = switch(value)?,
-            "_LIBRARY" => self.library = text?,
-            "_DEVICE" => {
-                let (device, port) = match value.split_once(':') {
-                    Some((device, port)) => (device, Some(port.parse().ok().filter(|p| *p > 0)?)),
-                    None => (value, None),
-                };
-                self.device = Some(device.to_owned()).filter(|device| !device.is_empty());
-                self.device.as_ref()?;
-                self.port = port;
-            }
-            "_GID" => self.gid = Some(value.parse().ok()?),
-            "_MTU" => {
-                let sizes = [256, 512, 1024, 2048, 4096];
-                self.mtu = Some(value.parse().ok().filter(|mtu| sizes.contains(mtu))?);
-            }
-            _ => self.interface = Some(text?),
-        }
-        Some(())
-    }
+/// One FOMPI_ variable. README has a row for each, too.
+struct Variable {
+    name: &'static str,
+    /// the values that it understands, as a warning says them
+    values: &'static str,
+    /// Changes the settings as a value asks; `None`: the value is not understood, and nothing has
+    /// changed.
+    set: fn(&mut Config, &str) -> Option<()>,
 }
 
-/// All variables, and the values that each understands.
-const VARIABLES: [(&str, &str); 12] = [
-    ("FOMPI_VERBOSE", "0, 1 or 2"),
-    ("FOMPI_DISABLE", "0 or 1"),
-    ("FOMPI_FALLBACK", "warn, quiet or error"),
-    ("FOMPI_VERBS", "on or off"),
-    ("FOMPI_VERBS_DEVICE", "a device's name, or name:port"),
-    ("FOMPI_VERBS_GID", "the index of an address, 0 to 255"),
-    ("FOMPI_VERBS_MTU", "256, 512, 1024, 2048 or 4096"),
-    ("FOMPI_VERBS_INTERFACE", "the name of a network interface"),
-    ("FOMPI_VERBS_LIBRARY", "a path"),
-    ("FOMPI_RANKS_PER_NODE", "a number from 1 on"),
-    ("FOMPI_DATATYPES", "auto, block, buffer or target"),
-    ("FOMPI_STRICT", "0 or 1"),
+/// All variables that the library reads.
+const VARIABLES: [Variable; 12] = [
+    Variable { name: "FOMPI_VERBOSE", values: "0, 1 or 2", set: set_verbose },
+    Variable {
+        name: "FOMPI_DISABLE",
+        values: "0 or 1",
+        set: |config, value| switch(value).map(|on| config.disable = on),
+    },
+    Variable {
+        name: "FOMPI_FALLBACK",
+        values: "warn, quiet or error",
+        set: |config, value| fallback(value).map(|choice| config.fallback = choice),
+    },
+    Variable {
+        name: "FOMPI_VERBS",
+        values: "on or off",
+        set: |config, value| switch(value).map(|on| config.verbs.wanted = on),
+    },
+    Variable {
+        name: "FOMPI_VERBS_DEVICE",
+        values: "a device's name, or name:port",
+        set: set_device,
+    },
+    Variable {
+        name: "FOMPI_VERBS_GID",
+        values: "the index of an address, 0 to 255",
+        set: |config, value| value.parse().ok().map(|gid| config.verbs.gid = Some(gid)),
+    },
+    Variable {
+        name: "FOMPI_VERBS_MTU",
+        values: "256, 512, 1024, 2048 or 4096",
+        set: |config, value| mtu(value).map(|mtu| config.verbs.mtu = Some(mtu)),
+    },
+    Variable {
+        name: "FOMPI_VERBS_INTERFACE",
+        values: "the name of a network interface",
+        set: |config, value| text(value).map(|name| config.verbs.interface = Some(name)),
+    },
+    Variable {
+        name: "FOMPI_VERBS_LIBRARY",
+        values: "a path",
+        set: |config, value| text(value).map(|path| config.verbs.library = path),
+    },
+    Variable {
+        name: "FOMPI_RANKS_PER_NODE",
+        values: "a number from 1 on",
+        set: |config, value| positive(value).map(|ranks| config.ranks_per_node = Some(ranks)),
+    },
+    Variable {
+        name: "FOMPI_DATATYPES",
+        values: "auto, block, buffer or target",
+        set: |config, value| strategy(value).map(|choice| config.strategy = choice),
+    },
+    Variable {
+        name: "FOMPI_STRICT",
+        values: "0 or 1",
+        set: |config, value| switch(value).map(|on| config.strict = on),
+    },
 ];
 
-/// The variables that [`Verbs`] knows.
-const VERBS: [&str; 6] = ["", "_DEVICE", "_GID", "_MTU", "_INTERFACE", "_LIBRARY"];
+/// The variable that names a file to load. A privileged program ignores it.
+const LOADS_A_FILE: &str = "FOMPI_VERBS_LIBRARY";
 /// Variables that belong to the scripts that come with the library, not to the library.
 const OTHERS: [&str; 4] = ["FOMPI_CACHE", "FOMPI_LIB", "FOMPI_SEEDS", "FOMPI_TEST_LARGE"];
 
@@ -170,46 +211,21 @@ impl Config {
         variables: impl Iterator<Item = (String, String)>,
         privileged: bool,
     ) -> (Config, Vec<String>) {
-        let mut config = Config {
-            verbose: false,
-            reports_waits: false,
-            disable: false,
-            fallback: Fallback::Warn,
-            verbs: Verbs::default(),
-            ranks_per_node: None,
-            strategy: Strategy::Auto,
-            strict: false,
-        };
+        let mut config = Config::default();
         let mut warnings = Vec::new();
         for (name, value) in variables.filter(|(name, _)| name.starts_with("FOMPI_")) {
-            let known = match name.as_str() {
-                "FOMPI_VERBOSE" => level(&value).map(|level| {
-                    (config.verbose, config.reports_waits) = (level > 0, level > 1);
-                }),
-                "FOMPI_DISABLE" => switch(&value).map(|on| config.disable = on),
-                "FOMPI_STRICT" => switch(&value).map(|on| config.strict = on),
-                "FOMPI_FALLBACK" => fallback(&value).map(|choice| config.fallback = choice),
-                "FOMPI_RANKS_PER_NODE" => {
-                    positive(&value).map(|ranks| config.ranks_per_node = Some(ranks))
-                }
-                "FOMPI_DATATYPES" => strategy(&value).map(|choice| config.strategy = choice),
-                "FOMPI_VERBS_LIBRARY" if privileged => {
-                    warnings.push(format!("{name} is ignored: this program {PRIVILEGED}"));
-                    continue;
-                }
-                other if OTHERS.contains(&other) => Some(()),
-                other if verbs_name(other).is_some() => {
-                    config.verbs.set(verbs_name(other).unwrap_or_default(), &value)
-                }
-                _ => {
-                    let names = VARIABLES.map(|(name, _)| name).join(", ");
-                    warnings.push(format!("unknown variable {name}; there are {names}"));
-                    continue;
-                }
+            if OTHERS.contains(&name.as_str()) {
+                continue;
+            }
+            let Some(variable) = VARIABLES.iter().find(|variable| variable.name == name) else {
+                let names = VARIABLES.map(|variable| variable.name).join(", ");
+                warnings.push(format!("unknown variable {name}; there are {names}"));
+                continue;
             };
-            if known.is_none() {
-                let values = VARIABLES.iter().find(|(known, _)| *known == name);
-                let values = values.map_or("another value", |(_, values)| values);
+            if privileged && name == LOADS_A_FILE {
+                warnings.push(format!("{name} is ignored: this program {PRIVILEGED}"));
+            } else if (variable.set)(&mut config, &value).is_none() {
+                let values = variable.values;
                 warnings.push(format!("{name}={value} is ignored: it can be {values}"));
             }
         }
@@ -234,9 +250,28 @@ pub fn rank_variable(rank: u32) -> Option<&'static str> {
     RANKS.into_iter().find(says)
 }
 
-/// What comes behind FOMPI_VERBS in the name of a variable, if [`Verbs`] knows it.
-fn verbs_name(name: &str) -> Option<&str> {
-    name.strip_prefix("FOMPI_VERBS").filter(|rest| VERBS.contains(rest))
+fn set_verbose(config: &mut Config, value: &str) -> Option<()> {
+    let level = level(value)?;
+    (config.verbose, config.reports_waits) = (level > 0, level > 1);
+    Some(())
+}
+
+fn set_device(config: &mut Config, value: &str) -> Option<()> {
+    let (device, port) = match value.split_once(':') {
+        Some((device, port)) => (device, Some(port.parse().ok().filter(|port| *port > 0)?)),
+        None => (value, None),
+    };
+    config.verbs.device = Some(text(device)?);
+    config.verbs.port = port;
+    Some(())
+}
+
+fn text(value: &str) -> Option<String> {
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+fn mtu(value: &str) -> Option<u32> {
+    value.parse().ok().filter(|mtu| [256, 512, 1024, 2048, 4096].contains(mtu))
 }
 
 fn switch(value: &str) -> Option<bool> {
@@ -284,6 +319,14 @@ mod tests {
 
     fn parse_for(variables: &[(&str, &str)], privileged: bool) -> (Config, Vec<String>) {
         Config::parse(variables.iter().map(|(n, v)| (n.to_string(), v.to_string())), privileged)
+    }
+
+    #[test]
+    fn readme_has_a_row_for_each_variable() {
+        let readme = include_str!("../README.md");
+        for name in VARIABLES.map(|variable| variable.name) {
+            assert!(readme.contains(&format!("\n| `{name}` |")), "{name}");
+        }
     }
 
     #[test]
