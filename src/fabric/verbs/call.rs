@@ -12,7 +12,7 @@ use super::connect::End;
 use super::limits::is_shortage;
 use super::secret::Secret;
 use super::talk::{BYTES, Caller, Next};
-use super::{Card, Core};
+use super::{Contact, Core};
 use crate::error::{Error, Result, kept};
 
 /// How long an address may take to let a caller in at first: a node may have addresses that lead
@@ -39,17 +39,17 @@ enum Failed {
     Own(Error),
 }
 
-/// Asks the process of a card for its end of a connection.
-pub fn call(core: &Core, card: &Card, secret: Secret, origin: &End) -> Result<End> {
-    let places = card.places();
+/// Asks the process of a contact for its end of a connection.
+pub fn call(core: &Core, contact: &Contact, secret: Secret, origin: &End) -> Result<End> {
+    let places = contact.addresses();
     let limit = Instant::now() + core.contact_limit();
     let (mut connect, mut pause) = (GLANCE, PAUSE);
     loop {
         let (mut causes, mut late) = (Vec::new(), false);
         for place in &places {
-            let caller = Caller::new(secret, card.uid(), core.uid(), origin.bytes())?;
+            let caller = Caller::new(secret, contact.uid(), core.uid(), origin.bytes())?;
             match call_at(*place, caller, connect, limit) {
-                Ok(answer) => match End::from(&answer).filter(|end| end.who == card.uid()) {
+                Ok(answer) => match End::from(&answer).filter(|end| end.who == contact.uid()) {
                     Some(end) => return Ok(end),
                     None => causes.push(format!("{place} gives no answer to this question")),
                 },
@@ -67,10 +67,10 @@ pub fn call(core: &Core, card: &Card, secret: Secret, origin: &End) -> Result<En
             false => causes.join("; "),
         };
         if !late {
-            return Err(card.lost(format!("no first contact: {causes}")));
+            return Err(contact.lost(format!("no first contact: {causes}")));
         }
         if Instant::now() + pause >= limit {
-            return Err(card.unanswered(format!("no first contact in time: {causes}")));
+            return Err(contact.unanswered(format!("no first contact in time: {causes}")));
         }
         std::thread::sleep(pause);
         (connect, pause) = (CONNECT, (2 * pause).min(PAUSE_MAX));
@@ -137,7 +137,7 @@ fn call_at(
     }
 }
 
-impl Card {
+impl Contact {
     /// The error that this process has not answered, which may be over later.
     fn unanswered(&self, cause: String) -> Error {
         Error::Unanswered {

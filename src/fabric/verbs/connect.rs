@@ -13,7 +13,7 @@ use super::limits::is_shortage;
 use super::queue::{PLACES_MAX, Queue};
 use super::secret::Secret;
 use super::talk::BYTES;
-use super::{Card, Core, call, device::Device};
+use super::{Contact, Core, call, device::Device};
 use crate::error::{Error, Result};
 use crate::sys::ibverbs::types::*;
 use crate::sys::ibverbs::{Completions, QueuePair};
@@ -188,38 +188,38 @@ fn origins_pair(core: &Core) -> Result<QueuePair> {
         .or_else(|_| QueuePair::new(&completions, capacity(0)))
 }
 
-/// Connects to the process of a card, which may be this one; both know the secret.
-pub fn to(core: &Core, card: &Card, secret: Secret) -> Result<Queue> {
+/// Connects to the process of a contact, which may be this one; both know the secret.
+pub fn to(core: &Core, contact: &Contact, secret: Secret) -> Result<Queue> {
     let device = &core.device;
     let packet = core.random() as u32 & 0x00ff_ffff;
     // The other end asks by a WRITE of nothing whether this one is still there.
     let access = ACCESS_REMOTE_WRITE;
     let pair = origins_pair(core).and_then(|pair| begin(device, &pair, access).map(|()| pair));
-    let pair = pair.map_err(|error| own(card, error))?;
+    let pair = pair.map_err(|error| own(contact, error))?;
     let origin = End::new(device, core.uid(), &pair, packet);
-    let other = match card.uid() == core.uid() {
+    let other = match contact.uid() == core.uid() {
         true => accept(core, &origin),
-        false => call::call(core, card, secret, &origin)?,
+        false => call::call(core, contact, secret, &origin)?,
     };
     if other.errno != 0 {
         let what = format!("it cannot make its end of the connection (errno {})", other.errno);
-        return Err(card.lost(what));
+        return Err(contact.lost(what));
     }
     if other.ethernet != device.ethernet {
-        return Err(card.lost("one side is InfiniBand, the other RoCE"));
+        return Err(contact.lost("one side is InfiniBand, the other RoCE"));
     }
     receive(device, &pair, &other)
         .and_then(|()| send(device, &pair, packet, other.reads))
-        .map_err(|error| own(card, error))?;
+        .map_err(|error| own(contact, error))?;
     Ok(Queue::new(pair, other.in_order))
 }
 
 /// An error of this side: if nothing is left for now, one of this call, and a later one may find
 /// more; else the other process cannot be reached.
-fn own(card: &Card, error: Error) -> Error {
+fn own(contact: &Contact, error: Error) -> Error {
     match error {
         Error::System { errno, .. } if is_shortage(errno) => error,
-        error => card.lost(error.to_string()),
+        error => contact.lost(error.to_string()),
     }
 }
 

@@ -14,12 +14,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::calls::{CALLS_MAX, Calls, Host};
-use super::card::{self, ADDRESSES_MAX};
 use super::connect::{End, accept};
+use super::contact::{self, ADDRESSES_MAX};
 use super::limits::is_shortage;
 use super::secret::Secret;
 use super::talk::BYTES;
-use super::{Card, Core, knock, listen};
+use super::{Contact, Core, knock, listen};
 use crate::error::{Error, Result};
 use crate::sync::{AtomicBool, Ordering};
 
@@ -33,7 +33,7 @@ const STACK_BYTES: usize = 256 << 10;
 
 /// The thread, until it is dropped.
 pub struct Door {
-    card: Card,
+    contact: Contact,
     closing: Arc<AtomicBool>,
     listeners: Arc<Vec<TcpListener>>,
     thread: Option<JoinHandle<()>>,
@@ -48,11 +48,11 @@ impl Door {
                 errno: error.raw_os_error().unwrap_or(0),
             }
         };
-        let mut addresses = card::addresses(interface)?;
+        let mut addresses = contact::node_addresses(interface)?;
         addresses.truncate(ADDRESSES_MAX);
         let listeners = listeners(&addresses, interface.is_some()).map_err(failed("bind"))?;
         let port = listeners[0].local_addr().map_err(failed("getsockname"))?.port();
-        let card = Card::new(core.uid(), port, &addresses, interface.is_some());
+        let contact = Contact::new(core.uid(), port, &addresses, interface.is_some());
         let closing = Arc::new(AtomicBool::new(false));
         let listeners = Arc::new(listeners);
         let server = Server {
@@ -69,12 +69,12 @@ impl Door {
                 .spawn(move || server.serve())
         });
         let thread = Some(thread.map_err(failed("pthread_create"))?);
-        Ok(Door { card, closing, listeners, thread })
+        Ok(Door { contact, closing, listeners, thread })
     }
 
     /// What others need to call it.
-    pub fn card(&self) -> &Card {
-        &self.card
+    pub fn contact(&self) -> &Contact {
+        &self.contact
     }
 }
 

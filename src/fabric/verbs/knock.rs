@@ -20,7 +20,7 @@ use socket2::{Domain, Socket, Type};
 use super::limits::is_shortage;
 use super::secret::Secret;
 use super::talk::{BYTES, Caller, Next};
-use super::{Card, Core};
+use super::{Contact, Core};
 use crate::error::Result;
 
 const MAGIC: u64 = u64::from_be_bytes(*b"fompi-k1");
@@ -69,7 +69,7 @@ pub(super) fn answer(core: &Core, said: &[u8; BYTES]) -> Option<[u8; BYTES]> {
 
 /// A question under way.
 pub struct Knock {
-    card: Card,
+    contact: Contact,
     secret: Secret,
     /// the number of this process, and what it asks about
     uid: u64,
@@ -105,17 +105,17 @@ enum Heard {
 }
 
 impl Knock {
-    /// Begins to ask the process of a card.
-    pub(super) fn new(card: &Card, secret: Secret, uid: u64, about: u64) -> Knock {
-        let (card, places, began) = (*card, card.places(), Instant::now());
+    /// Begins to ask the process of a contact.
+    pub(super) fn new(contact: &Contact, secret: Secret, uid: u64, about: u64) -> Knock {
+        let (contact, places, began) = (*contact, contact.addresses(), Instant::now());
         let (place, closed, silent) = (0, 0, 0);
-        Knock { card, secret, uid, about, places, place, closed, silent, began, call: None }
+        Knock { contact, secret, uid, about, places, place, closed, silent, began, call: None }
     }
 
     /// The question, for a call at an address.
     fn caller(&self) -> Result<Caller> {
         let question = Said { who: self.uid, words: [self.about, 0] };
-        Caller::new(self.secret, self.card.uid(), self.uid, question.bytes())
+        Caller::new(self.secret, self.contact.uid(), self.uid, question.bytes())
     }
 
     /// Goes on without waiting: the news, if they have come. Fails if the process is gone: if
@@ -135,7 +135,7 @@ impl Knock {
                 Err(error) => return self.go_on(refusal(&error)),
             },
         };
-        match call.step(&self.card) {
+        match call.step(&self.contact) {
             Heard::Nothing => {
                 self.call = Some(call);
                 Ok(None)
@@ -162,10 +162,10 @@ impl Knock {
             return Ok(Some([0; 2]));
         }
         if self.closed > 0 && self.silent == 0 {
-            return Err(self.card.lost("its connection thread is gone"));
+            return Err(self.contact.lost("its connection thread is gone"));
         }
         if self.began.elapsed() >= SILENCE {
-            return Err(self.card.lost("its node does not answer"));
+            return Err(self.contact.lost("its node does not answer"));
         }
         (self.place, self.closed, self.silent) = (0, 0, 0);
         Ok(None)
@@ -195,8 +195,8 @@ impl Call {
         Ok(Call { stream: socket.into(), began: Instant::now(), connected: false, caller })
     }
 
-    fn step(&mut self, card: &Card) -> Heard {
-        match self.hear(card) {
+    fn step(&mut self, contact: &Contact) -> Heard {
+        match self.hear(contact) {
             Ok(Some(heard)) => heard,
             Ok(None) if self.connected && self.began.elapsed() >= PATIENCE => Heard::News([0; 2]),
             Ok(None) if !self.connected && self.began.elapsed() >= GLANCE => Heard::Silent,
@@ -207,7 +207,7 @@ impl Call {
         }
     }
 
-    fn hear(&mut self, card: &Card) -> std::io::Result<Option<Heard>> {
+    fn hear(&mut self, contact: &Contact) -> std::io::Result<Option<Heard>> {
         if !self.connected {
             if let Some(error) = self.stream.take_error()? {
                 return Err(error);
@@ -231,7 +231,7 @@ impl Call {
                 // Likewise.
                 Ok(Next::Ask(bytes)) => self.stream.write_all(&bytes)?,
                 Ok(Next::Done(answer)) => {
-                    let answer = Said::from(&answer).filter(|answer| answer.who == card.uid());
+                    let answer = Said::from(&answer).filter(|answer| answer.who == contact.uid());
                     let heard = answer.map_or(Heard::Closed, |answer| Heard::News(answer.words));
                     return Ok(Some(heard));
                 }

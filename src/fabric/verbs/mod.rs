@@ -9,8 +9,8 @@ mod accepted;
 mod bytes;
 mod call;
 mod calls;
-mod card;
 mod connect;
+mod contact;
 mod counts;
 mod device;
 mod door;
@@ -44,7 +44,7 @@ use crate::sync::{AtomicU64, Ordering};
 use crate::sys::ibverbs::Region;
 use accepted::Pairs;
 pub use bytes::Run;
-pub use card::Card;
+pub use contact::Contact;
 pub use counts::{Counts, Kinds};
 use device::Device;
 use door::Door;
@@ -208,13 +208,13 @@ impl Nic {
     }
 
     /// What others need to contact this process. From the first call on they can.
-    pub fn card(&self) -> Result<Card> {
+    pub fn contact(&self) -> Result<Contact> {
         let mut door = self.door.lock();
         if let Some(door) = &*door {
-            return Ok(*door.card());
+            return Ok(*door.contact());
         }
         let opened = Door::open(&self.core, self.interface.as_deref())?;
-        Ok(*door.insert(opened).card())
+        Ok(*door.insert(opened).contact())
     }
 
     /// The secret of the job of this process; one of its own, if it has not been told one.
@@ -255,10 +255,11 @@ impl Nic {
         self.core.registrations.forget(base as u64);
     }
 
-    /// The process of a card, which knows this secret; the same one for the same process.
-    pub fn peer(&self, card: &Card, secret: Secret) -> Arc<Peer> {
-        let known =
-            |peers: &[Arc<Peer>]| peers.binary_search_by_key(&card.uid(), |peer| peer.card().uid());
+    /// The process of a contact, which knows this secret; the same one for the same process.
+    pub fn peer(&self, contact: &Contact, secret: Secret) -> Arc<Peer> {
+        let known = |peers: &[Arc<Peer>]| {
+            peers.binary_search_by_key(&contact.uid(), |peer| peer.contact().uid())
+        };
         let peers = self.core.peers.read_recursive();
         if let Ok(index) = known(&peers) {
             return peers[index].clone();
@@ -268,7 +269,7 @@ impl Nic {
         // Those that nobody needs any more stay as long as they answer: there may be a next time.
         peers.retain(|peer| Arc::strong_count(peer) > 1 || peer.is_worth_keeping());
         let index = known(&peers).unwrap_or_else(|index| {
-            peers.insert(index, Arc::new(Peer::new(self.core.clone(), *card, secret)));
+            peers.insert(index, Arc::new(Peer::new(self.core.clone(), *contact, secret)));
             index
         });
         peers[index].clone()
@@ -282,10 +283,10 @@ impl Nic {
         self.core.losses.load(Ordering::Acquire)
     }
 
-    /// Asks the process of a card what it has to say of what `about` stands for, and whether it is
+    /// Asks the process of a contact what it has to say of what `about` stands for, and whether it is
     /// still there; there need be no connection to it.
-    pub fn knock(&self, card: &Card, secret: Secret, about: u64) -> Knock {
-        Knock::new(card, secret, self.core.uid, about)
+    pub fn knock(&self, contact: &Contact, secret: Secret, about: u64) -> Knock {
+        Knock::new(contact, secret, self.core.uid, about)
     }
 
     /// Says who knows the answers to knocks.

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::counts::Kinds;
 use super::pool::Word;
 use super::queue::{Broken, End, Held, Order, Queue, Work};
-use super::{Card, Core, Remote, Secret, connect};
+use super::{Contact, Core, Remote, Secret, connect};
 use crate::error::{Error, Result};
 use crate::fabric::Fetch;
 use crate::sync::{AtomicBool, Ordering, spin_hint};
@@ -26,7 +26,7 @@ const PAUSES: u32 = 64;
 /// A process that is reached over the device.
 pub struct Peer {
     pub(super) core: Arc<Core>,
-    card: Card,
+    contact: Contact,
     /// what both processes know
     secret: Secret,
     /// whether something was sent that is not known to be done
@@ -107,14 +107,14 @@ impl Pause {
 }
 
 impl Peer {
-    pub(super) fn new(core: Arc<Core>, card: Card, secret: Secret) -> Peer {
+    pub(super) fn new(core: Arc<Core>, contact: Contact, secret: Secret) -> Peer {
         let (dirty, link) = (AtomicBool::new(false), Mutex::new(Link::Fresh));
-        Peer { core, card, secret, dirty, link }
+        Peer { core, contact, secret, dirty, link }
     }
 
     /// Who it is.
-    pub fn card(&self) -> &Card {
-        &self.card
+    pub fn contact(&self) -> &Contact {
+        &self.contact
     }
 
     /// Does `work` with the queue of a connection that stands.
@@ -124,7 +124,7 @@ impl Peer {
     ) -> Result<T> {
         let mut link = self.link.lock();
         if matches!(*link, Link::Fresh) {
-            match connect::to(&self.core, &self.card, self.secret) {
+            match connect::to(&self.core, &self.contact, self.secret) {
                 Ok(queue) => *link = Link::Up(queue),
                 Err(error @ Error::Lost { .. }) => return Err(self.lose(&mut link, error)),
                 // Something of this process, or there was no answer in time: the peer is not to
@@ -144,7 +144,7 @@ impl Peer {
             Err(Fault::Own(error)) => Err(error),
             Err(Fault::Broken(broken)) => {
                 let cause = self.cause(&broken);
-                let error = self.card.lost(cause);
+                let error = self.contact.lost(cause);
                 Err(self.lose(&mut link, error))
             }
         }
@@ -261,7 +261,7 @@ impl Peer {
         match work(queue) {
             Ok(()) => self.note(queue),
             Err(broken) => {
-                let error = self.card.lost(self.cause(&broken));
+                let error = self.contact.lost(self.cause(&broken));
                 self.lose(&mut link, error);
             }
         }

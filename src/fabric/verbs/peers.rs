@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{Card, Peer};
+use super::{Contact, Peer};
 use crate::error::Result;
 
 /// Processes that were contacted, or will be.
@@ -31,10 +31,10 @@ impl<K: Ord + Copy> Peers<K> {
         self.0.lock().entry(key).or_insert_with(make).clone()
     }
 
-    /// The key of the process that a card is of, as far as `is_it` knows.
-    pub fn find(&self, is_it: impl Fn(&Card) -> bool) -> Option<K> {
+    /// The key of the process that a contact is of, as far as `is_it` knows.
+    pub fn find(&self, is_it: impl Fn(&Contact) -> bool) -> Option<K> {
         let peers = self.0.lock();
-        peers.iter().find(|(_, peer)| is_it(peer.card())).map(|(key, _)| *key)
+        peers.iter().find(|(_, peer)| is_it(peer.contact())).map(|(key, _)| *key)
     }
 
     /// Does `work` with each of those that `which` chooses, whatever fails; the first error.

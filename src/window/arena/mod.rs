@@ -215,10 +215,10 @@ impl Arena {
         }
     }
 
-    /// Where the card of the process with number `index` is in the first chunk, in bytes, where
+    /// Where the contact of the process with number `index` is in the first chunk, in bytes, where
     /// each rank of a node has its block of so many bytes.
     pub fn card_offset(index: u32) -> u64 {
-        records::process_offset(index) + Process::CARD
+        records::process_offset(index) + Process::CONTACT
     }
 
     /// The words of a slot, as the road within the node gives them.

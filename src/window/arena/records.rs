@@ -2,7 +2,7 @@
 //! two exchange records per rank, and then the first chunk of slots.
 
 use super::slots::Announcement;
-use crate::fabric::verbs::Card;
+use crate::fabric::verbs::Contact;
 use crate::memory::Place;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::segment::Mapping;
@@ -40,22 +40,22 @@ pub struct Process {
     /// a number that no other process has there
     pub cookie: AtomicU64,
     /// how ranks of other nodes reach it, if it has exposed memory of its own
-    card: [AtomicU64; 16],
+    contact: [AtomicU64; 16],
 }
 
 impl Process {
-    /// Where its card is in the record, in bytes.
-    pub const CARD: u64 = core::mem::offset_of!(Process, card) as u64;
+    /// Where its contact is in the record, in bytes.
+    pub const CONTACT: u64 = core::mem::offset_of!(Process, contact) as u64;
 
     /// How ranks of other nodes reach it.
-    pub fn card(&self) -> Card {
+    pub fn contact(&self) -> Contact {
         // Relaxed: written before this rank met that one for the first time.
-        Card(core::array::from_fn(|word| self.card[word].load(Ordering::Relaxed)))
+        Contact(core::array::from_fn(|word| self.contact[word].load(Ordering::Relaxed)))
     }
 
     /// Says how ranks of other nodes reach it. Before all meet.
-    pub fn set_card(&self, card: &Card) {
-        for (to, from) in self.card.iter().zip(card.0) {
+    pub fn set_contact(&self, contact: &Contact) {
+        for (to, from) in self.contact.iter().zip(contact.0) {
             // Relaxed: the meeting orders it.
             to.store(from, Ordering::Relaxed);
         }

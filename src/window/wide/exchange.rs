@@ -203,7 +203,7 @@ fn expose_own(wide: &Wide, own: &mut Own, (address, bytes): (u64, u64)) -> Resul
         own.exposed.push(exposed);
     }
     blocks.describe(descriptor);
-    wide.near.process(wide.near.rank).set_card(&wide.nic.card()?);
+    wide.near.process(wide.near.rank).set_contact(&wide.nic.contact()?);
     Ok(())
 }
 

@@ -132,7 +132,7 @@ impl FarLists<'_> {
         let words: Box<[AtomicU64]> = (0..length).map(|_| AtomicU64::new(0)).collect();
         let base = words.as_ptr().cast_mut().cast::<u8>();
         let exposed = wide.nic.expose(base, size_of_val(&*words) as u64)?;
-        wide.near.process(wide.near.rank).set_card(&wide.nic.card()?);
+        wide.near.process(wide.near.rank).set_contact(&wide.nic.contact()?);
         let remote = exposed.remote();
         let [at, key] = area_words(number);
         far.set_own(at, remote.at);

@@ -7,7 +7,7 @@ use super::shared::Shared;
 use super::{FAR_BYTES, Member, NodeInfo, Wide};
 use crate::config::Config;
 use crate::error::Result;
-use crate::fabric::verbs::{Card, Exposed, Nic, Peers, Remote, Secret};
+use crate::fabric::verbs::{Contact, Exposed, Nic, Peers, Remote, Secret};
 use crate::memory::heap;
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
@@ -98,8 +98,8 @@ impl Wide {
         let shared = infos.and_then(|infos| Ok((infos, members?)));
         let ((infos, chunks), members) = said::all_could(host, comm, rank, shared)?;
         let group = comm.group(host)?;
-        // SAFETY: they go before the table does; the bits of a card are all values.
-        let cards = unsafe { members.notes() };
+        // SAFETY: they go before the table does; the bits of a contact are all values.
+        let contacts = unsafe { members.notes() };
         let wide = Arc::new(Wide {
             comm,
             group,
@@ -112,7 +112,7 @@ impl Wide {
             nic,
             secret,
             infos,
-            cards,
+            contacts,
             members,
             chunks: Mutex::new(chunks),
             coherent,
@@ -212,16 +212,16 @@ const INFO: usize = 19;
 impl NodeInfo {
     fn encode(&self) -> [u64; INFO] {
         let mut words = [0; INFO];
-        words[..16].copy_from_slice(&self.card.0);
+        words[..16].copy_from_slice(&self.contact.0);
         words[16..].copy_from_slice(&[self.first.at, self.first.key, self.stride]);
         words
     }
 
     fn decode(words: &[u64; INFO]) -> NodeInfo {
-        let mut card = Card([0; 16]);
-        card.0.copy_from_slice(&words[..16]);
+        let mut contact = Contact([0; 16]);
+        contact.0.copy_from_slice(&words[..16]);
         let first = Remote { at: words[16], key: words[17] };
-        NodeInfo { card, first, stride: words[18] }
+        NodeInfo { contact, first, stride: words[18] }
     }
 }
 
@@ -256,6 +256,6 @@ fn share_infos(
 fn own_info(nic: &Nic, arena: &Arena) -> Result<(NodeInfo, Exposed)> {
     let (_, base, bytes) = arena.chunk_of(0);
     let exposed = nic.expose(base, bytes)?;
-    let (card, first, stride) = (nic.card()?, exposed.remote(), arena.stride as u64);
-    Ok((NodeInfo { card, first, stride }, exposed))
+    let (contact, first, stride) = (nic.contact()?, exposed.remote(), arena.stride as u64);
+    Ok((NodeInfo { contact, first, stride }, exposed))
 }

@@ -28,7 +28,7 @@ use super::known::Known;
 use crate::epoch::exposure::{Posted, Started};
 use crate::epoch::layout;
 use crate::error::Result;
-use crate::fabric::verbs::{Card, Exposed, Nic, Peer, Peers, Remote, Secret};
+use crate::fabric::verbs::{Contact, Exposed, Nic, Peer, Peers, Remote, Secret};
 use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
 use lists::Areas;
@@ -66,9 +66,9 @@ pub struct Wide {
     secret: Secret,
     /// what is known of the nodes
     infos: Shared<NodeInfo>,
-    /// the cards of ranks of other nodes that ranks of this node have asked for; ahead of the table
+    /// the contacts of ranks of other nodes that ranks of this node have asked for; ahead of the table
     /// that they begin behind
-    cards: Notes<Card>,
+    contacts: Notes<Contact>,
     /// where each rank is
     members: Shared<Member>,
     /// on the leader: the chunks of the arena that the device knows
@@ -88,7 +88,7 @@ pub struct Wide {
 #[derive(Clone, Copy)]
 struct NodeInfo {
     /// its leader
-    card: Card,
+    contact: Contact,
     /// the first chunk of its arena
     first: Remote,
     /// bytes between the blocks of its ranks
@@ -119,7 +119,7 @@ impl Wide {
     /// The leader of a node.
     fn leader(&self, node: u32) -> Arc<Peer> {
         let leader = Member { node, index: 0 };
-        self.peers.get(leader, || self.nic.peer(&self.infos.at(node).card, self.secret))
+        self.peers.get(leader, || self.nic.peer(&self.infos.at(node).contact, self.secret))
     }
 
     /// Where the device of others finds a slot of this node's arena. For the leader.

@@ -228,7 +228,7 @@ fn publish(key: &AtomicU64, rank: u32, write: impl FnOnce()) -> bool {
 mod tests {
     use super::*;
 
-    /// Bytes of a card and of a descriptor.
+    /// Bytes of a contact and of a descriptor.
     type Value = [u64; 16];
 
     fn root() -> &'static Root {

@@ -8,7 +8,7 @@
 //! each, over the queue pair to the leader. The other ranks of the node find it in their
 //! [notes](super::notes).
 
-use super::{Card, Member, Part, Peer, Remote};
+use super::{Contact, Member, Part, Peer, Remote};
 use crate::error::Result;
 use crate::window::arena::Arena;
 use crate::window::blocks::Descriptor;
@@ -151,25 +151,26 @@ impl Part {
     }
 
     fn process(&self, rank: u32, member: Member) -> Result<Arc<Peer>> {
-        let card = self.card(rank, member)?;
-        Ok(self.wide.peers.get(member, || self.wide.nic.peer(&card, self.wide.secret)))
+        let contact = self.contact(rank, member)?;
+        Ok(self.wide.peers.get(member, || self.wide.nic.peer(&contact, self.wide.secret)))
     }
 
     /// Who a rank is, which has said so. It is read once for all ranks of this node.
-    fn card(&self, rank: u32, member: Member) -> Result<Card> {
+    fn contact(&self, rank: u32, member: Member) -> Result<Contact> {
         if member.node == self.wide.node {
-            return Ok(self.wide.near.process(member.index).card());
+            return Ok(self.wide.near.process(member.index).contact());
         }
-        if let Some(card) = self.wide.cards.find(rank) {
+        if let Some(contact) = self.wide.contacts.find(rank) {
             // SAFETY: a note of the communicator.
-            return Ok(unsafe { *card });
+            return Ok(unsafe { *contact });
         }
         let at = Arena::card_offset(member.index) as i64;
         let first = self.wide.infos.at(member.node).first;
-        // SAFETY: the bits of a card are all values.
-        let card = unsafe { fetch::<Card>(&self.wide.leader(member.node), first.offset(at)) }?;
-        self.wide.cards.note(rank, card);
-        Ok(card)
+        // SAFETY: the bits of a contact are all values.
+        let contact =
+            unsafe { fetch::<Contact>(&self.wide.leader(member.node), first.offset(at)) }?;
+        self.wide.contacts.note(rank, contact);
+        Ok(contact)
     }
 
     /// What a rank exposes, and its number on this node if it is here.

@@ -6,7 +6,7 @@
 
 use super::{Member, Wide};
 use crate::error::{Error, Result, kept};
-use crate::fabric::verbs::{Card, Knock};
+use crate::fabric::verbs::{Contact, Knock};
 use crate::window::Node;
 use crate::window::arena::losses::{Cause, Loss};
 use std::time::{Duration, Instant};
@@ -74,7 +74,7 @@ impl Wide {
     fn knock(&self, turn: u32) -> (u32, Knock) {
         let node = (self.node + 1 + turn % (self.nodes - 1)) % self.nodes;
         let info = self.infos.at(node);
-        (node, self.nic.knock(&info.card, self.secret, info.first.at))
+        (node, self.nic.knock(&info.contact, self.secret, info.first.at))
     }
 
     /// Fails if the leader of a node has told of a loss.
@@ -89,7 +89,7 @@ impl Wide {
     /// Notes a loss for all who wait on this node; the error of the first one that was noted.
     fn lost(&self, loss: Loss) -> Error {
         let Loss { rank, pid, cause } = loss.note(self.near.lost());
-        let name = || kept(self.infos.at(self.member(rank).node).card.node());
+        let name = || kept(self.infos.at(self.member(rank).node).contact.node());
         let node = self.lost_node.get_or_init(name);
         Error::Lost { rank: Some(rank), node, pid, cause: cause.text() }
     }
@@ -112,15 +112,15 @@ impl Wide {
 
     /// The rank of a process that this one has had to do with.
     fn rank_of_process(&self, node: &str, pid: i32) -> Option<u32> {
-        let is_it = |card: &Card| card.pid() == pid && card.node() == node;
-        let leads = |node: &u32| is_it(&self.infos.at(*node).card);
+        let is_it = |contact: &Contact| contact.pid() == pid && contact.node() == node;
+        let leads = |node: &u32| is_it(&self.infos.at(*node).contact);
         let leader = || (0..self.nodes).find(leads).map(|node| Member { node, index: 0 });
         let found = self.peers.find(is_it).or_else(leader);
         found.map(|member| self.rank_at(member.node, member.index))
     }
 
     /// An error as the user is told: with ranks of the window, where the roads know processes of
-    /// the node, or cards. A loss is noted.
+    /// the node, or contacts. A loss is noted.
     pub(super) fn named(&self, error: Error) -> Error {
         match error {
             Error::Lost { rank: None, node, pid, cause } => {

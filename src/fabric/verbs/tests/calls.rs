@@ -181,7 +181,7 @@ fn flood(place: std::net::SocketAddr, done: &AtomicU64, said: &[u8]) -> u64 {
 fn first_contact_is_made_in_a_crowd_of_strangers() {
     let target = Side::new(on_fake, 1);
     let origins: [Nic; 8] = core::array::from_fn(|_| on_fake());
-    let place = target.nic.card().unwrap().places()[0];
+    let place = target.nic.contact().unwrap().addresses()[0];
     let done = AtomicU64::new(0);
     std::thread::scope(|scope| {
         let floods: [&[u8]; 3] = [b"", b"f", &[b'x'; 48]];
@@ -199,19 +199,19 @@ fn first_contact_is_made_in_a_crowd_of_strangers() {
 #[test]
 fn a_process_that_did_not_answer_in_time_is_called_again() {
     let (origin, target) = (on_fake(), Side::new(on_fake, 1));
-    let card = target.nic.card().unwrap();
+    let contact = target.nic.contact().unwrap();
     origin.core.contact_limit_ms.store(2000, Ordering::Relaxed);
     // Somebody who lets callers in and says nothing.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut wrong = card;
-    wrong.0[1] = u64::from(silent.local_addr().unwrap().port()) << 32 | card.0[1] & 0xffff_ffff;
+    let mut wrong = contact;
+    wrong.0[1] = u64::from(silent.local_addr().unwrap().port()) << 32 | contact.0[1] & 0xffff_ffff;
     let peer = origin.peer(&wrong, secret());
     let error = peer.read(target.at(0)).unwrap_err();
     assert!(matches!(error, Error::Unanswered { .. }), "{error}");
     assert_eq!((peer.check(), peer.flush()), (Ok(()), Ok(())), "it is not lost");
     origin.core.contact_limit_ms.store(60_000, Ordering::Relaxed);
     // The process is there again: what calls at the port is led to it.
-    let place = card.places()[0];
+    let place = contact.addresses()[0];
     std::thread::scope(|scope| {
         scope.spawn(|| {
             // Those that have given up come first.

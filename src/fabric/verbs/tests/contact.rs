@@ -8,8 +8,8 @@ use super::*;
 pub fn many_contact_one_at_once(open: Open) {
     const MANY: usize = 16;
     let target = Side::new(open, 8);
-    let card = target.nic.card().unwrap();
-    let place = card.places()[0];
+    let contact = target.nic.contact().unwrap();
+    let place = contact.addresses()[0];
     // Strangers: one says nothing, one says something else.
     let silent = TcpStream::connect(place).unwrap();
     let mut loud = TcpStream::connect(place).unwrap();
@@ -17,7 +17,8 @@ pub fn many_contact_one_at_once(open: Open) {
     let nics: Vec<Nic> = (0..MANY).map(|_| open()).collect();
     std::thread::scope(|scope| {
         for nic in &nics {
-            scope.spawn(|| nic.peer(&card, secret()).fetch(target.at(0), Fetch::Add(1)).unwrap());
+            scope
+                .spawn(|| nic.peer(&contact, secret()).fetch(target.at(0), Fetch::Add(1)).unwrap());
         }
     });
     assert_eq!((target.word(0), target.nic.counts().accepted), (MANY as u64, MANY as u64));
@@ -30,8 +31,8 @@ pub fn many_contact_one_at_once(open: Open) {
 
 pub fn whoever_does_not_know_the_secret_is_not_let_in(open: Open) {
     let (origin, target) = (open(), Side::new(open, 8));
-    let card = target.nic.card().unwrap();
-    let error = origin.peer(&card, Secret::from([3, 5])).read(target.at(0)).unwrap_err();
+    let contact = target.nic.contact().unwrap();
+    let error = origin.peer(&contact, Secret::from([3, 5])).read(target.at(0)).unwrap_err();
     assert!(error.to_string().contains("no first contact"), "{error}");
     assert_eq!(target.nic.counts().accepted, 0);
 }
@@ -43,7 +44,7 @@ pub fn a_wrong_key_is_an_error_and_stays_one(open: Open) {
     let wrong = Remote { key: target.at(0).key ^ 0x5500, ..target.at(0) };
     let error = put(&peer, wrong, &[1]).and_then(|()| peer.flush()).unwrap_err();
     let Error::Lost { node, pid, cause, .. } = &error else { panic!("{error}") };
-    assert_eq!(**node, *target.nic.card().unwrap().node());
+    assert_eq!(**node, *target.nic.contact().unwrap().node());
     assert_eq!(*pid as u32, std::process::id());
     assert!(cause.contains("remote access error"), "{cause}");
     let mut back = [0];

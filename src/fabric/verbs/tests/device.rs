@@ -13,16 +13,16 @@ const WORDS: usize = 4096;
 /// The second process: it exposes memory, says where, and does nothing more.
 fn be_second() {
     let side = Side::new(on_device, WORDS);
-    let card = side.nic.card().unwrap();
+    let contact = side.nic.contact().unwrap();
     let Remote { at, key } = side.at(0);
-    let words: Vec<String> = card.0.iter().chain([&at, &key]).map(u64::to_string).collect();
+    let words: Vec<String> = contact.0.iter().chain([&at, &key]).map(u64::to_string).collect();
     println!("\nsecond: {}", words.join(" "));
     // Until the first one is gone.
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
 }
 
 /// Starts it: this test again, in a process of its own.
-fn second(test: &str) -> (Child, Card, Remote) {
+fn second(test: &str) -> (Child, Contact, Remote) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "--nocapture", test])
         .env(SECOND, "1")
@@ -34,7 +34,7 @@ fn second(test: &str) -> (Child, Card, Remote) {
     let said = lines.filter_map(|line| line.strip_prefix("second: ").map(str::to_owned)).next();
     let words: Vec<u64> = said.unwrap().split(' ').map(|word| word.parse().unwrap()).collect();
     let remote = Remote { at: words[16], key: words[17] };
-    (child, Card(words[..16].try_into().unwrap()), remote)
+    (child, Contact(words[..16].try_into().unwrap()), remote)
 }
 
 fn signal(child: &Child, signal: i32) {
@@ -51,9 +51,9 @@ fn a_process_that_stands_still_serves_and_one_that_is_killed_is_an_error() {
     let _turn = turn();
     let name = "a_process_that_stands_still_serves_and_one_that_is_killed_is_an_error";
     let path = module_path!().split_once("::").unwrap().1;
-    let (mut child, card, at) = second(&format!("{path}::{name}"));
+    let (mut child, contact, at) = second(&format!("{path}::{name}"));
     let (origin, other) = (on_device(), Side::new(on_device, 8));
-    let peer = origin.peer(&card, secret());
+    let peer = origin.peer(&contact, secret());
     assert_eq!(peer.fetch(at, Fetch::Add(5)).unwrap(), 0);
     signal(&child, libc::SIGSTOP);
     let (data, mut back) = (numbers(3000, 0), vec![0; 3000]);
@@ -81,7 +81,7 @@ fn a_process_that_stands_still_serves_and_one_that_is_killed_is_an_error() {
     assert_eq!(put(&peer, at, &data).and_then(|()| peer.flush()).unwrap_err(), error);
     // A first contact fails at once: nobody listens.
     let another = on_device();
-    let error = another.peer(&card, secret()).read(at).unwrap_err();
+    let error = another.peer(&contact, secret()).read(at).unwrap_err();
     assert!(error.to_string().contains("no first contact"), "{error}");
     // The rest of the world goes on.
     assert_eq!(other.seen_by(&origin).read(other.at(0)).unwrap(), 0);
@@ -96,9 +96,9 @@ fn puts_to_a_process_that_is_killed_end_in_an_error() {
     let _turn = turn();
     let path = module_path!().split_once("::").unwrap().1;
     let test = format!("{path}::puts_to_a_process_that_is_killed_end_in_an_error");
-    let (mut child, card, at) = second(&test);
+    let (mut child, contact, at) = second(&test);
     let origin = on_device();
-    let peer = origin.peer(&card, secret());
+    let peer = origin.peer(&contact, secret());
     let data = numbers(WORDS, 0);
     put(&peer, at, &data).unwrap();
     peer.flush().unwrap();

@@ -21,7 +21,7 @@ fn refusal(profile: &Profile, settings: &Verbs) -> String {
 fn round_trip(one: &Nic, other: &Nic) {
     let words = vec![0u64; 2000];
     let exposed = other.expose(words.as_ptr().cast_mut().cast(), 16_000).unwrap();
-    let peer = one.peer(&other.card().unwrap(), secret());
+    let peer = one.peer(&other.contact().unwrap(), secret());
     let (data, mut back) = (numbers(2000, 0), vec![0; 2000]);
     for count in [1, 20, 2000] {
         put(&peer, exposed.remote(), &data[..count]).unwrap();
@@ -52,7 +52,7 @@ fn a_device_without_room_for_inline_data_will_do() {
 fn both_sides_must_be_of_one_kind() {
     let profile = Profile { ethernet: false, ..Profile::default() };
     let (one, other) = (nic(&profile, &Verbs::default()).unwrap(), Side::new(on_fake, 1));
-    let error = one.peer(&other.nic.card().unwrap(), secret()).read(other.at(0)).unwrap_err();
+    let error = one.peer(&other.nic.contact().unwrap(), secret()).read(other.at(0)).unwrap_err();
     assert!(matches!(error, Error::Lost { .. }), "{error}");
 }
 
@@ -169,7 +169,7 @@ fn a_flush_sends_no_more_than_it_needs() {
 #[test]
 fn no_signal_is_handled_on_the_connection_thread() {
     let nic = on_fake();
-    nic.card().unwrap();
+    nic.contact().unwrap();
     let mut seen = 0;
     // It gives itself its name.
     until("the thread", || {
@@ -199,7 +199,7 @@ fn is_deaf(task: &std::path::Path) -> bool {
 #[test]
 fn a_caller_that_says_nothing_keeps_nobody_waiting() {
     let (origin, target) = (on_fake(), Side::new(on_fake, 1));
-    let place = target.nic.card().unwrap().places()[0];
+    let place = target.nic.contact().unwrap().addresses()[0];
     // More than are listened to at once would make the last ones wait, so not quite as many.
     let silent: Vec<_> = (0..60).map(|_| std::net::TcpStream::connect(place).unwrap()).collect();
     assert_eq!(target.seen_by(&origin).read(target.at(0)).unwrap(), 0);
@@ -210,7 +210,7 @@ fn a_caller_that_says_nothing_keeps_nobody_waiting() {
 fn a_door_closes_while_somebody_is_at_it() {
     for _ in 0..300 {
         let nic = on_fake();
-        let place = nic.card().unwrap().places()[0];
+        let place = nic.contact().unwrap().addresses()[0];
         let mut stranger = std::net::TcpStream::connect(place).unwrap();
         std::io::Write::write_all(&mut stranger, &[b'x'; 48]).unwrap();
         // When he is shown out the thread looks for the next one, and may take the call that is to
@@ -226,8 +226,8 @@ fn news(about: u64) -> [u64; 2] {
 }
 
 /// What a knock brings.
-fn told(nic: &Nic, card: &Card, about: u64) -> Result<[u64; 2]> {
-    let (mut knock, mut told) = (nic.knock(card, secret(), about), Ok(None));
+fn told(nic: &Nic, contact: &Contact, about: u64) -> Result<[u64; 2]> {
+    let (mut knock, mut told) = (nic.knock(contact, secret(), about), Ok(None));
     until("an answer", || {
         told = knock.step();
         !matches!(told, Ok(None))
@@ -238,25 +238,25 @@ fn told(nic: &Nic, card: &Card, about: u64) -> Result<[u64; 2]> {
 #[test]
 fn who_knocks_is_told_the_news_without_a_connection() {
     let (one, other) = (on_fake(), on_fake());
-    let card = other.card().unwrap();
-    assert_eq!(told(&one, &card, 7), Ok([0; 2]), "nobody knows any");
+    let contact = other.contact().unwrap();
+    assert_eq!(told(&one, &contact, 7), Ok([0; 2]), "nobody knows any");
     other.set_news(news);
-    assert_eq!((told(&one, &card, 7), told(&one, &card, 8)), (Ok([1, 2]), Ok([0; 2])));
+    assert_eq!((told(&one, &contact, 7), told(&one, &contact, 8)), (Ok([1, 2]), Ok([0; 2])));
     assert_eq!((one.counts().contacted, other.counts().accepted), (0, 0));
 }
 
 #[test]
 fn who_knocks_at_a_door_that_is_closed_or_of_another_is_told_so() {
     let (one, other) = (on_fake(), on_fake());
-    let mut card = other.card().unwrap();
+    let mut contact = other.contact().unwrap();
     // It is another process that listens there.
-    card.0[0] ^= 1;
-    let error = told(&one, &card, 7).unwrap_err();
-    assert_eq!(error, card.lost("its connection thread is gone"));
-    card.0[0] ^= 1;
+    contact.0[0] ^= 1;
+    let error = told(&one, &contact, 7).unwrap_err();
+    assert_eq!(error, contact.lost("its connection thread is gone"));
+    contact.0[0] ^= 1;
     drop(other);
-    let error = told(&one, &card, 7).unwrap_err();
-    assert_eq!(error, card.lost("its connection thread is gone"));
+    let error = told(&one, &contact, 7).unwrap_err();
+    assert_eq!(error, contact.lost("its connection thread is gone"));
 }
 
 #[test]

@@ -79,7 +79,7 @@ impl Side {
 
     /// This process as another one sees it.
     pub fn seen_by(&self, nic: &Nic) -> Arc<Peer> {
-        nic.peer(&self.nic.card().unwrap(), secret())
+        nic.peer(&self.nic.contact().unwrap(), secret())
     }
 
     /// Where word `index` is for others.

@@ -14,19 +14,19 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::error::{Error, Result, kept};
 
-/// Number of addresses that a card has room for.
+/// Number of addresses that a contact has room for.
 pub const ADDRESSES_MAX: usize = 4;
 const NODE_BYTES_MAX: usize = 31;
 
 /// What others must know to contact a process.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Card(pub [u64; 16]);
+pub struct Contact(pub [u64; 16]);
 
-impl Card {
-    /// The card of this process, whose thread listens at `port` of these addresses, and there
+impl Contact {
+    /// The contact of this process, whose thread listens at `port` of these addresses, and there
     /// only if it says so.
-    pub fn new(uid: u64, port: u16, addresses: &[Ipv6Addr], only: bool) -> Card {
+    pub fn new(uid: u64, port: u16, addresses: &[Ipv6Addr], only: bool) -> Contact {
         let mut words = [0; 16];
         words[0] = uid;
         words[1] = u64::from(port) << 32 | u64::from(std::process::id());
@@ -44,7 +44,7 @@ impl Card {
         for (word, bytes) in words[11..15].iter_mut().zip(node.chunks_exact(8)) {
             *word = u64::from_ne_bytes(bytes.try_into().unwrap());
         }
-        Card(words)
+        Contact(words)
     }
 
     /// The number of the process.
@@ -66,20 +66,20 @@ impl Card {
 
     /// Where its thread may be listening. A process on a node of the same name is asked for on
     /// this one first; whether it is the right one the words show.
-    pub fn places(&self) -> Vec<SocketAddr> {
+    pub fn addresses(&self) -> Vec<SocketAddr> {
         let port = (self.0[1] >> 32) as u16;
-        let mut places = Vec::new();
+        let mut addresses = Vec::new();
         let name = node_name();
         if self.0[2] == 0 && self.node().as_bytes() == &name[..name.len().min(NODE_BYTES_MAX)] {
-            places.push(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+            addresses.push(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
         }
         for pair in self.0[3..11].chunks_exact(2).filter(|pair| **pair != [0, 0]) {
             let mut bytes = [0; 16];
             bytes[..8].copy_from_slice(&pair[0].to_ne_bytes());
             bytes[8..].copy_from_slice(&pair[1].to_ne_bytes());
-            places.push(SocketAddr::new(Ipv6Addr::from(bytes).to_canonical(), port));
+            addresses.push(SocketAddr::new(Ipv6Addr::from(bytes).to_canonical(), port));
         }
-        places
+        addresses
     }
 
     /// The error that this process cannot be reached, and why.
@@ -98,7 +98,7 @@ fn node_name() -> Vec<u8> {
 
 /// The addresses of this node, or of one interface of it: IPv4 first, those of the node alone
 /// last, none that are valid on one link only.
-pub fn addresses(interface: Option<&str>) -> Result<Vec<Ipv6Addr>> {
+pub fn node_addresses(interface: Option<&str>) -> Result<Vec<Ipv6Addr>> {
     let mut first = core::ptr::null_mut();
     // SAFETY: `first` is ours.
     if unsafe { libc::getifaddrs(&mut first) } != 0 {
@@ -116,7 +116,7 @@ pub fn addresses(interface: Option<&str>) -> Result<Vec<Ipv6Addr>> {
             continue;
         }
         // SAFETY: an address of the list, or null.
-        found.extend(unsafe { address(element.ifa_addr) });
+        found.extend(unsafe { usable_address(element.ifa_addr) });
     }
     // SAFETY: the list is freed once.
     unsafe { libc::freeifaddrs(first) };
@@ -136,7 +136,7 @@ pub fn addresses(interface: Option<&str>) -> Result<Vec<Ipv6Addr>> {
 ///
 /// # Safety
 /// `address` is null or valid for its family.
-unsafe fn address(address: *const libc::sockaddr) -> Option<Ipv6Addr> {
+unsafe fn usable_address(address: *const libc::sockaddr) -> Option<Ipv6Addr> {
     if address.is_null() {
         return None;
     }
@@ -160,35 +160,37 @@ unsafe fn address(address: *const libc::sockaddr) -> Option<Ipv6Addr> {
 mod tests {
     use super::*;
 
-    fn card(interface: Option<&str>) -> Result<Card> {
-        Ok(Card::new(7, 65535, &addresses(interface)?, interface.is_some()))
+    fn contact(interface: Option<&str>) -> Result<Contact> {
+        Ok(Contact::new(7, 65535, &node_addresses(interface)?, interface.is_some()))
     }
 
     #[test]
-    fn a_card_says_what_was_put_on_it() {
-        let card = card(None).unwrap();
-        assert_eq!((card.uid(), card.pid() as u32), (7, std::process::id()));
-        assert!(!card.node().is_empty());
-        let places = card.places();
-        assert_eq!(places[0], "127.0.0.1:65535".parse().unwrap());
-        assert!(places.iter().all(|place| place.port() == 65535));
+    fn a_contact_holds_what_was_stored_in_it() {
+        let contact = contact(None).unwrap();
+        assert_eq!((contact.uid(), contact.pid() as u32), (7, std::process::id()));
+        assert!(!contact.node().is_empty());
+        let addresses = contact.addresses();
+        assert_eq!(addresses[0], "127.0.0.1:65535".parse().unwrap());
+        assert!(addresses.iter().all(|address| address.port() == 65535));
     }
 
     #[test]
     fn an_interface_may_be_chosen() {
-        let there = card(Some("lo")).unwrap().places();
-        let ours = addresses(Some("lo")).unwrap();
-        assert!(there.iter().map(|place| place.ip()).eq(ours.iter().map(|ip| ip.to_canonical())));
-        assert!(there.iter().all(|place| place.ip().is_loopback()));
-        let error = card(Some("none0")).unwrap_err();
+        let there = contact(Some("lo")).unwrap().addresses();
+        let ours = node_addresses(Some("lo")).unwrap();
+        assert!(
+            there.iter().map(|address| address.ip()).eq(ours.iter().map(|ip| ip.to_canonical()))
+        );
+        assert!(there.iter().all(|address| address.ip().is_loopback()));
+        let error = contact(Some("none0")).unwrap_err();
         assert!(error.to_string().contains("interface none0"));
     }
 
     #[test]
     fn a_node_of_another_name_is_not_looked_for_here() {
-        let mut card = card(None).unwrap();
-        card.0[11] = u64::from_ne_bytes(*b"far away");
-        card.0[3..11].fill(0);
-        assert!(card.places().is_empty());
+        let mut contact = contact(None).unwrap();
+        contact.0[11] = u64::from_ne_bytes(*b"far away");
+        contact.0[3..11].fill(0);
+        assert!(contact.addresses().is_empty());
     }
 }
