@@ -37,7 +37,7 @@ impl Peer {
                 self.room(queue, 1)?;
                 queue.count().inline += 1;
                 let from = Piece { addr: at, length: bytes as u32, lkey: 0 };
-                let order = Order { work: Work::WriteInline, to, from, signalled: false };
+                let order = Order { work: Work::WriteInline, to, from, signaled: false };
                 // SAFETY: inline; the caller vouches for the bytes.
                 unsafe { queue.post(&order, Held::Nothing) }?;
             } else if bytes <= BLOCK_BYTES as u64 {
@@ -49,7 +49,7 @@ impl Peer {
                 unsafe { core::ptr::copy_nonoverlapping(from, leaving, bytes as usize) };
                 let from = self.block_piece(block, bytes);
                 // Told, or a block might wait for a request that never comes.
-                let order = Order { work: Work::Write, to, from, signalled: true };
+                let order = Order { work: Work::Write, to, from, signaled: true };
                 // SAFETY: the block is registered, and held.
                 unsafe { queue.post(&order, Held::Leaving(block)) }?;
             } else {
@@ -74,7 +74,7 @@ impl Peer {
                     assert!(run.bytes <= queue.inline_bytes_max());
                     let from = Piece { addr: run.from as u64, length: run.bytes as u32, lkey: 0 };
                     let work = Work::WriteInline;
-                    *order = Order { work, to: run.to, from, signalled: false };
+                    *order = Order { work, to: run.to, from, signaled: false };
                 }
                 self.room(queue, runs.len())?;
                 queue.count().inline += runs.len() as u64;
@@ -104,7 +104,7 @@ impl Peer {
             let block = self.block(queue)?;
             queue.count().gets_copied += 1;
             let piece = self.block_piece(block, bytes);
-            let order = Order { work: Work::Read, to: from, from: piece, signalled: true };
+            let order = Order { work: Work::Read, to: from, from: piece, signaled: true };
             // SAFETY: the block is registered, and held.
             unsafe { queue.post(&order, Held::Arriving { block, to, bytes: bytes as u32 }) }?;
             Ok(())
@@ -136,7 +136,7 @@ impl Peer {
             let length = message.min(bytes - offset);
             let from = Piece { addr: at + offset, length: length as u32, lkey };
             let to = to.offset(offset as i64);
-            Order { work, to, from, signalled: offset + length == bytes }
+            Order { work, to, from, signaled: offset + length == bytes }
         };
         let mut offset = 0;
         while offset < bytes {
@@ -145,7 +145,7 @@ impl Peer {
             for (index, order) in orders[..left].iter_mut().enumerate() {
                 *order = part(offset + index as u64 * message);
             }
-            orders[left - 1].signalled = true;
+            orders[left - 1].signaled = true;
             self.room(queue, left)?;
             queue.count().pieces += left as u64 - u64::from(offset == 0);
             let held = Held::Buffer { _region: region.clone() };

@@ -9,11 +9,11 @@
 //! | 3    | `errno`, order, link layer, READs, largest packet, LID (16, 8, 8, 8, 8, 16 bits) |
 //! | 4, 5 | GID                                                                  |
 
+use super::handshake::BYTES;
 use super::limits::is_shortage;
 use super::queue::{PLACES_MAX, Queue};
 use super::secret::Secret;
-use super::talk::BYTES;
-use super::{Contact, Core, call, device::Device};
+use super::{Contact, Core, device::Device, outgoing};
 use crate::error::{Error, Result};
 use crate::sys::ibverbs::types::*;
 use crate::sys::ibverbs::{Completions, QueuePair};
@@ -199,7 +199,7 @@ pub fn to(core: &Core, contact: &Contact, secret: Secret) -> Result<Queue> {
     let origin = End::new(device, core.uid(), &pair, packet);
     let other = match contact.uid() == core.uid() {
         true => accept(core, &origin),
-        false => call::call(core, contact, secret, &origin)?,
+        false => outgoing::exchange(core, contact, secret, &origin)?,
     };
     if other.errno != 0 {
         let what = format!("it cannot make its end of the connection (errno {})", other.errno);
@@ -214,7 +214,7 @@ pub fn to(core: &Core, contact: &Contact, secret: Secret) -> Result<Queue> {
     Ok(Queue::new(pair, other.in_order))
 }
 
-/// An error of this side: if nothing is left for now, one of this call, and a later one may find
+/// An error of this side: if nothing is left for now, one of this outgoing, and a later one may find
 /// more; else the other process cannot be reached.
 fn own(contact: &Contact, error: Error) -> Error {
     match error {

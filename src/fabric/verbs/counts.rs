@@ -22,7 +22,7 @@ pub struct Kinds {
     /// READs that a flush sent
     pub proofs: u64,
     /// empty WRITEs that ask whether a process answers
-    pub probes: u64,
+    pub pings: u64,
     /// requests that one of the above was split into, beyond the first
     pub pieces: u64,
     /// requests that had to wait for the answers of others
@@ -46,10 +46,10 @@ impl Kinds {
         self.gets_copied += gets_copied;
         self.fetches += fetches;
         self.posts += posts;
-        let Kinds { reads, proofs, probes, pieces, fenced, waits, awaited, doorbells, .. } = other;
+        let Kinds { reads, proofs, pings, pieces, fenced, waits, awaited, doorbells, .. } = other;
         self.reads += reads;
         self.proofs += proofs;
-        self.probes += probes;
+        self.pings += pings;
         self.pieces += pieces;
         self.fenced += fenced;
         self.waits += waits;

@@ -159,7 +159,7 @@ fn port(opened: &Opened, settings: &Verbs, count: u8) -> Result<(u8, PortAttribu
 
 /// How much an address of a RoCE port is liked: RoCE version 2 passes routers, and the address of
 /// an IPv4 interface is what its administrator has set up. Addresses of a link alone come last.
-fn liking(gid: Gid, version_2: Option<bool>) -> Option<u8> {
+fn gid_preference(gid: Gid, version_2: Option<bool>) -> Option<u8> {
     let Gid(bytes) = gid;
     if bytes == [0; 16] {
         return None;
@@ -179,9 +179,9 @@ fn roce_gid(opened: &Opened, port: u8, count: i32) -> Result<u8> {
     let mut best = None;
     for index in 0..count.clamp(0, 256) as u32 {
         let Ok(gid) = opened.gid(port, index) else { continue };
-        let like = liking(gid, is_version_2(opened, port, index));
-        if like > best.map(|(like, _)| like) {
-            best = like.map(|like| (like, index as u8));
+        let preference = gid_preference(gid, is_version_2(opened, port, index));
+        if preference > best.map(|(preference, _)| preference) {
+            best = preference.map(|preference| (preference, index as u8));
         }
     }
     best.map(|(_, index)| index)
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ipv4_address_of_roce_version_2_is_liked_most() {
+    fn an_ipv4_address_of_roce_version_2_is_preferred() {
         let order = [
             (gid("::ffff:10.0.0.1"), Some(true)),
             (gid("2001:db8::1"), Some(true)),
@@ -220,7 +220,10 @@ mod tests {
             (gid("::"), Some(true)),
         ];
         for pair in order.windows(2) {
-            assert!(liking(pair[0].0, pair[0].1) > liking(pair[1].0, pair[1].1), "{pair:?}");
+            assert!(
+                gid_preference(pair[0].0, pair[0].1) > gid_preference(pair[1].0, pair[1].1),
+                "{pair:?}"
+            );
         }
     }
 

@@ -29,14 +29,14 @@ impl Peer {
             let from = self.block_piece(block, bytes);
             if bytes <= queue.inline_bytes_max() {
                 queue.count().inline += 1;
-                let order = Order { work: Work::WriteInline, to, from, signalled: false };
+                let order = Order { work: Work::WriteInline, to, from, signaled: false };
                 // SAFETY: inline, out of a block that is ours.
                 let posted = unsafe { queue.post(&order, Held::Nothing) };
                 self.core.blocks.give_back(block);
                 posted?;
             } else {
                 queue.count().copied += 1;
-                let order = Order { work: Work::Write, to, from, signalled: true };
+                let order = Order { work: Work::Write, to, from, signaled: true };
                 // SAFETY: the block is registered, and held.
                 unsafe { queue.post(&order, Held::Leaving(block)) }?;
             }
@@ -57,7 +57,7 @@ impl Peer {
             queue.count().gets += 1;
             queue.count().gets_copied += 1;
             let piece = self.block_piece(block, bytes);
-            let order = Order { work: Work::Read, to: from, from: piece, signalled: true };
+            let order = Order { work: Work::Read, to: from, from: piece, signaled: true };
             // SAFETY: the block is registered, and held.
             unsafe { queue.post(&order, Held::Scattering { block, parts }) }?;
             Ok(())

@@ -37,7 +37,7 @@ impl Peer {
             }
             self.core.poll_all();
             if pause.pause() {
-                self.core.remind_all();
+                self.core.ping_all();
             }
         }
     }
@@ -68,7 +68,7 @@ impl Lease<'_> {
             self.peer.room(queue, 1)?;
             queue.count().gets += 1;
             queue.count().gets_copied += 1;
-            let order = Order { work: Work::Read, to, from, signalled: true };
+            let order = Order { work: Work::Read, to, from, signaled: true };
             // SAFETY: the block is registered, and `drop` waits for the READ.
             Ok(unsafe { queue.post(&order, Held::Nothing) }?)
         })?;
@@ -98,10 +98,10 @@ impl Lease<'_> {
                 let work = if inline { Work::WriteInline } else { Work::Write };
                 for (order, part) in orders.iter_mut().zip(parts) {
                     let (to, from) = (zero.offset(part.start as i64), self.piece(part));
-                    *order = Order { work, to, from, signalled: false };
+                    *order = Order { work, to, from, signaled: false };
                 }
                 // Told, or a block might wait for a request that never comes.
-                orders[parts.len() - 1].signalled = held;
+                orders[parts.len() - 1].signaled = held;
                 self.peer.room(queue, parts.len())?;
                 let count =
                     if inline { &mut queue.count().inline } else { &mut queue.count().copied };

@@ -73,8 +73,8 @@ impl Peer {
                 for (index, place) in orders[..chain].iter_mut().enumerate() {
                     let (to, work, word) = order(sent + index);
                     debug_assert!(to.at.is_multiple_of(8));
-                    let signalled = index + 1 == chain;
-                    *place = Order { work, to, from: word.piece(), signalled };
+                    let signaled = index + 1 == chain;
+                    *place = Order { work, to, from: word.piece(), signaled };
                 }
                 self.room(queue, chain)?;
                 *counted(queue.count()) += chain as u64;

@@ -7,28 +7,28 @@
 
 mod accepted;
 mod bytes;
-mod call;
-mod calls;
 mod connect;
 mod contact;
 mod counts;
 mod device;
-mod door;
 mod gathered;
-mod knock;
+mod handshake;
+mod incoming;
 mod leases;
 mod limits;
-mod listen;
+mod listener;
 mod many;
+mod outgoing;
 mod peer;
 mod peers;
 mod pending;
 mod pool;
+mod probe;
 mod queue;
 mod registrations;
 mod secret;
 mod silence;
-mod talk;
+mod sockets;
 #[cfg(test)]
 pub mod tests;
 
@@ -47,15 +47,15 @@ pub use bytes::Run;
 pub use contact::Contact;
 pub use counts::{Counts, Kinds};
 use device::Device;
-use door::Door;
-pub use knock::{Knock, News};
 pub use leases::Lease;
+use listener::Listener;
 pub use many::WORDS_MAX;
 pub use peer::{Peer, Ticket};
 pub use peers::Peers;
 pub use pending::Pending;
 pub use pool::BLOCK_BYTES;
 use pool::{Answers, Blocks};
+pub use probe::{Notices, Probe};
 pub use queue::Part;
 pub use registrations::Allocations;
 use registrations::Registrations;
@@ -97,7 +97,7 @@ struct Core {
     randoms: (RandomState, AtomicU64),
     /// how many peers were lost
     losses: AtomicU64,
-    news: OnceLock<News>,
+    notices: OnceLock<Notices>,
 }
 
 impl Core {
@@ -111,13 +111,13 @@ impl Core {
             answers: Answers::new(&domain)?,
             message_bytes_max: AtomicU64::new(device.message_bytes_max.into()),
             device,
-            contact_limit_ms: AtomicU64::new(call::LIMIT.as_millis() as u64),
+            contact_limit_ms: AtomicU64::new(outgoing::LIMIT.as_millis() as u64),
             peers: RwLock::default(),
             uid: RandomState::new().hash_one(std::process::id()),
             secrets: Mutex::default(),
             randoms,
             losses: AtomicU64::new(0),
-            news: OnceLock::new(),
+            notices: OnceLock::new(),
         })
     }
 
@@ -150,9 +150,9 @@ impl Core {
 
     /// Reminds the device of what is under way to any peer, for who has waited long for something
     /// that requests hold.
-    fn remind_all(&self) {
+    fn ping_all(&self) {
         for peer in self.peers.read_recursive().iter() {
-            peer.try_remind();
+            peer.try_ping();
         }
     }
 
@@ -165,7 +165,7 @@ impl Core {
 /// The device of this process, and all that it is used with.
 pub struct Nic {
     core: Arc<Core>,
-    door: Mutex<Option<Door>>,
+    listener: Mutex<Option<Listener>>,
     interface: Option<String>,
 }
 
@@ -189,7 +189,7 @@ impl Nic {
 
     fn on(device: Device, settings: &Verbs) -> Result<Nic> {
         let interface = settings.interface.clone();
-        Ok(Nic { core: Arc::new(Core::new(device)?), door: Mutex::default(), interface })
+        Ok(Nic { core: Arc::new(Core::new(device)?), listener: Mutex::default(), interface })
     }
 
     /// The name of device and port.
@@ -209,12 +209,12 @@ impl Nic {
 
     /// What others need to contact this process. From the first call on they can.
     pub fn contact(&self) -> Result<Contact> {
-        let mut door = self.door.lock();
-        if let Some(door) = &*door {
-            return Ok(*door.contact());
+        let mut listener = self.listener.lock();
+        if let Some(listener) = &*listener {
+            return Ok(*listener.contact());
         }
-        let opened = Door::open(&self.core, self.interface.as_deref())?;
-        Ok(*door.insert(opened).contact())
+        let opened = Listener::start(&self.core, self.interface.as_deref())?;
+        Ok(*listener.insert(opened).contact())
     }
 
     /// The secret of the job of this process; one of its own, if it has not been told one.
@@ -285,13 +285,13 @@ impl Nic {
 
     /// Asks the process of a contact what it has to say of what `about` stands for, and whether it is
     /// still there; there need be no connection to it.
-    pub fn knock(&self, contact: &Contact, secret: Secret, about: u64) -> Knock {
-        Knock::new(contact, secret, self.core.uid, about)
+    pub fn probe(&self, contact: &Contact, secret: Secret, about: u64) -> Probe {
+        Probe::new(contact, secret, self.core.uid, about)
     }
 
-    /// Says who knows the answers to knocks.
-    pub fn set_news(&self, news: News) {
-        let _ = self.core.news.set(news);
+    /// Says who knows the answers to probes.
+    pub fn set_notices(&self, notices: Notices) {
+        let _ = self.core.notices.set(notices);
     }
 
     /// What this process has and did.
@@ -312,7 +312,7 @@ impl Nic {
 impl Drop for Nic {
     fn drop(&mut self) {
         // The thread and the peers hold the core.
-        *self.door.lock() = None;
+        *self.listener.lock() = None;
         self.core.peers.write().clear();
     }
 }

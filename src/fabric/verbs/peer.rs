@@ -20,7 +20,7 @@ use crate::sync::{AtomicBool, Ordering, spin_hint};
 const SPINS: u32 = 16;
 /// How long a wait may take until the device is reminded of what it is for, and so many pauses lie
 /// between two looks at the clock.
-const REMIND: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1000 });
+const PING_AFTER: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1000 });
 const PAUSES: u32 = 64;
 
 /// A process that is reached over the device.
@@ -98,7 +98,7 @@ impl Pause {
             return false;
         }
         let now = Instant::now();
-        let long = now - *self.since.get_or_insert(now) >= REMIND;
+        let long = now - *self.since.get_or_insert(now) >= PING_AFTER;
         if long {
             self.since = Some(now);
         }
@@ -202,7 +202,7 @@ impl Peer {
             Link::Up(queue) => queue.is_under_way(),
             Link::Fresh | Link::Lost(..) => return false,
         };
-        asked || self.probe().is_ok()
+        asked || self.ping().is_ok()
     }
 
     /// Waits until so many requests fit.
@@ -218,7 +218,7 @@ impl Peer {
         let mut pause = Pause::default();
         while queue.room() < wanted {
             if !queue.poll(&self.core.blocks)? && pause.pause() {
-                queue.probe(&self.core.blocks)?;
+                queue.ping(&self.core.blocks)?;
             }
         }
         Ok(())
@@ -235,8 +235,8 @@ impl Peer {
             if !queue.poll(blocks)? {
                 self.core.poll_all();
                 if pause.pause() {
-                    queue.probe(&self.core.blocks)?;
-                    self.core.remind_all();
+                    queue.ping(&self.core.blocks)?;
+                    self.core.ping_all();
                 }
             }
         }
@@ -248,8 +248,8 @@ impl Peer {
     }
 
     /// Reminds the device of what is under way, if nobody else is at it.
-    pub(super) fn try_remind(&self) {
-        self.try_with(|queue| queue.probe(&self.core.blocks));
+    pub(super) fn try_ping(&self) {
+        self.try_with(|queue| queue.ping(&self.core.blocks));
     }
 
     fn try_with(&self, work: impl FnOnce(&mut Queue) -> core::result::Result<(), Broken>) {
@@ -282,7 +282,7 @@ impl Peer {
             self.room(queue, 1)?;
             *count(queue.count()) += 1;
             let from = word.piece();
-            let order = Order { work, to: at, from, signalled: true };
+            let order = Order { work, to: at, from, signaled: true };
             // SAFETY: the word is registered and lives as long as the queue.
             Ok(unsafe { queue.post(&order, Held::Nothing) }?)
         })
@@ -363,7 +363,7 @@ impl Peer {
     pub fn flush(&self) -> Result<()> {
         let waited = match self.is_idle() {
             true => Ok(()),
-            false => self.flush_begin().and_then(|()| self.wait_for(|queue| queue.last_told())),
+            false => self.flush_begin().and_then(|()| self.wait_for(|queue| queue.last_signaled())),
         };
         self.core.registrations.sweep();
         waited
@@ -413,14 +413,14 @@ impl Peer {
 
     /// Asks whether the process still answers, without waiting for it: if it does not, it is lost
     /// after a while. And reminds the device of what is under way.
-    pub fn probe(&self) -> Result<()> {
-        self.with(|queue| Ok(queue.probe(&self.core.blocks)?))
+    pub fn ping(&self) -> Result<()> {
+        self.with(|queue| Ok(queue.ping(&self.core.blocks)?))
     }
 
     /// The same if it was contacted before.
-    pub(super) fn probe_if_up(&self) -> Result<()> {
+    pub(super) fn ping_if_up(&self) -> Result<()> {
         let fresh = matches!(*self.link.lock(), Link::Fresh);
-        if fresh { Ok(()) } else { self.probe() }
+        if fresh { Ok(()) } else { self.ping() }
     }
 
     /// Whether nothing was sent that is not known to be done in the peer's memory.
@@ -441,7 +441,7 @@ impl Peer {
             Ok(queue.is_done(number) || queue.poll(&self.core.blocks)? && queue.is_done(number))
         })? {
             if pause.pause() {
-                self.probe()?;
+                self.ping()?;
             }
         }
         Ok(())

@@ -72,8 +72,8 @@ impl<K: Ord + Copy> Peers<K> {
 
     /// Asks all of them that were contacted whether they still answer, without waiting. Who waits
     /// for another process does so now and then, because nothing else would tell that it is gone.
-    pub fn probe(&self) -> Result<()> {
-        self.each(|_| true, Peer::probe_if_up)
+    pub fn ping(&self) -> Result<()> {
+        self.each(|_| true, Peer::ping_if_up)
     }
 
     /// Fails if one of them is lost.

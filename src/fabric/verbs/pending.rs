@@ -34,7 +34,7 @@ impl Pending {
         if done {
             self.peer.core.registrations.sweep();
         } else if self.pause.is_over() {
-            self.peer.try_remind();
+            self.peer.try_ping();
         }
         Ok(done)
     }

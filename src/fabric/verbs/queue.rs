@@ -16,18 +16,18 @@ use crate::fabric::Fetch;
 use crate::sys::ibverbs::types::*;
 use crate::sys::ibverbs::{QueuePair, Region};
 
-/// Requests that a queue holds at most, beside probes.
+/// Requests that a queue holds at most, beside pings.
 const DEPTH: usize = 128;
-/// Places that are kept for probes, so that one can always be sent behind what is late.
-const PROBES: usize = 4;
+/// Places that are kept for pings, so that one can always be sent behind what is late.
+const PINGS: usize = 4;
 /// Places of a queue in all.
-pub const PLACES_MAX: usize = DEPTH + PROBES;
+pub const PLACES_MAX: usize = DEPTH + PINGS;
 /// At least each so many-th request tells that it is done.
 const SIGNAL_EVERY: u64 = 32;
 /// Requests that are given to the device at once.
 pub const CHAIN: usize = 16;
 /// Looks in vain for each question whether the device is still there.
-const FRUITLESS: u32 = 1024;
+const DEVICE_CHECK_POLLS: u32 = 1024;
 /// Completions that are taken at once.
 const POLL: usize = 8;
 
@@ -79,7 +79,7 @@ pub enum Work {
     /// WRITE, the bytes taken along at once
     WriteInline,
     /// WRITE of nothing, which touches no memory
-    Probe,
+    Ping,
     /// READ
     Read,
     /// FETCH_ADD
@@ -104,14 +104,14 @@ pub struct Order {
     pub to: Remote,
     pub from: Piece,
     /// whether it is told when this one is done
-    pub signalled: bool,
+    pub signaled: bool,
 }
 
 impl Order {
     /// An order for no bytes, to be replaced.
     pub fn nothing() -> Order {
         let (to, from) = (Remote::default(), Piece::default());
-        Order { work: Work::Probe, to, from, signalled: true }
+        Order { work: Work::Ping, to, from, signaled: true }
     }
 }
 
@@ -119,14 +119,14 @@ impl Order {
 pub struct Queue {
     pair: QueuePair,
     ring: Box<[Held]>,
-    /// the number of requests that the ring takes, and without those for probes
+    /// the number of requests that the ring takes, and without those for pings
     places: u64,
     depth: u64,
     /// number of the last request, and of the last that is done
     posted: u64,
     done: u64,
     /// of the last that was or will be told
-    signalled: u64,
+    signaled: u64,
     /// of the last WRITE, and of the last READ or atomic
     written: u64,
     answered: u64,
@@ -142,7 +142,7 @@ pub struct Queue {
     in_order: bool,
     kinds: Kinds,
     /// looks at completions that found none
-    fruitless: u32,
+    empty_polls: u32,
     silence: Silence,
 }
 
@@ -173,7 +173,7 @@ impl Queue {
     pub fn new(pair: QueuePair, in_order: bool) -> Queue {
         let places = (pair.capacity().max_send_wr as usize).clamp(1, PLACES_MAX);
         // A small queue has places for requests first.
-        let depth = places - PROBES.min(places / 8);
+        let depth = places - PINGS.min(places / 8);
         Queue {
             pair,
             ring: (0..places).map(|_| Held::Nothing).collect(),
@@ -181,7 +181,7 @@ impl Queue {
             depth: depth as u64,
             posted: 0,
             done: 0,
-            signalled: 0,
+            signaled: 0,
             written: 0,
             answered: 0,
             overtaken: 0,
@@ -190,7 +190,7 @@ impl Queue {
             fence: false,
             in_order,
             kinds: Kinds::default(),
-            fruitless: 0,
+            empty_polls: 0,
             silence: Silence::default(),
         }
     }
@@ -254,26 +254,26 @@ impl Queue {
     /// The request that will: a READ of what was written last, to `nowhere`.
     pub fn proof(&self, nowhere: Piece) -> Order {
         let (to, length) = self.proof;
-        Order { work: Work::Read, to, from: Piece { length, ..nowhere }, signalled: true }
+        Order { work: Work::Read, to, from: Piece { length, ..nowhere }, signaled: true }
     }
 
     /// The last request that is told when it is done. When nothing needs a proof, its being done
     /// says that all is.
-    pub fn last_told(&self) -> u64 {
-        self.signalled
+    pub fn last_signaled(&self) -> u64 {
+        self.signaled
     }
 
     /// Posts an empty WRITE, if there is a place for it. Its answer says that the process is still
     /// there; and it wakes a device that has forgotten what was posted before: Soft-RoCE forgets a
     /// request that waits for answers (`IBV_SEND_FENCE`) if the last of them comes while it is
     /// looking, until something else is posted.
-    pub fn probe(&mut self, blocks: &Blocks) -> Result<(), Broken> {
+    pub fn ping(&mut self, blocks: &Blocks) -> Result<(), Broken> {
         self.poll(blocks)?;
         if self.silence.is_too_long(Instant::now(), self.done, self.posted) {
             return Err(Broken::Silent);
         }
         if self.posted - self.done < self.places {
-            self.kinds.probes += 1;
+            self.kinds.pings += 1;
             // SAFETY: no memory.
             unsafe { self.post(&Order::nothing(), Held::Nothing) }?;
         }
@@ -333,14 +333,14 @@ impl Queue {
     fn request(&mut self, order: &Order) -> Request {
         self.posted += 1;
         let mut flags = 0;
-        // Nothing is behind a probe that it could come too early for, and it waits for nothing.
-        if !matches!(order.work, Work::Probe) && core::mem::take(&mut self.fence) {
+        // Nothing is behind a ping that it could come too early for, and it waits for nothing.
+        if !matches!(order.work, Work::Ping) && core::mem::take(&mut self.fence) {
             flags |= SEND_FENCE;
             self.kinds.fenced += 1;
         }
-        if order.signalled || self.posted - self.signalled >= SIGNAL_EVERY.min(self.depth) {
+        if order.signaled || self.posted - self.signaled >= SIGNAL_EVERY.min(self.depth) {
             flags |= SEND_SIGNALED;
-            self.signalled = self.posted;
+            self.signaled = self.posted;
         }
         let Remote { at: remote_addr, key } = order.to;
         let rkey = key as u32;
@@ -348,7 +348,7 @@ impl Queue {
         let atomic =
             |compare_add, swap| Target { atomic: Atomic { remote_addr, compare_add, swap, rkey } };
         let (opcode, wr) = match order.work {
-            Work::Write | Work::WriteInline | Work::Probe => (WR_RDMA_WRITE, rdma),
+            Work::Write | Work::WriteInline | Work::Ping => (WR_RDMA_WRITE, rdma),
             Work::Read => (WR_RDMA_READ, rdma),
             Work::Add(add) => (WR_ATOMIC_FETCH_AND_ADD, atomic(add, 0)),
             Work::CompareSwap { expect, new } => (WR_ATOMIC_CMP_AND_SWP, atomic(expect, new)),
@@ -359,7 +359,7 @@ impl Queue {
                 let last = order.to.offset(i64::from(order.from.length - bytes));
                 (self.written, self.proof) = (self.posted, (last, bytes));
             }
-            Work::Probe => {}
+            Work::Ping => {}
             Work::Read => (self.answered, self.overtaken) = (self.posted, self.posted),
             Work::Add(_) | Work::CompareSwap { .. } => {
                 self.answered = self.posted;
@@ -392,8 +392,8 @@ impl Queue {
         let count = self.pair.poll(&mut found).map_err(Broken::Call)?;
         if count == 0 {
             // A device that has failed need not say so of each request.
-            self.fruitless = self.fruitless.wrapping_add(1);
-            let asks = self.fruitless.is_multiple_of(FRUITLESS);
+            self.empty_polls = self.empty_polls.wrapping_add(1);
+            let asks = self.empty_polls.is_multiple_of(DEVICE_CHECK_POLLS);
             return if asks && self.pair.has_lost_its_device() {
                 Err(Broken::Device)
             } else {

@@ -1,7 +1,7 @@
 //! The secret of a job: its processes share it through the MPI underneath when they make the first
 //! window of a communicator, and it is in no message of the first contact. A process shows that it
 //! knows the secret by a *tag*: SipHash-2-4 with a key and an answer of 128 bits over all that both
-//! sides have said so far. Not for hiding what is said.
+//! sides have transcript so far. Not for hiding what is transcript.
 //!
 //! SipHash is a pseudorandom function for short messages, made to authenticate what comes over a
 //! network. Whoever does not know the key finds a tag by guessing alone: 2^128 of them, one a call.
@@ -23,7 +23,7 @@ pub struct Secret([u64; 2]);
 
 /// What a tag is for: a tag for one of these is none for another.
 #[derive(Clone, Copy)]
-pub enum Part {
+pub enum Purpose {
     /// the name of the secret
     Name = 0,
     /// the called process knows it
@@ -52,20 +52,20 @@ impl Secret {
 
     /// A number by which those who know the secret name it. It gives nothing of it away.
     pub fn name(self) -> u64 {
-        words(self.tag(Part::Name, &[]))[0]
+        words(self.tag(Purpose::Name, &[]))[0]
     }
 
-    /// The tag of what was said: the same pieces in the same order, each of a fixed length.
-    pub fn tag(self, part: Part, said: &[&[u8]]) -> [u8; TAG_BYTES] {
+    /// The tag of what was transcript: the same pieces in the same order, each of a fixed length.
+    pub fn tag(self, purpose: Purpose, transcript: &[&[u8]]) -> [u8; TAG_BYTES] {
         let mut hasher = SipHasher24::new_with_keys(self.0[0], self.0[1]);
-        hasher.write(&[part as u8]);
-        said.iter().for_each(|piece| hasher.write(piece));
+        hasher.write(&[purpose as u8]);
+        transcript.iter().for_each(|piece| hasher.write(piece));
         hasher.finish128().as_bytes()
     }
 
-    /// Whether this is the tag of what was said.
-    pub fn has_made(self, tag: &[u8; TAG_BYTES], part: Part, said: &[&[u8]]) -> bool {
-        let (right, given) = (words(self.tag(part, said)), words(*tag));
+    /// Whether this is the tag of what was transcript.
+    pub fn verifies(self, tag: &[u8; TAG_BYTES], purpose: Purpose, transcript: &[&[u8]]) -> bool {
+        let (right, given) = (words(self.tag(purpose, transcript)), words(*tag));
         // One comparison of all bits: how long it takes says nothing of where they differ.
         core::hint::black_box((right[0] ^ given[0]) | (right[1] ^ given[1])) == 0
     }
@@ -82,10 +82,10 @@ mod tests {
 
     #[test]
     fn a_tag_is_that_of_the_published_test_vectors() {
-        // Key 00 to 0f, message 00 to 0e, whose first byte is the part (siphash, vectors.h).
+        // Key 00 to 0f, message 00 to 0e, whose first byte is the purpose (siphash, vectors.h).
         let bytes: Vec<u8> = (0..16).collect();
         let secret = Secret::from(words(bytes.clone().try_into().unwrap()));
-        let tag = secret.tag(Part::Name, &[&bytes[1..8], &bytes[8..15]]);
+        let tag = secret.tag(Purpose::Name, &[&bytes[1..8], &bytes[8..15]]);
         let right = 0x5493_e999_33b0_a811_7e08_ec0f_97cf_c3d9_u128;
         assert_eq!(tag, right.to_be_bytes(), "{tag:02x?}");
     }
@@ -93,16 +93,18 @@ mod tests {
     #[test]
     fn a_tag_is_of_one_secret_one_part_and_one_message() {
         let (one, other) = (Secret::fresh().unwrap(), Secret::fresh().unwrap());
-        let tag = one.tag(Part::Request, &[b"all", b"said"]);
-        let made = |secret: Secret, part, said: &[&[u8]]| secret.has_made(&tag, part, said);
-        assert!(made(one, Part::Request, &[b"all", b"said"]));
-        assert!(!made(other, Part::Request, &[b"all", b"said"]));
-        assert!(!made(one, Part::Answer, &[b"all", b"said"]));
-        assert!(!made(one, Part::Request, &[b"all", b"said", b" "]));
+        let tag = one.tag(Purpose::Request, &[b"all", b"said"]);
+        let made = |secret: Secret, purpose, transcript: &[&[u8]]| {
+            secret.verifies(&tag, purpose, transcript)
+        };
+        assert!(made(one, Purpose::Request, &[b"all", b"said"]));
+        assert!(!made(other, Purpose::Request, &[b"all", b"said"]));
+        assert!(!made(one, Purpose::Answer, &[b"all", b"said"]));
+        assert!(!made(one, Purpose::Request, &[b"all", b"said", b" "]));
         assert_ne!(one.name(), other.name());
         for bit in 0..128 {
             let wrong = (u128::from_le_bytes(tag) ^ 1 << bit).to_le_bytes();
-            assert!(!one.has_made(&wrong, Part::Request, &[b"all", b"said"]));
+            assert!(!one.verifies(&wrong, Purpose::Request, &[b"all", b"said"]));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Who is lost, as the ranks of a node tell each other and those of other nodes. Whoever first
 //! learns of it notes it in the records of its node's arena, so that all who wait there fail with
-//! the same name; and the node's leader says it to ranks of other nodes that knock
-//! (`fabric::verbs::Knock`), as well as which process of the node has died, which nobody there need
+//! the same name; and the node's leader says it to ranks of other nodes that probe it
+//! (`fabric::verbs::Probe`), as well as which process of the node has died, which nobody there need
 //! have noticed.
 //!
 //! | `lost`                              | meaning                                               |
@@ -92,7 +92,7 @@ impl Loss {
     }
 }
 
-/// How long the answer to a knock is good for the next one: a node has many ranks, and they are
+/// How long the answer to a probe is good for the next one: a node has many ranks, and they are
 /// looked at one after the other.
 const GOOD: Duration = Duration::from_millis(100);
 

@@ -123,7 +123,7 @@ impl Wide {
         // Who waits for a rank of this node is told here by whom it is missed.
         let _ = wide.near.wide.set(Arc::downgrade(&wide));
         wide.near.tell_losses();
-        nic.set_news(losses::news);
+        nic.set_notices(losses::news);
         Ok(wide)
     }
 }

@@ -1,12 +1,12 @@
 //! Who is lost, for those who wait in a window over many nodes. Who waits looks at its own node,
-//! asks the processes that it has contacted whether they still answer, and knocks at one node after
+//! asks the processes that it has contacted whether they still answer, and probes at one node after
 //! the other, whose leader knows who is gone there: it may wait for somebody whom it never called.
 //! Only processes of its own communicator are minded. What is found is noted in the arena of the
 //! node ([`losses`](crate::window::arena::losses)), so that all who wait there tell the same.
 
 use super::{Member, Wide};
 use crate::error::{Error, Result, kept};
-use crate::fabric::verbs::{Contact, Knock};
+use crate::fabric::verbs::{Contact, Probe};
 use crate::window::Node;
 use crate::window::arena::losses::{Cause, Loss};
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ pub struct Watch {
     /// how many nodes were asked
     turn: u32,
     /// the node that is asked
-    knock: Option<(u32, Knock)>,
+    probe: Option<(u32, Probe)>,
 }
 
 impl Wide {
@@ -44,21 +44,21 @@ impl Wide {
     fn ask(&self, watch: &mut Watch) -> Result<()> {
         let now = Instant::now();
         if watch.last.replace(now).is_some_and(|last| now - last > STALE) {
-            watch.knock = None;
+            watch.probe = None;
         }
         if now - *watch.asked.get_or_insert(now) >= QUESTIONS {
             watch.asked = Some(now);
             self.nic.progress();
-            self.peers.probe()?;
-            if watch.knock.is_none() {
-                watch.knock = Some(self.knock(self.near.rank.wrapping_add(watch.turn)));
+            self.peers.ping()?;
+            if watch.probe.is_none() {
+                watch.probe = Some(self.probe(self.near.rank.wrapping_add(watch.turn)));
                 watch.turn = watch.turn.wrapping_add(1);
             }
         }
-        let Some((node, knock)) = &mut watch.knock else { return Ok(()) };
-        let (node, news) = (*node, knock.step());
+        let Some((node, probe)) = &mut watch.probe else { return Ok(()) };
+        let (node, news) = (*node, probe.step());
         if !matches!(news, Ok(None)) {
-            watch.knock = None;
+            watch.probe = None;
         }
         news?.map_or(Ok(()), |news| self.hear(node, news))
     }
@@ -71,10 +71,10 @@ impl Wide {
     }
 
     /// Begins to ask the leader of another node, one after the other as `turn` grows.
-    fn knock(&self, turn: u32) -> (u32, Knock) {
+    fn probe(&self, turn: u32) -> (u32, Probe) {
         let node = (self.node + 1 + turn % (self.nodes - 1)) % self.nodes;
         let info = self.infos.at(node);
-        (node, self.nic.knock(&info.contact, self.secret, info.first.at))
+        (node, self.nic.probe(&info.contact, self.secret, info.first.at))
     }
 
     /// Fails if the leader of a node has told of a loss.

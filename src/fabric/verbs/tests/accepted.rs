@@ -25,7 +25,7 @@ fn a_process_that_has_gone_keeps_nothing_at_its_target() {
 }
 
 #[test]
-fn who_is_asked_and_answers_stays() {
+fn a_process_that_answers_stays() {
     let (origin, target) = (on_fake(), Side::new(on_fake, 1));
     let peer = target.seen_by(&origin);
     assert_eq!(peer.read(target.at(0)), Ok(0));

@@ -430,7 +430,7 @@ cases! {
     a_wrong_key_is_an_error_and_stays_one
     memory_that_is_not_exposed_any_more_is_an_error
     a_bad_buffer_is_the_origins_own_error
-    a_probe_finds_who_answers
+    a_ping_finds_a_process_that_answers
     a_full_queue_is_waited_for
     many_words_are_changed_at_once
     what_is_read_into_a_block_is_written_from_there

@@ -9,10 +9,10 @@ pub fn many_contact_one_at_once(open: Open) {
     const MANY: usize = 16;
     let target = Side::new(open, 8);
     let contact = target.nic.contact().unwrap();
-    let place = contact.addresses()[0];
+    let address = contact.addresses()[0];
     // Strangers: one says nothing, one says something else.
-    let silent = TcpStream::connect(place).unwrap();
-    let mut loud = TcpStream::connect(place).unwrap();
+    let silent = TcpStream::connect(address).unwrap();
+    let mut loud = TcpStream::connect(address).unwrap();
     std::io::Write::write_all(&mut loud, &[b'x'; 200]).unwrap();
     let nics: Vec<Nic> = (0..MANY).map(|_| open()).collect();
     std::thread::scope(|scope| {
@@ -61,13 +61,13 @@ pub fn a_wrong_key_is_an_error_and_stays_one(open: Open) {
     let there = other.seen_by(&origin);
     let (others, both) = (together(&[&there]), together(&[&peer, &there]));
     assert_eq!(there.read(other.at(0)).unwrap(), 0);
-    assert_eq!(others.flush().and(others.probe()).and(others.check()), Ok(()));
+    assert_eq!(others.flush().and(others.ping()).and(others.check()), Ok(()));
     put(&there, other.at(0), &[3]).unwrap();
     assert_eq!(both.flush().unwrap_err(), error);
     assert_eq!((there.is_idle(), other.word(0)), (true, 3), "all are waited for");
     put(&there, other.at(0), &[4]).unwrap();
     assert_eq!(both.flush_local().unwrap_err(), error);
-    assert_eq!(both.probe().unwrap_err(), error);
+    assert_eq!(both.ping().unwrap_err(), error);
     assert_eq!(both.check().unwrap_err(), error);
     there.flush().unwrap();
     assert_eq!(origin.core.blocks.free(), BLOCKS);
@@ -96,22 +96,22 @@ pub fn a_bad_buffer_is_the_origins_own_error(open: Open) {
     assert_eq!(peer.fetch(target.at(0), Fetch::Add(1)).unwrap(), 0);
 }
 
-pub fn a_probe_finds_who_answers(open: Open) {
+pub fn a_ping_finds_a_process_that_answers(open: Open) {
     let (origin, target) = (open(), Side::new(open, 8));
     let peer = target.seen_by(&origin);
     let peers = together(&[&peer]);
-    peers.probe().unwrap();
+    peers.ping().unwrap();
     assert_eq!(origin.counts().contacted, 0, "nobody was contacted yet");
-    peer.probe().unwrap();
-    peer.probe().unwrap();
+    peer.ping().unwrap();
+    peer.ping().unwrap();
     until("the answer", || {
         origin.progress();
         peer.is_idle()
     });
-    let probes = origin.counts().kinds.probes;
-    assert!((1..=2).contains(&probes), "one at a time: {probes}");
-    peers.probe().unwrap();
-    assert_eq!(origin.counts().kinds.probes, probes + 1);
+    let pings = origin.counts().kinds.pings;
+    assert!((1..=2).contains(&pings), "one at a time: {pings}");
+    peers.ping().unwrap();
+    assert_eq!(origin.counts().kinds.pings, pings + 1);
     peer.flush().unwrap();
     assert!(peer.is_idle());
 }

@@ -65,11 +65,11 @@ fn a_process_that_stands_still_serves_and_one_that_is_killed_is_an_error() {
     assert_eq!(peer.fetch(at, Fetch::Add(1)).unwrap(), 5);
     signal(&child, libc::SIGKILL);
     child.wait().unwrap();
-    // A wait for something else notices by probes, after the transport's own time-out. The first
+    // A wait for something else notices by pings, after the transport's own time-out. The first
     // ones may still be answered, because the system takes the queue pair away a little later.
     let (mut error, peers) = (None, together(&[&peer]));
     until("the error", || {
-        let asked = peers.probe();
+        let asked = peers.ping();
         origin.progress();
         error = asked.and(peers.check()).err();
         error.is_some()

@@ -199,19 +199,19 @@ fn is_deaf(task: &std::path::Path) -> bool {
 #[test]
 fn a_caller_that_says_nothing_keeps_nobody_waiting() {
     let (origin, target) = (on_fake(), Side::new(on_fake, 1));
-    let place = target.nic.contact().unwrap().addresses()[0];
+    let address = target.nic.contact().unwrap().addresses()[0];
     // More than are listened to at once would make the last ones wait, so not quite as many.
-    let silent: Vec<_> = (0..60).map(|_| std::net::TcpStream::connect(place).unwrap()).collect();
+    let silent: Vec<_> = (0..60).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
     assert_eq!(target.seen_by(&origin).read(target.at(0)).unwrap(), 0);
     drop(silent);
 }
 
 #[test]
-fn a_door_closes_while_somebody_is_at_it() {
+fn a_listener_stops_while_a_connection_is_open() {
     for _ in 0..300 {
         let nic = on_fake();
-        let place = nic.contact().unwrap().addresses()[0];
-        let mut stranger = std::net::TcpStream::connect(place).unwrap();
+        let address = nic.contact().unwrap().addresses()[0];
+        let mut stranger = std::net::TcpStream::connect(address).unwrap();
         std::io::Write::write_all(&mut stranger, &[b'x'; 48]).unwrap();
         // When he is shown out the thread looks for the next one, and may take the call that is to
         // wake it for that.
@@ -221,32 +221,32 @@ fn a_door_closes_while_somebody_is_at_it() {
 }
 
 /// What is told of the number 7.
-fn news(about: u64) -> [u64; 2] {
+fn notices(about: u64) -> [u64; 2] {
     if about == 7 { [1, 2] } else { [0; 2] }
 }
 
-/// What a knock brings.
+/// What a probe brings.
 fn told(nic: &Nic, contact: &Contact, about: u64) -> Result<[u64; 2]> {
-    let (mut knock, mut told) = (nic.knock(contact, secret(), about), Ok(None));
+    let (mut probe, mut told) = (nic.probe(contact, secret(), about), Ok(None));
     until("an answer", || {
-        told = knock.step();
+        told = probe.step();
         !matches!(told, Ok(None))
     });
     told.map(Option::unwrap)
 }
 
 #[test]
-fn who_knocks_is_told_the_news_without_a_connection() {
+fn a_probe_returns_the_failure_notice_without_a_connection() {
     let (one, other) = (on_fake(), on_fake());
     let contact = other.contact().unwrap();
     assert_eq!(told(&one, &contact, 7), Ok([0; 2]), "nobody knows any");
-    other.set_news(news);
+    other.set_notices(notices);
     assert_eq!((told(&one, &contact, 7), told(&one, &contact, 8)), (Ok([1, 2]), Ok([0; 2])));
     assert_eq!((one.counts().contacted, other.counts().accepted), (0, 0));
 }
 
 #[test]
-fn who_knocks_at_a_door_that_is_closed_or_of_another_is_told_so() {
+fn a_probe_of_a_closed_port_or_of_another_process_fails() {
     let (one, other) = (on_fake(), on_fake());
     let mut contact = other.contact().unwrap();
     // It is another process that listens there.
@@ -351,42 +351,42 @@ fn get_forgotten(peer: &Peer, to: &mut [u64; 1], at: Remote) -> Ticket {
 }
 
 #[test]
-fn a_device_that_forgets_is_reminded_by_all_who_wait() {
+fn a_device_that_forgets_is_pinged_by_every_wait() {
     let profile = Profile { forgets: true, ..Profile::default() };
     let origin = nic(&profile, &Verbs::default()).unwrap();
     let (near, far) = (Side::new(on_fake, 1000), Side::new(on_fake, 1000));
     let (peer, other) = (near.seen_by(&origin), far.seen_by(&origin));
     let (mut got, mut tickets) = ([[0]; 3], Vec::new());
-    let probes = || origin.counts().kinds.probes;
+    let pings = || origin.counts().kinds.pings;
     // For what it is to do.
     tickets.push(get_forgotten(&peer, &mut got[0], near.at(0)));
     peer.flush_local().unwrap();
-    assert!(probes() >= 1);
+    assert!(pings() >= 1);
     // For the last block, which that request has.
     let blocks = &origin.core.blocks;
     let take = |left: usize| -> Vec<u32> {
         let surplus = blocks.free() - left;
         (0..surplus).map(|_| blocks.try_take().unwrap()).collect()
     };
-    let (before, taken) = (probes(), take(1));
+    let (before, taken) = (pings(), take(1));
     tickets.push(get_forgotten(&peer, &mut got[1], near.at(0)));
     let data = numbers(1000, 0);
     put(&other, far.at(0), &data).unwrap();
     other.flush().unwrap();
     taken.into_iter().for_each(|block| blocks.give_back(block));
-    assert!(probes() > before && far.word(999) == data[999]);
+    assert!(pings() > before && far.word(999) == data[999]);
     // For one that may be leased.
-    let (before, taken) = (probes(), take(pool::BLOCKS / 2 + 1));
+    let (before, taken) = (pings(), take(pool::BLOCKS / 2 + 1));
     tickets.push(get_forgotten(&peer, &mut got[2], near.at(0)));
     drop(other.lease());
     taken.into_iter().for_each(|block| blocks.give_back(block));
-    assert!(probes() > before);
+    assert!(pings() > before);
     let found: Vec<_> = tickets.into_iter().map(|ticket| peer.finish(ticket).unwrap()).collect();
     assert_eq!((found, got), (vec![0, 1, 2], [[1], [2], [3]]));
 }
 
 #[test]
-fn a_device_that_forgets_is_reminded_behind_a_full_queue() {
+fn a_device_that_forgets_is_pinged_behind_a_full_queue() {
     let profile = Profile { forgets: true, send_max: 16, ..Profile::default() };
     let (origin, target) = (nic(&profile, &Verbs::default()).unwrap(), Side::new(on_fake, 16));
     let peer = target.seen_by(&origin);
@@ -396,12 +396,12 @@ fn a_device_that_forgets_is_reminded_behind_a_full_queue() {
         peer.finish(ticket).unwrap();
         let counts = || origin.counts().kinds;
         let before = counts();
-        // At once, so that the queue is full when the device forgets: two places are for probes.
+        // At once, so that the queue is full when the device forgets: two places are for pings.
         peer.post_all(14, |index| (target.at(index), 1)).unwrap();
         peer.post(target.at(15), 1).unwrap();
         let now = counts();
         assert_eq!((now.fenced, now.waits), (before.fenced + 1, before.waits + 1));
-        assert!(now.probes > before.probes);
+        assert!(now.pings > before.pings);
         peer.flush().unwrap();
     }
     assert_eq!((target.word(0), target.word(13), target.word(15)), (6, 3, 3));

@@ -3,14 +3,14 @@
 //! [`Nic`]s of this process stand for several processes.
 
 mod accepted;
-mod calls;
 mod cases;
 mod contact;
 mod device;
 mod fake;
 mod faked;
+mod handshake;
+mod incoming;
 mod leases;
-mod talk;
 mod wire;
 pub mod words;
 

@@ -1,6 +1,6 @@
 //! The first contact, as the origin makes it: a call at the addresses of another process, in turns,
 //! until one of them answers. It waits. Not for the other side ([`door`](super::door)), nor for
-//! questions in between ([`knock`](super::knock)). Invariant: what comes of it in time is an end of
+//! questions in between ([`probe`](super::probe)). Invariant: what comes of it in time is an end of
 //! a process that knows the secret, or the process is lost for good; if the time is over, nothing
 //! is known of it, and the next use may call again.
 
@@ -9,18 +9,18 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::connect::End;
+use super::handshake::{BYTES, Initiator, InitiatorStep};
 use super::limits::is_shortage;
 use super::secret::Secret;
-use super::talk::{BYTES, Caller, Next};
 use super::{Contact, Core};
 use crate::error::{Error, Result, kept};
 
-/// How long an address may take to let a caller in at first: a node may have addresses that lead
+/// How long an address may take to let a initiator in at first: a node may have addresses that lead
 /// nowhere, and another one may lead there at once. And when all have had a turn.
-const GLANCE: Duration = Duration::from_secs(3);
-const CONNECT: Duration = Duration::from_secs(20);
+const FIRST_CONNECT_MAX: Duration = Duration::from_secs(3);
+const CONNECT_MAX: Duration = Duration::from_secs(20);
 /// How long an address may take to answer.
-const ANSWER: Duration = Duration::from_secs(20);
+const ANSWER_MAX: Duration = Duration::from_secs(20);
 /// After how long nothing is tried again.
 pub const LIMIT: Duration = Duration::from_secs(60);
 /// How long to wait before all addresses are tried again, at first and at most.
@@ -32,33 +32,33 @@ enum Failed {
     /// nobody listens there, or there is no way to it
     Closed(std::io::Error),
     /// the process that listens there does not know the secret
-    Stranger,
+    WrongProcess,
     /// it is too busy, or was: it may answer another time
     Late(&'static str),
     /// this process can make no calls
-    Own(Error),
+    Local(Error),
 }
 
 /// Asks the process of a contact for its end of a connection.
-pub fn call(core: &Core, contact: &Contact, secret: Secret, origin: &End) -> Result<End> {
-    let places = contact.addresses();
+pub fn exchange(core: &Core, contact: &Contact, secret: Secret, origin: &End) -> Result<End> {
+    let addresses = contact.addresses();
     let limit = Instant::now() + core.contact_limit();
-    let (mut connect, mut pause) = (GLANCE, PAUSE);
+    let (mut connect, mut pause) = (FIRST_CONNECT_MAX, PAUSE);
     loop {
         let (mut causes, mut late) = (Vec::new(), false);
-        for place in &places {
-            let caller = Caller::new(secret, contact.uid(), core.uid(), origin.bytes())?;
-            match call_at(*place, caller, connect, limit) {
+        for address in &addresses {
+            let initiator = Initiator::new(secret, contact.uid(), core.uid(), origin.bytes())?;
+            match exchange_at(*address, initiator, connect, limit) {
                 Ok(answer) => match End::from(&answer).filter(|end| end.who == contact.uid()) {
                     Some(end) => return Ok(end),
-                    None => causes.push(format!("{place} gives no answer to this question")),
+                    None => causes.push(format!("{address} gives no answer to this question")),
                 },
-                Err(Failed::Own(error)) => return Err(error),
-                Err(Failed::Closed(error)) => causes.push(format!("{place}: {error}")),
-                Err(Failed::Stranger) => causes.push(format!("{place} is somebody else")),
+                Err(Failed::Local(error)) => return Err(error),
+                Err(Failed::Closed(error)) => causes.push(format!("{address}: {error}")),
+                Err(Failed::WrongProcess) => causes.push(format!("{address} is somebody else")),
                 Err(Failed::Late(why)) => {
                     late = true;
-                    causes.push(format!("{place} {why}"));
+                    causes.push(format!("{address} {why}"));
                 }
             }
         }
@@ -73,7 +73,7 @@ pub fn call(core: &Core, contact: &Contact, secret: Secret, origin: &End) -> Res
             return Err(contact.unanswered(format!("no first contact in time: {causes}")));
         }
         std::thread::sleep(pause);
-        (connect, pause) = (CONNECT, (2 * pause).min(PAUSE_MAX));
+        (connect, pause) = (CONNECT_MAX, (2 * pause).min(PAUSE_MAX));
     }
 }
 
@@ -81,7 +81,7 @@ impl From<std::io::Error> for Failed {
     fn from(error: std::io::Error) -> Failed {
         match error.raw_os_error() {
             Some(errno) if is_shortage(errno) => {
-                Failed::Own(Error::System { call: "socket", errno })
+                Failed::Local(Error::System { call: "socket", errno })
             }
             // The system has its own word for what has not come in time.
             _ if matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock) => {
@@ -95,42 +95,42 @@ impl From<std::io::Error> for Failed {
 }
 
 /// One call, which ends at `limit` at the latest.
-fn call_at(
-    place: SocketAddr,
-    mut caller: Caller,
+fn exchange_at(
+    address: SocketAddr,
+    mut initiator: Initiator,
     connect: Duration,
     limit: Instant,
 ) -> core::result::Result<[u8; BYTES], Failed> {
     let left = |until: Instant| until.saturating_duration_since(Instant::now());
     let late = || Failed::Late("does not answer");
-    // No time at all would be an error of the call, and not of the place.
+    // No time at all would be an error of the call, and not of the address.
     let connect = connect.min(left(limit)).max(PAUSE);
-    let mut stream = TcpStream::connect_timeout(&place, connect)?;
-    let until = limit.min(Instant::now() + ANSWER);
+    let mut stream = TcpStream::connect_timeout(&address, connect)?;
+    let until = limit.min(Instant::now() + ANSWER_MAX);
     stream.set_nodelay(true)?;
-    stream.set_write_timeout(Some(ANSWER))?;
-    stream.write_all(caller.greeting())?;
+    stream.set_write_timeout(Some(ANSWER_MAX))?;
+    stream.write_all(initiator.hello())?;
     loop {
         let wait = left(until);
         if wait.is_zero() {
             return Err(late());
         }
         stream.set_read_timeout(Some(wait))?;
-        let next = caller.step(|bytes| match stream.read(bytes) {
+        let next = initiator.step(|bytes| match stream.read(bytes) {
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
             read => read,
         });
         match next {
-            Ok(Next::Listen) => {}
-            Ok(Next::Ask(bytes)) => stream.write_all(&bytes)?,
-            Ok(Next::Done(answer)) => return Ok(answer),
-            Ok(Next::Stranger) => return Err(Failed::Stranger),
+            Ok(InitiatorStep::Wait) => {}
+            Ok(InitiatorStep::Ask(bytes)) => stream.write_all(&bytes)?,
+            Ok(InitiatorStep::Done(answer)) => return Ok(answer),
+            Ok(InitiatorStep::Refuse) => return Err(Failed::WrongProcess),
             Err(error) => match error.kind() {
                 ErrorKind::Interrupted => {}
                 ErrorKind::WouldBlock | ErrorKind::TimedOut => return Err(late()),
                 // It is who it should be, and has given this call up for others.
-                _ if caller.is_met() => return Err(Failed::Late("has too many callers")),
-                ErrorKind::UnexpectedEof => return Err(Failed::Stranger),
+                _ if initiator.is_verified() => return Err(Failed::Late("has too many callers")),
+                ErrorKind::UnexpectedEof => return Err(Failed::WrongProcess),
                 _ => return Err(error.into()),
             },
         }

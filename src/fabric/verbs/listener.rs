@@ -1,10 +1,10 @@
-//! The connection thread: it sleeps until somebody calls, makes the target's end of a connection
-//! for a process of the job, or answers one that [knocks](super::knock). Now and then it looks
-//! whether those that it has let in are still there ([`accepted`](super::accepted)). It never calls
+//! The connection thread: it sleeps until somebody incoming, makes the target's end of a connection
+//! for a process of the job, or answers one that [probes](super::probe). Now and then it looks
+//! whether those that it has let in are still there ([`accepted`](super::accepted)). It never incoming
 //! MPI, and no signal of the program is handled on it. How others are called is in
 //! [`call`](super::call).
 //! Invariant: what it does between two sleeps has a bound, and so have its callers
-//! ([`calls`](super::calls)). For strangers it takes a quarter of a core at most.
+//! ([`incoming`](super::incoming)). For unidentified it takes a quarter of a core at most.
 
 use std::io::ErrorKind;
 use std::net::{Ipv6Addr, TcpListener, TcpStream};
@@ -13,35 +13,35 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::calls::{CALLS_MAX, Calls, Host};
 use super::connect::{End, accept};
 use super::contact::{self, ADDRESSES_MAX};
+use super::handshake::BYTES;
+use super::incoming::{CONNECTIONS_MAX, Incoming, Service};
 use super::limits::is_shortage;
 use super::secret::Secret;
-use super::talk::BYTES;
-use super::{Contact, Core, knock, listen};
+use super::{Contact, Core, probe, sockets};
 use crate::error::{Error, Result};
 use crate::sync::{AtomicBool, Ordering};
 
 /// Callers that are taken between two sleeps.
-const TAKEN_MAX: usize = 32;
-/// How many times as long as it took does the thread rest behind a turn with strangers, and how
+const ACCEPTED_MAX: usize = 32;
+/// How many times as long as it took does the thread rest behind a turn with unidentified, and how
 /// long at most.
 const REST: u32 = 3;
 const REST_MAX: Duration = Duration::from_millis(20);
 const STACK_BYTES: usize = 256 << 10;
 
 /// The thread, until it is dropped.
-pub struct Door {
+pub struct Listener {
     contact: Contact,
     closing: Arc<AtomicBool>,
-    listeners: Arc<Vec<TcpListener>>,
+    sockets: Arc<Vec<TcpListener>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Door {
+impl Listener {
     /// Starts the thread; it is called over this interface only, if one is named.
-    pub fn open(core: &Arc<Core>, interface: Option<&str>) -> Result<Door> {
+    pub fn start(core: &Arc<Core>, interface: Option<&str>) -> Result<Listener> {
         let failed = |call| {
             move |error: std::io::Error| Error::System {
                 call,
@@ -50,16 +50,16 @@ impl Door {
         };
         let mut addresses = contact::node_addresses(interface)?;
         addresses.truncate(ADDRESSES_MAX);
-        let listeners = listeners(&addresses, interface.is_some()).map_err(failed("bind"))?;
-        let port = listeners[0].local_addr().map_err(failed("getsockname"))?.port();
+        let sockets = bind(&addresses, interface.is_some()).map_err(failed("bind"))?;
+        let port = sockets[0].local_addr().map_err(failed("getsockname"))?.port();
         let contact = Contact::new(core.uid(), port, &addresses, interface.is_some());
         let closing = Arc::new(AtomicBool::new(false));
-        let listeners = Arc::new(listeners);
+        let sockets = Arc::new(sockets);
         let server = Server {
             core: core.clone(),
-            listeners: listeners.clone(),
+            sockets: sockets.clone(),
             closing: closing.clone(),
-            calls: Calls::new(),
+            incoming: Incoming::new(),
             shortage: Shortage::default(),
         };
         let thread = without_signals(|| {
@@ -69,7 +69,7 @@ impl Door {
                 .spawn(move || server.serve())
         });
         let thread = Some(thread.map_err(failed("pthread_create"))?);
-        Ok(Door { contact, closing, listeners, thread })
+        Ok(Listener { contact, closing, sockets, thread })
     }
 
     /// What others need to call it.
@@ -78,18 +78,18 @@ impl Door {
     }
 }
 
-fn listeners(addresses: &[Ipv6Addr], only: bool) -> std::io::Result<Vec<TcpListener>> {
-    if only { listen::at(addresses) } else { listen::anywhere() }
+fn bind(addresses: &[Ipv6Addr], only: bool) -> std::io::Result<Vec<TcpListener>> {
+    if only { sockets::at(addresses) } else { sockets::anywhere() }
 }
 
-impl Drop for Door {
+impl Drop for Listener {
     fn drop(&mut self) {
         // Release: pairs with the Acquire in `serve`.
         self.closing.store(true, Ordering::Release);
-        for listener in self.listeners.iter() {
-            // A listener that is shut down is ready for ever, which wakes the thread.
+        for socket in self.sockets.iter() {
+            // A socket that is shut down is ready for ever, which wakes the thread.
             // SAFETY: a socket of ours.
-            unsafe { libc::shutdown(listener.as_raw_fd(), libc::SHUT_RDWR) };
+            unsafe { libc::shutdown(socket.as_raw_fd(), libc::SHUT_RDWR) };
         }
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -113,7 +113,7 @@ fn without_signals<T>(work: impl FnOnce() -> T) -> T {
     answer
 }
 
-impl Host for Core {
+impl Service for Core {
     fn uid(&self) -> u64 {
         Core::uid(self)
     }
@@ -125,12 +125,12 @@ impl Host for Core {
     fn answer(&self, question: &[u8; BYTES]) -> Option<[u8; BYTES]> {
         match End::from(question) {
             Some(origin) => Some(accept(self, &origin).bytes()),
-            None => knock::answer(self, question),
+            None => probe::answer(self, question),
         }
     }
 }
 
-/// No descriptor or memory is free: for how long the listeners are left alone. Their callers wait
+/// No descriptor or memory is free: for how long the sockets are left alone. Their callers wait
 /// in the system meanwhile.
 #[derive(Default)]
 struct Shortage {
@@ -153,7 +153,7 @@ impl Shortage {
         *self = Shortage::default();
     }
 
-    /// Until when it is no use to look for callers.
+    /// Until when it is no use to poll for callers.
     fn until(&self, now: Instant) -> Option<Instant> {
         self.until.filter(|until| now < *until)
     }
@@ -162,14 +162,14 @@ impl Shortage {
 /// What the thread works on.
 struct Server {
     core: Arc<Core>,
-    listeners: Arc<Vec<TcpListener>>,
+    sockets: Arc<Vec<TcpListener>>,
     closing: Arc<AtomicBool>,
-    calls: Calls<TcpStream>,
+    incoming: Incoming<TcpStream>,
     shortage: Shortage,
 }
 
-/// What a sleep has brought: the sockets that are ready, listeners first, then callers in order.
-type Ready = [libc::pollfd; ADDRESSES_MAX + CALLS_MAX];
+/// What a sleep has brought: the sockets that are ready, sockets first, then callers in order.
+type Ready = [libc::pollfd; ADDRESSES_MAX + CONNECTIONS_MAX];
 
 impl Server {
     /// The life of the thread.
@@ -180,40 +180,40 @@ impl Server {
             if self.closing.load(Ordering::Acquire) {
                 return;
             }
-            let (began, strangers) = (own_time(), self.calls.strangers());
+            let (began, unidentified) = (cpu_time(), self.incoming.unidentified());
             let is_ready = |index: usize| ready[index].revents != 0;
             let core = &*self.core;
-            let listeners = self.listeners.clone();
-            self.calls.hear(Instant::now(), |index| is_ready(listeners.len() + index), core);
+            let sockets = self.sockets.clone();
+            self.incoming.advance(Instant::now(), |index| is_ready(sockets.len() + index), core);
             let called = |(index, _): &(usize, _)| is_ready(*index);
-            for (_, listener) in listeners.iter().enumerate().filter(called) {
-                self.take_from(listener);
+            for (_, socket) in sockets.iter().enumerate().filter(called) {
+                self.accept_from(socket);
             }
-            if self.calls.strangers() > strangers {
-                std::thread::sleep((REST * (own_time() - began)).min(REST_MAX));
+            if self.incoming.unidentified() > unidentified {
+                std::thread::sleep((REST * (cpu_time() - began)).min(REST_MAX));
             }
         }
     }
 
     /// Takes callers that have said something.
-    fn take_from(&mut self, listener: &TcpListener) {
-        for _ in 0..TAKEN_MAX {
+    fn accept_from(&mut self, socket: &TcpListener) {
+        for _ in 0..ACCEPTED_MAX {
             let now = Instant::now();
-            if self.calls.room(now).is_err() {
+            if self.incoming.has_room(now).is_err() {
                 return;
             }
-            match listener.accept() {
+            match socket.accept() {
                 Ok((stream, from)) => {
                     self.shortage.end();
                     if stream.set_nonblocking(true).is_ok() {
                         let from = from.ip().to_canonical();
-                        self.calls.take(stream, from, now, &*self.core);
+                        self.incoming.add(stream, from, now, &*self.core);
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.raw_os_error().is_some_and(is_shortage) => {
                     // The caller is still there. A stranger may have what it needs.
-                    if !self.calls.give_up_one() {
+                    if !self.incoming.drop_one_unidentified() {
                         self.shortage.begin(now);
                         return;
                     }
@@ -224,25 +224,25 @@ impl Server {
         }
     }
 
-    /// Sleeps until somebody calls or says something, or somebody has had its time, or it is time
+    /// Sleeps until somebody incoming or says something, or somebody has had its time, or it is time
     /// to ask those who were let in.
     fn sleep(&mut self) -> Ready {
         let wait = |fd: i32| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         let (mut ready, now): (Ready, _) = ([wait(-1); _], Instant::now());
-        let asks = self.core.accepted.look(&self.core.device, now);
-        let full = self.calls.room(now).err().or(self.shortage.until(now));
+        let round = self.core.accepted.poll(&self.core.device, now);
+        let full = self.incoming.has_room(now).err().or(self.shortage.until(now));
         if full.is_none() {
-            for (place, listener) in ready.iter_mut().zip(self.listeners.iter()) {
-                *place = wait(listener.as_raw_fd());
+            for (place, socket) in ready.iter_mut().zip(self.sockets.iter()) {
+                *place = wait(socket.as_raw_fd());
             }
         }
-        let listeners = self.listeners.len();
-        for (place, call) in ready[listeners..].iter_mut().zip(self.calls.list()) {
-            *place = wait(call.stream.as_raw_fd());
+        let sockets = self.sockets.len();
+        for (place, connection) in ready[sockets..].iter_mut().zip(self.incoming.list()) {
+            *place = wait(connection.stream.as_raw_fd());
         }
         // No more than are in use: the system takes none above RLIMIT_NOFILE (poll(2)).
-        let places = (listeners + self.calls.list().len()) as libc::nfds_t;
-        let until = self.calls.until().into_iter().chain(full).chain(asks).min();
+        let places = (sockets + self.incoming.list().len()) as libc::nfds_t;
+        let until = self.incoming.next_deadline().into_iter().chain(full).chain(round).min();
         let until = until.map_or(-1, |until| (until - now).as_millis() as i32 + 1);
         // SAFETY: so many elements, all of them ours.
         let count = unsafe { libc::poll(ready.as_mut_ptr(), places, until) };
@@ -256,7 +256,7 @@ impl Server {
 }
 
 /// What this thread has had of a core.
-fn own_time() -> Duration {
+fn cpu_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is ours.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };

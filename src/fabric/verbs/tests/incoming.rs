@@ -1,7 +1,7 @@
 //! Who gets a place among the callers, who loses it, and that strangers cost little.
 
-use super::super::calls::*;
-use super::super::talk::{BYTES, Caller, Next};
+use super::super::handshake::{BYTES, Initiator, InitiatorStep};
+use super::super::incoming::*;
 use super::*;
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpStream};
@@ -14,7 +14,7 @@ const QUESTION: [u8; BYTES] = [5; BYTES];
 /// A process that gives the question back.
 struct Echo;
 
-impl Host for Echo {
+impl Service for Echo {
     fn uid(&self) -> u64 {
         UID
     }
@@ -32,45 +32,47 @@ fn ip(last: u8) -> IpAddr {
     IpAddr::from([10, 0, 0, last])
 }
 
-/// The callers of a process, and their ends of the calls.
+/// The callers of a process, and their ends of the incoming.
 struct Here {
-    calls: Calls<UnixStream>,
+    incoming: Incoming<UnixStream>,
     now: Instant,
 }
 
 impl Here {
     fn new() -> Here {
-        Here { calls: Calls::new(), now: Instant::now() }
+        Here { incoming: Incoming::new(), now: Instant::now() }
     }
 
-    /// One who has said this calls from an address.
+    /// One who has said this incoming from an address.
     fn call(&mut self, from: u8, said: &[u8]) -> UnixStream {
         let (mut theirs, ours) = UnixStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();
         theirs.set_nonblocking(true).unwrap();
         theirs.write_all(said).unwrap();
-        self.calls.take(ours, ip(from), self.now, &Echo);
+        self.incoming.add(ours, ip(from), self.now, &Echo);
         theirs
     }
 
-    fn hear(&mut self, later: Duration) {
+    fn advance(&mut self, later: Duration) {
         self.now += later;
-        self.calls.hear(self.now, |_| true, &Echo);
+        self.incoming.advance(self.now, |_| true, &Echo);
     }
 }
 
-fn caller() -> Caller {
-    Caller::new(secret(), UID, 1, QUESTION).unwrap()
+fn initiator() -> Initiator {
+    Initiator::new(secret(), UID, 1, QUESTION).unwrap()
 }
 
 /// Whether a process of the job that has greeted, and is told so, gets its answer.
-fn is_answered(here: &mut Here, mut theirs: UnixStream, mut caller: Caller) -> bool {
-    let Ok(Next::Ask(question)) = caller.step(|bytes| theirs.read(bytes)) else { return false };
+fn is_answered(here: &mut Here, mut theirs: UnixStream, mut initiator: Initiator) -> bool {
+    let Ok(InitiatorStep::Ask(question)) = initiator.step(|bytes| theirs.read(bytes)) else {
+        return false;
+    };
     if theirs.write_all(&question).is_err() {
         return false;
     }
-    here.hear(Duration::ZERO);
-    matches!(caller.step(|bytes| theirs.read(bytes)), Ok(Next::Done(answer)) if answer == QUESTION)
+    here.advance(Duration::ZERO);
+    matches!(initiator.step(|bytes| theirs.read(bytes)), Ok(InitiatorStep::Done(answer)) if answer == QUESTION)
 }
 
 fn is_dropped(theirs: &mut UnixStream) -> bool {
@@ -81,57 +83,57 @@ fn is_dropped(theirs: &mut UnixStream) -> bool {
 #[test]
 fn strangers_make_room_for_strangers_and_never_for_the_job() {
     let mut here = Here::new();
-    let caller = caller();
-    let theirs = here.call(1, caller.greeting());
+    let initiator = initiator();
+    let theirs = here.call(1, initiator.hello());
     let mut strangers: Vec<_> = (0..8).map(|_| here.call(1, b"x")).collect();
-    assert_eq!(here.calls.list().len(), 9);
+    assert_eq!(here.incoming.list().len(), 9);
     // The ninth of an address takes the place of the first.
     strangers.push(here.call(1, b"x"));
-    assert_eq!(here.calls.list().len(), 9);
+    assert_eq!(here.incoming.list().len(), 9);
     assert!(is_dropped(&mut strangers[0]) && !is_dropped(&mut strangers[1]));
     for from in 2..200 {
         strangers.push(here.call(from, b""));
     }
-    assert_eq!(here.calls.list().len(), 33, "all addresses together");
+    assert_eq!(here.incoming.list().len(), 33, "all addresses together");
     assert!(is_dropped(&mut strangers[8]) && !is_dropped(strangers.last_mut().unwrap()));
-    assert!(here.calls.strangers() >= 207);
-    assert!(is_answered(&mut here, theirs, caller));
-    assert_eq!(here.calls.list().len(), 32);
+    assert!(here.incoming.unidentified() >= 207);
+    assert!(is_answered(&mut here, theirs, initiator));
+    assert_eq!(here.incoming.list().len(), 32);
 }
 
 #[test]
 fn a_call_has_its_time_and_no_more_however_slow_it_is() {
     let mut here = Here::new();
     let mut slow = here.call(1, b"");
-    let greeting = caller().greeting().to_vec();
-    for byte in &greeting[..40] {
+    let hello = initiator().hello().to_vec();
+    for byte in &hello[..40] {
         let _ = slow.write_all(&[*byte]);
-        here.hear(Duration::from_millis(124));
+        here.advance(Duration::from_millis(124));
     }
-    assert_eq!(here.calls.list().len(), 1);
-    let before = here.calls.strangers();
-    here.hear(Duration::from_millis(124));
-    assert!(here.calls.list().is_empty() && here.calls.strangers() > before);
+    assert_eq!(here.incoming.list().len(), 1);
+    let before = here.incoming.unidentified();
+    here.advance(Duration::from_millis(124));
+    assert!(here.incoming.list().is_empty() && here.incoming.unidentified() > before);
     assert!(is_dropped(&mut slow));
 }
 
 #[test]
-fn who_has_greeted_keeps_its_place_for_a_moment() {
+fn an_identified_connection_keeps_its_place_for_a_moment() {
     let mut here = Here::new();
     let greeted = |here: &mut Here| {
-        let caller = caller();
-        (here.call(1, caller.greeting()), caller)
+        let initiator = initiator();
+        (here.call(1, initiator.hello()), initiator)
     };
     let mut first: Vec<_> = (0..32).map(|_| greeted(&mut here)).collect();
-    let until = here.calls.room(here.now).unwrap_err();
-    assert_eq!(here.calls.list().len(), 32, "the next one waits in the system");
-    let (theirs, caller) = first.pop().unwrap();
-    assert!(is_answered(&mut here, theirs, caller));
-    assert_eq!(here.calls.room(here.now), Ok(()));
+    let until = here.incoming.has_room(here.now).unwrap_err();
+    assert_eq!(here.incoming.list().len(), 32, "the next one waits in the system");
+    let (theirs, initiator) = first.pop().unwrap();
+    assert!(is_answered(&mut here, theirs, initiator));
+    assert_eq!(here.incoming.has_room(here.now), Ok(()));
     let last = greeted(&mut here);
     here.now = until;
-    assert_eq!((here.calls.room(until), here.calls.list().len()), (Ok(()), 31));
-    assert!(!is_answered(&mut here, first.swap_remove(0).0, self::caller()), "the oldest");
+    assert_eq!((here.incoming.has_room(until), here.incoming.list().len()), (Ok(()), 31));
+    assert!(!is_answered(&mut here, first.swap_remove(0).0, self::initiator()), "the oldest");
     assert!(is_answered(&mut here, last.0, last.1));
 }
 
@@ -140,41 +142,41 @@ fn a_process_keeps_no_memory_for_callers_that_have_gone() {
     let mut here = Here::new();
     let mut called: Vec<_> = (0..17)
         .map(|_| {
-            let caller = caller();
-            (here.call(1, caller.greeting()), caller)
+            let initiator = initiator();
+            (here.call(1, initiator.hello()), initiator)
         })
         .collect();
-    assert!(here.calls.capacity() >= 17);
-    for (theirs, caller) in called.drain(..) {
-        assert!(is_answered(&mut here, theirs, caller));
+    assert!(here.incoming.capacity() >= 17);
+    for (theirs, initiator) in called.drain(..) {
+        assert!(is_answered(&mut here, theirs, initiator));
     }
-    assert_eq!((here.calls.list().len(), here.calls.capacity()), (0, 0));
+    assert_eq!((here.incoming.list().len(), here.incoming.capacity()), (0, 0));
 }
 
 #[test]
 fn a_descriptor_that_is_wanted_is_a_strangers() {
     let mut here = Here::new();
-    let caller = caller();
-    let theirs = here.call(1, caller.greeting());
+    let initiator = initiator();
+    let theirs = here.call(1, initiator.hello());
     let mut stranger = here.call(1, b"GET / HTTP/1.0\r\n\r\n");
-    assert!(here.calls.give_up_one() && !here.calls.give_up_one());
-    assert!(is_dropped(&mut stranger) && is_answered(&mut here, theirs, caller));
+    assert!(here.incoming.drop_one_unidentified() && !here.incoming.drop_one_unidentified());
+    assert!(is_dropped(&mut stranger) && is_answered(&mut here, theirs, initiator));
 }
 
-/// A stranger's calls at a process, until it is told to stop; how many it has made.
+/// A stranger's incoming at a process, until it is told to stop; how many it has made.
 fn flood(place: std::net::SocketAddr, done: &AtomicU64, said: &[u8]) -> u64 {
-    let (mut calls, mut open) = (0, std::collections::VecDeque::new());
+    let (mut incoming, mut open) = (0, std::collections::VecDeque::new());
     while done.load(Ordering::Acquire) == 0 {
         if let Ok(mut stream) = TcpStream::connect_timeout(&place, Duration::from_secs(1)) {
             let _ = stream.write_all(said);
             open.push_back(stream);
-            calls += 1;
+            incoming += 1;
         }
         if open.len() > 100 {
             open.pop_front();
         }
     }
-    calls
+    incoming
 }
 
 #[test]
@@ -210,7 +212,7 @@ fn a_process_that_did_not_answer_in_time_is_called_again() {
     assert!(matches!(error, Error::Unanswered { .. }), "{error}");
     assert_eq!((peer.check(), peer.flush()), (Ok(()), Ok(())), "it is not lost");
     origin.core.contact_limit_ms.store(60_000, Ordering::Relaxed);
-    // The process is there again: what calls at the port is led to it.
+    // The process is there again: what incoming at the port is led to it.
     let place = contact.addresses()[0];
     std::thread::scope(|scope| {
         scope.spawn(|| {

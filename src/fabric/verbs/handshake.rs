@@ -1,0 +1,213 @@
+//! What a caller and the process that it calls say to each other, as bytes and as two state
+//! machines without sockets: four messages, each of a fixed length. Both sides show by tags
+//! ([`secret`](super::secret)) that they know the secret of the job, and that they have transcript and
+//! received the same so far. What is asked and answered is the affair of others. Invariant: no message
+//! is good for another call, because a nonce of each side that is used once is in its tag.
+//!
+//! | message    | from   | its parts, of 8 bytes where nothing is transcript                         |
+//! |------------|--------|---------------------------------------------------------------------|
+//! | hello   | caller | `MAGIC`, name of the secret, called process, caller, nonce (16)    |
+//! | challenge  | called | nonce (16), tag (16) of hello and nonce                        |
+//! | request    | caller | question (48), tag (16) of hello, challenge's nonce, question   |
+//! | answer     | called | answer (48), tag (16) of those three and the answer                 |
+//!
+//! The caller asks nothing before the called process has shown that it knows the secret; that one
+//! reads no question of a caller that has not.
+
+use super::secret::{Purpose, Secret, TAG_BYTES};
+use crate::error::Result;
+use crate::sys::random;
+
+/// Bytes of a question and of an answer.
+pub const BYTES: usize = 48;
+/// Bytes of the longest message.
+pub const MESSAGE_BYTES_MAX: usize = BYTES + TAG_BYTES;
+
+const MAGIC: u64 = u64::from_be_bytes(*b"fompi-h1");
+const NONCE_BYTES: usize = 16;
+const HELLO_BYTES: usize = 4 * 8 + NONCE_BYTES;
+const CHALLENGE_BYTES: usize = NONCE_BYTES + TAG_BYTES;
+
+type Hello = [u8; HELLO_BYTES];
+type Nonce = [u8; NONCE_BYTES];
+
+/// A message that comes in pieces.
+struct Message {
+    bytes: [u8; MESSAGE_BYTES_MAX],
+    count: usize,
+}
+
+impl Message {
+    const NOTHING: Message = Message { bytes: [0; MESSAGE_BYTES_MAX], count: 0 };
+
+    /// Takes what `read` reads of a message of so many bytes; whether it is whole.
+    fn take<E>(
+        &mut self,
+        length: usize,
+        read: impl FnOnce(&mut [u8]) -> core::result::Result<usize, E>,
+    ) -> core::result::Result<bool, E> {
+        let count = read(&mut self.bytes[self.count..length])?;
+        self.count += count;
+        Ok(self.count == length)
+    }
+
+    /// The bytes from one place on.
+    fn part<const N: usize>(&self, at: usize) -> [u8; N] {
+        self.bytes[at..at + N].try_into().expect("so many bytes")
+    }
+}
+
+/// Two parts as one message.
+fn join<const N: usize>(first: &[u8], second: &[u8]) -> [u8; N] {
+    let mut bytes = [0; N];
+    bytes[..first.len()].copy_from_slice(first);
+    bytes[first.len()..].copy_from_slice(second);
+    bytes
+}
+
+/// What the called process does next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ResponderStep {
+    /// waits for the rest of a message
+    Wait,
+    /// sends a challenge and waits for the question
+    Challenge([u8; CHALLENGE_BYTES]),
+    /// sends an answer and is done
+    Answer([u8; MESSAGE_BYTES_MAX]),
+    /// is done with somebody who does not know the secret, or talks nonsense
+    Refuse,
+}
+
+/// The side of the called process, for one caller.
+pub struct Responder {
+    received: Message,
+    /// what the caller has transcript when it has identified, and the nonce that it was given
+    identified: Option<(Secret, Hello, Nonce)>,
+}
+
+impl Responder {
+    /// Somebody has called.
+    pub fn new() -> Responder {
+        Responder { received: Message::NOTHING, identified: None }
+    }
+
+    /// Whether the caller has named the secret and this process.
+    pub fn is_identified(&self) -> bool {
+        self.identified.is_some()
+    }
+
+    /// Reads once. `known` finds the secret of a name, `uid` is the nonce of this process,
+    /// `answer` answers a question.
+    pub fn step<E>(
+        &mut self,
+        read: impl FnOnce(&mut [u8]) -> core::result::Result<usize, E>,
+        known: impl FnOnce(u64) -> Option<Secret>,
+        uid: u64,
+        answer: impl FnOnce(&[u8; BYTES]) -> Option<[u8; BYTES]>,
+    ) -> core::result::Result<ResponderStep, E> {
+        let Some((secret, hello, nonce)) = &self.identified else {
+            let whole = self.received.take(HELLO_BYTES, read)?;
+            return Ok(if whole { self.check_hello(known, uid) } else { ResponderStep::Wait });
+        };
+        if !self.received.take(MESSAGE_BYTES_MAX, read)? {
+            return Ok(ResponderStep::Wait);
+        }
+        let (question, tag) = (self.received.part::<BYTES>(0), self.received.part(BYTES));
+        if !secret.verifies(&tag, Purpose::Request, &[hello, nonce, &question]) {
+            return Ok(ResponderStep::Refuse);
+        }
+        let Some(answer) = answer(&question) else { return Ok(ResponderStep::Refuse) };
+        let tag = secret.tag(Purpose::Answer, &[hello, nonce, &question, &answer]);
+        Ok(ResponderStep::Answer(join(&answer, &tag)))
+    }
+
+    /// The challenge for who has identified this process.
+    fn check_hello(
+        &mut self,
+        known: impl FnOnce(u64) -> Option<Secret>,
+        uid: u64,
+    ) -> ResponderStep {
+        let hello: Hello = self.received.part(0);
+        let word = |index: usize| u64::from_le_bytes(self.received.part(8 * index));
+        if word(0) != MAGIC || word(2) != uid {
+            return ResponderStep::Refuse;
+        }
+        let (Some(secret), Ok(nonce)) = (known(word(1)), random::bytes()) else {
+            return ResponderStep::Refuse;
+        };
+        self.identified = Some((secret, hello, nonce));
+        self.received = Message::NOTHING;
+        let tag = secret.tag(Purpose::Challenge, &[&hello, &nonce]);
+        ResponderStep::Challenge(join(&nonce, &tag))
+    }
+}
+
+/// What the caller does next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum InitiatorStep {
+    /// waits for the rest of a message
+    Wait,
+    /// sends its question and waits for the answer
+    Ask([u8; MESSAGE_BYTES_MAX]),
+    /// has the answer
+    Done([u8; BYTES]),
+    /// is done with somebody who does not know the secret, or talks nonsense
+    Refuse,
+}
+
+/// The side of the caller.
+pub struct Initiator {
+    secret: Secret,
+    hello: Hello,
+    question: [u8; BYTES],
+    received: Message,
+    /// of the called process, when it has shown that it knows the secret
+    nonce: Option<Nonce>,
+}
+
+impl Initiator {
+    /// The process `from` has a question for the process `to`.
+    pub fn new(secret: Secret, to: u64, from: u64, question: [u8; BYTES]) -> Result<Initiator> {
+        let mut hello = [0; HELLO_BYTES];
+        for (place, word) in hello.chunks_exact_mut(8).zip([MAGIC, secret.name(), to, from]) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        hello[HELLO_BYTES - NONCE_BYTES..].copy_from_slice(&random::bytes::<16>()?);
+        Ok(Initiator { secret, hello, question, received: Message::NOTHING, nonce: None })
+    }
+
+    /// What it says first.
+    pub fn hello(&self) -> &[u8] {
+        &self.hello
+    }
+
+    /// Whether the called process has shown that it knows the secret.
+    pub fn is_verified(&self) -> bool {
+        self.nonce.is_some()
+    }
+
+    /// Reads once.
+    pub fn step<E>(
+        &mut self,
+        read: impl FnOnce(&mut [u8]) -> core::result::Result<usize, E>,
+    ) -> core::result::Result<InitiatorStep, E> {
+        let (secret, hello, question) = (self.secret, &self.hello, &self.question);
+        let length = if self.is_verified() { MESSAGE_BYTES_MAX } else { CHALLENGE_BYTES };
+        if !self.received.take(length, read)? {
+            return Ok(InitiatorStep::Wait);
+        }
+        if let Some(nonce) = &self.nonce {
+            let (answer, tag) = (self.received.part::<BYTES>(0), self.received.part(BYTES));
+            let transcript: [&[u8]; 4] = [hello, nonce, question, &answer];
+            let is_right = secret.verifies(&tag, Purpose::Answer, &transcript);
+            return Ok(if is_right { InitiatorStep::Done(answer) } else { InitiatorStep::Refuse });
+        }
+        let (nonce, tag) = (self.received.part::<NONCE_BYTES>(0), self.received.part(NONCE_BYTES));
+        if !secret.verifies(&tag, Purpose::Challenge, &[hello, &nonce]) {
+            return Ok(InitiatorStep::Refuse);
+        }
+        let tag = secret.tag(Purpose::Request, &[hello, &nonce, question]);
+        (self.nonce, self.received) = (Some(nonce), Message::NOTHING);
+        Ok(InitiatorStep::Ask(join(question, &tag)))
+    }
+}
