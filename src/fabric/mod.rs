@@ -1,12 +1,13 @@
 //! The road: how control words and bytes of one rank are reached from another, and the laws that
 //! every road keeps (`docs/architecture.md`). Protocols in `epoch` are written against [`Words`]
-//! alone, data movement against [`Bytes`]; neither knows which road it is on.
+//! alone and do not know which road they are on. Bytes have no such trait: `transfer` calls the
+//! functions of the road that the window names for them.
 //!
 //! The laws:
 //! 1. One word, one road: all ranks reach a contended word in the same way.
 //! 2. After `flush(r)`, everything sent to `r` before is done at `r`, for readers on every road.
 //! 3. Before `flush` or `order`, anything may land in any order.
-//! 4. The buffer of a get is valid only after its mark is done or after a flush.
+//! 4. The buffer of a get is valid only after the get is known to be complete, or after a flush.
 //! 5. Zero lengths and MPI_PROC_NULL never reach a road.
 //! 6. The answer of a `fetch` or `read` that went to `r` behind `order(r)` says that everything
 //!    sent to `r` before that order is done, gets too, as `flush(r)` would: order and release a
@@ -118,10 +119,10 @@ pub trait Words {
     /// learn by a later `fetch` or `post` of this rank that they may.
     fn set_own(&self, word: WordId, value: u64);
     /// Waits until a `post` made a word of this rank satisfy `until`, and returns the word.
-    /// Acquire. Many threads of a rank may wait at once. The only place in the library that blocks:
-    /// it spins a little, then lets the MPI underneath make progress, then gives the core away; it
+    /// Acquire. Many threads of a rank may wait at once. Protocols wait for other ranks here: it
+    /// spins a little, then lets the MPI underneath make progress, then gives the core away; it
     /// fails when a process that it may wait for is gone. A road whose writers cannot wake anybody
-    /// polls; it does not sleep.
+    /// polls, with sleeps that end by themselves.
     fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64>;
     /// What this rank sends to `rank` next is seen there after what it sent before.
     fn order(&self, rank: Rank) -> Result<()>;

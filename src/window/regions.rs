@@ -202,9 +202,8 @@ impl Seen {
     }
 
     /// Where `bytes` bytes from the address `first` are, if regions cover them without a gap, and
-    /// the key of the device for them. A
-    /// range may go on from one region into the next: that these were attached one by one does not
-    /// make their bytes less attached.
+    /// the key of the device for them. A range may go on from one region into the next: that these
+    /// were attached one by one does not make their bytes less attached.
     ///
     /// # Errors
     /// MPI_ERR_RMA_RANGE, with the first byte that is in no region.
