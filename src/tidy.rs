@@ -2,38 +2,14 @@
 //! knows lines and words, not syntax: rustfmt has made the text regular before. Invariant: a rule
 //! that is broken anywhere fails one test, which names every place.
 
+mod rooms;
+
 use std::fs;
 use std::path::Path;
 
 const LINES_MAX: usize = 500;
 const FUNCTION_LINES_MAX: usize = 60;
 const COLUMNS_MAX: usize = 100;
-
-/// Which rooms a room may name. What is not a room (`config`, `error`, `sync`) is everyone's.
-const ROOMS: [(&str, &[&str]); 9] = [
-    ("abi", &["transfer", "window", "epoch", "datatype", "fabric", "memory", "mpi", "sys"]),
-    ("transfer", &["window", "epoch", "datatype", "fabric", "memory", "mpi"]),
-    ("window", &["epoch", "fabric", "memory", "sys", "mpi"]),
-    ("memory", &["sys"]),
-    ("mpi", &["datatype", "sys"]),
-    ("epoch", &["fabric", "sys"]),
-    ("fabric", &["sys"]),
-    ("datatype", &[]),
-    ("sys", &[]),
-];
-
-/// Where protocols and roads are run for tests, and the room that each of these may name as well.
-const WORLDS: [(&str, &str); 5] = [
-    ("fabric/conformance.rs", "epoch"),
-    ("fabric/shm/heap.rs", "epoch"),
-    ("fabric/sim/", "epoch"),
-    ("fabric/verbs/tests/words.rs", "epoch"),
-    ("transfer/conformance.rs", "sys"),
-];
-
-/// Where `unsafe` may stand: the beginnings of paths below `src`.
-const UNSAFE: [&str; 9] =
-    ["abi", "transfer", "window", "memory", "mpi", "sys", "fabric", "datatype/reduce", "sync.rs"];
 
 /// A source file: its path, seen from the root of the repository, and its text.
 struct Source {
@@ -231,26 +207,6 @@ fn a_function_is_short() {
 }
 
 #[test]
-fn rooms_depend_one_way() {
-    let is_room = |name: &str| ROOMS.iter().any(|(room, _)| *room == name);
-    let mut broken = Vec::new();
-    for source in sources() {
-        let Some((room, below)) = ROOMS.iter().find(|(room, _)| *room == source.room()) else {
-            continue;
-        };
-        let world = WORLDS.iter().find(|(path, _)| source.inner().starts_with(path));
-        for (number, named) in named_from_crate(&code_of(&source.text)) {
-            let may =
-                named == *room || below.contains(&named) || world.is_some_and(|w| w.1 == named);
-            if is_room(named) && !may {
-                broken.push(format!("{}:{number}: {room} names {named}", source.path));
-            }
-        }
-    }
-    hold("style.md, ROOMS", &broken);
-}
-
-#[test]
 fn atomics_come_from_sync_alone() {
     let mut broken = Vec::new();
     for source in sources().iter().filter(|source| source.inner() != "sync.rs") {
@@ -261,22 +217,6 @@ fn atomics_come_from_sync_alone() {
         }
     }
     hold("style.md, ATOMICS", &broken);
-}
-
-#[test]
-fn unsafe_stays_in_its_rooms() {
-    let mut broken = Vec::new();
-    for source in sources() {
-        if UNSAFE.iter().any(|allowed| source.inner().starts_with(allowed)) {
-            continue;
-        }
-        for (number, code) in source.code() {
-            if words(&code).any(|word| word == "unsafe") {
-                broken.push(format!("{}:{number}", source.path));
-            }
-        }
-    }
-    hold("style.md, UNSAFE", &broken);
 }
 
 #[test]

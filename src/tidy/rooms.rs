@@ -1,0 +1,195 @@
+//! Which room may name which, and where `unsafe` may stand: read from `docs/style.md`, so that the
+//! page and the sources cannot say different things. Not the rules themselves. Invariant: a name
+//! on the page that nothing in the sources needs is wrong too.
+//!
+//! The page has a table of the rooms, one row for each, the upper floors first. Its second column
+//! holds the rooms that the first may name. A row whose first column holds paths adds to what these
+//! files may name. Where `unsafe` may stand is a list after the words `**Unsafe.** Only in`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use super::{Source, code_of, hold, named_from_crate, sources, words};
+
+const TABLE: &str = "| room | may name |";
+const UNSAFE: &str = "**Unsafe.** Only in ";
+
+/// What a page says of rooms and of `unsafe`.
+struct Rules {
+    /// the rooms from the top down, and what each may name
+    rooms: Vec<(String, Vec<String>)>,
+    /// beginnings of paths below `src`, and what else these may name
+    also: Vec<(String, Vec<String>)>,
+    /// where `unsafe` may stand: beginnings of paths below `src`
+    unsafe_in: Vec<String>,
+}
+
+/// The texts in backticks.
+fn quoted(text: &str) -> Vec<String> {
+    text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+impl Rules {
+    fn of(page: &str) -> Rules {
+        let (_, table) = page.split_once(TABLE).expect("a table of the rooms");
+        let (mut rooms, mut also) = (Vec::new(), Vec::new());
+        for row in table.lines().skip(2).take_while(|line| line.starts_with('|')) {
+            let cells: Vec<&str> = row.trim_matches('|').split('|').collect();
+            assert_eq!(cells.len(), 2, "a row of two columns: {row}");
+            for name in quoted(cells[0]) {
+                let list = if name.contains('/') { &mut also } else { &mut rooms };
+                list.push((name, quoted(cells[1])));
+            }
+        }
+        let (_, list) = page.split_once(UNSAFE).expect("the places of unsafe");
+        // The list ends with its sentence: at a full stop that is not within backticks.
+        let end = list.find(". ").expect("the end of the list");
+        Rules { rooms, also, unsafe_in: quoted(&list[..end]) }
+    }
+
+    fn of_this_repository() -> Rules {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/style.md");
+        Rules::of(&fs::read_to_string(page).unwrap())
+    }
+
+    /// The place of a room in the table.
+    fn floor(&self, room: &str) -> Option<usize> {
+        self.rooms.iter().position(|(name, _)| name == room)
+    }
+
+    /// Where the table does not fit to itself: a room that names one above it, or none.
+    fn upward(&self) -> Vec<String> {
+        let mut broken = Vec::new();
+        for (floor, (room, below)) in self.rooms.iter().enumerate() {
+            for name in below.iter().filter(|name| self.floor(name) <= Some(floor)) {
+                broken.push(format!("{room} may name {name}, which is no row below it"));
+            }
+        }
+        broken
+    }
+
+    /// Where the sources do not fit to the table, in either direction.
+    fn broken_rooms(&self, sources: &[Source]) -> Vec<String> {
+        let mut broken = self.upward();
+        let mut needed = BTreeSet::new();
+        let mut seen = BTreeSet::new();
+        for source in sources {
+            let room = source.room();
+            let Some(floor) = self.floor(room) else {
+                if source.inner().contains('/') && room != "tidy" {
+                    broken.push(format!("{}: {room} has no row", source.path));
+                }
+                continue;
+            };
+            seen.insert(room);
+            let also = self.also.iter().filter(|(path, _)| source.inner().starts_with(path));
+            for (number, named) in named_from_crate(&code_of(&source.text)) {
+                if named == room || self.floor(named).is_none() {
+                    continue;
+                }
+                let mut rows = also.clone().chain([&self.rooms[floor]]);
+                match rows.find(|(_, names)| names.iter().any(|name| name == named)) {
+                    Some((row, _)) => _ = needed.insert((row.as_str(), named.to_owned())),
+                    None => broken.push(format!("{}:{number}: {room} names {named}", source.path)),
+                }
+            }
+        }
+        for (row, names) in self.rooms.iter().chain(&self.also) {
+            let unused = names.iter().filter(|name| !needed.contains(&(row, (*name).clone())));
+            broken.extend(unused.map(|name| format!("{row} may name {name}, and does not")));
+        }
+        let rooms = self.rooms.iter().filter(|(room, _)| !seen.contains(room.as_str()));
+        broken.extend(rooms.map(|(room, _)| format!("there is no room {room}")));
+        broken
+    }
+
+    /// Where `unsafe` stands and may not, and places where it may and does not.
+    fn broken_unsafe(&self, sources: &[Source]) -> Vec<String> {
+        let mut broken = Vec::new();
+        let mut needed = BTreeSet::new();
+        for source in sources {
+            let lines = source.code();
+            let mut lines = lines.iter().filter(|(_, code)| words(code).any(|w| w == "unsafe"));
+            let place = self.unsafe_in.iter().find(|place| {
+                let inner = source.inner().strip_prefix(place.as_str());
+                inner.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '.']))
+            });
+            match place {
+                Some(place) if lines.next().is_some() => _ = needed.insert(place),
+                Some(_) => {}
+                None => broken.extend(lines.map(|(line, _)| format!("{}:{line}", source.path))),
+            }
+        }
+        let unused = self.unsafe_in.iter().filter(|place| !needed.contains(place));
+        broken.extend(unused.map(|place| format!("there is no unsafe in {place}")));
+        broken
+    }
+}
+
+#[test]
+fn rooms_depend_one_way() {
+    hold("style.md, Rooms", &Rules::of_this_repository().broken_rooms(&sources()));
+}
+
+#[test]
+fn unsafe_stays_in_its_rooms() {
+    hold("style.md, Unsafe", &Rules::of_this_repository().broken_unsafe(&sources()));
+}
+
+const PAGE: &str = "Text.\n\n| room | may name |\n|---|---|\n| `a` | `b`, `c` |\n| `b` | `c` |\n\
+                    | `c` | nothing |\n| `c/x.rs`, `c/y/` | `b` |\n\n\
+                    **Unsafe.** Only in `a`, `c/y` and `d.rs`. Elsewhere `e`.\n";
+
+fn source(path: &str, text: &str) -> Source {
+    Source { path: format!("src/{path}"), text: text.into() }
+}
+
+/// Sources that need all of [`PAGE`], and no more.
+fn small() -> Vec<Source> {
+    vec![
+        source("a.rs", "use crate::b::B; use crate::c::C; unsafe {}"),
+        source("b/mod.rs", "use crate::c::C; use crate::error::Error;"),
+        source("c/mod.rs", "// crate::a, unsafe"),
+        source("c/x.rs", "use crate::b::B;"),
+        source("c/y/z.rs", "use crate::{b::B, c::C}; unsafe {}"),
+        source("d.rs", "unsafe {}"),
+    ]
+}
+
+#[test]
+fn what_fits_to_the_page_is_not_complained_about() {
+    let rules = Rules::of(PAGE);
+    assert_eq!(rules.broken_rooms(&small()), [""; 0]);
+    assert_eq!(rules.broken_unsafe(&small()), [""; 0]);
+}
+
+#[test]
+fn a_wrong_row_is_noticed() {
+    let said = |from: &str, to: &str| {
+        assert_eq!(PAGE.matches(from).count(), 1, "{from}");
+        Rules::of(&PAGE.replace(from, to)).broken_rooms(&small())
+    };
+    assert_eq!(said("| `b` | `c` |", "| `b` | nothing |"), ["src/b/mod.rs:1: b names c"]);
+    assert_eq!(said("`c/x.rs`, ", ""), ["src/c/x.rs:1: c names b"]);
+    assert_eq!(said("| `c/x", "| `c/mod.rs`, `c/x"), ["c/mod.rs may name b, and does not"]);
+    assert_eq!(said("| nothing |\n", "| nothing |\n| `e` | nothing |\n"), ["there is no room e"]);
+    let swapped =
+        said("| `a` | `b`, `c` |\n| `b` | `c` |\n", "| `b` | `c` |\n| `a` | `b`, `c` |\n");
+    assert_eq!(swapped, ["a may name b, which is no row below it"]);
+    let gone = said("| `b` | `c` |\n", "");
+    assert!(gone.contains(&"src/b/mod.rs: b has no row".to_owned()), "{gone:?}");
+    let loose = said("| `b` | `c` |", "| `b` | `c`, `d` |");
+    assert_eq!(loose, ["b may name d, which is no row below it", "b may name d, and does not"]);
+}
+
+#[test]
+fn a_wrong_place_of_unsafe_is_noticed() {
+    let said = |from: &str, to: &str| {
+        assert_eq!(PAGE.matches(from).count(), 1, "{from}");
+        Rules::of(&PAGE.replace(from, to)).broken_unsafe(&small())
+    };
+    assert_eq!(said("in `a`, ", "in "), ["src/a.rs:1"]);
+    assert_eq!(said(" and `d.rs`. E", ". E"), ["src/d.rs:1"]);
+    assert_eq!(said(" and `d.rs`. E", ", `d.rs` and `b`. E"), ["there is no unsafe in b"]);
+}
