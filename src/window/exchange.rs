@@ -103,7 +103,7 @@ enum Verdict {
 pub fn agree(arena: &Arc<Arena>, flavor: Flavor, wish: Result<Wish>) -> Result<Outcome> {
     let (call, looks) = (flavor.call(), matches!(flavor, Flavor::Create | Flavor::Dynamic));
     if looks {
-        arena.ask_permission(call)?;
+        arena.check_permission(call)?;
     }
     // What was missing when its slot was announced may be there now.
     let outcome = match attempt((arena, call), &wish, looks, AGAIN)? {
@@ -137,11 +137,11 @@ fn attempt(
     }
     write(arena, turn, record);
     if record.status & !FOREIGN != FINE {
-        arena.cry(turn, 0);
+        arena.report_failure(turn, 0);
     }
     arena.barrier(call)?;
     arena.slots.learn(&read(arena, turn, 0).announcement);
-    let verdict = match arena.hears_trouble(turn, 0) {
+    let verdict = match arena.failure_reported(turn, 0) {
         true => verdict(arena, turn),
         false => Ok(Verdict::Make),
     };
@@ -163,7 +163,7 @@ fn attempt(
 
 /// Takes the announced slot, and makes the own block of it ready.
 fn enter(arena: &Arc<Arena>, slot: u32, wish: &Wish) -> Result<()> {
-    arena.slots.enter(slot, || arena.dead())?;
+    arena.slots.enter(slot, || arena.check_dead())?;
     let blocks = arena.blocks(slot);
     blocks.clear();
     match wish.memory {
@@ -271,10 +271,10 @@ fn allocate(
     let mapped = fits.and_then(|()| part(arena, slot, wish, record.bytes, &plan, &answer, offer));
     if let Err(error) = &mapped {
         write_mapped(arena, turn, REFUSED + error.class() as u64);
-        arena.cry(turn, 1);
+        arena.report_failure(turn, 1);
     }
     arena.barrier(call)?;
-    let trouble = arena.hears_trouble(turn, 1);
+    let trouble = arena.failure_reported(turn, 1);
     let mut common = mapped?;
     if trouble {
         let mapped = |rank| (rank, read(arena, turn, rank).mapped);

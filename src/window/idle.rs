@@ -65,7 +65,7 @@ impl Idle for NodeIdle {
     }
 
     fn check(&self, wait: &mut Option<Waiting>) -> Result<()> {
-        self.arena.dead()?;
+        self.arena.check_dead()?;
         if let Some(wait) = wait {
             wait.look(self);
         }
@@ -113,7 +113,7 @@ impl Idle for Collective {
     }
 
     fn check(&self, wait: &mut Meeting) -> Result<()> {
-        self.idle.arena.dead()?;
+        self.idle.arena.check_dead()?;
         wait.look(&self.idle.arena, self.slot, self.call);
         Ok(())
     }

@@ -113,7 +113,7 @@ impl Nodes for NodesOf<'_> {
     fn pause(&self) -> Result<()> {
         self.node.comm().progress(Host::get());
         std::thread::yield_now();
-        self.node.arena().dead()
+        self.node.arena().check_dead()
     }
 }
 

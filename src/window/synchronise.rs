@@ -123,7 +123,7 @@ pub fn test(window: &Window, node: &Node) -> Result<bool> {
         window.epochs.waited();
     } else {
         node.progress();
-        node.arena().dead_by_the_clock()?;
+        node.arena().check_dead_by_the_clock()?;
     }
     Ok(done)
 }

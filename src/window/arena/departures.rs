@@ -1,5 +1,5 @@
-//! Processes that leave in good order: MPI_Finalize deletes the attributes of MPI_COMM_SELF first
-//! (MPI-4.1 §11.2.4), which tells the node that this process may disappear from now on.
+//! Processes that leave in MPI_Finalize. It first deletes the attributes of MPI_COMM_SELF (MPI-4.1
+//! §11.2.4). A callback then marks this process in its arenas: from now on its end is no failure.
 
 use super::Arena;
 use crate::mpi::{Handle, Host};
@@ -11,12 +11,12 @@ use std::sync::{Arc, Weak};
 static BEGUN: AtomicBool = AtomicBool::new(false);
 static ARENAS: Mutex<Vec<Weak<Arena>>> = Mutex::new(Vec::new());
 
-/// Whether MPI_Finalize has begun.
+/// Returns whether MPI_Finalize has begun.
 pub fn begun() -> bool {
     BEGUN.load(Ordering::Relaxed)
 }
 
-/// Makes sure that the ranks of `arena` learn when this process leaves.
+/// Makes sure that this process is marked in `arena` when it leaves.
 pub fn note(arena: &Arc<Arena>) {
     let mut arenas = ARENAS.lock();
     arenas.retain(|known| known.strong_count() > 0);
@@ -28,7 +28,7 @@ pub fn note(arena: &Arc<Arena>) {
 fn watch() {
     static WATCHED: AtomicBool = AtomicBool::new(false);
     let host = Host::get();
-    // Relaxed: one thread does it, and nobody waits for it.
+    // Relaxed: exactly one thread sets the attribute, and no thread waits for that.
     if host.initialized()
         && !WATCHED.swap(true, Ordering::Relaxed)
         && let Ok(keyval) = host.comm_keyval(leave)

@@ -1,12 +1,11 @@
-//! Who is lost, as the ranks of a node tell each other and those of other nodes. Whoever first
-//! learns of it notes it in the records of its node's arena, so that all who wait there fail with
-//! the same name; and the node's leader says it to ranks of other nodes that probe it
-//! (`fabric::verbs::Probe`), as well as which process of the node has died, which nobody there need
-//! have noticed.
+//! Lost processes. The first rank that learns of a loss notes it in its node's arena, so that all
+//! waiting ranks there fail with the same name. The leader of a node answers the probes of ranks of
+//! other nodes with a *failure notice* of two words: a process of the node that has died, which no
+//! rank there need have noticed yet, and the loss that is noted in the arena.
 //!
 //! | `lost`                              | meaning                                               |
 //! |-------------------------------------|-------------------------------------------------------|
-//! | 0                                   | nobody is known to be lost                            |
+//! | 0                                   | no process is known to be lost                        |
 //! | rank + 1, pid << 32, cause << 56    | the rank of the communicator over many nodes is lost, |
 //! |                                     | process `pid` of its node; it stays so                |
 
@@ -20,27 +19,27 @@ use std::time::{Duration, Instant};
 /// A process that is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Loss {
-    /// its rank: in the communicator, or among the ranks of its node
+    /// its rank in the communicator, or its index among the ranks of its node
     pub rank: u32,
     /// its process id, less than 2^24 on any Linux
     pub pid: i32,
-    /// why
+    /// the cause
     pub cause: Cause,
 }
 
-/// Why a process is lost, as far as others are told.
+/// The cause of a loss, as other ranks learn it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// its node has found it dead
+    /// a rank of its node has found it dead
     Died = 1,
-    /// nobody listens at its door
+    /// its listener is closed
     Closed = 2,
-    /// the device of a rank of this node, or of another one, does not reach it
+    /// the device of some rank, of this node or another one, does not reach it
     Unreached = 3,
 }
 
 impl Cause {
-    /// In words.
+    /// Returns the text for errors.
     pub fn text(self) -> &'static str {
         match self {
             Cause::Died => "it has died",
@@ -49,7 +48,7 @@ impl Cause {
         }
     }
 
-    /// The one of these words.
+    /// Returns the cause with this text.
     pub fn of(text: &str) -> Cause {
         let known = [Cause::Died, Cause::Closed].into_iter().find(|cause| cause.text() == text);
         known.unwrap_or(Cause::Unreached)
@@ -61,13 +60,13 @@ const CAUSE_AT: u32 = 56;
 const PID_MASK: u64 = (1 << (CAUSE_AT - PID_AT)) - 1;
 
 impl Loss {
-    /// As a word, which is not 0.
+    /// Encodes the loss as a word other than 0.
     pub fn word(self) -> u64 {
         let pid = self.pid as u64 & PID_MASK;
         u64::from(self.rank + 1) | pid << PID_AT | (self.cause as u64) << CAUSE_AT
     }
 
-    /// What a word says.
+    /// Decodes a word; `None` for 0.
     pub fn from(word: u64) -> Option<Loss> {
         let rank = (word as u32).checked_sub(1)?;
         let cause = match word >> CAUSE_AT {
@@ -78,34 +77,34 @@ impl Loss {
         Some(Loss { rank, pid: (word >> PID_AT & PID_MASK) as i32, cause })
     }
 
-    /// Notes it in `lost`, if it is the first; the first.
+    /// Notes the loss in `lost` if none is noted there, and returns the loss that is noted.
     pub fn note(self, lost: &AtomicU64) -> Loss {
-        // Relaxed: the word says it all, and nothing is read through it.
+        // Relaxed: the word is complete in itself, and orders no other memory.
         let noted = lost.compare_exchange(0, self.word(), Ordering::Relaxed, Ordering::Relaxed);
         noted.err().and_then(Loss::from).unwrap_or(self)
     }
 
-    /// The one that was noted.
+    /// Returns the loss that is noted.
     pub fn noted(lost: &AtomicU64) -> Option<Loss> {
         // Relaxed: likewise.
         Loss::from(lost.load(Ordering::Relaxed))
     }
 }
 
-/// How long the answer to a probe is good for the next one: a node has many ranks, and they are
-/// looked at one after the other.
+/// How long the result of a check serves later probes too: a node has many ranks, and a check
+/// visits one after the other.
 const GOOD: Duration = Duration::from_millis(100);
 
-/// An arena that others may ask about.
+/// An arena that ranks of other nodes may probe.
 struct Watched {
     lives: Weak<Lives>,
-    /// when its processes were last looked at, and what was found
+    /// time and result of the last check of its processes
     looked: Option<(Instant, u64)>,
 }
 
 impl Watched {
-    /// What is found by who looks now: a process that has died, as a word, or 0. `look` is spared
-    /// if somebody has looked a short time ago.
+    /// Returns a process that has died, as a word, or 0. Calls `look` to check, unless the last
+    /// check was a short time ago.
     fn dead(&mut self, now: Instant, look: impl FnOnce() -> u64) -> u64 {
         match self.looked {
             Some((when, found)) if now - when < GOOD => found,
@@ -116,17 +115,17 @@ impl Watched {
 
 static WATCHED: Mutex<Vec<Watched>> = Mutex::new(Vec::new());
 
-/// Notes an arena that others may ask about, by its processes.
+/// Registers an arena for probes, by its processes.
 pub fn watch(lives: &Arc<Lives>) {
     let mut watched = WATCHED.lock();
     watched.retain(|known| known.lives.strong_count() > 0);
     watched.push(Watched { lives: Arc::downgrade(lives), looked: None });
 }
 
-/// What there is to say of the arena whose first segment begins at an address of this process: a
-/// process of it that has died, and what is noted there; each as a word. Called by the connection
-/// thread: no MPI.
-pub fn news(at: u64) -> [u64; 2] {
+/// Returns the failure notice for the arena whose first segment begins at the address `at` of this
+/// process: a process of the arena that has died, and the loss that is noted there, each as a word.
+/// The connection thread calls this, so that it must not call MPI.
+pub fn notice(at: u64) -> [u64; 2] {
     let mut watched = WATCHED.lock();
     for known in watched.iter_mut() {
         let Some(lives) = known.lives.upgrade() else { continue };
@@ -136,7 +135,7 @@ pub fn news(at: u64) -> [u64; 2] {
         let died = |(rank, pid)| Loss { rank, pid, cause: Cause::Died }.word();
         let dead = known.dead(Instant::now(), || lives.dead().map_or(0, died));
         // Relaxed: as in `note`.
-        return [dead, records::trouble(lives.first()).lost.load(Ordering::Relaxed)];
+        return [dead, records::failures(lives.first()).lost.load(Ordering::Relaxed)];
     }
     [0; 2]
 }
@@ -146,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_asked_all_the_time_looks_now_and_then() {
+    fn frequent_probes_check_the_processes_now_and_then() {
         let mut watched = Watched { lives: Weak::new(), looked: None };
         let began = Instant::now();
         let mut looks = 0;

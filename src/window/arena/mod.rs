@@ -1,8 +1,8 @@
-//! The arena: control memory that processes of one node map. It is made for the first window of a
-//! communicator ([`super::ground`]) and kept by its windows, which may outlive the communicator. A
-//! window takes a slot of it: a control block per rank, which is a [`Descriptor`] and then
-//! the control words of `epoch::layout`. Slot 0 is the arena's own, for the barriers of window
-//! creation.
+//! The arena: control memory that the processes of one node map. It is made for the first window of
+//! a communicator ([`super::ground`]) and kept by the windows, which may outlive the communicator.
+//! A window takes a slot of the arena. A slot has a control block per rank: a [`Descriptor`] and
+//! then the control words of `epoch::layout`. Slot 0 belongs to the arena itself, for the barriers
+//! of window creation.
 //!
 //! [`Descriptor`]: super::blocks::Descriptor
 
@@ -18,7 +18,7 @@ pub use slots::Announcement;
 use super::blocks::{Blocks, Descriptor};
 use super::idle::{Collective, NodeIdle};
 use super::report::Why;
-use super::wide::{Wide, said};
+use super::wide::{Wide, verdict};
 use crate::epoch::{fence, layout};
 use crate::error::{Error, Result};
 use crate::fabric::cma;
@@ -33,45 +33,46 @@ use lives::Lives;
 use slots::{FIRST_SLOTS, Slots};
 use std::sync::{Arc, OnceLock, Weak};
 
-/// The arena.
+/// The arena, as one process uses it.
 pub struct Arena {
     /// internal duplicate of the user's communicator
     pub comm: Comm,
-    /// its group
+    /// the group of `comm`
     pub group: Group,
-    /// this process
+    /// the rank of this process
     pub rank: u32,
-    /// all of them
+    /// the number of ranks
     pub size: u32,
     /// the slots of its windows
     pub slots: Slots,
     /// bytes of each rank's block
     pub stride: usize,
-    /// how many of them, ahead of the descriptor, are words for ranks of other nodes
+    /// bytes of each block, ahead of the descriptor, that hold words for ranks of other nodes
     far_bytes: usize,
     first: Arc<Mapping>,
     lives: Arc<Lives>,
-    /// when a process that asks again and again looked last for who is dead; 0: it never did
+    /// when [`Arena::check_dead_by_the_clock`] last looked for dead processes; 0: never
     asked: AtomicU64,
     barriers: AtomicU64,
     turns: AtomicU64,
-    /// the trouble counters as this rank last saw them
+    /// the failure counters as this rank last saw them
     seen: [AtomicU64; 4],
-    /// whether this process may look into the memory of all the others
+    /// whether this process may access the memory of all the others
     permitted: OnceLock<bool>,
-    /// what it is a part of, if its ranks are those of one node of several
+    /// the wide arena, if the ranks are those of one node of several
     pub wide: OnceLock<Weak<Wide>>,
 }
 
-/// Bytes of a rank's block, without words for ranks of other nodes.
+/// Returns the bytes of a rank's block, without words for ranks of other nodes.
 fn block_bytes(size: u32) -> usize {
     let words = layout::words_per_rank(size) as usize * size_of::<u64>();
     (size_of::<Descriptor>() + words).next_multiple_of(64)
 }
 
 impl Arena {
-    /// The arena of the processes of `user`; each of its blocks has `far_bytes` bytes (whole cache
-    /// lines) of words for ranks of other nodes; or why there is none. Collective.
+    /// Makes the arena of the processes of `user`, or returns the reason why there is none. Each
+    /// block has `far_bytes` bytes (whole cache lines) of words for ranks of other nodes.
+    /// Collective.
     pub fn make(
         host: &'static Host,
         user: Comm,
@@ -85,7 +86,7 @@ impl Arena {
         let bytes = bytes.next_multiple_of(PAGE as usize) as u64;
         let (first, _open) = first_segment(host, comm, rank, bytes)?;
         let first = first.map_err(|error| Why::no_segment(&error));
-        let first = match said::none_has_reasons(host, comm, first)? {
+        let first = match verdict::none_has_reasons(host, comm, first)? {
             Ok(first) => Arc::new(first),
             Err(why) => {
                 comm.free(host);
@@ -109,10 +110,10 @@ impl Arena {
             permitted: OnceLock::new(),
             wide: OnceLock::new(),
         };
-        arena.sign_in();
+        arena.write_own_record();
         comm.all(host, true)?;
-        // What was opened under that name might be another file on another node. If it is one and
-        // the same for all, then all have left their process numbers in it.
+        // On another node, that name may have opened another file. If all ranks have opened the
+        // same file, it has the process ids of all of them.
         let known = |rank| arena.process(rank).pid.load(Ordering::Acquire) != 0;
         if !comm.all(host, (0..size).all(known))? {
             return Ok(Err(Why::NoRoad));
@@ -123,45 +124,46 @@ impl Arena {
         Ok(Ok(arena))
     }
 
-    /// Leaves this process's number, and what proves that a process of that number is this one.
-    fn sign_in(&self) {
+    /// Writes this process's id to its record, and the values by which others make sure that a
+    /// process with that id is this one.
+    fn write_own_record(&self) {
         let own = self.process(self.rank);
         let mark = Mark::own();
         own.start.store(mark.start, Ordering::Relaxed);
         own.cookie.store(mark.cookie, Ordering::Relaxed);
         own.cookie_address.store(mark.cookie_address, Ordering::Relaxed);
         if self.rank == 0 {
-            // No process makes two arenas in one nanosecond, and no two processes have one number.
+            // Unique: no process makes two arenas in one nanosecond, and process ids differ.
             let id = (mark.pid as u64) << 40 ^ now_ns();
             // Relaxed: the Release below orders it.
-            records::trouble(&self.first).id.store(id, Ordering::Relaxed);
+            records::failures(&self.first).id.store(id, Ordering::Relaxed);
         }
         // Release: pairs with the Acquire of `make`.
         own.pid.store(mark.pid as u32, Ordering::Release);
     }
 
-    /// What the node knows of a rank's process.
+    /// Returns the record of a rank's process.
     #[inline]
     pub fn process(&self, rank: u32) -> &Process {
         assert!(rank < self.size);
         records::process(&self.first, rank)
     }
 
-    /// Where a rank's exchange record for the creation number `turn` is.
+    /// Returns the address of a rank's exchange record for the creation number `turn`.
     pub fn record(&self, turn: u64, rank: u32) -> *mut Record {
         assert!(rank < self.size);
         records::record(&self.first, self.size, turn, rank)
     }
 
-    /// A rank's process as the road to its memory knows it.
+    /// Returns a rank's process as the road to its memory (process_vm) needs it.
     #[inline]
     pub fn memory_of(&self, rank: u32) -> cma::Process<'_> {
         cma::Process { rank, life: self.lives.of(rank) }
     }
 
-    /// Asks whether this process may look into the memory of all the others. Collective the first
-    /// time: each must have allowed it before any tries.
-    pub fn ask_permission(self: &Arc<Arena>, call: &'static str) -> Result<()> {
+    /// Finds out whether this process may access the memory of all the others. Collective the first
+    /// time: all processes must have allowed it before one tries.
+    pub fn check_permission(self: &Arc<Arena>, call: &'static str) -> Result<()> {
         if self.permitted.get().is_some() {
             return Ok(());
         }
@@ -174,26 +176,29 @@ impl Arena {
         Ok(())
     }
 
-    /// Whether this process may look into the memory of all the others, as far as it was asked.
+    /// Returns whether this process may access the memory of all the others; false before
+    /// [`Arena::check_permission`].
     pub fn is_permitted(&self) -> bool {
         self.permitted.get() == Some(&true)
     }
 
-    /// Tells all ranks that this one is in trouble with step `step` of creation number `turn`.
-    pub fn cry(&self, turn: u64, step: usize) {
+    /// Reports to all ranks that this one has failed in step `step` of creation number `turn`.
+    pub fn report_failure(&self, turn: u64, step: usize) {
+        let counter = &records::failures(&self.first).counters[counter(turn, step)];
         // Relaxed: the barrier that follows orders it.
-        records::trouble(&self.first).cries[counter(turn, step)].fetch_add(1, Ordering::Relaxed);
+        counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether any rank has cried. Once per step, behind the barrier that ends it.
-    pub fn hears_trouble(&self, turn: u64, step: usize) -> bool {
+    /// Returns whether any rank has reported a failure. To be called once per step, after the
+    /// barrier that ends the step.
+    pub fn failure_reported(&self, turn: u64, step: usize) -> bool {
         let counter = counter(turn, step);
-        // Relaxed: as in `cry`; `seen` is this rank's own.
-        let now = records::trouble(&self.first).cries[counter].load(Ordering::Relaxed);
+        // Relaxed: as in `report_failure`; `seen` is this rank's own.
+        let now = records::failures(&self.first).counters[counter].load(Ordering::Relaxed);
         self.seen[counter].swap(now, Ordering::Relaxed) != now
     }
 
-    /// The control blocks of a slot whose chunk is mapped.
+    /// Returns the control blocks of a slot whose chunk is mapped.
     pub fn blocks(self: &Arc<Arena>, slot: u32) -> Blocks {
         let base = match slots::place(slot) {
             (0, index) => {
@@ -207,7 +212,7 @@ impl Arena {
         Blocks::new(base, self.stride, self.far_bytes, self.clone())
     }
 
-    /// The mapped memory that a slot is in: a number for it, where it begins, and its length.
+    /// Returns the mapped chunk that a slot is in: its number, address and length in bytes.
     pub fn chunk_of(&self, slot: u32) -> (u32, *mut u8, u64) {
         match slots::place(slot) {
             (0, _) => (0, self.first.base(), self.first.bytes() as u64),
@@ -215,25 +220,25 @@ impl Arena {
         }
     }
 
-    /// Where the contact of the process with number `index` is in the first chunk, in bytes, where
-    /// each rank of a node has its block of so many bytes.
-    pub fn card_offset(index: u32) -> u64 {
+    /// Returns the offset in bytes of a process's contact in the first segment; `index` is the
+    /// process's rank in the arena.
+    pub fn contact_offset(index: u32) -> u64 {
         records::process_offset(index) + Process::CONTACT
     }
 
-    /// The words of a slot, as the road within the node gives them.
+    /// Returns the control words of a slot, by load and store.
     pub fn words(self: &Arc<Arena>, slot: u32) -> CpuWords<Blocks, NodeIdle> {
         CpuWords::new(self.blocks(slot), NodeIdle::new(self.clone()))
     }
 
-    /// Waits until all ranks are here, in the user's call `call`.
+    /// Waits until all ranks have called this, in the user's call `call`.
     pub fn barrier(self: &Arc<Arena>, call: &'static str) -> Result<()> {
-        // Relaxed: only the threads of one collective call at a time come here.
+        // Relaxed: only one collective call at a time is in progress on a communicator.
         let turn = self.barriers.fetch_add(1, Ordering::Relaxed) + 1;
         fence::barrier(&self.collective_words(0, call), turn)
     }
 
-    /// The words of a slot for a barrier of a call that makes or frees a window.
+    /// Returns the words of a slot for a barrier of a call that makes or frees a window.
     pub fn collective_words(
         self: &Arc<Arena>,
         slot: u32,
@@ -242,20 +247,20 @@ impl Arena {
         CpuWords::new(self.blocks(slot), Collective::new(self.clone(), slot, call))
     }
 
-    /// The rank in windows of the process that has number `index` here.
+    /// Returns the rank in the window of the process with rank `index` in this arena.
     pub fn name_of(&self, index: u32) -> u32 {
         self.wide.get().and_then(Weak::upgrade).map_or(index, |wide| wide.rank_of(index))
     }
 
-    /// The number of the next window's creation.
+    /// Returns the creation number of the next window.
     pub fn next_turn(&self) -> u64 {
-        // Relaxed: windows of one communicator are made one after the other.
+        // Relaxed: the windows of one communicator are made one after the other.
         self.turns.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Fails if a process has died that still took part: one of these, or of other nodes that this
-    /// one is part of a window with. For who waits, from time to time.
-    pub fn dead(&self) -> Result<()> {
+    /// Fails if a process of this arena, or of other nodes in the same wide arena, has died without
+    /// MPI_Finalize. A waiting rank calls this from time to time.
+    pub fn check_dead(&self) -> Result<()> {
         let dead = self.lives.dead();
         match self.wide.get().and_then(Weak::upgrade) {
             Some(wide) => wide.look(dead),
@@ -263,37 +268,39 @@ impl Arena {
         }
     }
 
-    /// The same for who asks again and again instead of waiting: looks as often as who waits.
-    pub fn dead_by_the_clock(&self) -> Result<()> {
+    /// Does [`Arena::check_dead`] at intervals of a waiting rank, for calls that a program repeats
+    /// instead of waiting (MPI_Win_test).
+    pub fn check_dead_by_the_clock(&self) -> Result<()> {
         let now = now_ns();
-        // Relaxed, as below: no more than a time; if two threads look at once, both may.
+        // Relaxed, as below: only a time; if two threads check at once, both may.
         let asked = self.asked.load(Ordering::Relaxed);
         if asked != 0 && now.saturating_sub(asked) < CHECK_NS {
             return Ok(());
         }
         self.asked.store(now, Ordering::Relaxed);
-        if asked == 0 { Ok(()) } else { self.dead() }
+        if asked == 0 { Ok(()) } else { self.check_dead() }
     }
 
-    /// A number that no other arena of this node has.
+    /// Returns a number that no other arena of this node has.
     pub fn id(&self) -> u64 {
-        // Relaxed: written before this rank met rank 0 for the first time.
-        records::trouble(&self.first).id.load(Ordering::Relaxed)
+        // Relaxed: a collective call orders the store by rank 0 before this load.
+        records::failures(&self.first).id.load(Ordering::Relaxed)
     }
 
-    /// The word for who is lost, see [`losses`].
+    /// Returns the word for the lost process, see [`losses`].
     pub fn lost(&self) -> &AtomicU64 {
-        &records::trouble(&self.first).lost
+        &records::failures(&self.first).lost
     }
 
-    /// Lets the connection thread tell of losses here.
-    pub fn tell_losses(&self) {
+    /// Lets the connection thread answer probes of this arena.
+    pub fn answer_probes(&self) {
         losses::watch(&self.lives);
     }
 }
 
-/// The first segment, mapped by all, and open until all have it. Collective: rank 0 makes it. What
-/// fails at one rank is that one's error, and nothing that the others would know of.
+/// Returns the mapping of the first segment, which rank 0 makes, and on rank 0 the segment itself,
+/// to be kept open until all ranks have mapped it. Collective. The inner result is that of this
+/// rank alone: the other ranks do not learn of it here.
 fn first_segment(
     host: &Host,
     comm: Comm,
@@ -315,12 +322,12 @@ fn first_segment(
     Ok(match own {
         Some(Ok((_, segment))) => (segment.map(), Some(segment)),
         Some(Err(error)) => (Err(error), None),
-        None if name.bytes != bytes => (Err(said::OTHERS), None),
+        None if name.bytes != bytes => (Err(verdict::CAUSE_ELSEWHERE), None),
         None => (Segment::open(&name).and_then(|segment| segment.map()), None),
     })
 }
 
-/// The trouble counter of a step (0 or 1) of a window that is being made.
+/// Returns the index of the failure counter for a step (0 or 1) of a window creation.
 fn counter(turn: u64, step: usize) -> usize {
     2 * (turn % 2) as usize + step
 }

@@ -1,11 +1,12 @@
-//! The slots of an arena: rank 0 gives them out, and says one window ahead which one is next, so
-//! that every rank can make its block ready before the ranks meet. The slots of the first chunk lie
-//! in the arena's first segment; further chunks are segments of their own, each twice as large,
-//! mapped by a rank when rank 0 first speaks of them.
+//! The slots of an arena. Rank 0 allocates them, and announces the slot of a window one window
+//! ahead, so that each rank can prepare its block before the first barrier of the new window. The
+//! slots of the first chunk lie in the arena's first segment. Each further chunk is a segment of
+//! its own, twice as large as the one before; a rank maps it when rank 0 first announces a slot in
+//! it.
 //!
-//! A slot is given back when rank 0 has passed the barrier of MPI_Win_free. Others may still be in
-//! it then: they wait in [`Slots::enter`] before they use it again, and until all have entered
-//! nobody touches the block of another.
+//! Rank 0 frees a slot when it has passed the barrier of MPI_Win_free. Other ranks may still be in
+//! that barrier then: they wait in [`Slots::enter`] before they use the slot again, and until all
+//! ranks have entered, no rank touches the block of another one.
 
 use crate::error::{Error, NO_DESCRIPTOR, Result};
 use crate::sys::segment::{Mapping, Name, Segment};
@@ -16,60 +17,60 @@ use std::time::Duration;
 /// Slots in the first chunk.
 pub const FIRST_SLOTS: u32 = 16;
 
-/// How often a rank that waits for a slot looks whether everybody is still there.
+/// The interval at which a rank that waits for a slot checks that the other ranks are alive.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Instead of a slot, see [`Announcement`].
+/// A value in place of a slot, see [`Announcement`].
 const SHORT: u64 = u64::MAX;
 
-/// What a rank knows of the slots of an arena.
+/// The slots of an arena, as one rank knows them.
 pub struct Slots {
     /// bytes of a slot
     slot_bytes: u64,
-    /// what rank 0 gives out; unused elsewhere
-    giving: Mutex<Giving>,
-    /// the slot of the next window, as rank 0 said
+    /// the allocator of rank 0; unused on other ranks
+    allocator: Mutex<Allocator>,
+    /// the slot of the next window, as rank 0 has announced it
     next: Mutex<Result<u32>>,
-    /// chunks that are mapped here, but for the first
+    /// the chunks that this process has mapped, except for the first
     chunks: Mutex<BTreeMap<u32, Mapping>>,
     /// slots of the windows of this process
     occupied: Mutex<BTreeSet<u32>>,
     left: Condvar,
 }
 
-/// The slots that rank 0 gives out.
-struct Giving {
+/// The slots that rank 0 allocates.
+struct Allocator {
     free: Vec<u32>,
-    /// the first that was never used
+    /// the lowest slot that was never used
     fresh: u32,
-    /// all chunks but the first, open as long as the arena: a rank may have to map them late
+    /// all chunks except for the first, open as long as the arena: a rank may map them late
     segments: Vec<(Segment, Name)>,
 }
 
-/// What rank 0 says of the next window's slot.
+/// The announcement of the next window's slot by rank 0.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Announcement {
-    /// the slot; 0 is the arena's own, and means here that there is no memory for one; [`SHORT`]:
-    /// no descriptor
+    /// the slot; 0 (the arena's own slot): there is no memory for a slot; [`SHORT`]: rank 0 has no
+    /// file descriptor left
     pub slot: u64,
-    /// the chunk that it is in; no bytes for the first
+    /// the chunk of the slot; a name of no bytes for the first chunk
     pub chunk: Name,
 }
 
-/// The chunk that a slot is in, and its place there.
+/// Returns the chunk that a slot is in, and its index there.
 pub fn place(slot: u32) -> (u32, u32) {
     let chunk = (slot / FIRST_SLOTS + 1).ilog2();
     (chunk, slot - FIRST_SLOTS * ((1 << chunk) - 1))
 }
 
 impl Slots {
-    /// Slots of so many bytes; 0 is taken, 1 comes next.
+    /// Creates slots of `slot_bytes` bytes; slot 0 is in use, slot 1 is that of the first window.
     pub fn new(slot_bytes: u64) -> Slots {
-        let giving = Giving { free: Vec::new(), fresh: 2, segments: Vec::new() };
+        let allocator = Allocator { free: Vec::new(), fresh: 2, segments: Vec::new() };
         Slots {
             slot_bytes,
-            giving: Mutex::new(giving),
+            allocator: Mutex::new(allocator),
             next: Mutex::new(Ok(1)),
             chunks: Mutex::default(),
             occupied: Mutex::default(),
@@ -77,27 +78,27 @@ impl Slots {
         }
     }
 
-    /// The slot of the window that is being made.
+    /// Returns the slot of the window that is being made.
     pub fn next(&self) -> Result<u32> {
         self.next.lock().clone()
     }
 
-    /// Takes a slot for the window after the one that is being made. Rank 0 only.
+    /// Allocates a slot for the window after the one that is being made. Rank 0 only.
     pub fn announce(&self) -> Announcement {
-        let mut giving = self.giving.lock();
-        let slot = giving.free.pop().unwrap_or(giving.fresh);
+        let mut allocator = self.allocator.lock();
+        let slot = allocator.free.pop().unwrap_or(allocator.fresh);
         let (chunk, _) = place(slot);
-        if chunk > giving.segments.len() as u32 {
+        if chunk > allocator.segments.len() as u32 {
             match self.make_chunk(chunk) {
-                Ok(made) => giving.segments.push(made),
+                Ok(made) => allocator.segments.push(made),
                 Err(error) if error.is_short_of_descriptors() => {
                     return Announcement { slot: SHORT, chunk: Name::default() };
                 }
                 Err(_) => return Announcement::default(),
             }
         }
-        giving.fresh = giving.fresh.max(slot + 1);
-        let name = (chunk as usize).checked_sub(1).map(|index| giving.segments[index].1);
+        allocator.fresh = allocator.fresh.max(slot + 1);
+        let name = (chunk as usize).checked_sub(1).map(|index| allocator.segments[index].1);
         Announcement { slot: u64::from(slot), chunk: name.unwrap_or_default() }
     }
 
@@ -109,46 +110,50 @@ impl Slots {
         Ok((segment, name))
     }
 
-    /// Notes which slot comes next, and maps its chunk.
-    pub fn learn(&self, said: &Announcement) {
-        if said.slot == SHORT {
+    /// Stores the announced slot of the next window, and maps its chunk.
+    pub fn learn(&self, announced: &Announcement) {
+        if announced.slot == SHORT {
             *self.next.lock() = Err(NO_DESCRIPTOR);
             return;
         }
-        let slot = said.slot as u32;
+        let slot = announced.slot as u32;
         let (chunk, _) = place(slot);
         let mut chunks = self.chunks.lock();
         let known = chunk == 0 || chunks.contains_key(&chunk);
         *self.next.lock() = match (slot, known) {
             (0, _) => Err(Error::NoMemory { bytes: self.slot_bytes }),
             (_, true) => Ok(slot),
-            (_, false) => Segment::open(&said.chunk).and_then(|segment| segment.map()).map(|map| {
-                chunks.insert(chunk, map);
-                slot
-            }),
+            (_, false) => {
+                let mapped = Segment::open(&announced.chunk).and_then(|segment| segment.map());
+                mapped.map(|mapping| {
+                    chunks.insert(chunk, mapping);
+                    slot
+                })
+            }
         };
     }
 
-    /// Gives a slot back. Rank 0 only.
+    /// Frees a slot. Rank 0 only.
     pub fn free(&self, slot: u32) {
-        self.giving.lock().free.push(slot);
+        self.allocator.lock().free.push(slot);
     }
 
-    /// Where a slot of a further chunk is.
+    /// Returns the address of a slot in a further chunk, which is mapped.
     pub fn base(&self, slot: u32) -> *mut u8 {
         let (chunk, index) = place(slot);
         let base = self.chunks.lock()[&chunk].base();
         base.wrapping_add((self.slot_bytes * u64::from(index)) as usize)
     }
 
-    /// A further chunk that is mapped: its number, where it begins, and its length.
+    /// Returns a further chunk, which is mapped: its number, address and length in bytes.
     pub fn chunk(&self, chunk: u32) -> (u32, *mut u8, u64) {
         let chunks = self.chunks.lock();
         (chunk, chunks[&chunk].base(), chunks[&chunk].bytes() as u64)
     }
 
-    /// Takes a slot for a window of this process. Waits until the threads of this process that are
-    /// still in MPI_Win_free of the window before have left it; `check` fails if they never will.
+    /// Enters a slot for a window of this process. Waits until the threads of this process that are
+    /// still in MPI_Win_free of the slot's previous window have left the slot. Fails with the error
+    /// of `check` if they never will.
     pub fn enter(&self, slot: u32, check: impl Fn() -> Result<()>) -> Result<()> {
         let mut occupied = self.occupied.lock();
         while !occupied.insert(slot) {
@@ -158,7 +163,7 @@ impl Slots {
         Ok(())
     }
 
-    /// Notes that this process is done with a slot.
+    /// Leaves a slot: this process does not use it any more.
     pub fn leave(&self, slot: u32) {
         self.occupied.lock().remove(&slot);
         self.left.notify_all();
@@ -217,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn who_enters_waits_for_who_leaves() {
+    fn a_thread_enters_a_slot_after_another_one_has_left_it() {
         let slots = Slots::new(4096);
         slots.enter(3, || Ok(())).unwrap();
         std::thread::scope(|scope| {

@@ -1,5 +1,6 @@
-//! Where bytes of a window over many nodes are: by the same checks as on one node
-//! (`window::address`), for targets of the own node by load and store, for others by the device.
+//! Addresses of bytes in windows over several nodes. The checks are those of windows on one node
+//! (`window::address`). A target on this node is reached by load and store, any other target by the
+//! device.
 
 use super::Part;
 use super::targets::{Data, Target};
@@ -11,31 +12,32 @@ use crate::window::{Memory, Node};
 /// Memory of another process, as the device reaches it.
 #[derive(Clone, Copy)]
 pub struct Distant<'a> {
-    /// who has it
+    /// the process that has registered the memory
     pub peer: &'a Peer,
-    /// where it is
+    /// the address of the memory
     pub at: Remote,
 }
 
 impl Distant<'_> {
-    /// So many bytes further.
+    /// Returns the memory `by` bytes further.
     #[inline]
     pub fn offset(self, by: i64) -> Self {
         Distant { at: self.at.offset(by), ..self }
     }
 }
 
-/// By which way a place is wanted.
+/// The way to memory that a call needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// that which this process has: load and store on the own node
+    /// the best way of this process: load and store on its own node
     Own,
-    /// that which all ranks have in common: where they agree on what is atomic
+    /// the one way that all ranks have in common, so that their operations are atomic with each
+    /// other
     All,
 }
 
 impl Node {
-    /// [`Node::at`] of a window over many nodes.
+    /// Does the work of [`Node::at`] for a window over several nodes.
     pub(in crate::window) fn at_wide<R>(
         &self,
         part: &Part,
@@ -51,7 +53,7 @@ impl Node {
         let first = data.exposed().find(rank, disp, reach)?;
         if target.member.node == part.wide.node && (by == By::Own || part.wide.coherent) {
             match self.spot(target.member.index, data.exposed(), first)? {
-                // What cannot be reached by atomic instructions has the device in common.
+                // Atomic instructions do not reach this memory: the common way is the device.
                 Spot::Own(_) | Spot::Foreign(..) if by == By::All => {}
                 spot => return work(spot),
             }

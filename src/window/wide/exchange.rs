@@ -1,16 +1,17 @@
 //! How the ranks of a communicator over several nodes agree on a new window.
 //!
-//! 1. The ranks of each node agree among themselves, as on a window of their own
-//!    ([`crate::window::exchange`]): the slot of their control blocks, the memory of an allocated
-//!    window.
-//! 2. What others must reach is registered with the device: by the leader the blocks and the common
-//!    memory of its node, by each rank memory that it had before. *Collective:* whether all could.
-//! 3. The leaders tell each other where it is, and each node shares the table of that.
-//!    *Collective:* whether all have it.
+//! 1. The ranks of each node agree among themselves, as for a window on one node
+//!    ([`crate::window::exchange`]), on the slot of their control blocks and the memory of an
+//!    allocated window.
+//! 2. Memory that ranks of other nodes must reach is registered with the device: the leader
+//!    registers the blocks and the common memory of its node, each rank registers its own memory
+//!    of a created window. *Collective:* the verdict whether all ranks have succeeded.
+//! 3. The leaders exchange the addresses of that memory, and each node shares the table of them.
+//!    *Collective:* the verdict whether all ranks have the table.
 
 use super::lists::Areas;
-use super::said::{self, Said};
 use super::shared::Shared;
+use super::verdict::{self, Verdict};
 use super::{Part, Place, Wide};
 use crate::error::{Error, Result};
 use crate::fabric::verbs::{Exposed, Remote};
@@ -24,50 +25,50 @@ use crate::window::{Flavor, Node};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// What the ranks agreed on.
+/// The agreement of the ranks on a new window.
 pub enum Agreed {
-    /// a window
+    /// the window
     Made(Box<Node>),
-    /// to leave it to the MPI underneath
+    /// the window is left to the MPI underneath
     Delegate(Why),
 }
 
-/// Why a rank cannot make the window.
-enum No {
+/// The reason why a rank cannot make the window.
+enum Refusal {
     Error(Error),
     Delegate(Why),
 }
 
-impl From<Error> for No {
-    fn from(error: Error) -> No {
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
         match error {
-            // Pages that are not there, or may not be written.
-            Error::System { errno: libc::EFAULT, .. } => No::Delegate(Why::Unregistered),
-            error => No::Error(error),
+            // The pages are not mapped, or not writable.
+            Error::System { errno: libc::EFAULT, .. } => Refusal::Delegate(Why::Unregistered),
+            error => Refusal::Error(error),
         }
     }
 }
 
-impl No {
-    /// What a rank tells the others.
-    fn said(&self, rank: u32) -> Said {
+impl Refusal {
+    /// Returns the contribution of a rank to the verdict.
+    fn verdict(&self, rank: u32) -> Verdict {
         match self {
-            No::Error(error) => Said::error(rank, error),
-            No::Delegate(why) => Said::why(*why),
+            Refusal::Error(error) => Verdict::error(rank, error),
+            Refusal::Delegate(why) => Verdict::why(*why),
         }
     }
 }
 
-/// What a rank has for the window.
-struct Own {
+/// The resources of this rank for the window.
+struct Resources {
     slot: u32,
     common: Option<Common>,
-    /// where its node's part is, from the leader
+    /// the addresses of the node's memory; set by the leader
     place: Place,
     exposed: Vec<Exposed>,
 }
 
-impl Own {
+impl Resources {
     fn give_up(self, wide: &Wide) {
         exchange::give_up(&wide.near, Ok(self.slot), true);
     }
@@ -83,27 +84,27 @@ pub fn agree(
     if flavor == Flavor::Shared {
         return Ok(Agreed::Delegate(Why::Apart));
     }
-    let own = near(wide, flavor, wish);
-    let said = own.as_ref().err().map_or(Said::FINE, |no| no.said(wide.rank));
-    let all = said.by_all(host, wide.comm)?;
+    let own = prepare(wide, flavor, wish);
+    let mine = own.as_ref().err().map_or(Verdict::FINE, |refusal| refusal.verdict(wide.rank));
+    let all = mine.of_all(host, wide.comm)?;
     let own = match own {
-        Ok(own) if all == Said::FINE => own,
+        Ok(own) if all == Verdict::FINE => own,
         Ok(own) => {
             own.give_up(wide);
             return delegated(all);
         }
-        Err(No::Error(error)) => return Err(error),
-        Err(No::Delegate(_)) => return delegated(all),
+        Err(Refusal::Error(error)) => return Err(error),
+        Err(Refusal::Delegate(_)) => return delegated(all),
     };
     let places = share(host, wide, own.place);
-    let places = match said::all_could(host, wide.comm, wide.rank, places) {
+    let places = match verdict::all_succeeded(host, wide.comm, wide.rank, places) {
         Ok(places) => places,
         Err(error) => {
             own.give_up(wide);
             return Err(error);
         }
     };
-    // SAFETY: they go before the table does; the bits of a descriptor are all values.
+    // SAFETY: `Part` drops the notes before the table; every bit pattern is a descriptor.
     let found = unsafe { places.notes() };
     let part = Part {
         wide: wide.clone(),
@@ -120,40 +121,48 @@ pub fn agree(
     Ok(Agreed::Made(Box::new(node)))
 }
 
-/// What becomes of a window that some rank cannot make: an error, or the MPI underneath.
-fn delegated(all: Said) -> Result<Agreed> {
-    all.verdict().map(|why| Agreed::Delegate(why.unwrap_or(Why::NoRoad)))
+/// Returns the outcome of a window that some rank cannot make: an error, or the MPI underneath.
+fn delegated(all: Verdict) -> Result<Agreed> {
+    all.outcome().map(|why| Agreed::Delegate(why.unwrap_or(Why::NoRoad)))
 }
 
-/// Steps 1 and 2 for this rank.
-fn near(wide: &Arc<Wide>, flavor: Flavor, wish: Result<Wish>) -> core::result::Result<Own, No> {
+/// Does steps 1 and 2 for this rank.
+fn prepare(
+    wide: &Arc<Wide>,
+    flavor: Flavor,
+    wish: Result<Wish>,
+) -> core::result::Result<Resources, Refusal> {
     let memory = wish.as_ref().ok().map(|wish| wish.memory);
     let (slot, common) = match exchange::agree(&wide.near, flavor, wish) {
         Ok(Outcome::Made { slot, common }) => (slot, common),
-        Ok(Outcome::Delegate(why)) => return Err(No::Delegate(why)),
-        // Ranks of this node have numbers of their own among themselves.
+        Ok(Outcome::Delegate(why)) => return Err(Refusal::Delegate(why)),
+        // `rank` is the index within the node: the error names the rank in the window.
         Err(Error::Refused { rank, class }) => {
-            return Err(No::Error(Error::Refused { rank: wide.rank_of(rank), class }));
+            return Err(Refusal::Error(Error::Refused { rank: wide.rank_of(rank), class }));
         }
-        Err(error) => return Err(No::Error(error)),
+        Err(error) => return Err(Refusal::Error(error)),
     };
-    let mut own = Own { slot, common, place: Place::default(), exposed: Vec::new() };
+    let mut own = Resources { slot, common, place: Place::default(), exposed: Vec::new() };
     match expose(wide, &mut own, memory) {
         Ok(()) => Ok(own),
-        Err(no) => {
+        Err(refusal) => {
             own.give_up(wide);
-            Err(no)
+            Err(refusal)
         }
     }
 }
 
-/// Registers what others must reach.
-fn expose(wide: &Wide, own: &mut Own, memory: Option<Memory>) -> core::result::Result<(), No> {
+/// Registers the memory that ranks of other nodes must reach.
+fn expose(
+    wide: &Wide,
+    own: &mut Resources,
+    memory: Option<Memory>,
+) -> core::result::Result<(), Refusal> {
     if let Some(Memory::Expose { address, bytes }) = memory {
         let fits = has_memory(wide, own.slot, (address, bytes));
-        // All ranks of the node ask before any takes.
+        // All ranks of the node check the available memory before any rank registers.
         if !wide.near.comm.all(Host::get(), fits)? {
-            return Err(No::Delegate(Why::TooLarge));
+            return Err(Refusal::Delegate(Why::TooLarge));
         }
     }
     if wide.near.rank == 0 {
@@ -171,12 +180,13 @@ fn expose(wide: &Wide, own: &mut Own, memory: Option<Memory>) -> core::result::R
     }
 }
 
-/// From so many bytes on a node is asked whether it has the memory.
+/// Size of one node's share, in bytes, from which its available memory is checked.
 const LARGE: u64 = 256 << 20;
 
-/// Whether this node has the memory that all of its ranks expose in the slot: the device keeps it
-/// in place, so that what nobody has touched yet is taken now. The other ranks are taken to have
-/// touched as much of theirs as this one.
+/// Returns whether this node has the memory that all of its ranks expose in the slot. The device
+/// pins the memory, so that pages which no process has touched yet are allocated at registration.
+/// The estimate assumes that each other rank has touched the same fraction of its memory as this
+/// rank.
 fn has_memory(wide: &Wide, slot: u32, (address, bytes): (u64, u64)) -> bool {
     let blocks = wide.near.blocks(slot);
     let exposed = |rank| blocks.descriptor(rank).exposed;
@@ -188,9 +198,9 @@ fn has_memory(wide: &Wide, slot: u32, (address, bytes): (u64, u64)) -> bool {
     limits::is_available(u64::try_from(missing / u128::from(bytes)).unwrap_or(u64::MAX))
 }
 
-/// Registers memory that this rank had before, and its control words with it: all that others do
-/// with such a rank goes through one queue pair to it, so that it stays in order.
-fn expose_own(wide: &Wide, own: &mut Own, (address, bytes): (u64, u64)) -> Result<()> {
+/// Registers the memory that this rank had before the window, and its control words too: all
+/// operations on such a rank go through one queue pair to it, which keeps them in order.
+fn expose_own(wide: &Wide, own: &mut Resources, (address, bytes): (u64, u64)) -> Result<()> {
     let blocks = wide.near.blocks(own.slot);
     let words = wide.nic.expose(blocks.own_start(), wide.near.stride as u64)?;
     let mut descriptor = *blocks.descriptor(wide.near.rank);
@@ -207,7 +217,7 @@ fn expose_own(wide: &Wide, own: &mut Own, (address, bytes): (u64, u64)) -> Resul
     Ok(())
 }
 
-/// Tells all nodes where the parts of all are.
+/// Shares the table of the addresses of all nodes' memory. Collective.
 fn share(host: &Host, wide: &Wide, place: Place) -> Result<Shared<Place>> {
     let items = wide.leaders.map(|leaders| {
         let Place { blocks, data } = place;

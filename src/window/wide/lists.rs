@@ -1,16 +1,18 @@
-//! The lists of [`crate::epoch::exposure`]: whom a rank has posted to, in its control words. A list
-//! that does not fit there lies in memory that the rank registers itself, and a word says where:
+//! The lists of [`crate::epoch::exposure`]: the origins that a rank has posted to, in its control
+//! words. A list that does not fit there lies in an *area*, which is memory that the rank registers
+//! itself, and a control word holds the area and the length:
 //!
 //! | word            | meaning                                                                   |
 //! |-----------------|---------------------------------------------------------------------------|
 //! | list            | an entry of the list, or 0                                                |
-//! | first of a list | also: the list is in area a and n words long (`a << 48`, `n << 24`, ones) |
-//! | second          | then: the inverse of the first, which tells whether that was seen whole   |
-//! | areas           | where each area is, and its key; stored once, before the first list there |
+//! | first of a list | or: the list is in area a and n words long (`a << 48`, `n << 24`, ones)   |
+//! | second          | then: the inverse of the first, by which a reader knows that it has read  |
+//! |                 | both words of one list                                                    |
+//! | areas           | address and key of each area; stored once, before the first list there    |
 //!
-//! An area lasts as long as its window, so that who read where it is may read it at any time. There
-//! are four, each eight times as long as the one before: together never ten times what the longest
-//! list took, and nothing where lists are short.
+//! An area lasts as long as its window, so that a process that has read its address may read the
+//! area at any time. There are four areas, each eight times as long as the one before. Together
+//! they are less than ten times as long as the longest list was, and short lists need none.
 
 use super::Part;
 use super::words::Far;
@@ -35,11 +37,12 @@ const WORDS_PER_RANK: usize = 2;
 const _: () =
     assert!(AREA_FIRST * AREA_GROWTH.pow(AREAS as u32 - 1) > WORDS_PER_RANK * RANKS_MAX as usize);
 
-/// Lists that are read at once.
+/// Lists that are read with one wait.
 const AT_ONCE: usize = 64;
 const WORDS: usize = LIST_WORDS as usize;
 
-/// Below the bits that say where a long list is. No entry ends so: it would be of a rank above all.
+/// The low bits of a word that locates a long list, all ones. The low bits of an entry are a rank,
+/// and no rank is so large.
 const LONG: u64 = (1 << LENGTH_AT) - 1;
 const LENGTH_AT: u32 = 24;
 const AREA_AT: u32 = 48;
@@ -53,7 +56,7 @@ struct Area {
     words: Box<[AtomicU64]>,
 }
 
-/// The lists of a window.
+/// The lists of a window over several nodes.
 pub struct FarLists<'a> {
     part: &'a Part,
     node: &'a Node,
@@ -81,7 +84,7 @@ impl Lists for FarLists<'_> {
     fn publish(&self, entries: &[u64]) -> Result<()> {
         let far = self.part.far(self.node);
         let mut areas = self.part.areas.0.lock();
-        // The old list goes first.
+        // Clear the old list first.
         (0..WORDS).for_each(|index| far.set_own(list(index), 0));
         for area in areas.iter().flatten() {
             // Release: as for `set_own`.
@@ -125,7 +128,7 @@ impl Lists for FarLists<'_> {
 }
 
 impl FarLists<'_> {
-    /// Makes an area, and says where it is.
+    /// Makes an area, and stores its address and key.
     fn new_area(&self, far: &Far<'_>, number: usize) -> Result<Area> {
         let wide = &self.part.wide;
         let length = AREA_FIRST * AREA_GROWTH.pow(number as u32);
@@ -140,7 +143,7 @@ impl FarLists<'_> {
         Ok(Area { _exposed: exposed, words })
     }
 
-    /// The lists in the blocks of some targets.
+    /// Reads the lists in the control words of some targets.
     fn short(&self, targets: &[Rank]) -> Result<Vec<[u64; WORDS]>> {
         let mut lists = vec![[0; WORDS]; targets.len()];
         let mut peers: Vec<&Arc<Peer>> = Vec::new();
@@ -148,13 +151,13 @@ impl FarLists<'_> {
             peers.extend(self.read_words(*target, list(0), words)?);
             Ok(())
         });
-        // All of them, whatever fails: a get that is under way writes into the lists.
-        let came = peers.iter().map(|peer| peer.flush_local()).fold(asked, Result::and);
-        came.map(|()| lists)
+        // All gets are waited for, also after an error: a pending get writes into the lists.
+        let arrived = peers.iter().map(|peer| peer.flush_local()).fold(asked, Result::and);
+        arrived.map(|()| lists)
     }
 
-    /// Reads words of a target's block that follow each other: those of the own node at once, else
-    /// they are there when the peer that is returned is flushed.
+    /// Reads consecutive words of a target's block. Words of this node are read at once; others
+    /// have arrived when the caller has flushed the peer that is returned.
     fn read_words(
         &self,
         rank: Rank,
@@ -171,12 +174,12 @@ impl FarLists<'_> {
         let target = self.part.target(self.node, rank.0)?;
         let at = target.block.offset(i64::from(first.0) * size_of::<u64>() as i64);
         let (to, bytes) = (words.as_mut_ptr().cast(), size_of_val(words) as u64);
-        // SAFETY: the caller keeps the words until the peer is flushed.
+        // SAFETY: the callers keep the words until the peer is flushed.
         unsafe { target.peer.get(to, at, bytes)? };
         Ok(Some(&target.peer))
     }
 
-    /// A list that lies in an area of its rank.
+    /// Reads a list that lies in an area of its rank.
     fn long(&self, rank: Rank, place: u64) -> Result<Vec<u64>> {
         let area = (place >> AREA_AT) as usize % AREAS;
         let length = (place >> LENGTH_AT) as usize & LONG as usize;
@@ -187,7 +190,7 @@ impl FarLists<'_> {
         let [at, key] = found;
         let owner = self.part.owner(rank.0)?;
         let mut words = vec![0; length];
-        // SAFETY: so many bytes of ours, which stay until the get has arrived.
+        // SAFETY: `words` has `8 * length` bytes, and is kept until the get has completed.
         unsafe { owner.get(words.as_mut_ptr().cast(), Remote { at, key }, 8 * length as u64)? };
         owner.flush_local()?;
         Ok(words)

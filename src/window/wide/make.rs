@@ -1,9 +1,9 @@
-//! Making a wide arena: who is on which node, the arena of each node, and what the nodes must know
-//! of each other. By collective calls of the MPI underneath; the lists of all ranks that these
-//! bring are gone when it is made.
+//! Makes a wide arena: the place of each rank, the arena of each node, and the facts that the nodes
+//! must know of each other. It uses collective calls of the MPI underneath; the lists of all ranks
+//! that these calls return are freed when the wide arena is made.
 
-use super::said::{self, OTHERS, Said};
 use super::shared::Shared;
+use super::verdict::{self, CAUSE_ELSEWHERE, Verdict};
 use super::{FAR_BYTES, Member, NodeInfo, Wide};
 use crate::config::Config;
 use crate::error::Result;
@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-/// Communicators that are freed unless a wide arena is made of them, the last one first.
+/// Communicators to free, the last one first, unless a wide arena takes them over.
 struct Comms {
     host: &'static Host,
     made: Vec<Comm>,
@@ -38,7 +38,8 @@ impl Drop for Comms {
 }
 
 impl Wide {
-    /// The wide arena of the processes of a communicator, or why there is none. Collective.
+    /// Makes the wide arena of the processes of a communicator, or returns the reason why there is
+    /// none. Collective.
     pub fn make(host: &'static Host, user: Comm) -> Result<core::result::Result<Arc<Wide>, Why>> {
         let mut comms = Comms { host, made: Vec::new() };
         let comm = comms.add(user.duplicate(host)?);
@@ -53,10 +54,10 @@ impl Wide {
             return Ok(Err(why));
         }
         let Member { node, index } = members[rank as usize];
-        let near = comms.add(comm.split(host, Some(node))?.ok_or(OTHERS)?);
+        let near = comms.add(comm.split(host, Some(node))?.ok_or(CAUSE_ELSEWHERE)?);
         let leaders = comm.split(host, (index == 0).then_some(0))?.map(|comm| comms.add(comm));
         let arena = Arena::make(host, near, FAR_BYTES)?;
-        let arena = match said::none_has_reasons(host, comm, arena)? {
+        let arena = match verdict::none_has_reasons(host, comm, arena)? {
             Ok(arena) => arena,
             Err(why) => return Ok(Err(why)),
         };
@@ -66,24 +67,24 @@ impl Wide {
         let local = (nic, secret, devices.coherent(), arena);
         let wide = Wide::join(host, all, local, (nodes, node), members)?;
         comms.made = vec![near];
-        let met = if index == 0 { wide.meet_next() } else { Ok(()) };
-        let said = met.as_ref().err().map_or(Said::FINE, |_| Said::why(Why::NoContact));
-        let all = said.by_all(host, comm)?;
-        met.unwrap_or_else(|error| report::no_contact(rank, &error));
-        Ok(match all.verdict()? {
+        let contact = if index == 0 { wide.contact_next_node() } else { Ok(()) };
+        let mine = contact.as_ref().err().map_or(Verdict::FINE, |_| Verdict::why(Why::NoContact));
+        let all = mine.of_all(host, comm)?;
+        contact.unwrap_or_else(|error| report::no_contact(rank, &error));
+        Ok(match all.outcome()? {
             None => Ok(wide),
             Some(why) => Err(why),
         })
     }
 
-    /// Has to do with the next node, before anybody relies on it: each of the nodes with one other,
-    /// so that nodes between which nothing leads do not go unnoticed.
-    fn meet_next(&self) -> Result<()> {
+    /// Reads a word of the next node. Each node contacts one other node, so that nodes without a
+    /// network path between them are found before a window relies on the path.
+    fn contact_next_node(&self) -> Result<()> {
         let next = (self.node + 1) % self.nodes;
         self.leader(next).read(self.infos.at(next).first).map(|_| ())
     }
 
-    /// The rest of it, where there are the arenas of all nodes and a device.
+    /// Makes the wide arena from the arenas of all nodes and the device. Collective.
     fn join(
         host: &'static Host,
         (comm, near_comm, leaders): (Comm, Comm, Option<Comm>),
@@ -96,9 +97,9 @@ impl Wide {
         let list = leaders.map(|_| Ok(members));
         let members = Shared::make(host, near_comm, size, list);
         let shared = infos.and_then(|infos| Ok((infos, members?)));
-        let ((infos, chunks), members) = said::all_could(host, comm, rank, shared)?;
+        let ((infos, chunks), members) = verdict::all_succeeded(host, comm, rank, shared)?;
         let group = comm.group(host)?;
-        // SAFETY: they go before the table does; the bits of a contact are all values.
+        // SAFETY: `Wide` drops the notes before the table; every bit pattern is a contact.
         let contacts = unsafe { members.notes() };
         let wide = Arc::new(Wide {
             comm,
@@ -120,16 +121,18 @@ impl Wide {
             watch: Mutex::default(),
             lost_node: OnceLock::new(),
         });
-        // Who waits for a rank of this node is told here by whom it is missed.
+        // Gives the node's arena a way to this wide arena, so that waits in the node also check for
+        // ranks that other nodes have lost.
         let _ = wide.near.wide.set(Arc::downgrade(&wide));
-        wide.near.tell_losses();
-        nic.set_notices(losses::news);
+        wide.near.answer_probes();
+        nic.set_notices(losses::notice);
         Ok(wide)
     }
 }
 
-/// The secret of the job, as rank 0 knows it: by the MPI underneath it comes to all who may make
-/// first contact in this communicator. Before this is over nobody here is called by another rank.
+/// Broadcasts the secret of the job from rank 0, by the MPI underneath, to all ranks of the
+/// communicator, which may make first contact with each other. They do so only after the next
+/// collective call, when all of them have the secret.
 fn share_secret(host: &Host, comm: Comm, rank: u32, nic: &Nic) -> Result<Secret> {
     let own = (rank == 0).then(|| nic.secret());
     let mut words = [0; 2];
@@ -138,50 +141,52 @@ fn share_secret(host: &Host, comm: Comm, rank: u32, nic: &Nic) -> Result<Secret>
     }
     comm.broadcast(host, &mut words)?;
     if words == [0; 2] {
-        return own.unwrap_or(Err(OTHERS));
+        return own.unwrap_or(Err(CAUSE_ELSEWHERE));
     }
     let secret = Secret::from(words);
     nic.admit(secret);
     Ok(secret)
 }
 
-/// What devices have in common, a bit each: that there is one, that its link is Ethernet, or
-/// InfiniBand, and that its atomic operations are atomic with those of the processor.
+/// The properties that several devices have in common, one bit each: the device is present; its
+/// link is Ethernet; its link is InfiniBand; its atomic operations are atomic with those of the
+/// processor.
 #[derive(Clone, Copy)]
 struct Devices(u64);
 
 impl Devices {
-    const THERE: u64 = 1;
+    const PRESENT: u64 = 1;
     const ETHERNET: u64 = 2;
     const INFINIBAND: u64 = 4;
     const COHERENT: u64 = 8;
 
-    /// The one of this process.
+    /// Returns the properties of this process's device.
     fn of(nic: &Result<&Nic>) -> Devices {
         Devices(nic.as_ref().map_or(0, |nic| {
             let link = if nic.is_ethernet() { Devices::ETHERNET } else { Devices::INFINIBAND };
             let coherent = if nic.is_coherent() { Devices::COHERENT } else { 0 };
-            Devices::THERE | link | coherent
+            Devices::PRESENT | link | coherent
         }))
     }
 
-    /// Why nothing can come of all of them together.
+    /// Returns the reason why the devices cannot be used together, if there is one.
     fn useless(self) -> Option<Why> {
         match self.0 {
-            all if all & Devices::THERE == 0 => Some(Why::NoDevice),
+            all if all & Devices::PRESENT == 0 => Some(Why::NoDevice),
             all if all & (Devices::ETHERNET | Devices::INFINIBAND) == 0 => Some(Why::Links),
             _ => None,
         }
     }
 
-    /// Whether all are coherent: one that is not decides for all who changes which word.
+    /// Returns whether all devices are coherent. If one is not, all ranks change contended words by
+    /// the device only.
     fn coherent(self) -> bool {
         self.0 & Devices::COHERENT != 0
     }
 }
 
-/// Where each rank is, and what their devices have in common. Nodes are numbered in the order of
-/// their lowest ranks.
+/// Returns the place of each rank, and the properties that all devices have in common. Nodes are
+/// numbered in the order of their lowest ranks. Collective.
 fn members(host: &Host, comm: Comm, rank: u32, device: Devices) -> Result<(Vec<Member>, Devices)> {
     let all = comm.gather_all(host, &[node_key(rank), device.0])?;
     let mut nodes = BTreeMap::new();
@@ -196,7 +201,7 @@ fn members(host: &Host, comm: Comm, rank: u32, device: Devices) -> Result<(Vec<M
     Ok((members, Devices(common)))
 }
 
-/// A number that ranks of one node have in common, and no others.
+/// Returns a number that is equal on ranks of one node and differs between nodes.
 fn node_key(rank: u32) -> u64 {
     let simulated = Config::get().ranks_per_node.map_or(0, |ranks| rank / ranks);
     let mut key = 0xcbf2_9ce4_8422_2325_u64 ^ u64::from(simulated);
@@ -206,7 +211,7 @@ fn node_key(rank: u32) -> u64 {
     key
 }
 
-/// Words of what a leader tells the others.
+/// Words of an encoded [`NodeInfo`].
 const INFO: usize = 19;
 
 impl NodeInfo {
@@ -225,10 +230,11 @@ impl NodeInfo {
     }
 }
 
-/// The chunks of a node's arena that its device knows, by their numbers.
+/// The registered chunks of a node's arena, by their numbers.
 type Chunks = BTreeMap<u32, Exposed>;
 
-/// Tells the nodes of each other. The table is the same on all; the chunks are for the leader.
+/// Shares the table of all nodes, which is equal on all ranks. Also returns the registered chunks
+/// of this node's arena, which only the leader has. Collective.
 fn share_infos(
     host: &Host,
     nic: &Nic,
@@ -240,19 +246,19 @@ fn share_infos(
     let mut chunks = Chunks::new();
     let items = leaders.map(|leaders| {
         let own = own_info(nic, arena);
-        let told = own.as_ref().map_or([0; INFO], |(info, _)| info.encode());
-        let all = leaders.gather_all(host, &told)?;
+        let encoded = own.as_ref().map_or([0; INFO], |(info, _)| info.encode());
+        let all = leaders.gather_all(host, &encoded)?;
         chunks.insert(0, own?.1);
-        // A leader that has none of it has told only zeros.
+        // A leader that has failed contributes zeros, and a stride is never 0.
         if all.iter().any(|words| words[18] == 0) {
-            return Err(OTHERS);
+            return Err(CAUSE_ELSEWHERE);
         }
         Ok(all.iter().map(NodeInfo::decode).collect())
     });
     Ok((Shared::make(host, near, nodes, items)?, chunks))
 }
 
-/// What this node's leader tells the others, and what it has exposed.
+/// Registers the first chunk of the node's arena, and returns the leader's information on its node.
 fn own_info(nic: &Nic, arena: &Arena) -> Result<(NodeInfo, Exposed)> {
     let (_, base, bytes) = arena.chunk_of(0);
     let exposed = nic.expose(base, bytes)?;

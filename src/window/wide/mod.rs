@@ -1,13 +1,14 @@
-//! Windows over many nodes. A *wide* arena is what the processes of a communicator on several nodes
-//! know of each other: each node has an arena of its own ([`super::arena`]), and its *leader*, the
-//! lowest rank there, registers the node's control memory and the memory of its windows with the
-//! RDMA device, one memory region each. Who wants a word or a byte of another node has a queue pair
-//! to its leader, or to the process itself where only that one can register the memory.
+//! Windows over several nodes. A *wide* arena holds what the processes of a communicator on several
+//! nodes know of each other. Each node has an arena of its own ([`super::arena`]). The *leader* of
+//! a node is its lowest rank: it registers the node's control memory and the memory of the node's
+//! windows with the RDMA device, one memory region each. A process that accesses memory of another
+//! node uses a queue pair to the leader of that node, or to the owner of the memory where only the
+//! owner can register it.
 //!
-//! What is kept, beside what is in use: one table per node and communicator of all nodes (152 bytes
-//! each) and of where each rank is (8 bytes), one table per node and window of all nodes (32 bytes
-//! each). A process keeps nothing per rank but for the targets that it has contacted
-//! ([`targets`]).
+//! Memory beyond that of the queue pairs in use: per node and communicator, a table of all nodes
+//! (152 bytes each) and a table of the places of all ranks (8 bytes each); per node and window, a
+//! table of all nodes (32 bytes each). A process keeps nothing per rank, except for the targets
+//! that it has contacted ([`targets`]).
 
 pub mod address;
 pub mod exchange;
@@ -15,10 +16,10 @@ pub mod lists;
 mod make;
 mod notes;
 mod pending;
-pub mod said;
 mod shared;
 pub mod targets;
 mod unsettled;
+pub mod verdict;
 mod watch;
 pub mod words;
 
@@ -42,42 +43,42 @@ use targets::Target;
 use unsettled::Unsettled;
 use watch::Watch;
 
-/// What the processes of a communicator over several nodes know of each other.
+/// The wide arena: what the processes of a communicator over several nodes know of each other.
 pub struct Wide {
     /// internal duplicate of the user's communicator
     pub comm: Comm,
-    /// its group
+    /// the group of `comm`
     pub group: Group,
-    /// this process
+    /// the rank of this process
     pub rank: u32,
-    /// all of them
+    /// the number of ranks
     pub size: u32,
     /// the arena of this node
     pub near: Arc<Arena>,
     /// the number of this node
     pub node: u32,
-    /// how many there are
+    /// the number of nodes
     pub nodes: u32,
-    /// the first ranks of all nodes, for those
+    /// the communicator of the leaders of all nodes; `None` on other ranks
     leaders: Option<Comm>,
     /// the device
     pub nic: &'static Nic,
-    /// what they show each other at first contact
+    /// the secret that two processes show each other at first contact
     secret: Secret,
-    /// what is known of the nodes
+    /// what this node knows of each node
     infos: Shared<NodeInfo>,
-    /// the contacts of ranks of other nodes that ranks of this node have asked for; ahead of the table
-    /// that they begin behind
+    /// the contacts of ranks of other nodes that ranks of this node have read; declared before
+    /// `members`, behind whose table these notes begin, and so dropped before it
     contacts: Notes<Contact>,
-    /// where each rank is
+    /// the place of each rank
     members: Shared<Member>,
-    /// on the leader: the chunks of the arena that the device knows
+    /// on the leader: the chunks of the arena that are registered with the device
     chunks: Mutex<BTreeMap<u32, Exposed>>,
     /// whether all devices change words atomically with the processors of their nodes
     coherent: bool,
-    /// the processes that this one has had to do with
+    /// the processes that this one has contacted
     peers: Peers<Member>,
-    /// what those who wait have seen of them
+    /// the state of the failure checks of waiting ranks
     watch: Mutex<Watch>,
     /// the node of the first process that is known to be lost
     lost_node: OnceLock<&'static str>,
@@ -87,7 +88,7 @@ pub struct Wide {
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct NodeInfo {
-    /// its leader
+    /// the contact of its leader
     contact: Contact,
     /// the first chunk of its arena
     first: Remote,
@@ -95,34 +96,35 @@ struct NodeInfo {
     stride: u64,
 }
 
-/// Where a rank is.
+/// The place of a rank.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Member {
-    /// on which node
+    /// the number of its node
     pub node: u32,
-    /// the how manieth there
+    /// the index of the rank among the ranks of its node
     pub index: u32,
 }
 
-/// Bytes of words for ranks of other nodes in each block.
+/// Bytes of each block that hold words for ranks of other nodes.
 const FAR_BYTES: usize =
     ((layout::WORDS_FAR + lists::AREA_WORDS) as usize * size_of::<u64>()).next_multiple_of(64);
 
 impl Wide {
-    /// Where a rank of the communicator is.
+    /// Returns the place of a rank of the communicator.
     #[inline]
     pub fn member(&self, rank: u32) -> Member {
         self.members.at(rank)
     }
 
-    /// The leader of a node.
+    /// Returns the leader of a node.
     fn leader(&self, node: u32) -> Arc<Peer> {
         let leader = Member { node, index: 0 };
         self.peers.get(leader, || self.nic.peer(&self.infos.at(node).contact, self.secret))
     }
 
-    /// Where the device of others finds a slot of this node's arena. For the leader.
+    /// Returns the address by which other nodes reach a slot of this node's arena, and registers
+    /// the slot's chunk if necessary. Only for the leader.
     fn remote_slot(&self, slot: u32) -> Result<Remote> {
         let (chunk, base, bytes) = self.near.chunk_of(slot);
         let mut chunks = self.chunks.lock();
@@ -147,30 +149,30 @@ impl Drop for Wide {
     }
 }
 
-/// What a window over many nodes has beside that of its node.
+/// The part of a window that only windows over several nodes have.
 pub struct Part {
-    /// what it stands on
+    /// the wide arena of the window's communicator
     pub wide: Arc<Wide>,
-    /// what ranks of this node have found out of those of others; ahead of the table that they
-    /// begin behind
+    /// the descriptors of ranks of other nodes that ranks of this node have read; declared before
+    /// `places`, behind whose table these notes begin, and so dropped before it
     found: Notes<Descriptor>,
-    /// where the device finds what each node has of it
+    /// the addresses of each node's memory of the window
     places: Shared<Place>,
-    /// what this process has exposed for it
+    /// the memory that this process has registered for the window
     _exposed: Vec<Exposed>,
-    /// what this process knows of the ranks that it has had to do with
+    /// what this process knows of the ranks that it has contacted
     targets: Known<Target>,
-    /// long lists of its posts
+    /// long lists of this rank's posts
     areas: Areas,
-    /// its posts, and those that it has used up
+    /// the posts of this rank, for its exposure epochs
     pub posted: Mutex<Posted>,
-    /// likewise
+    /// the posts that this rank has used up in its access epochs
     pub started: Mutex<Started>,
-    /// its accumulates that nobody has waited for
+    /// accumulates of this rank that nobody has waited for
     unsettled: Unsettled,
 }
 
-/// Where the device finds what a node has of a window.
+/// The addresses by which the device reaches a node's memory of a window.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Place {
@@ -181,7 +183,7 @@ struct Place {
 }
 
 impl Part {
-    /// Where the control words of a rank begin, for ranks of other nodes.
+    /// Returns the address at which ranks of other nodes find the control words of a rank.
     fn block(&self, member: Member) -> Remote {
         let stride = self.wide.infos.at(member.node).stride;
         let at = self.places.at(member.node).blocks;

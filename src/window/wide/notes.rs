@@ -1,21 +1,22 @@
-//! Notes that the ranks of a node share: what one of them has asked of a rank of another node, the
-//! others need not ask again, nor keep a copy of. They take memory as they grow and not before:
-//! shelves of entries, each twice as long as the one before, from the heap of whoever finds the
-//! ones before full. Not for what changes: a note is written once and stays as long as the notes.
-//! Invariant: nobody waits for another process, which may be dead: who finds that somebody is about
-//! to write keeps what it has asked for itself.
+//! A write-once hash map from ranks to notes, which the ranks of a node share. What one rank has
+//! read from a rank of another node, the others of the node need not read again, nor keep a copy
+//! of. The map has levels, each twice as long as the one before. The process that finds all levels
+//! full adds one, from its heap: the map takes no memory before it needs it. Not for values that
+//! change: a note is written once and lasts as long as the map. Invariant: no process waits for
+//! another one, which may be dead. A process that finds an entry claimed by another process keeps a
+//! copy of the value for itself.
 //!
 //! | key of an entry | meaning                                                    |
 //! |-----------------|------------------------------------------------------------|
-//! | 0               | nothing is here, nor on any shelf behind                   |
-//! | 2 r + 2         | somebody writes the note about rank r                      |
-//! | 2 r + 3         | the note about rank r is here, and will not change         |
+//! | 0               | the entry is free; no level behind has the note either     |
+//! | 2 r + 2         | a process writes the note about rank r                     |
+//! | 2 r + 3         | the note about rank r is complete, and will not change     |
 //!
-//! | state of a shelf | meaning                                                   |
+//! | state of a level | meaning                                                   |
 //! |------------------|-----------------------------------------------------------|
-//! | 0                | there is none                                             |
-//! | 1                | somebody makes it, or could not                           |
-//! | 2                | it is where `place` says                                  |
+//! | 0                | the level does not exist                                  |
+//! | 1                | a process makes it, or has failed to                      |
+//! | 2                | the level exists, at `place`                              |
 
 use crate::error::Result;
 use crate::memory::heap::{self, Lease};
@@ -25,19 +26,19 @@ use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 use parking_lot::Mutex;
 
-/// Shelves: notes about a million ranks.
-const SHELVES: usize = 16;
-/// Entries of the first.
+/// Levels: room for notes about a million ranks.
+const LEVELS: usize = 16;
+/// Entries of the first level.
 const FIRST: u32 = 16;
-/// Entries of a shelf on which the note about a rank may be.
+/// Entries of a level at which the note about a rank may be.
 const PROBES: u32 = 8;
 
-/// Where notes begin, in memory of the node that was zeroed.
+/// The root of the map, in zeroed memory of the node.
 #[repr(C, align(64))]
-pub struct Root([Shelf; SHELVES]);
+pub struct Root([Level; LEVELS]);
 
 #[repr(C, align(64))]
-struct Shelf {
+struct Level {
     state: AtomicU64,
     place: UnsafeCell<Place>,
 }
@@ -48,22 +49,23 @@ struct Entry<T> {
     value: UnsafeCell<T>,
 }
 
-const THERE: u64 = 2;
+/// State of a level that exists.
+const READY: u64 = 2;
 
-/// The key of an entry that is written, and one more when it is.
+/// Returns the key of an entry while it is written. The key of a complete entry is one more.
 fn key_of(rank: u32) -> u64 {
     2 * u64::from(rank) + 2
 }
 
-/// Notes about ranks.
+/// The notes about ranks, as one process uses them.
 pub struct Notes<T> {
     root: *const Root,
-    /// those that this process reaches
-    shelves: Mutex<Vec<View>>,
+    /// the levels that this process has mapped
+    levels: Mutex<Vec<View>>,
     _of: PhantomData<T>,
 }
 
-// SAFETY: shared memory that is reached as the tables above say.
+// SAFETY: the shared memory is accessed by the protocol of the tables above.
 unsafe impl<T: Send> Send for Notes<T> {}
 // SAFETY: likewise.
 unsafe impl<T: Sync> Sync for Notes<T> {}
@@ -71,47 +73,48 @@ unsafe impl<T: Sync> Sync for Notes<T> {}
 // SAFETY: likewise.
 unsafe impl Sync for Root {}
 
-/// What a search ends with.
+/// The result of a search.
 enum Found<'a, T> {
     Note(*const T),
-    /// an entry for it, which nobody has taken yet
-    Room(&'a Entry<T>),
-    /// somebody writes it
+    /// a free entry for the note
+    Free(&'a Entry<T>),
+    /// another process writes the note, or the map has no room left
     Busy,
-    /// all entries are taken on the shelves that there are, so many
+    /// all entries for the note are in use, on this number of levels: the next level is missing
     Full(usize),
 }
 
 impl<T: Copy> Notes<T> {
-    /// The notes that begin at `root`, the same for all processes of the node.
+    /// Returns the notes with this root, which all processes of the node share.
     ///
     /// # Safety
-    /// It lives as long as the notes, was zeroed before any process looks, and nobody else uses it.
-    /// Any bits of a `T` are a value.
+    /// The caller must keep `root` as long as the notes, must have zeroed it before any process
+    /// uses it, and must use it for nothing else. Every bit pattern must be a valid `T`.
     pub unsafe fn at(root: *const Root) -> Notes<T> {
-        Notes { root, shelves: Mutex::default(), _of: PhantomData }
+        Notes { root, levels: Mutex::default(), _of: PhantomData }
     }
 
-    /// The note about a rank, which stays where it is as long as the notes.
+    /// Returns the note about a rank, which is valid and constant as long as the notes.
     pub fn find(&self, rank: u32) -> Option<*const T> {
-        match self.search(&mut self.shelves.lock(), rank) {
+        match self.search(&mut self.levels.lock(), rank) {
             Found::Note(note) => Some(note),
             _ => None,
         }
     }
 
-    /// Writes what is known of a rank down for all, and returns where; `None` if there is no room,
-    /// or somebody else is at it.
+    /// Writes a note about a rank, unless there is one, and returns the note. `None` if there is no
+    /// room, or another process writes the note.
     pub fn note(&self, rank: u32, value: T) -> Option<*const T> {
-        let mut shelves = self.shelves.lock();
+        let mut levels = self.levels.lock();
         loop {
-            match self.search(&mut shelves, rank) {
+            match self.search(&mut levels, rank) {
                 Found::Note(note) => return Some(note),
                 Found::Busy => return None,
-                Found::Full(number) => self.add(&mut shelves, number)?,
-                Found::Room(entry) => {
+                Found::Full(number) => self.add(&mut levels, number)?,
+                Found::Free(entry) => {
                     let note = entry.value.get();
-                    // SAFETY: who has claimed the entry alone writes it, and nobody reads yet.
+                    // SAFETY: only the process that has claimed the entry writes it, and no process
+                    // reads it yet.
                     if publish(&entry.key, rank, || unsafe { note.write(value) }) {
                         return Some(note.cast_const());
                     }
@@ -120,18 +123,18 @@ impl<T: Copy> Notes<T> {
         }
     }
 
-    fn search<'a>(&self, shelves: &mut Vec<View>, rank: u32) -> Found<'a, T> {
-        for number in 0..SHELVES {
-            let Some(base) = self.open(shelves, number) else { return Found::Full(number) };
+    fn search<'a>(&self, levels: &mut Vec<View>, rank: u32) -> Found<'a, T> {
+        for number in 0..LEVELS {
+            let Some(base) = self.open(levels, number) else { return Found::Full(number) };
             let length = FIRST << number;
             for probe in 0..PROBES {
                 let index = (hash(rank) + probe) % length;
                 let entry = base.cast::<Entry<T>>().wrapping_add(index as usize);
-                // SAFETY: inside of the shelf, which lives as long as the notes.
+                // SAFETY: the entry is inside the level, which lives as long as the notes.
                 let entry = unsafe { &*entry };
                 match look(&entry.key, rank) {
-                    Key::Free => return Found::Room(entry),
-                    Key::Taken => return Found::Busy,
+                    Key::Free => return Found::Free(entry),
+                    Key::Writing => return Found::Busy,
                     Key::There => return Found::Note(entry.value.get().cast_const()),
                     Key::Other => {}
                 }
@@ -140,64 +143,67 @@ impl<T: Copy> Notes<T> {
         Found::Busy
     }
 
-    fn shelf(&self, number: usize) -> &Shelf {
-        // SAFETY: the root lives as long as the notes, and is reached by atomics; a place by those
-        // alone who may.
+    fn level(&self, number: usize) -> &Level {
+        // SAFETY: the root lives as long as the notes. A state is an atomic. A place is written
+        // only by the process that has claimed the level, and read only after the state is 2.
         unsafe { &(*self.root).0[number] }
     }
 
-    /// Where a shelf is, if there is one and this process can reach it.
-    fn open(&self, shelves: &mut Vec<View>, number: usize) -> Option<*mut u8> {
-        if let Some(view) = shelves.get(number) {
+    /// Returns the address of a level, and maps it if necessary. `None` if the level does not exist
+    /// or cannot be mapped.
+    fn open(&self, levels: &mut Vec<View>, number: usize) -> Option<*mut u8> {
+        if let Some(view) = levels.get(number) {
             return Some(view.base());
         }
-        let shelf = self.shelf(number);
+        let level = self.level(number);
         // Acquire: pairs with the Release in `add`.
-        if shelf.state.load(Ordering::Acquire) != THERE {
+        if level.state.load(Ordering::Acquire) != READY {
             return None;
         }
-        // SAFETY: written before the state, and not changed any more.
-        let place = unsafe { *shelf.place.get() };
-        shelves.push(View::of(&place).ok()?);
-        shelves.last().map(View::base)
+        // SAFETY: the place was written before the state, and is constant since then.
+        let place = unsafe { *level.place.get() };
+        levels.push(View::of(&place).ok()?);
+        levels.last().map(View::base)
     }
 
-    /// Makes a shelf. `None` if somebody else does, or nobody can.
-    fn add(&self, shelves: &mut Vec<View>, number: usize) -> Option<()> {
-        let shelf = self.shelf(number);
-        // Relaxed: what is taken has nothing behind it yet.
-        shelf.state.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).ok()?;
+    /// Makes a level. `None` if another process makes it, or a process has failed to.
+    fn add(&self, levels: &mut Vec<View>, number: usize) -> Option<()> {
+        let level = self.level(number);
+        // Relaxed: a level that is only claimed has no contents to order yet.
+        level.state.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).ok()?;
         let lease = Notes::<T>::make(number).ok()?;
-        // SAFETY: who has claimed the shelf alone writes it, and nobody reads yet.
-        unsafe { shelf.place.get().write(lease.place()) };
+        // SAFETY: only the process that has claimed the level writes its place, and no process
+        // reads it yet.
+        unsafe { level.place.get().write(lease.place()) };
         // Release: pairs with the Acquire in `open`.
-        shelf.state.store(THERE, Ordering::Release);
-        shelves.push(lease.into());
+        level.state.store(READY, Ordering::Release);
+        levels.push(lease.into());
         Some(())
     }
 
     fn make(number: usize) -> Result<Lease> {
         let bytes = (FIRST as usize * size_of::<Entry<T>>()) << number;
         let lease = heap::take(bytes as u64, 64)?;
-        // SAFETY: the lease is so long, and nobody else has it.
+        // SAFETY: the lease has `bytes` bytes, and no other process knows it yet.
         unsafe { lease.base().write_bytes(0, bytes) };
         Ok(lease)
     }
 }
 
-/// Spreads ranks that are a power of two apart, such as neighbours in a grid.
+/// Returns a hash that also spreads ranks a power of two apart, such as neighbours in a grid.
 fn hash(rank: u32) -> u32 {
     rank.wrapping_mul(0x9e37_79b9) >> 8
 }
 
-/// What an entry is for who looks for the note about a rank.
+/// The state of an entry in a search for the note about a rank.
 #[derive(PartialEq, Eq, Debug)]
 enum Key {
     Free,
-    /// by that rank's note, which is not there yet
-    Taken,
+    /// a process writes the note about the rank
+    Writing,
+    /// the entry is the note about the rank
     There,
-    /// of another rank
+    /// the entry is for another rank
     Other,
 }
 
@@ -205,16 +211,17 @@ fn look(key: &AtomicU64, rank: u32) -> Key {
     // Acquire: pairs with the Release in `publish`.
     match key.load(Ordering::Acquire) {
         0 => Key::Free,
-        key if key == key_of(rank) => Key::Taken,
+        key if key == key_of(rank) => Key::Writing,
         key if key == key_of(rank) + 1 => Key::There,
         _ => Key::Other,
     }
 }
 
-/// Claims an entry for a rank, writes it and says so. False if somebody else has claimed it.
+/// Claims an entry for a rank, writes it and marks it complete. Returns false if another process
+/// has claimed it.
 fn publish(key: &AtomicU64, rank: u32, write: impl FnOnce()) -> bool {
     let writing = key_of(rank);
-    // Relaxed: an entry that is taken has nothing in it yet.
+    // Relaxed: an entry that is only claimed has no contents to order yet.
     if key.compare_exchange(0, writing, Ordering::Relaxed, Ordering::Relaxed).is_err() {
         return false;
     }
@@ -228,21 +235,21 @@ fn publish(key: &AtomicU64, rank: u32, write: impl FnOnce()) -> bool {
 mod tests {
     use super::*;
 
-    /// Bytes of a contact and of a descriptor.
+    /// A value of the size of a contact and of a descriptor.
     type Value = [u64; 16];
 
     fn root() -> &'static Root {
         let lease = Box::leak(Box::new(heap::take(size_of::<Root>() as u64, 64).unwrap()));
-        // SAFETY: the lease is so long and aligned, and zeroes are a root.
+        // SAFETY: the lease has the size and alignment of a root, and zeroes are a valid root.
         unsafe {
             lease.base().write_bytes(0, size_of::<Root>());
             &*lease.base().cast::<Root>()
         }
     }
 
-    /// As a process has it.
+    /// Returns the notes as one process uses them.
     fn notes(root: &'static Root) -> Notes<Value> {
-        // SAFETY: zeroed, and it lives for ever.
+        // SAFETY: the root is zeroed, lives for ever, and is used for these notes only.
         unsafe { Notes::at(root) }
     }
 
@@ -273,21 +280,21 @@ mod tests {
     #[test]
     fn memory_is_taken_as_notes_come() {
         let notes = notes(root());
-        assert_eq!(notes.shelves.lock().len(), 0);
+        assert_eq!(notes.levels.lock().len(), 0);
         notes.note(7, value(7)).unwrap();
-        assert_eq!(notes.shelves.lock().len(), 1);
+        assert_eq!(notes.levels.lock().len(), 1);
         assert!((0..1000).all(|rank| notes.note(rank, value(rank)).is_some()));
         // At least half of all entries hold one.
-        let shelves = notes.shelves.lock().len();
-        assert!((1..=7).contains(&shelves), "{shelves} shelves");
+        let levels = notes.levels.lock().len();
+        assert!((1..=7).contains(&levels), "{levels} levels");
     }
 
     #[test]
-    fn nobody_waits_for_who_died_while_it_wrote() {
+    fn no_process_waits_for_one_that_died_while_it_wrote() {
         let root = root();
         let (one, other) = (notes(root), notes(root));
         let claimed = |notes: &Notes<Value>, rank| {
-            let Found::Room(entry) = notes.search(&mut notes.shelves.lock(), rank) else {
+            let Found::Free(entry) = notes.search(&mut notes.levels.lock(), rank) else {
                 panic!("no room")
             };
             entry.key.store(key_of(rank), Ordering::Relaxed);
@@ -297,11 +304,11 @@ mod tests {
         assert_eq!((other.find(2), other.note(2, value(2))), (None, None));
         other.note(3, value(3)).unwrap();
         assert_eq!(read(one.find(3).unwrap()), value(3));
-        // And who died while it made a shelf.
-        let number = one.shelves.lock().len();
-        one.shelf(number).state.store(1, Ordering::Relaxed);
+        // A process died while it made a level.
+        let number = one.levels.lock().len();
+        one.level(number).state.store(1, Ordering::Relaxed);
         let noted = (100..200).filter(|rank| other.note(*rank, value(*rank)).is_some()).count();
-        assert!((8..16).contains(&noted), "{noted} found room on the first shelf");
+        assert!((8..16).contains(&noted), "{noted} found room on the first level");
     }
 
     #[test]

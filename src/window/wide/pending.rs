@@ -1,5 +1,6 @@
-//! Transfers with ranks of other nodes that go on when their call has returned, for the calls with
-//! a request (MPI-4.1 §12.3.5). Who waits for the request moves them. Not for waiting here.
+//! Transfers with ranks of other nodes that continue after their call has returned, for the calls
+//! with a request (MPI-4.1 §12.3.5). A call that waits for the request or tests it gives them
+//! progress. Nothing waits in this file.
 
 use super::Wide;
 use crate::error::Result;
@@ -8,10 +9,11 @@ use crate::mpi::pending::Work;
 use crate::window::Node;
 use std::sync::{Arc, Weak};
 
-/// What one call has begun.
+/// A transfer that one call has begun.
 pub struct Transfer {
     pending: Pending,
-    /// for the names of who is lost; the window may be freed before somebody waits
+    /// names a lost process in errors; weak, since the window may be freed before the request is
+    /// waited for
     wide: Weak<Wide>,
 }
 
@@ -25,7 +27,8 @@ impl Work for Transfer {
 }
 
 impl Node {
-    /// What [`Node::pending`] is asked with behind a transfer with a rank.
+    /// Returns the value for the argument `before` of [`Node::pending`]. To be called before a
+    /// transfer with the rank.
     pub fn lent(&self, target: u32) -> u64 {
         match self.wide.as_ref().and_then(|part| part.known_target(target)) {
             None => 0,
@@ -33,8 +36,8 @@ impl Node {
         }
     }
 
-    /// What was begun with a rank since [`Node::lent`] was `before` and is not done, as far as this
-    /// process sees: buffers are in use, or data are not there.
+    /// Returns the transfers with a rank that were begun since [`Node::lent`] returned `before` and
+    /// are not complete at this process: their buffers are in use, or their data have not arrived.
     pub fn pending(&self, target: u32, before: u64) -> Result<Option<Transfer>> {
         let Some(part) = &self.wide else { return Ok(None) };
         let Some(target) = part.known_target(target) else { return Ok(None) };

@@ -1,9 +1,9 @@
-//! Tables that the processes of a node share: the leader takes the memory from its heap and fills
-//! it, the others map it. Nobody changes it afterwards. Behind a table is room for the beginning of
-//! [notes](super::notes), which grow elsewhere.
+//! Constant tables that the processes of a node share. The leader allocates the memory from its
+//! heap and fills it, the other processes map it, and no process changes it afterwards. Behind a
+//! table is room for the root of [notes](super::notes), which grow elsewhere.
 
 use super::notes::{Notes, Root};
-use super::said::OTHERS;
+use super::verdict::CAUSE_ELSEWHERE;
 use crate::error::Result;
 use crate::memory::heap::{self, Lease};
 use crate::memory::{Place, View};
@@ -20,14 +20,14 @@ pub struct Shared<T> {
     _of: PhantomData<T>,
 }
 
-// SAFETY: memory that nobody changes as long as it is there.
+// SAFETY: no process changes the memory as long as it is mapped.
 unsafe impl<T: Send> Send for Shared<T> {}
 // SAFETY: likewise.
 unsafe impl<T: Sync> Sync for Shared<T> {}
 
 impl<T: Copy> Shared<T> {
-    /// Shares `items`, as many as `length`, which the first rank of `near` alone gives; all of them
-    /// call. If it cannot, none can.
+    /// Shares a table of `length` items among the ranks of `near`. Collective; only rank 0 of
+    /// `near` gives `items`. If rank 0 fails, all ranks fail.
     pub fn make(
         host: &Host,
         near: Comm,
@@ -42,8 +42,8 @@ impl<T: Copy> Shared<T> {
         near.broadcast(host, &mut place)?;
         let view = match own {
             Some(own) => own?.into(),
-            // The first rank has told why.
-            None if place == [0; 6] => return Err(OTHERS),
+            // Rank 0 reports the cause.
+            None if place == [0; 6] => return Err(CAUSE_ELSEWHERE),
             None => View::of(&decode(&place))?,
         };
         Ok(Shared { base: view.base().cast(), length, _view: view, _of: PhantomData })
@@ -53,33 +53,35 @@ impl<T: Copy> Shared<T> {
         let root = root_offset::<T>(items.len());
         let lease = heap::take((root + size_of::<Root>()) as u64, 64)?;
         let base = lease.base().cast::<T>();
-        // SAFETY: the lease has room for so many items, and is aligned for any of them.
+        // SAFETY: the lease has room for all items, and its alignment of 64 bytes suffices for
+        // them.
         unsafe { core::ptr::copy_nonoverlapping(items.as_ptr(), base, items.len()) };
-        // SAFETY: it has room for the root behind them.
+        // SAFETY: the lease has room for the root behind the items.
         unsafe { lease.base().add(root).write_bytes(0, size_of::<Root>()) };
         Ok(lease)
     }
 
-    /// The notes that begin behind the table; once.
+    /// Returns the notes whose root lies behind the table.
     ///
     /// # Safety
-    /// They are not used when the table is gone. Any bits of a `U` are a value.
+    /// The caller must call this once only and must not use the notes after the table is dropped.
+    /// Every bit pattern must be a valid `U`.
     pub unsafe fn notes<U: Copy>(&self) -> Notes<U> {
         let root = self.base.cast::<u8>().wrapping_add(root_offset::<T>(self.length as usize));
-        // SAFETY: zeroed by `of`, and the caller keeps the table.
+        // SAFETY: `of` has zeroed the root, and the caller keeps the table.
         unsafe { Notes::at(root.cast()) }
     }
 
-    /// Item number `index`.
+    /// Returns the item number `index`.
     #[inline]
     pub fn at(&self, index: u32) -> T {
         assert!(index < self.length);
-        // SAFETY: inside of the table, which is not changed any more.
+        // SAFETY: the item is inside the table, which no process changes any more.
         unsafe { self.base.add(index as usize).read() }
     }
 }
 
-/// Where notes begin behind so many items.
+/// Returns the offset in bytes of the root of notes behind `length` items.
 fn root_offset<T>(length: usize) -> usize {
     (length * size_of::<T>()).next_multiple_of(align_of::<Root>())
 }

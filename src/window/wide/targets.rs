@@ -1,12 +1,13 @@
-//! The targets of a window over many nodes: what this process knows of the ranks that it has had to
-//! do with, found at the first access and then without a lock. Nothing is kept of the others.
+//! The targets of a window over several nodes: what this process knows of the ranks that it has
+//! contacted. A target is created at the first access and found without a lock afterwards. Nothing
+//! is kept of other ranks.
 //!
-//! One process serves a rank, and all that is sent to that rank takes the queue pair to it, so that
-//! it stays in order: the leader of its node where the window's memory is the node's, else the rank
-//! itself. What a rank exposes says its descriptor, in the memory of its node. The first contact of
-//! a node with it reads it from there, and for a rank that serves itself who it is: one round trip
-//! each, over the queue pair to the leader. The other ranks of the node find it in their
-//! [notes](super::notes).
+//! One process serves each rank: the leader of its node where the node owns the window's memory,
+//! else the rank itself. All operations on a rank go through the queue pair to that process, which
+//! keeps them in order. A descriptor in the node's memory lists what a rank exposes. The first
+//! process of a node that accesses the rank reads the descriptor over the queue pair to the leader,
+//! and also the contact of a rank that serves itself: one round trip each. The other ranks of its
+//! node find both in their [notes](super::notes).
 
 use super::{Contact, Member, Part, Peer, Remote};
 use crate::error::Result;
@@ -17,74 +18,74 @@ use core::mem::MaybeUninit;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 
-/// A rank of the window that this process has had to do with.
+/// A rank of the window that this process has contacted.
 pub struct Target {
     rank: u32,
-    /// where it is
+    /// its place
     pub member: Member,
-    /// who serves it
+    /// the process that serves it
     pub peer: Arc<Peer>,
-    /// where its control words begin
+    /// the address of its control words
     pub block: Remote,
     data: OnceLock<Data>,
-    /// taken by the thread of this process that takes its accumulate lock with several elements.
-    /// Threads may as well meet in the queue of the lock, and those of other calls do; but there
-    /// each pass of the lock is some requests and waits, and here it is none
+    /// held by the thread of this process that holds the target's accumulate lock for several
+    /// elements. The queue of that lock would order the threads too, as it does for other calls,
+    /// but each handover there costs several requests and waits, and here none
     pub accumulating: Mutex<()>,
 }
 
-/// What it exposes.
+/// The memory that a target exposes.
 pub struct Data {
-    told: Told,
-    /// where the memory begins
+    descriptor: KnownDescriptor,
+    /// the address of the memory
     pub at: Remote,
 }
 
 impl Data {
-    /// What it exposes, as it told.
+    /// Returns the descriptor of the memory.
     #[inline]
     pub fn exposed(&self) -> &Descriptor {
-        self.told.descriptor()
+        self.descriptor.get()
     }
 }
 
-/// The descriptor of a rank.
-enum Told {
-    /// in a block of the window, or one of its notes
-    There(*const Descriptor),
-    /// where the node has no room for it
-    Own(Box<Descriptor>),
+/// The descriptor of a rank, as this process keeps it.
+enum KnownDescriptor {
+    /// in a block of the window, or in a note
+    Shared(*const Descriptor),
+    /// a copy of this process, where the notes have no room for it
+    Copy(Box<Descriptor>),
 }
 
-// SAFETY: what a pointer points to is not changed any more.
-unsafe impl Send for Told {}
+// SAFETY: the descriptor that a pointer points to is constant.
+unsafe impl Send for KnownDescriptor {}
 // SAFETY: likewise.
-unsafe impl Sync for Told {}
+unsafe impl Sync for KnownDescriptor {}
 
-impl Told {
+impl KnownDescriptor {
     #[inline]
-    fn descriptor(&self) -> &Descriptor {
+    fn get(&self) -> &Descriptor {
         match self {
-            // SAFETY: blocks and notes stay as long as the window.
-            Told::There(there) => unsafe { &**there },
-            Told::Own(own) => own,
+            // SAFETY: blocks and notes last as long as the window.
+            KnownDescriptor::Shared(shared) => unsafe { &**shared },
+            KnownDescriptor::Copy(copy) => copy,
         }
     }
 }
 
 impl Part {
-    /// Waits until the buffers of all transfers may be used again.
+    /// Waits until the local buffers of all transfers may be reused.
     pub fn flush_local_all(&self) -> Result<()> {
         self.wide.peers.flush_local()
     }
 
-    /// What this process knows of a rank.
+    /// Returns the target for a rank, and creates it at the first access.
     #[inline]
     pub fn target(&self, node: &Node, rank: u32) -> Result<&Target> {
         self.targets.get(rank, || self.new_target(node, rank))
     }
 
-    /// The same, if it has had to do with it.
+    /// Returns the target for a rank if this process has accessed the rank before.
     #[inline]
     pub fn known_target(&self, rank: u32) -> Option<&Target> {
         self.targets.find(rank)
@@ -100,52 +101,52 @@ impl Part {
                 Target { rank, member, peer, block, data: OnceLock::new(), accumulating }
             }
             Memory::Owned(_) | Memory::Attached(_) => {
-                let told = self.descriptor(node, rank, member)?;
-                let Descriptor { remote: at, words: block, .. } = *told.descriptor();
+                let descriptor = self.descriptor(node, rank, member)?;
+                let Descriptor { remote: at, words: block, .. } = *descriptor.get();
                 let peer = self.process(rank, member)?;
-                let data = OnceLock::from(Data { told, at });
+                let data = OnceLock::from(Data { descriptor, at });
                 Target { rank, member, peer, block, data, accumulating }
             }
         })
     }
 
-    /// What a rank exposes.
+    /// Returns the memory that a target exposes.
     #[inline]
     pub fn data<'a>(&self, node: &Node, target: &'a Target) -> Result<&'a Data> {
         match target.data.get() {
             Some(data) => Ok(data),
-            None => self.ask(node, target),
+            None => self.read_data(node, target),
         }
     }
 
-    /// The same of a rank of a window with common memory, at the first access to it.
+    /// Reads what a target exposes at the first access to it, in a window with common memory.
     #[cold]
-    fn ask<'a>(&self, node: &Node, target: &'a Target) -> Result<&'a Data> {
-        let told = self.descriptor(node, target.rank, target.member)?;
+    fn read_data<'a>(&self, node: &Node, target: &'a Target) -> Result<&'a Data> {
+        let descriptor = self.descriptor(node, target.rank, target.member)?;
         let first = self.places.at(target.member.node).data;
-        let at = first.offset(told.descriptor().offset as i64);
-        Ok(target.data.get_or_init(|| Data { told, at }))
+        let at = first.offset(descriptor.get().offset as i64);
+        Ok(target.data.get_or_init(|| Data { descriptor, at }))
     }
 
-    /// The descriptor of a rank, which is read once for all ranks of this node.
-    fn descriptor(&self, node: &Node, rank: u32, member: Member) -> Result<Told> {
+    /// Returns the descriptor of a rank, which is read once for all ranks of this node.
+    fn descriptor(&self, node: &Node, rank: u32, member: Member) -> Result<KnownDescriptor> {
         let cells = node.words.cells();
         if member.node == self.wide.node {
-            return Ok(Told::There(cells.descriptor(member.index)));
+            return Ok(KnownDescriptor::Shared(cells.descriptor(member.index)));
         }
         if let Some(note) = self.found.find(rank) {
-            return Ok(Told::There(note));
+            return Ok(KnownDescriptor::Shared(note));
         }
         let from = self.block(member).offset(cells.far_bytes() as i64);
-        // SAFETY: the bits of a descriptor are all values.
+        // SAFETY: every bit pattern is a valid descriptor.
         let read = unsafe { fetch::<Descriptor>(&self.wide.leader(member.node), from) }?;
         Ok(match self.found.note(rank, read) {
-            Some(note) => Told::There(note),
-            None => Told::Own(Box::new(read)),
+            Some(note) => KnownDescriptor::Shared(note),
+            None => KnownDescriptor::Copy(Box::new(read)),
         })
     }
 
-    /// The process of a rank.
+    /// Returns the peer for the process of a rank.
     pub fn owner(&self, rank: u32) -> Result<Arc<Peer>> {
         self.process(rank, self.wide.member(rank))
     }
@@ -155,31 +156,32 @@ impl Part {
         Ok(self.wide.peers.get(member, || self.wide.nic.peer(&contact, self.wide.secret)))
     }
 
-    /// Who a rank is, which has said so. It is read once for all ranks of this node.
+    /// Returns the contact of a rank that serves itself. It is read once for all ranks of this
+    /// node.
     fn contact(&self, rank: u32, member: Member) -> Result<Contact> {
         if member.node == self.wide.node {
             return Ok(self.wide.near.process(member.index).contact());
         }
         if let Some(contact) = self.wide.contacts.find(rank) {
-            // SAFETY: a note of the communicator.
+            // SAFETY: a note is constant and lasts as long as the wide arena.
             return Ok(unsafe { *contact });
         }
-        let at = Arena::card_offset(member.index) as i64;
+        let at = Arena::contact_offset(member.index) as i64;
         let first = self.wide.infos.at(member.node).first;
-        // SAFETY: the bits of a contact are all values.
+        // SAFETY: every bit pattern is a valid contact.
         let contact =
             unsafe { fetch::<Contact>(&self.wide.leader(member.node), first.offset(at)) }?;
         self.wide.contacts.note(rank, contact);
         Ok(contact)
     }
 
-    /// What a rank exposes, and its number on this node if it is here.
+    /// Returns the index of a rank on this node, if it is on this node, and its descriptor.
     pub fn exposed_by(&self, node: &Node, rank: u32) -> Result<(Option<u32>, Descriptor)> {
         let target = self.target(node, rank)?;
         Ok((self.near_index(rank), *self.data(node, target)?.exposed()))
     }
 
-    /// The number of a rank among those of this node, if it is one of them.
+    /// Returns the index of a rank among the ranks of this node, if it is one of them.
     pub fn near_index(&self, rank: u32) -> Option<u32> {
         let member = self.wide.member(rank);
         (member.node == self.wide.node).then_some(member.index)
@@ -189,12 +191,12 @@ impl Part {
 /// Reads plain data from the memory of another process.
 ///
 /// # Safety
-/// All bits of a `T` are values.
+/// Every bit pattern must be a valid `T`.
 unsafe fn fetch<T: Copy>(peer: &Peer, at: Remote) -> Result<T> {
     let mut value = MaybeUninit::<T>::zeroed();
-    // SAFETY: so many bytes of ours, which stay until the get has arrived.
+    // SAFETY: `value` has the size of a `T`, and is kept until the get has completed.
     unsafe { peer.get(value.as_mut_ptr().cast(), at, size_of::<T>() as u64)? };
     peer.flush_local()?;
-    // SAFETY: written, and the caller vouches for the bits.
+    // SAFETY: the value was zeroed and then written; by the caller's duty all bits are a `T`.
     Ok(unsafe { value.assume_init() })
 }

@@ -1,6 +1,7 @@
-//! Accumulates on single words of the device that nobody has waited for. They end when the lock of
-//! their target was looked at behind them (`epoch::lock::whole`): before a call that completes them
-//! at the target. Not for accumulates whose answer was waited for, which have looked already.
+//! Accumulates on single words by the device that no call has waited for. Such an accumulate is
+//! settled when this process has read the accumulate lock of its target after it
+//! (`epoch::lock::whole`), which happens before a call that completes it at the target. Not for
+//! accumulates with an answer: those have read the lock when they return.
 
 use super::Part;
 use super::words::word_in;
@@ -13,51 +14,51 @@ use crate::window::nodes::Wanted;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 
-/// The targets of such accumulates.
+/// The targets of unsettled accumulates.
 #[derive(Default)]
 pub struct Unsettled(Mutex<BTreeSet<u32>>);
 
 impl Part {
-    /// Where the accumulate lock of a rank is.
+    /// Returns the address of the accumulate lock of a rank.
     pub fn accumulate_lock(&self, node: &Node, rank: u32) -> Result<Remote> {
         let target = self.target(node, rank)?;
         Ok(word_in(target.block, whole::word(Rank(rank)).word))
     }
 
-    /// An accumulate on a word of a rank was sent, and nobody waits for it.
+    /// Notes that an accumulate on a word of a rank was sent and no call waits for it.
     pub fn note_unsettled(&self, rank: u32) {
         self.unsettled.0.lock().insert(rank);
     }
 
-    /// Ends the accumulates on words of a rank that nobody has waited for.
+    /// Settles the accumulates on words of a rank.
     pub fn settle(&self, node: &Node, rank: u32) -> Result<()> {
         match self.unsettled.0.lock().remove(&rank) {
-            true => self.settle_these(node, &[rank]),
+            true => self.settle_ranks(node, &[rank]),
             false => Ok(()),
         }
     }
 
-    /// The same on words of any rank.
+    /// Settles the accumulates on words of all ranks.
     pub fn settle_all(&self, node: &Node) -> Result<()> {
         let ranks = core::mem::take(&mut *self.unsettled.0.lock());
         match ranks.is_empty() {
             true => Ok(()),
-            false => self.settle_these(node, &Vec::from_iter(ranks)),
+            false => self.settle_ranks(node, &Vec::from_iter(ranks)),
         }
     }
 
-    /// Looks at the locks of all of them at once, and waits where one is held. All are looked at,
-    /// whatever fails; the first error.
-    fn settle_these(&self, node: &Node, ranks: &[u32]) -> Result<()> {
-        let look = |rank: u32| {
+    /// Reads the locks of all `ranks` at once, and waits while one is held. Reads all locks, also
+    /// after an error, and returns the first error.
+    fn settle_ranks(&self, node: &Node, ranks: &[u32]) -> Result<()> {
+        let begin = |rank: u32| {
             let (peer, lock) = (&self.target(node, rank)?.peer, self.accumulate_lock(node, rank)?);
             peer.order();
             Ok((rank, peer, peer.begin_read(lock)?))
         };
-        let looks: Vec<Result<_>> = ranks.iter().map(|rank| look(*rank)).collect();
+        let reads: Vec<Result<_>> = ranks.iter().map(|rank| begin(*rank)).collect();
         let mut done = Ok(());
-        for look in looks {
-            let settled = look.and_then(|(rank, peer, ticket)| {
+        for read in reads {
+            let settled = read.and_then(|(rank, peer, ticket)| {
                 let lock = peer.finish(ticket)?;
                 let nodes = node.nodes_for(Wanted::Accumulate(rank));
                 whole::wait_if_held(&self.far(node), Rank(rank), nodes, lock)

@@ -1,8 +1,10 @@
-//! Who is lost, for those who wait in a window over many nodes. Who waits looks at its own node,
-//! asks the processes that it has contacted whether they still answer, and probes at one node after
-//! the other, whose leader knows who is gone there: it may wait for somebody whom it never called.
-//! Only processes of its own communicator are minded. What is found is noted in the arena of the
-//! node ([`losses`](crate::window::arena::losses)), so that all who wait there tell the same.
+//! Failure detection for blocking waits in windows over several nodes. A waiting rank checks the
+//! processes of its own node, checks whether the processes that it has contacted still answer, and
+//! probes the leader of one other node at a time, which knows the dead processes of its node: the
+//! waiting rank may depend on a rank that it has no connection to. Only processes of its own
+//! communicator count. A loss is noted in the arena of the node
+//! ([`losses`](crate::window::arena::losses)), so that all waiting ranks there report the same
+//! loss.
 
 use super::{Member, Wide};
 use crate::error::{Error, Result, kept};
@@ -11,74 +13,74 @@ use crate::window::Node;
 use crate::window::arena::losses::{Cause, Loss};
 use std::time::{Duration, Instant};
 
-/// How long it takes until others are asked again.
-const QUESTIONS: Duration = Duration::from_secs(1);
-/// When nobody has looked for so long, what was asked then is asked again.
+/// The interval between checks of other processes.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// A probe is given up and repeated if no rank has called [`Wide::look`] for this long.
 const STALE: Duration = Duration::from_secs(20);
 
-/// What those who wait have seen so far.
+/// The state of the failure checks of waiting ranks.
 #[derive(Default)]
 pub struct Watch {
-    /// when somebody looked last
+    /// time of the last call of [`Wide::look`]
     last: Option<Instant>,
-    /// when others were asked last, or when the first wait began
+    /// time of the last check of other processes, or of the beginning of the first wait
     asked: Option<Instant>,
-    /// how many nodes were asked
+    /// the number of probes begun so far
     turn: u32,
-    /// the node that is asked
+    /// the probe that is under way, and the node that it goes to
     probe: Option<(u32, Probe)>,
 }
 
 impl Wide {
-    /// One look around by a process that waits, without waiting for an answer. Fails if one of the
-    /// processes is lost; `dead` is one of this node that has died, by its index and process id.
+    /// Makes one failure check for a waiting rank, without waiting for answers. Fails if one of the
+    /// processes is lost. `dead` is a process of this node that has died, by index and process id.
     pub fn look(&self, dead: Option<(u32, i32)>) -> Result<()> {
         let died = |(index, pid)| Loss { rank: self.rank_of(index), pid, cause: Cause::Died };
         let loss = Loss::noted(self.near.lost()).or_else(|| dead.map(died));
         if let Some(loss) = loss {
             return Err(self.lost(loss));
         }
-        self.ask(&mut self.watch.lock()).map_err(|error| self.named(error))
+        self.check_others(&mut self.watch.lock()).map_err(|error| self.named(error))
     }
 
-    fn ask(&self, watch: &mut Watch) -> Result<()> {
+    fn check_others(&self, watch: &mut Watch) -> Result<()> {
         let now = Instant::now();
         if watch.last.replace(now).is_some_and(|last| now - last > STALE) {
             watch.probe = None;
         }
-        if now - *watch.asked.get_or_insert(now) >= QUESTIONS {
+        if now - *watch.asked.get_or_insert(now) >= INTERVAL {
             watch.asked = Some(now);
             self.nic.progress();
             self.peers.ping()?;
             if watch.probe.is_none() {
-                watch.probe = Some(self.probe(self.near.rank.wrapping_add(watch.turn)));
+                watch.probe = Some(self.begin_probe(self.near.rank.wrapping_add(watch.turn)));
                 watch.turn = watch.turn.wrapping_add(1);
             }
         }
         let Some((node, probe)) = &mut watch.probe else { return Ok(()) };
-        let (node, news) = (*node, probe.step());
-        if !matches!(news, Ok(None)) {
+        let (node, notice) = (*node, probe.step());
+        if !matches!(notice, Ok(None)) {
             watch.probe = None;
         }
-        news?.map_or(Ok(()), |news| self.hear(node, news))
+        notice?.map_or(Ok(()), |notice| self.take_notice(node, notice))
     }
 
-    /// Fails if one of the processes is lost to the device; `losses` is how many there were when
-    /// this was last asked.
+    /// Fails if the device has lost the connection to one of the processes. `losses` is the number
+    /// of lost connections at the last call, and is updated.
     pub fn check(&self, losses: &mut u64) -> Result<()> {
         let now = self.nic.progress();
         if now == core::mem::replace(losses, now) { Ok(()) } else { self.peers.check() }
     }
 
-    /// Begins to ask the leader of another node, one after the other as `turn` grows.
-    fn probe(&self, turn: u32) -> (u32, Probe) {
+    /// Begins a probe of the leader of another node: of one node after the other as `turn` grows.
+    fn begin_probe(&self, turn: u32) -> (u32, Probe) {
         let node = (self.node + 1 + turn % (self.nodes - 1)) % self.nodes;
         let info = self.infos.at(node);
         (node, self.nic.probe(&info.contact, self.secret, info.first.at))
     }
 
-    /// Fails if the leader of a node has told of a loss.
-    fn hear(&self, node: u32, [dead, lost]: [u64; 2]) -> Result<()> {
+    /// Fails if the failure notice of a node's leader names a lost process of this communicator.
+    fn take_notice(&self, node: u32, [dead, lost]: [u64; 2]) -> Result<()> {
         let of_node = |loss: Loss| Loss { rank: self.rank_at(node, loss.rank), ..loss };
         match Loss::from(dead).map(of_node).or(Loss::from(lost)) {
             Some(loss) if loss.rank < self.size => Err(self.lost(loss)),
@@ -86,7 +88,8 @@ impl Wide {
         }
     }
 
-    /// Notes a loss for all who wait on this node; the error of the first one that was noted.
+    /// Notes a loss for all waiting ranks of this node, and returns the error of the loss that was
+    /// noted first.
     fn lost(&self, loss: Loss) -> Error {
         let Loss { rank, pid, cause } = loss.note(self.near.lost());
         let name = || kept(self.infos.at(self.member(rank).node).contact.node());
@@ -94,23 +97,23 @@ impl Wide {
         Error::Lost { rank: Some(rank), node, pid, cause: cause.text() }
     }
 
-    /// The rank of a process of a node.
+    /// Returns the rank of a process of a node.
     fn rank_at(&self, node: u32, index: u32) -> u32 {
         let there = Member { node, index };
         (0..self.size).find(|rank| self.member(*rank) == there).unwrap_or(self.size)
     }
 
-    /// The rank of a node's leader.
+    /// Returns the rank of a node's leader.
     pub fn first_rank_of(&self, node: u32) -> u32 {
         self.rank_at(node, 0)
     }
 
-    /// The rank of a process of this node.
+    /// Returns the rank of a process of this node.
     pub fn rank_of(&self, index: u32) -> u32 {
         self.rank_at(self.node, index)
     }
 
-    /// The rank of a process that this one has had to do with.
+    /// Returns the rank of a process that this one has contacted, or that is a leader.
     fn rank_of_process(&self, node: &str, pid: i32) -> Option<u32> {
         let is_it = |contact: &Contact| contact.pid() == pid && contact.node() == node;
         let leads = |node: &u32| is_it(&self.infos.at(*node).contact);
@@ -119,8 +122,8 @@ impl Wide {
         found.map(|member| self.rank_at(member.node, member.index))
     }
 
-    /// An error as the user is told: with ranks of the window, where the roads know processes of
-    /// the node, or contacts. A loss is noted.
+    /// Returns an error in terms of the user: with ranks of the window, in place of the indices
+    /// within a node and the process ids that the roads know. Notes a loss.
     pub(super) fn named(&self, error: Error) -> Error {
         match error {
             Error::Lost { rank: None, node, pid, cause } => {
@@ -130,7 +133,7 @@ impl Wide {
                 }
                 Error::Lost { rank, node, pid, cause }
             }
-            // Nothing is known of it: a later call may find it.
+            // The process may be alive, so that no loss is noted: a later call may reach it.
             Error::Unanswered { rank: None, node, pid, cause } => {
                 Error::Unanswered { rank: self.rank_of_process(node, pid), node, pid, cause }
             }
@@ -145,7 +148,7 @@ impl Wide {
 }
 
 impl Node {
-    /// An error of a call on this window, with the ranks of the window.
+    /// Returns an error of a call on this window, with ranks of the window.
     pub fn with_rank(&self, error: Error) -> Error {
         match &self.wide {
             Some(part) => part.wide.named(error),

@@ -1,10 +1,12 @@
-//! The control words of a window over many nodes, as two views: [`Far`] has a block for each rank,
-//! [`Leads`] one for each node, that of its leader. What is contended is changed by the device
-//! alone, also on the own node, because the atomic operations of devices and processors need not
-//! see each other (docs/decisions/0005). A rank loads its own words itself.
+//! The control words of a window over several nodes, as two views: [`Far`] has a block for each
+//! rank,
+//! [`Leads`] has one for each node, which is the block of its leader. Only the device changes
+//! contended words, also on its own node, because operations of a device need not be atomic with
+//! those of a processor (docs/decisions/0005); where they are on all nodes, the processor changes
+//! the words of its own node. A rank reads its own words by loads.
 //!
-//! No adapter rings a doorbell: who waits here looks again and again, and gives the core away in
-//! between, longer with time.
+//! The device rings no doorbell: a waiting rank polls, and yields the core or sleeps between two
+//! polls, for longer and longer times.
 
 use super::Part;
 use super::targets::Target;
@@ -19,44 +21,44 @@ use crate::window::waits::Waiting;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The words of all ranks.
+/// The view of the words of all ranks.
 #[derive(Clone, Copy)]
 pub struct Far<'a> {
     part: &'a Part,
     node: &'a Node,
 }
 
-/// An answer that will come.
+/// The result of an operation that was begun.
 pub enum Asked<'a> {
-    /// it is here
+    /// the result
     Known(u64),
-    /// from the device
+    /// the device will deliver it
     Device(&'a Peer, Ticket),
 }
 
-/// The words of the leaders, whose rank here is the number of their node. For leaders, whose own
-/// words are those of [`Far`].
+/// The view of the words of the leaders. The rank of a leader in this view is the number of its
+/// node. Only leaders use it; their own words are those of [`Far`].
 #[derive(Clone, Copy)]
 pub struct Leads<'a>(Far<'a>);
 
 impl Part {
-    /// The words of all ranks of the window `node`, which this is a part of.
+    /// Returns the view of the words of all ranks of the window `node`, which this is a part of.
     pub fn far<'a>(&'a self, node: &'a Node) -> Far<'a> {
         Far { part: self, node }
     }
 
-    /// The words of the leaders.
+    /// Returns the view of the words of the leaders.
     pub fn leads<'a>(&'a self, node: &'a Node) -> Leads<'a> {
         Leads(self.far(node))
     }
 }
 
-/// Where a word of a block is.
+/// Returns the address of a word of a block.
 pub(super) fn word_in(block: Remote, word: WordId) -> Remote {
     block.offset(i64::from(word.0) * size_of::<u64>() as i64)
 }
 
-/// Rounds of looking, each with a yield, before the first sleep.
+/// Rounds of polling, each with a yield, before the first sleep.
 const AWAKE_ROUNDS: u32 = 100;
 /// The first sleep and the longest.
 const SLEEP_NS: core::ops::RangeInclusive<u64> = 20_000..=500_000;
@@ -81,7 +83,7 @@ fn wait_for(
     let mut losses = 0;
     loop {
         for _ in 0..idle.spins() {
-            // Acquire: what was sent before the change of the word is seen behind it.
+            // Acquire: data sent before the change of the word are visible after this load.
             let value = cell.load(Ordering::Acquire);
             if until(value) {
                 return Ok(value);
@@ -97,7 +99,7 @@ fn wait_for(
         }
         std::thread::sleep(Duration::from_nanos(sleep));
         sleep = (2 * sleep).min(*SLEEP_NS.end());
-        // By the clock: where ranks share cores, a short sleep is a long one.
+        // By the clock, not by rounds: where ranks share cores, a short sleep may last long.
         if looked.elapsed() >= Duration::from_nanos(CHECK_NS) {
             idle.check(wait)?;
             looked = Instant::now();
@@ -106,8 +108,8 @@ fn wait_for(
 }
 
 impl<'a> Far<'a> {
-    /// The word itself, where the processor changes it as the device does: on the own node, if each
-    /// sees what the other does as one step.
+    /// Returns the word itself if the processor may change it: on this node, if operations of the
+    /// device and the processor are atomic with each other.
     fn near_cell(&self, at: WordAt) -> Option<&'a AtomicU64> {
         if !self.part.wide.coherent {
             return None;
@@ -168,7 +170,7 @@ impl<'a> Words for Far<'a> {
 
     fn read(&self, at: WordAt) -> Result<u64> {
         if let Some(index) = self.part.near_index(at.rank.0) {
-            // Acquire: as in `wait`. What others changed by the device is seen by loads.
+            // Acquire: as in `wait_for`. Loads also see changes by the device.
             let cell = self.node.words.cells().far_word(index, at.word);
             return Ok(cell.load(Ordering::Acquire));
         }
@@ -177,12 +179,13 @@ impl<'a> Words for Far<'a> {
     }
 
     fn own(&self, word: WordId) -> u64 {
-        // Acquire: as in `wait`.
+        // Acquire: as in `wait_for`.
         self.own_cell(word).load(Ordering::Acquire)
     }
 
     fn set_own(&self, word: WordId, value: u64) {
-        // Release: who may change it next learns of it by a later request of this rank.
+        // Release: the next process that may change the word learns of this store by a later
+        // request of this rank.
         self.own_cell(word).store(value, Ordering::Release);
     }
 
@@ -190,8 +193,8 @@ impl<'a> Words for Far<'a> {
         wait(self, word, until)
     }
 
-    /// Stores of this process to memory of its node come first, too. What the device carries to a
-    /// rank whose words the processor changes is waited for: these are two ways there.
+    /// Also orders stores of this process to memory of its node. Waits for the device's operations
+    /// on a rank whose words the processor changes: there, the two ways are not ordered otherwise.
     fn order(&self, rank: Rank) -> Result<()> {
         full_fence();
         let Some(target) = self.part.known_target(rank.0) else { return Ok(()) };
