@@ -26,7 +26,14 @@ unsafe fn make(request: Request, memory: *mut c_void, win: *mut MPI_Win) -> c_in
     let (handle, base) = match create::make(host, request, place) {
         Ok(Made::Window(window)) => (window.handle as usize, window.facts.base),
         Ok(Made::Native(native, base)) => (native, base),
-        Err(Failure::Ours(error)) => return raise_on_comm(call, host, request.comm, error),
+        Err(Failure::Ours(error)) => {
+            if !win.is_null() {
+                // Open MPI's Fortran turns the handle into an integer, whatever the call returns.
+                // SAFETY: the caller vouches for `win`.
+                unsafe { host.store(win, host.constants.win_null) };
+            }
+            return raise_on_comm(call, host, request.comm, error);
+        }
         Err(Failure::Host(code)) => return code,
     };
     if !memory.is_null() {
