@@ -214,8 +214,8 @@ pub fn to(core: &Core, contact: &Contact, secret: Secret) -> Result<Queue> {
     Ok(Queue::new(pair, other.in_order))
 }
 
-/// An error of this side: if nothing is left for now, one of this outgoing, and a later one may find
-/// more; else the other process cannot be reached.
+/// The error for a failure of this side: a shortage is an error of this call alone, because a later
+/// call may succeed; any other failure means that the other process cannot be reached.
 fn own(contact: &Contact, error: Error) -> Error {
     match error {
         Error::System { errno, .. } if is_shortage(errno) => error,

@@ -1,14 +1,15 @@
-//! What others must know to contact a process, as plain data that whoever makes a window
-//! exchanges: who it is, and where its connection thread listens. Nothing of it is secret.
+//! The contact of a process: what other processes need to connect to it, as plain data that the
+//! ranks exchange when they make a window. It holds the identity of the process and the addresses
+//! of its connection thread. Nothing in it is secret.
 //!
-//! | words  | what they hold                                              |
-//! |--------|-------------------------------------------------------------|
-//! | 0      | number of the process, unlike all others                    |
-//! | 1      | its process id, above the port of the thread                |
-//! | 2      | 1 if the thread listens at these addresses only, else 0     |
-//! | 3..11  | up to four addresses as of IPv6, zero for none              |
-//! | 11..15 | name of its node, 31 bytes at most, zero at the end         |
-//! | 15     | 0                                                           |
+//! | words  | contents                                                          |
+//! |--------|-------------------------------------------------------------------|
+//! | 0      | number of the process, different from those of all others         |
+//! | 1      | process id (low half), TCP port of the thread (high half)         |
+//! | 2      | 1 if the thread listens at these addresses only, else 0           |
+//! | 3..11  | up to four addresses in the form of IPv6, zero for none           |
+//! | 11..15 | name of the node, 31 bytes at most, zero at the end               |
+//! | 15     | 0                                                                 |
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -18,14 +19,14 @@ use crate::error::{Error, Result, kept};
 pub const ADDRESSES_MAX: usize = 4;
 const NODE_BYTES_MAX: usize = 31;
 
-/// What others must know to contact a process.
+/// What other processes need to connect to a process.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contact(pub [u64; 16]);
 
 impl Contact {
-    /// The contact of this process, whose thread listens at `port` of these addresses, and there
-    /// only if it says so.
+    /// Makes the contact of this process, whose connection thread listens at `port` of these
+    /// addresses; at no others if `only` is set.
     pub fn new(uid: u64, port: u16, addresses: &[Ipv6Addr], only: bool) -> Contact {
         let mut words = [0; 16];
         words[0] = uid;
@@ -47,25 +48,26 @@ impl Contact {
         Contact(words)
     }
 
-    /// The number of the process.
+    /// Number of the process.
     pub fn uid(&self) -> u64 {
         self.0[0]
     }
 
-    /// Its process id on its node.
+    /// Process id on its node.
     pub fn pid(&self) -> i32 {
         self.0[1] as u32 as i32
     }
 
-    /// The name of its node.
+    /// Name of the node of the process.
     pub fn node(&self) -> String {
         let bytes: Vec<u8> = self.0[11..15].iter().flat_map(|word| word.to_ne_bytes()).collect();
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
         String::from_utf8_lossy(&bytes[..end]).into_owned()
     }
 
-    /// Where its thread may be listening. A process on a node of the same name is asked for on
-    /// this one first; whether it is the right one the words show.
+    /// Addresses to try in this order. If the process is on a node with the name of this node, the
+    /// first one is the loopback address, unless the thread listens at certain addresses only. The
+    /// handshake shows whether the right process answers.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         let port = (self.0[1] >> 32) as u16;
         let mut addresses = Vec::new();
@@ -82,25 +84,25 @@ impl Contact {
         addresses
     }
 
-    /// The error that this process cannot be reached, and why.
+    /// The error that this process cannot be reached, with the cause.
     pub fn lost(&self, cause: impl Into<String>) -> Error {
         Error::Lost { rank: None, node: kept(self.node()), pid: self.pid(), cause: kept(cause) }
     }
 }
 
-/// The name of this node.
+/// Name of this node.
 fn node_name() -> Vec<u8> {
     let mut name = [0u8; 256];
-    // SAFETY: the buffer is ours; its last byte stays zero.
+    // SAFETY: the buffer is a local variable; its last byte stays zero.
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
     name.iter().copied().take_while(|byte| *byte != 0).collect()
 }
 
-/// The addresses of this node, or of one interface of it: IPv4 first, those of the node alone
-/// last, none that are valid on one link only.
+/// Returns the addresses of this node, or of one interface of it: IPv4 first, loopback addresses
+/// last, and no link-local addresses.
 pub fn node_addresses(interface: Option<&str>) -> Result<Vec<Ipv6Addr>> {
     let mut first = core::ptr::null_mut();
-    // SAFETY: `first` is ours.
+    // SAFETY: `first` is a local variable.
     if unsafe { libc::getifaddrs(&mut first) } != 0 {
         return Err(crate::sys::last_error("getifaddrs"));
     }
@@ -132,15 +134,15 @@ pub fn node_addresses(interface: Option<&str>) -> Result<Vec<Ipv6Addr>> {
     Ok(found)
 }
 
-/// An address of an interface in the form of IPv6, if others can use it.
+/// Returns an address of an interface in the form of IPv6, if other nodes can use it.
 ///
 /// # Safety
-/// `address` is null or valid for its family.
+/// `address` is null, or points to a socket address that is valid for its family.
 unsafe fn usable_address(address: *const libc::sockaddr) -> Option<Ipv6Addr> {
     if address.is_null() {
         return None;
     }
-    // SAFETY: valid, says the caller, and of the family's type below.
+    // SAFETY: the caller guarantees that it is valid; each cast is to the type of its family.
     unsafe {
         match i32::from((*address).sa_family) {
             libc::AF_INET => {

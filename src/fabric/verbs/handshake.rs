@@ -1,18 +1,19 @@
-//! What a caller and the process that it calls say to each other, as bytes and as two state
-//! machines without sockets: four messages, each of a fixed length. Both sides show by tags
-//! ([`secret`](super::secret)) that they know the secret of the job, and that they have transcript and
-//! received the same so far. What is asked and answered is the affair of others. Invariant: no message
-//! is good for another call, because a nonce of each side that is used once is in its tag.
+//! The handshake of a first contact, as bytes and as two state machines without sockets: four
+//! messages of fixed lengths between the initiator, which connects, and the responder. Both sides
+//! prove by authentication tags ([`secret`](super::secret)) that they know the secret of the job,
+//! and that they have seen the same transcript. The meaning of question and answer is defined
+//! elsewhere. Invariant: no message is valid in another handshake, because its tag covers a nonce
+//! of each side.
 //!
-//! | message    | from   | its parts, of 8 bytes where nothing is transcript                         |
-//! |------------|--------|---------------------------------------------------------------------|
-//! | hello   | caller | `MAGIC`, name of the secret, called process, caller, nonce (16)    |
-//! | challenge  | called | nonce (16), tag (16) of hello and nonce                        |
-//! | request    | caller | question (48), tag (16) of hello, challenge's nonce, question   |
-//! | answer     | called | answer (48), tag (16) of those three and the answer                 |
+//! | message   | sender    | parts, of 8 bytes each unless noted                           |
+//! |-----------|-----------|---------------------------------------------------------------|
+//! | hello     | initiator | `MAGIC`, name of the secret, responder, initiator, nonce (16) |
+//! | challenge | responder | nonce (16), tag (16) over hello and nonce                     |
+//! | request   | initiator | question (48), tag (16) over hello, responder's nonce, question |
+//! | answer    | responder | answer (48), tag (16) over those three and the answer         |
 //!
-//! The caller asks nothing before the called process has shown that it knows the secret; that one
-//! reads no question of a caller that has not.
+//! The initiator sends its question only after the responder has proved that it knows the secret.
+//! The responder handles no question of an initiator that has not proved it.
 
 use super::secret::{Purpose, Secret, TAG_BYTES};
 use crate::error::Result;
@@ -31,7 +32,7 @@ const CHALLENGE_BYTES: usize = NONCE_BYTES + TAG_BYTES;
 type Hello = [u8; HELLO_BYTES];
 type Nonce = [u8; NONCE_BYTES];
 
-/// A message that comes in pieces.
+/// A message that arrives in pieces.
 struct Message {
     bytes: [u8; MESSAGE_BYTES_MAX],
     count: usize,
@@ -40,7 +41,8 @@ struct Message {
 impl Message {
     const NOTHING: Message = Message { bytes: [0; MESSAGE_BYTES_MAX], count: 0 };
 
-    /// Takes what `read` reads of a message of so many bytes; whether it is whole.
+    /// Adds the bytes that `read` returns to a message of `length` bytes. Returns whether it is
+    /// complete.
     fn take<E>(
         &mut self,
         length: usize,
@@ -51,13 +53,13 @@ impl Message {
         Ok(self.count == length)
     }
 
-    /// The bytes from one place on.
+    /// Returns `N` bytes of the message from `at` on.
     fn part<const N: usize>(&self, at: usize) -> [u8; N] {
-        self.bytes[at..at + N].try_into().expect("so many bytes")
+        self.bytes[at..at + N].try_into().expect("N bytes")
     }
 }
 
-/// Two parts as one message.
+/// Joins two parts into one message.
 fn join<const N: usize>(first: &[u8], second: &[u8]) -> [u8; N] {
     let mut bytes = [0; N];
     bytes[..first.len()].copy_from_slice(first);
@@ -65,7 +67,7 @@ fn join<const N: usize>(first: &[u8], second: &[u8]) -> [u8; N] {
     bytes
 }
 
-/// What the called process does next.
+/// What the responder does next.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ResponderStep {
     /// waits for the rest of a message
@@ -74,29 +76,29 @@ pub enum ResponderStep {
     Challenge([u8; CHALLENGE_BYTES]),
     /// sends an answer and is done
     Answer([u8; MESSAGE_BYTES_MAX]),
-    /// is done with somebody who does not know the secret, or talks nonsense
+    /// closes the connection: the initiator does not know the secret, or the message is invalid
     Refuse,
 }
 
-/// The side of the called process, for one caller.
+/// The responder's side, for one connection.
 pub struct Responder {
     received: Message,
-    /// what the caller has transcript when it has identified, and the nonce that it was given
+    /// after the hello: the secret that it names, the hello itself, and the responder's nonce
     identified: Option<(Secret, Hello, Nonce)>,
 }
 
 impl Responder {
-    /// Somebody has called.
+    /// Starts before the hello.
     pub fn new() -> Responder {
         Responder { received: Message::NOTHING, identified: None }
     }
 
-    /// Whether the caller has named the secret and this process.
+    /// Whether the initiator has named the secret and this process.
     pub fn is_identified(&self) -> bool {
         self.identified.is_some()
     }
 
-    /// Reads once. `known` finds the secret of a name, `uid` is the nonce of this process,
+    /// Reads once. `known` finds the secret of a name, `uid` is the number of this process,
     /// `answer` answers a question.
     pub fn step<E>(
         &mut self,
@@ -121,7 +123,7 @@ impl Responder {
         Ok(ResponderStep::Answer(join(&answer, &tag)))
     }
 
-    /// The challenge for who has identified this process.
+    /// Checks the hello of the initiator, and returns the challenge.
     fn check_hello(
         &mut self,
         known: impl FnOnce(u64) -> Option<Secret>,
@@ -142,7 +144,7 @@ impl Responder {
     }
 }
 
-/// What the caller does next.
+/// What the initiator does next.
 #[derive(Debug, PartialEq, Eq)]
 pub enum InitiatorStep {
     /// waits for the rest of a message
@@ -151,22 +153,22 @@ pub enum InitiatorStep {
     Ask([u8; MESSAGE_BYTES_MAX]),
     /// has the answer
     Done([u8; BYTES]),
-    /// is done with somebody who does not know the secret, or talks nonsense
+    /// closes the connection: the responder does not know the secret, or the message is invalid
     Refuse,
 }
 
-/// The side of the caller.
+/// The initiator's side.
 pub struct Initiator {
     secret: Secret,
     hello: Hello,
     question: [u8; BYTES],
     received: Message,
-    /// of the called process, when it has shown that it knows the secret
+    /// nonce of the responder, once the responder has proved that it knows the secret
     nonce: Option<Nonce>,
 }
 
 impl Initiator {
-    /// The process `from` has a question for the process `to`.
+    /// Makes the initiator's side for a question of process `from` to process `to`.
     pub fn new(secret: Secret, to: u64, from: u64, question: [u8; BYTES]) -> Result<Initiator> {
         let mut hello = [0; HELLO_BYTES];
         for (place, word) in hello.chunks_exact_mut(8).zip([MAGIC, secret.name(), to, from]) {
@@ -176,12 +178,12 @@ impl Initiator {
         Ok(Initiator { secret, hello, question, received: Message::NOTHING, nonce: None })
     }
 
-    /// What it says first.
+    /// The first message.
     pub fn hello(&self) -> &[u8] {
         &self.hello
     }
 
-    /// Whether the called process has shown that it knows the secret.
+    /// Whether the responder has proved that it knows the secret.
     pub fn is_verified(&self) -> bool {
         self.nonce.is_some()
     }

@@ -1,12 +1,13 @@
-//! Callers that the connection thread listens to at once: who gets a place among them, who loses
-//! it, and for how long. Generic over the stream; the time is told, so that tests have their own.
-//! Not for what is said ([`handshake`](super::handshake)). Invariant: a caller that has not named the job's
-//! secret never takes a place from one that has.
+//! The incoming connections that the connection thread serves at once: which of them get a place,
+//! which are closed, and when. It is generic over the stream, and the time is passed in, so that
+//! tests supply their own. The messages are in [`handshake`](super::handshake). Invariant: an
+//! unidentified connection never takes the place of an identified one.
 //!
-//! A process of the job greets with its first bytes, which are there when its connection is taken. So who
-//! has not identified by then is a stranger, or very slow: a few of them are listened to, of one
-//! address fewer, and the oldest makes has_room for the next. A caller that has identified
-//! waits for a place of its own.
+//! A connection is *identified* when its first message has named the secret of the job and this
+//! process. A process of the job sends that message at once, so that it is there when the
+//! connection is accepted. A connection without it comes from a stranger or from a very slow
+//! process. Few of those are kept, fewer from one address, and the oldest makes room for the next.
+//! An identified connection waits for a place of its own.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::IpAddr;
@@ -15,29 +16,29 @@ use std::time::{Duration, Instant};
 use super::handshake::{BYTES, Responder, ResponderStep};
 use super::secret::Secret;
 
-/// Callers that have not identified: in all, and from one address.
+/// Bounds of unidentified connections: in all, and from one address.
 const UNIDENTIFIED_MAX: usize = 32;
 const UNIDENTIFIED_PER_ADDRESS_MAX: usize = 8;
-/// Callers that have identified.
+/// Bound of identified connections.
 const IDENTIFIED_MAX: usize = 32;
-/// All of them.
+/// Bound of all connections.
 pub const CONNECTIONS_MAX: usize = UNIDENTIFIED_MAX + IDENTIFIED_MAX;
-/// How long a connection may take in all.
+/// Time after which any connection is closed.
 const LIFETIME_MAX: Duration = Duration::from_secs(5);
-/// How long who has identified keeps its place when others want it.
+/// Time for which an identified connection keeps its place while others wait for one.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// What the responder process knows, and how it answers.
+/// What this process knows, and how it answers.
 pub trait Service {
-    /// Its number.
+    /// Number of this process.
     fn uid(&self) -> u64;
-    /// The secret of this name.
+    /// Returns the secret that has this name.
     fn secret(&self, name: u64) -> Option<Secret>;
-    /// The answer to a question, if it is one.
+    /// Returns the answer to a question, or `None` if the bytes are no question.
     fn answer(&self, question: &[u8; BYTES]) -> Option<[u8; BYTES]>;
 }
 
-/// A connection that is not answered yet.
+/// A connection whose question has not been answered.
 pub struct Connection<S> {
     pub stream: S,
     from: IpAddr,
@@ -45,20 +46,20 @@ pub struct Connection<S> {
     responder: Responder,
 }
 
-/// What has become of a connection.
+/// Result of one step of a connection.
 #[derive(Debug, PartialEq, Eq)]
 enum Progress {
-    /// nothing yet
+    /// no data has arrived
     NoData,
-    /// it goes on
+    /// data has arrived; the connection goes on
     Partial,
     Answered,
-    /// it ended, or was nonsense
+    /// the connection was closed, or has sent an invalid message
     Invalid,
 }
 
 impl<S: Read + Write> Connection<S> {
-    /// Reads once, and says what there is to send.
+    /// Reads once, and sends the next message if there is one.
     fn step(&mut self, service: &impl Service) -> Progress {
         let stream = &mut self.stream;
         let read = |bytes: &mut [u8]| match stream.read(bytes) {
@@ -80,41 +81,43 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    /// A message fits into the socket's buffer of a caller that listens.
+    /// Sends a message. It fits into the buffer of the socket if the other process reads.
     fn send(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).is_ok()
     }
 }
 
-/// The callers.
+/// The open connections.
 pub struct Incoming<S> {
     list: Vec<Connection<S>>,
-    /// unidentified that were met, ever
+    /// unidentified connections seen so far
     unidentified: u64,
 }
 
 impl<S: Read + Write> Incoming<S> {
-    /// None yet.
+    /// Starts without connections.
     pub fn new() -> Incoming<S> {
         Incoming { list: Vec::new(), unidentified: 0 }
     }
 
-    /// Those that wait to be progress.
+    /// The open connections.
     pub fn list(&self) -> &[Connection<S>] {
         &self.list
     }
 
-    /// How often this process has had to do with a stranger, or with somebody who is as slow.
+    /// Number of events so far that a stranger, or a process as slow as one, has caused.
     pub fn unidentified(&self) -> u64 {
         self.unidentified
     }
 
-    /// When the next one has to go.
+    /// Time at which the next connection has to be closed.
     pub fn next_deadline(&self) -> Option<Instant> {
         self.list.iter().map(|connection| connection.began + LIFETIME_MAX).min()
     }
 
-    /// Whether one more can be taken. If not, when somebody who has identified has had its time.
+    /// Whether one more connection can be added. If all places are taken, the oldest identified
+    /// connection is closed once its grace period is over; before that, returns the end of that
+    /// period.
     pub fn has_room(&mut self, now: Instant) -> Result<(), Instant> {
         let identified = self
             .list
@@ -135,7 +138,7 @@ impl<S: Read + Write> Incoming<S> {
         Ok(())
     }
 
-    /// Takes a connection, for which there is has_room, and hears what was said at once.
+    /// Adds a connection, for which there is room, and takes its first step.
     pub fn add(&mut self, stream: S, from: IpAddr, now: Instant, service: &impl Service) {
         let mut connection = Connection { stream, from, began: now, responder: Responder::new() };
         match connection.step(service) {
@@ -151,7 +154,7 @@ impl<S: Read + Write> Incoming<S> {
         }
     }
 
-    /// Room for a stranger from an address.
+    /// Makes room for an unidentified connection from an address.
     fn make_room(&mut self, from: IpAddr) {
         let unidentified =
             || self.list.iter().filter(|connection| !connection.responder.is_identified());
@@ -165,7 +168,8 @@ impl<S: Read + Write> Incoming<S> {
         }
     }
 
-    /// Drops the oldest of the unidentified that `which` chooses; whether there was one.
+    /// Closes the oldest unidentified connection that `which` selects. Returns whether there was
+    /// one.
     fn drop_unidentified(&mut self, which: impl Fn(&Connection<S>) -> bool) -> bool {
         let unidentified = self.list.iter().enumerate();
         let unidentified = unidentified
@@ -178,7 +182,7 @@ impl<S: Read + Write> Incoming<S> {
         oldest.is_some()
     }
 
-    /// Drops a stranger, whose descriptor is wanted; whether there was one.
+    /// Closes an unidentified connection to free its descriptor. Returns whether there was one.
     pub fn drop_one_unidentified(&mut self) -> bool {
         self.drop_unidentified(|_| true)
     }
@@ -188,8 +192,8 @@ impl<S: Read + Write> Incoming<S> {
         self.list.remove(index);
     }
 
-    /// Hears those of whom `ready` says, by their place in the list, that there is something to
-    /// advance, once each; and drops those that have had their time.
+    /// Takes one step of each connection for which `ready` is true of its index in the list, and
+    /// closes those that are past their time.
     pub fn advance(&mut self, now: Instant, ready: impl Fn(usize) -> bool, service: &impl Service) {
         let (mut index, mut unidentified) = (0, 0);
         self.list.retain_mut(|connection| {
@@ -203,12 +207,12 @@ impl<S: Read + Write> Incoming<S> {
         });
         self.unidentified += unidentified;
         if self.list.is_empty() {
-            // A process that once had many callers at a time does not keep the memory for them.
+            // A process that once had many connections at a time does not keep the memory for them.
             self.list = Vec::new();
         }
     }
 
-    /// For how many callers there is memory.
+    /// Number of connections for which there is memory.
     #[cfg(test)]
     pub fn capacity(&self) -> usize {
         self.list.capacity()

@@ -1,10 +1,10 @@
-//! The connection thread: it sleeps until somebody incoming, makes the target's end of a connection
-//! for a process of the job, or answers one that [probes](super::probe). Now and then it looks
-//! whether those that it has let in are still there ([`accepted`](super::accepted)). It never incoming
-//! MPI, and no signal of the program is handled on it. How others are called is in
-//! [`call`](super::call).
-//! Invariant: what it does between two sleeps has a bound, and so have its callers
-//! ([`incoming`](super::incoming)). For unidentified it takes a quarter of a core at most.
+//! The connection thread. It sleeps until another process connects. For a process of the job it
+//! makes the target's end of a connection, or it answers a liveness [probe](super::probe). From
+//! time to time it checks whether the origins of accepted connections still exist
+//! ([`accepted`](super::accepted)). It never calls MPI, and it handles no signal of the program.
+//! How this process connects to others is in [`outgoing`](super::outgoing). Invariant: the work
+//! between two sleeps has a bound, and so has the number of open connections
+//! ([`incoming`](super::incoming)). Unidentified connections cost a quarter of a core at most.
 
 use std::io::ErrorKind;
 use std::net::{Ipv6Addr, TcpListener, TcpStream};
@@ -23,15 +23,15 @@ use super::{Contact, Core, probe, sockets};
 use crate::error::{Error, Result};
 use crate::sync::{AtomicBool, Ordering};
 
-/// Callers that are taken between two sleeps.
+/// Connections that are accepted between two sleeps.
 const ACCEPTED_MAX: usize = 32;
-/// How many times as long as it took does the thread rest behind a turn with unidentified, and how
-/// long at most.
+/// After a turn that handled unidentified connections the thread rests `REST` times as long as the
+/// turn took, and at most `REST_MAX`.
 const REST: u32 = 3;
 const REST_MAX: Duration = Duration::from_millis(20);
 const STACK_BYTES: usize = 256 << 10;
 
-/// The thread, until it is dropped.
+/// The running connection thread; dropping it stops the thread.
 pub struct Listener {
     contact: Contact,
     closing: Arc<AtomicBool>,
@@ -40,7 +40,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Starts the thread; it is called over this interface only, if one is named.
+    /// Starts the thread. It listens at this interface only, if one is named.
     pub fn start(core: &Arc<Core>, interface: Option<&str>) -> Result<Listener> {
         let failed = |call| {
             move |error: std::io::Error| Error::System {
@@ -72,7 +72,7 @@ impl Listener {
         Ok(Listener { contact, closing, sockets, thread })
     }
 
-    /// What others need to call it.
+    /// The contact of this process.
     pub fn contact(&self) -> &Contact {
         &self.contact
     }
@@ -87,8 +87,8 @@ impl Drop for Listener {
         // Release: pairs with the Acquire in `serve`.
         self.closing.store(true, Ordering::Release);
         for socket in self.sockets.iter() {
-            // A socket that is shut down is ready for ever, which wakes the thread.
-            // SAFETY: a socket of ours.
+            // A socket that is shut down stays ready, which wakes the thread.
+            // SAFETY: a socket that this listener owns.
             unsafe { libc::shutdown(socket.as_raw_fd(), libc::SHUT_RDWR) };
         }
         if let Some(thread) = self.thread.take() {
@@ -97,12 +97,12 @@ impl Drop for Listener {
     }
 }
 
-/// Does something while this thread blocks all signals: a thread that is started then has them
-/// blocked for good, and the program's handlers run on the program's threads only.
+/// Runs `work` while this thread blocks all signals. A thread that `work` starts inherits the mask,
+/// so that the handlers of the program run on the program's own threads only.
 fn without_signals<T>(work: impl FnOnce() -> T) -> T {
     // SAFETY: plain data, filled in below.
     let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { core::mem::zeroed() };
-    // SAFETY: both sets are ours.
+    // SAFETY: both sets are local variables.
     unsafe {
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
@@ -130,8 +130,8 @@ impl Service for Core {
     }
 }
 
-/// No descriptor or memory is free: for how long the sockets are left alone. Their callers wait
-/// in the system meanwhile.
+/// Back-off while no descriptor or memory is free: the time for which the thread does not accept.
+/// Meanwhile new connections wait in the backlog of the system.
 #[derive(Default)]
 struct Shortage {
     wait: Duration,
@@ -142,24 +142,24 @@ impl Shortage {
     const LEAST: Duration = Duration::from_millis(20);
     const MOST: Duration = Duration::from_millis(320);
 
-    /// A caller could not be taken.
+    /// Notes that a connection could not be accepted.
     fn begin(&mut self, now: Instant) {
         self.wait = (2 * self.wait).clamp(Shortage::LEAST, Shortage::MOST);
         self.until = Some(now + self.wait);
     }
 
-    /// A caller was taken.
+    /// Notes that a connection was accepted.
     fn end(&mut self) {
         *self = Shortage::default();
     }
 
-    /// Until when it is no use to poll for callers.
+    /// Time before which accepting is not tried again, if it is still ahead.
     fn until(&self, now: Instant) -> Option<Instant> {
         self.until.filter(|until| now < *until)
     }
 }
 
-/// What the thread works on.
+/// The state of the thread.
 struct Server {
     core: Arc<Core>,
     sockets: Arc<Vec<TcpListener>>,
@@ -168,15 +168,17 @@ struct Server {
     shortage: Shortage,
 }
 
-/// What a sleep has brought: the sockets that are ready, sockets first, then callers in order.
+/// Result of a sleep: the sockets that are ready, listening ones first, then the connections in
+/// their order.
 type Ready = [libc::pollfd; ADDRESSES_MAX + CONNECTIONS_MAX];
 
 impl Server {
-    /// The life of the thread.
+    /// Main loop of the thread.
     fn serve(mut self) {
         loop {
             let ready = self.sleep();
-            // Acquire: pairs with the Release in `drop`, which is before what wakes this thread.
+            // Acquire: pairs with the Release in `drop`, which precedes the event that wakes this
+            // thread.
             if self.closing.load(Ordering::Acquire) {
                 return;
             }
@@ -195,7 +197,7 @@ impl Server {
         }
     }
 
-    /// Takes callers that have said something.
+    /// Accepts connections whose first bytes have arrived.
     fn accept_from(&mut self, socket: &TcpListener) {
         for _ in 0..ACCEPTED_MAX {
             let now = Instant::now();
@@ -212,20 +214,22 @@ impl Server {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.raw_os_error().is_some_and(is_shortage) => {
-                    // The caller is still there. A stranger may have what it needs.
+                    // The connection still waits in the backlog. Closing an unidentified one may
+                    // free what it needs.
                     if !self.incoming.drop_one_unidentified() {
                         self.shortage.begin(now);
                         return;
                     }
                 }
-                // The caller has gone, or the network has: on to the next one (accept(2)).
+                // This connection failed, or the network did: continue with the next one
+                // (accept(2)).
                 Err(_) => {}
             }
         }
     }
 
-    /// Sleeps until somebody incoming or says something, or somebody has had its time, or it is time
-    /// to ask those who were let in.
+    /// Sleeps until a connection arrives or has data, a deadline passes, or the next round of pings
+    /// to accepted connections is due.
     fn sleep(&mut self) -> Ready {
         let wait = |fd: i32| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         let (mut ready, now): (Ready, _) = ([wait(-1); _], Instant::now());
@@ -240,14 +244,14 @@ impl Server {
         for (place, connection) in ready[sockets..].iter_mut().zip(self.incoming.list()) {
             *place = wait(connection.stream.as_raw_fd());
         }
-        // No more than are in use: the system takes none above RLIMIT_NOFILE (poll(2)).
+        // Only the entries in use: poll(2) takes no more than RLIMIT_NOFILE.
         let places = (sockets + self.incoming.list().len()) as libc::nfds_t;
         let until = self.incoming.next_deadline().into_iter().chain(full).chain(round).min();
         let until = until.map_or(-1, |until| (until - now).as_millis() as i32 + 1);
-        // SAFETY: so many elements, all of them ours.
+        // SAFETY: the array has at least `places` elements and is a local variable.
         let count = unsafe { libc::poll(ready.as_mut_ptr(), places, until) };
         if count < 0 {
-            // Out of memory for a moment: nobody is ready, and others run.
+            // poll is out of memory for a moment: no socket counts as ready, and other threads run.
             ready.iter_mut().for_each(|place| place.revents = 0);
             std::thread::sleep(Shortage::LEAST);
         }
@@ -255,10 +259,10 @@ impl Server {
     }
 }
 
-/// What this thread has had of a core.
+/// CPU time that this thread has used.
 fn cpu_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is ours.
+    // SAFETY: `time` is a local variable.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -1,9 +1,10 @@
-//! The road between nodes: memory of other processes over InfiniBand or RoCE, by reliable
-//! connections, without a call of the target (decision 0005). A process has one [`Nic`] and a
-//! [`Peer`] for each process that it contacts; the first operation connects, with the help of the
-//! target's connection thread. Not for control words as protocols see them, which are made of these
-//! operations elsewhere. Invariant: memory and queue pairs are O(processes contacted), and what is
-//! under way at a time has a bound.
+//! The road (transport) between nodes: access to the memory of other processes over InfiniBand or
+//! RoCE, by reliable connections, without a call of the target (decision 0005). A process has one
+//! [`Nic`] and one [`Peer`] for each process that it contacts. The first operation on a peer makes
+//! the connection, with the help of the target's connection thread. This room does not define the
+//! control words of the protocols; `window/wide` builds them from these operations. Invariant:
+//! memory and queue pairs are O(processes contacted), and the number of operations under way has a
+//! bound.
 
 mod accepted;
 mod bytes;
@@ -61,26 +62,26 @@ pub use registrations::Allocations;
 use registrations::Registrations;
 pub use secret::Secret;
 
-/// Memory of another process, as the device reaches it.
+/// Memory of another process, as the device addresses it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Remote {
-    /// its address there
+    /// virtual address in the other process
     pub at: u64,
-    /// its key, 32 bits
+    /// remote key (rkey), 32 bits
     pub key: u64,
 }
 
 impl Remote {
-    /// So many bytes further on.
+    /// Returns the memory `by` bytes further on.
     pub fn offset(self, by: i64) -> Remote {
         Remote { at: self.at.wrapping_add_signed(by), ..self }
     }
 }
 
-/// What the parts of the road share.
+/// The state that all parts of this road share.
 struct Core {
-    /// queue pairs that other processes send to
+    /// target's ends of connections: queue pairs that other processes send to
     accepted: Pairs,
     registrations: Registrations,
     blocks: Blocks,
@@ -88,14 +89,14 @@ struct Core {
     device: Device,
     peers: RwLock<Vec<Arc<Peer>>>,
     uid: u64,
-    /// of the jobs that this process belongs to; the first is the one that it tells to others
+    /// secrets of the jobs that this process belongs to; the first one is given to other processes
     secrets: Mutex<Vec<Secret>>,
-    /// what a message has at most, if not what the device allows
+    /// length of the longest message, if it is below the limit of the device
     message_bytes_max: AtomicU64,
-    /// how long a first contact may take, in milliseconds
+    /// time limit of a first contact, in milliseconds
     contact_limit_ms: AtomicU64,
     randoms: (RandomState, AtomicU64),
-    /// how many peers were lost
+    /// number of peers lost so far
     losses: AtomicU64,
     notices: OnceLock<Notices>,
 }
@@ -126,7 +127,7 @@ impl Core {
     }
 
     fn random(&self) -> u64 {
-        // Relaxed: only its being unique counts.
+        // Relaxed: only uniqueness matters.
         self.randoms.0.hash_one(self.randoms.1.fetch_add(1, Ordering::Relaxed))
     }
 
@@ -136,20 +137,20 @@ impl Core {
     }
 
     fn message_bytes_max(&self) -> u64 {
-        // Relaxed: it changes in tests alone, before there are messages.
+        // Relaxed: it changes in tests only, before there are messages.
         self.message_bytes_max.load(Ordering::Relaxed)
     }
 
-    /// Takes completions of all peers that nobody else is looking at.
+    /// Polls the completion queue of each peer that no other thread is polling.
     fn poll_all(&self) {
-        // Recursive: a thread that flushes all peers may come here on the way.
+        // Recursive: a thread that flushes all peers may call this on the way.
         for peer in self.peers.read_recursive().iter() {
             peer.try_poll();
         }
     }
 
-    /// Reminds the device of what is under way to any peer, for who has waited long for something
-    /// that requests hold.
+    /// Pings every peer that has operations under way. For a thread that has waited long for a
+    /// resource that requests hold.
     fn ping_all(&self) {
         for peer in self.peers.read_recursive().iter() {
             peer.try_ping();
@@ -162,7 +163,7 @@ impl Core {
     }
 }
 
-/// The device of this process, and all that it is used with.
+/// The device of this process and everything that is used with it.
 pub struct Nic {
     core: Arc<Core>,
     listener: Mutex<Option<Listener>>,
@@ -172,17 +173,18 @@ pub struct Nic {
 static NIC: OnceLock<Result<Nic>> = OnceLock::new();
 
 impl Nic {
-    /// The one of this process, if it was opened.
+    /// Returns the `Nic` of this process if it has been opened.
     pub fn opened() -> Option<&'static Nic> {
         NIC.get()?.as_ref().ok()
     }
 
-    /// The one of this process, opened at the first call; the answer is the same ever after.
+    /// Returns the `Nic` of this process. The first call opens it; later calls return the same
+    /// result.
     pub fn get() -> Result<&'static Nic> {
         NIC.get_or_init(|| Nic::open(&Config::get().verbs)).as_ref().map_err(Error::clone)
     }
 
-    /// One with these settings.
+    /// Opens a `Nic` with these settings.
     pub fn open(settings: &Verbs) -> Result<Nic> {
         Nic::on(Device::open(settings)?, settings)
     }
@@ -192,22 +194,23 @@ impl Nic {
         Ok(Nic { core: Arc::new(Core::new(device)?), listener: Mutex::default(), interface })
     }
 
-    /// The name of device and port.
+    /// Name of the device and number of the port.
     pub fn name(&self) -> String {
         self.core.device.name()
     }
 
-    /// Whether the device's atomics are atomic with those of the CPU.
+    /// Whether the device's atomics are atomic with respect to those of the CPU.
     pub fn is_coherent(&self) -> bool {
         self.core.device.coherent
     }
 
-    /// Whether its link is Ethernet (RoCE), else InfiniBand.
+    /// Whether the link is Ethernet (RoCE); otherwise it is InfiniBand.
     pub fn is_ethernet(&self) -> bool {
         self.core.device.ethernet
     }
 
-    /// What others need to contact this process. From the first call on they can.
+    /// Returns what other processes need to contact this process. The first call starts the
+    /// listener.
     pub fn contact(&self) -> Result<Contact> {
         let mut listener = self.listener.lock();
         if let Some(listener) = &*listener {
@@ -217,7 +220,8 @@ impl Nic {
         Ok(*listener.insert(opened).contact())
     }
 
-    /// The secret of the job of this process; one of its own, if it has not been told one.
+    /// Returns the secret of the job of this process; a new one, if the process has not been given
+    /// one.
     pub fn secret(&self) -> Result<Secret> {
         let mut secrets = self.core.secrets.lock();
         if secrets.is_empty() {
@@ -226,7 +230,7 @@ impl Nic {
         Ok(secrets[0])
     }
 
-    /// A process that knows this secret may contact this process from here on.
+    /// Accepts connections from processes that know this secret, from here on.
     pub fn admit(&self, secret: Secret) {
         let mut secrets = self.core.secrets.lock();
         if !secrets.contains(&secret) {
@@ -234,8 +238,8 @@ impl Nic {
         }
     }
 
-    /// Lets others write, read and change memory of this process, until what is returned is
-    /// dropped. No bytes need no registration, and nobody can reach them.
+    /// Lets other processes write, read and atomically change memory of this process, until the
+    /// returned value is dropped. Zero bytes are not registered, and no process can reach them.
     pub fn expose(&self, base: *mut u8, bytes: u64) -> Result<Exposed> {
         let region = match bytes {
             0 => None,
@@ -244,18 +248,19 @@ impl Nic {
         Ok(Exposed { core: self.core.clone(), base: base as u64, region })
     }
 
-    /// Says who knows memory that stays until [`Nic::forget`] is called for it: once used, it stays
-    /// registered.
+    /// Sets the function that finds allocations. The memory of an allocation stays registered after
+    /// its first use, until [`Nic::forget`] is called for it.
     pub fn set_allocations(&self, allocations: Allocations) {
         self.core.registrations.set_allocations(allocations);
     }
 
-    /// The allocation that begins there ends.
+    /// Ends the registration of the allocation that begins at `base`.
     pub fn forget(&self, base: *const u8) {
         self.core.registrations.forget(base as u64);
     }
 
-    /// The process of a contact, which knows this secret; the same one for the same process.
+    /// Returns the peer for the process of a contact, which knows this secret. The same process
+    /// always gives the same peer.
     pub fn peer(&self, contact: &Contact, secret: Secret) -> Arc<Peer> {
         let known = |peers: &[Arc<Peer>]| {
             peers.binary_search_by_key(&contact.uid(), |peer| peer.contact().uid())
@@ -266,7 +271,7 @@ impl Nic {
         }
         drop(peers);
         let mut peers = self.core.peers.write();
-        // Those that nobody needs any more stay as long as they answer: there may be a next time.
+        // A peer that nobody uses is kept while it answers: it may be used again.
         peers.retain(|peer| Arc::strong_count(peer) > 1 || peer.is_worth_keeping());
         let index = known(&peers).unwrap_or_else(|index| {
             peers.insert(index, Arc::new(Peer::new(self.core.clone(), *contact, secret)));
@@ -275,26 +280,26 @@ impl Nic {
         peers[index].clone()
     }
 
-    /// Takes the completions of all peers, without waiting. How many peers were lost, ever: who
-    /// waits looks at its own when there are more.
+    /// Polls for completions of all peers, without waiting. Returns how many peers have been lost
+    /// so far. A waiting rank checks its own peers when this number has grown.
     pub fn progress(&self) -> u64 {
         self.core.poll_all();
         // Acquire: pairs with the Release in `count_loss`.
         self.core.losses.load(Ordering::Acquire)
     }
 
-    /// Asks the process of a contact what it has to say of what `about` stands for, and whether it is
-    /// still there; there need be no connection to it.
+    /// Begins a liveness probe of the process of a contact, which also asks for the failure notice
+    /// about `about`. It needs no connection of the device to that process.
     pub fn probe(&self, contact: &Contact, secret: Secret, about: u64) -> Probe {
         Probe::new(contact, secret, self.core.uid, about)
     }
 
-    /// Says who knows the answers to probes.
+    /// Sets the function that answers the probes of other processes.
     pub fn set_notices(&self, notices: Notices) {
         let _ = self.core.notices.set(notices);
     }
 
-    /// What this process has and did.
+    /// Counts of the resources and operations of this process.
     pub fn counts(&self) -> Counts {
         let (regions, registered_bytes, registrations) = self.core.registrations.counts();
         let accepted = self.core.accepted.count();
@@ -311,22 +316,22 @@ impl Nic {
 
 impl Drop for Nic {
     fn drop(&mut self) {
-        // The thread and the peers hold the core.
+        // The thread and the peers hold references to the core.
         *self.listener.lock() = None;
         self.core.peers.write().clear();
     }
 }
 
-/// Memory of this process that others may use, until this is dropped.
+/// Memory of this process that other processes may access, until this is dropped.
 pub struct Exposed {
     core: Arc<Core>,
     base: u64,
-    /// with its number
+    /// the number of the registration, and its region
     region: Option<(u64, Arc<Region>)>,
 }
 
 impl Exposed {
-    /// What others need to know of it.
+    /// Returns what other processes need to address this memory.
     pub fn remote(&self) -> Remote {
         let key = self.region.as_ref().map_or(0, |(_, region)| region.remote_key().into());
         Remote { at: self.base, key }

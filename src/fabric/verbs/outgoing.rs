@@ -1,8 +1,8 @@
-//! The first contact, as the origin makes it: a call at the addresses of another process, in turns,
-//! until one of them answers. It waits. Not for the other side ([`door`](super::door)), nor for
-//! questions in between ([`probe`](super::probe)). Invariant: what comes of it in time is an end of
-//! a process that knows the secret, or the process is lost for good; if the time is over, nothing
-//! is known of it, and the next use may call again.
+//! The origin's side of a first contact: a TCP exchange with another process, whose addresses are
+//! tried in turn until one of them answers. It blocks. The other side is in
+//! [`listener`](super::listener); liveness probes are in [`probe`](super::probe). Invariant: the
+//! result is the queue pair of a process that knows the secret, or the process is lost for good; if
+//! the time limit has passed, the state of the process is unknown, and the next use may try again.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -15,27 +15,27 @@ use super::secret::Secret;
 use super::{Contact, Core};
 use crate::error::{Error, Result, kept};
 
-/// How long an address may take to let a initiator in at first: a node may have addresses that lead
-/// nowhere, and another one may lead there at once. And when all have had a turn.
+/// Time limits for connecting to an address: in the first round, because some addresses of a node
+/// may lead nowhere while another one works at once; and in later rounds.
 const FIRST_CONNECT_MAX: Duration = Duration::from_secs(3);
 const CONNECT_MAX: Duration = Duration::from_secs(20);
-/// How long an address may take to answer.
+/// Time limit for the answer of an address.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
-/// After how long nothing is tried again.
+/// Time after which no address is tried again.
 pub const LIMIT: Duration = Duration::from_secs(60);
-/// How long to wait before all addresses are tried again, at first and at most.
+/// Pause before all addresses are tried again, at first and at most.
 const PAUSE: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// Why an address did not answer.
 enum Failed {
-    /// nobody listens there, or there is no way to it
+    /// the address refuses connections, or there is no route to it
     Closed(std::io::Error),
     /// the process that listens there does not know the secret
     WrongProcess,
-    /// it is too busy, or was: it may answer another time
+    /// it is or was too busy; it may answer later
     Late(&'static str),
-    /// this process can make no calls
+    /// this process cannot open a connection
     Local(Error),
 }
 
@@ -55,7 +55,7 @@ pub fn exchange(core: &Core, contact: &Contact, secret: Secret, origin: &End) ->
                 },
                 Err(Failed::Local(error)) => return Err(error),
                 Err(Failed::Closed(error)) => causes.push(format!("{address}: {error}")),
-                Err(Failed::WrongProcess) => causes.push(format!("{address} is somebody else")),
+                Err(Failed::WrongProcess) => causes.push(format!("{address} is another process")),
                 Err(Failed::Late(why)) => {
                     late = true;
                     causes.push(format!("{address} {why}"));
@@ -83,18 +83,18 @@ impl From<std::io::Error> for Failed {
             Some(errno) if is_shortage(errno) => {
                 Failed::Local(Error::System { call: "socket", errno })
             }
-            // The system has its own word for what has not come in time.
+            // The system's own errors for an answer that did not come in time.
             _ if matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock) => {
                 Failed::Late("does not answer")
             }
-            // Nothing is known of the process; its addresses are tried again.
+            // The state of the process is unknown; its addresses are tried again.
             _ if error.kind() == ErrorKind::Interrupted => Failed::Late("was not asked: a signal"),
             _ => Failed::Closed(error),
         }
     }
 }
 
-/// One call, which ends at `limit` at the latest.
+/// Makes one exchange, which ends at `limit` at the latest.
 fn exchange_at(
     address: SocketAddr,
     mut initiator: Initiator,
@@ -103,7 +103,7 @@ fn exchange_at(
 ) -> core::result::Result<[u8; BYTES], Failed> {
     let left = |until: Instant| until.saturating_duration_since(Instant::now());
     let late = || Failed::Late("does not answer");
-    // No time at all would be an error of the call, and not of the address.
+    // A time limit of zero would be an error of the call, and not of the address.
     let connect = connect.min(left(limit)).max(PAUSE);
     let mut stream = TcpStream::connect_timeout(&address, connect)?;
     let until = limit.min(Instant::now() + ANSWER_MAX);
@@ -128,8 +128,11 @@ fn exchange_at(
             Err(error) => match error.kind() {
                 ErrorKind::Interrupted => {}
                 ErrorKind::WouldBlock | ErrorKind::TimedOut => return Err(late()),
-                // It is who it should be, and has given this call up for others.
-                _ if initiator.is_verified() => return Err(Failed::Late("has too many callers")),
+                // It is the right process, and it has closed this connection to make room for
+                // others.
+                _ if initiator.is_verified() => {
+                    return Err(Failed::Late("has too many connections"));
+                }
                 ErrorKind::UnexpectedEof => return Err(Failed::WrongProcess),
                 _ => return Err(error.into()),
             },
@@ -138,7 +141,7 @@ fn exchange_at(
 }
 
 impl Contact {
-    /// The error that this process has not answered, which may be over later.
+    /// The error that this process has not answered; a later attempt may succeed.
     fn unanswered(&self, cause: String) -> Error {
         Error::Unanswered {
             rank: None,

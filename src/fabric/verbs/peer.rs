@@ -167,7 +167,9 @@ impl Peer {
             Broken::Status(status) => self.core.device.domain.device().library().status(*status),
             Broken::Call(error) => error.to_string(),
             Broken::Device => String::from("the device of this process has failed"),
-            Broken::Silent => String::from("the device of this process tells nothing any more"),
+            Broken::Silent => {
+                String::from("the device of this process reports no completions any more")
+            }
         }
     }
 

@@ -1,15 +1,16 @@
-//! A question at the door of another process, asked by who waits for somebody of its node: whether
-//! it is still there, and what it has to say of something that both know. It needs no connection of
-//! the device, so that nobody need have contacted the process before. A probe never waits: its
-//! steps are taken in between, while its initiator looks at what it waits for.
+//! A non-blocking TCP liveness probe of another process, sent by a waiting rank that may depend on
+//! a rank of that process's node. The answer says that the process is still there, and carries the
+//! failure notice about a subject that both processes know. A probe needs no connection of the
+//! device, so the two processes need not have been in contact. The waiting rank advances the probe
+//! step by step, and never blocks in it.
 //!
-//! | word | what it holds in a question and in its answer                        |
-//! |------|----------------------------------------------------------------------|
-//! | 0    | `MAGIC`                                                              |
-//! | 1    | the number of the process that says it                               |
-//! | 2    | question: what about; answer: the first word of the notices             |
-//! | 3    | answer: the second                                                   |
-//! | 4, 5 | 0                                                                    |
+//! | word | contents in a question and in its answer                        |
+//! |------|-----------------------------------------------------------------|
+//! | 0    | `MAGIC`                                                         |
+//! | 1    | number of the sending process                                   |
+//! | 2    | question: the subject; answer: first word of the failure notice |
+//! | 3    | answer: second word of the failure notice                       |
+//! | 4, 5 | 0                                                               |
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -24,15 +25,15 @@ use super::{Contact, Core};
 use crate::error::Result;
 
 const MAGIC: u64 = u64::from_be_bytes(*b"fompi-k1");
-/// How long an address may take to let a initiator in: the system does that, not the process.
+/// Time limit for connecting to an address. The system accepts a connection, not the process.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
-/// How long the process may take to answer. It may be stopped, and is there all the same.
+/// Time limit for the answer. A process that exceeds it may be stopped, and counts as alive.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
-/// How long all addresses of a node may be silent.
+/// Time after which a node is lost if none of its addresses accepts or refuses a connection.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
-/// What a process has to say of what a number stands for; two words that mean nothing here, zero
-/// for no notices. It is asked on the connection thread.
+/// Returns the failure notice about the subject that a number identifies: two words that have no
+/// meaning here, zero for no notice. The connection thread calls it.
 pub type Notices = fn(u64) -> [u64; 2];
 
 /// A question or an answer.
@@ -60,31 +61,31 @@ impl Message {
     }
 }
 
-/// The answer to what a initiator has asked, if it was a question.
+/// Returns the answer to a message, or `None` if the message is not a question of a probe.
 pub(super) fn answer(core: &Core, message: &[u8; BYTES]) -> Option<[u8; BYTES]> {
     let question = Message::from(message)?;
     let words = core.notices.get().map_or([0; 2], |notices| notices(question.words[0]));
     Some(Message { who: core.uid(), words }.bytes())
 }
 
-/// A question under way.
+/// A probe under way.
 pub struct Probe {
     contact: Contact,
     secret: Secret,
-    /// the number of this process, and what it asks about
+    /// number of this process, and the subject of the question
     uid: u64,
     about: u64,
     addresses: Vec<SocketAddr>,
-    /// the address whose turn it is
+    /// index of the address that is being tried
     address: usize,
-    /// addresses at which nobody listens, or somebody else, and those that did not answer at all
+    /// addresses that refused, or that belong to another process; and addresses that did not react
     closed: usize,
     silent: usize,
     began: Instant,
     attempt: Option<Attempt>,
 }
 
-/// A attempt at one address.
+/// An attempt at one address.
 struct Attempt {
     stream: TcpStream,
     began: Instant,
@@ -92,20 +93,20 @@ struct Attempt {
     initiator: Initiator,
 }
 
-/// What came of a attempt so far.
+/// Result of an attempt so far.
 enum Outcome {
     Pending,
     Answer([u64; 2]),
-    /// nobody listens there, or somebody else
+    /// the address refuses connections, or another process listens there
     Closed,
-    /// there is no way to it
+    /// there is no route to the address
     Unreachable,
-    /// it does not let callers in, nor send them away
+    /// the address neither accepts nor refuses connections
     Silent,
 }
 
 impl Probe {
-    /// Begins to ask the process of a contact.
+    /// Begins to probe the process of a contact.
     pub(super) fn new(contact: &Contact, secret: Secret, uid: u64, about: u64) -> Probe {
         let (contact, addresses, began) = (*contact, contact.addresses(), Instant::now());
         let (address, closed, silent) = (0, 0, 0);
@@ -123,16 +124,17 @@ impl Probe {
         }
     }
 
-    /// The question, for a attempt at an address.
+    /// The handshake with the question, for one attempt.
     fn initiator(&self) -> Result<Initiator> {
         let question = Message { who: self.uid, words: [self.about, 0] };
         Initiator::new(self.secret, self.contact.uid(), self.uid, question.bytes())
     }
 
-    /// Goes on without waiting: the notices, if they have come. Fails if the process is gone: if
-    /// nobody opens any more at any of its addresses (one of them may be that of a bridge, which
-    /// each node has), or if none of them answers for long. A process that lets callers in but says
-    /// nothing is there: it is stopped, or its node is busy.
+    /// Advances the probe without waiting. Returns the failure notice once the answer is there.
+    /// Fails if the process is gone: if in a round over all addresses at least one was closed and
+    /// none was silent (one of them may be that of a bridge, which every node has), or if no round
+    /// has had an answer for long. A process whose node accepts the connection but that does not
+    /// answer is alive: it is stopped, or its node is busy.
     pub fn step(&mut self) -> Result<Option<[u64; 2]>> {
         let Some(address) = self.addresses.get(self.address).copied() else {
             return self.next_round();
@@ -141,7 +143,7 @@ impl Probe {
             Some(attempt) => attempt,
             None => match Attempt::to(address, self.initiator()?) {
                 Ok(attempt) => attempt,
-                // This process has no socket left: no reason to think badly of others.
+                // This process has no free socket, which says nothing about the probed process.
                 Err(error) if error.raw_os_error().is_some_and(is_shortage) => {
                     return Ok(Some([0; 2]));
                 }
@@ -158,7 +160,7 @@ impl Probe {
         }
     }
 
-    /// On to the next address.
+    /// Continues with the next address.
     fn next_address(&mut self, outcome: Outcome) -> Result<Option<[u64; 2]>> {
         match outcome {
             Outcome::Closed => self.closed += 1,
@@ -169,7 +171,7 @@ impl Probe {
         if self.address < self.addresses.len() { Ok(None) } else { self.next_round() }
     }
 
-    /// All addresses had their turn.
+    /// Decides after a round over all addresses.
     fn next_round(&mut self) -> Result<Option<[u64; 2]>> {
         if self.addresses.is_empty() {
             return Ok(Some([0; 2]));
@@ -185,7 +187,7 @@ impl Probe {
     }
 }
 
-/// What an error of a connection says.
+/// Maps an error of a connection to a result.
 fn outcome_of(error: &std::io::Error) -> Outcome {
     match error.kind() {
         ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
@@ -216,7 +218,7 @@ impl Attempt {
             }
             Ok(None) if !self.connected && self.began.elapsed() >= CONNECT_MAX => Outcome::Silent,
             Ok(None) => Outcome::Pending,
-            // It is who it should be, and has given this attempt up for others.
+            // It is the right process, and it has closed this connection to make room for others.
             Err(_) if self.initiator.is_verified() => Outcome::Answer([0; 2]),
             Err(error) => outcome_of(&error),
         }
@@ -231,7 +233,7 @@ impl Attempt {
                 Err(error) if error.kind() == ErrorKind::NotConnected => return Ok(None),
                 connected => connected?,
             };
-            // It fits into the socket's buffer, which is empty.
+            // It fits into the buffer of the socket, which is empty.
             self.stream.write_all(self.initiator.hello())?;
             self.connected = true;
         }
@@ -243,7 +245,7 @@ impl Attempt {
             });
             match next {
                 Ok(InitiatorStep::Wait) => {}
-                // Likewise.
+                // As for the hello: it fits into the buffer.
                 Ok(InitiatorStep::Ask(bytes)) => self.stream.write_all(&bytes)?,
                 Ok(InitiatorStep::Done(answer)) => {
                     let answer =

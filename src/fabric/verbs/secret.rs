@@ -1,11 +1,12 @@
-//! The secret of a job: its processes share it through the MPI underneath when they make the first
-//! window of a communicator, and it is in no message of the first contact. A process shows that it
-//! knows the secret by a *tag*: SipHash-2-4 with a key and an answer of 128 bits over all that both
-//! sides have transcript so far. Not for hiding what is transcript.
+//! The secret of a job. The processes of the job share it through the MPI underneath when they make
+//! the first window of a communicator; no message of a first contact contains it. A process proves
+//! that it knows the secret by an authentication *tag*: SipHash-2-4 with a 128-bit key and a
+//! 128-bit result over the transcript, which is everything that both sides have sent so far.
+//! Messages are not encrypted.
 //!
-//! SipHash is a pseudorandom function for short messages, made to authenticate what comes over a
-//! network. Whoever does not know the key finds a tag by guessing alone: 2^128 of them, one a call.
-//! Invariant: two tags are never compared but in constant time.
+//! SipHash is a pseudorandom function for short messages, made to authenticate network traffic. A
+//! process without the key can only guess a tag: one of 2^128, with one guess per connection.
+//! Invariant: tags are compared in constant time only.
 
 use core::hash::Hasher;
 
@@ -21,41 +22,42 @@ pub const TAG_BYTES: usize = 16;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Secret([u64; 2]);
 
-/// What a tag is for: a tag for one of these is none for another.
+/// The purpose of a tag. A tag for one purpose is not valid for another.
 #[derive(Clone, Copy)]
 pub enum Purpose {
     /// the name of the secret
     Name = 0,
-    /// the called process knows it
+    /// proves that the responder knows the secret
     Challenge = 1,
-    /// the caller knows it, and asks this
+    /// proves that the initiator knows the secret, and covers its question
     Request = 2,
-    /// the called process answers this
+    /// covers the responder's answer
     Answer = 3,
 }
 
 impl Secret {
-    /// A new one.
+    /// Makes a new random secret.
     pub fn fresh() -> Result<Secret> {
         random::bytes::<16>().map(|bytes| Secret::from(words(bytes)))
     }
 
-    /// The one that another process has told.
+    /// Makes the secret from the words that another process has sent.
     pub fn from(words: [u64; 2]) -> Secret {
         Secret(words)
     }
 
-    /// As it is told to the processes of the job.
+    /// The words that are sent to the processes of the job.
     pub fn words(self) -> [u64; 2] {
         self.0
     }
 
-    /// A number by which those who know the secret name it. It gives nothing of it away.
+    /// A public number that identifies the secret and reveals nothing about it.
     pub fn name(self) -> u64 {
         words(self.tag(Purpose::Name, &[]))[0]
     }
 
-    /// The tag of what was transcript: the same pieces in the same order, each of a fixed length.
+    /// The tag of a transcript. Both sides pass the same pieces in the same order, each of a fixed
+    /// length.
     pub fn tag(self, purpose: Purpose, transcript: &[&[u8]]) -> [u8; TAG_BYTES] {
         let mut hasher = SipHasher24::new_with_keys(self.0[0], self.0[1]);
         hasher.write(&[purpose as u8]);
@@ -63,10 +65,10 @@ impl Secret {
         hasher.finish128().as_bytes()
     }
 
-    /// Whether this is the tag of what was transcript.
+    /// Whether `tag` is the tag of this transcript.
     pub fn verifies(self, tag: &[u8; TAG_BYTES], purpose: Purpose, transcript: &[&[u8]]) -> bool {
         let (right, given) = (words(self.tag(purpose, transcript)), words(*tag));
-        // One comparison of all bits: how long it takes says nothing of where they differ.
+        // One comparison of all bits: its duration does not depend on where they differ.
         core::hint::black_box((right[0] ^ given[0]) | (right[1] ^ given[1])) == 0
     }
 }

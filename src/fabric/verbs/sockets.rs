@@ -1,6 +1,6 @@
-//! The sockets at which the connection thread is called: at all addresses of the node, or at those
-//! of the interface that FOMPI_VERBS_INTERFACE names and nowhere else. Invariant: all of them have
-//! one port, and the system keeps callers that say nothing to itself.
+//! The listening sockets of the connection thread: at all addresses of the node, or only at those
+//! of the interface that FOMPI_VERBS_INTERFACE names. Invariant: all of them have the same port,
+//! and the system keeps back a connection on which no data has arrived, for a few seconds.
 
 use std::io::{ErrorKind, Result};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
@@ -8,15 +8,15 @@ use std::os::fd::AsRawFd;
 
 use socket2::{Domain, Socket, Type};
 
-/// Callers that the system keeps for the thread: all ranks of a job may call one at the same time.
+/// Length of the backlog: all ranks of a job may connect to one rank at the same time.
 const BACKLOG: i32 = 4096;
-/// How long the system keeps a caller that has said nothing, in seconds, before it is handed on.
+/// Time after which the system hands over a connection on which no data has arrived, in seconds.
 const SILENCE: libc::c_int = 3;
 /// Ports that are tried until one is free at all addresses.
 const TRIES: u32 = 16;
 
-/// Listens to callers by IPv6 and by IPv4, whatever `net.ipv6.bindv6only` is here; where there is
-/// no IPv6, by IPv4 alone.
+/// Listens on IPv6 and IPv4, whatever the value of `net.ipv6.bindv6only`; on IPv4 alone where there
+/// is no IPv6.
 pub fn anywhere() -> Result<Vec<TcpListener>> {
     let both = listen_at(Ipv6Addr::UNSPECIFIED.into(), 0, false);
     Ok(vec![both.or_else(|_| listen_at(Ipv4Addr::UNSPECIFIED.into(), 0, true))?])
@@ -52,8 +52,8 @@ fn listen_at(address: IpAddr, port: u16, only: bool) -> Result<TcpListener> {
     let silence = SILENCE;
     let (value, bytes) = ((&raw const silence).cast(), size_of_val(&silence) as libc::socklen_t);
     let (fd, option) = (socket.as_raw_fd(), libc::TCP_DEFER_ACCEPT);
-    // Where the system cannot do that, silent callers are seen sooner.
-    // SAFETY: an option of a socket of ours, whose value is an int.
+    // Without this option the thread sees silent connections earlier.
+    // SAFETY: the option of a socket that is owned here, whose value is an int.
     unsafe { libc::setsockopt(fd, libc::IPPROTO_TCP, option, value, bytes) };
     socket.bind(&place.into())?;
     socket.listen(BACKLOG)?;

@@ -72,7 +72,8 @@ fn is_answered(here: &mut Here, mut theirs: UnixStream, mut initiator: Initiator
         return false;
     }
     here.advance(Duration::ZERO);
-    matches!(initiator.step(|bytes| theirs.read(bytes)), Ok(InitiatorStep::Done(answer)) if answer == QUESTION)
+    let step = initiator.step(|bytes| theirs.read(bytes));
+    matches!(step, Ok(InitiatorStep::Done(answer)) if answer == QUESTION)
 }
 
 fn is_dropped(theirs: &mut UnixStream) -> bool {
