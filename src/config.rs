@@ -101,14 +101,16 @@ impl Default for Verbs {
     }
 }
 
+/// Changes the settings as a value asks; `None`: the value is not understood, and nothing has
+/// changed.
+type Set = fn(&mut Config, &str) -> Option<()>;
+
 /// One FOMPI_ variable. README has a row for each, too.
 struct Variable {
     name: &'static str,
     /// the values that it understands, as a warning says them
     values: &'static str,
-    /// Changes the settings as a value asks; `None`: the value is not understood, and nothing has
-    /// changed.
-    set: fn(&mut Config, &str) -> Option<()>,
+    set: Set,
 }
 
 /// All variables that the library reads.

@@ -1,6 +1,6 @@
-//! Texts that processes of one user on this node show each other: a file in memory, whose name and
-//! contents others find in /proc/PID/fd. For what a process says of itself to people, never for
-//! anything that correctness rests on.
+//! Notes: texts that processes of one user on this node show each other. A note is a file in
+//! memory; other processes find its name and contents in /proc/PID/fd. Notes serve reports for
+//! people, and no protocol depends on them.
 
 use super::last_error;
 use crate::error::Result;
@@ -10,12 +10,12 @@ use std::os::fd::FromRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// The longest text that is read.
+/// The most bytes of a note that are read.
 const BYTES_MAX: u64 = 1 << 16;
-/// What the names of such files begin with.
+/// The begin of the names of these files.
 const NAME: &core::ffi::CStr = c"fompi-note";
 
-/// A text that others can read until this is dropped.
+/// A text that other processes can read until this value is dropped.
 pub struct Note {
     _file: File,
 }
@@ -35,7 +35,7 @@ impl Note {
     }
 }
 
-/// The texts of all other processes of this user, as many as can be found.
+/// Returns the notes of all other processes of this user that /proc shows.
 pub fn of_others() -> Vec<String> {
     let own = super::process::id();
     // SAFETY: the call has no conditions.
@@ -47,18 +47,18 @@ pub fn of_others() -> Vec<String> {
     others.flat_map(|entry| of_process(&entry.path())).collect()
 }
 
-/// The texts of a process, by its folder in /proc.
+/// Returns the notes of a process, by its folder in /proc.
 fn of_process(folder: &Path) -> Vec<String> {
     let files = fs::read_dir(folder.join("fd")).into_iter().flatten().flatten();
     files.filter_map(|file| read(&file.path())).collect()
 }
 
-/// The text of an open file of another process, if it is one of these.
+/// Returns the text of an open file of a process, if that is a note.
 fn read(link: &Path) -> Option<String> {
     let target = fs::read_link(link).ok()?;
     let name = NAME.to_str().unwrap_or_default();
     target.to_str()?.strip_prefix("/memfd:")?.strip_prefix(name)?;
-    // Another file may have the number by now, even one that never ends to open.
+    // The descriptor may belong to another file by now; opening a FIFO would block.
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(link).ok()?;
     let mut text = String::new();
     file.take(BYTES_MAX).read_to_string(&mut text).ok()?;

@@ -1,7 +1,8 @@
-//! Deadlocks of locks. A rank that has waited long for a lock of a window shows the other processes
-//! of its node what it wants and which locks it holds ([`Note`]), for the lock words say only how
-//! many ranks hold a lock, and nothing more may be done when one is taken. A rank that says that it
-//! waits reads what the others show and looks for a circle.
+//! Detection of deadlocks of locks among the ranks of a node. Lock words count the holders of a
+//! lock and do not name them, and a report may not make taking a lock slower. So a rank that has
+//! waited long for a lock shows the other processes of its node which lock it waits for and which
+//! locks it holds ([`Note`]). A rank that prints a line reads what the others show and looks for a
+//! cycle.
 
 use super::label;
 use super::text::{self, Call};
@@ -23,7 +24,7 @@ pub enum Kind {
     All,
 }
 
-/// A lock of some window that a process holds, or wants.
+/// A lock of one window that a process holds or waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
     kind: Kind,
@@ -35,13 +36,14 @@ impl Claim {
     /// MPI_Win_lock_all.
     pub const ALL: Claim = Claim { kind: Kind::All, target: 0 };
 
-    /// MPI_Win_lock of a target.
+    /// Returns the claim of MPI_Win_lock on a target.
     pub fn of((target, hold): (u32, Hold)) -> Claim {
         let kind = if hold == Hold::Exclusive { Kind::Exclusive } else { Kind::Shared };
         Claim { kind, target }
     }
 
-    /// Whether one process cannot have this lock while another one has that of the same window.
+    /// Returns whether a process that holds `other` keeps this lock of the same window from another
+    /// process (MPI-4.1 §12.5.3).
     fn excludes(self, other: Claim) -> bool {
         match (self.kind, other.kind) {
             (Kind::All, kind) | (kind, Kind::All) => kind == Kind::Exclusive,
@@ -59,19 +61,19 @@ impl Claim {
     }
 }
 
-/// What distinguishes a window from all others of this node.
+/// The identity of a window among all windows of this node: its arena and its slot there.
 type Id = (u64, u32);
 
-/// What a process shows while one of its threads waits for a lock.
+/// The locks that a process shows while one of its threads waits for a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Claims {
     pid: i32,
     /// in MPI_COMM_WORLD
     rank: Option<u32>,
-    /// whether threads of it that do not wait may give back what it holds
+    /// whether another of its threads may give back a lock that it holds
     threads: bool,
     wants: (Id, Claim),
-    /// how it names the window of that lock
+    /// its name for the window of that lock
     label: String,
     holds: Vec<(Id, Claim)>,
 }
@@ -80,7 +82,7 @@ fn id(node: &Node) -> Id {
     (node.arena().id(), node.slot)
 }
 
-/// The locks of a window that this process has, without those that its threads wait for.
+/// Returns the locks of a window that this process holds, without those that its threads wait for.
 fn held(window: &Window) -> Vec<(Id, Claim)> {
     let Some(node) = super::node_of(window) else { return Vec::new() };
     let wanted = node.nodes.all_wanted();
@@ -92,7 +94,8 @@ fn held(window: &Window) -> Vec<(Id, Claim)> {
 }
 
 impl Claims {
-    /// Those of this process, whose calling thread waits. `None`: for something else than a lock.
+    /// Returns the claims of this process, whose calling thread waits for `wanted`. `None`: that is
+    /// no lock of a window.
     fn own(window: &Window, node: &Node, wanted: Wanted) -> Option<Claims> {
         let wants = (id(node), text::claim(window, wanted)?);
         let mut holds = Vec::new();
@@ -122,7 +125,7 @@ impl Claims {
         format!("{} {rank} {}\n{}\n{wants}{holds}", self.pid, self.threads, self.label)
     }
 
-    /// What another process shows; none if that is something else.
+    /// Reads the text of another process; `None` if it has another form.
     fn of_text(text: &str) -> Option<Claims> {
         let mut lines = text.lines();
         let mut first = lines.next()?.split(' ');
@@ -155,7 +158,7 @@ impl Claims {
     }
 }
 
-/// The rank of this process in MPI_COMM_WORLD, if it has one.
+/// Returns the rank of this process in MPI_COMM_WORLD, if it has one.
 fn world_rank() -> Option<u32> {
     let host = Host::get();
     match host.initialized() {
@@ -164,14 +167,15 @@ fn world_rank() -> Option<u32> {
     }
 }
 
-/// Lets others on the node see what this process wants and holds, if it waits for a lock.
+/// Shows the other processes of the node what this process waits for and holds, if it waits for a
+/// lock of a window.
 pub fn show(window: &Window, node: &Node, call: Call) -> Option<Note> {
     let Call::Queue(wanted) = call else { return None };
     Note::show(&Claims::own(window, node, wanted)?.to_text()).ok()
 }
 
-/// Which of the processes that wait holds what this one waits for, as the end of a line; `None` if
-/// none of them does.
+/// Returns the end of a line: the waiting process that holds the lock that this process waits for,
+/// and the deadlock that they are part of. `None` if no waiting process of the node holds it.
 pub fn text(window: &Window, node: &Node, wanted: Wanted) -> Option<String> {
     let own = Claims::own(window, node, wanted)?;
     let others: Vec<Claims> =
@@ -202,7 +206,8 @@ fn link(own: &Claims, holder: &Claims) -> String {
     format!(", held by {name}, which waits for {wants}{window}")
 }
 
-/// Processes each of which waits for the next one, the last for `own`, and `own` for the first.
+/// Returns a cycle: `own` waits for the first process, each process for the next one, and the last
+/// for `own`.
 fn circle<'a>(own: &Claims, others: &'a [Claims]) -> Option<Vec<&'a Claims>> {
     // Paths from `own`, the shortest first; each process is reached once.
     let mut paths: Vec<Vec<usize>> = vec![Vec::new()];

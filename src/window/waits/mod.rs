@@ -1,8 +1,8 @@
-//! What a process tells of its waiting when FOMPI_VERBOSE=2 asks for it: a line by a rank that
-//! waits long for others in a call on a window ([`text`]), with the deadlock of locks that it is
-//! part of ([`claims`]), and a table at the end of the job ([`table`]). Nothing here changes what a
-//! protocol does, and without that setting nothing here runs. Not for the calls that make and free
-//! windows, which [`late`](super::late) serves.
+//! Reports of waiting, for FOMPI_VERBOSE=2. A rank that waits long for other ranks in a call on a
+//! window prints a line ([`text`]), which names a deadlock of locks if the rank is part of one
+//! ([`claims`]). MPI_Finalize prints a table of the windows and the time that ranks waited in them
+//! ([`table`]). Nothing here changes what a protocol does, and without that setting nothing here
+//! runs. Not for the calls that make and free windows: [`late`](super::late) reports those.
 
 mod claims;
 mod table;
@@ -20,13 +20,14 @@ use crate::sync::{AtomicU64, Ordering};
 use crate::sys::notes::Note;
 use std::time::{Duration, Instant};
 
-/// A rank that has waited so long says so; then again each time that it has waited twice as long.
+/// The wait after which a rank prints a line. It prints the next one when it has waited twice as
+/// long, and so on.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A rank that has waited so long for a lock shows others on the node which locks it holds: before
-/// it looks for theirs.
+/// The wait for a lock after which a rank shows the other ranks of its node which locks it holds.
+/// It is shorter than [`PATIENCE`], so that ranks that wait for each other find what they look for.
 const SHOWN: Duration = Duration::from_secs(4);
 
-/// How long a process has waited for others in one window.
+/// The time that a process has waited for other ranks in one window.
 #[derive(Default)]
 pub struct Total {
     ns: AtomicU64,
@@ -50,19 +51,19 @@ impl Total {
 pub struct Waiting {
     word: WordId,
     began: Instant,
-    /// after so long the thread says next that it waits
+    /// the wait after which the thread prints its next line
     due: Duration,
-    /// what others on the node see of the locks of this process
+    /// the locks of this process, for the other ranks of the node
     shown: Option<Note>,
 }
 
 impl Waiting {
-    /// A wait that begins now.
+    /// Returns a wait that begins now.
     pub fn new(word: WordId) -> Waiting {
         Waiting { word, began: Instant::now(), due: PATIENCE, shown: None }
     }
 
-    /// Says that the thread waits, and for whom, if it is time. Once in a while, by that thread.
+    /// Prints a line if it is time for one. The waiting thread calls this once in a while.
     pub fn look(&mut self, idle: &NodeIdle) {
         let waited = self.began.elapsed();
         if waited < SHOWN {
@@ -80,7 +81,7 @@ impl Waiting {
     }
 }
 
-/// The window in whose words a thread waits.
+/// Returns the window to whose control words `idle` belongs.
 fn window_of(idle: &NodeIdle) -> Option<(&'static Window, &'static Node)> {
     let mut found = None;
     registry::for_each(|window| {
@@ -95,7 +96,7 @@ fn window_of(idle: &NodeIdle) -> Option<(&'static Window, &'static Node)> {
     Some((window, node_of(window)?))
 }
 
-/// What this library keeps of a window, if it carries it out.
+/// Returns the part of a window that this library carries out; `None` if the MPI underneath does.
 fn node_of(window: &Window) -> Option<&Node> {
     match &window.road {
         Road::Node(node) | Road::Wide(node) => Some(node),
@@ -103,7 +104,7 @@ fn node_of(window: &Window) -> Option<&Node> {
     }
 }
 
-/// How a line names a window: by the name that the program gave it, or else by its handle.
+/// Returns how a line names a window: by the name that the program gave it, or else by its handle.
 fn label(window: &Window) -> String {
     let name = window.name.lock();
     let call = window.facts.flavor.call();
@@ -113,7 +114,7 @@ fn label(window: &Window) -> String {
     }
 }
 
-/// A name that a program gave, in one line of a report.
+/// Returns a name that a program gave, without characters that would break the line.
 fn printable(name: &[u8]) -> String {
     let text = String::from_utf8_lossy(name);
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()

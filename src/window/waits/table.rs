@@ -1,6 +1,6 @@
-//! The table at the end of the job: the windows, their roads, and how long ranks waited for others
-//! in calls on them. Rank 0 of a window keeps its row and prints it in MPI_Finalize. Every rank
-//! leaves its own time in a control word before the last barrier of the window.
+//! The table at the end of the job: the windows, their roads, and the time that ranks waited for
+//! other ranks in calls on them. Before the last barrier of a window each rank stores its time in a
+//! control word; behind it rank 0 reads them all. In MPI_Finalize it prints its rows.
 
 use super::{node_of, printable};
 use crate::epoch::layout::WAITED;
@@ -10,10 +10,10 @@ use crate::window::{Flavor, Node, Window, on_words, registry};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
-/// So many rows are printed.
+/// The most rows that are printed.
 const ROWS_MAX: usize = 20;
 
-/// What windows of one row have in common.
+/// The properties that the windows of one row share.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Kind {
     call: &'static str,
@@ -27,7 +27,7 @@ struct Kind {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Row {
     windows: u64,
-    /// by the rank: nanoseconds
+    /// nanoseconds, by rank; without ranks that have not waited
     waited: BTreeMap<u32, u64>,
 }
 
@@ -38,7 +38,7 @@ impl Row {
         self.waited.values().sum()
     }
 
-    /// The rank that has waited longest, and how long.
+    /// Returns the rank that has waited longest, and its nanoseconds.
     fn longest(&self) -> (u32, u64) {
         let longest = self.waited.iter().max_by_key(|(_, ns)| **ns);
         longest.map_or((0, 0), |(rank, ns)| (*rank, *ns))
@@ -58,15 +58,15 @@ fn kind(window: &Window, node: &Node, freed: bool) -> Kind {
     Kind { call, name, ranks: node.size, road: road_of(node), freed }
 }
 
-/// Before the last barrier of a window: leaves the time of this process for rank 0.
+/// Stores the time of this process for rank 0. Call before the last barrier of a window.
 pub fn leave(node: &Node) {
     if let Some(total) = node.words.idle().total() {
         on_words!(node, |words| words.set_own(WAITED, total.ns()));
     }
 }
 
-/// Behind the last barrier of a window, before its words may serve another one: keeps a row, in
-/// rank 0 of a window with several ranks.
+/// Keeps the row of a window with several ranks, in its rank 0. Call behind the last barrier of the
+/// window and before its control words serve another one.
 pub fn freed(window: &Window, node: &Node) {
     if node.words.idle().total().is_none() || node.rank != 0 || node.size == 1 {
         return;
@@ -79,7 +79,7 @@ pub fn freed(window: &Window, node: &Node) {
     ROWS.lock().entry(row).or_default().add((0..node.size).map(waited));
 }
 
-/// In MPI_Finalize: prints what this process has kept, with the windows that were not freed.
+/// Prints the rows of this process, with the windows that it has not freed. Call in MPI_Finalize.
 pub fn print() {
     let mut rows = core::mem::take(&mut *ROWS.lock());
     registry::for_each(|window| {

@@ -1,5 +1,6 @@
-//! The line by a rank that has waited long: in which call, on which window, and for whom. What the
-//! ranks do meanwhile may make it wrong as soon as it is said.
+//! The line that a rank prints after a long wait: in which call, on which window, and for which
+//! ranks it waits. The text is built from control words that other ranks change meanwhile, so it
+//! may be out of date when it is printed.
 
 use super::claims::{self, Claim};
 use super::label;
@@ -15,7 +16,7 @@ use crate::window::nodes::Wanted;
 use crate::window::{Node, Window, on_words};
 use std::time::Duration;
 
-/// In what a thread waits.
+/// The kind of call in which a thread waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// MPI_Win_fence, or MPI_Win_free
@@ -24,12 +25,12 @@ pub enum Call {
     Start,
     /// MPI_Win_wait
     Wait,
-    /// a call that needs a queue node
+    /// a call that waits for a lock, with a queue node
     Queue(Wanted),
 }
 
 impl Call {
-    /// The call in which a thread of this process waits for `word`.
+    /// Returns the call in which a thread of this process waits for `word`.
     pub fn of(node: &Node, word: WordId) -> Call {
         match layout::purpose(word) {
             layout::Purpose::Complete => Call::Wait,
@@ -53,7 +54,8 @@ impl Call {
     }
 }
 
-/// What a thread says that has waited so long in `call`. `None`: another rank says it.
+/// Returns the line of a thread that has waited for `waited` in `call`. `None`: another rank of the
+/// node prints it.
 pub fn line(window: &Window, node: &Node, call: Call, waited: Duration) -> Option<String> {
     let whom = match call {
         Call::Fence => absent(node)?,
@@ -66,13 +68,14 @@ pub fn line(window: &Window, node: &Node, call: Call, waited: Duration) -> Optio
     Some(format!("rank {rank} (process {pid}) has waited {seconds} s in {call}, {window}{whom}"))
 }
 
-/// Ranks of the window, with their processes where they are of this node; empty if there are none.
+/// Returns ranks of the window as text, with the process ids of those on this node; empty if there
+/// are none.
 fn ranks(node: &Node, ranks: impl IntoIterator<Item = u32>) -> String {
     let pid = |rank: u32| Some(node.arena().memory_of(node.near_index(rank)?).life.mark().pid);
     named(ranks.into_iter().map(|rank| (rank, pid(rank))).collect()).unwrap_or_default()
 }
 
-/// For whom a barrier waits. The lowest rank of the node that waits there says it.
+/// Returns the ranks that a barrier waits for. The lowest waiting rank of the node prints the line.
 fn absent(node: &Node) -> Option<String> {
     // Over several nodes a fence is two barriers of the ranks of each.
     let (arena, per_call) = (node.arena(), if node.wide.is_some() { 2 } else { 1 });
@@ -96,11 +99,11 @@ fn absent(node: &Node) -> Option<String> {
     })
 }
 
-/// For whose MPI_Win_post this rank waits.
+/// Returns the targets whose MPI_Win_post this rank waits for.
 fn not_posted(window: &Window, node: &Node) -> String {
     let targets = window.epochs.started().unwrap_or_default();
     let missing: Vec<u32> = match &node.wide {
-        // Which posts have come is known when they are used.
+        // Over several nodes the posts are looked at when MPI_Win_start uses them.
         Some(_) => targets,
         None => {
             targets.into_iter().filter(|rank| !pscw::has_posted(&node.words, Rank(*rank))).collect()
@@ -110,7 +113,7 @@ fn not_posted(window: &Window, node: &Node) -> String {
     format!(": MPI_Win_post for this rank not called yet by {one_of}{}", ranks(node, missing))
 }
 
-/// For whose MPI_Win_complete this rank waits.
+/// Returns the origins whose MPI_Win_complete this rank waits for, as far as they are known.
 fn not_complete(node: &Node) -> String {
     // Relaxed: only this process uses the count.
     let expected = node.completes.load(Ordering::Relaxed);
@@ -129,7 +132,7 @@ fn not_complete(node: &Node) -> String {
     text
 }
 
-/// For what a thread with a queue node waits.
+/// Returns what a thread with a queue node waits for.
 fn queue(window: &Window, node: &Node, wanted: Wanted) -> String {
     match wanted {
         Wanted::Lock(target) => {
@@ -159,7 +162,8 @@ fn queue(window: &Window, node: &Node, wanted: Wanted) -> String {
     }
 }
 
-/// Who holds what keeps a lock of `target` from this process, as far as lock words tell that.
+/// Returns which holders keep a lock of `target` from this process, as far as the lock words show
+/// them: they count holders and do not name them.
 fn lock_holders(node: &Node, target: u32, is_alone: bool) -> String {
     let many = |count: u64, how: &str| match count {
         1 => format!("which another rank holds{how}"),
@@ -176,12 +180,12 @@ fn lock_holders(node: &Node, target: u32, is_alone: bool) -> String {
     }
 }
 
-/// A lock word as it is now; as if it were free, if it cannot be read.
+/// Returns the present value of a lock word; 0, a free lock, if it cannot be read.
 fn read(node: &Node, at: WordAt) -> u64 {
     on_words!(node, |words| words.read(at)).unwrap_or(0)
 }
 
-/// The claim that a thread waits for, if it is one on a lock of a window.
+/// Returns the lock of a window that a thread waits for; `None` if it waits for something else.
 pub fn claim(window: &Window, wanted: Wanted) -> Option<Claim> {
     match wanted {
         Wanted::Lock(target) => {
