@@ -59,6 +59,12 @@ static void wrong_handles(void)
          "MPI_Accumulate: elements of the target of another type than those of the origin");
     says(MPI_Accumulate(value, 1, MPI_LONG, 0, 0, 1, MPI_LONG, MPI_OP_NULL, win),
          "MPI_Accumulate: operation that is not a predefined one");
+    says(MPI_Accumulate(value, 1, MPI_DOUBLE, 0, 0, 1, MPI_DOUBLE, MPI_BAND, win),
+         "MPI_Accumulate: operation that does not go with the datatype");
+    says(MPI_Put(NULL, 1, MPI_LONG, 0, 0, 1, MPI_LONG, win),
+         "MPI_Put: null pointer as the origin address");
+    says(MPI_Win_attach(win, value, 8), "MPI_Win_attach: a window that is not dynamic");
+    says(MPI_Win_post(MPI_GROUP_NULL, 0, win), "MPI_Win_post: MPI_GROUP_NULL");
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     says(MPI_Win_fence(0, MPI_WIN_NULL), "MPI_Win_fence: MPI_WIN_NULL");

@@ -306,8 +306,8 @@ impl fmt::Display for Error {
             }
             Error::NotAttached { base } => write!(f, "no region at {base:#x} is attached"),
             Error::NotInRegion { rank, first, bytes, address } => {
-                write!(f, "{bytes} bytes at {first:#x} of rank {rank}, which has not attached ")?;
-                write!(f, "the one at {address:#x}")
+                write!(f, "{bytes} bytes at {first:#x} of rank {rank}, ")?;
+                write!(f, "where address {address:#x} is not attached")
             }
             Error::Epoch(what) => write!(f, "{what}"),
             Error::Argument(_, what, value) => write!(f, "{what} {value}"),

@@ -12,7 +12,7 @@ card! {
         let host = Host::get();
         on_any_window("MPI_Win_set_name", host, win, |window| {
             if name.is_null() {
-                return Err(Error::Argument(Class::Arg, "name", 0));
+                return Err(Error::Wrong(Class::Arg, "null pointer as the name"));
             }
             // SAFETY: the caller's C string.
             let bytes = unsafe { CStr::from_ptr(name) }.to_bytes();

@@ -205,7 +205,7 @@ pub(super) unsafe fn create(
     errhandler: *mut MPI_Errhandler,
 ) -> c_int {
     if function.is_null() || errhandler.is_null() {
-        let error = Error::Argument(Class::Arg, "error handler", 0);
+        let error = Error::Wrong(Class::Arg, "null pointer");
         return raise_alone("MPI_Win_create_errhandler", host, error);
     }
     let mut handler: Handle = 0;
@@ -229,7 +229,7 @@ fn is_predefined(host: &Host, handler: Handle) -> bool {
 /// Sets a window's handler.
 fn set(host: &Host, window: &Window, handler: Handle) -> Result<(), Error> {
     if !is_predefined(host, handler) && !keep(handler) {
-        return Err(Error::Argument(Class::Arg, "error handler", handler as i64));
+        return Err(Error::Wrong(Class::Arg, "handle that is no error handler"));
     }
     let old = window.errhandler.swap(handler, Ordering::Relaxed);
     release(host, old);
@@ -293,7 +293,7 @@ card! {
     MPI_Errhandler_free PMPI_Errhandler_free (errhandler: *mut MPI_Errhandler) {
         let host = Host::get();
         if errhandler.is_null() {
-            return code(host, &Error::Argument(Class::Arg, "error handler", 0));
+            return code(host, &Error::Wrong(Class::Arg, "null pointer"));
         }
         // SAFETY: the caller's pointer to a handle.
         let handler = unsafe { host.fetch(errhandler) };

@@ -27,7 +27,7 @@ const LOCK: &Modes = &[NOCHECK];
 fn members(host: &Host, node: &Node, group: MPI_Group) -> Result<Vec<u32>> {
     let group = host.handle(group);
     if group == host.constants.group_null || group == 0 {
-        return Err(Error::Argument(Class::Group, "group", group as i64));
+        return Err(Error::Wrong(Class::Group, "MPI_GROUP_NULL"));
     }
     Group(group).ranks_in(host, node.group())
 }

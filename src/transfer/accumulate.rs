@@ -90,7 +90,7 @@ impl Side {
         let shape = place.shape(buffer.datatype)?;
         let bytes = total(&shape, count)?;
         if let (Shape::Basic(_), true) = (&shape, bytes > 0) {
-            not_null(buffer.address, "address")?;
+            not_null(buffer.address, "null pointer as the origin or result address")?;
         }
         Ok(Side { address: buffer.address, count, shape, bytes })
     }

@@ -157,13 +157,13 @@ fn fits(bytes: u64, room: u64) -> Result<()> {
 /// Checks that a buffer that is used has an address.
 #[inline]
 fn not_null(address: *mut u8, what: &'static str) -> Result<()> {
-    if address.is_null() { Err(Error::Argument(Class::Buffer, what, 0)) } else { Ok(()) }
+    if address.is_null() { Err(Error::Wrong(Class::Buffer, what)) } else { Ok(()) }
 }
 
 /// An operation that the standard does not pair with a kind of elements.
 #[cold]
 fn unpaired(op: Op, basic: Basic) -> Result<()> {
-    let error = Error::Argument(Class::Op, "operation for elements of bytes:", basic.size() as i64);
+    let error = Error::Wrong(Class::Op, "operation that does not go with the datatype");
     match pairs_in_mpis(op, basic) {
         true => report::carry_out("MPI_Accumulate or its like", Wrong::Pair, error),
         false => Err(error),

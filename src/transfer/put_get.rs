@@ -84,7 +84,7 @@ unsafe fn transfer(place: Place<'_>, way: Way, origin: Buffer, target: Target) -
             if length == 0 {
                 return Ok(());
             }
-            not_null(origin.address, "origin address")?;
+            not_null(origin.address, "null pointer as the origin address")?;
             let reach = Reach { first: 0, bytes: length };
             place.node.at(rank, target.disp, reach, |spot| {
                 // SAFETY: `at` checked the window's side, the caller vouches for the origin's.
@@ -122,7 +122,7 @@ unsafe fn transfer_shaped(
         return Ok(());
     }
     if let Shape::Basic(_) = origin_shape {
-        not_null(origin.address, "origin address")?;
+        not_null(origin.address, "null pointer as the origin address")?;
     }
     let shaped = Shaped {
         place,

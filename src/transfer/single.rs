@@ -85,9 +85,9 @@ pub unsafe fn fetch_and_op(
     let op = operation(place, op)?;
     let basic = predefined(place, target.datatype)?;
     let Some(rank) = access else { return Ok(()) };
-    not_null(result, "result address")?;
+    not_null(result, "null pointer as the result address")?;
     if op != Op::NoOp {
-        not_null(origin.cast_mut(), "origin address")?;
+        not_null(origin.cast_mut(), "null pointer as the origin address")?;
     }
     let reach = Reach { first: 0, bytes: basic.extent() as u64 };
     place.node.at_common(rank, target.disp, reach, |spot| {
@@ -131,9 +131,9 @@ pub unsafe fn compare_and_swap(
         return Err(Error::Wrong(Class::Type, "datatype that cannot be compared"));
     }
     let Some(rank) = access else { return Ok(()) };
-    not_null(origin.cast_mut(), "origin address")?;
-    not_null(compare.cast_mut(), "compare address")?;
-    not_null(result, "result address")?;
+    not_null(origin.cast_mut(), "null pointer as the origin address")?;
+    not_null(compare.cast_mut(), "null pointer as the compare address")?;
+    not_null(result, "null pointer as the result address")?;
     let bytes = basic.extent();
     let reach = Reach { first: 0, bytes: bytes as u64 };
     place.node.at_common(rank, target.disp, reach, |spot| match spot {

@@ -18,7 +18,7 @@ impl Node {
     pub fn attach(&self, base: u64, size: i64) -> Result<()> {
         let regions = self.regions()?;
         if base == 0 && size > 0 {
-            return Err(Error::Argument(Class::Buffer, "null pointer as the base of bytes:", size));
+            return Err(Error::Wrong(Class::Buffer, "null pointer as the base of a region"));
         }
         let place = heap::find(base, size.max(0) as u64).map(|place| (place.name, place.offset));
         let nodes = self.nodes_for(Wanted::Regions(self.rank));
@@ -36,7 +36,7 @@ impl Node {
     fn regions(&self) -> Result<&Regions> {
         match &self.memory {
             Memory::Attached(regions) => Ok(regions),
-            _ => Err(Error::Argument(Class::RmaFlavor, "not a dynamic window,", 0)),
+            _ => Err(Error::Wrong(Class::RmaFlavor, "a window that is not dynamic")),
         }
     }
 

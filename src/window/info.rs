@@ -189,7 +189,7 @@ impl Host {
     /// The value of `key` in an info object.
     pub fn info_get(&self, info: Handle, key: &str) -> Result<Option<String>> {
         if !self.may_be_info(info) {
-            return Err(Error::Argument(Class::Info, "info object", info as i64));
+            return Err(Error::Wrong(Class::Info, "handle that is no info object"));
         }
         let mut value = vec![0_u8; self.constants.max_info_val as usize + 1];
         let (mut found, length) = (0, self.constants.max_info_val - 1);
