@@ -1,10 +1,10 @@
-//! Whether all ranks of a communicator have the same library and the same settings. They ask before
-//! they do anything else together, because ranks that differ would wait for each other in different
-//! calls, or read shared memory in different ways. A rank with FOMPI_DISABLE asks too. Not for
-//! settings that ranks may have for themselves (`config`).
+//! Checks that all ranks of a communicator have the same library and the same settings. The check
+//! is their first collective call, because ranks that differ would wait for each other in different
+//! calls, or read shared memory in different ways. A rank with FOMPI_DISABLE takes part too. Not
+//! for settings that may differ between ranks (`config`).
 //!
-//! One MPI_Iallreduce of [`WORDS`] words with MPI_MIN on the user's communicator. Its shape never
-//! changes, so that builds which differ in everything else find that out:
+//! The check is one MPI_Iallreduce of [`WORDS`] words with MPI_MIN on the user's communicator. Its
+//! shape never changes, so that builds which differ in everything else still detect that:
 //!
 //! | fact            | its number                                            |
 //! |-----------------|-------------------------------------------------------|
@@ -14,13 +14,14 @@
 //! | 3               | FOMPI_RANKS_PER_NODE, 0 where it is not set           |
 //! | 4 to 7          | 0; for settings to come                               |
 //!
-//! A number n of rank r is two words, `n << 32 | r` and `(NUMBER_MAX - n) << 32 | r`: the least of
-//! them on all ranks are the least and the greatest number, each with a rank that has it. Those of
-//! fact 0 have it once more in place of the rank.
+//! A number n of rank r is two words, `n << 32 | r` and `(NUMBER_MAX - n) << 32 | r`: their
+//! minimums over all ranks are the least and the greatest number, each with a rank that has it. The
+//! words of fact 0 have the number itself in place of the rank.
 //!
-//! Where a rank has no libfompi, the MPI's own MPI_Win_create runs there. MPICH's does not touch
-//! this call, which then waits ([`Late`]). Open MPI's makes a communicator by MPI_Iallreduce as
-//! well: its messages come here, shorter ones, and overwrite the beginning of fact 0 at least.
+//! On a rank without libfompi the MPI's own MPI_Win_create runs. That of MPICH does not interfere
+//! with this call, which then waits ([`Late`]). That of Open MPI makes a communicator, also by
+//! MPI_Iallreduce: its messages, which are shorter, are received here and overwrite at least the
+//! beginning of fact 0.
 
 use super::late::Late;
 use crate::config::Config;
@@ -30,13 +31,13 @@ use crate::mpi::comm::Comm;
 
 const FACTS: usize = 8;
 const WORDS: usize = 2 * FACTS;
-/// What this library says of itself, and nothing else does. With the number of ranks, so that what
-/// an earlier call has left in the buffers of an MPI is no answer.
+/// A number by which ranks recognise the words of this library. It is combined with the number of
+/// ranks, so that data of an earlier call in the buffers of an MPI are not mistaken for an answer.
 const MAGIC: u32 = 0x666f_6d70;
 const NUMBER_MAX: u32 = i32::MAX as u32;
 
-/// The number of the sources, in eight hexadecimal digits. Scripts find it in the file of the
-/// library by the text in front.
+/// The number of the sources, as eight hexadecimal digits. Scripts find it in the library's file by
+/// the text in front of it.
 static BUILD: [u8; 20] = *in_place(concat!("fompi build ", env!("SOURCES_NUMBER")));
 
 const fn in_place(text: &str) -> &[u8; 20] {
@@ -51,7 +52,7 @@ struct Facts([u32; FACTS]);
 
 impl Facts {
     fn own(config: &Config, size: u32) -> Facts {
-        // Looked up in memory: a reader of the library's file reads the same.
+        // Read from memory, so that it is the text that scripts read in the library's file.
         let build = &core::hint::black_box(&BUILD)[12..];
         let build = str::from_utf8(build).ok().and_then(|hex| u32::from_str_radix(hex, 16).ok());
         let per_node = config.ranks_per_node.unwrap_or(0);
@@ -65,7 +66,7 @@ impl Facts {
         Facts(facts)
     }
 
-    /// What `rank` gives to the others.
+    /// Returns the words that `rank` contributes.
     fn words(&self, rank: u32) -> [i64; WORDS] {
         core::array::from_fn(|at| {
             let number = self.0[at / 2];
@@ -75,7 +76,8 @@ impl Facts {
         })
     }
 
-    /// What is not the same on all ranks, whose least words are `all`.
+    /// Returns the first fact that differs between ranks, if there is one. `all`: the minimums of
+    /// the words of all ranks.
     fn difference(&self, all: &[i64; WORDS]) -> Option<Error> {
         let split = |word: i64| ((word >> 32) as u32, word as u32);
         let pairs = all.as_chunks::<2>().0.iter().zip(self.0);
@@ -98,7 +100,7 @@ impl Facts {
     }
 }
 
-/// Fails on all ranks if they are not alike. Collective. `call`: where the program waits meanwhile.
+/// Fails on all ranks if they differ. Collective. `call`: the user's call that waits meanwhile.
 pub fn check(host: &Host, comm: Comm, call: &'static str) -> Result<()> {
     let facts = Facts::own(Config::get(), comm.size(host)?);
     let mut late = Late::new(host, comm, call);
@@ -114,7 +116,7 @@ pub fn check(host: &Host, comm: Comm, call: &'static str) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// What each rank finds where these are the numbers of all.
+    /// Returns the error text of each rank where the ranks have these numbers.
     fn found(all: &[[u32; FACTS]]) -> Vec<Option<String>> {
         let mut least = [i64::MAX; WORDS];
         for (rank, facts) in (0..).zip(all) {
@@ -137,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rank_is_told_of_another_one_with_both_values() {
+    fn each_rank_reports_another_rank_and_both_values() {
         let mut all = [facts(7, 0, 4); 5];
         all[3] = facts(7, 0, 2);
         let found = found(&all);
@@ -150,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_is_not_set_is_said_so() {
+    fn a_setting_that_is_not_set_is_reported_so() {
         let found = found(&[facts(7, 1, 0), facts(7, 0, 0)]);
         let starts = |at: usize, with| found[at].as_deref().unwrap_or_default().starts_with(with);
         assert!(starts(0, "FOMPI_DISABLE is not set on rank 1, 1 here"), "{found:?}");
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn another_build_is_told_before_its_settings() {
+    fn another_build_is_reported_before_its_settings() {
         let found = found(&[facts(7, 0, 0), facts(9, 1, 2)]);
         assert!(found.iter().all(|text| text.as_ref().is_some_and(|t| t.contains("build"))));
     }

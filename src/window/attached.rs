@@ -1,9 +1,9 @@
-//! Dynamic windows (MPI-4.1 §12.2.4): attaching, detaching, and the way to memory that somebody has
-//! attached. What a region is says `regions`; that it stays while it is accessed, `epoch::regions`.
+//! Dynamic windows (MPI-4.1 §12.2.4): attach, detach, and access to attached memory. `regions` has
+//! the tables of regions; `epoch::regions` keeps a region attached while it is accessed.
 
 use super::address::{Reach, Spot};
 use super::nodes::Wanted;
-use super::regions::{Entry, Regions, Where};
+use super::regions::{Entry, Location, Regions};
 use super::wide::address::{By, Distant};
 use super::{Memory, Node, on_words};
 use crate::epoch::regions::{self, Table};
@@ -14,7 +14,7 @@ use crate::memory::{heap, maps};
 use core::ptr;
 
 impl Node {
-    /// MPI_Win_attach.
+    /// Does MPI_Win_attach.
     pub fn attach(&self, base: u64, size: i64) -> Result<()> {
         let regions = self.regions()?;
         if base == 0 && size > 0 {
@@ -25,14 +25,14 @@ impl Node {
         on_words!(self, |words| regions.attach(words, nodes, (base, size), place))
     }
 
-    /// MPI_Win_detach.
+    /// Does MPI_Win_detach.
     pub fn detach(&self, base: u64) -> Result<()> {
         let regions = self.regions()?;
         let nodes = self.nodes_for(Wanted::Regions(self.rank));
         on_words!(self, |words| regions.detach(words, nodes, base))
     }
 
-    /// Memory is attached to dynamic windows alone.
+    /// Returns the regions of the window; fails if it is not a dynamic window.
     fn regions(&self) -> Result<&Regions> {
         match &self.memory {
             Memory::Attached(regions) => Ok(regions),
@@ -40,8 +40,8 @@ impl Node {
         }
     }
 
-    /// [`Node::at`] of a dynamic window: displacements are addresses at the target. What it has
-    /// attached stays attached until `work` has returned.
+    /// Does the work of [`Node::at`] for a dynamic window, whose displacements are addresses at the
+    /// target. The target's regions stay attached until `work` has returned.
     pub(super) fn at_attached<R>(
         &self,
         regions: &Regions,
@@ -60,15 +60,14 @@ impl Node {
         })
     }
 
-    /// Does `work` while all that a rank has attached to a dynamic window stays attached. `work`
-    /// waits for the accumulate lock of that rank and for nothing else, and uses
-    /// [`Node::at_held`].
+    /// Does `work` while all regions of a rank of a dynamic window stay attached. `work` waits for
+    /// the accumulate lock of that rank and for nothing else, and uses [`Node::at_held`].
     pub fn while_attached<R>(&self, rank: u32, work: impl FnOnce() -> Result<R>) -> Result<R> {
         let (target, nodes) = (Rank(rank), self.nodes_for(Wanted::Regions(rank)));
         on_words!(self, |words| regions::while_held(words, target, nodes, work))
     }
 
-    /// [`Node::at_common`] of a dynamic window, inside of [`Node::while_attached`].
+    /// Does the work of [`Node::at_common`] for a dynamic window, inside [`Node::while_attached`].
     pub fn at_held<R>(
         &self,
         rank: u32,
@@ -82,11 +81,11 @@ impl Node {
         self.spot_attached((rank, range.0), found, By::All, work)
     }
 
-    /// Does `work` where the bytes are.
+    /// Does `work` with the bytes at a location, by the way `by`.
     fn spot_attached<R>(
         &self,
         (rank, first): (u32, u64),
-        (place, key): (Where, u64),
+        (location, key): (Location, u64),
         by: By,
         work: impl FnOnce(Spot<'_>) -> Result<R>,
     ) -> Result<R> {
@@ -96,15 +95,15 @@ impl Node {
             return work(Spot::Distant(Distant { peer: self.peer(rank)?, at }));
         };
         let own = || ptr::with_exposed_provenance_mut::<u8>(first as usize);
-        match place {
-            Where::Private if rank == self.rank => work(Spot::Own(own())),
-            Where::Private => work(Spot::Foreign(self.arena().memory_of(index), first)),
-            Where::Segment { .. } if rank == self.rank => work(Spot::Mapped(own())),
-            Where::Segment { name, offset } => {
+        match location {
+            Location::Private if rank == self.rank => work(Spot::Own(own())),
+            Location::Private => work(Spot::Foreign(self.arena().memory_of(index), first)),
+            Location::Segment { .. } if rank == self.rank => work(Spot::Mapped(own())),
+            Location::Segment { name, offset } => {
                 let map = maps::map(&name)?;
                 work(Spot::Mapped(map.base().wrapping_add(offset as usize)))
             }
-            Where::Mixed => Err(Error::Unsupported(
+            Location::Mixed => Err(Error::Unsupported(
                 "one transfer across memory of MPI_Alloc_mem and other memory",
             )),
         }
@@ -115,22 +114,22 @@ impl Node {
         let (to, bytes) = (entries.as_mut_ptr(), size_of_val(entries) as u64);
         if rank == self.rank {
             let from = ptr::with_exposed_provenance::<Entry>(table.address as usize);
-            // SAFETY: this process's own table of at least so many entries, which nobody changes
-            // while it is held.
+            // SAFETY: this process's own table has at least that many entries, and no thread
+            // changes it while this thread holds its lock.
             unsafe { ptr::copy_nonoverlapping(from, to, entries.len()) };
             return Ok(());
         }
         if let Some(index) = self.near_index(rank) {
-            // SAFETY: so many bytes of entries, for which all bits are values.
+            // SAFETY: `entries` has `bytes` bytes, and every bit pattern is a valid entry.
             return unsafe { self.arena().memory_of(index).get(to.cast(), table.address, bytes) };
         }
         let peer = self.peer(rank)?;
-        // SAFETY: likewise, and they stay until the get has arrived.
+        // SAFETY: likewise; `entries` is kept until the get has completed.
         unsafe { peer.get(to.cast(), Remote { at: table.address, key: table.key }, bytes)? };
         peer.flush_local()
     }
 
-    /// The number of a rank among those of this node, if it is one of them.
+    /// Returns the index of a rank among the ranks of this node, if it is one of them.
     pub(super) fn near_index(&self, rank: u32) -> Option<u32> {
         match &self.wide {
             None => Some(rank),
@@ -138,7 +137,7 @@ impl Node {
         }
     }
 
-    /// The process of a rank of a window over many nodes.
+    /// Returns the process that serves a rank of a window over several nodes.
     fn peer(&self, rank: u32) -> Result<&Peer> {
         match &self.wide {
             Some(part) => Ok(&part.target(self, rank)?.peer),
@@ -147,10 +146,10 @@ impl Node {
     }
 }
 
-/// The first address of `reach` at displacement `disp`, which is an address, and the bytes.
+/// Returns the first address of `reach` at displacement `disp`, which is an address, and the bytes.
 #[inline]
 fn range(rank: u32, disp: i64, reach: Reach) -> Result<(u64, u64)> {
-    // An address may have its highest bit set, and a type map may lead anywhere from it.
+    // An address may have its highest bit set, and a type map may begin at any offset from it.
     let first = i128::from(disp) + i128::from(reach.first);
     let Ok(first) = u64::try_from(first) else {
         let (first, bytes) = (disp as u64, reach.bytes);

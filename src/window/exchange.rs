@@ -1,23 +1,25 @@
 //! How the ranks of a communicator agree on a new window: in the arena, by barriers, without a call
-//! of the MPI underneath. What one rank cannot do, none does, and all return an error.
+//! of the MPI underneath. If one rank fails, no rank makes the window, and all return an error.
 //!
-//! 1. Each makes its block of the announced slot ready, and writes its record: what it wants, or
-//!    why it cannot. Rank 0 announces the slot of the next window. *Barrier.* A window over memory
-//!    that its ranks have already is done.
-//! 2. For an allocated window, rank 0 takes the memory of all and says where it is. *Barrier.*
-//! 3. Each looks whether all of it can ever fit, maps it, clears or backs its own part, and says
-//!    whether that worked. *Barrier.*
+//! 1. Each rank prepares its block of the announced slot, and writes its request, or the reason why
+//!    it cannot make the window, to its record. Rank 0 announces the slot of the next window.
+//!    *Barrier.* A window over memory that its ranks have already is then complete.
+//! 2. For an allocated window, rank 0 allocates the memory of all ranks and publishes its name.
+//!    *Barrier.*
+//! 3. Each rank checks that the memory of all ranks can fit on the node, maps it, clears or backs
+//!    its own part, and writes whether it has succeeded. *Barrier.*
 //!
-//! | value     | `status`, after 1 | `offered`, after 2 | `mapped`, after 3 |
-//! |-----------|-------------------|--------------------|-------------------|
-//! | 0         | wants the window  | rank 0 has it      | has mapped it     |
-//! | flags     | see below         |                    |                   |
-//! | [`REFUSED`] + class | refuses with that error class | rank 0 could not | has failed so |
+//! | value               | `status`, after 1     | `offered`, after 2    | `mapped`, after 3     |
+//! |---------------------|-----------------------|-----------------------|-----------------------|
+//! | 0                   | makes the window      | rank 0 has succeeded  | has succeeded         |
+//! | flags               | see below             |                       |                       |
+//! | [`REFUSED`] + class | has this error        | rank 0 has this error | has this error        |
 //!
-//! Three words, because a rank that is ahead writes the next one while others still read the last:
-//! all must come to the same decision at each step, or they would wait in different barriers. Who
-//! sets a word to anything that all must know of also counts up a trouble counter of the arena, so
-//! that one load tells that all is well.
+//! These are three words, because a rank that is ahead writes the next word while others still read
+//! the previous one: all ranks must come to the same decision at each step, or they would wait in
+//! different barriers. A rank whose `status` is more than the flag [`FOREIGN`], or whose `mapped`
+//! is not 0, also increments a failure counter of the arena: ranks that see the counter unchanged
+//! need not read the records of all others.
 
 use super::Flavor;
 use super::arena::{Arena, Record};
@@ -29,96 +31,99 @@ use crate::memory::heap;
 use crate::sys::limits::{self, Limits};
 use std::sync::Arc;
 
-/// What this rank wants to expose.
+/// The request of this rank for a new window.
 pub struct Wish {
     /// displacement unit in bytes
     pub disp_unit: u64,
-    /// the memory
+    /// the memory that the rank exposes
     pub memory: Memory,
-    /// its buffers may lie in the memory of a GPU
+    /// whether buffers of the rank may lie in the memory of a GPU
     pub gpu: bool,
 }
 
-/// The memory that a rank wants to expose. All ranks of a window name the same kind.
+/// The memory that a rank exposes. All ranks of a window name the same kind.
 #[derive(Clone, Copy)]
 pub enum Memory {
     /// new memory
     Allocate {
         /// bytes
         bytes: u64,
-        /// to a multiple of which it begins, whole pages
+        /// alignment in bytes, whole pages
         alignment: u64,
-        /// it follows the rank before without a gap, and only the first one is aligned
+        /// whether the memory of each rank follows that of the rank before without a gap; then only
+        /// the memory of rank 0 is aligned
         contiguous: bool,
     },
-    /// memory of its own
+    /// memory that the rank has already
     Expose {
-        /// where it is
+        /// its address
         address: u64,
-        /// bytes
+        /// its bytes
         bytes: u64,
     },
-    /// what will be attached
+    /// memory that will be attached to a dynamic window
     Later,
 }
 
-/// What the ranks agreed on.
+/// The agreement of the ranks on a new window.
 pub enum Outcome {
-    /// a window in this slot
+    /// a window
     Made {
         /// the slot of its control blocks
         slot: u32,
         /// the memory of an allocated window
         common: Option<Common>,
     },
-    /// to leave it to the MPI underneath
+    /// the window is left to the MPI underneath
     Delegate(Why),
 }
 
-/// in an alignment, which is whole pages: no gaps between the ranks
+/// Flag in an alignment, which is whole pages: no gaps between the ranks.
 const CONTIGUOUS: u64 = 1;
 
+/// Value of a status: no flag.
 const FINE: u64 = 0;
-/// may pass memory of a GPU
+/// Flag: the rank may pass buffers in memory of a GPU.
 const GPU: u64 = 1;
-/// may not look into the memory of others
+/// Flag: the rank may not access the memory of other processes.
 const DENIED: u64 = 2;
-/// has memory that others must look into
+/// Flag: other ranks must access memory of the rank that is not shared.
 const FOREIGN: u64 = 4;
-/// has no descriptor left for the slot
+/// Flag: the rank has no file descriptor left for the slot.
 const SHORT: u64 = 8;
-/// could not have the slot when it was announced
+/// Flag: the slot could not be made or mapped when it was announced.
 const AGAIN: u64 = 16;
 const REFUSED: u64 = 32;
 
-/// What becomes of a window, after step 1.
+/// The decision on a window after step 1.
 enum Verdict {
     Make,
     Delegate(Why),
-    /// with the slot that rank 0 has announced meanwhile
+    /// the ranks try again with the slot that rank 0 has announced meanwhile
     Again,
 }
 
 /// Agrees on a window. Collective.
 pub fn agree(arena: &Arc<Arena>, flavor: Flavor, wish: Result<Wish>) -> Result<Outcome> {
-    let (call, looks) = (flavor.call(), matches!(flavor, Flavor::Create | Flavor::Dynamic));
-    if looks {
+    let (call, is_foreign) = (flavor.call(), matches!(flavor, Flavor::Create | Flavor::Dynamic));
+    if is_foreign {
         arena.check_permission(call)?;
     }
-    // What was missing when its slot was announced may be there now.
-    let outcome = match attempt((arena, call), &wish, looks, AGAIN)? {
-        None => attempt((arena, call), &wish, looks, FINE)?,
+    // Memory or a descriptor that was missing when the slot was announced may be available now.
+    let outcome = match attempt((arena, call), &wish, is_foreign, AGAIN)? {
+        None => attempt((arena, call), &wish, is_foreign, FINE)?,
         made => made,
     };
-    Ok(outcome.expect("nobody says AGAIN the second time"))
+    Ok(outcome.expect("no rank sets AGAIN the second time"))
 }
 
-/// The same with the slot that was announced; `None`: to be tried again. `no_slot`: what a rank
-/// says that could not have it, [`FINE`]: its error.
+/// Tries to agree on a window with the announced slot; `None`: to be tried again. `is_foreign`:
+/// whether the window may need access to memory that is not shared. `no_slot`: the status of a rank
+/// without a slot; [`FINE`]: its error is the status.
 fn attempt(
     (arena, call): (&Arc<Arena>, &'static str),
     wish: &Result<Wish>,
-    looks: bool,
+    is_foreign: bool,
     no_slot: u64,
 ) -> Result<Option<Outcome>> {
     let turn = arena.next_turn();
@@ -128,7 +133,7 @@ fn attempt(
         enter(arena, slot, wish)?;
         Ok((slot, wish))
     });
-    let mut record = request(arena, &ready, looks);
+    let mut record = request(arena, &ready, is_foreign);
     if slot.is_err() && wish.is_ok() && no_slot != FINE {
         record.status = no_slot;
     }
@@ -161,7 +166,7 @@ fn attempt(
     outcome
 }
 
-/// Takes the announced slot, and makes the own block of it ready.
+/// Enters the announced slot, and prepares this rank's block.
 fn enter(arena: &Arc<Arena>, slot: u32, wish: &Wish) -> Result<()> {
     arena.slots.enter(slot, || arena.check_dead())?;
     let blocks = arena.blocks(slot);
@@ -177,12 +182,12 @@ fn enter(arena: &Arc<Arena>, slot: u32, wish: &Wish) -> Result<()> {
     Ok(())
 }
 
-/// What this rank tells the others.
-fn request(arena: &Arc<Arena>, ready: &Result<(u32, &Wish)>, looks: bool) -> Record {
+/// Returns the record of this rank for step 1.
+fn request(arena: &Arc<Arena>, ready: &Result<(u32, &Wish)>, is_foreign: bool) -> Record {
     let (slot, wish) = match ready {
         Ok((slot, wish)) => (*slot, wish),
-        // Memory that the ranks have already needs none with the MPI underneath.
-        Err(error) if looks && error.is_short_of_descriptors() => {
+        // For memory that the ranks have already, the MPI underneath needs no descriptor.
+        Err(error) if is_foreign && error.is_short_of_descriptors() => {
             return Record { status: SHORT, ..Record::default() };
         }
         Err(error) => {
@@ -202,12 +207,12 @@ fn request(arena: &Arc<Arena>, ready: &Result<(u32, &Wish)>, looks: bool) -> Rec
     };
     let flag = |flag: u64, on: bool| if on { flag } else { FINE };
     record.status = flag(GPU, wish.gpu)
-        | flag(DENIED, looks && !arena.is_permitted())
+        | flag(DENIED, is_foreign && !arena.is_permitted())
         | flag(FOREIGN, foreign && arena.size > 1);
     record
 }
 
-/// What becomes of a window with which some rank is in trouble: an error, or the MPI underneath.
+/// Returns the decision on a window for which some rank has a status other than [`FINE`].
 fn verdict(arena: &Arena, turn: u64) -> Result<Verdict> {
     let mut flags = FINE;
     for rank in 0..arena.size {
@@ -226,7 +231,7 @@ fn verdict(arena: &Arena, turn: u64) -> Result<Verdict> {
     })
 }
 
-/// Leaves the slot of a window that was not made after all.
+/// Leaves and frees the slot of a window that is not made.
 pub(super) fn give_up(arena: &Arena, slot: Result<u32>, entered: bool) {
     let Ok(slot) = slot else { return };
     if entered {
@@ -237,14 +242,14 @@ pub(super) fn give_up(arena: &Arena, slot: Result<u32>, entered: bool) {
     }
 }
 
-/// Where the parts of all ranks are.
+/// The place of this rank's part in the memory of an allocated window.
 struct Plan {
     offset: u64,
     total: u64,
     alignment: u64,
 }
 
-/// Steps 2 and 3.
+/// Does steps 2 and 3.
 fn allocate(
     (arena, call): (&Arc<Arena>, &'static str),
     turn: u64,
@@ -274,9 +279,9 @@ fn allocate(
         arena.report_failure(turn, 1);
     }
     arena.barrier(call)?;
-    let trouble = arena.failure_reported(turn, 1);
+    let has_failed = arena.failure_reported(turn, 1);
     let mut common = mapped?;
-    if trouble {
+    if has_failed {
         let mapped = |rank| (rank, read(arena, turn, rank).mapped);
         let failed = (0..arena.size).map(mapped).find(|(_, status)| *status >= REFUSED);
         let (rank, status) = failed.unwrap_or((0, REFUSED + Class::Intern as u64));
@@ -286,8 +291,8 @@ fn allocate(
     Ok(Outcome::Made { slot, common: Some(common) })
 }
 
-/// Where each part begins. What one rank counts on holds for all: they have to agree on where the
-/// parts are.
+/// Returns the place of this rank's part. A rank that requests contiguous memory, or an alignment,
+/// gets it for all ranks: they must agree on the places of all parts.
 fn plan(arena: &Arena, turn: u64) -> Plan {
     let records = || (0..arena.size).map(|rank| read(arena, turn, rank));
     let contiguous = records().any(|record| record.alignment & CONTIGUOUS != 0);
@@ -304,13 +309,14 @@ fn plan(arena: &Arena, turn: u64) -> Plan {
     Plan { offset, total, alignment }
 }
 
-/// Whether memory is taken before it is touched: a device needs that, or the kernel's policy.
+/// Returns whether memory is backed by pages at creation: an RDMA device or the kernel's policy
+/// requires that.
 fn is_backed(arena: &Arena) -> bool {
     arena.wide.get().is_some() || limits::are_strict()
 }
 
-/// Fails if the memory of all ranks is more than the node has, or more than a control group of this
-/// rank allows to those that are in it.
+/// Fails if the memory of all ranks is more than the node has, or if the memory of the ranks in a
+/// control group of this rank is more than that group allows.
 fn fits(arena: &Arena, turn: u64, total: u64) -> Result<()> {
     if total < LARGE || limits::fits(total) {
         return Ok(());
@@ -331,7 +337,7 @@ fn fits(arena: &Arena, turn: u64, total: u64) -> Result<()> {
     Ok(())
 }
 
-/// Maps what rank 0 has offered, and makes sure of this rank's part.
+/// Maps the memory that rank 0 has allocated, and clears or backs this rank's part.
 fn part(
     arena: &Arc<Arena>,
     slot: u32,
@@ -354,22 +360,24 @@ fn part(
     Ok(common)
 }
 
-/// The error of a rank whose partner refused.
+/// Returns the error for a window that `rank` has refused.
 fn refusal(rank: u32, status: u64) -> Error {
     Error::Refused { rank, class: Class::from_number((status - REFUSED) as u8) }
 }
 
 fn write(arena: &Arena, turn: u64, record: Record) {
-    // SAFETY: each rank writes its own record; what others may still read of it does not change.
+    // SAFETY: a rank writes only its own record; the fields that other ranks may still read do not
+    // change.
     unsafe { arena.record(turn, arena.rank).write_volatile(record) };
 }
 
 fn write_mapped(arena: &Arena, turn: u64, status: u64) {
-    // SAFETY: as for `write`; only this field changes, and nobody reads it before the next barrier.
+    // SAFETY: as for `write`; only this field changes, and no rank reads it before the next
+    // barrier.
     unsafe { (&raw mut (*arena.record(turn, arena.rank)).mapped).write_volatile(status) };
 }
 
 fn read(arena: &Arena, turn: u64, rank: u32) -> Record {
-    // SAFETY: written before a barrier that this rank has passed.
+    // SAFETY: the record was written before a barrier that this rank has passed.
     unsafe { arena.record(turn, rank).read_volatile() }
 }

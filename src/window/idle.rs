@@ -1,9 +1,9 @@
-//! What a process does while it waits for another one of its node: it lets the MPI underneath make
-//! progress, because its partner may sit in a large receive from it; it sleeps on its doorbell; and
-//! it looks now and then whether everybody is still alive.
+//! The work of a process while it waits for another one of its node: it lets the MPI underneath
+//! make progress, because the other process may be blocked in a large receive from it; it sleeps on
+//! its doorbell; and it checks from time to time that all processes are alive.
 
 use super::arena::Arena;
-use super::late::Meeting;
+use super::late::BarrierWait;
 use super::waits::{Total, Waiting};
 use crate::config::Config;
 use crate::error::Result;
@@ -14,34 +14,35 @@ use crate::sync::AtomicU32;
 use crate::sys::{futex, process};
 use std::sync::Arc;
 
-/// Looks at a word before anything else is tried, where every rank has a core of its own:
-/// a few microseconds.
+/// Polls of a word before anything else is tried, where each rank has a core of its own: a few
+/// microseconds.
 const SPINS: u32 = 300;
-/// The same where ranks share cores: who is waited for may need this one.
+/// Polls where ranks share cores: the awaited rank may need the core of the waiting rank.
 const SPINS_SHARED: u32 = 20;
 
-/// Waiting inside of libfompi.
+/// How this process waits for words of one window.
 pub struct NodeIdle {
     arena: Arc<Arena>,
     spins: u32,
-    /// how long this process has waited for words of the window; none: nobody asks
+    /// how long this process has waited for words of the window; `None` if waits are not reported
     total: Option<Total>,
 }
 
 impl NodeIdle {
-    /// For the processes of `arena`.
+    /// Creates it for a window of the processes of `arena`.
     pub fn new(arena: Arc<Arena>) -> NodeIdle {
         let spins = if arena.size as usize > process::cores() { SPINS_SHARED } else { SPINS };
         let total = Config::get().reports_waits.then(Total::default);
         NodeIdle { arena, spins, total }
     }
 
-    /// The arena of the processes.
+    /// Returns the arena of the processes.
     pub fn arena(&self) -> &Arc<Arena> {
         &self.arena
     }
 
-    /// How long this process has waited for words of the window; none: nobody asks.
+    /// Returns how long this process has waited for words of the window; `None` if waits are not
+    /// reported.
     pub fn total(&self) -> Option<&Total> {
         self.total.as_ref()
     }
@@ -85,7 +86,8 @@ impl Idle for NodeIdle {
     }
 }
 
-/// The same in a call that makes or frees a window: a rank that waits long there may say for whom.
+/// How this process waits in a call that makes or frees a window: after a long wait it may report
+/// the missing ranks.
 pub struct Collective {
     idle: NodeIdle,
     slot: u32,
@@ -93,26 +95,26 @@ pub struct Collective {
 }
 
 impl Collective {
-    /// In the barrier of a slot.
+    /// Creates it for the barrier of a slot, in the user's call `call`.
     pub fn new(arena: Arc<Arena>, slot: u32, call: &'static str) -> Collective {
         Collective { idle: NodeIdle::new(arena), slot, call }
     }
 }
 
 impl Idle for Collective {
-    type Wait = Meeting;
+    type Wait = BarrierWait;
 
-    fn begin(&self, _word: WordId) -> Meeting {
-        Meeting::default()
+    fn begin(&self, _word: WordId) -> BarrierWait {
+        BarrierWait::default()
     }
 
-    fn end(&self, _wait: Meeting) {}
+    fn end(&self, _wait: BarrierWait) {}
 
     fn progress(&self) {
         self.idle.progress();
     }
 
-    fn check(&self, wait: &mut Meeting) -> Result<()> {
+    fn check(&self, wait: &mut BarrierWait) -> Result<()> {
         self.idle.arena.check_dead()?;
         wait.look(&self.idle.arena, self.slot, self.call);
         Ok(())

@@ -1,5 +1,6 @@
-//! What a process knows of the ranks of a window that it has had to do with: found out at the first
-//! access to a rank, then looked up without a lock. Nothing is kept of the others.
+//! A map from the ranks of a window to what a process knows of them. A value is computed at the
+//! first access to its rank, and mostly found without a lock afterwards. Nothing is kept of ranks
+//! that the process has not accessed.
 
 use crate::error::Result;
 use crate::sync::{AtomicPtr, Ordering};
@@ -7,20 +8,19 @@ use core::ptr;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
-/// Ranks that are found without a lock, if they do not share a place.
+/// Places for ranks that are found without a lock. A rank's place is its number modulo this.
 const RECENT: usize = 8;
 
 struct Entry<T> {
     rank: u32,
-    what: T,
+    value: T,
 }
 
-/// A `T` for each rank that there was something to do with.
+/// A `T` for each rank that this process has accessed.
 pub struct Known<T> {
-    /// the rank that was last looked up of those with the same number modulo [`RECENT`]; points
-    /// into `all`
+    /// for each place, the entry of its rank that was looked up last; a pointer into `all`
     recent: [AtomicPtr<Entry<T>>; RECENT],
-    /// never shrinks, and its boxes stay where they are
+    /// never shrinks, and its boxes never move
     all: Mutex<BTreeMap<u32, Box<Entry<T>>>>,
 }
 
@@ -31,14 +31,14 @@ impl<T> Default for Known<T> {
 }
 
 impl<T> Known<T> {
-    /// What is known of a rank.
+    /// Returns the value for a rank, if there is one.
     #[inline]
     pub fn find(&self, rank: u32) -> Option<&T> {
         // Acquire: pairs with the Release in `remember`.
         let recent = self.recent[rank as usize % RECENT].load(Ordering::Acquire);
-        // SAFETY: an entry of `all`, which lives as long as `self` and does not change.
+        // SAFETY: null, or an entry of `all`, which lives as long as `self` and does not change.
         match unsafe { recent.as_ref() } {
-            Some(recent) if recent.rank == rank => Some(&recent.what),
+            Some(recent) if recent.rank == rank => Some(&recent.value),
             _ => self.look_up(rank),
         }
     }
@@ -47,24 +47,25 @@ impl<T> Known<T> {
     fn look_up(&self, rank: u32) -> Option<&T> {
         let all = self.all.lock();
         let found = ptr::from_ref(&**all.get(&rank)?);
-        // SAFETY: boxes of `all` stay where they are as long as `self`.
+        // SAFETY: the boxes of `all` live as long as `self` and do not move.
         Some(self.remember(unsafe { &*found }))
     }
 
-    /// What is known of a rank; `find_out` says it the first time. Nothing is locked meanwhile, and
-    /// of two threads that find out at once the first one counts.
+    /// Returns the value for a rank, which `compute` returns the first time. No lock is held
+    /// meanwhile. If two threads compute the value at the same time, the first one to store it
+    /// counts.
     #[inline]
-    pub fn get(&self, rank: u32, find_out: impl FnOnce() -> Result<T>) -> Result<&T> {
+    pub fn get(&self, rank: u32, compute: impl FnOnce() -> Result<T>) -> Result<&T> {
         match self.find(rank) {
-            Some(what) => Ok(what),
-            None => Ok(self.insert(rank, find_out()?)),
+            Some(value) => Ok(value),
+            None => Ok(self.insert(rank, compute()?)),
         }
     }
 
     #[cold]
-    fn insert(&self, rank: u32, what: T) -> &T {
+    fn insert(&self, rank: u32, value: T) -> &T {
         let mut all = self.all.lock();
-        let found = all.entry(rank).or_insert_with(|| Box::new(Entry { rank, what }));
+        let found = all.entry(rank).or_insert_with(|| Box::new(Entry { rank, value }));
         let found = ptr::from_ref(&**found);
         // SAFETY: as in `look_up`.
         self.remember(unsafe { &*found })
@@ -74,7 +75,7 @@ impl<T> Known<T> {
         // Release: pairs with the Acquire in `find`.
         let recent = &self.recent[entry.rank as usize % RECENT];
         recent.store(ptr::from_ref(entry).cast_mut(), Ordering::Release);
-        &entry.what
+        &entry.value
     }
 }
 
@@ -84,7 +85,7 @@ mod tests {
     use crate::error::Error;
 
     #[test]
-    fn each_rank_is_found_out_once_and_stays_where_it_is() {
+    fn each_value_is_computed_once_and_does_not_move() {
         let known = Known::default();
         let ranks = || (0..4 * RECENT as u32).chain([u32::MAX]);
         let places: Vec<_> =
@@ -98,18 +99,18 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_that_could_not_be_found_out_is_asked_again() {
+    fn a_value_whose_computation_failed_is_computed_again() {
         let known = Known::default();
         assert_eq!(known.get(3, || Err(Error::NoMemory { bytes: 1 })).ok(), None);
         assert_eq!(known.get(3, || Ok(5)), Ok(&5));
     }
 
     #[test]
-    fn threads_that_find_out_at_once_have_the_same() {
+    fn threads_that_compute_at_the_same_time_get_the_same_value() {
         let known = Known::default();
         let start = std::sync::Barrier::new(4);
         let places: Vec<_> = std::thread::scope(|scope| {
-            let find_out = |thread: u32| {
+            let compute = |thread: u32| {
                 let (known, start) = (&known, &start);
                 move || {
                     let slow = || {
@@ -119,7 +120,7 @@ mod tests {
                     ptr::from_ref(known.get(7, slow).unwrap()).addr()
                 }
             };
-            let threads: Vec<_> = (0..4).map(|thread| scope.spawn(find_out(thread))).collect();
+            let threads: Vec<_> = (0..4).map(|thread| scope.spawn(compute(thread))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         assert!(places.iter().all(|place| *place == places[0]));

@@ -1,10 +1,11 @@
-//! What a rank says when others have not come to a call that all ranks must make. It waits for them
-//! all the same: they may be late for a good reason. One rank of each node says it, the lowest that
+//! Reports on ranks that are late for a collective call. The waiting rank goes on waiting: the
+//! others may be late for a good reason. One rank of each node prints the report, the lowest that
 //! waits there.
 //!
-//! At the first window of a communicator nothing is known of the others, and one that has no
-//! libfompi never comes. So this is said in every job, and what /proc shows of the others with it.
-//! Later all have been here before, so only who asked for it by FOMPI_VERBOSE is told.
+//! At the first window of a communicator nothing is known of the other ranks, and a rank without
+//! libfompi never comes. So this report is printed in every job, with what /proc shows of the other
+//! ranks. In later calls on the communicator all ranks are known to have libfompi, and the report
+//! is printed only if FOMPI_VERBOSE is set.
 
 use super::arena::Arena;
 use super::report::say;
@@ -16,60 +17,64 @@ use crate::sys::job::{self, Mark};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a rank waits until it says so.
+/// Returns how long a rank waits before it prints a report.
 fn patience() -> Duration {
     Duration::from_secs(if Config::get().reports_waits { 5 } else { 20 })
 }
 
-/// A rank that has waited so long lets others see it.
-const SHOWN: Duration = Duration::from_millis(100);
-/// So many processes are named.
+/// How long a rank waits before it shows a mark that others of its node can see.
+const MARK_AFTER: Duration = Duration::from_millis(100);
+/// The most processes that a report names.
 const NAMED_MAX: usize = 6;
-/// What to do.
+/// The advice of a report.
 const REMEDY: &str = "start all ranks with the library, as fompirun does";
 
-/// Waiting in the first collective call of a communicator, which is not over yet.
+/// A wait in the first collective call of a communicator.
 pub struct Late<'a> {
     host: &'a Host,
     comm: Comm,
     call: &'static str,
     rounds: u32,
     began: Option<Instant>,
-    shown: Option<Option<Shown>>,
-    told: bool,
+    /// outer `None`: not made yet; inner `None`: the other ranks cannot be found
+    finder: Option<Option<Finder>>,
+    reported: bool,
 }
 
-/// What a rank must know to find others.
-struct Shown {
-    /// the ranks in MPI_COMM_WORLD of those that it waits for
+/// The data by which a rank finds the other ranks of its node.
+struct Finder {
+    /// the ranks of the communicator, as ranks in MPI_COMM_WORLD
     worlds: Vec<u32>,
-    /// where the launcher tells them
+    /// the environment variable by which the launcher tells a process its rank
     variable: &'static str,
+    /// shows the other ranks that this one waits
     mark: Mark,
 }
 
-/// A rank of the own node, by its rank in the communicator.
+/// Another rank of this node.
 struct Other {
+    /// its rank in the communicator
     rank: u32,
     pid: i32,
     has_library: bool,
+    /// whether it shows the same mark: it waits for the same ranks
     waits: bool,
 }
 
 /// Rounds before the first yield: a few microseconds.
 const AWAKE_ROUNDS: u32 = 20;
-/// So long the core is given away but kept in sight; then come sleeps, of these lengths.
+/// How long a waiting rank yields its core between two polls. Then it sleeps, for these times.
 const YIELDS: Duration = Duration::from_millis(1);
 const SLEEP: core::ops::RangeInclusive<Duration> =
     Duration::from_micros(50)..=Duration::from_millis(1);
 
 impl<'a> Late<'a> {
-    /// Of ranks of `comm`, in the user's call `call`.
+    /// Begins a wait for the ranks of `comm`, in the user's call `call`.
     pub fn new(host: &'a Host, comm: Comm, call: &'static str) -> Late<'a> {
-        Late { host, comm, call, rounds: 0, began: None, shown: None, told: false }
+        Late { host, comm, call, rounds: 0, began: None, finder: None, reported: false }
     }
 
-    /// Between two looks whether the others have come.
+    /// Pauses between two polls of the collective call, and prints the report when it is time.
     pub fn pause(&mut self) {
         self.rounds = self.rounds.saturating_add(1);
         if self.rounds <= AWAKE_ROUNDS {
@@ -80,13 +85,13 @@ impl<'a> Late<'a> {
             return std::thread::yield_now();
         }
         std::thread::sleep((waited / 16).clamp(*SLEEP.start(), *SLEEP.end()));
-        if waited >= SHOWN {
+        if waited >= MARK_AFTER {
             let (host, comm) = (self.host, self.comm);
-            let shown = self.shown.get_or_insert_with(|| Shown::of(host, comm));
-            if waited >= patience() && !self.told {
-                self.told = true;
+            let finder = self.finder.get_or_insert_with(|| Finder::new(host, comm));
+            if waited >= patience() && !self.reported {
+                self.reported = true;
                 if let Ok(rank) = comm.rank(host) {
-                    let others = shown.as_ref().map(Shown::others);
+                    let others = finder.as_ref().map(Finder::others);
                     let size = comm.size(host).unwrap_or(0);
                     text(self.call, rank, size, others.as_deref()).inspect(|text| say(text));
                 }
@@ -96,20 +101,21 @@ impl<'a> Late<'a> {
 }
 
 impl Late<'_> {
-    /// Says which ranks of this node have no libfompi, if one has none. For when they answer, but
-    /// not as libfompi does.
+    /// Prints which ranks of this node have no libfompi, if there are any. For a collective call
+    /// that has completed with data that are not libfompi's.
     pub fn name_ranks_without_library(&mut self) {
         let (host, comm) = (self.host, self.comm);
-        let shown = self.shown.get_or_insert_with(|| Shown::of(host, comm));
-        if let (Some(shown), Ok(rank)) = (shown, comm.rank(host)) {
-            without(rank, &shown.others()).inspect(|text| say(text));
+        let finder = self.finder.get_or_insert_with(|| Finder::new(host, comm));
+        if let (Some(finder), Ok(rank)) = (finder, comm.rank(host)) {
+            text_without(rank, &finder.others()).inspect(|text| say(text));
         }
     }
 }
 
-impl Shown {
-    /// `None`: the others cannot be found.
-    fn of(host: &Host, comm: Comm) -> Option<Shown> {
+impl Finder {
+    /// Shows a mark that this rank waits in a call on `comm`. `None`: the other ranks of the node
+    /// cannot be found.
+    fn new(host: &Host, comm: Comm) -> Option<Finder> {
         if !host.initialized() {
             return None;
         }
@@ -121,9 +127,10 @@ impl Shown {
         let worlds = worlds?;
         let add = |hash: u64, rank: &u32| (hash ^ u64::from(*rank)).wrapping_mul(0x100_0000_01b3);
         let mark = Mark::show(worlds.iter().fold(0xcbf2_9ce4_8422_2325, add)).ok()?;
-        Some(Shown { worlds, variable, mark })
+        Some(Finder { worlds, variable, mark })
     }
 
+    /// Returns the other ranks of the communicator that are found on this node.
     fn others(&self) -> Vec<Other> {
         let rank_of = |world| self.worlds.iter().position(|here| *here == world);
         let other = |found: job::Found| {
@@ -134,8 +141,8 @@ impl Shown {
     }
 }
 
-/// What rank `rank` says of the other ranks of its node, if that is known of `others`. `None`:
-/// another one says it.
+/// Returns the report of rank `rank`. `others`: the other ranks of its node, if they can be found.
+/// `None`: a lower rank of the node prints the report.
 fn text(call: &str, rank: u32, size: u32, others: Option<&[Other]>) -> Option<String> {
     let waits = waits(call, rank);
     let Some(others) = others else {
@@ -174,8 +181,9 @@ fn text(call: &str, rank: u32, size: u32, others: Option<&[Other]>) -> Option<St
     Some(waits + &text)
 }
 
-/// What rank `rank` says of those of its node that have no libfompi, if it is the lowest that has.
-fn without(rank: u32, others: &[Other]) -> Option<String> {
+/// Returns the report of rank `rank` on ranks of its node without libfompi. `None`: there are none,
+/// or a lower rank with libfompi prints it.
+fn text_without(rank: u32, others: &[Other]) -> Option<String> {
     if others.iter().any(|other| other.has_library && other.rank < rank) {
         return None;
     }
@@ -188,7 +196,7 @@ fn waits(call: &str, rank: u32) -> String {
     format!("rank {rank} has waited {} s in {call}", patience().as_secs())
 }
 
-/// Ranks with their processes, if these are known; `None` if there are none.
+/// Returns a text that names ranks, and their processes where they are known; `None` for no ranks.
 pub fn named(processes: Vec<(u32, Option<i32>)>) -> Option<String> {
     let one = |(rank, pid): &(u32, Option<i32>)| match pid {
         Some(pid) => format!("rank {rank} (process {pid})"),
@@ -200,21 +208,22 @@ pub fn named(processes: Vec<(u32, Option<i32>)>) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", ") + &more)
 }
 
-/// Waiting in a barrier of an arena, for a call that makes or frees a window.
+/// A wait in a barrier of an arena, in a call that makes or frees a window.
 #[derive(Default)]
-pub struct Meeting {
+pub struct BarrierWait {
     began: Option<Instant>,
-    told: bool,
+    reported: bool,
 }
 
-impl Meeting {
-    /// Once in a while. `slot`: whose barrier it is.
+impl BarrierWait {
+    /// Prints the report when it is time. `slot`: the slot with the words of the barrier. To be
+    /// called from time to time.
     pub fn look(&mut self, arena: &Arc<Arena>, slot: u32, call: &'static str) {
         let waited = self.began.get_or_insert_with(Instant::now).elapsed();
-        if self.told || waited < patience() || !Config::get().verbose {
+        if self.reported || waited < patience() || !Config::get().verbose {
             return;
         }
-        self.told = true;
+        self.reported = true;
         let absent = fence::absent(&arena.words(slot), 1);
         let is_here = |rank: &u32| !absent.contains(rank);
         if (0..arena.size).find(is_here) == Some(arena.rank) {
@@ -235,55 +244,58 @@ mod tests {
         Other { rank, pid: 100 + rank as i32, has_library, waits }
     }
 
-    fn said(others: &[Other]) -> String {
+    /// Returns the report of rank 1 of 9.
+    fn report(others: &[Other]) -> String {
         text("MPI_Win_create", 1, 9, Some(others)).unwrap_or_default()
     }
 
     #[test]
     fn a_rank_without_the_library_is_named() {
-        let text = said(&[other(0, false, false), other(2, true, true)]);
+        let text = report(&[other(0, false, false), other(2, true, true)]);
         let expected = "rank 1 has waited 20 s in MPI_Win_create: libfompi is not loaded in rank 0 \
                         (process 100); start all ranks with the library, as fompirun does";
         assert_eq!(text, expected);
-        let text = said(&[other(0, false, false), other(2, true, false)]);
+        let text = report(&[other(0, false, false), other(2, true, false)]);
         assert!(text.contains(" for rank 2 (process 102), and libfompi is not loaded in rank 0"));
     }
 
     #[test]
     fn a_rank_that_is_late_is_named() {
-        let text = said(&[other(0, true, false), other(2, true, true)]);
+        let text = report(&[other(0, true, false), other(2, true, true)]);
         assert!(text.ends_with("for rank 0 (process 100), where libfompi is loaded"), "{text}");
     }
 
     #[test]
-    fn where_all_of_the_node_have_come_it_asks_for_the_others() {
-        let text = said(&[other(2, true, true)]);
+    fn where_all_ranks_of_the_node_wait_the_report_asks_for_other_nodes() {
+        let text = report(&[other(2, true, true)]);
         assert!(text.contains("as have all 2 ranks of its node: is libfompi loaded on all other"));
-        assert!(said(&[]).contains(", the only rank of its node: is libfompi loaded on all other"));
+        assert!(
+            report(&[]).contains(", the only rank of its node: is libfompi loaded on all other")
+        );
         let text = super::text("MPI_Win_create", 0, 2, None).unwrap();
         assert!(text.contains("for other ranks: is libfompi loaded in all of them?"));
     }
 
     #[test]
-    fn the_lowest_rank_that_waits_says_it() {
-        assert_eq!(said(&[other(0, true, true), other(2, false, false)]), "");
-        assert_ne!(said(&[other(0, true, false), other(2, true, true)]), "");
+    fn the_lowest_waiting_rank_reports() {
+        assert_eq!(report(&[other(0, true, true), other(2, false, false)]), "");
+        assert_ne!(report(&[other(0, true, false), other(2, true, true)]), "");
     }
 
     #[test]
-    fn ranks_without_the_library_are_named_where_they_answer() {
+    fn ranks_without_the_library_are_named_after_a_wrong_answer() {
         let others = [other(0, false, false), other(2, true, false), other(3, false, false)];
         let expected =
             "libfompi is not loaded in rank 0 (process 100), rank 3 (process 103); start";
-        assert!(without(1, &others).is_some_and(|text| text.starts_with(expected)));
-        assert_eq!(without(4, &others), None);
-        assert_eq!(without(1, &others[1..2]), None);
+        assert!(text_without(1, &others).is_some_and(|text| text.starts_with(expected)));
+        assert_eq!(text_without(4, &others), None);
+        assert_eq!(text_without(1, &others[1..2]), None);
     }
 
     #[test]
-    fn not_more_than_a_line_of_ranks_is_named() {
+    fn a_report_names_few_ranks() {
         let all: Vec<Other> = (2..64).map(|rank| other(rank, false, false)).collect();
-        let text = said(&all);
+        let text = report(&all);
         assert!(text.contains("rank 7 (process 107) and 56 more;"), "{text}");
     }
 }

@@ -1,15 +1,15 @@
-//! The regions of a dynamic window: the table of those that this rank has attached, and copies of
-//! the tables of others (MPI-4.1 §12.2.4). When a table may be changed and looked at is for
-//! `epoch::regions` to say; how the bytes of another process are read is the caller's. No unsafe,
-//! no MPI.
+//! The regions of a dynamic window: the table of the regions that this rank has attached, and
+//! copies of the tables of other ranks (MPI-4.1 §12.2.4). Here is only the content of the tables:
+//! `epoch::regions` decides when a table may be changed and read, and the caller reads the memory
+//! of another process. No unsafe, no MPI.
 //!
-//! A table is an array of [`Entry`], in any order and without gaps: an attach adds one at the end,
-//! a detach moves the last one to where it leaves a gap. So a copy is as long as there are regions
-//! now, and grows by what was attached since, if nothing was detached. Regions without bytes are
-//! in no table: nobody can access them, and they overlap nothing.
+//! A table is an array of [`Entry`], in any order and without gaps: an attach appends an entry, a
+//! detach moves the last entry into the gap. So a table is as long as there are regions now, and if
+//! no region was detached since a copy was made, the new entries follow those of the copy. Regions
+//! without bytes are in no table: they cannot be accessed, and they overlap nothing.
 //!
-//! Invariant: regions of a table do not overlap, so each byte is in one region, and is reached in
-//! one way, as long as it is attached.
+//! Invariant: the regions of a table do not overlap, so each byte is in one region, and is reached
+//! in one way as long as it is attached.
 
 use crate::epoch::lock::Nodes;
 use crate::epoch::regions::{self, Change, Table};
@@ -21,19 +21,20 @@ use crate::sys::serial::Serial;
 use exposure::{Exposure, Run};
 use std::collections::BTreeMap;
 
-/// A region, as others read it from the memory of its owner.
+/// A region, as other ranks read it from the memory of its owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Entry {
-    /// its address at its owner
+    /// its address in its owner
     pub base: u64,
-    /// how long it is
+    /// its length
     pub bytes: u64,
-    /// where it begins in the segment
+    /// its offset in the segment
     pub offset: u64,
-    /// the segment that it lies in; without bytes: it lies in none that others can map
+    /// the segment that it lies in; a name of no bytes: it lies in no segment that others can map
     pub name: Name,
-    /// what the device of ranks of other nodes must know to reach it, and all that it goes on in
+    /// the key by which the device reaches it, together with the regions that continue it without a
+    /// gap
     pub key: u64,
 }
 
@@ -48,50 +49,52 @@ impl Entry {
         self.name.bytes > 0
     }
 
-    /// Whether `next`, which begins where this one ends, goes on in the same segment.
-    fn goes_on_in(&self, next: &Entry) -> bool {
+    /// Returns whether `next`, which begins where this one ends, continues it in the same segment.
+    fn continues_in(&self, next: &Entry) -> bool {
         next.name == self.name && next.offset == self.offset + self.bytes
     }
 }
 
 /// The regions that this rank has attached.
 #[derive(Default)]
-pub struct Book {
-    /// what others read
+pub struct OwnTable {
+    /// the table that other ranks read
     table: Vec<Entry>,
-    /// which slot of the table is whose, by base
+    /// the slot of each region in the table, by base
     slots: BTreeMap<u64, u32>,
-    /// how many regions without bytes were attached at an address
+    /// the number of regions without bytes that are attached at an address
     empty: BTreeMap<u64, u32>,
-    /// what ranks of other nodes reach, if there are any
+    /// the registrations with the device, if there are ranks on other nodes
     exposure: Option<Exposure>,
 }
 
-impl Book {
-    /// What is published of the table.
+impl OwnTable {
+    /// Returns the address, length and key of the table, to be published.
     pub fn table(&self) -> Table {
         let address = self.table.as_ptr().expose_provenance() as u64;
         let key = self.exposure.as_ref().map_or(0, Exposure::table_key);
         Table { address, slots: self.table.len() as u64, key }
     }
 
-    /// Attaches `size` bytes from `base`, which lie in a segment at an offset if `place` says so.
+    /// Attaches `size` bytes from `base`. `place`: the segment that they lie in and their offset
+    /// there, if they lie in one.
     ///
     /// # Errors
-    /// MPI_ERR_SIZE if the size is negative; MPI_ERR_RMA_ATTACH if it leads beyond the last address
-    /// or a byte is attached already.
+    /// MPI_ERR_SIZE if the size is negative; MPI_ERR_RMA_ATTACH if the region ends beyond the last
+    /// address or a byte of it is attached already.
     pub fn attach(&mut self, base: u64, size: i64, place: Option<(Name, u64)>) -> Result<Change> {
         let bytes = u64::try_from(size);
         let bytes = bytes.map_err(|_| Error::Argument(Class::Size, "region size", size))?;
         let beyond =
             Error::Argument(Class::RmaAttach, "memory beyond the last address, size", size);
-        // No process has memory in the upper half of the addresses.
+        // No process has memory in the upper half of the address space.
         let end = base.checked_add(bytes).filter(|end| *end <= i64::MAX as u64).ok_or(beyond)?;
         if bytes == 0 {
             *self.empty.entry(base).or_default() += 1;
             return Ok(Change::Added);
         }
-        // The last region that begins before the end; those before it end before it begins.
+        // The last region that begins before the new one ends. All regions before it end before it
+        // begins, so that only this one can overlap the new one.
         let below = self.slots.range(..end).next_back().map(|(_, slot)| self.table[*slot as usize]);
         if let Some(other) = below.filter(|other| other.end() > base) {
             let (attached_base, attached_bytes) = (other.base, other.bytes);
@@ -112,20 +115,20 @@ impl Book {
         Ok(if alone { Change::Added } else { Change::Cut })
     }
 
-    /// Notes how the regions of a run are reached from now on.
+    /// Stores the key of a run in the entries of its regions.
     fn renew_keys(&mut self, run: &Run) {
         for slot in self.slots.range(run.first..run.end).map(|(_, slot)| *slot) {
             self.table[slot as usize].key = run.key;
         }
     }
 
-    /// Detaches the region that begins at `base`. Of two, the one without bytes goes first: what
-    /// the program may still access stays.
+    /// Detaches the region that begins at `base`. If a region without bytes begins there too, that
+    /// one is detached first, so that the program can still access the other one.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_ATTACH if there is none. The standard asks for the base of an earlier
-    /// MPI_Win_attach and names no class; this is the one of attached memory (MPI_ERR_BASE is that
-    /// of MPI_Free_mem).
+    /// MPI_ERR_RMA_ATTACH if no region begins there. The standard requires the base of an earlier
+    /// MPI_Win_attach and names no class; this is the class for attached memory (MPI_ERR_BASE is
+    /// that of MPI_Free_mem).
     pub fn detach(&mut self, base: u64) -> Result<Change> {
         if let Some(count) = self.empty.get_mut(&base) {
             *count -= 1;
@@ -148,37 +151,37 @@ impl Book {
     }
 }
 
-/// Where bytes of a target are.
+/// The location of bytes of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Where {
-    /// in memory of its own: the kernel copies them, at their addresses there
+pub enum Location {
+    /// in private memory of the target: the kernel copies them, by their addresses there
     Private,
     /// in one segment, without a gap
     Segment {
-        /// which
+        /// the segment
         name: Name,
-        /// where they begin in it
+        /// their offset in it
         offset: u64,
     },
-    /// Across memory of its own and a segment, or across two segments. They are copied as if
-    /// private. Not for accumulates: by themselves the parts are changed in other ways than this
-    /// whole (docs/decisions/0004).
+    /// across private memory and a segment, or across two segments. A transfer within the node
+    /// refuses them: their parts are accessed in different ways, which are not atomic with each
+    /// other (docs/decisions/0004)
     Mixed,
 }
 
 /// A copy of a target's table.
 #[derive(Default)]
-pub struct Seen {
+pub struct TableCopy {
     /// the number of the table; 0 is the empty one
     id: u64,
     /// the regions by base; as many as the table has slots
     regions: BTreeMap<u64, Entry>,
 }
 
-impl Seen {
+impl TableCopy {
     /// Makes this the copy of table number `id`, which is at `table` in memory of its owner.
-    /// `is_longer`: its first slots are those of the copy. `read` gets the part that is new.
-    /// After an error the copy is as it was.
+    /// `is_longer`: the first slots of that table are those of the copy, so that `read` reads only
+    /// the slots behind them. After an error the copy is unchanged.
     pub fn renew(
         &mut self,
         id: u64,
@@ -201,13 +204,13 @@ impl Seen {
         Ok(())
     }
 
-    /// Where `bytes` bytes from the address `first` are, if regions cover them without a gap, and
-    /// the key of the device for them. A range may go on from one region into the next: that these
-    /// were attached one by one does not make their bytes less attached.
+    /// Returns the location of `bytes` bytes from the address `first`, and their key for the
+    /// device. The range may continue from one region into the next one: bytes that were attached
+    /// by several calls are attached.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_RANGE, with the first byte that is in no region.
-    pub fn find(&self, rank: u32, first: u64, bytes: u64) -> Result<(Where, u64)> {
+    /// MPI_ERR_RMA_RANGE with the first byte that is in no region.
+    pub fn find(&self, rank: u32, first: u64, bytes: u64) -> Result<(Location, u64)> {
         debug_assert!(bytes > 0);
         let outside = |address| Error::NotInRegion { rank, first, bytes, address };
         let end = first.checked_add(bytes).ok_or(outside(u64::MAX))?;
@@ -217,44 +220,45 @@ impl Seen {
         while last.end() < end {
             let next = self.regions.get(&last.end()).ok_or(outside(last.end()))?;
             is_private &= !next.is_mapped();
-            is_one &= last.goes_on_in(next);
+            is_one &= last.continues_in(next);
             last = next;
         }
         let place = match (is_private, is_one) {
-            (true, _) => Where::Private,
+            (true, _) => Location::Private,
             (false, true) => {
-                Where::Segment { name: start.name, offset: start.offset + (first - start.base) }
+                Location::Segment { name: start.name, offset: start.offset + (first - start.base) }
             }
-            (false, false) => Where::Mixed,
+            (false, false) => Location::Mixed,
         };
         Ok((place, start.key))
     }
 }
 
-/// What this process knows of the regions of a dynamic window: its own, and those of the targets
-/// that it has accessed.
+/// The regions of a dynamic window that this process knows: its own, and those of the targets that
+/// it has accessed.
 pub struct Regions {
-    /// changed and looked at by the holder of the own table, exclusively, and by nobody else: who
-    /// holds it shared, this process too, would wait in vain
-    own: Serial<Book>,
-    seen: Serial<BTreeMap<u32, Seen>>,
+    /// accessed only by a thread that holds the lock of this rank's table exclusively. A thread
+    /// that holds that lock shared must not wait for this: the exclusive holder may wait for it
+    own: Serial<OwnTable>,
+    copies: Serial<BTreeMap<u32, TableCopy>>,
 }
 
 impl Regions {
-    /// None at all. `threads`: whether several threads may call; `nic`: by which device ranks of
-    /// other nodes reach them, if there are any.
+    /// Creates the regions of a new window, which has none. `threads`: whether several threads may
+    /// call; `nic`: the device by which ranks of other nodes reach the regions, if there are any.
     pub fn new(threads: bool, nic: Option<&'static Nic>) -> Regions {
-        let book = Book { exposure: nic.map(Exposure::new), ..Book::default() };
-        Regions { own: Serial::new(threads, book), seen: Serial::new(threads, BTreeMap::new()) }
+        let own = OwnTable { exposure: nic.map(Exposure::new), ..OwnTable::default() };
+        Regions { own: Serial::new(threads, own), copies: Serial::new(threads, BTreeMap::new()) }
     }
 
-    /// From now on several threads may call.
+    /// Prepares for calls of several threads, from now on.
     pub fn several_threads(&self) {
         self.own.several_threads();
-        self.seen.several_threads();
+        self.copies.several_threads();
     }
 
-    /// MPI_Win_attach, see [`Book::attach`]. Waits for the accesses to this rank under way.
+    /// Does MPI_Win_attach, see [`OwnTable::attach`]. Waits for the accesses to this rank under
+    /// way.
     pub fn attach(
         &self,
         words: &impl Words,
@@ -262,33 +266,34 @@ impl Regions {
         (base, size): (u64, i64),
         place: Option<(Name, u64)>,
     ) -> Result<()> {
-        self.change(words, nodes, |book| book.attach(base, size, place))
+        self.change(words, nodes, |own| own.attach(base, size, place))
     }
 
-    /// MPI_Win_detach, see [`Book::detach`]. When it returns, no access to the region is under way,
-    /// and none begins. Waits for the accesses to this rank under way.
+    /// Does MPI_Win_detach, see [`OwnTable::detach`]. Waits for the accesses to this rank under
+    /// way. When it returns, no access to the region is under way, and none begins.
     pub fn detach(&self, words: &impl Words, nodes: impl Nodes, base: u64) -> Result<()> {
-        self.change(words, nodes, |book| book.detach(base))
+        self.change(words, nodes, |own| own.detach(base))
     }
 
     fn change(
         &self,
         words: &impl Words,
         nodes: impl Nodes,
-        work: impl FnOnce(&mut Book) -> Result<Change>,
+        work: impl FnOnce(&mut OwnTable) -> Result<Change>,
     ) -> Result<()> {
         regions::change(words, nodes, || {
-            self.own.with(|book| work(book).map(|change| (book.table(), change)))
+            self.own.with(|own| work(own).map(|change| (own.table(), change)))
         })
     }
 
-    /// Where `bytes` bytes from `first` are at `rank`, whose table this thread holds: the answer
-    /// lasts as long as the hold ([`regions::while_held`]). `read` fills the entries from that part
-    /// of the table in memory of `rank`; it is called if the table has changed since the
-    /// last time, for this process's own table too.
+    /// Returns the location of `bytes` bytes from `first` at `rank`, and their key for the device.
+    /// This thread holds the lock of that rank's table ([`regions::while_held`]): the result is
+    /// valid as long as it holds the lock. `read` fills entries from a part of the table in memory
+    /// of `rank`. It is called if the table has changed since the last call, also for this
+    /// process's own table.
     ///
     /// # Errors
-    /// As for [`Seen::find`]; and those of `read`.
+    /// Those of [`TableCopy::find`] and of `read`.
     #[inline]
     pub fn locate(
         &self,
@@ -296,10 +301,10 @@ impl Regions {
         rank: u32,
         (first, bytes): (u64, u64),
         read: impl FnOnce(Table, &mut [Entry]) -> Result<()>,
-    ) -> Result<(Where, u64)> {
+    ) -> Result<(Location, u64)> {
         let id = regions::seen(words, Rank(rank))?;
-        self.seen.with(|seen| {
-            let copy = seen.entry(rank).or_default();
+        self.copies.with(|copies| {
+            let copy = copies.entry(rank).or_default();
             if copy.id != id {
                 copy.renew(id, regions::table(words, Rank(rank), copy.id)?, read)?;
             }

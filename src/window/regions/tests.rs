@@ -50,13 +50,13 @@ impl World {
         self.owner.detach(&self.words[0], 0, base)
     }
 
-    fn locate(&self, first: u64, bytes: u64) -> Result<Where> {
+    fn locate(&self, first: u64, bytes: u64) -> Result<Location> {
         let words = &self.words[1];
         let read = |table: Table, entries: &mut [Entry]| {
             self.read.set(self.read.get() + entries.len() as u64);
-            self.owner.own.with(|book| {
-                let slot = (table.address - book.table().address) as usize / size_of::<Entry>();
-                entries.copy_from_slice(&book.table[slot..slot + entries.len()]);
+            self.owner.own.with(|own| {
+                let slot = (table.address - own.table().address) as usize / size_of::<Entry>();
+                entries.copy_from_slice(&own.table[slot..slot + entries.len()]);
             });
             Ok(())
         };
@@ -105,21 +105,21 @@ impl Model {
         place(base, bytes).map(|(name, offset)| (name, offset + (address - base)))
     }
 
-    fn locate(&self, first: u64, bytes: u64) -> core::result::Result<Where, u64> {
+    fn locate(&self, first: u64, bytes: u64) -> core::result::Result<Location, u64> {
         let outside = (first..first + bytes).find(|address| self.of(*address).is_none());
         if let Some(address) = outside {
             return Err(address);
         }
         let places: Vec<_> = (first..first + bytes).map(|address| self.byte(address)).collect();
         if places.iter().all(Option::is_none) {
-            return Ok(Where::Private);
+            return Ok(Location::Private);
         }
         let is_one = places[0].is_some_and(|(name, offset)| {
             { places.iter().zip(offset..) }.all(|(place, offset)| *place == Some((name, offset)))
         });
         match places[0] {
-            Some((name, offset)) if is_one => Ok(Where::Segment { name, offset }),
-            _ => Ok(Where::Mixed),
+            Some((name, offset)) if is_one => Ok(Location::Segment { name, offset }),
+            _ => Ok(Location::Mixed),
         }
     }
 }
@@ -174,12 +174,12 @@ fn step(world: &World, model: &mut Model, random: &mut Random) -> &'static str {
             let expected = model.locate(first, bytes).map_err(outside);
             assert_eq!(world.locate(first, bytes), expected);
             match expected {
-                Ok(Where::Private) => "private",
-                Ok(Where::Segment { .. }) if model.of(first) == model.of(first + bytes - 1) => {
+                Ok(Location::Private) => "private",
+                Ok(Location::Segment { .. }) if model.of(first) == model.of(first + bytes - 1) => {
                     "one"
                 }
-                Ok(Where::Segment { .. }) => "one segment",
-                Ok(Where::Mixed) => "mixed",
+                Ok(Location::Segment { .. }) => "one segment",
+                Ok(Location::Mixed) => "mixed",
                 Err(_) => "outside",
             }
         }
@@ -198,8 +198,8 @@ fn regions_are_what_a_list_of_bytes_says() {
         for base in model.0.clone() {
             assert_eq!(world.detach(base.0), Ok(()));
         }
-        assert!(world.owner.own.with(|book| book.table.is_empty() && book.slots.is_empty()));
-        assert!(world.owner.own.with(|book| book.empty.is_empty()));
+        assert!(world.owner.own.with(|own| own.table.is_empty() && own.slots.is_empty()));
+        assert!(world.owner.own.with(|own| own.empty.is_empty()));
     }
     let all = ["attached", "overlapped", "detached", "not attached", "private", "one"];
     for what in all.into_iter().chain(["one segment", "mixed", "outside"]) {
@@ -224,7 +224,7 @@ fn what_cannot_be_attached_is_refused_and_changes_nothing() {
     assert_eq!(refused(4000, 1001).class(), Class::RmaAttach);
     assert_eq!(refused(5000, 100).class(), Class::RmaAttach);
     assert_eq!(world.detach(5001).unwrap_err().class(), Class::RmaAttach);
-    assert_eq!(world.locate(5000, 100), Ok(Where::Private));
+    assert_eq!(world.locate(5000, 100), Ok(Location::Private));
     assert_eq!(world.locate(5000, 101).unwrap_err().class(), Class::RmaRange);
     assert_eq!(world.locate(u64::MAX, 2).unwrap_err().class(), Class::RmaRange);
     world.detach(5000).unwrap();
@@ -243,11 +243,11 @@ fn regions_without_bytes_are_attached_and_detached_anywhere() {
         world.attach(base, 0).unwrap();
     }
     for base in [2000, 2025, 2025, 2050, 0] {
-        assert_eq!(world.locate(2000, 50), Ok(Where::Private));
+        assert_eq!(world.locate(2000, 50), Ok(Location::Private));
         world.detach(base).unwrap();
     }
     assert_eq!(world.detach(2025), Err(Error::NotAttached { base: 2025 }));
-    assert_eq!(world.locate(2000, 50), Ok(Where::Private));
+    assert_eq!(world.locate(2000, 50), Ok(Location::Private));
     world.detach(2000).unwrap();
     assert!(world.locate(2000, 50).is_err());
 }
@@ -258,7 +258,7 @@ fn of_thousands_of_regions_only_new_ones_are_read_until_one_is_detached() {
     let world = World::new(false);
     for region in 0..COUNT {
         world.attach(LAST + region * 16, 16).unwrap();
-        assert_eq!(world.locate(LAST, (region + 1) * 16), Ok(Where::Private));
+        assert_eq!(world.locate(LAST, (region + 1) * 16), Ok(Location::Private));
     }
     assert_eq!(world.read.get(), COUNT);
     world.locate(LAST + 17, 3).unwrap();
@@ -267,7 +267,7 @@ fn of_thousands_of_regions_only_new_ones_are_read_until_one_is_detached() {
     world.locate(LAST, 32).unwrap();
     assert_eq!(world.read.get(), COUNT + COUNT - 1);
     assert!(world.locate(LAST, 33).is_err());
-    assert_eq!(world.locate(LAST + 48, (COUNT - 3) * 16), Ok(Where::Private));
+    assert_eq!(world.locate(LAST + 48, (COUNT - 3) * 16), Ok(Location::Private));
 }
 
 #[test]
@@ -278,5 +278,5 @@ fn a_table_that_could_not_be_read_is_read_again() {
     let died = Error::Died { rank: OWNER, pid: 1 };
     let failing = |_: Table, _: &mut [Entry]| Err(died.clone());
     assert_eq!(world.origin.locate(words, OWNER, (LAST, 8), failing), Err(died.clone()));
-    assert_eq!(world.locate(LAST, 8), Ok(Where::Private));
+    assert_eq!(world.locate(LAST, 8), Ok(Location::Private));
 }
