@@ -1,14 +1,15 @@
-//! Queue pairs that other processes send to, and how they go. Nothing tells this process that an
-//! origin has left or has died. So its connection thread asks the other ends now and then, by a
-//! WRITE of nothing, as origins ping their targets: what does not answer the device has gone, and
-//! its queue pair goes too. It asks more and more rarely while nobody new comes. Not for the
-//! steps of a queue pair. Invariant: a queue pair whose other end answers stays.
+//! The target's ends of connections: queue pairs that other processes send to, and when they end.
+//! Nothing tells this process that an origin has left or died. So its connection thread pings the
+//! other ends from time to time with an empty WRITE, as origins ping their targets. When the device
+//! gives a ping up, the queue pair is destroyed. The pings become rarer while no new origin
+//! connects. The state changes of queue pairs are in [`connect`]. Invariant: a queue pair whose
+//! other end answers stays.
 //!
 //! | state of a queue pair | meaning                                                 |
 //! |-----------------------|---------------------------------------------------------|
-//! | `ReadyToReceive`              | it lets in, and has never sent (RTR)                    |
-//! | `ReadyToSend`               | it was pinged before, and has answered (RTS)             |
-//! | `Pinged`               | it is pinged now                                         |
+//! | `ReadyToReceive`      | it receives, and has never sent (RTR)                   |
+//! | `ReadyToSend`         | it was pinged before, and has answered (RTS)            |
+//! | `Pinged`              | a ping is under way (RTS)                               |
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,13 +23,13 @@ use crate::error::{Error, Result};
 use crate::sys::ibverbs::types::*;
 use crate::sys::ibverbs::{Completions, Domain, QueuePair};
 
-/// Queue pairs that are pinged at once.
+/// Largest number of pings under way.
 const PINGS_MAX: usize = 32;
-/// How long after an accepted call all are pinged, and how rarely at last. The first wait is as
-/// long as an origin may take from its answer until its own end listens.
+/// Time from an accepted connection to the next round of pings, and the longest time between two
+/// rounds. The first is as long as an origin may take from its answer until its own end receives.
 const WAIT: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 2000 });
 const WAIT_MAX: Duration = Duration::from_secs(256);
-/// How long to wait for answers, at first and at most.
+/// Interval of the polls for answers, at first and at most.
 const POLL: Duration = Duration::from_millis(1);
 const POLL_MAX: Duration = Duration::from_millis(500);
 
@@ -39,7 +40,7 @@ enum State {
     Pinged,
 }
 
-/// One of them, and what it needs to send.
+/// One queue pair, with what it needs to send.
 struct Accepted {
     pair: QueuePair,
     packet: u32,
@@ -48,7 +49,7 @@ struct Accepted {
 }
 
 impl Accepted {
-    /// Asks the other end; whether an answer will come.
+    /// Pings the other end. Returns whether an answer will come.
     fn ping(&mut self, device: &Device) -> Result<bool> {
         if self.state == State::ReadyToReceive {
             connect::send(device, &self.pair, self.packet, self.reads)?;
@@ -67,45 +68,46 @@ impl Accepted {
     }
 }
 
-/// All of them, and how far they have been pinged.
+/// All queue pairs, and the progress of the current round.
 #[derive(Default)]
 struct List {
     pairs: Vec<Accepted>,
-    /// the next that is pinged, while there is a round
+    /// index of the next queue pair to ping, during a round
     next: Option<usize>,
-    /// how many are pinged now
+    /// number of pings under way
     pinged: usize,
-    /// when the next round begins, and how long it is from one to the next
+    /// start of the next round, and the time between two rounds
     due: Option<Instant>,
     wait: Duration,
-    /// how long to wait for answers
+    /// current interval of the polls for answers
     poll: Duration,
 }
 
-/// Queue pairs that other processes send to.
+/// The queue pairs that other processes send to.
 pub struct Pairs {
     completions: Arc<Completions>,
     list: Mutex<List>,
 }
 
 impl Pairs {
-    /// None yet.
+    /// Starts without queue pairs.
     pub fn new(domain: &Arc<Domain>) -> Result<Pairs> {
         let completions = Completions::new(domain, PINGS_MAX as u32)?;
         Ok(Pairs { completions, list: Mutex::default() })
     }
 
-    /// Where they tell what is done.
+    /// The completion queue of all of them.
     pub fn completions(&self) -> &Arc<Completions> {
         &self.completions
     }
 
-    /// How many there are.
+    /// Number of queue pairs.
     pub fn count(&self) -> u64 {
         self.list.lock().pairs.len() as u64
     }
 
-    /// One more: its first packet would have this number, and the other end takes so many READs.
+    /// Adds a queue pair. `packet` is the number of the first packet that it would send, `reads`
+    /// the number of READs that the other end executes at once.
     pub fn add(&self, pair: QueuePair, packet: u32, reads: u8) {
         let mut list = self.list.lock();
         list.pairs.push(Accepted { pair, packet, reads, state: State::ReadyToReceive });
@@ -114,8 +116,8 @@ impl Pairs {
         list.due = Some(list.due.map_or(due, |before| before.min(due)));
     }
 
-    /// Asks those whose turn it is, hears those that were pinged, and drops those that do not
-    /// answer. When to poll again.
+    /// Advances the round: collects answers, drops the queue pairs whose pings failed, and sends
+    /// the next pings. Returns the time of the next call.
     pub fn poll(&self, device: &Device, now: Instant) -> Option<Instant> {
         let mut list = self.list.lock();
         let list = &mut *list;
@@ -143,7 +145,7 @@ impl Pairs {
 }
 
 impl List {
-    /// Asks as many as may be pinged at once; the next one.
+    /// Pings as many queue pairs as may be pinged at once. Returns the index of the next one.
     fn ping_from(&mut self, mut next: usize, device: &Device) -> usize {
         while self.pinged < PINGS_MAX && next < self.pairs.len() {
             match self.pairs[next].ping(device) {
@@ -161,7 +163,7 @@ impl List {
         next
     }
 
-    /// Takes what those that were pinged have completion.
+    /// Takes the completions of pings.
     fn collect(&mut self, completions: &Completions) {
         let mut found = [Completion::default(); 16];
         while self.pinged > 0 {

@@ -1,6 +1,7 @@
-//! Bytes to another process and from there: taken along with the request, copied to a block, or out
-//! of the user's memory, by their number. Not for words, nor for waiting until they are there.
-//! Invariant: what the device reads or writes after a call has returned is held by its request.
+//! Puts and gets of bytes. Depending on their length, the bytes are sent inline with the request,
+//! copied through a block, or sent from the user's memory. Words are in `peer`, and so is waiting
+//! for completion. Invariant: memory that the device accesses after a call has returned is held by
+//! its request.
 
 use super::Remote;
 use super::peer::{Fault, Peer};
@@ -9,24 +10,25 @@ use super::queue::{CHAIN, Held, Order, Queue, Work};
 use crate::error::Result;
 use crate::sys::ibverbs::types::{ACCESS_LOCAL_WRITE, Piece};
 
-/// Bytes of this process that are to be copied.
+/// Bytes of this process that are to be put.
 #[derive(Clone, Copy)]
 pub struct Run {
-    /// to there
+    /// destination
     pub to: Remote,
-    /// from here
+    /// source
     pub from: *const u8,
-    /// so many
+    /// length in bytes
     pub bytes: u64,
 }
 
 impl Peer {
-    /// Copies bytes to the peer's memory. Up to some thousand bytes are taken along at once; a
-    /// longer buffer is in use until [`Peer::flush_local`] or [`Peer::flush`].
+    /// Copies bytes to the peer's memory. Up to [`BLOCK_BYTES`] are copied at once; a longer buffer
+    /// is in use until [`Peer::flush_local`] or [`Peer::flush`].
     ///
     /// # Safety
-    /// `bytes` bytes at `from` can be read, and are not changed or unmapped as long as they are in
-    /// use. What is written at the peer is the caller's affair.
+    /// The caller guarantees that `bytes` bytes at `from` can be read, and that they are not
+    /// changed or unmapped while they are in use. The caller also decides that the bytes at the
+    /// peer may be written.
     pub unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()> {
         if bytes == 0 {
             return Ok(());
@@ -38,34 +40,37 @@ impl Peer {
                 queue.count().inline += 1;
                 let from = Piece { addr: at, length: bytes as u32, lkey: 0 };
                 let order = Order { work: Work::WriteInline, to, from, signaled: false };
-                // SAFETY: inline; the caller vouches for the bytes.
+                // SAFETY: inline; the caller guarantees the bytes.
                 unsafe { queue.post(&order, Held::Nothing) }?;
             } else if bytes <= BLOCK_BYTES as u64 {
                 self.room(queue, 1)?;
                 let block = self.block(queue)?;
                 queue.count().copied += 1;
                 let leaving = self.core.blocks.at(block);
-                // SAFETY: the caller vouches for the bytes, the block is ours and long enough.
+                // SAFETY: the caller guarantees the bytes; the block belongs to this call and is
+                // long enough.
                 unsafe { core::ptr::copy_nonoverlapping(from, leaving, bytes as usize) };
                 let from = self.block_piece(block, bytes);
-                // Told, or a block might wait for a request that never comes.
+                // Signaled; otherwise a thread that waits for the block might never see a
+                // completion.
                 let order = Order { work: Work::Write, to, from, signaled: true };
-                // SAFETY: the block is registered, and held.
+                // SAFETY: the block is registered, and the request holds it.
                 unsafe { queue.post(&order, Held::Leaving(block)) }?;
             } else {
                 queue.count().lent += 1;
-                // SAFETY: the caller vouches for the bytes.
+                // SAFETY: the caller guarantees the bytes.
                 unsafe { self.lend(queue, Work::Write, to, at, bytes) }?;
             }
             Ok(())
         })
     }
 
-    /// Copies runs of bytes, each short enough to be taken along at once, to the peer; they
-    /// are handed to the device in chains.
+    /// Copies runs of bytes to the peer, each short enough for inline data. They are posted in
+    /// chains.
     ///
     /// # Safety
-    /// The bytes of all runs can be read; else as for [`Peer::put`].
+    /// The caller guarantees that the bytes of all runs can be read; otherwise as for
+    /// [`Peer::put`].
     pub unsafe fn put_runs(&self, runs: &[Run]) -> Result<()> {
         self.with(|queue| {
             for runs in runs.chunks(queue.chain_max()) {
@@ -78,18 +83,20 @@ impl Peer {
                 }
                 self.room(queue, runs.len())?;
                 queue.count().inline += runs.len() as u64;
-                // SAFETY: inline; the caller vouches for the bytes.
+                // SAFETY: inline; the caller guarantees the bytes.
                 unsafe { queue.post_chain(&orders[..runs.len()], Held::Nothing) }?;
             }
             Ok(())
         })
     }
 
-    /// Copies bytes from the peer's memory. They are here after [`Peer::flush_local`],
-    /// [`Peer::flush`], or an answer behind them and [`Peer::order`].
+    /// Copies bytes from the peer's memory. They have arrived after [`Peer::flush_local`], after
+    /// [`Peer::flush`], or when the answer of a request arrives that was sent behind them and
+    /// behind [`Peer::order`].
     ///
     /// # Safety
-    /// `bytes` bytes at `to` can be written and nobody else uses them until then.
+    /// The caller guarantees that `bytes` bytes at `to` can be written, and that nothing else uses
+    /// them until they have arrived.
     pub unsafe fn get(&self, to: *mut u8, from: Remote, bytes: u64) -> Result<()> {
         if bytes == 0 {
             return Ok(());
@@ -97,7 +104,7 @@ impl Peer {
         self.with(|queue| {
             queue.count().gets += 1;
             if bytes > BLOCK_BYTES as u64 {
-                // SAFETY: the caller vouches for the bytes.
+                // SAFETY: the caller guarantees the bytes.
                 return unsafe { self.lend(queue, Work::Read, from, to as u64, bytes) };
             }
             self.room(queue, 1)?;
@@ -105,7 +112,7 @@ impl Peer {
             queue.count().gets_copied += 1;
             let piece = self.block_piece(block, bytes);
             let order = Order { work: Work::Read, to: from, from: piece, signaled: true };
-            // SAFETY: the block is registered, and held.
+            // SAFETY: the block is registered, and the request holds it.
             unsafe { queue.post(&order, Held::Arriving { block, to, bytes: bytes as u32 }) }?;
             Ok(())
         })
@@ -116,7 +123,7 @@ impl Peer {
         Piece { addr: blocks.at(block) as u64, length: bytes as u32, lkey: blocks.key() }
     }
 
-    /// Sends out of the user's memory, or into it, in as many messages as it takes.
+    /// Sends from the user's memory, or receives into it, in as many messages as needed.
     ///
     /// # Safety
     /// As for [`Peer::put`] or [`Peer::get`].
@@ -149,7 +156,7 @@ impl Peer {
             self.room(queue, left)?;
             queue.count().pieces += left as u64 - u64::from(offset == 0);
             let held = Held::Buffer { _region: region.clone() };
-            // SAFETY: the region is registered, and held.
+            // SAFETY: the region is registered, and the request holds it.
             unsafe { queue.post_chain(&orders[..left], held) }?;
             offset += left as u64 * message;
         }

@@ -1,12 +1,13 @@
-//! Two queue pairs made one connection: what each side tells the other, and the steps of a queue
-//! pair. The origin's end sends, the target's end only lets requests in. Not for sockets.
+//! The connection of two queue pairs: the data that both sides exchange, and the state changes of a
+//! queue pair. The origin's end sends; the target's end only receives requests. Sockets are
+//! elsewhere.
 //!
-//! | word | what it holds in a question and in its answer                        |
+//! | word | contents in a question and in its answer                             |
 //! |------|----------------------------------------------------------------------|
 //! | 0    | `MAGIC`                                                              |
-//! | 1    | the number of the process that says it                               |
-//! | 2    | number of the queue pair, above the number of its first packet       |
-//! | 3    | `errno`, order, link layer, READs, largest packet, LID (16, 8, 8, 8, 8, 16 bits) |
+//! | 1    | number of the sending process                                        |
+//! | 2    | number of the queue pair (high half), of its first packet (low half) |
+//! | 3    | `errno`, order, link layer, READs, path MTU, LID (16, 8, 8, 8, 8, 16 bits) |
 //! | 4, 5 | GID                                                                  |
 
 use super::handshake::BYTES;
@@ -19,20 +20,20 @@ use crate::sys::ibverbs::types::*;
 use crate::sys::ibverbs::{Completions, QueuePair};
 
 const MAGIC: u64 = u64::from_be_bytes(*b"fompi-v1");
-/// Bytes that a request takes along: control words, single elements, small rows.
+/// Inline data of a request: enough for control words, single elements, small rows.
 const INLINE_BYTES: u32 = 128;
-/// How long an end waits for an acknowledgement: 4.096 us * 2^18, one second, and up to four times
-/// that; and how often it tries again. Not 7, the largest number, which Soft-RoCE takes for ever.
+/// Transport time-out (4.096 us * 2^18, one second, and up to four times that) and number of
+/// retries. Not 7 retries, the largest number, because Soft-RoCE takes it as infinite.
 const TIMEOUT: u8 = 18;
 const RETRIES: u8 = 6;
 const HOPS: u8 = 64;
 
-/// One end of a connection, as the other needs to know it.
+/// One end of a connection, as the other end needs to know it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct End {
-    /// the number of its process
+    /// number of its process
     pub who: u64,
-    /// why there is no end, or 0
+    /// why the end could not be made, or 0
     pub errno: u16,
     pub number: u32,
     pub packet: u32,
@@ -60,7 +61,7 @@ impl End {
         }
     }
 
-    /// As it is sent.
+    /// The end in the form in which it is sent.
     pub fn bytes(&self) -> [u8; BYTES] {
         let bits = u64::from(self.lid)
             | u64::from(self.mtu) << 16
@@ -77,7 +78,7 @@ impl End {
         bytes
     }
 
-    /// What was received, if it is one.
+    /// Decodes received bytes, or returns `None` if they are not an end.
     pub fn from(bytes: &[u8; BYTES]) -> Option<End> {
         let word = |index: usize| {
             let bytes = bytes[8 * index..][..8].try_into().expect("eight bytes");
@@ -99,7 +100,7 @@ impl End {
     }
 }
 
-/// The first step of a queue pair, for both sides.
+/// Brings a queue pair to INIT, on both sides.
 fn begin(device: &Device, pair: &QueuePair, access: i32) -> Result<()> {
     let mut attributes = QpAttributes {
         qp_state: QPS_INIT,
@@ -110,7 +111,7 @@ fn begin(device: &Device, pair: &QueuePair, access: i32) -> Result<()> {
     pair.modify(&mut attributes, QP_STATE | QP_PKEY_INDEX | QP_PORT | QP_ACCESS_FLAGS)
 }
 
-/// The step after which it takes requests of the other end.
+/// Brings a queue pair to RTR: it receives requests of the other end.
 fn receive(device: &Device, pair: &QueuePair, other: &End) -> Result<()> {
     let mut attributes = QpAttributes {
         qp_state: QPS_RTR,
@@ -132,8 +133,8 @@ fn receive(device: &Device, pair: &QueuePair, other: &End) -> Result<()> {
     pair.modify(&mut attributes, mask)
 }
 
-/// The step after which it sends, first a packet of this number; the other end takes so many READs
-/// at once.
+/// Brings a queue pair to RTS: it can send, first a packet of number `packet`. The other end
+/// executes `reads` READs at once.
 pub fn send(device: &Device, pair: &QueuePair, packet: u32, reads: u8) -> Result<()> {
     let mut attributes = QpAttributes {
         qp_state: QPS_RTS,
@@ -141,7 +142,7 @@ pub fn send(device: &Device, pair: &QueuePair, packet: u32, reads: u8) -> Result
         retry_cnt: RETRIES,
         rnr_retry: RETRIES,
         sq_psn: packet,
-        // The initiator's depth is not above the responder's.
+        // The initiator's depth must not exceed the responder's.
         max_rd_atomic: device.reads_as_origin.min(reads).max(1),
         ..QpAttributes::default()
     };
@@ -150,8 +151,8 @@ pub fn send(device: &Device, pair: &QueuePair, packet: u32, reads: u8) -> Result
     pair.modify(&mut attributes, mask)
 }
 
-/// The way to the other end: by its GID on Ethernet, by its LID in a subnet of InfiniBand, and by
-/// both where the LID alone does not lead there.
+/// The route to the other end: by its GID on Ethernet, by its LID within an InfiniBand subnet, and
+/// by both where the LID alone does not lead there.
 fn way(device: &Device, other: &End) -> AddressHandle {
     let unicast = (1..0xc000).contains(&other.lid);
     let elsewhere = device.gid.0[..8] != other.gid.0[..8];
@@ -171,11 +172,12 @@ fn way(device: &Device, other: &End) -> AddressHandle {
     }
 }
 
-/// A queue pair of the origin, with as much room for inline data as it may have.
+/// Makes the origin's queue pair, with as much inline data as the device allows.
 fn origins_pair(core: &Core) -> Result<QueuePair> {
     let domain = &core.device.domain;
     let depth = (PLACES_MAX as u32).min(core.device.requests_max);
-    // One queue for each: so it never overflows, not even when all requests fail at once.
+    // One completion queue for each queue pair: it never overflows, even when all requests fail at
+    // once.
     let completions = Completions::new(domain, depth + 1)?;
     let capacity = |inline| QpCapacity {
         max_send_wr: depth,
@@ -188,14 +190,14 @@ fn origins_pair(core: &Core) -> Result<QueuePair> {
         .or_else(|_| QueuePair::new(&completions, capacity(0)))
 }
 
-/// Connects to the process of a contact, which may be this one; both know the secret.
+/// Connects to the process of a contact, which may be this one. Both processes know the secret.
 pub fn to(core: &Core, contact: &Contact, secret: Secret) -> Result<Queue> {
     let device = &core.device;
     let packet = core.random() as u32 & 0x00ff_ffff;
-    // The other end asks by a WRITE of nothing whether this one is still there.
+    // The other end pings this one by an empty WRITE.
     let access = ACCESS_REMOTE_WRITE;
     let pair = origins_pair(core).and_then(|pair| begin(device, &pair, access).map(|()| pair));
-    let pair = pair.map_err(|error| own(contact, error))?;
+    let pair = pair.map_err(|error| local_error(contact, error))?;
     let origin = End::new(device, core.uid(), &pair, packet);
     let other = match contact.uid() == core.uid() {
         true => accept(core, &origin),
@@ -210,13 +212,13 @@ pub fn to(core: &Core, contact: &Contact, secret: Secret) -> Result<Queue> {
     }
     receive(device, &pair, &other)
         .and_then(|()| send(device, &pair, packet, other.reads))
-        .map_err(|error| own(contact, error))?;
+        .map_err(|error| local_error(contact, error))?;
     Ok(Queue::new(pair, other.in_order))
 }
 
 /// The error for a failure of this side: a shortage is an error of this call alone, because a later
 /// call may succeed; any other failure means that the other process cannot be reached.
-fn own(contact: &Contact, error: Error) -> Error {
+fn local_error(contact: &Contact, error: Error) -> Error {
     match error {
         Error::System { errno, .. } if is_shortage(errno) => error,
         error => contact.lost(error.to_string()),

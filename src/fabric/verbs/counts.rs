@@ -1,42 +1,42 @@
-//! What the road counts: for tests, which hold it against formulas, and for people.
+//! The counts of this road: tests compare them with formulas, and people read them.
 
 /// Operations of one connection by their kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kinds {
-    /// puts that were taken along with the request
+    /// puts with inline data
     pub inline: u64,
-    /// puts that were copied to a block first
+    /// puts that were copied into a block first
     pub copied: u64,
-    /// puts out of the user's memory
+    /// puts from the user's memory
     pub lent: u64,
     /// gets
     pub gets: u64,
-    /// gets that went through a block
+    /// gets through a block
     pub gets_copied: u64,
     /// atomics with an answer
     pub fetches: u64,
-    /// atomics without
+    /// atomics without an answer
     pub posts: u64,
     /// READs of a word
     pub reads: u64,
-    /// READs that a flush sent
+    /// READs of flushes
     pub proofs: u64,
-    /// empty WRITEs that ask whether a process answers
+    /// pings: empty WRITEs that show whether a process is still there
     pub pings: u64,
-    /// requests that one of the above was split into, beyond the first
+    /// requests that an operation was split into, beyond the first one
     pub pieces: u64,
-    /// requests that had to wait for the answers of others
+    /// requests that were fenced: they waited for the answers of earlier ones
     pub fenced: u64,
-    /// operations that had to wait until the queue had room
+    /// operations that waited for room in the queue
     pub waits: u64,
-    /// answers, or ends of others, that were waited for: round trips one after the other
+    /// waits for an answer or a completion: round trips one after the other
     pub awaited: u64,
-    /// how often requests were handed to the device, one or a chain of them
+    /// chains of requests that were posted; a single request is a chain of one
     pub doorbells: u64,
 }
 
 impl Kinds {
-    /// Adds what another connection did.
+    /// Adds the counts of another connection.
     pub fn add(&mut self, other: &Kinds) {
         let Kinds { inline, copied, lent, gets, gets_copied, fetches, posts, .. } = other;
         self.inline += inline;
@@ -58,16 +58,16 @@ impl Kinds {
     }
 }
 
-/// What this process has and did.
+/// The counts of a process: its resources and its operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// queue pairs as the origin: processes that were contacted
     pub contacted: u64,
     /// queue pairs as the target: processes that made contact
     pub accepted: u64,
-    /// regions that are registered, without the blocks and answers of this process itself
+    /// registered regions, without the blocks and answers of this process itself
     pub regions: u64,
-    /// their bytes
+    /// bytes of these regions
     pub registered_bytes: u64,
     /// how often a buffer of the user was registered
     pub registrations: u64,

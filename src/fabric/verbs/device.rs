@@ -1,6 +1,6 @@
-//! Which device, port and address of it this process uses, and what they can do. The first device
-//! that will do is taken unless the settings name one; what is wrong with the others is in the
-//! error. Not for connections.
+//! The device, port and GID that this process uses, and what they can do. The first suitable device
+//! is taken unless the settings name one; the error lists what is wrong with each of the others.
+//! Connections are elsewhere.
 
 use std::sync::Arc;
 
@@ -9,48 +9,48 @@ use crate::error::{Error, Result, kept};
 use crate::sys::ibverbs::types::*;
 use crate::sys::ibverbs::{Domain, Library, List, Opened};
 
-/// A port of a device, opened, and what counts of its abilities.
+/// An opened port of a device, with those of its properties that matter here.
 pub struct Device {
-    /// where everything of this process is made
+    /// protection domain of all memory and queue pairs of this process
     pub domain: Arc<Domain>,
-    /// the port, counted from 1
+    /// number of the port, counted from 1
     pub port: u8,
-    /// the address of this port
+    /// GID of this port
     pub gid: Gid,
-    /// its index
+    /// index of the GID
     pub gid_index: u8,
-    /// the address in InfiniBand's subnet; 0 for RoCE
+    /// LID in the InfiniBand subnet; 0 for RoCE
     pub lid: u16,
-    /// whether it is RoCE
+    /// whether the link is RoCE
     pub ethernet: bool,
     /// whether packets need a global header for any address
     pub global: bool,
-    /// the largest packet, as verbs count it: 1 is 256 bytes, 5 is 4096
+    /// path MTU as verbs encode it: 1 is 256 bytes, 5 is 4096
     pub mtu: u8,
     /// bytes of the longest message
     pub message_bytes_max: u32,
-    /// requests that a queue pair may hold
+    /// largest number of requests in a queue pair
     pub requests_max: u32,
-    /// READs and atomics under way that an end may have as the origin
+    /// largest number of READs and atomics under way at an end as the origin
     pub reads_as_origin: u8,
-    /// the same as the target
+    /// largest number of READs and atomics under way at an end as the target
     pub reads_as_target: u8,
-    /// whether its atomics are atomic with those of the CPU
+    /// whether its atomics are atomic with respect to those of the CPU
     pub coherent: bool,
-    /// whether it is done with an atomic of others before it begins what comes behind it
+    /// whether, as the target, it completes an atomic before it begins the next request
     pub in_order: bool,
 }
 
-/// The vendor of Soft-RoCE, which does one request after the other.
+/// The vendor number of Soft-RoCE, which executes requests in order, one at a time.
 pub const SOFT_ROCE: u32 = 0x00ff_ffff;
 
-/// The words for what is wrong.
+/// The error that no suitable device was found.
 fn missing(what: impl Into<String>) -> Error {
     Error::NoVerbs(kept(what))
 }
 
 impl Device {
-    /// Opens what the settings say.
+    /// Opens the device that the settings select.
     pub fn open(settings: &Verbs) -> Result<Device> {
         if !settings.wanted {
             return Err(missing("switched off by FOMPI_VERBS"));
@@ -59,7 +59,7 @@ impl Device {
         Device::of(library, settings)
     }
 
-    /// The same among the devices that a library knows.
+    /// Opens a device among those of a library.
     pub fn of(library: &'static Library, settings: &Verbs) -> Result<Device> {
         let list = List::new(library).map_err(|error| match error {
             Error::System { errno: libc::ENOSYS, .. } => missing("the kernel knows of none"),
@@ -88,7 +88,7 @@ impl Device {
         }))
     }
 
-    /// The port of a device that the settings say, or its first active one.
+    /// Opens the port of a device that the settings select, or its first active one.
     fn with(opened: Opened, settings: &Verbs) -> Result<Device> {
         let name = opened.name().to_owned();
         let attributes = opened.attributes()?;
@@ -128,13 +128,13 @@ impl Device {
         })
     }
 
-    /// Its name and port, for people.
+    /// Name of the device and number of the port, for messages.
     pub fn name(&self) -> String {
         format!("{}:{}", self.domain.device().name(), self.port)
     }
 }
 
-/// The port that is asked for, or the first active one.
+/// Returns the selected port, or the first active one.
 fn port(opened: &Opened, settings: &Verbs, count: u8) -> Result<(u8, PortAttributes)> {
     let name = opened.name();
     if let Some(wanted) = settings.port
@@ -157,8 +157,8 @@ fn port(opened: &Opened, settings: &Verbs, count: u8) -> Result<(u8, PortAttribu
     }))
 }
 
-/// How much an address of a RoCE port is liked: RoCE version 2 passes routers, and the address of
-/// an IPv4 interface is what its administrator has set up. Addresses of a link alone come last.
+/// Preference among the GIDs of a RoCE port: RoCE version 2 first, since it is routable; then IPv4
+/// addresses, since an administrator has assigned them; link-local addresses last.
 fn gid_preference(gid: Gid, version_2: Option<bool>) -> Option<u8> {
     let Gid(bytes) = gid;
     if bytes == [0; 16] {
@@ -174,7 +174,7 @@ fn gid_preference(gid: Gid, version_2: Option<bool>) -> Option<u8> {
     Some(version * 4 + u8::from(mapped) * 2 + u8::from(!link_local))
 }
 
-/// The index of the address of a RoCE port that is liked most, the first of them.
+/// Index of the preferred GID of a RoCE port; the first of equal ones.
 fn roce_gid(opened: &Opened, port: u8, count: i32) -> Result<u8> {
     let mut best = None;
     for index in 0..count.clamp(0, 256) as u32 {
@@ -188,7 +188,7 @@ fn roce_gid(opened: &Opened, port: u8, count: i32) -> Result<u8> {
         .ok_or_else(|| missing(format!("port {port} of {} has no GID", opened.name())))
 }
 
-/// Whether an address is one of RoCE version 2, if library or system tell it.
+/// Whether a GID is one of RoCE version 2, if the library or the system tells.
 fn is_version_2(opened: &Opened, port: u8, index: u32) -> Option<bool> {
     if let Some(kind) = opened.gid_type(port, index) {
         return Some(kind == GID_TYPE_ROCE_V2);

@@ -1,6 +1,6 @@
-//! Messages of several parts, which lie together at the peer and apart here: one request each, and
-//! one copy, between the user's memory and the block that the device uses. Which parts go together
-//! is the caller's affair.
+//! Messages of several parts, which are contiguous at the peer and scattered in this process. A
+//! message takes one request, and one copy between the user's memory and a block. The caller
+//! decides which parts form a message.
 
 use super::Remote;
 use super::peer::Peer;
@@ -9,11 +9,12 @@ use super::queue::{Held, Order, Part, Work};
 use crate::error::Result;
 
 impl Peer {
-    /// Copies parts to the peer's memory, where they lie side by side, as one message of at most
-    /// [`BLOCK_BYTES`]. They are taken along at once.
+    /// Copies parts to the peer's memory, where they are contiguous, as one message of at most
+    /// [`BLOCK_BYTES`]. The parts may be changed as soon as the call returns.
     ///
     /// # Safety
-    /// Each part can be read, and together they are the bytes `0..bytes` of the message.
+    /// The caller guarantees that each part can be read, and that together the parts are the bytes
+    /// `0..bytes` of the message.
     pub unsafe fn put_gathered(&self, to: Remote, parts: &[Part], bytes: u64) -> Result<()> {
         assert!(bytes <= BLOCK_BYTES as u64);
         self.with(|queue| {
@@ -23,32 +24,34 @@ impl Peer {
             for part in parts {
                 assert!(part.end() <= BLOCK_BYTES);
                 let to = leaving.wrapping_add(part.at as usize);
-                // SAFETY: the caller vouches for the part; the block is ours, and long enough.
+                // SAFETY: the caller guarantees the part; the block belongs to this call and is
+                // long enough.
                 unsafe { core::ptr::copy_nonoverlapping(part.here, to, part.bytes as usize) };
             }
             let from = self.block_piece(block, bytes);
             if bytes <= queue.inline_bytes_max() {
                 queue.count().inline += 1;
                 let order = Order { work: Work::WriteInline, to, from, signaled: false };
-                // SAFETY: inline, out of a block that is ours.
+                // SAFETY: inline, from a block that belongs to this call.
                 let posted = unsafe { queue.post(&order, Held::Nothing) };
                 self.core.blocks.give_back(block);
                 posted?;
             } else {
                 queue.count().copied += 1;
                 let order = Order { work: Work::Write, to, from, signaled: true };
-                // SAFETY: the block is registered, and held.
+                // SAFETY: the block is registered, and the request holds it.
                 unsafe { queue.post(&order, Held::Leaving(block)) }?;
             }
             Ok(())
         })
     }
 
-    /// Copies `bytes` bytes of the peer's memory, at most [`BLOCK_BYTES`], into parts. They are
-    /// here when those of [`Peer::get`] are.
+    /// Copies `bytes` bytes of the peer's memory, at most [`BLOCK_BYTES`], into parts. They have
+    /// arrived at the same time as those of [`Peer::get`].
     ///
     /// # Safety
-    /// Each part lies in the message, can be written, and nobody else uses it until then.
+    /// The caller guarantees that each part lies within the message and can be written, and that
+    /// nothing else uses it until the bytes have arrived.
     pub unsafe fn get_scattered(&self, from: Remote, parts: Box<[Part]>, bytes: u64) -> Result<()> {
         assert!(bytes <= BLOCK_BYTES as u64);
         self.with(|queue| {
@@ -58,7 +61,7 @@ impl Peer {
             queue.count().gets_copied += 1;
             let piece = self.block_piece(block, bytes);
             let order = Order { work: Work::Read, to: from, from: piece, signaled: true };
-            // SAFETY: the block is registered, and held.
+            // SAFETY: the block is registered, and the request holds it.
             unsafe { queue.post(&order, Held::Scattering { block, parts }) }?;
             Ok(())
         })

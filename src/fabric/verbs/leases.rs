@@ -1,7 +1,7 @@
-//! Blocks that a caller has for a while: memory of a peer is read into one, changed there, and
-//! written back from there, so that nothing is copied and nothing registered. Invariant: half of
-//! the blocks are for requests alone, which give them back whatever other threads do; so who has a
-//! lease may wait for anything but another lease.
+//! Leases: blocks that a caller holds for longer than one request. Memory of a peer is read into a
+//! block, changed there, and written back from there, without a copy or a registration. Invariant:
+//! half of the blocks are for requests alone, which give them back whatever other threads do; so
+//! the holder of a lease may wait for anything except another lease.
 
 use core::ops::Range;
 
@@ -15,20 +15,21 @@ use crate::sys::ibverbs::types::Piece;
 /// A block of the caller, for memory of one peer.
 pub struct Lease<'a> {
     peer: &'a Peer,
-    /// `None`: a request has it
+    /// `None`: a request holds it
     block: Option<u32>,
-    /// the READ into it that is under way, or 0
+    /// number of the READ into the block that is under way, or 0
     reading: u64,
 }
 
 impl Peer {
-    /// A block, if there is one to spare.
+    /// Returns a block, if more than half of them are free.
     pub fn try_lease(&self) -> Option<Lease<'_>> {
         let block = self.core.blocks.try_lease()?;
         Some(Lease { peer: self, block: Some(block), reading: 0 })
     }
 
-    /// A block, waited for. The caller has none, and nothing that others wait for who have one.
+    /// Returns a block, and waits until one is free. The caller must hold no lease, and nothing
+    /// that a holder of a lease waits for.
     pub fn lease(&self) -> Lease<'_> {
         let mut pause = Pause::default();
         loop {
@@ -48,7 +49,7 @@ impl Lease<'_> {
         self.block.expect("no request has it")
     }
 
-    /// Where the block is: [`BLOCK_BYTES`] at a multiple of a page.
+    /// Address of the block: [`BLOCK_BYTES`] at a multiple of the page size.
     pub fn at(&self) -> *mut u8 {
         self.peer.core.blocks.at(self.block())
     }
@@ -60,8 +61,8 @@ impl Lease<'_> {
         Piece { addr, length: part.len() as u32, lkey: self.peer.core.blocks.key() }
     }
 
-    /// Begins to read a part of the block from the peer's memory, where `zero` is what the block
-    /// begins with. It is here after [`Lease::arrived`].
+    /// Begins to read a part of the block from the peer's memory; `zero` is the peer's memory that
+    /// corresponds to the start of the block. The bytes have arrived after [`Lease::arrived`].
     pub fn read(&mut self, zero: Remote, part: Range<usize>) -> Result<()> {
         let (to, from) = (zero.offset(part.start as i64), self.piece(&part));
         self.reading = self.peer.with(|queue| {
@@ -75,7 +76,7 @@ impl Lease<'_> {
         Ok(())
     }
 
-    /// Waits for what is being read.
+    /// Waits for the READ under way.
     pub fn arrived(&mut self) -> Result<()> {
         match core::mem::take(&mut self.reading) {
             0 => Ok(()),
@@ -83,8 +84,8 @@ impl Lease<'_> {
         }
     }
 
-    /// Writes parts of the block to the peer's memory, where `zero` is what the block begins with,
-    /// and gives the block back when they have left.
+    /// Writes parts of the block to the peer's memory; `zero` is the peer's memory that corresponds
+    /// to the start of the block. The block is given back when the parts have been sent.
     pub fn write(mut self, zero: Remote, parts: &[Range<usize>]) -> Result<()> {
         self.arrived()?;
         self.peer.with(|queue| {
@@ -100,7 +101,8 @@ impl Lease<'_> {
                     let (to, from) = (zero.offset(part.start as i64), self.piece(part));
                     *order = Order { work, to, from, signaled: false };
                 }
-                // Told, or a block might wait for a request that never comes.
+                // Signaled; otherwise a thread that waits for the block might never see a
+                // completion.
                 orders[parts.len() - 1].signaled = held;
                 self.peer.room(queue, parts.len())?;
                 let count =
@@ -110,8 +112,8 @@ impl Lease<'_> {
                     true => self.block.take().map_or(Held::Nothing, Held::Leaving),
                     false => Held::Nothing,
                 };
-                // SAFETY: the block is registered, and held by the last request if its bytes are
-                // not taken along.
+                // SAFETY: the block is registered; the last request holds it unless the bytes are
+                // inline.
                 unsafe { queue.post_chain(&orders[..parts.len()], held) }?;
             }
             Ok(())
@@ -121,7 +123,7 @@ impl Lease<'_> {
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
-        // If it fails the connection is gone, and nothing comes here any more.
+        // If this fails the connection is gone, and nothing arrives in the block any more.
         let _ = self.arrived();
         if let Some(block) = self.block {
             self.peer.core.blocks.give_back(block);

@@ -1,6 +1,6 @@
-//! What happens where nothing is left. Registration, and what it means when it is refused: the
-//! number that was asked for and the limit that was in the way, because their owner can do
-//! something about it. And which errors are of a shortage, which may be over later.
+//! Limits of the system. A refused registration becomes an error with the requested size and the
+//! limit that was in the way, because the user can act on both. A shortage is an error that may be
+//! gone at a later attempt.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub fn register(domain: &Arc<Domain>, at: u64, bytes: u64, access: i32) -> Resul
     Region::new(domain, at, bytes, access).map_err(|error| refused(error, bytes))
 }
 
-/// What a refusal means.
+/// Turns the error of a registration into the one that the user gets.
 fn refused(error: Error, bytes: u64) -> Error {
     match error {
         Error::System { errno: errno @ (libc::ENOMEM | libc::EPERM | libc::EAGAIN), .. } => {
@@ -22,7 +22,7 @@ fn refused(error: Error, bytes: u64) -> Error {
     }
 }
 
-/// Whether this process or its node has nothing left, for now.
+/// Whether the error means that this process or its node is out of a resource for now.
 pub fn is_shortage(errno: i32) -> bool {
     matches!(errno, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS)
 }
@@ -30,7 +30,7 @@ pub fn is_shortage(errno: i32) -> bool {
 /// RLIMIT_MEMLOCK of this process.
 fn locked_bytes_max() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is ours.
+    // SAFETY: `limit` is a local variable.
     unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit) };
     limit.rlim_cur
 }

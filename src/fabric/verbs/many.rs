@@ -1,5 +1,5 @@
-//! Atomics on many words, handed to the device in chains and waited for once. In which order they
-//! take effect among each other is open. Not for protocols, whose words are changed one by one.
+//! Atomics on many words, posted in chains with one wait for all. The order in which they take
+//! effect is undefined. Protocols do not use this: they change their words one by one.
 
 use super::Remote;
 use super::counts::Kinds;
@@ -10,12 +10,13 @@ use crate::error::Result;
 use crate::fabric::Fetch;
 use crate::sync::Ordering;
 
-/// Words that are changed with an answer at once.
+/// Largest number of words that are changed with an answer at once.
 pub const WORDS_MAX: usize = 128;
 
 impl Peer {
-    /// Changes as many words as `before` is long, at most [`WORDS_MAX`], whose addresses are
-    /// multiples of 8: `which` says the n-th, and how. Waits for what they held before.
+    /// Changes `before.len()` words atomically, at most [`WORDS_MAX`], whose addresses are
+    /// multiples of 8. `which` returns the address and the operation of the n-th. Waits for the old
+    /// values.
     pub fn fetch_all(
         &self,
         which: impl Fn(usize) -> (Remote, Fetch),
@@ -27,7 +28,7 @@ impl Peer {
             return Ok(());
         }
         assert!(before.len() <= WORDS_MAX);
-        let mut words = [self.core.answers.nowhere(); WORDS_MAX];
+        let mut words = [self.core.answers.scratch(); WORDS_MAX];
         let words = &mut words[..before.len()];
         self.core.answers.take_all(words)?;
         let order = |index: usize| {
@@ -35,11 +36,11 @@ impl Peer {
             (to, op.into(), words[index])
         };
         let sent = self.ask_all(words.len(), order, |kinds| &mut kinds.fetches);
-        // If that failed the connection is gone, and nothing comes here any more.
+        // If sending failed the connection is gone, and no answer arrives any more.
         let done = sent.and_then(|number| self.wait_for(|_| number));
         for (before, word) in before.iter_mut().zip(&*words) {
             // SAFETY: a word of the pool, which lives as long as the core; aligned.
-            // Acquire: pairs with the device's store, which was before its completion.
+            // Acquire: pairs with the device's store, which came before its completion.
             *before = unsafe { (*word.at).load(Ordering::Acquire) };
         }
         self.core.answers.give_all_back(words);
@@ -47,18 +48,19 @@ impl Peer {
         done
     }
 
-    /// Adds to `count` words, whose addresses are multiples of 8, without an answer: `which` says
-    /// the n-th, and how much.
+    /// Adds to `count` words, whose addresses are multiples of 8, without an answer. `which`
+    /// returns the address of the n-th and the number to add.
     pub fn post_all(&self, count: usize, which: impl Fn(usize) -> (Remote, u64)) -> Result<()> {
-        let nowhere = self.core.answers.nowhere();
+        let scratch = self.core.answers.scratch();
         let order = |index| {
             let (to, add) = which(index);
-            (to, Work::Add(add), nowhere)
+            (to, Work::Add(add), scratch)
         };
         self.ask_all(count, order, |kinds| &mut kinds.posts).map(|_| ())
     }
 
-    /// Sends requests whose answers of 8 bytes go to words. The number of the last.
+    /// Sends requests whose answers of 8 bytes are stored into words. Returns the number of the
+    /// last one.
     fn ask_all(
         &self,
         count: usize,

@@ -1,7 +1,7 @@
-//! Another process, or this one, as an origin uses it: the connection, operations on words, and
-//! every wait for the device; how bytes travel is in `bytes`, `gathered` and `leases`. The
-//! connection is made by the first operation. Invariant: a peer that was lost stays lost, and says
-//! why each time.
+//! Another process, or this one, as the origin reaches it: the connection, operations on words, and
+//! every wait for the device. How bytes travel is in `bytes`, `gathered` and `leases`. The first
+//! operation makes the connection. Invariant: a lost peer stays lost, and each later call fails
+//! with the same error.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,10 +16,10 @@ use crate::error::{Error, Result};
 use crate::fabric::Fetch;
 use crate::sync::{AtomicBool, Ordering, spin_hint};
 
-/// Looks at a queue before a wait gives the core away.
+/// Polls of a queue before the waiting thread yields its core.
 const SPINS: u32 = 16;
-/// How long a wait may take until the device is reminded of what it is for, and so many pauses lie
-/// between two looks at the clock.
+/// Time after which a waiting thread pings, and the number of pauses between two looks at the
+/// clock.
 const PING_AFTER: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1000 });
 const PAUSES: u32 = 64;
 
@@ -27,22 +27,22 @@ const PAUSES: u32 = 64;
 pub struct Peer {
     pub(super) core: Arc<Core>,
     contact: Contact,
-    /// what both processes know
+    /// the secret that both processes know
     secret: Secret,
-    /// whether something was sent that is not known to be done
+    /// whether anything was sent that is not known to be done
     dirty: AtomicBool,
     link: Mutex<Link>,
 }
 
 /// The state of the connection.
 enum Link {
-    /// not made yet
+    /// not connected yet
     Fresh,
     Up(Queue),
     Lost(Error, End),
 }
 
-/// An answer that will come. It is asked for by [`Peer::finish`].
+/// An answer that will arrive; [`Peer::finish`] waits for it.
 #[must_use]
 #[derive(Debug)]
 pub struct Ticket {
@@ -50,13 +50,13 @@ pub struct Ticket {
     word: Word,
 }
 
-/// The count of a kind of operation.
+/// Selects the count of a kind of operation.
 type Count = fn(&mut Kinds) -> &mut u64;
 
-/// What ends an operation: the connection, or something of this process alone.
+/// Why an operation has failed: the connection is broken, or this process has a failure of its own.
 pub(super) enum Fault {
     Broken(Broken),
-    Own(Error),
+    Local(Error),
 }
 
 impl From<Broken> for Fault {
@@ -67,20 +67,20 @@ impl From<Broken> for Fault {
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Fault {
-        Fault::Own(error)
+        Fault::Local(error)
     }
 }
 
-/// A wait: a few looks, then others may run.
+/// The back-off of a wait: a few polls, then the thread yields its core at each pause.
 #[derive(Default)]
 pub(super) struct Pause {
     pauses: u32,
-    /// since when nobody has been reminded
+    /// time of the last ping, or the start of the wait
     since: Option<Instant>,
 }
 
 impl Pause {
-    /// One of them. Whether it is time to remind whoever is waited for.
+    /// Pauses once. Returns whether it is time to ping.
     pub(super) fn pause(&mut self) -> bool {
         if self.pauses < SPINS {
             self.pauses += 1;
@@ -91,7 +91,8 @@ impl Pause {
         self.is_over()
     }
 
-    /// The same without a pause, for who comes back by itself.
+    /// Counts a pause without making one, for a caller that comes back by itself. Returns whether
+    /// it is time to ping.
     pub(super) fn is_over(&mut self) -> bool {
         self.pauses = self.pauses.wrapping_add(1);
         if !self.pauses.is_multiple_of(PAUSES) {
@@ -112,12 +113,12 @@ impl Peer {
         Peer { core, contact, secret, dirty, link }
     }
 
-    /// Who it is.
+    /// The contact of the process.
     pub fn contact(&self) -> &Contact {
         &self.contact
     }
 
-    /// Does `work` with the queue of a connection that stands.
+    /// Calls `work` with the queue of the connection, which is made first if there is none.
     pub(super) fn with<T>(
         &self,
         work: impl FnOnce(&mut Queue) -> core::result::Result<T, Fault>,
@@ -127,8 +128,8 @@ impl Peer {
             match connect::to(&self.core, &self.contact, self.secret) {
                 Ok(queue) => *link = Link::Up(queue),
                 Err(error @ Error::Lost { .. }) => return Err(self.lose(&mut link, error)),
-                // Something of this process, or there was no answer in time: the peer is not to
-                // blame, and the next use tries again.
+                // A failure of this process, or no answer in time: the peer is not lost, and the
+                // next use tries again.
                 Err(error) => return Err(error),
             }
         }
@@ -141,7 +142,7 @@ impl Peer {
         self.note(queue);
         match answer {
             Ok(answer) => Ok(answer),
-            Err(Fault::Own(error)) => Err(error),
+            Err(Fault::Local(error)) => Err(error),
             Err(Fault::Broken(broken)) => {
                 let cause = self.cause(&broken);
                 let error = self.contact.lost(cause);
@@ -150,18 +151,18 @@ impl Peer {
         }
     }
 
-    /// Notes whether something is under way, and ends registrations that nothing needs.
+    /// Records whether requests are under way, and ends registrations that nothing needs.
     fn note(&self, queue: &Queue) {
         let quiet = queue.is_quiet();
-        // Relaxed: a note of the threads of this process that send to this peer; who asks on
-        // behalf of another thread has met it.
+        // Relaxed: only threads of this process that send to this peer use it; a thread that checks
+        // on behalf of another thread has synchronised with it.
         self.dirty.store(!quiet, Ordering::Relaxed);
         if quiet {
             self.core.registrations.sweep();
         }
     }
 
-    /// Why a connection broke, in words.
+    /// The cause of a broken connection, in words.
     fn cause(&self, broken: &Broken) -> String {
         match broken {
             Broken::Status(status) => self.core.device.domain.device().library().status(*status),
@@ -173,7 +174,7 @@ impl Peer {
         }
     }
 
-    /// This peer is lost from here on.
+    /// Marks this peer as lost.
     fn lose(&self, link: &mut Link, error: Error) -> Error {
         let before = core::mem::replace(link, Link::Fresh);
         let end = match before {
@@ -183,13 +184,13 @@ impl Peer {
         };
         *link = Link::Lost(error.clone(), end);
         self.dirty.store(true, Ordering::Relaxed);
-        // The user hears that operations have ended.
+        // The user learns that operations have ended.
         self.core.registrations.sweep();
         self.core.count_loss();
         error
     }
 
-    /// Fails if it is lost.
+    /// Fails if the peer is lost.
     pub fn check(&self) -> Result<()> {
         match &*self.link.lock() {
             Link::Lost(error, _) => Err(error.clone()),
@@ -197,8 +198,8 @@ impl Peer {
         }
     }
 
-    /// Whether there is a connection that may stand; one to who is gone breaks before long, because
-    /// this asks, if nothing under way does.
+    /// Whether there is a connection that may still work. If the process has gone, the connection
+    /// breaks soon, because this call pings unless requests are under way already.
     pub(super) fn is_worth_keeping(&self) -> bool {
         let asked = match &*self.link.lock() {
             Link::Up(queue) => queue.is_under_way(),
@@ -207,7 +208,7 @@ impl Peer {
         asked || self.ping().is_ok()
     }
 
-    /// Waits until so many requests fit.
+    /// Waits until `wanted` requests fit into the queue.
     pub(super) fn room(
         &self,
         queue: &mut Queue,
@@ -226,7 +227,7 @@ impl Peer {
         Ok(())
     }
 
-    /// A block, waited for if all are in use: by this queue, or by others.
+    /// Returns a block. Waits if all are in use, by this queue or by others.
     pub(super) fn block(&self, queue: &mut Queue) -> core::result::Result<u32, Broken> {
         let blocks = &self.core.blocks;
         let mut pause = Pause::default();
@@ -244,12 +245,12 @@ impl Peer {
         }
     }
 
-    /// Takes completions if nobody else is at it.
+    /// Polls for completions if no other thread is using the connection.
     pub(super) fn try_poll(&self) {
         self.try_with(|queue| queue.poll(&self.core.blocks).map(|_| ()));
     }
 
-    /// Reminds the device of what is under way, if nobody else is at it.
+    /// Pings if requests are under way and no other thread is using the connection.
     pub(super) fn try_ping(&self) {
         self.try_with(|queue| queue.ping(&self.core.blocks));
     }
@@ -269,7 +270,7 @@ impl Peer {
         }
     }
 
-    /// Bytes of a run for [`Peer::put_runs`] at most; 0 before there is a connection.
+    /// Longest run for [`Peer::put_runs`] in bytes; 0 before there is a connection.
     pub fn run_bytes_max(&self) -> u64 {
         match &*self.link.lock() {
             Link::Up(queue) => queue.inline_bytes_max(),
@@ -277,7 +278,7 @@ impl Peer {
         }
     }
 
-    /// Sends a request whose answer of 8 bytes goes to a word.
+    /// Sends a request whose answer of 8 bytes is stored into `word`. Returns its number.
     fn ask(&self, at: Remote, work: Work, word: Word, count: Count) -> Result<u64> {
         debug_assert!(at.at.is_multiple_of(8));
         self.with(|queue| {
@@ -295,53 +296,53 @@ impl Peer {
         match self.ask(at, work, word, count) {
             Ok(number) => Ok(Ticket { number, word }),
             Err(error) => {
-                // The connection is gone, so that nothing comes here any more.
+                // The connection is gone, so that no answer arrives any more.
                 self.core.answers.give_back(word);
                 Err(error)
             }
         }
     }
 
-    /// Changes a word of the peer, whose address is a multiple of 8. [`Peer::finish`] knows what it
-    /// held before.
+    /// Begins to change a word of the peer atomically; its address is a multiple of 8.
+    /// [`Peer::finish`] returns the old value.
     pub fn begin(&self, at: Remote, op: Fetch) -> Result<Ticket> {
         self.begin_with(at, op.into(), |kinds| &mut kinds.fetches)
     }
 
-    /// Waits for the answer.
+    /// Waits for the answer, and returns it.
     pub fn finish(&self, ticket: Ticket) -> Result<u64> {
         let waited = self.wait_for(|_| ticket.number);
         // SAFETY: a word of the pool, which lives as long as the core; aligned.
-        // Acquire: pairs with the device's store, which was before its completion.
+        // Acquire: pairs with the device's store, which came before its completion.
         let answer = unsafe { (*ticket.word.at).load(Ordering::Acquire) };
         self.core.answers.give_back(ticket.word);
         self.core.registrations.sweep();
         waited.map(|()| answer)
     }
 
-    /// Changes a word of the peer and waits for what it held before.
+    /// Changes a word of the peer atomically, waits, and returns the old value.
     pub fn fetch(&self, at: Remote, op: Fetch) -> Result<u64> {
         self.finish(self.begin(at, op)?)
     }
 
     /// Adds to a word of the peer, without an answer.
     pub fn post(&self, at: Remote, add: u64) -> Result<()> {
-        let nowhere = self.core.answers.nowhere();
-        self.ask(at, Work::Add(add), nowhere, |kinds| &mut kinds.posts).map(|_| ())
+        let scratch = self.core.answers.scratch();
+        self.ask(at, Work::Add(add), scratch, |kinds| &mut kinds.posts).map(|_| ())
     }
 
-    /// Begins to read a word of the peer. [`Peer::finish`] knows its value.
+    /// Begins to read a word of the peer. [`Peer::finish`] returns its value.
     pub fn begin_read(&self, at: Remote) -> Result<Ticket> {
         self.begin_with(at, Work::Read, |kinds| &mut kinds.reads)
     }
 
-    /// Waits for the value of a word of the peer.
+    /// Reads a word of the peer, and waits for its value.
     pub fn read(&self, at: Remote) -> Result<u64> {
         self.finish(self.begin_read(at)?)
     }
 
-    /// Changes a word of the peer, and reads another one behind that: what the first held before,
-    /// and what the second holds. One wait.
+    /// Changes one word of the peer and then reads another one, with one wait. Returns the old
+    /// value of the first and the value of the second.
     pub fn fetch_and_read(&self, at: Remote, op: Fetch, other: Remote) -> Result<(u64, u64)> {
         let changed = self.begin(at, op)?;
         self.order();
@@ -351,7 +352,8 @@ impl Peer {
         Ok((before?, read?))
     }
 
-    /// What is sent next is done after what was sent before, gets too.
+    /// Orders requests: what is sent next is executed after everything that was sent before, gets
+    /// included.
     pub fn order(&self) {
         if self.is_idle() {
             return;
@@ -361,7 +363,7 @@ impl Peer {
         }
     }
 
-    /// Waits until what was sent is done in the peer's memory.
+    /// Waits until everything that was sent is done in the peer's memory.
     pub fn flush(&self) -> Result<()> {
         let waited = match self.is_idle() {
             true => Ok(()),
@@ -371,14 +373,14 @@ impl Peer {
         waited
     }
 
-    /// Sends what a flush needs, without waiting for it.
+    /// Sends the proof that a flush needs, without waiting for it.
     pub(super) fn flush_begin(&self) -> Result<()> {
-        let nowhere = self.core.answers.nowhere().piece();
+        let scratch = self.core.answers.scratch().piece();
         self.with(|queue| {
             if queue.needs_proof() {
                 self.room(queue, 1)?;
                 queue.count().proofs += 1;
-                let order = queue.proof(nowhere);
+                let order = queue.proof(scratch);
                 // SAFETY: the word is registered and lives as long as the queue.
                 unsafe { queue.post(&order, Held::Nothing) }?;
             }
@@ -386,14 +388,14 @@ impl Peer {
         })
     }
 
-    /// Waits until buffers that were given to `put` may be used again and gets have arrived.
+    /// Waits until the buffers of puts may be used again and the data of gets have arrived.
     pub fn flush_local(&self) -> Result<()> {
         let waited = if self.is_idle() { Ok(()) } else { self.wait_for(|queue| queue.lent()) };
         self.core.registrations.sweep();
         waited
     }
 
-    /// The number of the last request that uses memory of the user; 0 if there was none.
+    /// Number of the last request that uses memory of the user; 0 if there was none.
     pub fn lent(&self) -> u64 {
         match &*self.link.lock() {
             Link::Up(queue) => queue.lent(),
@@ -401,7 +403,8 @@ impl Peer {
         }
     }
 
-    /// Whether request `number` is done, if nobody else is at it. Fails if it never will be.
+    /// Whether request `number` is known to be done; false if another thread is using the
+    /// connection. Fails if the request never will be done.
     pub(super) fn try_is_done(&self, number: u64) -> Result<bool> {
         self.try_poll();
         let Some(link) = self.link.try_lock() else { return Ok(false) };
@@ -413,25 +416,27 @@ impl Peer {
         }
     }
 
-    /// Asks whether the process still answers, without waiting for it: if it does not, it is lost
-    /// after a while. And reminds the device of what is under way.
+    /// Asks whether the process is still there, without waiting for the answer: if it is not, the
+    /// peer is lost after some time. The request also wakes a device that has forgotten earlier
+    /// ones.
     pub fn ping(&self) -> Result<()> {
         self.with(|queue| Ok(queue.ping(&self.core.blocks)?))
     }
 
-    /// The same if it was contacted before.
+    /// Pings if there is or was a connection.
     pub(super) fn ping_if_up(&self) -> Result<()> {
         let fresh = matches!(*self.link.lock(), Link::Fresh);
         if fresh { Ok(()) } else { self.ping() }
     }
 
-    /// Whether nothing was sent that is not known to be done in the peer's memory.
+    /// Whether everything that was sent is known to be done in the peer's memory.
     pub fn is_idle(&self) -> bool {
         // Relaxed: as where it is stored.
         !self.dirty.load(Ordering::Relaxed)
     }
 
-    /// Waits until the request is done whose number `which` finds in the queue now.
+    /// Waits until a request is done. `which` gives its number from the queue, once at the
+    /// beginning.
     pub(super) fn wait_for(&self, which: impl Fn(&Queue) -> u64) -> Result<()> {
         let number = self.with(|queue| {
             let number = which(queue);
@@ -449,7 +454,7 @@ impl Peer {
         Ok(())
     }
 
-    /// What was counted, and whether there is or was a connection.
+    /// Whether there is a connection, and the counts of the connection that there is or was.
     pub(super) fn kinds(&self) -> (bool, Kinds) {
         match &*self.link.lock() {
             Link::Fresh => (false, Kinds::default()),

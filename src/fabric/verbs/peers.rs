@@ -1,6 +1,6 @@
-//! The processes of one communicator that this process has had to do with, each under a key of the
-//! communicator's: what waits for all of them, and asks or minds no others. Nobody else's trouble
-//! is theirs.
+//! The peers of one communicator that this process has contacted, each under a key that the
+//! communicator chooses. Waits and checks cover all of these peers and no others, so that a lost
+//! process of another communicator does not matter here.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::{Contact, Peer};
 use crate::error::Result;
 
-/// Processes that were contacted, or will be.
+/// Peers that were contacted, or are about to be.
 pub struct Peers<K>(Mutex<BTreeMap<K, Arc<Peer>>>);
 
 impl<K> Default for Peers<K> {
@@ -20,25 +20,25 @@ impl<K> Default for Peers<K> {
     }
 }
 
-/// Whether something was sent to it that is not known to be done, or will never be.
+/// Whether anything was sent to the peer that is not known to be done, or never will be.
 fn has_work(peer: &Peer) -> bool {
     !peer.is_idle()
 }
 
 impl<K: Ord + Copy> Peers<K> {
-    /// The one of a key, which `make` finds the first time.
+    /// Returns the peer of a key; the first call makes it with `make`.
     pub fn get(&self, key: K, make: impl FnOnce() -> Arc<Peer>) -> Arc<Peer> {
         self.0.lock().entry(key).or_insert_with(make).clone()
     }
 
-    /// The key of the process that a contact is of, as far as `is_it` knows.
+    /// Returns the key of the peer whose contact `is_it` accepts.
     pub fn find(&self, is_it: impl Fn(&Contact) -> bool) -> Option<K> {
         let peers = self.0.lock();
         peers.iter().find(|(_, peer)| is_it(peer.contact())).map(|(key, _)| *key)
     }
 
-    /// Does `work` with each of those that `which` chooses, whatever fails; the first error.
-    /// Nothing is locked meanwhile.
+    /// Calls `work` with each peer that `which` selects, even after an error, and returns the first
+    /// error. No lock is held during the calls.
     fn each(
         &self,
         which: impl Fn(&Peer) -> bool,
@@ -58,7 +58,7 @@ impl<K: Ord + Copy> Peers<K> {
         }
     }
 
-    /// Waits until what was sent to any of them is done in its memory, or never will be.
+    /// Waits until everything that was sent to any of them is done in its memory, or never will be.
     pub fn flush(&self) -> Result<()> {
         let begun = self.each(has_work, Peer::flush_begin);
         let done = self.each(has_work, Peer::flush);
@@ -70,8 +70,9 @@ impl<K: Ord + Copy> Peers<K> {
         self.each(has_work, Peer::flush_local)
     }
 
-    /// Asks all of them that were contacted whether they still answer, without waiting. Who waits
-    /// for another process does so now and then, because nothing else would tell that it is gone.
+    /// Pings all of them that were contacted, without waiting for the answers. A rank that waits
+    /// for another process calls this from time to time, because nothing else would show that the
+    /// process is gone.
     pub fn ping(&self) -> Result<()> {
         self.each(|_| true, Peer::ping_if_up)
     }

@@ -1,6 +1,5 @@
-//! Transfers that use memory of the user and are not done when their call returns, as something
-//! that can be asked how it stands: for requests, whose completion somebody waits for elsewhere.
-//! Not for waiting here.
+//! Transfers that use memory of the user and are still under way when their call returns, for MPI
+//! requests: a request tests them, and waiting is done elsewhere.
 
 use std::sync::Arc;
 
@@ -10,14 +9,14 @@ use crate::error::Result;
 /// Transfers with a peer that are under way.
 pub struct Pending {
     peer: Arc<Peer>,
-    /// the last of them
+    /// number of the last request of these transfers
     number: u64,
     pause: Pause,
 }
 
 impl Pending {
-    /// What uses memory of the user and was sent to a peer behind request `before`, if it is not
-    /// done.
+    /// Returns the transfers that use memory of the user and were sent to `peer` after request
+    /// `before`, if they are not done.
     pub fn of(peer: &Arc<Peer>, before: u64) -> Result<Option<Pending>> {
         let number = peer.lent();
         if number == before {
@@ -27,8 +26,8 @@ impl Pending {
         Ok(if pending.is_done()? { None } else { Some(pending) })
     }
 
-    /// Whether they are done, without waiting: the memory may be used again, and what was got is
-    /// there. Fails if the peer was lost before.
+    /// Whether they are done, without waiting: the memory may be used again, and the data of gets
+    /// have arrived. Fails if the peer was lost before that.
     pub fn is_done(&mut self) -> Result<bool> {
         let done = self.peer.try_is_done(self.number)?;
         if done {

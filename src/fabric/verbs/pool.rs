@@ -1,6 +1,6 @@
 //! Registered memory of this process that requests use for a while: blocks, through which small
-//! puts leave and small gets arrive, and words, into which atomics answer. All peers share them.
-//! Invariant: a block or word is given away once until it is given back.
+//! puts and gets pass, and words, into which the answers of atomics are stored. All peers share
+//! them. Invariant: a block or word has one owner until it is given back.
 
 use std::alloc::Layout;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use crate::sync::AtomicU64;
 use crate::sys::ibverbs::types::{ACCESS_LOCAL_WRITE, Piece};
 use crate::sys::ibverbs::{Domain, Region};
 
-/// Bytes of a block: what is copied rather than registered.
+/// Bytes of a block. Longer buffers are registered rather than copied.
 pub const BLOCK_BYTES: usize = 8 << 10;
 /// Number of blocks.
 pub const BLOCKS: usize = 128;
-/// Number of words that come at once.
+/// Number of words that are added at once.
 const WORDS: usize = 512;
 const PAGE: usize = 4096;
 
-/// Whole pages that nothing else lies in, so that a fork takes nothing away.
+/// Whole pages that contain nothing else, so that a fork takes no other data away.
 struct Memory {
     at: *mut u8,
     layout: Layout,
 }
 
-// SAFETY: memory of this process; who may touch which bytes is the pool's affair.
+// SAFETY: memory of this process; the pool decides which thread may access which bytes.
 unsafe impl Send for Memory {}
-// SAFETY: likewise.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Memory {}
 
 impl Memory {
@@ -46,12 +46,12 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: allocated with this layout, and nobody uses it any more.
+        // SAFETY: allocated with this layout, and not used any more.
         unsafe { std::alloc::dealloc(self.at, self.layout) };
     }
 }
 
-/// Memory that the device may use. The order of the fields is that in which they go.
+/// Registered memory. The fields are dropped in their order: the registration ends first.
 struct Pages {
     region: Arc<Region>,
     memory: Memory,
@@ -73,36 +73,37 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// All of them.
+    /// Makes all blocks.
     pub fn new(domain: &Arc<Domain>) -> Result<Blocks> {
         let pages = Pages::new(domain, BLOCKS * BLOCK_BYTES)?;
         Ok(Blocks { pages, free: Mutex::new((0..BLOCKS as u32).rev().collect()) })
     }
 
-    /// One that is free, if there is any.
+    /// Returns a free block, if there is one.
     pub fn try_take(&self) -> Option<u32> {
         self.free.lock().pop()
     }
 
-    /// One for a caller who may keep it for long, if more than half of them are free.
+    /// Returns a block for a caller that may keep it for long, if more than half of the blocks are
+    /// free.
     pub fn try_lease(&self) -> Option<u32> {
         let mut free = self.free.lock();
         if free.len() > BLOCKS / 2 { free.pop() } else { None }
     }
 
-    /// Takes one back.
+    /// Takes a block back.
     pub fn give_back(&self, block: u32) {
         self.free.lock().push(block);
     }
 
-    /// Where it is, for its owner to read and write.
+    /// Address of a block, for its owner to read and write.
     pub fn at(&self, block: u32) -> *mut u8 {
         assert!((block as usize) < BLOCKS);
         // SAFETY: inside of the pages.
         unsafe { self.pages.memory.at.add(block as usize * BLOCK_BYTES) }
     }
 
-    /// The key for the device.
+    /// Local key (lkey) of the blocks.
     pub fn key(&self) -> u32 {
         self.pages.region.local_key()
     }
@@ -110,57 +111,57 @@ impl Blocks {
 
 #[cfg(test)]
 impl Blocks {
-    /// How many are free.
+    /// Number of free blocks.
     pub fn free(&self) -> usize {
         self.free.lock().len()
     }
 }
 
-/// A word into which an atomic answers.
+/// A word into which the device stores the answer of an atomic.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
     /// its address
     pub at: *const AtomicU64,
-    /// the key for the device
+    /// its local key (lkey)
     pub key: u32,
 }
 
 // SAFETY: the address of an atomic that lives as long as the pool.
 unsafe impl Send for Word {}
-// SAFETY: likewise.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Word {}
 
 impl Word {
-    /// The word, for the device to write.
+    /// The word as memory that a request writes.
     pub fn piece(self) -> Piece {
         Piece { addr: self.at as u64, length: size_of::<u64>() as u32, lkey: self.key }
     }
 }
 
-/// The words; as many as answers were ever outstanding at once, and their like.
+/// The words. There are as many as answers were ever outstanding at once, rounded up.
 pub struct Answers {
     domain: Arc<Domain>,
     free: Mutex<(Vec<Word>, Vec<Pages>)>,
-    nowhere: Word,
+    scratch: Word,
 }
 
 impl Answers {
-    /// The first of them.
+    /// Makes the first words.
     pub fn new(domain: &Arc<Domain>) -> Result<Answers> {
         let mut free = Vec::new();
         let pages = words(domain, &mut free)?;
-        let nowhere = free.pop().expect("there are some");
-        Ok(Answers { domain: domain.clone(), free: Mutex::new((free, vec![pages])), nowhere })
+        let scratch = free.pop().expect("there are some");
+        Ok(Answers { domain: domain.clone(), free: Mutex::new((free, vec![pages])), scratch })
     }
 
-    /// A word that nobody else has.
+    /// Returns a word that has no other owner.
     pub fn take(&self) -> Result<Word> {
-        let mut word = self.nowhere;
+        let mut word = self.scratch;
         self.take_all(core::slice::from_mut(&mut word))?;
         Ok(word)
     }
 
-    /// Words that nobody else has, as many as there are places.
+    /// Fills `places` with words that have no other owner.
     pub fn take_all(&self, places: &mut [Word]) -> Result<()> {
         let mut free = self.free.lock();
         while free.0.len() < places.len() {
@@ -173,23 +174,23 @@ impl Answers {
         Ok(())
     }
 
-    /// Takes them back.
+    /// Takes words back.
     pub fn give_all_back(&self, words: &[Word]) {
         self.free.lock().0.extend_from_slice(words);
     }
 
-    /// Takes one back.
+    /// Takes a word back.
     pub fn give_back(&self, word: Word) {
         self.give_all_back(&[word]);
     }
 
-    /// The word for answers that nobody reads.
-    pub fn nowhere(&self) -> Word {
-        self.nowhere
+    /// The scratch word: the device stores answers there that no thread reads.
+    pub fn scratch(&self) -> Word {
+        self.scratch
     }
 }
 
-/// More words, and the pages in which they are.
+/// Makes more words, and returns the pages that contain them.
 fn words(domain: &Arc<Domain>, free: &mut Vec<Word>) -> Result<Pages> {
     let pages = Pages::new(domain, WORDS * size_of::<u64>())?;
     let key = pages.region.local_key();

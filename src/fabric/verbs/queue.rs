@@ -1,7 +1,7 @@
-//! The origin's end of a connection: requests in a ring, numbered from 1, and how far they are
-//! done. Requests of one connection complete in their order, so one number says it all. Not for
-//! waiting, and not for deciding how bytes travel. Invariant: what a request uses is held by its
-//! place in the ring until it is done, or until the queue pair is gone.
+//! The origin's end of a connection: a ring of requests, numbered from 1. Requests of one
+//! connection complete in their order, so the number of the last completed one is enough. The queue
+//! does not wait, and does not decide how bytes travel. Invariant: the ring entry of a request
+//! holds what the request uses until the request is done, or until the queue pair is gone.
 
 use core::ptr;
 use std::sync::Arc;
@@ -16,19 +16,20 @@ use crate::fabric::Fetch;
 use crate::sys::ibverbs::types::*;
 use crate::sys::ibverbs::{QueuePair, Region};
 
-/// Requests that a queue holds at most, beside pings.
+/// Largest number of requests in a queue, without pings.
 const DEPTH: usize = 128;
-/// Places that are kept for pings, so that one can always be sent behind what is late.
+/// Ring entries that are reserved for pings, so that a ping can always be sent behind late
+/// requests.
 const PINGS: usize = 4;
-/// Places of a queue in all.
+/// Largest number of ring entries.
 pub const PLACES_MAX: usize = DEPTH + PINGS;
-/// At least each so many-th request tells that it is done.
+/// Every `SIGNAL_EVERY`-th request at least is signaled.
 const SIGNAL_EVERY: u64 = 32;
-/// Requests that are given to the device at once.
+/// Largest number of requests in a chain: they are posted with one doorbell.
 pub const CHAIN: usize = 16;
-/// Looks in vain for each question whether the device is still there.
+/// Empty polls of the completion queue between two checks whether the device has failed.
 const DEVICE_CHECK_POLLS: u32 = 1024;
-/// Completions that are taken at once.
+/// Largest number of completions that one poll takes.
 const POLL: usize = 8;
 
 /// What a request holds until it is done.
@@ -39,11 +40,11 @@ pub enum Held {
     Nothing,
     /// a block that the device reads
     Leaving(u32),
-    /// a block that the device writes, and where its bytes go then
+    /// a block that the device writes, and the place to which its bytes are copied then
     Arriving { block: u32, to: *mut u8, bytes: u32 },
-    /// the same, and where parts of it go
+    /// a block that the device writes, and the places to which its parts are copied then
     Scattering { block: u32, parts: Box<[Part]> },
-    /// memory of the user
+    /// registered memory of the user
     Buffer { _region: Arc<Region> },
 }
 
@@ -53,11 +54,11 @@ unsafe impl Send for Held {}
 /// A part of a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// where its bytes are here
+    /// its address in this process
     pub here: *mut u8,
-    /// where they begin in the message
+    /// its offset in the message
     pub at: u32,
-    /// how many there are
+    /// its length in bytes
     pub bytes: u32,
 }
 
@@ -65,26 +66,26 @@ pub struct Part {
 unsafe impl Send for Part {}
 
 impl Part {
-    /// Where it ends in the message.
+    /// Offset of the end of the part in the message.
     pub fn end(&self) -> usize {
         self.at as usize + self.bytes as usize
     }
 }
 
-/// What the device is to do with one request.
+/// The operation of one request.
 #[derive(Clone, Copy)]
 pub enum Work {
-    /// WRITE
+    /// RDMA WRITE
     Write,
-    /// WRITE, the bytes taken along at once
+    /// RDMA WRITE with inline data: the bytes are copied when the request is posted
     WriteInline,
-    /// WRITE of nothing, which touches no memory
+    /// RDMA WRITE of zero bytes, which accesses no memory
     Ping,
-    /// READ
+    /// RDMA READ
     Read,
-    /// FETCH_ADD
+    /// atomic FETCH_ADD
     Add(u64),
-    /// CMP_SWAP
+    /// atomic CMP_SWAP
     CompareSwap { expect: u64, new: u64 },
 }
 
@@ -97,82 +98,83 @@ impl From<Fetch> for Work {
     }
 }
 
-/// One request: what, where to, and which memory of this process.
+/// One request: its operation, its memory at the target, and its memory in this process.
 #[derive(Clone, Copy)]
 pub struct Order {
     pub work: Work,
     pub to: Remote,
     pub from: Piece,
-    /// whether it is told when this one is done
+    /// whether the device reports the completion of this request
     pub signaled: bool,
 }
 
 impl Order {
-    /// An order for no bytes, to be replaced.
+    /// A placeholder of zero bytes, to be replaced.
     pub fn nothing() -> Order {
         let (to, from) = (Remote::default(), Piece::default());
         Order { work: Work::Ping, to, from, signaled: true }
     }
 }
 
-/// The queue.
+/// The requests of one connection.
 pub struct Queue {
     pair: QueuePair,
     ring: Box<[Held]>,
-    /// the number of requests that the ring takes, and without those for pings
+    /// number of ring entries, and the number of those that are not reserved for pings
     places: u64,
     depth: u64,
-    /// number of the last request, and of the last that is done
+    /// number of the last request posted, and of the last one done
     posted: u64,
     done: u64,
-    /// of the last that was or will be told
+    /// number of the last signaled request
     signaled: u64,
-    /// of the last WRITE, and of the last READ or atomic
+    /// number of the last WRITE, and of the last READ or atomic
     written: u64,
     answered: u64,
-    /// of the last that those behind it may overtake
+    /// number of the last request that later requests may overtake
     overtaken: u64,
-    /// of the last that uses memory of the user
+    /// number of the last request that uses memory of the user
     lent: u64,
-    /// bytes that were written last, for a READ that proves it
+    /// place and length of the end of the last WRITE, for the READ that proves it
     proof: (Remote, u32),
-    /// the next request waits for the answers under way
+    /// the next request is fenced: it waits for the answers under way
     fence: bool,
-    /// the target does one request after the other
+    /// the target executes requests in order, one at a time
     in_order: bool,
     kinds: Kinds,
-    /// looks at completions that found none
+    /// polls that found no completion
     empty_polls: u32,
     silence: Silence,
 }
 
-/// What is left of a queue that is of no use any more.
+/// What remains of a queue after its end.
 #[derive(Default)]
 pub struct End {
-    /// the last request that was done
+    /// number of the last request that was done
     pub done: u64,
-    /// what was counted
+    /// its counts
     pub kinds: Kinds,
 }
 
-/// Why a queue is of no use any more.
+/// Why a queue cannot be used any more.
 #[derive(Debug)]
 pub enum Broken {
-    /// the status of a completion
+    /// a completion has this error status
     Status(i32),
-    /// a call that failed
+    /// a call of libibverbs has failed
     Call(Error),
-    /// the device
+    /// the device has failed
     Device,
-    /// the device tells nothing of its requests any more
+    /// the device has reported no completion for too long
     Silent,
 }
 
 impl Queue {
-    /// A queue over a connection. `in_order`: the target does one request after the other.
+    /// Makes a queue over a connected queue pair. `in_order`: the target executes requests in
+    /// order, one at a time.
     pub fn new(pair: QueuePair, in_order: bool) -> Queue {
         let places = (pair.capacity().max_send_wr as usize).clamp(1, PLACES_MAX);
-        // A small queue has places for requests first.
+        // A small queue gives its entries to requests first.
         let depth = places - PINGS.min(places / 8);
         Queue {
             pair,
@@ -195,78 +197,79 @@ impl Queue {
         }
     }
 
-    /// Bytes that may be taken along at once.
+    /// Largest number of bytes that a request can carry inline.
     pub fn inline_bytes_max(&self) -> u64 {
         self.pair.capacity().max_inline_data.into()
     }
 
-    /// How many requests may be posted now.
+    /// Number of requests that can be posted now.
     pub fn room(&self) -> usize {
         self.depth.saturating_sub(self.posted - self.done) as usize
     }
 
-    /// How many requests may be posted in one go.
+    /// Largest number of requests in one chain.
     pub fn chain_max(&self) -> usize {
         CHAIN.min(self.depth as usize)
     }
 
-    /// Whether request `number` is done, as far as was told.
+    /// Whether request `number` is known to be done.
     pub fn is_done(&self, number: u64) -> bool {
         self.done >= number
     }
 
-    /// The last request that uses memory of the user.
+    /// Number of the last request that uses memory of the user.
     pub fn lent(&self) -> u64 {
         self.lent
     }
 
-    /// Whether all that was sent is done in the target's memory, and known to be.
+    /// Whether everything that was sent is known to be done in the target's memory.
     pub fn is_quiet(&self) -> bool {
         self.done == self.posted && self.written <= self.answered
     }
 
-    /// Whether something is under way.
+    /// Whether any request is under way.
     pub fn is_under_way(&self) -> bool {
         self.done < self.posted
     }
 
-    /// What was counted.
+    /// The counts of this queue.
     pub fn kinds(&self) -> &Kinds {
         &self.kinds
     }
 
-    /// The same, to count.
+    /// The counts of this queue, to be increased.
     pub fn count(&mut self) -> &mut Kinds {
         &mut self.kinds
     }
 
-    /// What comes next waits until the answers under way have come: behind a READ or an atomic
-    /// requests may be done before it (decision 0005).
+    /// Makes the next request wait for the answers under way, where they can be overtaken: requests
+    /// behind a READ or an atomic may be executed before it (decision 0005).
     pub fn order(&mut self) {
         self.fence |= self.overtaken > self.done;
     }
 
-    /// Whether nothing under way will say that all is done in the target's memory.
+    /// Whether a proof is needed: no request under way shows by its completion that all WRITEs are
+    /// done in the target's memory.
     pub fn needs_proof(&self) -> bool {
         self.written > self.answered
     }
 
-    /// The request that will: a READ of what was written last, to `nowhere`.
-    pub fn proof(&self, nowhere: Piece) -> Order {
+    /// The proof: a READ of the end of the last WRITE into the `scratch` word.
+    pub fn proof(&self, scratch: Piece) -> Order {
         let (to, length) = self.proof;
-        Order { work: Work::Read, to, from: Piece { length, ..nowhere }, signaled: true }
+        Order { work: Work::Read, to, from: Piece { length, ..scratch }, signaled: true }
     }
 
-    /// The last request that is told when it is done. When nothing needs a proof, its being done
-    /// says that all is.
+    /// Number of the last signaled request. If no proof is needed, its completion means that
+    /// everything sent is done in the target's memory.
     pub fn last_signaled(&self) -> u64 {
         self.signaled
     }
 
-    /// Posts an empty WRITE, if there is a place for it. Its answer says that the process is still
-    /// there; and it wakes a device that has forgotten what was posted before: Soft-RoCE forgets a
-    /// request that waits for answers (`IBV_SEND_FENCE`) if the last of them comes while it is
-    /// looking, until something else is posted.
+    /// Posts an empty WRITE, if there is a ring entry for it. Its completion shows that the other
+    /// process is still there. It also wakes a device that has forgotten earlier requests:
+    /// Soft-RoCE forgets a fenced request (`IBV_SEND_FENCE`) if the last answer that it waits for
+    /// arrives while the device checks, until something else is posted.
     pub fn ping(&mut self, blocks: &Blocks) -> Result<(), Broken> {
         self.poll(blocks)?;
         if self.silence.is_too_long(Instant::now(), self.done, self.posted) {
@@ -274,26 +277,27 @@ impl Queue {
         }
         if self.posted - self.done < self.places {
             self.kinds.pings += 1;
-            // SAFETY: no memory.
+            // SAFETY: the request accesses no memory.
             unsafe { self.post(&Order::nothing(), Held::Nothing) }?;
         }
         Ok(())
     }
 
-    /// Gives a request to the device and returns its number. There is room for it.
+    /// Posts a request, for which there is room, and returns its number.
     ///
     /// # Safety
-    /// The piece is registered with this key; `held` keeps it so, or it outlives the queue; if it
-    /// is taken along at once, it is memory that can be read now instead.
+    /// The memory of the request is registered with the given key, and stays so until the request
+    /// is done, because `held` keeps it or because it outlives the queue. For inline data it is
+    /// enough that the memory can be read now.
     pub unsafe fn post(&mut self, order: &Order, held: Held) -> Result<u64, Broken> {
         let mut piece = order.from;
         let mut request = self.request(order);
         request.sg_list = &mut piece;
-        // SAFETY: a chain of one; the caller vouches for the memory.
+        // SAFETY: a chain of one; the caller guarantees the memory.
         unsafe { self.give(&mut request, held) }
     }
 
-    /// The same with several at once, at most [`CHAIN`]. The last of them holds `held`.
+    /// Posts several requests at once, at most [`CHAIN`]. The last of them holds `held`.
     ///
     /// # Safety
     /// As for [`Queue::post`].
@@ -309,11 +313,11 @@ impl Queue {
                 chain[index].next = first.wrapping_add(index + 1);
             }
         }
-        // SAFETY: a chain whose last link is null; the caller vouches for the memory.
+        // SAFETY: a chain whose last link is null; the caller guarantees the memory.
         unsafe { self.give(first, held) }
     }
 
-    /// Hands a chain over whose last request is the last that was noted.
+    /// Posts a chain of requests. Its last request is the last that [`Queue::request`] has made.
     ///
     /// # Safety
     /// As for [`Queue::post`].
@@ -324,16 +328,16 @@ impl Queue {
         }
         self.ring[(self.posted % self.places) as usize] = held;
         self.kinds.doorbells += 1;
-        // SAFETY: the caller vouches for the chain and for the memory.
+        // SAFETY: the caller guarantees the chain and the memory.
         unsafe { self.pair.post(first) }.map_err(Broken::Call)?;
         Ok(self.posted)
     }
 
-    /// The next request in the words of verbs, noted.
+    /// Makes the next work request, and records its number.
     fn request(&mut self, order: &Order) -> Request {
         self.posted += 1;
         let mut flags = 0;
-        // Nothing is behind a ping that it could come too early for, and it waits for nothing.
+        // A ping is never fenced: it accesses no memory, so that its order does not matter.
         if !matches!(order.work, Work::Ping) && core::mem::take(&mut self.fence) {
             flags |= SEND_FENCE;
             self.kinds.fenced += 1;
@@ -363,8 +367,9 @@ impl Queue {
             Work::Read => (self.answered, self.overtaken) = (self.posted, self.posted),
             Work::Add(_) | Work::CompareSwap { .. } => {
                 self.answered = self.posted;
-                // An answer that was lost is sent again, not found out again as that of a READ is.
-                // Not fenced without need: Soft-RoCE now and then stops at a fence for ever.
+                // A lost answer of an atomic is sent again, while a lost READ is executed again.
+                // The fence is not set without need, because Soft-RoCE sometimes stops at a fence
+                // for ever.
                 if !self.in_order {
                     self.overtaken = self.posted;
                 }
@@ -383,7 +388,7 @@ impl Queue {
         }
     }
 
-    /// Takes what the device tells; whether there was anything.
+    /// Polls for completions. Returns whether there were any.
     pub fn poll(&mut self, blocks: &Blocks) -> Result<bool, Broken> {
         let mut found = [Completion::default(); POLL];
         if self.done == self.posted {
@@ -391,7 +396,7 @@ impl Queue {
         }
         let count = self.pair.poll(&mut found).map_err(Broken::Call)?;
         if count == 0 {
-            // A device that has failed need not say so of each request.
+            // A device that has failed need not report each request.
             self.empty_polls = self.empty_polls.wrapping_add(1);
             let asks = self.empty_polls.is_multiple_of(DEVICE_CHECK_POLLS);
             return if asks && self.pair.has_lost_its_device() {
@@ -409,7 +414,7 @@ impl Queue {
         Ok(true)
     }
 
-    /// Request `number` and all before it are done.
+    /// Marks request `number` and all before it as done, and releases what they hold.
     fn finish(&mut self, number: u64, blocks: &Blocks) {
         debug_assert!(number <= self.posted);
         while self.done < number {
@@ -419,8 +424,8 @@ impl Queue {
                 Held::Leaving(block) => blocks.give_back(block),
                 Held::Arriving { block, to, bytes } => {
                     assert!(bytes as usize <= BLOCK_BYTES);
-                    // SAFETY: the block is ours and has so many bytes; the get's caller has lent
-                    // so many at `to` until it is done, which is now.
+                    // SAFETY: the block belongs to this request and is long enough; the caller of
+                    // the get has lent `bytes` bytes at `to` until the get is done, which is now.
                     unsafe { ptr::copy_nonoverlapping(blocks.at(block), to, bytes as usize) };
                     blocks.give_back(block);
                 }
@@ -428,7 +433,8 @@ impl Queue {
                     for part in &parts {
                         assert!(part.end() <= BLOCK_BYTES);
                         let from = blocks.at(block).wrapping_add(part.at as usize);
-                        // SAFETY: inside of the block, which is ours; the part is lent likewise.
+                        // SAFETY: inside of the block, which belongs to this request; the user has
+                        // lent the part.
                         unsafe { ptr::copy_nonoverlapping(from, part.here, part.bytes as usize) };
                     }
                     blocks.give_back(block);
@@ -437,10 +443,11 @@ impl Queue {
         }
     }
 
-    /// Ends the connection: what is under way will not be done, or nobody will know.
+    /// Ends the connection. Requests under way are not executed any more, or their completion is
+    /// never known.
     pub fn end(self, blocks: &Blocks) -> End {
         let Queue { pair, mut ring, kinds, done, .. } = self;
-        // From here on the device touches nothing of it.
+        // From here on the device accesses none of the memory.
         drop(pair);
         for held in &mut ring {
             match core::mem::take(held) {

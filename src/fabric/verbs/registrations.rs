@@ -1,9 +1,9 @@
-//! Memory of this process by address, with the keys for the device: what was exposed to others,
-//! allocations that say when they end, and other buffers of the user while operations use them.
-//! Such a buffer may be unmapped as soon as the user is told that its operation is done, and
-//! something else may lie at its address then; so its registration ends there (`sweep`), while that
-//! of an allocation lasts until it is given back (`forget`). Invariant: a region that a request
-//! names lives until the request is done, because the request holds it.
+//! Registered memory of this process by address: memory exposed to other processes, allocations
+//! whose end is announced, and other buffers of the user while operations use them. Once the user
+//! learns that an operation is done, its buffer may be unmapped, and other memory may be mapped at
+//! its address. So the registration of a buffer ends there (`sweep`), while that of an allocation
+//! lasts until the allocation is freed (`forget`). Invariant: a region that a request names lives
+//! until the request is done, because the request holds it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -16,18 +16,19 @@ use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::sys::ibverbs::types::*;
 use crate::sys::ibverbs::{Domain, Region};
 
-/// Buffers that are remembered between two sweeps, beyond those in use.
+/// Registrations of unused buffers that are kept between two sweeps.
 const BUFFERS_MAX: usize = 64;
 const PAGE: u64 = 4096;
 
-/// Finds the allocation that holds so many bytes at an address: where it begins, and its length.
-/// Its owner calls [`super::Nic::forget`] before it ends.
+/// Finds the allocation that contains a number of bytes (second argument) at an address (first
+/// argument). Returns its address and its length. The owner of the allocation calls
+/// [`super::Nic::forget`] before it ends.
 pub type Allocations = fn(u64, u64) -> Option<(u64, u64)>;
 
-/// All registered memory but the pool's.
+/// All registered memory except that of the pool.
 pub struct Registrations {
     domain: Arc<Domain>,
-    /// by the first byte and a number
+    /// by its first byte and a number
     exposed: Mutex<BTreeMap<(u64, u64), Arc<Region>>>,
     numbers: AtomicU64,
     allocations: OnceLock<Allocations>,
@@ -36,12 +37,12 @@ pub struct Registrations {
     buffers: Mutex<Vec<Arc<Region>>>,
     /// whether there are buffers to sweep
     any: AtomicBool,
-    /// how often a buffer was registered
+    /// number of registrations of buffers so far
     registered: AtomicU64,
 }
 
 impl Registrations {
-    /// Nothing yet.
+    /// Starts without registrations.
     pub fn new(domain: &Arc<Domain>) -> Registrations {
         Registrations {
             domain: domain.clone(),
@@ -55,25 +56,25 @@ impl Registrations {
         }
     }
 
-    /// Registers memory for others, and returns its number.
+    /// Registers memory for other processes. Returns the number of the registration and the region.
     pub fn expose(&self, base: u64, bytes: u64) -> Result<(u64, Arc<Region>)> {
-        // Without relaxed ordering: a flag must not pass the data before it (decision 0005).
+        // Without relaxed ordering: a flag must not overtake the data before it (decision 0005).
         let access =
             ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC;
         let region = limits::register(&self.domain, base, bytes, access)?;
-        // Relaxed: only its being unique counts.
+        // Relaxed: only uniqueness matters.
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         self.exposed.lock().insert((base, number), region.clone());
         Ok((number, region))
     }
 
-    /// Forgets what was exposed; requests that use it keep it until they are done.
+    /// Removes exposed memory; requests that use it keep its region until they are done.
     pub fn conceal(&self, base: u64, number: u64) {
         self.exposed.lock().remove(&(base, number));
     }
 
-    /// The region for a buffer of the user, registered now if it is in none. For the device to
-    /// write there, not only to read, `access` says so.
+    /// Returns a region that contains a buffer of the user; registers the buffer if there is none.
+    /// `access` says whether the device writes there or only reads.
     pub fn buffer(&self, at: u64, bytes: u64, access: i32) -> Result<Arc<Region>> {
         let fits = |region: &&Arc<Region>| region.holds(at, bytes) && region.allows(access);
         {
@@ -94,25 +95,25 @@ impl Registrations {
         if buffers.len() >= BUFFERS_MAX {
             buffers.retain(in_use);
         }
-        // Whole pages are kept in place anyway, and the next buffer may lie on the same.
+        // Whole pages are pinned anyway, and the next buffer may lie on the same pages.
         let first = at & !(PAGE - 1);
         let length = (at + bytes).next_multiple_of(PAGE) - first;
         let region = limits::register(&self.domain, first, length, access)
             .map_err(|error| fault(error, at))?;
         buffers.push(region.clone());
-        // Relaxed: the thread that sweeps for this buffer is this one, or has met it.
+        // Relaxed: the thread that sweeps for this buffer is this one, or has synchronised with it.
         self.any.store(true, Ordering::Relaxed);
         self.registered.fetch_add(1, Ordering::Relaxed);
         Ok(region)
     }
 
-    /// Says who knows allocations. The first who says so is asked.
+    /// Sets the function that finds allocations. The first one that was set is used.
     pub fn set_allocations(&self, allocations: Allocations) {
         let _ = self.allocations.set(allocations);
     }
 
-    /// The region of the allocation that holds a buffer, registered as a whole at its first use. If
-    /// that is refused, less of it may not be.
+    /// Returns the region of the allocation that contains a buffer. The allocation is registered as
+    /// a whole at its first use. If that fails, registering a part of it may still succeed.
     fn lasting(&self, at: u64, bytes: u64) -> Option<Arc<Region>> {
         let (base, length) = self.allocations.get()?(at, bytes)?;
         let mut lasting = self.lasting.lock();
@@ -125,12 +126,12 @@ impl Registrations {
         Some(region)
     }
 
-    /// Ends the registration of an allocation, before it is given back.
+    /// Ends the registration of an allocation, before it is freed.
     pub fn forget(&self, base: u64) {
         self.lasting.lock().remove(&base);
     }
 
-    /// Ends the registrations of buffers that no request uses, before the user hears that
+    /// Ends the registrations of buffers that no request uses, before the user learns that
     /// operations are done.
     pub fn sweep(&self) {
         if self.any.load(Ordering::Relaxed) {
@@ -140,7 +141,7 @@ impl Registrations {
         }
     }
 
-    /// Number and bytes of what is registered now, and how often a buffer was.
+    /// Number and bytes of the current registrations, and how often a buffer was registered.
     pub fn counts(&self) -> (u64, u64, u64) {
         let exposed = self.exposed.lock();
         let lasting = self.lasting.lock();
@@ -151,12 +152,12 @@ impl Registrations {
     }
 }
 
-/// Whether anybody but the list has a region.
+/// Whether anything besides the list holds the region.
 fn in_use(region: &Arc<Region>) -> bool {
     Arc::strong_count(region) > 1
 }
 
-/// The kernel's word for a bad address, as the user should hear it.
+/// Turns the kernel's error for a bad address into the one that the user gets.
 fn fault(error: Error, address: u64) -> Error {
     match error {
         Error::System { errno: libc::EFAULT, .. } => Error::OriginFault { address },

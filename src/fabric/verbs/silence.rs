@@ -1,24 +1,24 @@
-//! A device that says nothing. A device must tell the end of each request: that it is done, or that
-//! its retries are over, which takes seconds. Soft-RoCE seems to forget requests when a link goes
-//! down: of 45 cuts one left both ranks waiting for ever.
+//! A device that reports no completions. A device must report the end of each request: success, or
+//! the end of its retries, which takes seconds. Soft-RoCE seems to forget requests when a link goes
+//! down: after one of 45 cuts both ranks waited for ever.
 
 use std::time::{Duration, Instant};
 
-/// A device that has told nothing for so long does not tell any more. Retries take some ten seconds
-/// at most.
+/// Time after which a device that has reported nothing has failed. Retries take some ten seconds at
+/// most.
 const SILENT_MAX: Duration = Duration::from_secs(60);
 
-/// Since when a device says nothing of what is under way on a queue.
+/// The time since which the device has reported no completion on a queue with requests under way.
 #[derive(Default)]
 pub struct Silence {
-    /// the time, and the last request that was done then
+    /// that time, and the last request that was done then
     since: Option<(Instant, u64)>,
 }
 
 impl Silence {
-    /// At a look, behind a look at the completions: whether `posted` requests, of which `done` are
-    /// done, have had no answer for too long. Time between two looks that found requests under way
-    /// counts in full, so a process that was stopped looks at the completions first.
+    /// Whether `posted` requests, of which `done` are done, have made no progress for too long. The
+    /// caller has polled for completions just before. The time between two calls counts in full, so
+    /// a process that was stopped must poll first.
     pub fn is_too_long(&mut self, now: Instant, done: u64, posted: u64) -> bool {
         match self.since {
             _ if done == posted => self.since = None,
