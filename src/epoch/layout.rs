@@ -15,7 +15,7 @@
 //! | [`WAITED`] | owned     | how long this rank has waited in the window, for a report         |
 //! | [`posted`] | contended | one bit per rank: it has posted to this rank                       |
 //!
-//! Words that several nodes reach through a card have no such bits, whose number grows with the
+//! Words that several nodes reach through a device have no such bits, whose number grows with the
 //! ranks, but these ([`WORDS_FAR`]):
 //!
 //! | words      | kind      | what                                                               |
@@ -23,7 +23,7 @@
 //! | [`POSTS`]  | contended | how many posts named this rank, ever ([`super::exposure`])         |
 //! | [`LIST`]   | owned     | whom this rank has posted to last                                  |
 //! | [`tickets`] | contended | the order of those who want a lock ([`super::lock::far`])         |
-//! | [`meeting`] | contended | where neighbours in that order meet                               |
+//! | [`rendezvous`] | contended | slots in which holders of consecutive tickets find each other  |
 //!
 //! Words that different ranks change at the same time for different reasons lie on lines of their
 //! own. Who holds a table looks at its number next, so all about the table is one line. A queue
@@ -152,7 +152,7 @@ pub fn posted(from: Rank) -> (WordId, u64) {
     (WordId(POSTED + from.0 / RANKS_PER_WORD), 1 << (from.0 % RANKS_PER_WORD))
 }
 
-/// How many posts named this rank, ever. Here and below: words that are reached through a card.
+/// How many posts named this rank, ever. Here and below: words that are reached through a device.
 pub const POSTS: WordId = WordId(POSTED);
 /// The first of the words of the list of those whom this rank has posted to, two for each.
 pub const LIST: WordId = WordId(POSTED + LINE);
@@ -160,14 +160,14 @@ pub const LIST: WordId = WordId(POSTED + LINE);
 /// is seen whole and two are not.
 pub const LIST_WORDS: u32 = 4 * LINE;
 
-const MEETINGS: u32 = LIST.0 + LIST_WORDS;
-/// Places where holders of neighbouring tickets for a lock meet.
-pub const PLACES: u32 = 64;
+const RENDEZVOUS: u32 = LIST.0 + LIST_WORDS;
+/// Rendezvous slots of a lock.
+pub const RENDEZVOUS_SLOTS: u32 = 64;
 /// The locks of a rank.
 pub const LOCKS: [WordId; 4] = [LOCK, GLOBAL, ACC, REGIONS];
 
-/// Control words of each rank that are reached through a card, whatever the number of ranks.
-pub const WORDS_FAR: u32 = MEETINGS + LOCKS.len() as u32 * PLACES;
+/// Control words of each rank that are reached through a device, whatever the number of ranks.
+pub const WORDS_FAR: u32 = RENDEZVOUS + LOCKS.len() as u32 * RENDEZVOUS_SLOTS;
 
 /// The tickets of a lock, beside it.
 pub fn tickets(lock: WordId) -> WordId {
@@ -178,15 +178,15 @@ pub fn tickets(lock: WordId) -> WordId {
     }
 }
 
-/// Where the holders of a ticket for a lock and of the next one meet. Each lock has places of its
-/// own: a thread that waits for one keeps a place as long as it waits, and the holder that it waits
-/// for may need another lock first.
-pub fn meeting(lock: WordId, ticket: u32) -> WordId {
+/// Returns the rendezvous slot in which the holders of a ticket for a lock and of the next ticket
+/// find each other. Each lock has slots of its own: a thread that waits for a lock may use a slot
+/// as long as it waits, and the holder that it waits for may need another lock first.
+pub fn rendezvous(lock: WordId, ticket: u32) -> WordId {
     let index = LOCKS.iter().position(|word| *word == lock).expect("a lock") as u32;
-    WordId(MEETINGS + index * PLACES + ticket % PLACES)
+    WordId(RENDEZVOUS + index * RENDEZVOUS_SLOTS + ticket % RENDEZVOUS_SLOTS)
 }
 
-/// How a word that is reached through a card changes.
+/// How a word that is reached through a device changes.
 pub fn kind_far(word: WordId) -> Kind {
     match word.0 {
         word if (LIST.0..LIST.0 + LIST_WORDS).contains(&word) => Kind::Owned,

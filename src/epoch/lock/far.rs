@@ -1,129 +1,140 @@
-//! The group lock where its word is a round trip away ([`Words::FAR`]): taken with a bounded
-//! number of operations, however many want it. Within a node a repetition of a CompareSwap costs
-//! next to nothing; over a network each costs a round trip, and with n contenders who all enter
-//! one queue by CompareSwap each repeats it up to n times, and for ever if others come and go.
+//! The group lock for words that are a round trip away ([`Words::FAR`]): taken with a bounded
+//! number of operations, whatever the number of contenders. Within a node a repeated CompareSwap
+//! costs next to nothing. Over a network each one costs a round trip: if n contenders all enter one
+//! queue by CompareSwap, each of them repeats it up to n times, and for ever if others come and go.
 //!
-//! Here nobody repeats. Who does not get the lock at once draws a *ticket*, by an addition, which
-//! always succeeds. Holders of neighbouring tickets meet at a place of a small ring, by one
-//! CompareSwap each, and whoever comes second knows both and makes the link. From then on each
-//! waits in its own memory for the one in front of it to pass the *turn* on. Who has the turn is
-//! alone: it adds itself to the lock word as its one waiter, which also keeps newcomers out, takes
-//! the lock when that can be held, and passes the turn on.
+//! Here no contender repeats an operation. A thread that does not get the lock at once draws a
+//! *ticket*, by an addition, which always succeeds. Holders of consecutive tickets find each other
+//! in a *rendezvous slot*, a word of a small circular array, by one CompareSwap each: the second to
+//! arrive learns of the first and links the two. From then on each thread waits in its own memory
+//! until its predecessor passes the *turn* on. Only one thread has the turn: it adds itself to the
+//! lock word as the one waiter, which also keeps newcomers out, takes the lock when its mode fits,
+//! and passes the turn on.
 //!
 //! | bits of the lock | holds   | meaning                                                      |
 //! |------------------|---------|--------------------------------------------------------------|
 //! | 44..64           | holders | as in [`super`]                                              |
-//! | 22..44           | waiter  | who has the turn, 0 if nobody has                            |
-//! | 0..22            | nested  | the first of the nested requests that wait, 0 if none do     |
+//! | 22..44           | waiter  | the thread that has the turn, 0 if there is none             |
+//! | 0..22            | nested  | the first of the waiting nested requests, 0 if there is none |
 //!
 //! | bits of the tickets | meaning                                                             |
 //! |---------------------|---------------------------------------------------------------------|
-//! | 32..64              | how many were drawn, ever                                           |
-//! | 0..32               | the ticket that has the turn; if it is not drawn, nobody has        |
+//! | 32..64              | the number of tickets drawn, ever                                   |
+//! | 0..32               | the ticket that has the turn; it may not be drawn yet               |
 //!
-//! | bits of a meeting place | meaning                                                         |
-//! |-------------------------|-----------------------------------------------------------------|
-//! | 32..64                  | the ticket of the one in front                                  |
-//! | 22..24                  | what came first: the one behind; the one in front; or the turn  |
-//! | 0..22                   | the waiter that came first; 0: the place is empty               |
+//! | bits of a rendezvous slot | meaning                                                       |
+//! |---------------------------|---------------------------------------------------------------|
+//! | 32..64                    | the ticket of the predecessor                                 |
+//! | 22..24                    | the first arrival: the successor; the predecessor, which      |
+//! |                           | waits; or the predecessor, which passes its turn on           |
+//! | 0..22                     | the waiter that arrived first; 0: the slot is empty           |
 //!
 //! | bits of a node's `go` | meaning                                                           |
 //! |-----------------------|-------------------------------------------------------------------|
 //! | 32..64                | rings: look at the lock word, as in [`super`]                     |
-//! | 0..32                 | turns that were passed to this waiter, ever                       |
+//! | 0..32                 | the number of turns passed to this waiter, ever                   |
 //!
-//! A node's `next` is the waiter behind: of a ticket, set by that one; of a nested request, set by
-//! itself.
+//! The `next` of a node is the waiter behind it. For a node with a ticket, the successor sets it;
+//! a nested request sets its own.
 //!
 //! # Why it is right
 //!
-//! *The turn is one's alone.* It goes from ticket to ticket: n + 1 gets it from n, or finds at its
-//! drawing that it is its already, because n had passed it on to nobody. Both cannot be: the word
-//! of the tickets is one. So `waiter` is changed by one process at a time, from 0 by an addition
-//! and back to 0 by the CompareSwap that takes the lock.
+//! *At most one thread has the turn.* The turn goes from ticket n to ticket n + 1. Either n passes
+//! it to the thread that has drawn n + 1; or no thread has drawn n + 1 yet, and the one that does
+//! finds that it has the turn. Not both, because the number of tickets drawn and the turn are in
+//! one word. So `waiter` is changed by one thread at a time: from 0 by an addition, and back to 0
+//! by the CompareSwap that takes the lock.
 //!
-//! *A turn is never late.* One waits for each, and for nothing else, until it comes. (A ring may
-//! be late, and is a reason to look only, as in [`super`].)
+//! *A turn is never late.* The thread that a turn is passed to waits for it, and for nothing else,
+//! until it arrives: no turn arrives in a later wait with the same node. (A ring may be late; it is
+//! only a reason to look, as in [`super`].)
 //!
-//! *Two meet.* The place of ticket n is used by n and n + 1, by each once and only if there is an
-//! n + 1 or n waits itself; the second empties it. A place that is still in use by tickets of an
-//! older round is left alone and tried again: that takes more tickets than there are places
-//! between two steps of somebody, the drawing and the meeting.
+//! *Neighbours find each other.* The slot of ticket n is used only if there is a ticket n + 1 or n
+//! itself waits, and only by these two, by each once. The second to arrive empties it; if n is the
+//! first, and no thread has drawn n + 1 when n ends its turn, n empties it. A thread that finds a
+//! slot in use by tickets of an earlier round leaves it as it is and tries again: that happens only
+//! if more tickets than there are slots are drawn between two steps of a thread, its drawing and
+//! its rendezvous.
 //!
-//! *Nobody waits for another lock there.* The last in the queue of a lock leaves a note, which
-//! stays as long as that one waits: it may be for an epoch of the holder, who takes other locks of
-//! the same rank meanwhile (an accumulate under MPI_Win_lock). So each lock has a ring of its own.
-//! In it a note of n keeps later rounds from the place until n + 1 has come. They were drawn behind
-//! n + 1, which waits for older tickets alone: so there is no circle.
+//! *No thread waits for another lock at a slot.* The last thread in the queue of a lock leaves a
+//! note in its slot, which stays as long as that thread waits. That may be as long as an epoch of
+//! the holder, which takes other locks of the same rank meanwhile (an accumulate under
+//! MPI_Win_lock). So each lock has an array of slots of its own. There, a note of n keeps tickets
+//! of later rounds from the slot until n + 1 has arrived. These were drawn after n + 1, and n + 1
+//! waits for older tickets only: so there is no circular wait.
 //!
-//! *No ring is lost.* The last holder rings the first nested request or else the waiter; a nested
-//! request that takes the lock and can share it rings the next of them, or else the waiter.
+//! *No ring is lost.* The last holder rings the first nested request, or else the waiter. A nested
+//! request that takes the lock in a mode that others can share rings the next nested request, or
+//! else the waiter.
 //!
 //! # What it costs
 //!
-//! Of a writer, on one word: at most seven fetches (the first CompareSwap, the ticket, two meetings
-//! at once, the waiter, the CompareSwap that takes the lock, the end of the turn) and four posts
-//! (two places emptied, the link, the turn passed on); nothing while it waits. A reader first tries
-//! [`JOINS_MAX`] times more; and if it enters beside h readers it may see each of them leave, and
-//! try again, h times. Nested requests, which pass (see [`super`]), may each make one try again.
-//! They themselves, and threads without a node, repeat as in [`super`]. `epoch/tests/bounds.rs`
-//! counts. A free lock costs what it costs near: one CompareSwap.
+//! A writer needs on one word at most seven fetches (the first CompareSwap, the ticket, two
+//! rendezvous at once, the waiter, the CompareSwap that takes the lock, the end of the turn) and
+//! four posts (two slots emptied, the link, the turn passed on), and nothing while it waits. A
+//! reader first tries [`JOINS_MAX`] more times; and if it enters beside h readers, it may see each
+//! of them leave and try again, h times. Nested requests, which overtake (see [`super`]), may each
+//! make a thread try again once more. Nested requests themselves, and threads without a node,
+//! repeat as in [`super`]. `epoch/tests/bounds.rs` counts. A free lock costs what it costs within a
+//! node: one CompareSwap.
 //!
 //! # Fairness
 //!
-//! Tickets are in order. A newcomer can be faster than a turn that is under way while the lock is
-//! free; not than a waiter.
+//! Tickets are served in their order. A newcomer can take a free lock while a turn is on its way,
+//! but not while the lock word has a waiter.
 
 use super::{ID, ID_BITS, MODE_BITS, Nodes, Request, Waiter, Word};
 use crate::epoch::layout;
 use crate::error::Result;
 use crate::fabric::{Fetch, WordAt, Words};
 
-/// How often one tries to get a lock that is free or held in the same mode, after the first time
-/// and before it draws a ticket.
+/// How often a thread tries to take a lock that is free or held in the same mode, after the first
+/// attempt and before it draws a ticket.
 pub const JOINS_MAX: u32 = 2;
 
-/// The longest pause before a place is looked at again.
+/// The longest pause, in calls of [`Nodes::pause`], before a rendezvous slot is tried again.
 const PAUSES_MAX: u32 = 1 << 10;
 
-/// Where tickets drawn and rings are counted, above the ticket that has the turn and the turns.
+/// The unit of the upper half of a word: one ticket drawn, or one ring. The lower half of the word
+/// is the ticket that has the turn, or the number of turns.
 const UPPER: u64 = 1 << 32;
 
-/// What came first to a meeting place.
+/// The first arrival at a rendezvous slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Came {
-    /// the one behind
-    Behind = 1,
-    /// the one in front, which waits for its turn
-    Front = 2,
-    /// the one in front, which passes its turn on
+enum Arrival {
+    /// the successor
+    Successor = 1,
+    /// the predecessor, which waits for its turn
+    Predecessor = 2,
+    /// the predecessor, which passes its turn on
     Turn = 3,
 }
 
-/// The part of a note that both who meet know: the ticket.
-const SUBJECT: u64 = !0 << 32;
+/// The part of a note that both threads of a rendezvous know: the ticket of the predecessor.
+const TICKET: u64 = !0 << 32;
 
-fn came(note: u64) -> Came {
+fn arrival(note: u64) -> Arrival {
     match note >> ID_BITS & 3 {
-        1 => Came::Behind,
-        2 => Came::Front,
-        _ => Came::Turn,
+        1 => Arrival::Successor,
+        2 => Arrival::Predecessor,
+        _ => Arrival::Turn,
     }
 }
 
-/// Tells a waiter to look at the lock word.
+/// Rings a waiter, which then looks at the lock word.
 fn ring(words: &impl Words, waiter: u64) -> Result<()> {
     Waiter::of(waiter).tell(words, UPPER)
 }
 
-/// Rings whom a release that left no holder has to wake.
+/// Rings the waiter that a release must wake if it leaves no holder: the first nested request, or
+/// else the waiter with the turn.
 #[cold]
 pub(super) fn ring_first(words: &impl Words, before: Word) -> Result<()> {
     ring(words, if before.head() == 0 { before.tail() } else { before.head() })
 }
 
 impl<W: Words> Request<'_, W> {
-    /// Takes the lock, which was seen as `seen`: at once if that is fair, else with a ticket.
+    /// Takes the lock, whose word was read as `seen`: at once if that is fair, else with a ticket.
     pub(super) fn contend_far(&self, mut seen: Word, nodes: &impl Nodes) -> Result<()> {
         for _ in 0..JOINS_MAX {
             if !seen.fits::<W>(self.mode) || !self.nested && !seen.nobody_waits() {
@@ -141,95 +152,99 @@ impl<W: Words> Request<'_, W> {
         WordAt { rank: self.at.rank, word: layout::tickets(self.at.word) }
     }
 
-    fn place_of(&self, ticket: u32) -> WordAt {
-        WordAt { rank: self.at.rank, word: layout::meeting(self.at.word, ticket) }
+    /// Returns the rendezvous slot of `ticket` and the next ticket.
+    fn slot_of(&self, ticket: u32) -> WordAt {
+        WordAt { rank: self.at.rank, word: layout::rendezvous(self.at.word, ticket) }
     }
 
-    /// What a meeting place holds if this one came first.
-    fn note(&self, ticket: u32, came: Came) -> u64 {
-        u64::from(ticket) << 32 | (came as u64) << ID_BITS | self.me.id()
+    /// Returns the value of a rendezvous slot if this thread is the first arrival.
+    fn note(&self, ticket: u32, arrival: Arrival) -> u64 {
+        u64::from(ticket) << 32 | (arrival as u64) << ID_BITS | self.me.id()
     }
 
-    /// Draws a ticket, waits for its turn, and uses it.
+    /// Draws a ticket, waits for its turn, takes the lock, and passes the turn on.
     fn wait_for_turn(&self, nodes: &impl Nodes) -> Result<()> {
         self.words.set_own(self.me.next().word, 0);
-        let told = self.words.own(layout::go(self.me.node));
+        let go = self.words.own(layout::go(self.me.node));
         let before = self.words.fetch(self.tickets(), Fetch::Add(UPPER))?;
         let (ticket, turn) = ((before >> 32) as u32, before as u32);
-        let behind = match ticket == turn {
+        let successor = match ticket == turn {
             true => None,
-            false => Some(self.queue(ticket, told, nodes)?),
+            false => Some(self.wait_for_predecessor(ticket, go, nodes)?),
         };
-        let behind = self.take_in_turn(ticket, behind, nodes)?;
-        self.pass_on(ticket, behind, nodes)
+        let successor = self.take_in_turn(ticket, successor, nodes)?;
+        self.pass_on(ticket, successor, nodes)
     }
 
-    /// Waits until the one in front has passed its turn on. Returns who is behind, if that one came
-    /// first where they meet, else 0.
-    fn queue(&self, ticket: u32, told: u64, nodes: &impl Nodes) -> Result<u64> {
-        let front = ticket.wrapping_sub(1);
-        let in_front = self.begin_meeting(front, Came::Behind)?;
-        let behind = self.begin_meeting(ticket, Came::Front)?;
-        let in_front = self.end_meeting(front, Came::Behind, in_front, nodes)?;
-        let behind = self.end_meeting(ticket, Came::Front, behind, nodes)?;
-        match in_front {
+    /// Waits until the predecessor has passed its turn on. `go`: the value of this node's `go`
+    /// before the ticket was drawn. Returns the successor if it was the first arrival at their
+    /// slot, else 0.
+    fn wait_for_predecessor(&self, ticket: u32, go: u64, nodes: &impl Nodes) -> Result<u64> {
+        let previous = ticket.wrapping_sub(1);
+        let predecessor = self.begin_rendezvous(previous, Arrival::Successor)?;
+        let successor = self.begin_rendezvous(ticket, Arrival::Predecessor)?;
+        let predecessor = self.end_rendezvous(previous, Arrival::Successor, predecessor, nodes)?;
+        let successor = self.end_rendezvous(ticket, Arrival::Predecessor, successor, nodes)?;
+        match predecessor {
             0 => {}
-            note if came(note) == Came::Turn => return Ok(behind & ID),
+            note if arrival(note) == Arrival::Turn => return Ok(successor & ID),
             note => self.words.post(Waiter::of(note & ID).next(), self.me.id())?,
         }
-        let turns = told as u32;
+        let turns = go as u32;
         self.words.wait_own(layout::go(self.me.node), |go| go as u32 != turns)?;
-        Ok(behind & ID)
+        Ok(successor & ID)
     }
 
-    fn begin_meeting(&self, ticket: u32, came: Came) -> Result<W::Ticket> {
-        let swap = Fetch::CompareSwap { expect: 0, new: self.note(ticket, came) };
-        self.words.begin(self.place_of(ticket), swap)
+    fn begin_rendezvous(&self, ticket: u32, arrival: Arrival) -> Result<W::Ticket> {
+        let swap = Fetch::CompareSwap { expect: 0, new: self.note(ticket, arrival) };
+        self.words.begin(self.slot_of(ticket), swap)
     }
 
-    /// What the other one left where holders of tickets meet; 0: it has not come yet.
-    fn end_meeting(
+    /// Returns the value that the other ticket holder has stored in the rendezvous slot, or 0 if
+    /// this thread is the first arrival. `begun`: the result of `begin_rendezvous`.
+    fn end_rendezvous(
         &self,
         ticket: u32,
-        came: Came,
+        arrival: Arrival,
         mut begun: W::Ticket,
         nodes: &impl Nodes,
     ) -> Result<u64> {
-        let subject = self.note(ticket, came) & SUBJECT;
+        let own_ticket = self.note(ticket, arrival) & TICKET;
         let mut pauses = 1;
         loop {
             let note = self.words.finish(begun)?;
             if note == 0 {
                 return Ok(0);
             }
-            if note & SUBJECT == subject {
-                self.words.post(self.place_of(ticket), note.wrapping_neg())?;
+            if note & TICKET == own_ticket {
+                self.words.post(self.slot_of(ticket), note.wrapping_neg())?;
                 return Ok(note);
             }
-            // Others meet there.
+            // Tickets of another round use the slot.
             for _ in 0..pauses {
                 nodes.pause()?;
             }
             pauses = PAUSES_MAX.min(2 * pauses);
-            begun = self.begin_meeting(ticket, came)?;
+            begun = self.begin_rendezvous(ticket, arrival)?;
         }
     }
 
-    /// Meets the one behind, or leaves a note for it.
-    fn meet_behind(&self, ticket: u32, came: Came, nodes: &impl Nodes) -> Result<u64> {
-        let begun = self.begin_meeting(ticket, came)?;
-        Ok(self.end_meeting(ticket, came, begun, nodes)? & ID)
+    /// Meets the successor, or leaves a note for it. Returns the successor, or 0.
+    fn meet_successor(&self, ticket: u32, arrival: Arrival, nodes: &impl Nodes) -> Result<u64> {
+        let begun = self.begin_rendezvous(ticket, arrival)?;
+        Ok(self.end_rendezvous(ticket, arrival, begun, nodes)? & ID)
     }
 
-    /// Takes the lock as the one whose turn it is. Who is behind is as in `pass_on`; it must not
-    /// wait for this one where they meet as long as this one waits for the lock.
+    /// Takes the lock as the thread that has the turn. `successor`, also returned: the successor,
+    /// as in `pass_on`. The successor must not wait at their slot for this thread while this thread
+    /// waits for the lock: they meet before that.
     fn take_in_turn(
         &self,
         ticket: u32,
-        mut behind: Option<u64>,
+        mut successor: Option<u64>,
         nodes: &impl Nodes,
     ) -> Result<Option<u64>> {
-        let mut told = self.words.own(layout::go(self.me.node)); // before the look
+        let mut go = self.words.own(layout::go(self.me.node)); // before reading the lock word
         let me = self.me.id() << ID_BITS;
         let before = Word(self.words.fetch(self.at, Fetch::Add(me))?);
         assert!(before.tail() == 0);
@@ -237,53 +252,55 @@ impl<W: Words> Request<'_, W> {
         loop {
             while seen.head() == 0 && seen.fits::<W>(self.mode) {
                 match self.replace(seen, Word(seen.0 - me).with_holder(self.mode))? {
-                    None => return Ok(behind),
+                    None => return Ok(successor),
                     Some(now) => seen = now,
                 }
             }
-            if behind.is_none() {
-                behind = Some(self.meet_behind(ticket, Came::Front, nodes)?);
+            if successor.is_none() {
+                successor = Some(self.meet_successor(ticket, Arrival::Predecessor, nodes)?);
             }
-            told = self.wait_for_ring(told)?;
-            seen = Word(me); // the guess: the holders are gone
+            go = self.wait_for_ring(go)?;
+            seen = Word(me); // a guess: the holders are gone
         }
     }
 
-    fn wait_for_ring(&self, told: u64) -> Result<u64> {
-        self.words.wait_own(layout::go(self.me.node), |go| go >> 32 != told >> 32)
+    /// Waits for a ring after `before`, the value of this node's `go`. Returns the new value.
+    fn wait_for_ring(&self, before: u64) -> Result<u64> {
+        self.words.wait_own(layout::go(self.me.node), |go| go >> 32 != before >> 32)
     }
 
-    /// Ends the turn of `ticket`. `behind`: who is known to be behind, 0 if that one is going to
-    /// link itself; none if they have not tried to meet.
-    fn pass_on(&self, ticket: u32, behind: Option<u64>, nodes: &impl Nodes) -> Result<()> {
-        // The lower half goes around without a carry.
+    /// Ends the turn of `ticket`, and passes it on. `successor`: the successor; 0 if this thread
+    /// was the first arrival at their slot, so that the successor links itself; `None` if this
+    /// thread has not been at the slot.
+    fn pass_on(&self, ticket: u32, successor: Option<u64>, nodes: &impl Nodes) -> Result<()> {
+        // The lower half wraps around without a carry into the upper half.
         let turn = if ticket == u32::MAX { 1u64.wrapping_sub(UPPER) } else { 1 };
         let before = self.words.fetch(self.tickets(), Fetch::Add(turn))?;
         assert!(before as u32 == ticket);
         let next = ticket.wrapping_add(1);
         let is_last = (before >> 32) as u32 == next;
-        let behind = match behind {
+        let successor = match successor {
             None if is_last => return Ok(()),
-            None => match self.meet_behind(ticket, Came::Turn, nodes)? {
-                0 => return Ok(()), // it finds its turn there
-                behind => behind,
+            None => match self.meet_successor(ticket, Arrival::Turn, nodes)? {
+                0 => return Ok(()), // the successor finds its turn in the slot
+                successor => successor,
             },
             Some(0) if is_last => {
-                // Nobody will come to where this one has left its note.
-                let note = self.note(ticket, Came::Front);
-                return self.words.post(self.place_of(ticket), note.wrapping_neg());
+                // No successor will come to the slot: this thread removes its note.
+                let note = self.note(ticket, Arrival::Predecessor);
+                return self.words.post(self.slot_of(ticket), note.wrapping_neg());
             }
             Some(0) => self.words.wait_own(self.me.next().word, |next| next != 0)?,
-            Some(behind) => behind,
+            Some(successor) => successor,
         };
-        Waiter::of(behind).tell(self.words, 1)
+        Waiter::of(successor).tell(self.words, 1)
     }
 
-    /// Waits as a nested request, in front of all that wait already.
+    /// Waits as a nested request, in front of all requests that wait already.
     fn wait_nested(&self, mut seen: Word) -> Result<()> {
-        let mut told;
+        let mut go;
         loop {
-            told = self.words.own(layout::go(self.me.node)); // before the look
+            go = self.words.own(layout::go(self.me.node)); // before the CompareSwap
             let queued = if seen.fits::<W>(self.mode) {
                 seen.with_holder(self.mode)
             } else {
@@ -298,7 +315,7 @@ impl<W: Words> Request<'_, W> {
         }
         let next = self.words.own(self.me.next().word) >> MODE_BITS;
         loop {
-            told = self.wait_for_ring(told)?;
+            go = self.wait_for_ring(go)?;
             let mut seen = Word::FREE.with_queue(self.me.id(), seen.tail());
             while seen.head() == self.me.id() && seen.fits::<W>(self.mode) {
                 let left = seen.with_queue(next, seen.tail());

@@ -1,7 +1,9 @@
 //! How many operations a contended lock costs at most where its word is far: bounds that hold for
 //! every run, and that are reached.
 
-use crate::epoch::layout::{LIST, LIST_WORDS, LOCK, LOCKS, PLACES, WORDS_FAR, meeting, tickets};
+use crate::epoch::layout::{
+    LIST, LIST_WORDS, LOCK, LOCKS, RENDEZVOUS_SLOTS, WORDS_FAR, rendezvous, tickets,
+};
 use crate::epoch::lock::far::JOINS_MAX;
 use crate::epoch::lock::{
     Held, Mode, Nodes, acquire, lock_all, lock_exclusive, release, unlock_all, unlock_exclusive,
@@ -17,10 +19,10 @@ use std::rc::Rc;
 
 const TARGET: WordAt = WordAt { rank: Rank(1), word: LOCK };
 
-/// Of a writer: the first CompareSwap, the ticket, two meetings, the waiter, the CompareSwap that
+/// Of a writer: the first CompareSwap, the ticket, two rendezvous, the waiter, the CompareSwap that
 /// takes the lock, the end of the turn.
 const FETCHES_MAX: u32 = 1 + 1 + 2 + 1 + 1 + 1;
-/// The places where it has met are emptied, its link, and the turn passed on.
+/// The two rendezvous slots that it empties, its link, and the turn that it passes on.
 const POSTS_MAX: u32 = 2 + 1 + 1;
 
 /// What the steps of all ranks cost.
@@ -81,15 +83,16 @@ fn tally<const V: usize>(ranks: u32, readers: u32) -> Tally {
 #[test]
 fn far_words_do_not_grow_with_the_ranks() {
     assert_eq!(WORDS_FAR, 384);
-    let places = LOCKS.map(|lock| (0..2 * PLACES).map(move |ticket| meeting(lock, ticket)));
-    let places = places.into_iter().flatten().map(|place| place.0).collect::<BTreeSet<_>>();
-    assert_eq!(places.len(), LOCKS.len() * PLACES as usize); // none is of two locks
-    assert!(places.iter().all(|place| (LIST.0 + LIST_WORDS..WORDS_FAR).contains(place)));
+    let slots =
+        LOCKS.map(|lock| (0..2 * RENDEZVOUS_SLOTS).map(move |ticket| rendezvous(lock, ticket)));
+    let slots = slots.into_iter().flatten().map(|slot| slot.0).collect::<BTreeSet<_>>();
+    assert_eq!(slots.len(), LOCKS.len() * RENDEZVOUS_SLOTS as usize); // none is of two locks
+    assert!(slots.iter().all(|slot| (LIST.0 + LIST_WORDS..WORDS_FAR).contains(slot)));
 }
 
 #[test]
 fn a_writer_costs_no_more_however_many_there_are() {
-    for ranks in [2, 4, 8, 16, 32, PLACES] {
+    for ranks in [2, 4, 8, 16, 32, RENDEZVOUS_SLOTS] {
         let far = tally::<FAR>(ranks, 0);
         assert_eq!(far.fetches_max, FETCHES_MAX, "{ranks} ranks");
         assert!(far.posts_max <= POSTS_MAX, "{} posts", far.posts_max);
@@ -103,7 +106,7 @@ fn a_writer_costs_no_more_however_many_there_are() {
 /// A reader tries to join, too, and then once more for each other reader that leaves meanwhile.
 #[test]
 fn a_reader_costs_more_only_if_other_readers_leave() {
-    for (ranks, readers) in [(4, 2), (16, 4), (16, 2), (16, 1), (PLACES, 2)] {
+    for (ranks, readers) in [(4, 2), (16, 4), (16, 2), (16, 1), (RENDEZVOUS_SLOTS, 2)] {
         let far = tally::<FAR>(ranks, readers);
         assert!(far.fetches_max <= FETCHES_MAX + JOINS_MAX + (ranks - 1), "{}", far.fetches_max);
         assert!(far.posts_max <= POSTS_MAX, "{} posts", far.posts_max);
@@ -111,9 +114,9 @@ fn a_reader_costs_more_only_if_other_readers_leave() {
 }
 
 #[test]
-fn more_contenders_than_places_to_meet_all_get_the_lock() {
+fn more_contenders_than_rendezvous_slots_all_get_the_lock() {
     for (seed, profile) in (0..4).flat_map(|seed| PROFILES.map(|profile| (seed, profile))) {
-        let end = run(2 * PLACES + 5, profile, seed, |sim: &Sim| {
+        let end = run(2 * RENDEZVOUS_SLOTS + 5, profile, seed, |sim: &Sim| {
             let words = sim.far(Fault::Nothing);
             for _ in 0..3 {
                 acquire(&words, TARGET, Mode::Exclusive, false, Waits(sim)).unwrap();
@@ -123,7 +126,7 @@ fn more_contenders_than_places_to_meet_all_get_the_lock() {
                 release(&words, TARGET, Mode::Exclusive).unwrap();
             }
         });
-        assert_eq!(end.unwrap().cell(TARGET.rank, 0), u64::from(3 * (2 * PLACES + 5)));
+        assert_eq!(end.unwrap().cell(TARGET.rank, 0), u64::from(3 * (2 * RENDEZVOUS_SLOTS + 5)));
     }
 }
 

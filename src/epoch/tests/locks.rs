@@ -141,12 +141,12 @@ pub(super) fn all_is_free(end: &End) {
         assert_eq!(end.word_of(view, WordAt { rank, word: LOCK }), 0);
         assert_eq!(end.word_of(view, WordAt { rank, word: GLOBAL }), 0);
     }
-    // All who drew a ticket have had their turn, and no note is left where they met.
+    // Each drawn ticket has had its turn, and no note is left in a rendezvous slot.
     for (rank, lock) in end.ranks().flat_map(|rank| [(rank, LOCK), (rank, GLOBAL)]) {
         let tickets = end.word_of(FAR, WordAt { rank, word: layout::tickets(lock) });
         assert_eq!(tickets >> 32, tickets as u32 as u64);
-        for place in 0..layout::PLACES {
-            assert_eq!(end.word_of(FAR, WordAt { rank, word: layout::meeting(lock, place) }), 0);
+        for slot in 0..layout::RENDEZVOUS_SLOTS {
+            assert_eq!(end.word_of(FAR, WordAt { rank, word: layout::rendezvous(lock, slot) }), 0);
         }
     }
 }
@@ -166,8 +166,8 @@ fn threads_of_a_process_wait_side_by_side() {
     every(shape, || mixture::<FAR>(Fault::Nothing), all_is_free);
 }
 
-/// Every rank increments one cell, so often that more tickets are drawn than there are places to
-/// meet.
+/// Every rank increments one cell, so often that more tickets are drawn than there are rendezvous
+/// slots.
 fn writers<const V: usize>(fault: Fault) -> impl Fn(&Sim) + 'static {
     let oracle = Oracle::default();
     move |sim: &Sim| {
@@ -201,8 +201,8 @@ fn what_a_lock_forgets_is_noticed() {
         assert!(is_caught(4, || mixture::<FLAT>(fault)), "{fault:?} is not noticed");
         assert!(is_caught(6, || mixture::<FAR>(fault)), "{fault:?} is not noticed, far");
     }
-    // A place where two have met is not emptied.
-    let note = Fault::Post(layout::meeting(LOCK, 0));
+    // A rendezvous slot is not emptied.
+    let note = Fault::Post(layout::rendezvous(LOCK, 0));
     assert!(is_caught(5, || writers::<FAR>(note)), "{note:?} is not noticed");
 }
 

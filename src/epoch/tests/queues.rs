@@ -1,6 +1,6 @@
 //! Fairness of locks on the simulator: who waits is not overtaken for ever.
 
-use crate::epoch::layout::{self, LOCK, LOCKS, NODES_PER_RANK, PLACES, REGIONS};
+use crate::epoch::layout::{self, LOCK, LOCKS, NODES_PER_RANK, REGIONS, RENDEZVOUS_SLOTS};
 use crate::epoch::lock::{
     self, Held, Mode, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive,
     unlock_shared,
@@ -191,7 +191,7 @@ fn readers_behind_a_writer_enter_as_a_batch() {
 }
 
 /// Rank 0 holds a lock, and rank 1 waits for it. Before it is given back, the others, rank 0 too,
-/// are to have taken another lock of the same rank, so often that its tickets go around all places.
+/// are to have taken another lock of the same rank, so often that its tickets use each slot again.
 fn across<const V: usize>(held: WordId, other: WordId) -> impl Fn(&Sim) + 'static {
     let (is_held, is_waited_for, through) = (Cell::new(false), Cell::new(false), Cell::new(0));
     move |sim: &Sim| {
@@ -220,7 +220,7 @@ fn across<const V: usize>(held: WordId, other: WordId) -> impl Fn(&Sim) + 'stati
         while !is_waited_for.get() {
             sim.step();
         }
-        for _ in 0..PLACES {
+        for _ in 0..RENDEZVOUS_SLOTS {
             lock::acquire(words, other, Mode::Exclusive, false, 0).unwrap();
             free(other, Mode::Exclusive);
         }
