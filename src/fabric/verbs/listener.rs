@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_no_descriptor_looks_for_callers_ever_more_rarely() {
+    fn without_a_descriptor_the_thread_accepts_more_and_more_rarely() {
         let (mut shortage, began) = (Shortage::default(), Instant::now());
         let (mut now, mut looks) = (began, 0);
         while now < began + Duration::from_secs(10) {

@@ -1,10 +1,10 @@
-//! Queue pairs that other processes send to, and how they go.
+//! Tests of queue pairs that other processes send to, and of their end.
 
 use super::*;
 
 #[test]
 fn a_process_that_has_gone_keeps_nothing_at_its_target() {
-    // More than are asked at once.
+    // More than are pinged at once.
     const MANY: u64 = 40;
     let target = Side::new(on_fake, 1);
     let accepted = || target.nic.counts().accepted;
@@ -29,7 +29,7 @@ fn a_process_that_answers_stays() {
     let (origin, target) = (on_fake(), Side::new(on_fake, 1));
     let peer = target.seen_by(&origin);
     assert_eq!(peer.read(target.at(0)), Ok(0));
-    // Each that comes and goes makes the target ask all of them.
+    // Each process that comes and goes makes the target ping all of them.
     for _ in 0..3 {
         let other = on_fake();
         target.seen_by(&other).read(target.at(0)).unwrap();

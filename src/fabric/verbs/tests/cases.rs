@@ -1,4 +1,4 @@
-//! What the road promises, on any device.
+//! Tests of what this road guarantees, on any device.
 
 use super::contact::*;
 use super::leases::*;
@@ -17,7 +17,7 @@ fn every_operation(open: Open) {
         peer.post(there.at(0), 3).unwrap();
         peer.flush().unwrap();
         assert_eq!((peer.read(there.at(0)).unwrap(), there.word(0)), (10, 10));
-        // Both sides of what is taken along, of what is copied, and of a page.
+        // Lengths on both sides of the bounds of inline data, of blocks, and of a page.
         for count in [1, 16, 17, 512, 1024, 1025, 40_000] {
             let (data, mut back) = (numbers(count, count as u64), vec![0; count]);
             put(&peer, there.at(2), &data).unwrap();
@@ -40,10 +40,10 @@ fn bytes_need_no_alignment(open: Open) {
     let mut back = vec![0u8; 20_003];
     for (first, bytes) in [(1, 1), (3, 7), (5, 130), (7, 9001), (1, 19_999)] {
         let to = target.at(0).offset(first);
-        // SAFETY: the buffer is longer and lives.
+        // SAFETY: the buffer is longer, and lives until the flush.
         unsafe { peer.put(to, data.as_ptr().wrapping_add(1), bytes) }.unwrap();
         peer.flush().unwrap();
-        // SAFETY: likewise.
+        // SAFETY: the buffer is longer, and lives until the flush.
         unsafe { peer.get(back.as_mut_ptr().wrapping_add(3), to, bytes) }.unwrap();
         peer.flush_local().unwrap();
         let count = bytes as usize;
@@ -73,7 +73,7 @@ fn memory_without_bytes_can_be_exposed(open: Open) {
     assert_eq!((exposed.remote(), nic.counts()), (Remote::default(), Counts::default()));
 }
 
-/// Law 2: after a flush all is in memory, for everybody.
+/// Law 2: after a flush all data are in memory, for every reader.
 fn a_flush_is_seen_by_others(open: Open) {
     let (origin, other, target) = (open(), open(), Side::new(open, 4096));
     let (peer, seen) = (target.seen_by(&origin), target.seen_by(&other));
@@ -93,7 +93,7 @@ fn a_flush_is_seen_by_others(open: Open) {
     }
 }
 
-/// Law 6: an answer behind an order says that puts and gets before it are done.
+/// Law 6: the answer to a request behind an order shows that puts and gets before it are done.
 fn an_answer_behind_an_order_is_a_flush(open: Open) {
     let (origin, target) = (open(), Side::new(open, 8192));
     let peer = target.seen_by(&origin);
@@ -109,7 +109,7 @@ fn an_answer_behind_an_order_is_a_flush(open: Open) {
         put(&peer, target.at(5000), &[round; 300]).unwrap();
         peer.flush().unwrap();
     }
-    // Nothing was ever under way at a flush but the last put.
+    // At no flush was anything under way but the last put.
     assert_eq!(origin.counts().kinds.proofs, 30);
 }
 
@@ -262,7 +262,7 @@ fn blocks_are_waited_for(open: Open) {
     assert_eq!(origin.core.blocks.free(), super::super::pool::BLOCKS);
 }
 
-/// Every other word of the origin's memory is one message; gaps of the target's are read along.
+/// Every other word of the origin's memory is part of one message; gaps at the target are read too.
 fn parts_go_as_one_message(open: Open) {
     let (origin, target) = (open(), Side::new(open, 2048));
     let peer = target.seen_by(&origin);
@@ -276,12 +276,12 @@ fn parts_go_as_one_message(open: Open) {
             (0..count).map(part).collect()
         };
         let (together, bytes) = (parts(data.as_ptr().cast_mut(), 1), 8 * count as u64);
-        // SAFETY: the words of `data`, which side by side are so many bytes.
+        // SAFETY: the words of `data`, which together are that many bytes.
         unsafe { peer.put_gathered(target.at(3), &together, bytes) }.unwrap();
         peer.flush().unwrap();
         assert!((0..count).all(|n| target.word(3 + n) == data[2 * n]));
         let apart = parts(back.as_mut_ptr(), 2)[..count.div_ceil(2)].into();
-        // SAFETY: words of `back`, which stays until they are there.
+        // SAFETY: words of `back`, which lives until the data have arrived.
         unsafe { peer.get_scattered(target.at(3), apart, bytes) }.unwrap();
         peer.flush_local().unwrap();
         assert!((0..count).step_by(2).all(|n| back[n] == data[2 * n]));
@@ -312,7 +312,7 @@ fn registrations_end_with_their_operations(open: Open) {
     unsafe { peer.put(target.at(0), window, 8 * 4096) }.unwrap();
     peer.flush().unwrap();
     assert_eq!(origin.nic.counts().registrations, 1);
-    // An answer ends them as well: nobody needs to flush behind it.
+    // The answer of a fetch ends them too, without a flush.
     put(&peer, target.at(0), &data).unwrap();
     peer.order();
     let ticket = peer.begin(target.at(0), Fetch::Add(0)).unwrap();
@@ -320,7 +320,7 @@ fn registrations_end_with_their_operations(open: Open) {
     peer.finish(ticket).unwrap();
     assert_eq!(origin.nic.counts().regions, before.regions);
     peer.flush().unwrap();
-    // And so does being idle, which may be all that somebody asks.
+    // A test whether the peer is idle, without a flush, ends them too.
     let mut back = vec![0; 2000];
     get(&peer, &mut back, target.at(0)).unwrap();
     until("the answer", || {
@@ -354,7 +354,7 @@ fn constants_can_be_put(open: Open) {
     assert!((0..2000).all(|index| target.word(index) == CONSTANTS[index]));
 }
 
-/// Many more puts than the queue takes, and no more memory than for a few.
+/// Sends many more puts than the queue holds, with no more memory than for a few.
 fn a_full_queue_is_waited_for(open: Open) {
     let (origin, target) = (open(), Side::new(open, 1024));
     let peer = target.seen_by(&origin);
@@ -375,12 +375,12 @@ fn a_full_queue_is_waited_for(open: Open) {
     assert_eq!((kinds.inline, kinds.proofs), (puts, 1));
     assert!(kinds.waits > 0);
     if real {
-        // No test runs beside this one there. Eight bytes for each put would be more.
+        // No other test runs at the same time there. Eight bytes for each put would be more.
         assert!(grown < 700 << 10, "{grown} bytes for {puts} puts");
     }
 }
 
-/// Memory in use that is this process's own.
+/// Private memory of this process in use.
 fn own_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
@@ -426,7 +426,7 @@ cases! {
     a_buffer_in_use_outlives_the_flush_of_another
     constants_can_be_put
     many_contact_one_at_once
-    whoever_does_not_know_the_secret_is_not_let_in
+    a_process_without_the_secret_is_refused
     a_wrong_key_is_an_error_and_stays_one
     memory_that_is_not_exposed_any_more_is_an_error
     a_bad_buffer_is_the_origins_own_error

@@ -1,4 +1,4 @@
-//! First contact, and what goes wrong with another process, on any device.
+//! Tests of the first contact and of failures of another process, on any device.
 
 use std::net::TcpStream;
 
@@ -10,7 +10,7 @@ pub fn many_contact_one_at_once(open: Open) {
     let target = Side::new(open, 8);
     let contact = target.nic.contact().unwrap();
     let address = contact.addresses()[0];
-    // Strangers: one says nothing, one says something else.
+    // Strangers: one sends nothing, one sends something else.
     let silent = TcpStream::connect(address).unwrap();
     let mut loud = TcpStream::connect(address).unwrap();
     std::io::Write::write_all(&mut loud, &[b'x'; 200]).unwrap();
@@ -22,14 +22,14 @@ pub fn many_contact_one_at_once(open: Open) {
         }
     });
     assert_eq!((target.word(0), target.nic.counts().accepted), (MANY as u64, MANY as u64));
-    // The loud one was dropped without an answer.
+    // The one that sent something was disconnected without an answer.
     let mut said = Vec::new();
     let _ = std::io::Read::read_to_end(&mut loud, &mut said);
     assert!(said.is_empty());
     drop(silent);
 }
 
-pub fn whoever_does_not_know_the_secret_is_not_let_in(open: Open) {
+pub fn a_process_without_the_secret_is_refused(open: Open) {
     let (origin, target) = (open(), Side::new(open, 8));
     let contact = target.nic.contact().unwrap();
     let error = origin.peer(&contact, Secret::from([3, 5])).read(target.at(0)).unwrap_err();
@@ -56,7 +56,7 @@ pub fn a_wrong_key_is_an_error_and_stays_one(open: Open) {
     assert_eq!(peer.flush_local().unwrap_err(), error);
     assert_eq!(peer.check().unwrap_err(), error);
     assert_eq!(origin.progress(), 1);
-    // Others are still there, and who has to do with them alone does not hear of it.
+    // Other processes are still there, and a rank that uses only them gets no error.
     let other = Side::new(open, 1);
     let there = other.seen_by(&origin);
     let (others, both) = (together(&[&there]), together(&[&peer, &there]));
@@ -90,7 +90,7 @@ pub fn a_bad_buffer_is_the_origins_own_error(open: Open) {
     let (origin, target) = (open(), Side::new(open, 4096));
     let peer = target.seen_by(&origin);
     let nowhere = core::ptr::without_provenance::<u8>(64);
-    // SAFETY: nothing can be read there, which the kernel finds out.
+    // SAFETY: nothing can be read there, which the kernel reports.
     let error = unsafe { peer.put(target.at(0), nowhere, 20_000) }.unwrap_err();
     assert_eq!(error, Error::OriginFault { address: 64 });
     assert_eq!(peer.fetch(target.at(0), Fetch::Add(1)).unwrap(), 0);
@@ -101,7 +101,7 @@ pub fn a_ping_finds_a_process_that_answers(open: Open) {
     let peer = target.seen_by(&origin);
     let peers = together(&[&peer]);
     peers.ping().unwrap();
-    assert_eq!(origin.counts().contacted, 0, "nobody was contacted yet");
+    assert_eq!(origin.counts().contacted, 0, "no process was contacted yet");
     peer.ping().unwrap();
     peer.ping().unwrap();
     until("the answer", || {

@@ -1,4 +1,4 @@
-//! What needs a real device and a second process: one that stands still, and one that is killed.
+//! Tests that need a real device and a second process, which is stopped or killed.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -6,22 +6,22 @@ use std::process::{Child, Command, Stdio};
 
 use super::*;
 
-/// Says in the environment of a process that it is the second one.
+/// Environment variable of the second process.
 const SECOND: &str = "TEST_SECOND";
 const WORDS: usize = 4096;
 
-/// The second process: it exposes memory, says where, and does nothing more.
+/// Runs the second process: it exposes memory, prints its address, and does nothing more.
 fn be_second() {
     let side = Side::new(on_device, WORDS);
     let contact = side.nic.contact().unwrap();
     let Remote { at, key } = side.at(0);
     let words: Vec<String> = contact.0.iter().chain([&at, &key]).map(u64::to_string).collect();
     println!("\nsecond: {}", words.join(" "));
-    // Until the first one is gone.
+    // Until the first process is gone.
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
 }
 
-/// Starts it: this test again, in a process of its own.
+/// Starts the second process: it runs the same test.
 fn second(test: &str) -> (Child, Contact, Remote) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "--nocapture", test])
@@ -65,8 +65,8 @@ fn a_process_that_stands_still_serves_and_one_that_is_killed_is_an_error() {
     assert_eq!(peer.fetch(at, Fetch::Add(1)).unwrap(), 5);
     signal(&child, libc::SIGKILL);
     child.wait().unwrap();
-    // A wait for something else notices by pings, after the transport's own time-out. The first
-    // ones may still be answered, because the system takes the queue pair away a little later.
+    // A wait for something else notices the loss by pings, after the transport's time-out. The
+    // first pings may still be answered, because the system destroys the queue pair a little later.
     let (mut error, peers) = (None, together(&[&peer]));
     until("the error", || {
         let asked = peers.ping();
@@ -79,11 +79,11 @@ fn a_process_that_stands_still_serves_and_one_that_is_killed_is_an_error() {
     assert_eq!(*pid as u32, child.id());
     assert!(!cause.is_empty());
     assert_eq!(put(&peer, at, &data).and_then(|()| peer.flush()).unwrap_err(), error);
-    // A first contact fails at once: nobody listens.
+    // A first contact fails at once: the port is closed.
     let another = on_device();
     let error = another.peer(&contact, secret()).read(at).unwrap_err();
     assert!(error.to_string().contains("no first contact"), "{error}");
-    // The rest of the world goes on.
+    // Other processes are not affected.
     assert_eq!(other.seen_by(&origin).read(other.at(0)).unwrap(), 0);
 }
 
@@ -103,14 +103,15 @@ fn puts_to_a_process_that_is_killed_end_in_an_error() {
     put(&peer, at, &data).unwrap();
     peer.flush().unwrap();
     signal(&child, libc::SIGKILL);
-    // The queue fills, and whoever waits for room hears of it.
+    // The queue fills, and the thread that waits for room gets the error.
     let error = (0..100_000).find_map(|_| put(&peer, at, &data).err());
     let error = error.or_else(|| peer.flush().err()).unwrap();
     assert!(matches!(error, Error::Lost { .. }), "{error}");
     child.wait().unwrap();
 }
 
-/// A process that may lock 4 MiB, whoever runs it, is told so when it exposes more.
+/// A process that may lock 4 MiB gets an error with the limit when it exposes more, whatever user
+/// runs it.
 #[test]
 #[ignore = "needs an RDMA device"]
 fn a_limit_of_locked_memory_is_told_with_its_remedy() {
@@ -130,7 +131,7 @@ fn a_limit_of_locked_memory_is_told_with_its_remedy() {
     command.args(["--ignored", "--exact", "--nocapture", &test]).env(SECOND, "1");
     let limited = || {
         let limit = libc::rlimit { rlim_cur: LIMIT, rlim_max: LIMIT };
-        // SAFETY: plain system calls. Without CAP_IPC_LOCK (14) the limit counts for root, too.
+        // SAFETY: plain system calls. Without CAP_IPC_LOCK (14) the limit applies to root, too.
         let set = unsafe {
             libc::prctl(libc::PR_CAPBSET_DROP, 14, 0, 0, 0);
             libc::setrlimit(libc::RLIMIT_MEMLOCK, &limit)
@@ -147,7 +148,7 @@ fn a_limit_of_locked_memory_is_told_with_its_remedy() {
     }
 }
 
-/// Cuts the interface that TEST_CUT names, and mends it.
+/// Disables the interface that TEST_CUT names, and enables it again.
 #[test]
 #[ignore = "needs an RDMA device, and TEST_CUT=interface to cut"]
 fn a_link_that_is_cut_is_an_error() {

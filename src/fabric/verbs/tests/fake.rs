@@ -1,8 +1,8 @@
-//! A device that is not there: the functions of libibverbs over the memory of this process, for
-//! several [`Nic`](super::Nic)s in it. It keeps what a reliable connection promises and nothing
-//! more: requests complete in their order, but what comes behind a READ or an atomic may be done
-//! before it unless it is fenced, and a WRITE that is complete may still be on its way to memory
-//! until a READ or an atomic comes behind it (decision 0005). It refuses what a device refuses.
+//! A simulated device: the functions of libibverbs over the memory of this process, for several
+//! [`Nic`](super::Nic)s. It keeps the guarantees of a reliable connection and no others: requests
+//! complete in order, but a request behind a READ or an atomic may be executed before it unless it
+//! is fenced, and the data of a completed WRITE may reach memory only when a READ or an atomic
+//! follows (decision 0005). It refuses what a device refuses.
 
 use core::ffi::{c_char, c_int, c_void};
 use std::cell::RefCell;
@@ -16,7 +16,7 @@ use crate::sync::{AtomicBool, Ordering};
 use crate::sys::ibverbs::Library;
 use crate::sys::ibverbs::types::*;
 
-/// What the next device that this thread opens is like.
+/// Properties of the next device that this thread opens.
 #[derive(Clone)]
 pub struct Profile {
     pub vendor: u32,
@@ -27,7 +27,7 @@ pub struct Profile {
     pub send_max: u32,
     pub inline_max: u32,
     pub message_max: u32,
-    /// whether it has failed: nothing completes any more, and that is told once
+    /// whether it has failed: nothing completes any more, and this is reported once
     pub failed: Arc<AtomicBool>,
     /// queue pairs that are refused before one is made
     pub pairs_refused: u32,
@@ -62,7 +62,7 @@ thread_local! {
     pub static PROFILE: RefCell<Profile> = RefCell::default();
 }
 
-/// An opened device; what libibverbs knows of it comes first.
+/// An opened device; libibverbs' structure comes first.
 #[repr(C)]
 pub struct FakeContext {
     context: Context,
@@ -84,11 +84,11 @@ pub struct FakeQp {
     qp: Qp,
     pub capacity: QpCapacity,
     pub attributes: QpAttributes,
-    /// posted, and not executed or not told yet
+    /// posted, and not executed or not reported yet
     pub jobs: VecDeque<Job>,
-    /// what is complete but not in memory
+    /// completed, but not stored into memory yet
     pub landing: VecDeque<(u64, Vec<u8>)>,
-    /// places of the send queue in use, by whether each tells
+    /// places of the send queue in use, by whether each is signaled
     pub places: VecDeque<(u64, bool)>,
     pub broken: bool,
 }
@@ -101,7 +101,7 @@ pub struct Registered {
     pub access: c_int,
 }
 
-/// All that there is.
+/// All objects of the device.
 #[derive(Default)]
 pub struct State {
     pub pairs: HashMap<u32, usize>,
@@ -112,7 +112,7 @@ pub struct State {
 static STATE: LazyLock<Mutex<State>> = LazyLock::new(Mutex::default);
 static WORK: Condvar = Condvar::new();
 
-/// The state, and the thread that is the device.
+/// Locks the state, and starts the thread that executes requests.
 pub fn state() -> MutexGuard<'static, State> {
     static DEVICE: LazyLock<()> = LazyLock::new(|| {
         std::thread::spawn(|| {
@@ -120,7 +120,7 @@ pub fn state() -> MutexGuard<'static, State> {
             let mut state = STATE.lock();
             loop {
                 match wire::step(&mut state, &mut random) {
-                    // Fair: who posts has its turn.
+                    // Fair: a thread that posts gets the lock.
                     true => MutexGuard::bump(&mut state),
                     false => WORK.wait(&mut state),
                 }
@@ -157,7 +157,7 @@ pub static FAKE: Library = Library {
 };
 
 fn fail<T>(errno: c_int) -> *mut T {
-    // SAFETY: the place of this thread's `errno`.
+    // SAFETY: the address of this thread's `errno`.
     unsafe { *libc::__errno_location() = errno };
     core::ptr::null_mut()
 }
@@ -165,7 +165,7 @@ fn fail<T>(errno: c_int) -> *mut T {
 unsafe extern "C" fn get_device_list(count: *mut c_int) -> *mut *mut Device {
     // SAFETY: plain data, for which zero is a value; the caller's count.
     let mut device: Device = unsafe { core::mem::zeroed() };
-    // SAFETY: the caller's.
+    // SAFETY: the caller's count.
     unsafe { *count = 1 };
     for (to, from) in device.name.iter_mut().zip(b"fake0") {
         *to = *from as c_char;
@@ -207,7 +207,7 @@ unsafe extern "C" fn close_device(context: *mut Context) -> c_int {
 
 unsafe extern "C" fn get_async_event(context: *mut Context, event: *mut AsyncEvent) -> c_int {
     let _state = state();
-    // SAFETY: ours.
+    // SAFETY: a context of this device.
     let fake = unsafe { behind(context) };
     if fake.told || !fake.profile.failed.load(Ordering::Relaxed) {
         return -1;
@@ -220,17 +220,17 @@ unsafe extern "C" fn get_async_event(context: *mut Context, event: *mut AsyncEve
 
 unsafe extern "C" fn ack_async_event(_: *mut AsyncEvent) {}
 
-/// What is behind a context.
+/// Returns the device of a context.
 ///
 /// # Safety
-/// The context is one of ours.
+/// The caller guarantees that the context is one of this device.
 pub unsafe fn behind<'a>(context: *mut Context) -> &'a mut FakeContext {
-    // SAFETY: says the caller.
+    // SAFETY: the caller guarantees the context.
     unsafe { &mut *context.cast() }
 }
 
 unsafe extern "C" fn query_device(context: *mut Context, out: *mut DeviceAttributes) -> c_int {
-    // SAFETY: ours, and the caller's structure.
+    // SAFETY: a context of this device, and the caller's structure.
     let (fake, out) = unsafe { (behind(context), &mut *out) };
     (out.phys_port_cnt, out.vendor_id) = (fake.profile.states.len() as u8, fake.profile.vendor);
     (out.atomic_cap, out.max_qp_wr) = (fake.profile.atomics, fake.profile.send_max as c_int);
@@ -243,7 +243,7 @@ unsafe extern "C" fn query_port(
     port: u8,
     out: *mut PortAttributes,
 ) -> c_int {
-    // SAFETY: ours, and the caller's structure.
+    // SAFETY: a context of this device, and the caller's structure.
     let (fake, out) = unsafe { (behind(context), &mut *out) };
     let Some(state) = fake.profile.states.get(usize::from(port) - 1) else { return libc::EINVAL };
     out.state = *state;
@@ -256,7 +256,7 @@ unsafe extern "C" fn query_port(
 }
 
 unsafe extern "C" fn query_gid(context: *mut Context, _: u8, index: c_int, out: *mut Gid) -> c_int {
-    // SAFETY: ours, and the caller's structure.
+    // SAFETY: a context of this device, and the caller's structure.
     let (fake, out) = unsafe { (behind(context), &mut *out) };
     let Some((gid, _)) = fake.profile.gids.get(index as usize) else { return -1 };
     *out = *gid;
@@ -271,7 +271,7 @@ unsafe extern "C" fn query_gid_ex(
     _: u32,
     _: usize,
 ) -> c_int {
-    // SAFETY: ours, and the caller's structure.
+    // SAFETY: a context of this device, and the caller's structure.
     let (fake, out) = unsafe { (behind(context), &mut *out) };
     let Some((_, kind)) = fake.profile.gids.get(index as usize) else { return libc::EINVAL };
     out.gid_type = *kind;
@@ -290,7 +290,7 @@ unsafe extern "C" fn dealloc_pd(pd: *mut Pd) -> c_int {
 
 unsafe extern "C" fn reg_mr(pd: *mut Pd, at: *mut c_void, bytes: usize, access: c_int) -> *mut Mr {
     let mut state = state();
-    // SAFETY: a domain and so a context of ours.
+    // SAFETY: a domain of this device, and so its context.
     let fake = unsafe { behind((*pd).context) };
     if (at as usize) < 4096 {
         return fail(libc::EFAULT);
@@ -314,7 +314,7 @@ unsafe extern "C" fn dereg_mr(mr: *mut Mr) -> c_int {
     let mut state = state();
     // SAFETY: made above.
     let mr = unsafe { Box::from_raw(mr) };
-    // SAFETY: likewise its context.
+    // SAFETY: the context of the domain is valid.
     unsafe { behind(mr.context) }.locked -= mr.length;
     wire::land_all(&mut state);
     state.keys.remove(&mr.lkey);
@@ -340,7 +340,7 @@ unsafe extern "C" fn destroy_cq(cq: *mut Cq) -> c_int {
 
 unsafe extern "C" fn create_qp(pd: *mut Pd, init: *mut QpInit) -> *mut Qp {
     let mut state = state();
-    // SAFETY: the caller's structure, and a domain of ours.
+    // SAFETY: the caller's structure, and a domain of this device.
     let (init, profile) = unsafe { (&mut *init, &mut behind((*pd).context).profile) };
     if let Some(left) = profile.pairs_refused.checked_sub(1) {
         profile.pairs_refused = left;
@@ -386,9 +386,9 @@ unsafe extern "C" fn destroy_qp(qp: *mut Qp) -> c_int {
 
 unsafe extern "C" fn modify_qp(qp: *mut Qp, wanted: *mut QpAttributes, mask: c_int) -> c_int {
     let state = state();
-    // SAFETY: ours, and the caller's structure.
+    // SAFETY: a queue pair of this device, and the caller's structure.
     let (fake, wanted) = unsafe { (&mut *qp.cast::<FakeQp>(), &*wanted) };
-    // SAFETY: its context is ours.
+    // SAFETY: its context belongs to this device.
     let ethernet = unsafe { behind((*qp).context) }.profile.ethernet;
     if mask & QP_STATE == 0 || wanted.qp_state != fake.attributes.qp_state + 1 {
         return libc::EINVAL;
@@ -398,7 +398,7 @@ unsafe extern "C" fn modify_qp(qp: *mut Qp, wanted: *mut QpAttributes, mask: c_i
         QPS_RTR => {
             let way = &wanted.ah_attr;
             let Some(other) = wire::pair(&state, wanted.dest_qp_num) else { return libc::EINVAL };
-            // SAFETY: its context is ours.
+            // SAFETY: its context belongs to this device.
             let there = unsafe { behind(other.head().context) };
             let known = there.profile.gids.iter().any(|(gid, _)| *gid == way.grh.dgid);
             let right = match ethernet {
@@ -437,14 +437,14 @@ unsafe extern "C" fn fork_init() -> c_int {
 }
 
 impl FakeQp {
-    /// What libibverbs knows of it.
+    /// The structure that libibverbs shows.
     pub fn head(&self) -> &Qp {
         &self.qp
     }
 
-    /// Where its completions go.
+    /// Adds a completion to the completion queue.
     pub fn tell(&mut self, completion: Completion) {
-        // SAFETY: the queue of completions lives as long as this queue pair.
+        // SAFETY: the completion queue lives as long as this queue pair.
         let cq = unsafe { &mut *self.qp.send_cq.cast::<FakeCq>() };
         assert!(cq.told.len() < cq.capacity, "a completion queue overflows");
         cq.told.push_back(completion);
@@ -455,7 +455,7 @@ unsafe extern "C" fn poll_cq(cq: *mut Cq, count: c_int, out: *mut Completion) ->
     let state = state();
     // SAFETY: made above.
     let cq = unsafe { &mut *cq.cast::<FakeCq>() };
-    // SAFETY: its context is ours.
+    // SAFETY: its context belongs to this device.
     if unsafe { behind(cq.cq.context) }.profile.failed.load(Ordering::Relaxed) {
         return 0;
     }
@@ -465,7 +465,7 @@ unsafe extern "C" fn poll_cq(cq: *mut Cq, count: c_int, out: *mut Completion) ->
         if let Some(pair) = wire::pair(&state, told.qp_num) {
             while pair.places.pop_front().is_some_and(|(id, _)| id != told.wr_id) {}
         }
-        // SAFETY: the caller has room for so many.
+        // SAFETY: the caller has room for `count` completions.
         unsafe { out.add(found).write(told) };
         found += 1;
     }
@@ -487,7 +487,7 @@ unsafe extern "C" fn post_send(
         let inline_max = fake.capacity.max_inline_data as usize;
         let long = job.inline.as_ref().is_some_and(|bytes| bytes.len() > inline_max);
         if fake.attributes.qp_state != QPS_RTS || full || long {
-            // SAFETY: the caller's place.
+            // SAFETY: the caller's pointer.
             unsafe { *refused = request };
             return if full { libc::ENOMEM } else { libc::EINVAL };
         }

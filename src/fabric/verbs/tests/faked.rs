@@ -1,11 +1,11 @@
-//! What depends on the kind of device, or on one that refuses.
+//! Tests that depend on the kind of device, or on a device that refuses.
 
 use super::fake::{FAKE, PROFILE, Profile};
 use super::*;
 use crate::fabric::verbs::device::SOFT_ROCE;
 use crate::sys::ibverbs::types::{ATOMIC_GLOB, Gid, PORT_ACTIVE};
 
-/// A process on a device like this.
+/// Makes a process on a device with this profile.
 fn nic(profile: &Profile, settings: &Verbs) -> Result<Nic> {
     PROFILE.with_borrow_mut(|current| *current = profile.clone());
     let nic = Device::of(&FAKE, settings).and_then(|device| Nic::on(device, settings));
@@ -13,7 +13,7 @@ fn nic(profile: &Profile, settings: &Verbs) -> Result<Nic> {
     nic.map(of_the_job)
 }
 
-/// Why it is of no use.
+/// The reason why a device with this profile is not used.
 fn refusal(profile: &Profile, settings: &Verbs) -> String {
     nic(profile, settings).err().unwrap().to_string()
 }
@@ -36,7 +36,7 @@ fn round_trip(one: &Nic, other: &Nic) {
 fn infiniband_is_addressed_by_its_lid() {
     let profile = Profile { ethernet: false, gids: vec![(Gid([1; 16]), 0)], ..Profile::default() };
     let settings = Verbs::default();
-    // The device refuses a wrong LID, and a global header that nothing asks for.
+    // The device refuses a wrong LID, and a global header that is not needed.
     round_trip(&nic(&profile, &settings).unwrap(), &nic(&profile, &settings).unwrap());
 }
 
@@ -120,7 +120,7 @@ fn memory_that_is_refused_is_told_with_its_size() {
     let peer = target.seen_by(&origin);
     let error = put(&peer, target.at(0), &words).unwrap_err();
     assert!(matches!(error, Error::Registration { .. }), "{error}");
-    // The peer is not to blame.
+    // The peer is not lost.
     put(&peer, target.at(0), &words[..1000]).unwrap();
     peer.flush().unwrap();
     assert_eq!(target.word(999), words[999]);
@@ -171,7 +171,7 @@ fn no_signal_is_handled_on_the_connection_thread() {
     let nic = on_fake();
     nic.contact().unwrap();
     let mut seen = 0;
-    // It gives itself its name.
+    // The thread sets its name itself.
     until("the thread", || {
         for task in std::fs::read_dir("/proc/self/task").unwrap() {
             seen += u32::from(is_deaf(&task.unwrap().path()));
@@ -180,7 +180,7 @@ fn no_signal_is_handled_on_the_connection_thread() {
     });
 }
 
-/// Whether a task is a connection thread, which then must have all signals blocked.
+/// Whether a task is a connection thread. Fails if such a thread does not block all signals.
 fn is_deaf(task: &std::path::Path) -> bool {
     // Threads of other tests may end in between.
     let text = std::fs::read_to_string(task.join("status")).unwrap_or_default();
@@ -188,7 +188,7 @@ fn is_deaf(task: &std::path::Path) -> bool {
     let found = line("Name:").is_some_and(|name| name.trim() == "fompi-verbs");
     if found && let Some(blocked) = line("SigBlk:") {
         let blocked = u64::from_str_radix(blocked.trim(), 16).unwrap();
-        // Two that nobody can block, and two of the C library's own.
+        // Two that cannot be blocked, and two that the C library uses.
         let open = [libc::SIGKILL, libc::SIGSTOP, 32, 33];
         let mut all = (1..=64).filter(|signal| !open.contains(signal));
         assert!(all.all(|signal| blocked >> (signal - 1) & 1 == 1), "{blocked:#x}");
@@ -200,7 +200,7 @@ fn is_deaf(task: &std::path::Path) -> bool {
 fn a_caller_that_says_nothing_keeps_nobody_waiting() {
     let (origin, target) = (on_fake(), Side::new(on_fake, 1));
     let address = target.nic.contact().unwrap().addresses()[0];
-    // More than are listened to at once would make the last ones wait, so not quite as many.
+    // Just below the bound: at the bound further connections would wait for a place.
     let silent: Vec<_> = (0..60).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
     assert_eq!(target.seen_by(&origin).read(target.at(0)).unwrap(), 0);
     drop(silent);
@@ -213,19 +213,19 @@ fn a_listener_stops_while_a_connection_is_open() {
         let address = nic.contact().unwrap().addresses()[0];
         let mut stranger = std::net::TcpStream::connect(address).unwrap();
         std::io::Write::write_all(&mut stranger, &[b'x'; 48]).unwrap();
-        // When he is shown out the thread looks for the next one, and may take the call that is to
-        // wake it for that.
+        // After closing this connection the thread accepts the next one, and may take the wake-up
+        // for such a connection.
         assert_eq!(std::io::Read::read(&mut stranger, &mut [0]).unwrap(), 0);
         drop(nic);
     }
 }
 
-/// What is told of the number 7.
+/// Returns a notice about subject 7.
 fn notices(about: u64) -> [u64; 2] {
     if about == 7 { [1, 2] } else { [0; 2] }
 }
 
-/// What a probe brings.
+/// Runs a probe, and returns its result.
 fn told(nic: &Nic, contact: &Contact, about: u64) -> Result<[u64; 2]> {
     let (mut probe, mut told) = (nic.probe(contact, secret(), about), Ok(None));
     until("an answer", || {
@@ -239,7 +239,7 @@ fn told(nic: &Nic, contact: &Contact, about: u64) -> Result<[u64; 2]> {
 fn a_probe_returns_the_failure_notice_without_a_connection() {
     let (one, other) = (on_fake(), on_fake());
     let contact = other.contact().unwrap();
-    assert_eq!(told(&one, &contact, 7), Ok([0; 2]), "nobody knows any");
+    assert_eq!(told(&one, &contact, 7), Ok([0; 2]), "no notice is known");
     other.set_notices(notices);
     assert_eq!((told(&one, &contact, 7), told(&one, &contact, 8)), (Ok([1, 2]), Ok([0; 2])));
     assert_eq!((one.counts().contacted, other.counts().accepted), (0, 0));
@@ -249,7 +249,7 @@ fn a_probe_returns_the_failure_notice_without_a_connection() {
 fn a_probe_of_a_closed_port_or_of_another_process_fails() {
     let (one, other) = (on_fake(), on_fake());
     let mut contact = other.contact().unwrap();
-    // It is another process that listens there.
+    // Another process listens there.
     contact.0[0] ^= 1;
     let error = told(&one, &contact, 7).unwrap_err();
     assert_eq!(error, contact.lost("its connection thread is gone"));
@@ -266,7 +266,7 @@ fn a_peer_that_nobody_needs_is_forgotten_when_it_is_gone() {
     target.seen_by(&origin).read(target.at(0)).unwrap();
     other.seen_by(&origin);
     assert_eq!(known(), 2);
-    // It is still there, and so it is kept; the other one was never contacted.
+    // The process is still there, so its peer is kept; the other one was never contacted.
     drop(Side::new(on_fake, 1).seen_by(&origin));
     assert_eq!(known(), 2);
     assert_eq!(origin.counts().contacted, 1);
@@ -293,7 +293,7 @@ fn registrations_end_with_a_connection_that_is_lost() {
 
 #[test]
 fn a_shortage_at_first_contact_is_an_error_of_that_call_alone() {
-    // One with room for inline data, and one without.
+    // The first with room for inline data, the second without.
     let profile = Profile { pairs_refused: 2, ..Profile::default() };
     let (origin, target) = (nic(&profile, &Verbs::default()).unwrap(), Side::new(on_fake, 1));
     let peer = target.seen_by(&origin);
@@ -316,7 +316,7 @@ fn a_device_that_has_failed_is_an_error_of_all_that_wait_for_it() {
     assert_eq!(peer.flush().unwrap_err(), error);
 }
 
-/// A process on a device that does one request after the other.
+/// Makes a process on a device that executes requests in order, one at a time.
 fn on_soft_roce() -> Nic {
     let profile = Profile { vendor: SOFT_ROCE, ..Profile::default() };
     nic(&profile, &Verbs::default()).unwrap()
@@ -342,7 +342,7 @@ fn a_target_that_does_requests_in_their_order_needs_no_fence_behind_atomics() {
     }
 }
 
-/// Gets a word by a request that the device forgets, with nothing behind it.
+/// Gets a word by a request that the device forgets, and sends nothing behind it.
 fn get_forgotten(peer: &Peer, to: &mut [u64; 1], at: Remote) -> Ticket {
     let ticket = peer.begin(at, Fetch::Add(1)).unwrap();
     peer.order();
@@ -358,11 +358,11 @@ fn a_device_that_forgets_is_pinged_by_every_wait() {
     let (peer, other) = (near.seen_by(&origin), far.seen_by(&origin));
     let (mut got, mut tickets) = ([[0]; 3], Vec::new());
     let pings = || origin.counts().kinds.pings;
-    // For what it is to do.
+    // A wait for the request itself.
     tickets.push(get_forgotten(&peer, &mut got[0], near.at(0)));
     peer.flush_local().unwrap();
     assert!(pings() >= 1);
-    // For the last block, which that request has.
+    // A wait for the last block, which that request holds.
     let blocks = &origin.core.blocks;
     let take = |left: usize| -> Vec<u32> {
         let surplus = blocks.free() - left;
@@ -375,7 +375,7 @@ fn a_device_that_forgets_is_pinged_by_every_wait() {
     other.flush().unwrap();
     taken.into_iter().for_each(|block| blocks.give_back(block));
     assert!(pings() > before && far.word(999) == data[999]);
-    // For one that may be leased.
+    // A wait for a block that may be leased.
     let (before, taken) = (pings(), take(pool::BLOCKS / 2 + 1));
     tickets.push(get_forgotten(&peer, &mut got[2], near.at(0)));
     drop(other.lease());
@@ -396,7 +396,8 @@ fn a_device_that_forgets_is_pinged_behind_a_full_queue() {
         peer.finish(ticket).unwrap();
         let counts = || origin.counts().kinds;
         let before = counts();
-        // At once, so that the queue is full when the device forgets: two places are for pings.
+        // In one chain, so that the queue is full when the device forgets: two places are for
+        // pings.
         peer.post_all(14, |index| (target.at(index), 1)).unwrap();
         peer.post(target.at(15), 1).unwrap();
         let now = counts();

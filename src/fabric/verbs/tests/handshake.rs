@@ -1,5 +1,6 @@
-//! What callers say, without sockets: whatever strangers send, nobody who does not know the secret
-//! is answered, and nobody believes one who does not.
+//! Tests of the handshake without sockets: whatever a stranger sends, the responder answers only an
+//! initiator that knows the secret, and the initiator accepts only answers of a responder that
+//! knows it.
 
 use super::super::handshake::*;
 use super::super::secret::Secret;
@@ -11,12 +12,12 @@ const ANSWER: [u8; BYTES] = [6; BYTES];
 const RESPONDER: u64 = 70;
 const INITIATOR: u64 = 71;
 
-/// A conversation, each message of which may be changed on its way.
+/// A handshake, each message of which may be changed on its way.
 struct Handshake {
     secrets: [Secret; 2],
     responder: Responder,
     initiator: Initiator,
-    /// as they were sent
+    /// the messages as they were sent
     messages: Vec<Vec<u8>>,
     asked: u32,
 }
@@ -32,7 +33,7 @@ impl Handshake {
         }
     }
 
-    /// What the responder process does with a message that comes in pieces of so many bytes.
+    /// Passes a message to the responder in pieces of `piece` bytes. Returns its last step.
     fn received_by_responder(&mut self, message: &[u8], piece: usize) -> ResponderStep {
         let secret = self.secrets[1];
         let (mut rest, mut then) = (message, ResponderStep::Wait);
@@ -49,7 +50,7 @@ impl Handshake {
         then
     }
 
-    /// The same of the initiator.
+    /// Passes a message to the initiator in pieces of `piece` bytes. Returns its last step.
     fn received_by_initiator(&mut self, message: &[u8], piece: usize) -> InitiatorStep {
         let (mut rest, mut next) = (message, InitiatorStep::Wait);
         while next == InitiatorStep::Wait && !rest.is_empty() {
@@ -59,7 +60,7 @@ impl Handshake {
         next
     }
 
-    /// All of it; the answer that the initiator believes.
+    /// Runs the handshake. Returns the answer that the initiator accepts.
     fn run(
         &mut self,
         piece: usize,
@@ -98,7 +99,7 @@ fn read(from: &mut &[u8], to: &mut [u8], piece: usize) -> usize {
     count
 }
 
-/// Numbers that look like chance, the same in each run.
+/// Pseudorandom numbers, the same in each run.
 fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
     *state >> 33
@@ -142,7 +143,7 @@ fn another_secret_opens_nothing_on_either_side() {
         let mut handshake = Handshake::between(initiator, responder);
         assert_eq!((handshake.run(99, |_, _| {}), handshake.asked), (None, 0));
     }
-    // One who says the name of the secret, and does not know it.
+    // An initiator that names the secret, but does not know it.
     let mut handshake = Handshake::between(other, secret());
     let name = secret().name().to_le_bytes();
     let answer = handshake.run(99, |index, bytes| {
@@ -163,15 +164,15 @@ fn what_was_said_once_is_no_good_again() {
     let mut handshake = Handshake::between(secret(), secret());
     handshake.run(99, |_, _| {}).unwrap();
     let said = core::mem::take(&mut handshake.messages);
-    // To the same process, by a stranger who has heard all.
+    // Replayed to the same process by a stranger that has recorded all messages.
     handshake.responder = Responder::new();
     assert!(matches!(handshake.received_by_responder(&said[0], 99), ResponderStep::Challenge(_)));
     assert_eq!(handshake.received_by_responder(&said[2], 99), ResponderStep::Refuse);
     assert_eq!(handshake.asked, 1);
-    // To a initiator, by a stranger in the place of the process.
+    // Replayed to an initiator by a stranger in the place of the responder.
     let mut handshake = Handshake::between(secret(), secret());
     assert_eq!(handshake.received_by_initiator(&said[1], 99), InitiatorStep::Refuse);
-    // What the initiator itself has said is no challenge, nor is the challenge a question.
+    // A message of the initiator is not a challenge, and the challenge is not a question.
     let mut handshake = Handshake::between(secret(), secret());
     assert_eq!(handshake.received_by_initiator(&said[2][32..], 99), InitiatorStep::Refuse);
     let mut echo = said[1].clone();
@@ -188,7 +189,7 @@ fn what_strangers_send_is_never_answered() {
     for _ in 0..20_000 {
         let mut handshake = Handshake::between(secret(), secret());
         let mut answered = false;
-        // Messages of an earlier call, cut, changed and mixed up, and nonsense.
+        // Recorded messages that are cut, changed and mixed, and random bytes.
         for _ in 0..3 {
             let mut bytes = good.messages[random(&mut state) as usize % 4].clone();
             for _ in 0..random(&mut state) % 4 {

@@ -1,4 +1,5 @@
-//! Who gets a place among the callers, who loses it, and that strangers cost little.
+//! Tests of incoming connections: which of them get a place, which are closed, and that strangers
+//! cost little.
 
 use super::super::handshake::{BYTES, Initiator, InitiatorStep};
 use super::super::incoming::*;
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 const UID: u64 = 70;
 const QUESTION: [u8; BYTES] = [5; BYTES];
 
-/// A process that gives the question back.
+/// A process that answers with the question.
 struct Echo;
 
 impl Service for Echo {
@@ -32,7 +33,7 @@ fn ip(last: u8) -> IpAddr {
     IpAddr::from([10, 0, 0, last])
 }
 
-/// The callers of a process, and their ends of the incoming.
+/// The incoming connections of a process, with a clock of its own.
 struct Here {
     incoming: Incoming<UnixStream>,
     now: Instant,
@@ -43,7 +44,7 @@ impl Here {
         Here { incoming: Incoming::new(), now: Instant::now() }
     }
 
-    /// One who has said this incoming from an address.
+    /// Connects from an address and sends `said`. Returns the other end.
     fn call(&mut self, from: u8, said: &[u8]) -> UnixStream {
         let (mut theirs, ours) = UnixStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();
@@ -63,7 +64,7 @@ fn initiator() -> Initiator {
     Initiator::new(secret(), UID, 1, QUESTION).unwrap()
 }
 
-/// Whether a process of the job that has greeted, and is told so, gets its answer.
+/// Whether an identified connection gets its answer.
 fn is_answered(here: &mut Here, mut theirs: UnixStream, mut initiator: Initiator) -> bool {
     let Ok(InitiatorStep::Ask(question)) = initiator.step(|bytes| theirs.read(bytes)) else {
         return false;
@@ -164,7 +165,7 @@ fn a_descriptor_that_is_wanted_is_a_strangers() {
     assert!(is_dropped(&mut stranger) && is_answered(&mut here, theirs, initiator));
 }
 
-/// A stranger's incoming at a process, until it is told to stop; how many it has made.
+/// Connects as a stranger again and again until told to stop. Returns the number of connections.
 fn flood(place: std::net::SocketAddr, done: &AtomicU64, said: &[u8]) -> u64 {
     let (mut incoming, mut open) = (0, std::collections::VecDeque::new());
     while done.load(Ordering::Acquire) == 0 {
@@ -204,7 +205,7 @@ fn a_process_that_did_not_answer_in_time_is_called_again() {
     let (origin, target) = (on_fake(), Side::new(on_fake, 1));
     let contact = target.nic.contact().unwrap();
     origin.core.contact_limit_ms.store(2000, Ordering::Relaxed);
-    // Somebody who lets callers in and says nothing.
+    // A socket that accepts connections and sends nothing.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mut wrong = contact;
     wrong.0[1] = u64::from(silent.local_addr().unwrap().port()) << 32 | contact.0[1] & 0xffff_ffff;
@@ -213,11 +214,11 @@ fn a_process_that_did_not_answer_in_time_is_called_again() {
     assert!(matches!(error, Error::Unanswered { .. }), "{error}");
     assert_eq!((peer.check(), peer.flush()), (Ok(()), Ok(())), "it is not lost");
     origin.core.contact_limit_ms.store(60_000, Ordering::Relaxed);
-    // The process is there again: what incoming at the port is led to it.
+    // The process answers again: connections to the port are forwarded to it.
     let place = contact.addresses()[0];
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            // Those that have given up come first.
+            // Connections that the origin has given up come first.
             while let Ok((mut ours, _)) = silent.accept() {
                 let mut theirs = TcpStream::connect(place).unwrap();
                 let mut back = (theirs.try_clone().unwrap(), ours.try_clone().unwrap());

@@ -1,4 +1,4 @@
-//! Words that are changed many at a time, and blocks that a caller has, on any device.
+//! Tests of atomics on many words and of leases, on any device.
 
 use super::super::pool::BLOCKS;
 use super::super::{BLOCK_BYTES, WORDS_MAX};
@@ -11,7 +11,7 @@ pub fn many_words_are_changed_at_once(open: Open) {
     let mut before = [7; WORDS_MAX];
     let kinds = || peer.kinds().1;
     for count in [1, 2, 16, 17, WORDS_MAX] {
-        // Law 6: the order is what the others wait for.
+        // Law 6: the order makes the answers of the other requests wait.
         peer.post_all(count, |index| (at(index), index as u64)).unwrap();
         peer.order();
         let (before, counted) = (&mut before[..count], kinds());
@@ -22,7 +22,7 @@ pub fn many_words_are_changed_at_once(open: Open) {
         peer.fetch_all(swap, before).unwrap();
         assert!(before.iter().enumerate().all(|(index, before)| *before == index as u64));
         assert_eq!(kinds().fetches - counted.fetches, count as u64);
-        // The last answer is behind the others.
+        // The last answer comes after the others.
         assert!(kinds().awaited - counted.awaited <= 1);
         for index in 0..count {
             let is = if index.is_multiple_of(3) { index as u64 } else { 99 };
@@ -45,7 +45,7 @@ pub fn what_is_read_into_a_block_is_written_from_there(open: Open) {
     let peer = target.seen_by(&origin);
     let data = numbers(WORDS, 3);
     put(&peer, target.at(0), &data).unwrap();
-    // Parts that are taken along, parts that are not, and more of them than a chain has.
+    // Parts that fit inline, parts that do not, and more parts than a chain has.
     let few: Vec<_> = vec![0..8, 16..24];
     let long: Vec<_> = vec![8..8, 80..1080, 4096..BLOCK_BYTES];
     let many: Vec<_> = (0..40).map(|index| 200 * index..200 * index + 160).collect();
@@ -57,7 +57,7 @@ pub fn what_is_read_into_a_block_is_written_from_there(open: Open) {
         let before: Vec<u64> = (0..WORDS).map(|index| target.word(index)).collect();
         let words = lease.at().cast::<u64>();
         for (index, before) in before.iter().enumerate() {
-            // SAFETY: the block is that long, and nobody else uses it.
+            // SAFETY: the block is that long, and nothing else uses it.
             let word = unsafe { &mut *words.wrapping_add(index) };
             assert_eq!(word, before);
             *word = !*word;
@@ -78,13 +78,13 @@ pub fn leases_leave_half_of_the_blocks(open: Open) {
     let peer = target.seen_by(&origin);
     let mut leases: Vec<_> = std::iter::from_fn(|| peer.try_lease()).collect();
     assert_eq!(leases.len(), BLOCKS / 2);
-    // Whoever sends needs no more than the others.
+    // A sending thread needs no more blocks than the other half has.
     for _ in 0..2 * BLOCKS {
         put(&peer, target.at(0), &[5; 512]).unwrap();
     }
     peer.flush().unwrap();
     leases[0].read(target.at(0), 0..4096).unwrap();
-    // What is read is waited for, and the block is one that others may have.
+    // Dropping a lease waits for its READ, and the block is free for others.
     leases.remove(0);
     drop(peer.lease());
     drop(leases);

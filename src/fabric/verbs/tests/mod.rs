@@ -1,5 +1,5 @@
-//! The road by its own operations. `cases` run on a device that is not there, always, and on a real
-//! one where that is asked for: `cargo test verbs -- --ignored`, on a machine that has one. Several
+//! Tests of this road by its own operations. The `cases` always run on a simulated device; on a
+//! machine with a real one they also run there, by `cargo test verbs -- --ignored`. Several
 //! [`Nic`]s of this process stand for several processes.
 
 mod accepted;
@@ -21,46 +21,46 @@ use super::*;
 use crate::config::Config;
 use crate::fabric::Fetch;
 
-/// How a test gets one more process.
+/// Makes one more process for a test.
 pub type Open = fn() -> Nic;
 
-/// What all processes of the tests know.
+/// The secret that all processes of the tests know.
 pub fn secret() -> Secret {
     Secret::from([3, 4])
 }
 
-/// One of them.
+/// Admits a process to the job of the tests.
 fn of_the_job(nic: Nic) -> Nic {
     nic.admit(secret());
     nic
 }
 
-/// A process on the device of this machine, or on those that TEST_DEVICES names, in turns.
+/// Makes a process on the device of this machine, or on those that TEST_DEVICES names, in turns.
 pub fn on_device() -> Nic {
     static TURNS: AtomicU64 = AtomicU64::new(0);
     let mut settings = Config::get().verbs.clone();
     if let Ok(names) = std::env::var("TEST_DEVICES") {
         let names: Vec<&str> = names.split(',').collect();
-        // Relaxed: only its being unique counts.
+        // Relaxed: only uniqueness matters.
         let turn = TURNS.fetch_add(1, Ordering::Relaxed) as usize;
         settings.device = Some(names[turn % names.len()].to_owned());
     }
     of_the_job(Nic::open(&settings).unwrap())
 }
 
-/// One test at a time has the device.
+/// Lets one test at a time use the device.
 pub fn turn() -> impl Drop {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock()
 }
 
-/// A process on a device that is not there.
+/// Makes a process on the simulated device.
 pub fn on_fake() -> Nic {
     let settings = Verbs::default();
     of_the_job(Nic::on(Device::of(&fake::FAKE, &settings).unwrap(), &settings).unwrap())
 }
 
-/// A process with memory for others. The order of the fields is that in which they go.
+/// A process with memory for others. The fields are dropped in their order.
 pub struct Side {
     exposed: Exposed,
     nic: Nic,
@@ -68,7 +68,7 @@ pub struct Side {
 }
 
 impl Side {
-    /// One with so many words.
+    /// Makes a process with `words` words.
     pub fn new(open: Open, words: usize) -> Side {
         let words: Box<[AtomicU64]> = (0..words).map(|_| AtomicU64::new(0)).collect();
         let nic = open();
@@ -77,23 +77,23 @@ impl Side {
         Side { exposed, nic, words }
     }
 
-    /// This process as another one sees it.
+    /// Returns the peer for this process at another one.
     pub fn seen_by(&self, nic: &Nic) -> Arc<Peer> {
         nic.peer(&self.nic.contact().unwrap(), secret())
     }
 
-    /// Where word `index` is for others.
+    /// Address of word `index` for other processes.
     pub fn at(&self, index: usize) -> Remote {
         self.exposed.remote().offset(8 * index as i64)
     }
 
-    /// What this process sees in its memory.
+    /// Value of word `index` in this process.
     pub fn word(&self, index: usize) -> u64 {
         self.words[index].load(Ordering::Acquire)
     }
 }
 
-/// Processes that are waited for together.
+/// Collects peers that are waited for together.
 pub fn together(peers: &[&Arc<Peer>]) -> Peers<usize> {
     let all = Peers::default();
     for (key, peer) in peers.iter().enumerate() {
@@ -102,20 +102,20 @@ pub fn together(peers: &[&Arc<Peer>]) -> Peers<usize> {
     all
 }
 
-/// Puts a buffer that lives until it may be used again.
+/// Puts a buffer. The test keeps it until it may be used again.
 pub fn put(peer: &Peer, to: Remote, from: &[u64]) -> Result<()> {
     // SAFETY: the tests flush before they drop or change it.
     unsafe { peer.put(to, from.as_ptr().cast(), 8 * from.len() as u64) }
 }
 
-/// Gets into a buffer that nobody looks at before it has arrived.
+/// Gets into a buffer. The test reads it only after the data have arrived.
 pub fn get(peer: &Peer, to: &mut [u64], from: Remote) -> Result<()> {
-    // SAFETY: likewise.
+    // SAFETY: the tests flush before they drop or read it.
     unsafe { peer.get(to.as_mut_ptr().cast(), from, 8 * to.len() as u64) }
 }
 
-/// Whether nothing is under way. On a busy machine a wait may have reminded the device, and that
-/// request still is; the next flush waits for it.
+/// Whether nothing is under way. On a busy machine a wait may have sent a ping that is still under
+/// way; the next flush waits for it.
 pub fn is_settled(peer: &Peer) -> bool {
     (0..10).any(|_| {
         let idle = peer.is_idle();
@@ -124,16 +124,16 @@ pub fn is_settled(peer: &Peer) -> bool {
     })
 }
 
-/// Numbers that are told apart.
+/// Returns distinct numbers.
 pub fn numbers(count: usize, salt: u64) -> Vec<u64> {
     (0..count as u64).map(|index| (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ salt).collect()
 }
 
-/// Waits until what others do has come; a test that waits in vain fails.
+/// Waits until other threads have done something; fails after two minutes.
 pub fn until(what: &str, mut come: impl FnMut() -> bool) {
     let start = std::time::Instant::now();
     while !come() {
-        assert!(start.elapsed().as_secs() < 120, "waited in vain: {what}");
+        assert!(start.elapsed().as_secs() < 120, "timed out: {what}");
         std::thread::yield_now();
     }
 }

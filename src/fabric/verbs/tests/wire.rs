@@ -1,4 +1,4 @@
-//! What the device that is not there does with requests, one step at a time.
+//! How the simulated device executes requests, one step at a time.
 
 use super::fake::{FakeQp, State, behind};
 use crate::sys::ibverbs::types::*;
@@ -15,24 +15,24 @@ pub struct Job {
     operands: [u64; 2],
     done: bool,
     status: i32,
-    /// the last request when this one was forgotten
+    /// number of the last request at the time when this one was forgotten
     forgotten: Option<u64>,
 }
 
 impl Job {
-    /// What a request says.
+    /// Decodes a work request.
     ///
     /// # Safety
-    /// The request is valid, and so are its bytes if they are inline.
+    /// The caller guarantees that the request is valid, and its bytes too if they are inline.
     pub unsafe fn new(wr: &Request) -> Job {
-        // SAFETY: at most one piece; all targets are plain data.
+        // SAFETY: at most one piece; all variants of the union are plain data.
         let (piece, atomic, rdma) = unsafe {
             let piece = if wr.num_sge == 0 { Piece::default() } else { *wr.sg_list };
             (piece, wr.wr.atomic, wr.wr.rdma)
         };
         let is_atomic = [WR_ATOMIC_CMP_AND_SWP, WR_ATOMIC_FETCH_AND_ADD].contains(&wr.opcode);
         let inline = (wr.send_flags & SEND_INLINE != 0).then(|| {
-            // SAFETY: says the caller.
+            // SAFETY: the caller guarantees them.
             unsafe { copy(piece.addr, piece.length.into()) }
         });
         Job {
@@ -54,9 +54,9 @@ impl Job {
         self.opcode == WR_RDMA_WRITE
     }
 
-    /// Whether this request, right behind another one, may be done before it. InfiniBand keeps all
-    /// in order but what comes behind a READ or an atomic, and of that READs behind both and
-    /// atomics behind atomics (volume 1, 10.8.3.3).
+    /// Whether this request may be executed before another one that was posted just before it.
+    /// InfiniBand keeps the order with two exceptions: WRITEs and atomics may pass a READ, and
+    /// WRITEs may pass an atomic (volume 1, 10.8.3.3). A fenced request passes none.
     fn may_pass(&self, other: &Job) -> bool {
         let free = match other.opcode {
             WR_RDMA_WRITE => false,
@@ -67,14 +67,14 @@ impl Job {
     }
 }
 
-/// The bytes at an address.
+/// Copies the bytes at an address.
 ///
 /// # Safety
-/// They can be read.
+/// The caller guarantees that they can be read.
 unsafe fn copy(at: u64, bytes: u64) -> Vec<u8> {
     (0..bytes)
         .map(|offset| {
-            // SAFETY: says the caller; others may write there.
+            // SAFETY: the caller guarantees them; other threads may write there.
             unsafe {
                 core::ptr::with_exposed_provenance::<u8>((at + offset) as usize).read_volatile()
             }
@@ -82,47 +82,47 @@ unsafe fn copy(at: u64, bytes: u64) -> Vec<u8> {
         .collect()
 }
 
-/// Stores bytes at an address, a word at once where they are one.
+/// Stores bytes at an address, as one word if they are an aligned word.
 ///
 /// # Safety
-/// They can be written.
+/// The caller guarantees that they can be written.
 unsafe fn store(at: u64, bytes: &[u8]) {
     let to = core::ptr::with_exposed_provenance_mut::<u8>(at as usize);
     if let (Ok(word), true) = (<[u8; 8]>::try_from(bytes), at.is_multiple_of(8)) {
-        // SAFETY: says the caller; aligned.
+        // SAFETY: the caller guarantees them; aligned.
         unsafe { to.cast::<u64>().write_volatile(u64::from_ne_bytes(word)) };
         return;
     }
     for (offset, byte) in bytes.iter().enumerate() {
-        // SAFETY: says the caller.
+        // SAFETY: the caller guarantees them.
         unsafe { to.add(offset).write_volatile(*byte) };
     }
 }
 
-/// A queue pair by its number.
+/// Finds a queue pair by its number.
 pub fn pair(state: &State, number: u32) -> Option<&'static mut FakeQp> {
-    // SAFETY: it is in the map until it is destroyed, and the state is locked by who calls.
+    // SAFETY: it is in the map until it is destroyed, and the caller has locked the state.
     state.pairs.get(&number).map(|at| unsafe { &mut *(*at as *mut FakeQp) })
 }
 
-/// What a queue pair has completed comes to memory.
+/// Stores into memory what a queue pair has completed.
 pub fn land(pair: &mut FakeQp) {
     for (at, bytes) in pair.landing.drain(..) {
-        // SAFETY: it was checked against its region, which lands all before it goes.
+        // SAFETY: it was checked against its region, whose end comes after all stores to it.
         unsafe { store(at, &bytes) };
     }
 }
 
-/// The same for all.
+/// Stores into memory what all queue pairs have completed.
 pub fn land_all(state: &mut State) {
     for number in state.pairs.keys() {
         land(pair(state, *number).unwrap());
     }
 }
 
-/// Whether the device has forgotten what a queue pair is to do next.
+/// Whether the device has forgotten the next request of a queue pair.
 fn has_forgotten(pair: &mut FakeQp) -> bool {
-    // SAFETY: its context is ours.
+    // SAFETY: its context belongs to the simulated device.
     let forgets = unsafe { behind(pair.head().context) }.profile.forgets;
     let last = pair.jobs.back().map_or(0, |job| job.id);
     match pair.jobs.iter_mut().find(|job| !job.done) {
@@ -133,7 +133,7 @@ fn has_forgotten(pair: &mut FakeQp) -> bool {
     }
 }
 
-/// One step of one queue pair, not always the same; false if there is nothing to do.
+/// Takes one step of one queue pair, chosen at random. Returns false if there is nothing to do.
 pub fn step(state: &mut State, random: &mut u64) -> bool {
     *random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
     let dice = *random >> 33;
@@ -173,7 +173,7 @@ pub fn step(state: &mut State, random: &mut u64) -> bool {
     true
 }
 
-/// Does what a request says, or notes why not.
+/// Executes a request, or records its error.
 fn execute(state: &State, pair: &mut FakeQp, index: usize) {
     let job = &pair.jobs[index];
     let status = match check(state, pair, job) {
@@ -193,9 +193,9 @@ fn execute(state: &State, pair: &mut FakeQp, index: usize) {
             pair.landing.push_back((at, bytes));
         } else {
             land(pair);
-            // SAFETY: likewise.
+            // SAFETY: it was checked against its region.
             let before = unsafe { copy(at, piece.length.into()) };
-            // SAFETY: likewise.
+            // SAFETY: it was checked against its region.
             unsafe { store(piece.addr, &before) };
             let held = || u64::from_ne_bytes(before[..8].try_into().unwrap());
             let after = match opcode {
@@ -204,7 +204,7 @@ fn execute(state: &State, pair: &mut FakeQp, index: usize) {
                 _ => None,
             };
             if let Some(after) = after {
-                // SAFETY: likewise.
+                // SAFETY: it was checked against its region.
                 unsafe { store(at, &after.to_ne_bytes()) };
             }
         }
@@ -212,7 +212,7 @@ fn execute(state: &State, pair: &mut FakeQp, index: usize) {
     (pair.jobs[index].status, pair.jobs[index].done) = (status, true);
 }
 
-/// Whether a request may be done.
+/// Whether a request is allowed.
 fn check(state: &State, origin: &FakeQp, job: &Job) -> Result<(), i32> {
     let Some(target) = pair(state, origin.attributes.dest_qp_num) else {
         return Err(WC_RETRY_EXC_ERR);
@@ -222,7 +222,7 @@ fn check(state: &State, origin: &FakeQp, job: &Job) -> Result<(), i32> {
         WR_RDMA_READ => (ACCESS_REMOTE_READ, ACCESS_LOCAL_WRITE),
         _ => (ACCESS_REMOTE_ATOMIC, ACCESS_LOCAL_WRITE),
     };
-    // A request for no bytes looks at no key, but what the other end lets in counts.
+    // A request of zero bytes needs no valid key, but the access rights of the other end apply.
     let open = target.attributes.qp_access_flags & remote as u32 != 0;
     let bytes = u64::from(job.piece.length);
     if bytes == 0 {

@@ -1,5 +1,5 @@
-//! Control words over this road for the conformance suite of all roads: three [`Nic`]s of this
-//! process, each with a block of words. Windows have their own.
+//! Control words over this road for the conformance suite of all roads: [`Nic`]s of this process,
+//! each with a block of words. Windows have an implementation of their own.
 
 use super::*;
 use crate::epoch::layout;
@@ -13,7 +13,7 @@ pub struct NicWords {
     side: Arc<Side>,
 }
 
-/// A window of so many ranks.
+/// Makes the words of a window of `size` ranks.
 pub fn window(open: Open, size: u32) -> Vec<NicWords> {
     let words = layout::words_per_rank(size) as usize;
     let sides: Vec<Arc<Side>> = (0..size).map(|_| Arc::new(Side::new(open, words))).collect();
@@ -78,7 +78,7 @@ impl Words for NicWords {
     }
 
     fn set_own(&self, word: WordId, value: u64) {
-        // Release: what this rank stored before is there for who sees it.
+        // Release: a reader that sees the value sees what this rank stored before.
         self.side.words[word.0 as usize].store(value, Ordering::Release);
     }
 
