@@ -246,186 +246,6 @@ int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status);
 
 int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status);
 
-int MPI_Rput(const void *origin,
-             int origin_count,
-             MPI_Datatype origin_type,
-             int rank,
-             MPI_Aint disp,
-             int target_count,
-             MPI_Datatype target_type,
-             MPI_Win win,
-             MPI_Request *request);
-
-int PMPI_Rput(const void *origin,
-              int origin_count,
-              MPI_Datatype origin_type,
-              int rank,
-              MPI_Aint disp,
-              int target_count,
-              MPI_Datatype target_type,
-              MPI_Win win,
-              MPI_Request *request);
-
-int MPI_Rput_c(const void *origin,
-               MPI_Count origin_count,
-               MPI_Datatype origin_type,
-               int rank,
-               MPI_Aint disp,
-               MPI_Count target_count,
-               MPI_Datatype target_type,
-               MPI_Win win,
-               MPI_Request *request);
-
-int PMPI_Rput_c(const void *origin,
-                MPI_Count origin_count,
-                MPI_Datatype origin_type,
-                int rank,
-                MPI_Aint disp,
-                MPI_Count target_count,
-                MPI_Datatype target_type,
-                MPI_Win win,
-                MPI_Request *request);
-
-int MPI_Rget(void *origin,
-             int origin_count,
-             MPI_Datatype origin_type,
-             int rank,
-             MPI_Aint disp,
-             int target_count,
-             MPI_Datatype target_type,
-             MPI_Win win,
-             MPI_Request *request);
-
-int PMPI_Rget(void *origin,
-              int origin_count,
-              MPI_Datatype origin_type,
-              int rank,
-              MPI_Aint disp,
-              int target_count,
-              MPI_Datatype target_type,
-              MPI_Win win,
-              MPI_Request *request);
-
-int MPI_Rget_c(void *origin,
-               MPI_Count origin_count,
-               MPI_Datatype origin_type,
-               int rank,
-               MPI_Aint disp,
-               MPI_Count target_count,
-               MPI_Datatype target_type,
-               MPI_Win win,
-               MPI_Request *request);
-
-int PMPI_Rget_c(void *origin,
-                MPI_Count origin_count,
-                MPI_Datatype origin_type,
-                int rank,
-                MPI_Aint disp,
-                MPI_Count target_count,
-                MPI_Datatype target_type,
-                MPI_Win win,
-                MPI_Request *request);
-
-int MPI_Raccumulate(const void *origin,
-                    int origin_count,
-                    MPI_Datatype origin_type,
-                    int rank,
-                    MPI_Aint disp,
-                    int target_count,
-                    MPI_Datatype target_type,
-                    MPI_Op op,
-                    MPI_Win win,
-                    MPI_Request *request);
-
-int PMPI_Raccumulate(const void *origin,
-                     int origin_count,
-                     MPI_Datatype origin_type,
-                     int rank,
-                     MPI_Aint disp,
-                     int target_count,
-                     MPI_Datatype target_type,
-                     MPI_Op op,
-                     MPI_Win win,
-                     MPI_Request *request);
-
-int MPI_Raccumulate_c(const void *origin,
-                      MPI_Count origin_count,
-                      MPI_Datatype origin_type,
-                      int rank,
-                      MPI_Aint disp,
-                      MPI_Count target_count,
-                      MPI_Datatype target_type,
-                      MPI_Op op,
-                      MPI_Win win,
-                      MPI_Request *request);
-
-int PMPI_Raccumulate_c(const void *origin,
-                       MPI_Count origin_count,
-                       MPI_Datatype origin_type,
-                       int rank,
-                       MPI_Aint disp,
-                       MPI_Count target_count,
-                       MPI_Datatype target_type,
-                       MPI_Op op,
-                       MPI_Win win,
-                       MPI_Request *request);
-
-int MPI_Rget_accumulate(const void *origin,
-                        int origin_count,
-                        MPI_Datatype origin_type,
-                        void *result,
-                        int result_count,
-                        MPI_Datatype result_type,
-                        int rank,
-                        MPI_Aint disp,
-                        int target_count,
-                        MPI_Datatype target_type,
-                        MPI_Op op,
-                        MPI_Win win,
-                        MPI_Request *request);
-
-int PMPI_Rget_accumulate(const void *origin,
-                         int origin_count,
-                         MPI_Datatype origin_type,
-                         void *result,
-                         int result_count,
-                         MPI_Datatype result_type,
-                         int rank,
-                         MPI_Aint disp,
-                         int target_count,
-                         MPI_Datatype target_type,
-                         MPI_Op op,
-                         MPI_Win win,
-                         MPI_Request *request);
-
-int MPI_Rget_accumulate_c(const void *origin,
-                          MPI_Count origin_count,
-                          MPI_Datatype origin_type,
-                          void *result,
-                          MPI_Count result_count,
-                          MPI_Datatype result_type,
-                          int rank,
-                          MPI_Aint disp,
-                          MPI_Count target_count,
-                          MPI_Datatype target_type,
-                          MPI_Op op,
-                          MPI_Win win,
-                          MPI_Request *request);
-
-int PMPI_Rget_accumulate_c(const void *origin,
-                           MPI_Count origin_count,
-                           MPI_Datatype origin_type,
-                           void *result,
-                           MPI_Count result_count,
-                           MPI_Datatype result_type,
-                           int rank,
-                           MPI_Aint disp,
-                           MPI_Count target_count,
-                           MPI_Datatype target_type,
-                           MPI_Op op,
-                           MPI_Win win,
-                           MPI_Request *request);
-
 int MPI_Win_fence(int assert, MPI_Win win);
 
 int PMPI_Win_fence(int assert, MPI_Win win);
@@ -486,6 +306,24 @@ int MPI_Win_flush(int rank, MPI_Win win);
 
 int PMPI_Win_flush(int rank, MPI_Win win);
 
+int MPI_Put(const void *origin,
+            int origin_count,
+            MPI_Datatype origin_type,
+            int rank,
+            MPI_Aint disp,
+            int target_count,
+            MPI_Datatype target_type,
+            MPI_Win win);
+
+int PMPI_Put(const void *origin,
+             int origin_count,
+             MPI_Datatype origin_type,
+             int rank,
+             MPI_Aint disp,
+             int target_count,
+             MPI_Datatype target_type,
+             MPI_Win win);
+
 int MPI_Put_c(const void *origin,
               MPI_Count origin_count,
               MPI_Datatype origin_type,
@@ -504,6 +342,64 @@ int PMPI_Put_c(const void *origin,
                MPI_Datatype target_type,
                MPI_Win win);
 
+int MPI_Rput(const void *origin,
+             int origin_count,
+             MPI_Datatype origin_type,
+             int rank,
+             MPI_Aint disp,
+             int target_count,
+             MPI_Datatype target_type,
+             MPI_Win win,
+             MPI_Request *request);
+
+int PMPI_Rput(const void *origin,
+              int origin_count,
+              MPI_Datatype origin_type,
+              int rank,
+              MPI_Aint disp,
+              int target_count,
+              MPI_Datatype target_type,
+              MPI_Win win,
+              MPI_Request *request);
+
+int MPI_Rput_c(const void *origin,
+               MPI_Count origin_count,
+               MPI_Datatype origin_type,
+               int rank,
+               MPI_Aint disp,
+               MPI_Count target_count,
+               MPI_Datatype target_type,
+               MPI_Win win,
+               MPI_Request *request);
+
+int PMPI_Rput_c(const void *origin,
+                MPI_Count origin_count,
+                MPI_Datatype origin_type,
+                int rank,
+                MPI_Aint disp,
+                MPI_Count target_count,
+                MPI_Datatype target_type,
+                MPI_Win win,
+                MPI_Request *request);
+
+int MPI_Get(void *origin,
+            int origin_count,
+            MPI_Datatype origin_type,
+            int rank,
+            MPI_Aint disp,
+            int target_count,
+            MPI_Datatype target_type,
+            MPI_Win win);
+
+int PMPI_Get(void *origin,
+             int origin_count,
+             MPI_Datatype origin_type,
+             int rank,
+             MPI_Aint disp,
+             int target_count,
+             MPI_Datatype target_type,
+             MPI_Win win);
+
 int MPI_Get_c(void *origin,
               MPI_Count origin_count,
               MPI_Datatype origin_type,
@@ -521,6 +417,66 @@ int PMPI_Get_c(void *origin,
                MPI_Count target_count,
                MPI_Datatype target_type,
                MPI_Win win);
+
+int MPI_Rget(void *origin,
+             int origin_count,
+             MPI_Datatype origin_type,
+             int rank,
+             MPI_Aint disp,
+             int target_count,
+             MPI_Datatype target_type,
+             MPI_Win win,
+             MPI_Request *request);
+
+int PMPI_Rget(void *origin,
+              int origin_count,
+              MPI_Datatype origin_type,
+              int rank,
+              MPI_Aint disp,
+              int target_count,
+              MPI_Datatype target_type,
+              MPI_Win win,
+              MPI_Request *request);
+
+int MPI_Rget_c(void *origin,
+               MPI_Count origin_count,
+               MPI_Datatype origin_type,
+               int rank,
+               MPI_Aint disp,
+               MPI_Count target_count,
+               MPI_Datatype target_type,
+               MPI_Win win,
+               MPI_Request *request);
+
+int PMPI_Rget_c(void *origin,
+                MPI_Count origin_count,
+                MPI_Datatype origin_type,
+                int rank,
+                MPI_Aint disp,
+                MPI_Count target_count,
+                MPI_Datatype target_type,
+                MPI_Win win,
+                MPI_Request *request);
+
+int MPI_Accumulate(const void *origin,
+                   int origin_count,
+                   MPI_Datatype origin_type,
+                   int rank,
+                   MPI_Aint disp,
+                   int target_count,
+                   MPI_Datatype target_type,
+                   MPI_Op op,
+                   MPI_Win win);
+
+int PMPI_Accumulate(const void *origin,
+                    int origin_count,
+                    MPI_Datatype origin_type,
+                    int rank,
+                    MPI_Aint disp,
+                    int target_count,
+                    MPI_Datatype target_type,
+                    MPI_Op op,
+                    MPI_Win win);
 
 int MPI_Accumulate_c(const void *origin,
                      MPI_Count origin_count,
@@ -541,6 +497,50 @@ int PMPI_Accumulate_c(const void *origin,
                       MPI_Datatype target_type,
                       MPI_Op op,
                       MPI_Win win);
+
+int MPI_Raccumulate(const void *origin,
+                    int origin_count,
+                    MPI_Datatype origin_type,
+                    int rank,
+                    MPI_Aint disp,
+                    int target_count,
+                    MPI_Datatype target_type,
+                    MPI_Op op,
+                    MPI_Win win,
+                    MPI_Request *request);
+
+int PMPI_Raccumulate(const void *origin,
+                     int origin_count,
+                     MPI_Datatype origin_type,
+                     int rank,
+                     MPI_Aint disp,
+                     int target_count,
+                     MPI_Datatype target_type,
+                     MPI_Op op,
+                     MPI_Win win,
+                     MPI_Request *request);
+
+int MPI_Raccumulate_c(const void *origin,
+                      MPI_Count origin_count,
+                      MPI_Datatype origin_type,
+                      int rank,
+                      MPI_Aint disp,
+                      MPI_Count target_count,
+                      MPI_Datatype target_type,
+                      MPI_Op op,
+                      MPI_Win win,
+                      MPI_Request *request);
+
+int PMPI_Raccumulate_c(const void *origin,
+                       MPI_Count origin_count,
+                       MPI_Datatype origin_type,
+                       int rank,
+                       MPI_Aint disp,
+                       MPI_Count target_count,
+                       MPI_Datatype target_type,
+                       MPI_Op op,
+                       MPI_Win win,
+                       MPI_Request *request);
 
 int MPI_Get_accumulate(const void *origin,
                        int origin_count,
@@ -594,41 +594,61 @@ int PMPI_Get_accumulate_c(const void *origin,
                           MPI_Op op,
                           MPI_Win win);
 
-int MPI_Put(const void *origin,
-            int origin_count,
-            MPI_Datatype origin_type,
-            int rank,
-            MPI_Aint disp,
-            int target_count,
-            MPI_Datatype target_type,
-            MPI_Win win);
+int MPI_Rget_accumulate(const void *origin,
+                        int origin_count,
+                        MPI_Datatype origin_type,
+                        void *result,
+                        int result_count,
+                        MPI_Datatype result_type,
+                        int rank,
+                        MPI_Aint disp,
+                        int target_count,
+                        MPI_Datatype target_type,
+                        MPI_Op op,
+                        MPI_Win win,
+                        MPI_Request *request);
 
-int PMPI_Put(const void *origin,
-             int origin_count,
-             MPI_Datatype origin_type,
-             int rank,
-             MPI_Aint disp,
-             int target_count,
-             MPI_Datatype target_type,
-             MPI_Win win);
+int PMPI_Rget_accumulate(const void *origin,
+                         int origin_count,
+                         MPI_Datatype origin_type,
+                         void *result,
+                         int result_count,
+                         MPI_Datatype result_type,
+                         int rank,
+                         MPI_Aint disp,
+                         int target_count,
+                         MPI_Datatype target_type,
+                         MPI_Op op,
+                         MPI_Win win,
+                         MPI_Request *request);
 
-int MPI_Get(void *origin,
-            int origin_count,
-            MPI_Datatype origin_type,
-            int rank,
-            MPI_Aint disp,
-            int target_count,
-            MPI_Datatype target_type,
-            MPI_Win win);
+int MPI_Rget_accumulate_c(const void *origin,
+                          MPI_Count origin_count,
+                          MPI_Datatype origin_type,
+                          void *result,
+                          MPI_Count result_count,
+                          MPI_Datatype result_type,
+                          int rank,
+                          MPI_Aint disp,
+                          MPI_Count target_count,
+                          MPI_Datatype target_type,
+                          MPI_Op op,
+                          MPI_Win win,
+                          MPI_Request *request);
 
-int PMPI_Get(void *origin,
-             int origin_count,
-             MPI_Datatype origin_type,
-             int rank,
-             MPI_Aint disp,
-             int target_count,
-             MPI_Datatype target_type,
-             MPI_Win win);
+int PMPI_Rget_accumulate_c(const void *origin,
+                           MPI_Count origin_count,
+                           MPI_Datatype origin_type,
+                           void *result,
+                           MPI_Count result_count,
+                           MPI_Datatype result_type,
+                           int rank,
+                           MPI_Aint disp,
+                           MPI_Count target_count,
+                           MPI_Datatype target_type,
+                           MPI_Op op,
+                           MPI_Win win,
+                           MPI_Request *request);
 
 int MPI_Fetch_and_op(const void *origin,
                      void *result,
@@ -661,26 +681,6 @@ int PMPI_Compare_and_swap(const void *origin,
                           int rank,
                           MPI_Aint disp,
                           MPI_Win win);
-
-int MPI_Accumulate(const void *origin,
-                   int origin_count,
-                   MPI_Datatype origin_type,
-                   int rank,
-                   MPI_Aint disp,
-                   int target_count,
-                   MPI_Datatype target_type,
-                   MPI_Op op,
-                   MPI_Win win);
-
-int PMPI_Accumulate(const void *origin,
-                    int origin_count,
-                    MPI_Datatype origin_type,
-                    int rank,
-                    MPI_Aint disp,
-                    int target_count,
-                    MPI_Datatype target_type,
-                    MPI_Op op,
-                    MPI_Win win);
 
 #ifdef __cplusplus
 } /* extern "C" */

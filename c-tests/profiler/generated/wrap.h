@@ -110,30 +110,6 @@ WRAP(int, Error_string,
 WRAP(int, Request_get_status,
     (MPI_Request request, int *flag, MPI_Status *status),
     (request, flag, status))
-WRAP(int, Rput,
-    (const void *origin, int origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Win win, MPI_Request *request),
-    (origin, origin_count, origin_type, rank, disp, target_count, target_type, win, request))
-WRAP(int, Rput_c,
-    (const void *origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type, MPI_Win win, MPI_Request *request),
-    (origin, origin_count, origin_type, rank, disp, target_count, target_type, win, request))
-WRAP(int, Rget,
-    (void *origin, int origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Win win, MPI_Request *request),
-    (origin, origin_count, origin_type, rank, disp, target_count, target_type, win, request))
-WRAP(int, Rget_c,
-    (void *origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type, MPI_Win win, MPI_Request *request),
-    (origin, origin_count, origin_type, rank, disp, target_count, target_type, win, request))
-WRAP(int, Raccumulate,
-    (const void *origin, int origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win, MPI_Request *request),
-    (origin, origin_count, origin_type, rank, disp, target_count, target_type, op, win, request))
-WRAP(int, Raccumulate_c,
-    (const void *origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win, MPI_Request *request),
-    (origin, origin_count, origin_type, rank, disp, target_count, target_type, op, win, request))
-WRAP(int, Rget_accumulate,
-    (const void *origin, int origin_count, MPI_Datatype origin_type, void *result, int result_count, MPI_Datatype result_type, int rank, MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win, MPI_Request *request),
-    (origin, origin_count, origin_type, result, result_count, result_type, rank, disp, target_count, target_type, op, win, request))
-WRAP(int, Rget_accumulate_c,
-    (const void *origin, MPI_Count origin_count, MPI_Datatype origin_type, void *result, MPI_Count result_count, MPI_Datatype result_type, int rank, MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win, MPI_Request *request),
-    (origin, origin_count, origin_type, result, result_count, result_type, rank, disp, target_count, target_type, op, win, request))
 WRAP(int, Win_fence,
     (int assert, MPI_Win win),
     (assert, win))
@@ -179,33 +155,57 @@ WRAP(int, Win_unlock,
 WRAP(int, Win_flush,
     (int rank, MPI_Win win),
     (rank, win))
+WRAP(int, Put,
+    (const void *origin, int origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Win win),
+    (origin, origin_count, origin_type, rank, disp, target_count, target_type, win))
 WRAP(int, Put_c,
     (const void *origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type, MPI_Win win),
+    (origin, origin_count, origin_type, rank, disp, target_count, target_type, win))
+WRAP(int, Rput,
+    (const void *origin, int origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Win win, MPI_Request *request),
+    (origin, origin_count, origin_type, rank, disp, target_count, target_type, win, request))
+WRAP(int, Rput_c,
+    (const void *origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type, MPI_Win win, MPI_Request *request),
+    (origin, origin_count, origin_type, rank, disp, target_count, target_type, win, request))
+WRAP(int, Get,
+    (void *origin, int origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Win win),
     (origin, origin_count, origin_type, rank, disp, target_count, target_type, win))
 WRAP(int, Get_c,
     (void *origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type, MPI_Win win),
     (origin, origin_count, origin_type, rank, disp, target_count, target_type, win))
+WRAP(int, Rget,
+    (void *origin, int origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Win win, MPI_Request *request),
+    (origin, origin_count, origin_type, rank, disp, target_count, target_type, win, request))
+WRAP(int, Rget_c,
+    (void *origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type, MPI_Win win, MPI_Request *request),
+    (origin, origin_count, origin_type, rank, disp, target_count, target_type, win, request))
+WRAP(int, Accumulate,
+    (const void *origin, int origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win),
+    (origin, origin_count, origin_type, rank, disp, target_count, target_type, op, win))
 WRAP(int, Accumulate_c,
     (const void *origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win),
     (origin, origin_count, origin_type, rank, disp, target_count, target_type, op, win))
+WRAP(int, Raccumulate,
+    (const void *origin, int origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win, MPI_Request *request),
+    (origin, origin_count, origin_type, rank, disp, target_count, target_type, op, win, request))
+WRAP(int, Raccumulate_c,
+    (const void *origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win, MPI_Request *request),
+    (origin, origin_count, origin_type, rank, disp, target_count, target_type, op, win, request))
 WRAP(int, Get_accumulate,
     (const void *origin, int origin_count, MPI_Datatype origin_type, void *result, int result_count, MPI_Datatype result_type, int rank, MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win),
     (origin, origin_count, origin_type, result, result_count, result_type, rank, disp, target_count, target_type, op, win))
 WRAP(int, Get_accumulate_c,
     (const void *origin, MPI_Count origin_count, MPI_Datatype origin_type, void *result, MPI_Count result_count, MPI_Datatype result_type, int rank, MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win),
     (origin, origin_count, origin_type, result, result_count, result_type, rank, disp, target_count, target_type, op, win))
-WRAP(int, Put,
-    (const void *origin, int origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Win win),
-    (origin, origin_count, origin_type, rank, disp, target_count, target_type, win))
-WRAP(int, Get,
-    (void *origin, int origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Win win),
-    (origin, origin_count, origin_type, rank, disp, target_count, target_type, win))
+WRAP(int, Rget_accumulate,
+    (const void *origin, int origin_count, MPI_Datatype origin_type, void *result, int result_count, MPI_Datatype result_type, int rank, MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win, MPI_Request *request),
+    (origin, origin_count, origin_type, result, result_count, result_type, rank, disp, target_count, target_type, op, win, request))
+WRAP(int, Rget_accumulate_c,
+    (const void *origin, MPI_Count origin_count, MPI_Datatype origin_type, void *result, MPI_Count result_count, MPI_Datatype result_type, int rank, MPI_Aint disp, MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win, MPI_Request *request),
+    (origin, origin_count, origin_type, result, result_count, result_type, rank, disp, target_count, target_type, op, win, request))
 WRAP(int, Fetch_and_op,
     (const void *origin, void *result, MPI_Datatype datatype, int rank, MPI_Aint disp, MPI_Op op, MPI_Win win),
     (origin, result, datatype, rank, disp, op, win))
 WRAP(int, Compare_and_swap,
     (const void *origin, const void *compare, void *result, MPI_Datatype datatype, int rank, MPI_Aint disp, MPI_Win win),
     (origin, compare, result, datatype, rank, disp, win))
-WRAP(int, Accumulate,
-    (const void *origin, int origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win),
-    (origin, origin_count, origin_type, rank, disp, target_count, target_type, op, win))
