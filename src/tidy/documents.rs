@@ -141,7 +141,7 @@ fn comments() -> impl Iterator<Item = Source> {
     others.map(|Source { path, text }| {
         let comment = |line: &str| {
             let line = line.trim_start();
-            line.starts_with("//").then(|| format!("{line}\n")).unwrap_or_else(|| "\n".into())
+            if line.starts_with("//") { format!("{line}\n") } else { String::from("\n") }
         };
         Source { path, text: text.lines().map(comment).collect() }
     })
