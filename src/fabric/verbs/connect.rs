@@ -32,7 +32,7 @@ const HOPS: u8 = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct End {
     /// number of its process
-    pub who: u64,
+    pub uid: u64,
     /// why the end could not be made, or 0
     pub errno: u16,
     pub number: u32,
@@ -46,9 +46,9 @@ pub struct End {
 }
 
 impl End {
-    fn new(device: &Device, who: u64, pair: &QueuePair, packet: u32) -> End {
+    fn new(device: &Device, uid: u64, pair: &QueuePair, packet: u32) -> End {
         End {
-            who,
+            uid,
             errno: 0,
             number: pair.number(),
             packet,
@@ -71,7 +71,7 @@ impl End {
             | u64::from(self.errno) << 48;
         let number = u64::from(self.number) << 32 | u64::from(self.packet);
         let mut bytes = [0; BYTES];
-        for (index, word) in [MAGIC, self.who, number, bits].into_iter().enumerate() {
+        for (index, word) in [MAGIC, self.uid, number, bits].into_iter().enumerate() {
             bytes[8 * index..][..8].copy_from_slice(&word.to_le_bytes());
         }
         bytes[32..].copy_from_slice(&self.gid.0);
@@ -86,7 +86,7 @@ impl End {
         };
         let bits = word(3);
         (word(0) == MAGIC).then(|| End {
-            who: word(1),
+            uid: word(1),
             errno: (bits >> 48) as u16,
             number: (word(2) >> 32) as u32,
             packet: word(2) as u32,
@@ -246,7 +246,7 @@ pub fn accept(core: &Core, origin: &End) -> End {
         Ok(end)
     };
     make().unwrap_or_else(|error| End {
-        who: core.uid(),
+        uid: core.uid(),
         errno: match error {
             Error::System { errno, .. } => errno as u16,
             _ => u16::MAX,
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn an_end_arrives_as_it_was_sent() {
         let end = End {
-            who: u64::MAX - 5,
+            uid: u64::MAX - 5,
             errno: 12,
             number: 0x0012_3456,
             packet: 0x00ab_cdef,

@@ -59,6 +59,10 @@ enum Progress {
 }
 
 impl<S: Read + Write> Connection<S> {
+    fn is_identified(&self) -> bool {
+        self.responder.is_identified()
+    }
+
     /// Reads once, and sends the next message if there is one.
     fn step(&mut self, service: &impl Service) -> Progress {
         let stream = &mut self.stream;
@@ -90,14 +94,14 @@ impl<S: Read + Write> Connection<S> {
 /// The open connections.
 pub struct Incoming<S> {
     list: Vec<Connection<S>>,
-    /// unidentified connections seen so far
-    unidentified: u64,
+    /// events so far that a stranger, or a process as slow as one, has caused
+    stranger_events: u64,
 }
 
 impl<S: Read + Write> Incoming<S> {
     /// Starts without connections.
     pub fn new() -> Incoming<S> {
-        Incoming { list: Vec::new(), unidentified: 0 }
+        Incoming { list: Vec::new(), stranger_events: 0 }
     }
 
     /// The open connections.
@@ -106,8 +110,8 @@ impl<S: Read + Write> Incoming<S> {
     }
 
     /// Number of events so far that a stranger, or a process as slow as one, has caused.
-    pub fn unidentified(&self) -> u64 {
-        self.unidentified
+    pub fn stranger_events(&self) -> u64 {
+        self.stranger_events
     }
 
     /// Time at which the next connection has to be closed.
@@ -119,11 +123,8 @@ impl<S: Read + Write> Incoming<S> {
     /// connection is closed once its grace period is over; before that, returns the end of that
     /// period.
     pub fn has_room(&mut self, now: Instant) -> Result<(), Instant> {
-        let identified = self
-            .list
-            .iter()
-            .enumerate()
-            .filter(|(_, connection)| connection.responder.is_identified());
+        let identified =
+            self.list.iter().enumerate().filter(|(_, connection)| connection.is_identified());
         if identified.clone().count() < IDENTIFIED_MAX {
             return Ok(());
         }
@@ -143,10 +144,10 @@ impl<S: Read + Write> Incoming<S> {
         let mut connection = Connection { stream, from, began: now, responder: Responder::new() };
         match connection.step(service) {
             Progress::Answered => {}
-            Progress::Invalid => self.unidentified += 1,
+            Progress::Invalid => self.stranger_events += 1,
             Progress::NoData | Progress::Partial => {
-                if !connection.responder.is_identified() {
-                    self.unidentified += 1;
+                if !connection.is_identified() {
+                    self.stranger_events += 1;
                     self.make_room(from);
                 }
                 self.list.push(connection);
@@ -156,8 +157,7 @@ impl<S: Read + Write> Incoming<S> {
 
     /// Makes room for an unidentified connection from an address.
     fn make_room(&mut self, from: IpAddr) {
-        let unidentified =
-            || self.list.iter().filter(|connection| !connection.responder.is_identified());
+        let unidentified = || self.list.iter().filter(|connection| !connection.is_identified());
         let whose = |connection: &Connection<S>| connection.from == from;
         if unidentified().filter(|connection| whose(connection)).count()
             >= UNIDENTIFIED_PER_ADDRESS_MAX
@@ -172,8 +172,8 @@ impl<S: Read + Write> Incoming<S> {
     /// one.
     fn drop_unidentified(&mut self, which: impl Fn(&Connection<S>) -> bool) -> bool {
         let unidentified = self.list.iter().enumerate();
-        let unidentified = unidentified
-            .filter(|(_, connection)| !connection.responder.is_identified() && which(connection));
+        let unidentified =
+            unidentified.filter(|(_, connection)| !connection.is_identified() && which(connection));
         let oldest =
             unidentified.min_by_key(|(_, connection)| connection.began).map(|(index, _)| index);
         if let Some(index) = oldest {
@@ -188,24 +188,24 @@ impl<S: Read + Write> Incoming<S> {
     }
 
     fn drop_at(&mut self, index: usize) {
-        self.unidentified += 1;
+        self.stranger_events += 1;
         self.list.remove(index);
     }
 
     /// Takes one step of each connection for which `ready` is true of its index in the list, and
     /// closes those that are past their time.
     pub fn advance(&mut self, now: Instant, ready: impl Fn(usize) -> bool, service: &impl Service) {
-        let (mut index, mut unidentified) = (0, 0);
+        let (mut index, mut events) = (0, 0);
         self.list.retain_mut(|connection| {
             let progress = if ready(index) { connection.step(service) } else { Progress::NoData };
             index += 1;
             let late = now >= connection.began + LIFETIME_MAX;
-            let slow = progress == Progress::Partial && !connection.responder.is_identified();
+            let slow = progress == Progress::Partial && !connection.is_identified();
             let stays = matches!(progress, Progress::NoData | Progress::Partial) && !late;
-            unidentified += u64::from(slow || !stays && progress != Progress::Answered);
+            events += u64::from(slow || !stays && progress != Progress::Answered);
             stays
         });
-        self.unidentified += unidentified;
+        self.stranger_events += events;
         if self.list.is_empty() {
             // A process that once had many connections at a time does not keep the memory for them.
             self.list = Vec::new();

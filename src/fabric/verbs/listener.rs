@@ -182,7 +182,7 @@ impl Server {
             if self.closing.load(Ordering::Acquire) {
                 return;
             }
-            let (began, unidentified) = (cpu_time(), self.incoming.unidentified());
+            let (began, events) = (cpu_time(), self.incoming.stranger_events());
             let is_ready = |index: usize| ready[index].revents != 0;
             let core = &*self.core;
             let sockets = self.sockets.clone();
@@ -191,7 +191,7 @@ impl Server {
             for (_, socket) in sockets.iter().enumerate().filter(called) {
                 self.accept_from(socket);
             }
-            if self.incoming.unidentified() > unidentified {
+            if self.incoming.stranger_events() > events {
                 std::thread::sleep((REST * (cpu_time() - began)).min(REST_MAX));
             }
         }

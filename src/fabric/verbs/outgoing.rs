@@ -49,7 +49,7 @@ pub fn exchange(core: &Core, contact: &Contact, secret: Secret, origin: &End) ->
         for address in &addresses {
             let initiator = Initiator::new(secret, contact.uid(), core.uid(), origin.bytes())?;
             match exchange_at(*address, initiator, connect, limit) {
-                Ok(answer) => match End::from(&answer).filter(|end| end.who == contact.uid()) {
+                Ok(answer) => match End::from(&answer).filter(|end| end.uid == contact.uid()) {
                     Some(end) => return Ok(end),
                     None => causes.push(format!("{address} gives no answer to this question")),
                 },

@@ -38,14 +38,14 @@ pub type Notices = fn(u64) -> [u64; 2];
 
 /// A question or an answer.
 struct Message {
-    who: u64,
+    uid: u64,
     words: [u64; 2],
 }
 
 impl Message {
     fn bytes(&self) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
-        let words = [MAGIC, self.who, self.words[0], self.words[1]];
+        let words = [MAGIC, self.uid, self.words[0], self.words[1]];
         for (to, word) in bytes.chunks_exact_mut(8).zip(words) {
             to.copy_from_slice(&word.to_le_bytes());
         }
@@ -57,7 +57,7 @@ impl Message {
             let bytes = bytes[8 * index..][..8].try_into().expect("eight bytes");
             u64::from_le_bytes(bytes)
         };
-        (word(0) == MAGIC).then(|| Message { who: word(1), words: [word(2), word(3)] })
+        (word(0) == MAGIC).then(|| Message { uid: word(1), words: [word(2), word(3)] })
     }
 }
 
@@ -65,7 +65,7 @@ impl Message {
 pub(super) fn answer(core: &Core, message: &[u8; BYTES]) -> Option<[u8; BYTES]> {
     let question = Message::from(message)?;
     let words = core.notices.get().map_or([0; 2], |notices| notices(question.words[0]));
-    Some(Message { who: core.uid(), words }.bytes())
+    Some(Message { uid: core.uid(), words }.bytes())
 }
 
 /// A probe under way.
@@ -126,7 +126,7 @@ impl Probe {
 
     /// The handshake with the question, for one attempt.
     fn initiator(&self) -> Result<Initiator> {
-        let question = Message { who: self.uid, words: [self.about, 0] };
+        let question = Message { uid: self.uid, words: [self.about, 0] };
         Initiator::new(self.secret, self.contact.uid(), self.uid, question.bytes())
     }
 
@@ -249,7 +249,7 @@ impl Attempt {
                 Ok(InitiatorStep::Ask(bytes)) => self.stream.write_all(&bytes)?,
                 Ok(InitiatorStep::Done(answer)) => {
                     let answer =
-                        Message::from(&answer).filter(|answer| answer.who == contact.uid());
+                        Message::from(&answer).filter(|answer| answer.uid == contact.uid());
                     let outcome =
                         answer.map_or(Outcome::Closed, |answer| Outcome::Answer(answer.words));
                     return Ok(Some(outcome));

@@ -98,7 +98,7 @@ fn strangers_make_room_for_strangers_and_never_for_the_job() {
     }
     assert_eq!(here.incoming.list().len(), 33, "all addresses together");
     assert!(is_dropped(&mut strangers[8]) && !is_dropped(strangers.last_mut().unwrap()));
-    assert!(here.incoming.unidentified() >= 207);
+    assert!(here.incoming.stranger_events() >= 207);
     assert!(is_answered(&mut here, theirs, initiator));
     assert_eq!(here.incoming.list().len(), 32);
 }
@@ -113,9 +113,9 @@ fn a_call_has_its_time_and_no_more_however_slow_it_is() {
         here.advance(Duration::from_millis(124));
     }
     assert_eq!(here.incoming.list().len(), 1);
-    let before = here.incoming.unidentified();
+    let before = here.incoming.stranger_events();
     here.advance(Duration::from_millis(124));
-    assert!(here.incoming.list().is_empty() && here.incoming.unidentified() > before);
+    assert!(here.incoming.list().is_empty() && here.incoming.stranger_events() > before);
     assert!(is_dropped(&mut slow));
 }
 
