@@ -18,7 +18,7 @@
 //! targets, all at once. An origin remembers per target that it has ever started to which number
 //! it used last.
 //!
-//! *A list is never whole, and need not be.* It changes while others read it, and a card may copy
+//! *A list is never whole, and need not be.* It changes while others read it, and a device may copy
 //! even a word in parts (decision 0005). But each pair says by itself: exposure n is open to rank
 //! r, and it is true until rank r has completed: the poster cannot post again before. So an origin
 //! that finds its rank with a number that it has not used yet has found its post, whatever it saw

@@ -13,7 +13,7 @@
 //! # Over many nodes
 //!
 //! Three barriers: of the ranks of each node, of the nodes' leaders (the first rank of each), and
-//! of the ranks of each node again. Through cards go only the second's posts: ceil(log2 nodes) of
+//! of the ranks of each node again. Through devices go only the second's posts: ceil(log2 nodes) of
 //! each leader, none of other ranks. In the words of a node these are two barriers, so number n of
 //! all is numbers 2n - 1 and 2n there.
 

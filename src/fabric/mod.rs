@@ -86,8 +86,8 @@ pub enum Kind {
 
 /// All that synchronisation needs: 64-bit control words.
 ///
-/// Nothing is stored into another rank's word: 8 bytes that a card writes may be seen in parts, and
-/// an addition may not. A word is of one [`Kind`]; `epoch::layout` says which word is what.
+/// Nothing is stored into another rank's word: 8 bytes that a device writes may be seen in parts,
+/// and an addition may not. A word is of one [`Kind`]; `epoch::layout` says which word is what.
 pub trait Words {
     /// Whether other ranks' words are a round trip away, so that a repetition is dear.
     const FAR: bool = false;

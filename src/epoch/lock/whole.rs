@@ -5,10 +5,10 @@
 //! and changes each word by one atomic operation. A call on a *single* word, which is one atomic
 //! operation too, takes no lock; it looks whether somebody holds it:
 //!
-//! | words are        | a single call                                                       |
-//! |------------------|---------------------------------------------------------------------|
-//! | on this node     | looks before: if the lock is held, it is done under the lock        |
-//! | reached by a card | looks behind: if the lock is held, it ends when it had the lock once |
+//! | words are           | a single call                                                        |
+//! |---------------------|----------------------------------------------------------------------|
+//! | on this node        | looks before: if the lock is held, it is done under the lock         |
+//! | reached by a device | looks behind: if the lock is held, it ends when it had the lock once |
 //!
 //! All calls on a window look on the same side.
 //!
@@ -80,7 +80,7 @@ pub fn look_before<R>(
     done
 }
 
-/// What a call on a single word does behind its operation, where words are reached by a card. It
+/// What a call on a single word does behind its operation, where words are reached by a device. It
 /// ends when this has returned.
 pub fn look_behind(words: &impl Words, target: Rank, nodes: impl Nodes) -> Result<()> {
     fence_after_rmw(); // the operation before the look, where the processor has done it

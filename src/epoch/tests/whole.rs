@@ -1,5 +1,5 @@
 //! Accumulates on several words against those on single ones, on the simulator: each is seen whole,
-//! with words that are near, and with words that are reached by a card. Under loom: `orderings`.
+//! with words that are near, and with words that are reached by a device. Under loom: `orderings`.
 
 use crate::epoch::layout::fence;
 use crate::epoch::lock::whole::{look_before, look_behind, several};
@@ -59,7 +59,7 @@ fn on_one<const VIEW: usize>(words: &View<VIEW>, index: u32, add: u64, slip: Sli
         (Slip::Blind, _) => fetch(),
         (_, false) => look_before(words, TARGET, 0, fetch),
         (_, true) => {
-            // As on a card: the look is under way behind the operation.
+            // As on a device: the look is under way behind the operation.
             let ticket = words.begin(data(index), Fetch::Add(add)).unwrap();
             words.order(TARGET).unwrap();
             look_behind(words, TARGET, 0).and_then(|()| words.finish(ticket))

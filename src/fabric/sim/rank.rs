@@ -44,7 +44,7 @@ impl<'a> Sim<'a> {
         View { sim: self, fault }
     }
 
-    /// The words that are reached through cards.
+    /// The words that are reached through devices.
     pub fn far(&self, fault: Fault) -> View<'_, 'a, FAR> {
         View { sim: self, fault }
     }

@@ -1,5 +1,5 @@
 //! Words as a rank of the simulator reaches them: all ranks alike, those of its node, all through
-//! cards, or the leaders of the nodes; with at most one fault, to prove that the tests of a
+//! devices, or the leaders of the nodes; with at most one fault, to prove that the tests of a
 //! protocol would notice the line that is missing. Not for faults of hardware.
 
 use super::Sim;
@@ -11,7 +11,7 @@ use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
 pub const FLAT: usize = 0;
 /// Words of the ranks of this node. What is sent to them is there at once.
 pub const NEAR: usize = 1;
-/// Words of all ranks, reached through cards.
+/// Words of all ranks, reached through devices.
 pub const FAR: usize = 2;
 /// The same words, of the first rank of each node: the ranks of this view are the nodes.
 pub const LEADS: usize = 3;
