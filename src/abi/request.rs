@@ -1,7 +1,8 @@
-//! What communication calls with a request do beside those without (MPI-4.1 §12.3.5). The request
-//! is one of the MPI underneath, which every MPI_Wait and MPI_Test takes, mixed with others. Within
-//! a node the data have moved when the call returns, and it is complete; between nodes it is
-//! complete when the transfer is ([`pending`]), so a program may compute meanwhile.
+//! Communication calls with a request, beside what they share with the others (MPI-4.1 §12.3.5).
+//! The request belongs to the MPI underneath, so every MPI_Wait and MPI_Test takes it, mixed with
+//! other requests. Within a node the data have moved when the call returns, and the request is
+//! complete. Between nodes it is complete when the transfer is ([`pending`]), so a program may
+//! compute meanwhile.
 
 use super::answer::{code_of_request, on_window, place_for};
 use super::{MPI_Request, MPI_Status, MPI_Win};

@@ -1,9 +1,8 @@
-//! Communication calls (MPI-4.1 §12.3). A family is a function with both kinds of counts, with a
-//! request and without: `MPI_Put`, `MPI_Put_c`, `MPI_Rput`, `MPI_Rput_c`. Each of them is a row
-//! below,
-//! `signature = work(native)`: `work` is a function of this file, and `native` the function of the
-//! MPI underneath, for a window that this one carries out; `native_c else native` where an MPI may
-//! have no function with large counts.
+//! Communication calls (MPI-4.1 §12.3). The functions of a family differ in the type of their
+//! counts and in whether they have a request: `MPI_Put`, `MPI_Put_c`, `MPI_Rput`, `MPI_Rput_c`.
+//! Each is a row below, `signature = work(native)`. `work` is a function of this file. `native` is
+//! the function of the MPI underneath, for windows of that MPI; `native_c else native` where an MPI
+//! may have no function with large counts.
 
 use super::answer::on_window;
 use super::request::on_target_with;
