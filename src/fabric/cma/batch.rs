@@ -1,10 +1,11 @@
-//! Transfers of many runs: lists on the stack, and as few calls of the kernel as they fill.
-//! Invariant: both lists hold the same number of bytes, which stand in the same order.
+//! Transfers of many contiguous runs: lists of runs on the stack, and as few system calls as
+//! possible. Invariant: both lists have the same number of bytes, in the same order.
 //!
-//! The kernel's time goes to the runs, not to their bytes, so there are two ways around it. A get
-//! reads short gaps between runs of the target along, as one run. And short runs of the origin are
-//! gathered and scattered by this process, in a buffer on the stack. In ns for each of a thousand
-//! runs of eight bytes, by `cargo bench --bench process_vm` (see [`super`]):
+//! The kernel's time depends on the number of runs more than on their bytes. Two ways reduce that
+//! number. A get also reads short gaps between runs of the target, so that these are one run. And
+//! this process gathers or scatters short runs of the origin itself, in a buffer on the stack. In
+//! ns for each of a thousand runs of eight bytes, by `cargo bench --bench process_vm` (see
+//! [`super`]):
 //!
 //! | stride: origin | target | put, lists | put, batch | get, lists | get, batch |
 //! |---|---|---|---|---|---|
@@ -15,8 +16,8 @@
 //! | 8 | 8,192 | 152 | 151 | 213 | 209 |
 //! | 8,192 | 8 | 171 | 12 | 171 | 15 |
 //!
-//! Gaps of two KiB, read along, cost as much as the run that they save; longer lists than these
-//! save nothing.
+//! Reading a gap of two KiB costs as much as the run that it saves. Longer lists than these save
+//! nothing.
 
 use super::{BYTES_MAX, Process, Way};
 use crate::error::{Error, Result};
@@ -33,19 +34,19 @@ const HERE: usize = 256;
 const _: () = assert!(THERE <= vm::RUNS_MAX && HERE <= vm::RUNS_MAX);
 const _: () = assert!(size_of::<Batch>() <= 8192);
 
-/// Bytes between two runs of a get that are read along. Less than a page: no page is touched that
-/// has nothing to get.
+/// The longest gap between two runs that a get reads too. It is less than a page, so that no page
+/// is touched without data of the get.
 const GAP_MAX: u64 = 1024;
 const _: () = assert!(GAP_MAX < PAGE);
-/// Runs of the origin, gaps included, from which on they may go by way of the stack.
+/// The fewest runs of the origin, gaps included, that may be copied through the stack buffer.
 const SHORT_RUNS: usize = 8;
-/// Their bytes on average, at most.
+/// The most bytes of such runs, on average.
 const SHORT_BYTES: u64 = 512;
-/// Their bytes in all, at most.
+/// The size of the stack buffer, in bytes.
 const STACK_BYTES: usize = 16 << 10;
 
-/// Where the kernel writes what lies in the gaps. Nobody reads it. One byte longer than any gap, so
-/// that no run of a user begins where a gap ends.
+/// Memory to which the kernel writes the bytes of gaps. No code reads it. It is one byte longer
+/// than any gap, so that no run of a user begins where a gap ends.
 struct Trash(UnsafeCell<[u8; GAP_MAX as usize + 1]>);
 
 // SAFETY: only ever written, by the kernel.
@@ -58,7 +59,7 @@ fn trash() -> *mut u8 {
     TRASH.0.get().cast()
 }
 
-/// Runs of one side, neighbours merged.
+/// The runs of one side. Runs that follow each other without a gap are merged.
 struct Runs<const N: usize> {
     list: [MaybeUninit<Run>; N],
     count: usize,
@@ -70,18 +71,18 @@ impl<const N: usize> Runs<N> {
     }
 
     fn list(&self) -> &[Run] {
-        // SAFETY: `push` has written the first `count`.
+        // SAFETY: `push` has written the first `count` entries.
         unsafe { slice::from_raw_parts(self.list.as_ptr().cast(), self.count) }
     }
 
     #[inline]
     fn last(&mut self) -> Option<&mut Run> {
         let last = self.count.checked_sub(1)?;
-        // SAFETY: `push` has written the first `count`.
+        // SAFETY: `push` has written the first `count` entries.
         Some(unsafe { self.list[last].assume_init_mut() })
     }
 
-    /// There must be room for one more.
+    /// Adds a run. The list must have room for it.
     #[inline]
     fn push(&mut self, run: Run) {
         match self.last() {
@@ -94,21 +95,21 @@ impl<const N: usize> Runs<N> {
     }
 }
 
-/// One past the last byte of a run.
+/// Returns the address one past the last byte of a run.
 #[inline]
 fn end(run: &Run) -> u64 {
     run.iov_base.addr().wrapping_add(run.iov_len) as u64
 }
 
-/// A transfer of many runs, in the order in which they are pushed. It goes to the kernel piece by
-/// piece, and stops at its first error; the laws of [`Process`] hold for the whole when `finish`
-/// returns. Short runs of the origin are copied by this process: where they are not there, that is
-/// a signal, as for any load or store.
-#[must_use = "runs move when `finish` is called"]
+/// A transfer of many runs, in the order in which they are pushed. It is given to the kernel in
+/// pieces, and stops at its first error. When `finish` returns, the laws of [`Process`] hold for
+/// the whole transfer. This process copies short runs of the origin itself: if their memory is not
+/// mapped, that is a signal, as for any load or store.
+#[must_use = "runs are copied when `finish` is called"]
 pub struct Batch<'a> {
     process: Process<'a>,
     way: Way,
-    /// in either list
+    /// bytes of the waiting runs, the same in both lists
     bytes: u64,
     here: Runs<HERE>,
     there: Runs<THERE>,
@@ -116,7 +117,7 @@ pub struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// An empty one.
+    /// Creates an empty transfer.
     #[inline]
     pub fn new(process: Process<'a>, way: Way) -> Batch<'a> {
         let (here, there) = (Runs::none(), Runs::none());
@@ -126,9 +127,9 @@ impl<'a> Batch<'a> {
     /// Adds a run of `bytes` bytes between `here` and the address `there` of the process.
     ///
     /// # Safety
-    /// Until `finish` returns, the bytes at `here` may be read (put) or written (get), and nobody
-    /// minds that those of the process are written (put). Bad addresses of the process are only an
-    /// error.
+    /// Until `finish` returns, the caller must own the bytes at `here` for reading (put) or writing
+    /// (get), and for a put also the bytes at `there` in that process: no Rust reference to them
+    /// may be live there. Invalid addresses of the process are only an error.
     #[inline]
     pub unsafe fn push(&mut self, here: *mut u8, there: u64, bytes: u64) {
         if !self.has_room(bytes) {
@@ -147,8 +148,8 @@ impl<'a> Batch<'a> {
         self.bytes += bytes;
     }
 
-    /// Whether a run, and a gap ahead of it, can wait with the others. Short runs wait only for as
-    /// many as go by way of the stack.
+    /// Returns whether a run, and a gap ahead of it, can be added to the lists. If the runs are
+    /// short, they must also fit into the stack buffer.
     #[inline]
     fn has_room(&self, bytes: u64) -> bool {
         let limit = if self.is_short() { STACK_BYTES as u64 - GAP_MAX } else { BYTES_MAX };
@@ -156,8 +157,9 @@ impl<'a> Batch<'a> {
         has_entries && bytes <= limit.saturating_sub(self.bytes)
     }
 
-    /// Whether the kernel would spend its time on the many short runs of the origin. A put to as
-    /// many of the target costs so much more that the origin's do not matter.
+    /// Returns whether the runs of the origin are many and short, so that the kernel would spend
+    /// its time on them. For a put to as many runs of the target they do not matter: the target's
+    /// runs cost much more.
     #[inline]
     fn is_short(&self) -> bool {
         let (here, there) = (self.here.count, self.there.count);
@@ -165,8 +167,8 @@ impl<'a> Batch<'a> {
         is_origin && here >= SHORT_RUNS && self.bytes <= here as u64 * SHORT_BYTES
     }
 
-    /// If the next run of a get begins a little behind the last one of the target, the bytes in
-    /// between are read along.
+    /// Adds the gap between the last run of the target and the next one at `there` to a get, if it
+    /// is short.
     #[inline]
     fn bridge(&mut self, there: u64) {
         let Some(last) = self.there.last() else { return };
@@ -178,8 +180,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Moves what has not moved yet, and says what went wrong first. The batch is as new then. (It
-    /// is not taken by value: that would copy the lists.)
+    /// Copies the runs that are not copied yet, and returns the first error. The batch is empty
+    /// afterwards. (It is not taken by value: that would copy the lists.)
     ///
     /// # Safety
     /// As for `push`.
@@ -190,7 +192,7 @@ impl<'a> Batch<'a> {
         self.error.take().map_or(Ok(()), Err)
     }
 
-    /// A run that needs several calls by itself.
+    /// Copies a run that needs several system calls.
     ///
     /// # Safety
     /// As for `push`.
@@ -202,7 +204,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Moves all runs that are waiting, and forgets them.
+    /// Copies all waiting runs, and empties the lists.
     ///
     /// # Safety
     /// As for `push`.
@@ -224,7 +226,7 @@ impl<'a> Batch<'a> {
         (self.bytes, self.here.count, self.there.count) = (0, 0, 0);
     }
 
-    /// One call with both lists; its answer.
+    /// Makes one system call with both lists, and returns its result.
     ///
     /// # Safety
     /// As for `push`.
@@ -234,33 +236,34 @@ impl<'a> Batch<'a> {
         unsafe { self.process.call_lists(self.way, here, there) }
     }
 
-    /// One call with a buffer on the stack instead of the runs of the origin, which are copied to
-    /// it before or from it afterwards; its answer. A get moves nothing if the answer is short.
+    /// Makes one system call with a buffer on the stack in place of the runs of the origin, and
+    /// returns its result. For a put the runs are copied to the buffer before the call, for a get
+    /// from the buffer after it. A get copies nothing if the call has read fewer bytes.
     ///
     /// # Safety
-    /// As for `push`; `STACK_BYTES` at most are waiting.
+    /// As for `push`; at most `STACK_BYTES` bytes may be waiting.
     #[inline(never)]
     unsafe fn by_way_of_the_stack(&self) -> isize {
         let mut stack = [const { MaybeUninit::<u8>::uninit() }; STACK_BYTES];
         let stack = stack.as_mut_ptr().cast::<u8>();
         let (all, there) = (vm::own_run(stack, self.bytes), self.there.list());
         if self.way == Way::Put {
-            // SAFETY: the caller vouches for the runs, which have `bytes` bytes.
+            // SAFETY: by the caller's promise the runs may be read; they have `bytes` bytes in all.
             self.each_with(stack, |run, stack, bytes| unsafe { copy(stack, run, bytes) });
             // SAFETY: the caller's promise.
             return unsafe { self.process.call_lists(Way::Put, vm::one(&all), there) };
         }
-        // SAFETY: so many bytes of the stack are ours.
+        // SAFETY: the buffer has at least `bytes` bytes.
         let moved = unsafe { self.process.call_lists(Way::Get, vm::one(&all), there) };
         if moved != self.bytes as isize {
             return moved.min(0);
         }
-        // SAFETY: all bytes of the runs were read, and the caller vouches for the runs.
+        // SAFETY: the call has filled the buffer; by the caller's promise the runs may be written.
         self.each_with(stack, |run, stack, bytes| unsafe { copy(run, stack, bytes) });
         moved
     }
 
-    /// Does `work` with each run of the origin and its bytes in `stack`.
+    /// Does `work` with each run of the origin, except for gaps, and its bytes in `stack`.
     #[inline]
     fn each_with(&self, mut stack: *mut u8, work: impl Fn(*mut u8, *mut u8, usize)) {
         for run in self.here.list() {
@@ -272,14 +275,15 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// The same runs one at a time behind the first `moved` bytes: the one that fails says why.
+    /// Copies the waiting runs one at a time, from behind the first `moved` bytes. The error is
+    /// that of the run that fails.
     ///
     /// # Safety
     /// As for `push`.
     #[cold]
     unsafe fn one_by_one(&self, moved: isize) -> Result<()> {
         let mut moved = moved.max(0) as u64;
-        let (mut here, mut there) = (Left::new(self.here.list()), Left::new(self.there.list()));
+        let (mut here, mut there) = (Rest::new(self.here.list()), Rest::new(self.there.list()));
         while here.skip_done() && there.skip_done() {
             let bytes = here.bytes.min(there.bytes);
             let done = bytes.min(moved);
@@ -297,10 +301,10 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Copies a short run; most are one number.
+/// Copies a short run; most short runs are one number.
 ///
 /// # Safety
-/// So many bytes may be read at `from` and written at `to`.
+/// The caller must own `bytes` bytes at `from` for reading and at `to` for writing.
 #[inline(always)]
 unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
     // SAFETY: the caller's promise.
@@ -312,24 +316,24 @@ unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
     }
 }
 
-/// What is left of one side.
-struct Left<'a> {
-    /// of the current run
+/// The rest of the runs of one side.
+struct Rest<'a> {
+    /// address of the rest of the current run
     address: *mut u8,
-    /// likewise
+    /// bytes of the rest of the current run
     bytes: u64,
-    /// whether it is the trash
+    /// whether the current run is a gap
     is_gap: bool,
-    /// behind the current one
+    /// the runs behind the current one
     runs: &'a [Run],
 }
 
-impl<'a> Left<'a> {
-    fn new(runs: &'a [Run]) -> Left<'a> {
-        Left { address: ptr::null_mut(), bytes: 0, is_gap: false, runs }
+impl<'a> Rest<'a> {
+    fn new(runs: &'a [Run]) -> Rest<'a> {
+        Rest { address: ptr::null_mut(), bytes: 0, is_gap: false, runs }
     }
 
-    /// Goes on to the next run if the current one is done; false at the end.
+    /// Goes on to the next run if the current one is complete. Returns false at the end.
     fn skip_done(&mut self) -> bool {
         while self.bytes == 0 {
             let Some((next, runs)) = self.runs.split_first() else { return false };

@@ -1,7 +1,7 @@
-//! The road to memory of another process of this node that is not mapped here: the kernel copies
-//! ("cross memory attach", `sys::vm`), without help of its owner. For bytes only: it knows no
-//! atomic operation, so control words never take it. Invariant: a transfer is done when its call
-//! returns, or the error names the first byte that could not be copied.
+//! The road to memory of another process of this node that is not mapped here: the kernel copies it
+//! ("cross memory attach", `sys::vm`) without help of its owner. For bytes only: the kernel has no
+//! atomic operation here, so control words never take this road. Invariant: when a call returns,
+//! its transfer is complete, or the error names the first byte that could not be copied.
 //!
 //! What it costs, by `cargo bench --bench process_vm` (a virtual machine, Linux 6.18, in ns):
 //!
@@ -11,8 +11,8 @@
 //! | 4 KiB | 493 | 503 | 498 | 493 |
 //! | 1 MiB | 62,642 | 63,118 | 68,477 | 68,563 |
 //!
-//! A further run costs 140 at the target, whose pages the kernel looks up for each, and 20 at the
-//! origin; so [`Batch`] avoids both where it can.
+//! A further contiguous run costs 140 ns at the target, because the kernel looks up the target's
+//! pages for each run, and 20 ns at the origin; [`Batch`] avoids both where it can.
 
 mod batch;
 #[cfg(test)]
@@ -26,41 +26,42 @@ use crate::sys::life::Life;
 use crate::sys::vm::Run;
 use crate::sys::{process, uninterrupted, vm};
 
-/// A process of this node, and its rank in the window for those who have to name it.
+/// A process of this node whose memory can be copied, and its rank in the window, for errors.
 ///
-/// The laws of its bytes:
-/// 1. When `put` or `get` returns, it is done: every process sees the bytes of a put, by load and
-///    by this road. There is nothing to flush.
-/// 2. What the caller did before, a put sees and is seen after: to the kernel's copy the caller's
-///    loads and stores are those of the same thread.
-/// 3. Nothing is atomic. The kernel copies as memcpy does, and whoever reads or writes the same
-///    bytes meanwhile may see an aligned element in parts. (The bench looks for it in aligned words
-///    of eight bytes, and saw none in two million gets; no law follows from that.)
-/// 4. Pages are read and written with the rights that the target itself has: a page that it maps
-///    read-only can be got but not put to. Memory of devices cannot be copied, nor can what lies
-///    behind the end of a mapped file.
-/// 5. Of a transfer that fails, what is ahead of the byte that the error names has moved, and
-///    nothing else.
-/// 6. A process that has ended is not taken for another one that has its number by now. Whether it
-///    still runs is looked at before each system call, but not twice in a millisecond
-///    ([`Life::is_there`]): the number would have to be given out again within that time, or while
-///    this thread is kept from its core between the look and the copy.
+/// The laws of the road:
+/// 1. When `put` or `get` returns, the transfer is complete: all processes see the bytes of a put,
+///    by load and by this road. There is nothing to flush.
+/// 2. The copy is ordered with the loads and stores of the calling thread as if that thread made
+///    it: a put sees the thread's earlier stores, and other processes see the put after them.
+/// 3. Nothing is atomic. The kernel copies as memcpy does, and a thread that reads or writes the
+///    same bytes meanwhile may see parts of an aligned element. (The bench looks for this in
+///    aligned words of eight bytes, and saw none in two million gets; no law follows from that.)
+/// 4. Pages are read and written with the rights of the target itself: a page that the target maps
+///    read-only can be read by a get but not written by a put. Memory of devices and memory behind
+///    the end of a mapped file cannot be copied.
+/// 5. If a transfer fails, the bytes ahead of the byte that the error names have been copied, and
+///    no others.
+/// 6. A process that has ended is not confused with another one that has its process id now. The
+///    road checks that the process still runs before each system call, but not twice in a
+///    millisecond ([`Life::is_there`]): the id would have to be reused within that time, or while
+///    this thread is preempted between the check and the copy.
 #[derive(Clone, Copy)]
 pub struct Process<'a> {
     /// its rank
     pub rank: u32,
-    /// which one it is; it may be our own
+    /// its identity and liveness; it may be this process
     pub life: &'a Life,
 }
 
-/// Bytes of one call at most. The kernel stops at 2 GiB - 4 KiB by itself.
+/// The most bytes of one system call. The kernel's own limit is 2 GiB - 4 KiB.
 const BYTES_MAX: u64 = 1 << 30;
 
 impl Process<'_> {
     /// Copies `bytes` bytes, fewer than 2^63, from `here` to the address `there` of the process.
     ///
     /// # Safety
-    /// Nobody minds that those bytes of the process are written. Bad addresses are only an error.
+    /// The caller must own the bytes at `there` in that process: no Rust reference to them may be
+    /// live there. Invalid addresses, at either side, are only an error.
     #[inline]
     pub unsafe fn put(self, there: u64, here: *const u8, bytes: u64) -> Result<()> {
         let here = here.cast_mut();
@@ -76,7 +77,8 @@ impl Process<'_> {
     /// Copies `bytes` bytes, fewer than 2^63, from the address `there` of the process to `here`.
     ///
     /// # Safety
-    /// Those bytes at `here` may be written. Bad addresses are only an error.
+    /// The caller must own the bytes at `here` for writing. Invalid addresses, at either side, are
+    /// only an error.
     #[inline]
     pub unsafe fn get(self, here: *mut u8, there: u64, bytes: u64) -> Result<()> {
         // SAFETY: the caller's promise.
@@ -88,9 +90,9 @@ impl Process<'_> {
         unsafe { self.rest(Way::Get, here, there, bytes, moved) }
     }
 
-    /// Whether it is the process that was meant, by the cookie that it left in its memory, and the
-    /// system lets us copy that memory. To the kernel who may read may write, too; what filters of
-    /// system calls say of writing is asked with no bytes.
+    /// Returns whether this process may copy the memory of the process, and the cookie there proves
+    /// that it is the right process. The kernel grants writing together with reading; a write of no
+    /// bytes finds out whether a filter of system calls forbids writing.
     pub fn shows_cookie(self) -> bool {
         let mark = self.life.mark();
         // SAFETY: nothing is written.
@@ -98,6 +100,8 @@ impl Process<'_> {
         mark.shows_cookie() == Some(true) && uninterrupted(write_nothing) == 0
     }
 
+    /// Does a put or a get.
+    ///
     /// # Safety
     /// As for `put` or `get`.
     #[inline]
@@ -111,7 +115,7 @@ impl Process<'_> {
         }
     }
 
-    /// One system call, with its answer.
+    /// Makes one system call, and returns its result.
     ///
     /// # Safety
     /// As for `put` or `get`.
@@ -123,7 +127,8 @@ impl Process<'_> {
         unsafe { self.call_lists(way, vm::one(&here), vm::one(&there)) }
     }
 
-    /// The same with many runs: the one place from which memory of another process is reached.
+    /// Makes one system call for several runs, and returns its result. All access to memory of
+    /// another process is made here.
     ///
     /// # Safety
     /// As for `put` or `get`.
@@ -142,9 +147,10 @@ impl Process<'_> {
         }
     }
 
-    /// The transfer from its first call on, which answered something else than `bytes`: it goes on
-    /// behind what moved. A step whose end can be no address of a process is refused as a whole;
-    /// so a step that faults is halved until it is one byte, and that one is to blame.
+    /// Completes a transfer whose first system call has returned `first` instead of `bytes`: it
+    /// continues behind the bytes that were copied. The kernel refuses a call as a whole if its end
+    /// is no valid address. So a step that faults is halved until it is one byte, which is then the
+    /// byte that cannot be copied.
     ///
     /// # Safety
     /// As for `put` or `get`.
@@ -175,22 +181,23 @@ impl Process<'_> {
             }
             step = step.min(bytes - moved);
             let at = (here.wrapping_add(moved as usize), there.wrapping_add(moved));
-            // SAFETY: a part of what the caller vouches for.
+            // SAFETY: a part of the caller's transfer.
             answer = unsafe { self.call(way, at.0, at.1, step) };
         }
     }
 
-    /// Whose byte it is that cannot be copied. Asked without changing one: whether the origin's can
-    /// be read before a put, and whether the target's can be read before a get.
+    /// Returns the error for a byte that cannot be copied, which names the side at fault. Finds out
+    /// without changing a byte of either side: by reading the origin's byte for a put, and the
+    /// target's byte for a get.
     fn fault(self, way: Way, here: *mut u8, there: u64) -> Error {
         if self.life.has_ended() {
-            return self.refusal(way, libc::ESRCH); // what faulted is another process's
+            return self.refusal(way, libc::ESRCH); // the memory may be another process's
         }
         let mut byte = 0u8;
         let byte = vm::own_run(&raw mut byte, 1);
         let (here_run, there_run) = (vm::own_run(here, 1), vm::run(there, 1));
         let (own, pid) = (process::id(), self.life.mark().pid);
-        // SAFETY: only our own byte on the stack is written.
+        // SAFETY: only `byte` on the stack of this thread is written.
         let is_target = unsafe {
             match way {
                 Way::Put => vm::write(own, vm::one(&here_run), vm::one(&byte)) == 1,
@@ -203,7 +210,7 @@ impl Process<'_> {
         }
     }
 
-    /// The error for an `errno` that is not about addresses.
+    /// Returns the error for an `errno` that is not about addresses.
     fn refusal(self, way: Way, errno: i32) -> Error {
         let (rank, pid) = (self.rank, self.life.mark().pid);
         let call = match way {
@@ -219,7 +226,7 @@ impl Process<'_> {
     }
 }
 
-/// Lets these processes copy memory of this one, as far as it is up to us.
+/// Allows these processes to copy memory of this one, as far as this process can.
 pub fn allow(pids: impl IntoIterator<Item = i32>) {
     vm::allow(pids);
 }

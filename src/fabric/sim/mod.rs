@@ -1,12 +1,12 @@
-//! The merciless simulator: a road between ranks that exist only in this thread, for tests. Each
-//! thread of each rank is a coroutine; a scheduler with a seed says who takes the next step, and
-//! when what was sent takes effect. The same seed gives the same run, always.
+//! The simulator: a road between ranks that exist only in this thread, for tests. Each thread of
+//! each rank is a coroutine. A scheduler with a seed decides which thread takes the next step, and
+//! when an operation that was sent takes effect. The same seed always gives the same run.
 //!
-//! What it holds against a protocol: nothing sent is seen before it must be (see [`Profile`]), the
-//! buffer of a get is poison until then, a `fetch` wakes nobody, a word that is changed in a way
-//! that its kind does not allow ends the world, and so do a link that is reset while something is
-//! under way to it, a rank that panics, a deadlock, and a run without an end. What ends the world
-//! is told with its seed.
+//! The simulator is as adverse to a protocol as the laws of a road allow: an operation may take
+//! effect late (see [`Profile`]), the buffer of a get is poison until then, and a `fetch` wakes no
+//! thread. A run fails if a word is changed in a way that its kind does not allow, if a link is
+//! reset while an operation on it is under way, if a rank panics, at a deadlock, and if the run
+//! does not end. The failure is reported with the seed of the run.
 
 mod rank;
 mod road;
@@ -20,28 +20,28 @@ pub use world::{End, run};
 
 use core::ops::Range;
 
-/// When things take effect that were sent to another rank.
+/// When an operation that was sent to another rank takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
     /// At once; only the steps of the ranks interleave. Like load and store within a node.
     Prompt,
-    /// At a random later step, or at a flush; in the order sent, between each two ranks.
+    /// At a random later step, at the latest at a flush; in the order sent, between each two ranks.
     Late,
-    /// At a random later step, or at a flush; in any order, save for what `order` says.
+    /// At a random later step, at the latest at a flush; in any order that calls of `order` allow.
     Reordered,
 }
 
 /// All profiles.
 pub const PROFILES: [Profile; 3] = [Profile::Prompt, Profile::Late, Profile::Reordered];
 
-/// How many ranks, threads of each, and nodes.
+/// The numbers of ranks, of threads of each rank, and of ranks of each node.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// ranks
     pub ranks: u32,
     /// threads of each rank
     pub threads: u32,
-    /// ranks of each node; the last one may have less
+    /// ranks of each node; the last node may have fewer
     pub per_node: u32,
 }
 
@@ -51,14 +51,14 @@ impl From<u32> for Shape {
     }
 }
 
-/// The seeds to try: `FOMPI_SEEDS` of them, or 200.
+/// Returns the seeds to try: `FOMPI_SEEDS` of them, or 200.
 pub fn seeds() -> Range<u64> {
     let count = std::env::var("FOMPI_SEEDS").ok().and_then(|text| text.parse().ok());
     0..count.unwrap_or(200)
 }
 
-/// Runs a body of all ranks, which `body` makes anew for each run, in every profile with every
-/// seed. `check` sees how each run ended. The first run that fails ends the test.
+/// Runs the body of all ranks, which `body` makes anew for each run, in every profile with every
+/// seed. Calls `check` with the final state of each run. The first run that fails ends the test.
 pub fn every<B: Fn(&Sim) + 'static>(
     shape: impl Into<Shape>,
     body: impl Fn() -> B,
@@ -75,7 +75,7 @@ pub fn every<B: Fn(&Sim) + 'static>(
     }
 }
 
-/// Whether some seed and profile catches a body that is wrong.
+/// Returns whether a run with some seed and profile fails. For bodies that are wrong on purpose.
 pub fn is_caught<B: Fn(&Sim) + 'static>(shape: impl Into<Shape>, body: impl Fn() -> B) -> bool {
     let shape = shape.into();
     let mut runs = seeds().flat_map(|seed| PROFILES.map(|profile| (profile, seed)));

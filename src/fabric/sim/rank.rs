@@ -1,5 +1,5 @@
-//! A thread of a rank in the simulator: its steps, and what it sends. Not for what a protocol may
-//! use, which is [`View`].
+//! A thread of a rank in the simulator: its steps, and the operations that it sends. Protocols use
+//! [`View`] instead.
 
 use super::Shape;
 use super::road::{Counts, Effect, Place, Road};
@@ -29,27 +29,27 @@ impl<'a> Sim<'a> {
         Sim { state, yielder, shape, thread }
     }
 
-    /// A view of this rank, with a fault.
+    /// Returns a view of this rank, with a fault.
     pub fn view<const VIEW: usize>(&self, fault: Fault) -> View<'_, 'a, VIEW> {
         View { sim: self, fault }
     }
 
-    /// The words that all ranks reach alike.
+    /// Returns the view of words that all ranks reach in the same way.
     pub fn weak(&self, fault: Fault) -> View<'_, 'a, FLAT> {
         self.view(fault)
     }
 
-    /// The words of this node.
+    /// Returns the view of the words of this node.
     pub fn near(&self, fault: Fault) -> View<'_, 'a, NEAR> {
         View { sim: self, fault }
     }
 
-    /// The words that are reached through devices.
+    /// Returns the view of words that are reached through a device.
     pub fn far(&self, fault: Fault) -> View<'_, 'a, FAR> {
         View { sim: self, fault }
     }
 
-    /// The words of the leaders of all nodes, if this rank is one.
+    /// Returns the view of the words of the leaders of all nodes, if this rank is a leader.
     pub fn leads(&self, fault: Fault) -> Option<View<'_, 'a, LEADS>> {
         let leads = self.index().0.is_multiple_of(self.shape.per_node);
         leads.then_some(View { sim: self, fault })
@@ -57,74 +57,74 @@ impl<'a> Sim<'a> {
 }
 
 impl Sim<'_> {
-    /// Which thread of its rank this is.
+    /// Returns the index of this thread among the threads of its rank.
     pub fn thread(&self) -> u32 {
         self.thread % self.shape.threads
     }
 
-    /// How many threads each rank has.
+    /// Returns the number of threads of each rank.
     pub fn threads(&self) -> u32 {
         self.shape.threads
     }
 
-    /// The shape of the world.
+    /// Returns the shape of the world.
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// This rank, in the world.
+    /// Returns this rank, in the world.
     pub fn index(&self) -> Rank {
         Rank(self.thread / self.shape.threads)
     }
 
-    /// Its node.
+    /// Returns the node of this rank.
     pub fn node(&self) -> u32 {
         self.index().0 / self.shape.per_node
     }
 
-    /// Lets others run.
+    /// Ends a step: the scheduler may run other threads.
     pub fn step(&self) {
         self.yielder.suspend(());
     }
 
-    /// A random number below `bound`, the same for the same seed.
+    /// Returns a random number below `bound`, the same for the same seed.
     pub fn random(&self, bound: u32) -> u32 {
         self.state.borrow_mut().random.below(bound as usize) as u32
     }
 
-    /// What this rank has sent so far to words that all reach alike.
+    /// Returns the numbers of operations that this rank has sent so far in the view [`FLAT`].
     pub fn counts(&self) -> Counts {
         self.counts_of(FLAT)
     }
 
-    /// What this rank has sent so far in a view.
+    /// Returns the numbers of operations that this rank has sent so far in a view.
     pub fn counts_of(&self, view: usize) -> Counts {
         self.state.borrow().road.counts[self.index().0 as usize][view]
     }
 
-    /// A word as it is, for the eyes of a test only.
+    /// Returns the present value of a word of the view [`FLAT`]. For tests only, not for protocols.
     pub fn peek(&self, at: WordAt) -> u64 {
         self.peek_at(FLAT, at)
     }
 
-    /// A word of a view as it is, for the eyes of a test only.
+    /// Returns the present value of a word of a view. For tests only, not for protocols.
     pub fn peek_at(&self, view: usize, at: WordAt) -> u64 {
         self.state.borrow().road.load(Place::new(view, at))
     }
 
-    /// Puts one cell.
+    /// Sends a put of one cell.
     pub fn put(&self, target: Rank, cell: usize, value: u64) {
         self.send(Effect::Put(target, cell, value));
     }
 
-    /// Begins to get one cell.
+    /// Begins a get of one cell, and returns its buffer.
     pub fn get(&self, target: Rank, cell: usize) -> usize {
         let buffer = self.state.borrow_mut().road.buffer();
         self.send(Effect::Get(target, cell, buffer));
         buffer
     }
 
-    /// What a get has brought: poison unless it is done.
+    /// Returns the contents of the buffer of a get: poison unless the get is complete.
     pub fn got(&self, buffer: usize) -> u64 {
         self.state.borrow().road.got(buffer)
     }
@@ -149,12 +149,12 @@ impl Sim<'_> {
         list[index] = word;
     }
 
-    /// Words of the list of this rank, old ones too.
+    /// Returns the number of words of this rank's list, stale ones included.
     pub fn list_words(&self) -> usize {
         self.state.borrow().road.lists[self.index().0 as usize].len()
     }
 
-    /// Reads the list of a rank, one word after the other, each in parts.
+    /// Reads the list of a rank, one word after the other, and each word in two steps.
     pub fn read_list(&self, view: usize, of: Rank) -> Vec<u64> {
         self.count(view, |counts| counts.read += 1);
         let now = |index: usize| {
@@ -179,7 +179,7 @@ impl Sim<'_> {
         one_more(&mut self.state.borrow_mut().road.counts[self.index().0 as usize][view]);
     }
 
-    /// Takes steps, things landing meanwhile, until the road is as wanted.
+    /// Takes a step; then delivers an operation and takes a step until `is_waiting` is false.
     fn drain(&self, is_waiting: impl Fn(&Road) -> bool) {
         self.step();
         while is_waiting(&self.state.borrow().road) {
@@ -188,7 +188,7 @@ impl Sim<'_> {
         }
     }
 
-    /// What was ordered before a request is there before it.
+    /// Waits until all operations that must precede a request to `target` have taken effect.
     fn drain_before(&self, view: usize, target: Rank) {
         self.drain(|road| view != NEAR && road.is_before_fetch(self.index(), target));
     }
@@ -201,7 +201,7 @@ impl Sim<'_> {
         self.count(view, |counts| counts.fetch += 1);
         self.drain_before(view, at.rank);
         let before = self.state.borrow_mut().road.fetch(Place::new(view, at), op);
-        self.step(); // the answer takes its time
+        self.step(); // the answer arrives later
         before
     }
 

@@ -1,12 +1,12 @@
-//! What is between the ranks of the simulator: their words and cells, and what is under way to
-//! them. Not for the question who runs when.
+//! The memory of the ranks of the simulator, which is words and cells, and the operations under way
+//! to it. The scheduler is in `world`.
 
 use super::view::{NEAR, VIEWS};
 use super::{Profile, Shape};
 use crate::epoch::layout;
 use crate::fabric::{Fetch, Kind, Rank, WordAt};
 
-/// What a get shows before its value is there.
+/// The contents of the buffer of a get before its value has arrived.
 pub const POISON: u64 = 0xdead_beef_dead_beef;
 /// Cells of window memory that each rank exposes.
 const CELLS: usize = 16;
@@ -28,7 +28,7 @@ impl Random {
     }
 }
 
-/// What a rank has sent, by kind.
+/// The numbers of operations that a rank has sent, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// calls of `fetch`
@@ -45,7 +45,7 @@ pub struct Counts {
     pub flush_all: u32,
 }
 
-/// A word of a view, of a rank of the world.
+/// A word of a rank of the world, in a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     pub view: usize,
@@ -53,7 +53,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// Views that show the same words are one here.
+    /// Creates the place of a word. The views [`FAR`](super::FAR) and [`LEADS`](super::LEADS) have
+    /// the same words, so that they are one view here.
     pub fn new(view: usize, at: WordAt) -> Place {
         Place { view: view.min(VIEWS - 2), at }
     }
@@ -63,7 +64,7 @@ impl Place {
     }
 }
 
-/// Something that is under way.
+/// An operation that takes effect at its target.
 #[derive(Clone, Copy, Debug)]
 pub enum Effect {
     Post(Place, u64),
@@ -80,7 +81,7 @@ impl Effect {
         }
     }
 
-    /// The word that it is going to change.
+    /// Returns the word that it changes.
     fn place(self) -> Option<Place> {
         match self {
             Effect::Post(place, _) | Effect::Fetch(place, ..) => Some(place),
@@ -89,27 +90,28 @@ impl Effect {
     }
 }
 
+/// An operation that is under way.
 struct Sent {
     origin: Rank,
     effect: Effect,
-    /// how many `order` the origin had called for the target
+    /// the number of `order` calls of the origin for the target before the operation was sent
     batch: u32,
 }
 
-/// Memory of all ranks, and what is under way to it.
+/// The memory of all ranks, and the operations that are under way to it.
 pub struct Road {
     profile: Profile,
     shape: Shape,
-    /// for each kind of block: words of a rank, and the words
+    /// for each kind of block: the number of words of a rank, and the words of all ranks
     blocks: [(u32, Vec<u64>); VIEWS - 1],
     cells: Vec<u64>,
     gets: Vec<u64>,
     answers: Vec<Option<u64>>,
     sent: Vec<Sent>,
     batches: Vec<u32>,
-    /// whom each rank has posted to
+    /// the list of each rank: the origins that it has posted to
     pub lists: Vec<Vec<u64>>,
-    /// for each rank, by view
+    /// the counts of each rank, by view
     pub counts: Vec<[Counts; VIEWS]>,
 }
 
@@ -156,7 +158,7 @@ impl Road {
         self.word(place)
     }
 
-    /// The owner's store into its word.
+    /// Stores into a word of the storing rank.
     pub fn reset(&mut self, place: Place, value: u64) {
         let at = place.at;
         assert!(place.kind() != Kind::Contended, "{at:?} is contended, but stored into");
@@ -181,7 +183,7 @@ impl Road {
         origin.0 / self.shape.per_node == target.0 / self.shape.per_node
     }
 
-    /// Whether what `origin` sends is there at once: by load and store.
+    /// Returns whether an operation of `origin` takes effect at once, as by load and store.
     fn is_prompt(&self, origin: Rank, effect: Effect) -> bool {
         self.profile == Profile::Prompt
             || match effect.place() {
@@ -190,7 +192,8 @@ impl Road {
             }
     }
 
-    /// Sends an effect. Returns a word that a sleeper may wait for, if it changed at once.
+    /// Sends an operation. Returns the word that it has changed, if it took effect at once and may
+    /// wake a thread.
     pub fn send(&mut self, origin: Rank, effect: Effect) -> Option<Place> {
         match effect {
             Effect::Put(_, cell, _) | Effect::Get(_, cell, _) => assert!(cell < CELLS),
@@ -216,7 +219,7 @@ impl Road {
         self.batches[pair] += 1;
     }
 
-    /// A buffer for a get.
+    /// Creates a buffer for a get.
     pub fn buffer(&mut self) -> usize {
         self.gets.push(POISON);
         self.gets.len() - 1
@@ -226,7 +229,7 @@ impl Road {
         self.gets[buffer]
     }
 
-    /// A place for the answer of a fetch that is begun.
+    /// Creates a place for the answer of a fetch that is begun.
     pub fn ticket(&mut self) -> usize {
         self.answers.push(None);
         self.answers.len() - 1
@@ -266,7 +269,8 @@ impl Road {
         self.sent.is_empty()
     }
 
-    /// Whether something sent must land before a `fetch` or `read` that is sent to `target` now.
+    /// Returns whether an operation under way must take effect before a `fetch` or `read` that is
+    /// sent to `target` now.
     pub fn is_before_fetch(&self, origin: Rank, target: Rank) -> bool {
         let batch = self.batches[self.pair(origin, target)];
         self.sent.iter().any(|sent| {
@@ -275,23 +279,24 @@ impl Road {
         })
     }
 
-    /// Whether something that `origin` sent to `target`, or to anyone, is under way.
+    /// Returns whether an operation of `origin` to `target`, or to any rank, is under way.
     pub fn is_under_way(&self, origin: Rank, target: Option<Rank>) -> bool {
         self.sent.iter().any(|sent| {
             sent.origin == origin && target.is_none_or(|target| sent.effect.target() == target)
         })
     }
 
-    /// Lets one thing that is under way take effect. Returns the word that changed.
+    /// Lets one operation that is under way take effect. Returns the word that has changed, if that
+    /// may wake a thread.
     pub fn deliver(&mut self, random: &mut Random) -> Option<Place> {
         let first = random.below(self.sent.len());
         let candidates = (first..self.sent.len()).chain(0..first);
-        let chosen = { candidates }.find(|&index| self.may_land(index));
-        let sent = self.sent.remove(chosen.expect("the oldest of all may land"));
+        let chosen = { candidates }.find(|&index| self.may_take_effect(index));
+        let sent = self.sent.remove(chosen.expect("the oldest operation may take effect"));
         self.apply(sent.effect)
     }
 
-    fn may_land(&self, index: usize) -> bool {
+    fn may_take_effect(&self, index: usize) -> bool {
         let this = &self.sent[index];
         let pair = (this.origin, this.effect.target());
         let is_get = matches!(this.effect, Effect::Get(..));

@@ -1,59 +1,59 @@
-//! Words as a rank of the simulator reaches them: all ranks alike, those of its node, all through
-//! devices, or the leaders of the nodes; with at most one fault, to prove that the tests of a
-//! protocol would notice the line that is missing. Not for faults of hardware.
+//! The views of the words of a rank in the simulator: all ranks in the same way, the ranks of its
+//! node, all ranks through a device, or the leaders of the nodes. A view has at most one fault, to
+//! prove that the tests of a protocol fail if a call is missing. Not for faults of hardware.
 
 use super::Sim;
 use super::road::Counts;
 use crate::error::Result;
 use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
 
-/// Words that all ranks reach alike, with the layout of one node.
+/// Words that all ranks reach in the same way, with the layout of one node.
 pub const FLAT: usize = 0;
-/// Words of the ranks of this node. What is sent to them is there at once.
+/// Words of the ranks of this node. Operations on them take effect at once.
 pub const NEAR: usize = 1;
-/// Words of all ranks, reached through devices.
+/// Words of all ranks, reached through a device.
 pub const FAR: usize = 2;
-/// The same words, of the first rank of each node: the ranks of this view are the nodes.
+/// The words of [`FAR`] of the first rank of each node: the ranks of this view are the nodes.
 pub const LEADS: usize = 3;
-/// How many views there are.
+/// The number of views.
 pub const VIEWS: usize = 4;
 
-/// What is forgotten.
+/// The operation that a view omits or breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// nothing: with it the same test must pass
+    /// none: with it the same test must pass
     Nothing,
-    /// every flush
+    /// omits each flush
     Flush,
-    /// every order
+    /// omits each order
     Order,
-    /// posts to one word
+    /// omits the posts to one word
     Post(WordId),
-    /// posts that are due, once: every other one to one word
+    /// omits each post to one word with a probability of one half
     EveryOtherPost(WordId),
-    /// that a word of this rank may be reset
+    /// omits each store into a word of this rank
     SetOwn,
-    /// waiting
+    /// returns from each wait at once
     Wait,
-    /// that a CompareSwap is one step
+    /// does a CompareSwap in two steps
     Atomicity,
 }
 
 /// A view of a rank, with a fault.
 pub struct View<'a, 'b, const VIEW: usize = FLAT> {
-    /// the rank without it
+    /// the thread of the rank
     pub sim: &'a Sim<'b>,
     /// the fault
     pub fault: Fault,
 }
 
 impl<const VIEW: usize> View<'_, '_, VIEW> {
-    /// What this rank has sent so far in this view.
+    /// Returns the numbers of operations that this rank has sent so far in this view.
     pub fn counts(&self) -> Counts {
         self.sim.counts_of(VIEW)
     }
 
-    /// The rank of the world that a rank of this view is.
+    /// Returns the rank in the world of a rank of this view.
     fn world(&self, rank: Rank) -> Rank {
         let per_node = self.sim.shape().per_node;
         match VIEW {
@@ -68,10 +68,10 @@ impl<const VIEW: usize> View<'_, '_, VIEW> {
         WordAt { rank: self.world(at.rank), word: at.word }
     }
 
-    fn forgets(&self, word: WordId) -> bool {
+    fn omits_post(&self, word: WordId) -> bool {
         match self.fault {
-            Fault::Post(forgotten) => forgotten == word,
-            Fault::EveryOtherPost(forgotten) => forgotten == word && self.sim.random(2) == 0,
+            Fault::Post(omitted) => omitted == word,
+            Fault::EveryOtherPost(omitted) => omitted == word && self.sim.random(2) == 0,
             _ => false,
         }
     }
@@ -125,7 +125,7 @@ impl<const VIEW: usize> Words for View<'_, '_, VIEW> {
     }
 
     fn post(&self, at: WordAt, add: u64) -> Result<()> {
-        if !self.forgets(at.word) {
+        if !self.omits_post(at.word) {
             self.sim.post_word(VIEW, self.at(at), add);
         }
         Ok(())

@@ -1,4 +1,5 @@
-//! Who runs when: the scheduler of the simulator. Not for what is under way between the ranks.
+//! The scheduler of the simulator: it decides which thread runs, and when an operation takes
+//! effect. The operations under way are in `road`.
 
 use super::rank::Sim;
 use super::road::{Place, Random, Road};
@@ -11,15 +12,15 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-/// So many steps without an end are none.
+/// The most steps of a run: a run with more steps is taken to have no end.
 const STEPS_MAX: u32 = 2_000_000;
 const STACK_BYTES: usize = 256 << 10;
 
-/// All there is.
+/// The state of a run.
 pub struct State {
     pub road: Road,
     pub random: Random,
-    /// for each thread: the word that it waits for
+    /// for each thread: the word that it waits for, if it waits
     pub parked: Vec<Option<Place>>,
     threads: u32,
 }
@@ -41,29 +42,29 @@ impl State {
     }
 }
 
-/// How a world ended.
+/// The final state of a run.
 pub struct End {
     state: Rc<RefCell<State>>,
     shape: Shape,
 }
 
 impl End {
-    /// A word, when all is done.
+    /// Returns the final value of a word of the view [`FLAT`].
     pub fn word(&self, at: WordAt) -> u64 {
         self.word_of(FLAT, at)
     }
 
-    /// A word of a view.
+    /// Returns the final value of a word of a view.
     pub fn word_of(&self, view: usize, at: WordAt) -> u64 {
         self.state.borrow().road.load(Place::new(view, at))
     }
 
-    /// A cell, when all is done.
+    /// Returns the final value of a cell.
     pub fn cell(&self, rank: Rank, cell: usize) -> u64 {
         *self.state.borrow_mut().road.cell(rank, cell)
     }
 
-    /// All ranks.
+    /// Returns all ranks.
     pub fn ranks(&self) -> impl Iterator<Item = Rank> {
         (0..self.shape.ranks).map(Rank)
     }
@@ -72,21 +73,21 @@ impl End {
 type Thread = Coroutine<(), (), (), DefaultStack>;
 
 thread_local! {
-    /// Stacks of worlds that have ended, for the next.
+    /// Stacks of runs that have ended, to be used again.
     static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
 }
 
-/// How the scheduler of this seed prefers.
-struct Manner {
-    /// one of so many steps lands something
-    land_of: usize,
-    /// one of so many steps changes the thread
+/// The preferences of the scheduler, which depend on the seed.
+struct Preferences {
+    /// one in this many steps delivers an operation
+    deliver_of: usize,
+    /// one in this many steps changes to another thread
     change_of: usize,
-    /// a thread that runs at one of 16 of its turns only
+    /// a thread that runs only in one in 16 of its turns; may be the index of no thread
     slow: usize,
 }
 
-/// Runs one world to its end, or to the reason why it failed.
+/// Does one run to its end, and returns the final state, or the reason why the run failed.
 pub fn run(
     shape: impl Into<Shape>,
     profile: Profile,
@@ -115,22 +116,22 @@ pub fn run(
     let outcome = schedule(&state, &mut threads);
     let (done, broken) = threads.into_iter().partition::<Vec<_>, _>(|thread| thread.done());
     STACKS.with_borrow_mut(|stacks| stacks.extend(done.into_iter().map(Thread::into_stack)));
-    drop(broken); // unwinds them
+    drop(broken); // unwinds the stacks of the other threads
     outcome.map(|()| End { state, shape })
 }
 
 fn schedule(state: &RefCell<State>, threads: &mut [Thread]) -> core::result::Result<(), String> {
-    let manner = {
+    let preferences = {
         let random = &mut state.borrow_mut().random;
-        Manner {
-            land_of: [2, 8, 64][random.below(3)],
+        Preferences {
+            deliver_of: [2, 8, 64][random.below(3)],
             change_of: [1, 2, 8][random.below(3)],
             slow: random.below(2 * threads.len()),
         }
     };
     let mut last = 0;
     for _ in 0..STEPS_MAX {
-        let choice = choose(&mut state.borrow_mut(), &manner, threads, last);
+        let choice = choose(&mut state.borrow_mut(), &preferences, threads, last);
         let Some(index) = choice else {
             match state.borrow().road.is_quiet() {
                 true if threads.iter().all(|thread| thread.done()) => return Ok(()),
@@ -154,25 +155,31 @@ fn schedule(state: &RefCell<State>, threads: &mut [Thread]) -> core::result::Res
     Err(format!("no end after {STEPS_MAX} steps"))
 }
 
-/// The thread to run next, or none: something lands, or all is over.
-fn choose(state: &mut State, manner: &Manner, threads: &[Thread], last: usize) -> Option<usize> {
-    if !state.road.is_quiet() && state.random.below(manner.land_of) == 0 {
+/// Returns the thread to run next. `None`: an operation is to be delivered, or no thread can run.
+fn choose(
+    state: &mut State,
+    preferences: &Preferences,
+    threads: &[Thread],
+    last: usize,
+) -> Option<usize> {
+    if !state.road.is_quiet() && state.random.below(preferences.deliver_of) == 0 {
         return None;
     }
     let can_run = |index: usize| state.parked[index].is_none() && !threads[index].done();
-    if can_run(last) && state.random.below(manner.change_of) != 0 {
+    if can_run(last) && state.random.below(preferences.change_of) != 0 {
         return Some(last);
     }
     let first = state.random.below(threads.len());
     let mut turns = { (first..threads.len()).chain(0..first) }.filter(|&index| can_run(index));
     match turns.next() {
-        Some(slow) if slow == manner.slow && state.random.below(16) != 0 => {
+        Some(slow) if slow == preferences.slow && state.random.below(16) != 0 => {
             turns.next().or(Some(slow))
         }
         choice => choice,
     }
 }
 
+/// Returns the report of a deadlock.
 fn deadlock(state: &State, threads: &[Thread]) -> String {
     let mut text = String::from("deadlock:");
     for (index, place) in state.parked.iter().enumerate() {
