@@ -127,7 +127,8 @@ pub fn made(host: &Host, flavor: Flavor, node: &Node) {
         let (call, abi, ranks) = (flavor.call(), host.abi_name(), node.size);
         let (bytes, _) = node.exposed();
         let road = road_of(node);
-        say(&format!("{call}: {ranks} ranks, {bytes} bytes, road: {road} ({abi})"));
+        let ranks = if ranks == 1 { String::from("1 rank") } else { format!("{ranks} ranks") };
+        say(&format!("{call}: {ranks}, {bytes} bytes, road: {road} ({abi})"));
     }
 }
 
