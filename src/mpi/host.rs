@@ -5,7 +5,7 @@
 //! register-sized integers in every ABI; MPICH's are 32 bits wide and are masked on entry, because
 //! callers leave garbage above them.
 
-use super::constants::Constants;
+use super::constants::{Constants, MPICH, OPENMPI_INTEGERS, STANDARD};
 use super::family::{self, Named};
 use super::functions::Functions;
 use super::table::{self, Tables};
@@ -265,3 +265,6 @@ fn library() -> Option<(Library, String)> {
 
 /// A buffer for an MPI_Status of any ABI (20, 24 or 32 bytes).
 pub type Status = [u64; 8];
+const _: () = assert!(MPICH.status_bytes as usize <= size_of::<Status>());
+const _: () = assert!(OPENMPI_INTEGERS.status_bytes as usize <= size_of::<Status>());
+const _: () = assert!(STANDARD.status_bytes as usize <= size_of::<Status>());

@@ -12,9 +12,9 @@ mod openmpi;
 mod proof;
 mod standard;
 
-pub use datatypes::{PREDEFINED, Predefined};
+pub use datatypes::PREDEFINED;
 pub use mpich::MPICH;
-pub use openmpi::openmpi;
+pub use openmpi::{INTEGERS as OPENMPI_INTEGERS, openmpi};
 pub use standard::{STANDARD, STANDARD_INTEL};
 
 use crate::error::Class;
@@ -23,7 +23,6 @@ use crate::error::Class;
 macro_rules! constants {
     (
         handles { $($handle:ident $handle_name:literal,)* }
-        addresses { $($address:ident $address_name:literal,)* }
         integers { $($integer:ident $integer_name:literal,)* }
     ) => {
         /// The constants of one ABI. A combiner that the ABI does not have is -1.
@@ -32,7 +31,6 @@ macro_rules! constants {
             $(#[doc = $handle_name] pub $handle: usize,)*
             /// MPI_ERRORS_ABORT, which Open MPI has only since version 5.
             pub errors_abort: Option<usize>,
-            $(#[doc = $address_name] pub $address: usize,)*
             $(#[doc = $integer_name] pub $integer: i32,)*
         }
 
@@ -42,11 +40,6 @@ macro_rules! constants {
             fn handles(&self) -> Vec<(&'static str, usize)> {
                 let abort = self.errors_abort.unwrap_or(0);
                 vec![$(($handle_name, self.$handle),)* ("MPI_ERRORS_ABORT", abort)]
-            }
-
-            /// Name in C and value of each address with a meaning.
-            fn addresses(&self) -> Vec<(&'static str, usize)> {
-                vec![$(($address_name, self.$address),)*]
             }
 
             /// Name in C and value of each integer.
@@ -61,12 +54,9 @@ constants! {
     handles {
         win_null "MPI_WIN_NULL",
         datatype_null "MPI_DATATYPE_NULL",
-        op_null "MPI_OP_NULL",
-        request_null "MPI_REQUEST_NULL",
         info_null "MPI_INFO_NULL",
         errhandler_null "MPI_ERRHANDLER_NULL",
         group_null "MPI_GROUP_NULL",
-        group_empty "MPI_GROUP_EMPTY",
         comm_null "MPI_COMM_NULL",
         comm_world "MPI_COMM_WORLD",
         comm_self "MPI_COMM_SELF",
@@ -87,18 +77,11 @@ constants! {
         replace "MPI_REPLACE",
         no_op "MPI_NO_OP",
     }
-    addresses {
-        bottom "MPI_BOTTOM",
-        in_place "MPI_IN_PLACE",
-        status_ignore "MPI_STATUS_IGNORE",
-        statuses_ignore "MPI_STATUSES_IGNORE",
-    }
     integers {
         handle_bytes "sizeof(MPI_Win)",
         status_bytes "sizeof(MPI_Status)",
         proc_null "MPI_PROC_NULL",
         any_source "MPI_ANY_SOURCE",
-        any_tag "MPI_ANY_TAG",
         undefined "MPI_UNDEFINED",
         keyval_invalid "MPI_KEYVAL_INVALID",
         lock_exclusive "MPI_LOCK_EXCLUSIVE",
@@ -117,16 +100,10 @@ constants! {
         flavor_allocate "MPI_WIN_FLAVOR_ALLOCATE",
         flavor_dynamic "MPI_WIN_FLAVOR_DYNAMIC",
         flavor_shared "MPI_WIN_FLAVOR_SHARED",
-        separate "MPI_WIN_SEPARATE",
         unified "MPI_WIN_UNIFIED",
         thread_multiple "MPI_THREAD_MULTIPLE",
         max_object_name "MPI_MAX_OBJECT_NAME",
-        max_error_string "MPI_MAX_ERROR_STRING",
         max_info_val "MPI_MAX_INFO_VAL",
-        max_info_key "MPI_MAX_INFO_KEY",
-        comm_type_shared "MPI_COMM_TYPE_SHARED",
-        ident "MPI_IDENT",
-        unequal "MPI_UNEQUAL",
         combiner_named "MPI_COMBINER_NAMED",
         combiner_dup "MPI_COMBINER_DUP",
         combiner_contiguous "MPI_COMBINER_CONTIGUOUS",
@@ -175,7 +152,6 @@ constants! {
         err_rma_flavor "MPI_ERR_RMA_FLAVOR",
         err_unsupported_operation "MPI_ERR_UNSUPPORTED_OPERATION",
         err_base "MPI_ERR_BASE",
-        err_lastcode "MPI_ERR_LASTCODE",
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `scripts/generate-constants` writes them; without it the tests here compare. A row is a macro
 //! call, so that the C program decides what to do with it:
-//! `INTEGER(name, value)`, `ADDRESS(name, value)`, `HANDLE(name, value)`,
+//! `INTEGER(name, value)`, `HANDLE(name, value)`,
 //! `HANDLE_OR_INTEL(name, value, value in Intel MPI)`, `DATATYPE(name, handle, size, extent)`.
 //! In Open MPI the value of a handle is the name of its data symbol.
 
@@ -19,7 +19,7 @@ const SINCE: &[(&str, u32)] = &[("MPI_COMBINER_VALUE_INDEX", 41)];
 /// What a combiner is that the ABI does not have.
 const NO_COMBINER: i32 = -1;
 
-/// Integers and addresses of an ABI.
+/// Integers of an ABI.
 fn numbers(constants: &Constants) -> String {
     let mut text = String::new();
     for (name, value) in constants.integers() {
@@ -34,9 +34,6 @@ fn numbers(constants: &Constants) -> String {
             }
             None => writeln!(text, "{row}").unwrap(),
         }
-    }
-    for (name, value) in constants.addresses() {
-        writeln!(text, "ADDRESS({name}, {value:#x})").unwrap();
     }
     text
 }
