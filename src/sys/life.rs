@@ -272,7 +272,7 @@ impl Life {
         &self.mark
     }
 
-    /// Whether the process was there a short time ago ([`FRESH_NS`]), for who is about to use its
+    /// Whether the process was there a short time ago (`FRESH_NS`), for who is about to use its
     /// number. Costs the reading of a clock, and a system call after that time.
     #[inline(always)]
     pub fn is_there(&self) -> bool {
