@@ -5,9 +5,7 @@
 //!
 //!     cargo bench --bench process_vm
 
-use fompi::fabric::Way;
-use fompi::fabric::cma::{Batch, Process};
-use fompi::sys::life::{Life, Mark};
+use fompi::measured::{Batch, Life, Mark, Process, Way};
 use std::hint::black_box;
 use std::ptr;
 use std::time::Instant;

@@ -177,12 +177,14 @@ macro_rules! ops {
         /// own operations are not allowed there.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
+        #[expect(clippy::enum_variant_names, reason = "MPI_NO_OP is called so")]
         pub enum Op {
             $($(#[$doc])* $name,)*
         }
 
         impl Op {
             /// Every operation, in the order of its number.
+            #[cfg(test)]
             pub const ALL: &[Op] = &[$(Op::$name),*];
         }
     };

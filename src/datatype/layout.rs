@@ -220,6 +220,7 @@ impl Layout {
     }
 
     /// The lower bound.
+    #[cfg(test)]
     pub fn lower(&self) -> i64 {
         self.bounds.lower
     }
@@ -231,11 +232,13 @@ impl Layout {
     }
 
     /// The first byte of data (the true lower bound).
+    #[cfg(test)]
     pub fn first(&self) -> i64 {
         self.reach.lower
     }
 
     /// One past the last byte of data (the true upper bound).
+    #[cfg(test)]
     pub fn end(&self) -> i64 {
         self.reach.upper
     }

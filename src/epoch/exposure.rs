@@ -153,6 +153,7 @@ impl Started {
     }
 
     /// How many targets it knows.
+    #[cfg(test)]
     pub fn targets(&self) -> usize {
         self.last.len()
     }

@@ -30,7 +30,9 @@
 //! node is used in contention only, one by each process unless it has many threads, and the
 //! counters of a barrier come one after the other: these share lines.
 
-use crate::fabric::{Kind, Rank, WordAt, WordId};
+#[cfg(any(test, doc))]
+use crate::fabric::Kind;
+use crate::fabric::{Rank, WordAt, WordId};
 
 /// Words in a cache line.
 const LINE: u32 = 8;
@@ -91,7 +93,8 @@ pub const fn words_per_rank(size: u32) -> u32 {
     (POSTED + size.div_ceil(RANKS_PER_WORD)).next_multiple_of(LINE)
 }
 
-/// How a word changes.
+/// How a word changes: the simulator holds every access to it.
+#[cfg(any(test, doc))]
 pub fn kind(word: WordId) -> Kind {
     match word.0 {
         word if (REGIONS_ID.0..=TABLE_KEY.0).contains(&word) || word == WAITED.0 => Kind::Owned,
@@ -187,6 +190,7 @@ pub fn rendezvous(lock: WordId, ticket: u32) -> WordId {
 }
 
 /// How a word that is reached through a device changes.
+#[cfg(any(test, doc))]
 pub fn kind_far(word: WordId) -> Kind {
     match word.0 {
         word if (LIST.0..LIST.0 + LIST_WORDS).contains(&word) => Kind::Owned,

@@ -73,7 +73,8 @@ pub enum Fetch {
     },
 }
 
-/// How a control word changes.
+/// How a control word changes. The protocols keep to it, and the simulator holds them to it.
+#[cfg(any(test, doc))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// by [`Words::fetch`] and [`Words::post`] alone, by its owner too

@@ -11,6 +11,8 @@
 //! | `UNDER_WAY` | the work may go on                                                  |
 //! | `DONE`      | it is done or has failed, and its request is or will be complete    |
 
+#![allow(clippy::missing_safety_doc)] // callbacks: called by the MPI underneath
+
 use super::comm::check;
 use super::host::{Handle, Host, Status};
 use crate::error::{Error, Result};

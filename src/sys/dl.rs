@@ -1,5 +1,7 @@
 //! Symbols of libraries that are already loaded (dlopen(3) with RTLD_NOLOAD, dl_iterate_phdr(3)).
 
+#![allow(clippy::missing_safety_doc)] // callbacks: called by the C library
+
 use core::ffi::{CStr, c_int, c_void};
 use std::ffi::CString;
 

@@ -28,7 +28,7 @@ pub struct Name {
 
 impl Name {
     /// As it is sent to others.
-    pub fn to_words(&self) -> [u64; 5] {
+    pub fn to_words(self) -> [u64; 5] {
         [self.pid as u64, self.fd as u64, self.device, self.inode, self.bytes]
     }
 

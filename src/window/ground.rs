@@ -3,6 +3,8 @@
 //! communicator. What could not be made for a reason that may pass is tried again for the next
 //! window.
 
+#![allow(clippy::missing_safety_doc)] // callbacks: called by the MPI underneath
+
 mod alone;
 
 use super::alike;

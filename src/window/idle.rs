@@ -36,11 +36,6 @@ impl NodeIdle {
         NodeIdle { arena, spins, total }
     }
 
-    /// Returns the arena of the processes.
-    pub fn arena(&self) -> &Arc<Arena> {
-        &self.arena
-    }
-
     /// Returns how long this process has waited for words of the window; `None` if waits are not
     /// reported.
     pub fn total(&self) -> Option<&Total> {

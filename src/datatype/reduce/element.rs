@@ -42,6 +42,7 @@ pub trait Atom: Element {
 /// # Safety
 /// Of every function: `at` is a multiple of the width, its bytes may be read and written, and while
 /// others use them, all use these functions.
+#[allow(clippy::missing_safety_doc)] // said above, for all
 pub trait Word: Copy + Eq {
     /// The value now.
     unsafe fn load(at: *mut u8) -> Self;

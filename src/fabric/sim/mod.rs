@@ -15,7 +15,7 @@ mod world;
 
 pub use rank::Sim;
 pub use road::{Counts, POISON};
-pub use view::{FAR, FLAT, Fault, LEADS, NEAR, View};
+pub use view::{FAR, FLAT, Fault, View};
 pub use world::{End, run};
 
 use core::ops::Range;

@@ -46,7 +46,7 @@ use crate::sys::ibverbs::Region;
 use accepted::Pairs;
 pub use bytes::Run;
 pub use contact::Contact;
-pub use counts::{Counts, Kinds};
+pub use counts::Counts;
 use device::Device;
 pub use leases::Lease;
 use listener::Listener;
@@ -195,6 +195,7 @@ impl Nic {
     }
 
     /// Name of the device and number of the port.
+    #[cfg(test)]
     pub fn name(&self) -> String {
         self.core.device.name()
     }

@@ -7,6 +7,8 @@
 //! Not for children that run another program at once by vfork, posix_spawn, system or popen: they
 //! pay nothing. Not closed: clone(2), syscall(SYS_fork) and _Fork, which call no handlers.
 
+#![allow(clippy::missing_safety_doc)] // callbacks: called by the C library at a fork
+
 use super::{HEAP, Lease};
 use crate::sys::fork::{self, Part, Pipe};
 use crate::sys::limits;

@@ -1,6 +1,8 @@
 //! Layouts that are known, as attributes of their types: handles are used again after
 //! MPI_Type_free, and an attribute is gone with its type. A transfer keeps its layout by counting.
 
+#![allow(clippy::missing_safety_doc)] // callbacks: called by the MPI underneath
+
 use crate::datatype::layout::Layout;
 use crate::error::Result;
 use crate::mpi::comm::check;

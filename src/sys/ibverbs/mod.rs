@@ -252,11 +252,6 @@ impl Region {
         }
     }
 
-    /// Its first byte.
-    pub fn base(&self) -> u64 {
-        self.base
-    }
-
     /// Its length.
     pub fn bytes(&self) -> u64 {
         self.bytes

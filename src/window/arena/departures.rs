@@ -1,6 +1,8 @@
 //! Processes that leave in MPI_Finalize. It first deletes the attributes of MPI_COMM_SELF (MPI-4.1
 //! §11.2.4). A callback then marks this process in its arenas: from now on its end is no failure.
 
+#![allow(clippy::missing_safety_doc)] // callbacks: called by the MPI underneath
+
 use super::Arena;
 use crate::mpi::{Handle, Host};
 use crate::sync::{AtomicBool, Ordering};

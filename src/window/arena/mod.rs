@@ -13,7 +13,6 @@ mod records;
 mod slots;
 
 pub use records::{Process, Record};
-pub use slots::Announcement;
 
 use super::blocks::{Blocks, Descriptor};
 use super::idle::{Collective, NodeIdle};

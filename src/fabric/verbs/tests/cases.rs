@@ -1,5 +1,6 @@
 //! Tests of what this road guarantees, on any device.
 
+use super::super::counts::Kinds;
 use super::contact::*;
 use super::leases::*;
 use super::*;

@@ -6,6 +6,7 @@ mod accepted;
 mod cases;
 mod contact;
 mod device;
+#[allow(clippy::missing_safety_doc)] // the C library's functions, as its manual pages say
 mod fake;
 mod faked;
 mod handshake;
