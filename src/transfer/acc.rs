@@ -15,7 +15,7 @@ use crate::fabric::{Rank, WordAt, Words};
 use crate::sync::fence_after_rmw;
 use crate::window::nodes::Wanted;
 use crate::window::wide::Part;
-use crate::window::wide::words::Asked;
+use crate::window::wide::words::Begun;
 use crate::window::{Node, on_words};
 use parking_lot::MutexGuard;
 
@@ -112,7 +112,7 @@ enum State<'a> {
     /// nothing was asked for
     Idle,
     /// asked for, and the answer is not here
-    Asked(Asked<'a>),
+    Asked(Begun<'a>),
     /// held
     Held,
 }

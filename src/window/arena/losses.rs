@@ -6,7 +6,7 @@
 //! | `lost`                              | meaning                                               |
 //! |-------------------------------------|-------------------------------------------------------|
 //! | 0                                   | no process is known to be lost                        |
-//! | rank + 1, pid << 32, cause << 56    | the rank of the communicator over many nodes is lost, |
+//! | rank + 1, pid << 32, cause << 56    | that rank of the communicator of all nodes is lost,   |
 //! |                                     | process `pid` of its node; it stays so                |
 
 use super::lives::Lives;

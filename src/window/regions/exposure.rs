@@ -1,8 +1,9 @@
-//! What ranks of other nodes reach of the regions of a dynamic window: each run of regions that
-//! follow each other without a gap is registered with the device as one, so that a transfer that
-//! goes on from one into the next is one transfer; and so is the table.
+//! The registrations by which ranks of other nodes reach the regions of a dynamic window, and their
+//! table. A *run* of regions that follow each other without a gap is registered with the device as
+//! one memory region, so that a transfer across several of them is one transfer.
 //!
-//! Changes happen under the exclusive lock of the table, so nobody uses what is replaced.
+//! A change is made under the exclusive lock of the table, so no rank uses a registration that is
+//! replaced.
 
 use super::Entry;
 use crate::error::Result;
@@ -10,37 +11,37 @@ use crate::fabric::verbs::{Exposed, Nic};
 use core::ptr;
 use std::collections::BTreeMap;
 
-/// Regions that follow each other.
+/// Regions that follow each other without a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// where the first begins
+    /// the address of the first region
     pub first: u64,
-    /// where the last ends
+    /// the end of the last region
     pub end: u64,
-    /// what others must know
+    /// the key by which the device reaches them
     pub key: u64,
 }
 
-/// What others reach.
+/// The registrations of the regions and of the table.
 pub struct Exposure {
     nic: &'static Nic,
-    /// by where they begin
+    /// end and registration of each run, by its first address
     runs: BTreeMap<u64, (u64, Exposed)>,
     table: Option<Exposed>,
 }
 
 impl Exposure {
-    /// Nothing yet.
+    /// Creates it without registrations.
     pub fn new(nic: &'static Nic) -> Exposure {
         Exposure { nic, runs: BTreeMap::new(), table: None }
     }
 
-    /// What others must know to read the table.
+    /// Returns the key by which the device reads the table, 0 if the table is not registered.
     pub fn table_key(&self) -> u64 {
         self.table.as_ref().map_or(0, |exposed| exposed.remote().key)
     }
 
-    /// Makes sure that the table has room for one more entry, where others can read it.
+    /// Makes sure that the table has room for one more entry in registered memory.
     pub fn make_room(&mut self, table: &mut Vec<Entry>) -> Result<()> {
         if table.len() < table.capacity() && self.table.is_some() {
             return Ok(());
@@ -49,7 +50,7 @@ impl Exposure {
         let bytes = (larger.capacity() * size_of::<Entry>()) as u64;
         let exposed = self.nic.expose(larger.as_mut_ptr().cast(), bytes)?;
         larger.append(table);
-        // The old one goes before its memory.
+        // The old registration is dropped before its memory.
         self.table = Some(exposed);
         *table = larger;
         Ok(())
@@ -72,7 +73,7 @@ impl Exposure {
         Ok(run)
     }
 
-    /// Takes a region away. Returns the runs that are left of the one that it was in.
+    /// Removes a region. Returns the runs that remain of the run that it was in.
     pub fn part(&mut self, base: u64, end: u64) -> Result<[Option<Run>; 2]> {
         let Some((first, last)) = self.run_of(base) else { return Ok([None; 2]) };
         let left = (first < base).then(|| self.register(first, base)).transpose()?;

@@ -14,7 +14,7 @@ fn name(segment: usize) -> Name {
     Name { pid: 1, fd: segment as i32, device: 5, inode: 70 + segment as u64, bytes: 4096 }
 }
 
-/// Where a range is, if it is in one segment.
+/// Returns the segment of a range and its offset there, if the range is in one segment.
 fn place(base: u64, bytes: u64) -> Option<(Name, u64)> {
     let inside = |(first, end): (u64, u64)| base >= first && base.saturating_add(bytes) <= end;
     let segment = SEGMENTS.iter().position(|segment| inside(*segment))?;
@@ -99,7 +99,7 @@ impl Model {
         self.0.iter().find(has).copied()
     }
 
-    /// Where a byte is in a segment, if its whole region is in one.
+    /// Returns the segment of a byte and its offset there, if its whole region is in one segment.
     fn byte(&self, address: u64) -> Option<(Name, u64)> {
         let (base, bytes) = self.of(address).unwrap();
         place(base, bytes).map(|(name, offset)| (name, offset + (address - base)))

@@ -63,18 +63,18 @@ pub struct FarLists<'a> {
 }
 
 impl Part {
-    /// The lists of the window `node`, which this is a part of.
+    /// Returns the lists of the window `node`, which this is a part of.
     pub fn lists<'a>(&'a self, node: &'a Node) -> FarLists<'a> {
         FarLists { part: self, node }
     }
 }
 
-/// A word of the first list of a block.
+/// Returns the control word for the entry `index` of a list.
 fn list(index: usize) -> WordId {
     WordId(LIST.0 + index as u32)
 }
 
-/// Where an area is, and its key.
+/// Returns the control words for the address and the key of an area.
 fn area_words(area: usize) -> [WordId; 2] {
     let first = WORDS_FAR + 2 * area as u32;
     [WordId(first), WordId(first + 1)]

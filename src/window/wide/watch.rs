@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// The interval between checks of other processes.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// A probe is given up and repeated if no rank has called [`Wide::look`] for this long.
+/// A probe is given up and repeated if this process has not called [`Wide::look`] for this long.
 const STALE: Duration = Duration::from_secs(20);
 
 /// The state of the failure checks of waiting ranks.

@@ -1,9 +1,8 @@
 //! The control words of a window over several nodes, as two views: [`Far`] has a block for each
-//! rank,
-//! [`Leads`] has one for each node, which is the block of its leader. Only the device changes
+//! rank; `Leads` has one for each node, which is the block of its leader. Only the device changes
 //! contended words, also on its own node, because operations of a device need not be atomic with
-//! those of a processor (docs/decisions/0005); where they are on all nodes, the processor changes
-//! the words of its own node. A rank reads its own words by loads.
+//! those of a processor (docs/decisions/0005). If they are atomic with each other on all nodes, the
+//! processor changes the words of its own node. A rank reads its own words by loads.
 //!
 //! The device rings no doorbell: a waiting rank polls, and yields the core or sleeps between two
 //! polls, for longer and longer times.
@@ -29,7 +28,7 @@ pub struct Far<'a> {
 }
 
 /// The result of an operation that was begun.
-pub enum Asked<'a> {
+pub enum Begun<'a> {
     /// the result
     Known(u64),
     /// the device will deliver it
@@ -129,7 +128,7 @@ impl<'a> Far<'a> {
 
 impl<'a> Words for Far<'a> {
     const FAR: bool = true;
-    type Ticket = Asked<'a>;
+    type Ticket = Begun<'a>;
 
     fn rank(&self) -> Rank {
         Rank(self.part.wide.rank)
@@ -143,19 +142,19 @@ impl<'a> Words for Far<'a> {
         self.finish(self.begin(at, op)?)
     }
 
-    fn begin(&self, at: WordAt, op: Fetch) -> Result<Asked<'a>> {
+    fn begin(&self, at: WordAt, op: Fetch) -> Result<Begun<'a>> {
         if let Some(cell) = self.near_cell(at) {
-            return Ok(Asked::Known(words::fetch(cell, op)));
+            return Ok(Begun::Known(words::fetch(cell, op)));
         }
         let target = self.target(at.rank)?;
         let ticket = target.peer.begin(word_in(target.block, at.word), op)?;
-        Ok(Asked::Device(&target.peer, ticket))
+        Ok(Begun::Device(&target.peer, ticket))
     }
 
-    fn finish(&self, asked: Asked<'a>) -> Result<u64> {
+    fn finish(&self, asked: Begun<'a>) -> Result<u64> {
         match asked {
-            Asked::Known(before) => Ok(before),
-            Asked::Device(peer, ticket) => peer.finish(ticket),
+            Begun::Known(before) => Ok(before),
+            Begun::Device(peer, ticket) => peer.finish(ticket),
         }
     }
 

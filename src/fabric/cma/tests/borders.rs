@@ -81,7 +81,7 @@ impl Tiles {
 
 impl Drop for Tiles {
     fn drop(&mut self) {
-        // SAFETY: nobody keeps addresses of it.
+        // SAFETY: no address of the range is kept.
         unsafe { libc::munmap(self.base.cast(), self.bytes) };
     }
 }

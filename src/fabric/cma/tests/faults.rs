@@ -1,15 +1,15 @@
-//! Memory that is not there or may not be touched: the error names the first such byte, and what is
-//! ahead of it has moved.
+//! Memory that is not mapped or may not be accessed: the error names the first such byte, and the
+//! bytes ahead of it have been copied.
 
 use super::*;
 use crate::error::Class;
 
 const P: usize = PAGE as usize;
 
-/// Transfers that begin so many bytes ahead of a page that stops them.
+/// Distances in bytes between the beginning of a transfer and the page that stops it.
 const AHEAD: [usize; 7] = [0, 1, 8, 100, 4095, 4096, 5000];
 
-/// Four pages of a target, which does something to them first.
+/// Returns four pages and a target that has changed them with `spoil`.
 fn spoilt(spoil: impl FnOnce(&Pages)) -> (Pages, Child) {
     let there = Pages::marked(4, 2);
     let child = Child::stopped(|| spoil(&there));

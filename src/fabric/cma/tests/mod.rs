@@ -1,5 +1,5 @@
-//! The road by the kernel's copy, against a process that is stopped, so that it cannot help, and
-//! against this one as its own target.
+//! Tests of the road by process_vm, with a target that is stopped, so that it cannot help, and with
+//! this process as its own target.
 
 mod batches;
 mod borders;
@@ -49,51 +49,51 @@ impl Pages {
         self.base.wrapping_add(offset)
     }
 
-    /// The same as an address of the target.
+    /// Returns the address of the pages in the target.
     fn address(&self, offset: usize) -> u64 {
         self.at(offset).addr() as u64
     }
 
     fn bytes(&self, from: usize, to: usize) -> &[u8] {
-        // SAFETY: inside of the mapping; the tests look only while nobody writes.
+        // SAFETY: inside the mapping; no process writes to it while a test reads.
         unsafe { core::slice::from_raw_parts(self.at(from), to - from) }
     }
 
-    /// Gives one page other rights.
+    /// Sets the access rights of one page.
     fn protect(&self, page: usize, rights: i32) {
         let at = self.at(page * PAGE as usize);
-        // SAFETY: a page of ours, in which nothing but marks stands.
+        // SAFETY: a page of this test, which holds only marks.
         assert_eq!(unsafe { libc::mprotect(at.cast(), PAGE as usize, rights) }, 0);
     }
 
-    /// Leaves a hole where one page was.
+    /// Unmaps one page.
     fn unmap(&self, page: usize) {
         let at = self.at(page * PAGE as usize);
-        // SAFETY: a page of ours, in which nothing but marks stands.
+        // SAFETY: a page of this test, which holds only marks.
         assert_eq!(unsafe { libc::munmap(at.cast(), PAGE as usize) }, 0);
     }
 }
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: nobody keeps addresses of them.
+        // SAFETY: no address of these pages is kept.
         unsafe { libc::munmap(self.base.cast(), self.bytes) };
     }
 }
 
-/// What stands in marked pages.
+/// Returns the contents of marked pages.
 fn marks(seed: usize) -> &'static [u8] {
     static MARKS: [OnceLock<Vec<u8>>; 3] = [const { OnceLock::new() }; 3];
     let mark = |at: usize| (at.wrapping_mul(0x9e37).wrapping_add(at >> 8) + seed * 101) as u8;
     MARKS[seed].get_or_init(|| (0..PAGES_MAX * PAGE as usize).map(mark).collect())
 }
 
-/// Whether these bytes, which begin at a place in their pages, have not changed.
+/// Returns whether these bytes, which begin at the offset `first` of their pages, are unchanged.
 fn are_marks(bytes: &[u8], seed: usize, first: usize) -> bool {
     bytes == &marks(seed)[first..first + bytes.len()]
 }
 
-/// A process for as long as the tests run.
+/// Returns a process that lasts as long as the tests run.
 fn process(mark: Mark) -> Process<'static> {
     Process { rank: RANK, life: Box::leak(Box::new(Life::new(mark))) }
 }
@@ -107,12 +107,12 @@ fn target(child: &Child) -> Process<'static> {
     process(*child.life().mark())
 }
 
-/// The same with a cookie.
+/// Returns the child as a process with this cookie.
 fn with_cookie(child: &Child, cookie_address: u64, cookie: u64) -> Process<'static> {
     process(Mark { cookie_address, cookie, ..*child.life().mark() })
 }
 
-/// What `count` bytes of the target are now.
+/// Returns `count` bytes of the target.
 fn seen(target: Process<'_>, there: u64, count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count];
     // SAFETY: a buffer of `count` bytes.

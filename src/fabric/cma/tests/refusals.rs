@@ -1,11 +1,11 @@
-//! Processes that are gone, or that the system does not let us copy from.
+//! Processes that have ended, or that the system does not allow this process to copy.
 
 use super::*;
 
-/// A get of one byte of the caller's own, and whether it says this.
-fn says(target: Process<'_>, expected: &Error) -> bool {
+/// Returns whether a get of one byte fails with `expected`.
+fn fails_with(target: Process<'_>, expected: &Error) -> bool {
     let (mut byte, there) = (0u8, 0u8);
-    // SAFETY: a byte of ours.
+    // SAFETY: `byte` is this function's own.
     let got = unsafe { target.get(&raw mut byte, (&raw const there).addr() as u64, 1) };
     got.as_ref() == Err(expected)
 }
@@ -15,16 +15,16 @@ fn a_process_that_died_is_named() {
     let child = Child::stopped(|| {});
     let target = target(&child);
     let died = Error::Died { rank: RANK, pid: target.life.mark().pid };
-    assert!(!says(target, &died));
+    assert!(!fails_with(target, &died));
     child.kill();
-    assert!(says(target, &died), "a zombie");
+    assert!(fails_with(target, &died), "a zombie");
     drop(child);
-    assert!(says(target, &died), "nobody");
+    assert!(fails_with(target, &died), "no process");
     let byte = 0u8;
-    // SAFETY: nobody is there.
+    // SAFETY: the process has ended.
     assert_eq!(unsafe { target.put(4096, &raw const byte, 1) }, Err(died.clone()));
     let mut batch = Batch::new(target, Way::Put);
-    // SAFETY: nobody is there.
+    // SAFETY: the process has ended.
     let put = unsafe {
         batch.push((&raw const byte).cast_mut(), 4096, 1);
         batch.finish()
@@ -33,9 +33,9 @@ fn a_process_that_died_is_named() {
 }
 
 #[test]
-fn what_the_system_forbids_is_said() {
-    // A process that may not be looked at by others, and another one without the privileges that
-    // would let it look all the same.
+fn the_error_names_what_the_system_forbids() {
+    // The target is a process that other processes may not trace; the origin is a process without
+    // the privilege to do so nevertheless.
     let target = Child::stopped(|| {
         // SAFETY: plain system call.
         unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
@@ -44,18 +44,18 @@ fn what_the_system_forbids_is_said() {
     let forbidden = Error::Forbidden { rank: RANK, pid: target.life.mark().pid };
     let origin = Child::working(|| {
         const NOBODY: u32 = 65534;
-        // SAFETY: plain system calls; who is not privileged stays as it is.
+        // SAFETY: plain system calls; without privileges they change nothing.
         let id = unsafe {
             libc::setresuid(NOBODY, NOBODY, NOBODY);
             libc::geteuid()
         };
-        id != 0 && says(target, &forbidden)
+        id != 0 && fails_with(target, &forbidden)
     });
     assert!(origin.said_yes());
 }
 
 #[test]
-fn who_allowed_it_is_reached_by_a_process_that_is_not_its_ancestor() {
+fn a_process_that_is_not_an_ancestor_copies_after_permission() {
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     if matches!(scope.trim(), "2" | "3") {
         return; // for the administrator to change
