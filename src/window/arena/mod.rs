@@ -291,7 +291,7 @@ impl Arena {
         &records::failures(&self.first).lost
     }
 
-    /// Lets the connection thread answer probes of this arena.
+    /// Registers this arena for probes of other nodes, which the connection thread answers.
     pub fn answer_probes(&self) {
         losses::watch(&self.lives);
     }
