@@ -3,6 +3,7 @@
 // next one; with `holder` rank 1 holds what rank 0 wants, and waits in another window itself.
 
 #include <mpi.h>
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -92,8 +93,18 @@ static void holder(void)
     }
 }
 
+// Ends a process that waits for ever.
+static void *end_when_told(void *nothing)
+{
+    until_told();
+    _exit(3);
+    return nothing;
+}
+
 static void deadlock(void)
 {
+    pthread_t thread;
+    pthread_create(&thread, NULL, end_when_told, NULL);
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, win);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, (rank + 1) % size, 0, win);
