@@ -4,7 +4,7 @@ use super::{MPI_Comm, reason};
 use crate::error::{Class, Error, Result};
 use crate::mpi::{Handle, Host};
 use crate::window::registry::{self, Found};
-use crate::window::{Node, Road, Window, report};
+use crate::window::{Carrier, LocalWindow, Window, report};
 use core::ffi::{c_char, c_int};
 
 /// Carries a call on a window out: `ours` on one in shared memory, `theirs` with a window of the
@@ -14,14 +14,14 @@ pub fn on_window(
     call: &'static str,
     host: &'static Host,
     win: usize,
-    ours: impl FnOnce(&'static Window, &'static Node) -> Result<()>,
+    ours: impl FnOnce(&'static Window, &'static LocalWindow) -> Result<()>,
     theirs: impl FnOnce(Handle) -> c_int,
 ) -> c_int {
     match registry::find(host.handle(win)) {
         Found::Window(window) => {
-            let result = match &window.road {
-                Road::Node(node) | Road::Wide(node) => ours(window, node),
-                Road::Host(delegated) => match theirs(delegated.native) {
+            let result = match &window.carrier {
+                Carrier::Node(node) | Carrier::Wide(node) => ours(window, node),
+                Carrier::Host(delegated) => match theirs(delegated.native) {
                     0 => Ok(()),
                     code => Err(Error::Host(code)),
                 },
@@ -94,9 +94,9 @@ pub fn code_of_request(host: &Host, call: &'static str, error: &Error) -> c_int 
 #[cold]
 #[inline(never)]
 pub fn raise(call: &'static str, host: &'static Host, window: &Window, error: Error) -> c_int {
-    let error = match &window.road {
-        Road::Wide(node) => node.with_rank(error),
-        Road::Node(_) | Road::Host(_) => error,
+    let error = match &window.carrier {
+        Carrier::Wide(node) => node.with_rank(error),
+        Carrier::Node(_) | Carrier::Host(_) => error,
     };
     let code = code(host, &error);
     reason::keep(code, call, &error);

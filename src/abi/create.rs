@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::mpi::Host;
 use crate::sync::Ordering;
 use crate::window::create::{self, Failure, Made, Request};
-use crate::window::{Flavor, Node};
+use crate::window::{Flavor, LocalWindow};
 use core::ffi::{c_int, c_void};
 
 /// Makes a window and stores its handle and, for allocated memory, its address.
@@ -51,7 +51,7 @@ unsafe fn make(request: Request, memory: *mut c_void, win: *mut MPI_Win) -> c_in
 /// `baseptr` points to a pointer; `store` stores size and unit.
 unsafe fn query(
     host: &Host,
-    node: &Node,
+    node: &LocalWindow,
     rank: c_int,
     baseptr: *mut c_void,
     store: impl FnOnce(isize, isize),

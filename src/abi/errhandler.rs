@@ -13,7 +13,7 @@ use crate::mpi::host::Abi;
 use crate::mpi::{Handle, Host};
 use crate::sync::Ordering;
 use crate::sys::dl;
-use crate::window::{Road, Window, report};
+use crate::window::{Carrier, Window, report};
 use core::ffi::{c_char, c_int, c_void};
 use core::mem::transmute;
 use core::ptr;
@@ -172,12 +172,12 @@ fn throwing_of_open_mpi(host: &Host) -> Option<Handle> {
 /// MPI_ERRORS_ARE_FATAL, and MPI_ERRORS_ABORT, which ends the processes of the window at least. The
 /// MPI's own handler would name a function that the program has not called.
 fn end(host: &Host, window: &Window, error: c_int) {
-    match &window.road {
-        Road::Node(node) | Road::Wide(node) => {
+    match &window.carrier {
+        Carrier::Node(node) | Carrier::Wide(node) => {
             // SAFETY: our communicator.
             unsafe { (host.call.abort)(node.comm().0, error) };
         }
-        Road::Host(delegated) => {
+        Carrier::Host(delegated) => {
             let fatal = host.constants.errors_are_fatal;
             // SAFETY: a window of the MPI underneath and a predefined handler.
             unsafe { (host.call.win_set_errhandler)(delegated.native, fatal) };

@@ -7,7 +7,7 @@ use crate::error::{Class, Error, Result};
 use crate::mpi::Host;
 use crate::mpi::comm::Group;
 use crate::mpi::constants::Constants;
-use crate::window::{Node, Road, registry, synchronise};
+use crate::window::{Carrier, LocalWindow, registry, synchronise};
 use core::ffi::c_int;
 
 type Modes = [fn(&Constants) -> c_int];
@@ -24,7 +24,7 @@ const START: &Modes = &[NOCHECK];
 const LOCK: &Modes = &[NOCHECK];
 
 /// The ranks of a user's group in the window.
-fn members(host: &Host, node: &Node, group: MPI_Group) -> Result<Vec<u32>> {
+fn members(host: &Host, node: &LocalWindow, group: MPI_Group) -> Result<Vec<u32>> {
     let group = host.handle(group);
     if group == host.constants.group_null || group == 0 {
         return Err(Error::Wrong(Class::Group, "MPI_GROUP_NULL"));
@@ -49,7 +49,7 @@ fn hold(host: &Host, lock_type: c_int, assert: c_int) -> Result<Hold> {
 
 /// The rank of a passive target; `None` for MPI_PROC_NULL, which is a target like no other.
 #[inline]
-fn passive(host: &Host, node: &Node, rank: c_int) -> Result<Option<u32>> {
+fn passive(host: &Host, node: &LocalWindow, rank: c_int) -> Result<Option<u32>> {
     match node.target(rank) {
         Err(_) if rank == host.constants.proc_null => Ok(None),
         other => other.map(Some),
@@ -201,9 +201,9 @@ quick_card! {
                 _ => Hold::Unchecked,
             };
             let window = registry::lookup(host.handle(win)).filter(|_| assert == 0);
-            window.is_some_and(|window| match &window.road {
-                Road::Node(node) => synchronise::lock_quick(window, node, rank as u32, hold),
-                Road::Wide(_) | Road::Host(_) => false,
+            window.is_some_and(|window| match &window.carrier {
+                Carrier::Node(node) => synchronise::lock_quick(window, node, rank as u32, hold),
+                Carrier::Wide(_) | Carrier::Host(_) => false,
             })
         })
     } {
@@ -224,9 +224,9 @@ quick_card! {
     MPI_Win_unlock PMPI_Win_unlock (rank: c_int, win: MPI_Win) {
         let found = Host::known(ENTRY)
             .and_then(|host| Some((host, registry::lookup(host.handle(win))?)))
-            .map(|(host, window)| (host, window, &window.road));
+            .map(|(host, window)| (host, window, &window.carrier));
         match found {
-            Some((host, window, Road::Node(node))) => {
+            Some((host, window, Carrier::Node(node))) => {
                 match synchronise::unlock_quick(window, node, rank as u32) {
                     Some(Ok(())) => true,
                     Some(Err(error)) => return raise("MPI_Win_unlock", host, window, error),
@@ -251,9 +251,9 @@ quick_card! {
     /// MPI-4.1 §12.5.4.
     MPI_Win_flush PMPI_Win_flush (rank: c_int, win: MPI_Win) {
         Host::known(ENTRY).is_some_and(|host| {
-            registry::lookup(host.handle(win)).is_some_and(|window| match &window.road {
-                Road::Node(node) => synchronise::flush_quick(window, node, rank as u32),
-                Road::Wide(_) | Road::Host(_) => false,
+            registry::lookup(host.handle(win)).is_some_and(|window| match &window.carrier {
+                Carrier::Node(node) => synchronise::flush_quick(window, node, rank as u32),
+                Carrier::Wide(_) | Carrier::Host(_) => false,
             })
         })
     } {

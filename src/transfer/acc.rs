@@ -14,9 +14,9 @@ use crate::fabric::verbs::Remote;
 use crate::fabric::{Rank, WordAt, Words};
 use crate::sync::fence_after_rmw;
 use crate::window::nodes::Wanted;
-use crate::window::wide::Part;
+use crate::window::wide::WideWindow;
 use crate::window::wide::words::Begun;
-use crate::window::{Node, on_words};
+use crate::window::{LocalWindow, on_words};
 use parking_lot::MutexGuard;
 
 /// Runs `work` under the accumulate lock of a target.
@@ -28,7 +28,7 @@ pub fn locked(place: Place<'_>, rank: u32, work: impl FnOnce() -> Result<()>) ->
 
 /// The same for memory of this node, if the lock is free. Says whether it was, and is done.
 #[inline(always)]
-pub fn try_locked(node: &Node, rank: u32, work: impl FnOnce()) -> bool {
+pub fn try_locked(node: &LocalWindow, rank: u32, work: impl FnOnce()) -> bool {
     let words = &node.words;
     if !matches!(lock::try_free(words, word(rank), Mode::Exclusive), Ok(true)) {
         return false;
@@ -61,8 +61,8 @@ pub fn single(place: Place<'_>, rank: u32, work: impl FnOnce()) -> Result<()> {
 /// operation.
 #[derive(Clone, Copy)]
 pub struct Behind<'a> {
-    node: &'a Node,
-    part: &'a Part,
+    node: &'a LocalWindow,
+    part: &'a WideWindow,
     rank: u32,
     /// where the lock is
     pub lock: Remote,

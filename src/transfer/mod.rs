@@ -22,7 +22,7 @@ use crate::datatype::layout::Shape;
 use crate::error::{Class, Error, Result};
 use crate::mpi::{Entry, Handle, Host};
 use crate::window::report::{self, Wrong};
-use crate::window::{Node, Road, Window, registry};
+use crate::window::{Carrier, LocalWindow, Window, registry};
 use core::ffi::c_int;
 
 /// A buffer of the origin, as the user described it.
@@ -57,7 +57,7 @@ pub struct Place<'a> {
     /// the window
     pub window: &'a Window,
     /// its memory
-    pub node: &'a Node,
+    pub node: &'a LocalWindow,
 }
 
 /// Where a quick call goes: everything that it needs has been found, and nothing is wrong with it.
@@ -66,7 +66,7 @@ pub struct Quick<'a> {
     /// the MPI underneath
     pub host: &'static Host,
     window: &'a Window,
-    node: &'a Node,
+    node: &'a LocalWindow,
     rank: u32,
 }
 
@@ -77,7 +77,7 @@ impl<'a> Quick<'a> {
     pub fn new(win: usize, rank: c_int, entry: Entry) -> Option<Quick<'a>> {
         let host = Host::known(entry)?;
         let window = registry::lookup(host.handle(win))?;
-        let Road::Node(node) = &window.road else { return None };
+        let Carrier::Node(node) = &window.carrier else { return None };
         let rank = rank as u32;
         let open = rank < node.size && window.epochs.is_open(rank);
         open.then_some(Quick { host, window, node, rank })

@@ -3,7 +3,7 @@
 
 use super::blocks::Descriptor;
 use super::wide::address::{By, Distant};
-use super::{Memory, Node};
+use super::{LocalWindow, Memory};
 use crate::epoch::lock::whole;
 use crate::error::{Class, Error, Result};
 use crate::fabric::Rank;
@@ -79,7 +79,7 @@ impl Descriptor {
     }
 }
 
-impl Node {
+impl LocalWindow {
     /// Does `work` where `reach` at displacement `disp` of `rank` is (MPI-4.1 §12.3.1: the address
     /// is `window_base + target_disp × disp_unit`, with the target's own unit).
     ///

@@ -5,7 +5,7 @@ use super::address::{Reach, Spot};
 use super::nodes::Wanted;
 use super::regions::{Entry, Location, Regions};
 use super::wide::address::{By, Distant};
-use super::{Memory, Node, on_words};
+use super::{LocalWindow, Memory, on_words};
 use crate::epoch::regions::{self, Table};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Rank;
@@ -13,7 +13,7 @@ use crate::fabric::verbs::{Peer, Remote};
 use crate::memory::{heap, maps};
 use core::ptr;
 
-impl Node {
+impl LocalWindow {
     /// Does MPI_Win_attach.
     pub fn attach(&self, base: u64, size: i64) -> Result<()> {
         let regions = self.regions()?;
@@ -40,8 +40,8 @@ impl Node {
         }
     }
 
-    /// Does the work of [`Node::at`] for a dynamic window, whose displacements are addresses at the
-    /// target. The target's regions stay attached until `work` has returned.
+    /// Does the work of [`LocalWindow::at`] for a dynamic window, whose displacements are addresses
+    /// at the target. The target's regions stay attached until `work` has returned.
     pub(super) fn at_attached<R>(
         &self,
         regions: &Regions,
@@ -61,13 +61,14 @@ impl Node {
     }
 
     /// Does `work` while all regions of a rank of a dynamic window stay attached. `work` waits for
-    /// the accumulate lock of that rank and for nothing else, and uses [`Node::at_held`].
+    /// the accumulate lock of that rank and for nothing else, and uses [`LocalWindow::at_held`].
     pub fn while_attached<R>(&self, rank: u32, work: impl FnOnce() -> Result<R>) -> Result<R> {
         let (target, nodes) = (Rank(rank), self.nodes_for(Wanted::Regions(rank)));
         on_words!(self, |words| regions::while_held(words, target, nodes, work))
     }
 
-    /// Does the work of [`Node::at_common`] for a dynamic window, inside [`Node::while_attached`].
+    /// Does the work of [`LocalWindow::at_common`] for a dynamic window, inside
+    /// [`LocalWindow::while_attached`].
     pub fn at_held<R>(
         &self,
         rank: u32,

@@ -10,7 +10,7 @@ use super::registry::Entry;
 use super::report;
 use super::wide::exchange::Agreed;
 use super::{
-    Delegated, Facts, Flavor, Node, Road, Window, gpu, registry, synchronise, waits, wide,
+    Carrier, Delegated, Facts, Flavor, LocalWindow, Window, gpu, registry, synchronise, waits, wide,
 };
 use crate::config::Config;
 use crate::epoch::state::Epochs;
@@ -132,9 +132,14 @@ fn agree(
     };
     Ok(match exchange::agree(arena, flavor, wish)? {
         Outcome::Delegate(why) => Agreed::Delegate(why),
-        Outcome::Made { slot, common } => {
-            Agreed::Made(Box::new(Node::new(arena, slot, flavor, common, host.threads(), None)))
-        }
+        Outcome::Made { slot, common } => Agreed::Made(Box::new(LocalWindow::new(
+            arena,
+            slot,
+            flavor,
+            common,
+            host.threads(),
+            None,
+        ))),
     })
 }
 
@@ -179,7 +184,7 @@ fn own(
     request: &Request,
     entry: Entry,
     hints: Hints,
-    node: Node,
+    node: LocalWindow,
 ) -> &'static Window {
     let c = &host.constants;
     let facts = Facts {
@@ -196,8 +201,8 @@ fn own(
         model: c.unified,
         flavor: request.flavor,
     };
-    let road = if node.wide.is_some() { Road::Wide(node) } else { Road::Node(node) };
-    insert(host, entry, hints, facts, road)
+    let carrier = if node.wide.is_some() { Carrier::Wide(node) } else { Carrier::Node(node) };
+    insert(host, entry, hints, facts, carrier)
 }
 
 fn insert(
@@ -205,12 +210,12 @@ fn insert(
     entry: Entry,
     hints: Hints,
     facts: Facts,
-    road: Road,
+    carrier: Carrier,
 ) -> &'static Window {
     entry.insert(|handle| Window {
         handle,
         epochs: Epochs::new(host.threads()),
-        road,
+        carrier,
         facts,
         errhandler: AtomicUsize::new(host.constants.errors_are_fatal),
         name: Mutex::new(Vec::new()),
@@ -232,7 +237,7 @@ fn delegate(
     check(unsafe { (host.call.win_set_errhandler)(native, errors_return) })?;
     let hints = Hints::defaults(request.flavor);
     let facts = native_facts(host, native, request.flavor);
-    Ok(insert(host, entry, hints, facts, Road::Host(Delegated { native })))
+    Ok(insert(host, entry, hints, facts, Carrier::Host(Delegated { native })))
 }
 
 /// What the MPI underneath says of its window.
@@ -306,15 +311,15 @@ fn native(host: &Host, request: &Request) -> core::result::Result<(Handle, usize
 /// Frees a window. Collective over its communicator: it waits until all are done with it.
 pub fn free(host: &Host, window: &'static Window) -> Result<()> {
     window.epochs.may_free()?;
-    match &window.road {
-        Road::Node(node) | Road::Wide(node) => {
+    match &window.carrier {
+        Carrier::Node(node) | Carrier::Wide(node) => {
             synchronise::last_fence(node, "MPI_Win_free")?;
             waits::freed(window, node);
             if node.arena().rank == 0 {
                 node.arena().slots.free(node.slot);
             }
         }
-        Road::Host(delegated) => {
+        Carrier::Host(delegated) => {
             let mut native = delegated.native;
             // SAFETY: ours, and not used again.
             check(unsafe { (host.call.win_free)(&mut native) })?;

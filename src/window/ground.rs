@@ -10,7 +10,7 @@ mod alone;
 use super::alike;
 use super::arena::Arena;
 use super::report::Why;
-use super::wide::Wide;
+use super::wide::WideArena;
 use crate::config::Config;
 use crate::epoch::layout::RANKS_MAX;
 use crate::error::Result;
@@ -25,7 +25,7 @@ pub enum Ground {
     /// its processes are on one node
     Node(Arc<Arena>),
     /// they are on several
-    Wide(Arc<Wide>),
+    Wide(Arc<WideArena>),
     /// there is no road between them
     None(Why),
 }
@@ -71,7 +71,7 @@ impl Ground {
                 Err(_) => {}
             }
         }
-        Ok(match Wide::make(host, comm)? {
+        Ok(match WideArena::make(host, comm)? {
             Ok(wide) => Ground::Wide(wide),
             Err(why) => Ground::None(why),
         })

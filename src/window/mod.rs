@@ -42,7 +42,7 @@ use known::Known;
 use parking_lot::Mutex;
 use regions::Regions;
 use std::sync::Arc;
-use wide::Part;
+use wide::WideWindow;
 
 /// How a window came to be (MPI-4.1 §12.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub struct Window {
     /// the epochs that this process is in
     pub epochs: Epochs,
     /// who carries it out
-    pub road: Road,
+    pub carrier: Carrier,
     /// what its attributes say
     pub facts: Facts,
     /// the error handler: a handle of the MPI underneath
@@ -111,7 +111,7 @@ impl Window {
     /// From now on several threads of this process may call at once.
     pub fn several_threads(&self) {
         self.epochs.several_threads();
-        if let Road::Node(node) | Road::Wide(node) = &self.road
+        if let Carrier::Node(node) | Carrier::Wide(node) = &self.carrier
             && let Memory::Attached(regions) = &node.memory
         {
             regions.several_threads();
@@ -120,11 +120,11 @@ impl Window {
 }
 
 /// Who carries a window out.
-pub enum Road {
+pub enum Carrier {
     /// this library, in memory that the ranks share
-    Node(Node),
+    Node(LocalWindow),
     /// this library, over several nodes
-    Wide(Node),
+    Wide(LocalWindow),
     /// the MPI underneath
     Host(Delegated),
 }
@@ -136,7 +136,7 @@ pub struct Delegated {
 }
 
 /// A window that this library carries out.
-pub struct Node {
+pub struct LocalWindow {
     /// this process, in the window
     pub rank: u32,
     /// number of processes of the window
@@ -155,7 +155,7 @@ pub struct Node {
     ending: AtomicBool,
     slot: u32,
     /// what it has beside this node, if its ranks are on several; goes before `memory`
-    pub wide: Option<Box<Part>>,
+    pub wide: Option<Box<WideWindow>>,
     memory: Memory,
 }
 
@@ -170,11 +170,11 @@ enum Memory {
 }
 
 // SAFETY: `data` points into `memory`; what is there is reached by copies and atomics only.
-unsafe impl Send for Node {}
+unsafe impl Send for LocalWindow {}
 // SAFETY: likewise; all else is atomic or locked.
-unsafe impl Sync for Node {}
+unsafe impl Sync for LocalWindow {}
 
-impl Node {
+impl LocalWindow {
     /// The window in `slot` of an arena, which this process has entered; with the common memory of
     /// all ranks if it has any, and what it has beside this node if its ranks are on several.
     pub fn new(
@@ -183,10 +183,10 @@ impl Node {
         flavor: Flavor,
         common: Option<Common>,
         threads: bool,
-        wide: Option<Part>,
-    ) -> Node {
+        wide: Option<WideWindow>,
+    ) -> LocalWindow {
         let (mut rank, mut size, mut nic) = (arena.rank, arena.size, None);
-        if let Some(Part { wide, .. }) = &wide {
+        if let Some(WideWindow { wide, .. }) = &wide {
             (rank, size, nic) = (wide.rank, wide.size, Some(wide.nic));
         }
         let data = common.as_ref().map_or(core::ptr::null_mut(), Common::base);
@@ -195,7 +195,7 @@ impl Node {
             (None, Flavor::Dynamic) => Memory::Attached(Regions::new(threads, nic)),
             (None, _) => Memory::Owned(Known::default()),
         };
-        Node {
+        LocalWindow {
             rank,
             size,
             data,
@@ -252,7 +252,7 @@ impl Node {
     }
 }
 
-impl Drop for Node {
+impl Drop for LocalWindow {
     fn drop(&mut self) {
         self.arena().slots.leave(self.slot);
     }

@@ -2,7 +2,7 @@
 //! Locks of windows are held as long as programs like, the locks inside of one operation for a
 //! moment; the latter have nodes of their own, so that all of the others may be waiting.
 
-use super::Node;
+use super::LocalWindow;
 use crate::epoch::layout::{NODES_FOR_LOCKS, NODES_PER_RANK};
 use crate::epoch::lock::Nodes;
 use crate::error::Result;
@@ -80,11 +80,11 @@ impl Used {
 
 /// The nodes for one kind of waiting.
 pub struct NodesOf<'a> {
-    node: &'a Node,
+    node: &'a LocalWindow,
     wanted: Wanted,
 }
 
-impl Node {
+impl LocalWindow {
     /// The nodes for a thread that may have to wait: for a lock of a window, until another process
     /// ends an epoch; for anything else, until another thread or process ends one operation.
     #[inline]

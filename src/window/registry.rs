@@ -186,7 +186,7 @@ mod tests {
     use crate::sync::AtomicUsize;
     use crate::window::attributes::Attributes;
     use crate::window::info::Hints;
-    use crate::window::{Delegated, Facts, Flavor, Road};
+    use crate::window::{Carrier, Delegated, Facts, Flavor};
 
     #[test]
     fn a_handle_is_given_out_again_when_all_others_were() {
@@ -222,7 +222,7 @@ mod tests {
         let window = reserve().unwrap().insert(|handle| Window {
             handle,
             epochs: Epochs::new(false),
-            road: Road::Host(Delegated { native: 0 }),
+            carrier: Carrier::Host(Delegated { native: 0 }),
             facts,
             errhandler: AtomicUsize::new(0),
             name: Mutex::default(),

@@ -1,7 +1,7 @@
 //! What the library says by itself: a line per window if FOMPI_VERBOSE is set, and once per job
 //! that windows are delegated. On standard error, from rank 0 of the window, one write per line.
 
-use super::{Flavor, Node};
+use super::{Flavor, LocalWindow};
 use crate::config::{Config, Fallback};
 use crate::epoch::layout::RANKS_MAX;
 use crate::error::{Class, Error, NO_DESCRIPTOR, Result};
@@ -122,7 +122,7 @@ pub fn say_fatal(line: &str) {
 const READ_TIME: Duration = Duration::from_millis(200);
 
 /// Says that a window was made, if that is wanted.
-pub fn made(host: &Host, flavor: Flavor, node: &Node) {
+pub fn made(host: &Host, flavor: Flavor, node: &LocalWindow) {
     if node.rank == 0 && Config::get().verbose {
         let (call, abi, ranks) = (flavor.call(), host.abi_name(), node.size);
         let (bytes, _) = node.exposed();
@@ -133,7 +133,7 @@ pub fn made(host: &Host, flavor: Flavor, node: &Node) {
 }
 
 /// The name of the road of a window.
-pub fn road_of(node: &Node) -> &'static str {
+pub fn road_of(node: &LocalWindow) -> &'static str {
     match (&node.wide, node.exposed()) {
         (Some(_), _) => "verbs between nodes",
         (None, (_, true)) => "shared memory",

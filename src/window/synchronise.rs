@@ -2,7 +2,7 @@
 //! whether the call is legal, then the protocol runs, then the state changes (MPI-4.1 §12.5).
 
 use super::nodes::Wanted;
-use super::{Node, Window, on_words, waits};
+use super::{LocalWindow, Window, on_words, waits};
 use crate::epoch::lock::{self, Held};
 use crate::epoch::state::Hold;
 use crate::epoch::{exposure, fence, pscw};
@@ -22,7 +22,7 @@ pub struct Asserts {
 }
 
 /// MPI_Win_fence.
-pub fn fence(window: &Window, node: &Node, asserts: Asserts) -> Result<()> {
+pub fn fence(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result<()> {
     window.epochs.may_fence()?;
     fence_all(node, !asserts.noprecede)?;
     window.epochs.fenced(!asserts.nosucceed);
@@ -30,7 +30,7 @@ pub fn fence(window: &Window, node: &Node, asserts: Asserts) -> Result<()> {
 }
 
 /// What was sent is done, if anything was (`precede`), and all ranks are here.
-pub fn fence_all(node: &Node, precede: bool) -> Result<()> {
+pub fn fence_all(node: &LocalWindow, precede: bool) -> Result<()> {
     let Some(part) = &node.wide else {
         return fence::fence(&node.words, node.next_barrier(), precede);
     };
@@ -43,7 +43,7 @@ pub fn fence_all(node: &Node, precede: bool) -> Result<()> {
 }
 
 /// The fence of MPI_Win_free.
-pub fn last_fence(node: &Node, call: &'static str) -> Result<()> {
+pub fn last_fence(node: &LocalWindow, call: &'static str) -> Result<()> {
     waits::leave(node);
     node.end();
     match &node.wide {
@@ -59,7 +59,7 @@ pub fn last_fence(node: &Node, call: &'static str) -> Result<()> {
 /// MPI_Win_post. MPI_MODE_NOCHECK leaves nothing out: it has to be given on both sides (MPI-4.1
 /// §12.5.5), and where it is not, a start would wait for ever, or a post stay behind to which the
 /// next one is added.
-pub fn post(window: &Window, node: &Node, origins: &[u32]) -> Result<()> {
+pub fn post(window: &Window, node: &LocalWindow, origins: &[u32]) -> Result<()> {
     window.epochs.post(origins.len() as u32)?;
     // Relaxed: only this process uses the count.
     node.completes.fetch_add(origins.len() as u64, Ordering::Relaxed);
@@ -74,7 +74,7 @@ pub fn post(window: &Window, node: &Node, origins: &[u32]) -> Result<()> {
 }
 
 /// MPI_Win_start. With MPI_MODE_NOCHECK the posts have come, so there is nothing to wait for.
-pub fn start(window: &Window, node: &Node, targets: &[u32]) -> Result<()> {
+pub fn start(window: &Window, node: &LocalWindow, targets: &[u32]) -> Result<()> {
     window.epochs.start(targets)?;
     let started = match &node.wide {
         None => pscw::start(&node.words, ranks(targets)),
@@ -90,7 +90,7 @@ pub fn start(window: &Window, node: &Node, targets: &[u32]) -> Result<()> {
 }
 
 /// MPI_Win_complete.
-pub fn complete(window: &Window, node: &Node) -> Result<()> {
+pub fn complete(window: &Window, node: &LocalWindow) -> Result<()> {
     let targets = window.epochs.started()?;
     match &node.wide {
         None => pscw::complete(&node.words, ranks(&targets))?,
@@ -105,7 +105,7 @@ pub fn complete(window: &Window, node: &Node) -> Result<()> {
 }
 
 /// MPI_Win_wait.
-pub fn wait(window: &Window, node: &Node) -> Result<()> {
+pub fn wait(window: &Window, node: &LocalWindow) -> Result<()> {
     window.epochs.posted()?;
     let completes = node.completes.load(Ordering::Relaxed);
     on_words!(node, |words| pscw::wait(words, completes))?;
@@ -115,7 +115,7 @@ pub fn wait(window: &Window, node: &Node) -> Result<()> {
 
 /// MPI_Win_test: whether the exposure epoch is over; it is closed then. Fails, as MPI_Win_wait
 /// does, if a process is lost: a program that asks until the answer is yes would ask for ever.
-pub fn test(window: &Window, node: &Node) -> Result<bool> {
+pub fn test(window: &Window, node: &LocalWindow) -> Result<bool> {
     window.epochs.posted()?;
     let completes = node.completes.load(Ordering::Relaxed);
     let done = on_words!(node, |words| pscw::test(words, completes));
@@ -129,7 +129,7 @@ pub fn test(window: &Window, node: &Node) -> Result<bool> {
 }
 
 /// MPI_Win_lock.
-pub fn lock(window: &Window, node: &Node, target: u32, hold: Hold) -> Result<()> {
+pub fn lock(window: &Window, node: &LocalWindow, target: u32, hold: Hold) -> Result<()> {
     let held = window.epochs.lock(target, hold)?;
     let (rank, nodes) = (Rank(target), node.nodes_for(Wanted::Lock(target)));
     let taken = on_words!(node, |words| match hold {
@@ -145,7 +145,7 @@ pub fn lock(window: &Window, node: &Node, target: u32, hold: Hold) -> Result<()>
 
 /// A lock that is free, in a process that holds none. Says whether it was one, and is taken.
 #[inline(always)]
-pub fn lock_quick(window: &Window, node: &Node, target: u32, hold: Hold) -> bool {
+pub fn lock_quick(window: &Window, node: &LocalWindow, target: u32, hold: Hold) -> bool {
     let rank = Rank(target);
     target < node.size
         && window.epochs.lock_first(target, hold, || match hold {
@@ -157,13 +157,13 @@ pub fn lock_quick(window: &Window, node: &Node, target: u32, hold: Hold) -> bool
 
 /// Unlocks the only target that is locked. `None`: that is not how it is, and nothing was done.
 #[inline(always)]
-pub fn unlock_quick(window: &Window, node: &Node, target: u32) -> Option<Result<()>> {
+pub fn unlock_quick(window: &Window, node: &LocalWindow, target: u32) -> Option<Result<()>> {
     let hold = window.epochs.unlock_last(target)?;
     Some(give_back(&node.words, target, hold, Held::Nothing))
 }
 
 /// MPI_Win_unlock.
-pub fn unlock(window: &Window, node: &Node, target: u32) -> Result<()> {
+pub fn unlock(window: &Window, node: &LocalWindow, target: u32) -> Result<()> {
     let (hold, left) = window.epochs.unlock(target)?;
     match &node.wide {
         None => give_back(&node.words, target, hold, left),
@@ -193,7 +193,7 @@ fn give_all_back(words: &impl Words, locked: bool) -> Result<()> {
 
 /// MPI_Win_lock_all.
 #[inline(always)]
-pub fn lock_all(window: &Window, node: &Node, asserts: Asserts) -> Result<()> {
+pub fn lock_all(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result<()> {
     window.epochs.lock_all(!asserts.nocheck)?;
     if asserts.nocheck {
         return Ok(());
@@ -207,7 +207,7 @@ pub fn lock_all(window: &Window, node: &Node, asserts: Asserts) -> Result<()> {
 
 /// MPI_Win_unlock_all.
 #[inline(always)]
-pub fn unlock_all(window: &Window, node: &Node) -> Result<()> {
+pub fn unlock_all(window: &Window, node: &LocalWindow) -> Result<()> {
     let locked = window.epochs.unlock_all()?;
     match &node.wide {
         None => give_all_back(&node.words, locked),
@@ -221,7 +221,7 @@ pub fn unlock_all(window: &Window, node: &Node) -> Result<()> {
 
 /// MPI_Win_flush: everything sent to `target` is done there. Loads and stores are done when they
 /// are globally visible.
-pub fn flush(window: &Window, node: &Node, target: u32) -> Result<()> {
+pub fn flush(window: &Window, node: &LocalWindow, target: u32) -> Result<()> {
     window.epochs.may_flush(target)?;
     match &node.wide {
         None => node.words.flush(Rank(target)),
@@ -235,7 +235,7 @@ pub fn flush(window: &Window, node: &Node, target: u32) -> Result<()> {
 /// A flush in an epoch in which nothing is out of the ordinary. Says whether it was one, and is
 /// done.
 #[inline(always)]
-pub fn flush_quick(window: &Window, node: &Node, target: u32) -> bool {
+pub fn flush_quick(window: &Window, node: &LocalWindow, target: u32) -> bool {
     let legal = target < node.size && window.epochs.is_passive(target);
     if legal {
         full_fence();
@@ -246,14 +246,14 @@ pub fn flush_quick(window: &Window, node: &Node, target: u32) -> bool {
 /// MPI_Win_flush_local: the origin's buffers may be used again, as they may on one node after every
 /// call.
 #[inline]
-pub fn flush_local(window: &Window, node: &Node, target: u32) -> Result<()> {
+pub fn flush_local(window: &Window, node: &LocalWindow, target: u32) -> Result<()> {
     window.epochs.may_flush(target)?;
     node.flush_local(target)
 }
 
 /// MPI_Win_flush_local_all.
 #[inline]
-pub fn flush_local_all(window: &Window, node: &Node) -> Result<()> {
+pub fn flush_local_all(window: &Window, node: &LocalWindow) -> Result<()> {
     window.epochs.may_flush_all()?;
     match &node.wide {
         None => Ok(()),
@@ -262,7 +262,7 @@ pub fn flush_local_all(window: &Window, node: &Node) -> Result<()> {
 }
 
 /// MPI_Win_flush_all.
-pub fn flush_all(window: &Window, node: &Node) -> Result<()> {
+pub fn flush_all(window: &Window, node: &LocalWindow) -> Result<()> {
     window.epochs.may_flush_all()?;
     match &node.wide {
         None => node.words.flush_all(),
@@ -288,7 +288,7 @@ fn group(members: &[u32]) -> Vec<Rank> {
     ranks(members).collect()
 }
 
-impl Node {
+impl LocalWindow {
     /// The number of the next barrier on this window.
     pub(super) fn next_barrier(&self) -> u64 {
         // Relaxed: collective calls on a window are not made by two threads at once.

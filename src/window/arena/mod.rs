@@ -17,7 +17,7 @@ pub use records::{Process, Record};
 use super::blocks::{Blocks, Descriptor};
 use super::idle::{Collective, NodeIdle};
 use super::report::Why;
-use super::wide::{Wide, verdict};
+use super::wide::{WideArena, verdict};
 use crate::epoch::{fence, layout};
 use crate::error::{Error, Result};
 use crate::fabric::cma;
@@ -59,7 +59,7 @@ pub struct Arena {
     /// whether this process may access the memory of all the others
     permitted: OnceLock<bool>,
     /// the wide arena, if the ranks are those of one node of several
-    pub wide: OnceLock<Weak<Wide>>,
+    pub wide: OnceLock<Weak<WideArena>>,
 }
 
 /// Returns the bytes of a rank's block, without words for ranks of other nodes.

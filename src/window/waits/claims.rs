@@ -13,7 +13,7 @@ use crate::mpi::comm::Comm;
 use crate::sys::notes::{self, Note};
 use crate::sys::process;
 use crate::window::nodes::Wanted;
-use crate::window::{Node, Window, registry};
+use crate::window::{LocalWindow, Window, registry};
 
 /// How a lock is held or wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ struct Claims {
     holds: Vec<(Id, Claim)>,
 }
 
-fn id(node: &Node) -> Id {
+fn id(node: &LocalWindow) -> Id {
     (node.arena().id(), node.slot)
 }
 
@@ -96,7 +96,7 @@ fn held(window: &Window) -> Vec<(Id, Claim)> {
 impl Claims {
     /// Returns the claims of this process, whose calling thread waits for `wanted`. `None`: that is
     /// no lock of a window.
-    fn own(window: &Window, node: &Node, wanted: Wanted) -> Option<Claims> {
+    fn own(window: &Window, node: &LocalWindow, wanted: Wanted) -> Option<Claims> {
         let wants = (id(node), text::claim(window, wanted)?);
         let mut holds = Vec::new();
         registry::for_each(|window| holds.extend(held(window)));
@@ -169,14 +169,14 @@ fn world_rank() -> Option<u32> {
 
 /// Shows the other processes of the node what this process waits for and holds, if it waits for a
 /// lock of a window.
-pub fn show(window: &Window, node: &Node, call: Call) -> Option<Note> {
+pub fn show(window: &Window, node: &LocalWindow, call: Call) -> Option<Note> {
     let Call::Queue(wanted) = call else { return None };
     Note::show(&Claims::own(window, node, wanted)?.to_text()).ok()
 }
 
 /// Returns the end of a line: the waiting process that holds the lock that this process waits for,
 /// and the deadlock that they are part of. `None` if no waiting process of the node holds it.
-pub fn text(window: &Window, node: &Node, wanted: Wanted) -> Option<String> {
+pub fn text(window: &Window, node: &LocalWindow, wanted: Wanted) -> Option<String> {
     let own = Claims::own(window, node, wanted)?;
     let others: Vec<Claims> =
         notes::of_others().iter().filter_map(|text| Claims::of_text(text)).collect();

@@ -10,11 +10,11 @@ mod text;
 
 pub use table::{freed, leave, print};
 
-use super::Road;
+use super::Carrier;
 use super::idle::NodeIdle;
 use super::registry;
 use super::report::say;
-use super::{Node, Window};
+use super::{LocalWindow, Window};
 use crate::fabric::WordId;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::notes::Note;
@@ -82,7 +82,7 @@ impl Waiting {
 }
 
 /// Returns the window to whose control words `idle` belongs.
-fn window_of(idle: &NodeIdle) -> Option<(&'static Window, &'static Node)> {
+fn window_of(idle: &NodeIdle) -> Option<(&'static Window, &'static LocalWindow)> {
     let mut found = None;
     registry::for_each(|window| {
         if node_of(window).is_some_and(|node| core::ptr::eq(node.words.idle(), idle)) {
@@ -97,10 +97,10 @@ fn window_of(idle: &NodeIdle) -> Option<(&'static Window, &'static Node)> {
 }
 
 /// Returns the part of a window that this library carries out; `None` if the MPI underneath does.
-fn node_of(window: &Window) -> Option<&Node> {
-    match &window.road {
-        Road::Node(node) | Road::Wide(node) => Some(node),
-        Road::Host(_) => None,
+fn node_of(window: &Window) -> Option<&LocalWindow> {
+    match &window.carrier {
+        Carrier::Node(node) | Carrier::Wide(node) => Some(node),
+        Carrier::Host(_) => None,
     }
 }
 

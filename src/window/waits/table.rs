@@ -6,7 +6,7 @@ use super::{node_of, printable};
 use crate::epoch::layout::WAITED;
 use crate::fabric::{Rank, WordAt, Words};
 use crate::window::report::{road_of, say};
-use crate::window::{Flavor, Node, Window, on_words, registry};
+use crate::window::{Flavor, LocalWindow, Window, on_words, registry};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
@@ -52,14 +52,14 @@ impl Row {
     }
 }
 
-fn kind(window: &Window, node: &Node, freed: bool) -> Kind {
+fn kind(window: &Window, node: &LocalWindow, freed: bool) -> Kind {
     let name = printable(&window.name.lock());
     let call = Flavor::call(window.facts.flavor);
     Kind { call, name, ranks: node.size, road: road_of(node), freed }
 }
 
 /// Stores the time of this process for rank 0. Call before the last barrier of a window.
-pub fn leave(node: &Node) {
+pub fn leave(node: &LocalWindow) {
     if let Some(total) = node.words.idle().total() {
         on_words!(node, |words| words.set_own(WAITED, total.ns()));
     }
@@ -67,7 +67,7 @@ pub fn leave(node: &Node) {
 
 /// Keeps the row of a window with several ranks, in its rank 0. Call behind the last barrier of the
 /// window and before its control words serve another one.
-pub fn freed(window: &Window, node: &Node) {
+pub fn freed(window: &Window, node: &LocalWindow) {
     if node.words.idle().total().is_none() || node.rank != 0 || node.size == 1 {
         return;
     }

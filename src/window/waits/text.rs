@@ -13,7 +13,7 @@ use crate::sync::Ordering;
 use crate::sys::process;
 use crate::window::late::named;
 use crate::window::nodes::Wanted;
-use crate::window::{Node, Window, on_words};
+use crate::window::{LocalWindow, Window, on_words};
 use std::time::Duration;
 
 /// The kind of call in which a thread waits.
@@ -31,7 +31,7 @@ pub enum Call {
 
 impl Call {
     /// Returns the call in which a thread of this process waits for `word`.
-    pub fn of(node: &Node, word: WordId) -> Call {
+    pub fn of(node: &LocalWindow, word: WordId) -> Call {
         match layout::purpose(word) {
             layout::Purpose::Complete => Call::Wait,
             layout::Purpose::Posts => Call::Start,
@@ -40,7 +40,7 @@ impl Call {
         }
     }
 
-    fn name(self, node: &Node) -> &'static str {
+    fn name(self, node: &LocalWindow) -> &'static str {
         match self {
             Call::Fence if node.is_ending() => "MPI_Win_free",
             Call::Fence => "MPI_Win_fence",
@@ -56,7 +56,7 @@ impl Call {
 
 /// Returns the line of a thread that has waited for `waited` in `call`. `None`: another rank of the
 /// node prints it.
-pub fn line(window: &Window, node: &Node, call: Call, waited: Duration) -> Option<String> {
+pub fn line(window: &Window, node: &LocalWindow, call: Call, waited: Duration) -> Option<String> {
     let whom = match call {
         Call::Fence => absent(node)?,
         Call::Start => not_posted(window, node),
@@ -70,13 +70,13 @@ pub fn line(window: &Window, node: &Node, call: Call, waited: Duration) -> Optio
 
 /// Returns ranks of the window as text, with the process ids of those on this node; empty if there
 /// are none.
-fn ranks(node: &Node, ranks: impl IntoIterator<Item = u32>) -> String {
+fn ranks(node: &LocalWindow, ranks: impl IntoIterator<Item = u32>) -> String {
     let pid = |rank: u32| Some(node.arena().memory_of(node.near_index(rank)?).life.mark().pid);
     named(ranks.into_iter().map(|rank| (rank, pid(rank))).collect()).unwrap_or_default()
 }
 
 /// Returns the ranks that a barrier waits for. The lowest waiting rank of the node prints the line.
-fn absent(node: &Node) -> Option<String> {
+fn absent(node: &LocalWindow) -> Option<String> {
     // Over several nodes a fence is two barriers of the ranks of each.
     let (arena, per_call) = (node.arena(), if node.wide.is_some() { 2 } else { 1 });
     let absent = fence::absent(&node.words, per_call);
@@ -100,7 +100,7 @@ fn absent(node: &Node) -> Option<String> {
 }
 
 /// Returns the targets whose MPI_Win_post this rank waits for.
-fn not_posted(window: &Window, node: &Node) -> String {
+fn not_posted(window: &Window, node: &LocalWindow) -> String {
     let targets = window.epochs.started().unwrap_or_default();
     let missing: Vec<u32> = match &node.wide {
         // Over several nodes the posts are looked at when MPI_Win_start uses them.
@@ -114,7 +114,7 @@ fn not_posted(window: &Window, node: &Node) -> String {
 }
 
 /// Returns the origins whose MPI_Win_complete this rank waits for, as far as they are known.
-fn not_complete(node: &Node) -> String {
+fn not_complete(node: &LocalWindow) -> String {
     // Relaxed: only this process uses the count.
     let expected = node.completes.load(Ordering::Relaxed);
     let missing = on_words!(node, |words| expected.saturating_sub(words.own(layout::COMPLETE)));
@@ -133,7 +133,7 @@ fn not_complete(node: &Node) -> String {
 }
 
 /// Returns what a thread with a queue node waits for.
-fn queue(window: &Window, node: &Node, wanted: Wanted) -> String {
+fn queue(window: &Window, node: &LocalWindow, wanted: Wanted) -> String {
     match wanted {
         Wanted::Lock(target) => {
             let (locks, _) = window.epochs.locks();
@@ -164,7 +164,7 @@ fn queue(window: &Window, node: &Node, wanted: Wanted) -> String {
 
 /// Returns which holders keep a lock of `target` from this process, as far as the lock words show
 /// them: they count holders and do not name them.
-fn lock_holders(node: &Node, target: u32, is_alone: bool) -> String {
+fn lock_holders(node: &LocalWindow, target: u32, is_alone: bool) -> String {
     let many = |count: u64, how: &str| match count {
         1 => format!("which another rank holds{how}"),
         count => format!("which {count} ranks hold{how}"),
@@ -181,7 +181,7 @@ fn lock_holders(node: &Node, target: u32, is_alone: bool) -> String {
 }
 
 /// Returns the present value of a lock word; 0, a free lock, if it cannot be read.
-fn read(node: &Node, at: WordAt) -> u64 {
+fn read(node: &LocalWindow, at: WordAt) -> u64 {
     on_words!(node, |words| words.read(at)).unwrap_or(0)
 }
 

@@ -2,12 +2,12 @@
 //! (`window::address`). A target on this node is reached by load and store, any other target by the
 //! device.
 
-use super::Part;
+use super::WideWindow;
 use super::targets::{Data, Target};
 use crate::error::Result;
 use crate::fabric::verbs::{Peer, Remote};
 use crate::window::address::{Reach, Spot};
-use crate::window::{Memory, Node};
+use crate::window::{LocalWindow, Memory};
 
 /// Memory of another process, as the device reaches it.
 #[derive(Clone, Copy)]
@@ -36,11 +36,11 @@ pub enum By {
     All,
 }
 
-impl Node {
-    /// Does the work of [`Node::at`] for a window over several nodes.
+impl LocalWindow {
+    /// Does the work of [`LocalWindow::at`] for a window over several nodes.
     pub(in crate::window) fn at_wide<R>(
         &self,
-        part: &Part,
+        part: &WideWindow,
         (rank, disp, reach): (u32, i64, Reach),
         by: By,
         work: impl FnOnce(Spot<'_>) -> Result<R>,

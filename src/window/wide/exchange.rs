@@ -12,7 +12,7 @@
 use super::lists::Areas;
 use super::shared::Shared;
 use super::verdict::{self, Verdict};
-use super::{Part, Place, Wide};
+use super::{Place, WideArena, WideWindow};
 use crate::error::{Error, Result};
 use crate::fabric::verbs::{Exposed, Remote};
 use crate::mpi::Host;
@@ -21,14 +21,14 @@ use crate::window::common::Common;
 use crate::window::exchange::{self, Memory, Outcome, Wish};
 use crate::window::known::Known;
 use crate::window::report::Why;
-use crate::window::{Flavor, Node};
+use crate::window::{Flavor, LocalWindow};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// The agreement of the ranks on a new window.
 pub enum Agreed {
     /// the window
-    Made(Box<Node>),
+    Made(Box<LocalWindow>),
     /// the window is left to the MPI underneath
     Delegate(Why),
 }
@@ -69,7 +69,7 @@ struct Resources {
 }
 
 impl Resources {
-    fn give_up(self, wide: &Wide) {
+    fn give_up(self, wide: &WideArena) {
         exchange::give_up(&wide.near, Ok(self.slot), true);
     }
 }
@@ -77,7 +77,7 @@ impl Resources {
 /// Agrees on a window. Collective.
 pub fn agree(
     host: &'static Host,
-    wide: &Arc<Wide>,
+    wide: &Arc<WideArena>,
     flavor: Flavor,
     wish: Result<Wish>,
 ) -> Result<Agreed> {
@@ -104,9 +104,9 @@ pub fn agree(
             return Err(error);
         }
     };
-    // SAFETY: `Part` drops the notes before the table; every bit pattern is a descriptor.
+    // SAFETY: `WideWindow` drops the notes before the table; every bit pattern is a descriptor.
     let found = unsafe { places.notes() };
-    let part = Part {
+    let part = WideWindow {
         wide: wide.clone(),
         found,
         places,
@@ -117,7 +117,8 @@ pub fn agree(
         started: Mutex::default(),
         unsettled: super::Unsettled::default(),
     };
-    let node = Node::new(&wide.near, own.slot, flavor, own.common, host.threads(), Some(part));
+    let node =
+        LocalWindow::new(&wide.near, own.slot, flavor, own.common, host.threads(), Some(part));
     Ok(Agreed::Made(Box::new(node)))
 }
 
@@ -128,7 +129,7 @@ fn delegated(all: Verdict) -> Result<Agreed> {
 
 /// Does steps 1 and 2 for this rank.
 fn prepare(
-    wide: &Arc<Wide>,
+    wide: &Arc<WideArena>,
     flavor: Flavor,
     wish: Result<Wish>,
 ) -> core::result::Result<Resources, Refusal> {
@@ -154,7 +155,7 @@ fn prepare(
 
 /// Registers the memory that ranks of other nodes must reach.
 fn expose(
-    wide: &Wide,
+    wide: &WideArena,
     own: &mut Resources,
     memory: Option<Memory>,
 ) -> core::result::Result<(), Refusal> {
@@ -187,7 +188,7 @@ const LARGE: u64 = 256 << 20;
 /// pins the memory, so that pages which no process has touched yet are allocated at registration.
 /// The estimate assumes that each other rank has touched the same fraction of its memory as this
 /// rank.
-fn has_memory(wide: &Wide, slot: u32, (address, bytes): (u64, u64)) -> bool {
+fn has_memory(wide: &WideArena, slot: u32, (address, bytes): (u64, u64)) -> bool {
     let blocks = wide.near.blocks(slot);
     let exposed = |rank| blocks.descriptor(rank).exposed;
     let all = (0..wide.near.size).map(exposed).fold(0, u64::saturating_add);
@@ -200,7 +201,7 @@ fn has_memory(wide: &Wide, slot: u32, (address, bytes): (u64, u64)) -> bool {
 
 /// Registers the memory that this rank had before the window, and its control words too: all
 /// operations on such a rank go through one queue pair to it, which keeps them in order.
-fn expose_own(wide: &Wide, own: &mut Resources, (address, bytes): (u64, u64)) -> Result<()> {
+fn expose_own(wide: &WideArena, own: &mut Resources, (address, bytes): (u64, u64)) -> Result<()> {
     let blocks = wide.near.blocks(own.slot);
     let words = wide.nic.expose(blocks.own_start(), wide.near.stride as u64)?;
     let mut descriptor = *blocks.descriptor(wide.near.rank);
@@ -218,7 +219,7 @@ fn expose_own(wide: &Wide, own: &mut Resources, (address, bytes): (u64, u64)) ->
 }
 
 /// Shares the table of the addresses of all nodes' memory. Collective.
-fn share(host: &Host, wide: &Wide, place: Place) -> Result<Shared<Place>> {
+fn share(host: &Host, wide: &WideArena, place: Place) -> Result<Shared<Place>> {
     let items = wide.leaders.map(|leaders| {
         let Place { blocks, data } = place;
         let all = leaders.gather_all(host, &[blocks.at, blocks.key, data.at, data.key])?;

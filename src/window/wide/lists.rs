@@ -14,7 +14,7 @@
 //! area at any time. There are four areas, each eight times as long as the one before. Together
 //! they are less than ten times as long as the longest list was, and short lists need none.
 
-use super::Part;
+use super::WideWindow;
 use super::words::Far;
 use crate::epoch::exposure::Lists;
 use crate::epoch::layout::{LIST, LIST_WORDS, RANKS_MAX, WORDS_FAR};
@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::fabric::verbs::{Exposed, Peer, Remote};
 use crate::fabric::{Rank, WordId, Words};
 use crate::sync::{AtomicU64, Ordering};
-use crate::window::Node;
+use crate::window::LocalWindow;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -58,13 +58,13 @@ struct Area {
 
 /// The lists of a window over several nodes.
 pub struct FarLists<'a> {
-    part: &'a Part,
-    node: &'a Node,
+    part: &'a WideWindow,
+    node: &'a LocalWindow,
 }
 
-impl Part {
+impl WideWindow {
     /// Returns the lists of the window `node`, which this is a part of.
-    pub fn lists<'a>(&'a self, node: &'a Node) -> FarLists<'a> {
+    pub fn lists<'a>(&'a self, node: &'a LocalWindow) -> FarLists<'a> {
         FarLists { part: self, node }
     }
 }

@@ -4,7 +4,7 @@
 
 use super::shared::Shared;
 use super::verdict::{self, CAUSE_ELSEWHERE, Verdict};
-use super::{FAR_BYTES, Member, NodeInfo, Wide};
+use super::{FAR_BYTES, Member, NodeInfo, WideArena};
 use crate::config::Config;
 use crate::error::Result;
 use crate::fabric::verbs::{Contact, Exposed, Nic, Peers, Remote, Secret};
@@ -37,10 +37,13 @@ impl Drop for Comms {
     }
 }
 
-impl Wide {
+impl WideArena {
     /// Makes the wide arena of the processes of a communicator, or returns the reason why there is
     /// none. Collective.
-    pub fn make(host: &'static Host, user: Comm) -> Result<core::result::Result<Arc<Wide>, Why>> {
+    pub fn make(
+        host: &'static Host,
+        user: Comm,
+    ) -> Result<core::result::Result<Arc<WideArena>, Why>> {
         let mut comms = Comms { host, made: Vec::new() };
         let comm = comms.add(user.duplicate(host)?);
         let rank = comm.rank(host)?;
@@ -65,7 +68,7 @@ impl Wide {
         let nic = nic?;
         let secret = share_secret(host, comm, rank, nic)?;
         let local = (nic, secret, devices.coherent(), arena);
-        let wide = Wide::join(host, all, local, (nodes, node), members)?;
+        let wide = WideArena::join(host, all, local, (nodes, node), members)?;
         comms.made = vec![near];
         let contact = if index == 0 { wide.contact_next_node() } else { Ok(()) };
         let mine = contact.as_ref().err().map_or(Verdict::FINE, |_| Verdict::why(Why::NoContact));
@@ -91,7 +94,7 @@ impl Wide {
         (nic, secret, coherent, arena): (&'static Nic, Secret, bool, Arc<Arena>),
         (nodes, node): (u32, u32),
         members: Vec<Member>,
-    ) -> Result<Arc<Wide>> {
+    ) -> Result<Arc<WideArena>> {
         let (rank, size) = (comm.rank(host)?, comm.size(host)?);
         let infos = share_infos(host, nic, &arena, leaders, near_comm, nodes);
         let list = leaders.map(|_| Ok(members));
@@ -99,9 +102,9 @@ impl Wide {
         let shared = infos.and_then(|infos| Ok((infos, members?)));
         let ((infos, chunks), members) = verdict::all_succeeded(host, comm, rank, shared)?;
         let group = comm.group(host)?;
-        // SAFETY: `Wide` drops the notes before the table; every bit pattern is a contact.
+        // SAFETY: `WideArena` drops the notes before the table; every bit pattern is a contact.
         let contacts = unsafe { members.notes() };
-        let wide = Arc::new(Wide {
+        let wide = Arc::new(WideArena {
             comm,
             group,
             rank,

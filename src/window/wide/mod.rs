@@ -44,7 +44,7 @@ use unsettled::Unsettled;
 use watch::Watch;
 
 /// The wide arena: what the processes of a communicator over several nodes know of each other.
-pub struct Wide {
+pub struct WideArena {
     /// internal duplicate of the user's communicator
     pub comm: Comm,
     /// the group of `comm`
@@ -110,7 +110,7 @@ pub struct Member {
 const FAR_BYTES: usize =
     ((layout::WORDS_FAR + lists::AREA_WORDS) as usize * size_of::<u64>()).next_multiple_of(64);
 
-impl Wide {
+impl WideArena {
     /// Returns the place of a rank of the communicator.
     #[inline]
     pub fn member(&self, rank: u32) -> Member {
@@ -136,7 +136,7 @@ impl Wide {
     }
 }
 
-impl Drop for Wide {
+impl Drop for WideArena {
     fn drop(&mut self) {
         if !departures::begun() {
             let host = Host::get();
@@ -150,9 +150,9 @@ impl Drop for Wide {
 }
 
 /// The part of a window that only windows over several nodes have.
-pub struct Part {
+pub struct WideWindow {
     /// the wide arena of the window's communicator
-    pub wide: Arc<Wide>,
+    pub wide: Arc<WideArena>,
     /// the descriptors of ranks of other nodes that ranks of this node have read; declared before
     /// `places`, behind whose table these notes begin, and so dropped before it
     found: Notes<Descriptor>,
@@ -182,7 +182,7 @@ struct Place {
     data: Remote,
 }
 
-impl Part {
+impl WideWindow {
     /// Returns the address at which ranks of other nodes find the control words of a rank.
     fn block(&self, member: Member) -> Remote {
         let stride = self.wide.infos.at(member.node).stride;

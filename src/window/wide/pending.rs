@@ -2,11 +2,11 @@
 //! with a request (MPI-4.1 §12.3.5). A call that waits for the request or tests it gives them
 //! progress. Nothing waits in this file.
 
-use super::Wide;
+use super::WideArena;
 use crate::error::Result;
 use crate::fabric::verbs::Pending;
 use crate::mpi::pending::Work;
-use crate::window::Node;
+use crate::window::LocalWindow;
 use std::sync::{Arc, Weak};
 
 /// A transfer that one call has begun.
@@ -14,7 +14,7 @@ pub struct Transfer {
     pending: Pending,
     /// names a lost process in errors; weak, since the window may be freed before the request is
     /// waited for
-    wide: Weak<Wide>,
+    wide: Weak<WideArena>,
 }
 
 impl Work for Transfer {
@@ -26,9 +26,9 @@ impl Work for Transfer {
     }
 }
 
-impl Node {
-    /// Returns the value for the argument `before` of [`Node::pending`]. To be called before a
-    /// transfer with the rank.
+impl LocalWindow {
+    /// Returns the value for the argument `before` of [`LocalWindow::pending`]. To be called before
+    /// a transfer with the rank.
     pub fn lent(&self, target: u32) -> u64 {
         match self.wide.as_ref().and_then(|part| part.known_target(target)) {
             None => 0,
@@ -36,8 +36,9 @@ impl Node {
         }
     }
 
-    /// Returns the transfers with a rank that were begun since [`Node::lent`] returned `before` and
-    /// are not complete at this process: their buffers are in use, or their data have not arrived.
+    /// Returns the transfers with a rank that were begun since [`LocalWindow::lent`] returned
+    /// `before` and are not complete at this process: their buffers are in use, or their data have
+    /// not arrived.
     pub fn pending(&self, target: u32, before: u64) -> Result<Option<Transfer>> {
         let Some(part) = &self.wide else { return Ok(None) };
         let Some(target) = part.known_target(target) else { return Ok(None) };

@@ -9,11 +9,11 @@
 //! and also the contact of a rank that serves itself: one round trip each. The other ranks of its
 //! node find both in their [notes](super::notes).
 
-use super::{Contact, Member, Part, Peer, Remote};
+use super::{Contact, Member, Peer, Remote, WideWindow};
 use crate::error::Result;
 use crate::window::arena::Arena;
 use crate::window::blocks::Descriptor;
-use crate::window::{Memory, Node};
+use crate::window::{LocalWindow, Memory};
 use core::mem::MaybeUninit;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
@@ -73,7 +73,7 @@ impl KnownDescriptor {
     }
 }
 
-impl Part {
+impl WideWindow {
     /// Waits until the local buffers of all transfers may be reused.
     pub fn flush_local_all(&self) -> Result<()> {
         self.wide.peers.flush_local()
@@ -81,7 +81,7 @@ impl Part {
 
     /// Returns the target for a rank, and creates it at the first access.
     #[inline]
-    pub fn target(&self, node: &Node, rank: u32) -> Result<&Target> {
+    pub fn target(&self, node: &LocalWindow, rank: u32) -> Result<&Target> {
         self.targets.get(rank, || self.new_target(node, rank))
     }
 
@@ -92,7 +92,7 @@ impl Part {
     }
 
     #[cold]
-    fn new_target(&self, node: &Node, rank: u32) -> Result<Target> {
+    fn new_target(&self, node: &LocalWindow, rank: u32) -> Result<Target> {
         let member = self.wide.member(rank);
         let accumulating = Mutex::default();
         Ok(match &node.memory {
@@ -112,7 +112,7 @@ impl Part {
 
     /// Returns the memory that a target exposes.
     #[inline]
-    pub fn data<'a>(&self, node: &Node, target: &'a Target) -> Result<&'a Data> {
+    pub fn data<'a>(&self, node: &LocalWindow, target: &'a Target) -> Result<&'a Data> {
         match target.data.get() {
             Some(data) => Ok(data),
             None => self.read_data(node, target),
@@ -121,7 +121,7 @@ impl Part {
 
     /// Reads what a target exposes at the first access to it, in a window with common memory.
     #[cold]
-    fn read_data<'a>(&self, node: &Node, target: &'a Target) -> Result<&'a Data> {
+    fn read_data<'a>(&self, node: &LocalWindow, target: &'a Target) -> Result<&'a Data> {
         let descriptor = self.descriptor(node, target.rank, target.member)?;
         let first = self.places.at(target.member.node).data;
         let at = first.offset(descriptor.get().offset as i64);
@@ -129,7 +129,7 @@ impl Part {
     }
 
     /// Returns the descriptor of a rank, which is read once for all ranks of this node.
-    fn descriptor(&self, node: &Node, rank: u32, member: Member) -> Result<KnownDescriptor> {
+    fn descriptor(&self, node: &LocalWindow, rank: u32, member: Member) -> Result<KnownDescriptor> {
         let cells = node.words.cells();
         if member.node == self.wide.node {
             return Ok(KnownDescriptor::Shared(cells.descriptor(member.index)));
@@ -176,7 +176,7 @@ impl Part {
     }
 
     /// Returns the index of a rank on this node, if it is on this node, and its descriptor.
-    pub fn exposed_by(&self, node: &Node, rank: u32) -> Result<(Option<u32>, Descriptor)> {
+    pub fn exposed_by(&self, node: &LocalWindow, rank: u32) -> Result<(Option<u32>, Descriptor)> {
         let target = self.target(node, rank)?;
         Ok((self.near_index(rank), *self.data(node, target)?.exposed()))
     }

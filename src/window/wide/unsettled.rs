@@ -3,13 +3,13 @@
 //! (`epoch::lock::whole`), which happens before a call that completes it at the target. Not for
 //! accumulates with an answer: those have read the lock when they return.
 
-use super::Part;
+use super::WideWindow;
 use super::words::word_in;
 use crate::epoch::lock::whole;
 use crate::error::Result;
 use crate::fabric::Rank;
 use crate::fabric::verbs::Remote;
-use crate::window::Node;
+use crate::window::LocalWindow;
 use crate::window::nodes::Wanted;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -18,9 +18,9 @@ use std::collections::BTreeSet;
 #[derive(Default)]
 pub struct Unsettled(Mutex<BTreeSet<u32>>);
 
-impl Part {
+impl WideWindow {
     /// Returns the address of the accumulate lock of a rank.
-    pub fn accumulate_lock(&self, node: &Node, rank: u32) -> Result<Remote> {
+    pub fn accumulate_lock(&self, node: &LocalWindow, rank: u32) -> Result<Remote> {
         let target = self.target(node, rank)?;
         Ok(word_in(target.block, whole::word(Rank(rank)).word))
     }
@@ -31,7 +31,7 @@ impl Part {
     }
 
     /// Settles the accumulates on words of a rank.
-    pub fn settle(&self, node: &Node, rank: u32) -> Result<()> {
+    pub fn settle(&self, node: &LocalWindow, rank: u32) -> Result<()> {
         match self.unsettled.0.lock().remove(&rank) {
             true => self.settle_ranks(node, &[rank]),
             false => Ok(()),
@@ -39,7 +39,7 @@ impl Part {
     }
 
     /// Settles the accumulates on words of all ranks.
-    pub fn settle_all(&self, node: &Node) -> Result<()> {
+    pub fn settle_all(&self, node: &LocalWindow) -> Result<()> {
         let ranks = core::mem::take(&mut *self.unsettled.0.lock());
         match ranks.is_empty() {
             true => Ok(()),
@@ -49,7 +49,7 @@ impl Part {
 
     /// Reads the locks of all `ranks` at once, and waits while one is held. Reads all locks, also
     /// after an error, and returns the first error.
-    fn settle_ranks(&self, node: &Node, ranks: &[u32]) -> Result<()> {
+    fn settle_ranks(&self, node: &LocalWindow, ranks: &[u32]) -> Result<()> {
         let begin = |rank: u32| {
             let (peer, lock) = (&self.target(node, rank)?.peer, self.accumulate_lock(node, rank)?);
             peer.order();

@@ -6,22 +6,23 @@
 //! ([`losses`](crate::window::arena::losses)), so that all waiting ranks there report the same
 //! loss.
 
-use super::{Member, Wide};
+use super::{Member, WideArena};
 use crate::error::{Error, Result, kept};
 use crate::fabric::verbs::{Contact, Probe};
-use crate::window::Node;
+use crate::window::LocalWindow;
 use crate::window::arena::losses::{Cause, Loss};
 use std::time::{Duration, Instant};
 
 /// The interval between checks of other processes.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// A probe is given up and repeated if this process has not called [`Wide::look`] for this long.
+/// A probe is given up and repeated if this process has not called [`WideArena::look`] for this
+/// long.
 const STALE: Duration = Duration::from_secs(20);
 
 /// The state of the failure checks of waiting ranks.
 #[derive(Default)]
 pub struct Watch {
-    /// time of the last call of [`Wide::look`]
+    /// time of the last call of [`WideArena::look`]
     last: Option<Instant>,
     /// time of the last check of other processes, or of the beginning of the first wait
     asked: Option<Instant>,
@@ -31,7 +32,7 @@ pub struct Watch {
     probe: Option<(u32, Probe)>,
 }
 
-impl Wide {
+impl WideArena {
     /// Makes one failure check for a waiting rank, without waiting for answers. Fails if one of the
     /// processes is lost. `dead` is a process of this node that has died, by index and process id.
     pub fn look(&self, dead: Option<(u32, i32)>) -> Result<()> {
@@ -147,7 +148,7 @@ impl Wide {
     }
 }
 
-impl Node {
+impl LocalWindow {
     /// Returns an error of a call on this window, with ranks of the window.
     pub fn with_rank(&self, error: Error) -> Error {
         match &self.wide {

@@ -7,7 +7,7 @@
 //! The device rings no doorbell: a waiting rank polls, and yields the core or sleeps between two
 //! polls, for longer and longer times.
 
-use super::Part;
+use super::WideWindow;
 use super::targets::Target;
 use crate::error::Result;
 use crate::fabric::shm::words::{self, CHECK_NS, Idle};
@@ -15,7 +15,7 @@ use crate::fabric::verbs::{Peer, Remote, Ticket};
 use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
 use crate::mpi::Host;
 use crate::sync::{AtomicU64, Ordering, full_fence, spin_hint};
-use crate::window::Node;
+use crate::window::LocalWindow;
 use crate::window::waits::Waiting;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 /// The view of the words of all ranks.
 #[derive(Clone, Copy)]
 pub struct Far<'a> {
-    part: &'a Part,
-    node: &'a Node,
+    part: &'a WideWindow,
+    node: &'a LocalWindow,
 }
 
 /// The result of an operation that was begun.
@@ -40,14 +40,14 @@ pub enum Begun<'a> {
 #[derive(Clone, Copy)]
 pub struct Leads<'a>(Far<'a>);
 
-impl Part {
+impl WideWindow {
     /// Returns the view of the words of all ranks of the window `node`, which this is a part of.
-    pub fn far<'a>(&'a self, node: &'a Node) -> Far<'a> {
+    pub fn far<'a>(&'a self, node: &'a LocalWindow) -> Far<'a> {
         Far { part: self, node }
     }
 
     /// Returns the view of the words of the leaders.
-    pub fn leads<'a>(&'a self, node: &'a Node) -> Leads<'a> {
+    pub fn leads<'a>(&'a self, node: &'a LocalWindow) -> Leads<'a> {
         Leads(self.far(node))
     }
 }
