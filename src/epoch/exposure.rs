@@ -41,8 +41,8 @@
 //!
 //! *Numbers* are 40 bits wide: a million posts per second for twelve days.
 
-use super::layout::{COMPLETE, POSTS, RANKS_MAX};
 use crate::error::Result;
+use crate::fabric::layout::{COMPLETE, POSTS, RANKS_MAX};
 use crate::fabric::{Rank, WordAt, Words};
 use std::collections::BTreeMap;
 

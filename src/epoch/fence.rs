@@ -17,8 +17,8 @@
 //! each leader, none of other ranks. In the words of a node these are two barriers, so number n of
 //! all is numbers 2n - 1 and 2n there.
 
-use super::layout;
 use crate::error::Result;
+use crate::fabric::layout;
 use crate::fabric::{Rank, WordAt, Words};
 
 /// Waits until all ranks have called the barrier number `number`; the first is 1, and each rank

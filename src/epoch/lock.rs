@@ -85,8 +85,8 @@ pub mod look;
 mod nodes;
 pub mod whole;
 
-use super::layout::{self, NODES_PER_RANK};
 use crate::error::Result;
+use crate::fabric::layout::{self, NODES_PER_RANK};
 use crate::fabric::{Fetch, Rank, WordAt, Words};
 pub use nodes::Nodes;
 

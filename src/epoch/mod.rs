@@ -3,7 +3,6 @@
 
 pub mod exposure;
 pub mod fence;
-pub mod layout;
 pub mod lock;
 pub mod pscw;
 pub mod regions;

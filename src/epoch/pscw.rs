@@ -15,8 +15,8 @@
 //! communicators of many nodes, where a bit per pair is O(p) in each process, [`super::exposure`]
 //! takes over.
 
-use super::layout;
 use crate::error::Result;
+use crate::fabric::layout;
 use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
 
 /// MPI_Win_post: tells each rank of `group` (the origins) that this rank's memory is exposed.

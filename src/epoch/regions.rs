@@ -56,9 +56,9 @@
 //! and fails. A process that dies elsewhere has left nothing here. In no case is a table seen that
 //! is half changed.
 
-use super::layout::{CUT, REGIONS, REGIONS_ID, SLOTS, TABLE, TABLE_KEY};
 use super::lock::{Mode, Nodes, acquire, release as give_back};
 use crate::error::Result;
+use crate::fabric::layout::{CUT, REGIONS, REGIONS_ID, SLOTS, TABLE, TABLE_KEY};
 use crate::fabric::{Rank, WordAt, WordId, Words};
 
 /// What a change does to the slots that there were.

@@ -1,11 +1,11 @@
 //! What every road for control words must do, one suite over all roads: the laws of
 //! [`super::Words`], as three ranks see them. Not for protocols.
 
+use super::layout::{self, COMPLETE, LOCK};
 use super::shm::heap::{self, Heap, HeapWords};
 use super::sim::{FAR, Fault, Sim, View, every};
 use super::verbs::tests;
 use super::{Fetch, Rank, WordAt, WordId, Words};
-use crate::epoch::layout::{self, COMPLETE, LOCK};
 
 const RANKS: u32 = 3;
 

@@ -25,6 +25,7 @@ use crate::error::Result;
 pub mod cma;
 #[cfg(all(test, not(loom)))]
 mod conformance;
+pub mod layout;
 #[cfg(test)]
 pub mod passed;
 pub mod shm;
@@ -88,7 +89,7 @@ pub enum Kind {
 /// All that synchronisation needs: 64-bit control words.
 ///
 /// Nothing is stored into another rank's word: 8 bytes that a device writes may be seen in parts,
-/// and an addition may not. A word is of one [`Kind`]; `epoch::layout` says which word is what.
+/// and an addition may not. A word is of one [`Kind`]; `fabric::layout` says which word is what.
 pub trait Words {
     /// Whether other ranks' words are a round trip away, so that a repetition is dear.
     const FAR: bool = false;

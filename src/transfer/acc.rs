@@ -1,4 +1,4 @@
-//! The accumulate lock of a target (`ACC` of `epoch::layout`): under it are all calls on several
+//! The accumulate lock of a target (`ACC` of `fabric::layout`): under it are all calls on several
 //! elements, and those on elements that no atomic instruction changes for all ranks alike. Calls on
 //! a single word look at it (docs/decisions/0004, `epoch::lock::whole`).
 //!

@@ -3,9 +3,9 @@
 //! moment; the latter have nodes of their own, so that all of the others may be waiting.
 
 use super::LocalWindow;
-use crate::epoch::layout::{NODES_FOR_LOCKS, NODES_PER_RANK};
 use crate::epoch::lock::Nodes;
 use crate::error::Result;
+use crate::fabric::layout::{NODES_FOR_LOCKS, NODES_PER_RANK};
 use crate::mpi::Host;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use core::ops::Range;

@@ -3,8 +3,8 @@
 
 use super::{Flavor, LocalWindow};
 use crate::config::{Config, Fallback};
-use crate::epoch::layout::RANKS_MAX;
 use crate::error::{Class, Error, NO_DESCRIPTOR, Result};
+use crate::fabric::layout::RANKS_MAX;
 use crate::fabric::verbs::Nic;
 use crate::mpi::Host;
 use crate::sync::{AtomicBool, Ordering};

@@ -84,8 +84,8 @@
 //! but not while the lock word has a waiter.
 
 use super::{ID, ID_BITS, MODE_BITS, Nodes, Request, Waiter, Word};
-use crate::epoch::layout;
 use crate::error::Result;
+use crate::fabric::layout;
 use crate::fabric::{Fetch, WordAt, Words};
 
 /// How often a thread tries to take a lock that is free or held in the same mode, after the first

@@ -38,8 +38,8 @@
 //! of a single call and its end.
 
 use super::{Mode, Nodes, Word, acquire, release};
-use crate::epoch::layout::ACC;
 use crate::error::Result;
+use crate::fabric::layout::ACC;
 use crate::fabric::{Rank, WordAt, Words};
 use crate::sync::fence_after_rmw;
 

@@ -1,9 +1,9 @@
 //! Accumulates that no single operation can do, on the simulator: the lock and the first look at
 //! what it guards in one round trip.
 
-use crate::epoch::layout::ACC;
 use crate::epoch::lock::look::{begin_acquire, end_acquire};
 use crate::epoch::lock::{Mode, release};
+use crate::fabric::layout::ACC;
 use crate::fabric::sim::{Counts, FAR, Fault, Profile, Sim, View, every, is_caught, run};
 use crate::fabric::{Rank, WordAt, Words};
 

@@ -1,7 +1,7 @@
 //! Fences on the simulator, and that these tests notice what a fence might forget.
 
 use crate::epoch::fence::{absent, barrier, fence, fence_over_nodes};
-use crate::epoch::layout;
+use crate::fabric::layout;
 use crate::fabric::sim::{Counts, Fault, Profile, Shape, Sim, every, is_caught, run};
 use crate::fabric::{Rank, WordAt, Words};
 use std::cell::Cell;

@@ -1,14 +1,14 @@
 //! How many operations a contended lock costs at most where its word is far: bounds that hold for
 //! every run, and that are reached.
 
-use crate::epoch::layout::{
-    LIST, LIST_WORDS, LOCK, LOCKS, RENDEZVOUS_SLOTS, WORDS_FAR, rendezvous, tickets,
-};
 use crate::epoch::lock::far::JOINS_MAX;
 use crate::epoch::lock::{
     Held, Mode, Nodes, acquire, lock_all, lock_exclusive, release, unlock_all, unlock_exclusive,
 };
 use crate::error::Result;
+use crate::fabric::layout::{
+    LIST, LIST_WORDS, LOCK, LOCKS, RENDEZVOUS_SLOTS, WORDS_FAR, rendezvous, tickets,
+};
 use crate::fabric::sim::{
     Counts, FAR, FLAT, Fault, PROFILES, Profile, Sim, View, every, run, seeds,
 };

@@ -1,12 +1,12 @@
 //! What the protocols cost, counted on the simulator in operations that leave the rank. The numbers
 //! are those of docs/decisions/0001.
 
-use crate::epoch::layout::LOCK;
 use crate::epoch::lock::{
     Held, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive, unlock_shared,
 };
 use crate::epoch::regions::{Change, Table, change, hold, release, seen, table};
 use crate::epoch::{fence, pscw};
+use crate::fabric::layout::LOCK;
 use crate::fabric::sim::{Counts, Profile, Sim, run};
 use crate::fabric::{Rank, WordAt, Words};
 use std::cell::Cell;

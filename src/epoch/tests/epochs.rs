@@ -1,8 +1,8 @@
 //! Post, start, complete and wait on the simulator, and that these tests notice what they might
 //! forget.
 
-use crate::epoch::layout::{self, COMPLETE};
 use crate::epoch::pscw::{complete, post, start, test, wait};
+use crate::fabric::layout::{self, COMPLETE};
 use crate::fabric::sim::{Fault, PROFILES, Sim, every, is_caught, run};
 use crate::fabric::{Rank, WordAt, Words};
 

@@ -2,10 +2,10 @@
 //! what they might forget.
 
 use crate::epoch::exposure::{Lists, Posted, Started, post, start};
-use crate::epoch::layout::{COMPLETE, POSTS};
 use crate::epoch::pscw::{complete, test, wait};
 use crate::error::Result;
 use crate::fabric::Rank;
+use crate::fabric::layout::{COMPLETE, POSTS};
 use crate::fabric::sim::{FAR, Fault, PROFILES, Shape, Sim, View, every, is_caught, run};
 use std::cell::Cell;
 use std::rc::Rc;

@@ -1,11 +1,11 @@
 //! Locks on the simulator: who excludes whom, and what an unlock has made visible; and that these
 //! tests notice what a protocol might forget.
 
-use crate::epoch::layout::{self, GLOBAL, LOCK};
 use crate::epoch::lock::{
     Held, lock_all, lock_exclusive, lock_shared, try_lock_exclusive, try_lock_shared, unlock_all,
     unlock_exclusive, unlock_shared,
 };
+use crate::fabric::layout::{self, GLOBAL, LOCK};
 use crate::fabric::sim::{End, FAR, FLAT, Fault, Shape, Sim, View, every, is_caught};
 use crate::fabric::{Rank, WordAt};
 use std::cell::{Cell, RefCell};

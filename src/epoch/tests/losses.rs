@@ -1,8 +1,8 @@
 //! What is given back when a rank is lost: everything that others can still get.
 
-use crate::epoch::layout::{self, GLOBAL};
 use crate::epoch::lock::{Held, lock_all, lock_exclusive, unlock_all, unlock_exclusive};
 use crate::error::{Error, Result};
+use crate::fabric::layout::{self, GLOBAL};
 use crate::fabric::shm::heap::{Heap, HeapWords, words};
 use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
 use std::cell::Cell;

@@ -4,7 +4,6 @@
 //! orders it.
 
 use crate::epoch::exposure::{Lists, Posted, Started};
-use crate::epoch::layout::{self, COMPLETE, LIST, LOCK, WORDS_FAR};
 use crate::epoch::lock::{
     Held, Mode, acquire, lock_all, lock_exclusive, lock_shared, release, unlock_all,
     unlock_exclusive, unlock_shared, whole,
@@ -12,6 +11,7 @@ use crate::epoch::lock::{
 use crate::epoch::regions::{Change, Table, change, hold, seen, table};
 use crate::epoch::{exposure, fence, pscw, regions};
 use crate::error::Result;
+use crate::fabric::layout::{self, COMPLETE, LIST, LOCK, WORDS_FAR};
 use crate::fabric::passed::Passed;
 use crate::fabric::shm::heap::{self, Distant, Heap, HeapWords};
 use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};

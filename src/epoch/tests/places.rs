@@ -1,12 +1,12 @@
 //! More want a lock than its word can count, on the simulator: with room for two holders.
 
-use super::super::layout;
 use super::super::lock::{
     Held, acquire, lock_all, lock_exclusive, lock_shared, release, unlock_all, unlock_exclusive,
     unlock_shared,
 };
 use crate::epoch::lock::Mode;
 use crate::fabric::Rank;
+use crate::fabric::layout;
 use crate::fabric::passed::Passed;
 use crate::fabric::shm::heap::{self, Heap, HeapWords};
 use crate::fabric::sim::{FAR, FLAT, Fault, Shape, Sim, every};

@@ -1,11 +1,11 @@
 //! Fairness of locks on the simulator: who waits is not overtaken for ever.
 
-use crate::epoch::layout::{self, LOCK, LOCKS, NODES_PER_RANK, REGIONS, RENDEZVOUS_SLOTS};
 use crate::epoch::lock::{
     self, Held, Mode, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive,
     unlock_shared,
 };
 use crate::epoch::regions::{Change, Table, change, hold, release};
+use crate::fabric::layout::{self, LOCK, LOCKS, NODES_PER_RANK, REGIONS, RENDEZVOUS_SLOTS};
 use crate::fabric::sim::{FAR, FLAT, Fault, PROFILES, Sim, View, every, run};
 use crate::fabric::{Rank, WordAt, WordId, Words};
 use std::cell::Cell;

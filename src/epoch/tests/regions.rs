@@ -1,13 +1,13 @@
 //! Tables of regions on the simulator: an access sees the table as it is, and is over when a detach
 //! returns; and that these tests notice what the protocol might forget.
 
-use crate::epoch::layout::{self, ACC, REGIONS};
 use crate::epoch::lock::{
     Held, Mode, acquire, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive,
     unlock_shared,
 };
 use crate::epoch::regions::{Change, Table, change, hold, release, seen, table, while_held};
 use crate::epoch::{fence, lock, pscw};
+use crate::fabric::layout::{self, ACC, REGIONS};
 use crate::fabric::sim::{End, FAR, FLAT, Fault, POISON, Shape, Sim, View, every, is_caught};
 use crate::fabric::{Rank, WordAt, Words};
 use std::cell::RefCell;

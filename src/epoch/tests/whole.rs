@@ -1,9 +1,9 @@
 //! Accumulates on several words against those on single ones, on the simulator: each is seen whole,
 //! with words that are near, and with words that are reached by a device. Under loom: `orderings`.
 
-use crate::epoch::layout::fence;
 use crate::epoch::lock::whole::{look_before, look_behind, several};
 use crate::error::Result;
+use crate::fabric::layout::fence;
 use crate::fabric::sim::{FAR, FLAT, Fault, Sim, View, every, is_caught};
 use crate::fabric::{Fetch, Rank, WordAt, Words};
 

@@ -2,8 +2,8 @@
 //! thread that sleeps in vain fails the test instead of hanging.
 
 use super::words::{Cells, CpuWords, Idle};
-use crate::epoch::layout;
 use crate::error::Result;
+use crate::fabric::layout;
 use crate::fabric::passed::Passed;
 use crate::fabric::{Rank, WordAt, WordId, Words};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};

@@ -25,7 +25,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, fence_after_rmw, full_f
 
 /// Where the control words live.
 pub trait Cells {
-    /// The control word `at`. It is within the control block: `epoch::layout` made the id.
+    /// The control word `at`. It is within the control block: `fabric::layout` made the id.
     fn cell(&self, at: WordAt) -> &AtomicU64;
     /// This process.
     fn rank(&self) -> Rank;

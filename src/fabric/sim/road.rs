@@ -3,7 +3,7 @@
 
 use super::view::{NEAR, VIEWS};
 use super::{Profile, Shape};
-use crate::epoch::layout;
+use crate::fabric::layout;
 use crate::fabric::{Fetch, Kind, Rank, WordAt};
 
 /// The contents of the buffer of a get before its value has arrived.

@@ -1,7 +1,7 @@
 //! The arena: control memory that the processes of one node map. It is made for the first window of
 //! a communicator ([`super::ground`]) and kept by the windows, which may outlive the communicator.
 //! A window takes a slot of the arena. A slot has a control block per rank: a [`Descriptor`] and
-//! then the control words of `epoch::layout`. Slot 0 belongs to the arena itself, for the barriers
+//! then the control words of `fabric::layout`. Slot 0 belongs to the arena itself, for the barriers
 //! of window creation.
 //!
 //! [`Descriptor`]: super::blocks::Descriptor
@@ -18,9 +18,10 @@ use super::blocks::{Blocks, Descriptor};
 use super::idle::{Collective, NodeIdle};
 use super::report::Why;
 use super::wide::{WideArena, verdict};
-use crate::epoch::{fence, layout};
+use crate::epoch::fence;
 use crate::error::{Error, Result};
 use crate::fabric::cma;
+use crate::fabric::layout;
 use crate::fabric::shm::words::{CHECK_NS, CpuWords};
 use crate::memory::heap;
 use crate::mpi::Host;

@@ -3,7 +3,7 @@
 //! control word; behind it rank 0 reads them all. In MPI_Finalize it prints its rows.
 
 use super::{node_of, printable};
-use crate::epoch::layout::WAITED;
+use crate::fabric::layout::WAITED;
 use crate::fabric::{Rank, WordAt, Words};
 use crate::window::report::{road_of, say};
 use crate::window::{Flavor, LocalWindow, Window, on_words, registry};

@@ -4,10 +4,10 @@
 
 use super::claims::{self, Claim};
 use super::label;
-use crate::epoch::layout::{self, LOCK};
 use crate::epoch::lock::{self, Mode};
 use crate::epoch::state::Hold;
 use crate::epoch::{fence, pscw};
+use crate::fabric::layout::{self, LOCK};
 use crate::fabric::{Rank, WordAt, WordId, Words};
 use crate::sync::Ordering;
 use crate::sys::process;

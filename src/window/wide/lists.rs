@@ -17,8 +17,8 @@
 use super::WideWindow;
 use super::words::Far;
 use crate::epoch::exposure::Lists;
-use crate::epoch::layout::{LIST, LIST_WORDS, RANKS_MAX, WORDS_FAR};
 use crate::error::Result;
+use crate::fabric::layout::{LIST, LIST_WORDS, RANKS_MAX, WORDS_FAR};
 use crate::fabric::verbs::{Exposed, Peer, Remote};
 use crate::fabric::{Rank, WordId, Words};
 use crate::sync::{AtomicU64, Ordering};

@@ -2,7 +2,7 @@
 //! each with a block of words. Windows have an implementation of their own.
 
 use super::*;
-use crate::epoch::layout;
+use crate::fabric::layout;
 use crate::fabric::{Rank, WordAt, WordId, Words};
 
 /// The words of one rank.

@@ -4,14 +4,14 @@
 //!
 //! | words      | kind      | what                                                               |
 //! |------------|-----------|--------------------------------------------------------------------|
-//! | [`LOCK`]   | contended | readers and writer of this rank's memory ([`super::lock`])         |
+//! | [`LOCK`]   | contended | readers and writer of this rank's memory (`epoch::lock`)         |
 //! | [`GLOBAL`] | contended | lock_all against exclusive locks; used at rank 0 alone             |
 //! | [`ACC`]    | contended | lock of accumulates that no single instruction can do              |
-//! | [`COMPLETE`] | contended | how many MPI_Win_complete named this rank, ever ([`super::pscw`]) |
-//! | [`REGIONS`] | contended | accesses to this rank's regions ([`super::regions`])              |
+//! | [`COMPLETE`] | contended | how many MPI_Win_complete named this rank, ever (`epoch::pscw`) |
+//! | [`REGIONS`] | contended | accesses to this rank's regions (`epoch::regions`)              |
 //! | [`REGIONS_ID`] to [`TABLE_KEY`] | owned | the table of its regions                      |
 //! | [`next`], [`go`] | link, contended | a queue node of each thread that waits for a lock    |
-//! | [`fence`]  | contended | one counter per round of the barrier ([`super::fence`])            |
+//! | [`fence`]  | contended | one counter per round of the barrier (`epoch::fence`)            |
 //! | [`WAITED`] | owned     | how long this rank has waited in the window, for a report         |
 //! | [`posted`] | contended | one bit per rank: it has posted to this rank                       |
 //!
@@ -20,9 +20,9 @@
 //!
 //! | words      | kind      | what                                                               |
 //! |------------|-----------|--------------------------------------------------------------------|
-//! | [`POSTS`]  | contended | how many posts named this rank, ever ([`super::exposure`])         |
+//! | [`POSTS`]  | contended | how many posts named this rank, ever (`epoch::exposure`)         |
 //! | [`LIST`]   | owned     | whom this rank has posted to last                                  |
-//! | [`tickets`] | contended | the order of those who want a lock ([`super::lock::far`])         |
+//! | [`tickets`] | contended | the order of those who want a lock (`epoch::lock::far`)         |
 //! | [`rendezvous`] | contended | slots in which holders of consecutive tickets find each other  |
 //!
 //! Words that different ranks change at the same time for different reasons lie on lines of their
@@ -80,7 +80,7 @@ const POSTED: u32 = WAITED.0 + LINE;
 /// Bits, and so ranks, of a word of the bitmap.
 const RANKS_PER_WORD: u32 = 64;
 
-/// The most ranks of a window: a lock word names each node of each process ([`super::lock`]), and
+/// The most ranks of a window: a lock word names each node of each process (`epoch::lock`), and
 /// counts a holder for each of them and one more. Threads may be more than that; they wait.
 pub const RANKS_MAX: u32 = ((1 << 19) - 1) / (NODES_PER_RANK + 1);
 
