@@ -5,7 +5,6 @@
 //! cycle.
 
 use super::label;
-use super::text::{self, Call};
 use crate::config;
 use crate::epoch::state::Hold;
 use crate::mpi::Host;
@@ -17,7 +16,7 @@ use crate::window::{LocalWindow, Window, registry};
 
 /// How a lock is held or wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+enum Kind {
     Shared,
     Exclusive,
     /// MPI_Win_lock_all
@@ -26,7 +25,7 @@ pub enum Kind {
 
 /// A lock of one window that a process holds or waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Claim {
+struct Claim {
     kind: Kind,
     /// the rank in the window; 0 for MPI_Win_lock_all
     target: u32,
@@ -34,12 +33,24 @@ pub struct Claim {
 
 impl Claim {
     /// MPI_Win_lock_all.
-    pub const ALL: Claim = Claim { kind: Kind::All, target: 0 };
+    const ALL: Claim = Claim { kind: Kind::All, target: 0 };
 
     /// Returns the claim of MPI_Win_lock on a target.
-    pub fn of((target, hold): (u32, Hold)) -> Claim {
+    fn of((target, hold): (u32, Hold)) -> Claim {
         let kind = if hold == Hold::Exclusive { Kind::Exclusive } else { Kind::Shared };
         Claim { kind, target }
+    }
+
+    /// Returns the lock of a window that a thread waits for; `None` if it waits for something else.
+    fn wanted(window: &Window, wanted: Wanted) -> Option<Claim> {
+        match wanted {
+            Wanted::Lock(target) => {
+                let (locks, _) = window.epochs.locks();
+                locks.into_iter().find(|(rank, _)| *rank == target).map(Claim::of)
+            }
+            Wanted::LockAll => Some(Claim::ALL),
+            Wanted::Accumulate(_) | Wanted::Regions(_) => None,
+        }
     }
 
     /// Returns whether a process that holds `other` keeps this lock of the same window from another
@@ -97,7 +108,7 @@ impl Claims {
     /// Returns the claims of this process, whose calling thread waits for `wanted`. `None`: that is
     /// no lock of a window.
     fn own(window: &Window, node: &LocalWindow, wanted: Wanted) -> Option<Claims> {
-        let wants = (id(node), text::claim(window, wanted)?);
+        let wants = (id(node), Claim::wanted(window, wanted)?);
         let mut holds = Vec::new();
         registry::for_each(|window| holds.extend(held(window)));
         let (pid, threads) = (process::id(), window.epochs.has_threads());
@@ -167,10 +178,9 @@ fn world_rank() -> Option<u32> {
     }
 }
 
-/// Shows the other processes of the node what this process waits for and holds, if it waits for a
+/// Shows the other processes of the node what this process waits for and holds, if `wanted` is a
 /// lock of a window.
-pub fn show(window: &Window, node: &LocalWindow, call: Call) -> Option<Note> {
-    let Call::Queue(wanted) = call else { return None };
+pub fn show(window: &Window, node: &LocalWindow, wanted: Wanted) -> Option<Note> {
     Note::show(&Claims::own(window, node, wanted)?.to_text()).ok()
 }
 

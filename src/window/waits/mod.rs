@@ -19,6 +19,7 @@ use crate::fabric::WordId;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::notes::Note;
 use std::time::{Duration, Instant};
+use text::Call;
 
 /// The wait after which a rank prints a line. It prints the next one when it has waited twice as
 /// long, and so on.
@@ -70,9 +71,11 @@ impl Waiting {
             return;
         }
         let Some((window, node)) = window_of(idle) else { return };
-        let call = text::Call::of(node, self.word);
-        if self.shown.is_none() {
-            self.shown = claims::show(window, node, call);
+        let call = Call::of(node, self.word);
+        if self.shown.is_none()
+            && let Call::Queue(wanted) = call
+        {
+            self.shown = claims::show(window, node, wanted);
         }
         if waited >= self.due {
             self.due *= 2;

@@ -2,7 +2,7 @@
 //! ranks it waits. The text is built from control words that other ranks change meanwhile, so it
 //! may be out of date when it is printed.
 
-use super::claims::{self, Claim};
+use super::claims;
 use super::label;
 use crate::epoch::lock::{self, Mode};
 use crate::epoch::state::Hold;
@@ -183,16 +183,4 @@ fn lock_holders(node: &LocalWindow, target: u32, is_alone: bool) -> String {
 /// Returns the present value of a lock word; 0, a free lock, if it cannot be read.
 fn read(node: &LocalWindow, at: WordAt) -> u64 {
     on_words!(node, |words| words.read(at)).unwrap_or(0)
-}
-
-/// Returns the lock of a window that a thread waits for; `None` if it waits for something else.
-pub fn claim(window: &Window, wanted: Wanted) -> Option<Claim> {
-    match wanted {
-        Wanted::Lock(target) => {
-            let (locks, _) = window.epochs.locks();
-            locks.into_iter().find(|(rank, _)| *rank == target).map(Claim::of)
-        }
-        Wanted::LockAll => Some(Claim::ALL),
-        Wanted::Accumulate(_) | Wanted::Regions(_) => None,
-    }
 }
