@@ -129,18 +129,17 @@ pub enum Purpose {
     Posts,
     /// a lock, with this queue node
     Queue(u32),
-    /// nothing
-    Other,
 }
 
-/// Why a rank waits for one of its words.
+/// Returns why a rank waits for one of its words. The simulator calls this at each wait: it panics
+/// for a word that no protocol waits for.
 pub fn purpose(word: WordId) -> Purpose {
     match word.0 {
         _ if word == COMPLETE => Purpose::Complete,
         word if (NODES..FENCE).contains(&word) => Purpose::Queue((word - NODES) / WORDS_PER_NODE),
         word if (FENCE..WAITED.0).contains(&word) => Purpose::Barrier,
         word if word >= POSTED => Purpose::Posts,
-        _ => Purpose::Other,
+        word => unreachable!("no rank waits for its word {word}"),
     }
 }
 

@@ -5,7 +5,7 @@
 use super::Sim;
 use super::road::Counts;
 use crate::error::Result;
-use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
+use crate::fabric::{Fetch, Rank, WordAt, WordId, Words, layout};
 
 /// Words that all ranks reach in the same way, with the layout of one node.
 pub const FLAT: usize = 0;
@@ -146,6 +146,7 @@ impl<const VIEW: usize> Words for View<'_, '_, VIEW> {
     }
 
     fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64> {
+        layout::purpose(word); // which fails for a word that a report would not know
         if self.fault == Fault::Wait {
             Ok(self.own(word))
         } else {

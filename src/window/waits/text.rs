@@ -36,7 +36,7 @@ impl Call {
             layout::Purpose::Complete => Call::Wait,
             layout::Purpose::Posts => Call::Start,
             layout::Purpose::Queue(number) => Call::Queue(node.nodes.wanted(number)),
-            layout::Purpose::Barrier | layout::Purpose::Other => Call::Fence,
+            layout::Purpose::Barrier => Call::Fence,
         }
     }
 
