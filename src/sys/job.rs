@@ -4,12 +4,11 @@
 //! for anything that correctness rests on.
 
 use super::ancestors::{self, ANCESTORS_MAX};
-use super::last_error;
+use super::memfd;
 use crate::error::Result;
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fs::{self, File};
-use std::os::fd::FromRawFd;
 use std::path::{Path, PathBuf};
 
 /// A rank as it is found.
@@ -36,13 +35,7 @@ impl Mark {
     pub fn show(what: u64) -> Result<Mark> {
         let name = format!("fompi-waits-{what:016x}");
         let text = CString::new(name.as_str()).unwrap_or_default();
-        // SAFETY: a valid name; the result is checked.
-        let fd = unsafe { libc::memfd_create(text.as_ptr(), libc::MFD_CLOEXEC) };
-        if fd < 0 {
-            return Err(last_error("memfd_create"));
-        }
-        // SAFETY: `fd` was just made and belongs to nobody else.
-        Ok(Mark { name, _file: unsafe { File::from_raw_fd(fd) } })
+        Ok(Mark { name, _file: memfd::create(&text)? })
     }
 }
 

@@ -17,6 +17,7 @@ pub mod job;
 #[cfg(not(loom))]
 pub mod life;
 pub mod limits;
+pub mod memfd;
 pub mod notes;
 pub mod process;
 #[cfg(not(loom))]

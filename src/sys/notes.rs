@@ -2,11 +2,10 @@
 //! memory; other processes find its name and contents in /proc/PID/fd. Notes serve reports for
 //! people, and no protocol depends on them.
 
-use super::last_error;
+use super::{last_error, memfd};
 use crate::error::Result;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::fd::FromRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -23,13 +22,7 @@ pub struct Note {
 impl Note {
     /// Shows a text.
     pub fn show(text: &str) -> Result<Note> {
-        // SAFETY: a valid name; the result is checked.
-        let fd = unsafe { libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC) };
-        if fd < 0 {
-            return Err(last_error("memfd_create"));
-        }
-        // SAFETY: `fd` was just made and belongs to nobody else.
-        let mut file = unsafe { File::from_raw_fd(fd) };
+        let mut file = memfd::create(NAME)?;
         file.write_all(text.as_bytes()).map_err(|_| last_error("write"))?;
         Ok(Note { _file: file })
     }

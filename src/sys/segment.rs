@@ -2,12 +2,12 @@
 //! `/proc/PID/fd` and mapped by all. Nothing is ever left in a file system.
 
 use super::limits::is_available;
-use super::{last_error, uninterrupted};
+use super::{last_error, memfd, uninterrupted};
 use crate::error::{Error, Result};
 use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
 use std::fs::File;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
 /// How another process of the node finds a segment, and knows that it found the right one.
@@ -64,7 +64,7 @@ impl Segment {
             // Trying would end the process (SIGXFSZ).
             return Err(Error::System { call: "ftruncate", errno: libc::EFBIG });
         }
-        let file = memfd()?;
+        let file = memfd::create(c"fompi")?;
         file.set_len(bytes).map_err(|_| Error::NoMemory { bytes })?;
         let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
         // SAFETY: a plain system call on a descriptor that was just made.
@@ -264,23 +264,6 @@ impl Drop for Segment {
 
 /// The length stays as it is.
 const KEEP_SIZE: i32 = libc::FALLOC_FL_KEEP_SIZE;
-
-/// A new file in memory, which nobody can execute where the kernel (6.3) knows how to say so.
-fn memfd() -> Result<File> {
-    let plain = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-    for flags in [plain | libc::MFD_NOEXEC_SEAL, plain] {
-        // SAFETY: a valid name; the result is checked.
-        let fd = unsafe { libc::memfd_create(c"fompi".as_ptr(), flags) };
-        if fd >= 0 {
-            // SAFETY: `fd` was just made and belongs to nobody else.
-            return Ok(unsafe { File::from_raw_fd(fd) });
-        }
-        if std::io::Error::last_os_error().raw_os_error() != Some(libc::EINVAL) {
-            break;
-        }
-    }
-    Err(last_error("memfd_create"))
-}
 
 /// A segment in this process's address space, until it is dropped.
 pub struct Mapping {
