@@ -137,8 +137,9 @@ pub enum Error {
     Epoch(&'static str),
     /// An argument that is wrong by itself: its class, what it is, and its value.
     Argument(Class, &'static str, i64),
-    /// The same of an argument whose value says nothing to people, a handle for example: its class,
-    /// and what it is.
+    /// An error that a text states in full: its class, and the text. For an argument whose value
+    /// says nothing to people, such as a handle; and for something that a process of the window
+    /// has none left of.
     Wrong(Class, &'static str),
     /// Data that do not fit into the buffer that receives them.
     Truncated {
@@ -158,8 +159,6 @@ pub enum Error {
         /// `errno`
         errno: i32,
     },
-    /// Something that a process of the window has none left of, for now: the class, and what it is.
-    Missing(Class, &'static str),
     /// Not enough memory for a window of so many bytes.
     NoMemory {
         /// bytes asked for on this node
@@ -266,7 +265,7 @@ impl Error {
             Error::Overlap { .. } | Error::NotAttached { .. } => Class::RmaAttach,
             Error::Epoch(_) => Class::RmaSync,
             Error::Argument(class, ..) | Error::Refused { class, .. } => *class,
-            Error::Missing(class, _) | Error::Wrong(class, _) => *class,
+            Error::Wrong(class, _) => *class,
             Error::Truncated { .. } => Class::Truncate,
             Error::Unsupported(_) | Error::NotDelegated(_) => Class::Unsupported,
             Error::System { .. } | Error::Died { .. } | Error::Host(_) => Class::Other,
@@ -283,7 +282,7 @@ impl Error {
 
 /// A process of the window, this one or another, has no file descriptor left.
 pub const NO_DESCRIPTOR: Error =
-    Error::Missing(Class::Other, "one of its processes has no file descriptor left (ulimit -n)");
+    Error::Wrong(Class::Other, "one of its processes has no file descriptor left (ulimit -n)");
 
 impl Error {
     /// Whether it is for want of file descriptors, of a process or of the node.
@@ -318,7 +317,7 @@ impl fmt::Display for Error {
             Error::NotDelegated(why) => {
                 write!(f, "the window is refused, as FOMPI_FALLBACK=error is set: {why}")
             }
-            Error::Missing(_, what) | Error::Wrong(_, what) => write!(f, "{what}"),
+            Error::Wrong(_, what) => write!(f, "{what}"),
             Error::System { call, errno } => system(f, call, *errno),
             Error::NoMemory { bytes } => write!(f, "no memory for {bytes} bytes on this node"),
             Error::TooMuch { own, all, limit, of } => too_much(f, *own, *all, *limit, of),

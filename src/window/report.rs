@@ -96,7 +96,7 @@ impl Why {
         match (self, flavor) {
             (Why::Descriptors, Flavor::Allocate | Flavor::Shared) => Err(NO_DESCRIPTOR),
             (Why::Memory, Flavor::Allocate | Flavor::Shared) => {
-                Err(Error::Missing(Class::NoMem, self.text()))
+                Err(Error::Wrong(Class::NoMem, self.text()))
             }
             _ => Ok(()),
         }
