@@ -1,5 +1,5 @@
 ! MPI_Init_thread gave MPI_THREAD_SINGLE, a session of Fortran's MPI_Session_init gives
-! MPI_THREAD_MULTIPLE: several threads use a window of the session. As c-tests/sessions_threads.c.
+! MPI_THREAD_MULTIPLE: several threads use a window of the session. As c-tests/processes/sessions_threads.c.
 ! MPI-4.1 sections 11.3.1, 11.6 and 19.1.
 ! ranks: 2 4
 ! standard: 4

@@ -27,7 +27,7 @@ mpi_name() {
 
 # compile MPI source.c program: with the MPI's own compiler.
 compile() {
-  "mpicc.$1" -O2 -std=gnu11 -Wall -Wextra -Werror -o "$3" "$2" -lm
+  "mpicc.$1" -O2 -std=gnu11 -Wall -Wextra -Werror "-I$top/c-tests" -o "$3" "$2" -lm
 }
 
 # launch plain|fompi MPI SECONDS arguments of mpirun...: ends after SECONDS at the latest.

@@ -5,9 +5,9 @@ So the gate runs what has changed, and `scripts/test nightly` all of it."""
 import hashlib
 import re
 
-from programs import C_FLAGS, ROOT
+from programs import C_FLAGS, C_TESTS
 
-RECORD = ROOT / "c-tests" / "plain-record"
+RECORD = C_TESTS / "plain-record"
 HEAD = """\
 # Runs on the MPIs alone that ended as they should (scripts/ctests --plain --record writes this):
 # test, MPI, ranks, and a number for all that they depend on: the sources, and the row of host-defects.
@@ -21,7 +21,8 @@ def sources(path, known):
         return known
     known.add(path)
     for name in INCLUDE.findall(path.read_text()):
-        sources((path.parent / name).resolve(), known)
+        found = path.parent / name
+        sources((found if found.is_file() else C_TESTS / name).resolve(), known)
     return known
 
 
@@ -31,12 +32,13 @@ def key(job):
     known = sources(test.path.resolve(), set())
     for how in ("profiler", "linked"):
         if how in test.head:
-            sources(ROOT / "c-tests" / "profiler" / f"{test.head[how]}.c", known)
+            sources(C_TESTS / "profiler" / f"{test.head[how]}.c", known)
     if "c" in test.head:
         sources(test.path.resolve().parent / f"{test.head['c']}.c", known)
     digest = hashlib.sha256(repr((C_FLAGS, job.defect and vars(job.defect))).encode())
-    for path in sorted(known):
-        digest.update(path.read_bytes())
+    # By their texts: the number stays when a file moves.
+    for text in sorted(path.read_bytes() for path in known):
+        digest.update(text)
     return f"{test.name} {mpi.label} {job.ranks} {digest.hexdigest()[:16]}"
 
 

@@ -1,5 +1,5 @@
-"""The installed MPIs, the programs of c-tests, cxx-tests, fortran-tests and python-tests, and how
-they are built with each MPI: for ctests and mutants, which run them."""
+"""The installed MPIs, the programs of c-tests and fortran-tests, and how they are built with each
+MPI: for ctests and mutants, which run them."""
 
 import functools
 import os
@@ -11,7 +11,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
-ROOMS = {"c-tests": ".c", "cxx-tests": ".cpp", "fortran-tests": ".f90", "python-tests": ".py"}
+C_TESTS = ROOT / "c-tests"
+# What other scripts build and start.
+OTHER_FOLDERS = {"abi", "adapter", "cluster", "installed", "profiler", "robustness", "unknown"}
 RUN_SECONDS_MAX = 120
 HEADS = "plain ranks|ranks|settings|aborts|profiler|linked|c|standard|between nodes"
 HEADER_LINE = re.compile(rf"^\W*({HEADS}):\s*(.*)$")
@@ -90,6 +92,20 @@ class Mpi:
         return values
 
 
+@functools.cache
+def sources():
+    """The source file of each program, by its name."""
+    files = [path for suffix in (".c", ".cpp", ".py") for path in C_TESTS.glob(f"*/*{suffix}")
+             if path.parent.name not in OTHER_FOLDERS]
+    files += (ROOT / "fortran-tests").glob("*.f90")
+    found = {}
+    for path in sorted(files):
+        if path.stem in found:
+            sys.exit(f"ctests: two programs are called {path.stem}")
+        found[path.stem] = path
+    return found
+
+
 def environment():
     # What ranks spawn gets the library too; Open MPI 5 has to be told.
     values = dict(os.environ, FOMPI_FALLBACK="quiet", PRTE_MCA_rmaps_default_inherit="1")
@@ -143,9 +159,9 @@ class Test:
 
 def compile_with(mpi, compiler, flags, source, target, libraries=()):
     """Builds `target` if it is older than its sources; returns the compiler's complaints."""
-    sources = [source, *source.parent.glob("*.h"), *source.parent.glob("*.inc"),
-               *(ROOT / "include").glob("*.h")]
-    if target.exists() and target.stat().st_mtime > max(s.stat().st_mtime for s in sources):
+    files = [source, *source.parent.glob("*.h"), *source.parent.glob("*.inc"),
+             *C_TESTS.glob("*.h"), *(ROOT / "include").glob("*.h")]
+    if target.exists() and target.stat().st_mtime > max(file.stat().st_mtime for file in files):
         return ""
     target.parent.mkdir(parents=True, exist_ok=True)
     answer = subprocess.run([compiler, *flags, "-o", str(target), source.name, *libraries],
@@ -168,7 +184,7 @@ C_FLAGS = ["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow"]
 
 
 def c_flags(mpi):
-    return C_FLAGS + ([f"-I{mpi.prefix}/include"] if mpi.prefix else [])
+    return C_FLAGS + [f"-I{C_TESTS}"] + ([f"-I{mpi.prefix}/include"] if mpi.prefix else [])
 
 
 def build(test, mpi):

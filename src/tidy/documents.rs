@@ -127,7 +127,13 @@ fn documents() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
     collect(&root.join("docs"), &[".md"], &mut found);
-    for path in ["README.md", "CONTRIBUTING.md", "benches/README.md", "adapter/README.md"] {
+    for path in [
+        "README.md",
+        "CONTRIBUTING.md",
+        "benches/README.md",
+        "c-tests/README.md",
+        "c-tests/adapter/README.md",
+    ] {
         if let Ok(text) = fs::read_to_string(root.join(path)) {
             found.push(Source { path: path.into(), text });
         }

@@ -1,7 +1,7 @@
 // What the adapter promises, asked by a program of verbs under MPI: see scripts/adapter-test.
 // Linked with the real library it runs on a real device, without what only the adapter promises.
 
-#include "../c-tests/check.h"
+#include "../check.h"
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <sched.h>

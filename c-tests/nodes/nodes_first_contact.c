@@ -4,7 +4,7 @@
 // plain MPI has nothing to count.
 // ranks: 2 4 8
 
-#include "../include/fompi.h"
+#include "../../include/fompi.h"
 #include "check.h"
 
 #include <dlfcn.h>

@@ -7,7 +7,7 @@
 // ranks: 2 6
 
 #define _GNU_SOURCE
-#include "../include/fompi.h"
+#include "../../include/fompi.h"
 #include "check.h"
 #include "heap.h"
 

@@ -3,7 +3,7 @@
 // the plain MPI has nothing to count.
 // ranks: 2 4 8
 
-#include "../include/fompi.h"
+#include "../../include/fompi.h"
 #include "check.h"
 
 #include <dlfcn.h>

@@ -4,7 +4,7 @@
 // MPI-4.1 sections 11.8, 11.10.4 and 12.2.1.
 // ranks: 1 2
 
-#include "../include/fompi.h"
+#include "../../include/fompi.h"
 #include "check.h"
 
 #include <dlfcn.h>

@@ -6,7 +6,7 @@
 // ranks: 2 8 32
 
 #define _GNU_SOURCE
-#include "../include/fompi.h"
+#include "../../include/fompi.h"
 #include "check.h"
 #include "heap.h"
 

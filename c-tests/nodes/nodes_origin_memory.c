@@ -4,7 +4,7 @@
 // nothing to count.
 // ranks: 2 4
 
-#include "../include/fompi.h"
+#include "../../include/fompi.h"
 #include "check.h"
 
 #include <dlfcn.h>
