@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_privileged_program_loads_no_library_of_who_starts_it() {
+    fn a_privileged_program_loads_no_library_of_the_user_that_starts_it() {
         let variables = [("FOMPI_VERBS_LIBRARY", "/tmp/mine.so"), ("FOMPI_VERBOSE", "1")];
         let (config, warnings) = parse_for(&variables, true);
         assert_eq!((config.verbs, config.verbose), (Verbs::default(), true));

@@ -1,5 +1,5 @@
-//! The agreement: the synchronisation protocols, generic over [`crate::fabric::Words`].
-//! No unsafe, no MPI, no bytes.
+//! The synchronisation protocols, generic over [`crate::fabric::Words`]. No unsafe, no MPI, no data
+//! of the user.
 
 pub mod exposure;
 pub mod fence;

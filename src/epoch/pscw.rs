@@ -4,22 +4,22 @@
 //! | word     | kind      | meaning                                                              |
 //! |----------|-----------|----------------------------------------------------------------------|
 //! | posted   | contended | bit r: rank r has posted to this rank, and this rank has not started |
-//! | COMPLETE | contended | how many access epochs that named this rank are complete, ever       |
+//! | COMPLETE | contended | the number of complete access epochs that named this rank, ever      |
 //!
 //! The paper keeps the posts that wait for their start in a list, whose elements come from a free
-//! storage at the origin: memory O(k), but a post takes several round trips, and must block when k
-//! was guessed too small. On one node a bit per pair of ranks is less memory than such a list (64
-//! ranks: one word), a post is one addition without an answer, and it can neither block nor run
-//! out: a rank posts to the same origin again only after its wait, so after that origin's complete
-//! and start, which took the bit away. Addition therefore never carries into the next bit. For
-//! communicators of many nodes, where a bit per pair is O(p) in each process, [`super::exposure`]
-//! takes over.
+//! storage at the origin. That takes memory O(k), but a post takes several round trips, and must
+//! block if k was guessed too small. On one node a bit per pair of ranks takes less memory than
+//! such a list (64 ranks: one word), a post is one addition without an answer, and it can neither
+//! block nor run out of elements. A rank posts to the same origin again only after its wait, that
+//! is, after that origin's complete and start, and the start took the bit away. So an addition
+//! never carries into the next bit. For communicators of many nodes, where a bit per pair is O(p)
+//! in each process, [`super::exposure`] takes over.
 
 use crate::error::Result;
 use crate::fabric::layout;
 use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
 
-/// MPI_Win_post: tells each rank of `group` (the origins) that this rank's memory is exposed.
+/// MPI_Win_post: notifies each rank of `group` (the origins) that this rank's memory is exposed.
 pub fn post(words: &impl Words, group: impl IntoIterator<Item = Rank>) -> Result<()> {
     let (word, bit) = layout::posted(words.rank());
     for rank in group {
@@ -29,7 +29,8 @@ pub fn post(words: &impl Words, group: impl IntoIterator<Item = Rank>) -> Result
 }
 
 /// MPI_Win_start: waits until each rank of `group` (the targets) has posted, and takes the posts.
-/// Ranks of one word that follow each other in the group are waited for and taken together.
+/// It waits once, and takes the posts together, for ranks that follow each other in the group and
+/// have their bits in one word.
 pub fn start(words: &impl Words, group: impl IntoIterator<Item = Rank>) -> Result<()> {
     let mut awaited: Option<(WordId, u64)> = None;
     for rank in group {
@@ -66,8 +67,8 @@ fn take(words: &impl Words, word: WordId, bits: u64) -> Result<()> {
     Ok(())
 }
 
-/// MPI_Win_complete: what was sent is done, then each rank of `group` (the targets) is told. One
-/// flush for all: an access epoch reaches no other rank, and the flushes overlap.
+/// MPI_Win_complete: completes the operations of the epoch, then notifies each rank of `group` (the
+/// targets). One flush for all: an access epoch reaches no other rank, and the flushes overlap.
 pub fn complete(words: &impl Words, group: impl IntoIterator<Item = Rank>) -> Result<()> {
     words.flush_all()?;
     for rank in group {
@@ -76,8 +77,9 @@ pub fn complete(words: &impl Words, group: impl IntoIterator<Item = Rank>) -> Re
     Ok(())
 }
 
-/// MPI_Win_wait: until `complete_count` access epochs that named this rank are complete, counted
-/// from the window's creation: the sum of the sizes of all groups that this rank has posted to.
+/// MPI_Win_wait: waits until `complete_count` access epochs that named this rank are complete,
+/// counted from the window's creation: the sum of the sizes of all groups that this rank has posted
+/// to.
 pub fn wait(words: &impl Words, complete_count: u64) -> Result<()> {
     words.wait_own(layout::COMPLETE, |count| count >= complete_count).map(|_| ())
 }

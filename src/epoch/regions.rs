@@ -1,67 +1,68 @@
-//! Dynamic windows: the table of the regions that a rank has attached, which others read and keep
-//! a copy of (foMPI paper, section 2.2; MPI-4.1 §12.2.4). Not for what is in a region, nor for the
-//! table itself, which lies in its owner's private memory and is a matter of the window.
+//! Dynamic windows: the table of the regions that a rank has attached, which other ranks read and
+//! keep a copy of (foMPI paper, section 2.2; MPI-4.1 §12.2.4). Not for the content of a region, nor
+//! for the table itself, which lies in its owner's private memory and belongs to the window.
 //!
 //! | word         | kind      | meaning                                                         |
 //! |--------------|-----------|-----------------------------------------------------------------|
 //! | `REGIONS`    | contended | a group lock: n accesses under way, or one change of the table  |
-//! | `REGIONS_ID` | owned     | how often the table was changed, ever; 0: never, it is empty    |
+//! | `REGIONS_ID` | owned     | the number of changes of the table, ever; 0: it is empty        |
 //! | `CUT`        | owned     | the `REGIONS_ID` of the last change that did more than add slots |
 //! | `TABLE`      | owned     | address of the table at its owner                               |
-//! | `SLOTS`      | owned     | how many slots it has                                           |
-//! | `TABLE_KEY`  | owned     | what the device of other nodes must know to read it             |
+//! | `SLOTS`      | owned     | the number of its slots                                         |
+//! | `TABLE_KEY`  | owned     | the remote key with which other nodes read it                   |
 //!
-//! An origin *holds* the table of its target, shared, from before it looks until its access is
-//! done: one fetch, one read of `REGIONS_ID`, the access, one fetch. While that word is what its
-//! copy was made at, the copy is the table; else it reads the four words behind it and as much of
-//! the table as it does not know. The owner changes its table alone, under the exclusive lock. The
-//! four words are its own: it stores into them while it holds its lock exclusively, and nobody
-//! waits for them.
+//! An origin *holds* the table of its target, shared, from before it reads the words until its
+//! access is done: one fetch, one read of `REGIONS_ID`, the access, one fetch. While `REGIONS_ID`
+//! is the number of its copy, the copy equals the table. Otherwise the origin reads the four words
+//! behind it and the part of the table that it does not know. The owner changes its table alone,
+//! under the exclusive lock. The four words are the owner's: it stores into them while it holds its
+//! lock exclusively, and no rank waits for them.
 //!
 //! # A detach that has returned excludes every access that saw the region
 //!
-//! Take an access and a detach of its region. By the group lock one of them held first.
-//! *The access:* it gave its hold back before the change began. [`release`] orders first, so its
-//! puts are done, and its gets have read, when the owner has the lock: what the owner does with the
-//! memory after the detach comes behind. *The detach:* its release comes before the access's
+//! Take an access and a detach of its region. By the group lock one of them held first. *The access
+//! first:* it released its hold before the change began. [`release`] orders first, so its puts are
+//! done, and its gets have read, when the owner has the lock: what the owner does with the memory
+//! after the detach comes behind. *The detach first:* its release comes before the access's
 //! acquire, so the access reads the `REGIONS_ID` of this detach or a later one. No copy made before
 //! has that number, so the table is read again, and the region is not in it.
 //!
 //! So a program that lets an access race with a detach gets the access done in time, or
 //! MPI_ERR_RMA_RANGE; memory that is no longer attached is not touched.
 //!
-//! *A partial copy is a whole one.* A change that is no cut leaves the slots that there were as
+//! *A partial copy is as good as a whole one.* A change that is no cut leaves the existing slots as
 //! they were. If `CUT` is not above the number of a copy of n slots, all changes since then were of
 //! that kind, so the first n slots are those of the copy, wherever the table is by now.
 //!
 //! # It cannot deadlock
 //!
-//! A thread holds at most one table at a time, for the length of one access, and waits in it for
-//! nothing but ACC of that target. Who has ACC waits for nothing. Who changes its own table waits
-//! for nothing. So holders always come to their end, those in the queue, which is fair, get their
-//! turn, and it does not matter what they hold themselves: a window lock, an exposure epoch,
-//! another thread's lock. No request here is *nested* in the sense of [`super::lock`]: that is for
-//! those who wait, holding, for a lock that the holders of this one may wait for. Therefore also no
-//! call of the user's is answered inside of a hold, and no second table is looked at.
+//! A thread holds at most one table at a time, for the length of one access, and waits during this
+//! hold for nothing but ACC of that target. A thread that holds ACC waits for nothing. A thread
+//! that changes its own table waits for nothing. So all holds end, and all requests in the queue,
+//! which is fair, get their turn. It does not matter what else these threads hold: a window lock,
+//! an exposure epoch, a lock of another thread. No request here is *nested* in the sense of
+//! [`super::lock`]: that is for threads that hold a lock and wait for another one, whose holders
+//! may wait for the first. Therefore no callback of the user runs during a hold, and no second
+//! table is read.
 //!
-//! A hold over a whole epoch would save its price, and be wrong: MPI_Win_attach and MPI_Win_detach
-//! are local (MPI-4.1 §12.2.4), and an epoch may end only after a message that the owner sends
-//! behind its detach.
+//! A hold over a whole epoch would save the cost of holds per access, but would be wrong:
+//! MPI_Win_attach and MPI_Win_detach are local (MPI-4.1 §12.2.4), and an epoch may end only after a
+//! message that the owner sends behind its detach.
 //!
-//! # A death
+//! # A process dies
 //!
 //! A process that dies within an access leaves its hold behind: accesses go on, but the next change
-//! of that table waits, notices the death and fails, and so do all who queue behind it. A process
-//! that dies in a change of its own table leaves it locked: who wants to access it waits, notices
-//! and fails. A process that dies elsewhere has left nothing here. In no case is a table seen that
-//! is half changed.
+//! of that table waits, notices the death and fails, and so do all requests that queue behind it. A
+//! process that dies while it changes its own table leaves it locked: a rank that wants to access
+//! it waits, notices and fails. A process that dies elsewhere leaves nothing behind here. In no
+//! case does a rank see a table that is half changed.
 
 use super::lock::{Mode, Nodes, acquire, release as give_back};
 use crate::error::Result;
 use crate::fabric::layout::{CUT, REGIONS, REGIONS_ID, SLOTS, TABLE, TABLE_KEY};
 use crate::fabric::{Rank, WordAt, WordId, Words};
 
-/// What a change does to the slots that there were.
+/// The effect of a change on the slots that there were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// it leaves them as they are, and may add others behind them
@@ -70,14 +71,14 @@ pub enum Change {
     Cut,
 }
 
-/// Where the table is, as its owner tells it.
+/// The location of a table, as its owner publishes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     /// its address at the owner
     pub address: u64,
-    /// how many slots it has
+    /// the number of its slots
     pub slots: u64,
-    /// what the device of ranks of other nodes must know to read it
+    /// the remote key with which ranks of other nodes read it
     pub key: u64,
 }
 
@@ -92,7 +93,7 @@ pub fn hold(words: &impl Words, target: Rank, nodes: impl Nodes) -> Result<()> {
     acquire(words, at(target, REGIONS), Mode::Shared, false, nodes)
 }
 
-/// Ends a hold. What was sent to the target is done there.
+/// Ends a hold. Operations that were sent to the target are done there.
 #[inline]
 pub fn release(words: &impl Words, target: Rank) -> Result<()> {
     give_back(words, at(target, REGIONS), Mode::Shared)
@@ -112,15 +113,15 @@ pub fn while_held<R>(
     done
 }
 
-/// Which table `target` has now: its number, 0 for none yet. For holders; it lasts as long as the
-/// hold.
+/// Returns the number of the table that `target` has now, 0 if it has none yet. For holders: the
+/// number stays the same as long as the hold.
 #[inline]
 pub fn seen(words: &impl Words, target: Rank) -> Result<u64> {
     words.read(at(target, REGIONS_ID))
 }
 
-/// Where the table of `target` is, and whether its first slots are those of the table number
-/// `known`. For holders.
+/// Returns the location of the table of `target`, and whether its first slots are those of the
+/// table number `known`. For holders.
 pub fn table(words: &impl Words, target: Rank, known: u64) -> Result<(Table, bool)> {
     let cut = words.read(at(target, CUT))?;
     let address = words.read(at(target, TABLE))?;
@@ -129,8 +130,8 @@ pub fn table(words: &impl Words, target: Rank, known: u64) -> Result<(Table, boo
     Ok((Table { address, slots, key }, cut <= known))
 }
 
-/// Lets `work` change the table of this rank, while no other rank looks at it nor accesses a region
-/// in it, and publishes what `work` returns. If `work` fails it has changed nothing.
+/// Lets `work` change the table of this rank, while no other rank reads it or accesses a region in
+/// it, and publishes the table that `work` returns. If `work` fails it has changed nothing.
 pub fn change(
     words: &impl Words,
     nodes: impl Nodes,

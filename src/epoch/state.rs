@@ -1,5 +1,5 @@
-//! Which call is legal now: the epochs that one process is in on one window (MPI-4.1 §12.5).
-//! A pure state machine; it moves nothing and waits for nobody.
+//! The epochs that one process is in on one window, and so the calls that are legal now (MPI-4.1
+//! §12.5). A pure state machine: it transfers nothing and waits for no other rank.
 //!
 //! | access    | meaning                                             | ends with            |
 //! |-----------|-----------------------------------------------------|----------------------|
@@ -38,7 +38,7 @@ pub enum Access {
     LockAll,
 }
 
-/// How a target is held in an epoch of `Lock` or `Start`.
+/// The way in which a target is held in an epoch of `Lock` or `Start`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
     /// MPI_LOCK_SHARED
@@ -51,7 +51,7 @@ pub enum Hold {
     Started,
 }
 
-/// Targets by rank: the first without an allocation, because most programs hold one at a time.
+/// Targets by rank. The first needs no allocation, because most programs hold one at a time.
 struct Targets {
     /// `NOBODY`: no first
     first: u32,
@@ -94,8 +94,8 @@ impl Targets {
         if self.more.is_empty() { None } else { self.more.remove(&rank) }
     }
 
-    /// What the process holds, as the lock protocol needs it. Threads may lock and unlock while
-    /// another one waits: then nobody may count on an exclusive lock of somebody else.
+    /// Returns what the process holds, as the lock protocol needs it. Threads may lock and unlock
+    /// while another one waits: then no thread may count on the exclusive lock of another.
     #[inline]
     fn held(&self, threads: bool) -> Held {
         if self.is_empty() { Held::Nothing } else { self.held_any(threads) }
@@ -115,7 +115,7 @@ impl Targets {
     }
 }
 
-/// What the calls that open and close epochs change.
+/// The state that calls which open and close epochs change.
 struct Book {
     access: Access,
     held: Targets,
@@ -123,16 +123,16 @@ struct Book {
     exposure: Option<u32>,
     /// lock_all took no lock (MPI_MODE_NOCHECK)
     unchecked: bool,
-    /// how many of the exclusive locks took no intent on the global word of their own: fewer than
-    /// there are exclusive locks, if there are any
+    /// the number of exclusive locks without an intent of their own on the global word: less than
+    /// the number of exclusive locks, if there are any
     borrowed: u32,
 }
 
 /// The epochs of one process on one window.
 pub struct Epochs {
-    /// the rank that may be accessed without asking further, or `EVERY` or `NOBODY`
+    /// the rank that may be accessed without a look into `book`, or `EVERY` or `NOBODY`
     open: AtomicU32,
-    /// the same for a flush: the rank that is known to be locked
+    /// the rank that is known to be locked, so that it may be flushed, or `EVERY` or `NOBODY`
     locked: AtomicU32,
     book: Serial<Book>,
 }
@@ -146,7 +146,7 @@ const NO_EPOCH: &str = "no access epoch is open";
 const NOT_LOCKED: &str = "target is not locked";
 
 impl Epochs {
-    /// No epoch at all. `threads`: whether several threads may call.
+    /// Starts without an epoch. `threads`: whether several threads may call.
     pub fn new(threads: bool) -> Epochs {
         let book = Book {
             access: Access::None,
@@ -159,7 +159,7 @@ impl Epochs {
         Epochs { open, locked, book: Serial::new(threads, book) }
     }
 
-    /// From now on several threads may call.
+    /// Notes that several threads may call from now on.
     pub fn several_threads(&self) {
         self.book.several_threads();
     }
@@ -175,21 +175,23 @@ impl Epochs {
         self.look_up(rank)
     }
 
-    /// Whether an operation on `rank` is known to be legal: `false` says nothing.
+    /// Whether an operation on `rank` is known to be legal; if false, [`Epochs::may_access`]
+    /// decides.
     #[inline(always)]
     pub fn is_open(&self, rank: u32) -> bool {
         let open = self.open.load(Ordering::Relaxed);
         open == EVERY || open == rank
     }
 
-    /// Whether `rank` is known to be in a passive target epoch: `false` says nothing.
+    /// Whether `rank` is known to be in a passive target epoch; if false, the book decides.
     #[inline(always)]
     pub fn is_passive(&self, rank: u32) -> bool {
         let locked = self.locked.load(Ordering::Relaxed);
         locked == EVERY || locked == rank
     }
 
-    /// Repeats the state of a passive epoch, or of none, for those who do not ask further.
+    /// Repeats the state of a passive epoch, or of no epoch, in the words that calls read without
+    /// the book.
     #[inline(always)]
     fn repeat(&self, rank: u32) {
         self.open.store(rank, Ordering::Relaxed);
@@ -201,7 +203,7 @@ impl Epochs {
         self.book.with(|book| {
             match book.access {
                 Access::None => return Err(Error::Epoch(NO_EPOCH)),
-                // Whether it begins the epoch is known when it has succeeded.
+                // The epoch begins only if the operation succeeds ([`Epochs::accessed`]).
                 Access::FenceIdle => {}
                 Access::Fence | Access::LockAll => self.open.store(EVERY, Ordering::Relaxed),
                 Access::Start if book.held.get(rank).is_none() => {
@@ -234,8 +236,8 @@ impl Epochs {
         });
     }
 
-    /// An operation with a request on `rank` is legal: such operations are for passive target
-    /// epochs (MPI-4.1 §12.3.5). The error for an epoch in which it would be legal without a
+    /// Whether an operation with a request on `rank` is legal: such operations are for passive
+    /// target epochs (MPI-4.1 §12.3.5). The error for an epoch in which it would be legal without a
     /// request is [`REQUEST`].
     #[inline]
     pub fn may_request(&self, rank: u32) -> Result<()> {
@@ -252,13 +254,13 @@ impl Epochs {
     }
 
     /// Whether this process alone holds `rank`, and has no threads that may access it at the same
-    /// time: nobody else accesses it by RMA now.
+    /// time: no other thread accesses it by RMA now.
     pub fn is_exclusive(&self, rank: u32) -> bool {
         let is_held = |book: &mut Book| book.held.get(rank) == Some(Hold::Exclusive);
         !self.book.has_threads() && self.book.with(is_held)
     }
 
-    /// A fence may come now.
+    /// Whether a fence is legal now.
     pub fn may_fence(&self) -> Result<()> {
         self.book.with(|book| match book.access {
             _ if book.exposure.is_some() => Err(Error::Epoch("an exposure epoch is open")),
@@ -267,7 +269,7 @@ impl Epochs {
         })
     }
 
-    /// A fence has passed; `succeeds`: an epoch may follow.
+    /// Notes that a fence has ended; `succeeds`: an epoch may follow.
     pub fn fenced(&self, succeeds: bool) {
         self.book.with(|book| {
             book.access = if succeeds { Access::FenceIdle } else { Access::None };
@@ -285,7 +287,7 @@ impl Epochs {
         })
     }
 
-    /// The targets of the open start epoch.
+    /// Returns the targets of the open start epoch.
     pub fn started(&self) -> Result<Vec<u32>> {
         self.book.with(|book| match book.access {
             Access::Start => Ok(book.held.ranks()),
@@ -316,7 +318,7 @@ impl Epochs {
         })
     }
 
-    /// Number of origins of the open exposure epoch.
+    /// Returns the number of origins of the open exposure epoch.
     pub fn posted(&self) -> Result<u32> {
         let exposure = self.book.with(|book| book.exposure);
         exposure.ok_or(Error::Epoch("no MPI_Win_post before it"))
@@ -327,7 +329,7 @@ impl Epochs {
         self.book.with(|book| book.exposure = None);
     }
 
-    /// Notes that `rank` is going to be locked. Says what this process holds already.
+    /// Notes that `rank` is going to be locked. Returns what this process holds already.
     #[inline]
     pub fn lock(&self, rank: u32, hold: Hold) -> Result<Held> {
         self.book.with(|book| {
@@ -346,8 +348,8 @@ impl Epochs {
         })
     }
 
-    /// The same for a process without threads that holds nothing; `take` tries to get the lock
-    /// without waiting, and says whether it did.
+    /// [`Epochs::lock`] for a process without threads that holds nothing. `take` tries to get the
+    /// lock without waiting, and returns whether it did; so does this.
     #[inline(always)]
     pub fn lock_first(&self, rank: u32, hold: Hold, take: impl FnOnce() -> bool) -> bool {
         let taken = self.book.with_alone(|book| {
@@ -361,8 +363,8 @@ impl Epochs {
         taken.is_some()
     }
 
-    /// Notes that the only target that is locked is not any more, in a process without threads.
-    /// Says how it was.
+    /// Notes that the only locked target is unlocked, in a process without threads. Returns how it
+    /// was held, or `None` if it is not the only one.
     #[inline(always)]
     pub fn unlock_last(&self, rank: u32) -> Option<Hold> {
         self.book.with_alone(|book| {
@@ -376,9 +378,10 @@ impl Epochs {
         })
     }
 
-    /// Notes that `rank` is not locked any more. Says how it was, and what this process still
-    /// holds: of an exclusive lock, an exclusive one only if the intent is to be kept for it.
-    /// Whether locks have intents of their own can change while they are held: so it is counted.
+    /// Notes that `rank` is not locked any more. Returns how it was held, and what this process
+    /// still holds: after an exclusive lock, `Exclusive` only if the intent must be kept for
+    /// another one. `borrowed` counts exclusive locks without an intent of their own, because
+    /// whether threads may call can change while locks are held.
     #[inline]
     pub fn unlock(&self, rank: u32) -> Result<(Hold, Held)> {
         self.book.with(|book| {
@@ -416,7 +419,7 @@ impl Epochs {
         })
     }
 
-    /// Notes that the lock_all epoch is over. Says whether it had taken a lock.
+    /// Notes that the lock_all epoch is over. Returns whether it had taken a lock.
     #[inline]
     pub fn unlock_all(&self) -> Result<bool> {
         self.book.with(|book| {
@@ -429,7 +432,7 @@ impl Epochs {
         })
     }
 
-    /// A flush of `rank` is legal: it is in a passive target epoch.
+    /// Whether a flush of `rank` is legal: it is in a passive target epoch.
     #[inline]
     pub fn may_flush(&self, rank: u32) -> Result<()> {
         self.book.with(|book| match book.access {
@@ -439,7 +442,7 @@ impl Epochs {
         })
     }
 
-    /// A flush of all targets, or a sync in the middle of a passive epoch, is legal.
+    /// Whether a flush of all targets, or a sync in the middle of a passive epoch, is legal.
     pub fn may_flush_all(&self) -> Result<()> {
         self.book.with(|book| match book.access {
             Access::LockAll | Access::Lock => Ok(()),
@@ -447,8 +450,9 @@ impl Epochs {
         })
     }
 
-    /// The locks that this process holds or waits for, by their targets; and whether it has called
-    /// MPI_Win_lock_all. Locks that were not taken (MPI_MODE_NOCHECK) are left out. For a report.
+    /// Returns the locks that this process holds or waits for, by their targets, and whether it has
+    /// called MPI_Win_lock_all. Leaves out locks that were not taken (MPI_MODE_NOCHECK). For a
+    /// report.
     pub fn locks(&self) -> (Vec<(u32, Hold)>, bool) {
         self.book.with(|book| {
             let of = |rank: u32| Some((rank, book.held.get(rank)?));
@@ -463,7 +467,7 @@ impl Epochs {
         self.book.has_threads()
     }
 
-    /// The window may be freed: nothing is locked, started or posted.
+    /// Whether the window may be freed: nothing is locked, started or posted.
     pub fn may_free(&self) -> Result<()> {
         self.book.with(|book| match book.access {
             _ if book.exposure.is_some() => Err(Error::Epoch("an exposure epoch is open")),
@@ -473,7 +477,7 @@ impl Epochs {
     }
 }
 
-/// No access epoch is open that a new one would have to wait for.
+/// Whether a new access epoch may begin: no other one is open.
 #[inline]
 fn idle(access: Access) -> Result<()> {
     match access {

@@ -125,7 +125,7 @@ fn a_get_sees_the_put_before_it(road: &impl Road, window: &Mapping) {
     }
 }
 
-fn who_sees_a_later_store_sees_the_put(road: &impl Road, window: &Mapping) {
+fn a_reader_of_a_later_store_sees_the_put(road: &impl Road, window: &Mapping) {
     const ROUNDS: u64 = 300;
     let at = |offset: usize| window.base().wrapping_add(offset);
     // SAFETY: aligned words of the window, which outlives the process that looks at them.
@@ -182,5 +182,5 @@ conformance! {
     a_put_is_there_when_it_returns_and_nothing_beside_it
     a_get_is_here_when_it_returns_and_nothing_beside_it
     a_get_sees_the_put_before_it
-    who_sees_a_later_store_sees_the_put
+    a_reader_of_a_later_store_sees_the_put
 }

@@ -31,7 +31,7 @@
 //!
 //! | bits of a node's `go` | meaning                                                           |
 //! |-----------------------|-------------------------------------------------------------------|
-//! | 32..64                | rings: look at the lock word, as in [`super`]                     |
+//! | 32..64                | wake-ups: read the lock word again, as in [`super`]                 |
 //! | 0..32                 | the number of turns passed to this waiter, ever                   |
 //!
 //! The `next` of a node is the waiter behind it. For a node with a ticket, the successor sets it;
@@ -46,8 +46,8 @@
 //! by the CompareSwap that takes the lock.
 //!
 //! *A turn is never late.* The thread that a turn is passed to waits for it, and for nothing else,
-//! until it arrives: no turn arrives in a later wait with the same node. (A ring may be late; it is
-//! only a reason to look, as in [`super`].)
+//! until it arrives: no turn arrives in a later wait with the same node. (A wake-up may be late; it
+//! is only a reason to look, as in [`super`].)
 //!
 //! *Neighbours find each other.* The slot of ticket n is used only if there is a ticket n + 1 or n
 //! itself waits, and only by these two, by each once. The second to arrive empties it; if n is the
@@ -63,9 +63,9 @@
 //! of later rounds from the slot until n + 1 has arrived. These were drawn after n + 1, and n + 1
 //! waits for older tickets only: so there is no circular wait.
 //!
-//! *No ring is lost.* The last holder rings the first nested request, or else the waiter. A nested
-//! request that takes the lock in a mode that others can share rings the next nested request, or
-//! else the waiter.
+//! *No wake-up is lost.* The last holder wakes the first nested request, or else the waiter. A
+//! nested request that takes the lock in a mode that others can share wakes the next nested
+//! request, or else the waiter.
 //!
 //! # What it costs
 //!
@@ -95,8 +95,8 @@ pub const JOINS_MAX: u32 = 2;
 /// The longest pause, in calls of [`Nodes::pause`], before a rendezvous slot is tried again.
 const PAUSES_MAX: u32 = 1 << 10;
 
-/// The unit of the upper half of a word: one ticket drawn, or one ring. The lower half of the word
-/// is the ticket that has the turn, or the number of turns.
+/// The unit of the upper half of a word: one ticket drawn, or one wake-up. The lower half of the
+/// word is the ticket that has the turn, or the number of turns.
 const UPPER: u64 = 1 << 32;
 
 /// The first arrival at a rendezvous slot.
@@ -121,21 +121,21 @@ fn arrival(note: u64) -> Arrival {
     }
 }
 
-/// Rings a waiter, which then looks at the lock word.
-fn ring(words: &impl Words, waiter: u64) -> Result<()> {
-    Waiter::of(waiter).tell(words, UPPER)
+/// Wakes a waiter, which then looks at the lock word.
+fn wake(words: &impl Words, waiter: u64) -> Result<()> {
+    Waiter::of(waiter).add_to_go(words, UPPER)
 }
 
-/// Rings the waiter that a release must wake if it leaves no holder: the first nested request, or
+/// Wakes the waiter that a release must wake if it leaves no holder: the first nested request, or
 /// else the waiter with the turn.
 #[cold]
-pub(super) fn ring_first(words: &impl Words, before: Word) -> Result<()> {
-    ring(words, if before.head() == 0 { before.tail() } else { before.head() })
+pub(super) fn wake_first(words: &impl Words, before: Word) -> Result<()> {
+    wake(words, if before.head() == 0 { before.tail() } else { before.head() })
 }
 
 impl<W: Words> Request<'_, W> {
     /// Takes the lock, whose word was read as `seen`: at once if that is fair, else with a ticket.
-    pub(super) fn contend_far(&self, mut seen: Word, nodes: &impl Nodes) -> Result<()> {
+    pub(super) fn acquire_far(&self, mut seen: Word, nodes: &impl Nodes) -> Result<()> {
         for _ in 0..JOINS_MAX {
             if !seen.fits::<W>(self.mode) || !self.nested && !seen.nobody_waits() {
                 break;
@@ -259,13 +259,13 @@ impl<W: Words> Request<'_, W> {
             if successor.is_none() {
                 successor = Some(self.meet_successor(ticket, Arrival::Predecessor, nodes)?);
             }
-            go = self.wait_for_ring(go)?;
+            go = self.wait_for_wake(go)?;
             seen = Word(me); // a guess: the holders are gone
         }
     }
 
-    /// Waits for a ring after `before`, the value of this node's `go`. Returns the new value.
-    fn wait_for_ring(&self, before: u64) -> Result<u64> {
+    /// Waits to be woken after `before`, the value of this node's `go`. Returns the new value.
+    fn wait_for_wake(&self, before: u64) -> Result<u64> {
         self.words.wait_own(layout::go(self.me.node), |go| go >> 32 != before >> 32)
     }
 
@@ -293,7 +293,7 @@ impl<W: Words> Request<'_, W> {
             Some(0) => self.words.wait_own(self.me.next().word, |next| next != 0)?,
             Some(successor) => successor,
         };
-        Waiter::of(successor).tell(self.words, 1)
+        Waiter::of(successor).add_to_go(self.words, 1)
     }
 
     /// Waits as a nested request, in front of all requests that wait already.
@@ -315,13 +315,13 @@ impl<W: Words> Request<'_, W> {
         }
         let next = self.words.own(self.me.next().word) >> MODE_BITS;
         loop {
-            go = self.wait_for_ring(go)?;
+            go = self.wait_for_wake(go)?;
             let mut seen = Word::FREE.with_queue(self.me.id(), seen.tail());
             while seen.head() == self.me.id() && seen.fits::<W>(self.mode) {
                 let left = seen.with_queue(next, seen.tail());
                 match self.replace(seen, left.with_holder(self.mode))? {
                     None if self.mode.alone() || left.nobody_waits() => return Ok(()),
-                    None => return ring_first(self.words, left),
+                    None => return wake_first(self.words, left),
                     Some(now) => seen = now,
                 }
             }

@@ -1,18 +1,18 @@
-//! Where a thread that has to wait for a lock gets its queue node from.
+//! The source of queue nodes for threads that have to wait for a lock.
 
 use crate::error::Result;
 
-/// Where a thread that has to wait in a queue gets its node from.
+/// The free queue nodes of a rank, as a waiting thread sees them.
 pub trait Nodes {
-    /// A node that no other thread of this rank uses until it is given back, if one is free.
+    /// Takes a node, if one is free. No other thread of this rank uses it until it is given back.
     fn take(&self) -> Option<u32>;
     /// Gives a node back.
     fn give_back(&self, node: u32);
-    /// Passes some time without a node, in which those who have one go on.
+    /// Passes some time without a node, so that threads with a node can go on.
     fn pause(&self) -> Result<()>;
 }
 
-/// The node of a rank that waits with one thread at a time.
+/// The only node of a rank of which one thread waits at a time.
 impl Nodes for u32 {
     fn take(&self) -> Option<u32> {
         Some(*self)

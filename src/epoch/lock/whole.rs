@@ -1,11 +1,12 @@
-//! Accumulates are seen whole: each takes effect for all others at one time, however many words it
-//! changes (docs/decisions/0004). Not for what is done with the words.
+//! Accumulates are atomic as a whole: each takes effect for all others at one time, however many
+//! words it changes (docs/decisions/0004). Not for what is done with the words.
 //!
-//! A call on *several* words holds the target's accumulate lock for all its length, exclusively,
-//! and changes each word by one atomic operation. A call on a *single* word, which is one atomic
-//! operation too, takes no lock; it looks whether somebody holds it:
+//! A call on *several* words holds the target's accumulate lock exclusively from its begin to its
+//! end, and changes each word by one atomic operation. A call on a *single* word, which is one
+//! atomic operation too, takes no lock. It reads the lock word to see whether another call holds
+//! the lock:
 //!
-//! | words are           | a single call                                                        |
+//! | words are           | a call on a single word                                              |
 //! |---------------------|----------------------------------------------------------------------|
 //! | on this node        | looks before: if the lock is held, it is done under the lock         |
 //! | reached by a device | looks behind: if the lock is held, it ends when it had the lock once |
@@ -15,27 +16,27 @@
 //! # Why that is enough
 //!
 //! Say that X is before Y if X ended before Y began, or if both are on one word and X's operation
-//! on it was the first. Calls are seen whole if this has no circle: then there is an order of all
-//! calls that fits to all answers. Those that hold the lock are in the order of the lock. A circle
-//! among single calls alone cannot be, because "before" agrees with the times of their operations.
-//! With one holder L in it, and single calls S1 to Sn between L and L again, all their operations
-//! are at times at which L holds the lock: S1 is behind an operation of L, Sn ahead of one. As L
-//! changes each word once, not all of them are on one word, so some Si has ended before Si+1
-//! began, and that was while L held the lock.
-//! *Looks before:* Si+1 began, and then looked, while L held the lock. So it has waited for L.
-//! *Looks behind:* Si looked after its operation, so while L held the lock. It has waited for L.
-//! Either way they are not both inside of L. Two holders L and M, of which L was first, are in no
-//! circle: what leads from M back to L has a time behind the end of L and ahead of it.
+//! on it was the first. Calls are atomic as a whole if this relation has no cycle: then there is an
+//! order of all calls that agrees with all answers. Calls that hold the lock are in the order of
+//! the lock. A cycle of single calls alone is impossible, because "before" agrees with the times of
+//! their operations. Take a cycle with one holder L in it, and single calls S1 to Sn between L and
+//! L again. All their operations are at times at which L holds the lock: S1 is behind an operation
+//! of L, Sn ahead of one. As L changes each word once, not all of them are on one word, so some Si
+//! has ended before Si+1 began, and that was while L held the lock. *Looks before:* Si+1 began, and
+//! then looked, while L held the lock. So it has waited for L. *Looks behind:* Si looked after its
+//! operation, so while L held the lock. It has waited for L. Either way they are not both inside of
+//! L. Two holders L and M, of which L was first, are in no cycle: what leads from M back to L has a
+//! time behind the end of L and ahead of it.
 //!
-//! Some looking before and others behind would be wrong: one whose look was ahead of L ends inside
-//! of it, and then another begins inside, whose look comes behind L.
+//! It would be wrong if some calls looked before and others behind: a call that looks ahead of L
+//! ends inside of it, and then another call begins inside, which looks behind L.
 //!
-//! # What it takes of the road
+//! # Requirements on the road
 //!
 //! The look and the operation take effect in their order, as do a holder's lock and operations.
-//! What a holder only reads is no exception: a single call writes it, ends, and a second one looks.
-//! So a full fence stands between the lock and the reads of its holder, and between the operation
-//! of a single call and its end.
+//! This includes words that a holder only reads: a single call writes such a word and ends, and a
+//! second one looks. So a full fence stands between the lock and the reads of its holder, and
+//! between the operation of a single call and its end.
 
 use super::{Mode, Nodes, Word, acquire, release};
 use crate::error::Result;
@@ -48,7 +49,8 @@ pub fn word(target: Rank) -> WordAt {
     WordAt { rank: target, word: ACC }
 }
 
-/// A call on several words, or on one that no atomic operation changes: `work` under the lock.
+/// A call on several words, or on one that no atomic operation can change: runs `work` under the
+/// lock.
 #[inline]
 pub fn several<R>(
     words: &impl Words,
@@ -64,7 +66,7 @@ pub fn several<R>(
     done
 }
 
-/// A call on a single word, on this node: `work` is one atomic instruction.
+/// A call on a single word on this node: `work` is one atomic instruction.
 #[inline]
 pub fn look_before<R>(
     words: &impl Words,
@@ -80,30 +82,30 @@ pub fn look_before<R>(
     done
 }
 
-/// What a call on a single word does behind its operation, where words are reached by a device. It
-/// ends when this has returned.
+/// The end of a call on a single word that is reached by a device: waits once for the lock if
+/// another call holds it after the operation.
 pub fn look_behind(words: &impl Words, target: Rank, nodes: impl Nodes) -> Result<()> {
     fence_after_rmw(); // the operation before the look, where the processor has done it
     wait_if_held(words, target, nodes, words.read(word(target))?)
 }
 
-/// The rest of [`look_behind`], where the word of the lock was read behind the operation as `lock`.
+/// The rest of [`look_behind`]. `lock`: the value of the lock word, read behind the operation.
 pub fn wait_if_held(words: &impl Words, target: Rank, nodes: impl Nodes, lock: u64) -> Result<()> {
     if is_held(lock) { several(words, target, nodes, || Ok(())) } else { Ok(()) }
 }
 
-/// Whether somebody holds the lock, whose word is `lock`.
+/// Whether a call holds the lock, whose word is `lock`.
 #[inline]
 pub fn is_held(lock: u64) -> bool {
     Word(lock).holders() != 0
 }
 
-/// A number of bytes that is too large for any memory while the lock is held, whose word is `lock`,
-/// and else no less than `bytes`: so that the check of a length looks at the lock, too.
+/// Returns a length that is too large for any memory if the lock is held, whose word is `lock`, and
+/// else at least `bytes`. A check of this length against the memory thus checks the lock, too.
 #[inline(always)]
 pub fn weigh(lock: u64, bytes: u64) -> u64 {
-    // Held exclusively the count is -1, in the upper bits. The lower ones name waiters and never
-    // are all ones, and `bytes` is an element.
+    // Where the lock is held exclusively the count is -1, in the upper bits. The lower bits hold
+    // numbers of waiters and are never all ones, and `bytes` is the size of an element.
     debug_assert!(bytes <= 1 << 20);
     lock.wrapping_add(bytes)
 }

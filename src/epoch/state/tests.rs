@@ -1,4 +1,4 @@
-//! Which call is legal when, as the calls of one process follow each other.
+//! Tests of which call is legal when, in sequences of calls of one process.
 
 use super::*;
 
@@ -41,7 +41,7 @@ fn each_intent_is_given_back_once_though_threads_come_while_locks_are_held() {
     assert_eq!(epochs.lock(2, Hold::Exclusive), Ok(Held::Exclusive));
     epochs.several_threads();
     assert_eq!(epochs.lock(3, Hold::Exclusive), Ok(Held::Shared));
-    // Two intents for three locks: the first of them that ends keeps them.
+    // Two intents for three locks: the first lock that ends keeps its intent.
     assert_eq!(epochs.unlock(1), Ok((Hold::Exclusive, Held::Exclusive)));
     assert_eq!(epochs.unlock(3), Ok((Hold::Exclusive, Held::Shared)));
     assert_eq!(epochs.unlock_last(2), None);

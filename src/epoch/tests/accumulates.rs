@@ -1,4 +1,4 @@
-//! Accumulates that no single operation can do, on the simulator: the lock and the first look at
+//! Accumulates that no single operation can do, on the simulator: the lock and the first read of
 //! what it guards in one round trip.
 
 use crate::epoch::lock::look::{begin_acquire, end_acquire};
@@ -10,7 +10,7 @@ use crate::fabric::{Rank, WordAt, Words};
 const AT: WordAt = WordAt { rank: Rank(1), word: ACC };
 const TIMES: u64 = 6;
 
-/// What is wrong with an accumulate, if anything.
+/// A fault in an accumulate, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slip {
     Nothing,
@@ -42,7 +42,8 @@ fn add(words: &View<FAR>, slip: Slip) {
 fn accumulates(fault: Fault, slip: Slip) -> impl Fn(&Sim) + 'static {
     move |sim| {
         (0..TIMES).for_each(|_| add(&sim.far(fault), slip));
-        // All have come to their end when this one sees the sum; else the world does not end well.
+        // All accumulates are done when this rank reads the sum; otherwise the world does not end
+        // well.
         while sim.index() == AT.rank && sim.load(0) < TIMES * u64::from(sim.shape().ranks) {
             sim.step();
         }
@@ -64,7 +65,7 @@ fn what_an_accumulate_forgets_is_noticed() {
     assert!(is_caught(3, || accumulates(Fault::Order, Slip::Nothing)), "puts after the release");
 }
 
-/// Two waits: for the lock with what it guards, and for its release with the puts.
+/// Two waits: one for the lock with what it guards, and one for its release with the puts.
 #[test]
 fn an_accumulate_waits_twice() {
     let body = |sim: &Sim| {

@@ -1,4 +1,4 @@
-//! Fences on the simulator, and that these tests notice what a fence might forget.
+//! Fences on the simulator, and proof that these tests notice steps that a fence leaves out.
 
 use crate::epoch::fence::{absent, barrier, fence, fence_over_nodes};
 use crate::fabric::layout;
@@ -6,13 +6,14 @@ use crate::fabric::sim::{Counts, Fault, Profile, Shape, Sim, every, is_caught, r
 use crate::fabric::{Rank, WordAt, Words};
 use std::cell::Cell;
 
-/// In each epoch everyone puts into everyone, and all see it after the fence.
+/// In each epoch every rank puts into every rank, and all see it after the fence.
 fn puts_between_fences(fault: Fault) -> impl Fn(&Sim) + 'static {
     move |sim| {
         let words = sim.weak(fault);
         let ranks = || (0..sim.size()).map(Rank);
         for epoch in 1..=5 {
-            // Two sets of cells in turn: who is a fence ahead puts into those that I do not load.
+            // Two sets of cells in turn: a rank that is a fence ahead puts into those that this
+            // rank does not load.
             let cell = |origin: Rank| (epoch % 2 * 8) as usize + origin.0 as usize;
             ranks().for_each(|target| sim.put(target, cell(sim.rank()), epoch));
             fence(&words, epoch, true).unwrap();
@@ -32,8 +33,8 @@ fn a_fence_shows_what_was_put_before_it() {
 fn what_a_fence_forgets_is_noticed() {
     for fault in [
         Fault::Flush,                  // the puts come after the fence
-        Fault::Post(layout::fence(0)), // nobody is told
-        Fault::Wait,                   // nobody waits
+        Fault::Post(layout::fence(0)), // no rank is notified
+        Fault::Wait,                   // no rank waits
     ] {
         assert!(is_caught(5, || puts_between_fences(fault)), "{fault:?} is not noticed");
     }
@@ -53,13 +54,13 @@ fn barriers(fault: Fault) -> impl Fn(&Sim) + 'static {
 }
 
 #[test]
-fn nobody_leaves_a_barrier_before_all_have_come() {
+fn no_rank_leaves_a_barrier_before_all_have_entered() {
     for ranks in [1, 2, 3, 4, 7, 9] {
         every(ranks, || barriers(Fault::Nothing), |_| {});
     }
 }
 
-/// Rank 0 has entered a barrier, and then one rank after the other.
+/// Rank 0 has entered a barrier, and then the other ranks, one after the other.
 fn late_ranks(sim: &Sim) {
     let words = sim.near(Fault::Nothing);
     if sim.index() != Rank(0) {
@@ -86,9 +87,9 @@ fn ranks_that_have_not_entered_a_barrier_are_seen() {
 #[test]
 fn what_a_barrier_forgets_is_noticed() {
     for fault in [
-        Fault::Post(layout::fence(0)), // nobody is told
+        Fault::Post(layout::fence(0)), // no rank is notified
         Fault::EveryOtherPost(layout::fence(0)),
-        Fault::Wait, // nobody waits
+        Fault::Wait, // no rank waits
     ] {
         assert!(is_caught(2, || barriers(fault)), "{fault:?} is not noticed");
     }
@@ -120,8 +121,8 @@ fn a_fence_over_nodes_shows_what_was_put_before_it() {
 fn what_a_fence_over_nodes_forgets_is_noticed() {
     for fault in [
         Fault::Flush,                  // the puts come after the fence
-        Fault::Post(layout::fence(0)), // nobody is told
-        Fault::Wait,                   // nobody waits
+        Fault::Post(layout::fence(0)), // no rank is notified
+        Fault::Wait,                   // no rank waits
     ] {
         let shape = Shape { per_node: 2, ..Shape::from(6) };
         assert!(is_caught(shape, || puts_between_fences_over_nodes(fault)), "{fault:?}");

@@ -1,4 +1,4 @@
-//! How many operations a contended lock costs at most where its word is far: bounds that hold for
+//! The most operations that a contended lock costs where its word is far: bounds that hold for
 //! every run, and that are reached.
 
 use crate::epoch::lock::far::JOINS_MAX;
@@ -25,7 +25,7 @@ const FETCHES_MAX: u32 = 1 + 1 + 2 + 1 + 1 + 1;
 /// The two rendezvous slots that it empties, its link, and the turn that it passes on.
 const POSTS_MAX: u32 = 2 + 1 + 1;
 
-/// What the steps of all ranks cost.
+/// The cost of the steps of all ranks.
 #[derive(Clone, Copy, Default)]
 struct Tally {
     fetches_max: u32,
@@ -47,14 +47,14 @@ impl Tally {
     }
 }
 
-/// Takes the lock in a mode, and counts what that cost.
+/// Takes the lock in a mode, and counts the operations.
 fn take<const V: usize>(words: &View<V>, mode: Mode, tally: &Cell<Tally>) {
     let before = words.counts();
     acquire(words, TARGET, mode, false, words.sim.thread()).unwrap();
     Tally::add(tally, before, words.counts());
 }
 
-/// All ranks take the lock at once, a few times; one of `readers` times shared.
+/// All ranks take the lock at once, a few times; one of `readers` times, at random, shared.
 fn contenders<const V: usize>(ranks: u32, readers: u32, tally: &Rc<Cell<Tally>>) {
     let seeds = 0..if ranks > 16 { 10 } else { seeds().end };
     for (seed, profile) in seeds.flat_map(|seed| PROFILES.map(|profile| (seed, profile))) {
@@ -97,7 +97,7 @@ fn a_writer_costs_no_more_however_many_there_are() {
         assert_eq!(far.fetches_max, FETCHES_MAX, "{ranks} ranks");
         assert!(far.posts_max <= POSTS_MAX, "{} posts", far.posts_max);
     }
-    // What it is for: where all enter a queue by CompareSwap they repeat it.
+    // The reason for tickets: where all enter a queue by CompareSwap they repeat it.
     let (flat, far) = (tally::<FLAT>(16, 0), tally::<FAR>(16, 0));
     assert!(flat.fetches_max > 2 * FETCHES_MAX);
     assert!(flat.fetches > far.fetches, "{} against {}", flat.fetches, far.fetches);
@@ -179,7 +179,7 @@ fn a_free_lock_costs_what_it_costs_near() {
     assert_eq!(run(2, Profile::Late, 1, body).err(), None);
 }
 
-/// The node of a rank with one thread, that takes its time.
+/// The node of a rank with one thread. A pause is a step of the simulator.
 struct Waits<'a, 'b>(&'a Sim<'b>);
 
 impl Nodes for Waits<'_, '_> {

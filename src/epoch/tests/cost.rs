@@ -1,5 +1,5 @@
-//! What the protocols cost, counted on the simulator in operations that leave the rank. The numbers
-//! are those of docs/decisions/0001.
+//! The cost of the protocols, counted on the simulator in operations that leave the rank. The
+//! numbers are those of docs/decisions/0001.
 
 use crate::epoch::lock::{
     Held, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive, unlock_shared,
@@ -13,7 +13,7 @@ use std::cell::Cell;
 
 const TARGET: Rank = Rank(1);
 
-/// What `steps` cost the rank.
+/// Returns what `steps` cost the rank.
 fn cost(sim: &Sim, steps: impl FnOnce(&Sim)) -> Counts {
     let before = sim.counts();
     steps(sim);
@@ -32,7 +32,7 @@ fn on_ranks(ranks: u32, body: impl Fn(&Sim) + 'static) {
     assert_eq!(run(ranks, Profile::Prompt, 1, body).err(), None);
 }
 
-/// Rank 0 alone of two ranks does this, and pays that.
+/// Rank 0 of two ranks runs `steps` alone, which cost `expected`.
 fn costs(steps: fn(&Sim), expected: Counts) {
     on_ranks(2, move |sim| {
         if sim.rank() == Rank(0) {
@@ -98,7 +98,7 @@ fn a_contended_exclusive_lock_costs_three_fetches_more() {
                         sim.step();
                     }
                 }
-                // All have asked; the links arrive.
+                // All requests are in the queue; the links arrive.
                 (0..1000).for_each(|_| sim.step());
             } else {
                 lock_exclusive(sim, TARGET, Held::Nothing, 0).unwrap();
@@ -108,7 +108,8 @@ fn a_contended_exclusive_lock_costs_three_fetches_more() {
         let mut all = costs.get();
         all[me as usize] = paid;
         costs.set(all);
-        // The last to leave: the holder who rings, the waiter rung, the waiter who linked itself.
+        // The last to leave: the holder that wakes, the waiter that is woken, the waiter that
+        // linked itself.
         if me == 2 {
             let [first, second, third] = costs.get();
             assert_eq!((first.fetch, first.post), (4, 1));

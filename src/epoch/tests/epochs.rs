@@ -1,5 +1,5 @@
-//! Post, start, complete and wait on the simulator, and that these tests notice what they might
-//! forget.
+//! Post, start, complete and wait on the simulator, and proof that these tests notice steps that
+//! are left out.
 
 use crate::epoch::pscw::{complete, post, start, test, wait};
 use crate::fabric::layout::{self, COMPLETE};
@@ -95,8 +95,8 @@ fn a_rank_may_be_its_own_target() {
 #[test]
 fn what_an_epoch_forgets_is_noticed() {
     for fault in [
-        Fault::Flush,          // complete is told before the puts are done
-        Fault::Post(COMPLETE), // complete tells nobody
+        Fault::Flush,          // complete is notified before the puts are done
+        Fault::Post(COMPLETE), // complete notifies no target
         Fault::Post(layout::posted(Rank(0)).0),
         Fault::Wait, // start and wait return at once
     ] {

@@ -1,5 +1,5 @@
-//! Post and start over many nodes on the simulator, what they cost, and that these tests notice
-//! what they might forget.
+//! Post and start over many nodes on the simulator, their cost, and proof that these tests notice
+//! steps that are left out.
 
 use crate::epoch::exposure::{Lists, Posted, Started, post, start};
 use crate::epoch::pscw::{complete, test, wait};
@@ -10,22 +10,22 @@ use crate::fabric::sim::{FAR, Fault, PROFILES, Shape, Sim, View, every, is_caugh
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// What lists forget.
+/// A step that the lists leave out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slip {
     Nothing,
-    /// that the old list must be gone before the new one is there
+    /// the removal of the old list before the new one is stored
     Clear,
-    /// to store the list before the bells
+    /// the store of the list before the posts
     Publish,
-    /// that a word may be seen in parts
+    /// that a word may be read in parts
     Parts,
 }
 
 struct Owners<'a, 'b> {
     sim: &'a Sim<'b>,
     slip: Slip,
-    /// how long it may take to store a word, in steps
+    /// the most steps that a store of a word takes
     pause: u32,
 }
 
@@ -91,7 +91,7 @@ impl<'a, 'b> Process<'a, 'b> {
     }
 }
 
-/// Who is whose origin in an epoch: a random relation, the same for all ranks.
+/// The origins of a target in an epoch: a random relation, the same for all ranks.
 fn is_origin(origin: Rank, target: Rank, epoch: u64) -> bool {
     let mixed = (u64::from(origin.0) << 40 | u64::from(target.0) << 20 | epoch)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -101,8 +101,8 @@ fn is_origin(origin: Rank, target: Rank, epoch: u64) -> bool {
 /// The cell that its owner stores into and origins get; the cells below are put into, by rank.
 const OWN: usize = 15;
 
-/// Epochs of random groups, the empty one and this rank itself among them, one after the other; who
-/// is not in one goes on to the next.
+/// Epochs of random groups, the empty one and this rank itself among them, one after the other; a
+/// rank that is not in one goes on to the next.
 fn random_groups(fault: Fault, slip: Slip, lists_read: Rc<Cell<u32>>) -> impl Fn(&Sim) + 'static {
     move |sim| {
         let mut process = Process::new(sim, fault, slip);
@@ -138,7 +138,7 @@ fn epochs_of_random_groups_match_and_show_what_was_put() {
     for ranks in [1, 2, 5, 8] {
         let again = Rc::new(Cell::new(0));
         every(ranks, || random_groups(Fault::Nothing, Slip::Nothing, again.clone()), |_| {});
-        // The bound is one that is used.
+        // Some runs do read lists twice.
         assert!(ranks < 5 || again.get() > 0, "no list was read twice");
     }
 }
@@ -152,9 +152,9 @@ fn epochs_match_on_nodes_of_many_ranks() {
 #[test]
 fn what_posts_and_starts_forget_is_noticed() {
     for fault in [
-        Fault::Flush,          // complete is told before the puts are done
-        Fault::Post(COMPLETE), // complete tells nobody
-        Fault::Post(POSTS),    // nobody is woken
+        Fault::Flush,          // complete is notified before the puts are done
+        Fault::Post(COMPLETE), // complete notifies no target
+        Fault::Post(POSTS),    // no origin is woken
         Fault::EveryOtherPost(POSTS),
     ] {
         let body = || random_groups(fault, Slip::Nothing, Rc::default());
@@ -166,8 +166,8 @@ fn what_posts_and_starts_forget_is_noticed() {
     }
 }
 
-/// Rank 0 names rank 1 in the second place, then in the first, while bells of others ring at rank 1
-/// that make it look.
+/// Rank 0 names rank 1 in the second place, then in the first, while posts of other ranks make rank
+/// 1 read the list.
 fn the_place_in_the_list_changes(slip: Slip) -> impl Fn(&Sim) + 'static {
     move |sim| {
         let mut process = Process::new(sim, Fault::Nothing, slip);
@@ -226,7 +226,8 @@ fn test_sees_what_wait_waits_for() {
     every(3, body, |_| {});
 }
 
-/// A ring of k neighbours on either side, and what each of its four calls costs each rank.
+/// Each rank exposes to its k neighbours on either side, and counts the cost of each of its four
+/// calls.
 fn ring_costs(k: u32, epochs: u64) -> impl Fn(&Sim) + 'static {
     move |sim| {
         let mut process = Process::new(sim, Fault::Nothing, Slip::Nothing);

@@ -1,5 +1,5 @@
-//! Locks on the simulator: who excludes whom, and what an unlock has made visible; and that these
-//! tests notice what a protocol might forget.
+//! Locks on the simulator: which exclude each other, and what an unlock has made visible; and proof
+//! that these tests notice steps that a protocol leaves out.
 
 use crate::epoch::lock::{
     Held, lock_all, lock_exclusive, lock_shared, try_lock_exclusive, try_lock_shared, unlock_all,
@@ -11,7 +11,7 @@ use crate::fabric::{Rank, WordAt};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Those who hold a lock of one target now.
+/// The holders of a lock of one target now.
 #[derive(Default)]
 pub(super) struct Inside {
     readers: Cell<u32>,
@@ -33,7 +33,7 @@ impl Inside {
     }
 }
 
-/// What the locks of a window promise, kept by hand.
+/// The promises of the locks of a window, kept by hand.
 #[derive(Default)]
 struct Oracle {
     readers: RefCell<[u32; 8]>,
@@ -81,7 +81,7 @@ fn get(sim: &Sim, target: Rank) -> u64 {
     sim.got(buffer)
 }
 
-/// Whether to try first without waiting, which only who holds nothing may.
+/// Whether to try first without waiting, which only a rank that holds nothing may do.
 fn tries(sim: &Sim, held: Held) -> bool {
     held == Held::Nothing && sim.random(2) == 0
 }
@@ -135,7 +135,7 @@ fn mixture<const V: usize>(fault: Fault) -> impl Fn(&Sim) + 'static {
     }
 }
 
-/// No lock is held or waited for, and nobody has left anything behind.
+/// No lock is held or waited for, and no queue node or slot is left in use.
 pub(super) fn all_is_free(end: &End) {
     for (view, rank) in end.ranks().flat_map(|rank| [(FLAT, rank), (FAR, rank)]) {
         assert_eq!(end.word_of(view, WordAt { rank, word: LOCK }), 0);
@@ -244,7 +244,8 @@ fn what_is_unlocked_is_there() {
     assert!(is_caught(3, || publication::<FLAT>(Fault::Flush, true)), "no flush in unlock_all");
 }
 
-/// P reads a and b at once, Q reads b and a at once, and each has a writer in its way.
+/// P reads a and b at once, Q reads b and a at once, and a writer waits between the two locks of
+/// each.
 fn crossing_readers<const V: usize>(second: Held) -> impl Fn(&Sim) + 'static {
     move |sim| {
         let words = &sim.view::<V>(Fault::Nothing);

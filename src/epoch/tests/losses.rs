@@ -1,4 +1,4 @@
-//! What is given back when a rank is lost: everything that others can still get.
+//! What is released when a rank is lost: everything that other ranks can still get.
 
 use crate::epoch::lock::{Held, lock_all, lock_exclusive, unlock_all, unlock_exclusive};
 use crate::error::{Error, Result};
@@ -78,7 +78,7 @@ impl Words for Cut {
     }
 }
 
-/// The global word when `lock` was taken, the victim lost, and `unlock` has failed.
+/// Returns the global word after `lock` was taken, the victim was lost, and `unlock` has failed.
 fn left_behind(
     lock: impl Fn(&Cut) -> Result<()>,
     unlock: impl Fn(&Cut) -> Result<()>,
@@ -95,13 +95,13 @@ fn left_behind(
 }
 
 #[test]
-fn who_has_lost_a_rank_gives_its_lock_of_all_ranks_back() {
+fn a_rank_that_has_lost_another_releases_its_lock_all() {
     let (left, free) = left_behind(|words| lock_all(words, 0), unlock_all);
     assert_eq!(left, free);
 }
 
 #[test]
-fn who_has_lost_a_rank_gives_its_intent_to_write_back() {
+fn a_rank_that_has_lost_another_releases_its_intent() {
     let lock = |words: &Cut| lock_exclusive(words, VICTIM, Held::Nothing, 0);
     let unlock = |words: &Cut| unlock_exclusive(words, VICTIM, Held::Nothing);
     let (left, free) = left_behind(lock, unlock);

@@ -68,7 +68,7 @@ fn threads_without_a_node_take_locks_as_others_do() {
     every(shape, body::<FAR>, all_is_free);
 }
 
-/// Thread 0 of rank 1 waits with the only node until thread 1 has been through with another lock.
+/// Thread 0 of rank 1 waits with the only node until thread 1 has taken and released another lock.
 #[test]
 fn a_thread_without_a_node_does_not_wait_for_those_with_one() {
     fn body<const V: usize>() -> impl Fn(&Sim) + 'static {
@@ -102,7 +102,7 @@ fn a_thread_without_a_node_does_not_wait_for_those_with_one() {
                     unlock_exclusive(words, other, Held::Nothing).unwrap();
                     through.set(true);
                 }
-                // Is in the way of thread 1 of rank 1, now and then.
+                // Holds the lock that thread 1 of rank 1 wants, now and then.
                 _ => {
                     lock_shared(words, other, Held::Shared, 1).unwrap();
                     unlock_shared(words, other).unwrap();

@@ -22,7 +22,7 @@ use loom::{sync::Arc, thread};
 #[cfg(not(loom))]
 use std::{sync::Arc, thread};
 
-/// Spins as good as for ever under loom, which has no clock; on a real machine not for long.
+/// Spins practically for ever under loom, which has no clock; on a real machine for a short time.
 pub(super) const AWAKE: u32 = if cfg!(loom) { u32::MAX } else { 200 };
 /// Sleeps at once.
 pub(super) const ASLEEP: u32 = 0;
@@ -40,8 +40,8 @@ pub(super) fn model(_preemptions: usize, body: impl Fn() + Send + Sync + 'static
     (0..200).for_each(|_| body());
 }
 
-/// How many preemptions loom tries with two threads, and with three: all there are would take for
-/// ever.
+/// The preemptions that loom tries with two threads, and with three. All possible ones would take
+/// too long.
 const TWO: usize = 5;
 pub(super) const THREE: usize = 3;
 
@@ -53,11 +53,11 @@ fn memory() -> Memory {
 }
 
 fn increment(cell: &AtomicU64) {
-    // Not one step: only a lock makes this right.
+    // Two steps, not one: only a lock makes this right.
     cell.store(cell.load(Relaxed) + 1, Relaxed);
 }
 
-/// Runs a body per rank, the last one on this thread, on a window of so many ranks.
+/// Runs a body per rank, the last one on this thread, on a window of as many ranks.
 fn ranks(spins: u32, bodies: Vec<fn(&HeapWords, &Memory)>) -> Memory {
     let (heap, memory) = (Heap::window(bodies.len() as u32), memory());
     let last = bodies.len() - 1;
@@ -78,7 +78,7 @@ fn write(words: &HeapWords, memory: &Memory) {
     unlock_exclusive(words, Rank(0), Held::Nothing).unwrap();
 }
 
-/// The same without the intent: one word only, so that loom gets further.
+/// [`write`] without the intent: one word only, so that loom explores more.
 fn write_one_level(words: &impl Words, memory: &Memory) {
     let at = WordAt { rank: Rank(0), word: LOCK };
     acquire(words, at, Mode::Exclusive, false, 0).unwrap();
@@ -238,7 +238,8 @@ struct Short<'a>(&'a HeapWords);
 impl Lists for Short<'_> {
     fn publish(&self, list: &[u64]) -> Result<()> {
         [LIST, BEHIND].into_iter().for_each(|word| self.0.set_own(word, 0));
-        // Who sees the new word sees the old one gone, and what this rank stored before.
+        // A rank that reads the new word finds the old one gone, and finds what this rank stored
+        // before.
         self.0.order(self.0.rank())?;
         [LIST, BEHIND].into_iter().zip(list).for_each(|(word, value)| self.0.set_own(word, *value));
         Ok(())
@@ -329,14 +330,14 @@ fn add_to_both(words: &HeapWords, _: &Memory) {
     whole::several(words, Rank(0), 0, || add(0).and(add(1))).unwrap();
 }
 
-/// Reads them by a call on both; `FIRST` is added to before the other one.
+/// Reads both words by one call on both; `FIRST` is added to before the other one.
 fn read_both<const FIRST: u32>(words: &HeapWords, _: &Memory) {
     let read = |index| words.read(element(index));
     let both = whole::several(words, Rank(0), 0, || Ok([read(0)?, read(1)?])).unwrap();
     assert!(both[FIRST as usize] >= both[1 - FIRST as usize], "{both:?}");
 }
 
-/// Reads one of them, and then the other: what was added to both is there.
+/// Reads one of the words, and then the other: what was added to both is there.
 fn read_each<const FIRST: u32>(words: &HeapWords, _: &Memory) {
     let read =
         |index| whole::look_before(words, Rank(0), 0, || words.read(element(index))).unwrap();

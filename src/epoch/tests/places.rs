@@ -1,4 +1,4 @@
-//! More want a lock than its word can count, on the simulator: with room for two holders.
+//! More threads want a lock than its word can count, on the simulator: with room for two holders.
 
 use super::super::lock::{
     Held, acquire, lock_all, lock_exclusive, lock_shared, release, unlock_all, unlock_exclusive,
@@ -20,11 +20,11 @@ use loom::{sync::Arc, thread};
 #[cfg(not(loom))]
 use std::{sync::Arc, thread};
 
-/// For so many holders.
+/// The number of holders that there is room for.
 const PLACES: u64 = 2;
 
 #[test]
-fn who_finds_all_places_taken_waits_for_one() {
+fn a_thread_that_finds_all_places_taken_waits_for_one() {
     fn body<const V: usize>() -> impl Fn(&Sim) + 'static {
         let holders = Cell::new(0);
         move |sim: &Sim| {
@@ -73,11 +73,11 @@ fn locks_exclude_each_other_where_places_are_few() {
     every(shape, body::<FAR>, all_is_free);
 }
 
-/// How often a thread of a machine comes back: it does not meet the other one each time.
+/// The rounds of each thread: on a real machine the threads do not meet in each round.
 const ROUNDS: u32 = if cfg!(loom) { 1 } else { 50 };
 
-/// Two threads of a process at the last place of a lock, one of them twice. The others are taken by
-/// a third thread until both have had it.
+/// Two threads of a process at the last place of a lock, one of them twice. A third thread holds
+/// the other places until both have had the last one.
 fn at_the_last_place<const FAR: bool>(spins: u32) {
     let (heap, here) = (Heap::new(1, layout::WORDS_FAR), Arc::new(AtomicU64::new(0)));
     let words = || Passed::<_, FAR, PLACES>(heap::words(&heap, 0, spins));
@@ -94,7 +94,7 @@ fn at_the_last_place<const FAR: bool>(spins: u32) {
         move || {
             for _ in 0..node * ROUNDS {
                 take(&words, node);
-                // Relaxed: the count says who is here at the same time, and orders nothing.
+                // Relaxed: the count says how many are here at the same time, and orders nothing.
                 assert_eq!(here.fetch_add(1, Relaxed), 0, "more holders than places");
                 #[cfg(not(loom))]
                 thread::yield_now(); // so that the other one finds it taken

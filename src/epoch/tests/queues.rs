@@ -1,4 +1,4 @@
-//! Fairness of locks on the simulator: who waits is not overtaken for ever.
+//! Fairness of locks on the simulator: no waiting rank is overtaken for ever.
 
 use crate::epoch::lock::{
     self, Held, Mode, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive,
@@ -12,14 +12,14 @@ use std::cell::Cell;
 
 const TARGET: Rank = Rank(1);
 
-/// Whether node 0 of the rank is the first of those who wait at a lock word.
+/// Whether node 0 of the rank is the first waiter of a lock word.
 fn is_first<const V: usize>(sim: &Sim, at: WordAt, rank: Rank) -> bool {
     let id = 1 + u64::from(rank.0 * NODES_PER_RANK);
     let (word, mask) = (sim.peek_at(V, at), (1 << 22) - 1);
     word & mask == id || V == FAR && word >> 22 & mask == id
 }
 
-/// Rank 0 takes a lock once; all others take theirs again and again, and who asks while rank 0
+/// Rank 0 takes a lock once. All others take theirs again and again; one that asks while rank 0
 /// waits as the first must not enter before it.
 fn one_against_many<const V: usize>(
     at: WordAt,
@@ -38,7 +38,7 @@ fn one_against_many<const V: usize>(
         for _ in 0..8 {
             let behind = is_first::<V>(sim, at, Rank(0)) && !entered.get();
             take(words);
-            // Rank 0 releases before it says so: the word tells that it is through.
+            // Rank 0 releases before it sets `entered`: the word shows that it has entered.
             assert!(!behind || entered.get() || !is_first::<V>(sim, at, Rank(0)), "overtaken");
             give(words);
         }
@@ -144,13 +144,13 @@ fn an_attach_is_not_starved_by_accesses() {
     every(5, body::<FAR>, |_| {});
 }
 
-/// The writer of rank 0 leaves; the readers behind it, all in the queue, are in together.
+/// When the writer of rank 0 leaves, the readers behind it, all in the queue, enter together.
 fn batch<const V: usize>(held: Held) -> impl Fn(&Sim) + 'static {
     let (queued, inside) = (Cell::new(0), Cell::new(0));
     move |sim: &Sim| {
         let words = &sim.view::<V>(Fault::Nothing);
         let at = WordAt { rank: TARGET, word: LOCK };
-        // Changes with each that queues up.
+        // A word that changes with each rank that queues.
         let line = || match V {
             _ if held != Held::Nothing => sim.peek_at(V, at) & ((1 << 22) - 1),
             FAR => sim.peek_at(FAR, WordAt { word: layout::tickets(LOCK), ..at }) >> 32,
@@ -169,7 +169,7 @@ fn batch<const V: usize>(held: Held) -> impl Fn(&Sim) + 'static {
             unlock_exclusive(words, TARGET, Held::Nothing).unwrap();
             return;
         }
-        // One after the other, so that each change is seen.
+        // One rank after the other queues, so that each change is seen.
         while queued.get() < sim.index().0 - 1 || sim.peek_at(V, at) == 0 && queued.get() == 0 {
             sim.step();
         }
@@ -190,8 +190,8 @@ fn readers_behind_a_writer_enter_as_a_batch() {
     }
 }
 
-/// Rank 0 holds a lock, and rank 1 waits for it. Before it is given back, the others, rank 0 too,
-/// are to have taken another lock of the same rank, so often that its tickets use each slot again.
+/// Rank 0 holds a lock, and rank 1 waits for it. Before rank 0 releases it, all ranks but rank 1
+/// take another lock of the same rank, so often that its tickets use each slot again.
 fn across<const V: usize>(held: WordId, other: WordId) -> impl Fn(&Sim) + 'static {
     let (is_held, is_waited_for, through) = (Cell::new(false), Cell::new(false), Cell::new(0));
     move |sim: &Sim| {
@@ -235,7 +235,7 @@ fn across<const V: usize>(held: WordId, other: WordId) -> impl Fn(&Sim) + 'stati
 }
 
 #[test]
-fn who_waits_for_a_lock_stops_nobody_at_another() {
+fn a_waiter_for_a_lock_blocks_no_request_for_another() {
     let pairs = LOCKS.into_iter().flat_map(|held| LOCKS.map(|other| (held, other)));
     for (held, other) in pairs.filter(|(held, other)| held != other) {
         for (seed, profile) in (0..2).flat_map(|seed| PROFILES.map(|profile| (seed, profile))) {

@@ -1,5 +1,5 @@
 //! Tables of regions on the simulator: an access sees the table as it is, and is over when a detach
-//! returns; and that these tests notice what the protocol might forget.
+//! returns; and proof that these tests notice steps that the protocol leaves out.
 
 use crate::epoch::lock::{
     Held, Mode, acquire, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive,
@@ -12,32 +12,32 @@ use crate::fabric::sim::{End, FAR, FLAT, Fault, POISON, Shape, Sim, View, every,
 use crate::fabric::{Rank, WordAt, Words};
 use std::cell::RefCell;
 
-/// Regions that a rank may attach: a cell each, the first ones. The table takes the cells behind.
+/// Regions that a rank may attach: the first cells, one each. The table takes the cells behind.
 const REGIONS_MAX: usize = 4;
-/// Where the table may lie.
+/// The places where the table may lie.
 const PLACES: [usize; 2] = [4, 10];
-/// What accesses put.
+/// The value that accesses put.
 const PUT: u64 = 7;
-/// What a rank keeps in a cell that it has detached.
+/// The value that a rank keeps in a cell that it has detached.
 const PRIVATE: u64 = 11;
 
-/// What an origin does in the right order, or in another.
+/// The order of the steps of an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Manner {
     /// hold, look, access, release
     Right,
-    /// what the number of the table alone promises: hold, look, release, access
+    /// hold, look, release, access: safe only if the number of the table alone were enough
     HoldToLook,
     /// look, then hold, access, release
     LookThenHold,
 }
 
-/// What is wrong, if anything.
+/// A fault in an access or a detach, if any.
 #[derive(Clone, Copy, Debug)]
 struct Wrong {
     fault: Fault,
     manner: Manner,
-    /// what a detach says that it did to the table
+    /// the change that a detach publishes
     detach: Change,
 }
 
@@ -49,7 +49,7 @@ struct Oracle {
     /// regions in the order of the slots
     slots: RefCell<[Vec<usize>; 4]>,
     place: RefCell<[usize; 4]>,
-    /// how many hold the table of a rank
+    /// the number of holders of the table of a rank
     inside: RefCell<[u32; 4]>,
     /// whether a region was put into since it was attached
     put: RefCell<[[bool; REGIONS_MAX]; 4]>,
@@ -228,10 +228,10 @@ fn threads_of_a_process_attach_and_access_side_by_side() {
 #[test]
 fn what_an_access_or_a_change_forgets_is_noticed() {
     for fault in [
-        Fault::Order,                 // the hold is given back before the puts are done
+        Fault::Order,                 // the hold is released before the puts are done
         Fault::SetOwn, // the table is not published, or a link of the last wait stays
         Fault::Post(layout::next(0)), // no link to the next waiter
-        Fault::Wait,   // nobody waits for the holders
+        Fault::Wait,   // no rank waits for the holders
         Fault::Atomicity, // the lock word changes between look and change
         Fault::Post(layout::go(0)),
     ] {
@@ -241,7 +241,7 @@ fn what_an_access_or_a_change_forgets_is_noticed() {
     }
 }
 
-/// The paper's number alone does not keep a detach from an access that has looked already.
+/// The paper's number alone does not keep a detach from an access that has read it already.
 #[test]
 fn a_look_that_is_not_held_until_the_access_is_over_is_noticed() {
     for manner in [Manner::HoldToLook, Manner::LookThenHold] {

@@ -1,5 +1,6 @@
-//! Accumulates on several words against those on single ones, on the simulator: each is seen whole,
-//! with words that are near, and with words that are reached by a device. Under loom: `orderings`.
+//! Accumulates on several words against those on single ones, on the simulator: each is atomic as a
+//! whole, with words that are near, and with words that are reached by a device. Under loom:
+//! `orderings`.
 
 use crate::epoch::lock::whole::{look_before, look_behind, several};
 use crate::error::Result;
@@ -7,15 +8,15 @@ use crate::fabric::layout::fence;
 use crate::fabric::sim::{FAR, FLAT, Fault, Sim, View, every, is_caught};
 use crate::fabric::{Fetch, Rank, WordAt, Words};
 
-/// Whose words they are.
+/// The rank that owns the words.
 const TARGET: Rank = Rank(1);
-/// How many a call on several changes.
+/// The number of words that a call on several changes.
 const WORDS: u32 = 4;
 const TIMES: u64 = 5;
-/// What a call on several adds; calls on single words add 1.
+/// The summand of a call on several words; calls on single words add 1.
 const SEVERAL: u64 = 1 << 32;
 
-/// What is wrong with the calls, if anything.
+/// A fault in the calls, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slip {
     Nothing,
@@ -94,7 +95,7 @@ fn calls<const VIEW: usize>(slip: Slip) -> impl Fn(&Sim) + 'static {
                 see(on_one(words, index, 0, slip));
             }
         }
-        // Nobody leaves while others need its words.
+        // No rank leaves while others need its words.
         words.flush_all().unwrap();
     }
 }
