@@ -50,6 +50,12 @@ pub fn last_error(call: &'static str) -> Error {
     Error::System { call, errno }
 }
 
+/// Whether an `errno` means that this process or its node is out of a resource for now: a later
+/// attempt may succeed.
+pub fn is_shortage(errno: i32) -> bool {
+    matches!(errno, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS)
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;

@@ -18,10 +18,10 @@ use parking_lot::Mutex;
 
 use super::connect;
 use super::device::Device;
-use super::limits::is_shortage;
 use crate::error::{Error, Result};
 use crate::sys::ibverbs::types::*;
 use crate::sys::ibverbs::{Completions, Domain, QueuePair};
+use crate::sys::is_shortage;
 
 /// Largest number of pings under way.
 const PINGS_MAX: usize = 32;

@@ -11,13 +11,13 @@
 //! | 4, 5 | GID                                                                  |
 
 use super::handshake::BYTES;
-use super::limits::is_shortage;
 use super::queue::{PLACES_MAX, Queue};
 use super::secret::Secret;
 use super::{Contact, Core, device::Device, outgoing};
 use crate::error::{Error, Result};
 use crate::sys::ibverbs::types::*;
 use crate::sys::ibverbs::{Completions, QueuePair};
+use crate::sys::is_shortage;
 
 const MAGIC: u64 = u64::from_be_bytes(*b"fompi-v1");
 /// Inline data of a request: enough for control words, single elements, small rows.
@@ -201,7 +201,11 @@ pub fn to(core: &Core, contact: &Contact, secret: Secret) -> Result<Queue> {
     let origin = End::new(device, core.uid(), &pair, packet);
     let other = match contact.uid() == core.uid() {
         true => accept(core, &origin),
-        false => outgoing::exchange(core, contact, secret, &origin)?,
+        false => {
+            let read =
+                |answer: &[u8; BYTES]| End::from(answer).filter(|end| end.uid == contact.uid());
+            outgoing::exchange(&core.identity, contact, secret, &origin.bytes(), read)?
+        }
     };
     if other.errno != 0 {
         let what = format!("it cannot make its end of the connection (errno {})", other.errno);

@@ -14,7 +14,8 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use super::handshake::{BYTES, Responder, ResponderStep};
-use super::secret::Secret;
+use super::identity::Identity;
+use super::probe;
 
 /// Bounds of unidentified connections: in all, and from one address.
 const UNIDENTIFIED_MAX: usize = 32;
@@ -28,14 +29,16 @@ const LIFETIME_MAX: Duration = Duration::from_secs(5);
 /// Time for which an identified connection keeps its place while others wait for one.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// What this process knows, and how it answers.
+/// What the connection thread does for the road of this process.
 pub trait Service {
-    /// Number of this process.
-    fn uid(&self) -> u64;
-    /// Returns the secret that has this name.
-    fn secret(&self, name: u64) -> Option<Secret>;
-    /// Returns the answer to a question, or `None` if the bytes are no question.
+    /// This process, as others know it.
+    fn identity(&self) -> &Identity;
+    /// Returns the answer to the question of a first contact, or `None` if the bytes are no such
+    /// question. Probes are answered without it.
     fn answer(&self, question: &[u8; BYTES]) -> Option<[u8; BYTES]>;
+    /// Does what is due for the connections that this process has accepted, without waiting.
+    /// Returns the time of the next call.
+    fn poll(&self, now: Instant) -> Option<Instant>;
 }
 
 /// A connection whose question has not been answered.
@@ -70,9 +73,12 @@ impl<S: Read + Write> Connection<S> {
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
             read => read,
         };
-        let known = |name| service.secret(name);
-        let then =
-            self.responder.step(read, known, service.uid(), |question| service.answer(question));
+        let identity = service.identity();
+        let known = |name| identity.secret_named(name);
+        let answer = |question: &[u8; BYTES]| {
+            probe::answer(identity, question).or_else(|| service.answer(question))
+        };
+        let then = self.responder.step(read, known, identity.uid(), answer);
         match then {
             Ok(ResponderStep::Wait) => Progress::Partial,
             Ok(ResponderStep::Challenge(bytes)) if self.send(&bytes) => Progress::Partial,

@@ -1,6 +1,5 @@
 //! Limits of the system. A refused registration becomes an error with the requested size and the
-//! limit that was in the way, because the user can act on both. A shortage is an error that may be
-//! gone at a later attempt.
+//! limit that was in the way, because the user can act on both.
 
 use std::sync::Arc;
 
@@ -20,11 +19,6 @@ fn refused(error: Error, bytes: u64) -> Error {
         }
         other => other,
     }
-}
-
-/// Whether the error means that this process or its node is out of a resource for now.
-pub fn is_shortage(errno: i32) -> bool {
-    matches!(errno, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS)
 }
 
 /// RLIMIT_MEMLOCK of this process.

@@ -1,7 +1,7 @@
 //! The connection thread. It sleeps until another process connects. For a process of the job it
-//! makes the target's end of a connection, or it answers a liveness [probe](super::probe). From
-//! time to time it checks whether the origins of accepted connections still exist
-//! ([`accepted`](super::accepted)). It never calls MPI, and it handles no signal of the program.
+//! answers the question of a first contact, as the [`Service`] of the road says, or a liveness
+//! [probe](super::probe). From time to time it lets the service check whether the origins of
+//! accepted connections still exist. It never calls MPI, and it handles no signal of the program.
 //! How this process connects to others is in [`outgoing`](super::outgoing). Invariant: the work
 //! between two sleeps has a bound, and so has the number of open connections
 //! ([`incoming`](super::incoming)). Unidentified connections cost a quarter of a core at most.
@@ -13,15 +13,12 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::connect::{End, accept};
-use super::contact::{self, ADDRESSES_MAX};
-use super::handshake::BYTES;
+use super::contact::{self, ADDRESSES_MAX, Contact};
 use super::incoming::{CONNECTIONS_MAX, Incoming, Service};
-use super::limits::is_shortage;
-use super::secret::Secret;
-use super::{Contact, Core, probe, sockets};
+use super::sockets;
 use crate::error::{Error, Result};
 use crate::sync::{AtomicBool, Ordering};
+use crate::sys::is_shortage;
 
 /// Connections that are accepted between two sleeps.
 const ACCEPTED_MAX: usize = 32;
@@ -40,8 +37,12 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Starts the thread. It listens at this interface only, if one is named.
-    pub fn start(core: &Arc<Core>, interface: Option<&str>) -> Result<Listener> {
+    /// Starts the thread, which calls `service`. It listens at this interface only, if one is
+    /// named.
+    pub fn start<S: Service + Send + Sync + 'static>(
+        service: &Arc<S>,
+        interface: Option<&str>,
+    ) -> Result<Listener> {
         let failed = |call| {
             move |error: std::io::Error| Error::System {
                 call,
@@ -52,11 +53,12 @@ impl Listener {
         addresses.truncate(ADDRESSES_MAX);
         let sockets = bind(&addresses, interface.is_some()).map_err(failed("bind"))?;
         let port = sockets[0].local_addr().map_err(failed("getsockname"))?.port();
-        let contact = Contact::new(core.uid(), port, &addresses, interface.is_some());
+        let uid = service.identity().uid();
+        let contact = Contact::new(uid, port, &addresses, interface.is_some());
         let closing = Arc::new(AtomicBool::new(false));
         let sockets = Arc::new(sockets);
         let server = Server {
-            core: core.clone(),
+            service: service.clone(),
             sockets: sockets.clone(),
             closing: closing.clone(),
             incoming: Incoming::new(),
@@ -113,23 +115,6 @@ fn without_signals<T>(work: impl FnOnce() -> T) -> T {
     answer
 }
 
-impl Service for Core {
-    fn uid(&self) -> u64 {
-        Core::uid(self)
-    }
-
-    fn secret(&self, name: u64) -> Option<Secret> {
-        self.secrets.lock().iter().find(|secret| secret.name() == name).copied()
-    }
-
-    fn answer(&self, question: &[u8; BYTES]) -> Option<[u8; BYTES]> {
-        match End::from(question) {
-            Some(origin) => Some(accept(self, &origin).bytes()),
-            None => probe::answer(self, question),
-        }
-    }
-}
-
 /// Back-off while no descriptor or memory is free: the time for which the thread does not accept.
 /// Meanwhile new connections wait in the backlog of the system.
 #[derive(Default)]
@@ -160,8 +145,8 @@ impl Shortage {
 }
 
 /// The state of the thread.
-struct Server {
-    core: Arc<Core>,
+struct Server<S> {
+    service: Arc<S>,
     sockets: Arc<Vec<TcpListener>>,
     closing: Arc<AtomicBool>,
     incoming: Incoming<TcpStream>,
@@ -172,7 +157,7 @@ struct Server {
 /// their order.
 type Ready = [libc::pollfd; ADDRESSES_MAX + CONNECTIONS_MAX];
 
-impl Server {
+impl<S: Service> Server<S> {
     /// Main loop of the thread.
     fn serve(mut self) {
         loop {
@@ -184,9 +169,10 @@ impl Server {
             }
             let (began, events) = (cpu_time(), self.incoming.stranger_events());
             let is_ready = |index: usize| ready[index].revents != 0;
-            let core = &*self.core;
+            let service = &*self.service;
             let sockets = self.sockets.clone();
-            self.incoming.advance(Instant::now(), |index| is_ready(sockets.len() + index), core);
+            let advances = |index: usize| is_ready(sockets.len() + index);
+            self.incoming.advance(Instant::now(), advances, service);
             let called = |(index, _): &(usize, _)| is_ready(*index);
             for (_, socket) in sockets.iter().enumerate().filter(called) {
                 self.accept_from(socket);
@@ -209,7 +195,7 @@ impl Server {
                     self.shortage.end();
                     if stream.set_nonblocking(true).is_ok() {
                         let from = from.ip().to_canonical();
-                        self.incoming.add(stream, from, now, &*self.core);
+                        self.incoming.add(stream, from, now, &*self.service);
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
@@ -228,12 +214,12 @@ impl Server {
         }
     }
 
-    /// Sleeps until a connection arrives or has data, a deadline passes, or the next round of pings
-    /// to accepted connections is due.
+    /// Sleeps until a connection arrives or has data, a deadline passes, or the service has
+    /// something to do.
     fn sleep(&mut self) -> Ready {
         let wait = |fd: i32| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         let (mut ready, now): (Ready, _) = ([wait(-1); _], Instant::now());
-        let round = self.core.accepted.poll(&self.core.device, now);
+        let due = self.service.poll(now);
         let full = self.incoming.has_room(now).err().or(self.shortage.until(now));
         if full.is_none() {
             for (place, socket) in ready.iter_mut().zip(self.sockets.iter()) {
@@ -246,7 +232,7 @@ impl Server {
         }
         // Only the entries in use: poll(2) takes no more than RLIMIT_NOFILE.
         let places = (sockets + self.incoming.list().len()) as libc::nfds_t;
-        let until = self.incoming.next_deadline().into_iter().chain(full).chain(round).min();
+        let until = self.incoming.next_deadline().into_iter().chain(full).chain(due).min();
         let until = until.map_or(-1, |until| (until - now).as_millis() as i32 + 1);
         // SAFETY: the array has at least `places` elements and is a local variable.
         let count = unsafe { libc::poll(ready.as_mut_ptr(), places, until) };

@@ -14,6 +14,7 @@ mod counts;
 mod device;
 mod gathered;
 mod handshake;
+mod identity;
 mod incoming;
 mod leases;
 mod limits;
@@ -35,7 +36,7 @@ pub mod tests;
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
 
@@ -45,9 +46,13 @@ use crate::sync::{AtomicU64, Ordering};
 use crate::sys::ibverbs::Region;
 use accepted::Pairs;
 pub use bytes::Run;
+use connect::{End, accept};
 pub use contact::Contact;
 pub use counts::Counts;
 use device::Device;
+use handshake::BYTES;
+use identity::{Identity, Notices};
+use incoming::Service;
 pub use leases::Lease;
 use listener::Listener;
 pub use many::WORDS_MAX;
@@ -56,7 +61,7 @@ pub use peers::Peers;
 pub use pending::Pending;
 pub use pool::BLOCK_BYTES;
 use pool::{Answers, Blocks};
-pub use probe::{Notices, Probe};
+pub use probe::Probe;
 pub use queue::Part;
 pub use registrations::Allocations;
 use registrations::Registrations;
@@ -88,17 +93,12 @@ struct Core {
     answers: Answers,
     device: Device,
     peers: RwLock<Vec<Arc<Peer>>>,
-    uid: u64,
-    /// secrets of the jobs that this process belongs to; the first one is given to other processes
-    secrets: Mutex<Vec<Secret>>,
+    identity: Identity,
     /// length of the longest message, if it is below the limit of the device
     message_bytes_max: AtomicU64,
-    /// time limit of a first contact, in milliseconds
-    contact_limit_ms: AtomicU64,
     randoms: (RandomState, AtomicU64),
     /// number of peers lost so far
     losses: AtomicU64,
-    notices: OnceLock<Notices>,
 }
 
 impl Core {
@@ -112,28 +112,20 @@ impl Core {
             answers: Answers::new(&domain)?,
             message_bytes_max: AtomicU64::new(device.message_bytes_max.into()),
             device,
-            contact_limit_ms: AtomicU64::new(outgoing::LIMIT.as_millis() as u64),
             peers: RwLock::default(),
-            uid: RandomState::new().hash_one(std::process::id()),
-            secrets: Mutex::default(),
+            identity: Identity::default(),
             randoms,
             losses: AtomicU64::new(0),
-            notices: OnceLock::new(),
         })
     }
 
     fn uid(&self) -> u64 {
-        self.uid
+        self.identity.uid()
     }
 
     fn random(&self) -> u64 {
         // Relaxed: only uniqueness matters.
         self.randoms.0.hash_one(self.randoms.1.fetch_add(1, Ordering::Relaxed))
-    }
-
-    fn contact_limit(&self) -> Duration {
-        // Relaxed: as for the longest message.
-        Duration::from_millis(self.contact_limit_ms.load(Ordering::Relaxed))
     }
 
     fn message_bytes_max(&self) -> u64 {
@@ -160,6 +152,20 @@ impl Core {
     fn count_loss(&self) {
         // Release: pairs with the Acquire in `progress`.
         self.losses.fetch_add(1, Ordering::Release);
+    }
+}
+
+impl Service for Core {
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn answer(&self, question: &[u8; BYTES]) -> Option<[u8; BYTES]> {
+        End::from(question).map(|origin| accept(self, &origin).bytes())
+    }
+
+    fn poll(&self, now: Instant) -> Option<Instant> {
+        self.accepted.poll(&self.device, now)
     }
 }
 
@@ -224,19 +230,12 @@ impl Nic {
     /// Returns the secret of the job of this process; a new one, if the process has not been given
     /// one.
     pub fn secret(&self) -> Result<Secret> {
-        let mut secrets = self.core.secrets.lock();
-        if secrets.is_empty() {
-            secrets.push(Secret::fresh()?);
-        }
-        Ok(secrets[0])
+        self.core.identity.secret()
     }
 
     /// Accepts connections from processes that know this secret, from here on.
     pub fn admit(&self, secret: Secret) {
-        let mut secrets = self.core.secrets.lock();
-        if !secrets.contains(&secret) {
-            secrets.push(secret);
-        }
+        self.core.identity.admit(secret);
     }
 
     /// Lets other processes write, read and atomically change memory of this process, until the
@@ -292,12 +291,12 @@ impl Nic {
     /// Begins a liveness probe of the process of a contact, which also asks for the failure notice
     /// about `about`. It needs no connection of the device to that process.
     pub fn probe(&self, contact: &Contact, secret: Secret, about: u64) -> Probe {
-        Probe::new(contact, secret, self.core.uid, about)
+        Probe::new(&self.core.identity, contact, secret, about)
     }
 
     /// Sets the function that answers the probes of other processes.
     pub fn set_notices(&self, notices: Notices) {
-        let _ = self.core.notices.set(notices);
+        self.core.identity.set_notices(notices);
     }
 
     /// Counts of the resources and operations of this process.

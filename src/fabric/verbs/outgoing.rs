@@ -1,19 +1,19 @@
 //! The origin's side of a first contact: a TCP exchange with another process, whose addresses are
 //! tried in turn until one of them answers. It blocks. The other side is in
 //! [`listener`](super::listener); liveness probes are in [`probe`](super::probe). Invariant: the
-//! result is the queue pair of a process that knows the secret, or the process is lost for good; if
+//! result is the answer of a process that knows the secret, or the process is lost for good; if
 //! the time limit has passed, the state of the process is unknown, and the next use may try again.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::connect::End;
+use super::contact::Contact;
 use super::handshake::{BYTES, Initiator, InitiatorStep};
-use super::limits::is_shortage;
+use super::identity::Identity;
 use super::secret::Secret;
-use super::{Contact, Core};
 use crate::error::{Error, Result, kept};
+use crate::sys::is_shortage;
 
 /// Time limits for connecting to an address: in the first round, because some addresses of a node
 /// may lead nowhere while another one works at once; and in later rounds.
@@ -21,8 +21,6 @@ const FIRST_CONNECT_MAX: Duration = Duration::from_secs(3);
 const CONNECT_MAX: Duration = Duration::from_secs(20);
 /// Time limit for the answer of an address.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
-/// Time after which no address is tried again.
-pub const LIMIT: Duration = Duration::from_secs(60);
 /// Pause before all addresses are tried again, at first and at most.
 const PAUSE: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
@@ -39,18 +37,25 @@ enum Failed {
     Local(Error),
 }
 
-/// Asks the process of a contact for its end of a connection.
-pub fn exchange(core: &Core, contact: &Contact, secret: Secret, origin: &End) -> Result<End> {
+/// Sends a question to the process of a contact, and returns what `read` makes of the answer.
+/// `read` returns `None` if the bytes are no answer to the question.
+pub fn exchange<T>(
+    identity: &Identity,
+    contact: &Contact,
+    secret: Secret,
+    question: &[u8; BYTES],
+    read: impl Fn(&[u8; BYTES]) -> Option<T>,
+) -> Result<T> {
     let addresses = contact.addresses();
-    let limit = Instant::now() + core.contact_limit();
+    let limit = Instant::now() + identity.contact_limit();
     let (mut connect, mut pause) = (FIRST_CONNECT_MAX, PAUSE);
     loop {
         let (mut causes, mut late) = (Vec::new(), false);
         for address in &addresses {
-            let initiator = Initiator::new(secret, contact.uid(), core.uid(), origin.bytes())?;
+            let initiator = Initiator::new(secret, contact.uid(), identity.uid(), *question)?;
             match exchange_at(*address, initiator, connect, limit) {
-                Ok(answer) => match End::from(&answer).filter(|end| end.uid == contact.uid()) {
-                    Some(end) => return Ok(end),
+                Ok(answer) => match read(&answer) {
+                    Some(answer) => return Ok(answer),
                     None => causes.push(format!("{address} gives no answer to this question")),
                 },
                 Err(Failed::Local(error)) => return Err(error),

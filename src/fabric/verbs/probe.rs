@@ -1,6 +1,6 @@
 //! A non-blocking TCP liveness probe of another process, sent by a waiting rank that may depend on
 //! a rank of that process's node. The answer says that the process is still there, and carries the
-//! failure notice about a subject that both processes know. A probe needs no connection of the
+//! failure notice about a subject that both processes know. A probe needs no connection of a
 //! device, so the two processes need not have been in contact. The waiting rank advances the probe
 //! step by step, and never blocks in it.
 //!
@@ -18,11 +18,12 @@ use std::time::{Duration, Instant};
 
 use socket2::{Domain, Socket, Type};
 
+use super::contact::Contact;
 use super::handshake::{BYTES, Initiator, InitiatorStep};
-use super::limits::is_shortage;
+use super::identity::Identity;
 use super::secret::Secret;
-use super::{Contact, Core};
 use crate::error::Result;
+use crate::sys::is_shortage;
 
 const MAGIC: u64 = u64::from_be_bytes(*b"fompi-k1");
 /// Time limit for connecting to an address. The system accepts a connection, not the process.
@@ -31,10 +32,6 @@ const CONNECT_MAX: Duration = Duration::from_secs(3);
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// Time after which a node is lost if none of its addresses accepts or refuses a connection.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
-
-/// Returns the failure notice about the subject that a number identifies: two words that have no
-/// meaning here, zero for no notice. The connection thread calls it.
-pub type Notices = fn(u64) -> [u64; 2];
 
 /// A question or an answer.
 struct Message {
@@ -62,10 +59,10 @@ impl Message {
 }
 
 /// Returns the answer to a message, or `None` if the message is not a question of a probe.
-pub(super) fn answer(core: &Core, message: &[u8; BYTES]) -> Option<[u8; BYTES]> {
+pub fn answer(identity: &Identity, message: &[u8; BYTES]) -> Option<[u8; BYTES]> {
     let question = Message::from(message)?;
-    let words = core.notices.get().map_or([0; 2], |notices| notices(question.words[0]));
-    Some(Message { uid: core.uid(), words }.bytes())
+    let words = identity.notice(question.words[0]);
+    Some(Message { uid: identity.uid(), words }.bytes())
 }
 
 /// A probe under way.
@@ -107,8 +104,9 @@ enum Outcome {
 
 impl Probe {
     /// Begins to probe the process of a contact.
-    pub(super) fn new(contact: &Contact, secret: Secret, uid: u64, about: u64) -> Probe {
+    pub fn new(identity: &Identity, contact: &Contact, secret: Secret, about: u64) -> Probe {
         let (contact, addresses, began) = (*contact, contact.addresses(), Instant::now());
+        let uid = identity.uid();
         let (address, closed, silent) = (0, 0, 0);
         Probe {
             contact,

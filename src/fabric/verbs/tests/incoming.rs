@@ -9,23 +9,22 @@ use std::net::{IpAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-const UID: u64 = 70;
 const QUESTION: [u8; BYTES] = [5; BYTES];
 
 /// A process that answers with the question.
-struct Echo;
+struct Echo(Identity);
 
 impl Service for Echo {
-    fn uid(&self) -> u64 {
-        UID
-    }
-
-    fn secret(&self, name: u64) -> Option<Secret> {
-        Some(secret()).filter(|secret| secret.name() == name)
+    fn identity(&self) -> &Identity {
+        &self.0
     }
 
     fn answer(&self, question: &[u8; BYTES]) -> Option<[u8; BYTES]> {
         Some(*question)
+    }
+
+    fn poll(&self, _: Instant) -> Option<Instant> {
+        None
     }
 }
 
@@ -36,12 +35,15 @@ fn ip(last: u8) -> IpAddr {
 /// The incoming connections of a process, with a clock of its own.
 struct Here {
     incoming: Incoming<UnixStream>,
+    service: Echo,
     now: Instant,
 }
 
 impl Here {
     fn new() -> Here {
-        Here { incoming: Incoming::new(), now: Instant::now() }
+        let service = Echo(Identity::default());
+        service.0.admit(secret());
+        Here { incoming: Incoming::new(), service, now: Instant::now() }
     }
 
     /// Connects from an address and sends `said`. Returns the other end.
@@ -50,18 +52,19 @@ impl Here {
         ours.set_nonblocking(true).unwrap();
         theirs.set_nonblocking(true).unwrap();
         theirs.write_all(said).unwrap();
-        self.incoming.add(ours, ip(from), self.now, &Echo);
+        self.incoming.add(ours, ip(from), self.now, &self.service);
         theirs
+    }
+
+    /// The side of a process that connects to this one.
+    fn initiator(&self) -> Initiator {
+        Initiator::new(secret(), self.service.0.uid(), 1, QUESTION).unwrap()
     }
 
     fn advance(&mut self, later: Duration) {
         self.now += later;
-        self.incoming.advance(self.now, |_| true, &Echo);
+        self.incoming.advance(self.now, |_| true, &self.service);
     }
-}
-
-fn initiator() -> Initiator {
-    Initiator::new(secret(), UID, 1, QUESTION).unwrap()
 }
 
 /// Whether an identified connection gets its answer.
@@ -85,7 +88,7 @@ fn is_dropped(theirs: &mut UnixStream) -> bool {
 #[test]
 fn strangers_make_room_for_strangers_and_never_for_the_job() {
     let mut here = Here::new();
-    let initiator = initiator();
+    let initiator = here.initiator();
     let theirs = here.call(1, initiator.hello());
     let mut strangers: Vec<_> = (0..8).map(|_| here.call(1, b"x")).collect();
     assert_eq!(here.incoming.list().len(), 9);
@@ -107,7 +110,7 @@ fn strangers_make_room_for_strangers_and_never_for_the_job() {
 fn a_call_has_its_time_and_no_more_however_slow_it_is() {
     let mut here = Here::new();
     let mut slow = here.call(1, b"");
-    let hello = initiator().hello().to_vec();
+    let hello = here.initiator().hello().to_vec();
     for byte in &hello[..40] {
         let _ = slow.write_all(&[*byte]);
         here.advance(Duration::from_millis(124));
@@ -123,7 +126,7 @@ fn a_call_has_its_time_and_no_more_however_slow_it_is() {
 fn an_identified_connection_keeps_its_place_for_a_moment() {
     let mut here = Here::new();
     let greeted = |here: &mut Here| {
-        let initiator = initiator();
+        let initiator = here.initiator();
         (here.call(1, initiator.hello()), initiator)
     };
     let mut first: Vec<_> = (0..32).map(|_| greeted(&mut here)).collect();
@@ -135,7 +138,8 @@ fn an_identified_connection_keeps_its_place_for_a_moment() {
     let last = greeted(&mut here);
     here.now = until;
     assert_eq!((here.incoming.has_room(until), here.incoming.list().len()), (Ok(()), 31));
-    assert!(!is_answered(&mut here, first.swap_remove(0).0, self::initiator()), "the oldest");
+    let another = here.initiator();
+    assert!(!is_answered(&mut here, first.swap_remove(0).0, another), "the oldest");
     assert!(is_answered(&mut here, last.0, last.1));
 }
 
@@ -144,7 +148,7 @@ fn a_process_keeps_no_memory_for_callers_that_have_gone() {
     let mut here = Here::new();
     let mut called: Vec<_> = (0..17)
         .map(|_| {
-            let initiator = initiator();
+            let initiator = here.initiator();
             (here.call(1, initiator.hello()), initiator)
         })
         .collect();
@@ -158,7 +162,7 @@ fn a_process_keeps_no_memory_for_callers_that_have_gone() {
 #[test]
 fn a_descriptor_that_is_wanted_is_a_strangers() {
     let mut here = Here::new();
-    let initiator = initiator();
+    let initiator = here.initiator();
     let theirs = here.call(1, initiator.hello());
     let mut stranger = here.call(1, b"GET / HTTP/1.0\r\n\r\n");
     assert!(here.incoming.drop_one_unidentified() && !here.incoming.drop_one_unidentified());
@@ -204,7 +208,7 @@ fn first_contact_is_made_in_a_crowd_of_strangers() {
 fn a_process_that_did_not_answer_in_time_is_called_again() {
     let (origin, target) = (on_fake(), Side::new(on_fake, 1));
     let contact = target.nic.contact().unwrap();
-    origin.core.contact_limit_ms.store(2000, Ordering::Relaxed);
+    origin.core.identity.set_contact_limit(Duration::from_secs(2));
     // A socket that accepts connections and sends nothing.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mut wrong = contact;
@@ -213,7 +217,7 @@ fn a_process_that_did_not_answer_in_time_is_called_again() {
     let error = peer.read(target.at(0)).unwrap_err();
     assert!(matches!(error, Error::Unanswered { .. }), "{error}");
     assert_eq!((peer.check(), peer.flush()), (Ok(()), Ok(())), "it is not lost");
-    origin.core.contact_limit_ms.store(60_000, Ordering::Relaxed);
+    origin.core.identity.set_contact_limit(Duration::from_secs(60));
     // The process answers again: connections to the port are forwarded to it.
     let place = contact.addresses()[0];
     std::thread::scope(|scope| {
