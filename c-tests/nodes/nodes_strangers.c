@@ -165,7 +165,7 @@ static int about_thread(const char *what)
     for (struct dirent *entry; found < 0 && (entry = readdir(folder)) != NULL;) {
         snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
         FILE *file = fopen(path, "r");
-        if (file != NULL && fgets(name, sizeof name, file) && !strcmp(name, "fompi-verbs\n")) {
+        if (file != NULL && fgets(name, sizeof name, file) && !strcmp(name, "fompi-contact\n")) {
             snprintf(path, sizeof path, "/proc/self/task/%s/%s", entry->d_name, what);
             found = open(path, O_RDONLY | O_CLOEXEC);
         }

@@ -25,6 +25,8 @@ use crate::error::Result;
 pub mod cma;
 #[cfg(all(test, not(loom)))]
 mod conformance;
+#[cfg(not(loom))]
+pub mod contact;
 pub mod layout;
 #[cfg(test)]
 pub mod passed;

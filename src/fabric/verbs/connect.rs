@@ -10,11 +10,10 @@
 //! | 3    | `errno`, order, link layer, READs, path MTU, LID (16, 8, 8, 8, 8, 16 bits) |
 //! | 4, 5 | GID                                                                  |
 
-use super::handshake::BYTES;
 use super::queue::{PLACES_MAX, Queue};
-use super::secret::Secret;
-use super::{Contact, Core, device::Device, outgoing};
+use super::{Core, device::Device};
 use crate::error::{Error, Result};
+use crate::fabric::contact::{self, BYTES, Contact, Secret};
 use crate::sys::ibverbs::types::*;
 use crate::sys::ibverbs::{Completions, QueuePair};
 use crate::sys::is_shortage;
@@ -204,7 +203,7 @@ pub fn to(core: &Core, contact: &Contact, secret: Secret) -> Result<Queue> {
         false => {
             let read =
                 |answer: &[u8; BYTES]| End::from(answer).filter(|end| end.uid == contact.uid());
-            outgoing::exchange(&core.identity, contact, secret, &origin.bytes(), read)?
+            contact::exchange(&core.identity, contact, secret, &origin.bytes(), read)?
         }
     };
     if other.errno != 0 {

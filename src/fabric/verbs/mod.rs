@@ -9,28 +9,19 @@
 mod accepted;
 mod bytes;
 mod connect;
-mod contact;
 mod counts;
 mod device;
 mod gathered;
-mod handshake;
-mod identity;
-mod incoming;
 mod leases;
 mod limits;
-mod listener;
 mod many;
-mod outgoing;
 mod peer;
 mod peers;
 mod pending;
 mod pool;
-mod probe;
 mod queue;
 mod registrations;
-mod secret;
 mod silence;
-mod sockets;
 #[cfg(test)]
 pub mod tests;
 
@@ -42,30 +33,25 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::config::{Config, Verbs};
 use crate::error::{Error, Result};
+use crate::fabric::contact::{BYTES, Identity, Listener, Notices, Service};
+pub use crate::fabric::contact::{Contact, Probe, Secret};
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::ibverbs::Region;
 use accepted::Pairs;
 pub use bytes::Run;
 use connect::{End, accept};
-pub use contact::Contact;
 pub use counts::Counts;
 use device::Device;
-use handshake::BYTES;
-use identity::{Identity, Notices};
-use incoming::Service;
 pub use leases::Lease;
-use listener::Listener;
 pub use many::WORDS_MAX;
 pub use peer::{Peer, Ticket};
 pub use peers::Peers;
 pub use pending::Pending;
 pub use pool::BLOCK_BYTES;
 use pool::{Answers, Blocks};
-pub use probe::Probe;
 pub use queue::Part;
 pub use registrations::Allocations;
 use registrations::Registrations;
-pub use secret::Secret;
 
 /// Memory of another process, as the device addresses it.
 #[repr(C)]

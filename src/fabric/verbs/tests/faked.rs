@@ -4,6 +4,8 @@ use super::fake::{FAKE, PROFILE, Profile};
 use super::*;
 use crate::fabric::verbs::device::SOFT_ROCE;
 use crate::sys::ibverbs::types::{ATOMIC_GLOB, Gid, PORT_ACTIVE};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::time::Duration;
 
 /// Makes a process on a device with this profile.
 fn nic(profile: &Profile, settings: &Verbs) -> Result<Nic> {
@@ -167,99 +169,6 @@ fn a_flush_sends_no_more_than_it_needs() {
 }
 
 #[test]
-fn no_signal_is_handled_on_the_connection_thread() {
-    let nic = on_fake();
-    nic.contact().unwrap();
-    let mut seen = 0;
-    // The thread sets its name itself.
-    until("the thread", || {
-        for task in std::fs::read_dir("/proc/self/task").unwrap() {
-            seen += u32::from(is_deaf(&task.unwrap().path()));
-        }
-        seen > 0
-    });
-}
-
-/// Whether a task is a connection thread. Fails if such a thread does not block all signals.
-fn is_deaf(task: &std::path::Path) -> bool {
-    // Threads of other tests may end in between.
-    let text = std::fs::read_to_string(task.join("status")).unwrap_or_default();
-    let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
-    let found = line("Name:").is_some_and(|name| name.trim() == "fompi-verbs");
-    if found && let Some(blocked) = line("SigBlk:") {
-        let blocked = u64::from_str_radix(blocked.trim(), 16).unwrap();
-        // Two that cannot be blocked, and two that the C library uses.
-        let open = [libc::SIGKILL, libc::SIGSTOP, 32, 33];
-        let mut all = (1..=64).filter(|signal| !open.contains(signal));
-        assert!(all.all(|signal| blocked >> (signal - 1) & 1 == 1), "{blocked:#x}");
-    }
-    found
-}
-
-#[test]
-fn a_caller_that_says_nothing_keeps_nobody_waiting() {
-    let (origin, target) = (on_fake(), Side::new(on_fake, 1));
-    let address = target.nic.contact().unwrap().addresses()[0];
-    // Just below the bound: at the bound further connections would wait for a place.
-    let silent: Vec<_> = (0..60).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
-    assert_eq!(target.seen_by(&origin).read(target.at(0)).unwrap(), 0);
-    drop(silent);
-}
-
-#[test]
-fn a_listener_stops_while_a_connection_is_open() {
-    for _ in 0..300 {
-        let nic = on_fake();
-        let address = nic.contact().unwrap().addresses()[0];
-        let mut stranger = std::net::TcpStream::connect(address).unwrap();
-        std::io::Write::write_all(&mut stranger, &[b'x'; 48]).unwrap();
-        // After closing this connection the thread accepts the next one, and may take the wake-up
-        // for such a connection.
-        assert_eq!(std::io::Read::read(&mut stranger, &mut [0]).unwrap(), 0);
-        drop(nic);
-    }
-}
-
-/// Returns a notice about subject 7.
-fn notices(about: u64) -> [u64; 2] {
-    if about == 7 { [1, 2] } else { [0; 2] }
-}
-
-/// Runs a probe, and returns its result.
-fn told(nic: &Nic, contact: &Contact, about: u64) -> Result<[u64; 2]> {
-    let (mut probe, mut told) = (nic.probe(contact, secret(), about), Ok(None));
-    until("an answer", || {
-        told = probe.step();
-        !matches!(told, Ok(None))
-    });
-    told.map(Option::unwrap)
-}
-
-#[test]
-fn a_probe_returns_the_failure_notice_without_a_connection() {
-    let (one, other) = (on_fake(), on_fake());
-    let contact = other.contact().unwrap();
-    assert_eq!(told(&one, &contact, 7), Ok([0; 2]), "no notice is known");
-    other.set_notices(notices);
-    assert_eq!((told(&one, &contact, 7), told(&one, &contact, 8)), (Ok([1, 2]), Ok([0; 2])));
-    assert_eq!((one.counts().contacted, other.counts().accepted), (0, 0));
-}
-
-#[test]
-fn a_probe_of_a_closed_port_or_of_another_process_fails() {
-    let (one, other) = (on_fake(), on_fake());
-    let mut contact = other.contact().unwrap();
-    // Another process listens there.
-    contact.0[0] ^= 1;
-    let error = told(&one, &contact, 7).unwrap_err();
-    assert_eq!(error, contact.lost("its connection thread is gone"));
-    contact.0[0] ^= 1;
-    drop(other);
-    let error = told(&one, &contact, 7).unwrap_err();
-    assert_eq!(error, contact.lost("its connection thread is gone"));
-}
-
-#[test]
 fn a_peer_that_nobody_needs_is_forgotten_when_it_is_gone() {
     let (origin, target, other) = (on_fake(), Side::new(on_fake, 1), Side::new(on_fake, 1));
     let known = || origin.core.peers.read().len();
@@ -406,4 +315,39 @@ fn a_device_that_forgets_is_pinged_behind_a_full_queue() {
         peer.flush().unwrap();
     }
     assert_eq!((target.word(0), target.word(13), target.word(15)), (6, 3, 3));
+}
+
+#[test]
+fn a_process_that_did_not_answer_in_time_is_called_again() {
+    let (origin, target) = (on_fake(), Side::new(on_fake, 1));
+    let contact = target.nic.contact().unwrap();
+    origin.core.identity.set_contact_limit(Duration::from_secs(2));
+    // A socket that accepts connections and sends nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut wrong = contact;
+    wrong.0[1] = u64::from(silent.local_addr().unwrap().port()) << 32 | contact.0[1] & 0xffff_ffff;
+    let peer = origin.peer(&wrong, secret());
+    let error = peer.read(target.at(0)).unwrap_err();
+    assert!(matches!(error, Error::Unanswered { .. }), "{error}");
+    assert_eq!((peer.check(), peer.flush()), (Ok(()), Ok(())), "it is not lost");
+    origin.core.identity.set_contact_limit(Duration::from_secs(60));
+    // The process answers again: connections to the port are forwarded to it.
+    let place = contact.addresses()[0];
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // Connections that the origin has given up come first.
+            while let Ok((mut ours, _)) = silent.accept() {
+                let mut theirs = TcpStream::connect(place).unwrap();
+                let mut back = (theirs.try_clone().unwrap(), ours.try_clone().unwrap());
+                let answers = scope.spawn(move || std::io::copy(&mut back.0, &mut back.1));
+                let asked = std::io::copy(&mut ours, &mut theirs).unwrap_or(0);
+                let _ = theirs.shutdown(Shutdown::Write);
+                let _ = answers.join();
+                if asked > 48 {
+                    break;
+                }
+            }
+        });
+        assert_eq!(peer.read(target.at(0)), Ok(0));
+    });
 }

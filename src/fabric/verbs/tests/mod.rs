@@ -9,8 +9,6 @@ mod device;
 #[allow(clippy::missing_safety_doc)] // the C library's functions, as its manual pages say
 mod fake;
 mod faked;
-mod handshake;
-mod incoming;
 mod leases;
 mod wire;
 pub mod words;
@@ -21,14 +19,10 @@ use super::device::Device;
 use super::*;
 use crate::config::Config;
 use crate::fabric::Fetch;
+pub use crate::fabric::contact::tests::{secret, until};
 
 /// Makes one more process for a test.
 pub type Open = fn() -> Nic;
-
-/// The secret that all processes of the tests know.
-pub fn secret() -> Secret {
-    Secret::from([3, 4])
-}
 
 /// Admits a process to the job of the tests.
 fn of_the_job(nic: Nic) -> Nic {
@@ -128,13 +122,4 @@ pub fn is_settled(peer: &Peer) -> bool {
 /// Returns distinct numbers.
 pub fn numbers(count: usize, salt: u64) -> Vec<u64> {
     (0..count as u64).map(|index| (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ salt).collect()
-}
-
-/// Waits until other threads have done something; fails after two minutes.
-pub fn until(what: &str, mut come: impl FnMut() -> bool) {
-    let start = std::time::Instant::now();
-    while !come() {
-        assert!(start.elapsed().as_secs() < 120, "timed out: {what}");
-        std::thread::yield_now();
-    }
 }

@@ -4,10 +4,9 @@
 
 use super::super::handshake::*;
 use super::super::secret::Secret;
-use super::secret;
+use super::{QUESTION, secret};
 use core::convert::Infallible;
 
-const QUESTION: [u8; BYTES] = [5; BYTES];
 const ANSWER: [u8; BYTES] = [6; BYTES];
 const RESPONDER: u64 = 70;
 const INITIATOR: u64 = 71;

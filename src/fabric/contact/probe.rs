@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use socket2::{Domain, Socket, Type};
 
-use super::contact::Contact;
+use super::address::Contact;
 use super::handshake::{BYTES, Initiator, InitiatorStep};
 use super::identity::Identity;
 use super::secret::Secret;

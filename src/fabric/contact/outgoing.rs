@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::contact::Contact;
+use super::address::Contact;
 use super::handshake::{BYTES, Initiator, InitiatorStep};
 use super::identity::Identity;
 use super::secret::Secret;

@@ -1,32 +1,13 @@
 //! Tests of incoming connections: which of them get a place, which are closed, and that strangers
 //! cost little.
 
-use super::super::handshake::{BYTES, Initiator, InitiatorStep};
+use super::super::handshake::{Initiator, InitiatorStep};
 use super::super::incoming::*;
 use super::*;
 use std::io::{Read, Write};
-use std::net::{IpAddr, TcpStream};
+use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
-
-const QUESTION: [u8; BYTES] = [5; BYTES];
-
-/// A process that answers with the question.
-struct Echo(Identity);
-
-impl Service for Echo {
-    fn identity(&self) -> &Identity {
-        &self.0
-    }
-
-    fn answer(&self, question: &[u8; BYTES]) -> Option<[u8; BYTES]> {
-        Some(*question)
-    }
-
-    fn poll(&self, _: Instant) -> Option<Instant> {
-        None
-    }
-}
+use std::time::Duration;
 
 fn ip(last: u8) -> IpAddr {
     IpAddr::from([10, 0, 0, last])
@@ -35,15 +16,13 @@ fn ip(last: u8) -> IpAddr {
 /// The incoming connections of a process, with a clock of its own.
 struct Here {
     incoming: Incoming<UnixStream>,
-    service: Echo,
+    service: Arc<Echo>,
     now: Instant,
 }
 
 impl Here {
     fn new() -> Here {
-        let service = Echo(Identity::default());
-        service.0.admit(secret());
-        Here { incoming: Incoming::new(), service, now: Instant::now() }
+        Here { incoming: Incoming::new(), service: Echo::new(), now: Instant::now() }
     }
 
     /// Connects from an address and sends `said`. Returns the other end.
@@ -52,7 +31,7 @@ impl Here {
         ours.set_nonblocking(true).unwrap();
         theirs.set_nonblocking(true).unwrap();
         theirs.write_all(said).unwrap();
-        self.incoming.add(ours, ip(from), self.now, &self.service);
+        self.incoming.add(ours, ip(from), self.now, &*self.service);
         theirs
     }
 
@@ -63,7 +42,7 @@ impl Here {
 
     fn advance(&mut self, later: Duration) {
         self.now += later;
-        self.incoming.advance(self.now, |_| true, &self.service);
+        self.incoming.advance(self.now, |_| true, &*self.service);
     }
 }
 
@@ -167,74 +146,4 @@ fn a_descriptor_that_is_wanted_is_a_strangers() {
     let mut stranger = here.call(1, b"GET / HTTP/1.0\r\n\r\n");
     assert!(here.incoming.drop_one_unidentified() && !here.incoming.drop_one_unidentified());
     assert!(is_dropped(&mut stranger) && is_answered(&mut here, theirs, initiator));
-}
-
-/// Connects as a stranger again and again until told to stop. Returns the number of connections.
-fn flood(place: std::net::SocketAddr, done: &AtomicU64, said: &[u8]) -> u64 {
-    let (mut incoming, mut open) = (0, std::collections::VecDeque::new());
-    while done.load(Ordering::Acquire) == 0 {
-        if let Ok(mut stream) = TcpStream::connect_timeout(&place, Duration::from_secs(1)) {
-            let _ = stream.write_all(said);
-            open.push_back(stream);
-            incoming += 1;
-        }
-        if open.len() > 100 {
-            open.pop_front();
-        }
-    }
-    incoming
-}
-
-#[test]
-fn first_contact_is_made_in_a_crowd_of_strangers() {
-    let target = Side::new(on_fake, 1);
-    let origins: [Nic; 8] = core::array::from_fn(|_| on_fake());
-    let place = target.nic.contact().unwrap().addresses()[0];
-    let done = AtomicU64::new(0);
-    std::thread::scope(|scope| {
-        let floods: [&[u8]; 3] = [b"", b"f", &[b'x'; 48]];
-        let floods = floods.map(|said| scope.spawn(|| flood(place, &done, said)));
-        for (index, origin) in origins.iter().enumerate() {
-            let before = target.seen_by(origin).fetch(target.at(0), Fetch::Add(1));
-            assert_eq!(before, Ok(index as u64));
-        }
-        done.store(1, Ordering::Release);
-        floods.into_iter().for_each(|flood| assert!(flood.join().unwrap() > 0));
-    });
-    assert_eq!(target.nic.counts().accepted, 8);
-}
-
-#[test]
-fn a_process_that_did_not_answer_in_time_is_called_again() {
-    let (origin, target) = (on_fake(), Side::new(on_fake, 1));
-    let contact = target.nic.contact().unwrap();
-    origin.core.identity.set_contact_limit(Duration::from_secs(2));
-    // A socket that accepts connections and sends nothing.
-    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut wrong = contact;
-    wrong.0[1] = u64::from(silent.local_addr().unwrap().port()) << 32 | contact.0[1] & 0xffff_ffff;
-    let peer = origin.peer(&wrong, secret());
-    let error = peer.read(target.at(0)).unwrap_err();
-    assert!(matches!(error, Error::Unanswered { .. }), "{error}");
-    assert_eq!((peer.check(), peer.flush()), (Ok(()), Ok(())), "it is not lost");
-    origin.core.identity.set_contact_limit(Duration::from_secs(60));
-    // The process answers again: connections to the port are forwarded to it.
-    let place = contact.addresses()[0];
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            // Connections that the origin has given up come first.
-            while let Ok((mut ours, _)) = silent.accept() {
-                let mut theirs = TcpStream::connect(place).unwrap();
-                let mut back = (theirs.try_clone().unwrap(), ours.try_clone().unwrap());
-                let answers = scope.spawn(move || std::io::copy(&mut back.0, &mut back.1));
-                let asked = std::io::copy(&mut ours, &mut theirs).unwrap_or(0);
-                let _ = theirs.shutdown(std::net::Shutdown::Write);
-                let _ = answers.join();
-                if asked > 48 {
-                    break;
-                }
-            }
-        });
-        assert_eq!(peer.read(target.at(0)), Ok(0));
-    });
 }

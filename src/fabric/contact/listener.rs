@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::contact::{self, ADDRESSES_MAX, Contact};
+use super::address::{ADDRESSES_MAX, Contact, node_addresses};
 use super::incoming::{CONNECTIONS_MAX, Incoming, Service};
 use super::sockets;
 use crate::error::{Error, Result};
@@ -49,7 +49,7 @@ impl Listener {
                 errno: error.raw_os_error().unwrap_or(0),
             }
         };
-        let mut addresses = contact::node_addresses(interface)?;
+        let mut addresses = node_addresses(interface)?;
         addresses.truncate(ADDRESSES_MAX);
         let sockets = bind(&addresses, interface.is_some()).map_err(failed("bind"))?;
         let port = sockets[0].local_addr().map_err(failed("getsockname"))?.port();
@@ -66,7 +66,7 @@ impl Listener {
         };
         let thread = without_signals(|| {
             std::thread::Builder::new()
-                .name(String::from("fompi-verbs"))
+                .name(String::from("fompi-contact"))
                 .stack_size(STACK_BYTES)
                 .spawn(move || server.serve())
         });

@@ -1,0 +1,28 @@
+//! First contact: how a process finds another one and talks to it by TCP before any device connects
+//! them. A process has an [`Identity`]; its [`Contact`] tells others where its connection thread
+//! ([`Listener`]) listens. Both sides prove that they know the [`Secret`] of the job, and exchange
+//! a question and an answer of [`BYTES`] bytes. A [`Probe`] asks whether a process is still there.
+//! What a question of a first contact means is the business of the road that asks it ([`Service`]);
+//! this room knows no device. Invariant: no byte of a question is handled before its sender has
+//! proved that it knows the secret.
+
+mod address;
+mod handshake;
+mod identity;
+mod incoming;
+mod listener;
+mod outgoing;
+mod probe;
+mod secret;
+mod sockets;
+#[cfg(test)]
+pub mod tests;
+
+pub use address::Contact;
+pub use handshake::BYTES;
+pub use identity::{Identity, Notices};
+pub use incoming::Service;
+pub use listener::Listener;
+pub use outgoing::exchange;
+pub use probe::Probe;
+pub use secret::Secret;

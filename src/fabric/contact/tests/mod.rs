@@ -1,0 +1,58 @@
+//! Tests of first contact without a device: processes that answer each question with its own bytes.
+
+mod handshake;
+mod incoming;
+mod listener;
+mod probe;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::*;
+use crate::error::Result;
+
+const QUESTION: [u8; BYTES] = [5; BYTES];
+
+/// The secret that all processes of the tests know.
+pub fn secret() -> Secret {
+    Secret::from([3, 4])
+}
+
+/// Waits until other threads have done something; fails after two minutes.
+pub fn until(what: &str, mut come: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !come() {
+        assert!(start.elapsed().as_secs() < 120, "timed out: {what}");
+        std::thread::yield_now();
+    }
+}
+
+/// A process of the job that answers with the question.
+struct Echo(Identity);
+
+impl Echo {
+    fn new() -> Arc<Echo> {
+        let identity = Identity::default();
+        identity.admit(secret());
+        Arc::new(Echo(identity))
+    }
+
+    /// Asks the process of a contact. Returns the answer.
+    fn ask(&self, contact: &Contact, question: &[u8; BYTES]) -> Result<[u8; BYTES]> {
+        exchange(&self.0, contact, secret(), question, |answer| Some(*answer))
+    }
+}
+
+impl Service for Echo {
+    fn identity(&self) -> &Identity {
+        &self.0
+    }
+
+    fn answer(&self, question: &[u8; BYTES]) -> Option<[u8; BYTES]> {
+        Some(*question)
+    }
+
+    fn poll(&self, _: Instant) -> Option<Instant> {
+        None
+    }
+}
