@@ -1,5 +1,5 @@
 /* Runs the calls of the data path N and 11 N times each between two dumps of callgrind, for
- * scripts/counts: a tenth of the difference is N calls, free of everything that happens only once.
+ * scripts/dev/counts: a tenth of the difference is N calls, free of everything that happens only once.
  * The one rank is its own target: the path is that to any target whose memory is mapped. */
 #include <mpi.h>
 #include <stdint.h>

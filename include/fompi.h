@@ -1,4 +1,4 @@
-/* libfompi: version and extensions. Written by scripts/headers. */
+/* libfompi: version and extensions. Written by scripts/dev/headers. */
 
 #ifndef FOMPI_H
 #define FOMPI_H

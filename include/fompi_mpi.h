@@ -1,4 +1,4 @@
-/* The MPI functions that libfompi.so exports; include it after any mpi.h. Written by scripts/headers.
+/* The MPI functions that libfompi.so exports; include it after any mpi.h. Written by scripts/dev/headers.
  * Where mpi.h has a macro instead of a function, the macro stays. */
 #ifndef FOMPI_MPI_H
 #define FOMPI_MPI_H

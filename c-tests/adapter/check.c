@@ -1,4 +1,4 @@
-// What the adapter promises, asked by a program of verbs under MPI: see scripts/adapter-test.
+// What the adapter promises, asked by a program of verbs under MPI: see scripts/dev/adapter-test.
 // Linked with the real library it runs on a real device, without what only the adapter promises.
 
 #include "../check.h"

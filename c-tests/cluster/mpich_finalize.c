@@ -1,4 +1,4 @@
-// Lets MPICH before 4.2 on UCX end between nodes: scripts/cluster preloads it there.
+// Lets MPICH before 4.2 on UCX end between nodes: scripts/dev/cluster preloads it there.
 //
 // MPI_Finalize disconnects its UCX endpoints and then waits in a blocking read from the launcher's
 // socket without progressing UCX. A process whose disconnect still needs an answer waits for ever

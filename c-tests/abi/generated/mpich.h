@@ -1,4 +1,4 @@
-/* Written by scripts/generate-constants. */
+/* Written by scripts/dev/generate-constants. */
 INTEGER(sizeof(MPI_Win), 4)
 INTEGER(sizeof(MPI_Status), 20)
 INTEGER(MPI_PROC_NULL, -1)

@@ -1,4 +1,4 @@
-/* Written by scripts/generate-constants. */
+/* Written by scripts/dev/generate-constants. */
 INTEGER(sizeof(MPI_Win), 8)
 INTEGER(sizeof(MPI_Status), 24)
 INTEGER(MPI_PROC_NULL, -2)

@@ -1,4 +1,4 @@
-// Every function of MPI that libfompi exports. Written by scripts/headers.
+// Every function of MPI that libfompi exports. Written by scripts/dev/headers.
 WRAP(int, Win_get_attr,
     (MPI_Win win, int keyval, void *value, int *flag),
     (win, keyval, value, flag))

@@ -2,8 +2,8 @@
 //!
 //! There are only three: MPICH's (MPICH, Intel MPI, MVAPICH, Cray), Open MPI's, and that of MPI-5.
 //! A handle is a `usize`; where the ABI's handle is an `int`, its low 32 bits. The tables are
-//! written by hand and `scripts/check-abi` proves every row against each mpi.h that is installed.
-//! Which ABI is loaded is found out elsewhere; nothing here calls MPI.
+//! written by hand and `scripts/dev/check-abi` proves every row against each mpi.h that is
+//! installed. Which ABI is loaded is found out elsewhere; nothing here calls MPI.
 
 mod datatypes;
 mod mpich;

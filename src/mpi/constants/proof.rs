@@ -1,7 +1,7 @@
 //! The tables as C rows, which `c-tests/abi/constants.c` proves against an mpi.h.
 //!
-//! `scripts/generate-constants` writes them; without it the tests here compare. A row is a macro
-//! call, so that the C program decides what to do with it:
+//! `scripts/dev/generate-constants` writes them; without it the tests here compare. A row is a
+//! macro call, so that the C program decides what to do with it:
 //! `INTEGER(name, value)`, `HANDLE(name, value)`,
 //! `HANDLE_OR_INTEL(name, value, value in Intel MPI)`, `DATATYPE(name, handle, size, extent)`.
 //! In Open MPI the value of a handle is the name of its data symbol.
@@ -100,12 +100,12 @@ fn standard() -> String {
 /// Compares rows with the committed file, or writes it if that was asked for.
 fn agree(file: &str, rows: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("c-tests/abi/generated").join(file);
-    let text = format!("/* Written by scripts/generate-constants. */\n{rows}");
+    let text = format!("/* Written by scripts/dev/generate-constants. */\n{rows}");
     if std::env::var_os("UPDATE_GENERATED").is_some() {
         std::fs::write(&path, &text).unwrap();
     }
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(committed == text, "{} is old: run scripts/generate-constants", path.display());
+    assert!(committed == text, "{} is old: run scripts/dev/generate-constants", path.display());
 }
 
 #[test]

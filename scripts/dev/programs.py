@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "build"
 C_TESTS = ROOT / "c-tests"
 # What other scripts build and start.
@@ -291,8 +291,8 @@ def build_profiler(test, mpi, how):
 @functools.cache
 def adapter():
     """The software adapter, built."""
-    answer = subprocess.run([ROOT / "scripts" / "adapter"], stdout=subprocess.PIPE, text=True,
-                            check=True)
+    script = ROOT / "scripts" / "dev" / "adapter"
+    answer = subprocess.run([script], stdout=subprocess.PIPE, text=True, check=True)
     return answer.stdout.strip()
 
 

@@ -9,7 +9,7 @@ from programs import C_FLAGS, C_TESTS
 
 RECORD = C_TESTS / "plain-record"
 HEAD = """\
-# Runs on the MPIs alone that ended as they should (scripts/ctests --plain --record writes this):
+# Runs on the MPIs alone that ended as they should (scripts/dev/ctests --plain --record writes this):
 # test, MPI, ranks, and a number for all that they depend on: the sources, and the row of host-defects.
 """
 INCLUDE = re.compile(r"""^\s*#?\s*include\s+["'<]([^"'>]+)[">']""", re.MULTILINE | re.IGNORECASE)
