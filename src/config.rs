@@ -30,8 +30,8 @@ pub enum Strategy {
 }
 
 /// The settings of this process. Ranks may differ in all of them but FOMPI_DISABLE and
-/// FOMPI_RANKS_PER_NODE (`window::alike`): the others concern what a process says and sends, or the
-/// ranks agree on what follows from them whenever they make a window.
+/// FOMPI_RANKS_PER_NODE (`window::create::alike`): the others concern what a process says and
+/// sends, or the ranks agree on what follows from them whenever they make a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// FOMPI_VERBOSE: one line per window

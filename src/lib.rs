@@ -4,7 +4,7 @@
 //! `transfer` (data movement) → `window` (the object) → `epoch` (which call is legal now, and the
 //! synchronisation protocols) → `fabric` (the roads) → `sys` (system calls). `datatype` is the
 //! shape of data; `memory` is memory of this process that others can map; `mpi` is the MPI
-//! underneath, typed: `abi`, `transfer` and `window` talk to it.
+//! underneath, typed: `abi`, `transfer` and `window` talk to it; `util` has containers.
 
 // Documentation of all that the whole crate can name: clippy.toml says so.
 #![warn(clippy::missing_docs_in_private_items)]
@@ -29,6 +29,7 @@ pub(crate) mod sys;
 mod tidy;
 #[cfg(not(loom))]
 pub(crate) mod transfer;
+pub(crate) mod util;
 #[cfg(not(loom))]
 pub(crate) mod window;
 

@@ -9,6 +9,7 @@ use crate::fabric::verbs::Nic;
 use crate::memory::heap;
 use crate::mpi::Host;
 use crate::sys::segment::PAGE;
+use crate::window::info;
 use core::ffi::{c_int, c_void};
 
 /// Memory that no key says more about begins at a cache line, and from a page on at a page.
@@ -50,7 +51,7 @@ fn allocate(host: &Host, size: MPI_Aint, info: MPI_Info, place: *mut c_void) -> 
     let wrong = |_| Error::Argument(Class::Arg, "size", size as i64);
     let bytes = u64::try_from(size).map_err(wrong)?;
     let usual = if bytes < PAGE { ALIGNMENT } else { PAGE };
-    heap::allocate(bytes, usual.max(host.alignment(host.handle(info))?))
+    heap::allocate(bytes, usual.max(info::alignment_of(host, host.handle(info))?))
 }
 
 fn free(base: *mut c_void) -> c_int {

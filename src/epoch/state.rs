@@ -15,7 +15,7 @@
 use super::lock::Held;
 use crate::error::{Error, Result};
 use crate::sync::{AtomicU32, Ordering};
-use crate::sys::serial::Serial;
+use crate::util::serial::Serial;
 use std::collections::BTreeMap;
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! and no MPI: what MPI_Alloc_mem hands out and what a window's memory is taken from are ranges of
 //! the same chunks, so that a window over either is reached by load and store.
 
+pub mod gpu;
 pub mod heap;
 pub mod maps;
 pub mod ranges;

@@ -8,6 +8,7 @@ pub mod datatype;
 mod family;
 pub mod functions;
 pub mod host;
+pub mod info;
 pub mod level;
 pub mod pending;
 pub mod table;

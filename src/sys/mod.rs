@@ -25,7 +25,6 @@ pub mod random;
 #[cfg(not(loom))]
 pub mod resident;
 pub mod segment;
-pub mod serial;
 #[cfg(not(loom))]
 pub mod vm;
 

@@ -3,7 +3,7 @@
 //! its doorbell; and it checks from time to time that all processes are alive.
 
 use super::arena::Arena;
-use super::late::BarrierWait;
+use super::create::late::BarrierWait;
 use super::waits::{Total, Waiting};
 use crate::config::Config;
 use crate::error::Result;

@@ -1,13 +1,11 @@
 //! The hints of a window (MPI-4.1 §12.2.7): what the user gave and what get_info reports.
 
 use super::Flavor;
-use crate::error::{Class, Error, Result};
+use crate::error::Result;
 use crate::mpi::comm::{Comm, check};
-use crate::mpi::datatype::STANDARD_PREDEFINED_END;
-use crate::mpi::host::Abi;
-use crate::mpi::{Handle, Host};
+use crate::mpi::{Handle, Host, info};
 use std::collections::BTreeMap;
-use std::ffi::{CString, c_int};
+use std::ffi::CString;
 
 /// The keys that a window knows. Others are ignored, as the standard wants it; so are values that
 /// mean nothing.
@@ -23,17 +21,11 @@ const KEYS: [&str; 9] = [
     "mpi_assert_memory_alloc_kinds",
 ];
 
-/// The key of [`Host::alignment`].
+/// The key of [`alignment_of`].
 const ALIGNMENT: &str = "mpi_minimum_memory_alignment";
 
 /// The key of windows in which there may be gaps between the memory of the ranks.
 pub const NONCONTIG: &str = "alloc_shared_noncontig";
-
-/// The key of the kinds of memory that an MPI supports (MPI-4.1 §12.4.3).
-const KINDS: &str = "mpi_memory_alloc_kinds";
-
-/// MPI_INFO_ENV of the MPI-5 ABI (MPI-5.0 §20.3).
-const INFO_ENV: Handle = 0x131;
 
 /// The value of the alignment's key; what is no power of two has no meaning.
 fn alignment(value: Option<&str>) -> u64 {
@@ -110,7 +102,9 @@ impl Hints {
             return Ok(());
         }
         for key in KEYS.into_iter().filter(|key| concerns(key, self.flavor) && may(key)) {
-            if let Some(value) = host.info_get(info, key)?.filter(|value| has_meaning(key, value)) {
+            if let Some(value) =
+                info::value(host, info, key)?.filter(|value| has_meaning(key, value))
+            {
                 self.values.insert(key, value);
             }
         }
@@ -131,8 +125,8 @@ impl Hints {
     /// A new info object with all of it, and with the kinds of memory that `comm` supports; the
     /// user frees it.
     pub fn give(&self, host: &Host, comm: Comm) -> Result<Handle> {
-        let kinds = host.memory_kinds(comm)?;
-        let kinds = kinds.iter().map(|kinds| (KINDS, kinds.as_str()));
+        let kinds = info::memory_kinds(host, comm)?;
+        let kinds = kinds.iter().map(|kinds| (info::KINDS, kinds.as_str()));
         let own = self.values.iter().map(|(key, value)| (*key, value.as_str()));
         let mut info: Handle = 0;
         // SAFETY: an out parameter of ours.
@@ -147,60 +141,12 @@ impl Hints {
     }
 }
 
-impl Host {
-    /// The least alignment that an info object asks for (MPI-4.1 §9.2); 1 if it asks for none.
-    pub fn alignment(&self, info: Handle) -> Result<u64> {
-        if info == self.constants.info_null {
-            return Ok(1);
-        }
-        Ok(alignment(self.info_get(info, ALIGNMENT)?.as_deref()))
+/// Returns the least alignment that an info object asks for (MPI-4.1 §9.2); 1 if it asks for none.
+pub fn alignment_of(host: &Host, info: Handle) -> Result<u64> {
+    if info == host.constants.info_null {
+        return Ok(1);
     }
-
-    /// What the MPI underneath says of the kinds of memory that may be passed with a communicator,
-    /// and so with its windows (MPI-4.1 §12.4.3), if it says anything.
-    fn memory_kinds(&self, comm: Comm) -> Result<Option<String>> {
-        type GetInfo = unsafe extern "C-unwind" fn(usize, *mut Handle) -> c_int;
-        type Free = unsafe extern "C-unwind" fn(*mut Handle) -> c_int;
-        // SAFETY: the functions of these names have these types.
-        let get_info: Option<GetInfo> = unsafe { self.extra(c"PMPI_Comm_get_info") };
-        // SAFETY: likewise.
-        let free: Option<Free> = unsafe { self.extra(c"PMPI_Info_free") };
-        let (Some(get_info), Some(free)) = (get_info, free) else { return Ok(None) };
-        let mut info: Handle = 0;
-        // SAFETY: a communicator of ours and an out parameter.
-        check(unsafe { get_info(comm.0, &mut info) })?;
-        let kinds = self.info_get(self.handle(info), KINDS);
-        // SAFETY: the info object that was just made for us.
-        check(unsafe { free(&mut info) })?;
-        kinds
-    }
-
-    /// Whether a handle can be that of an info object, as far as one can tell by the handle. Calls
-    /// of the MPI underneath with others may end the process.
-    fn may_be_info(&self, info: Handle) -> bool {
-        match self.abi {
-            // Bits 30 and 31 tell the storage, 0 is none; bits 26 to 29 the kind of object.
-            Abi::Mpich => info >> 30 != 0 && info >> 26 & 0xf == 7,
-            Abi::OpenMpi => info != 0 && info.is_multiple_of(align_of::<usize>()),
-            Abi::Standard => info == INFO_ENV || info >= STANDARD_PREDEFINED_END,
-        }
-    }
-
-    /// The value of `key` in an info object.
-    pub fn info_get(&self, info: Handle, key: &str) -> Result<Option<String>> {
-        if !self.may_be_info(info) {
-            return Err(Error::Wrong(Class::Info, "handle that is no info object"));
-        }
-        let mut value = vec![0_u8; self.constants.max_info_val as usize + 1];
-        let (mut found, length) = (0, self.constants.max_info_val - 1);
-        let key = CString::new(key).unwrap_or_default();
-        let text = value.as_mut_ptr().cast();
-        // SAFETY: `value` has room for `length` characters and the final zero.
-        check(unsafe { (self.call.info_get)(info, key.as_ptr(), length, text, &mut found) })?;
-        let end = value.iter().position(|byte| *byte == 0).unwrap_or(0);
-        value.truncate(end);
-        Ok((found != 0).then(|| String::from_utf8_lossy(&value).into_owned()))
-    }
+    Ok(alignment(info::value(host, info, ALIGNMENT)?.as_deref()))
 }
 
 #[cfg(test)]

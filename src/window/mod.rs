@@ -4,20 +4,14 @@
 //! windows.
 
 pub mod address;
-pub mod alike;
 pub mod arena;
 pub mod attached;
 pub mod attributes;
 pub mod blocks;
 pub mod common;
 pub mod create;
-pub mod exchange;
-pub mod gpu;
-pub mod ground;
 pub mod idle;
 pub mod info;
-pub mod known;
-pub mod late;
 pub mod nodes;
 pub mod regions;
 pub mod registry;
@@ -32,13 +26,13 @@ use crate::memory::View;
 use crate::mpi::Handle;
 use crate::mpi::comm::{Comm, Group};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use crate::util::known::Known;
 use arena::Arena;
 use attributes::Attributes;
 use blocks::Blocks;
 use common::Common;
 use core::ffi::c_int;
 use idle::NodeIdle;
-use known::Known;
 use parking_lot::Mutex;
 use regions::Regions;
 use std::sync::Arc;

@@ -17,7 +17,7 @@ use crate::error::{Class, Error, Result};
 use crate::fabric::verbs::Nic;
 use crate::fabric::{Rank, Words};
 use crate::sys::segment::Name;
-use crate::sys::serial::Serial;
+use crate::util::serial::Serial;
 use exposure::{Exposure, Run};
 use std::collections::BTreeMap;
 

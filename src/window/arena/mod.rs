@@ -1,5 +1,5 @@
 //! The arena: control memory that the processes of one node map. It is made for the first window of
-//! a communicator ([`super::ground`]) and kept by the windows, which may outlive the communicator.
+//! a communicator ([`super::create`]) and kept by the windows, which may outlive the communicator.
 //! A window takes a slot of the arena. A slot has a control block per rank: a [`Descriptor`] and
 //! then the control words of `fabric::layout`. Slot 0 belongs to the arena itself, for the barriers
 //! of window creation.

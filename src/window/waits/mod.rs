@@ -2,7 +2,7 @@
 //! window prints a line ([`text`]), which names a deadlock of locks if the rank is part of one
 //! ([`claims`]). MPI_Finalize prints a table of the windows and the time that ranks waited in them
 //! ([`table`]). Nothing here changes what a protocol does, and without that setting nothing here
-//! runs. Not for the calls that make and free windows: [`late`](super::late) reports those.
+//! runs. Not for the calls that make and free windows: [`late`](super::create::late) reports those.
 
 mod claims;
 mod table;

@@ -1,8 +1,8 @@
 //! How the ranks of a communicator over several nodes agree on a new window.
 //!
 //! 1. The ranks of each node agree among themselves, as for a window on one node
-//!    ([`crate::window::exchange`]), on the slot of their control blocks and the memory of an
-//!    allocated window.
+//! ([`crate::window::create::agreement`]), on the slot of their control blocks and the memory of an
+//! allocated window.
 //! 2. Memory that ranks of other nodes must reach is registered with the device: the leader
 //!    registers the blocks and the common memory of its node, each rank registers its own memory
 //!    of a created window. *Collective:* the verdict whether all ranks have succeeded.
@@ -17,9 +17,9 @@ use crate::error::{Error, Result};
 use crate::fabric::verbs::{Exposed, Remote};
 use crate::mpi::Host;
 use crate::sys::{limits, resident};
+use crate::util::known::Known;
 use crate::window::common::Common;
-use crate::window::exchange::{self, Memory, Outcome, Wish};
-use crate::window::known::Known;
+use crate::window::create::agreement::{self, Memory, Outcome, Wish};
 use crate::window::report::Why;
 use crate::window::{Flavor, LocalWindow};
 use parking_lot::Mutex;
@@ -70,7 +70,7 @@ struct Resources {
 
 impl Resources {
     fn give_up(self, wide: &WideArena) {
-        exchange::give_up(&wide.near, Ok(self.slot), true);
+        agreement::give_up(&wide.near, Ok(self.slot), true);
     }
 }
 
@@ -134,7 +134,7 @@ fn prepare(
     wish: Result<Wish>,
 ) -> core::result::Result<Resources, Refusal> {
     let memory = wish.as_ref().ok().map(|wish| wish.memory);
-    let (slot, common) = match exchange::agree(&wide.near, flavor, wish) {
+    let (slot, common) = match agreement::agree(&wide.near, flavor, wish) {
         Ok(Outcome::Made { slot, common }) => (slot, common),
         Ok(Outcome::Delegate(why)) => return Err(Refusal::Delegate(why)),
         // `rank` is the index within the node: the error names the rank in the window.

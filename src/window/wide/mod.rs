@@ -25,13 +25,13 @@ pub mod words;
 
 use super::arena::{Arena, departures};
 use super::blocks::Descriptor;
-use super::known::Known;
 use crate::epoch::exposure::{Posted, Started};
 use crate::error::Result;
 use crate::fabric::layout;
 use crate::fabric::verbs::{Contact, Exposed, Nic, Peer, Peers, Remote, Secret};
 use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
+use crate::util::known::Known;
 use lists::Areas;
 use notes::Notes;
 use parking_lot::Mutex;

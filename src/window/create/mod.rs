@@ -1,26 +1,42 @@
-//! Making and freeing windows (MPI-4.1 §12.2). A window of ours is made by [`exchange::agree`];
-//! what this library does not carry out goes to the MPI underneath, under a handle of ours all the
-//! same.
+//! Making and freeing windows (MPI-4.1 §12.2). The steps of a call that makes a window:
+//!
+//! 1. The first window of a communicator needs a [`Ground`]: [`alike`] compares the library and the
+//!    settings of all ranks, and then the ranks make an arena, on one node or on several. While a
+//!    rank waits there for others, [`late`] reports them.
+//! 2. The rank reserves a place for the handle (`window::registry`) and checks the arguments.
+//! 3. The ranks agree on the window: [`agreement`] on one node, `wide::exchange` over several. If
+//!    one rank cannot make the window, none does.
+//! 4. A window that this library does not carry out is made by the MPI underneath, and gets a
+//!    handle of ours all the same.
+//!
+//! Freeing waits until all ranks are done with the window, and gives back its slot.
+
+pub mod agreement;
+mod alike;
+mod alone;
+mod ground;
+pub mod late;
 
 use super::attributes::Attributes;
-use super::exchange::{self, Memory, Outcome, Wish};
-use super::ground::Ground;
 use super::info::{Hints, NONCONTIG};
 use super::registry::Entry;
 use super::report;
 use super::wide::exchange::Agreed;
 use super::{
-    Carrier, Delegated, Facts, Flavor, LocalWindow, Window, gpu, registry, synchronise, waits, wide,
+    Carrier, Delegated, Facts, Flavor, LocalWindow, Window, registry, synchronise, waits, wide,
 };
 use crate::config::Config;
 use crate::epoch::state::Epochs;
 use crate::error::{Class, Error, Result};
+use crate::memory::gpu;
 use crate::mpi::comm::{Comm, check};
 use crate::mpi::{Handle, Host};
 use crate::sync::AtomicUsize;
 use crate::sys::segment::PAGE;
+use agreement::{Memory, Outcome, Wish};
 use core::ffi::{c_int, c_void};
 use core::ptr;
+use ground::Ground;
 use parking_lot::Mutex;
 
 /// What the user asks for.
@@ -130,7 +146,7 @@ fn agree(
         Ground::Wide(wide) => return wide::exchange::agree(host, wide, flavor, wish),
         Ground::Node(arena) => arena,
     };
-    Ok(match exchange::agree(arena, flavor, wish)? {
+    Ok(match agreement::agree(arena, flavor, wish)? {
         Outcome::Delegate(why) => Agreed::Delegate(why),
         Outcome::Made { slot, common } => Agreed::Made(Box::new(LocalWindow::new(
             arena,
@@ -171,7 +187,7 @@ fn wish(request: &Request, hints: &Hints) -> Result<Wish> {
             contiguous: request.flavor == Flavor::Shared && !hints.is_set(NONCONTIG),
         },
     };
-    Ok(Wish { disp_unit: request.disp_unit as u64, memory, gpu: gpu::loaded() })
+    Ok(Wish { disp_unit: request.disp_unit as u64, memory, gpu: gpu::is_loaded() })
 }
 
 /// A displacement unit as an int. One that is none must not be told as another one.

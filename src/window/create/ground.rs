@@ -5,17 +5,15 @@
 
 #![allow(clippy::missing_safety_doc)] // callbacks: called by the MPI underneath
 
-mod alone;
-
-use super::alike;
-use super::arena::Arena;
-use super::report::Why;
-use super::wide::WideArena;
+use super::{alike, alone};
 use crate::config::Config;
 use crate::error::Result;
 use crate::fabric::layout::RANKS_MAX;
 use crate::mpi::comm::{Comm, check};
 use crate::mpi::{Handle, Host};
+use crate::window::arena::Arena;
+use crate::window::report::Why;
+use crate::window::wide::WideArena;
 use core::ffi::{c_int, c_void};
 use std::sync::{Arc, OnceLock};
 

@@ -7,13 +7,13 @@
 //! ranks. In later calls on the communicator all ranks are known to have libfompi, and the report
 //! is printed only if FOMPI_VERBOSE is set.
 
-use super::arena::Arena;
-use super::report::say;
 use crate::config::{self, Config};
 use crate::epoch::fence;
 use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
 use crate::sys::job::{self, Mark};
+use crate::window::arena::Arena;
+use crate::window::report::say;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

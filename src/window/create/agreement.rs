@@ -21,14 +21,14 @@
 //! is not 0, also increments a failure counter of the arena: ranks that see the counter unchanged
 //! need not read the records of all others.
 
-use super::Flavor;
-use super::arena::{Arena, Record};
-use super::blocks::Descriptor;
-use super::common::{Common, LARGE, Offer};
-use super::report::Why;
 use crate::error::{Class, Error, Result};
 use crate::memory::heap;
 use crate::sys::limits::{self, Limits};
+use crate::window::Flavor;
+use crate::window::arena::{Arena, Record};
+use crate::window::blocks::Descriptor;
+use crate::window::common::{Common, LARGE, Offer};
+use crate::window::report::Why;
 use std::sync::Arc;
 
 /// The request of this rank for a new window.
@@ -232,7 +232,7 @@ fn verdict(arena: &Arena, turn: u64) -> Result<Verdict> {
 }
 
 /// Leaves and frees the slot of a window that is not made.
-pub(super) fn give_up(arena: &Arena, slot: Result<u32>, entered: bool) {
+pub(in crate::window) fn give_up(arena: &Arena, slot: Result<u32>, entered: bool) {
     let Ok(slot) = slot else { return };
     if entered {
         arena.slots.leave(slot);
