@@ -85,15 +85,15 @@
 
 pub mod far;
 pub mod look;
-mod nodes;
+mod queue_nodes;
 pub mod whole;
 mod word;
 
 use crate::error::Result;
 use crate::fabric::layout::{self, NODES_PER_RANK};
 use crate::fabric::{Fetch, Rank, WordAt, Words};
-pub use nodes::Nodes;
-use word::{ID, ID_BITS, MODE, MODE_BITS, Word};
+pub use queue_nodes::Nodes;
+use word::{ID, ID_BITS, LockWord, MODE, MODE_BITS};
 pub use word::{Mode, holders};
 
 /// The locks of the window that the calling process holds already.
@@ -149,12 +149,12 @@ pub fn acquire(
     nested: bool,
     nodes: impl Nodes,
 ) -> Result<()> {
-    let (expect, new) = (Word::FREE.0, Word::FREE.with_holder(mode).0);
+    let (expect, new) = (LockWord::FREE.0, LockWord::FREE.with_holder(mode).0);
     let seen = words.fetch(at, Fetch::CompareSwap { expect, new })?;
     if seen == expect {
         Ok(())
     } else {
-        acquire_slow(words, at, (mode, nested), Word(seen), &nodes)
+        acquire_slow(words, at, (mode, nested), LockWord(seen), &nodes)
     }
 }
 
@@ -164,7 +164,7 @@ fn acquire_slow<W: Words>(
     words: &W,
     at: WordAt,
     (mode, nested): (Mode, bool),
-    seen: Word,
+    seen: LockWord,
     nodes: &impl Nodes,
 ) -> Result<()> {
     loop {
@@ -188,10 +188,10 @@ fn acquire_slow<W: Words>(
 
 /// Takes the group lock `at` if the mode fits to the holders, even if others wait.
 fn try_join<W: Words>(words: &W, at: WordAt, mode: Mode) -> Result<bool> {
-    let mut seen = Word::FREE;
+    let mut seen = LockWord::FREE;
     while seen.fits::<W>(mode) {
         let (expect, new) = (seen.0, seen.with_holder(mode).0);
-        match Word(words.fetch(at, Fetch::CompareSwap { expect, new })?) {
+        match LockWord(words.fetch(at, Fetch::CompareSwap { expect, new })?) {
             before if before == seen => return Ok(true),
             before => seen = before,
         }
@@ -211,14 +211,14 @@ struct Request<'a, W> {
 impl<W: Words> Request<'_, W> {
     /// Replaces the value `from` of the lock word by `to`. Returns the value if it was another.
     #[inline]
-    fn replace(&self, from: Word, to: Word) -> Result<Option<Word>> {
+    fn replace(&self, from: LockWord, to: LockWord) -> Result<Option<LockWord>> {
         let swap = Fetch::CompareSwap { expect: from.0, new: to.0 };
         let before = self.words.fetch(self.at, swap)?;
-        Ok(if before == from.0 { None } else { Some(Word(before)) })
+        Ok(if before == from.0 { None } else { Some(LockWord(before)) })
     }
 
     /// Takes the lock, whose word was read as `seen`: at once if that is fair, else in the queue.
-    fn acquire_queued(&self, mut seen: Word) -> Result<()> {
+    fn acquire_queued(&self, mut seen: LockWord) -> Result<()> {
         loop {
             let changed = if seen.fits::<W>(self.mode) && (self.nested || seen.head() == 0) {
                 self.replace(seen, seen.with_holder(self.mode))?
@@ -238,7 +238,7 @@ impl<W: Words> Request<'_, W> {
     }
 
     /// Returns the word with this waiter in the queue: behind all others, or in front if nested.
-    fn place(&self, seen: Word) -> Word {
+    fn place(&self, seen: LockWord) -> LockWord {
         assert!((seen.head() == 0) == (seen.tail() == 0));
         match seen.head() {
             0 => seen.with_queue(self.me.id(), self.me.id()),
@@ -248,7 +248,7 @@ impl<W: Words> Request<'_, W> {
     }
 
     /// Tries to enter the queue, and links this waiter with its neighbour there.
-    fn enqueue(&self, seen: Word, queued: Word) -> Result<Option<Word>> {
+    fn enqueue(&self, seen: LockWord, queued: LockWord) -> Result<Option<LockWord>> {
         let in_front = queued.tail() != self.me.id();
         // The mode of the old head is not known here: 0, so that it is woken in any case.
         let link = if in_front { seen.head() << MODE_BITS } else { 0 };
@@ -268,7 +268,7 @@ impl<W: Words> Request<'_, W> {
         loop {
             go = self.words.wait_own(layout::go(self.me.node), |now| now != go)?;
             // A guess: the holders are gone, this waiter is the head, and the tail is the same.
-            let mut seen = Word::FREE.with_queue(me, tail);
+            let mut seen = LockWord::FREE.with_queue(me, tail);
             while seen.head() == me && seen.fits::<W>(self.mode) {
                 let link = match seen.tail() == me {
                     true => 0,
@@ -302,14 +302,14 @@ impl<W: Words> Request<'_, W> {
 #[inline(always)]
 pub fn release<W: Words>(words: &W, at: WordAt, mode: Mode) -> Result<()> {
     words.order(at.rank)?;
-    let before = Word(words.fetch(at, Fetch::Add(mode.holder().wrapping_neg()))?);
+    let before = LockWord(words.fetch(at, Fetch::Add(mode.holder().wrapping_neg()))?);
     debug_assert!(before.holders() != 0 && (before.holders() > 0) == ((mode.holder() as i64) > 0));
     if before.nobody_waits() { Ok(()) } else { wake_after(words, before) }
 }
 
 /// Wakes the head of the queue if the release of a lock, whose word was `before`, lets it in.
 #[cold]
-fn wake_after<W: Words>(words: &W, before: Word) -> Result<()> {
+fn wake_after<W: Words>(words: &W, before: LockWord) -> Result<()> {
     match before.makes_room::<W>() {
         false => Ok(()),
         true if W::FAR => far::wake_first(words, before),
@@ -330,7 +330,7 @@ pub fn lock_shared(words: &impl Words, target: Rank, held: Held, nodes: impl Nod
 /// Takes the group lock `at` if it is free and nobody waits for it. One operation.
 #[inline(always)]
 pub fn try_free(words: &impl Words, at: WordAt, mode: Mode) -> Result<bool> {
-    let (expect, new) = (Word::FREE.0, Word::FREE.with_holder(mode).0);
+    let (expect, new) = (LockWord::FREE.0, LockWord::FREE.with_holder(mode).0);
     Ok(words.fetch(at, Fetch::CompareSwap { expect, new })? == expect)
 }
 

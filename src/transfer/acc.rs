@@ -1,10 +1,11 @@
-//! The accumulate lock of a target (`ACC` of `fabric::layout`): under it are all calls on several
-//! elements, and those on elements that no atomic instruction changes for all ranks alike. Calls on
-//! a single word look at it (docs/decisions/0004, `epoch::lock::whole`).
+//! The accumulate lock of a target (`ACC` of `fabric::layout`). All calls on several elements run
+//! under it, and all calls on elements that no atomic instruction changes for all ranks alike.
+//! Calls on a single word only read it (docs/decisions/0004, `epoch::lock::whole`).
 //!
-//! On a distant road the lock is asked for together with the elements: what was got is what others
-//! had left if the answer says that the lock was free. So an accumulate waits twice, for the lock
-//! with the elements and for its release with the new ones, and not four times.
+//! On a distant road the request for the lock goes out together with the gets of the elements. If
+//! the answer says that the lock was free, the elements are as the previous holder left them. So an
+//! accumulate waits twice, once for the lock with the elements and once for the release with the
+//! new elements, and not four times.
 
 use super::Place;
 use super::unmapped::Unmapped;
@@ -26,7 +27,7 @@ pub fn locked(place: Place<'_>, rank: u32, work: impl FnOnce() -> Result<()>) ->
     on_words!(node, |words| whole::several(words, Rank(rank), nodes, work))
 }
 
-/// The same for memory of this node, if the lock is free. Says whether it was, and is done.
+/// [`locked`] for memory of this node, if the lock is free. Returns whether it was and `work` ran.
 #[inline(always)]
 pub fn try_locked(node: &LocalWindow, rank: u32, work: impl FnOnce()) -> bool {
     let words = &node.words;
@@ -40,8 +41,8 @@ pub fn try_locked(node: &LocalWindow, rank: u32, work: impl FnOnce()) -> bool {
     true
 }
 
-/// Does `work`, a single instruction on a word that is mapped here, so that no call on several is
-/// seen in parts.
+/// Does `work`, a single instruction on a word that is mapped here, such that each call on several
+/// words sees either all or nothing of it.
 #[inline]
 pub fn single(place: Place<'_>, rank: u32, work: impl FnOnce()) -> Result<()> {
     let (node, nodes) = (place.node, place.node.nodes_for(Wanted::Accumulate(rank)));
@@ -57,30 +58,30 @@ pub fn single(place: Place<'_>, rank: u32, work: impl FnOnce()) -> Result<()> {
     }
 }
 
-/// How a call on a single word of the device ends, which looks at the lock of its target behind its
-/// operation.
+/// The end of a call on a single word through the device: the call reads the lock of its target
+/// after its operation.
 #[derive(Clone, Copy)]
-pub struct Behind<'a> {
+pub struct LookBehind<'a> {
     node: &'a LocalWindow,
     part: &'a WideWindow,
     rank: u32,
-    /// where the lock is
+    /// the address of the lock
     pub lock: Remote,
 }
 
-impl<'a> Behind<'a> {
-    /// The end of a call on a word of this rank.
-    pub fn new(place: Place<'a>, rank: u32) -> Result<Option<Behind<'a>>> {
+impl<'a> LookBehind<'a> {
+    /// Returns the end of a call on a word of this rank, or `None` on a window of one node.
+    pub fn new(place: Place<'a>, rank: u32) -> Result<Option<LookBehind<'a>>> {
         let node = place.node;
         let Some(part) = &node.wide else { return Ok(None) };
         let lock = part.accumulate_lock(node, rank)?;
-        Ok(Some(Behind { node, part, rank, lock }))
+        Ok(Some(LookBehind { node, part, rank, lock }))
     }
 
-    /// Ends it; the lock was read as `lock` behind the operation. `None`: nobody waits for the
-    /// operation, and it ends later.
+    /// Ends the call. `lock`: the value of the lock, read behind the operation; `None` if the call
+    /// has not waited for its operation, so that it ends later.
     pub fn end(self, lock: Option<u64>) -> Result<()> {
-        let Behind { node, part, rank, .. } = self;
+        let LookBehind { node, part, rank, .. } = self;
         let Some(lock) = lock else {
             part.note_unsettled(rank);
             return Ok(());
@@ -99,50 +100,51 @@ fn word(rank: u32) -> WordAt {
 }
 
 /// The lock of a target, for one accumulate on memory that is not mapped here.
-pub struct Acc<'a> {
+pub struct AccLock<'a> {
     place: Place<'a>,
     rank: u32,
     state: State<'a>,
-    /// the turn among the threads of this process that do this at the target
+    /// held against other threads of this process that accumulate in this way at the target
     turn: Option<MutexGuard<'a, ()>>,
 }
 
-/// How far it is.
+/// The state of an [`AccLock`].
 enum State<'a> {
-    /// nothing was asked for
+    /// not requested
     Idle,
-    /// asked for, and the answer is not here
+    /// requested, without an answer yet
     Asked(Begun<'a>),
     /// held
     Held,
 }
 
-impl<'a> Acc<'a> {
-    /// That of a target, not held yet.
-    pub fn new(place: Place<'a>, rank: u32) -> Acc<'a> {
-        Acc { place, rank, state: State::Idle, turn: None }
+impl<'a> AccLock<'a> {
+    /// Returns the lock of a target, not held yet.
+    pub fn new(place: Place<'a>, rank: u32) -> AccLock<'a> {
+        AccLock { place, rank, state: State::Idle, turn: None }
     }
 
-    /// Takes it and reads what it guards: `get` is called again if others had it at first.
+    /// Takes the lock and reads what it guards. Calls `get` again if the lock was not free at
+    /// first.
     pub fn read(&mut self, whose: Unmapped<'a>, mut get: impl FnMut() -> Result<()>) -> Result<()> {
         self.ask(whose)?;
         let read = get();
         if self.settle()? { read } else { get() }
     }
 
-    /// Takes it, for changes of words of the device.
+    /// Takes the lock, for changes of words by the device.
     pub fn take(&mut self, whose: Unmapped<'a>) -> Result<()> {
         self.ask(whose)?;
         self.settle().map(|_| ())
     }
 
-    /// How a call on a single word ends, which does not take it.
-    pub fn behind(&self) -> Result<Option<Behind<'a>>> {
-        Behind::new(self.place, self.rank)
+    /// Returns the end of a call on a single word, which does not take the lock.
+    pub fn behind(&self) -> Result<Option<LookBehind<'a>>> {
+        LookBehind::new(self.place, self.rank)
     }
 
-    /// Asks for it, ahead of gets from memory of `whose`; or takes it, where these would not come
-    /// behind. Nothing to do if it is held.
+    /// Requests the lock, ahead of gets from memory of `whose`; takes it where such gets are not
+    /// ordered behind the request. Does nothing if the lock is held.
     fn ask(&mut self, whose: Unmapped<'a>) -> Result<()> {
         let State::Idle = self.state else { return Ok(()) };
         let (node, word) = (self.place.node, word(self.rank));
@@ -161,7 +163,8 @@ impl<'a> Acc<'a> {
         Ok(())
     }
 
-    /// Waits until it is held. Says whether it was when what was got behind [`Acc::ask`] was got.
+    /// Waits until the lock is held. Returns whether it was held already when the gets behind
+    /// [`AccLock::ask`] were carried out.
     fn settle(&mut self) -> Result<bool> {
         let node = self.place.node;
         let (Some(part), State::Asked(asked)) =
@@ -177,7 +180,7 @@ impl<'a> Acc<'a> {
         Ok(is_valid)
     }
 
-    /// Gives it back; what was put before is done.
+    /// Releases the lock; all puts before it are done.
     pub fn release(&mut self) -> Result<()> {
         if let State::Asked(..) = self.state {
             self.settle()?;

@@ -2,14 +2,14 @@
 //! element are in `single`. All take part in one protocol, which the type and the address of an
 //! element choose, never the call: see `datatype::reduce`.
 //!
-//! A call on several elements is seen whole by all others: it holds the target's accumulate lock
-//! for all its length, and a call on a single one looks at that lock (`epoch::lock::whole`).
+//! A call on several elements is atomic as a whole: it holds the target's accumulate lock from its
+//! begin to its end, and a call on a single element reads that lock (`epoch::lock::whole`).
 //!
-//! They are ordered as the standard's default wants it (§12.7.2): each is done when it returns, and
+//! They are ordered as the standard's default demands (§12.7.2): each is done when it returns, and
 //! atomic instructions of one process on one location keep their order.
 
-use super::acc::{Acc, locked, single, try_locked};
-use super::combine::{self, Combine};
+use super::acc::{AccLock, locked, single, try_locked};
+use super::combine::{self, UnmappedAcc};
 use super::distant::is_word;
 use super::put_get::{all_in_regions, reach, total};
 use super::unmapped::Reached;
@@ -22,7 +22,7 @@ use crate::mpi::Handle;
 use crate::sync::fence_after_rmw;
 use crate::window::address::{Reach, Spot};
 
-/// So many elements of a call with one type are few enough for the short way.
+/// A call with one type and fewer elements than this takes the quick path.
 const FEW: u64 = 16;
 
 /// MPI_Accumulate, and MPI_Get_accumulate with a `result`.
@@ -63,7 +63,7 @@ pub unsafe fn accumulate(
     let sides = (origin.as_ref(), result.as_ref());
     let several = target_count > 1 || !matches!(target_shape, Shape::Basic(_));
     let guard = match several {
-        // Few words of the device are changed at once by its own operations.
+        // The device changes a few words at once by its own operations.
         true if place.window.epochs.is_exclusive(rank) => match place.node.wide {
             Some(_) if target_count < FEW => Guard::Held,
             _ => Guard::Alone,
@@ -71,7 +71,7 @@ pub unsafe fn accumulate(
         true => Guard::Several,
         false => Guard::Single,
     };
-    let work = Work { place, rank, disp: target.disp, op, zero: None, guard };
+    let work = AccCall { place, rank, disp: target.disp, op, zero: None, guard };
     // SAFETY: the caller vouches for the buffers.
     unsafe { work.begin(sides, &target_shape, target_count) }
 }
@@ -96,8 +96,8 @@ impl Side {
     }
 }
 
-/// Elements that follow each other in a buffer of the origin and at the target.
-struct Run {
+/// Elements that are contiguous both in a buffer of the origin and at the target.
+struct ElementRun {
     here: *mut u8,
     /// offset from displacement zero of the target's type map
     there: i64,
@@ -105,7 +105,7 @@ struct Run {
     count: u64,
 }
 
-impl Run {
+impl ElementRun {
     fn skip(&mut self, count: u64) {
         let bytes = (count * self.basic.extent() as u64) as i64;
         self.here = self.here.wrapping_offset(bytes as isize);
@@ -114,27 +114,29 @@ impl Run {
     }
 }
 
-/// The runs in which a buffer and the target lie side by side; without a buffer the target's own.
+/// The runs of elements that are contiguous both in a buffer and at the target; without a buffer,
+/// at the target alone.
 fn overlay<'a>(
     side: Option<&'a Side>,
     target: &'a Shape,
     count: u64,
-) -> impl Iterator<Item = Result<Run>> {
+) -> impl Iterator<Item = Result<ElementRun>> {
     let nowhere = (core::ptr::null_mut::<u8>(), target, count);
     let (zero, shape, own) = side.map_or(nowhere, |side| (side.address, &side.shape, side.count));
     zip_elements(shape.pieces(own), target.pieces(count)).map(move |run| {
         let (here, there, basic, count) = run?;
-        Ok(Run { here: zero.wrapping_offset(here as isize), there, basic, count })
+        Ok(ElementRun { here: zero.wrapping_offset(here as isize), there, basic, count })
     })
 }
 
-/// Does `work` on the runs in which both buffers and the target lie side by side: the offset from
-/// displacement zero of the target's type map, and the rest but for the address at the target.
+/// Does `work` on the runs that are contiguous in both buffers and at the target. It gets the
+/// offset from displacement zero of the target's type map, and the run without its address at the
+/// target.
 fn each_run(
     (origin, result): Sides<'_>,
     target: &Shape,
     count: u64,
-    mut work: impl FnMut(i64, combine::Run) -> Result<()>,
+    mut work: impl FnMut(i64, combine::AccRun) -> Result<()>,
 ) -> Result<()> {
     let mut results = overlay(result, target, count);
     let mut into = results.next().transpose()?;
@@ -147,7 +149,10 @@ fn each_run(
             let (basic, origin) = (run.basic, run.here.cast_const());
             let result = result.is_some().then_some(old.here);
             let count_here = count as usize;
-            work(run.there, combine::Run { there: 0, basic, count: count_here, origin, result })?;
+            work(
+                run.there,
+                combine::AccRun { there: 0, basic, count: count_here, origin, result },
+            )?;
             run.skip(count);
             old.skip(count);
             if old.count == 0 {
@@ -158,8 +163,9 @@ fn each_run(
     Ok(())
 }
 
-/// Whether elements of both sides are of the same kinds, in the same order, and go with the
-/// operation. Only one kind on either side is right (§12.3.4), so nearly always this is quick.
+/// Checks that the elements of both sides are of the same kinds, in the same order, and that the
+/// operation is defined for them. Each side must have one kind only (§12.3.4), so this is nearly
+/// always quick.
 fn kinds_agree(op: Op, side: Option<&Side>, target: &Shape, count: u64) -> Result<()> {
     let mut others = target.kinds().filter(|basic| !pairs(op, *basic));
     others.try_for_each(|basic| unpaired(op, basic))?;
@@ -171,44 +177,44 @@ fn kinds_agree(op: Op, side: Option<&Side>, target: &Shape, count: u64) -> Resul
     }
 }
 
-/// What keeps others away from the elements.
+/// The protection of the elements against other accumulates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Guard {
-    /// nothing: it is one element, and the call may yet take the target's accumulate lock
+    /// none: the call has one element, and may take the target's accumulate lock later
     Single,
-    /// nothing yet: there are several, and the call has to take the lock
+    /// none yet: the call has several elements, and must take the lock
     Several,
-    /// that lock; a call on a single word may be changing it all the same
+    /// the lock is held; a call on a single word may still change that word
     Held,
-    /// nobody else changes them now
+    /// no other call changes the elements now
     Alone,
 }
 
-/// An accumulate whose arguments are all right.
+/// An accumulate whose arguments are checked.
 #[derive(Clone, Copy)]
-pub(super) struct Work<'a> {
+pub(super) struct AccCall<'a> {
     pub place: Place<'a>,
     pub rank: u32,
     /// the target displacement
     pub disp: i64,
     pub op: Op,
-    /// where displacement zero of the target's type map is; `None`: each run is looked up by itself
+    /// the location of displacement zero of the target's type map; `None`: each run is looked up
     pub zero: Option<Spot<'a>>,
-    /// who else may change the target now
+    /// the protection of the target now
     pub guard: Guard,
 }
 
-/// The origin's buffer and that for the result.
+/// The origin's buffer and the result buffer.
 type Sides<'a> = (Option<&'a Side>, Option<&'a Side>);
 
-impl<'a> Work<'a> {
-    /// Finds the target, and does the work there.
+impl<'a> AccCall<'a> {
+    /// Finds the target, and applies the operation there.
     ///
     /// # Safety
     /// The buffers are valid for their shapes.
     unsafe fn begin(self, sides: Sides<'_>, target: &Shape, count: u64) -> Result<()> {
         let (reach, offset) = reach(target, count)?;
-        let Work { place, rank, disp, .. } = self;
+        let AccCall { place, rank, disp, .. } = self;
         let whole = place.node.at_common(rank, disp, reach, |spot| {
             let zero = spot.offset(-offset);
             // SAFETY: `at` checked the window's side, the caller vouches for the other two.
@@ -217,8 +223,8 @@ impl<'a> Work<'a> {
         if !matches!(whole, Err(Error::NotInRegion { .. })) {
             return whole;
         }
-        // The regions of a dynamic window need not cover what lies between the runs. Nothing is
-        // changed before each run has been found in a region, and they stay for the whole call:
+        // The regions of a dynamic window need not cover the gaps between the runs. Each run is
+        // found in a region before anything is changed, and the regions stay for the whole call:
         // the holder of the lock waits for nothing.
         place.node.while_attached(rank, || {
             all_in_regions((target, count), |reach| {
@@ -226,7 +232,7 @@ impl<'a> Work<'a> {
             })?;
             let run = |guard| {
                 // SAFETY: the caller vouches for the buffers; each run is checked again.
-                unsafe { Work { guard, ..self }.run_shaped(sides, target, count) }
+                unsafe { AccCall { guard, ..self }.run_shaped(sides, target, count) }
             };
             match self.guard {
                 Guard::Alone => run(Guard::Alone),
@@ -236,29 +242,29 @@ impl<'a> Work<'a> {
     }
 
     /// Does `work` at `zero`: under the target's accumulate lock if there are several elements, or
-    /// not all ranks reach the memory by atomic instructions. A rank that is alone already
-    /// needs nothing, and over the device the lock is taken together with the elements.
+    /// if not all ranks reach the memory by atomic instructions. A rank that is alone already needs
+    /// no lock, and over the device the lock is taken together with the elements.
     pub fn protected<'s>(
         self,
         zero: Spot<'s>,
-        work: impl FnOnce(Work<'s>) -> Result<()>,
+        work: impl FnOnce(AccCall<'s>) -> Result<()>,
     ) -> Result<()>
     where
         'a: 's,
     {
-        let found = Work { zero: Some(zero), ..self };
+        let found = AccCall { zero: Some(zero), ..self };
         let guard = match (zero, self.guard) {
             (Spot::Mapped(_), Guard::Several) => Guard::Held,
             (Spot::Own(_) | Spot::Foreign(..), Guard::Single | Guard::Several) => Guard::Alone,
             _ => return work(found),
         };
-        locked(self.place, self.rank, || work(Work { guard, ..found }))
+        locked(self.place, self.rank, || work(AccCall { guard, ..found }))
     }
 
-    /// The target's lock, for elements that are not mapped here, if it is not held.
-    fn lock(&self) -> Option<Acc<'a>> {
+    /// The target's lock, for elements that are not mapped here, if this call has to take it.
+    fn lock(&self) -> Option<AccLock<'a>> {
         match self.guard {
-            Guard::Single | Guard::Several => Some(Acc::new(self.place, self.rank)),
+            Guard::Single | Guard::Several => Some(AccLock::new(self.place, self.rank)),
             Guard::Held | Guard::Alone => None,
         }
     }
@@ -292,27 +298,27 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Any types: the type maps, laid over each other.
+    /// Applies the operation to any types: lays the type maps over each other.
     ///
     /// # Safety
     /// As for `run`.
     unsafe fn run_shaped(&self, sides: Sides<'_>, target: &Shape, count: u64) -> Result<()> {
         let (origin, result) = sides;
-        // Nothing is changed before all of it is known to go together.
+        // All kinds are checked before anything is changed.
         kinds_agree(self.op, origin, target, count)?;
         kinds_agree(self.op, result, target, count)?;
         let Some(Reached::There(whose, zero)) = self.zero.map(Reached::of) else {
             return each_run(sides, target, count, |there, run| {
-                let combine::Run { basic, origin, result, count, .. } = run;
+                let combine::AccRun { basic, origin, result, count, .. } = run;
                 // SAFETY: runs of type maps for which the caller vouches.
                 unsafe { self.run_at(there, basic, origin, result, count as u64) }
             });
         };
-        let mut combine = Combine::new(whose, self.op, self.guard, self.lock());
+        let mut combine = UnmappedAcc::new(whose, self.op, self.guard, self.lock());
         let pushed = each_run(sides, target, count, |there, run| {
             let there = zero.wrapping_add_signed(there);
             // SAFETY: likewise, until `done`; all such elements of this target share the lock.
-            unsafe { combine.push(combine::Run { there, ..run }) }
+            unsafe { combine.push(combine::AccRun { there, ..run }) }
         });
         // SAFETY: likewise.
         unsafe { combine.done(pushed) }
@@ -341,7 +347,7 @@ impl<'a> Work<'a> {
         })
     }
 
-    /// Applies the operation to elements that follow each other.
+    /// Applies the operation to contiguous elements.
     ///
     /// # Safety
     /// All buffers hold `count` elements of the type.
@@ -377,10 +383,10 @@ impl<'a> Work<'a> {
                     Ok(())
                 }
                 Reached::There(whose, there) => {
-                    let mut combine = Combine::new(whose, op, self.guard, self.lock());
+                    let mut combine = UnmappedAcc::new(whose, op, self.guard, self.lock());
                     // SAFETY: likewise; all such elements of this target share the lock.
                     unsafe {
-                        let run = combine::Run { there, basic, count, origin, result };
+                        let run = combine::AccRun { there, basic, count, origin, result };
                         let pushed = combine.push(run);
                         combine.done(pushed)
                     }
@@ -400,7 +406,7 @@ impl<'a> Work<'a> {
         origin: *const u8,
         result: Option<*mut u8>,
     ) -> Result<()> {
-        let Work { place, rank, op, .. } = *self;
+        let AccCall { place, rank, op, .. } = *self;
         if !by_instruction(place, basic, at) {
             return locked(place, rank, || {
                 // SAFETY: the caller's promise, and the lock is held.
@@ -415,8 +421,8 @@ impl<'a> Work<'a> {
     }
 }
 
-/// An accumulate with the same predefined type on both sides, and elements that need no lock. Says
-/// whether it was one, and is done.
+/// An accumulate with the same predefined type on both sides, and elements that need no lock.
+/// Returns whether the arguments were such, and the accumulate is done.
 ///
 /// # Safety
 /// As for [`accumulate`].
@@ -457,8 +463,8 @@ pub unsafe fn accumulate_quick(to: &Quick<'_>, origin: Buffer, target: Target, o
     })
 }
 
-/// Whether elements of this kind that are mapped here are changed by atomic instructions, by all
-/// ranks: on one node most, over several those that the device changes alike.
+/// Whether all ranks change elements of this kind, which are mapped here, by atomic instructions:
+/// on one node most kinds, over several nodes those that the device can change atomically, too.
 #[inline]
 pub(super) fn by_instruction(place: Place<'_>, basic: Basic, at: *mut u8) -> bool {
     !reduce::needs_lock(basic, at)
@@ -471,7 +477,7 @@ pub(super) fn operation(place: Place<'_>, op: Handle) -> Result<Op> {
     place.host.tables.ops.find(op).ok_or_else(unknown)
 }
 
-/// The element of a predefined type, also of one without a name (MPI-4.1 §19.1.5).
+/// Returns the element of a predefined type, also of one without a name (MPI-4.1 §19.1.5).
 #[inline]
 pub(super) fn predefined(place: Place<'_>, datatype: Handle) -> Result<Basic> {
     match place.shape(datatype)? {

@@ -1,8 +1,8 @@
 //! Copies between memory of this process and window memory that other processes may read and write
 //! at the same time, by the road that leads there. One element of a predefined type at its natural
-//! alignment is one load or store where the memory is mapped, so that nobody sees half of it.
+//! alignment is one load or store where the memory is mapped, so that no reader sees half of it.
 
-use super::acc::Acc;
+use super::acc::AccLock;
 use super::unmapped::{self, Unmapped};
 use crate::datatype::layout::Strip;
 use crate::error::Result;
@@ -14,7 +14,7 @@ use core::ptr;
 /// Copies `bytes` bytes; the buffers may overlap.
 ///
 /// # Safety
-/// So many bytes at `from` may be read and at `to` written.
+/// `bytes` bytes at `from` may be read and at `to` written.
 #[inline]
 pub unsafe fn copy(to: *mut u8, from: *const u8, bytes: u64) {
     let aligned = |width: usize| (to.addr() | from.addr()) & (width - 1) == 0;
@@ -32,7 +32,7 @@ pub unsafe fn copy(to: *mut u8, from: *const u8, bytes: u64) {
 /// this returns.
 ///
 /// # Safety
-/// So many bytes at `spot` are inside of the window, and those at `here` may be read or, for a get,
+/// `bytes` bytes at `spot` are inside of the window, and those at `here` may be read or, for a get,
 /// written; on a distant road until a flush.
 #[inline]
 pub unsafe fn transfer(way: Way, spot: Spot<'_>, here: *mut u8, bytes: u64) -> Result<()> {
@@ -82,7 +82,7 @@ pub unsafe fn strip(way: Way, at: *mut u8, here: *mut u8, strip: Strip) {
     }
 }
 
-/// As [`strip`].
+/// Copies a strip of several blocks, as [`strip`].
 ///
 /// # Safety
 /// As for [`strip`].
@@ -123,7 +123,7 @@ unsafe fn element<T: Copy>(to: *mut u8, from: *const u8) {
     unsafe { to.cast::<T>().write_volatile(from.cast::<T>().read_volatile()) };
 }
 
-/// Copies so many bytes through registers.
+/// Copies `BYTES` bytes through registers.
 ///
 /// # Safety
 /// They may be read and written.
@@ -146,7 +146,7 @@ impl Blocks {
         Blocks { first: zero.wrapping_offset(offset as isize), stride: stride as isize }
     }
 
-    /// What the addresses of all blocks are multiples of, as their lowest bit.
+    /// Returns bits of which the lowest is the alignment of all blocks.
     fn bits(self) -> usize {
         self.first.addr() | self.stride.cast_unsigned()
     }
@@ -183,20 +183,20 @@ fn each_block(to: Blocks, from: Blocks, blocks: u64, copy: impl Fn(*mut u8, *con
     }
 }
 
-/// Bytes that are combined at once.
-pub const PIECE: usize = 16 << 10;
+/// The bytes that are combined at once.
+pub const COPY_BYTES: usize = 16 << 10;
 
-/// A buffer on the stack for what is combined with memory of another process.
+/// A buffer on the stack for bytes that are combined with memory of another process.
 #[repr(C, align(64))]
-pub struct Piece([core::mem::MaybeUninit<u8>; PIECE]);
+pub struct CopyBuffer([core::mem::MaybeUninit<u8>; COPY_BYTES]);
 
-impl Piece {
-    /// One with nothing in it.
-    pub const fn empty() -> Piece {
-        Piece([const { core::mem::MaybeUninit::uninit() }; PIECE])
+impl CopyBuffer {
+    /// Returns a buffer whose bytes are not initialised.
+    pub const fn empty() -> CopyBuffer {
+        CopyBuffer([const { core::mem::MaybeUninit::uninit() }; COPY_BYTES])
     }
 
-    /// Where it begins.
+    /// Returns the address of its first byte.
     pub fn as_mut_ptr(&mut self) -> *mut u8 {
         self.0.as_mut_ptr().cast()
     }
@@ -209,13 +209,13 @@ impl Piece {
     pub unsafe fn change<'a>(
         (whose, there): (Unmapped<'a>, u64),
         bytes: usize,
-        mut lock: Acc<'a>,
+        mut lock: AccLock<'a>,
         work: impl FnOnce(*mut u8) -> bool,
     ) -> Result<()> {
-        assert!(bytes <= PIECE);
-        let mut piece = Piece::empty();
-        let here = piece.as_mut_ptr();
-        // SAFETY: the piece is large enough; the caller vouches for the window's side.
+        assert!(bytes <= COPY_BYTES);
+        let mut buffer = CopyBuffer::empty();
+        let here = buffer.as_mut_ptr();
+        // SAFETY: the buffer is large enough; the caller vouches for the window's side.
         let once = |way| unsafe {
             let mut runs = whose.runs(way);
             runs.push(here, there, bytes as u64);

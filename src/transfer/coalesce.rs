@@ -1,18 +1,19 @@
-//! Transfers of many runs by the device: as they are, or several of them in one message. The three
-//! strategies of foMPI's paper on datatypes (§2), and what is chosen by the size and the places of
-//! the runs:
+//! Transfers of many runs by the device: each by itself, or several of them in one message. The
+//! three strategies of foMPI's paper on datatypes (§2), and one that chooses by the size and the
+//! places of the runs:
 //!
 //! - *maximal block*: each run is a message.
 //! - *fixed buffer*: runs that follow each other at the target, one after the other, are one
-//!   message as long as a block of the road. What is too long for that, or lies alone, goes by
-//!   itself.
-//! - *target block*: the same, with a buffer as long as what follows each other at the target. The
-//!   fewest messages, and memory without a bound; so it is there to be measured, not chosen.
-//! - *auto*: the fixed buffer, and a get takes short gaps along.
+//!   message as long as a block of the road. A run that is too long for that, or lies alone, is a
+//!   message by itself.
+//! - *target block*: like the fixed buffer, with a buffer as long as the runs that follow one
+//!   another at the target. The fewest messages, and memory without a bound: it is there to be
+//!   measured, not chosen.
+//! - *auto*: the fixed buffer, and a get reads short gaps along with the runs.
 //!
 //! On paper (decision 0012): a request costs this process some 150 ns, whatever its length up to a
 //! block, and a run in a message some 5 ns; the bytes are copied to or from a block in either case.
-//! So a message of two runs is cheaper than two, as long as it is copied once.
+//! So one message of two runs is cheaper than two messages, as long as its bytes are copied once.
 
 use super::unmapped::transfer;
 use crate::config::{Config, Strategy};
@@ -22,14 +23,14 @@ use crate::fabric::verbs::{BLOCK_BYTES, Part, Remote, Run};
 use crate::window::wide::address::Distant;
 use core::{mem, ptr};
 
-/// Bytes of a message with several runs, but for those of the target block.
+/// The most bytes of a message with several runs, except by the strategy target block.
 const MESSAGE: u64 = BLOCK_BYTES as u64;
-/// Bytes between two runs of a get that are read along: no longer under way than a request costs,
-/// on a link of 25 Gbit/s and up.
+/// The longest gap between two runs that a get reads along. Its bytes take no longer on a link of
+/// 25 Gbit/s and up than a request of their own costs.
 pub(super) const GAP_MAX: u64 = 512;
-/// Short runs of a put that leave together.
+/// The number of short runs of a put that are sent as one chain.
 const SHORT: usize = 64;
-/// Runs of a message that is as long as it likes.
+/// The most runs of a message of any length.
 const RUNS_MAX: usize = 1 << 20;
 
 /// A transfer of many runs that is under way.
@@ -37,20 +38,19 @@ pub struct Coalesce<'a> {
     target: Distant<'a>,
     way: Way,
     strategy: Strategy,
-    /// the message that is being gathered: its runs, where it begins at the target, and how long it
-    /// is
+    /// the message that is being gathered: its runs, its address at the target, and its length
     parts: Vec<Part>,
     there: u64,
     bytes: u64,
-    /// runs of a put that are short enough to leave in one chain, and how long they may be
+    /// runs of a put that are short enough for a chain, and the longest such length
     short: Vec<Run>,
     short_max: u64,
-    /// what became of the messages before
+    /// the result of the messages before
     done: Result<()>,
 }
 
 impl<'a> Coalesce<'a> {
-    /// None yet.
+    /// Starts without runs.
     pub fn new(target: Distant<'a>, way: Way) -> Coalesce<'a> {
         Coalesce {
             target,
@@ -65,12 +65,12 @@ impl<'a> Coalesce<'a> {
         }
     }
 
-    /// The longest message with several runs.
+    /// The length of the longest message with several runs.
     fn message_max(&self) -> u64 {
         if self.strategy == Strategy::TargetBlock { u32::MAX.into() } else { MESSAGE }
     }
 
-    /// The longest gap that is sent along.
+    /// The longest gap that is sent along with runs.
     fn gap_max(&self) -> u64 {
         if self.way == Way::Get && self.strategy == Strategy::Auto { GAP_MAX } else { 0 }
     }
@@ -98,13 +98,13 @@ impl<'a> Coalesce<'a> {
         self.bytes = there - self.there + bytes;
     }
 
-    /// Bytes of the target from here on.
+    /// Returns the address `there` at the target.
     fn at(&self, there: u64) -> Distant<'a> {
         Distant { at: Remote { at: there, ..self.target.at }, ..self.target }
     }
 
-    /// Sends a run as it is. Short ones of a put leave with others: a device is told of a chain of
-    /// requests at the price of one.
+    /// Sends a run by itself. Short runs of a put are collected: posting a chain of requests to the
+    /// device costs as much as posting one.
     ///
     /// # Safety
     /// As for `push`.
@@ -133,7 +133,7 @@ impl<'a> Coalesce<'a> {
         self.short.clear();
     }
 
-    /// Sends bytes as they are.
+    /// Sends bytes by themselves.
     ///
     /// # Safety
     /// As for `push`.
@@ -161,7 +161,7 @@ impl<'a> Coalesce<'a> {
                     _ if bytes > MESSAGE => self.send_long(),
                     Way::Put => peer.put_gathered(at, &self.parts, bytes),
                     Way::Get => {
-                        // The next message mostly has as many.
+                        // The next message usually has as many runs.
                         let next = Vec::with_capacity(self.parts.len());
                         let parts = mem::replace(&mut self.parts, next).into_boxed_slice();
                         peer.get_scattered(at, parts, bytes)
@@ -202,7 +202,7 @@ impl<'a> Coalesce<'a> {
         Ok(())
     }
 
-    /// All runs have been sent on their way.
+    /// Sends all runs that are not sent yet.
     ///
     /// # Safety
     /// As for `push`.

@@ -1,15 +1,15 @@
-//! Accumulates on memory that is not mapped here: elements are read, combined, and written back,
-//! those of many runs of a type map at once. That of a process of this node goes through a buffer
-//! on the stack, by a caller who is alone: who holds a lock. That of other nodes goes its own ways
-//! (`distant`).
+//! Accumulates on memory that is not mapped here: this process reads elements, combines them, and
+//! writes them back, many runs of a type map at once. Elements of another process of this node pass
+//! through a buffer on the stack; the caller is alone there or holds a lock. Elements of other
+//! nodes are in `distant`.
 //!
-//! On paper, of runs of eight bytes: 11 ns a run to read, 150 to write (the kernel's, see
+//! On paper, for runs of eight bytes: 11 ns a run to read, 150 to write (the kernel's, see
 //! `fabric::cma::Batch`), where a read and a write for each run took 900.
 
-use super::acc::Acc;
+use super::acc::AccLock;
 use super::accumulate::Guard;
-use super::bytes::{PIECE, Piece};
-use super::distant::Distantly;
+use super::bytes::{COPY_BYTES, CopyBuffer};
+use super::distant::FarAcc;
 use super::unmapped::Unmapped;
 use crate::datatype::basic::{Basic, Op};
 use crate::datatype::reduce;
@@ -18,41 +18,41 @@ use crate::fabric::Way;
 use core::mem::MaybeUninit;
 use core::slice;
 
-/// Elements that follow each other at the target, and in the origin's buffers.
+/// Elements that are contiguous at the target and in the origin's buffers.
 #[derive(Clone, Copy)]
-pub struct Run {
+pub struct AccRun {
     /// address at the target
     pub there: u64,
     /// their kind
     pub basic: Basic,
     /// their number
     pub count: usize,
-    /// operands; not looked at for MPI_NO_OP
+    /// operands; not used for MPI_NO_OP
     pub origin: *const u8,
-    /// where their old values go
+    /// buffer for the old values
     pub result: Option<*mut u8>,
 }
 
-impl Run {
-    /// From the first element to the end of the last.
+impl AccRun {
+    /// Bytes from the first element to the end of the last.
     pub fn bytes(&self) -> u64 {
         (self.count * self.basic.extent()) as u64
     }
 
-    /// The first `count` elements, and what is left.
-    pub fn split(self, count: usize) -> (Run, Run) {
+    /// Returns the first `count` elements, and the rest.
+    pub fn split(self, count: usize) -> (AccRun, AccRun) {
         let bytes = count * self.basic.extent();
-        let rest = Run {
+        let rest = AccRun {
             there: self.there + bytes as u64,
             count: self.count - count,
             origin: self.origin.wrapping_add(bytes),
             result: self.result.map(|result| result.wrapping_add(bytes)),
             ..self
         };
-        (Run { count, ..self }, rest)
+        (AccRun { count, ..self }, rest)
     }
 
-    /// Whether nothing of what is there is needed, because all of it is replaced.
+    /// Whether the operation replaces all bytes without a result, so that they need not be read.
     pub fn is_overwritten(&self, op: Op) -> bool {
         let dense = self.basic.size() == self.basic.extent();
         op == Op::Replace && self.result.is_none() && dense
@@ -61,41 +61,46 @@ impl Run {
 
 /// An accumulate of many runs.
 #[allow(clippy::large_enum_variant)] // it lives on the stack, for one call
-pub enum Combine<'a> {
+pub enum UnmappedAcc<'a> {
     /// on memory of a process of this node
-    Process(Pieces<'a>),
-    /// on what the device reaches
-    Distant(Distantly<'a>),
+    Process(CopyAcc<'a>),
+    /// on memory that the device reaches
+    Distant(FarAcc<'a>),
 }
 
-impl<'a> Combine<'a> {
-    /// No runs yet. The lock is there if the guard says that it is not held.
-    pub fn new(whose: Unmapped<'a>, op: Op, guard: Guard, lock: Option<Acc<'a>>) -> Combine<'a> {
+impl<'a> UnmappedAcc<'a> {
+    /// Starts without runs. `lock` is given if the guard says that it is not held.
+    pub fn new(
+        whose: Unmapped<'a>,
+        op: Op,
+        guard: Guard,
+        lock: Option<AccLock<'a>>,
+    ) -> UnmappedAcc<'a> {
         match whose {
             Unmapped::Process(_) => {
                 debug_assert!(lock.is_none());
-                Combine::Process(Pieces::new(whose, op))
+                UnmappedAcc::Process(CopyAcc::new(whose, op))
             }
-            Unmapped::Distant(target) => Combine::Distant(Distantly::new(target, op, guard, lock)),
+            Unmapped::Distant(target) => UnmappedAcc::Distant(FarAcc::new(target, op, guard, lock)),
         }
     }
 
     /// Adds a run.
     ///
     /// # Safety
-    /// Until `done` returns: the operands may be read, the results written, and the elements at
-    /// the target are inside of the window; without a lock they are changed by nobody else.
-    pub unsafe fn push(&mut self, run: Run) -> Result<()> {
+    /// Until `done` returns: the operands may be read, the results written, and the elements at the
+    /// target are inside of the window; without a lock no other call changes them.
+    pub unsafe fn push(&mut self, run: AccRun) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe {
             match self {
-                Combine::Process(pieces) => pieces.push(run),
-                Combine::Distant(distantly) => distantly.push(run),
+                UnmappedAcc::Process(copies) => copies.push(run),
+                UnmappedAcc::Distant(far) => far.push(run),
             }
         }
     }
 
-    /// Does the rest and gives the lock back, also if something failed before.
+    /// Carries out the pending runs and releases the lock, also if something failed before.
     ///
     /// # Safety
     /// As for `push`.
@@ -103,46 +108,46 @@ impl<'a> Combine<'a> {
         // SAFETY: the caller's promise.
         unsafe {
             match self {
-                Combine::Process(pieces) => before.and_then(|()| pieces.finish()),
-                Combine::Distant(distantly) => distantly.done(before),
+                UnmappedAcc::Process(copies) => before.and_then(|()| copies.finish()),
+                UnmappedAcc::Distant(far) => far.done(before),
             }
         }
     }
 }
 
-/// Runs that wait for one go.
+/// The most runs that one read and one write carry out together.
 const RUNS: usize = 128;
 
-/// Elements in the piece begin at multiples of this.
+/// Elements in the buffer begin at multiples of this.
 const ALIGNMENT: usize = 16;
 
-/// An accumulate of many runs through a piece. No two that wait overlap: each begins behind all
-/// others, or the ones before go first.
-pub struct Pieces<'a> {
+/// An accumulate of many runs through a buffer. No two pending runs overlap: each begins behind all
+/// others, or the others are carried out first.
+pub struct CopyAcc<'a> {
     whose: Unmapped<'a>,
     op: Op,
-    piece: Piece,
-    /// each with its place in the piece; the first `count` are there
-    runs: [MaybeUninit<(Run, usize)>; RUNS],
+    buffer: CopyBuffer,
+    /// each run with its place in the buffer; the first `count` are valid
+    runs: [MaybeUninit<(AccRun, usize)>; RUNS],
     count: usize,
-    /// of the piece
+    /// the used bytes of the buffer
     used: usize,
     /// one past the last byte at the target
     end: u64,
 }
 
-impl<'a> Pieces<'a> {
-    fn new(whose: Unmapped<'a>, op: Op) -> Pieces<'a> {
-        let (piece, runs) = (Piece::empty(), [const { MaybeUninit::uninit() }; RUNS]);
-        Pieces { whose, op, piece, runs, count: 0, used: 0, end: 0 }
+impl<'a> CopyAcc<'a> {
+    fn new(whose: Unmapped<'a>, op: Op) -> CopyAcc<'a> {
+        let (buffer, runs) = (CopyBuffer::empty(), [const { MaybeUninit::uninit() }; RUNS]);
+        CopyAcc { whose, op, buffer, runs, count: 0, used: 0, end: 0 }
     }
 
     /// # Safety
-    /// As for [`Combine::push`].
-    unsafe fn push(&mut self, run: Run) -> Result<()> {
+    /// As for [`UnmappedAcc::push`].
+    unsafe fn push(&mut self, run: AccRun) -> Result<()> {
         let mut rest = run;
         while rest.count > 0 {
-            let room = (PIECE - self.used) / rest.basic.extent();
+            let room = (COPY_BYTES - self.used) / rest.basic.extent();
             if self.count == RUNS || room == 0 || rest.there < self.end {
                 // SAFETY: the caller's promise.
                 unsafe { self.finish()? };
@@ -152,33 +157,34 @@ impl<'a> Pieces<'a> {
             self.runs[self.count].write((run, self.used));
             self.count += 1;
             self.end = behind.there;
-            self.used = (self.used + run.bytes() as usize).next_multiple_of(ALIGNMENT).min(PIECE);
+            self.used =
+                (self.used + run.bytes() as usize).next_multiple_of(ALIGNMENT).min(COPY_BYTES);
             rest = behind;
         }
         Ok(())
     }
 
-    /// Does what has not been done yet. Empty afterwards.
+    /// Carries out the pending runs; none is left afterwards.
     ///
     /// # Safety
-    /// As for [`Combine::push`].
+    /// As for [`UnmappedAcc::push`].
     unsafe fn finish(&mut self) -> Result<()> {
-        let piece = self.piece.as_mut_ptr();
+        let buffer = self.buffer.as_mut_ptr();
         // SAFETY: `push` has written the first `count`.
         let runs = unsafe { slice::from_raw_parts(self.runs.as_ptr().cast(), self.count) };
         let runs = || runs.iter().copied();
         let mut batch = self.whose.runs(Way::Get);
-        for (run, at) in runs().filter(|(run, _): &(Run, usize)| !run.is_overwritten(self.op)) {
-            // SAFETY: the piece has room for the run, and is ours.
-            unsafe { batch.push(piece.wrapping_add(at), run.there, run.bytes()) };
+        for (run, at) in runs().filter(|(run, _): &(AccRun, usize)| !run.is_overwritten(self.op)) {
+            // SAFETY: the buffer has room for the run, and is ours.
+            unsafe { batch.push(buffer.wrapping_add(at), run.there, run.bytes()) };
         }
         // SAFETY: likewise.
         let read = unsafe { batch.finish_here() };
         let done = read.and_then(|()| {
             let mut batch = self.whose.runs(Way::Put);
             for (run, at) in runs() {
-                let (here, Run { basic, origin, result, count, .. }) =
-                    (piece.wrapping_add(at), run);
+                let (here, AccRun { basic, origin, result, count, .. }) =
+                    (buffer.wrapping_add(at), run);
                 // SAFETY: the caller vouches for operands and results; the elements were read, or
                 // are all written now.
                 unsafe {

@@ -1,6 +1,6 @@
-//! What every road for bytes must do, one suite over both: load and store ([`super::bytes`]) and
+//! The duties of every road for bytes, one suite over both: load and store ([`super::bytes`]) and
 //! the kernel's copy ([`cma`]). The window is memory that two processes map at the same address, so
-//! that either road reaches it, and what one of them did, the other one sees.
+//! that either road reaches it, and each process sees what the other one did.
 
 use super::bytes;
 use crate::fabric::Way;
@@ -34,7 +34,7 @@ impl Road for LoadStore {
     }
 }
 
-/// One run at a time.
+/// Transfers one run at a time.
 struct Cma(cma::Process<'static>);
 
 impl Road for Cma {
@@ -49,7 +49,7 @@ impl Road for Cma {
     }
 }
 
-/// In runs of seven bytes, the last ones first.
+/// Transfers runs of seven bytes, the last ones first.
 struct Batches(cma::Process<'static>);
 
 impl Batches {
@@ -138,14 +138,14 @@ fn a_reader_of_a_later_store_sees_the_put(road: &impl Road, window: &Mapping) {
             }
             // SAFETY: inside of the window; the other process waits for the answer.
             let seen = (0..600).all(|i| unsafe { at(4000 + i).read_volatile() } == round as u8);
-            // Release: the bytes are looked at before they are written again.
+            // Release: the bytes are read before they are written again.
             answer.store(round, Ordering::Release);
             seen
         })
     });
     for round in 1..=ROUNDS {
         road.put(at(4000), &[round as u8; 600]);
-        // Release: whoever sees the round sees the put, too.
+        // Release: a reader that sees the round sees the put, too.
         flag.store(round, Ordering::Release);
         // Acquire: pairs with the Release of the answer.
         while reader.life().is_there() && answer.load(Ordering::Acquire) < round {
@@ -172,7 +172,7 @@ macro_rules! conformance {
     };
 }
 
-/// This process as its own target: what the owner of a window does to it.
+/// This process as its own target: acts like the owner of a window on itself.
 fn own() -> cma::Process<'static> {
     let life = Life::new(Mark::of(process::id()));
     cma::Process { rank: 0, life: Box::leak(Box::new(life)) }

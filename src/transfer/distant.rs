@@ -1,16 +1,17 @@
 //! Accumulates on windows over many nodes. Integers of eight bytes at multiples of eight are words
-//! of the device: each is changed by its atomic operations alone, by ranks of the target's own node
-//! too (`words`). All other elements are read, combined and written back under the target's
-//! accumulate lock, and so are all elements by who is alone (`blocks`). A call on several words
-//! holds that lock, too, and one on a single word looks at it behind its operation. The type, the
-//! address and the number of elements decide, as everywhere (docs/decisions/0004).
+//! of the device: only its atomic operations change them, also for ranks of the target's own node
+//! (`word_acc`). All other elements are read, combined and written back under the target's
+//! accumulate lock; so are all elements if this process is alone at the target (`block_acc`). A
+//! call on several words holds that lock, too, and a call on a single word reads it behind its
+//! operation. The type, the address and the number of elements decide, as everywhere
+//! (docs/decisions/0004).
 
-use super::acc::{Acc, Behind};
+use super::acc::{AccLock, LookBehind};
 use super::accumulate::Guard;
-use super::blocks::Blocks;
-use super::combine::Run;
+use super::block_acc::BlockAcc;
+use super::combine::AccRun;
 use super::unmapped::Unmapped;
-use super::words::Words;
+use super::word_acc::WordAcc;
 use crate::datatype::basic::{Basic, Kind, Op};
 use crate::error::Result;
 use crate::fabric::Fetch;
@@ -22,11 +23,11 @@ pub fn is_word(basic: Basic, at: u64) -> bool {
     whole && basic.size() == size_of::<u64>() && at.is_multiple_of(size_of::<u64>() as u64)
 }
 
-/// MPI_Compare_and_swap of a word, behind what was sent before: accumulates of one origin on one
-/// element happen in their order (MPI-4.1 §12.7.2). Returns what it held before.
+/// MPI_Compare_and_swap of a word, behind all requests that were sent before: accumulates of one
+/// origin on one element happen in their order (MPI-4.1 §12.7.2). Returns the old value.
 pub fn compare_and_swap(
     word: Distant<'_>,
-    behind: Behind<'_>,
+    behind: LookBehind<'_>,
     expect: u64,
     new: u64,
 ) -> Result<u64> {
@@ -38,26 +39,26 @@ pub fn compare_and_swap(
 }
 
 /// An accumulate of many runs.
-pub struct Distantly<'a> {
-    words: Words<'a>,
-    /// with the lock
-    others: Blocks<'a>,
+pub struct FarAcc<'a> {
+    words: WordAcc<'a>,
+    /// all elements that are no words; has the lock
+    others: BlockAcc<'a>,
     target: Distant<'a>,
     guard: Guard,
 }
 
-impl<'a> Distantly<'a> {
-    /// No runs yet. The lock is there if the guard says that it is not held.
-    pub fn new(target: Distant<'a>, op: Op, guard: Guard, lock: Option<Acc<'a>>) -> Distantly<'a> {
-        let (words, others) = (Words::new(target, op), Blocks::new(target, op, lock));
-        Distantly { words, others, target, guard }
+impl<'a> FarAcc<'a> {
+    /// Starts without runs. `lock` is given if the guard says that it is not held.
+    pub fn new(target: Distant<'a>, op: Op, guard: Guard, lock: Option<AccLock<'a>>) -> FarAcc<'a> {
+        let (words, others) = (WordAcc::new(target, op), BlockAcc::new(target, op, lock));
+        FarAcc { words, others, target, guard }
     }
 
     /// Adds a run.
     ///
     /// # Safety
-    /// As for [`super::combine::Combine::push`].
-    pub unsafe fn push(&mut self, run: Run) -> Result<()> {
+    /// As for [`super::combine::UnmappedAcc::push`].
+    pub unsafe fn push(&mut self, run: AccRun) -> Result<()> {
         if self.guard == Guard::Alone || !is_word(run.basic, run.there) {
             // SAFETY: the caller's promise.
             return unsafe { self.others.push(run) };
@@ -74,7 +75,7 @@ impl<'a> Distantly<'a> {
         unsafe { self.words.push(run) }
     }
 
-    /// Does the rest, also if something failed before.
+    /// Carries out the pending runs, also if something failed before.
     ///
     /// # Safety
     /// As for `push`.

@@ -1,11 +1,11 @@
-//! The movement: put, get and the accumulate calls. Every argument is checked before anything
-//! moves. When a call on memory of the own node returns, its data are at the target: what is left
-//! for a flush is their visibility to others. What goes to another node is on its way, and a flush
-//! waits for it.
+//! Data transfer: put, get and the accumulate calls. Every argument is checked before any byte
+//! moves. When a call on memory of the own node returns, its data are at the target, and a flush
+//! only makes them visible to others. Data for another node are on their way then, and a flush
+//! waits for them.
 
 mod acc;
 pub mod accumulate;
-mod blocks;
+mod block_acc;
 pub mod bytes;
 mod coalesce;
 mod combine;
@@ -15,7 +15,7 @@ mod distant;
 pub mod put_get;
 pub mod single;
 mod unmapped;
-mod words;
+mod word_acc;
 
 use crate::datatype::basic::{Basic, Op, pairs_in_mpis};
 use crate::datatype::layout::Shape;
@@ -49,7 +49,7 @@ pub struct Target {
     pub datatype: Handle,
 }
 
-/// Who carries out a transfer, and under which window.
+/// The means of a call: the MPI underneath, the window and its memory.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
     /// the MPI underneath, for datatypes and operations
@@ -60,7 +60,7 @@ pub struct Place<'a> {
     pub node: &'a LocalWindow,
 }
 
-/// Where a quick call goes: everything that it needs has been found, and nothing is wrong with it.
+/// The target of a quick call, which is found and checked.
 #[derive(Clone, Copy)]
 pub struct Quick<'a> {
     /// the MPI underneath
@@ -71,8 +71,8 @@ pub struct Quick<'a> {
 }
 
 impl<'a> Quick<'a> {
-    /// Finds a window of ours, and a target that may be accessed now. Whatever is unusual is for
-    /// the call in full, which knows the error too.
+    /// Finds one of our windows, and a target that may be accessed now. Returns `None` for anything
+    /// unusual; the full call carries that out, or finds the error.
     #[inline(always)]
     pub fn new(win: usize, rank: c_int, entry: Entry) -> Option<Quick<'a>> {
         let host = Host::known(entry)?;
@@ -83,13 +83,13 @@ impl<'a> Quick<'a> {
         open.then_some(Quick { host, window, node, rank })
     }
 
-    /// Where an element is that one atomic instruction is to change now.
+    /// Returns the address of an element that one atomic instruction may change now.
     #[inline(always)]
     fn element(&self, disp: i64, bytes: u64) -> Option<*mut u8> {
         self.node.element_within(self.rank, disp, bytes)
     }
 
-    /// Where so many bytes are, if they are all inside of the window.
+    /// Returns the address of `bytes` bytes that are all inside of the window.
     #[inline(always)]
     fn address(&self, disp: i64, bytes: u64) -> Option<*mut u8> {
         self.node.address_within(self.rank, disp, bytes)
@@ -97,7 +97,7 @@ impl<'a> Quick<'a> {
 }
 
 impl Place<'_> {
-    /// The target's rank, if an operation on it is legal now. `None`: MPI_PROC_NULL.
+    /// Returns the target's rank if an operation on it is legal now, or `None` for MPI_PROC_NULL.
     #[inline]
     fn access(&self, rank: c_int) -> Result<Option<u32>> {
         match self.node.target(rank) {
@@ -110,8 +110,8 @@ impl Place<'_> {
         }
     }
 
-    /// An operation on MPI_PROC_NULL: nothing moves, but what is wrong with a count or a datatype
-    /// is still an error.
+    /// Carries out an operation on MPI_PROC_NULL: moves nothing, but a wrong count or datatype is
+    /// still an error.
     #[cold]
     fn on_proc_null(
         &self,
@@ -126,13 +126,13 @@ impl Place<'_> {
         self.shape(target.datatype).map(drop)
     }
 
-    /// What a datatype is made of.
+    /// Returns the type map of a datatype.
     fn shape(&self, datatype: Handle) -> Result<Shape> {
         self.host.shape(self.node.comm(), datatype)
     }
 
-    /// The bytes of `count` elements of a predefined type without holes. `None`: anything else,
-    /// wrong arguments too.
+    /// Returns the bytes of `count` elements of a predefined type without holes, or `None` for
+    /// anything else, wrong arguments included.
     #[inline]
     fn dense_bytes(&self, count: i64, datatype: Handle) -> Option<u64> {
         let known = self.host.tables.types.find(datatype)?;
@@ -160,7 +160,8 @@ fn not_null(address: *mut u8, what: &'static str) -> Result<()> {
     if address.is_null() { Err(Error::Wrong(Class::Buffer, what)) } else { Ok(()) }
 }
 
-/// An operation that the standard does not pair with a kind of elements.
+/// Returns the error of an operation that the standard does not define for a kind of elements,
+/// unless MPIs carry it out.
 #[cold]
 fn unpaired(op: Op, basic: Basic) -> Result<()> {
     let error = Error::Wrong(Class::Op, "operation that does not go with the datatype");

@@ -11,7 +11,8 @@ use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
 use crate::window::address::{Reach, Spot};
 
-/// A put of one predefined type without holes. Says whether it was one, and is done.
+/// A put of one predefined type without holes. Returns whether the arguments were such, and the put
+/// is done.
 ///
 /// # Safety
 /// As for [`put`].
@@ -25,7 +26,8 @@ pub unsafe fn put_quick(to: &Quick<'_>, origin: Buffer, target: Target) -> bool 
     true
 }
 
-/// A get of one predefined type without holes. Says whether it was one, and is done.
+/// A get of one predefined type without holes. Returns whether the arguments were such, and the get
+/// is done.
 ///
 /// # Safety
 /// As for [`get`].
@@ -39,7 +41,7 @@ pub unsafe fn get_quick(to: &Quick<'_>, origin: Buffer, target: Target) -> bool 
     true
 }
 
-/// The window's side of a transfer with the same dense predefined type on both sides.
+/// Returns the address and length at the target if both sides have the same dense predefined type.
 #[inline(always)]
 fn quick(to: &Quick<'_>, origin: Buffer, target: Target) -> Option<(*mut u8, u64)> {
     let known = to.host.tables.types.find(origin.datatype)?;
@@ -96,7 +98,7 @@ unsafe fn transfer(place: Place<'_>, way: Way, origin: Buffer, target: Target) -
     }
 }
 
-/// All other types and counts: the runs of both type maps, laid over each other.
+/// Transfers all other types and counts: lays the runs of both type maps over each other.
 ///
 /// # Safety
 /// As for `put` and `get`.
@@ -137,13 +139,13 @@ unsafe fn transfer_shaped(
     unsafe { shaped.transfer() }
 }
 
-/// A transfer whose arguments are all right.
+/// A transfer whose arguments are checked.
 struct Shaped<'a> {
     place: Place<'a>,
     way: Way,
     rank: u32,
     disp: i64,
-    /// of the origin
+    /// the origin's address
     address: *mut u8,
     origin: (&'a Shape, u64),
     target: (&'a Shape, u64),
@@ -166,12 +168,12 @@ impl Shaped<'_> {
         }
     }
 
-    /// Where a run of the origin's type map is.
+    /// Returns the address of a run of the origin's type map.
     fn here(&self, offset: i64) -> *mut u8 {
         self.address.wrapping_offset(offset as isize)
     }
 
-    /// All runs, with displacement zero of the target's type map at `zero`.
+    /// Transfers all runs. `zero`: the location of displacement zero of the target's type map.
     ///
     /// # Safety
     /// As for `transfer`, and all runs of the target are inside of the window.
@@ -189,7 +191,7 @@ impl Shaped<'_> {
         }
     }
 
-    /// The same where the target is not mapped here.
+    /// Transfers all runs to or from a target that is not mapped here.
     ///
     /// # Safety
     /// As for `at`.
@@ -204,8 +206,8 @@ impl Shaped<'_> {
         unsafe { runs.finish() }
     }
 
-    /// The regions of a dynamic window need not cover what lies between the runs. Nothing moves
-    /// before all of the target's type map has been found in regions.
+    /// Transfers run by run: the regions of a dynamic window need not cover the gaps between the
+    /// runs. All runs of the target's type map are found in regions before any byte moves.
     ///
     /// # Safety
     /// As for `transfer`.
@@ -245,7 +247,8 @@ pub(super) fn total(shape: &Shape, count: u64) -> Result<u64> {
     shape.size().checked_mul(count).filter(|bytes| *bytes < 1 << 63).ok_or(too_much)
 }
 
-/// What `count` items touch, and where that begins relative to their address.
+/// Returns the bytes that `count` items touch, and their begin relative to the address of the
+/// items.
 pub(super) fn reach(shape: &Shape, count: u64) -> Result<(Reach, i64)> {
     let (first, end) = shape.reach(count);
     let too_far =

@@ -2,9 +2,9 @@
 //! §12.3.4). They take part in the protocol of `accumulate`; where an element is a word that all
 //! ranks map, they are one instruction.
 
-use super::acc::{Acc, Behind, locked, single};
-use super::accumulate::{Guard, Work, by_instruction, operation, predefined};
-use super::bytes::Piece;
+use super::acc::{AccLock, LookBehind, locked, single};
+use super::accumulate::{AccCall, Guard, by_instruction, operation, predefined};
+use super::bytes::CopyBuffer;
 use super::distant::{self, is_word};
 use super::unmapped::Reached;
 use super::{Place, Quick, Target, not_null};
@@ -106,7 +106,7 @@ pub unsafe fn fetch_and_op(
         // Between nodes a look at the lock costs something, and here nobody can hold it.
         let alone = place.node.wide.is_some() && place.window.epochs.is_exclusive(rank);
         let guard = if alone { Guard::Held } else { Guard::Single };
-        let work = Work { place, rank, disp: target.disp, op, zero: None, guard };
+        let work = AccCall { place, rank, disp: target.disp, op, zero: None, guard };
         // SAFETY: likewise.
         work.protected(spot, |work| unsafe {
             work.element_run(basic, spot, origin, Some(result), 1)
@@ -147,7 +147,7 @@ pub unsafe fn compare_and_swap(
         Spot::Distant(word) if is_word(basic, word.at.at) => {
             // SAFETY: likewise; elements of eight bytes.
             let load = |from: *const u8| unsafe { from.cast::<u64>().read_unaligned() };
-            let Some(behind) = Behind::new(place, rank)? else { unreachable!("no device") };
+            let Some(behind) = LookBehind::new(place, rank)? else { unreachable!("no device") };
             let old = distant::compare_and_swap(word, behind, load(compare), load(origin))?;
             // SAFETY: likewise.
             unsafe { result.cast::<u64>().write_unaligned(old) };
@@ -155,7 +155,7 @@ pub unsafe fn compare_and_swap(
         }
         other => {
             let swap = |at: *mut u8| {
-                // SAFETY: likewise, and all such elements of this target share the lock; a piece
+                // SAFETY: likewise, and all such elements of this target share the lock; a buffer
                 // holds an element and belongs to this call.
                 unsafe { reduce::compare_and_swap_exclusive(basic, at, compare, origin, result) };
                 true
@@ -167,7 +167,7 @@ pub unsafe fn compare_and_swap(
                 }),
                 // SAFETY: likewise.
                 Reached::There(whose, there) => unsafe {
-                    Piece::change((whose, there), bytes, Acc::new(place, rank), swap)
+                    CopyBuffer::change((whose, there), bytes, AccLock::new(place, rank), swap)
                 },
             }
         }

@@ -1,6 +1,5 @@
 //! Memory of the window that is not mapped here, because it belongs to another process of the node
-//! or to another node: bytes go there and come from there as runs, in batches, by the road that
-//! leads there.
+//! or to another node. Bytes are transferred in runs, many at once, by the road that reaches them.
 
 use super::coalesce::Coalesce;
 use crate::error::Result;
@@ -10,26 +9,26 @@ use crate::fabric::verbs::Peer;
 use crate::window::address::Spot;
 use crate::window::wide::address::Distant;
 
-/// Whose memory it is.
+/// The owner of memory that is not mapped here.
 #[derive(Clone, Copy)]
 pub enum Unmapped<'a> {
-    /// that of a process of this node
+    /// a process of this node
     Process(Process<'a>),
-    /// what the device reaches; only the address is not looked at
+    /// memory that the device reaches; the address in it is not used
     Distant(Distant<'a>),
 }
 
-/// Where a spot is for this process.
+/// The way in which this process reaches a spot.
 #[derive(Clone, Copy)]
 pub enum Reached<'a> {
     /// mapped here
     Here(*mut u8),
-    /// in whose memory, and at which address there
+    /// in the memory of this owner, at this address there
     There(Unmapped<'a>, u64),
 }
 
 impl<'a> Reached<'a> {
-    /// Where `spot` is.
+    /// Returns the way in which this process reaches `spot`.
     #[inline]
     pub fn of(spot: Spot<'a>) -> Reached<'a> {
         match spot {
@@ -41,7 +40,7 @@ impl<'a> Reached<'a> {
 }
 
 impl<'a> Unmapped<'a> {
-    /// A transfer of many runs.
+    /// Begins a transfer of many runs.
     #[inline]
     pub fn runs(self, way: Way) -> Runs<'a> {
         match self {
@@ -78,7 +77,7 @@ impl Runs<'_> {
         }
     }
 
-    /// All runs have been sent on their way; on a distant road they are done after a flush.
+    /// Sends all runs that are not sent yet. On a distant road they are done after a flush.
     ///
     /// # Safety
     /// As for `push`.
@@ -91,7 +90,8 @@ impl Runs<'_> {
         }
     }
 
-    /// All runs are done, as far as this process sees: its buffers may be used again.
+    /// Sends all runs that are not sent yet, and waits until the buffers of this process may be
+    /// used again.
     ///
     /// # Safety
     /// As for `push`.
@@ -102,7 +102,8 @@ impl Runs<'_> {
             Runs::Distant(peer, runs) => {
                 // SAFETY: likewise.
                 let sent = unsafe { runs.finish() };
-                // Whatever failed: what is under way uses the caller's buffers.
+                // Also after an error, because requests that are under way use the caller's
+                // buffers.
                 let came = peer.flush_local();
                 sent.and(came)
             }
@@ -110,7 +111,7 @@ impl Runs<'_> {
     }
 }
 
-/// Sends bytes on their way.
+/// Begins a transfer of contiguous bytes.
 ///
 /// # Safety
 /// Until a flush, the bytes at `here` may be read or written; those of the target are inside of the

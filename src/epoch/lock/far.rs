@@ -83,7 +83,7 @@
 //! Tickets are served in their order. A newcomer can take a free lock while a turn is on its way,
 //! but not while the lock word has a waiter.
 
-use super::{ID, ID_BITS, MODE_BITS, Nodes, Request, Waiter, Word};
+use super::{ID, ID_BITS, LockWord, MODE_BITS, Nodes, Request, Waiter};
 use crate::error::Result;
 use crate::fabric::layout;
 use crate::fabric::{Fetch, WordAt, Words};
@@ -129,13 +129,13 @@ fn wake(words: &impl Words, waiter: u64) -> Result<()> {
 /// Wakes the waiter that a release must wake if it leaves no holder: the first nested request, or
 /// else the waiter with the turn.
 #[cold]
-pub(super) fn wake_first(words: &impl Words, before: Word) -> Result<()> {
+pub(super) fn wake_first(words: &impl Words, before: LockWord) -> Result<()> {
     wake(words, if before.head() == 0 { before.tail() } else { before.head() })
 }
 
 impl<W: Words> Request<'_, W> {
     /// Takes the lock, whose word was read as `seen`: at once if that is fair, else with a ticket.
-    pub(super) fn acquire_far(&self, mut seen: Word, nodes: &impl Nodes) -> Result<()> {
+    pub(super) fn acquire_far(&self, mut seen: LockWord, nodes: &impl Nodes) -> Result<()> {
         for _ in 0..JOINS_MAX {
             if !seen.fits::<W>(self.mode) || !self.nested && !seen.nobody_waits() {
                 break;
@@ -246,12 +246,12 @@ impl<W: Words> Request<'_, W> {
     ) -> Result<Option<u64>> {
         let mut go = self.words.own(layout::go(self.me.node)); // before reading the lock word
         let me = self.me.id() << ID_BITS;
-        let before = Word(self.words.fetch(self.at, Fetch::Add(me))?);
+        let before = LockWord(self.words.fetch(self.at, Fetch::Add(me))?);
         assert!(before.tail() == 0);
-        let mut seen = Word(before.0 + me);
+        let mut seen = LockWord(before.0 + me);
         loop {
             while seen.head() == 0 && seen.fits::<W>(self.mode) {
-                match self.replace(seen, Word(seen.0 - me).with_holder(self.mode))? {
+                match self.replace(seen, LockWord(seen.0 - me).with_holder(self.mode))? {
                     None => return Ok(successor),
                     Some(now) => seen = now,
                 }
@@ -260,7 +260,7 @@ impl<W: Words> Request<'_, W> {
                 successor = Some(self.meet_successor(ticket, Arrival::Predecessor, nodes)?);
             }
             go = self.wait_for_wake(go)?;
-            seen = Word(me); // a guess: the holders are gone
+            seen = LockWord(me); // a guess: the holders are gone
         }
     }
 
@@ -297,7 +297,7 @@ impl<W: Words> Request<'_, W> {
     }
 
     /// Waits as a nested request, in front of all requests that wait already.
-    fn wait_nested(&self, mut seen: Word) -> Result<()> {
+    fn wait_nested(&self, mut seen: LockWord) -> Result<()> {
         let mut go;
         loop {
             go = self.words.own(layout::go(self.me.node)); // before the CompareSwap
@@ -316,7 +316,7 @@ impl<W: Words> Request<'_, W> {
         let next = self.words.own(self.me.next().word) >> MODE_BITS;
         loop {
             go = self.wait_for_wake(go)?;
-            let mut seen = Word::FREE.with_queue(self.me.id(), seen.tail());
+            let mut seen = LockWord::FREE.with_queue(self.me.id(), seen.tail());
             while seen.head() == self.me.id() && seen.fits::<W>(self.mode) {
                 let left = seen.with_queue(next, seen.tail());
                 match self.replace(seen, left.with_holder(self.mode))? {

@@ -2,7 +2,7 @@
 //! CompareSwap is under way while the memory is read. Not for locks that are held for longer than
 //! one operation.
 
-use super::{Mode, Nodes, Word, acquire_slow};
+use super::{LockWord, Mode, Nodes, acquire_slow};
 use crate::error::Result;
 use crate::fabric::{Fetch, WordAt, Words};
 
@@ -10,7 +10,7 @@ use crate::fabric::{Fetch, WordAt, Words};
 /// sends behind this read under the lock (law 9) if [`end_acquire`] returns true.
 #[inline]
 pub fn begin_acquire<W: Words>(words: &W, at: WordAt, mode: Mode) -> Result<W::Ticket> {
-    let (expect, new) = (Word::FREE.0, Word::FREE.with_holder(mode).0);
+    let (expect, new) = (LockWord::FREE.0, LockWord::FREE.with_holder(mode).0);
     words.begin(at, Fetch::CompareSwap { expect, new })
 }
 
@@ -25,8 +25,8 @@ pub fn end_acquire<W: Words>(
     nodes: impl Nodes,
 ) -> Result<bool> {
     let seen = words.finish(ticket)?;
-    if seen != Word::FREE.0 {
-        acquire_slow(words, at, (mode, nested), Word(seen), &nodes)?;
+    if seen != LockWord::FREE.0 {
+        acquire_slow(words, at, (mode, nested), LockWord(seen), &nodes)?;
     }
-    Ok(seen == Word::FREE.0)
+    Ok(seen == LockWord::FREE.0)
 }

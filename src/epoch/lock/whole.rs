@@ -38,7 +38,7 @@
 //! second one looks. So a full fence stands between the lock and the reads of its holder, and
 //! between the operation of a single call and its end.
 
-use super::{Mode, Nodes, Word, acquire, release};
+use super::{LockWord, Mode, Nodes, acquire, release};
 use crate::error::Result;
 use crate::fabric::layout::ACC;
 use crate::fabric::{Rank, WordAt, Words};
@@ -97,7 +97,7 @@ pub fn wait_if_held(words: &impl Words, target: Rank, nodes: impl Nodes, lock: u
 /// Whether a call holds the lock, whose word is `lock`.
 #[inline]
 pub fn is_held(lock: u64) -> bool {
-    Word(lock).holders() != 0
+    LockWord(lock).holders() != 0
 }
 
 /// Returns a length that is too large for any memory if the lock is held, whose word is `lock`, and

@@ -74,10 +74,10 @@ pub(super) const MODE: u64 = (1 << MODE_BITS) - 1;
 
 /// A value of the lock word.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Word(pub(super) u64);
+pub(super) struct LockWord(pub(super) u64);
 
-impl Word {
-    pub(super) const FREE: Word = Word(0);
+impl LockWord {
+    pub(super) const FREE: LockWord = LockWord(0);
 
     pub(super) fn holders(self) -> i64 {
         (self.0 as i64) >> (2 * ID_BITS)
@@ -111,20 +111,20 @@ impl Word {
         holders == 1 || holders == W::HOLDERS_MAX
     }
 
-    pub(super) fn with_queue(self, head: u64, tail: u64) -> Word {
-        Word(self.0 & !(TAIL | ID) | tail << ID_BITS | head)
+    pub(super) fn with_queue(self, head: u64, tail: u64) -> LockWord {
+        LockWord(self.0 & !(TAIL | ID) | tail << ID_BITS | head)
     }
 
     /// Returns the word without the head of its queue, whose link is `link`.
-    pub(super) fn without_head(self, link: u64) -> Word {
+    pub(super) fn without_head(self, link: u64) -> LockWord {
         match link {
             0 => self.with_queue(0, 0),
             link => self.with_queue(link >> MODE_BITS, self.tail()),
         }
     }
 
-    pub(super) fn with_holder(self, mode: Mode) -> Word {
-        Word(self.0.wrapping_add(mode.holder()))
+    pub(super) fn with_holder(self, mode: Mode) -> LockWord {
+        LockWord(self.0.wrapping_add(mode.holder()))
     }
 }
 
@@ -132,7 +132,7 @@ impl Word {
 /// is free. For a report. On the global word [`Mode::Shared`] stands for lock_all and
 /// [`Mode::Exclusive`] for intents.
 pub fn holders(word: u64) -> Option<(Mode, u64)> {
-    match Word(word).holders() {
+    match LockWord(word).holders() {
         0 => None,
         count if count > 0 => Some((Mode::Shared, count.unsigned_abs())),
         count => Some((Mode::Exclusive, count.unsigned_abs())),

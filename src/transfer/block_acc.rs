@@ -1,13 +1,13 @@
-//! Accumulates on distant elements that are read, combined and written back, under the target's
-//! accumulate lock or by who is alone, in blocks of the road: elements are combined where the
-//! device put them and leave from there.
+//! Accumulates on distant elements that this process reads, combines and writes back, in blocks of
+//! the road. It holds the target's accumulate lock or is alone there. The device reads elements
+//! into a block, they are combined there, and the device writes them from there.
 //!
 //! On paper, for each [`BLOCKS`] blocks (64 KiB): all READs behind the request for the lock and one
 //! wait, then all WRITEs. The release is one wait at the end.
 
-use super::acc::Acc;
+use super::acc::AccLock;
 use super::coalesce::GAP_MAX;
-use super::combine::Run;
+use super::combine::AccRun;
 use super::unmapped::Unmapped;
 use crate::datatype::basic::Op;
 use crate::datatype::reduce;
@@ -18,70 +18,71 @@ use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::slice;
 
-/// Blocks that are in use at once.
+/// The number of blocks that are in use at once.
 const BLOCKS: usize = 8;
-/// Runs that wait for one go.
+/// The most runs that one read and one write carry out together.
 const RUNS: usize = 128;
-/// A block begins at a multiple of this for the target, too, so that elements are aligned alike.
+/// The address at the target of a block's first byte is a multiple of this, so that elements have
+/// the same alignment in the block.
 const ALIGNMENT: u64 = 16;
 
 /// A block with runs that lie close to each other at the target.
 struct Message<'a> {
     lease: Lease<'a>,
-    /// the address at the target of what the block begins with
+    /// the address at the target of the block's first byte
     zero: u64,
     /// the part of the block that is in use
     part: Range<usize>,
-    /// which runs
+    /// its runs
     runs: Range<usize>,
-    /// whether what is there is needed
+    /// whether the elements at the target must be read
     reads: bool,
 }
 
 impl Message<'_> {
-    /// Whether an element at `there` may lie in its block.
+    /// Whether an element at `there` fits into its block, close behind the elements before.
     fn takes(&self, there: u64, extent: u64) -> bool {
         let end = self.zero + self.part.end as u64;
         let behind = (end..=end + GAP_MAX).contains(&there);
         behind && there + extent <= self.zero + BLOCK_BYTES as u64
     }
 
-    /// Whether it has anything in common with bytes at the target.
+    /// Whether it overlaps bytes at the target.
     fn overlaps(&self, there: u64, bytes: u64) -> bool {
         let first = self.zero + self.part.start as u64;
         there < self.zero + self.part.end as u64 && first < there + bytes
     }
 }
 
-/// An accumulate of many runs. No two that wait overlap.
-pub struct Blocks<'a> {
+/// An accumulate of many runs. No two pending runs overlap.
+pub struct BlockAcc<'a> {
     target: Distant<'a>,
     op: Op,
-    /// the target's lock; `None`: nobody else changes the elements
-    pub lock: Option<Acc<'a>>,
-    /// the first `used` are there
+    /// the target's lock; `None`: no other call changes the elements
+    pub lock: Option<AccLock<'a>>,
+    /// the first `used` are valid
     messages: [Option<Message<'a>>; BLOCKS],
     used: usize,
-    /// those of a message follow each other; the first `count` are there
-    runs: [MaybeUninit<Run>; RUNS],
+    /// the runs of a message follow each other; the first `count` are valid
+    runs: [MaybeUninit<AccRun>; RUNS],
     count: usize,
-    /// the first block of the goes before, or one that was reserved: the holder of the lock
-    /// waits for none
+    /// a block that is kept for the next read, or was reserved: the holder of the lock does not
+    /// wait for a block
     kept: Option<Lease<'a>>,
 }
 
-impl<'a> Blocks<'a> {
-    /// No runs yet.
-    pub fn new(target: Distant<'a>, op: Op, lock: Option<Acc<'a>>) -> Blocks<'a> {
+impl<'a> BlockAcc<'a> {
+    /// Starts without runs.
+    pub fn new(target: Distant<'a>, op: Op, lock: Option<AccLock<'a>>) -> BlockAcc<'a> {
         let (messages, runs) = ([const { None }; BLOCKS], [const { MaybeUninit::uninit() }; RUNS]);
-        Blocks { target, op, lock, messages, used: 0, runs, count: 0, kept: None }
+        BlockAcc { target, op, lock, messages, used: 0, runs, count: 0, kept: None }
     }
 
     /// Adds a run.
     ///
     /// # Safety
-    /// As for [`super::combine::Combine::push`].
-    pub unsafe fn push(&mut self, run: Run) -> Result<()> {
+    /// As for [`super::combine::UnmappedAcc::push`].
+    pub unsafe fn push(&mut self, run: AccRun) -> Result<()> {
         let mut rest = run;
         while rest.count > 0 {
             let extent = rest.basic.extent();
@@ -104,16 +105,16 @@ impl<'a> Blocks<'a> {
         Ok(())
     }
 
-    /// Gets a block ahead of the lock, for runs that may come behind it: other threads that have
-    /// all of the blocks wait for the lock, and who holds it waits for none.
+    /// Takes a block before the lock, for runs that may come behind it. Other threads may have all
+    /// blocks and wait for the lock, so the holder of the lock must not wait for a block.
     pub fn reserve(&mut self) {
         if self.lock.is_some() && self.used == 0 && self.kept.is_none() {
             self.kept = Some(self.target.peer.lease());
         }
     }
 
-    /// Sees to it that the last message takes an element at `there`; not if all blocks are in use,
-    /// or if bytes from there on wait already.
+    /// Makes sure that the last message has room for an element at `there`. Returns false if all
+    /// blocks are in use, or if a pending run overlaps the bytes from there on.
     fn has_room(&mut self, there: u64, extent: u64, bytes: u64) -> bool {
         let mut before = self.messages[..self.used].iter().flatten();
         if before.any(|message| message.overlaps(there, bytes)) {
@@ -137,7 +138,7 @@ impl<'a> Blocks<'a> {
         true
     }
 
-    /// Does the rest and gives the lock back, also if something failed before.
+    /// Carries out the pending runs and releases the lock, also if something failed before.
     ///
     /// # Safety
     /// As for `push`.
@@ -150,7 +151,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Does what has not been done yet. Empty afterwards.
+    /// Carries out the pending runs; none is left afterwards.
     ///
     /// # Safety
     /// As for `push`.
@@ -177,13 +178,13 @@ impl<'a> Blocks<'a> {
                 let zero = Remote { at: message.zero, ..target.at };
                 message.lease.read(zero, message.part.clone())?;
             }
-            // The last first: then the others are there.
+            // The last one first: when it has arrived the others have, too.
             messages.iter_mut().flatten().rev().try_for_each(|message| message.lease.arrived())
         };
         match &mut self.lock {
             Some(lock) => lock.read(Unmapped::Distant(target), get),
             None => {
-                // Atomics that nobody has waited for may be under way to the same elements.
+                // Unacknowledged atomics of this process may be under way to the same elements.
                 target.peer.order();
                 get()
             }
@@ -197,14 +198,14 @@ impl<'a> Blocks<'a> {
     unsafe fn combine(&self, message: &Message<'_>) {
         for run in self.runs(message.runs.clone()) {
             let here = message.lease.at().wrapping_add((run.there - message.zero) as usize);
-            let Run { basic, origin, result, count, .. } = *run;
+            let AccRun { basic, origin, result, count, .. } = *run;
             // SAFETY: the caller vouches for operands and results; the block is ours, and the
             // elements were read, or are all written now.
             unsafe { reduce::accumulate_exclusive(self.op, basic, here, origin, result, count) };
         }
     }
 
-    /// Writes the elements of a message back. Its block leaves with them, or is kept.
+    /// Writes the elements of a message back. Releases its block with the write, or keeps it.
     fn write(&mut self, message: Message<'a>, leaves: bool) -> Result<()> {
         let Message { lease, zero, runs, .. } = message;
         let mut parts = [const { 0..0 }; RUNS];
@@ -235,7 +236,7 @@ impl<'a> Blocks<'a> {
         put
     }
 
-    fn runs(&self, which: Range<usize>) -> &[Run] {
+    fn runs(&self, which: Range<usize>) -> &[AccRun] {
         assert!(which.end <= self.count);
         // SAFETY: `push` has written the first `count`.
         unsafe {

@@ -1,14 +1,14 @@
-//! Accumulates on words of the device, many at once: all are asked for, then all answers are waited
-//! for.
+//! Accumulates on words of the device, many at once: sends all requests, then waits for all
+//! answers.
 //!
-//! On paper: a sum without a result is a request for each word, that nobody waits for, and one with
-//! a result one wait for [`WORDS_MAX`] of them. MPI_NO_OP reads them, as messages. Any other
-//! operation reads them, as messages too, and swaps each if it is still what was read: two waits,
-//! and one more for all whom somebody else came between. What an operation leaves as it is needs no
-//! request. Behind a single word the lock of the target is read, in the same waits.
+//! On paper: a sum without a result is a request for each word and no wait. A sum with a result is
+//! one wait for [`WORDS_MAX`] words. MPI_NO_OP reads the words, as messages. Any other operation
+//! reads them, as messages too, and then swaps each word if it still has that value: two waits, and
+//! one more for all words that others changed meanwhile. A word whose value the operation does not
+//! change needs no request. Behind a single word the lock of the target is read, in the same waits.
 
-use super::acc::Behind;
-use super::combine::Run;
+use super::acc::LookBehind;
+use super::combine::AccRun;
 use super::unmapped::Unmapped;
 use crate::datatype::basic::Op;
 use crate::datatype::reduce;
@@ -20,31 +20,31 @@ use core::cell::Cell;
 use core::mem::MaybeUninit;
 use core::slice;
 
-/// Runs that wait for one go.
+/// The most runs that are carried out together.
 const RUNS: usize = WORDS_MAX;
 
 /// An accumulate of many runs of words.
-pub struct Words<'a> {
+pub struct WordAcc<'a> {
     target: Distant<'a>,
     op: Op,
-    /// the first `count` are there
-    runs: [MaybeUninit<Run>; RUNS],
+    /// the first `count` are valid
+    runs: [MaybeUninit<AccRun>; RUNS],
     count: usize,
-    /// in all of them; at most [`WORDS_MAX`], but for MPI_NO_OP
+    /// the number of words in all of them; at most [`WORDS_MAX`], except for MPI_NO_OP
     words: usize,
-    /// how the call ends; `None`: it holds the lock
-    pub behind: Option<Behind<'a>>,
-    /// what the lock was behind what was sent last, if that was waited for
+    /// the end of a call on a single word; `None`: the call holds the lock
+    pub behind: Option<LookBehind<'a>>,
+    /// the value of the lock behind the last request, if the call has waited for that
     lock: Cell<Option<u64>>,
 }
 
-/// A word, and what it has to do with.
+/// A word of a run, with its old and its new value.
 #[derive(Clone, Copy)]
 struct Word {
-    run: Run,
-    /// what it held
+    run: AccRun,
+    /// the value at the target before
     seen: u64,
-    /// what it is to hold
+    /// the value that it gets
     new: u64,
 }
 
@@ -59,14 +59,14 @@ impl Word {
     /// # Safety
     /// The run has an operand.
     unsafe fn combined(&self, op: Op) -> u64 {
-        let (mut new, Run { basic, origin, .. }) = (self.seen, self.run);
+        let (mut new, AccRun { basic, origin, .. }) = (self.seen, self.run);
         let here = (&raw mut new).cast();
         // SAFETY: a word of ours, which is as large as an element, and the caller's operand.
         unsafe { reduce::accumulate_exclusive(op, basic, here, origin, None, 1) };
         new
     }
 
-    /// Hands over what it held.
+    /// Stores the old value into the result.
     ///
     /// # Safety
     /// The result may be written.
@@ -78,18 +78,18 @@ impl Word {
     }
 }
 
-impl<'a> Words<'a> {
-    /// No runs yet.
-    pub fn new(target: Distant<'a>, op: Op) -> Words<'a> {
+impl<'a> WordAcc<'a> {
+    /// Starts without runs.
+    pub fn new(target: Distant<'a>, op: Op) -> WordAcc<'a> {
         let (runs, lock) = ([const { MaybeUninit::uninit() }; RUNS], Cell::new(None));
-        Words { target, op, runs, count: 0, words: 0, behind: None, lock }
+        WordAcc { target, op, runs, count: 0, words: 0, behind: None, lock }
     }
 
     /// Adds a run of words.
     ///
     /// # Safety
-    /// As for [`super::combine::Combine::push`].
-    pub unsafe fn push(&mut self, run: Run) -> Result<()> {
+    /// As for [`super::combine::UnmappedAcc::push`].
+    pub unsafe fn push(&mut self, run: AccRun) -> Result<()> {
         let mut rest = run;
         while rest.count > 0 {
             let room = if self.op == Op::NoOp { usize::MAX } else { WORDS_MAX - self.words };
@@ -107,7 +107,7 @@ impl<'a> Words<'a> {
         Ok(())
     }
 
-    fn runs(&self) -> &[Run] {
+    fn runs(&self) -> &[AccRun] {
         // SAFETY: `push` has written the first `count`.
         unsafe { slice::from_raw_parts(self.runs.as_ptr().cast(), self.count) }
     }
@@ -116,7 +116,7 @@ impl<'a> Words<'a> {
         Remote { at: there, ..self.target.at }
     }
 
-    /// Does what has not been done yet. Empty afterwards.
+    /// Carries out the pending runs; none is left afterwards.
     ///
     /// # Safety
     /// As for `push`.
@@ -138,7 +138,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Changes words, and waits for what they held before.
+    /// Changes words, and waits for their old values.
     fn fetch_all(
         &self,
         which: impl Fn(usize) -> (Remote, Fetch),
@@ -155,7 +155,7 @@ impl<'a> Words<'a> {
         Ok(())
     }
 
-    /// Adds, and waits for nothing.
+    /// Adds to words, and waits for nothing.
     ///
     /// # Safety
     /// As for `push`.
@@ -169,12 +169,13 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// Reads the words, each run to where `to` says, behind what was sent before: accumulates of
-    /// one origin on one element happen in their order (MPI-4.1 §12.7.2).
+    /// Reads the words, each run to the address that `to` returns, behind all requests that were
+    /// sent before: accumulates of one origin on one element happen in their order (MPI-4.1
+    /// §12.7.2).
     ///
     /// # Safety
-    /// So much may be written there.
-    unsafe fn read(&self, mut to: impl FnMut(usize, &Run) -> Option<*mut u8>) -> Result<()> {
+    /// That memory has room for the run and may be written.
+    unsafe fn read(&self, mut to: impl FnMut(usize, &AccRun) -> Option<*mut u8>) -> Result<()> {
         self.target.peer.order();
         let mut batch = Unmapped::Distant(self.target).runs(Way::Get);
         let mut before = 0;
@@ -191,7 +192,7 @@ impl<'a> Words<'a> {
         };
         // SAFETY: likewise.
         let sent = unsafe { batch.finish() };
-        // READs are done in their order.
+        // READs are carried out in their order.
         let lock = self.target.peer.read(behind.lock);
         let came = self.target.peer.flush_local();
         self.lock.set(Some(sent.and(came).and(lock)?));
@@ -214,7 +215,7 @@ impl<'a> Words<'a> {
         unsafe { slice::from_raw_parts_mut(words.as_mut_ptr().cast(), count) }
     }
 
-    /// Any operation, or a sum with a result.
+    /// Carries out any operation but a sum without a result.
     ///
     /// # Safety
     /// As for `push`.
@@ -248,8 +249,8 @@ impl<'a> Words<'a> {
         Ok(())
     }
 
-    /// Changes words that were read. Those that somebody else has changed since are tried again,
-    /// all together, with what was found.
+    /// Changes words that were read. Words that others have changed since are tried again, all
+    /// together, from their new values.
     ///
     /// # Safety
     /// As for `push`.
@@ -281,8 +282,8 @@ impl<'a> Words<'a> {
     }
 }
 
-/// The words that are to be kept, moved to the front. The others are done: what they held goes to
-/// the user.
+/// Moves the wanted words to the front and returns them. The other words are done: their old values
+/// go to the user.
 ///
 /// # Safety
 /// The results may be written.
