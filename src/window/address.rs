@@ -8,7 +8,6 @@ use crate::epoch::lock::whole;
 use crate::error::{Class, Error, Result};
 use crate::fabric::Rank;
 use crate::fabric::cma::Process;
-use crate::fabric::shm::words::Cells;
 use crate::memory::View;
 use crate::sync::Ordering;
 use core::ptr;
@@ -123,7 +122,7 @@ impl LocalWindow {
         if let Memory::Attached(regions) = &self.memory {
             return self.at_attached(regions, (rank, disp, reach), By::Own, work);
         }
-        let exposed = self.words.cells().descriptor(rank);
+        let exposed = self.blocks.descriptor(rank);
         let first = exposed.find(rank, disp, reach)?;
         work(self.spot(rank, exposed, first)?)
     }
@@ -156,7 +155,7 @@ impl LocalWindow {
     /// is outside.
     #[inline(always)]
     pub fn address_within(&self, rank: u32, disp: i64, bytes: u64) -> Option<*mut u8> {
-        let exposed = self.words.cells().descriptor(rank);
+        let exposed = self.blocks.descriptor(rank);
         // A negative displacement is a huge one here, and huge times the unit is too much.
         let first = (disp as u64).checked_mul(exposed.disp_unit)?;
         if first > exposed.bytes || bytes > exposed.bytes - first {
@@ -170,8 +169,8 @@ impl LocalWindow {
     /// holds the accumulate lock of the rank (`epoch::lock::whole`).
     #[inline(always)]
     pub fn element_within(&self, rank: u32, disp: i64, bytes: u64) -> Option<*mut u8> {
-        let cells = self.words.cells();
-        let (exposed, lock) = (cells.descriptor(rank), cells.cell(whole::word(Rank(rank))));
+        let exposed = self.blocks.descriptor(rank);
+        let lock = self.blocks.word(whole::word(Rank(rank)));
         let first = (disp as u64).checked_mul(exposed.disp_unit)?;
         let behind = exposed.bytes.checked_sub(first)?;
         let at = self.data.wrapping_add((exposed.offset + first) as usize);
@@ -187,7 +186,7 @@ impl LocalWindow {
             return Err(Error::Wrong(Class::RmaFlavor, "a dynamic window"));
         }
         let (index, exposed) = match &self.wide {
-            None => (Some(rank), *self.words.cells().descriptor(rank)),
+            None => (Some(rank), *self.blocks.descriptor(rank)),
             Some(part) => part.exposed_by(self, rank)?,
         };
         let unit = exposed.disp_unit;
@@ -202,7 +201,7 @@ impl LocalWindow {
 
     /// Where this rank's own part begins (MPI_WIN_BASE).
     pub fn base(&self) -> usize {
-        let own = self.words.cells().descriptor(self.arena().rank);
+        let own = self.blocks.descriptor(self.arena().rank);
         if own.exposed == 0 && matches!(self.memory, Memory::Common(_)) {
             return 0;
         }
@@ -220,8 +219,7 @@ impl LocalWindow {
             }
             return Ok(None);
         }
-        let cells = self.words.cells();
-        Ok((0..self.size).find(|rank| cells.descriptor(*rank).exposed > 0))
+        Ok((0..self.size).find(|rank| self.blocks.descriptor(*rank).exposed > 0))
     }
 
     /// A rank that the user gave as a target.

@@ -57,6 +57,7 @@ impl Descriptor {
 }
 
 /// The blocks of one slot of an arena.
+#[derive(Clone)]
 pub struct Blocks {
     /// the descriptor of rank 0
     base: *mut u8,
@@ -113,6 +114,15 @@ impl Blocks {
         unsafe { &*self.block(rank).cast::<Descriptor>() }
     }
 
+    /// Returns a control word of a rank of this node.
+    #[inline]
+    pub fn word(&self, at: WordAt) -> &AtomicU64 {
+        let word = size_of::<Descriptor>() + at.word.0 as usize * size_of::<u64>();
+        debug_assert!(at.rank.0 < self.size && word < self.stride - self.far_bytes);
+        // SAFETY: the word is inside the rank's block, aligned, and only ever used as an atomic.
+        unsafe { &*self.block(at.rank.0).add(word).cast::<AtomicU64>() }
+    }
+
     /// Zeroes this rank's block for a new window.
     pub fn clear(&self) {
         let block = self.own_start();
@@ -142,10 +152,7 @@ impl Blocks {
 impl Cells for Blocks {
     #[inline]
     fn cell(&self, at: WordAt) -> &AtomicU64 {
-        let word = size_of::<Descriptor>() + at.word.0 as usize * size_of::<u64>();
-        debug_assert!(at.rank.0 < self.size && word < self.stride - self.far_bytes);
-        // SAFETY: the word is inside the rank's block, aligned, and only ever used as an atomic.
-        unsafe { &*self.block(at.rank.0).add(word).cast::<AtomicU64>() }
+        self.word(at)
     }
 
     #[inline]

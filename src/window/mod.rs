@@ -137,7 +137,9 @@ pub struct LocalWindow {
     pub size: u32,
     /// where the common memory of all ranks begins, if there is any
     data: *mut u8,
-    /// its control words
+    /// its control blocks
+    pub blocks: Blocks,
+    /// the control words in them, as protocols use them
     pub words: CpuWords<Blocks, NodeIdle>,
     /// how many fences and barriers there were
     fences: AtomicU64,
@@ -189,11 +191,13 @@ impl LocalWindow {
             (None, Flavor::Dynamic) => Memory::Attached(Regions::new(threads, nic)),
             (None, _) => Memory::Owned(Known::default()),
         };
+        let blocks = arena.blocks(slot);
         LocalWindow {
             rank,
             size,
             data,
-            words: arena.words(slot),
+            words: CpuWords::new(blocks.clone(), NodeIdle::new(arena.clone())),
+            blocks,
             fences: AtomicU64::new(0),
             completes: AtomicU64::new(0),
             nodes: nodes::Used::default(),
@@ -217,7 +221,7 @@ impl LocalWindow {
 
     /// The arena that it is part of.
     pub fn arena(&self) -> &Arc<Arena> {
-        self.words.cells().arena()
+        self.blocks.arena()
     }
 
     /// A communicator of all ranks, for the library.
@@ -238,7 +242,7 @@ impl LocalWindow {
             Memory::Common(common) => (common.bytes(), true),
             Memory::Attached(_) => (0, false),
             Memory::Owned(_) => (0..self.arena().size).fold((0, true), |(bytes, mapped), rank| {
-                let exposed = self.words.cells().descriptor(rank);
+                let exposed = self.blocks.descriptor(rank);
                 let reached = exposed.exposed == 0 || exposed.is_in_heap();
                 (exposed.exposed.saturating_add(bytes), mapped && reached)
             }),

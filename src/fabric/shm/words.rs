@@ -78,11 +78,6 @@ impl<C: Cells, I: Idle> CpuWords<C, I> {
         CpuWords { cells, idle }
     }
 
-    /// Where the words live.
-    pub fn cells(&self) -> &C {
-        &self.cells
-    }
-
     /// What a waiting process does.
     pub fn idle(&self) -> &I {
         &self.idle

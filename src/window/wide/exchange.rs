@@ -1,8 +1,8 @@
 //! How the ranks of a communicator over several nodes agree on a new window.
 //!
 //! 1. The ranks of each node agree among themselves, as for a window on one node
-//! ([`crate::window::create::agreement`]), on the slot of their control blocks and the memory of an
-//! allocated window.
+//!    ([`crate::window::create::agreement`]), on the slot of their control blocks and the memory of
+//!    an allocated window.
 //! 2. Memory that ranks of other nodes must reach is registered with the device: the leader
 //!    registers the blocks and the common memory of its node, each rank registers its own memory
 //!    of a created window. *Collective:* the verdict whether all ranks have succeeded.

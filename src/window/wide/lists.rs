@@ -167,7 +167,7 @@ impl FarLists<'_> {
         if let Some(index) = self.part.near_index(rank.0) {
             for (word, to) in (first.0..).zip(words) {
                 // Acquire: pairs with the Release of `set_own`.
-                *to = self.node.words.cells().far_word(index, WordId(word)).load(Ordering::Acquire);
+                *to = self.node.blocks.far_word(index, WordId(word)).load(Ordering::Acquire);
             }
             return Ok(None);
         }

@@ -130,14 +130,13 @@ impl WideWindow {
 
     /// Returns the descriptor of a rank, which is read once for all ranks of this node.
     fn descriptor(&self, node: &LocalWindow, rank: u32, member: Member) -> Result<KnownDescriptor> {
-        let cells = node.words.cells();
         if member.node == self.wide.node {
-            return Ok(KnownDescriptor::Shared(cells.descriptor(member.index)));
+            return Ok(KnownDescriptor::Shared(node.blocks.descriptor(member.index)));
         }
         if let Some(note) = self.found.find(rank) {
             return Ok(KnownDescriptor::Shared(note));
         }
-        let from = self.block(member).offset(cells.far_bytes() as i64);
+        let from = self.block(member).offset(node.blocks.far_bytes() as i64);
         // SAFETY: every bit pattern is a valid descriptor.
         let read = unsafe { fetch::<Descriptor>(&self.wide.leader(member.node), from) }?;
         Ok(match self.found.note(rank, read) {

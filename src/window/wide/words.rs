@@ -114,7 +114,7 @@ impl<'a> Far<'a> {
             return None;
         }
         let index = self.part.near_index(at.rank.0)?;
-        Some(self.node.words.cells().far_word(index, at.word))
+        Some(self.node.blocks.far_word(index, at.word))
     }
 
     fn target(&self, rank: Rank) -> Result<&'a Target> {
@@ -122,7 +122,7 @@ impl<'a> Far<'a> {
     }
 
     fn own_cell(&self, word: WordId) -> &AtomicU64 {
-        self.node.words.cells().far_word(self.node.arena().rank, word)
+        self.node.blocks.far_word(self.node.arena().rank, word)
     }
 }
 
@@ -170,7 +170,7 @@ impl<'a> Words for Far<'a> {
     fn read(&self, at: WordAt) -> Result<u64> {
         if let Some(index) = self.part.near_index(at.rank.0) {
             // Acquire: as in `wait_for`. Loads also see changes by the device.
-            let cell = self.node.words.cells().far_word(index, at.word);
+            let cell = self.node.blocks.far_word(index, at.word);
             return Ok(cell.load(Ordering::Acquire));
         }
         let target = self.target(at.rank)?;
