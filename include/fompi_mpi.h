@@ -24,148 +24,6 @@
 extern "C" {
 #endif /* __cplusplus */
 
-int MPI_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag);
-
-int PMPI_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag);
-
-int MPI_Win_set_attr(MPI_Win win, int keyval, void *value);
-
-int PMPI_Win_set_attr(MPI_Win win, int keyval, void *value);
-
-int MPI_Win_delete_attr(MPI_Win win, int keyval);
-
-int PMPI_Win_delete_attr(MPI_Win win, int keyval);
-
-int MPI_Win_create_keyval(MPI_Win_copy_attr_function *copy,
-                          MPI_Win_delete_attr_function *delete_,
-                          int *keyval,
-                          void *extra);
-
-int PMPI_Win_create_keyval(MPI_Win_copy_attr_function *copy,
-                           MPI_Win_delete_attr_function *delete_,
-                           int *keyval,
-                           void *extra);
-
-int MPI_Win_free_keyval(int *keyval);
-
-int PMPI_Win_free_keyval(int *keyval);
-
-int MPI_Win_create(void *base,
-                   MPI_Aint size,
-                   int disp_unit,
-                   MPI_Info info,
-                   MPI_Comm comm,
-                   MPI_Win *win);
-
-int PMPI_Win_create(void *base,
-                    MPI_Aint size,
-                    int disp_unit,
-                    MPI_Info info,
-                    MPI_Comm comm,
-                    MPI_Win *win);
-
-int MPI_Win_create_c(void *base,
-                     MPI_Aint size,
-                     MPI_Aint disp_unit,
-                     MPI_Info info,
-                     MPI_Comm comm,
-                     MPI_Win *win);
-
-int PMPI_Win_create_c(void *base,
-                      MPI_Aint size,
-                      MPI_Aint disp_unit,
-                      MPI_Info info,
-                      MPI_Comm comm,
-                      MPI_Win *win);
-
-int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win);
-
-int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win);
-
-int MPI_Win_allocate(MPI_Aint size,
-                     int disp_unit,
-                     MPI_Info info,
-                     MPI_Comm comm,
-                     void *baseptr,
-                     MPI_Win *win);
-
-int PMPI_Win_allocate(MPI_Aint size,
-                      int disp_unit,
-                      MPI_Info info,
-                      MPI_Comm comm,
-                      void *baseptr,
-                      MPI_Win *win);
-
-int MPI_Win_allocate_c(MPI_Aint size,
-                       MPI_Aint disp_unit,
-                       MPI_Info info,
-                       MPI_Comm comm,
-                       void *baseptr,
-                       MPI_Win *win);
-
-int PMPI_Win_allocate_c(MPI_Aint size,
-                        MPI_Aint disp_unit,
-                        MPI_Info info,
-                        MPI_Comm comm,
-                        void *baseptr,
-                        MPI_Win *win);
-
-int MPI_Win_allocate_shared(MPI_Aint size,
-                            int disp_unit,
-                            MPI_Info info,
-                            MPI_Comm comm,
-                            void *baseptr,
-                            MPI_Win *win);
-
-int PMPI_Win_allocate_shared(MPI_Aint size,
-                             int disp_unit,
-                             MPI_Info info,
-                             MPI_Comm comm,
-                             void *baseptr,
-                             MPI_Win *win);
-
-int MPI_Win_allocate_shared_c(MPI_Aint size,
-                              MPI_Aint disp_unit,
-                              MPI_Info info,
-                              MPI_Comm comm,
-                              void *baseptr,
-                              MPI_Win *win);
-
-int PMPI_Win_allocate_shared_c(MPI_Aint size,
-                               MPI_Aint disp_unit,
-                               MPI_Info info,
-                               MPI_Comm comm,
-                               void *baseptr,
-                               MPI_Win *win);
-
-int MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit, void *baseptr);
-
-int PMPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit, void *baseptr);
-
-int MPI_Win_shared_query_c(MPI_Win win,
-                           int rank,
-                           MPI_Aint *size,
-                           MPI_Aint *disp_unit,
-                           void *baseptr);
-
-int PMPI_Win_shared_query_c(MPI_Win win,
-                            int rank,
-                            MPI_Aint *size,
-                            MPI_Aint *disp_unit,
-                            void *baseptr);
-
-int MPI_Win_free(MPI_Win *win);
-
-int PMPI_Win_free(MPI_Win *win);
-
-int MPI_Win_attach(MPI_Win win, void *base, MPI_Aint size);
-
-int PMPI_Win_attach(MPI_Win win, void *base, MPI_Aint size);
-
-int MPI_Win_detach(MPI_Win win, const void *base);
-
-int PMPI_Win_detach(MPI_Win win, const void *base);
-
 int MPI_Win_set_name(MPI_Win win, const char *name);
 
 int PMPI_Win_set_name(MPI_Win win, const char *name);
@@ -185,66 +43,6 @@ int PMPI_Win_set_info(MPI_Win win, MPI_Info info);
 int MPI_Win_get_info(MPI_Win win, MPI_Info *info);
 
 int PMPI_Win_get_info(MPI_Win win, MPI_Info *info);
-
-int MPI_Win_create_errhandler(MPI_Win_errhandler_function *function, MPI_Errhandler *errhandler);
-
-int PMPI_Win_create_errhandler(MPI_Win_errhandler_function *function, MPI_Errhandler *errhandler);
-
-int MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler);
-
-int PMPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler);
-
-int MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler);
-
-int PMPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler);
-
-int MPI_Win_call_errhandler(MPI_Win win, int error);
-
-int PMPI_Win_call_errhandler(MPI_Win win, int error);
-
-int MPI_Errhandler_free(MPI_Errhandler *errhandler);
-
-int PMPI_Errhandler_free(MPI_Errhandler *errhandler);
-
-int MPI_Win_c2f(MPI_Win win);
-
-int PMPI_Win_c2f(MPI_Win win);
-
-MPI_Win MPI_Win_f2c(int win);
-
-MPI_Win PMPI_Win_f2c(int win);
-
-int MPI_Win_toint(MPI_Win win);
-
-int PMPI_Win_toint(MPI_Win win);
-
-MPI_Win MPI_Win_fromint(int win);
-
-MPI_Win PMPI_Win_fromint(int win);
-
-MPI_Aint MPI_Aint_add(MPI_Aint base, MPI_Aint disp);
-
-MPI_Aint PMPI_Aint_add(MPI_Aint base, MPI_Aint disp);
-
-MPI_Aint MPI_Aint_diff(MPI_Aint one, MPI_Aint other);
-
-MPI_Aint PMPI_Aint_diff(MPI_Aint one, MPI_Aint other);
-
-int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr);
-
-int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr);
-
-int MPI_Free_mem(void *base);
-
-int PMPI_Free_mem(void *base);
-
-int MPI_Error_string(int errorcode, char *string, int *resultlen);
-
-int PMPI_Error_string(int errorcode, char *string, int *resultlen);
-
-int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status);
-
-int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status);
 
 int MPI_Win_fence(int assert, MPI_Win win);
 
@@ -305,6 +103,92 @@ int PMPI_Win_unlock(int rank, MPI_Win win);
 int MPI_Win_flush(int rank, MPI_Win win);
 
 int PMPI_Win_flush(int rank, MPI_Win win);
+
+int MPI_Win_create_errhandler(MPI_Win_errhandler_function *function, MPI_Errhandler *errhandler);
+
+int PMPI_Win_create_errhandler(MPI_Win_errhandler_function *function, MPI_Errhandler *errhandler);
+
+int MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler);
+
+int PMPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler);
+
+int MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler);
+
+int PMPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler);
+
+int MPI_Win_call_errhandler(MPI_Win win, int error);
+
+int PMPI_Win_call_errhandler(MPI_Win win, int error);
+
+int MPI_Errhandler_free(MPI_Errhandler *errhandler);
+
+int PMPI_Errhandler_free(MPI_Errhandler *errhandler);
+
+int MPI_Win_c2f(MPI_Win win);
+
+int PMPI_Win_c2f(MPI_Win win);
+
+MPI_Win MPI_Win_f2c(int win);
+
+MPI_Win PMPI_Win_f2c(int win);
+
+int MPI_Win_toint(MPI_Win win);
+
+int PMPI_Win_toint(MPI_Win win);
+
+MPI_Win MPI_Win_fromint(int win);
+
+MPI_Win PMPI_Win_fromint(int win);
+
+MPI_Aint MPI_Aint_add(MPI_Aint base, MPI_Aint disp);
+
+MPI_Aint PMPI_Aint_add(MPI_Aint base, MPI_Aint disp);
+
+MPI_Aint MPI_Aint_diff(MPI_Aint one, MPI_Aint other);
+
+MPI_Aint PMPI_Aint_diff(MPI_Aint one, MPI_Aint other);
+
+int MPI_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag);
+
+int PMPI_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag);
+
+int MPI_Win_set_attr(MPI_Win win, int keyval, void *value);
+
+int PMPI_Win_set_attr(MPI_Win win, int keyval, void *value);
+
+int MPI_Win_delete_attr(MPI_Win win, int keyval);
+
+int PMPI_Win_delete_attr(MPI_Win win, int keyval);
+
+int MPI_Win_create_keyval(MPI_Win_copy_attr_function *copy,
+                          MPI_Win_delete_attr_function *delete_,
+                          int *keyval,
+                          void *extra);
+
+int PMPI_Win_create_keyval(MPI_Win_copy_attr_function *copy,
+                           MPI_Win_delete_attr_function *delete_,
+                           int *keyval,
+                           void *extra);
+
+int MPI_Win_free_keyval(int *keyval);
+
+int PMPI_Win_free_keyval(int *keyval);
+
+int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr);
+
+int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr);
+
+int MPI_Free_mem(void *base);
+
+int PMPI_Free_mem(void *base);
+
+int MPI_Error_string(int errorcode, char *string, int *resultlen);
+
+int PMPI_Error_string(int errorcode, char *string, int *resultlen);
+
+int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status);
+
+int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status);
 
 int MPI_Put(const void *origin,
             int origin_count,
@@ -681,6 +565,122 @@ int PMPI_Compare_and_swap(const void *origin,
                           int rank,
                           MPI_Aint disp,
                           MPI_Win win);
+
+int MPI_Win_create(void *base,
+                   MPI_Aint size,
+                   int disp_unit,
+                   MPI_Info info,
+                   MPI_Comm comm,
+                   MPI_Win *win);
+
+int PMPI_Win_create(void *base,
+                    MPI_Aint size,
+                    int disp_unit,
+                    MPI_Info info,
+                    MPI_Comm comm,
+                    MPI_Win *win);
+
+int MPI_Win_create_c(void *base,
+                     MPI_Aint size,
+                     MPI_Aint disp_unit,
+                     MPI_Info info,
+                     MPI_Comm comm,
+                     MPI_Win *win);
+
+int PMPI_Win_create_c(void *base,
+                      MPI_Aint size,
+                      MPI_Aint disp_unit,
+                      MPI_Info info,
+                      MPI_Comm comm,
+                      MPI_Win *win);
+
+int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win);
+
+int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win);
+
+int MPI_Win_allocate(MPI_Aint size,
+                     int disp_unit,
+                     MPI_Info info,
+                     MPI_Comm comm,
+                     void *baseptr,
+                     MPI_Win *win);
+
+int PMPI_Win_allocate(MPI_Aint size,
+                      int disp_unit,
+                      MPI_Info info,
+                      MPI_Comm comm,
+                      void *baseptr,
+                      MPI_Win *win);
+
+int MPI_Win_allocate_c(MPI_Aint size,
+                       MPI_Aint disp_unit,
+                       MPI_Info info,
+                       MPI_Comm comm,
+                       void *baseptr,
+                       MPI_Win *win);
+
+int PMPI_Win_allocate_c(MPI_Aint size,
+                        MPI_Aint disp_unit,
+                        MPI_Info info,
+                        MPI_Comm comm,
+                        void *baseptr,
+                        MPI_Win *win);
+
+int MPI_Win_allocate_shared(MPI_Aint size,
+                            int disp_unit,
+                            MPI_Info info,
+                            MPI_Comm comm,
+                            void *baseptr,
+                            MPI_Win *win);
+
+int PMPI_Win_allocate_shared(MPI_Aint size,
+                             int disp_unit,
+                             MPI_Info info,
+                             MPI_Comm comm,
+                             void *baseptr,
+                             MPI_Win *win);
+
+int MPI_Win_allocate_shared_c(MPI_Aint size,
+                              MPI_Aint disp_unit,
+                              MPI_Info info,
+                              MPI_Comm comm,
+                              void *baseptr,
+                              MPI_Win *win);
+
+int PMPI_Win_allocate_shared_c(MPI_Aint size,
+                               MPI_Aint disp_unit,
+                               MPI_Info info,
+                               MPI_Comm comm,
+                               void *baseptr,
+                               MPI_Win *win);
+
+int MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit, void *baseptr);
+
+int PMPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit, void *baseptr);
+
+int MPI_Win_shared_query_c(MPI_Win win,
+                           int rank,
+                           MPI_Aint *size,
+                           MPI_Aint *disp_unit,
+                           void *baseptr);
+
+int PMPI_Win_shared_query_c(MPI_Win win,
+                            int rank,
+                            MPI_Aint *size,
+                            MPI_Aint *disp_unit,
+                            void *baseptr);
+
+int MPI_Win_free(MPI_Win *win);
+
+int PMPI_Win_free(MPI_Win *win);
+
+int MPI_Win_attach(MPI_Win win, void *base, MPI_Aint size);
+
+int PMPI_Win_attach(MPI_Win win, void *base, MPI_Aint size);
+
+int MPI_Win_detach(MPI_Win win, const void *base);
+
+int PMPI_Win_detach(MPI_Win win, const void *base);
 
 #ifdef __cplusplus
 } /* extern "C" */

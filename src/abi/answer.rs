@@ -1,4 +1,4 @@
-//! What a call answers: success, or an error code through the right error handler (MPI-4.1 §9.3).
+//! The return value of a call: success, or an error code by the right error handler (MPI-4.1 §9.3).
 
 use super::{MPI_Comm, reason};
 use crate::error::{Class, Error, Result};
@@ -7,8 +7,8 @@ use crate::window::registry::{self, Found};
 use crate::window::{Carrier, LocalWindow, Window, report};
 use core::ffi::{c_char, c_int};
 
-/// Carries a call on a window out: `ours` on one in shared memory, `theirs` with a window of the
-/// MPI underneath.
+/// Carries out a call on a window: `ours` if this library carries the window, `theirs` with the
+/// window of the MPI underneath if it is delegated.
 #[inline]
 pub fn on_window(
     call: &'static str,
@@ -36,7 +36,7 @@ pub fn on_window(
     }
 }
 
-/// The same for what is the library's own business also where the window is delegated.
+/// Carries out a call that this library serves on all its windows, delegated ones included.
 pub fn on_any_window(
     call: &'static str,
     host: &'static Host,
@@ -54,13 +54,13 @@ pub fn on_any_window(
     }
 }
 
-/// MPI_WIN_NULL, or no handle at all.
+/// Whether a handle is MPI_WIN_NULL or 0.
 pub fn is_null(host: &Host, win: usize) -> bool {
     let win = host.handle(win);
     win == host.constants.win_null || win == 0
 }
 
-/// Checks that there is a place for what a call answers.
+/// Checks that a call has a place for its answer.
 pub fn place_for<T>(answer: *const T) -> Result<()> {
     if answer.is_null() {
         return Err(Error::Wrong(Class::Arg, "null pointer as the place for an answer"));
@@ -68,8 +68,8 @@ pub fn place_for<T>(answer: *const T) -> Result<()> {
     Ok(())
 }
 
-/// The code of an error, in the numbers of the ABI: its class, but for what has no class in the
-/// standard and a program may want to act on.
+/// Returns the code of an error, in the numbers of the ABI. The code is the class, except for
+/// errors that have no class in the standard and that a program may want to act on.
 pub fn code(host: &Host, error: &Error) -> c_int {
     let class = host.constants.class(error.class());
     match error {
@@ -82,15 +82,15 @@ pub fn code(host: &Host, error: &Error) -> c_int {
     }
 }
 
-/// The code of an error that the request of a call ends with, for the call that completes it: it
-/// has the reason, too.
+/// Returns the code of an error with which the request of a call ends, and keeps its reason for the
+/// call that completes the request.
 pub fn code_of_request(host: &Host, call: &'static str, error: &Error) -> c_int {
     let code = code(host, error);
     reason::keep(code, call, error);
     code
 }
 
-/// Answers an error of a call on a window, through the window's error handler.
+/// Raises an error of a call on a window, by the window's error handler. Returns the code.
 #[cold]
 #[inline(never)]
 pub fn raise(call: &'static str, host: &'static Host, window: &Window, error: Error) -> c_int {
@@ -105,7 +105,7 @@ pub fn raise(call: &'static str, host: &'static Host, window: &Window, error: Er
     })
 }
 
-/// Answers an error of a call that has a communicator but no window (yet).
+/// Raises an error of a call that has a communicator but no window. Returns the code.
 #[cold]
 pub fn raise_on_comm(call: &'static str, host: &Host, comm: MPI_Comm, error: Error) -> c_int {
     let (code, mut comm) = (code(host, &error), host.handle(comm));
@@ -118,8 +118,8 @@ pub fn raise_on_comm(call: &'static str, host: &Host, comm: MPI_Comm, error: Err
     code
 }
 
-/// Says what went wrong and ends the job, if that is what the communicator's error handler does:
-/// the handler itself would name a function that the program has not called.
+/// Writes a line about an error and ends the job, if the communicator's error handler is fatal: the
+/// handler itself would name a function that the program has not called.
 fn end_if_fatal(host: &Host, comm: Handle, code: c_int, line: impl FnOnce() -> String) {
     if is_fatal(host, comm) {
         report::say_fatal(&line());
@@ -128,14 +128,14 @@ fn end_if_fatal(host: &Host, comm: Handle, code: c_int, line: impl FnOnce() -> S
     }
 }
 
-/// Answers an error of a call that has neither.
+/// Raises an error of a call that has neither a window nor a communicator. Returns the code.
 #[cold]
 pub fn raise_alone(call: &'static str, host: &Host, error: Error) -> c_int {
     raise_on_comm(call, host, host.constants.comm_null, error)
 }
 
-/// The MPI underneath raises the error, by a call of its own with MPI_WIN_NULL: it knows whose
-/// error handler is called where there is no window.
+/// Lets the MPI underneath raise the error, by a call of its own with MPI_WIN_NULL: that MPI knows
+/// which error handler it calls where there is no window.
 #[cold]
 #[inline(never)]
 fn no_window(call: &'static str, host: &Host, win: usize) -> c_int {
@@ -152,9 +152,10 @@ fn no_window(call: &'static str, host: &Host, win: usize) -> c_int {
     raised
 }
 
-/// Whose error handler is called for errors that belong to no object: MPI_COMM_SELF since MPI-4.0
-/// (§9.3), MPI_COMM_WORLD before. Programs have set the handler that their MPI calls: MPICH follows
-/// since it has MPI-4.1 (its version 4.2), and Intel MPI does not.
+/// Returns the communicator whose error handler is called for errors that belong to no object:
+/// MPI_COMM_SELF since MPI-4.0 (§9.3), MPI_COMM_WORLD before. Programs have set the handler that
+/// their MPI calls: MPICH calls that of MPI_COMM_SELF since it has MPI-4.1 (its version 4.2), and
+/// Intel MPI does not.
 fn default_comm(host: &Host) -> Handle {
     let (mut version, mut minor) = (0, 0);
     if let Some(get_version) = host.call.get_version {
@@ -172,18 +173,19 @@ fn is_fatal(host: &Host, comm: Handle) -> bool {
     let mut handler: Handle = 0;
     // SAFETY: an out parameter of ours.
     let code = unsafe { (host.call.comm_get_errhandler)(comm, &mut handler) };
-    // The reference that this gave is kept: giving one to a predefined handler back is an error in
-    // some MPIs, and the process ends or the program handles few such errors.
+    // The reference from this call is kept: some MPIs make it an error to free a predefined
+    // handler. Few references are lost, because the process ends or the program handles few such
+    // errors.
     code != 0 || host.handle(handler) == host.constants.errors_are_fatal
 }
 
-/// An error in words.
+/// Returns the text of an error.
 fn text(host: &Host, error: &Error) -> String {
     let Error::Host(code) = error else { return error.to_string() };
     host_text(host, *code).unwrap_or_else(|| error.to_string())
 }
 
-/// What MPI_Error_string says of a code.
+/// Returns the text of MPI_Error_string for a code.
 fn host_text(host: &Host, code: c_int) -> Option<String> {
     let mut buffer = [0 as c_char; 1024];
     let mut length = 0;
@@ -193,7 +195,7 @@ fn host_text(host: &Host, code: c_int) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The asserts that a call takes (MPI-4.1 §12.5.5); others are an error.
+/// Returns the asserts of a call (MPI-4.1 §12.5.5). Asserts that are not `allowed` are an error.
 pub fn asserts(
     host: &Host,
     given: c_int,

@@ -1,14 +1,14 @@
-//! Standing aside: where the MPI underneath is none that this library serves, or comes before it in
-//! the program, every call passes on to that MPI with its arguments as they came. A card's types
-//! are as wide as registers, so nothing of a handle is lost, whatever that MPI's handles are. The
-//! call goes to the function that the program would have reached without this library: a tool's, if
-//! one is behind.
+//! Standing aside: if this library does not serve the MPI underneath, or that MPI comes first in
+//! the program, every call is passed on to that MPI with its arguments unchanged. The types of an
+//! entry are as wide as registers, so no part of a handle is lost, whatever that MPI's handles are.
+//! The call goes to the function that the program would have reached without this library: a
+//! tool's, if a tool comes behind.
 //!
 //! | state     | meaning                                |
 //! |-----------|----------------------------------------|
-//! | [`SERVED`]  | the MPI is served                      |
-//! | [`ASIDE`]   | it is not: all calls pass on           |
-//! | [`UNKNOWN`] | nobody has looked yet                  |
+//! | [`SERVED`]  | this library serves the MPI          |
+//! | [`ASIDE`]   | it does not: all calls are passed on |
+//! | [`UNKNOWN`] | no call has looked yet               |
 
 use crate::config::{Config, Fallback};
 use crate::mpi::Host;
@@ -33,7 +33,8 @@ pub fn may_be() -> bool {
     STATE.load(Ordering::Relaxed) != SERVED
 }
 
-/// The MPI that calls pass on to, if this library stands aside. Says so, once.
+/// Returns the MPI to which calls are passed on, if this library stands aside. Writes a line about
+/// it, once.
 #[cold]
 pub fn underneath() -> Option<&'static Unserved> {
     let unserved = Host::unserved();
@@ -54,20 +55,20 @@ fn say(unserved: &Unserved) {
     }
 }
 
-/// Where the calls of one function pass on to.
-pub struct Beyond {
+/// The function to which the calls of one entry are passed on.
+pub struct PassOn {
     name: &'static CStr,
-    /// the address; 0: nobody has looked
+    /// the address; 0: no call has looked
     address: AtomicUsize,
 }
 
-impl Beyond {
-    /// The function `name`, for which nobody has looked.
-    pub const fn new(name: &'static CStr) -> Beyond {
-        Beyond { name, address: AtomicUsize::new(0) }
+impl PassOn {
+    /// The function `name`, which no call has looked for.
+    pub const fn new(name: &'static CStr) -> PassOn {
+        PassOn { name, address: AtomicUsize::new(0) }
     }
 
-    /// The address, if this library stands aside.
+    /// Returns the address, if this library stands aside.
     #[cold]
     pub fn find(&self) -> Option<usize> {
         let unserved = underneath()?;
@@ -80,8 +81,8 @@ impl Beyond {
     }
 }
 
-/// The function `name` of the MPI, or of a tool in front of it. A program that calls what its MPI
-/// does not have would not have begun, or would have ended here, without this library.
+/// Returns the function `name` of the MPI, or of a tool in front of it. Ends the process if there
+/// is none: without this library the program would not have started, or would have ended here.
 pub fn function(unserved: &Unserved, name: &CStr) -> usize {
     let shown = name.to_str().unwrap_or_default();
     let config = Config::get();
@@ -100,7 +101,7 @@ pub fn function(unserved: &Unserved, name: &CStr) -> usize {
     address
 }
 
-/// What takes the place of a function that makes windows, where FOMPI_FALLBACK=error.
+/// Returns the function that replaces one that makes windows, where FOMPI_FALLBACK=error.
 fn refusal(name: &str) -> Option<usize> {
     let name = name.trim_start_matches('P');
     match name.strip_suffix("_c").unwrap_or(name) {
@@ -125,8 +126,8 @@ extern "C-unwind" fn refuse_dynamic(_: usize, comm: usize) -> c_int {
     refuse(comm)
 }
 
-/// An error by the communicator's handler, with a class of its own: no number of this MPI's classes
-/// is known, but every MPI makes new ones (MPI-4.1 §9.5).
+/// Raises an error by the communicator's handler, with a class of its own: the numbers of this
+/// MPI's classes are not known, but every MPI makes new ones (MPI-4.1 §9.5).
 fn refuse(comm: usize) -> c_int {
     type Call = unsafe extern "C-unwind" fn(usize, c_int) -> c_int;
     static CLASS: OnceLock<Option<c_int>> = OnceLock::new();
@@ -145,7 +146,7 @@ fn refuse(comm: usize) -> c_int {
     class
 }
 
-/// An error class of this MPI, with a text.
+/// Makes an error class of this MPI, with a text.
 fn new_class(unserved: &'static Unserved) -> Option<c_int> {
     type AddClass = unsafe extern "C-unwind" fn(*mut c_int) -> c_int;
     type AddString = unsafe extern "C-unwind" fn(c_int, *const c_char) -> c_int;

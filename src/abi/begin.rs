@@ -1,6 +1,7 @@
-//! What is said when a program begins, before it has called anything: with FOMPI_VERBOSE that the
-//! library is there, and which version; and that it is there in vain, where the program was linked
-//! so that the functions of its MPI come before those of this library. No call would tell.
+//! The lines that this library writes when a program begins, before its first call. With
+//! FOMPI_VERBOSE it writes that it is loaded, and its version. It also writes that it is not used,
+//! if the program is linked such that the functions of its MPI come before those of this library:
+//! no later call would show that.
 
 use crate::config::{self, Config, Fallback};
 use crate::mpi::Host;

@@ -1,9 +1,10 @@
-//! The entries by which the C++ bindings of MPICH and of Open MPI 4 say that a callback of a window
-//! is a function of C++: those bypass C, and would make or change objects that the library knows
-//! nothing of. The bindings were removed from the standard with MPI-3.0; programs have them still.
+//! The entries with which the C++ bindings of MPICH and of Open MPI 4 declare that a callback of a
+//! window is a function of C++. The bindings bypass C here, and would make or change objects that
+//! this library does not know. The standard removed the bindings with MPI-3.0; programs still have
+//! them.
 
 use super::errhandler::{self, Function};
-use super::{MPI_Errhandler, attributes};
+use super::{MPI_Errhandler, keyvals};
 use crate::config::Config;
 use crate::mpi::Host;
 use crate::sys::dl;
@@ -11,8 +12,9 @@ use crate::window::attributes::{Calling, Delete};
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
 
-/// MPICH's way to say that an error handler of any kind of object is a function of C++, and who
-/// calls it.
+/// MPICH: declares that an error handler of any kind of object is a function of C++, and which
+/// function calls it. Noted here if the handler is one of windows, and always passed on to the MPI
+/// underneath, because handlers of communicators are called in this way, too. Raises no error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn MPII_Errhandler_set_cxx(
     handler: MPI_Errhandler,
@@ -30,7 +32,9 @@ pub unsafe extern "C-unwind" fn MPII_Errhandler_set_cxx(
     }
 }
 
-/// Open MPI's way to make an error handler of windows for C++. 0 if its bindings are not there.
+/// Open MPI: makes an error handler of windows for C++. Open MPI's own function makes it; this
+/// library notes the function and its caller, because it must be called with our window handle.
+/// Returns 0 if the bindings are not loaded.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn ompi_cxx_errhandler_create_win(
     function: *mut c_void,
@@ -51,8 +55,9 @@ pub unsafe extern "C-unwind" fn ompi_cxx_errhandler_create_win(
     handler
 }
 
-/// Open MPI's way to make a keyval of windows for C++. The callbacks are functions of the bindings,
-/// called as those of C.
+/// Open MPI: makes a keyval of windows for C++, as MPI_Win_create_keyval does. The callbacks are
+/// functions of the bindings and are called as functions of C. Passed on with FOMPI_DISABLE.
+/// Errors: those of MPI_Win_create_keyval.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn ompi_cxx_attr_create_keyval_win(
     copy: *mut c_void,
@@ -83,7 +88,5 @@ pub unsafe extern "C-unwind" fn ompi_cxx_attr_create_keyval_win(
     }
     let (function, extra) = (delete.addr(), extra.addr());
     // SAFETY: the caller's pointer.
-    unsafe {
-        attributes::create(Host::get(), Delete { function, extra, calling: Calling::C }, keyval)
-    }
+    unsafe { keyvals::create(Host::get(), Delete { function, extra, calling: Calling::C }, keyval) }
 }

@@ -1,4 +1,4 @@
-//! What a window is called and what it is made of: names, groups, info (MPI-4.1 §7.8, §12.2.7).
+//! Name, group and info of a window (MPI-4.1 §7.8, §12.2.7).
 
 use super::answer::{is_null, on_any_window, on_window, place_for};
 use super::{MPI_Group, MPI_Info, MPI_Win};
@@ -6,8 +6,10 @@ use crate::error::{Class, Error};
 use crate::mpi::Host;
 use core::ffi::{CStr, c_char, c_int};
 
-card! {
-    /// MPI-4.1 §7.8. Cut at MPI_MAX_OBJECT_NAME of the ABI, as a copy into a fixed buffer must be.
+entry! {
+    /// Names a window (MPI-4.1 §7.8). This library keeps the name, for delegated windows too, cut
+    /// at MPI_MAX_OBJECT_NAME of the ABI, as a copy into a fixed buffer must be. Errors:
+    /// MPI_ERR_WIN, MPI_ERR_ARG for a null pointer.
     MPI_Win_set_name PMPI_Win_set_name (win: MPI_Win, name: *const c_char) {
         let host = Host::get();
         on_any_window("MPI_Win_set_name", host, win, |window| {
@@ -25,7 +27,8 @@ card! {
         })
     }
 
-    /// MPI-4.1 §7.8.
+    /// Returns the name of a window and its length (MPI-4.1 §7.8). The name of MPI_WIN_NULL is
+    /// asked from the MPI underneath. Errors: MPI_ERR_WIN, MPI_ERR_ARG for a null pointer.
     MPI_Win_get_name PMPI_Win_get_name (
         win: MPI_Win, name: *mut c_char, length: *mut c_int,
     ) {
@@ -51,7 +54,9 @@ card! {
         })
     }
 
-    /// MPI-4.1 §12.2.6.
+    /// Returns the group of a window (MPI-4.1 §12.2.6): a group of the MPI underneath, made from
+    /// the window's own communicator, for the caller to free. Errors: MPI_ERR_WIN, MPI_ERR_ARG for
+    /// a null pointer, or those of the MPI underneath.
     MPI_Win_get_group PMPI_Win_get_group (win: MPI_Win, group: *mut MPI_Group) {
         let host = Host::get();
         on_window("MPI_Win_get_group", host, win, |_, node| {
@@ -66,11 +71,13 @@ card! {
         })
     }
 
-    /// MPI-4.1 §12.2.7.
+    /// Takes hints for a window (MPI-4.1 §12.2.7) and keeps those that may change after its
+    /// creation. Collective, but waits for no other rank. Errors: MPI_ERR_WIN, MPI_ERR_INFO, or
+    /// those of the MPI underneath, which owns the info object.
     MPI_Win_set_info PMPI_Win_set_info (win: MPI_Win, info: MPI_Info) {
         let host = Host::get();
         on_window("MPI_Win_set_info", host, win, |window, _| {
-            // Nothing is locked in calls of the MPI underneath. The call is collective: no other
+            // No lock is held in calls of the MPI underneath. The call is collective: no other
             // thread changes the hints meanwhile.
             let mut hints = window.info.lock().clone();
             hints.take_later(host, host.handle(info))?;
@@ -82,7 +89,9 @@ card! {
         })
     }
 
-    /// MPI-4.1 §12.2.7. A new info object, for the caller to free.
+    /// Returns the hints that a window uses (MPI-4.1 §12.2.7), in a new info object of the MPI
+    /// underneath, for the caller to free. Errors: MPI_ERR_WIN, MPI_ERR_ARG for a null pointer, or
+    /// those of the MPI underneath.
     MPI_Win_get_info PMPI_Win_get_info (win: MPI_Win, info: *mut MPI_Info) {
         let host = Host::get();
         on_window("MPI_Win_get_info", host, win, |window, node| {

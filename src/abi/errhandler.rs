@@ -1,10 +1,10 @@
 //! Error handlers of windows (MPI-4.1 §9.3.2). A handler is an object of the MPI underneath, which
-//! frees and converts it; which function stands behind it is noted here, because it has to be
-//! called with our window handle. That handle is one integer in C and in Fortran, in memory that is
-//! large enough for either, so one way of calling serves both languages.
+//! frees and converts it. Its function is noted here, because it has to be called with our window
+//! handle. That handle is one integer in C and in Fortran, in memory that is large enough for
+//! either, so one way of calling serves both languages.
 //!
-//! `MPI_Errhandler_free` only drops the user's reference: a handler lives on while a window has it,
-//! and `MPI_Win_get_errhandler` gives a new reference to it.
+//! `MPI_Errhandler_free` only releases the user's reference: a handler lives on while a window has
+//! it, and `MPI_Win_get_errhandler` returns a new reference to it.
 
 use super::answer::{code, on_any_window, place_for, raise_alone};
 use super::{MPI_Errhandler, MPI_Win, MPI_Win_errhandler_function};
@@ -26,13 +26,14 @@ type Handler = unsafe extern "C-unwind" fn(*mut usize, *mut c_int, ...);
 /// The function of MPICH 5's extension: window handle, error code, the state given at creation.
 type Extended = unsafe extern "C-unwind" fn(usize, c_int, *mut c_void);
 
-/// What calls functions of C++ in MPICH's bindings: kind of object, handle, error code, function.
+/// The caller of functions of C++ in MPICH's bindings: kind of object, handle, error code,
+/// function.
 type MpichCxx = unsafe extern "C-unwind" fn(c_int, *mut c_int, *mut c_int, usize);
 
-/// MPICH's number there for windows.
+/// MPICH's number of that kind for windows.
 const MPICH_CXX_WIN: c_int = 2;
 
-/// The same in Open MPI's: handle, error code, message, function.
+/// The caller of functions of C++ in Open MPI's bindings: handle, error code, message, function.
 type OpenMpiCxx = unsafe extern "C-unwind" fn(*mut usize, *mut c_int, *const c_char, usize);
 
 /// The function behind a handler.
@@ -49,22 +50,22 @@ pub(super) enum Function {
 }
 
 /// A handler that the user made.
-struct Made {
+struct UserHandler {
     function: Function,
     /// the user's own reference and those of windows
     references: u32,
 }
 
 /// The handlers that users made, by handle.
-static MADE: Mutex<BTreeMap<Handle, Made>> = Mutex::new(BTreeMap::new());
+static MADE: Mutex<BTreeMap<Handle, UserHandler>> = Mutex::new(BTreeMap::new());
 
-/// Takes one more reference to a handler; false if the user never made it.
+/// Takes one more reference to a handler. Returns false if the user never made it.
 fn keep(handler: Handle) -> bool {
     let mut made = MADE.lock();
     made.get_mut(&handler).map(|entry| entry.references += 1).is_some()
 }
 
-/// Gives a reference back; the last one frees the object of the MPI underneath.
+/// Releases a reference; the last one frees the object of the MPI underneath.
 fn release(host: &Host, handler: Handle) -> Option<c_int> {
     let mut made = MADE.lock();
     let entry = made.get_mut(&handler)?;
@@ -73,25 +74,24 @@ fn release(host: &Host, handler: Handle) -> Option<c_int> {
         return Some(0);
     }
     made.remove(&handler);
-    // Nothing is locked in a call of the MPI underneath: a callback may come here on another
-    // thread.
+    // No lock is held in a call of the MPI underneath: a callback may come here on another thread.
     drop(made);
     let mut handler = handler;
     // SAFETY: the last reference to an object that `create` made.
     Some(unsafe { (host.call.errhandler_free)(&mut handler) })
 }
 
-/// Lets go of the handler of a window that is about to be freed.
+/// Releases the handler of a window that is about to be freed.
 pub(super) fn forget(host: &Host, handler: Handle) {
     release(host, handler);
 }
 
 /// Notes the function behind a handler that was just made.
 pub(super) fn note(handler: Handle, function: Function) {
-    MADE.lock().insert(handler, Made { function, references: 1 });
+    MADE.lock().insert(handler, UserHandler { function, references: 1 });
 }
 
-/// Notes who in MPICH's bindings calls the function behind a handler, which is one of C++.
+/// Notes the function of MPICH's bindings that calls the function behind a handler, which is C++.
 pub(super) fn is_called_by(handler: Handle, caller: usize) {
     if let Some(made) = MADE.lock().get_mut(&handler)
         && let Function::Standard(function) = made.function
@@ -100,8 +100,8 @@ pub(super) fn is_called_by(handler: Handle, caller: usize) {
     }
 }
 
-/// Does with an error what the window's handler wants. `say` tells people, before a fatal end.
-/// Returns what the call returns then: a handler may change the code.
+/// Does with an error what the window's handler says. `say` writes a line before a fatal end.
+/// Returns the code for the call, which a handler may have changed.
 pub fn handle(host: &'static Host, window: &Window, error: c_int, say: impl FnOnce()) -> c_int {
     let handler = window.errhandler.load(Ordering::Relaxed);
     if handler == host.constants.errors_return || throwing_of_mpich(host) == Some(handler) {
@@ -119,10 +119,10 @@ pub fn handle(host: &'static Host, window: &Window, error: c_int, say: impl FnOn
     }
 }
 
-/// Calls the function behind a handler. Returns the code as the function left it.
+/// Calls the function behind a handler. Returns the code, which the function may have changed.
 ///
 /// # Safety
-/// The function is what its kind says.
+/// The function has the type that its variant names.
 unsafe fn call(function: Function, window: &Window, mut error: c_int) -> c_int {
     // One integer in memory that is large enough for a handle of any ABI.
     let mut win = window.handle as usize;
@@ -157,20 +157,20 @@ unsafe fn call(function: Function, window: &Window, mut error: c_int) -> c_int {
     error
 }
 
-/// MPI::ERRORS_THROW_EXCEPTIONS of MPICH's C++, which throws behind the call that returned.
+/// Returns MPI::ERRORS_THROW_EXCEPTIONS of MPICH's C++, which throws after the call has returned.
 fn throwing_of_mpich(host: &Host) -> Option<Handle> {
     (host.abi == Abi::Mpich).then_some(0x5400_0002)
 }
 
-/// The same of Open MPI's C++, which throws inside of the call.
+/// Returns MPI::ERRORS_THROW_EXCEPTIONS of Open MPI's C++, which throws inside of the call.
 fn throwing_of_open_mpi(host: &Host) -> Option<Handle> {
     let known = host.abi == Abi::OpenMpi;
     let address = if known { dl::global_symbol(c"ompi_mpi_errors_throw_exceptions") } else { 0 };
     (address != 0).then_some(address)
 }
 
-/// MPI_ERRORS_ARE_FATAL, and MPI_ERRORS_ABORT, which ends the processes of the window at least. The
-/// MPI's own handler would name a function that the program has not called.
+/// Ends the job, by MPI_ERRORS_ARE_FATAL, or at least the processes of the window, by
+/// MPI_ERRORS_ABORT. The MPI's own handler would name a function that the program has not called.
 fn end(host: &Host, window: &Window, error: c_int) {
     match &window.carrier {
         Carrier::Node(node) | Carrier::Wide(node) => {
@@ -187,8 +187,8 @@ fn end(host: &Host, window: &Window, error: c_int) {
     }
 }
 
-/// The function of Open MPI's C++ that throws. Exceptions pass through the library as they do
-/// through an MPI: whoever calls a handler holds nothing.
+/// Returns the function of Open MPI's C++ that throws, if `handler` stands for it. Exceptions pass
+/// through this library as they do through an MPI: no caller of a handler holds a lock.
 fn thrower(host: &Host, handler: Handle) -> Option<Function> {
     let throws = throwing_of_open_mpi(host) == Some(handler);
     let address = if throws { dl::global_symbol(c"ompi_mpi_cxx_win_throw_excptn_fctn") } else { 0 };
@@ -226,7 +226,7 @@ fn is_predefined(host: &Host, handler: Handle) -> bool {
     [c.errors_are_fatal, c.errors_return].contains(&handler) || others.contains(&Some(handler))
 }
 
-/// Sets a window's handler.
+/// Sets the handler of a window.
 fn set(host: &Host, window: &Window, handler: Handle) -> Result<(), Error> {
     if !is_predefined(host, handler) && !keep(handler) {
         return Err(Error::Wrong(Class::Arg, "handle that is no error handler"));
@@ -236,8 +236,10 @@ fn set(host: &Host, window: &Window, handler: Handle) -> Result<(), Error> {
     Ok(())
 }
 
-card! {
-    /// MPI-4.1 §9.3.2.
+entry! {
+    /// Creates an error handler for windows (MPI-4.1 §9.3.2). The object is one of the MPI
+    /// underneath; this library notes its function, because it must be called with our window
+    /// handle. Errors: MPI_ERR_ARG for a null pointer, or those of the MPI underneath.
     MPI_Win_create_errhandler PMPI_Win_create_errhandler (
         function: *mut MPI_Win_errhandler_function, errhandler: *mut MPI_Errhandler,
     ) {
@@ -245,7 +247,9 @@ card! {
         unsafe { create(Host::get(), function, errhandler) }
     }
 
-    /// MPI-4.1 §9.3.2.
+    /// Sets the error handler of a window (MPI-4.1 §9.3.2), also of a delegated one. The window
+    /// takes a reference to the handler and releases that to the old one. Errors: MPI_ERR_WIN,
+    /// MPI_ERR_ARG for a handle that is no error handler.
     MPI_Win_set_errhandler PMPI_Win_set_errhandler (win: MPI_Win, errhandler: MPI_Errhandler) {
         let host = Host::get();
         let handler = host.handle(errhandler);
@@ -257,7 +261,8 @@ card! {
         })
     }
 
-    /// MPI-4.1 §9.3.2. A new reference to the handler, for the caller to free.
+    /// Returns the error handler of a window (MPI-4.1 §9.3.2): a new reference to the handler, for
+    /// the caller to free. Errors: MPI_ERR_WIN, MPI_ERR_ARG for a null pointer.
     MPI_Win_get_errhandler PMPI_Win_get_errhandler (
         win: MPI_Win, errhandler: *mut MPI_Errhandler,
     ) {
@@ -275,7 +280,8 @@ card! {
         })
     }
 
-    /// MPI-4.1 §9.5.
+    /// Calls the error handler of a window with a code of the program (MPI-4.1 §9.5). A handler
+    /// that is fatal names this call and the code, then ends the job. Errors: MPI_ERR_WIN.
     MPI_Win_call_errhandler PMPI_Win_call_errhandler (win: MPI_Win, error: c_int) {
         let host = Host::get();
         on_any_window("MPI_Win_call_errhandler", host, win, |window| {
@@ -289,7 +295,10 @@ card! {
         })
     }
 
-    /// MPI-4.1 §9.3.4. Only the handlers of windows are ours; all others are passed on.
+    /// Releases the caller's reference to an error handler and stores MPI_ERRHANDLER_NULL (MPI-4.1
+    /// §9.3.4). Only handlers of windows are noted here; all others are passed on to the MPI
+    /// underneath. A handler lives on while a window has it. Errors: MPI_ERR_ARG for a null
+    /// pointer, or those of the MPI underneath.
     MPI_Errhandler_free PMPI_Errhandler_free (errhandler: *mut MPI_Errhandler) {
         let host = Host::get();
         if errhandler.is_null() {
@@ -297,8 +306,8 @@ card! {
         }
         // SAFETY: the caller's pointer to a handle.
         let handler = unsafe { host.fetch(errhandler) };
-        // A predefined handler is never freed. Those that we handed out carry no reference of the
-        // MPI underneath, which would count them down.
+        // A predefined handler is never freed. References to it that this library returned are none
+        // of the MPI underneath, which would count them down.
         let freed = if is_predefined(host, handler) { Some(0) } else { release(host, handler) };
         match freed {
             Some(code) => {

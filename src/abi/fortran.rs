@@ -1,8 +1,8 @@
-//! The four Fortran entries of Open MPI that look into its window object instead of calling C
-//! (get_attr, set_attr, create_keyval, create_errhandler), under all names by which its bindings
-//! and programs call them. MPICH's entries of these names reach C and are passed on to.
+//! The four Fortran entries of Open MPI that read its window object instead of calling C (get_attr,
+//! set_attr, create_keyval, create_errhandler), under all names by which its bindings and programs
+//! call them. MPICH's entries of these names call C; for them, calls are passed on.
 
-use super::{MPI_Aint, MPI_Errhandler, MPI_Fint, answer, attributes, errhandler};
+use super::{MPI_Aint, MPI_Errhandler, MPI_Fint, answer, errhandler, keyvals};
 use crate::mpi::Host;
 use crate::mpi::host::Abi;
 use crate::sys::dl;
@@ -14,7 +14,7 @@ const TRUE: MPI_Fint = 1;
 /// Fortran's .FALSE., likewise.
 const FALSE: MPI_Fint = 0;
 
-/// The entry of the same name in the bindings of the MPI underneath.
+/// Returns the entry of the same name in the bindings of the MPI underneath.
 ///
 /// # Safety
 /// `F` is the type of the entry.
@@ -29,7 +29,7 @@ fn is_open_mpi() -> bool {
     Host::get().abi == Abi::OpenMpi
 }
 
-/// Stores an answer where Fortran wants it; old codes leave the argument out.
+/// Stores the error code; old programs leave the argument out.
 ///
 /// # Safety
 /// `ierror` is null or points to an INTEGER.
@@ -40,10 +40,11 @@ unsafe fn store(ierror: *mut MPI_Fint, code: c_int) {
     }
 }
 
-/// MPI_WIN_GET_ATTR.
+/// MPI_WIN_GET_ATTR: MPI_Win_get_attr with the value as an integer of Fortran (MPI-4.1 §19.3.7). On
+/// another MPI, and on a window of the MPI underneath, passed on to the entry of the same name.
 ///
 /// # Safety
-/// Pointers to what the Fortran binding says.
+/// The arguments are those of the Fortran binding.
 unsafe fn get_attr(
     win: *mut MPI_Fint,
     keyval: *mut MPI_Fint,
@@ -78,7 +79,7 @@ unsafe fn get_attr(
         host,
         handle,
         |window| {
-            let found = attributes::find(host, window, keyval_c)?;
+            let found = keyvals::find(host, window, keyval_c)?;
             // SAFETY: the caller's pointer.
             unsafe { flag.write(if found.is_some() { TRUE } else { FALSE }) };
             if let Some(found) = found {
@@ -99,10 +100,11 @@ unsafe fn get_attr(
     }
 }
 
-/// MPI_WIN_SET_ATTR.
+/// MPI_WIN_SET_ATTR: MPI_Win_set_attr with the value as an integer of Fortran (MPI-4.1 §19.3.7). On
+/// another MPI, and on a window of the MPI underneath, passed on to the entry of the same name.
 ///
 /// # Safety
-/// Pointers to what the Fortran binding says.
+/// The arguments are those of the Fortran binding.
 unsafe fn set_attr(
     win: *mut MPI_Fint,
     keyval: *mut MPI_Fint,
@@ -128,7 +130,7 @@ unsafe fn set_attr(
     // SAFETY: the caller's pointer.
     let integer = unsafe { *value };
     let mut passed_on = false;
-    let ours = |window| attributes::set(host, window, keyval_c, integer, Language::Fortran);
+    let ours = |window| keyvals::set(host, window, keyval_c, integer, Language::Fortran);
     let code = answer::on_any_window("MPI_Win_set_attr", host, handle, ours, |_| {
         passed_on = true;
         pass_on();
@@ -140,10 +142,11 @@ unsafe fn set_attr(
     }
 }
 
-/// MPI_WIN_CREATE_KEYVAL.
+/// MPI_WIN_CREATE_KEYVAL: MPI_Win_create_keyval with a delete callback that is a subroutine of
+/// Fortran. On another MPI, and with FOMPI_DISABLE, passed on to the entry of the same name.
 ///
 /// # Safety
-/// Pointers to what the Fortran binding says.
+/// The arguments are those of the Fortran binding.
 unsafe fn create_keyval(
     copy: *mut c_void,
     delete: *mut c_void,
@@ -171,15 +174,16 @@ unsafe fn create_keyval(
     let extra = unsafe { *extra } as usize;
     let delete = Delete { function: delete.addr(), extra, calling: Calling::Fortran };
     // SAFETY: the caller's pointer.
-    let code = unsafe { attributes::create(Host::get(), delete, keyval) };
+    let code = unsafe { keyvals::create(Host::get(), delete, keyval) };
     // SAFETY: the caller's pointer.
     unsafe { store(ierror, code) };
 }
 
-/// MPI_WIN_CREATE_ERRHANDLER. The handler's function gets pointers to two INTEGERs, as it expects.
+/// MPI_WIN_CREATE_ERRHANDLER: MPI_Win_create_errhandler, whose function gets pointers to two
+/// INTEGERs. On another MPI, and with FOMPI_DISABLE, passed on to the entry of the same name.
 ///
 /// # Safety
-/// Pointers to what the Fortran binding says.
+/// The arguments are those of the Fortran binding.
 unsafe fn create_errhandler(
     function: *mut c_void,
     handler: *mut MPI_Fint,

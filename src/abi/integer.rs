@@ -11,7 +11,7 @@ fn is_ours(handle: usize) -> bool {
     !matches!(registry::find(handle), Found::Foreign)
 }
 
-/// The first of `names` that the MPI underneath has.
+/// Returns the first of `names` that the MPI underneath has.
 ///
 /// # Safety
 /// `F` is the type of the function pointer that each name stands for.
@@ -20,7 +20,8 @@ unsafe fn first<F>(names: &[&CStr]) -> Option<F> {
     names.iter().find_map(|name| unsafe { Host::get().extra(name) })
 }
 
-/// A handle as an integer, by the first of `others` that the MPI underneath has if it is not ours.
+/// Returns a handle as an integer; one that is not ours is converted by the first of `others` that
+/// the MPI underneath has.
 fn to_integer(win: MPI_Win, others: &[&CStr]) -> c_int {
     let handle = Host::get().handle(win);
     if is_ours(handle) {
@@ -32,7 +33,8 @@ fn to_integer(win: MPI_Win, others: &[&CStr]) -> c_int {
     other.map_or(handle as c_int, |call| unsafe { call(handle) })
 }
 
-/// An integer as a handle, likewise.
+/// Returns an integer as a handle; one that is not ours is converted by the first of `others` that
+/// the MPI underneath has.
 fn from_integer(number: c_int, others: &[&CStr]) -> MPI_Win {
     if is_ours(number as u32 as usize) {
         return number as u32 as usize;
@@ -43,31 +45,40 @@ fn from_integer(number: c_int, others: &[&CStr]) -> MPI_Win {
     other.map_or(number as u32 as usize, |call| Host::get().handle(unsafe { call(number) }))
 }
 
-/// What makes integers of handles, best first. MPICH has none: its handles are integers.
+/// The functions that convert handles, the preferred one first. MPICH has none: its handles are
+/// integers.
 const C2F: &[&CStr] = &[c"PMPI_Win_c2f"];
 const F2C: &[&CStr] = &[c"PMPI_Win_f2c"];
 const TOINT: &[&CStr] = &[c"PMPI_Win_toint", c"PMPI_Win_c2f"];
 const FROMINT: &[&CStr] = &[c"PMPI_Win_fromint", c"PMPI_Win_f2c"];
 
-card! {
-    /// MPI-4.1 §19.3.4.
+entry! {
+    /// Returns a window handle as an integer of Fortran (MPI-4.1 §19.3.4). Our handles are the same
+    /// integer in every language and ABI; a handle of the MPI underneath is converted by that MPI.
+    /// Raises no error.
     MPI_Win_c2f PMPI_Win_c2f (win: MPI_Win) -> MPI_Fint { to_integer(win, C2F) }
 
-    /// MPI-4.1 §19.3.4.
+    /// Returns the window handle of an integer of Fortran (MPI-4.1 §19.3.4): the inverse of
+    /// MPI_Win_c2f. An integer that is none of ours is converted by the MPI underneath. Raises no
+    /// error.
     MPI_Win_f2c PMPI_Win_f2c (win: MPI_Fint) -> MPI_Win { from_integer(win, F2C) }
 
-    /// MPI-5.0 §20.3.
+    /// Returns a window handle as an int of C (MPI-5.0 §20.3). A handle of the MPI underneath is
+    /// converted by that MPI, with MPI_Win_c2f if it has no MPI_Win_toint. Raises no error.
     MPI_Win_toint PMPI_Win_toint (win: MPI_Win) -> c_int { to_integer(win, TOINT) }
 
-    /// MPI-5.0 §20.3.
+    /// Returns the window handle of an int of C (MPI-5.0 §20.3): the inverse of MPI_Win_toint.
+    /// Raises no error.
     MPI_Win_fromint PMPI_Win_fromint (win: c_int) -> MPI_Win { from_integer(win, FROMINT) }
 
-    /// MPI-4.1 §5.1.5.
+    /// Returns the sum of an address and a displacement (MPI-4.1 §5.1.5). Computed here, in every
+    /// ABI. Raises no error; an overflow wraps around.
     MPI_Aint_add PMPI_Aint_add (base: MPI_Aint, disp: MPI_Aint) -> MPI_Aint {
         base.wrapping_add(disp)
     }
 
-    /// MPI-4.1 §5.1.5.
+    /// Returns the difference of two addresses (MPI-4.1 §5.1.5). Computed here, in every ABI.
+    /// Raises no error; an overflow wraps around.
     MPI_Aint_diff PMPI_Aint_diff (one: MPI_Aint, other: MPI_Aint) -> MPI_Aint {
         one.wrapping_sub(other)
     }

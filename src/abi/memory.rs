@@ -1,6 +1,6 @@
-//! MPI_Alloc_mem and MPI_Free_mem (MPI-4.1 §9.2): memory of the heap that others can map. So a
-//! window over it is reached by load and store. What the heap did not hand out is the MPI
-//! underneath's to free: it was allocated with FOMPI_DISABLE=1, or where there are no memfds.
+//! MPI_Alloc_mem and MPI_Free_mem (MPI-4.1 §9.2): memory of the heap, which other processes can
+//! map, so that they reach a window over it by load and store. The MPI underneath frees memory that
+//! the heap did not allocate: that of calls with FOMPI_DISABLE=1, or where there are no memfds.
 
 use super::{MPI_Aint, MPI_Info, answer};
 use crate::config::Config;
@@ -12,11 +12,16 @@ use crate::sys::segment::PAGE;
 use crate::window::info;
 use core::ffi::{c_int, c_void};
 
-/// Memory that no key says more about begins at a cache line, and from a page on at a page.
+/// The alignment of memory for which no info key asks for more: a cache line. Memory of a page and
+/// more begins at a page.
 const ALIGNMENT: u64 = 64;
 
-card! {
-    /// MPI-4.1 §9.2.
+entry! {
+    /// Allocates memory (MPI-4.1 §9.2) from the heap of this library, which other processes of the
+    /// node can map, so that a window over it is reached by load and store. Where the system allows
+    /// no such memory, the MPI underneath allocates. Errors, by the handler of MPI_COMM_SELF or
+    /// MPI_COMM_WORLD: MPI_ERR_ARG for a negative size or a null pointer, MPI_ERR_NO_MEM,
+    /// MPI_ERR_INFO.
     MPI_Alloc_mem PMPI_Alloc_mem (size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void) {
         let host = Host::get();
         let pass_on = || {
@@ -32,15 +37,18 @@ card! {
                 unsafe { baseptr.cast::<*mut u8>().write_unaligned(base) };
                 0
             }
-            // What forbids segments to this process need not forbid memory.
+            // A system that allows no segments to this process may still allow memory.
             Err(Error::System { .. }) => pass_on(),
-            // The MPI underneath was asked about the info object and has answered already.
+            // The MPI underneath was asked about the info object and has raised the error already.
             Err(Error::Host(code)) => code,
             Err(error) => answer::raise_alone("MPI_Alloc_mem", host, error),
         }
     }
 
-    /// MPI-4.1 §9.2.
+    /// Frees memory of MPI_Alloc_mem (MPI-4.1 §9.2) and removes its registration with the RDMA
+    /// device. Memory that the MPI underneath allocated is passed on to it. A child of fork(2)
+    /// frees nothing: the memory is its parent's. Errors: MPI_ERR_BASE for an address within
+    /// allocated memory that is not its begin, or those of the MPI underneath.
     MPI_Free_mem PMPI_Free_mem (base: *mut c_void) {
         free(base)
     }
@@ -62,7 +70,7 @@ fn free(base: *mut c_void) -> c_int {
     if let Some(nic) = Nic::opened() {
         nic.forget(base.cast());
     }
-    // No bytes may be at NULL, where the MPI underneath allocated them.
+    // Zero bytes may be at NULL, where the MPI underneath allocated them.
     if base.is_null() || heap::release(base.cast()) {
         return 0;
     }

@@ -1,39 +1,42 @@
-//! The door: the exported symbols, and nothing else exports any. A *card* per MPI function makes
-//! `MPI_X` and `PMPI_X`; it looks the window up, hands the arguments on, and answers with an error
-//! code through the right error handler. `exported.txt` lists all symbols; a test compares.
+//! The exported symbols; no other room exports any. One `entry!` per MPI function makes `MPI_X` and
+//! `PMPI_X`. It looks the window up, passes the arguments on, and returns an error code after it
+//! has called the right error handler. `exported.txt` lists all symbols; a test compares.
 //!
-//! Handles come as register-sized integers whatever the ABI; see `mpi::host`. A window that the MPI
-//! underneath carries out gets the very same call there. Never may an entry call another exported
-//! one: a profiler may stand in between.
+//! Handles arrive as register-sized integers whatever the ABI; see `mpi::host`. For a window that
+//! the MPI underneath carries, the call is passed on to the function of that MPI: the docs of the
+//! entries say what they do for the windows that this library carries. No entry may call another
+//! exported function: a profiler may come in between. The standard states the duties of the caller.
 //!
 //! Entries, callbacks of the program and functions of the MPI underneath are `extern "C-unwind"`:
-//! an exception that leaves a callback of the program passes through, and what the entry held is
-//! dropped. A panic of this library ends the process (`sys::process::end_at_panics`).
+//! an exception that leaves a callback of the program passes through, and everything that the entry
+//! held is dropped. A panic of this library ends the process (`sys::process::end_at_panics`).
 
 #![allow(non_camel_case_types, non_snake_case, clippy::missing_safety_doc)]
 
 #[macro_use]
-mod card;
+mod entry;
+#[macro_use]
+mod transfer_rows;
 mod answer;
 mod aside;
-mod attributes;
 mod begin;
-mod counts;
-mod create;
 mod cxx;
 mod describe;
+mod epochs;
 mod errhandler;
 mod fortran;
 mod integer;
+mod keyvals;
 mod memory;
 mod mpix;
 mod notify;
 mod reason;
 mod request;
 mod session;
-mod synchronise;
 mod tool;
 mod transfer;
+mod verbs_counts;
+mod windows;
 
 use core::ffi::{c_char, c_int, c_void};
 
@@ -51,7 +54,7 @@ pub type MPI_Op = usize;
 pub type MPI_Request = usize;
 /// A session handle.
 pub type MPI_Session = usize;
-/// What a status points to.
+/// The type of a status.
 pub type MPI_Status = crate::mpi::host::Status;
 /// An info handle.
 pub type MPI_Info = usize;
@@ -64,19 +67,19 @@ pub type MPI_Count = i64;
 /// A Fortran INTEGER.
 pub type MPI_Fint = c_int;
 
-/// What a user's copy callback of a window attribute points to.
+/// The type of a copy callback of window attributes.
 pub type MPI_Win_copy_attr_function = c_void;
-/// What a user's delete callback of a window attribute points to.
+/// The type of a delete callback of window attributes.
 pub type MPI_Win_delete_attr_function = c_void;
-/// What a user's error handler of a window points to.
+/// The type of an error handler of windows.
 pub type MPI_Win_errhandler_function = c_void;
 
-/// What `strings` finds in the file, so that scripts know the version without loading it.
+/// The text that `strings` finds in the file, so that scripts know the version without loading it.
 const NAMED: &str = concat!("libfompi version ", env!("CARGO_PKG_VERSION"), "\0");
-/// Where the number begins.
+/// The place of the number in it.
 const NUMBER: usize = NAMED.len() - env!("CARGO_PKG_VERSION").len() - 1;
 
-/// The version of this library, as FOMPI_VERSION in fompi.h.
+/// Returns the version of this library, as FOMPI_VERSION in fompi.h. Not MPI; raises no error.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn fompi_version() -> *const c_char {
     NAMED[NUMBER..].as_ptr().cast()

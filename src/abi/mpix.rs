@@ -1,10 +1,11 @@
-//! Entries that only some MPIs have, and that would otherwise get a handle of ours which they do
-//! not know: the inner functions of MPICH's Fortran bindings, its error handlers with extra state,
-//! and the notified access of Intel MPI. For windows of the MPI underneath they are passed on.
+//! Entries that only some MPIs have, and that would otherwise get a handle of ours which those MPIs
+//! do not know: the inner functions of MPICH's Fortran bindings, and its error handlers with extra
+//! state. For windows of the MPI underneath they are passed on.
 
 use super::answer::{on_any_window, raise_alone};
+use super::keyvals::KIND_POINTER;
 use super::{MPI_Errhandler, MPI_Win};
-use super::{attributes, errhandler};
+use super::{errhandler, keyvals};
 use crate::error::{Error, Result};
 use crate::mpi::Host;
 use crate::mpi::host::Abi;
@@ -12,40 +13,28 @@ use crate::window::Window;
 use crate::window::attributes::{Calling, Language, set_calling};
 use core::ffi::{c_int, c_void};
 
-/// MPICH's name for a pointer of C as an attribute; all other kinds are integers.
-const KIND_POINTER: c_int = 0;
-/// Its name for an integer as wide as an address.
-const KIND_INTEGER: c_int = 1;
-
-/// What MPICH calls the way in which an attribute was set.
-pub(super) fn kind(language: Language) -> c_int {
-    match language {
-        Language::C => KIND_POINTER,
-        Language::Fortran => KIND_INTEGER,
-    }
-}
-
-/// An attribute as the binding wants it. In the MPICH ABI the predefined keyvals of Fortran are
-/// those of C plus one, and mean the value itself; elsewhere, and for keyvals of the program, the
-/// binding says which language asks.
+/// Returns an attribute in the form that the binding needs. In the MPICH ABI the predefined keyvals
+/// of Fortran are those of C plus one, and mean the value itself; elsewhere, and for keyvals of the
+/// program, `kind` says which language asks.
 fn find(host: &Host, window: &'static Window, keyval: c_int, kind: c_int) -> Result<Option<usize>> {
     if host.abi == Abi::Mpich {
-        let plus_one = attributes::predefined(host, &window.facts, keyval - 1);
+        let plus_one = keyvals::predefined(host, &window.facts, keyval - 1);
         if let Some(value) = plus_one {
             return Ok(Some(value.integer() as usize));
         }
-        if let Some(value) = attributes::predefined(host, &window.facts, keyval) {
+        if let Some(value) = keyvals::predefined(host, &window.facts, keyval) {
             return Ok(Some(value.pointer()));
         }
     }
-    let found = attributes::find(host, window, keyval)?;
+    let found = keyvals::find(host, window, keyval)?;
     Ok(found.map(|value| match kind {
         KIND_POINTER => value.pointer(),
         _ => value.integer() as usize,
     }))
 }
 
-/// MPICH's way to get an attribute for Fortran.
+/// MPICH: returns an attribute of a window to its Fortran bindings, as MPI_Win_get_attr does. For a
+/// window of the MPI underneath, passed on. Errors: those of MPI_Win_get_attr.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn MPII_Win_get_attr(
     win: MPI_Win,
@@ -77,7 +66,8 @@ pub unsafe extern "C-unwind" fn MPII_Win_get_attr(
     })
 }
 
-/// MPICH's way to set an attribute from Fortran.
+/// MPICH: sets an attribute of a window for its Fortran bindings, as MPI_Win_set_attr does. Errors:
+/// those of MPI_Win_set_attr.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn MPII_Win_set_attr(
     win: MPI_Win,
@@ -91,7 +81,7 @@ pub unsafe extern "C-unwind" fn MPII_Win_set_attr(
     type Inner = unsafe extern "C-unwind" fn(usize, c_int, *mut c_void, c_int) -> c_int;
     let host = Host::get();
     let language = if kind == KIND_POINTER { Language::C } else { Language::Fortran };
-    let ours = |window| attributes::set(host, window, keyval, value.addr() as isize, language);
+    let ours = |window| keyvals::set(host, window, keyval, value.addr() as isize, language);
     on_any_window("MPI_Win_set_attr", host, win, ours, |native| {
         // SAFETY: the function of that name has this type.
         let inner: Option<Inner> = unsafe { host.extra(c"MPII_Win_set_attr") };
@@ -100,7 +90,9 @@ pub unsafe extern "C-unwind" fn MPII_Win_set_attr(
     })
 }
 
-/// How MPICH's Fortran and C++ say who calls the callbacks of a keyval, of any kind of object.
+/// MPICH: declares which function of its Fortran or C++ bindings calls the callbacks of a keyval,
+/// of any kind of object. Noted here if the keyval is one of windows, else passed on. Raises no
+/// error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn MPII_Keyval_set_proxy(
     keyval: c_int,
@@ -126,8 +118,10 @@ fn absent(host: &Host) -> c_int {
     super::answer::code(host, &Error::Unsupported("a function that this MPI does not have"))
 }
 
-card! {
-    /// MPICH 5: an error handler that gets the handle by value, and some state of its own.
+entry! {
+    /// Creates an error handler that gets the window handle by value, and state of its own (MPICH
+    /// 5). The MPI underneath makes the object; this library notes function and state. Errors:
+    /// MPI_ERR_UNSUPPORTED_OPERATION on other MPIs, or those of the MPI underneath.
     MPIX_Win_create_errhandler_x PMPIX_Win_create_errhandler_x (
         function: *mut c_void, destructor: *mut c_void, extra: *mut c_void,
         errhandler: *mut MPI_Errhandler,

@@ -1,7 +1,7 @@
-//! Notified access: names that Intel MPI and Bull's Open MPI both have, with other arguments. Only
-//! Intel's arguments are known here. Where the MPI underneath is another one and has a function of
-//! such a name, a call jumps on to it with registers and stack as they came: nothing is assumed of
-//! its arguments, not even how many there are.
+//! Notified access: names that Intel MPI and Bull's Open MPI both have, with different arguments.
+//! This library knows Intel's arguments only. If the MPI underneath is another one and has a
+//! function of such a name, a call jumps to it with registers and stack unchanged: nothing is
+//! assumed about its arguments, not even their number.
 
 use super::answer::on_any_window;
 use super::aside;
@@ -13,27 +13,27 @@ use crate::sys::dl;
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_int, c_void};
 
-/// One name, and where its calls go.
+/// One name, and the target of its calls.
 #[repr(C)]
-struct Crossing {
-    /// the address; 0: nobody has looked. The first word, because the entry jumps there
+struct Dispatch {
+    /// the address; 0: no call has looked. The first word, because the entry jumps to it
     target: AtomicUsize,
-    /// what knows Intel's arguments
+    /// the function with Intel's arguments
     typed: *const c_void,
     name: &'static CStr,
 }
 
 // SAFETY: `typed` is the address of a function.
-unsafe impl Sync for Crossing {}
+unsafe impl Sync for Dispatch {}
 
-impl Crossing {
-    const fn new(name: &'static CStr, typed: *const c_void) -> Crossing {
-        Crossing { target: AtomicUsize::new(0), typed, name }
+impl Dispatch {
+    const fn new(name: &'static CStr, typed: *const c_void) -> Dispatch {
+        Dispatch { target: AtomicUsize::new(0), typed, name }
     }
 
-    /// Where calls go: to what knows Intel's arguments where they are Intel's, or where nobody has
-    /// such a function; else to the function that the program would have reached without this
-    /// library. It may be a tool's, on Intel's too, which calls the other name then.
+    /// Returns the target of calls: the function with Intel's arguments on Intel MPI, or where no
+    /// MPI has such a function; else the function that the program would have reached without this
+    /// library. On Intel MPI it may be a tool's, too, which then calls the other name.
     fn find(&self) -> usize {
         if let Some(unserved) = aside::underneath() {
             return aside::function(unserved, self.name);
@@ -46,15 +46,15 @@ impl Crossing {
     }
 }
 
-/// Where the calls of one name go, remembered.
-extern "C" fn find(crossing: &Crossing) -> usize {
-    let target = crossing.find();
+/// Returns the target of the calls of one name, and remembers it.
+extern "C" fn find(dispatch: &Dispatch) -> usize {
+    let target = dispatch.find();
     // Relaxed: an address of code, the same for every thread that finds it.
-    crossing.target.store(target, Ordering::Relaxed);
+    dispatch.target.store(target, Ordering::Relaxed);
     target
 }
 
-/// The first call of a name: `r11` points to its [`Crossing`]. All registers that may hold
+/// The first call of a name: `r11` points to its [`Dispatch`]. All registers that may hold
 /// arguments are kept (System V ABI for x86-64, section 3.2.3).
 #[unsafe(naked)]
 extern "C" fn first_call() {
@@ -99,20 +99,23 @@ extern "C" fn first_call() {
     )
 }
 
-/// One entry: jumps to where the calls of its name go.
-macro_rules! entry {
+/// One entry: jumps to the target of the calls of its name.
+macro_rules! jump {
     ($name:ident $typed:ident) => {
-        /// Notified access, of the MPI underneath.
+        /// Notified access (Intel MPI, Bull's Open MPI), which this library does not offer. Jumps
+        /// to the function of the same name in the MPI underneath or in a tool, with all arguments
+        /// unchanged. On a window of this library: MPI_ERR_UNSUPPORTED_OPERATION, by its error
+        /// handler.
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         pub extern "C" fn $name() {
-            static CROSSING: Crossing = Crossing::new(symbol!($name), $typed as *const c_void);
+            static DISPATCH: Dispatch = Dispatch::new(symbol!($name), $typed as *const c_void);
             naked_asm!(
-                "lea r11, [rip + {crossing}]",
+                "lea r11, [rip + {dispatch}]",
                 "cmp qword ptr [r11], 0",
                 "je {first_call}",
                 "jmp qword ptr [r11]",
-                crossing = sym CROSSING,
+                dispatch = sym DISPATCH,
                 first_call = sym first_call,
             )
         }
@@ -129,7 +132,7 @@ macro_rules! notify {
         $name:ident $profiled:ident $typed:ident
         ($($before:ident: $before_type:ty,)* [$win:ident] $($after:ident: $after_type:ty),* $(,)?)
     )*) => {$(
-        /// Not on windows of libfompi.
+        /// Refused on windows of this library, else passed on.
         unsafe extern "C-unwind" fn $typed(
             $($before: $before_type,)* $win: MPI_Win $(, $after: $after_type)*
         ) -> c_int {
@@ -146,8 +149,8 @@ macro_rules! notify {
                 })
             })
         }
-        entry! { $name $typed }
-        entry! { $profiled $typed }
+        jump! { $name $typed }
+        jump! { $profiled $typed }
     )*};
 }
 

@@ -1,7 +1,7 @@
-//! The reason of an error, which programs that handle errors themselves ask MPI_Error_string for. A
-//! call returns the class of its error where the class says enough. What went wrong, the rank, the
-//! address and the limit, is kept as a text: each thread has that of its last error of each code,
-//! and MPI_Error_string adds it to what the MPI underneath says of the code (MPI-4.1 §9.3.4).
+//! The reason of an error, for programs that handle errors themselves and call MPI_Error_string. A
+//! call returns the class of its error if the class is enough. What went wrong, the rank, the
+//! address and the limit are kept as a text: each thread keeps that of its last error of each code,
+//! and MPI_Error_string adds it to the text of the MPI underneath for the code (MPI-4.1 §9.3.4).
 
 use crate::error::Error;
 use crate::mpi::Host;
@@ -17,23 +17,23 @@ thread_local! {
     static REASONS: RefCell<BTreeMap<c_int, String>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// Keeps the reason of an error that a call of this thread returns. An error of the MPI underneath
-/// has none that this library knows.
+/// Keeps the reason of an error that a call of this thread returns. For an error of the MPI
+/// underneath this library knows no reason.
 pub fn keep(code: c_int, call: &str, error: &Error) {
-    // Fails where the thread is about to end: it asks for no more texts.
+    // Fails if the thread is about to end: it asks for no more texts.
     let _ = REASONS.try_with(|reasons| match error {
         Error::Host(_) => reasons.borrow_mut().remove(&code),
         error => reasons.borrow_mut().insert(code, format!("{call}: {error}")),
     });
 }
 
-/// The reason of this thread's last error of this code.
+/// Returns the reason of this thread's last error of this code.
 fn of(code: c_int) -> Option<String> {
     REASONS.try_with(|reasons| reasons.borrow().get(&code).cloned()).ok().flatten()
 }
 
-/// `text`, if there is any, a colon and `reason`: as much of them as `room` bytes hold, and whole
-/// characters.
+/// Returns `text`, if there is any, a colon and `reason`: as much of them as `room` bytes hold, in
+/// whole characters.
 fn joined(text: Option<&str>, reason: &str, room: usize) -> String {
     let mut joined = text.map_or(String::new(), |text| format!("{text}: ")) + reason;
     while joined.len() > room {
@@ -42,9 +42,10 @@ fn joined(text: Option<&str>, reason: &str, room: usize) -> String {
     joined
 }
 
-card! {
-    /// MPI-4.1 §9.3.4. The text of the MPI underneath, and the reason of this thread's last error
-    /// of this code, if a call of this library returned it.
+entry! {
+    /// Returns the text of an error code (MPI-4.1 §9.3.4): that of the MPI underneath, and the
+    /// reason of this thread's last error with this code, if a call of this library returned it.
+    /// Errors: those of the MPI underneath.
     MPI_Error_string PMPI_Error_string (
         errorcode: c_int, string: *mut c_char, resultlen: *mut c_int,
     ) {
@@ -59,8 +60,8 @@ card! {
     }
 }
 
-/// Adds a reason to the text that a program has got. The text of a code of this library says less
-/// than the reason, which takes its place.
+/// Adds a reason to the text that a program has got. For a code of this library the reason replaces
+/// the text, because the text says less.
 ///
 /// # Safety
 /// `string` is a C string in MPI_MAX_ERROR_STRING bytes, and `resultlen` may be written.
@@ -68,7 +69,7 @@ unsafe fn add(host: &Host, code: c_int, reason: &str, string: *mut c_char, resul
     let bytes_max = if host.abi == Abi::OpenMpi { 256 } else { 512 };
     // SAFETY: a C string, by the caller's promise.
     let text = unsafe { CStr::from_ptr(string) }.to_string_lossy();
-    // Fortran's buffers of some MPIs have no room for the byte that ends the text.
+    // The Fortran buffers of some MPIs have no room for the byte that ends the text.
     let is_ours = [&GONE, &UNLIKE].map(|kind| kind.code.load(Ordering::Relaxed)).contains(&code);
     let joined = joined((!is_ours).then_some(&text), reason, bytes_max - 2);
     let Ok(c_text) = CString::new(joined) else { return };
@@ -82,30 +83,30 @@ unsafe fn add(host: &Host, code: c_int, reason: &str, string: *mut c_char, resul
 
 /// An error that has a code and a class of its own (MPI-4.1 §9.5), because the standard has no
 /// class for it and a program may want to act on it.
-pub struct Kind {
+pub struct OwnCode {
     text: &'static CStr,
     /// 0: not made yet
     code: AtomicI32,
 }
 
 /// A process that died, or that cannot be reached.
-pub static GONE: Kind = Kind::new(c"a process of the window died or cannot be reached");
-/// Ranks that differ in what all must have alike.
-pub static UNLIKE: Kind = Kind::new(c"ranks differ in what all must have alike");
+pub static GONE: OwnCode = OwnCode::new(c"a process of the window died or cannot be reached");
+/// Ranks that differ in what all ranks must have alike.
+pub static UNLIKE: OwnCode = OwnCode::new(c"ranks differ in what all must have alike");
 
-impl Kind {
-    const fn new(text: &'static CStr) -> Kind {
-        Kind { text, code: AtomicI32::new(0) }
+impl OwnCode {
+    const fn new(text: &'static CStr) -> OwnCode {
+        OwnCode { text, code: AtomicI32::new(0) }
     }
 
-    /// Its code, or `class` where the MPI underneath makes none.
+    /// Returns its code, or `class` if the MPI underneath makes none.
     pub fn code(&self, host: &Host, class: c_int) -> c_int {
         self.made(|| self.make(host).unwrap_or(class))
     }
 
-    /// The code, which `make` makes the first time. Nothing is locked meanwhile: `make` calls the
-    /// MPI underneath, where another thread may be in a callback that comes here, and hold what
-    /// `make` waits for. Of two threads that make a code the first one counts.
+    /// Returns the code, which `make` makes the first time. No lock is held meanwhile: `make` calls
+    /// the MPI underneath, where another thread may be in a callback that comes here while it holds
+    /// a lock for which `make` waits. If two threads make a code the first one counts.
     fn made(&self, make: impl FnOnce() -> c_int) -> c_int {
         // Relaxed: the number is all there is.
         match self.code.load(Ordering::Relaxed) {
@@ -119,7 +120,8 @@ impl Kind {
         }
     }
 
-    /// A class of its own: MPICH 4.0 mixes up the texts of codes that are added to its classes.
+    /// Makes a class of its own: MPICH 4.0 mixes up the texts of codes that are added to its
+    /// classes.
     fn make(&self, host: &Host) -> Option<c_int> {
         let (mut class, mut code) = (0, 0);
         // SAFETY: out parameters of ours, and C strings shorter than MPI_MAX_ERROR_STRING.
@@ -162,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_thread_gets_a_code_while_another_one_makes_it() {
-        let kind = Kind::new(c"kind");
+        let kind = OwnCode::new(c"kind");
         let made = kind.made(|| {
             std::thread::scope(|scope| {
                 assert_eq!(scope.spawn(|| kind.made(|| 2)).join().unwrap(), 2);

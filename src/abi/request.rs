@@ -1,7 +1,7 @@
-//! Communication calls with a request, beside what they share with the others (MPI-4.1 §12.3.5).
-//! The request belongs to the MPI underneath, so every MPI_Wait and MPI_Test takes it, mixed with
-//! other requests. Within a node the data have moved when the call returns, and the request is
-//! complete. Between nodes it is complete when the transfer is ([`pending`]), so a program may
+//! The part of communication calls that is special to requests (MPI-4.1 §12.3.5). The request
+//! belongs to the MPI underneath, so every MPI_Wait and MPI_Test takes it, mixed with other
+//! requests. Within a node the data have moved when the call returns, and the request is complete.
+//! Between nodes the request is complete when the transfer is ([`pending`]), so a program may
 //! compute meanwhile.
 
 use super::answer::{code_of_request, on_window, place_for};
@@ -13,8 +13,8 @@ use crate::transfer::Place;
 use crate::window::report::{Wrong, carry_out};
 use core::ffi::c_int;
 
-/// Carries a communication call on `rank` out, and stores a request. Whatever is wrong with the
-/// request or the epoch is found before anything moves.
+/// Carries out a communication call on `rank`, and stores a request. Anything wrong with the
+/// request or the epoch is found before any byte moves.
 #[inline]
 pub(super) fn on_target_with(
     (call, host): (&'static str, &'static Host),
@@ -51,7 +51,7 @@ pub(super) fn on_target_with(
                     }
                 }
                 transfer => {
-                    // Nobody would move it.
+                    // No call of the MPI underneath would advance the transfer.
                     if let (Some(_), Some(target)) = (transfer, target) {
                         node.flush_local(target)?;
                     }
@@ -64,8 +64,10 @@ pub(super) fn on_target_with(
     )
 }
 
-card! {
-    /// MPI-4.1 §3.7.6. Ours because MPICH 4.0 looks at the request without moving what it is for.
+entry! {
+    /// Returns whether a request is complete, without freeing it (MPI-4.1 §3.7.6). The MPI
+    /// underneath answers. This library first advances a transfer between nodes that belongs to the
+    /// request, because MPICH 4.0 does not do so in this call. Errors: those of the MPI underneath.
     MPI_Request_get_status PMPI_Request_get_status (
         request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status,
     ) {

@@ -1,6 +1,6 @@
-//! MPI_Session_init, which is passed on: a session may raise the level of thread support while
-//! windows are there (MPI-4.1 §11.3.1), and no call says so afterwards. Nothing else of sessions is
-//! this library's business.
+//! MPI_Session_init, which is passed on. A session may raise the level of thread support while
+//! windows exist (MPI-4.1 §11.3.1), and no later call tells this library. No other call of sessions
+//! matters to this library.
 
 use super::answer::code;
 use super::{MPI_Errhandler, MPI_Info, MPI_Session};
@@ -8,8 +8,11 @@ use crate::error::Error;
 use crate::mpi::Host;
 use crate::window::registry;
 
-card! {
-    /// MPI-4.1 §11.3.1.
+entry! {
+    /// Begins a session (MPI-4.1 §11.3.1): passed on to the MPI underneath. This library notes
+    /// whether the session raises the level of thread support, so that windows lock their state
+    /// from then on. Errors: MPI_ERR_UNSUPPORTED_OPERATION if the MPI underneath has no sessions,
+    /// or those of that MPI.
     MPI_Session_init PMPI_Session_init (
         info: MPI_Info, errhandler: MPI_Errhandler, session: *mut MPI_Session,
     ) {

@@ -1,13 +1,13 @@
 //! Profiling tools that come behind this library: one that is linked with the program, where this
-//! library is preloaded. The program's MPI_X arrives here first then and has to be handed to the
-//! tool, which calls PMPI_X, and that arrives here again (MPI-4.1 §15.2.1). Tools in front need
-//! nothing of this.
+//! library is preloaded. Then the program's MPI_X arrives here first and has to be passed to the
+//! tool, which calls PMPI_X, and that arrives here again (MPI-4.1 §15.2.1). For tools in front
+//! there is nothing to do.
 //!
 //! | state  | meaning                                                    |
 //! |--------|------------------------------------------------------------|
 //! | [`NONE`]   | no tool is behind: all functions are this library's own    |
-//! | [`SOME`]   | some functions are a tool's, or all pass on; each asks     |
-//! | [`UNKNOWN`] | nobody has looked yet                                     |
+//! | [`SOME`]   | some functions are a tool's, or all are passed on; each looks |
+//! | [`UNKNOWN`] | no call has looked yet                                    |
 
 use super::aside;
 use crate::mpi::Host;
@@ -22,30 +22,30 @@ const UNKNOWN: u32 = 2;
 
 static STATE: AtomicU32 = AtomicU32::new(UNKNOWN);
 
-/// Whether a function may be a tool's.
+/// Whether a function may belong to a tool.
 #[inline(always)]
 pub fn may_be_behind() -> bool {
     // Relaxed: a constant once it is known; a thread that finds it unknown looks.
     STATE.load(Ordering::Relaxed) != NONE
 }
 
-/// What is behind one function of this library.
-pub struct Behind {
+/// The tool's function behind one function of this library.
+pub struct ToolFunction {
     name: &'static CStr,
-    /// the tool's function; 1: nobody has looked; 0: there is none
+    /// its address; 1: no call has looked; 0: there is none
     address: AtomicUsize,
 }
 
 const NOT_LOOKED: usize = 1;
 
-impl Behind {
-    /// The function `name`, for which nobody has looked.
-    pub const fn new(name: &'static CStr) -> Behind {
-        Behind { name, address: AtomicUsize::new(NOT_LOOKED) }
+impl ToolFunction {
+    /// The function `name`, which no call has looked for.
+    pub const fn new(name: &'static CStr) -> ToolFunction {
+        ToolFunction { name, address: AtomicUsize::new(NOT_LOOKED) }
     }
 
-    /// The address of the tool's function of this name, if it has one; of the MPI's where this
-    /// library stands aside.
+    /// Returns the address of the tool's function of this name, if it has one; that of the MPI's if
+    /// this library stands aside.
     #[cold]
     pub fn find(&self) -> Option<usize> {
         if STATE.load(Ordering::Relaxed) == UNKNOWN {
@@ -67,14 +67,14 @@ impl Behind {
     }
 }
 
-/// Whether any function that this library exports is a tool's too.
+/// Whether a tool has any function that this library exports.
 fn any() -> bool {
     let names = include_str!("exported.txt").lines().filter(|name| name.starts_with("MPI_"));
     names.filter_map(|name| CString::new(name).ok()).any(|name| of_tool(&name) != 0)
 }
 
-/// The function `name` of a library behind this one that is no MPI; 0: there is none. An MPI has
-/// PMPI functions too. Where the host is not yet known it is found now: a tool calls it anyway.
+/// Returns the function `name` of a library behind this one that is no MPI, or 0 if there is none.
+/// An MPI has PMPI functions too. Finds the host if it is not known yet: a tool calls it anyway.
 fn of_tool(name: &CStr) -> usize {
     let address = dl::next_symbol(name);
     if address == 0 || address == Host::get().library.symbol(name) {

@@ -12,21 +12,21 @@ use crate::mpi::{Handle, Host};
 use crate::transfer::{Buffer, Place, Quick, Target, accumulate, put_get, single};
 use core::ffi::{c_int, c_void};
 
-/// A buffer of the caller's.
+/// Returns a buffer of the caller.
 #[inline]
 fn buffer(host: &Host, address: *const c_void, count: i64, datatype: MPI_Datatype) -> Buffer {
     let address = address.cast_mut().cast();
     Buffer { address, count, datatype: host.handle(datatype) }
 }
 
-/// A place in a window.
+/// Returns a place in a window.
 #[inline]
 fn target(host: &Host, rank: c_int, disp: MPI_Aint, count: i64, datatype: MPI_Datatype) -> Target {
     Target { rank, disp: disp as i64, count, datatype: host.handle(datatype) }
 }
 
-/// Carries a communication call on `rank` out. Where it has succeeded after a fence it has begun an
-/// epoch; a call that was refused has not, nor has one on MPI_PROC_NULL.
+/// Carries out a communication call on `rank`. A call that succeeds after a fence begins an epoch;
+/// a call that is refused does not, nor does one on MPI_PROC_NULL.
 #[inline]
 fn on_target(
     call: &'static str,
@@ -51,7 +51,7 @@ fn on_target(
     )
 }
 
-/// A large count for an MPI without large counts.
+/// Returns a large count for an MPI without large counts, if it fits.
 fn narrow(count: MPI_Count) -> Option<c_int> {
     c_int::try_from(count).ok()
 }
@@ -63,7 +63,7 @@ struct Call {
     /// the target
     rank: c_int,
     win: MPI_Win,
-    /// where the caller wants a request; none: the call has no request
+    /// the caller's place for a request; `None`: the call has no request
     request: Option<*mut MPI_Request>,
 }
 
@@ -82,7 +82,7 @@ impl Call {
     }
 }
 
-/// The put family.
+/// Carries out a call of the put family.
 ///
 /// # Safety
 /// `from` is a buffer of the caller.
@@ -97,7 +97,7 @@ unsafe fn put(
     call.carry_out(|place| unsafe { put_get::put(place, from, target) }, theirs)
 }
 
-/// The get family.
+/// Carries out a call of the get family.
 ///
 /// # Safety
 /// `into` is a buffer of the caller, which may be written.
@@ -112,7 +112,8 @@ unsafe fn get(
     call.carry_out(|place| unsafe { put_get::get(place, into, target) }, theirs)
 }
 
-/// The accumulate family, and that of get_accumulate, which has a `result`.
+/// Carries out a call of the accumulate family, or of the get_accumulate family, which has a
+/// `result`.
 ///
 /// # Safety
 /// `from` and `result` are buffers of the caller; `result` may be written.
@@ -132,199 +133,88 @@ unsafe fn accumulate(
     )
 }
 
-/// `Some` of what stands there, or `None`.
-macro_rules! optional {
-    () => {
-        None
-    };
-    ($value:expr) => {
-        Some($value)
-    };
-}
-
-/// Calls a function of the MPI underneath. The counts among the arguments are narrowed where it has
-/// none with large counts.
-macro_rules! native {
-    ($host:ident.$small:ident [$($count:ident)*] $arguments:tt) => {
-        // SAFETY: the caller's arguments, as for the MPI underneath alone.
-        unsafe { ($host.call.$small) $arguments }
-    };
-    ($host:ident.$large:ident else $small:ident [$($count:ident)*] $arguments:tt) => {
-        match $host.call.$large {
-            // SAFETY: likewise.
-            Some(call) => unsafe { call $arguments },
-            None => {
-                let ($(Some($count),)*) = ($(narrow($count),)*) else {
-                    return $host.constants.class(Class::Count);
-                };
-                // SAFETY: likewise.
-                unsafe { ($host.call.$small) $arguments }
-            }
-        }
-    };
-}
-
-/// A card, or a quick card if there is a block that tries the common case.
-macro_rules! row {
-    ($(#[$doc:meta])* $name:ident $profiled:ident $parameters:tt [] $body:block) => {
-        card! { $(#[$doc])* $name $profiled $parameters $body }
-    };
-    ($(#[$doc:meta])* $name:ident $profiled:ident $parameters:tt [$quick:block] $body:block) => {
-        quick_card! { $(#[$doc])* $name $profiled $parameters $quick $body }
-    };
-}
-
-/// Rows of functions with the arguments of MPI_Put.
-macro_rules! puts_and_gets {
-    ($(
-        $(#[$doc:meta])*
-        $name:ident $profiled:ident (
-            $origin:ident: $pointer:ty, $oc:ident: $oct:ty, $ot:ident: $ott:ty, $rank:ident: $rt:ty,
-            $disp:ident: $dt:ty, $tc:ident: $tct:ty, $tt:ident: $ttt:ty, $win:ident: $wt:ty,
-            $($request:ident: $rqt:ty,)?
-        ) = $work:ident($($native:ident)+) $(quick $quick:path)?;
-    )*) => {$( row! {
-        $(#[$doc])*
-        $name $profiled (
-            $origin: $pointer, $oc: $oct, $ot: $ott, $rank: $rt, $disp: $dt, $tc: $tct, $tt: $ttt,
-            $win: $wt, $($request: $rqt,)?
-        ) [$({
-            Quick::new($win, $rank, ENTRY).is_some_and(|to| {
-                let buffer = buffer(to.host, $origin, $oc.into(), $ot);
-                let target = target(to.host, $rank, $disp, $tc.into(), $tt);
-                // SAFETY: the caller's buffer.
-                unsafe { $quick(&to, buffer, target) }
-            })
-        })?] {
-            let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));
-            let call = Call { name, host, rank: $rank, win: $win, request };
-            let buffer = buffer(host, $origin, $oc.into(), $ot);
-            let target = target(host, $rank, $disp, $tc.into(), $tt);
-            let theirs = |native| native!(host.$($native)+ [$oc $tc] (
-                $origin, $oc, host.handle($ot), $rank, $disp, $tc, host.handle($tt), native
-                $(, $request)?
-            ));
-            // SAFETY: the caller's buffer.
-            unsafe { $work(call, buffer, target, theirs) }
-        }
-    } )*};
-}
-
-/// Rows of functions with the arguments of MPI_Accumulate.
-macro_rules! accumulates {
-    ($(
-        $(#[$doc:meta])*
-        $name:ident $profiled:ident (
-            $origin:ident: $pointer:ty, $oc:ident: $oct:ty, $ot:ident: $ott:ty, $rank:ident: $rt:ty,
-            $disp:ident: $dt:ty, $tc:ident: $tct:ty, $tt:ident: $ttt:ty, $op:ident: $opt:ty,
-            $win:ident: $wt:ty, $($request:ident: $rqt:ty,)?
-        ) = $work:ident($($native:ident)+) $(quick $quick:path)?;
-    )*) => {$( row! {
-        $(#[$doc])*
-        $name $profiled (
-            $origin: $pointer, $oc: $oct, $ot: $ott, $rank: $rt, $disp: $dt, $tc: $tct, $tt: $ttt,
-            $op: $opt, $win: $wt, $($request: $rqt,)?
-        ) [$({
-            Quick::new($win, $rank, ENTRY).is_some_and(|to| {
-                let from = buffer(to.host, $origin, $oc.into(), $ot);
-                let target = target(to.host, $rank, $disp, $tc.into(), $tt);
-                // SAFETY: the caller's buffer.
-                unsafe { $quick(&to, from, target, to.host.handle($op)) }
-            })
-        })?] {
-            let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));
-            let call = Call { name, host, rank: $rank, win: $win, request };
-            let from = buffer(host, $origin, $oc.into(), $ot);
-            let target = target(host, $rank, $disp, $tc.into(), $tt);
-            let theirs = |native| native!(host.$($native)+ [$oc $tc] (
-                $origin, $oc, host.handle($ot), $rank, $disp, $tc, host.handle($tt),
-                host.handle($op), native $(, $request)?
-            ));
-            // SAFETY: the caller's buffer.
-            unsafe { $work(call, (from, None), target, $op, theirs) }
-        }
-    } )*};
-}
-
-/// Rows of functions with the arguments of MPI_Get_accumulate.
-macro_rules! get_accumulates {
-    ($(
-        $(#[$doc:meta])*
-        $name:ident $profiled:ident (
-            $origin:ident: $pointer:ty, $oc:ident: $oct:ty, $ot:ident: $ott:ty,
-            $result:ident: $rp:ty, $rc:ident: $rct:ty, $rst:ident: $rstt:ty, $rank:ident: $rt:ty,
-            $disp:ident: $dt:ty, $tc:ident: $tct:ty, $tt:ident: $ttt:ty, $op:ident: $opt:ty,
-            $win:ident: $wt:ty, $($request:ident: $rqt:ty,)?
-        ) = $work:ident($($native:ident)+);
-    )*) => {$( row! {
-        $(#[$doc])*
-        $name $profiled (
-            $origin: $pointer, $oc: $oct, $ot: $ott, $result: $rp, $rc: $rct, $rst: $rstt,
-            $rank: $rt, $disp: $dt, $tc: $tct, $tt: $ttt, $op: $opt, $win: $wt,
-            $($request: $rqt,)?
-        ) [] {
-            let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));
-            let call = Call { name, host, rank: $rank, win: $win, request };
-            let from = buffer(host, $origin, $oc.into(), $ot);
-            let into = buffer(host, $result, $rc.into(), $rst);
-            let target = target(host, $rank, $disp, $tc.into(), $tt);
-            let theirs = |native| native!(host.$($native)+ [$oc $rc $tc] (
-                $origin, $oc, host.handle($ot), $result, $rc, host.handle($rst), $rank, $disp,
-                $tc, host.handle($tt), host.handle($op), native $(, $request)?
-            ));
-            // SAFETY: the caller's buffers.
-            unsafe { $work(call, (from, Some(into)), target, $op, theirs) }
-        }
-    } )*};
-}
-
 puts_and_gets! {
-    /// MPI-4.1 §12.3.1.
+    /// Transfers data to a target (MPI-4.1 §12.3.1). By stores where the target's memory is mapped
+    /// here, by process_vm into other memory of this node, and by RDMA WRITE to other nodes. Only
+    /// the last is not complete at the target when the call returns. The quick path serves one
+    /// predefined type in mapped memory. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC
+    /// without an access epoch, MPI_ERR_RMA_RANGE, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE,
+    /// MPI_ERR_BUFFER, MPI_ERR_OTHER if the target is lost.
     MPI_Put PMPI_Put (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
     ) = put(put) quick put_get::put_quick;
 
-    /// MPI-4.1 §12.3.1, with large counts.
+    /// Transfers data to a target (MPI-4.1 §12.3.1), with large counts. By stores where the
+    /// target's memory is mapped here, by process_vm into other memory of this node, and by RDMA
+    /// WRITE to other nodes. Only the last is not complete at the target when the call returns.
+    /// Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch,
+    /// MPI_ERR_RMA_RANGE, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER,
+    /// MPI_ERR_OTHER if the target is lost.
     MPI_Put_c PMPI_Put_c (
         origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, win: MPI_Win,
     ) = put(put_c else put);
 
-    /// MPI-4.1 §12.3.5.
+    /// Transfers data to a target, as MPI_Put, with a request (MPI-4.1 §12.3.5). The request is one
+    /// of the MPI underneath: on one node it is complete when the call returns; between nodes it is
+    /// complete when the buffers may be used again. Errors: those of MPI_Put, and MPI_ERR_RMA_SYNC
+    /// in an epoch that is not passive, MPI_ERR_ARG for a null pointer as the request.
     MPI_Rput PMPI_Rput (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
         request: *mut MPI_Request,
     ) = put(rput);
 
-    /// MPI-4.1 §12.3.5, with large counts.
+    /// Transfers data to a target, as MPI_Put, with a request (MPI-4.1 §12.3.5), with large counts.
+    /// The request is one of the MPI underneath: on one node it is complete when the call returns;
+    /// between nodes it is complete when the buffers may be used again. Errors: those of MPI_Put,
+    /// and MPI_ERR_RMA_SYNC in an epoch that is not passive, MPI_ERR_ARG for a null pointer as the
+    /// request.
     MPI_Rput_c PMPI_Rput_c (
         origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, win: MPI_Win,
         request: *mut MPI_Request,
     ) = put(rput_c else rput);
 
-    /// MPI-4.1 §12.3.2.
+    /// Transfers data from a target (MPI-4.1 §12.3.2). By loads where the target's memory is mapped
+    /// here, by process_vm from other memory of this node, and by RDMA READ from other nodes; only
+    /// then the data may arrive after the call returns. The quick path serves one predefined type
+    /// in mapped memory. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access
+    /// epoch, MPI_ERR_RMA_RANGE, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER,
+    /// MPI_ERR_OTHER if the target is lost.
     MPI_Get PMPI_Get (
         origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
     ) = get(get) quick put_get::get_quick;
 
-    /// MPI-4.1 §12.3.2, with large counts.
+    /// Transfers data from a target (MPI-4.1 §12.3.2), with large counts. By loads where the
+    /// target's memory is mapped here, by process_vm from other memory of this node, and by RDMA
+    /// READ from other nodes; only then the data may arrive after the call returns. Errors:
+    /// MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch, MPI_ERR_RMA_RANGE,
+    /// MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER, MPI_ERR_OTHER if the target
+    /// is lost.
     MPI_Get_c PMPI_Get_c (
         origin: *mut c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, win: MPI_Win,
     ) = get(get_c else get);
 
-    /// MPI-4.1 §12.3.5.
+    /// Transfers data from a target, as MPI_Get, with a request (MPI-4.1 §12.3.5). The request is
+    /// one of the MPI underneath: on one node it is complete when the call returns; between nodes
+    /// it is complete when the buffers may be used again. Errors: those of MPI_Get, and
+    /// MPI_ERR_RMA_SYNC in an epoch that is not passive, MPI_ERR_ARG for a null pointer as the
+    /// request.
     MPI_Rget PMPI_Rget (
         origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
         request: *mut MPI_Request,
     ) = get(rget);
 
-    /// MPI-4.1 §12.3.5, with large counts.
+    /// Transfers data from a target, as MPI_Get, with a request (MPI-4.1 §12.3.5), with large
+    /// counts. The request is one of the MPI underneath: on one node it is complete when the call
+    /// returns; between nodes it is complete when the buffers may be used again. Errors: those of
+    /// MPI_Get, and MPI_ERR_RMA_SYNC in an epoch that is not passive, MPI_ERR_ARG for a null
+    /// pointer as the request.
     MPI_Rget_c PMPI_Rget_c (
         origin: *mut c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, win: MPI_Win,
@@ -333,27 +223,47 @@ puts_and_gets! {
 }
 
 accumulates! {
-    /// MPI-4.1 §12.3.4.
+    /// Combines data with those of a target, by a predefined operation (MPI-4.1 §12.3.4). A single
+    /// element that all ranks can change by one atomic instruction of the processor or the RDMA
+    /// device is changed by it; all other elements are changed under the accumulate lock of the
+    /// target, unless this rank holds the target exclusively. The quick path serves a few elements
+    /// in mapped memory. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access
+    /// epoch, MPI_ERR_RMA_RANGE, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER,
+    /// MPI_ERR_OP, MPI_ERR_OTHER if the target is lost.
     MPI_Accumulate PMPI_Accumulate (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
     ) = accumulate(accumulate) quick accumulate::accumulate_quick;
 
-    /// MPI-4.1 §12.3.4, with large counts.
+    /// Combines data with those of a target, by a predefined operation (MPI-4.1 §12.3.4), with
+    /// large counts. A single element that all ranks can change by one atomic instruction of the
+    /// processor or the RDMA device is changed by it; all other elements are changed under the
+    /// accumulate lock of the target, unless this rank holds the target exclusively. Errors:
+    /// MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch, MPI_ERR_RMA_RANGE,
+    /// MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER, MPI_ERR_OP, MPI_ERR_OTHER if
+    /// the target is lost.
     MPI_Accumulate_c PMPI_Accumulate_c (
         origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, op: MPI_Op,
         win: MPI_Win,
     ) = accumulate(accumulate_c else accumulate);
 
-    /// MPI-4.1 §12.3.5.
+    /// Combines data with those of a target, as MPI_Accumulate, with a request (MPI-4.1 §12.3.5).
+    /// The request is one of the MPI underneath: on one node it is complete when the call returns;
+    /// between nodes it is complete when the buffers may be used again. Errors: those of
+    /// MPI_Accumulate, and MPI_ERR_RMA_SYNC in an epoch that is not passive, MPI_ERR_ARG for a null
+    /// pointer as the request.
     MPI_Raccumulate PMPI_Raccumulate (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
         request: *mut MPI_Request,
     ) = accumulate(raccumulate);
 
-    /// MPI-4.1 §12.3.5, with large counts.
+    /// Combines data with those of a target, as MPI_Accumulate, with a request (MPI-4.1 §12.3.5),
+    /// with large counts. The request is one of the MPI underneath: on one node it is complete when
+    /// the call returns; between nodes it is complete when the buffers may be used again. Errors:
+    /// those of MPI_Accumulate, and MPI_ERR_RMA_SYNC in an epoch that is not passive, MPI_ERR_ARG
+    /// for a null pointer as the request.
     MPI_Raccumulate_c PMPI_Raccumulate_c (
         origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, op: MPI_Op,
@@ -362,14 +272,26 @@ accumulates! {
 }
 
 get_accumulates! {
-    /// MPI-4.1 §12.3.4.
+    /// Returns data of a target and combines them with those of the origin, element by element
+    /// (MPI-4.1 §12.3.4). A single element that all ranks can change by one atomic instruction of
+    /// the processor or the RDMA device is changed by it; all other elements are changed under the
+    /// accumulate lock of the target, unless this rank holds the target exclusively. Errors:
+    /// MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch, MPI_ERR_RMA_RANGE,
+    /// MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER, MPI_ERR_OP, MPI_ERR_OTHER if
+    /// the target is lost.
     MPI_Get_accumulate PMPI_Get_accumulate (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, result: *mut c_void,
         result_count: c_int, result_type: MPI_Datatype, rank: c_int, disp: MPI_Aint,
         target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
     ) = accumulate(get_accumulate);
 
-    /// MPI-4.1 §12.3.4, with large counts.
+    /// Returns data of a target and combines them with those of the origin, element by element
+    /// (MPI-4.1 §12.3.4), with large counts. A single element that all ranks can change by one
+    /// atomic instruction of the processor or the RDMA device is changed by it; all other elements
+    /// are changed under the accumulate lock of the target, unless this rank holds the target
+    /// exclusively. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch,
+    /// MPI_ERR_RMA_RANGE, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER,
+    /// MPI_ERR_OP, MPI_ERR_OTHER if the target is lost.
     MPI_Get_accumulate_c PMPI_Get_accumulate_c (
         origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype,
         result: *mut c_void, result_count: MPI_Count, result_type: MPI_Datatype, rank: c_int,
@@ -377,7 +299,11 @@ get_accumulates! {
         win: MPI_Win,
     ) = accumulate(get_accumulate_c else get_accumulate);
 
-    /// MPI-4.1 §12.3.5.
+    /// Returns data of a target and combines them, as MPI_Get_accumulate, with a request (MPI-4.1
+    /// §12.3.5). The request is one of the MPI underneath: on one node it is complete when the call
+    /// returns; between nodes it is complete when the buffers may be used again. Errors: those of
+    /// MPI_Get_accumulate, and MPI_ERR_RMA_SYNC in an epoch that is not passive, MPI_ERR_ARG for a
+    /// null pointer as the request.
     MPI_Rget_accumulate PMPI_Rget_accumulate (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, result: *mut c_void,
         result_count: c_int, result_type: MPI_Datatype, rank: c_int, disp: MPI_Aint,
@@ -385,7 +311,11 @@ get_accumulates! {
         request: *mut MPI_Request,
     ) = accumulate(rget_accumulate);
 
-    /// MPI-4.1 §12.3.5, with large counts.
+    /// Returns data of a target and combines them, as MPI_Get_accumulate, with a request (MPI-4.1
+    /// §12.3.5), with large counts. The request is one of the MPI underneath: on one node it is
+    /// complete when the call returns; between nodes it is complete when the buffers may be used
+    /// again. Errors: those of MPI_Get_accumulate, and MPI_ERR_RMA_SYNC in an epoch that is not
+    /// passive, MPI_ERR_ARG for a null pointer as the request.
     MPI_Rget_accumulate_c PMPI_Rget_accumulate_c (
         origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype,
         result: *mut c_void, result_count: MPI_Count, result_type: MPI_Datatype, rank: c_int,
@@ -394,8 +324,12 @@ get_accumulates! {
     ) = accumulate(rget_accumulate_c else rget_accumulate);
 }
 
-quick_card! {
-    /// MPI-4.1 §12.3.4.
+quick_entry! {
+    /// Returns one element of a target and combines it with one of the origin (MPI-4.1 §12.3.4).
+    /// One atomic instruction of the processor where the memory is mapped, FETCH_ADD or CMP_SWAP of
+    /// the RDMA device for words of 64 bits between nodes, else under the accumulate lock of the
+    /// target. Complete when it returns. The quick path serves the first case. Errors: those of
+    /// MPI_Accumulate.
     MPI_Fetch_and_op PMPI_Fetch_and_op (
         origin: *const c_void, result: *mut c_void, datatype: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, op: MPI_Op, win: MPI_Win,
@@ -422,7 +356,11 @@ quick_card! {
         })
     }
 
-    /// MPI-4.1 §12.3.4.
+    /// Returns one element of a target and replaces it if it equals `compare` (MPI-4.1 §12.3.4).
+    /// One atomic instruction of the processor where the memory is mapped, CMP_SWAP of the RDMA
+    /// device for words of 64 bits between nodes, else under the accumulate lock of the target.
+    /// Complete when it returns. The quick path serves the first case. Errors: those of MPI_Put,
+    /// MPI_ERR_TYPE for a type that is not compared.
     MPI_Compare_and_swap PMPI_Compare_and_swap (
         origin: *const c_void, compare: *const c_void, result: *mut c_void,
         datatype: MPI_Datatype, rank: c_int, disp: MPI_Aint, win: MPI_Win,

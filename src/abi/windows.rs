@@ -1,7 +1,7 @@
-//! Window creation and the end of windows (MPI-4.1 §12.2).
+//! Creation and end of windows (MPI-4.1 §12.2).
 
 use super::answer::{on_any_window, on_window, place_for, raise_alone, raise_on_comm};
-use super::{MPI_Aint, MPI_Comm, MPI_Info, MPI_Win, attributes, errhandler};
+use super::{MPI_Aint, MPI_Comm, MPI_Info, MPI_Win, errhandler, keyvals};
 use crate::error::Result;
 use crate::mpi::Host;
 use crate::sync::Ordering;
@@ -28,8 +28,7 @@ unsafe fn make(request: Request, memory: *mut c_void, win: *mut MPI_Win) -> c_in
         Ok(Made::Native(native, base)) => (native, base),
         Err(Failure::Ours(error)) => {
             if !win.is_null() {
-                // Open MPI's Fortran turns the handle into an integer, whatever the call returns.
-                // SAFETY: the caller vouches for `win`.
+                // Open MPI's Fortran converts the handle to an integer, whatever the call returns.
                 unsafe { host.store(win, host.constants.win_null) };
             }
             return raise_on_comm(call, host, request.comm, error);
@@ -45,7 +44,7 @@ unsafe fn make(request: Request, memory: *mut c_void, win: *mut MPI_Win) -> c_in
     0
 }
 
-/// Stores what MPI_Win_shared_query answers.
+/// Stores the answers of MPI_Win_shared_query.
 ///
 /// # Safety
 /// `baseptr` points to a pointer; `store` stores size and unit.
@@ -61,7 +60,7 @@ unsafe fn query(
         true => node.first_with_memory()?,
         false => Some(node.target(rank)?),
     };
-    // Where nobody exposes anything, rank 0 exposes as much as the others.
+    // If no rank exposes memory, the answer is that of rank 0.
     let (base, bytes, unit) = node.part(rank.unwrap_or(0))?;
     store(bytes as isize, unit as isize);
     // SAFETY: the caller vouches for `baseptr`.
@@ -69,8 +68,12 @@ unsafe fn query(
     Ok(())
 }
 
-card! {
-    /// MPI-4.1 §12.2.1.
+entry! {
+    /// Makes a window over memory of the program (MPI-4.1 §12.2.1). Collective: either all ranks
+    /// make it, or none. Each rank reaches the memory by load and store if it lies in memory of
+    /// MPI_Alloc_mem, else by process_vm, and between nodes over the RDMA device; where none of
+    /// them works the window is delegated. Errors, by the handler of `comm`: MPI_ERR_COMM,
+    /// MPI_ERR_SIZE, MPI_ERR_DISP, MPI_ERR_ARG, MPI_ERR_INFO, MPI_ERR_NO_MEM, MPI_ERR_OTHER.
     MPI_Win_create PMPI_Win_create (
         base: *mut c_void, size: MPI_Aint, disp_unit: c_int, info: MPI_Info, comm: MPI_Comm,
         win: *mut MPI_Win,
@@ -81,7 +84,12 @@ card! {
         unsafe { make(request, core::ptr::null_mut(), win) }
     }
 
-    /// MPI-4.1 §12.2.1, with a large displacement unit.
+    /// Makes a window over memory of the program (MPI-4.1 §12.2.1), with a large displacement unit.
+    /// Collective: either all ranks make it, or none. Each rank reaches the memory by load and
+    /// store if it lies in memory of MPI_Alloc_mem, else by process_vm, and between nodes over the
+    /// RDMA device; where none of them works the window is delegated. Errors, by the handler of
+    /// `comm`: MPI_ERR_COMM, MPI_ERR_SIZE, MPI_ERR_DISP, MPI_ERR_ARG, MPI_ERR_INFO, MPI_ERR_NO_MEM,
+    /// MPI_ERR_OTHER.
     MPI_Win_create_c PMPI_Win_create_c (
         base: *mut c_void, size: MPI_Aint, disp_unit: MPI_Aint, info: MPI_Info, comm: MPI_Comm,
         win: *mut MPI_Win,
@@ -91,7 +99,11 @@ card! {
         unsafe { make(request, core::ptr::null_mut(), win) }
     }
 
-    /// MPI-4.1 §12.2.4.
+    /// Makes a window without memory (MPI-4.1 §12.2.4), to which each rank attaches regions later.
+    /// Collective: either all ranks make it, or none. The road is chosen for each region: load and
+    /// store for memory of MPI_Alloc_mem, else process_vm, and the RDMA device between nodes.
+    /// Errors, by the handler of `comm`: MPI_ERR_COMM, MPI_ERR_ARG, MPI_ERR_INFO, MPI_ERR_NO_MEM,
+    /// MPI_ERR_OTHER.
     MPI_Win_create_dynamic PMPI_Win_create_dynamic (
         info: MPI_Info, comm: MPI_Comm, win: *mut MPI_Win,
     ) {
@@ -102,7 +114,11 @@ card! {
         unsafe { make(request, core::ptr::null_mut(), win) }
     }
 
-    /// MPI-4.1 §12.2.2.
+    /// Makes a window with memory of its own (MPI-4.1 §12.2.2). Collective: either all ranks make
+    /// it, or none. The memory is a segment that all ranks of a node map, so they access it by load
+    /// and store; other nodes reach it over the RDMA device, and without one the window is
+    /// delegated. Errors, by the handler of `comm`: MPI_ERR_COMM, MPI_ERR_SIZE, MPI_ERR_DISP,
+    /// MPI_ERR_ARG, MPI_ERR_INFO, MPI_ERR_NO_MEM, MPI_ERR_OTHER.
     MPI_Win_allocate PMPI_Win_allocate (
         size: MPI_Aint, disp_unit: c_int, info: MPI_Info, comm: MPI_Comm, baseptr: *mut c_void,
         win: *mut MPI_Win,
@@ -114,7 +130,11 @@ card! {
         unsafe { make(request, baseptr, win) }
     }
 
-    /// MPI-4.1 §12.2.2, with a large displacement unit.
+    /// Makes a window with memory of its own (MPI-4.1 §12.2.2), with a large displacement unit.
+    /// Collective: either all ranks make it, or none. The memory is a segment that all ranks of a
+    /// node map, so they access it by load and store; other nodes reach it over the RDMA device,
+    /// and without one the window is delegated. Errors, by the handler of `comm`: MPI_ERR_COMM,
+    /// MPI_ERR_SIZE, MPI_ERR_DISP, MPI_ERR_ARG, MPI_ERR_INFO, MPI_ERR_NO_MEM, MPI_ERR_OTHER.
     MPI_Win_allocate_c PMPI_Win_allocate_c (
         size: MPI_Aint, disp_unit: MPI_Aint, info: MPI_Info, comm: MPI_Comm,
         baseptr: *mut c_void, win: *mut MPI_Win,
@@ -125,7 +145,11 @@ card! {
         unsafe { make(request, baseptr, win) }
     }
 
-    /// MPI-4.1 §12.2.3.
+    /// Makes a window with memory of its own (MPI-4.1 §12.2.3). Collective: either all ranks make
+    /// it, or none. The memory is one segment that all ranks map, so they access it by load and
+    /// store. Ranks that cannot share memory are left to the MPI underneath, which reports the
+    /// error. Errors, by the handler of `comm`: MPI_ERR_COMM, MPI_ERR_SIZE, MPI_ERR_DISP,
+    /// MPI_ERR_ARG, MPI_ERR_INFO, MPI_ERR_NO_MEM, MPI_ERR_OTHER.
     MPI_Win_allocate_shared PMPI_Win_allocate_shared (
         size: MPI_Aint, disp_unit: c_int, info: MPI_Info, comm: MPI_Comm, baseptr: *mut c_void,
         win: *mut MPI_Win,
@@ -137,7 +161,11 @@ card! {
         unsafe { make(request, baseptr, win) }
     }
 
-    /// MPI-4.1 §12.2.3, with a large displacement unit.
+    /// Makes a window with memory of its own (MPI-4.1 §12.2.3), with a large displacement unit.
+    /// Collective: either all ranks make it, or none. The memory is one segment that all ranks map,
+    /// so they access it by load and store. Ranks that cannot share memory are left to the MPI
+    /// underneath, which reports the error. Errors, by the handler of `comm`: MPI_ERR_COMM,
+    /// MPI_ERR_SIZE, MPI_ERR_DISP, MPI_ERR_ARG, MPI_ERR_INFO, MPI_ERR_NO_MEM, MPI_ERR_OTHER.
     MPI_Win_allocate_shared_c PMPI_Win_allocate_shared_c (
         size: MPI_Aint, disp_unit: MPI_Aint, info: MPI_Info, comm: MPI_Comm,
         baseptr: *mut c_void, win: *mut MPI_Win,
@@ -148,7 +176,11 @@ card! {
         unsafe { make(request, baseptr, win) }
     }
 
-    /// MPI-4.1 §12.2.3.
+    /// Returns size, displacement unit and address in this process of a rank's memory (MPI-4.1
+    /// §12.2.3); no address and size 0 if this process cannot reach it by load and store.
+    /// MPI_PROC_NULL stands for the first rank that exposes memory. Reads that rank's descriptor
+    /// and moves no data. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_FLAVOR for a dynamic
+    /// window, MPI_ERR_ARG for a null pointer.
     MPI_Win_shared_query PMPI_Win_shared_query (
         win: MPI_Win, rank: c_int, size: *mut MPI_Aint, disp_unit: *mut c_int,
         baseptr: *mut c_void,
@@ -171,7 +203,11 @@ card! {
         })
     }
 
-    /// MPI-4.1 §12.2.3, with a large displacement unit.
+    /// Returns size, displacement unit and address in this process of a rank's memory (MPI-4.1
+    /// §12.2.3), with a large displacement unit; no address and size 0 if this process cannot reach
+    /// it by load and store. MPI_PROC_NULL stands for the first rank that exposes memory. Reads
+    /// that rank's descriptor and moves no data. Errors: MPI_ERR_WIN, MPI_ERR_RANK,
+    /// MPI_ERR_RMA_FLAVOR for a dynamic window, MPI_ERR_ARG for a null pointer.
     MPI_Win_shared_query_c PMPI_Win_shared_query_c (
         win: MPI_Win, rank: c_int, size: *mut MPI_Aint, disp_unit: *mut MPI_Aint,
         baseptr: *mut c_void,
@@ -204,8 +240,11 @@ card! {
         })
     }
 
-    /// MPI-4.1 §12.2.5. Sets the handle to MPI_WIN_NULL. The attributes go first, while the window
-    /// can still be used.
+    /// Frees a window (MPI-4.1 §12.2.5) and stores MPI_WIN_NULL. The attributes are deleted first,
+    /// while the window can still be used. Then all ranks meet in a fence on the road of the
+    /// window, and the memory of the window is released. Errors: MPI_ERR_WIN, MPI_ERR_RMA_SYNC if
+    /// an epoch is open, MPI_ERR_ARG for a null pointer, and the code of a delete callback that
+    /// fails; the window stays then.
     MPI_Win_free PMPI_Win_free (win: *mut MPI_Win) {
         let host = Host::get();
         if let Err(error) = place_for(win) {
@@ -215,7 +254,7 @@ card! {
         let handle = unsafe { host.fetch(win) };
         let code = on_any_window("MPI_Win_free", host, handle, |window| {
             window.epochs.may_free()?;
-            attributes::delete_all(host, window)?;
+            keyvals::delete_all(host, window)?;
             let handler = window.errhandler.load(Ordering::Relaxed);
             create::free(host, window)?;
             errhandler::forget(host, handler);
@@ -231,7 +270,11 @@ card! {
         code
     }
 
-    /// MPI-4.1 §12.2.4.
+    /// Attaches memory of this rank to a dynamic window (MPI-4.1 §12.2.4). Local: changes the table
+    /// of regions that other ranks read, under its group lock, and registers the memory with the
+    /// RDMA device if the window has ranks of other nodes. Errors: MPI_ERR_WIN, MPI_ERR_RMA_FLAVOR
+    /// for a window that is not dynamic, MPI_ERR_SIZE, MPI_ERR_BUFFER for a null pointer,
+    /// MPI_ERR_RMA_ATTACH for memory that is attached already.
     MPI_Win_attach PMPI_Win_attach (win: MPI_Win, base: *mut c_void, size: MPI_Aint) {
         let host = Host::get();
         on_window("MPI_Win_attach", host, win, |_, node| {
@@ -242,7 +285,10 @@ card! {
         })
     }
 
-    /// MPI-4.1 §12.2.4.
+    /// Detaches the region at `base` from a dynamic window (MPI-4.1 §12.2.4). Local: waits for
+    /// accesses to this rank's regions that are under way, but not for epochs of their origins; no
+    /// later access reaches the region. Errors: MPI_ERR_WIN, MPI_ERR_RMA_FLAVOR for a window that
+    /// is not dynamic, MPI_ERR_RMA_ATTACH if no region begins at `base`.
     MPI_Win_detach PMPI_Win_detach (win: MPI_Win, base: *const c_void) {
         let host = Host::get();
         on_window("MPI_Win_detach", host, win, |_, node| {

@@ -1,6 +1,6 @@
-//! The macros that make the entries of one MPI function.
+//! The macros that make the two entries of one MPI function, `MPI_X` and `PMPI_X`.
 
-/// What a function returns, an error code if nothing else is said.
+/// The return type of a function: an error code unless another type is given.
 macro_rules! answer {
     () => {
         core::ffi::c_int
@@ -10,7 +10,7 @@ macro_rules! answer {
     };
 }
 
-/// The name of a function, as the loader wants it.
+/// The name of a function, as the loader needs it.
 macro_rules! symbol {
     ($name:ident) => {
         const {
@@ -23,14 +23,13 @@ macro_rules! symbol {
     };
 }
 
-/// At the beginning of an entry that no tool can have: hands the call on if this library stands
-/// aside.
+/// The begin of an entry that no tool can have: passes the call on if this library stands aside.
 macro_rules! pass_aside {
     ($name:ident ($($argument:ident: $type:ty),*) $(-> $answer:ty)?) => {
         if $crate::abi::aside::may_be() {
-            static BEYOND: $crate::abi::aside::Beyond =
-                $crate::abi::aside::Beyond::new(symbol!($name));
-            if let Some(address) = BEYOND.find() {
+            static PASS_ON: $crate::abi::aside::PassOn =
+                $crate::abi::aside::PassOn::new(symbol!($name));
+            if let Some(address) = PASS_ON.find() {
                 type Call = unsafe extern "C-unwind" fn($($type),*) $(-> $answer)?;
                 // SAFETY: a function of this name has this type, with handles in registers.
                 let call: Call = unsafe { core::mem::transmute::<usize, Call>(address) };
@@ -41,12 +40,12 @@ macro_rules! pass_aside {
     };
 }
 
-/// At the beginning of `MPI_X`: hands the call to the tool that comes behind, if one has `MPI_X`.
+/// The begin of `MPI_X`: passes the call to the tool that comes behind, if one has `MPI_X`.
 macro_rules! hand_to_tool {
     ($name:ident ($($argument:ident: $type:ty),*) $(-> $answer:ty)?) => {
         if $crate::abi::tool::may_be_behind() {
-            static TOOL: $crate::abi::tool::Behind =
-                $crate::abi::tool::Behind::new(symbol!($name));
+            static TOOL: $crate::abi::tool::ToolFunction =
+                $crate::abi::tool::ToolFunction::new(symbol!($name));
             if let Some(address) = TOOL.find() {
                 type Call = unsafe extern "C-unwind" fn($($type),*) -> answer!($($answer)?);
                 // SAFETY: a function of this name has this type.
@@ -58,10 +57,10 @@ macro_rules! hand_to_tool {
     };
 }
 
-/// `MPI_X`, `PMPI_X`, the arguments, and the body: both entries get it, so that neither calls the
-/// other (MPI-4.1 §15.2.1). Only `MPI_X` may be a tool's that comes behind. Where this library
-/// stands aside, both pass the call on.
-macro_rules! card {
+/// Makes `MPI_X` and `PMPI_X` from a name, arguments and a body. Both get the body, so that neither
+/// calls the other (MPI-4.1 §15.2.1). Only `MPI_X` may belong to a tool that comes behind. If this
+/// library stands aside, both pass the call on.
+macro_rules! entry {
     ($(
         $(#[$doc:meta])*
         $name:ident $profiled:ident ($($argument:ident: $type:ty),* $(,)?) $(-> $answer:ty)?
@@ -83,11 +82,11 @@ macro_rules! card {
     )*};
 }
 
-/// The same for calls that must be quick. The first block tries the common case, needs no frame and
-/// no error, and says whether that was all; if not, it has done nothing, and the second block does
-/// the call from the beginning, out of line. The first block asks for the host with `ENTRY`, so
-/// that it does nothing where there may be a tool behind.
-macro_rules! quick_card {
+/// Makes the entries of calls that must be quick. The first block tries the common case; it needs
+/// no frame and raises no error, and returns whether it carried out the call. If not, it has done
+/// nothing, and the second block carries out the call from the beginning, out of line. The first
+/// block gets the host with `ENTRY`, so that it does nothing where a tool may come behind.
+macro_rules! quick_entry {
     ($(
         $(#[$doc:meta])*
         $name:ident $profiled:ident ($($argument:ident: $type:ty),* $(,)?)

@@ -1,21 +1,22 @@
-//! What the road over an RDMA device counts, for programs that measure. Not MPI.
+//! Counters of the road over an RDMA device, for programs that measure. Not MPI.
 
 use crate::fabric::verbs::Nic;
 use core::ffi::c_int;
 
-/// What this process has on the road over an RDMA device, and what it did there since it began.
+/// The objects of this process on the road over an RDMA device, and its requests there since it
+/// began.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct fompi_verbs_counts {
-    /// queue pairs on which it sends: processes that it has contacted
+    /// queue pairs on which this process sends: processes that it has contacted
     pub contacted: u64,
-    /// queue pairs on which it lets in: processes that have contacted it
+    /// queue pairs by which other processes reach this one: processes that have contacted it
     pub accepted: u64,
-    /// regions of memory that are registered
+    /// registered regions of memory
     pub regions: u64,
     /// their bytes
     pub registered_bytes: u64,
-    /// how often memory was registered because an operation read or wrote it
+    /// registrations of memory because an operation read or wrote it
     pub registrations: u64,
     /// WRITEs
     pub puts: u64,
@@ -29,11 +30,12 @@ pub struct fompi_verbs_counts {
     pub proofs: u64,
     /// waits for the device, one after the other
     pub waits: u64,
-    /// how often requests were handed to the device, one or a chain of them
+    /// times that requests were posted to the device, one or a chain of them
     pub doorbells: u64,
 }
 
-/// Fills in what was counted. Returns 1, or 0 where no device was opened and nothing was counted.
+/// Stores the counters of the road over an RDMA device. Returns 1, or 0 if no device was opened,
+/// with all counters 0. Not MPI; raises no error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fompi_get_verbs_counts(counts: *mut fompi_verbs_counts) -> c_int {
     let found = Nic::opened().map(Nic::counts);

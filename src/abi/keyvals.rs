@@ -1,7 +1,7 @@
-//! Attributes of windows (MPI-4.1 §12.2.6, §7.7.3). The predefined ones are answered from the
-//! window, those with keyvals of the program from `window::attributes`, on delegated windows too.
-//! Here are the callbacks: called with our window handle, and never while anything is locked.
-//! Windows are not duplicated, so no copy callback is ever called.
+//! Attributes of windows (MPI-4.1 §12.2.6, §7.7.3). The window has the predefined ones, and
+//! `window::attributes` has those with keyvals of the program, on delegated windows too. This file
+//! calls the callbacks, with our window handle, and never while it holds a lock. Windows are not
+//! duplicated, so no copy callback is ever called.
 
 use super::answer::{on_any_window, place_for, raise_alone};
 use super::{MPI_Aint, MPI_Fint, MPI_Win};
@@ -17,68 +17,78 @@ use core::mem::transmute;
 use core::ptr;
 use std::sync::Arc;
 
-/// What an attribute is.
-pub(super) enum Value {
+/// The value of an attribute, in the form in which it is stored.
+pub(super) enum AttributeValue {
     /// an address, which is the attribute itself
     Address(usize),
-    /// a size, at the address of which the attribute points
+    /// a size; the attribute points to it
     Size(&'static isize),
-    /// an int, likewise
+    /// an int; the attribute points to it
     Int(&'static c_int),
     /// an int in C, an integer as wide as an address in Fortran
     Unit(&'static c_int, isize),
-    /// an integer of Fortran, and where it is stored
+    /// an integer of Fortran, and the address at which it is stored
     Integer(isize, usize),
 }
 
-impl Value {
-    /// As C gets it.
+impl AttributeValue {
+    /// Returns the value that C gets.
     pub(super) fn pointer(&self) -> usize {
         match self {
-            Value::Address(address) => *address,
-            Value::Size(size) => (&raw const **size).addr(),
-            Value::Int(int) | Value::Unit(int, _) => (&raw const **int).addr(),
-            Value::Integer(_, stored) => *stored,
+            AttributeValue::Address(address) => *address,
+            AttributeValue::Size(size) => (&raw const **size).addr(),
+            AttributeValue::Int(int) | AttributeValue::Unit(int, _) => (&raw const **int).addr(),
+            AttributeValue::Integer(_, stored) => *stored,
         }
     }
 
     /// As Fortran gets it (MPI-4.1 §19.3.7).
     pub(super) fn integer(&self) -> isize {
         match self {
-            Value::Address(address) => *address as isize,
-            Value::Size(size) => **size,
-            Value::Int(int) => **int as isize,
-            Value::Integer(integer, _) | Value::Unit(_, integer) => *integer,
+            AttributeValue::Address(address) => *address as isize,
+            AttributeValue::Size(size) => **size,
+            AttributeValue::Int(int) => **int as isize,
+            AttributeValue::Integer(integer, _) | AttributeValue::Unit(_, integer) => *integer,
         }
     }
 }
 
-impl From<&Arc<Attribute>> for Value {
-    fn from(attribute: &Arc<Attribute>) -> Value {
+impl From<&Arc<Attribute>> for AttributeValue {
+    fn from(attribute: &Arc<Attribute>) -> AttributeValue {
         match attribute.language {
-            Language::C => Value::Address(attribute.value as usize),
+            Language::C => AttributeValue::Address(attribute.value as usize),
             Language::Fortran => {
-                Value::Integer(attribute.value, (&raw const attribute.value).addr())
+                AttributeValue::Integer(attribute.value, (&raw const attribute.value).addr())
             }
         }
     }
 }
 
-/// A predefined attribute, by its keyval in C.
-pub(super) fn predefined(host: &Host, facts: &'static Facts, keyval: c_int) -> Option<Value> {
+/// Returns a predefined attribute by its keyval in C.
+pub(super) fn predefined(
+    host: &Host,
+    facts: &'static Facts,
+    keyval: c_int,
+) -> Option<AttributeValue> {
     let c = &host.constants;
     match keyval {
-        k if k == c.win_base => Some(Value::Address(facts.base)),
-        k if k == c.win_size => Some(Value::Size(&facts.size)),
-        k if k == c.win_disp_unit => Some(Value::Unit(&facts.disp_unit_in_c, facts.disp_unit)),
-        k if k == c.win_create_flavor => Some(Value::Int(&facts.create_flavor)),
-        k if k == c.win_model => Some(Value::Int(&facts.model)),
+        k if k == c.win_base => Some(AttributeValue::Address(facts.base)),
+        k if k == c.win_size => Some(AttributeValue::Size(&facts.size)),
+        k if k == c.win_disp_unit => {
+            Some(AttributeValue::Unit(&facts.disp_unit_in_c, facts.disp_unit))
+        }
+        k if k == c.win_create_flavor => Some(AttributeValue::Int(&facts.create_flavor)),
+        k if k == c.win_model => Some(AttributeValue::Int(&facts.model)),
         _ => None,
     }
 }
 
-/// An attribute by its keyval in C; none if it is not set.
-pub(super) fn find(host: &Host, window: &'static Window, keyval: c_int) -> Result<Option<Value>> {
+/// Returns an attribute by its keyval in C, or `None` if it is not set.
+pub(super) fn find(
+    host: &Host,
+    window: &'static Window,
+    keyval: c_int,
+) -> Result<Option<AttributeValue>> {
     if let Some(value) = predefined(host, &window.facts, keyval) {
         return Ok(Some(value));
     }
@@ -86,10 +96,10 @@ pub(super) fn find(host: &Host, window: &'static Window, keyval: c_int) -> Resul
     if found.is_none() {
         attributes::delete_of(host, keyval)?;
     }
-    Ok(found.as_ref().map(Value::from))
+    Ok(found.as_ref().map(AttributeValue::from))
 }
 
-/// Sets an attribute. One that is there already is deleted before (MPI-4.1 §7.7.3).
+/// Sets an attribute. An old value is deleted before (MPI-4.1 §7.7.3).
 pub(super) fn set(
     host: &'static Host,
     window: &'static Window,
@@ -107,8 +117,8 @@ pub(super) fn set(
     Ok(())
 }
 
-/// Calls an attribute's delete callback and takes the attribute away, in this order: if the
-/// callback fails the attribute stays.
+/// Calls an attribute's delete callback and then removes the attribute: if the callback fails the
+/// attribute stays.
 fn delete(host: &Host, window: &'static Window, attribute: &Arc<Attribute>) -> Result<()> {
     let callback = attributes::delete_of(host, attribute.keyval)?;
     match call(callback, window.handle as usize, attribute) {
@@ -129,6 +139,19 @@ pub(super) fn delete_all(host: &Host, window: &'static Window) -> Result<()> {
     Ok(())
 }
 
+/// MPICH's number for an attribute that is a pointer of C; all other kinds are integers.
+pub(super) const KIND_POINTER: c_int = 0;
+/// MPICH's number for an attribute that is an integer as wide as an address.
+const KIND_INTEGER: c_int = 1;
+
+/// MPICH's number for the way in which an attribute was set.
+fn kind(language: Language) -> c_int {
+    match language {
+        Language::C => KIND_POINTER,
+        Language::Fortran => KIND_INTEGER,
+    }
+}
+
 /// Calls a delete callback.
 fn call(callback: Delete, win: usize, attribute: &Arc<Attribute>) -> c_int {
     type InC = unsafe extern "C-unwind" fn(usize, c_int, usize, usize) -> c_int;
@@ -141,7 +164,7 @@ fn call(callback: Delete, win: usize, attribute: &Arc<Attribute>) -> c_int {
     );
     type Proxy = unsafe extern "C-unwind" fn(usize, usize, c_int, c_int, isize, usize) -> c_int;
     let Delete { function, extra, calling } = callback;
-    let (keyval, value) = (attribute.keyval, Value::from(attribute));
+    let (keyval, value) = (attribute.keyval, AttributeValue::from(attribute));
     if function == 0 {
         return 0;
     }
@@ -164,14 +187,14 @@ fn call(callback: Delete, win: usize, attribute: &Arc<Attribute>) -> c_int {
         Calling::Proxy(proxy) => {
             // SAFETY: MPICH's bindings gave it to MPII_Keyval_set_proxy as a function of this type.
             let proxy: Proxy = unsafe { transmute(proxy) };
-            let kind = super::mpix::kind(attribute.language);
+            let kind = kind(attribute.language);
             // SAFETY: the program's function, and the arguments for it as they were set.
             unsafe { proxy(function, win, keyval, kind, attribute.value, extra) }
         }
     }
 }
 
-/// The delete callback of what the MPI underneath knows of our keyvals: nothing.
+/// The delete callback of our keyvals that the MPI underneath knows: it does nothing.
 unsafe extern "C-unwind" fn delete_nothing(
     _: usize,
     _: c_int,
@@ -202,9 +225,12 @@ pub(super) unsafe fn create(host: &Host, delete: Delete, keyval: *mut c_int) -> 
     code
 }
 
-card! {
-    /// MPI-4.1 §12.2.6: MPI_WIN_BASE is the address itself, the other predefined attributes point
-    /// to their value.
+entry! {
+    /// Returns an attribute of a window (MPI-4.1 §12.2.6). The predefined attributes are read from
+    /// the window, those of the program from the list that this library keeps, on delegated windows
+    /// too. MPI_WIN_BASE is the address itself; the other predefined attributes point to their
+    /// value. Moves no data. Errors: MPI_ERR_WIN, MPI_ERR_KEYVAL for a keyval that is unknown,
+    /// MPI_ERR_ARG for a null pointer.
     MPI_Win_get_attr PMPI_Win_get_attr (
         win: MPI_Win, keyval: c_int, value: *mut c_void, flag: *mut c_int,
     ) {
@@ -226,7 +252,10 @@ card! {
         })
     }
 
-    /// MPI-4.1 §7.7.3.
+    /// Sets an attribute (MPI-4.1 §7.7.3). This library keeps the attributes of all windows that it
+    /// made, delegated ones included. An old value is deleted first, by the delete callback of the
+    /// keyval, which gets our window handle. Errors: MPI_ERR_WIN, MPI_ERR_KEYVAL, and the code of a
+    /// delete callback that fails; the old value stays then.
     MPI_Win_set_attr PMPI_Win_set_attr (win: MPI_Win, keyval: c_int, value: *mut c_void) {
         let host = Host::get();
         on_any_window("MPI_Win_set_attr", host, win, |window| {
@@ -237,7 +266,10 @@ card! {
         })
     }
 
-    /// MPI-4.1 §7.7.3. To delete what is not set is no error.
+    /// Deletes an attribute (MPI-4.1 §7.7.3): calls the delete callback, then removes the
+    /// attribute. It is no error if the attribute is not set. Errors: MPI_ERR_WIN, MPI_ERR_KEYVAL
+    /// for a keyval that is unknown, and the code of a delete callback that fails; the attribute
+    /// stays then.
     MPI_Win_delete_attr PMPI_Win_delete_attr (win: MPI_Win, keyval: c_int) {
         let host = Host::get();
         on_any_window("MPI_Win_delete_attr", host, win, |window| {
@@ -251,7 +283,11 @@ card! {
         })
     }
 
-    /// MPI-4.1 §7.7.3.
+    /// Creates a keyval for attributes of windows (MPI-4.1 §7.7.3). The MPI underneath gives the
+    /// number, with callbacks that do nothing; this library notes the delete callback and its
+    /// state, because it must be called with our window handle. Windows are never duplicated, so
+    /// the copy callback is not called. Errors: MPI_ERR_ARG for a null pointer, or those of the MPI
+    /// underneath.
     MPI_Win_create_keyval PMPI_Win_create_keyval (
         copy: *mut MPI_Win_copy_attr_function, delete: *mut MPI_Win_delete_attr_function,
         keyval: *mut c_int, extra: *mut c_void,
@@ -266,7 +302,9 @@ card! {
         unsafe { create(host, Delete { function, extra, calling: Calling::C }, keyval) }
     }
 
-    /// MPI-4.1 §7.7.3. Attributes that windows have of the keyval stay.
+    /// Frees a keyval (MPI-4.1 §7.7.3) and stores MPI_KEYVAL_INVALID. Attributes that windows have
+    /// of the keyval stay, and so does its callback until the last of them is deleted. Errors:
+    /// MPI_ERR_KEYVAL for a keyval that is unknown, MPI_ERR_ARG for a null pointer.
     MPI_Win_free_keyval PMPI_Win_free_keyval (keyval: *mut c_int) {
         let host = Host::get();
         if Config::get().disable {
@@ -295,10 +333,10 @@ mod tests {
     fn c_gets_the_address_of_an_integer_of_fortran() {
         let attribute = |value, language| Arc::new(Attribute { keyval: 7, value, language });
         let (pointer, integer) = (attribute(0x1000, Language::C), attribute(-5, Language::Fortran));
-        assert_eq!(Value::from(&pointer).pointer(), 0x1000);
-        assert_eq!(Value::from(&pointer).integer(), 0x1000);
-        assert_eq!(Value::from(&integer).integer(), -5);
-        assert_eq!(Value::from(&integer).pointer(), (&raw const integer.value).addr());
+        assert_eq!(AttributeValue::from(&pointer).pointer(), 0x1000);
+        assert_eq!(AttributeValue::from(&pointer).integer(), 0x1000);
+        assert_eq!(AttributeValue::from(&integer).integer(), -5);
+        assert_eq!(AttributeValue::from(&integer).pointer(), (&raw const integer.value).addr());
     }
 
     #[test]

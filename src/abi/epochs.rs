@@ -23,7 +23,7 @@ const POST: &Modes = &[NOCHECK, NOSTORE, NOPUT];
 const START: &Modes = &[NOCHECK];
 const LOCK: &Modes = &[NOCHECK];
 
-/// The ranks of a user's group in the window.
+/// Returns the ranks in the window of a user's group.
 fn members(host: &Host, node: &LocalWindow, group: MPI_Group) -> Result<Vec<u32>> {
     let group = host.handle(group);
     if group == host.constants.group_null || group == 0 {
@@ -32,7 +32,7 @@ fn members(host: &Host, node: &LocalWindow, group: MPI_Group) -> Result<Vec<u32>
     Group(group).ranks_in(host, node.group())
 }
 
-/// How a lock type and its asserts hold a target.
+/// Returns how a lock type and its asserts hold a target.
 fn hold(host: &Host, lock_type: c_int, assert: c_int) -> Result<Hold> {
     let nocheck = asserts(host, assert, LOCK)?.nocheck;
     match lock_type {
@@ -47,7 +47,7 @@ fn hold(host: &Host, lock_type: c_int, assert: c_int) -> Result<Hold> {
     }
 }
 
-/// The rank of a passive target; `None` for MPI_PROC_NULL, which is a target like no other.
+/// Returns the rank of a passive target, or `None` for MPI_PROC_NULL, where nothing is done.
 #[inline]
 fn passive(host: &Host, node: &LocalWindow, rank: c_int) -> Result<Option<u32>> {
     match node.target(rank) {
@@ -56,8 +56,11 @@ fn passive(host: &Host, node: &LocalWindow, rank: c_int) -> Result<Option<u32>> 
     }
 }
 
-card! {
-    /// MPI-4.1 §12.5.1.
+entry! {
+    /// Ends the epoch before and begins the next one (MPI-4.1 §12.5.1): completes all operations of
+    /// this rank, then runs a dissemination barrier on the control words of the window, within each
+    /// node and between their leaders. Waits for all ranks. Errors: MPI_ERR_WIN, MPI_ERR_ASSERT,
+    /// MPI_ERR_RMA_SYNC within another kind of epoch, MPI_ERR_OTHER if a rank has died.
     MPI_Win_fence PMPI_Win_fence (assert: c_int, win: MPI_Win) {
         let host = Host::get();
         on_window("MPI_Win_fence", host, win, |window, node| {
@@ -68,7 +71,10 @@ card! {
         })
     }
 
-    /// MPI-4.1 §12.5.2.
+    /// Exposes this rank's memory to the ranks of a group (MPI-4.1 §12.5.2). Local: sets a bit in a
+    /// control word of each origin on one node; over several nodes stores the list of origins and
+    /// counts up a word of each. Errors: MPI_ERR_WIN, MPI_ERR_ASSERT, MPI_ERR_GROUP,
+    /// MPI_ERR_RMA_SYNC within an exposure epoch or a fence epoch.
     MPI_Win_post PMPI_Win_post (group: MPI_Group, assert: c_int, win: MPI_Win) {
         let host = Host::get();
         on_window("MPI_Win_post", host, win, |window, node| {
@@ -80,7 +86,10 @@ card! {
         })
     }
 
-    /// MPI-4.1 §12.5.2.
+    /// Opens an access epoch to the ranks of a group (MPI-4.1 §12.5.2). Waits until each of them
+    /// has posted, on control words of this rank. Errors: MPI_ERR_WIN, MPI_ERR_ASSERT,
+    /// MPI_ERR_GROUP, MPI_ERR_RMA_SYNC within another access epoch, MPI_ERR_OTHER if a rank has
+    /// died.
     MPI_Win_start PMPI_Win_start (group: MPI_Group, assert: c_int, win: MPI_Win) {
         let host = Host::get();
         on_window("MPI_Win_start", host, win, |window, node| {
@@ -92,7 +101,10 @@ card! {
         })
     }
 
-    /// MPI-4.1 §12.5.2.
+    /// Ends the access epoch of MPI_Win_start (MPI-4.1 §12.5.2): completes its operations, then
+    /// counts up a control word of each target, behind the data on the same road. Does not wait for
+    /// MPI_Win_wait. Errors: MPI_ERR_WIN, MPI_ERR_RMA_SYNC without MPI_Win_start, MPI_ERR_OTHER if
+    /// a target is lost.
     MPI_Win_complete PMPI_Win_complete (win: MPI_Win) {
         let host = Host::get();
         on_window("MPI_Win_complete", host, win, synchronise::complete, |native| {
@@ -101,7 +113,9 @@ card! {
         })
     }
 
-    /// MPI-4.1 §12.5.2.
+    /// Ends the exposure epoch of MPI_Win_post (MPI-4.1 §12.5.2): waits on a control word of this
+    /// rank until all origins have completed. Their data are in this rank's memory then. Errors:
+    /// MPI_ERR_WIN, MPI_ERR_RMA_SYNC without MPI_Win_post, MPI_ERR_OTHER if a rank has died.
     MPI_Win_wait PMPI_Win_wait (win: MPI_Win) {
         let host = Host::get();
         on_window("MPI_Win_wait", host, win, synchronise::wait, |native| {
@@ -110,7 +124,10 @@ card! {
         })
     }
 
-    /// MPI-4.1 §12.5.2.
+    /// Returns whether all origins of the exposure epoch have completed, and ends the epoch if so
+    /// (MPI-4.1 §12.5.2). Local: reads a control word of this rank; lets the MPI underneath make
+    /// progress if the answer is no. Errors: MPI_ERR_WIN, MPI_ERR_RMA_SYNC without MPI_Win_post,
+    /// MPI_ERR_ARG for a null pointer, MPI_ERR_OTHER if a rank has died.
     MPI_Win_test PMPI_Win_test (win: MPI_Win, flag: *mut c_int) {
         let host = Host::get();
         on_window("MPI_Win_test", host, win, |window, node| {
@@ -125,7 +142,10 @@ card! {
         })
     }
 
-    /// MPI-4.1 §12.5.3.
+    /// Locks all targets, shared (MPI-4.1 §12.5.3): takes the group lock on the global word at rank
+    /// 0, by one atomic operation. Waits while others hold exclusive locks. With MPI_MODE_NOCHECK
+    /// it takes no lock. Errors: MPI_ERR_WIN, MPI_ERR_ASSERT, MPI_ERR_RMA_SYNC within another
+    /// access epoch, MPI_ERR_OTHER if a rank has died.
     MPI_Win_lock_all PMPI_Win_lock_all (assert: c_int, win: MPI_Win) {
         let host = Host::get();
         on_window("MPI_Win_lock_all", host, win, |window, node| {
@@ -136,7 +156,9 @@ card! {
         })
     }
 
-    /// MPI-4.1 §12.5.3.
+    /// Ends the epoch of MPI_Win_lock_all (MPI-4.1 §12.5.3): completes all operations at their
+    /// targets, then releases the lock, also if a target is lost. Errors: MPI_ERR_WIN,
+    /// MPI_ERR_RMA_SYNC without MPI_Win_lock_all, MPI_ERR_OTHER if a target is lost.
     MPI_Win_unlock_all PMPI_Win_unlock_all (win: MPI_Win) {
         let host = Host::get();
         on_window("MPI_Win_unlock_all", host, win, synchronise::unlock_all, |native| {
@@ -145,7 +167,10 @@ card! {
         })
     }
 
-    /// MPI-4.1 §12.5.4.
+    /// Completes all operations on one target at the origin, so that its buffers may be used again
+    /// (MPI-4.1 §12.5.4). On one node they always may; on the RDMA device this waits until it has
+    /// read and written them. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC if the target is
+    /// not locked, MPI_ERR_OTHER if the target is lost.
     MPI_Win_flush_local PMPI_Win_flush_local (rank: c_int, win: MPI_Win) {
         let host = Host::get();
         on_window("MPI_Win_flush_local", host, win, |window, node| {
@@ -159,7 +184,9 @@ card! {
         })
     }
 
-    /// MPI-4.1 §12.5.4.
+    /// Completes all operations of this rank at their targets (MPI-4.1 §12.5.4): a full fence
+    /// within the node, and a wait for the RDMA device where requests are under way. Errors:
+    /// MPI_ERR_WIN, MPI_ERR_RMA_SYNC if no target is locked, MPI_ERR_OTHER if a target is lost.
     MPI_Win_flush_all PMPI_Win_flush_all (win: MPI_Win) {
         let host = Host::get();
         on_window("MPI_Win_flush_all", host, win, synchronise::flush_all, |native| {
@@ -168,7 +195,9 @@ card! {
         })
     }
 
-    /// MPI-4.1 §12.5.4.
+    /// Completes all operations of this rank at the origin, so that their buffers may be used again
+    /// (MPI-4.1 §12.5.4). Waits only for the RDMA device. Errors: MPI_ERR_WIN, MPI_ERR_RMA_SYNC if
+    /// no target is locked, MPI_ERR_OTHER if a target is lost.
     MPI_Win_flush_local_all PMPI_Win_flush_local_all (win: MPI_Win) {
         let host = Host::get();
         on_window("MPI_Win_flush_local_all", host, win, synchronise::flush_local_all, |native| {
@@ -177,7 +206,9 @@ card! {
         })
     }
 
-    /// MPI-4.1 §12.5.4.
+    /// Orders loads and stores of this process (MPI-4.1 §12.5.4): a full fence. Private and public
+    /// copy of a window are the same here (MPI_WIN_UNIFIED). Legal in every epoch. Errors:
+    /// MPI_ERR_WIN.
     MPI_Win_sync PMPI_Win_sync (win: MPI_Win) {
         let host = Host::get();
         on_window("MPI_Win_sync", host, win, |_, _| {
@@ -190,8 +221,12 @@ card! {
     }
 }
 
-quick_card! {
-    /// MPI-4.1 §12.5.3.
+quick_entry! {
+    /// Locks one target, shared or exclusively (MPI-4.1 §12.5.3). Takes group locks by atomic
+    /// operations on control words: that of the target, and for an exclusive lock also an intent on
+    /// the global word at rank 0. Waits while others hold them in another mode. The quick path
+    /// takes locks that are free on one node. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_LOCKTYPE,
+    /// MPI_ERR_ASSERT, MPI_ERR_RMA_SYNC, MPI_ERR_OTHER if a rank has died.
     MPI_Win_lock PMPI_Win_lock (lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) {
         Host::known(ENTRY).is_some_and(|host| {
             let c = &host.constants;
@@ -220,7 +255,10 @@ quick_card! {
         })
     }
 
-    /// MPI-4.1 §12.5.3.
+    /// Unlocks one target (MPI-4.1 §12.5.3): completes all operations on it at the target, then
+    /// releases the lock by one atomic operation on each word that MPI_Win_lock took. The quick
+    /// path unlocks the only target that is locked, on one node. Errors: MPI_ERR_WIN, MPI_ERR_RANK,
+    /// MPI_ERR_RMA_SYNC if the target is not locked, MPI_ERR_OTHER if the target is lost.
     MPI_Win_unlock PMPI_Win_unlock (rank: c_int, win: MPI_Win) {
         let found = Host::known(ENTRY)
             .and_then(|host| Some((host, registry::lookup(host.handle(win))?)))
@@ -248,7 +286,10 @@ quick_card! {
         })
     }
 
-    /// MPI-4.1 §12.5.4.
+    /// Completes all operations on one target, at the target (MPI-4.1 §12.5.4): a full fence for
+    /// load, store and process_vm, and on the RDMA device a wait until all requests are done.
+    /// Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC if the target is not locked,
+    /// MPI_ERR_OTHER if the target is lost.
     MPI_Win_flush PMPI_Win_flush (rank: c_int, win: MPI_Win) {
         Host::known(ENTRY).is_some_and(|host| {
             registry::lookup(host.handle(win)).is_some_and(|window| match &window.carrier {

@@ -1,0 +1,149 @@
+//! The macros behind the rows of [`super::transfer`]: one for each list of arguments. A row makes
+//! `MPI_X` and `PMPI_X`, with one body for both. Not for the work itself, which is in functions of
+//! `transfer`.
+
+/// `Some` of the argument, or `None` if there is none.
+macro_rules! optional {
+    () => {
+        None
+    };
+    ($value:expr) => {
+        Some($value)
+    };
+}
+
+/// Calls a function of the MPI underneath. Narrows the counts among the arguments if that MPI has
+/// no function with large counts.
+macro_rules! native {
+    ($host:ident.$small:ident [$($count:ident)*] $arguments:tt) => {
+        // SAFETY: the caller's arguments, as for the MPI underneath alone.
+        unsafe { ($host.call.$small) $arguments }
+    };
+    ($host:ident.$large:ident else $small:ident [$($count:ident)*] $arguments:tt) => {
+        match $host.call.$large {
+            // SAFETY: likewise.
+            Some(call) => unsafe { call $arguments },
+            None => {
+                let ($(Some($count),)*) = ($(narrow($count),)*) else {
+                    return $host.constants.class(Class::Count);
+                };
+                // SAFETY: likewise.
+                unsafe { ($host.call.$small) $arguments }
+            }
+        }
+    };
+}
+
+/// An entry, or a quick entry if there is a block that tries the common case.
+macro_rules! row {
+    ($(#[$doc:meta])* $name:ident $profiled:ident $parameters:tt [] $body:block) => {
+        entry! { $(#[$doc])* $name $profiled $parameters $body }
+    };
+    ($(#[$doc:meta])* $name:ident $profiled:ident $parameters:tt [$quick:block] $body:block) => {
+        quick_entry! { $(#[$doc])* $name $profiled $parameters $quick $body }
+    };
+}
+
+/// Rows of functions with the arguments of MPI_Put.
+macro_rules! puts_and_gets {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident $profiled:ident (
+            $origin:ident: $pointer:ty, $oc:ident: $oct:ty, $ot:ident: $ott:ty, $rank:ident: $rt:ty,
+            $disp:ident: $dt:ty, $tc:ident: $tct:ty, $tt:ident: $ttt:ty, $win:ident: $wt:ty,
+            $($request:ident: $rqt:ty,)?
+        ) = $work:ident($($native:ident)+) $(quick $quick:path)?;
+    )*) => {$( row! {
+        $(#[$doc])*
+        $name $profiled (
+            $origin: $pointer, $oc: $oct, $ot: $ott, $rank: $rt, $disp: $dt, $tc: $tct, $tt: $ttt,
+            $win: $wt, $($request: $rqt,)?
+        ) [$({
+            Quick::new($win, $rank, ENTRY).is_some_and(|to| {
+                let buffer = buffer(to.host, $origin, $oc.into(), $ot);
+                let target = target(to.host, $rank, $disp, $tc.into(), $tt);
+                // SAFETY: the caller's buffer.
+                unsafe { $quick(&to, buffer, target) }
+            })
+        })?] {
+            let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));
+            let call = Call { name, host, rank: $rank, win: $win, request };
+            let buffer = buffer(host, $origin, $oc.into(), $ot);
+            let target = target(host, $rank, $disp, $tc.into(), $tt);
+            let theirs = |native| native!(host.$($native)+ [$oc $tc] (
+                $origin, $oc, host.handle($ot), $rank, $disp, $tc, host.handle($tt), native
+                $(, $request)?
+            ));
+            // SAFETY: the caller's buffer.
+            unsafe { $work(call, buffer, target, theirs) }
+        }
+    } )*};
+}
+
+/// Rows of functions with the arguments of MPI_Accumulate.
+macro_rules! accumulates {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident $profiled:ident (
+            $origin:ident: $pointer:ty, $oc:ident: $oct:ty, $ot:ident: $ott:ty, $rank:ident: $rt:ty,
+            $disp:ident: $dt:ty, $tc:ident: $tct:ty, $tt:ident: $ttt:ty, $op:ident: $opt:ty,
+            $win:ident: $wt:ty, $($request:ident: $rqt:ty,)?
+        ) = $work:ident($($native:ident)+) $(quick $quick:path)?;
+    )*) => {$( row! {
+        $(#[$doc])*
+        $name $profiled (
+            $origin: $pointer, $oc: $oct, $ot: $ott, $rank: $rt, $disp: $dt, $tc: $tct, $tt: $ttt,
+            $op: $opt, $win: $wt, $($request: $rqt,)?
+        ) [$({
+            Quick::new($win, $rank, ENTRY).is_some_and(|to| {
+                let from = buffer(to.host, $origin, $oc.into(), $ot);
+                let target = target(to.host, $rank, $disp, $tc.into(), $tt);
+                // SAFETY: the caller's buffer.
+                unsafe { $quick(&to, from, target, to.host.handle($op)) }
+            })
+        })?] {
+            let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));
+            let call = Call { name, host, rank: $rank, win: $win, request };
+            let from = buffer(host, $origin, $oc.into(), $ot);
+            let target = target(host, $rank, $disp, $tc.into(), $tt);
+            let theirs = |native| native!(host.$($native)+ [$oc $tc] (
+                $origin, $oc, host.handle($ot), $rank, $disp, $tc, host.handle($tt),
+                host.handle($op), native $(, $request)?
+            ));
+            // SAFETY: the caller's buffer.
+            unsafe { $work(call, (from, None), target, $op, theirs) }
+        }
+    } )*};
+}
+
+/// Rows of functions with the arguments of MPI_Get_accumulate.
+macro_rules! get_accumulates {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident $profiled:ident (
+            $origin:ident: $pointer:ty, $oc:ident: $oct:ty, $ot:ident: $ott:ty,
+            $result:ident: $rp:ty, $rc:ident: $rct:ty, $rst:ident: $rstt:ty, $rank:ident: $rt:ty,
+            $disp:ident: $dt:ty, $tc:ident: $tct:ty, $tt:ident: $ttt:ty, $op:ident: $opt:ty,
+            $win:ident: $wt:ty, $($request:ident: $rqt:ty,)?
+        ) = $work:ident($($native:ident)+);
+    )*) => {$( row! {
+        $(#[$doc])*
+        $name $profiled (
+            $origin: $pointer, $oc: $oct, $ot: $ott, $result: $rp, $rc: $rct, $rst: $rstt,
+            $rank: $rt, $disp: $dt, $tc: $tct, $tt: $ttt, $op: $opt, $win: $wt,
+            $($request: $rqt,)?
+        ) [] {
+            let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));
+            let call = Call { name, host, rank: $rank, win: $win, request };
+            let from = buffer(host, $origin, $oc.into(), $ot);
+            let into = buffer(host, $result, $rc.into(), $rst);
+            let target = target(host, $rank, $disp, $tc.into(), $tt);
+            let theirs = |native| native!(host.$($native)+ [$oc $rc $tc] (
+                $origin, $oc, host.handle($ot), $result, $rc, host.handle($rst), $rank, $disp,
+                $tc, host.handle($tt), host.handle($op), native $(, $request)?
+            ));
+            // SAFETY: the caller's buffers.
+            unsafe { $work(call, (from, Some(into)), target, $op, theirs) }
+        }
+    } )*};
+}
