@@ -1,7 +1,7 @@
 //! From (rank, displacement, extent) to memory of the window. Every bounds check of the library is
 //! here, and a [`Spot`] is proof that it was made.
 
-use super::blocks::Descriptor;
+use super::descriptor::Descriptor;
 use super::wide::address::{By, Distant};
 use super::{LocalWindow, Memory};
 use crate::epoch::lock::whole;

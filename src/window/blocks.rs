@@ -1,60 +1,12 @@
-//! The control blocks of one window in mapped memory: for each rank, a descriptor of the memory
-//! that it exposes, and its control words.
+//! The control blocks of one window in mapped memory: for each rank, its [`Descriptor`] and its
+//! control words.
 
 use super::arena::Arena;
+use super::descriptor::Descriptor;
 use crate::fabric::shm::words::Cells;
-use crate::fabric::verbs::Remote;
 use crate::fabric::{Rank, WordAt, WordId};
-use crate::memory::Place;
 use crate::sync::{AtomicU32, AtomicU64};
 use std::sync::Arc;
-
-/// A descriptor of the memory that a rank exposes. Its owner writes it at creation, before other
-/// ranks may read it.
-///
-/// A transfer on an allocated window reads only the first cache line. The field `bytes` is 0 where
-/// the memory is not in the common segment, so that no transfer takes it to be there.
-#[repr(C, align(64))]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Descriptor {
-    /// offset of the memory in the window's common segment, in bytes
-    pub offset: u64,
-    /// bytes of the memory in the common segment
-    pub bytes: u64,
-    /// the owner's displacement unit in bytes
-    pub disp_unit: u64,
-    /// bytes that the rank exposes, in any memory
-    pub exposed: u64,
-    /// address of the memory in the owner's process
-    pub address: u64,
-    /// place of the memory in the owner's heap; a name of no bytes: it is not in the heap
-    pub place: Place,
-    /// address of the memory for the device, if the owner has registered it itself
-    pub remote: Remote,
-    /// address of the owner's control words for the device, if the owner has registered them itself
-    pub words: Remote,
-}
-
-const _: () = assert!(size_of::<Descriptor>() == 128);
-
-impl Descriptor {
-    /// Returns a descriptor of memory in the window's common segment.
-    pub fn common(offset: u64, address: u64, bytes: u64, disp_unit: u64) -> Descriptor {
-        let exposed = bytes;
-        Descriptor { offset, bytes, disp_unit, exposed, address, ..Descriptor::default() }
-    }
-
-    /// Returns a descriptor of memory that the owner had before, in its heap or elsewhere.
-    pub fn owned(address: u64, exposed: u64, disp_unit: u64, place: Option<Place>) -> Descriptor {
-        let place = place.unwrap_or_default();
-        Descriptor { disp_unit, exposed, address, place, ..Descriptor::default() }
-    }
-
-    /// Returns whether the memory lies in the owner's heap.
-    pub fn is_in_heap(&self) -> bool {
-        self.place.name.bytes > 0
-    }
-}
 
 /// The blocks of one slot of an arena.
 #[derive(Clone)]

@@ -1,12 +1,11 @@
 //! What the library says by itself: a line per window if FOMPI_VERBOSE is set, and once per job
 //! that windows are delegated. On standard error, from rank 0 of the window, one write per line.
 
-use super::{Flavor, LocalWindow};
+use super::flavor::Flavor;
 use crate::config::{Config, Fallback};
 use crate::error::{Class, Error, NO_DESCRIPTOR, Result};
 use crate::fabric::layout::RANKS_MAX;
 use crate::fabric::verbs::Nic;
-use crate::mpi::Host;
 use crate::sync::{AtomicBool, Ordering};
 use std::io::Write;
 use std::time::Duration;
@@ -109,6 +108,21 @@ pub fn say(line: &str) {
     let _ = std::io::stderr().write_all(format!("fompi: {line}\n").as_bytes());
 }
 
+/// The most processes that a report names.
+const NAMED_MAX: usize = 6;
+
+/// Returns a text that names ranks, and their processes where they are known; `None` for no ranks.
+pub fn named(processes: Vec<(u32, Option<i32>)>) -> Option<String> {
+    let one = |(rank, pid): &(u32, Option<i32>)| match pid {
+        Some(pid) => format!("rank {rank} (process {pid})"),
+        None => format!("rank {rank}"),
+    };
+    let names: Vec<String> = processes.iter().take(NAMED_MAX).map(one).collect();
+    let more = processes.len() - names.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!names.is_empty()).then(|| names.join(", ") + &more)
+}
+
 /// Says what ends the job, and on which rank, where the launcher has told that. Gives the launcher
 /// time to read the line: MPICH's loses what ranks have written when several of them end the job at
 /// once (4 of 60 jobs of three ranks).
@@ -120,26 +134,6 @@ pub fn say_fatal(line: &str) {
 
 /// In which a launcher reads a line.
 const READ_TIME: Duration = Duration::from_millis(200);
-
-/// Says that a window was made, if that is wanted.
-pub fn made(host: &Host, flavor: Flavor, node: &LocalWindow) {
-    if node.rank == 0 && Config::get().verbose {
-        let (call, abi, ranks) = (flavor.call(), host.abi_name(), node.size);
-        let (bytes, _) = node.exposed();
-        let road = road_of(node);
-        let ranks = if ranks == 1 { String::from("1 rank") } else { format!("{ranks} ranks") };
-        say(&format!("{call}: {ranks}, {bytes} bytes, road: {road} ({abi})"));
-    }
-}
-
-/// The name of the road of a window.
-pub fn road_of(node: &LocalWindow) -> &'static str {
-    match (&node.wide, node.exposed()) {
-        (Some(_), _) => "verbs between nodes",
-        (None, (_, true)) => "shared memory",
-        (None, (_, false)) => "process_vm",
-    }
-}
 
 /// Whether this rank's settings allow to delegate a window.
 pub fn may_delegate(why: Why) -> Result<()> {

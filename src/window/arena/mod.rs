@@ -4,7 +4,7 @@
 //! then the control words of `fabric::layout`. Slot 0 belongs to the arena itself, for the barriers
 //! of window creation.
 //!
-//! [`Descriptor`]: super::blocks::Descriptor
+//! [`Descriptor`]: super::descriptor::Descriptor
 
 pub mod departures;
 mod lives;
@@ -14,10 +14,12 @@ mod slots;
 
 pub use records::{Process, Record};
 
-use super::blocks::{Blocks, Descriptor};
+use super::blocks::Blocks;
+use super::descriptor::Descriptor;
 use super::idle::{Collective, NodeIdle};
 use super::report::Why;
-use super::wide::{WideArena, verdict};
+use super::verdict;
+use super::wide::WideArena;
 use crate::epoch::fence;
 use crate::error::{Error, Result};
 use crate::fabric::cma;

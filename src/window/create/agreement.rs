@@ -26,8 +26,8 @@ use crate::memory::heap;
 use crate::sys::limits::{self, Limits};
 use crate::window::Flavor;
 use crate::window::arena::{Arena, Record};
-use crate::window::blocks::Descriptor;
 use crate::window::common::{Common, LARGE, Offer};
+use crate::window::descriptor::Descriptor;
 use crate::window::report::Why;
 use std::sync::Arc;
 

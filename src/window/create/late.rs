@@ -13,7 +13,7 @@ use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
 use crate::sys::job::{self, Mark};
 use crate::window::arena::Arena;
-use crate::window::report::say;
+use crate::window::report::{named, say};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,8 +24,6 @@ fn patience() -> Duration {
 
 /// How long a rank waits before it shows a mark that others of its node can see.
 const MARK_AFTER: Duration = Duration::from_millis(100);
-/// The most processes that a report names.
-const NAMED_MAX: usize = 6;
 /// The advice of a report.
 const REMEDY: &str = "start all ranks with the library, as fompirun does";
 
@@ -194,18 +192,6 @@ fn text_without(rank: u32, others: &[Other]) -> Option<String> {
 
 fn waits(call: &str, rank: u32) -> String {
     format!("rank {rank} has waited {} s in {call}", patience().as_secs())
-}
-
-/// Returns a text that names ranks, and their processes where they are known; `None` for no ranks.
-pub fn named(processes: Vec<(u32, Option<i32>)>) -> Option<String> {
-    let one = |(rank, pid): &(u32, Option<i32>)| match pid {
-        Some(pid) => format!("rank {rank} (process {pid})"),
-        None => format!("rank {rank}"),
-    };
-    let names: Vec<String> = processes.iter().take(NAMED_MAX).map(one).collect();
-    let more = processes.len() - names.len();
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!names.is_empty()).then(|| names.join(", ") + &more)
 }
 
 /// A wait in a barrier of an arena, in a call that makes or frees a window.

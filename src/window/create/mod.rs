@@ -110,7 +110,7 @@ pub fn make(
             match agree(host, &ground, request.flavor, wish)? {
                 Agreed::Delegate(why) => why,
                 Agreed::Made(node) => {
-                    report::made(host, request.flavor, &node);
+                    report_made(host, request.flavor, &node);
                     return Ok(Made::Window(own(host, &request, entry?, hints, *node)));
                 }
             }
@@ -125,6 +125,17 @@ pub fn make(
     }
     report::delegated(request.flavor, why, comm.rank(host)?);
     Ok(Made::Window(delegate(host, &request, entry?)?))
+}
+
+/// Prints that a window was made, if FOMPI_VERBOSE is set.
+fn report_made(host: &Host, flavor: Flavor, node: &LocalWindow) {
+    if node.rank == 0 && Config::get().verbose {
+        let (call, abi, ranks) = (flavor.call(), host.abi_name(), node.size);
+        let (bytes, _) = node.exposed();
+        let road = node.road();
+        let ranks = if ranks == 1 { String::from("1 rank") } else { format!("{ranks} ranks") };
+        report::say(&format!("{call}: {ranks}, {bytes} bytes, road: {road} ({abi})"));
+    }
 }
 
 /// Lets the MPI underneath make a window of its own.

@@ -5,7 +5,7 @@
 use super::{node_of, printable};
 use crate::fabric::layout::WAITED;
 use crate::fabric::{Rank, WordAt, Words};
-use crate::window::report::{road_of, say};
+use crate::window::report::say;
 use crate::window::{Flavor, LocalWindow, Window, on_words, registry};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -55,7 +55,7 @@ impl Row {
 fn kind(window: &Window, node: &LocalWindow, freed: bool) -> Kind {
     let name = printable(&window.name.lock());
     let call = Flavor::call(window.facts.flavor);
-    Kind { call, name, ranks: node.size, road: road_of(node), freed }
+    Kind { call, name, ranks: node.size, road: node.road(), freed }
 }
 
 /// Stores the time of this process for rank 0. Call before the last barrier of a window.

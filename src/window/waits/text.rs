@@ -11,8 +11,8 @@ use crate::fabric::layout::{self, LOCK};
 use crate::fabric::{Rank, WordAt, WordId, Words};
 use crate::sync::Ordering;
 use crate::sys::process;
-use crate::window::create::late::named;
 use crate::window::nodes::Wanted;
+use crate::window::report::named;
 use crate::window::{LocalWindow, Window, on_words};
 use std::time::Duration;
 

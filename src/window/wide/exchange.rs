@@ -11,7 +11,6 @@
 
 use super::lists::Areas;
 use super::shared::Shared;
-use super::verdict::{self, Verdict};
 use super::{Place, WideArena, WideWindow};
 use crate::error::{Error, Result};
 use crate::fabric::verbs::{Exposed, Remote};
@@ -21,6 +20,7 @@ use crate::util::known::Known;
 use crate::window::common::Common;
 use crate::window::create::agreement::{self, Memory, Outcome, Wish};
 use crate::window::report::Why;
+use crate::window::verdict::{self, Verdict};
 use crate::window::{Flavor, LocalWindow};
 use parking_lot::Mutex;
 use std::sync::Arc;

@@ -3,7 +3,6 @@
 //! that these calls return are freed when the wide arena is made.
 
 use super::shared::Shared;
-use super::verdict::{self, CAUSE_ELSEWHERE, Verdict};
 use super::{FAR_BYTES, Member, NodeInfo, WideArena};
 use crate::config::Config;
 use crate::error::Result;
@@ -14,6 +13,7 @@ use crate::mpi::comm::Comm;
 use crate::sys::process;
 use crate::window::arena::{Arena, losses};
 use crate::window::report::{self, Why};
+use crate::window::verdict::{self, CAUSE_ELSEWHERE, Verdict};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};

@@ -19,12 +19,11 @@ mod pending;
 mod shared;
 pub mod targets;
 mod unsettled;
-pub mod verdict;
 mod watch;
 pub mod words;
 
 use super::arena::{Arena, departures};
-use super::blocks::Descriptor;
+use super::descriptor::Descriptor;
 use crate::epoch::exposure::{Posted, Started};
 use crate::error::Result;
 use crate::fabric::layout;

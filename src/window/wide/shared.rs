@@ -3,13 +3,13 @@
 //! table is room for the root of [notes](super::notes), which grow elsewhere.
 
 use super::notes::{Notes, Root};
-use super::verdict::CAUSE_ELSEWHERE;
 use crate::error::Result;
 use crate::memory::heap::{self, Lease};
 use crate::memory::{Place, View};
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::sys::segment::Name;
+use crate::window::verdict::CAUSE_ELSEWHERE;
 use core::marker::PhantomData;
 
 /// A table of plain data.

@@ -12,7 +12,7 @@
 use super::{Contact, Member, Peer, Remote, WideWindow};
 use crate::error::Result;
 use crate::window::arena::Arena;
-use crate::window::blocks::Descriptor;
+use crate::window::descriptor::Descriptor;
 use crate::window::{LocalWindow, Memory};
 use core::mem::MaybeUninit;
 use parking_lot::Mutex;

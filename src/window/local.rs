@@ -1,0 +1,170 @@
+//! The part of a window that this process has: its rank, its control blocks, its memory. What
+//! other ranks do with that memory is not here: `address` finds it, `synchronise` runs the epochs.
+
+use super::Flavor;
+use super::arena::Arena;
+use super::blocks::Blocks;
+use super::common::Common;
+use super::idle::NodeIdle;
+use super::nodes;
+use super::regions::Regions;
+use super::wide::WideWindow;
+use crate::fabric::shm::words::CpuWords;
+use crate::memory::View;
+use crate::mpi::comm::{Comm, Group};
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::util::known::Known;
+use std::sync::Arc;
+
+/// A window that this library carries out.
+pub struct LocalWindow {
+    /// this process, in the window
+    pub rank: u32,
+    /// number of processes of the window
+    pub size: u32,
+    /// where the common memory of all ranks begins, if there is any
+    pub(super) data: *mut u8,
+    /// its control blocks
+    pub blocks: Blocks,
+    /// the control words in them, as protocols use them
+    pub words: CpuWords<Blocks, NodeIdle>,
+    /// how many fences and barriers there were
+    pub(super) fences: AtomicU64,
+    /// how many MPI_Win_complete of others this process has waited for or still expects
+    pub(super) completes: AtomicU64,
+    /// queue nodes in use
+    pub(super) nodes: nodes::Used,
+    /// whether MPI_Win_free was called
+    pub(super) ending: AtomicBool,
+    pub(super) slot: u32,
+    /// what it has beside this node, if its ranks are on several; goes before `memory`
+    pub wide: Option<Box<WideWindow>>,
+    pub(super) memory: Memory,
+}
+
+/// The memory of a window.
+pub(super) enum Memory {
+    /// one range for all ranks (MPI_Win_allocate, MPI_Win_allocate_shared)
+    Common(Common),
+    /// what each rank had (MPI_Win_create)
+    Owned(Known<View>),
+    /// what each rank attaches (MPI_Win_create_dynamic)
+    Attached(Regions),
+}
+
+// SAFETY: `data` points into `memory`; what is there is reached by copies and atomics only.
+unsafe impl Send for LocalWindow {}
+// SAFETY: likewise; all else is atomic or locked.
+unsafe impl Sync for LocalWindow {}
+
+impl LocalWindow {
+    /// The window in `slot` of an arena, which this process has entered; with the common memory of
+    /// all ranks if it has any, and what it has beside this node if its ranks are on several.
+    pub fn new(
+        arena: &Arc<Arena>,
+        slot: u32,
+        flavor: Flavor,
+        common: Option<Common>,
+        threads: bool,
+        wide: Option<WideWindow>,
+    ) -> LocalWindow {
+        let (mut rank, mut size, mut nic) = (arena.rank, arena.size, None);
+        if let Some(WideWindow { wide, .. }) = &wide {
+            (rank, size, nic) = (wide.rank, wide.size, Some(wide.nic));
+        }
+        let data = common.as_ref().map_or(core::ptr::null_mut(), Common::base);
+        let memory = match (common, flavor) {
+            (Some(common), _) => Memory::Common(common),
+            (None, Flavor::Dynamic) => Memory::Attached(Regions::new(threads, nic)),
+            (None, _) => Memory::Owned(Known::default()),
+        };
+        let blocks = arena.blocks(slot);
+        LocalWindow {
+            rank,
+            size,
+            data,
+            words: CpuWords::new(blocks.clone(), NodeIdle::new(arena.clone())),
+            blocks,
+            fences: AtomicU64::new(0),
+            completes: AtomicU64::new(0),
+            nodes: nodes::Used::default(),
+            ending: AtomicBool::new(false),
+            slot,
+            wide: wide.map(Box::new),
+            memory,
+        }
+    }
+
+    /// MPI_Win_free was called.
+    pub(super) fn end(&self) {
+        // Relaxed: for reports.
+        self.ending.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether MPI_Win_free was called.
+    pub(super) fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Relaxed)
+    }
+
+    /// The arena that it is part of.
+    pub fn arena(&self) -> &Arc<Arena> {
+        self.blocks.arena()
+    }
+
+    /// A communicator of all ranks, for the library.
+    #[inline]
+    pub fn comm(&self) -> Comm {
+        self.wide.as_ref().map_or(self.arena().comm, |part| part.wide.comm)
+    }
+
+    /// Its group.
+    pub fn group(&self) -> Group {
+        self.wide.as_ref().map_or(self.arena().group, |part| part.wide.group)
+    }
+
+    /// Bytes that all ranks of this node expose, and whether others reach all of them by load and
+    /// store.
+    pub fn exposed(&self) -> (u64, bool) {
+        match &self.memory {
+            Memory::Common(common) => (common.bytes(), true),
+            Memory::Attached(_) => (0, false),
+            Memory::Owned(_) => (0..self.arena().size).fold((0, true), |(bytes, mapped), rank| {
+                let exposed = self.blocks.descriptor(rank);
+                let reached = exposed.exposed == 0 || exposed.is_in_heap();
+                (exposed.exposed.saturating_add(bytes), mapped && reached)
+            }),
+        }
+    }
+
+    /// Returns the name of the road by which its ranks reach each other.
+    pub fn road(&self) -> &'static str {
+        match (&self.wide, self.exposed()) {
+            (Some(_), _) => "verbs between nodes",
+            (None, (_, true)) => "shared memory",
+            (None, (_, false)) => "process_vm",
+        }
+    }
+}
+
+impl Drop for LocalWindow {
+    fn drop(&mut self) {
+        self.arena().slots.leave(self.slot);
+    }
+}
+
+/// Runs a protocol on the control words that all ranks of a window have in common.
+macro_rules! on_words {
+    ($node:expr, |$words:ident| $protocol:expr) => {
+        match &$node.wide {
+            None => {
+                let $words = &$node.words;
+                $protocol
+            }
+            Some(part) => {
+                let $words = &part.far($node);
+                $protocol
+            }
+        }
+    };
+}
+pub(crate) use on_words;
