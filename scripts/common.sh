@@ -1,5 +1,12 @@
-# Read by the other scripts (`. common.sh`): where things are, and how a program is started under
-# one of the installed MPIs, plain or with libfompi preloaded into its ranks.
+# Read by the other scripts (`. common.sh`): where things are, how a program is started under one of
+# the installed MPIs, plain or with libfompi preloaded into its ranks, and how checks are counted.
+# Every script that reads it answers --help.
+
+# usage: prints the comment at the head of the script.
+usage() { sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$0"; }
+case ${1:-} in
+  --help | -h) usage; exit 0 ;;
+esac
 
 top=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 target=${CARGO_TARGET_DIR:-$top/target}
@@ -39,4 +46,60 @@ launch() {
   else
     timeout -k 5 "$seconds" "mpirun.$mpi" "$@" </dev/null
   fi
+}
+
+# need_library: ends the script where there is no library to test.
+need_library() {
+  [ -f "$FOMPI_LIB" ] && return
+  echo "${0##*/}: no $FOMPI_LIB; run \`cargo build --release\`" >&2
+  exit 2
+}
+
+# verdict STATUS WHAT [FILE | - TEXT]: a check, which has passed if STATUS is 0; else WHAT and the
+# file or text say what was wrong. Those of jobs in the background count, too: they are lines in the
+# folder `work`.
+verdict() {
+  if [ "$1" -eq 0 ]; then
+    echo passed >>"$work/verdicts"
+    ! ${verbose:-false} || { echo "ok   $2" && shown "${@:3}"; }
+  else
+    echo failed >>"$work/verdicts"
+    # At once, so that jobs side by side do not mix their lines.
+    { echo "FAIL $2" && shown "${@:3}" | head -n 20; } | cat
+  fi
+}
+shown() {
+  case ${1:-} in
+    '') ;;
+    -) sed 's/^/     /' <<<"$2" ;;
+    *) sed 's/^/     /' "$1" ;;
+  esac
+}
+
+# same WHAT EXPECTED GOT
+same() {
+  [ "$2" = "$3" ]
+  verdict $? "$1: expected <$2>, got <$3>"
+}
+
+# tally STATUS WHAT FILE: counts the checks of a script that ended with STATUS and whose output is in
+# FILE. That it failed without a number, or checked nothing, is one that failed.
+tally() {
+  local good bad
+  read -r good bad < <(sed -nE 's/(.* )?([0-9]+) passed[,;] ([0-9]+) failed.*/\2 \3/p' "$3" | tail -n 1)
+  : "${good:=0}" "${bad:=0}"
+  if [ "$bad" -eq 0 ] && [ "$1" -ne 0 -o "$good" -eq 0 ]; then
+    verdict 1 "$2: exit status $1, $good passed"
+  fi
+  for ((; good > 0; good--)); do echo passed; done >>"$work/verdicts"
+  for ((; bad > 0; bad--)); do echo failed; done >>"$work/verdicts"
+}
+
+# conclude: the last line of a test, and its status.
+conclude() {
+  local failed
+  touch "$work/verdicts"
+  failed=$(grep -c failed "$work/verdicts")
+  echo "$(grep -c passed "$work/verdicts") passed, $failed failed"
+  [ "$failed" -eq 0 ]
 }
