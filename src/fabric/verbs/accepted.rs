@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use super::connect;
 use super::device::Device;
 use crate::error::{Error, Result};
-use crate::sys::ibverbs::types::*;
+use crate::sys::ibverbs::verbs::*;
 use crate::sys::ibverbs::{Completions, Domain, QueuePair};
 use crate::sys::is_shortage;
 
@@ -55,11 +55,11 @@ impl Accepted {
             connect::send(device, &self.pair, self.packet, self.reads)?;
             self.state = State::ReadyToSend;
         }
-        let mut request = Request {
+        let mut request = ibv_send_wr {
             wr_id: self.pair.number().into(),
-            opcode: WR_RDMA_WRITE,
-            send_flags: SEND_SIGNALED,
-            ..Request::default()
+            opcode: IBV_WR_RDMA_WRITE,
+            send_flags: IBV_SEND_SIGNALED,
+            ..ibv_send_wr::default()
         };
         // SAFETY: a chain of one, which names no memory.
         let posted = unsafe { self.pair.post(&mut request) };
@@ -165,7 +165,7 @@ impl List {
 
     /// Takes the completions of pings.
     fn collect(&mut self, completions: &Completions) {
-        let mut found = [Completion::default(); 16];
+        let mut found = [ibv_wc::default(); 16];
         while self.pinged > 0 {
             let Ok(count @ 1..) = completions.poll(&mut found) else { return };
             for completion in &found[..count] {
@@ -173,7 +173,7 @@ impl List {
                 let Some(index) = self.pairs.iter().position(is_it) else { continue };
                 self.pinged -= 1;
                 self.pairs[index].state = State::ReadyToSend;
-                if completion.status != WC_SUCCESS {
+                if completion.status != IBV_WC_SUCCESS {
                     self.pairs.swap_remove(index);
                 }
             }

@@ -8,7 +8,7 @@ use super::peer::{Fault, Peer};
 use super::pool::BLOCK_BYTES;
 use super::queue::{CHAIN, Held, Order, Queue, Work};
 use crate::error::Result;
-use crate::sys::ibverbs::types::{ACCESS_LOCAL_WRITE, Piece};
+use crate::sys::ibverbs::verbs::{IBV_ACCESS_LOCAL_WRITE, ibv_sge};
 
 /// Bytes of this process that are to be put.
 #[derive(Clone, Copy)]
@@ -38,7 +38,7 @@ impl Peer {
             if bytes <= queue.inline_bytes_max() {
                 self.room(queue, 1)?;
                 queue.count().inline += 1;
-                let from = Piece { addr: at, length: bytes as u32, lkey: 0 };
+                let from = ibv_sge { addr: at, length: bytes as u32, lkey: 0 };
                 let order = Order { work: Work::WriteInline, to, from, signaled: false };
                 // SAFETY: inline; the caller guarantees the bytes.
                 unsafe { queue.post(&order, Held::Nothing) }?;
@@ -77,7 +77,7 @@ impl Peer {
                 let mut orders = [Order::nothing(); CHAIN];
                 for (order, run) in orders.iter_mut().zip(runs) {
                     assert!(run.bytes <= queue.inline_bytes_max());
-                    let from = Piece { addr: run.from as u64, length: run.bytes as u32, lkey: 0 };
+                    let from = ibv_sge { addr: run.from as u64, length: run.bytes as u32, lkey: 0 };
                     let work = Work::WriteInline;
                     *order = Order { work, to: run.to, from, signaled: false };
                 }
@@ -118,9 +118,9 @@ impl Peer {
         })
     }
 
-    pub(super) fn block_piece(&self, block: u32, bytes: u64) -> Piece {
+    pub(super) fn block_piece(&self, block: u32, bytes: u64) -> ibv_sge {
         let blocks = &self.core.blocks;
-        Piece { addr: blocks.at(block) as u64, length: bytes as u32, lkey: blocks.key() }
+        ibv_sge { addr: blocks.at(block) as u64, length: bytes as u32, lkey: blocks.key() }
     }
 
     /// Sends from the user's memory, or receives into it, in as many messages as needed.
@@ -135,13 +135,13 @@ impl Peer {
         at: u64,
         bytes: u64,
     ) -> core::result::Result<(), Fault> {
-        let access = if matches!(work, Work::Read) { ACCESS_LOCAL_WRITE } else { 0 };
+        let access = if matches!(work, Work::Read) { IBV_ACCESS_LOCAL_WRITE } else { 0 };
         let region = self.core.registrations.buffer(at, bytes, access)?;
         let message = self.core.message_bytes_max();
         let lkey = region.local_key();
         let part = |offset: u64| {
             let length = message.min(bytes - offset);
-            let from = Piece { addr: at + offset, length: length as u32, lkey };
+            let from = ibv_sge { addr: at + offset, length: length as u32, lkey };
             let to = to.offset(offset as i64);
             Order { work, to, from, signaled: offset + length == bytes }
         };

@@ -14,8 +14,8 @@ use super::queue::{PLACES_MAX, Queue};
 use super::{Core, device::Device};
 use crate::error::{Error, Result};
 use crate::fabric::contact::{self, BYTES, Contact, Secret};
-use crate::sys::ibverbs::types::*;
-use crate::sys::ibverbs::{Completions, QueuePair};
+use crate::sys::ibverbs::verbs::*;
+use crate::sys::ibverbs::{Completions, Gid, QueuePair};
 use crate::sys::is_shortage;
 
 const MAGIC: u64 = u64::from_be_bytes(*b"fompi-v1");
@@ -100,74 +100,81 @@ impl End {
 }
 
 /// Brings a queue pair to INIT, on both sides.
-fn begin(device: &Device, pair: &QueuePair, access: i32) -> Result<()> {
-    let mut attributes = QpAttributes {
-        qp_state: QPS_INIT,
+fn begin(device: &Device, pair: &QueuePair, access: ibv_access_flags) -> Result<()> {
+    let mut attributes = ibv_qp_attr {
+        qp_state: IBV_QPS_INIT,
         port_num: device.port,
-        qp_access_flags: access as u32,
-        ..QpAttributes::default()
+        qp_access_flags: access,
+        ..ibv_qp_attr::default()
     };
-    pair.modify(&mut attributes, QP_STATE | QP_PKEY_INDEX | QP_PORT | QP_ACCESS_FLAGS)
+    pair.modify(
+        &mut attributes,
+        IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+    )
 }
 
 /// Brings a queue pair to RTR: it receives requests of the other end.
 fn receive(device: &Device, pair: &QueuePair, other: &End) -> Result<()> {
-    let mut attributes = QpAttributes {
-        qp_state: QPS_RTR,
+    let mut attributes = ibv_qp_attr {
+        qp_state: IBV_QPS_RTR,
         path_mtu: device.mtu.min(other.mtu).max(1).into(),
         dest_qp_num: other.number,
         rq_psn: other.packet,
         max_dest_rd_atomic: device.reads_as_target,
         min_rnr_timer: 12,
         ah_attr: way(device, other),
-        ..QpAttributes::default()
+        ..ibv_qp_attr::default()
     };
-    let mask = QP_STATE
-        | QP_AV
-        | QP_PATH_MTU
-        | QP_DEST_QPN
-        | QP_RQ_PSN
-        | QP_MAX_DEST_RD_ATOMIC
-        | QP_MIN_RNR_TIMER;
+    let mask = IBV_QP_STATE
+        | IBV_QP_AV
+        | IBV_QP_PATH_MTU
+        | IBV_QP_DEST_QPN
+        | IBV_QP_RQ_PSN
+        | IBV_QP_MAX_DEST_RD_ATOMIC
+        | IBV_QP_MIN_RNR_TIMER;
     pair.modify(&mut attributes, mask)
 }
 
 /// Brings a queue pair to RTS: it can send, first a packet of number `packet`. The other end
 /// executes `reads` READs at once.
 pub fn send(device: &Device, pair: &QueuePair, packet: u32, reads: u8) -> Result<()> {
-    let mut attributes = QpAttributes {
-        qp_state: QPS_RTS,
+    let mut attributes = ibv_qp_attr {
+        qp_state: IBV_QPS_RTS,
         timeout: TIMEOUT,
         retry_cnt: RETRIES,
         rnr_retry: RETRIES,
         sq_psn: packet,
         // The initiator's depth must not exceed the responder's.
         max_rd_atomic: device.reads_as_origin.min(reads).max(1),
-        ..QpAttributes::default()
+        ..ibv_qp_attr::default()
     };
-    let mask =
-        QP_STATE | QP_TIMEOUT | QP_RETRY_CNT | QP_RNR_RETRY | QP_SQ_PSN | QP_MAX_QP_RD_ATOMIC;
+    let mask = IBV_QP_STATE
+        | IBV_QP_TIMEOUT
+        | IBV_QP_RETRY_CNT
+        | IBV_QP_RNR_RETRY
+        | IBV_QP_SQ_PSN
+        | IBV_QP_MAX_QP_RD_ATOMIC;
     pair.modify(&mut attributes, mask)
 }
 
 /// The route to the other end: by its GID on Ethernet, by its LID within an InfiniBand subnet, and
 /// by both where the LID alone does not lead there.
-fn way(device: &Device, other: &End) -> AddressHandle {
+fn way(device: &Device, other: &End) -> ibv_ah_attr {
     let unicast = (1..0xc000).contains(&other.lid);
     let elsewhere = device.gid.0[..8] != other.gid.0[..8];
     let global = device.global || !unicast || elsewhere;
-    let grh = GlobalRoute {
-        dgid: other.gid,
+    let grh = ibv_global_route {
+        dgid: other.gid.into(),
         sgid_index: device.gid_index,
         hop_limit: HOPS,
-        ..GlobalRoute::default()
+        ..ibv_global_route::default()
     };
-    AddressHandle {
-        grh: if global { grh } else { GlobalRoute::default() },
+    ibv_ah_attr {
+        grh: if global { grh } else { ibv_global_route::default() },
         dlid: other.lid,
         is_global: global.into(),
         port_num: device.port,
-        ..AddressHandle::default()
+        ..ibv_ah_attr::default()
     }
 }
 
@@ -178,7 +185,7 @@ fn origins_pair(core: &Core) -> Result<QueuePair> {
     // One completion queue for each queue pair: it never overflows, even when all requests fail at
     // once.
     let completions = Completions::new(domain, depth + 1)?;
-    let capacity = |inline| QpCapacity {
+    let capacity = |inline| ibv_qp_cap {
         max_send_wr: depth,
         max_recv_wr: 1,
         max_send_sge: 1,
@@ -194,7 +201,7 @@ pub fn to(core: &Core, contact: &Contact, secret: Secret) -> Result<Queue> {
     let device = &core.device;
     let packet = core.random() as u32 & 0x00ff_ffff;
     // The other end pings this one by an empty WRITE.
-    let access = ACCESS_REMOTE_WRITE;
+    let access = IBV_ACCESS_REMOTE_WRITE;
     let pair = origins_pair(core).and_then(|pair| begin(device, &pair, access).map(|()| pair));
     let pair = pair.map_err(|error| local_error(contact, error))?;
     let origin = End::new(device, core.uid(), &pair, packet);
@@ -232,7 +239,7 @@ fn local_error(contact: &Contact, error: Error) -> Error {
 pub fn accept(core: &Core, origin: &End) -> End {
     let make = || {
         let device = &core.device;
-        let capacity = QpCapacity {
+        let capacity = ibv_qp_cap {
             max_send_wr: 1,
             max_recv_wr: 1,
             max_send_sge: 1,
@@ -240,7 +247,7 @@ pub fn accept(core: &Core, origin: &End) -> End {
             max_inline_data: 0,
         };
         let pair = QueuePair::new(core.accepted.completions(), capacity)?;
-        let access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC;
+        let access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
         begin(device, &pair, access)?;
         receive(device, &pair, origin)?;
         let packet = core.random() as u32 & 0x00ff_ffff;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::config::Verbs;
 use crate::error::{Error, Result, kept};
-use crate::sys::ibverbs::types::*;
-use crate::sys::ibverbs::{Domain, Library, List, Opened};
+use crate::sys::ibverbs::verbs::*;
+use crate::sys::ibverbs::{Domain, Gid, Library, List, Opened};
 
 /// An opened port of a device, with those of its properties that matter here.
 pub struct Device {
@@ -93,12 +93,12 @@ impl Device {
         let name = opened.name().to_owned();
         let attributes = opened.attributes()?;
         let atomics = attributes.atomic_cap;
-        if atomics != ATOMIC_HCA && atomics != ATOMIC_GLOB {
+        if atomics != IBV_ATOMIC_HCA && atomics != IBV_ATOMIC_GLOB {
             let what = "has no atomics of 8 bytes that answer in this machine's byte order";
             return Err(missing(format!("{name} {what}")));
         }
         let (port, found) = port(&opened, settings, attributes.phys_port_cnt)?;
-        let ethernet = found.link_layer == LINK_LAYER_ETHERNET;
+        let ethernet = u32::from(found.link_layer) == IBV_LINK_LAYER_ETHERNET;
         let gid_index = match (settings.gid, ethernet) {
             (Some(index), _) => index,
             (None, true) => roce_gid(&opened, port, found.gid_tbl_len)?,
@@ -116,13 +116,13 @@ impl Device {
             gid_index,
             lid: found.lid,
             ethernet,
-            global: ethernet || found.flags & GRH_REQUIRED != 0,
+            global: ethernet || u32::from(found.flags) & IB_UVERBS_QPF_GRH_REQUIRED != 0,
             mtu: (found.active_mtu.clamp(1, 5) as u8).min(limit),
             message_bytes_max: found.max_msg_sz.clamp(1 << 12, 1 << 30),
             requests_max: attributes.max_qp_wr.max(1) as u32,
             reads_as_origin: count(attributes.max_qp_init_rd_atom),
             reads_as_target: count(attributes.max_qp_rd_atom),
-            coherent: atomics == ATOMIC_GLOB,
+            coherent: atomics == IBV_ATOMIC_GLOB,
             in_order: attributes.vendor_id == SOFT_ROCE,
             domain: Domain::new(opened)?,
         })
@@ -136,7 +136,7 @@ impl Device {
 }
 
 /// Returns the selected port, or the first active one.
-fn port(opened: &Opened, settings: &Verbs, count: u8) -> Result<(u8, PortAttributes)> {
+fn port(opened: &Opened, settings: &Verbs, count: u8) -> Result<(u8, ibv_port_attr)> {
     let name = opened.name();
     if let Some(wanted) = settings.port
         && wanted > count
@@ -148,7 +148,7 @@ fn port(opened: &Opened, settings: &Verbs, count: u8) -> Result<(u8, PortAttribu
             continue;
         }
         let found = opened.port(port)?;
-        if found.state == PORT_ACTIVE {
+        if found.state == IBV_PORT_ACTIVE {
             return Ok((port, found));
         }
     }
@@ -192,7 +192,7 @@ fn roce_gid(opened: &Opened, port: u8, count: i32) -> Result<u8> {
 /// Whether a GID is one of RoCE version 2, if the library or the system tells.
 fn is_version_2(opened: &Opened, port: u8, index: u32) -> Option<bool> {
     if let Some(kind) = opened.gid_type(port, index) {
-        return Some(kind == GID_TYPE_ROCE_V2);
+        return Some(kind == IBV_GID_TYPE_ROCE_V2);
     }
     let device = opened.name();
     let path = format!("/sys/class/infiniband/{device}/ports/{port}/gid_attrs/types/{index}");

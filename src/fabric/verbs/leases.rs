@@ -10,7 +10,7 @@ use super::peer::{Pause, Peer};
 use super::pool::BLOCK_BYTES;
 use super::queue::{CHAIN, Held, Order, Work};
 use crate::error::Result;
-use crate::sys::ibverbs::types::Piece;
+use crate::sys::ibverbs::verbs::ibv_sge;
 
 /// A block of the caller, for memory of one peer.
 pub struct Lease<'a> {
@@ -54,11 +54,11 @@ impl Lease<'_> {
         self.peer.core.blocks.at(self.block())
     }
 
-    fn piece(&self, part: &Range<usize>) -> Piece {
+    fn piece(&self, part: &Range<usize>) -> ibv_sge {
         assert!(part.start <= part.end);
         assert!(part.end <= BLOCK_BYTES);
         let addr = self.at() as u64 + part.start as u64;
-        Piece { addr, length: part.len() as u32, lkey: self.peer.core.blocks.key() }
+        ibv_sge { addr, length: part.len() as u32, lkey: self.peer.core.blocks.key() }
     }
 
     /// Begins to read a part of the block from the peer's memory; `zero` is the peer's memory that

@@ -4,10 +4,16 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::sys::ibverbs::verbs::ibv_access_flags;
 use crate::sys::ibverbs::{Domain, Region};
 
 /// Registers memory of this process.
-pub fn register(domain: &Arc<Domain>, at: u64, bytes: u64, access: i32) -> Result<Arc<Region>> {
+pub fn register(
+    domain: &Arc<Domain>,
+    at: u64,
+    bytes: u64,
+    access: ibv_access_flags,
+) -> Result<Arc<Region>> {
     Region::new(domain, at, bytes, access).map_err(|error| refused(error, bytes))
 }
 

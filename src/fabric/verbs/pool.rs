@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::limits;
 use crate::error::Result;
 use crate::sync::AtomicU64;
-use crate::sys::ibverbs::types::{ACCESS_LOCAL_WRITE, Piece};
+use crate::sys::ibverbs::verbs::{IBV_ACCESS_LOCAL_WRITE, ibv_sge};
 use crate::sys::ibverbs::{Domain, Region};
 
 /// Bytes of a block. Longer buffers are registered rather than copied.
@@ -61,7 +61,7 @@ impl Pages {
     fn new(domain: &Arc<Domain>, bytes: usize) -> Result<Pages> {
         let memory = Memory::new(bytes);
         let (at, length) = (memory.at as u64, memory.layout.size() as u64);
-        let region = limits::register(domain, at, length, ACCESS_LOCAL_WRITE)?;
+        let region = limits::register(domain, at, length, IBV_ACCESS_LOCAL_WRITE)?;
         Ok(Pages { region, memory })
     }
 }
@@ -133,8 +133,8 @@ unsafe impl Sync for Word {}
 
 impl Word {
     /// The word as memory that a request writes.
-    pub fn piece(self) -> Piece {
-        Piece { addr: self.at as u64, length: size_of::<u64>() as u32, lkey: self.key }
+    pub fn piece(self) -> ibv_sge {
+        ibv_sge { addr: self.at as u64, length: size_of::<u64>() as u32, lkey: self.key }
     }
 }
 

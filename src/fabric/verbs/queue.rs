@@ -13,8 +13,10 @@ use super::pool::{BLOCK_BYTES, Blocks};
 use super::silence::Silence;
 use crate::error::Error;
 use crate::fabric::Fetch;
-use crate::sys::ibverbs::types::*;
-use crate::sys::ibverbs::{QueuePair, Region};
+use crate::sys::ibverbs::verbs::*;
+use crate::sys::ibverbs::{
+    QueuePair, Region, ibv_send_wr_wr, ibv_send_wr_wr_atomic, ibv_send_wr_wr_rdma,
+};
 
 /// Largest number of requests in a queue, without pings.
 const DEPTH: usize = 128;
@@ -103,7 +105,7 @@ impl From<Fetch> for Work {
 pub struct Order {
     pub work: Work,
     pub to: Remote,
-    pub from: Piece,
+    pub from: ibv_sge,
     /// whether the device reports the completion of this request
     pub signaled: bool,
 }
@@ -111,7 +113,7 @@ pub struct Order {
 impl Order {
     /// A placeholder of zero bytes, to be replaced.
     pub fn nothing() -> Order {
-        let (to, from) = (Remote::default(), Piece::default());
+        let (to, from) = (Remote::default(), ibv_sge::default());
         Order { work: Work::Ping, to, from, signaled: true }
     }
 }
@@ -160,7 +162,7 @@ pub struct End {
 #[derive(Debug)]
 pub enum Broken {
     /// a completion has this error status
-    Status(i32),
+    Status(ibv_wc_status),
     /// a call of libibverbs has failed
     Call(Error),
     /// the device has failed
@@ -255,9 +257,9 @@ impl Queue {
     }
 
     /// The proof: a READ of the end of the last WRITE into the `scratch` word.
-    pub fn proof(&self, scratch: Piece) -> Order {
+    pub fn proof(&self, scratch: ibv_sge) -> Order {
         let (to, length) = self.proof;
-        Order { work: Work::Read, to, from: Piece { length, ..scratch }, signaled: true }
+        Order { work: Work::Read, to, from: ibv_sge { length, ..scratch }, signaled: true }
     }
 
     /// Number of the last signaled request. If no proof is needed, its completion means that
@@ -302,8 +304,8 @@ impl Queue {
     /// # Safety
     /// As for [`Queue::post`].
     pub unsafe fn post_chain(&mut self, orders: &[Order], held: Held) -> Result<u64, Broken> {
-        let mut pieces = [Piece::default(); CHAIN];
-        let mut chain = [Request::default(); CHAIN];
+        let mut pieces = [ibv_sge::default(); CHAIN];
+        let mut chain = [ibv_send_wr::default(); CHAIN];
         let (first, piece) = (chain.as_mut_ptr(), pieces.as_mut_ptr());
         for (index, order) in orders.iter().enumerate() {
             chain[index] = self.request(order);
@@ -321,7 +323,7 @@ impl Queue {
     ///
     /// # Safety
     /// As for [`Queue::post`].
-    unsafe fn give(&mut self, first: *mut Request, held: Held) -> Result<u64, Broken> {
+    unsafe fn give(&mut self, first: *mut ibv_send_wr, held: Held) -> Result<u64, Broken> {
         assert!(self.posted - self.done <= self.places);
         if !matches!(held, Held::Nothing | Held::Leaving(_)) {
             self.lent = self.posted;
@@ -334,28 +336,29 @@ impl Queue {
     }
 
     /// Makes the next work request, and records its number.
-    fn request(&mut self, order: &Order) -> Request {
+    fn request(&mut self, order: &Order) -> ibv_send_wr {
         self.posted += 1;
         let mut flags = 0;
         // A ping is never fenced: it accesses no memory, so that its order does not matter.
         if !matches!(order.work, Work::Ping) && core::mem::take(&mut self.fence) {
-            flags |= SEND_FENCE;
+            flags |= IBV_SEND_FENCE;
             self.kinds.fenced += 1;
         }
         if order.signaled || self.posted - self.signaled >= SIGNAL_EVERY.min(self.depth) {
-            flags |= SEND_SIGNALED;
+            flags |= IBV_SEND_SIGNALED;
             self.signaled = self.posted;
         }
         let Remote { at: remote_addr, key } = order.to;
         let rkey = key as u32;
-        let rdma = Target { rdma: Rdma { remote_addr, rkey } };
-        let atomic =
-            |compare_add, swap| Target { atomic: Atomic { remote_addr, compare_add, swap, rkey } };
+        let rdma = ibv_send_wr_wr { rdma: ibv_send_wr_wr_rdma { remote_addr, rkey } };
+        let atomic = |compare_add, swap| ibv_send_wr_wr {
+            atomic: ibv_send_wr_wr_atomic { remote_addr, compare_add, swap, rkey },
+        };
         let (opcode, wr) = match order.work {
-            Work::Write | Work::WriteInline | Work::Ping => (WR_RDMA_WRITE, rdma),
-            Work::Read => (WR_RDMA_READ, rdma),
-            Work::Add(add) => (WR_ATOMIC_FETCH_AND_ADD, atomic(add, 0)),
-            Work::CompareSwap { expect, new } => (WR_ATOMIC_CMP_AND_SWP, atomic(expect, new)),
+            Work::Write | Work::WriteInline | Work::Ping => (IBV_WR_RDMA_WRITE, rdma),
+            Work::Read => (IBV_WR_RDMA_READ, rdma),
+            Work::Add(add) => (IBV_WR_ATOMIC_FETCH_AND_ADD, atomic(add, 0)),
+            Work::CompareSwap { expect, new } => (IBV_WR_ATOMIC_CMP_AND_SWP, atomic(expect, new)),
         };
         match order.work {
             Work::Write | Work::WriteInline => {
@@ -376,21 +379,21 @@ impl Queue {
             }
         }
         if matches!(order.work, Work::WriteInline) {
-            flags |= SEND_INLINE;
+            flags |= IBV_SEND_INLINE;
         }
-        Request {
+        ibv_send_wr {
             wr_id: self.posted,
             num_sge: i32::from(order.from.length > 0),
             opcode,
             send_flags: flags,
             wr,
-            ..Request::default()
+            ..ibv_send_wr::default()
         }
     }
 
     /// Polls for completions. Returns whether there were any.
     pub fn poll(&mut self, blocks: &Blocks) -> Result<bool, Broken> {
-        let mut found = [Completion::default(); POLL];
+        let mut found = [ibv_wc::default(); POLL];
         if self.done == self.posted {
             return Ok(false);
         }
@@ -406,7 +409,7 @@ impl Queue {
             };
         }
         for completion in &found[..count] {
-            if completion.status != WC_SUCCESS {
+            if completion.status != IBV_WC_SUCCESS {
                 return Err(Broken::Status(completion.status));
             }
             self.finish(completion.wr_id, blocks);

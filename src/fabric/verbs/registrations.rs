@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use super::limits;
 use crate::error::{Error, Result};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
-use crate::sys::ibverbs::types::*;
+use crate::sys::ibverbs::verbs::*;
 use crate::sys::ibverbs::{Domain, Region};
 
 /// Registrations of unused buffers that are kept between two sweeps.
@@ -59,8 +59,10 @@ impl Registrations {
     /// Registers memory for other processes. Returns the number of the registration and the region.
     pub fn expose(&self, base: u64, bytes: u64) -> Result<(u64, Arc<Region>)> {
         // Without relaxed ordering: a flag must not overtake the data before it (decision 0005).
-        let access =
-            ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC;
+        let access = IBV_ACCESS_LOCAL_WRITE
+            | IBV_ACCESS_REMOTE_WRITE
+            | IBV_ACCESS_REMOTE_READ
+            | IBV_ACCESS_REMOTE_ATOMIC;
         let region = limits::register(&self.domain, base, bytes, access)?;
         // Relaxed: only uniqueness matters.
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
@@ -75,7 +77,7 @@ impl Registrations {
 
     /// Returns a region that contains a buffer of the user; registers the buffer if there is none.
     /// `access` says whether the device writes there or only reads.
-    pub fn buffer(&self, at: u64, bytes: u64, access: i32) -> Result<Arc<Region>> {
+    pub fn buffer(&self, at: u64, bytes: u64, access: ibv_access_flags) -> Result<Arc<Region>> {
         let fits = |region: &&Arc<Region>| region.holds(at, bytes) && region.allows(access);
         {
             let exposed = self.exposed.lock();
@@ -120,7 +122,7 @@ impl Registrations {
         if let Some(region) = lasting.get(&base) {
             return Some(region.clone());
         }
-        let region = limits::register(&self.domain, base, length, ACCESS_LOCAL_WRITE).ok()?;
+        let region = limits::register(&self.domain, base, length, IBV_ACCESS_LOCAL_WRITE).ok()?;
         lasting.insert(base, region.clone());
         self.registered.fetch_add(1, Ordering::Relaxed);
         Some(region)

@@ -1,27 +1,35 @@
-//! The functions of libibverbs by name. Invariant: a library that was opened stays, so that its
-//! functions are valid for ever.
+//! The functions of libibverbs by name. Invariant: a library that was opened is never closed, so
+//! that its functions stay valid.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use std::ffi::CString;
 
-use super::types::*;
+use super::functions;
+use super::verbs::*;
 
-/// Declares [`Library`] from the names of functions, and how to find them.
+/// Declares [`Library`] from the prototypes of functions, and how to find them.
 macro_rules! functions {
-    ($($field:ident $name:literal ($($argument:ty),*) $(-> $answer:ty)?;)*) => {
+    ($($name:ident($($argument:ty),*) $(-> $answer:ty)?;)*) => {
         /// The functions that this library calls.
         pub struct Library {
-            $(#[doc = $name] pub $field: unsafe extern "C" fn($($argument),*) $(-> $answer)?,)*
+            $(
+                #[doc = concat!("`", stringify!($name), "`")]
+                pub $name: unsafe extern "C" fn($($argument),*) $(-> $answer)?,
+            )*
             /// `_ibv_query_gid_ex`, which came later
-            pub query_gid_ex: Option<QueryGidEx>,
+            pub _ibv_query_gid_ex: Option<QueryGidEx>,
         }
+
+        // Each prototype is the one in the header. A constant that nothing uses names no symbol in
+        // the library that is built.
+        $(const _: unsafe extern "C" fn($($argument),*) $(-> $answer)? = functions::$name;)*
 
         impl Library {
             fn find(handle: *mut c_void) -> Result<Library, String> {
                 Ok(Library {
-                    $($field: {
-                        let found = symbol(handle, concat!($name, "\0"))
-                            .ok_or(concat!("libibverbs has no ", $name))?;
+                    $($name: {
+                        let found = symbol(handle, concat!(stringify!($name), "\0"))
+                            .ok_or(concat!("libibverbs has no ", stringify!($name)))?;
                         // SAFETY: the function of this name has this type.
                         unsafe {
                             core::mem::transmute::<
@@ -30,7 +38,7 @@ macro_rules! functions {
                             >(found)
                         }
                     },)*
-                    query_gid_ex: symbol(handle, "_ibv_query_gid_ex\0").map(|found| {
+                    _ibv_query_gid_ex: symbol(handle, "_ibv_query_gid_ex\0").map(|found| {
                         // SAFETY: likewise.
                         unsafe { core::mem::transmute::<*mut c_void, QueryGidEx>(found) }
                     }),
@@ -40,47 +48,49 @@ macro_rules! functions {
     };
 }
 
-type QueryGidEx = unsafe extern "C" fn(*mut Context, u32, u32, *mut GidEntry, u32, usize) -> c_int;
+type QueryGidEx =
+    unsafe extern "C" fn(*mut ibv_context, u32, u32, *mut ibv_gid_entry, u32, usize) -> c_int;
+const _: QueryGidEx = functions::_ibv_query_gid_ex;
 
 functions! {
-    get_device_list "ibv_get_device_list" (*mut c_int) -> *mut *mut Device;
-    free_device_list "ibv_free_device_list" (*mut *mut Device);
-    open_device "ibv_open_device" (*mut Device) -> *mut Context;
-    close_device "ibv_close_device" (*mut Context) -> c_int;
-    query_device "ibv_query_device" (*mut Context, *mut DeviceAttributes) -> c_int;
-    query_port "ibv_query_port" (*mut Context, u8, *mut PortAttributes) -> c_int;
-    query_gid "ibv_query_gid" (*mut Context, u8, c_int, *mut Gid) -> c_int;
-    alloc_pd "ibv_alloc_pd" (*mut Context) -> *mut Pd;
-    dealloc_pd "ibv_dealloc_pd" (*mut Pd) -> c_int;
-    reg_mr "ibv_reg_mr" (*mut Pd, *mut c_void, usize, c_int) -> *mut Mr;
-    dereg_mr "ibv_dereg_mr" (*mut Mr) -> c_int;
-    create_cq "ibv_create_cq"
-        (*mut Context, c_int, *mut c_void, *mut c_void, c_int) -> *mut Cq;
-    destroy_cq "ibv_destroy_cq" (*mut Cq) -> c_int;
-    create_qp "ibv_create_qp" (*mut Pd, *mut QpInit) -> *mut Qp;
-    modify_qp "ibv_modify_qp" (*mut Qp, *mut QpAttributes, c_int) -> c_int;
-    destroy_qp "ibv_destroy_qp" (*mut Qp) -> c_int;
-    wc_status_str "ibv_wc_status_str" (c_int) -> *const c_char;
-    get_async_event "ibv_get_async_event" (*mut Context, *mut AsyncEvent) -> c_int;
-    ack_async_event "ibv_ack_async_event" (*mut AsyncEvent);
-    fork_init "ibv_fork_init" () -> c_int;
+    ibv_get_device_list(*mut c_int) -> *mut *mut ibv_device;
+    ibv_free_device_list(*mut *mut ibv_device);
+    ibv_open_device(*mut ibv_device) -> *mut ibv_context;
+    ibv_close_device(*mut ibv_context) -> c_int;
+    ibv_query_device(*mut ibv_context, *mut ibv_device_attr) -> c_int;
+    ibv_query_port(*mut ibv_context, u8, *mut _compat_ibv_port_attr) -> c_int;
+    ibv_query_gid(*mut ibv_context, u8, c_int, *mut ibv_gid) -> c_int;
+    ibv_alloc_pd(*mut ibv_context) -> *mut ibv_pd;
+    ibv_dealloc_pd(*mut ibv_pd) -> c_int;
+    ibv_reg_mr(*mut ibv_pd, *mut c_void, usize, c_int) -> *mut ibv_mr;
+    ibv_dereg_mr(*mut ibv_mr) -> c_int;
+    ibv_create_cq
+        (*mut ibv_context, c_int, *mut c_void, *mut ibv_comp_channel, c_int) -> *mut ibv_cq;
+    ibv_destroy_cq(*mut ibv_cq) -> c_int;
+    ibv_create_qp(*mut ibv_pd, *mut ibv_qp_init_attr) -> *mut ibv_qp;
+    ibv_modify_qp(*mut ibv_qp, *mut ibv_qp_attr, c_int) -> c_int;
+    ibv_destroy_qp(*mut ibv_qp) -> c_int;
+    ibv_wc_status_str(ibv_wc_status) -> *const c_char;
+    ibv_get_async_event(*mut ibv_context, *mut ibv_async_event) -> c_int;
+    ibv_ack_async_event(*mut ibv_async_event);
+    ibv_fork_init() -> c_int;
 }
 
-/// A function of a library, by its name with a zero at the end.
+/// Looks up a function of a library; the name ends with a zero.
 fn symbol(handle: *mut c_void, name: &str) -> Option<*mut c_void> {
     // SAFETY: the handle is open and the name a C string.
     let found = unsafe { libc::dlsym(handle, name.as_ptr().cast()) };
     (!found.is_null()).then_some(found)
 }
 
-/// What the loader said last.
-fn loaders_words() -> String {
+/// The last error message of the loader.
+fn loaders_message() -> String {
     // SAFETY: returns null or a C string that lives until the next call of this thread.
     let words = unsafe { libc::dlerror() };
     if words.is_null() {
         return String::from("no reason given");
     }
-    // SAFETY: as said.
+    // SAFETY: not null, as checked.
     unsafe { CStr::from_ptr(words) }.to_string_lossy().into_owned()
 }
 
@@ -91,21 +101,20 @@ impl Library {
         // SAFETY: loads a library of the user's choice, and runs its constructors.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
-            return Err(format!("cannot load {path}: {}", loaders_words()));
+            return Err(format!("cannot load {path}: {}", loaders_message()));
         }
         let library: &'static Library = Box::leak(Box::new(Library::find(handle)?));
-        // What a child writes to memory that it shares until then must not move pages away from
-        // the device. It refuses if the process has registered memory already; then whoever did
-        // that has decided.
+        // Keeps registered pages with this process when it forks. The call fails if the process has
+        // registered memory already; then the part of the program that did so has decided.
         // SAFETY: may be called at any time.
-        unsafe { (library.fork_init)() };
+        unsafe { (library.ibv_fork_init)() };
         Ok(library)
     }
 
-    /// What the status of a completion means, in the library's words.
-    pub fn status(&self, status: c_int) -> String {
+    /// The library's text for the status of a completion.
+    pub fn status(&self, status: ibv_wc_status) -> String {
         // SAFETY: returns a constant C string for any value.
-        let words = unsafe { CStr::from_ptr((self.wc_status_str)(status)) };
+        let words = unsafe { CStr::from_ptr((self.ibv_wc_status_str)(status)) };
         words.to_string_lossy().into_owned()
     }
 }

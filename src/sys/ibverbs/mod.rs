@@ -1,13 +1,19 @@
-//! libibverbs, found at run time: the library loads where there is none, and names it nowhere as
-//! needed. `types` are its structures; here are its functions, and what they make as objects that
-//! give themselves back. No policy. Invariant: an object outlives those that are made in it.
+//! libibverbs, found at run time, so that libfompi also loads where there is none. `verbs` has its
+//! structures and constants under their names in C, generated from <infiniband/verbs.h> by
+//! `scripts/dev/verbs-types`. This module wraps the objects of libibverbs, which free themselves.
+//! No policy. Invariant: an object outlives the objects that are made in it.
 //!
 //! `ibv_post_send` and `ibv_poll_cq` are inline functions in C: they call through the context.
 
+// The prototypes are compared with those of `library`, and never called: libibverbs would become a
+// library that libfompi needs.
+#[path = "generated/functions.rs"]
+mod functions;
 mod library;
-#[cfg(test)]
-mod proof;
-pub mod types;
+#[allow(clippy::all, clippy::undocumented_unsafe_blocks, dead_code)]
+#[allow(clippy::missing_docs_in_private_items, missing_docs, non_camel_case_types)]
+#[path = "generated/verbs.rs"]
+pub mod verbs;
 
 use core::ffi::{CStr, c_int};
 use std::sync::Arc;
@@ -16,37 +22,65 @@ use super::last_error;
 use crate::error::{Error, Result};
 use crate::sync::{AtomicBool, Ordering};
 pub use library::Library;
-use types::*;
+// C has no names for the types of these members of `ibv_send_wr`.
+use verbs::*;
+pub use verbs::{
+    ibv_send_wr__bindgen_ty_2 as ibv_send_wr_wr,
+    ibv_send_wr__bindgen_ty_2__bindgen_ty_1 as ibv_send_wr_wr_rdma,
+    ibv_send_wr__bindgen_ty_2__bindgen_ty_2 as ibv_send_wr_wr_atomic,
+};
+
+/// An address of a port: the bytes of an `ibv_gid`, in network byte order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gid(pub [u8; 16]);
+
+impl From<ibv_gid> for Gid {
+    fn from(gid: ibv_gid) -> Gid {
+        // SAFETY: plain data; both members of the union have all its bytes.
+        Gid(unsafe { gid.raw })
+    }
+}
+
+impl From<Gid> for ibv_gid {
+    fn from(Gid(raw): Gid) -> ibv_gid {
+        ibv_gid { raw }
+    }
+}
+
+/// `ibv_context_ops::poll_cq`.
+type PollCq = unsafe extern "C" fn(*mut ibv_cq, c_int, *mut ibv_wc) -> c_int;
+/// `ibv_context_ops::post_send`.
+type PostSend = unsafe extern "C" fn(*mut ibv_qp, *mut ibv_send_wr, *mut *mut ibv_send_wr) -> c_int;
 
 /// A device of this machine that is not opened yet.
 pub struct Listed {
     library: &'static Library,
-    device: *mut Device,
+    device: *mut ibv_device,
 }
 
-/// The devices of this machine, as long as it lives.
+/// The list of the devices of this machine.
 pub struct List {
     library: &'static Library,
-    first: *mut *mut Device,
+    first: *mut *mut ibv_device,
     count: usize,
 }
 
 impl List {
-    /// Asks the library for all devices.
+    /// Gets the list from the library.
     pub fn new(library: &'static Library) -> Result<List> {
         let mut count: c_int = 0;
-        // SAFETY: `count` is ours.
-        let first = unsafe { (library.get_device_list)(&mut count) };
+        // SAFETY: `count` is a local variable.
+        let first = unsafe { (library.ibv_get_device_list)(&mut count) };
         if first.is_null() {
             return Err(last_error("ibv_get_device_list"));
         }
         Ok(List { library, first, count: count.max(0) as usize })
     }
 
-    /// One after the other.
+    /// Iterates over the devices.
     pub fn devices(&self) -> impl Iterator<Item = Listed> {
         (0..self.count).map(|index| {
-            // SAFETY: the list has so many devices.
+            // SAFETY: the list has `count` devices.
             let device = unsafe { *self.first.add(index) };
             Listed { library: self.library, device }
         })
@@ -55,33 +89,33 @@ impl List {
 
 impl Drop for List {
     fn drop(&mut self) {
-        // SAFETY: the list is the library's and is freed once; opened devices stay.
-        unsafe { (self.library.free_device_list)(self.first) }
+        // SAFETY: the library made the list, and it is freed once; opened devices stay.
+        unsafe { (self.library.ibv_free_device_list)(self.first) }
     }
 }
 
 impl Listed {
-    /// Its name, as `ibv_devices` shows it.
+    /// The name of the device, as `ibv_devices` shows it.
     pub fn name(&self) -> String {
-        // SAFETY: the device is in a list that lives, and its name is a C string.
+        // SAFETY: the device is in a live list, and its name is a C string.
         let name = unsafe { CStr::from_ptr((&raw const (*self.device).name).cast()) };
         name.to_string_lossy().into_owned()
     }
 
-    /// Whether its reliable connections are those of InfiniBand or RoCE.
+    /// Whether the transport of the device is InfiniBand or RoCE.
     pub fn is_infiniband(&self) -> bool {
-        // SAFETY: the device is in a list that lives.
-        unsafe { (*self.device).transport_type == TRANSPORT_IB }
+        // SAFETY: the device is in a live list.
+        unsafe { (*self.device).transport_type == IBV_TRANSPORT_IB }
     }
 
-    /// Opens it.
+    /// Opens the device.
     pub fn open(&self) -> Result<Opened> {
-        // SAFETY: the device is in a list that lives.
-        let context = unsafe { (self.library.open_device)(self.device) };
+        // SAFETY: the device is in a live list.
+        let context = unsafe { (self.library.ibv_open_device)(self.device) };
         if context.is_null() {
             return Err(last_error("ibv_open_device"));
         }
-        // SAFETY: the context is open; its descriptor is asked for events without waiting.
+        // SAFETY: the context is open; this makes reads of its descriptor non-blocking.
         let tells = unsafe { libc::fcntl((*context).async_fd, libc::F_SETFL, libc::O_NONBLOCK) };
         let (name, failed) = (self.name(), AtomicBool::new(false));
         Ok(Opened { library: self.library, context, name, tells: tells == 0, failed })
@@ -91,11 +125,11 @@ impl Listed {
 /// A device that this process uses.
 pub struct Opened {
     library: &'static Library,
-    context: *mut Context,
+    context: *mut ibv_context,
     name: String,
-    /// whether it can be asked for events
+    /// whether its events can be read without waiting
     tells: bool,
-    /// whether it has told that it failed
+    /// whether it has reported a fatal error
     failed: AtomicBool,
 }
 
@@ -104,79 +138,84 @@ unsafe impl Send for Opened {}
 // SAFETY: likewise.
 unsafe impl Sync for Opened {}
 
-/// What a function says that returns 0 or an `errno`.
+/// Turns the result of a function that returns 0 or an `errno` into a `Result`.
 fn checked(call: &'static str, errno: c_int) -> Result<()> {
     match errno {
         0 => Ok(()),
-        // Some of them return -1 and set `errno`, in some versions.
+        // In some versions some functions return -1 and set `errno`.
         -1 => Err(last_error(call)),
         errno => Err(Error::System { call, errno: errno.abs() }),
     }
 }
 
+/// Returns a function of the driver, or an error if the driver has none.
+fn given<F>(call: &'static str, function: Option<F>) -> Result<F> {
+    function.ok_or(Error::System { call, errno: libc::ENOSYS })
+}
+
 impl Opened {
-    /// Its name.
+    /// The name of the device.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The library that drives it.
+    /// The library that the device was opened with.
     pub fn library(&self) -> &'static Library {
         self.library
     }
 
-    /// Whether it has failed for good, as far as it has told. All that it tells is taken: of ports
-    /// that go and come it need not be known, because their connections try again.
+    /// Whether the device has reported a fatal error. Other events, such as a port that goes down
+    /// or comes up, are read and ignored, because connections retry.
     pub fn has_failed(&self) -> bool {
-        let mut event = AsyncEvent { element: 0, event_type: 0 };
-        // SAFETY: the context is open, the event ours; it does not wait.
-        while self.tells && unsafe { (self.library.get_async_event)(self.context, &mut event) } == 0
-        {
-            // SAFETY: an event that was taken, once.
-            unsafe { (self.library.ack_async_event)(&mut event) };
-            if event.event_type == EVENT_DEVICE_FATAL {
-                // Relaxed: it says it all, and stays so.
+        let mut event = ibv_async_event::default();
+        let next = self.library.ibv_get_async_event;
+        // SAFETY: the context is open, and `event` is a local variable; the read does not block.
+        while self.tells && unsafe { next(self.context, &mut event) } == 0 {
+            // SAFETY: the event was read just now, and is acknowledged once.
+            unsafe { (self.library.ibv_ack_async_event)(&mut event) };
+            if event.event_type == IBV_EVENT_DEVICE_FATAL {
+                // Relaxed: the flag alone matters, and it is never reset.
                 self.failed.store(true, Ordering::Relaxed);
             }
         }
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// What it can do.
-    pub fn attributes(&self) -> Result<DeviceAttributes> {
-        // SAFETY: plain data, for which zero is a value.
-        let mut found: DeviceAttributes = unsafe { core::mem::zeroed() };
-        // SAFETY: the context is open and `found` ours.
-        let answer = unsafe { (self.library.query_device)(self.context, &mut found) };
+    /// The attributes of the device.
+    pub fn attributes(&self) -> Result<ibv_device_attr> {
+        let mut found = ibv_device_attr::default();
+        // SAFETY: the context is open, and `found` is a local variable.
+        let answer = unsafe { (self.library.ibv_query_device)(self.context, &mut found) };
         checked("ibv_query_device", answer).map(|()| found)
     }
 
-    /// The state of a port, counted from 1. The library fills in what was in the structure when
-    /// the function got its version, `flags` being the last; the rest stays zero.
-    pub fn port(&self, port: u8) -> Result<PortAttributes> {
-        // SAFETY: plain data, for which zero is a value.
-        let mut found: PortAttributes = unsafe { core::mem::zeroed() };
-        // SAFETY: the context is open and `found` ours, with room behind it.
-        let answer = unsafe { (self.library.query_port)(self.context, port, &mut found) };
+    /// The attributes of a port; the first port is 1. The library fills in the members that the
+    /// structure had when the function got its version, up to `flags`; the rest stays zero.
+    pub fn port(&self, port: u8) -> Result<ibv_port_attr> {
+        let mut found = ibv_port_attr::default();
+        let start = (&raw mut found).cast();
+        // SAFETY: the context is open, and `found` is a local variable; the structure that the
+        // library fills in is its first part.
+        let answer = unsafe { (self.library.ibv_query_port)(self.context, port, start) };
         checked("ibv_query_port", answer).map(|()| found)
     }
 
-    /// An address of a port, by its index.
+    /// The GID of a port at an index.
     pub fn gid(&self, port: u8, index: u32) -> Result<Gid> {
-        let mut gid = Gid::default();
-        // SAFETY: the context is open and `gid` ours.
+        let mut gid = ibv_gid::default();
+        // SAFETY: the context is open, and `gid` is a local variable.
         let answer =
-            unsafe { (self.library.query_gid)(self.context, port, index as c_int, &mut gid) };
-        checked("ibv_query_gid", answer).map(|()| gid)
+            unsafe { (self.library.ibv_query_gid)(self.context, port, index as c_int, &mut gid) };
+        checked("ibv_query_gid", answer).map(|()| gid.into())
     }
 
-    /// The kind of an address (`enum ibv_gid_type`), if library and device tell it.
+    /// The type of a GID (`enum ibv_gid_type`), if library and device report it.
     pub fn gid_type(&self, port: u8, index: u32) -> Option<u32> {
-        let query = self.library.query_gid_ex?;
-        let mut entry = GidEntry::default();
-        // SAFETY: the context is open and `entry` ours, of the size that is said.
+        let query = self.library._ibv_query_gid_ex?;
+        let mut entry = ibv_gid_entry::default();
+        // SAFETY: the context is open, and `entry` is a local variable of the given size.
         let answer = unsafe {
-            query(self.context, port.into(), index, &mut entry, 0, size_of::<GidEntry>())
+            query(self.context, port.into(), index, &mut entry, 0, size_of::<ibv_gid_entry>())
         };
         (answer == 0).then_some(entry.gid_type)
     }
@@ -184,15 +223,15 @@ impl Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        // SAFETY: what was made in it has held it alive, so nothing of it is left.
-        unsafe { (self.library.close_device)(self.context) };
+        // SAFETY: all objects that were made in the context kept it alive, so none is left.
+        unsafe { (self.library.ibv_close_device)(self.context) };
     }
 }
 
-/// A protection domain: keys are valid for queue pairs of the same one.
+/// A protection domain: a key is valid for queue pairs of the same domain.
 pub struct Domain {
     device: Opened,
-    pd: *mut Pd,
+    pd: *mut ibv_pd,
 }
 
 // SAFETY: as for `Opened`.
@@ -201,17 +240,17 @@ unsafe impl Send for Domain {}
 unsafe impl Sync for Domain {}
 
 impl Domain {
-    /// A domain of a device.
+    /// Allocates a domain of a device.
     pub fn new(device: Opened) -> Result<Arc<Domain>> {
         // SAFETY: the context is open.
-        let pd = unsafe { (device.library.alloc_pd)(device.context) };
+        let pd = unsafe { (device.library.ibv_alloc_pd)(device.context) };
         match pd.is_null() {
             true => Err(last_error("ibv_alloc_pd")),
             false => Ok(Arc::new(Domain { device, pd })),
         }
     }
 
-    /// Its device.
+    /// The device of the domain.
     pub fn device(&self) -> &Opened {
         &self.device
     }
@@ -219,18 +258,18 @@ impl Domain {
 
 impl Drop for Domain {
     fn drop(&mut self) {
-        // SAFETY: what was made in it has held it alive.
-        unsafe { (self.device.library.dealloc_pd)(self.pd) };
+        // SAFETY: all objects that were made in the domain kept it alive, so none is left.
+        unsafe { (self.device.library.ibv_dealloc_pd)(self.pd) };
     }
 }
 
-/// Memory that the device may use, kept in place.
+/// Registered memory: the device may use it, and its pages are pinned.
 pub struct Region {
     domain: Arc<Domain>,
-    mr: *mut Mr,
+    mr: *mut ibv_mr,
     base: u64,
     bytes: u64,
-    access: c_int,
+    access: ibv_access_flags,
 }
 
 // SAFETY: as for `Opened`.
@@ -239,41 +278,46 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// Registers memory. It is kept in place, and stays so even if it is unmapped. What the device
-    /// writes there by itself or for others is up to who gives the key away.
-    pub fn new(domain: &Arc<Domain>, base: u64, bytes: u64, access: c_int) -> Result<Arc<Region>> {
+    /// Registers memory. Its pages are pinned, and stay pinned even if the memory is unmapped. The
+    /// owner of the keys decides what the device writes there.
+    pub fn new(
+        domain: &Arc<Domain>,
+        base: u64,
+        bytes: u64,
+        access: ibv_access_flags,
+    ) -> Result<Arc<Region>> {
         let library = domain.device.library;
         let at = core::ptr::without_provenance_mut(base as usize);
         // SAFETY: the domain lives; the kernel checks the memory.
-        let mr = unsafe { (library.reg_mr)(domain.pd, at, bytes as usize, access) };
+        let mr = unsafe { (library.ibv_reg_mr)(domain.pd, at, bytes as usize, access as c_int) };
         match mr.is_null() {
             true => Err(last_error("ibv_reg_mr")),
             false => Ok(Arc::new(Region { domain: domain.clone(), mr, base, bytes, access })),
         }
     }
 
-    /// Its length.
+    /// The length in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Whether it was registered with all of these rights.
-    pub fn allows(&self, access: c_int) -> bool {
+    /// Whether the memory was registered with all of these access flags.
+    pub fn allows(&self, access: ibv_access_flags) -> bool {
         self.access & access == access
     }
 
-    /// Whether these bytes are inside.
+    /// Whether `bytes` bytes at `at` are within the region.
     pub fn holds(&self, at: u64, bytes: u64) -> bool {
         at >= self.base && at.wrapping_sub(self.base).saturating_add(bytes) <= self.bytes
     }
 
-    /// The key for this process.
+    /// The key for requests of this process (`lkey`).
     pub fn local_key(&self) -> u32 {
         // SAFETY: the region lives.
         unsafe { (*self.mr).lkey }
     }
 
-    /// The key for others.
+    /// The key for requests of other processes (`rkey`).
     pub fn remote_key(&self) -> u32 {
         // SAFETY: the region lives.
         unsafe { (*self.mr).rkey }
@@ -282,15 +326,15 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: registered once, and nobody has it any more.
-        unsafe { (self.domain.device.library.dereg_mr)(self.mr) };
+        // SAFETY: registered by `new`, and this was the last reference.
+        unsafe { (self.domain.device.library.ibv_dereg_mr)(self.mr) };
     }
 }
 
-/// Where the device says which requests are done.
+/// A completion queue.
 pub struct Completions {
     domain: Arc<Domain>,
-    cq: *mut Cq,
+    cq: *mut ibv_cq,
     poll: PollCq,
 }
 
@@ -300,25 +344,25 @@ unsafe impl Send for Completions {}
 unsafe impl Sync for Completions {}
 
 impl Completions {
-    /// A queue for so many.
+    /// Creates a queue for `count` completions.
     pub fn new(domain: &Arc<Domain>, count: u32) -> Result<Arc<Completions>> {
         let context = domain.device.context;
+        // SAFETY: the context is open.
+        let poll = given("ibv_poll_cq", unsafe { (*context).ops.poll_cq })?;
         // SAFETY: the context is open; no channel, no vector.
         let cq = unsafe {
-            let none = core::ptr::null_mut();
-            (domain.device.library.create_cq)(context, count as c_int, none, none, 0)
+            let (none, channel) = (core::ptr::null_mut(), core::ptr::null_mut());
+            (domain.device.library.ibv_create_cq)(context, count as c_int, none, channel, 0)
         };
         if cq.is_null() {
             return Err(last_error("ibv_create_cq"));
         }
-        // SAFETY: the context is open.
-        let poll = unsafe { (*context).ops.poll_cq };
         Ok(Arc::new(Completions { domain: domain.clone(), cq, poll }))
     }
 
-    /// Takes what is there, at most as many as fit; how many.
-    pub fn poll(&self, found: &mut [Completion]) -> Result<usize> {
-        // SAFETY: the queue lives, and there is room for so many.
+    /// Polls the queue into `found`. Returns the number of completions.
+    pub fn poll(&self, found: &mut [ibv_wc]) -> Result<usize> {
+        // SAFETY: the queue lives, and `found` has room for as many as its length says.
         let count = unsafe { (self.poll)(self.cq, found.len() as c_int, found.as_mut_ptr()) };
         usize::try_from(count).map_err(|_| last_error("ibv_poll_cq"))
     }
@@ -326,17 +370,17 @@ impl Completions {
 
 impl Drop for Completions {
     fn drop(&mut self) {
-        // SAFETY: queue pairs have held it alive.
-        unsafe { (self.domain.device.library.destroy_cq)(self.cq) };
+        // SAFETY: its queue pairs kept it alive, so none is left.
+        unsafe { (self.domain.device.library.ibv_destroy_cq)(self.cq) };
     }
 }
 
-/// One end of a reliable connection.
+/// A queue pair: one end of a reliable connection.
 pub struct QueuePair {
     completions: Arc<Completions>,
-    qp: *mut Qp,
+    qp: *mut ibv_qp,
     post: PostSend,
-    capacity: QpCapacity,
+    capacity: ibv_qp_cap,
 }
 
 // SAFETY: as for `Opened`.
@@ -345,71 +389,71 @@ unsafe impl Send for QueuePair {}
 unsafe impl Sync for QueuePair {}
 
 impl QueuePair {
-    /// An end whose completions go there.
-    pub fn new(completions: &Arc<Completions>, wanted: QpCapacity) -> Result<QueuePair> {
+    /// Creates a queue pair whose completions go to `completions`.
+    pub fn new(completions: &Arc<Completions>, wanted: ibv_qp_cap) -> Result<QueuePair> {
         let domain = &completions.domain;
-        let mut init = QpInit {
+        // SAFETY: the context is open.
+        let post = given("ibv_post_send", unsafe { (*domain.device.context).ops.post_send })?;
+        let mut init = ibv_qp_init_attr {
             qp_context: core::ptr::null_mut(),
             send_cq: completions.cq,
             recv_cq: completions.cq,
             srq: core::ptr::null_mut(),
             cap: wanted,
-            qp_type: QPT_RC,
+            qp_type: IBV_QPT_RC,
             sq_sig_all: 0,
         };
-        // SAFETY: domain and completion queue live, `init` is ours.
-        let qp = unsafe { (domain.device.library.create_qp)(domain.pd, &mut init) };
+        // SAFETY: domain and completion queue live, and `init` is a local variable.
+        let qp = unsafe { (domain.device.library.ibv_create_qp)(domain.pd, &mut init) };
         if qp.is_null() {
             return Err(last_error("ibv_create_qp"));
         }
-        // SAFETY: the context is open.
-        let post = unsafe { (*domain.device.context).ops.post_send };
         Ok(QueuePair { completions: completions.clone(), qp, post, capacity: init.cap })
     }
 
-    /// What it was given, at least what was wanted.
-    pub fn capacity(&self) -> QpCapacity {
+    /// The capacity of the queue pair, at least the requested one.
+    pub fn capacity(&self) -> ibv_qp_cap {
         self.capacity
     }
 
-    /// Its number on its port.
+    /// The number of the queue pair on its port.
     pub fn number(&self) -> u32 {
         // SAFETY: the queue pair lives.
         unsafe { (*self.qp).qp_num }
     }
 
     /// Changes the attributes that `mask` names.
-    pub fn modify(&self, attributes: &mut QpAttributes, mask: c_int) -> Result<()> {
-        let modify = self.completions.domain.device.library.modify_qp;
-        // SAFETY: the queue pair lives, `attributes` is ours.
-        checked("ibv_modify_qp", unsafe { modify(self.qp, attributes, mask) })
+    pub fn modify(&self, attributes: &mut ibv_qp_attr, mask: ibv_qp_attr_mask) -> Result<()> {
+        let modify = self.completions.domain.device.library.ibv_modify_qp;
+        // SAFETY: the queue pair lives, and `attributes` is the caller's own.
+        checked("ibv_modify_qp", unsafe { modify(self.qp, attributes, mask as c_int) })
     }
 
-    /// Takes completions of its queue.
-    pub fn poll(&self, found: &mut [Completion]) -> Result<usize> {
+    /// Polls the completion queue.
+    pub fn poll(&self, found: &mut [ibv_wc]) -> Result<usize> {
         self.completions.poll(found)
     }
 
-    /// Whether the device has failed for good, as far as it has told.
+    /// Whether the device has reported a fatal error.
     pub fn has_lost_its_device(&self) -> bool {
         self.completions.domain.device.has_failed()
     }
 
-    /// Gives a chain of requests to the device.
+    /// Posts a chain of requests.
     ///
     /// # Safety
-    /// The chain and its pieces are valid; the memory that they name is registered and stays so,
-    /// and may be read or written as they say, until they are done.
-    pub unsafe fn post(&self, first: *mut Request) -> Result<()> {
+    /// The caller guarantees that the chain and its pieces are valid, and that the memory that they
+    /// name stays registered, and may be read or written as they say, until they are done.
+    pub unsafe fn post(&self, first: *mut ibv_send_wr) -> Result<()> {
         let mut refused = core::ptr::null_mut();
-        // SAFETY: the queue pair lives; the caller vouches for the chain.
+        // SAFETY: the queue pair lives; the caller guarantees the chain.
         checked("ibv_post_send", unsafe { (self.post)(self.qp, first, &mut refused) })
     }
 }
 
 impl Drop for QueuePair {
     fn drop(&mut self) {
-        // SAFETY: made once, and nobody has it any more.
-        unsafe { (self.completions.domain.device.library.destroy_qp)(self.qp) };
+        // SAFETY: created by `new`, and this is its owner.
+        unsafe { (self.completions.domain.device.library.ibv_destroy_qp)(self.qp) };
     }
 }

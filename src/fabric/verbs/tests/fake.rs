@@ -5,67 +5,21 @@
 //! follows (decision 0005). It refuses what a device refuses.
 
 use core::ffi::{c_char, c_int, c_void};
-use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
+pub use super::profile::{PROFILE, Profile};
 use super::wire::{self, Job};
-use crate::sync::{AtomicBool, Ordering};
+use crate::sync::Ordering;
 use crate::sys::ibverbs::Library;
-use crate::sys::ibverbs::types::*;
-
-/// Properties of the next device that this thread opens.
-#[derive(Clone)]
-pub struct Profile {
-    pub vendor: u32,
-    pub ethernet: bool,
-    pub states: Vec<c_int>,
-    pub gids: Vec<(Gid, u32)>,
-    pub atomics: c_int,
-    pub send_max: u32,
-    pub inline_max: u32,
-    pub message_max: u32,
-    /// whether it has failed: nothing completes any more, and this is reported once
-    pub failed: Arc<AtomicBool>,
-    /// queue pairs that are refused before one is made
-    pub pairs_refused: u32,
-    /// bytes that may be registered
-    pub locked_max: usize,
-    /// whether it forgets fenced requests until something else is posted
-    pub forgets: bool,
-}
-
-impl Default for Profile {
-    fn default() -> Profile {
-        let gid = |text: &str| Gid(text.parse::<std::net::Ipv6Addr>().unwrap().octets());
-        Profile {
-            vendor: 0,
-            ethernet: true,
-            states: vec![PORT_ACTIVE],
-            gids: vec![(gid("fe80::1"), GID_TYPE_ROCE_V2), (gid("::ffff:10.9.8.7"), 2)],
-            atomics: ATOMIC_HCA,
-            send_max: 1000,
-            inline_max: 512,
-            message_max: 1 << 20,
-            failed: Arc::default(),
-            pairs_refused: 0,
-            locked_max: usize::MAX,
-            forgets: false,
-        }
-    }
-}
-
-thread_local! {
-    /// The profile of this thread.
-    pub static PROFILE: RefCell<Profile> = RefCell::default();
-}
+use crate::sys::ibverbs::verbs::*;
 
 /// An opened device; libibverbs' structure comes first.
 #[repr(C)]
 pub struct FakeContext {
-    context: Context,
+    context: ibv_context,
     pub profile: Profile,
     locked: usize,
     lid: u16,
@@ -74,16 +28,16 @@ pub struct FakeContext {
 
 #[repr(C)]
 pub struct FakeCq {
-    cq: Cq,
+    cq: ibv_cq,
     capacity: usize,
-    pub told: VecDeque<Completion>,
+    pub told: VecDeque<ibv_wc>,
 }
 
 #[repr(C)]
 pub struct FakeQp {
-    qp: Qp,
-    pub capacity: QpCapacity,
-    pub attributes: QpAttributes,
+    qp: ibv_qp,
+    pub capacity: ibv_qp_cap,
+    pub attributes: ibv_qp_attr,
     /// posted, and not executed or not reported yet
     pub jobs: VecDeque<Job>,
     /// completed, but not stored into memory yet
@@ -98,7 +52,7 @@ pub struct Registered {
     pub domain: usize,
     pub base: u64,
     pub bytes: u64,
-    pub access: c_int,
+    pub access: ibv_access_flags,
 }
 
 /// All objects of the device.
@@ -133,27 +87,27 @@ pub fn state() -> MutexGuard<'static, State> {
 
 /// The library of this device.
 pub static FAKE: Library = Library {
-    get_device_list,
-    free_device_list,
-    open_device,
-    close_device,
-    query_device,
-    query_port,
-    query_gid,
-    alloc_pd,
-    dealloc_pd,
-    reg_mr,
-    dereg_mr,
-    create_cq,
-    destroy_cq,
-    create_qp,
-    modify_qp,
-    destroy_qp,
-    wc_status_str,
-    get_async_event,
-    ack_async_event,
-    fork_init,
-    query_gid_ex: Some(query_gid_ex),
+    ibv_get_device_list,
+    ibv_free_device_list,
+    ibv_open_device,
+    ibv_close_device,
+    ibv_query_device,
+    ibv_query_port,
+    ibv_query_gid,
+    ibv_alloc_pd,
+    ibv_dealloc_pd,
+    ibv_reg_mr,
+    ibv_dereg_mr,
+    ibv_create_cq,
+    ibv_destroy_cq,
+    ibv_create_qp,
+    ibv_modify_qp,
+    ibv_destroy_qp,
+    ibv_wc_status_str,
+    ibv_get_async_event,
+    ibv_ack_async_event,
+    ibv_fork_init,
+    _ibv_query_gid_ex: Some(_ibv_query_gid_ex),
 };
 
 fn fail<T>(errno: c_int) -> *mut T {
@@ -162,9 +116,8 @@ fn fail<T>(errno: c_int) -> *mut T {
     core::ptr::null_mut()
 }
 
-unsafe extern "C" fn get_device_list(count: *mut c_int) -> *mut *mut Device {
-    // SAFETY: plain data, for which zero is a value; the caller's count.
-    let mut device: Device = unsafe { core::mem::zeroed() };
+unsafe extern "C" fn ibv_get_device_list(count: *mut c_int) -> *mut *mut ibv_device {
+    let mut device = ibv_device::default();
     // SAFETY: the caller's count.
     unsafe { *count = 1 };
     for (to, from) in device.name.iter_mut().zip(b"fake0") {
@@ -173,22 +126,17 @@ unsafe extern "C" fn get_device_list(count: *mut c_int) -> *mut *mut Device {
     Box::into_raw(Box::new([Box::into_raw(Box::new(device)), core::ptr::null_mut()])).cast()
 }
 
-unsafe extern "C" fn free_device_list(list: *mut *mut Device) {
+unsafe extern "C" fn ibv_free_device_list(list: *mut *mut ibv_device) {
     // SAFETY: made above.
-    unsafe { drop(Box::from_raw(list.cast::<[*mut Device; 2]>())) };
+    unsafe { drop(Box::from_raw(list.cast::<[*mut ibv_device; 2]>())) };
 }
 
-unsafe extern "C" fn open_device(device: *mut Device) -> *mut Context {
+unsafe extern "C" fn ibv_open_device(device: *mut ibv_device) -> *mut ibv_context {
     let mut state = state();
     state.next += 1;
-    // SAFETY: plain data, but for two functions, which are written before it is used.
-    let mut context: Context = unsafe {
-        let mut context = core::mem::MaybeUninit::<Context>::zeroed();
-        (&raw mut (*context.as_mut_ptr()).ops.poll_cq).write(poll_cq);
-        (&raw mut (*context.as_mut_ptr()).ops.post_send).write(post_send);
-        context.assume_init()
-    };
-    context.device = device;
+    let mut context = ibv_context { device, ..ibv_context::default() };
+    context.ops.poll_cq = Some(poll_cq);
+    context.ops.post_send = Some(post_send);
     // SAFETY: a plain system call.
     context.async_fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
     let profile = PROFILE.with_borrow(Profile::clone);
@@ -196,7 +144,7 @@ unsafe extern "C" fn open_device(device: *mut Device) -> *mut Context {
     Box::into_raw(Box::new(FakeContext { context, profile, locked: 0, lid, told: false })).cast()
 }
 
-unsafe extern "C" fn close_device(context: *mut Context) -> c_int {
+unsafe extern "C" fn ibv_close_device(context: *mut ibv_context) -> c_int {
     // SAFETY: made above.
     unsafe {
         libc::close((*context).async_fd);
@@ -205,7 +153,10 @@ unsafe extern "C" fn close_device(context: *mut Context) -> c_int {
     0
 }
 
-unsafe extern "C" fn get_async_event(context: *mut Context, event: *mut AsyncEvent) -> c_int {
+unsafe extern "C" fn ibv_get_async_event(
+    context: *mut ibv_context,
+    event: *mut ibv_async_event,
+) -> c_int {
     let _state = state();
     // SAFETY: a context of this device.
     let fake = unsafe { behind(context) };
@@ -214,22 +165,25 @@ unsafe extern "C" fn get_async_event(context: *mut Context, event: *mut AsyncEve
     }
     fake.told = true;
     // SAFETY: the caller's structure.
-    unsafe { (*event).event_type = EVENT_DEVICE_FATAL };
+    unsafe { (*event).event_type = IBV_EVENT_DEVICE_FATAL };
     0
 }
 
-unsafe extern "C" fn ack_async_event(_: *mut AsyncEvent) {}
+unsafe extern "C" fn ibv_ack_async_event(_: *mut ibv_async_event) {}
 
 /// Returns the device of a context.
 ///
 /// # Safety
 /// The caller guarantees that the context is one of this device.
-pub unsafe fn behind<'a>(context: *mut Context) -> &'a mut FakeContext {
+pub unsafe fn behind<'a>(context: *mut ibv_context) -> &'a mut FakeContext {
     // SAFETY: the caller guarantees the context.
     unsafe { &mut *context.cast() }
 }
 
-unsafe extern "C" fn query_device(context: *mut Context, out: *mut DeviceAttributes) -> c_int {
+unsafe extern "C" fn ibv_query_device(
+    context: *mut ibv_context,
+    out: *mut ibv_device_attr,
+) -> c_int {
     // SAFETY: a context of this device, and the caller's structure.
     let (fake, out) = unsafe { (behind(context), &mut *out) };
     (out.phys_port_cnt, out.vendor_id) = (fake.profile.states.len() as u8, fake.profile.vendor);
@@ -238,36 +192,42 @@ unsafe extern "C" fn query_device(context: *mut Context, out: *mut DeviceAttribu
     0
 }
 
-unsafe extern "C" fn query_port(
-    context: *mut Context,
+unsafe extern "C" fn ibv_query_port(
+    context: *mut ibv_context,
     port: u8,
-    out: *mut PortAttributes,
+    out: *mut _compat_ibv_port_attr,
 ) -> c_int {
     // SAFETY: a context of this device, and the caller's structure.
-    let (fake, out) = unsafe { (behind(context), &mut *out) };
+    let (fake, out) = unsafe { (behind(context), &mut *out.cast::<ibv_port_attr>()) };
     let Some(state) = fake.profile.states.get(usize::from(port) - 1) else { return libc::EINVAL };
     out.state = *state;
     out.active_mtu = 3;
     out.gid_tbl_len = fake.profile.gids.len() as c_int;
     out.max_msg_sz = fake.profile.message_max;
-    out.link_layer = if fake.profile.ethernet { LINK_LAYER_ETHERNET } else { 1 };
+    let layers = [IBV_LINK_LAYER_INFINIBAND, IBV_LINK_LAYER_ETHERNET];
+    out.link_layer = layers[usize::from(fake.profile.ethernet)] as u8;
     out.lid = if fake.profile.ethernet { 0 } else { fake.lid };
     0
 }
 
-unsafe extern "C" fn query_gid(context: *mut Context, _: u8, index: c_int, out: *mut Gid) -> c_int {
+unsafe extern "C" fn ibv_query_gid(
+    context: *mut ibv_context,
+    _: u8,
+    index: c_int,
+    out: *mut ibv_gid,
+) -> c_int {
     // SAFETY: a context of this device, and the caller's structure.
     let (fake, out) = unsafe { (behind(context), &mut *out) };
     let Some((gid, _)) = fake.profile.gids.get(index as usize) else { return -1 };
-    *out = *gid;
+    *out = (*gid).into();
     0
 }
 
-unsafe extern "C" fn query_gid_ex(
-    context: *mut Context,
+unsafe extern "C" fn _ibv_query_gid_ex(
+    context: *mut ibv_context,
     _: u32,
     index: u32,
-    out: *mut GidEntry,
+    out: *mut ibv_gid_entry,
     _: u32,
     _: usize,
 ) -> c_int {
@@ -278,17 +238,22 @@ unsafe extern "C" fn query_gid_ex(
     0
 }
 
-unsafe extern "C" fn alloc_pd(context: *mut Context) -> *mut Pd {
-    Box::into_raw(Box::new(Pd { context }))
+unsafe extern "C" fn ibv_alloc_pd(context: *mut ibv_context) -> *mut ibv_pd {
+    Box::into_raw(Box::new(ibv_pd { context, handle: 0 }))
 }
 
-unsafe extern "C" fn dealloc_pd(pd: *mut Pd) -> c_int {
+unsafe extern "C" fn ibv_dealloc_pd(pd: *mut ibv_pd) -> c_int {
     // SAFETY: made above.
     unsafe { drop(Box::from_raw(pd)) };
     0
 }
 
-unsafe extern "C" fn reg_mr(pd: *mut Pd, at: *mut c_void, bytes: usize, access: c_int) -> *mut Mr {
+unsafe extern "C" fn ibv_reg_mr(
+    pd: *mut ibv_pd,
+    at: *mut c_void,
+    bytes: usize,
+    access: c_int,
+) -> *mut ibv_mr {
     let mut state = state();
     // SAFETY: a domain of this device, and so its context.
     let fake = unsafe { behind((*pd).context) };
@@ -301,16 +266,20 @@ unsafe extern "C" fn reg_mr(pd: *mut Pd, at: *mut c_void, bytes: usize, access: 
     fake.locked += bytes;
     state.next += 1;
     let key = state.next << 8;
-    let registered =
-        Registered { domain: pd as usize, base: at as u64, bytes: bytes as u64, access };
+    let registered = Registered {
+        domain: pd as usize,
+        base: at as u64,
+        bytes: bytes as u64,
+        access: access as u32,
+    };
     state.keys.insert(key, registered);
     // SAFETY: the domain is valid.
     let context = unsafe { (*pd).context };
     let (addr, length, handle) = (at, bytes, key);
-    Box::into_raw(Box::new(Mr { context, pd, addr, length, handle, lkey: key, rkey: key }))
+    Box::into_raw(Box::new(ibv_mr { context, pd, addr, length, handle, lkey: key, rkey: key }))
 }
 
-unsafe extern "C" fn dereg_mr(mr: *mut Mr) -> c_int {
+unsafe extern "C" fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int {
     let mut state = state();
     // SAFETY: made above.
     let mr = unsafe { Box::from_raw(mr) };
@@ -321,24 +290,25 @@ unsafe extern "C" fn dereg_mr(mr: *mut Mr) -> c_int {
     0
 }
 
-unsafe extern "C" fn create_cq(
-    context: *mut Context,
+unsafe extern "C" fn ibv_create_cq(
+    context: *mut ibv_context,
     capacity: c_int,
     _: *mut c_void,
-    _: *mut c_void,
+    _: *mut ibv_comp_channel,
     _: c_int,
-) -> *mut Cq {
+) -> *mut ibv_cq {
     let capacity = capacity as usize;
-    Box::into_raw(Box::new(FakeCq { cq: Cq { context }, capacity, told: VecDeque::new() })).cast()
+    let cq = ibv_cq { context, ..ibv_cq::default() };
+    Box::into_raw(Box::new(FakeCq { cq, capacity, told: VecDeque::new() })).cast()
 }
 
-unsafe extern "C" fn destroy_cq(cq: *mut Cq) -> c_int {
+unsafe extern "C" fn ibv_destroy_cq(cq: *mut ibv_cq) -> c_int {
     // SAFETY: made above.
     unsafe { drop(Box::from_raw(cq.cast::<FakeCq>())) };
     0
 }
 
-unsafe extern "C" fn create_qp(pd: *mut Pd, init: *mut QpInit) -> *mut Qp {
+unsafe extern "C" fn ibv_create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_init_attr) -> *mut ibv_qp {
     let mut state = state();
     // SAFETY: the caller's structure, and a domain of this device.
     let (init, profile) = unsafe { (&mut *init, &mut behind((*pd).context).profile) };
@@ -350,22 +320,20 @@ unsafe extern "C" fn create_qp(pd: *mut Pd, init: *mut QpInit) -> *mut Qp {
         return fail(libc::EINVAL);
     }
     state.next += 1;
-    let qp = Qp {
+    let qp = ibv_qp {
         // SAFETY: the domain is valid.
         context: unsafe { (*pd).context },
-        qp_context: core::ptr::null_mut(),
         pd,
         send_cq: init.send_cq,
         recv_cq: init.recv_cq,
-        srq: core::ptr::null_mut(),
-        handle: 0,
         qp_num: state.next,
+        ..ibv_qp::default()
     };
     let number = qp.qp_num;
     let fake = Box::into_raw(Box::new(FakeQp {
         qp,
         capacity: init.cap,
-        attributes: QpAttributes::default(),
+        attributes: ibv_qp_attr::default(),
         jobs: VecDeque::new(),
         landing: VecDeque::new(),
         places: VecDeque::new(),
@@ -375,7 +343,7 @@ unsafe extern "C" fn create_qp(pd: *mut Pd, init: *mut QpInit) -> *mut Qp {
     fake.cast()
 }
 
-unsafe extern "C" fn destroy_qp(qp: *mut Qp) -> c_int {
+unsafe extern "C" fn ibv_destroy_qp(qp: *mut ibv_qp) -> c_int {
     let mut state = state();
     // SAFETY: made above.
     let mut fake = unsafe { Box::from_raw(qp.cast::<FakeQp>()) };
@@ -384,23 +352,27 @@ unsafe extern "C" fn destroy_qp(qp: *mut Qp) -> c_int {
     0
 }
 
-unsafe extern "C" fn modify_qp(qp: *mut Qp, wanted: *mut QpAttributes, mask: c_int) -> c_int {
+unsafe extern "C" fn ibv_modify_qp(
+    qp: *mut ibv_qp,
+    wanted: *mut ibv_qp_attr,
+    mask: c_int,
+) -> c_int {
     let state = state();
     // SAFETY: a queue pair of this device, and the caller's structure.
     let (fake, wanted) = unsafe { (&mut *qp.cast::<FakeQp>(), &*wanted) };
     // SAFETY: its context belongs to this device.
     let ethernet = unsafe { behind((*qp).context) }.profile.ethernet;
-    if mask & QP_STATE == 0 || wanted.qp_state != fake.attributes.qp_state + 1 {
+    if mask as u32 & IBV_QP_STATE == 0 || wanted.qp_state != fake.attributes.qp_state + 1 {
         return libc::EINVAL;
     }
     match wanted.qp_state {
-        QPS_INIT => fake.attributes.qp_access_flags = wanted.qp_access_flags,
-        QPS_RTR => {
+        IBV_QPS_INIT => fake.attributes.qp_access_flags = wanted.qp_access_flags,
+        IBV_QPS_RTR => {
             let way = &wanted.ah_attr;
             let Some(other) = wire::pair(&state, wanted.dest_qp_num) else { return libc::EINVAL };
             // SAFETY: its context belongs to this device.
             let there = unsafe { behind(other.head().context) };
-            let known = there.profile.gids.iter().any(|(gid, _)| *gid == way.grh.dgid);
+            let known = there.profile.gids.iter().any(|(gid, _)| *gid == way.grh.dgid.into());
             let right = match ethernet {
                 true => way.is_global == 1 && known,
                 false => way.dlid == there.lid && way.is_global == 0,
@@ -415,7 +387,7 @@ unsafe extern "C" fn modify_qp(qp: *mut Qp, wanted: *mut QpAttributes, mask: c_i
             let dest = fake.attributes.dest_qp_num;
             let Some(other) = wire::pair(&state, dest) else { return libc::EINVAL };
             let there = &other.attributes;
-            if there.qp_state >= QPS_RTR && wanted.max_rd_atomic > there.max_dest_rd_atomic {
+            if there.qp_state >= IBV_QPS_RTR && wanted.max_rd_atomic > there.max_dest_rd_atomic {
                 return libc::EINVAL;
             }
         }
@@ -424,26 +396,26 @@ unsafe extern "C" fn modify_qp(qp: *mut Qp, wanted: *mut QpAttributes, mask: c_i
     0
 }
 
-unsafe extern "C" fn wc_status_str(status: c_int) -> *const c_char {
+unsafe extern "C" fn ibv_wc_status_str(status: ibv_wc_status) -> *const c_char {
     match status {
-        WC_REM_ACCESS_ERR => c"remote access error".as_ptr(),
-        WC_RETRY_EXC_ERR => c"transport retry counter exceeded".as_ptr(),
+        IBV_WC_REM_ACCESS_ERR => c"remote access error".as_ptr(),
+        IBV_WC_RETRY_EXC_ERR => c"transport retry counter exceeded".as_ptr(),
         _ => c"another error".as_ptr(),
     }
 }
 
-unsafe extern "C" fn fork_init() -> c_int {
+unsafe extern "C" fn ibv_fork_init() -> c_int {
     0
 }
 
 impl FakeQp {
     /// The structure that libibverbs shows.
-    pub fn head(&self) -> &Qp {
+    pub fn head(&self) -> &ibv_qp {
         &self.qp
     }
 
     /// Adds a completion to the completion queue.
-    pub fn tell(&mut self, completion: Completion) {
+    pub fn tell(&mut self, completion: ibv_wc) {
         // SAFETY: the completion queue lives as long as this queue pair.
         let cq = unsafe { &mut *self.qp.send_cq.cast::<FakeCq>() };
         assert!(cq.told.len() < cq.capacity, "a completion queue overflows");
@@ -451,7 +423,7 @@ impl FakeQp {
     }
 }
 
-unsafe extern "C" fn poll_cq(cq: *mut Cq, count: c_int, out: *mut Completion) -> c_int {
+unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, count: c_int, out: *mut ibv_wc) -> c_int {
     let state = state();
     // SAFETY: made above.
     let cq = unsafe { &mut *cq.cast::<FakeCq>() };
@@ -473,9 +445,9 @@ unsafe extern "C" fn poll_cq(cq: *mut Cq, count: c_int, out: *mut Completion) ->
 }
 
 unsafe extern "C" fn post_send(
-    qp: *mut Qp,
-    mut request: *mut Request,
-    refused: *mut *mut Request,
+    qp: *mut ibv_qp,
+    mut request: *mut ibv_send_wr,
+    refused: *mut *mut ibv_send_wr,
 ) -> c_int {
     let _state = state();
     // SAFETY: made above.
@@ -486,12 +458,12 @@ unsafe extern "C" fn post_send(
         let full = fake.places.len() >= fake.capacity.max_send_wr as usize;
         let inline_max = fake.capacity.max_inline_data as usize;
         let long = job.inline.as_ref().is_some_and(|bytes| bytes.len() > inline_max);
-        if fake.attributes.qp_state != QPS_RTS || full || long {
+        if fake.attributes.qp_state != IBV_QPS_RTS || full || long {
             // SAFETY: the caller's pointer.
             unsafe { *refused = request };
             return if full { libc::ENOMEM } else { libc::EINVAL };
         }
-        fake.places.push_back((wr.wr_id, wr.send_flags & SEND_SIGNALED != 0));
+        fake.places.push_back((wr.wr_id, wr.send_flags & IBV_SEND_SIGNALED != 0));
         fake.jobs.push_back(job);
         request = wr.next;
     }

@@ -3,7 +3,8 @@
 use super::fake::{FAKE, PROFILE, Profile};
 use super::*;
 use crate::fabric::verbs::device::SOFT_ROCE;
-use crate::sys::ibverbs::types::{ATOMIC_GLOB, Gid, PORT_ACTIVE};
+use crate::sys::ibverbs::Gid;
+use crate::sys::ibverbs::verbs::{IBV_ATOMIC_GLOB, IBV_PORT_ACTIVE};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::Duration;
 
@@ -60,7 +61,8 @@ fn both_sides_must_be_of_one_kind() {
 
 #[test]
 fn the_first_active_port_is_taken_unless_one_is_asked_for() {
-    let profile = Profile { states: vec![1, PORT_ACTIVE, PORT_ACTIVE], ..Profile::default() };
+    let profile =
+        Profile { states: vec![1, IBV_PORT_ACTIVE, IBV_PORT_ACTIVE], ..Profile::default() };
     let device =
         |name: &str, port| Verbs { device: Some(name.to_owned()), port, ..Verbs::default() };
     assert_eq!(nic(&profile, &Verbs::default()).unwrap().name(), "fake0:2");
@@ -105,7 +107,7 @@ fn atomics_must_answer_in_our_byte_order() {
     let profile = Profile { atomics: 0, ..Profile::default() };
     let text = refusal(&profile, &Verbs::default());
     assert!(text.contains("fake0 has no atomics of 8 bytes"), "{text}");
-    let coherent = Profile { atomics: ATOMIC_GLOB, ..Profile::default() };
+    let coherent = Profile { atomics: IBV_ATOMIC_GLOB, ..Profile::default() };
     assert!(nic(&coherent, &Verbs::default()).unwrap().is_coherent());
     assert!(!on_fake().is_coherent());
 }

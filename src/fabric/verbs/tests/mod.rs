@@ -10,6 +10,7 @@ mod device;
 mod fake;
 mod faked;
 mod leases;
+mod profile;
 mod wire;
 pub mod words;
 

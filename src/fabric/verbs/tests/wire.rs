@@ -1,20 +1,20 @@
 //! How the simulated device executes requests, one step at a time.
 
 use super::fake::{FakeQp, State, behind};
-use crate::sys::ibverbs::types::*;
+use crate::sys::ibverbs::verbs::*;
 
 /// A request that was posted.
 pub struct Job {
     id: u64,
-    opcode: i32,
+    opcode: ibv_wr_opcode,
     flags: u32,
-    piece: Piece,
+    piece: ibv_sge,
     pub inline: Option<Vec<u8>>,
     at: u64,
     key: u32,
     operands: [u64; 2],
     done: bool,
-    status: i32,
+    status: ibv_wc_status,
     /// number of the last request at the time when this one was forgotten
     forgotten: Option<u64>,
 }
@@ -24,14 +24,15 @@ impl Job {
     ///
     /// # Safety
     /// The caller guarantees that the request is valid, and its bytes too if they are inline.
-    pub unsafe fn new(wr: &Request) -> Job {
+    pub unsafe fn new(wr: &ibv_send_wr) -> Job {
         // SAFETY: at most one piece; all variants of the union are plain data.
         let (piece, atomic, rdma) = unsafe {
-            let piece = if wr.num_sge == 0 { Piece::default() } else { *wr.sg_list };
+            let piece = if wr.num_sge == 0 { ibv_sge::default() } else { *wr.sg_list };
             (piece, wr.wr.atomic, wr.wr.rdma)
         };
-        let is_atomic = [WR_ATOMIC_CMP_AND_SWP, WR_ATOMIC_FETCH_AND_ADD].contains(&wr.opcode);
-        let inline = (wr.send_flags & SEND_INLINE != 0).then(|| {
+        let is_atomic =
+            [IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD].contains(&wr.opcode);
+        let inline = (wr.send_flags & IBV_SEND_INLINE != 0).then(|| {
             // SAFETY: the caller guarantees them.
             unsafe { copy(piece.addr, piece.length.into()) }
         });
@@ -45,13 +46,13 @@ impl Job {
             key: if is_atomic { atomic.rkey } else { rdma.rkey },
             operands: [atomic.compare_add, atomic.swap],
             done: false,
-            status: WC_SUCCESS,
+            status: IBV_WC_SUCCESS,
             forgotten: None,
         }
     }
 
     fn is_write(&self) -> bool {
-        self.opcode == WR_RDMA_WRITE
+        self.opcode == IBV_WR_RDMA_WRITE
     }
 
     /// Whether this request may be executed before another one that was posted just before it.
@@ -59,11 +60,11 @@ impl Job {
     /// WRITEs may pass an atomic (volume 1, 10.8.3.3). A fenced request passes none.
     fn may_pass(&self, other: &Job) -> bool {
         let free = match other.opcode {
-            WR_RDMA_WRITE => false,
-            WR_RDMA_READ => self.opcode != WR_RDMA_READ,
+            IBV_WR_RDMA_WRITE => false,
+            IBV_WR_RDMA_READ => self.opcode != IBV_WR_RDMA_READ,
             _ => self.is_write(),
         };
-        free && self.flags & SEND_FENCE == 0
+        free && self.flags & IBV_SEND_FENCE == 0
     }
 }
 
@@ -126,7 +127,7 @@ fn has_forgotten(pair: &mut FakeQp) -> bool {
     let forgets = unsafe { behind(pair.head().context) }.profile.forgets;
     let last = pair.jobs.back().map_or(0, |job| job.id);
     match pair.jobs.iter_mut().find(|job| !job.done) {
-        Some(job) if forgets && job.flags & SEND_FENCE != 0 => {
+        Some(job) if forgets && job.flags & IBV_SEND_FENCE != 0 => {
             *job.forgotten.get_or_insert(last) == last
         }
         _ => false,
@@ -163,12 +164,12 @@ pub fn step(state: &mut State, random: &mut u64) -> bool {
     execute(state, pair, first + usize::from(overtakes));
     while pair.jobs.front().is_some_and(|job| job.done) {
         let job = pair.jobs.pop_front().unwrap();
-        let status = if pair.broken { WC_WR_FLUSH_ERR } else { job.status };
-        if status != WC_SUCCESS || job.flags & SEND_SIGNALED != 0 {
+        let status = if pair.broken { IBV_WC_WR_FLUSH_ERR } else { job.status };
+        if status != IBV_WC_SUCCESS || job.flags & IBV_SEND_SIGNALED != 0 {
             let qp_num = number;
-            pair.tell(Completion { wr_id: job.id, status, qp_num, ..Completion::default() });
+            pair.tell(ibv_wc { wr_id: job.id, status, qp_num, ..ibv_wc::default() });
         }
-        pair.broken |= status != WC_SUCCESS;
+        pair.broken |= status != IBV_WC_SUCCESS;
     }
     true
 }
@@ -177,11 +178,11 @@ pub fn step(state: &mut State, random: &mut u64) -> bool {
 fn execute(state: &State, pair: &mut FakeQp, index: usize) {
     let job = &pair.jobs[index];
     let status = match check(state, pair, job) {
-        _ if pair.broken => WC_WR_FLUSH_ERR,
-        Ok(()) => WC_SUCCESS,
+        _ if pair.broken => IBV_WC_WR_FLUSH_ERR,
+        Ok(()) => IBV_WC_SUCCESS,
         Err(status) => status,
     };
-    if status == WC_SUCCESS {
+    if status == IBV_WC_SUCCESS {
         let job = &pair.jobs[index];
         let (at, piece, opcode) = (job.at, job.piece, job.opcode);
         let [first, second] = job.operands;
@@ -199,8 +200,8 @@ fn execute(state: &State, pair: &mut FakeQp, index: usize) {
             unsafe { store(piece.addr, &before) };
             let held = || u64::from_ne_bytes(before[..8].try_into().unwrap());
             let after = match opcode {
-                WR_ATOMIC_FETCH_AND_ADD => Some(held().wrapping_add(first)),
-                WR_ATOMIC_CMP_AND_SWP => (held() == first).then_some(second),
+                IBV_WR_ATOMIC_FETCH_AND_ADD => Some(held().wrapping_add(first)),
+                IBV_WR_ATOMIC_CMP_AND_SWP => (held() == first).then_some(second),
                 _ => None,
             };
             if let Some(after) = after {
@@ -213,28 +214,28 @@ fn execute(state: &State, pair: &mut FakeQp, index: usize) {
 }
 
 /// Whether a request is allowed.
-fn check(state: &State, origin: &FakeQp, job: &Job) -> Result<(), i32> {
+fn check(state: &State, origin: &FakeQp, job: &Job) -> Result<(), ibv_wc_status> {
     let Some(target) = pair(state, origin.attributes.dest_qp_num) else {
-        return Err(WC_RETRY_EXC_ERR);
+        return Err(IBV_WC_RETRY_EXC_ERR);
     };
     let (remote, local) = match job.opcode {
-        WR_RDMA_WRITE => (ACCESS_REMOTE_WRITE, 0),
-        WR_RDMA_READ => (ACCESS_REMOTE_READ, ACCESS_LOCAL_WRITE),
-        _ => (ACCESS_REMOTE_ATOMIC, ACCESS_LOCAL_WRITE),
+        IBV_WR_RDMA_WRITE => (IBV_ACCESS_REMOTE_WRITE, 0),
+        IBV_WR_RDMA_READ => (IBV_ACCESS_REMOTE_READ, IBV_ACCESS_LOCAL_WRITE),
+        _ => (IBV_ACCESS_REMOTE_ATOMIC, IBV_ACCESS_LOCAL_WRITE),
     };
     // A request of zero bytes needs no valid key, but the access rights of the other end apply.
-    let open = target.attributes.qp_access_flags & remote as u32 != 0;
+    let open = target.attributes.qp_access_flags & remote != 0;
     let bytes = u64::from(job.piece.length);
     if bytes == 0 {
-        return if open { Ok(()) } else { Err(WC_REM_ACCESS_ERR) };
+        return if open { Ok(()) } else { Err(IBV_WC_REM_ACCESS_ERR) };
     }
-    let allows = |key: u32, domain: usize, at: u64, access: i32| {
+    let allows = |key: u32, domain: usize, at: u64, access: ibv_access_flags| {
         state.keys.get(&key).is_some_and(|region| {
             let inside = at >= region.base && at + bytes <= region.base + region.bytes;
             inside && region.domain == domain && region.access & access == access
         })
     };
-    let atomic = remote == ACCESS_REMOTE_ATOMIC;
+    let atomic = remote == IBV_ACCESS_REMOTE_ATOMIC;
     if atomic && (bytes != 8 || !job.at.is_multiple_of(8)) {
         return Err(9);
     }
@@ -244,7 +245,7 @@ fn check(state: &State, origin: &FakeQp, job: &Job) -> Result<(), i32> {
         return Err(4);
     }
     if !open || !allows(job.key, target.head().pd as usize, job.at, remote) {
-        return Err(WC_REM_ACCESS_ERR);
+        return Err(IBV_WC_REM_ACCESS_ERR);
     }
     Ok(())
 }
