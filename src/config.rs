@@ -5,46 +5,48 @@ use crate::sys::process;
 use std::io::Write;
 use std::sync::OnceLock;
 
-/// What to do about a window that has to be delegated to the MPI underneath.
+/// The action if a window has to be delegated to the MPI underneath.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fallback {
-    /// say so once per job
+    /// write a line once per job
     Warn,
-    /// say nothing
+    /// write nothing
     Quiet,
     /// refuse to create the window
     Error,
 }
 
-/// How data that are not contiguous go to other nodes, see `transfer::coalesce`.
+/// The way in which data that are not contiguous go to other nodes, see `transfer::coalesce`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
-    /// as each run is best sent
+    /// chosen for each run
     Auto,
     /// each run by itself
     MaximalBlock,
     /// several runs in a buffer
     FixedBuffer,
-    /// in a buffer as long as it takes
+    /// in a buffer as long as necessary
     TargetBlock,
 }
 
 /// The settings of this process. Ranks may differ in all of them but FOMPI_DISABLE and
-/// FOMPI_RANKS_PER_NODE (`window::create::alike`): the others concern what a process says and
-/// sends, or the ranks agree on what follows from them whenever they make a window.
+/// FOMPI_RANKS_PER_NODE (`window::create::alike`). The other settings affect only what a process
+/// writes and sends, or the ranks agree on their effect whenever they make a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// FOMPI_VERBOSE: one line per window
     pub verbose: bool,
-    /// FOMPI_VERBOSE=2: a rank that waits long says so, and at the end of the job comes a table
+    /// FOMPI_VERBOSE=2: a rank that waits long writes a line, and a table comes at the end of the
+    /// job
     pub reports_waits: bool,
     /// FOMPI_DISABLE: everything goes to the MPI underneath
     pub disable: bool,
     /// FOMPI_FALLBACK
     pub fallback: Fallback,
-    /// FOMPI_VERBS and what begins like it
+    /// FOMPI_VERBS and the variables whose names begin like it
     pub verbs: Verbs,
-    /// FOMPI_RANKS_PER_NODE: so many ranks of a communicator count as being on one node, for tests
+    /// FOMPI_RANKS_PER_NODE: this many ranks of a communicator count as being on one node, for
+    /// tests
     pub ranks_per_node: Option<u32>,
     /// FOMPI_DATATYPES
     pub strategy: Strategy,
@@ -67,22 +69,22 @@ impl Default for Config {
     }
 }
 
-/// Which RDMA device to use, and how.
+/// The RDMA device to use, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verbs {
-    /// FOMPI_VERBS: whether to use one at all
+    /// FOMPI_VERBS: whether to use a device
     pub wanted: bool,
-    /// FOMPI_VERBS_LIBRARY: the library to ask
+    /// FOMPI_VERBS_LIBRARY: the library of the device
     pub library: String,
     /// FOMPI_VERBS_DEVICE: the name of the device
     pub device: Option<String>,
-    /// the same, behind a colon: its port, counted from 1
+    /// FOMPI_VERBS_DEVICE, behind a colon: its port, counted from 1
     pub port: Option<u8>,
     /// FOMPI_VERBS_GID: index of the port's address
     pub gid: Option<u8>,
     /// FOMPI_VERBS_MTU: the largest packet, in bytes
     pub mtu: Option<u32>,
-    /// FOMPI_VERBS_INTERFACE: the network interface at which this process is called for the first
+    /// FOMPI_VERBS_INTERFACE: the network interface whose address other processes use for the first
     /// contact
     pub interface: Option<String>,
 }
@@ -101,14 +103,14 @@ impl Default for Verbs {
     }
 }
 
-/// Changes the settings as a value asks; `None`: the value is not understood, and nothing has
-/// changed.
+/// Changes the settings as a value says. Returns `None` if the value is not valid, and changes
+/// nothing then.
 type Set = fn(&mut Config, &str) -> Option<()>;
 
 /// One FOMPI_ variable. README has a row for each, too.
 struct Variable {
     name: &'static str,
-    /// the values that it understands, as a warning says them
+    /// the valid values, as a warning lists them
     values: &'static str,
     set: Set,
 }
@@ -179,13 +181,13 @@ const LOADS_A_FILE: &str = "FOMPI_VERBS_LIBRARY";
 const OTHERS: [&str; 4] = ["FOMPI_CACHE", "FOMPI_LIB", "FOMPI_SEEDS", "FOMPI_TEST_LARGE"];
 
 /// Why a variable that names a file is ignored.
-const PRIVILEGED: &str = "has more rights than who started it (setuid or the like)";
+const PRIVILEGED: &str = "has more rights than the user that started it (setuid, for example)";
 
-/// Where launchers tell a process its rank.
+/// The variables in which launchers give a process its rank.
 const RANKS: [&str; 4] = ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"];
 
 impl Config {
-    /// The settings, read at the first call.
+    /// Returns the settings, which it reads at the first call.
     pub fn get() -> &'static Config {
         static CONFIG: OnceLock<Config> = OnceLock::new();
         CONFIG.get_or_init(|| {
@@ -198,7 +200,7 @@ impl Config {
         })
     }
 
-    /// The settings as they are now, and what is wrong with them. A program may change them until
+    /// Returns the settings as they are now, and warnings. A program may change the variables until
     /// its first call, so nothing is kept.
     pub fn read() -> (Config, Vec<String>) {
         let variables = std::env::vars_os()
@@ -207,7 +209,7 @@ impl Config {
         Config::parse(variables, process::is_privileged())
     }
 
-    /// The settings that variables ask for, and what is wrong with them. `privileged`: whoever set
+    /// Returns the settings that variables ask for, and warnings. `privileged`: the user that set
     /// them has fewer rights than this process, and may not choose what it loads.
     fn parse(
         variables: impl Iterator<Item = (String, String)>,
@@ -245,8 +247,8 @@ pub fn rank() -> Option<u32> {
     RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
-/// The variable in which the launcher has told this process that its rank in MPI_COMM_WORLD is
-/// `rank`.
+/// Returns the variable in which the launcher says that the rank of this process in MPI_COMM_WORLD
+/// is `rank`.
 pub fn rank_variable(rank: u32) -> Option<&'static str> {
     let says = |name: &&str| std::env::var(name).is_ok_and(|value| value.parse() == Ok(rank));
     RANKS.into_iter().find(says)

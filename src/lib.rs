@@ -1,14 +1,14 @@
-//! libfompi: the one-sided (RMA) layer of whatever MPI is installed.
+//! libfompi: the one-sided (RMA) layer for any MPI.
 //!
-//! Rooms, from the door inwards; dependencies go one way: `abi` (the exported MPI functions) →
-//! `transfer` (data movement) → `window` (the object) → `epoch` (which call is legal now, and the
-//! synchronisation protocols) → `fabric` (the roads) → `sys` (system calls). `datatype` is the
-//! shape of data; `memory` is memory of this process that others can map; `mpi` is the MPI
-//! underneath, typed: `abi`, `transfer` and `window` talk to it; `util` has containers.
+//! The rooms, from the exported functions inwards; dependencies go one way: `abi` (the exported MPI
+//! functions) → `transfer` (data movement) → `window` (the object) → `epoch` (which call is legal
+//! now, and the synchronisation protocols) → `fabric` (the roads) → `sys` (system calls).
+//! `datatype` is the shape of data; `memory` is memory of this process that others can map; `mpi`
+//! is the MPI underneath, typed: `abi`, `transfer` and `window` call it; `util` has containers.
 
-// Documentation of all that the whole crate can name: clippy.toml says so.
+// Items that the whole crate can name need documentation: clippy.toml says so.
 #![warn(clippy::missing_docs_in_private_items)]
-// Under the model checker there are the lower rooms alone, and nothing calls most of them.
+// Under the model checker only the lower rooms are built, and nothing calls most of them.
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
 #[cfg(not(loom))]
@@ -33,7 +33,7 @@ pub(crate) mod util;
 #[cfg(not(loom))]
 pub(crate) mod window;
 
-/// What `benches/process_vm.rs` measures. Programs use the exported C symbols.
+/// The items that `benches/process_vm.rs` measures. Programs use the exported C symbols.
 #[cfg(not(loom))]
 #[doc(hidden)]
 pub mod measured {

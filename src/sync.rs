@@ -1,6 +1,6 @@
-//! The only door to atomics. Everything that is shared between threads or processes uses these
-//! names, so that the same code runs on the machine's atomics and, with `--cfg loom`, under the
-//! model checker. Nothing else in the crate may name `core::sync::atomic`.
+//! The only file that names atomics. Everything that is shared between threads or processes uses
+//! these names, so that the same code runs on the machine's atomics and, with `--cfg loom`, under
+//! the model checker. No other file may name `core::sync::atomic`.
 
 #[cfg(not(loom))]
 pub use core::sync::atomic::{
@@ -24,7 +24,8 @@ pub fn spin_hint() {
 }
 
 /// A full barrier: no access after it is done before an access ahead of it, not even a load before
-/// a store. A locked instruction on the own stack, which is what `mfence` would wait for, cheaper.
+/// a store. A locked instruction on the own stack is cheaper than `mfence`, and orders as much
+/// here.
 #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
 #[inline]
 pub fn full_fence() {
@@ -42,7 +43,7 @@ pub fn full_fence() {
 }
 
 /// A full barrier right behind an atomic read-modify-write of this thread. On x86 that
-/// read-modify-write was one itself, so that only the compiler needs to be told.
+/// read-modify-write is one itself, so that only the compiler has to keep the order.
 #[inline]
 pub fn fence_after_rmw() {
     // SeqCst: as in `full_fence`.

@@ -1,19 +1,19 @@
-//! The memory that this process hands out: ranges of a few large chunks, each a sparse segment that
-//! others find by its name and map as a whole. A chunk is twice as large as the one before, so that
-//! descriptors do not grow with what is alive, and it is never unmapped: memory of MPI_Alloc_mem
-//! can be used until the process ends (MPI-4.1 §9.2). It is not for memory of other processes
-//! (`maps`).
+//! The memory that this process allocates: ranges of a few large chunks. Each chunk is a sparse
+//! segment that other processes find by its name and map as a whole. A chunk is twice as large as
+//! the one before, so that the number of descriptors does not grow with that of allocations. It is
+//! never unmapped: memory of MPI_Alloc_mem can be used until the process ends (MPI-4.1 §9.2). Not
+//! for memory of other processes (`maps`).
 //!
-//! Memory is taken from the system when it is touched, as that of malloc is, and what is given back
-//! keeps it up to a bound ([`retention`]), because pages are most of the cost of a large request.
-//! Only where the kernel would refuse a page by a signal
-//! ([`limits::are_strict`]) all that is handed out has memory behind it.
+//! Pages are taken from the system when they are touched, as those of malloc are. Memory that is
+//! given back keeps its pages up to a bound ([`retention`]), because pages are most of the cost of
+//! a large request. Only where the kernel would refuse a page by a signal ([`limits::are_strict`]),
+//! all allocated memory has pages from the start.
 //!
-//! A child of fork(2) shares the chunks with its parent, but for what MPI_Alloc_mem has handed out
-//! ([`fork`]). The heap of the child leaves them alone: what it takes comes from chunks of its own,
-//! and what it gives back stays as it is.
+//! A child of fork(2) shares the chunks with its parent, except for memory of MPI_Alloc_mem
+//! ([`fork_copies`]). The heap of the child does not use them: the child allocates from chunks of
+//! its own, and memory that it gives back stays as it is.
 
-use super::ranges::{GRANULE, Ranges, State};
+use super::ranges::{GRANULE, RangeState, Ranges};
 use super::retention::{self, Retention};
 use crate::error::{Error, Result};
 use crate::sys::limits;
@@ -22,15 +22,15 @@ use crate::sys::segment::{Mapping, Name, PAGE, Segment};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 
-/// Where chunks begin and end: at multiples of a huge page.
+/// The alignment of chunks: a huge page.
 const CHUNK_ALIGNMENT: u64 = 2 << 20;
-/// No address can be counted on to be a multiple of more.
+/// The largest alignment that a request may ask for.
 const ALIGNMENT_MAX: u64 = 1 << 40;
-/// The first chunk is at least this large.
+/// The size of the first chunk, at least.
 const CHUNK_MIN: u64 = 64 << 20;
-/// Small requests are cut from so much at a time.
+/// The size of the range from which small requests are cut.
 const BATCH: u64 = 64 << 10;
-/// From so many bytes on it is worth asking whether the node can have them at all.
+/// The size from which on a request checks whether the node can ever have the memory.
 const LARGE: u64 = 16 << 20;
 
 /// A segment of this process, mapped. It lives as long as the process.
@@ -45,7 +45,7 @@ impl Chunk {
         self.mapping.bytes() as u64
     }
 
-    /// The offset of a range of addresses, if all of it is in here.
+    /// Returns the offset of a range of addresses, if all of it is in this chunk.
     fn offset_of(&self, address: u64, bytes: u64) -> Option<u64> {
         let offset = address.checked_sub(self.mapping.base().addr() as u64)?;
         (offset.checked_add(bytes)? <= self.bytes()).then_some(offset)
@@ -60,18 +60,18 @@ impl Chunk {
     }
 }
 
-/// Where other processes find a range; with a name of no bytes, nowhere.
+/// The place at which other processes find a range. A name of no bytes: none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub struct Place {
+pub struct HeapPlace {
     /// the segment
     pub name: Name,
-    /// the first byte in it
+    /// the offset of the first byte in it
     pub offset: u64,
 }
 
-/// A range of memory. It is given back when the lease is dropped.
-pub struct Lease {
+/// An allocated range of memory, which is given back on drop.
+pub struct HeapRange {
     heap: &'static Heap,
     /// process that took it
     pid: i32,
@@ -82,8 +82,8 @@ pub struct Lease {
     dirty: bool,
 }
 
-impl Lease {
-    /// Where it starts.
+impl HeapRange {
+    /// Returns its address.
     pub fn base(&self) -> *mut u8 {
         self.chunk.mapping.base().wrapping_add(self.offset as usize)
     }
@@ -93,9 +93,9 @@ impl Lease {
         self.bytes
     }
 
-    /// Where other processes find it.
-    pub fn place(&self) -> Place {
-        Place { name: self.chunk.name, offset: self.offset }
+    /// Returns the place at which other processes find it.
+    pub fn place(&self) -> HeapPlace {
+        HeapPlace { name: self.chunk.name, offset: self.offset }
     }
 
     /// Whether its bytes may be other than zero.
@@ -111,7 +111,7 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for HeapRange {
     fn drop(&mut self) {
         if self.pid == process::id() {
             self.heap.give_back(self.chunk, self.offset, whole(self.bytes));
@@ -119,63 +119,65 @@ impl Drop for Lease {
     }
 }
 
-/// What a heap knows.
+/// The state of a heap.
 struct Books {
-    /// process that these are about; 0: none yet
+    /// the process that the state belongs to; 0: no process has used it
     pid: i32,
     chunks: Vec<(&'static Chunk, Ranges)>,
-    /// what `allocate` handed out, by address
-    allocated: BTreeMap<usize, Lease>,
+    /// the memory that `allocate` returned, by address
+    allocated: BTreeMap<usize, HeapRange>,
     /// chunks of the process that this one was forked from
     inherited: Vec<&'static Chunk>,
     retention: Retention,
-    /// ranks that share the memory of the node, as far as is known
+    /// the number of ranks that share the memory of the node, as far as is known
     ranks: u32,
 }
 
-/// A heap. The process has one; tests have their own.
+/// A heap. The process has one; tests make their own.
 struct Heap {
     books: Mutex<Books>,
-    /// whether all that is handed out must have memory behind it
+    /// whether all allocated memory must have pages from the start
     backs: fn() -> bool,
 }
 
 static HEAP: Heap = Heap::new(limits::are_strict);
 
-/// Takes `bytes` bytes whose address is a multiple of `alignment` (a power of two). `NoMemory` if
-/// the node can never have so much.
-pub fn take(bytes: u64, alignment: u64) -> Result<Lease> {
+/// Allocates `bytes` bytes whose address is a multiple of `alignment` (a power of two). Fails with
+/// `NoMemory` if the node can never have so much.
+pub fn take(bytes: u64, alignment: u64) -> Result<HeapRange> {
     HEAP.take(bytes, alignment)
 }
 
-/// The same until `release`, for MPI_Alloc_mem. No bytes have an address, too.
+/// Allocates memory until `release`, for MPI_Alloc_mem. Zero bytes have an address, too.
 pub fn allocate(bytes: u64, alignment: u64) -> Result<*mut u8> {
-    fork::watch();
+    fork_copies::watch();
     HEAP.allocate(bytes, alignment)
 }
 
-/// Gives back what `allocate` returned. False: it did not return that, or it was given back before.
+/// Gives back memory of `allocate`. Returns false if `base` is no such memory, or not any more.
 pub fn release(base: *mut u8) -> bool {
     HEAP.release(base)
 }
 
-/// What `allocate` returned that holds a range of addresses: where it begins, and its bytes.
+/// Returns the address and the bytes of the memory of `allocate` that holds a range of addresses.
 pub fn allocation(address: u64, bytes: u64) -> Option<(u64, u64)> {
     HEAP.allocation(address, bytes)
 }
 
-/// Where other processes find a range of addresses, if the whole of it lies in one chunk.
-pub fn find(address: u64, bytes: u64) -> Option<Place> {
+/// Returns the place at which other processes find a range of addresses, if all of it is in one
+/// chunk.
+pub fn find(address: u64, bytes: u64) -> Option<HeapPlace> {
     HEAP.find(address, bytes)
 }
 
-/// Says that so many ranks of a communicator share the memory of the node.
+/// Notes that `ranks` ranks of a communicator share the memory of the node.
 pub fn shared_by(ranks: u32) {
     let mut books = HEAP.books();
     books.ranks = books.ranks.max(ranks);
 }
 
-/// The granules that a request occupies, in bytes. At least one: every request has its address.
+/// Returns the bytes that a request occupies, in whole granules. At least one granule, so that
+/// every request has its own address.
 fn whole(bytes: u64) -> u64 {
     bytes.max(1).next_multiple_of(GRANULE)
 }
@@ -193,7 +195,7 @@ impl Heap {
         Heap { books: Mutex::new(books), backs }
     }
 
-    /// The books of this process.
+    /// Returns the state for this process.
     fn books(&self) -> MutexGuard<'_, Books> {
         let mut books = self.books.lock();
         let pid = process::id();
@@ -206,7 +208,7 @@ impl Heap {
         books
     }
 
-    fn take(&'static self, bytes: u64, alignment: u64) -> Result<Lease> {
+    fn take(&'static self, bytes: u64, alignment: u64) -> Result<HeapRange> {
         self.take_from(&mut self.books(), bytes, alignment)
     }
 
@@ -215,28 +217,30 @@ impl Heap {
         books: &mut MutexGuard<'_, Books>,
         bytes: u64,
         alignment: u64,
-    ) -> Result<Lease> {
+    ) -> Result<HeapRange> {
         assert!(alignment.is_power_of_two());
         if bytes > i64::MAX as u64 || alignment > ALIGNMENT_MAX {
             return Err(Error::NoMemory { bytes });
         }
         let pid = books.pid;
-        let lease = |chunk, offset, dirty| Lease { heap: self, pid, chunk, offset, bytes, dirty };
+        let lease =
+            |chunk, offset, dirty| HeapRange { heap: self, pid, chunk, offset, bytes, dirty };
         if let Some((chunk, offset)) = books.take_kept(whole(bytes), alignment) {
             return Ok(lease(chunk, offset, true));
         }
         let (chunk, offset, taken) = books.take_fresh(whole(bytes), alignment)?;
-        // Backing many pages takes long, and others need not wait for it.
+        // Backing many pages takes long, so the lock is released meanwhile.
         let back = || if (self.backs)() { chunk.back(offset, taken) } else { Ok(()) };
         if MutexGuard::unlocked(books, back).is_err() {
-            // Some may have memory; if that cannot be given back, nobody gets the range again.
+            // Some pages may have memory. If it cannot be given back, the range is never used
+            // again.
             if chunk.give_back(offset, taken).is_ok() {
-                books.give(chunk, offset, taken, State::Fresh);
+                books.give(chunk, offset, taken, RangeState::Fresh);
             }
             return Err(Error::NoMemory { bytes });
         }
         let end = offset + whole(bytes);
-        books.give(chunk, end, offset + taken - end, State::Used);
+        books.give(chunk, end, offset + taken - end, RangeState::Used);
         Ok(lease(chunk, offset, false))
     }
 
@@ -264,35 +268,40 @@ impl Heap {
         (address.checked_add(bytes)? <= end).then_some((*base as u64, lease.bytes()))
     }
 
-    fn find(&self, address: u64, bytes: u64) -> Option<Place> {
+    fn find(&self, address: u64, bytes: u64) -> Option<HeapPlace> {
         self.books().chunks.iter().find_map(|(chunk, _)| {
             let offset = chunk.offset_of(address, bytes)?;
-            Some(Place { name: chunk.name, offset })
+            Some(HeapPlace { name: chunk.name, offset })
         })
     }
 
-    /// Makes a range free that was taken, and gives memory to the system until no more is kept than
-    /// the bound says, the longest runs first. That takes long, so others need not wait for it; the
-    /// pages are nobody's meanwhile.
+    /// Frees a range, then gives memory to the system until the heap keeps no more than the bound,
+    /// the longest runs first. That takes long, so the lock is released meanwhile; no request can
+    /// get these pages then.
     fn give_back(&self, chunk: &'static Chunk, offset: u64, bytes: u64) {
         let mut books = self.books();
-        books.give(chunk, offset, bytes, State::Used);
+        books.give(chunk, offset, bytes, RangeState::Used);
         books.age();
         while books.kept() > books.retention.bound() {
             let Some((chunk, offset, bytes)) = books.take_longest() else { return };
             let given = MutexGuard::unlocked(&mut books, || chunk.give_back(offset, bytes));
             if given.is_err() {
-                return books.give(chunk, offset, bytes, State::Used);
+                return books.give(chunk, offset, bytes, RangeState::Used);
             }
-            books.give(chunk, offset, bytes, State::Fresh);
+            books.give(chunk, offset, bytes, RangeState::Fresh);
             books.retention.gave_up(bytes);
         }
     }
 }
 
 impl Books {
-    /// Takes a range of that state in any chunk.
-    fn take(&mut self, bytes: u64, alignment: u64, state: State) -> Option<(&'static Chunk, u64)> {
+    /// Takes a range of that state from any chunk.
+    fn take(
+        &mut self,
+        bytes: u64,
+        alignment: u64,
+        state: RangeState,
+    ) -> Option<(&'static Chunk, u64)> {
         self.chunks
             .iter_mut()
             .find_map(|(chunk, ranges)| Some((*chunk, ranges.take(bytes, alignment, state)?)))
@@ -300,7 +309,7 @@ impl Books {
 
     /// Takes a range that was used before.
     fn take_kept(&mut self, bytes: u64, alignment: u64) -> Option<(&'static Chunk, u64)> {
-        let taken = self.take(bytes, alignment, State::Used)?;
+        let taken = self.take(bytes, alignment, RangeState::Used)?;
         if self.retention.ages() {
             let left = self.kept();
             self.retention.took_kept(left);
@@ -308,16 +317,16 @@ impl Books {
         Some(taken)
     }
 
-    /// Makes a range free.
-    fn give(&mut self, chunk: &'static Chunk, offset: u64, bytes: u64, state: State) {
+    /// Frees a range.
+    fn give(&mut self, chunk: &'static Chunk, offset: u64, bytes: u64, state: RangeState) {
         let ours = self.chunks.iter_mut().find(|(other, _)| std::ptr::eq(*other, chunk));
         if let Some((_, ranges)) = ours {
             ranges.give(offset, bytes, state);
         }
     }
 
-    /// Takes fresh pages for a request, if need be of a new chunk: the chunk, the offset and the
-    /// bytes, which are more than asked for where that is little.
+    /// Takes fresh pages for a request, from a new chunk if necessary. Returns the chunk, the
+    /// offset and the bytes, which are more than requested if the request is small.
     fn take_fresh(&mut self, bytes: u64, alignment: u64) -> Result<(&'static Chunk, u64, u64)> {
         let bytes = bytes.next_multiple_of(PAGE);
         if bytes >= LARGE && !limits::fits(bytes) {
@@ -326,15 +335,15 @@ impl Books {
         let ranks = if self.ranks > 0 { self.ranks } else { process::cores() as u32 };
         self.retention.took_fresh(bytes, || retention::bound_max(limits::least(), ranks));
         for bytes in [bytes.max(BATCH), bytes] {
-            if let Some((chunk, offset)) = self.take(bytes, alignment, State::Fresh) {
+            if let Some((chunk, offset)) = self.take(bytes, alignment, RangeState::Fresh) {
                 return Ok((chunk, offset, bytes));
             }
         }
         let bytes = bytes.max(BATCH);
-        // A chunk begins at a multiple of less than that.
+        // The alignment of a chunk is less than that.
         let skipped = if alignment > CHUNK_ALIGNMENT { alignment } else { 0 };
         let (chunk, ranges) = self.add_chunk(bytes + skipped)?;
-        let offset = ranges.take(bytes, alignment, State::Fresh);
+        let offset = ranges.take(bytes, alignment, RangeState::Fresh);
         Ok((*chunk, offset.expect("the chunk was made for it"), bytes))
     }
 
@@ -342,19 +351,19 @@ impl Books {
     fn add_chunk(&mut self, bytes: u64) -> Result<&mut (&'static Chunk, Ranges)> {
         let least = bytes.next_multiple_of(CHUNK_ALIGNMENT);
         let last = self.chunks.last().map_or(CHUNK_MIN / 2, |(chunk, _)| chunk.bytes());
-        // A limit of the process (RLIMIT_AS, RLIMIT_FSIZE) may allow no more than what is needed.
+        // A limit of the process (RLIMIT_AS, RLIMIT_FSIZE) may allow no more than necessary.
         let chunk = new_chunk(least.max(2 * last)).or_else(|_| new_chunk(least))?;
         let origin = chunk.mapping.base().addr() as u64;
         self.chunks.push((chunk, Ranges::new(origin, chunk.bytes())));
         Ok(self.chunks.last_mut().expect("it was just pushed"))
     }
 
-    /// Bytes of the pages that were given back and are kept.
+    /// Returns the bytes of pages that were given back and are kept.
     fn kept(&self) -> u64 {
         self.chunks.iter().map(|(_, ranges)| ranges.retained()).sum()
     }
 
-    /// Keeps less if the program has not taken all of it for long.
+    /// Keeps less if the program has not used all of it for long.
     fn age(&mut self) {
         if self.retention.ages() {
             let kept = self.kept();
@@ -379,8 +388,8 @@ fn new_chunk(bytes: u64) -> Result<&'static Chunk> {
     Ok(Box::leak(Box::new(Chunk { segment, mapping, name })))
 }
 
-mod fork;
-pub use fork::is_inherited;
+mod fork_copies;
+pub use fork_copies::is_inherited;
 
 #[cfg(test)]
 mod tests;

@@ -1,22 +1,22 @@
-//! Segments that are mapped in this process, each once. Windows come and go over the same chunks
-//! of memory, and mapping one costs two system calls and a page fault per page, so mappings that
-//! nobody uses any more are kept for a while. Invariant: a file that is mapped lives, so nobody
-//! else has its inode, and a device with an inode says which mapping is meant.
+//! Segments that are mapped in this process, each once. Successive windows use the same chunks of
+//! memory, and mapping one costs two system calls and a page fault per page, so unused mappings are
+//! kept for a while. Invariant: the file of a mapping lives, so no other file has its inode, and
+//! device and inode identify the mapping.
 
 use crate::error::{Error, Result};
 use crate::sys::segment::{Mapping, Name, Segment};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// So many mappings that nobody uses are kept.
+/// The number of unused mappings that are kept.
 const UNUSED_MAX: usize = 32;
 
-/// Mappings by the device and inode of their files; those asked for last stand last.
+/// Mappings by device and inode of their files, the most recently used last.
 struct Maps(Vec<(u64, u64, Arc<Mapping>)>);
 
 static MAPS: Mutex<Maps> = Mutex::new(Maps(Vec::new()));
 
-/// The segment of that name, mapped as a whole.
+/// Returns the segment of that name, mapped as a whole.
 pub fn map(name: &Name) -> Result<Arc<Mapping>> {
     MAPS.lock().map(name)
 }
@@ -39,8 +39,8 @@ impl Maps {
         Ok(mapping)
     }
 
-    /// Drops the oldest of those that nobody uses, until few enough are left. Only the table holds
-    /// these, so nobody can begin to use one meanwhile.
+    /// Drops the oldest unused mappings until few enough are left. Only the table holds them, so no
+    /// thread can begin to use one meanwhile.
     fn drop_unused(&mut self) {
         let is_unused = |entry: &(u64, u64, Arc<Mapping>)| Arc::strong_count(&entry.2) == 1;
         let unused = self.0.iter().filter(|entry| is_unused(entry)).count();
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_that_nobody_uses_are_dropped() {
+    fn the_oldest_unused_mappings_are_dropped() {
         let mut maps = Maps(Vec::new());
         let segments: Vec<_> = (0..UNUSED_MAX + 10).map(|_| segment()).collect();
         let held = maps.map(&segments[0].1).unwrap();
@@ -92,7 +92,7 @@ mod tests {
         }
         let is_there = |maps: &Maps, name: &Name| maps.0.iter().any(|entry| entry.1 == name.inode);
         let there = |maps: &Maps| segments.iter().filter(|s| is_there(maps, &s.1)).count();
-        // The one that was just asked for was in use while the others were counted.
+        // The last mapping was in use while the others were counted.
         assert_eq!(there(&maps), UNUSED_MAX + 2);
         assert!(is_there(&maps, &segments[0].1), "it is in use");
         assert!(!is_there(&maps, &segments[1].1), "it was the oldest");
@@ -100,7 +100,7 @@ mod tests {
         drop(held);
         maps.drop_unused();
         assert_eq!(there(&maps), UNUSED_MAX);
-        assert!(!is_there(&maps, &segments[0].1), "now nobody uses it");
+        assert!(!is_there(&maps, &segments[0].1), "it is unused now");
     }
 
     #[test]

@@ -1,14 +1,14 @@
-//! The stock: memory of this process that the other processes of the node can map (`heap`), their
-//! memory mapped here (`maps`), and a range of either as one thing (`view`). It knows no windows
-//! and no MPI: what MPI_Alloc_mem hands out and what a window's memory is taken from are ranges of
-//! the same chunks, so that a window over either is reached by load and store.
+//! Memory of this process that the other processes of the node can map (`heap`), their memory
+//! mapped here (`maps`), and a range of either kind (`heap_view`). This room knows no windows and
+//! no MPI: memory of MPI_Alloc_mem and memory of windows are ranges of the same chunks, so that
+//! other processes reach a window over either by load and store.
 
 pub mod gpu;
 pub mod heap;
+pub mod heap_view;
 pub mod maps;
 pub mod ranges;
 pub mod retention;
-pub mod view;
 
-pub use heap::Place;
-pub use view::View;
+pub use heap::HeapPlace;
+pub use heap_view::HeapView;

@@ -1,9 +1,9 @@
-//! Which ranges of a chunk are free. Pure bookkeeping: it touches no memory and knows no chunk.
+//! The free ranges of a chunk. Pure bookkeeping: it touches no memory and knows no chunk.
 //!
 //! | state of a free range | meaning                                                         |
 //! |-----------------------|-----------------------------------------------------------------|
 //! | fresh                 | whole pages without memory behind them; they read as zero       |
-//! | used                  | granules that may have memory behind them, and whatever is left |
+//! | used                  | granules that may have memory behind them, and all other ranges |
 //!
 //! Invariant: free ranges do not overlap, and two neighbours differ in their state.
 
@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Ranges begin and end at multiples of this: a cache line, so that no two of them share one.
 pub const GRANULE: u64 = 64;
 
-/// What a free range is. See the table above.
+/// The state of a free range: see the table above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum RangeState {
     /// no memory behind it
     Fresh,
     /// perhaps memory behind it
@@ -24,17 +24,17 @@ pub enum State {
 
 /// The free ranges of one chunk, by their offsets in it.
 pub struct Ranges {
-    /// address of the chunk: alignment is one of addresses
+    /// the address of the chunk, because alignment is one of addresses
     origin: u64,
     /// length and state by offset
-    free: BTreeMap<u64, (u64, State)>,
-    /// (length, offset) by state: the smallest that is large enough is found at once
+    free: BTreeMap<u64, (u64, RangeState)>,
+    /// (length, offset) by state, to find the smallest range that is large enough
     by_size: [BTreeSet<(u64, u64)>; 2],
     /// bytes of the whole pages inside of used ranges
     retained: u64,
 }
 
-/// The whole pages in a range: their offset and bytes, which may be 0.
+/// Returns offset and bytes of the whole pages in a range; the bytes may be 0.
 fn whole_pages(offset: u64, bytes: u64) -> (u64, u64) {
     let first = offset.next_multiple_of(PAGE);
     let end = (offset + bytes) / PAGE * PAGE;
@@ -46,13 +46,13 @@ impl Ranges {
     pub fn new(origin: u64, bytes: u64) -> Ranges {
         let (free, by_size) = (BTreeMap::new(), [BTreeSet::new(), BTreeSet::new()]);
         let mut ranges = Ranges { origin, free, by_size, retained: 0 };
-        ranges.give(0, bytes, State::Fresh);
+        ranges.give(0, bytes, RangeState::Fresh);
         ranges
     }
 
     /// Takes `bytes` bytes whose address is a multiple of `alignment` (a power of two) out of the
     /// smallest range of that state in which they fit.
-    pub fn take(&mut self, bytes: u64, alignment: u64, state: State) -> Option<u64> {
+    pub fn take(&mut self, bytes: u64, alignment: u64, state: RangeState) -> Option<u64> {
         let unit = unit_of(state);
         debug_assert!(bytes > 0 && bytes.is_multiple_of(unit));
         let alignment = alignment.max(unit);
@@ -68,22 +68,22 @@ impl Ranges {
 
     /// Takes the whole pages of the longest used range that has any: offset and bytes.
     pub fn take_retained(&mut self) -> Option<(u64, u64)> {
-        let (length, offset) = *self.by_size[State::Used as usize]
+        let (length, offset) = *self.by_size[RangeState::Used as usize]
             .iter()
             .rev()
             .find(|(length, offset)| whole_pages(*offset, *length).1 > 0)?;
         let (at, bytes) = whole_pages(offset, length);
-        self.carve(offset, length, at, bytes, State::Used);
+        self.carve(offset, length, at, bytes, RangeState::Used);
         Some((at, bytes))
     }
 
-    /// Bytes of the whole pages that could be taken that way.
+    /// Returns the bytes of the whole pages that [`Ranges::take_retained`] could take.
     pub fn retained(&self) -> u64 {
         self.retained
     }
 
-    /// Makes a range free. It was taken, or a part of what was taken.
-    pub fn give(&mut self, offset: u64, bytes: u64, state: State) {
+    /// Frees a range that was taken, or a part of one.
+    pub fn give(&mut self, offset: u64, bytes: u64, state: RangeState) {
         debug_assert!((offset | bytes).is_multiple_of(unit_of(state)));
         if bytes == 0 {
             return;
@@ -107,37 +107,37 @@ impl Ranges {
     }
 
     /// Takes `bytes` bytes from `at` out of the free range (offset, length).
-    fn carve(&mut self, offset: u64, length: u64, at: u64, bytes: u64, state: State) {
+    fn carve(&mut self, offset: u64, length: u64, at: u64, bytes: u64, state: RangeState) {
         self.remove(offset, length, state);
         self.insert(offset, at - offset, state);
         self.insert(at + bytes, offset + length - at - bytes, state);
     }
 
-    fn insert(&mut self, offset: u64, length: u64, state: State) {
+    fn insert(&mut self, offset: u64, length: u64, state: RangeState) {
         if length == 0 {
             return;
         }
         self.free.insert(offset, (length, state));
         self.by_size[state as usize].insert((length, offset));
-        if state == State::Used {
+        if state == RangeState::Used {
             self.retained += whole_pages(offset, length).1;
         }
     }
 
-    fn remove(&mut self, offset: u64, length: u64, state: State) {
+    fn remove(&mut self, offset: u64, length: u64, state: RangeState) {
         self.free.remove(&offset);
         self.by_size[state as usize].remove(&(length, offset));
-        if state == State::Used {
+        if state == RangeState::Used {
             self.retained -= whole_pages(offset, length).1;
         }
     }
 }
 
-/// What ranges of a state are made of.
-fn unit_of(state: State) -> u64 {
+/// Returns the unit in which ranges of a state begin and end.
+fn unit_of(state: RangeState) -> u64 {
     match state {
-        State::Fresh => PAGE,
-        State::Used => GRANULE,
+        RangeState::Fresh => PAGE,
+        RangeState::Used => GRANULE,
     }
 }
 
@@ -148,11 +148,17 @@ mod tests {
     /// An address that is a multiple of pages, but of nothing larger.
     const ORIGIN: u64 = 0x7f00_0000_1000;
 
-    /// A chunk as a map of its granules: `None` for what is taken.
-    struct Model(Vec<Option<State>>);
+    /// A chunk as a map of its granules: `None` for those that are taken.
+    struct Model(Vec<Option<RangeState>>);
 
     impl Model {
-        fn set(&mut self, offset: u64, bytes: u64, from: Option<State>, to: Option<State>) {
+        fn set(
+            &mut self,
+            offset: u64,
+            bytes: u64,
+            from: Option<RangeState>,
+            to: Option<RangeState>,
+        ) {
             for granule in offset / GRANULE..(offset + bytes) / GRANULE {
                 let granule = &mut self.0[granule as usize];
                 assert_eq!(*granule, from);
@@ -161,8 +167,8 @@ mod tests {
         }
 
         /// The maximal runs of one state, as (offset, bytes, state).
-        fn runs(&self) -> Vec<(u64, u64, State)> {
-            let mut runs: Vec<(u64, u64, State)> = Vec::new();
+        fn runs(&self) -> Vec<(u64, u64, RangeState)> {
+            let mut runs: Vec<(u64, u64, RangeState)> = Vec::new();
             for (granule, state) in self.0.iter().enumerate() {
                 let (offset, Some(state)) = (granule as u64 * GRANULE, *state) else { continue };
                 match runs.last_mut() {
@@ -173,7 +179,7 @@ mod tests {
             runs
         }
 
-        fn fits(&self, bytes: u64, alignment: u64, state: State) -> bool {
+        fn fits(&self, bytes: u64, alignment: u64, state: RangeState) -> bool {
             self.runs().iter().any(|(offset, length, its)| {
                 let first = (ORIGIN + offset).next_multiple_of(alignment);
                 *its == state && first + bytes <= ORIGIN + offset + length
@@ -193,14 +199,14 @@ mod tests {
         }
     }
 
-    /// What `ranges` says is what the model says.
+    /// Checks that `ranges` and the model agree.
     fn compare(ranges: &Ranges, model: &Model) {
         let free = ranges.free.iter().map(|(offset, (bytes, state))| (*offset, *bytes, *state));
         let runs = model.runs();
         assert_eq!(free.collect::<Vec<_>>(), runs);
-        let used = runs.iter().filter(|run| run.2 == State::Used);
+        let used = runs.iter().filter(|run| run.2 == RangeState::Used);
         assert_eq!(ranges.retained(), used.map(|run| whole_pages(run.0, run.1).1).sum::<u64>());
-        for state in [State::Fresh, State::Used] {
+        for state in [RangeState::Fresh, RangeState::Used] {
             let count = runs.iter().filter(|run| run.2 == state).count();
             assert_eq!(ranges.by_size[state as usize].len(), count);
         }
@@ -210,7 +216,7 @@ mod tests {
     fn step(ranges: &mut Ranges, model: &mut Model, taken: &mut Vec<(u64, u64)>, r: &mut Random) {
         let choice = r.below(8);
         if choice < 4 {
-            let state = if choice < 2 { State::Fresh } else { State::Used };
+            let state = if choice < 2 { RangeState::Fresh } else { RangeState::Used };
             let bytes = (1 + r.below(6)) * unit_of(state);
             let alignment = 1 << r.below(15);
             let fits = model.fits(bytes, alignment.max(unit_of(state)), state);
@@ -224,13 +230,13 @@ mod tests {
         } else if choice < 7 && !taken.is_empty() {
             let (offset, bytes) = taken.swap_remove(r.below(taken.len() as u64) as usize);
             let fresh = (offset | bytes).is_multiple_of(PAGE) && r.below(2) == 0;
-            let state = if fresh { State::Fresh } else { State::Used };
+            let state = if fresh { RangeState::Fresh } else { RangeState::Used };
             ranges.give(offset, bytes, state);
             model.set(offset, bytes, None, Some(state));
         } else if let Some((offset, bytes)) = ranges.take_retained() {
-            model.set(offset, bytes, Some(State::Used), None);
-            ranges.give(offset, bytes, State::Fresh);
-            model.set(offset, bytes, None, Some(State::Fresh));
+            model.set(offset, bytes, Some(RangeState::Used), None);
+            ranges.give(offset, bytes, RangeState::Fresh);
+            model.set(offset, bytes, None, Some(RangeState::Fresh));
         } else {
             assert_eq!(ranges.retained(), 0);
         }
@@ -242,7 +248,7 @@ mod tests {
         for seed in 1..=40_u64 {
             let mut r = Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
             let mut ranges = Ranges::new(ORIGIN, BYTES);
-            let mut model = Model(vec![Some(State::Fresh); (BYTES / GRANULE) as usize]);
+            let mut model = Model(vec![Some(RangeState::Fresh); (BYTES / GRANULE) as usize]);
             let mut taken = Vec::new();
             for _ in 0..300 {
                 step(&mut ranges, &mut model, &mut taken, &mut r);
@@ -254,20 +260,20 @@ mod tests {
     #[test]
     fn the_smallest_range_that_is_large_enough_is_taken() {
         let mut ranges = Ranges::new(ORIGIN, 8 * PAGE);
-        assert_eq!(ranges.take(8 * PAGE, 1, State::Fresh), Some(0));
-        ranges.give(0, 4 * GRANULE, State::Used);
-        ranges.give(PAGE, 2 * GRANULE, State::Used);
-        assert_eq!(ranges.take(2 * GRANULE, 1, State::Used), Some(PAGE));
-        assert_eq!(ranges.take(2 * GRANULE, 1, State::Used), Some(0));
-        assert_eq!(ranges.take(4 * GRANULE, 1, State::Used), None);
+        assert_eq!(ranges.take(8 * PAGE, 1, RangeState::Fresh), Some(0));
+        ranges.give(0, 4 * GRANULE, RangeState::Used);
+        ranges.give(PAGE, 2 * GRANULE, RangeState::Used);
+        assert_eq!(ranges.take(2 * GRANULE, 1, RangeState::Used), Some(PAGE));
+        assert_eq!(ranges.take(2 * GRANULE, 1, RangeState::Used), Some(0));
+        assert_eq!(ranges.take(4 * GRANULE, 1, RangeState::Used), None);
     }
 
     #[test]
     #[should_panic(expected = "given back once")]
     fn giving_back_twice_is_noticed() {
         let mut ranges = Ranges::new(ORIGIN, 8 * PAGE);
-        let offset = ranges.take(PAGE, 1, State::Fresh).unwrap();
-        ranges.give(offset, PAGE, State::Used);
-        ranges.give(offset, PAGE, State::Used);
+        let offset = ranges.take(PAGE, 1, RangeState::Fresh).unwrap();
+        ranges.give(offset, PAGE, RangeState::Used);
+        ranges.give(offset, PAGE, RangeState::Used);
     }
 }

@@ -1,75 +1,76 @@
-//! How much memory that was given back a heap keeps: as much as the program takes again, and no
-//! more. Keeping too little costs a system call and a page fault for each page; keeping too much
-//! costs memory that others could use. Pure arithmetic: it touches no memory and asks no clock.
+//! The bound on memory that a heap keeps after it was given back: as much as the program uses
+//! again, and no more. Keeping too little costs a system call and a page fault for each page;
+//! keeping too much costs memory that other processes could use. Pure arithmetic: it touches no
+//! memory and reads no clock.
 //!
-//! The bound grows when a request has to take fresh pages although as much was given to the system
-//! before: with a bound so much larger it would have been kept. It falls by what nobody took for
-//! [`PERIOD`].
+//! The bound grows when a request has to take fresh pages although as many bytes were given to the
+//! system before: with a bound that much larger they would have been kept. It falls by the bytes
+//! that no request has taken for [`PERIOD`].
 
-/// A heap keeps so much of what is given back, if nothing is known of the program.
+/// The bound in bytes while nothing is known of the program.
 pub const START: u64 = 16 << 20;
-/// No process keeps more.
+/// The largest bound of a process.
 const MAX: u64 = 1 << 30;
 /// All processes of a node together keep at most this share of the memory.
 const SHARE: u64 = 16;
-/// What nobody took for so many seconds is given to the system.
+/// The time in seconds after which unused memory is given to the system.
 pub const PERIOD: u64 = 10;
 
-/// What is known of a program's requests.
+/// The history of a program's requests, as far as the bound depends on it.
 pub struct Retention {
-    /// bytes that are kept at most
+    /// the bound
     bound: u64,
     /// bytes given to the system and not taken from it again
     given_up: u64,
-    /// the least that was kept since `since`
+    /// the least number of bytes kept since `since`
     least: u64,
-    /// when that began, in seconds; 0: not yet
+    /// the begin of the period, in seconds; 0: none has begun
     since: u64,
 }
 
-/// The most that a process keeps where `ranks` have `memory` bytes.
+/// Returns the largest bound of a process where `ranks` ranks share `memory` bytes.
 pub fn bound_max(memory: u64, ranks: u32) -> u64 {
     (memory / SHARE / u64::from(ranks.max(1))).min(MAX)
 }
 
 impl Retention {
-    /// Nothing is known yet.
+    /// Starts without history.
     pub const UNKNOWN: Retention = Retention { bound: START, given_up: 0, least: 0, since: 0 };
 
-    /// Bytes that are kept at most.
+    /// Returns the bound.
     pub fn bound(&self) -> u64 {
         self.bound
     }
 
-    /// A request has taken fresh pages. `max`: what the bound may become.
+    /// Notes that a request has taken fresh pages. `max`: the largest bound.
     pub fn took_fresh(&mut self, bytes: u64, max: impl FnOnce() -> u64) {
         if bytes > self.given_up {
             return;
         }
         self.given_up -= bytes;
         let max = max();
-        // What can never be kept as a whole is no reason to keep more.
+        // A request that can never be kept as a whole is no reason to keep more.
         if bytes <= max {
             self.bound = self.bound.max(max.min(self.bound + bytes));
         }
     }
 
-    /// A request has taken memory that was kept; so much is left.
+    /// Notes that a request has taken kept memory; `left` bytes are kept still.
     pub fn took_kept(&mut self, left: u64) {
         self.least = self.least.min(left);
     }
 
-    /// Pages have been given to the system.
+    /// Notes that pages have been given to the system.
     pub fn gave_up(&mut self, bytes: u64) {
         self.given_up += bytes;
     }
 
-    /// Whether time matters: whether more may be kept than at the start.
+    /// Whether the bound depends on time: it is larger than at the start.
     pub fn ages(&self) -> bool {
         self.bound > START
     }
 
-    /// It is `now`, in seconds, and so much is kept.
+    /// Notes that `kept` bytes are kept at the time `now`, in seconds.
     pub fn age(&mut self, now: u64, kept: u64) {
         if self.since != 0 && now < self.since + PERIOD {
             return;
@@ -88,8 +89,8 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// A program that takes and gives back so much again and again, and keeps nothing meanwhile:
-    /// bytes that it takes from the system in all.
+    /// Returns the bytes that a program takes from the system in all, if it takes and gives back
+    /// `bytes` bytes again and again, and holds nothing meanwhile.
     fn taken(bytes: u64, times: u32, max: u64) -> u64 {
         let (mut retention, mut kept, mut taken) = (Retention::UNKNOWN, 0, 0);
         for _ in 0..times {
@@ -133,15 +134,15 @@ mod tests {
     #[test]
     fn pages_that_were_never_given_up_are_no_reason() {
         let mut retention = Retention::UNKNOWN;
-        retention.took_fresh(40 * MIB, || panic!("nobody asks"));
+        retention.took_fresh(40 * MIB, || panic!("the bound is not needed"));
         retention.gave_up(40 * MIB);
-        retention.took_fresh(41 * MIB, || panic!("nobody asks"));
+        retention.took_fresh(41 * MIB, || panic!("the bound is not needed"));
         assert_eq!(retention.bound(), START);
         assert!(!retention.ages());
     }
 
     #[test]
-    fn what_nobody_takes_any_more_is_not_kept() {
+    fn memory_that_is_unused_for_long_is_not_kept() {
         let mut retention = Retention::UNKNOWN;
         retention.gave_up(100 * MIB);
         retention.took_fresh(100 * MIB, || 1 << 30);

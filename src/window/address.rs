@@ -8,7 +8,7 @@ use crate::epoch::lock::whole;
 use crate::error::{Class, Error, Result};
 use crate::fabric::Rank;
 use crate::fabric::cma::Process;
-use crate::memory::View;
+use crate::memory::HeapView;
 use crate::sync::Ordering;
 use core::ptr;
 
@@ -142,7 +142,7 @@ impl LocalWindow {
                 }
             }
             Memory::Owned(views) if exposed.is_in_heap() => {
-                let view = views.get(rank, || View::of(&exposed.place))?;
+                let view = views.get(rank, || HeapView::of(&exposed.place))?;
                 Spot::Mapped(view.base().wrapping_add(first as usize))
             }
             Memory::Owned(_) | Memory::Attached(_) => {

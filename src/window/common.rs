@@ -5,8 +5,8 @@
 //! device or the kernel's policy asks for it, each rank backs its own part when the window is made.
 
 use crate::error::{Error, Result};
-use crate::memory::heap::{self, Lease};
-use crate::memory::{Place, View};
+use crate::memory::heap::{self, HeapRange};
+use crate::memory::{HeapPlace, HeapView};
 use crate::sys::segment::{Mapping, PAGE, Segment};
 use crate::sys::{limits, resident};
 use core::ptr;
@@ -29,7 +29,7 @@ pub enum Offer {
     /// nothing is wanted
     Nothing,
     /// a range of its heap
-    Heap(Lease),
+    Heap(HeapRange),
     /// a segment of its own
     Segment(Segment),
 }
@@ -57,11 +57,11 @@ impl Offer {
     }
 
     /// Where the others find it.
-    pub fn place(&self) -> Result<Place> {
+    pub fn place(&self) -> Result<HeapPlace> {
         Ok(match self {
-            Offer::Nothing => Place::default(),
+            Offer::Nothing => HeapPlace::default(),
             Offer::Heap(lease) => lease.place(),
-            Offer::Segment(segment) => Place { name: segment.name(), offset: 0 },
+            Offer::Segment(segment) => HeapPlace { name: segment.name(), offset: 0 },
         })
     }
 
@@ -81,7 +81,7 @@ pub struct Common {
 /// What keeps it there.
 enum Hold {
     Nothing,
-    Heap(View),
+    Heap(HeapView),
     Segment { map: Mapping, open: Option<Segment> },
 }
 
@@ -90,7 +90,7 @@ impl Common {
     /// of this rank's own `part` (where it begins, and bytes): it is zero, and if need be `backed`.
     /// `offer`: what rank 0 has.
     pub fn map(
-        place: &Place,
+        place: &HeapPlace,
         (total, alignment): (u64, u64),
         ranks: u32,
         part: (u64, u64),
@@ -101,7 +101,7 @@ impl Common {
             Some(Offer::Nothing) => Hold::Nothing,
             None if total == 0 => Hold::Nothing,
             Some(Offer::Heap(lease)) => Hold::Heap(lease.into()),
-            None if is_small(total, alignment, ranks) => Hold::Heap(View::of(place)?),
+            None if is_small(total, alignment, ranks) => Hold::Heap(HeapView::of(place)?),
             Some(Offer::Segment(segment)) => Hold::of_segment(segment, alignment)?,
             None => Hold::of_segment(Segment::open(&place.name)?, alignment)?,
         };

@@ -1,7 +1,7 @@
 //! The entry by which a rank tells the other ranks of a window what it exposes.
 
 use crate::fabric::verbs::Remote;
-use crate::memory::Place;
+use crate::memory::HeapPlace;
 
 /// A descriptor of the memory that a rank exposes. Its owner writes it at creation, before other
 /// ranks may read it.
@@ -22,7 +22,7 @@ pub struct Descriptor {
     /// address of the memory in the owner's process
     pub address: u64,
     /// place of the memory in the owner's heap; a name of no bytes: it is not in the heap
-    pub place: Place,
+    pub place: HeapPlace,
     /// address of the memory for the device, if the owner has registered it itself
     pub remote: Remote,
     /// address of the owner's control words for the device, if the owner has registered them itself
@@ -39,7 +39,12 @@ impl Descriptor {
     }
 
     /// Returns a descriptor of memory that the owner had before, in its heap or elsewhere.
-    pub fn owned(address: u64, exposed: u64, disp_unit: u64, place: Option<Place>) -> Descriptor {
+    pub fn owned(
+        address: u64,
+        exposed: u64,
+        disp_unit: u64,
+        place: Option<HeapPlace>,
+    ) -> Descriptor {
         let place = place.unwrap_or_default();
         Descriptor { disp_unit, exposed, address, place, ..Descriptor::default() }
     }

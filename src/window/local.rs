@@ -10,7 +10,7 @@ use super::nodes;
 use super::regions::Regions;
 use super::wide::WideWindow;
 use crate::fabric::shm::words::CpuWords;
-use crate::memory::View;
+use crate::memory::HeapView;
 use crate::mpi::comm::{Comm, Group};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::util::known::Known;
@@ -47,7 +47,7 @@ pub(super) enum Memory {
     /// one range for all ranks (MPI_Win_allocate, MPI_Win_allocate_shared)
     Common(Common),
     /// what each rank had (MPI_Win_create)
-    Owned(Known<View>),
+    Owned(Known<HeapView>),
     /// what each rank attaches (MPI_Win_create_dynamic)
     Attached(Regions),
 }

@@ -1,4 +1,4 @@
-//! The heap as its callers see it: what it hands out, keeps and gives back.
+//! Tests of the heap as its callers see it: allocation, retention and release.
 
 use super::*;
 use crate::memory::maps;
@@ -16,14 +16,14 @@ fn strict() -> &'static Heap {
     Box::leak(Box::new(Heap::new(|| true)))
 }
 
-/// Memory behind all chunks.
+/// Returns the bytes of memory behind all chunks.
 fn backed(heap: &Heap) -> u64 {
     let path = |chunk: &Chunk| format!("/proc/self/fd/{}", chunk.name.fd);
     let blocks = |chunk: &Chunk| std::fs::metadata(path(chunk)).unwrap().blocks();
     heap.books().chunks.iter().map(|(chunk, _)| blocks(chunk) * 512).sum()
 }
 
-fn fill(lease: &Lease, byte: u8) {
+fn fill(lease: &HeapRange, byte: u8) {
     // SAFETY: the range is this long, and nobody else uses it.
     unsafe { lease.base().write_bytes(byte, lease.bytes() as usize) };
 }
@@ -141,7 +141,7 @@ fn where_pages_may_be_refused_all_have_memory_behind_them() {
     let small = heap.take(100, 64).unwrap();
     assert_eq!(backed(heap), BATCH);
     drop(small);
-    // What was kept is as good.
+    // A kept range has its pages, too.
     let again = heap.take(100, 64).unwrap();
     assert!(again.is_dirty() && backed(heap) == BATCH);
 }
@@ -168,7 +168,7 @@ fn what_is_taken_again_and_again_stays() {
     assert_eq!(backed(heap), 40 * MIB);
     let mut books = heap.books();
     assert!(books.retention.ages());
-    // Nobody takes it any more.
+    // No request takes it any more.
     let now = process::seconds().max(1);
     books.retention.age(now + retention::PERIOD, 40 * MIB);
     books.retention.age(now + 2 * retention::PERIOD, 40 * MIB);

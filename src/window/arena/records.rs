@@ -3,7 +3,7 @@
 
 use super::slots::Announcement;
 use crate::fabric::verbs::Contact;
-use crate::memory::Place;
+use crate::memory::HeapPlace;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::segment::Mapping;
 
@@ -80,7 +80,7 @@ pub struct Record {
     /// rank before it
     pub alignment: u64,
     /// the common memory of the window (from rank 0)
-    pub data: Place,
+    pub data: HeapPlace,
     /// whether that memory was used before and must be cleared (from rank 0)
     pub dirty: u64,
     /// the slot of the next window (from rank 0)

@@ -19,8 +19,8 @@
 //! | 2                | the level exists, at `place`                              |
 
 use crate::error::Result;
-use crate::memory::heap::{self, Lease};
-use crate::memory::{Place, View};
+use crate::memory::heap::{self, HeapRange};
+use crate::memory::{HeapPlace, HeapView};
 use crate::sync::{AtomicU64, Ordering};
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
@@ -40,7 +40,7 @@ pub struct Root([Level; LEVELS]);
 #[repr(C, align(64))]
 struct Level {
     state: AtomicU64,
-    place: UnsafeCell<Place>,
+    place: UnsafeCell<HeapPlace>,
 }
 
 #[repr(C)]
@@ -61,7 +61,7 @@ fn key_of(rank: u32) -> u64 {
 pub struct Notes<T> {
     root: *const Root,
     /// the levels that this process has mapped
-    levels: Mutex<Vec<View>>,
+    levels: Mutex<Vec<HeapView>>,
     _of: PhantomData<T>,
 }
 
@@ -123,7 +123,7 @@ impl<T: Copy> Notes<T> {
         }
     }
 
-    fn search<'a>(&self, levels: &mut Vec<View>, rank: u32) -> Found<'a, T> {
+    fn search<'a>(&self, levels: &mut Vec<HeapView>, rank: u32) -> Found<'a, T> {
         for number in 0..LEVELS {
             let Some(base) = self.open(levels, number) else { return Found::Full(number) };
             let length = FIRST << number;
@@ -151,7 +151,7 @@ impl<T: Copy> Notes<T> {
 
     /// Returns the address of a level, and maps it if necessary. `None` if the level does not exist
     /// or cannot be mapped.
-    fn open(&self, levels: &mut Vec<View>, number: usize) -> Option<*mut u8> {
+    fn open(&self, levels: &mut Vec<HeapView>, number: usize) -> Option<*mut u8> {
         if let Some(view) = levels.get(number) {
             return Some(view.base());
         }
@@ -162,12 +162,12 @@ impl<T: Copy> Notes<T> {
         }
         // SAFETY: the place was written before the state, and is constant since then.
         let place = unsafe { *level.place.get() };
-        levels.push(View::of(&place).ok()?);
-        levels.last().map(View::base)
+        levels.push(HeapView::of(&place).ok()?);
+        levels.last().map(HeapView::base)
     }
 
     /// Makes a level. `None` if another process makes it, or a process has failed to.
-    fn add(&self, levels: &mut Vec<View>, number: usize) -> Option<()> {
+    fn add(&self, levels: &mut Vec<HeapView>, number: usize) -> Option<()> {
         let level = self.level(number);
         // Relaxed: a level that is only claimed has no contents to order yet.
         level.state.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).ok()?;
@@ -181,7 +181,7 @@ impl<T: Copy> Notes<T> {
         Some(())
     }
 
-    fn make(number: usize) -> Result<Lease> {
+    fn make(number: usize) -> Result<HeapRange> {
         let bytes = (FIRST as usize * size_of::<Entry<T>>()) << number;
         let lease = heap::take(bytes as u64, 64)?;
         // SAFETY: the lease has `bytes` bytes, and no other process knows it yet.

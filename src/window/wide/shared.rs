@@ -4,8 +4,8 @@
 
 use super::notes::{Notes, Root};
 use crate::error::Result;
-use crate::memory::heap::{self, Lease};
-use crate::memory::{Place, View};
+use crate::memory::heap::{self, HeapRange};
+use crate::memory::{HeapPlace, HeapView};
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::sys::segment::Name;
@@ -16,7 +16,7 @@ use core::marker::PhantomData;
 pub struct Shared<T> {
     base: *const T,
     length: u32,
-    _view: View,
+    _view: HeapView,
     _of: PhantomData<T>,
 }
 
@@ -44,12 +44,12 @@ impl<T: Copy> Shared<T> {
             Some(own) => own?.into(),
             // Rank 0 reports the cause.
             None if place == [0; 6] => return Err(CAUSE_ELSEWHERE),
-            None => View::of(&decode(&place))?,
+            None => HeapView::of(&decode(&place))?,
         };
         Ok(Shared { base: view.base().cast(), length, _view: view, _of: PhantomData })
     }
 
-    fn of(items: Vec<T>) -> Result<Lease> {
+    fn of(items: Vec<T>) -> Result<HeapRange> {
         let root = root_offset::<T>(items.len());
         let lease = heap::take((root + size_of::<Root>()) as u64, 64)?;
         let base = lease.base().cast::<T>();
@@ -86,12 +86,12 @@ fn root_offset<T>(length: usize) -> usize {
     (length * size_of::<T>()).next_multiple_of(align_of::<Root>())
 }
 
-fn encode(place: &Place) -> [u64; 6] {
+fn encode(place: &HeapPlace) -> [u64; 6] {
     let [pid, fd, device, inode, bytes] = place.name.to_words();
     [pid, fd, device, inode, bytes, place.offset]
 }
 
-fn decode(words: &[u64; 6]) -> Place {
+fn decode(words: &[u64; 6]) -> HeapPlace {
     let [name @ .., offset] = *words;
-    Place { name: Name::from_words(&name), offset }
+    HeapPlace { name: Name::from_words(&name), offset }
 }

@@ -1,15 +1,16 @@
-//! What a child of fork(2) has of the heap. To the program, memory of MPI_Alloc_mem belongs to its
-//! process as that of malloc does: parent and child have each their own from the fork on. The
-//! chunks are shared, so the child makes a copy of what was handed out that way, of the pages that
-//! were ever touched, and the parent waits until it has them; memory of windows stays shared, and
-//! lies in pages of its own. The parent's heap is locked meanwhile, so the child finds it whole.
+//! The heap in a child of fork(2). For the program, memory of MPI_Alloc_mem belongs to its process
+//! as that of malloc does: parent and child have each their own after the fork. The chunks are
+//! shared, so the child copies the pages of such memory that were ever touched, and the parent
+//! waits until the child has done so. Memory of windows stays shared, and lies in pages of its own.
+//! The parent's heap is locked meanwhile, so the child finds it consistent.
 //!
-//! Not for children that run another program at once by vfork, posix_spawn, system or popen: they
-//! pay nothing. Not closed: clone(2), syscall(SYS_fork) and _Fork, which call no handlers.
+//! Not for children that run another program at once by vfork, posix_spawn, system or popen: these
+//! calls run no handlers. Not covered: clone(2), syscall(SYS_fork) and _Fork, which call no
+//! handlers either.
 
 #![allow(clippy::missing_safety_doc)] // callbacks: called by the C library at a fork
 
-use super::{HEAP, Lease};
+use super::{HEAP, HeapRange};
 use crate::sys::fork::{self, Part, Pipe};
 use crate::sys::limits;
 use crate::sys::segment::PAGE;
@@ -17,21 +18,22 @@ use parking_lot::Mutex;
 use parking_lot::lock_api::RawMutex as _;
 use std::sync::Once;
 
-/// What goes from before a fork to after it. Invariant: only who holds the heap touches it.
+/// State that is kept from before a fork to after it. Invariant: only the thread that holds the
+/// lock of the heap touches it.
 struct Fork {
-    /// there is something to copy
+    /// `Some`: there is memory to copy
     pipe: Option<Pipe>,
-    /// the node has memory for copies
+    /// whether the node has memory for copies
     copied: bool,
 }
 
 static FORK: Mutex<Fork> = Mutex::new(Fork { pipe: None, copied: false });
 
-/// From now on children get copies. For when memory is handed out that a child would share.
+/// Makes children copy from now on. Called when memory is allocated that a child would share.
 pub fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // Where the system has no memory for this, it has none for a child either.
+        // A system without memory for this has none for a child either.
         let _ = fork::at_fork(before, in_parent, in_child);
     });
 }
@@ -42,8 +44,8 @@ pub fn is_inherited(address: u64) -> bool {
     books.inherited.iter().any(|chunk| chunk.offset_of(address, 1).is_some())
 }
 
-/// Shows the parts of chunks that hold what was allocated, as few as there can be.
-fn parts<'a>(leases: impl Iterator<Item = &'a Lease>, mut show: impl FnMut(Part)) {
+/// Shows the parts of chunks that hold allocated memory, as few parts as possible.
+fn parts<'a>(leases: impl Iterator<Item = &'a HeapRange>, mut show: impl FnMut(Part)) {
     let mut last: Option<Part> = None;
     for lease in leases {
         let first = lease.offset / PAGE * PAGE;
@@ -66,7 +68,7 @@ fn parts<'a>(leases: impl Iterator<Item = &'a Lease>, mut show: impl FnMut(Part)
     }
 }
 
-/// Before the fork: locks the heap, and looks whether the node has memory for copies.
+/// Before the fork: locks the heap, and checks whether the node has memory for copies.
 unsafe extern "C" fn before() {
     let books = HEAP.books();
     let mut fork = FORK.lock();
@@ -104,8 +106,9 @@ unsafe extern "C" fn in_child() {
     if let Some(pipe) = pipe {
         pipe.done();
     }
-    // Threads of the parent that wait for the heap, or were about to, are not here; to wake them
-    // could wait for a lock of theirs. So the lock is made anew instead of unlocked.
-    // SAFETY: nobody else uses it; what it guards is whole, because this thread had locked it.
+    // Threads of the parent that wait for the lock of the heap, or were about to, do not exist
+    // here. Waking them could wait for one of their locks. So the lock is initialised again instead
+    // of unlocked.
+    // SAFETY: no other thread uses it; the state is consistent, because this thread had locked it.
     unsafe { core::ptr::from_ref(HEAP.books.raw()).cast_mut().write(parking_lot::RawMutex::INIT) };
 }

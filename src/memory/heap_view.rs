@@ -1,0 +1,47 @@
+//! Ranges of the heaps of a node, as one process reaches them: in its own heap, or in that of
+//! another process, mapped here. Not for finding a range, nor for its content.
+
+use super::heap::{HeapPlace, HeapRange};
+use super::maps;
+use crate::error::Result;
+use crate::sys::segment::Mapping;
+use std::sync::Arc;
+
+/// A range of a heap, which stays valid until this is dropped.
+pub struct HeapView {
+    base: *mut u8,
+    _hold: Hold,
+}
+
+/// The owner that keeps a range valid.
+enum Hold {
+    Own { _lease: HeapRange },
+    OfAnother { _map: Arc<Mapping> },
+}
+
+// SAFETY: an address and what keeps it valid; what is done with the bytes is the caller's business.
+unsafe impl Send for HeapView {}
+// SAFETY: likewise.
+unsafe impl Sync for HeapView {}
+
+impl HeapView {
+    /// A range that another process has allocated and keeps.
+    pub fn of(place: &HeapPlace) -> Result<HeapView> {
+        let map = maps::map(&place.name)?;
+        let base = map.base().wrapping_add(place.offset as usize);
+        Ok(HeapView { base, _hold: Hold::OfAnother { _map: map } })
+    }
+
+    /// Returns its address in this process.
+    #[inline]
+    pub fn base(&self) -> *mut u8 {
+        self.base
+    }
+}
+
+impl From<HeapRange> for HeapView {
+    /// A range that this process has allocated.
+    fn from(lease: HeapRange) -> HeapView {
+        HeapView { base: lease.base(), _hold: Hold::Own { _lease: lease } }
+    }
+}
