@@ -6,8 +6,8 @@
 //!
 //! Pages are taken from the system when they are touched, as those of malloc are. Memory that is
 //! given back keeps its pages up to a bound ([`retention`]), because pages are most of the cost of
-//! a large request. Only where the kernel would refuse a page by a signal ([`limits::are_strict`]),
-//! all allocated memory has pages from the start.
+//! a large request. Only where the kernel would refuse a page by a signal
+//! ([`memory_limits::are_strict`]), all allocated memory has pages from the start.
 //!
 //! A child of fork(2) shares the chunks with its parent, except for memory of MPI_Alloc_mem
 //! ([`fork_copies`]). The heap of the child does not use them: the child allocates from chunks of
@@ -16,7 +16,7 @@
 use super::ranges::{GRANULE, RangeState, Ranges};
 use super::retention::{self, Retention};
 use crate::error::{Error, Result};
-use crate::sys::limits;
+use crate::sys::memory_limits;
 use crate::sys::process;
 use crate::sys::segment::{Mapping, Name, PAGE, Segment};
 use parking_lot::{Mutex, MutexGuard};
@@ -140,7 +140,7 @@ struct Heap {
     backs: fn() -> bool,
 }
 
-static HEAP: Heap = Heap::new(limits::are_strict);
+static HEAP: Heap = Heap::new(memory_limits::are_strict);
 
 /// Allocates `bytes` bytes whose address is a multiple of `alignment` (a power of two). Fails with
 /// `NoMemory` if the node can never have so much.
@@ -329,11 +329,11 @@ impl Books {
     /// offset and the bytes, which are more than requested if the request is small.
     fn take_fresh(&mut self, bytes: u64, alignment: u64) -> Result<(&'static Chunk, u64, u64)> {
         let bytes = bytes.next_multiple_of(PAGE);
-        if bytes >= LARGE && !limits::fits(bytes) {
-            return Err(limits::too_much(bytes));
+        if bytes >= LARGE && !memory_limits::fits(bytes) {
+            return Err(memory_limits::too_much(bytes));
         }
         let ranks = if self.ranks > 0 { self.ranks } else { process::cores() as u32 };
-        self.retention.took_fresh(bytes, || retention::bound_max(limits::least(), ranks));
+        self.retention.took_fresh(bytes, || retention::bound_max(memory_limits::least(), ranks));
         for bytes in [bytes.max(BATCH), bytes] {
             if let Some((chunk, offset)) = self.take(bytes, alignment, RangeState::Fresh) {
                 return Ok((chunk, offset, bytes));
@@ -381,7 +381,7 @@ impl Books {
 }
 
 fn new_chunk(bytes: u64) -> Result<&'static Chunk> {
-    limits::least(); // so that no request has to ask later
+    memory_limits::least(); // so that no request has to ask later
     let segment = Segment::create(bytes)?;
     let name = segment.name();
     let mapping = segment.map_aligned(CHUNK_ALIGNMENT as usize)?;

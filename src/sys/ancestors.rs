@@ -3,23 +3,23 @@
 use std::fs;
 use std::path::Path;
 
-/// Ancestors of a process that are looked at.
+/// The most ancestors of a process that are read.
 pub const ANCESTORS_MAX: usize = 64;
 
-/// The parent of a process; 0 where it is in another namespace. `proc`: a folder like /proc.
+/// Returns the parent of a process; 0 if it is in another namespace. `proc`: a folder like /proc.
 pub fn parent(proc: &Path, pid: i32) -> Option<i32> {
     let stat = fs::read_to_string(proc.join(pid.to_string()).join("stat")).ok()?;
-    // The name in front, in parentheses, may have blanks.
+    // The name of the program in front, in parentheses, may contain blanks.
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// What the names of MPI's launchers begin with, and of their helpers on each node.
+/// The first parts of the names of MPI's launchers, and of their helpers on each node.
 const LAUNCHERS: [&str; 8] =
     ["mpiexec", "mpirun", "hydra", "orte", "prte", "srun", "slurmstepd", "palsd"];
 
-/// The process from which all of these descend, or which is one of them itself: the farthest
-/// launcher, which has also started what they spawn (MPI-4.1 §11.8); where none of them is a
-/// launcher, the nearest. `None`: there is none, or not all of them may be looked at.
+/// Returns a process from which all of these descend, or which is one of them itself. This is the
+/// farthest launcher, which has also started the processes that they spawn (MPI-4.1 §11.8), or the
+/// nearest common ancestor if none is a launcher. `None`: there is none, or some cannot be read.
 pub fn common(proc: &Path, pids: impl IntoIterator<Item = i32>) -> Option<i32> {
     let mut pids = pids.into_iter();
     let mut shared = lineage(proc, pids.next()?);
@@ -36,7 +36,7 @@ fn is_launcher(proc: &Path, pid: i32) -> bool {
     LAUNCHERS.iter().any(|launcher| name.starts_with(launcher))
 }
 
-/// A process and its ancestors, the nearest first.
+/// Returns a process and its ancestors, the nearest first.
 fn lineage(proc: &Path, pid: i32) -> Vec<i32> {
     let above = |pid: &i32| parent(proc, *pid).filter(|parent| *parent > 0);
     std::iter::successors(Some(pid), above).take(ANCESTORS_MAX).collect()

@@ -1,23 +1,23 @@
 //! The limits that control groups (cgroups(7)) set on the memory of this process: version 1,
 //! version 2 and both at once, and those of all ancestors that can be seen from here. Every path is
-//! below a root directory, so that tests can make a tree of their own. Not for what the node has
-//! (`limits`).
+//! below a root directory, so that tests can make a tree of their own. Not for the memory of the
+//! node (`memory_limits`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The versions, whose files have other names.
+/// The versions, whose files have different names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Version {
     One,
     Two,
 }
 
-/// A control group: this process's own, or an ancestor of that.
+/// A control group: that of this process, or an ancestor of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Group {
     version: Version,
-    /// as /proc/PID/cgroup names it
+    /// its name in /proc/PID/cgroup
     path: String,
     directory: PathBuf,
 }
@@ -25,10 +25,10 @@ struct Group {
 /// A limit on the memory of some processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// so many bytes
+    /// the limit
     pub bytes: u64,
     root: PathBuf,
-    /// whose it is, if that can be seen
+    /// the group that sets it, if that can be seen
     group: Option<Group>,
 }
 
@@ -36,7 +36,7 @@ pub struct Limit {
 #[derive(Debug, PartialEq, Eq)]
 struct Mount {
     version: Version,
-    /// the group that stands at the mount point
+    /// the group at the mount point
     root: String,
     point: String,
 }
@@ -44,7 +44,7 @@ struct Mount {
 /// Values from here on mean that there is no limit.
 const NO_LIMIT: u64 = 1 << 62;
 
-/// The limits of this process, as the files below `root` (`/`) say.
+/// Returns the limits of this process, from the files below `root` (`/`).
 pub fn limits(root: &Path) -> Vec<Limit> {
     let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
     let groups = text("proc/self/cgroup");
@@ -57,14 +57,15 @@ pub fn limits(root: &Path) -> Vec<Limit> {
 }
 
 impl Limit {
-    /// Whether it holds for another process, too. Yes if that cannot be seen.
+    /// Whether it applies to another process, too. Also true if that cannot be seen.
     pub fn holds_for(&self, pid: i32) -> bool {
         let Some(group) = &self.group else { return true };
         let groups = fs::read_to_string(self.root.join(format!("proc/{pid}/cgroup")));
         groups.is_ok_and(|groups| path_in(&groups, group.version).is_none_or(|p| group.has(p)))
     }
 
-    /// Bytes that the group may still take. What is only a copy of files makes room.
+    /// Returns the bytes that the group may still take. Pages that are only copies of files make
+    /// room.
     pub fn available(&self) -> u64 {
         let Some(group) = &self.group else { return self.bytes };
         let (usage, all, shared) = match group.version {
@@ -83,7 +84,7 @@ impl Group {
     /// Whether a process in the group `path` is in this one.
     fn has(&self, path: &str) -> bool {
         match path.strip_prefix(self.path.trim_end_matches('/')) {
-            // What lies outside of a namespace of groups begins so there.
+            // The path of a group outside of the namespace of groups begins so.
             Some(rest) => rest.is_empty() || rest.starts_with('/') && !rest.starts_with("/.."),
             None => false,
         }
@@ -97,7 +98,8 @@ impl Group {
         number(&self.directory.join(name)).filter(|bytes| *bytes < NO_LIMIT)
     }
 
-    /// Whether it counts what the groups inside of it use, as all do but old ones of version 1.
+    /// Whether it counts the memory of the groups inside of it, as all do but old ones of version
+    /// 1.
     fn counts_others(&self) -> bool {
         number(&self.directory.join("memory.use_hierarchy")) != Some(0)
     }
@@ -108,7 +110,7 @@ fn of_mount(root: &Path, mount: &Mount, path: &str, found: &mut Vec<Limit>) {
     let Mount { version, point, .. } = mount;
     let point = root.join(point.trim_start_matches('/'));
     let Some(inner) = mount.inner(path) else {
-        // The mount point is an ancestor, if the way from there to here cannot be seen.
+        // The mount point is an ancestor if the path from there to the group cannot be seen.
         if mount.root.starts_with("/..") {
             let group = Group { version: *version, path: String::new(), directory: point };
             let limit = |bytes| Limit { bytes, root: root.to_owned(), group: None };
@@ -129,7 +131,7 @@ fn of_mount(root: &Path, mount: &Mount, path: &str, found: &mut Vec<Limit>) {
             found.push(Limit { bytes, root: root.to_owned(), group: Some(group) });
         }
     }
-    // Version 1 also tells of ancestors that are not mounted here.
+    // Version 1 also shows the limits of ancestors that are not mounted here.
     let stat = point.join(inner.trim_start_matches('/')).join("memory.stat");
     let stat = fs::read_to_string(stat).unwrap_or_default();
     let all = field(&stat, "hierarchical_memory_limit").filter(|bytes| *bytes < NO_LIMIT);
@@ -138,14 +140,14 @@ fn of_mount(root: &Path, mount: &Mount, path: &str, found: &mut Vec<Limit>) {
     }
 }
 
-/// Where the ancestors of a path end in it, the path itself first.
+/// Returns the ends of the ancestors of a path in it, the path itself first.
 fn ends(path: &str) -> impl Iterator<Item = usize> {
     let slashes = path.rmatch_indices('/').map(|(at, _)| at);
     std::iter::once(path.len()).chain(slashes)
 }
 
 impl Mount {
-    /// The way from the mount point to the group `path`: nothing, or names that begin with a slash.
+    /// Returns the path from the mount point to the group `path`: empty, or names behind slashes.
     fn inner<'a>(&self, path: &'a str) -> Option<&'a str> {
         let inner = path.strip_prefix(self.root.trim_end_matches('/'))?;
         let inner = inner.trim_end_matches('/');
@@ -154,7 +156,8 @@ impl Mount {
     }
 }
 
-/// The mounted hierarchies in which memory may be limited, of the text of /proc/PID/mountinfo.
+/// Returns the mounted hierarchies in which memory may be limited, from the text of
+/// /proc/PID/mountinfo.
 fn mounts(text: &str) -> impl Iterator<Item = Mount> {
     text.lines().filter_map(|line| {
         let (place, kind) = line.split_once(" - ")?;
@@ -170,7 +173,7 @@ fn mounts(text: &str) -> impl Iterator<Item = Mount> {
     })
 }
 
-/// The group in a hierarchy, of the text of /proc/PID/cgroup.
+/// Returns the group in a hierarchy, from the text of /proc/PID/cgroup.
 fn path_in(text: &str, version: Version) -> Option<&str> {
     text.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
@@ -203,12 +206,12 @@ fn unescaped(text: &str) -> String {
     name
 }
 
-/// The number in a file.
+/// Returns the number in a file.
 fn number(path: &Path) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// The number behind a name in a text of lines.
+/// Returns the number behind a name in a text of lines.
 fn field(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }

@@ -1,7 +1,7 @@
-//! A second process for tests of what goes from one address space to another: a fork of this one,
-//! with the same addresses and a copy of its memory. Other threads of this process may have held
-//! any lock when it was forked, so the child may only compute and make system calls. Invariant: it
-//! does not outlive the thread that made it.
+//! A second process for tests of transfers between address spaces: a fork of this one, with the
+//! same addresses and a copy of its memory. Other threads of this process may have held any lock
+//! when it was forked, so the child may only compute and make system calls. Invariant: it does not
+//! outlive the thread that made it.
 
 use super::life::{self, Life, Mark};
 use super::process;
@@ -24,7 +24,7 @@ impl Drop for Exit {
 }
 
 impl Child {
-    /// A child that does `work` and tells [`Child::said_yes`] what it returned.
+    /// Makes a child that does `work`; [`Child::said_yes`] returns the result.
     pub fn working(work: impl FnOnce() -> bool) -> Child {
         let parent = process::id();
         // SAFETY: the child calls `work` and system calls only.
@@ -43,7 +43,7 @@ impl Child {
         Child { pid, life: life::of(Mark::of(pid)) }
     }
 
-    /// A child that does `prepare` and then nothing any more; this returns when it has stopped.
+    /// Makes a child that does `prepare` and then stops. Returns when it has stopped.
     pub fn stopped(prepare: impl FnOnce()) -> Child {
         let child = Child::working(|| {
             prepare();
@@ -59,12 +59,12 @@ impl Child {
         self.pid
     }
 
-    /// Whether it runs, for those who look by its number.
+    /// Its life, for code that checks by process id whether it runs.
     pub fn life(&self) -> &Arc<Life> {
         &self.life
     }
 
-    /// Whether its work, when it ends, has returned true.
+    /// Waits for the end of its work, and returns whether that was true.
     pub fn said_yes(self) -> bool {
         let status = self.status(0);
         std::mem::forget(self);

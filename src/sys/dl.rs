@@ -5,7 +5,7 @@
 use core::ffi::{CStr, c_int, c_void};
 use std::ffi::CString;
 
-/// A library that is loaded in this process; it is never unloaded by us.
+/// A library that is loaded in this process; this library never unloads it.
 #[derive(Clone, Copy, Debug)]
 pub struct Library(*mut c_void);
 
@@ -14,7 +14,7 @@ unsafe impl Send for Library {}
 // SAFETY: likewise; dlsym locks by itself.
 unsafe impl Sync for Library {}
 
-/// The paths of all loaded libraries, in load order.
+/// Returns the paths of all loaded libraries, in load order.
 pub fn loaded() -> Vec<CString> {
     let mut paths = Vec::new();
     visit(&mut |path| {
@@ -29,16 +29,16 @@ pub fn any_loaded(wanted: impl Fn(&str) -> bool) -> bool {
     visit(&mut |path| wanted(file_name(path)))
 }
 
-/// The file name in a path.
+/// Returns the file name in a path.
 pub fn file_name(path: &CStr) -> &str {
     let path = path.to_str().unwrap_or("");
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// What is done with the path of a library; true: enough.
+/// A function that gets the path of a library, and returns true to end the visit.
 type Visitor<'a> = &'a mut dyn FnMut(&CStr) -> bool;
 
-/// Shows the paths of all loaded libraries to `visitor`, until one is enough for it.
+/// Passes the paths of all loaded libraries to `visitor`, until it returns true.
 fn visit(visitor: Visitor<'_>) -> bool {
     unsafe extern "C" fn show(
         info: *mut libc::dl_phdr_info,
@@ -59,29 +59,29 @@ fn visit(visitor: Visitor<'_>) -> bool {
 }
 
 impl Library {
-    /// The library at `path`, if it is loaded.
+    /// Returns the library at `path`, if it is loaded.
     pub fn at(path: &CStr) -> Option<Library> {
         // SAFETY: RTLD_NOLOAD loads nothing and so runs no constructor.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
         (!handle.is_null()).then_some(Library(handle))
     }
 
-    /// The address of `name` in this library or in those that it needs; 0 if there is none.
+    /// Returns the address of `name` in this library or in those that it needs, or 0.
     pub fn symbol(self, name: &CStr) -> usize {
         // SAFETY: the handle is valid and the name a C string.
         unsafe { libc::dlsym(self.0, name.as_ptr()) as usize }
     }
 }
 
-/// The address of `name` as the program itself sees it; 0 if there is none. It differs from
+/// Returns the address of `name` as the program itself sees it, or 0. It differs from
 /// [`Library::symbol`] for data that the executable copied (R_X86_64_COPY).
 pub fn global_symbol(name: &CStr) -> usize {
     // SAFETY: RTLD_DEFAULT is valid and the name a C string.
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) as usize }
 }
 
-/// The address of `name` in the program and the libraries that it was started with or has made its
-/// own (RTLD_GLOBAL); 0 if there is none. A module that is loaded by itself may see another one.
+/// Returns the address of `name` in the program and in the libraries that it was started with or
+/// has opened with RTLD_GLOBAL, or 0. A module that is loaded by itself may see another one.
 pub fn symbol_of_program(name: &CStr) -> usize {
     // SAFETY: no path: the program itself.
     let program = unsafe { libc::dlopen(core::ptr::null(), libc::RTLD_LAZY) };
@@ -89,21 +89,21 @@ pub fn symbol_of_program(name: &CStr) -> usize {
     unsafe { libc::dlsym(program, name.as_ptr()) as usize }
 }
 
-/// Whether the library that holds `address` has `name` itself, not only in those that it needs.
+/// Whether the library that holds `address` has `name` itself, not only in the libraries it needs.
 pub fn has_beside(address: usize, name: &CStr) -> bool {
     let Some((path, base)) = object_at(address) else { return false };
     let Some(library) = Library::at(&path) else { return false };
     object_at(library.symbol(name)).is_some_and(|(_, other)| other == base)
 }
 
-/// The library that holds `address`, and its file name.
+/// Returns the library that holds `address`, and its file name.
 pub fn library_at(address: usize) -> Option<(Library, String)> {
     let (path, _) = object_at(address)?;
     let library = Library::at(&path)?;
     Some((library, file_name(&path).to_owned()))
 }
 
-/// Path and base address of the library that holds `address`.
+/// Returns path and base address of the library that holds `address`.
 fn object_at(address: usize) -> Option<(CString, usize)> {
     // SAFETY: plain data, for which zero is a value.
     let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
@@ -117,7 +117,7 @@ fn object_at(address: usize) -> Option<(CString, usize)> {
     Some((path, info.dli_fbase as usize))
 }
 
-/// The address of `name` in the libraries behind this one; 0 if there is none.
+/// Returns the address of `name` in the libraries behind this one, or 0.
 pub fn next_symbol(name: &CStr) -> usize {
     // SAFETY: RTLD_NEXT is valid and the name a C string.
     unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) as usize }

@@ -1,14 +1,15 @@
-//! What is done around fork(2): handlers, how the parent waits for its child, and how shared memory
-//! becomes the child's own. In the child nothing here allocates: it makes system calls only.
+//! Support for fork(2): handlers, a pipe by which the parent waits for its child, and shared memory
+//! that becomes the child's own. In the child this file allocates nothing: it makes system calls
+//! only.
 
 use super::{last_error, uninterrupted};
 use crate::error::Result;
 use crate::sys::segment::Name;
 use core::ptr;
 
-/// Called around each fork: in the parent before it, in the parent after it, in the child. Children
-/// of vfork, posix_spawn, system and popen share their parent's memory until they run another
-/// program, and nothing is called.
+/// Registers functions that are called around each fork: in the parent before it, in the parent
+/// after it, in the child. Children of vfork, posix_spawn, system and popen share their parent's
+/// memory until they run another program, and for them no function is called.
 pub fn at_fork(
     before: unsafe extern "C" fn(),
     in_parent: unsafe extern "C" fn(),
@@ -21,15 +22,15 @@ pub fn at_fork(
     }
 }
 
-/// By this the parent waits until its child has done something, or has ended. Programs that are
-/// executed do not inherit it.
+/// A pipe by which the parent waits until its child has done something, or has ended. Programs that
+/// are executed do not inherit it.
 pub struct Pipe {
     read: i32,
     write: i32,
 }
 
 impl Pipe {
-    /// A new one, if there are descriptors for it.
+    /// Creates a pipe, if there are descriptors for it.
     pub fn new() -> Option<Pipe> {
         let mut ends = [0; 2];
         // SAFETY: a place for two descriptors.
@@ -38,7 +39,8 @@ impl Pipe {
     }
 
     /// In the parent, or where there is no child: returns when the child is done or there is none.
-    /// What it says is a byte: a child of another thread may hold the other end for longer.
+    /// The child writes a byte, because a child of another thread may hold the other end for
+    /// longer.
     pub fn wait(self) {
         close(self.write);
         let mut byte = 0_u8;
@@ -47,7 +49,7 @@ impl Pipe {
         close(self.read);
     }
 
-    /// In the child: it is done.
+    /// In the child: notifies the parent.
     pub fn done(self) {
         // The parent's other end is open still, so nothing is raised (SIGPIPE).
         // SAFETY: our descriptor, and one byte.
@@ -64,20 +66,20 @@ fn close(descriptor: i32) {
 
 /// A part of a segment of this process as it is mapped here: whole pages.
 #[derive(Clone, Copy)]
-pub struct Part {
+pub struct SegmentPart {
     /// the segment
     pub name: Name,
-    /// where it begins in the segment
+    /// its offset in the segment
     pub offset: u64,
-    /// where it begins in memory
+    /// its address in memory
     pub base: *mut u8,
-    /// bytes
+    /// its bytes
     pub bytes: u64,
 }
 
-impl Part {
-    /// Whether the descriptor in the name is that of the segment still: programs close what they do
-    /// not know.
+impl SegmentPart {
+    /// Whether the descriptor in the name is still that of the segment: programs close descriptors
+    /// that they do not know.
     fn is_open(&self) -> bool {
         // SAFETY: plain data, for which zero is a value.
         let mut status: libc::stat = unsafe { core::mem::zeroed() };
@@ -86,8 +88,8 @@ impl Part {
         told && (status.st_dev, status.st_ino) == (self.name.device, self.name.inode)
     }
 
-    /// The next run of bytes that are there, at or behind `from`: where it begins and ends in the
-    /// segment. All else reads as zero.
+    /// Returns begin and end, in the segment, of the next run of bytes with memory behind them, at
+    /// or after `from`. All other bytes read as zero.
     fn next_data(&self, from: u64) -> Option<(u64, u64)> {
         let end = self.offset + self.bytes;
         let seek = |from: u64, whence| {
@@ -99,7 +101,7 @@ impl Part {
         Some((first, seek(first, libc::SEEK_HOLE).unwrap_or(end)))
     }
 
-    /// Bytes that are there.
+    /// Returns the number of bytes with memory behind them.
     pub fn data_bytes(&self) -> u64 {
         let (mut from, mut bytes) = (self.offset, 0);
         if self.is_open() {
@@ -110,13 +112,13 @@ impl Part {
         bytes
     }
 
-    /// Makes the memory this process's own: others do not see what is written here any more.
-    /// `copied`: nor does this process see what they write from now on. Without that, or where the
-    /// copy fails, it may see it in pages that it has not written to. False: nothing could be done,
-    /// and the memory is shared as it was.
+    /// Makes the memory this process's own: other processes do not see later stores of this
+    /// process. With `copied`, this process does not see their later stores either. Without
+    /// `copied`, or if the copy fails, it may see these in pages to which it has not stored.
+    /// Returns false if nothing could be done, and the memory is shared as it was.
     ///
     /// # Safety
-    /// `base` is where the part is mapped, and no other thread of this process uses it.
+    /// The part is mapped at `base`, and no other thread of this process uses it.
     pub unsafe fn make_private(&self, copied: bool) -> bool {
         if !self.is_open() {
             return false;
@@ -204,7 +206,7 @@ mod tests {
         write(there.base(), 1, 1);
         write(there.base(), 3, 3);
         let base = here.base().wrapping_add(PAGE as usize);
-        let part = Part { name, offset: PAGE, base, bytes: 6 * PAGE };
+        let part = SegmentPart { name, offset: PAGE, base, bytes: 6 * PAGE };
         assert_eq!(part.data_bytes(), 2 * PAGE);
         // SAFETY: this test alone uses the mapping.
         assert!(unsafe { part.make_private(copied) });
@@ -240,7 +242,7 @@ mod tests {
         let (segment, other) = (Segment::create(PAGE).unwrap(), Segment::create(PAGE).unwrap());
         let here = segment.map().unwrap();
         let name = Name { fd: other.name().fd, ..segment.name() };
-        let part = Part { name, offset: 0, base: here.base(), bytes: PAGE };
+        let part = SegmentPart { name, offset: 0, base: here.base(), bytes: PAGE };
         // SAFETY: this test alone uses the mapping.
         assert!(!unsafe { part.make_private(true) });
     }

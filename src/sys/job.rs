@@ -1,7 +1,7 @@
 //! The ranks of this job on this node, as /proc shows them: for a rank that waits for others before
-//! it has shared anything with them. Launchers tell a process its rank in its environment; ranks of
-//! one job are descendants of one launcher. A rank that waits long shows that by a [`Mark`]. Not
-//! for anything that correctness rests on.
+//! it has shared anything with them. Launchers give a process its rank in its environment; ranks of
+//! one job are descendants of one launcher. A rank that waits long shows a [`WaitMark`]. Not for
+//! anything on which correctness depends.
 
 use super::ancestors::{self, ANCESTORS_MAX};
 use super::memfd;
@@ -11,45 +11,45 @@ use std::ffi::CString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// A rank as it is found.
+/// A rank that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundRank {
     /// its rank in MPI_COMM_WORLD
     pub rank: u32,
-    /// its process
+    /// its process id
     pub pid: i32,
-    /// whether this library is loaded there
+    /// whether its process has loaded this library
     pub has_library: bool,
     /// whether it shows the same mark
     pub waits: bool,
 }
 
-/// An empty file in memory, whose name others see in /proc/PID/fd: this process waits.
-pub struct Mark {
+/// An empty file in memory, whose name other processes see in /proc/PID/fd: this process waits.
+pub struct WaitMark {
     name: String,
     _file: File,
 }
 
-impl Mark {
-    /// Shows that this process waits for what has the number `what`, until it is dropped.
-    pub fn show(what: u64) -> Result<Mark> {
+impl WaitMark {
+    /// Shows that this process waits for the thing with the number `what`, until this is dropped.
+    pub fn show(what: u64) -> Result<WaitMark> {
         let name = format!("fompi-waits-{what:016x}");
         let text = CString::new(name.as_str()).unwrap_or_default();
-        Ok(Mark { name, _file: memfd::create(&text)? })
+        Ok(WaitMark { name, _file: memfd::create(&text)? })
     }
 }
 
-/// The other ranks of this job on this node, in their order. `variable` is the one in which the
-/// launcher has told this process its rank.
-pub fn others(variable: &str, mark: &Mark) -> Vec<Found> {
+/// Returns the other ranks of this job on this node, in their order. `variable`: the one in which
+/// the launcher has given this process its rank.
+pub fn others(variable: &str, mark: &WaitMark) -> Vec<FoundRank> {
     let own = super::process::id();
     let proc = Proc { root: PathBuf::from("/proc"), variable };
     let library = proc.file_at(own, others as *const () as u64);
     proc.find(own, &library.unwrap_or_default(), &mark.name)
 }
 
-/// Whether this process descends from a rank: an ancestor that has the launcher's `variable`, too,
-/// has loaded an MPI. A shell around a rank is none.
+/// Whether this process descends from a rank: an ancestor has the launcher's `variable`, too, and
+/// has loaded an MPI. A shell around a rank does not count.
 pub fn is_below_a_rank(variable: &str) -> bool {
     let proc = Proc { root: PathBuf::from("/proc"), variable };
     proc.is_below_a_rank(super::process::id())
@@ -62,18 +62,20 @@ struct Proc<'a> {
 }
 
 impl Proc<'_> {
-    fn find(&self, own: i32, library: &str, mark: &str) -> Vec<Found> {
+    fn find(&self, own: i32, library: &str, mark: &str) -> Vec<FoundRank> {
         let job = self.job(own);
-        let mut best: BTreeMap<u32, (bool, Found)> = BTreeMap::new();
+        let mut best: BTreeMap<u32, (bool, FoundRank)> = BTreeMap::new();
         let mut pids: Vec<i32> = names(&self.root).iter().filter_map(|n| n.parse().ok()).collect();
         pids.sort_unstable();
         for pid in pids {
             let is_of_it = |pid| job.is_some() && self.job(pid) == job;
             let Some(rank) = self.rank(pid).filter(|_| is_of_it(pid)) else { continue };
             let Some((has_library, has_mpi)) = self.loaded(pid, library) else { continue };
-            let found = Found { rank, pid, has_library, waits: self.shows(pid, mark) };
-            // A shell around a rank has its environment too, and so have its children.
-            let better = |(mpi, old): &(bool, Found)| (found.waits, has_mpi) > (old.waits, *mpi);
+            let found = FoundRank { rank, pid, has_library, waits: self.shows(pid, mark) };
+            // A shell around a rank has the rank's environment too, and so have the rank's
+            // children.
+            let better =
+                |(mpi, old): &(bool, FoundRank)| (found.waits, has_mpi) > (old.waits, *mpi);
             if best.get(&rank).is_none_or(better) {
                 best.insert(rank, (has_mpi, found));
             }
@@ -99,8 +101,8 @@ impl Proc<'_> {
         self.variable(pid, self.variable)?.parse().ok()
     }
 
-    /// What processes of one job have in common: the launcher, which is the first ancestor that is
-    /// no rank, and the name that PMIx gives to jobs.
+    /// Returns what identifies a job: the launcher, which is the first ancestor that is no rank,
+    /// and the name that PMIx gives to the job.
     fn job(&self, pid: i32) -> Option<(i32, Option<String>)> {
         let mut at = pid;
         for _ in 0..ANCESTORS_MAX {
@@ -128,7 +130,7 @@ impl Proc<'_> {
         Some((has_library, files().any(|file| file.starts_with("libmpi"))))
     }
 
-    /// The name of the file that is mapped at an address of a process.
+    /// Returns the name of the file that is mapped at an address of a process.
     fn file_at(&self, pid: i32, address: u64) -> Option<String> {
         let maps = fs::read_to_string(self.of(pid, "maps")).ok()?;
         let is_there = |line: &&str| {
@@ -146,13 +148,13 @@ impl Proc<'_> {
     }
 }
 
-/// The names in a folder; none if it may not be looked at.
+/// Returns the names in a folder; none if it may not be read.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// The name of the file that a line of /proc/PID/maps speaks of.
+/// Returns the name of the file in a line of /proc/PID/maps.
 fn file_name(line: &str) -> Option<&str> {
     line.split_once('/').map(|(_, path)| path.rsplit('/').next().unwrap_or(path))
 }
@@ -184,7 +186,8 @@ mod tests {
             symlink(format!("/memfd:{mark} (deleted)"), folder.join("fd/7")).unwrap();
         }
 
-        /// (rank, process, whether the library is there, whether it waits) of those that 101 finds.
+        /// Returns (rank, process, whether the library is loaded, whether it waits) of those that
+        /// 101 finds.
         fn others(&self) -> Vec<(u32, i32, bool, bool)> {
             let proc = Proc { root: self.0.clone(), variable: "R" };
             let found = proc.find(101, "libfompi.so", "fompi-waits-1");
@@ -232,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_of_a_rank_is_told_from_a_rank_in_a_shell() {
+    fn a_tool_of_a_rank_is_distinguished_from_a_rank_in_a_shell() {
         let fake = Fake::new("below");
         fake.add((99, 1), "A=1", MPI, ""); // has started the launcher
         fake.add((100, 99), "A=1", "", "");
@@ -249,7 +252,7 @@ mod tests {
     fn a_mark_is_seen_while_it_is_shown() {
         let proc = Proc { root: PathBuf::from("/proc"), variable: "R" };
         let own = super::super::process::id();
-        let mark = Mark::show(u64::from(own as u32) << 32 | 0xabc).unwrap();
+        let mark = WaitMark::show(u64::from(own as u32) << 32 | 0xabc).unwrap();
         let name = mark.name.clone();
         assert!(proc.shows(own, &name));
         drop(mark);

@@ -1,26 +1,26 @@
-//! Whether a process of this node still runs, and whether its number still means that process: a
-//! number that is free goes to the next process, which may be anybody's. Not for who takes part in
-//! what. Invariant: a process that has ended here has ended for good.
+//! Whether a process of this node still runs, and whether its process id still means that process:
+//! the system reuses an id, for any process. Not for which processes take part in what. Invariant:
+//! a process that has ended here has ended for good.
 //!
-//! Numbers are those of this process's PID namespace; processes of one node share it. A zombie has
-//! ended, though its parent has not asked for it yet.
+//! Process ids are those of this process's PID namespace; processes of one node share it. A zombie
+//! has ended, even if its parent has not waited for it yet.
 //!
-//! A look asks the first of these that can be asked:
-//! 1. a *descriptor* (pidfd) that was opened while the number was known to be the right one; it
-//!    means that process for good. One `poll`, for many processes at once. Linux before 5.3 and
-//!    some seccomp profiles have none, and this process keeps an eighth of the descriptors that it
-//!    may have at most;
-//! 2. /proc/PID/stat: the process that has the number now was *started* when ours was;
-//! 3. where /proc cannot be read, or no descriptor is left to read it with, the *cookie* that ours
-//!    left in its memory, by process_vm_readv.
+//! A check uses the first of these ways that is possible:
+//! 1. a *descriptor* (pidfd) that was opened while the id was known to be the right one; it means
+//!   that process for good. One `poll`, for many processes at once. Linux before 5.3 and some
+//!   seccomp profiles have none, and this process keeps at most an eighth of the descriptors that
+//!   it may have;
+//! 2. /proc/PID/stat: the process that has the id now was *started* when ours was;
+//! 3. if /proc cannot be read, or no descriptor is left to read it with, the *cookie* that ours
+//!   left in its memory, by process_vm_readv.
 //!
-//! The first is confirmed by the others once in [`SURE_NS`], and whenever it says anything: a
-//! program may have closed all descriptors, ours with them, and have given the number to a file of
-//! its own. A process of which none of the three says anything counts as running.
+//! The first way is confirmed by the others once in [`SURE_NS`], and whenever it reports an event:
+//! a program may have closed all descriptors, ours with them, and have got the number again for a
+//! file of its own. A process about which none of the three ways gives an answer counts as running.
 //!
 //! | `looked` | meaning                              |
 //! |----------|--------------------------------------|
-//! | 0        | nobody has looked yet                |
+//! | 0        | no thread has looked yet             |
 //! | n        | it ran at n ns of the monotonic clock |
 //! | [`ENDED`] | it has ended; it stays so            |
 
@@ -32,44 +32,44 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::sync::{Arc, OnceLock, Weak};
 
-/// How old a look may be for [`Life::is_there`]. Linux gives numbers out in a circle: one comes
-/// back so soon only if all others (32,768 and more by default) were taken meanwhile.
+/// The age up to which [`Life::is_there`] uses an earlier check. Linux assigns ids in a cycle: one
+/// is reused so soon only if all others (32,768 and more by default) were taken meanwhile.
 const FRESH_NS: u64 = 1_000_000;
-/// How long a descriptor is trusted without asking anything else.
+/// The time for which a descriptor is trusted without another check.
 const SURE_NS: u64 = 1_000_000_000;
-/// Of the descriptors that this process may have, one in so many is one of these at most.
+/// The share of the descriptors of this process that may be pidfds: one in this many.
 const SHARE: usize = 8;
 
 const ENDED: u64 = u64::MAX;
 
-/// What distinguishes a process from all others that ever have its number.
+/// The values that distinguish a process from all others that ever have its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark {
     /// its process id
     pub pid: i32,
-    /// when it was started, in ticks since the machine was; 0: not known
+    /// its start, in ticks since the machine was started; 0: not known
     pub start: u64,
-    /// where in its memory `cookie` is to be found, if one may look
+    /// the address of `cookie` in its memory
     pub cookie_address: u64,
-    /// a number that no other process has there; 0: not known
+    /// a number that no other process has at that address; 0: not known
     pub cookie: u64,
 }
 
 impl Mark {
-    /// That of this process.
+    /// Returns the mark of this process.
     pub fn own() -> Mark {
         let (cookie_address, cookie) = process::cookie();
         Mark { cookie_address, cookie, ..Mark::of(process::id()) }
     }
 
-    /// That of the process that has a number now.
+    /// Returns the mark of the process that has an id now.
     pub fn of(pid: i32) -> Mark {
         let stat = Stat::of(pid).filter(|_| ticks_are_common());
         Mark { pid, start: stat.map_or(0, |stat| stat.start), cookie_address: 0, cookie: 0 }
     }
 
-    /// Whether the memory of the process that has the number now shows the cookie; `None`: the
-    /// system does not let us look, or there is no cookie.
+    /// Whether the memory of the process that has the id now contains the cookie. `None`: the
+    /// system does not let this process read it, or there is no cookie.
     pub fn shows_cookie(&self) -> Option<bool> {
         if self.cookie == 0 {
             return None;
@@ -85,7 +85,7 @@ impl Mark {
         }
     }
 
-    /// Whether the process has ended, as far as can be said without a descriptor for it.
+    /// Whether the process has ended, as far as can be known without a descriptor for it.
     fn has_ended(&self) -> bool {
         let stat = Stat::of(self.pid);
         if let Some(stat) = stat
@@ -97,12 +97,12 @@ impl Mark {
     }
 }
 
-/// What /proc/PID/stat says of a process, see proc_pid_stat(5).
+/// Fields of /proc/PID/stat, see proc_pid_stat(5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stat {
     /// field 22
     start: u64,
-    /// it is a zombie, and none of its threads is left
+    /// whether it is a zombie, and none of its threads is left
     is_over: bool,
 }
 
@@ -118,27 +118,27 @@ impl Stat {
         }
     }
 
-    /// The name of the program, in parentheses, may have spaces and parentheses in it.
+    /// The name of the program, in parentheses, may contain spaces and parentheses.
     fn parse(text: &[u8]) -> Option<Stat> {
         let behind = text.iter().rposition(|byte| *byte == b')')? + 1;
         let mut fields = str::from_utf8(&text[behind..]).ok()?.split_ascii_whitespace();
         let state = fields.next()?; // field 3
         let threads = fields.nth(20 - 4)?;
         let start = fields.nth(22 - 21)?.parse().ok()?;
-        // A process of which the first thread alone has ended is a zombie with more threads.
+        // A process whose first thread alone has ended is a zombie with more threads.
         let is_over = matches!(state, "Z" | "X" | "x") && matches!(threads, "0" | "1");
         Some(Stat { start, is_over })
     }
 }
 
-/// Whether some process has the number.
+/// Whether a process has the id.
 fn exists(pid: i32) -> bool {
     // SAFETY: no signal is sent.
     let answer = unsafe { libc::kill(pid, 0) };
     answer == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
 }
 
-/// Whether this process reads of the start of processes in ticks that all on the machine have in
+/// Whether this process reads start times in ticks that all processes of the machine have in
 /// common: it is in no time namespace that shifts them.
 fn ticks_are_common() -> bool {
     static COMMON: OnceLock<bool> = OnceLock::new();
@@ -158,16 +158,16 @@ pub fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// How many descriptors of processes there are.
+/// The number of descriptors of processes.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
-/// A pidfd. Its number may have become another file's, see above.
+/// A pidfd. Its number may belong to another file by now, see above.
 struct Descriptor(i32);
 
 impl Descriptor {
     fn open(pid: i32) -> Option<Descriptor> {
         static ABSENT: AtomicBool = AtomicBool::new(false);
-        // Relaxed, as for all that is counted here: nothing is read through it.
+        // Relaxed, as for all counters here: nothing is read through them.
         if ABSENT.load(Ordering::Relaxed) || KEPT.load(Ordering::Relaxed) >= most() {
             return None;
         }
@@ -182,15 +182,15 @@ impl Descriptor {
         Some(Descriptor(fd))
     }
 
-    /// Whether it says nothing: its process runs, if it is one of a process.
+    /// Whether it reports no event: its process runs, if it is a descriptor of a process.
     fn is_quiet(&self) -> bool {
         let ended = libc::pollfd { fd: self.0, events: libc::POLLIN, revents: 0 };
         poll_now(&mut [ended]) == 0
     }
 }
 
-/// How many of these descriptors have something to say, or a negative number; without waiting. A
-/// signal interrupts even that, and says nothing of any process.
+/// Returns how many of these descriptors report an event, or a negative number, without waiting. A
+/// signal interrupts even that, and is no sign of any process.
 fn poll_now(list: &mut [libc::pollfd]) -> i32 {
     let count = list.len() as libc::nfds_t;
     // SAFETY: so many valid pollfds, of which negative ones are passed over; zero milliseconds: it
@@ -219,15 +219,15 @@ fn most() -> usize {
     usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX) / SHARE
 }
 
-/// What is kept to look by.
+/// The descriptor of a life, and how long it is trusted.
 #[derive(Default)]
 struct Kept {
     descriptor: Option<Descriptor>,
-    /// when it has to be confirmed
+    /// the time at which it has to be confirmed
     sure_until: u64,
 }
 
-/// The life of a process.
+/// The state of a process: running or ended.
 pub struct Life {
     mark: Mark,
     /// see above
@@ -235,7 +235,7 @@ pub struct Life {
     kept: Mutex<Kept>,
 }
 
-/// The one of a process; the same for all who ask while one of them has it.
+/// Returns the life of a process; all callers get the same one as long as one of them keeps it.
 pub fn of(mark: Mark) -> Arc<Life> {
     static LIVES: Mutex<BTreeMap<Mark, Weak<Life>>> = Mutex::new(BTreeMap::new());
     let mut lives = LIVES.lock();
@@ -248,8 +248,8 @@ pub fn of(mark: Mark) -> Arc<Life> {
     life
 }
 
-/// The first of these processes that has ended, by its index. One system call if none has, and
-/// there is a descriptor for each.
+/// Returns the index of the first of these processes that has ended. One system call if none has,
+/// and there is a descriptor for each.
 pub fn first_ended<'a>(lives: impl IntoIterator<Item = &'a Life>) -> Option<usize> {
     let now = now_ns();
     let lives: Vec<&Life> = lives.into_iter().collect();
@@ -262,7 +262,7 @@ pub fn first_ended<'a>(lives: impl IntoIterator<Item = &'a Life>) -> Option<usiz
 }
 
 impl Life {
-    /// That of a process about which nobody else asks.
+    /// The life of a process that no other caller checks.
     pub fn new(mark: Mark) -> Life {
         Life { mark, looked: AtomicU64::new(0), kept: Mutex::default() }
     }
@@ -272,16 +272,16 @@ impl Life {
         &self.mark
     }
 
-    /// Whether the process was there a short time ago (`FRESH_NS`), for who is about to use its
-    /// number. Costs the reading of a clock, and a system call after that time.
+    /// Whether the process was there a short time ago (`FRESH_NS`), for a caller that is about to
+    /// use its id. Costs the reading of a clock, and a system call after that time.
     #[inline(always)]
     pub fn is_there(&self) -> bool {
         let now = now_ns();
-        // Relaxed: the word says it all, and nothing is read through it.
+        // Relaxed: the word is the whole state, and nothing is read through it.
         now.wrapping_sub(self.looked.load(Ordering::Relaxed)) < FRESH_NS || self.look(now)
     }
 
-    /// Whether the process has ended. A thorough look.
+    /// Whether the process has ended. A thorough check.
     pub fn has_ended(&self) -> bool {
         self.kept.lock().sure_until = 0;
         !self.look(now_ns())
@@ -294,12 +294,12 @@ impl Life {
         descriptor.map(|descriptor| descriptor.0)
     }
 
-    /// Looks, and notes what it saw. False: the process has ended.
+    /// Checks, and notes the result. Returns false if the process has ended.
     #[cold]
     #[inline(never)]
     fn look(&self, now: u64) -> bool {
         let mut kept = self.kept.lock();
-        // Relaxed, as above; the lock keeps others from storing.
+        // Relaxed, as above; the lock keeps other threads from storing.
         if self.looked.load(Ordering::Relaxed) == ENDED {
             return false;
         }
@@ -310,8 +310,8 @@ impl Life {
         runs
     }
 
-    /// Whether the process runs, by more than the descriptor. One that said something, or is
-    /// missing, is opened anew: before the number is found to be the right one, and it is looked at
+    /// Whether the process runs, by more than the descriptor. A descriptor that reported an event,
+    /// or is missing, is opened again. It is opened before the id is confirmed, and checked
     /// afterwards, so that it means the same process.
     fn confirm(&self, kept: &mut Kept, is_quiet: bool, now: u64) -> bool {
         if !is_quiet {

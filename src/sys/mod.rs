@@ -1,4 +1,4 @@
-//! The metal: what the operating system gives. Thin, typed wrappers over system calls; no policy.
+//! Thin, typed wrappers over system calls; no policy.
 
 #[cfg(not(loom))]
 pub mod ancestors;
@@ -16,9 +16,9 @@ pub mod ibverbs;
 pub mod job;
 #[cfg(not(loom))]
 pub mod life;
-pub mod limits;
 pub mod memfd;
-pub mod notes;
+pub mod memory_limits;
+pub mod proc_notes;
 pub mod process;
 #[cfg(not(loom))]
 pub mod random;
@@ -30,8 +30,8 @@ pub mod vm;
 
 use crate::error::Error;
 
-/// Makes a system call again as long as a signal interrupts it: the program may have handlers that
-/// do not restart calls. `call` answers a negative number where it fails, and sets `errno`.
+/// Repeats a system call as long as a signal interrupts it: the program may have handlers that do
+/// not restart calls. `call` returns a negative number if it fails, and sets `errno`.
 pub fn uninterrupted<T: Default + PartialOrd>(mut call: impl FnMut() -> T) -> T {
     loop {
         let answer = call();

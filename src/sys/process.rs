@@ -1,15 +1,15 @@
-//! This process: who it is for the others of its node, and which cores it has. Whether another one
-//! still runs says `life`.
+//! This process: its identity for the other processes of its node, and its cores. `life` checks
+//! whether another process still runs.
 
 use crate::sync::{AtomicU32, Ordering};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 
-/// This process, for others on the node. A system call the first time only.
+/// Returns the id of this process. A system call the first time only.
 pub fn id() -> i32 {
     let ask = || std::process::id() as i32;
     let Some(kept) = kept() else { return ask() };
-    // Relaxed: all threads that write here write the same.
+    // Relaxed: all threads that store here store the same value.
     match kept.load(Ordering::Relaxed) {
         0 => {
             let id = ask();
@@ -20,8 +20,8 @@ pub fn id() -> i32 {
     }
 }
 
-/// Where this process keeps its number, 0 at first: in a page of its own, which a child finds empty
-/// (Linux 4.14), however it was forked.
+/// The word in which this process keeps its id, 0 at first. It lies in a page of its own, which a
+/// child finds empty (Linux 4.14), however it was forked.
 #[cfg(not(loom))]
 fn kept() -> Option<&'static AtomicU32> {
     static KEPT: OnceLock<usize> = OnceLock::new();
@@ -49,7 +49,7 @@ fn kept() -> Option<&'static AtomicU32> {
     None
 }
 
-/// Seconds since some time ago, at no cost: no system call, and a few milliseconds late.
+/// Returns seconds since some fixed time, cheaply: no system call, and a few milliseconds late.
 pub fn seconds() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a place for the answer.
@@ -57,8 +57,8 @@ pub fn seconds() -> u64 {
     now.tv_sec as u64
 }
 
-/// Makes a panic end this process. It must not go on through frames of C, which know nothing of it;
-/// exceptions of the program may (`extern "C-unwind"`), and run the destructors of ours.
+/// Makes a panic end this process. It must not unwind through frames of C, which are not prepared
+/// for it; exceptions of the program may (`extern "C-unwind"`), and run our destructors.
 pub fn end_at_panics() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -67,22 +67,23 @@ pub fn end_at_panics() {
     }));
 }
 
-/// Whether this process runs with more rights than whoever started it, who chose its environment
-/// (setuid, setgid, file capabilities; ld.so(8), secure-execution mode).
+/// Whether this process runs with more rights than the user that started it, who chose its
+/// environment (setuid, setgid, file capabilities; ld.so(8), secure-execution mode).
 pub fn is_privileged() -> bool {
     // SAFETY: a plain question.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// A number that no other process has at that address: where it is, and the number.
+/// Returns an address, and a number that no other process has at that address.
 pub fn cookie() -> (u64, u64) {
     static COOKIE: OnceLock<u64> = OnceLock::new();
     let cookie = COOKIE.get_or_init(|| RandomState::new().hash_one(id()));
     ((&raw const *cookie).addr() as u64, *cookie)
 }
 
-/// Bytes that processes have in common if they see the same processes of the same machine since it
-/// was started, and no others: its name, the number of its start, and the namespace of processes.
+/// Returns bytes that processes have in common if and only if they see the same processes of the
+/// same machine since it was started: its name, the id of its start, and the namespace of
+/// processes.
 pub fn place() -> Vec<u8> {
     let mut place = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     place.extend(std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default());
@@ -91,8 +92,9 @@ pub fn place() -> Vec<u8> {
     place
 }
 
-/// Cores of this node that may run the job: those of the machine, because a rank that is bound to
-/// one core does not share it, or this process's own where it may use several but not all.
+/// Returns the number of cores of this node that may run the job: those of the machine, because a
+/// rank that is bound to one core does not share it, or this process's own if it may use several
+/// but not all.
 pub fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| {

@@ -1,9 +1,10 @@
-//! Random bytes of the system, which nobody can foretell.
+//! Random bytes of the system, which cannot be predicted.
 
 use super::{last_error, uninterrupted};
 use crate::error::Result;
 
-/// So many of them, 256 at most: the system gives these at once or not at all (getrandom(2)).
+/// Returns `N` random bytes, 256 at most: the system gives these at once or not at all
+/// (getrandom(2)).
 pub fn bytes<const N: usize>() -> Result<[u8; N]> {
     const { assert!(N <= 256) };
     let mut bytes = [0; N];

@@ -1,12 +1,12 @@
-//! How much of a range of addresses has memory behind it (mincore(2)), and what follows from that.
+//! The part of a range of addresses that has memory behind it (mincore(2)).
 
 use crate::sys::segment::PAGE;
 
-/// Pages that are asked for at once.
+/// The most pages that one call asks for.
 const PAGES: usize = 64 << 10;
 
-/// Bytes from `base` on, of `bytes`, that would have to be found if all of them were kept in
-/// memory. A range that is not mapped as a whole counts as there: that is for others to say.
+/// Returns how many of the `bytes` bytes from `base` have no memory behind them. A range that is
+/// not mapped as a whole counts as having it: the caller checks that elsewhere.
 pub fn missing(base: u64, bytes: u64) -> u64 {
     let first = base & !(PAGE - 1);
     let end = base.saturating_add(bytes);
@@ -26,14 +26,15 @@ pub fn missing(base: u64, bytes: u64) -> u64 {
     missing
 }
 
-/// Below so many bytes all of them are written: asking costs as much as a few page faults.
+/// A range shorter than this is written as a whole: asking costs as much as a few page faults.
 const ASKED: usize = 64 << 10;
 
-/// Makes a range of memory that processes share zero. Pages that are there are written, because
-/// that is cheaper than to take new ones; the others are not touched, and take no memory.
+/// Zeroes a range of memory that processes share. Writes to pages that have memory, because that is
+/// cheaper than to take new ones. Other pages are not touched, and take no memory.
 ///
 /// # Safety
-/// The range is mapped from a memfd, may be written, and nobody else uses it meanwhile.
+/// The range is mapped from a memfd, may be written, and no other thread or process uses it
+/// meanwhile.
 pub unsafe fn clear(base: *mut u8, bytes: usize) {
     let page = PAGE as usize;
     let skipped = (base.addr().next_multiple_of(page) - base.addr()).min(bytes);
@@ -48,7 +49,7 @@ pub unsafe fn clear(base: *mut u8, bytes: usize) {
     for run in there.chunk_by(|one, next| one & 1 == next & 1) {
         let length = run.len() * page;
         let is_there = run[0] & 1 != 0;
-        // What is not there may have been swapped out: it must go.
+        // A page that has no memory may have been swapped out: it must be removed, too.
         // SAFETY: whole pages of the range.
         if is_there || unsafe { libc::madvise(at.cast(), length, libc::MADV_REMOVE) } != 0 {
             // SAFETY: likewise.

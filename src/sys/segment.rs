@@ -1,7 +1,7 @@
-//! Memory that the processes of a node share: a memfd, opened by the others through
-//! `/proc/PID/fd` and mapped by all. Nothing is ever left in a file system.
+//! Memory that the processes of a node share: a memfd, which other processes open through
+//! `/proc/PID/fd`, and which all of them map. Nothing is ever left in a file system.
 
-use super::limits::is_available;
+use super::memory_limits::is_available;
 use super::{last_error, memfd, uninterrupted};
 use crate::error::{Error, Result};
 use core::mem::ManuallyDrop;
@@ -10,37 +10,38 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
-/// How another process of the node finds a segment, and knows that it found the right one.
+/// The values by which another process of the node finds a segment, and checks that it is the right
+/// one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Name {
-    /// process that has it open
+    /// the process that has it open
     pub pid: i32,
-    /// descriptor there
+    /// its descriptor there
     pub fd: i32,
-    /// device of the file: a different process under the same number would show another one
+    /// device of the file: another process with the same id would show another file
     pub device: u64,
     /// its inode
     pub inode: u64,
-    /// bytes
+    /// its bytes
     pub bytes: u64,
 }
 
 impl Name {
-    /// As it is sent to others.
+    /// Returns it in the form in which it is sent to other processes.
     pub fn to_words(self) -> [u64; 5] {
         [self.pid as u64, self.fd as u64, self.device, self.inode, self.bytes]
     }
 
-    /// As it was sent.
+    /// Returns the name that `to_words` has converted.
     pub fn from_words(words: &[u64; 5]) -> Name {
         let [pid, fd, device, inode, bytes] = *words;
         Name { pid: pid as i32, fd: fd as i32, device, inode, bytes }
     }
 }
 
-/// A file in memory. Its descriptor may be closed by the program, which may get the number again
-/// for a file of its own: so whoever uses the number late looks first whether it is still this one.
+/// A file in memory. The program may close its descriptor, and may get the number again for a file
+/// of its own. So code that uses the number late checks first that it is still this file.
 pub struct Segment {
     file: ManuallyDrop<File>,
     bytes: u64,
@@ -48,17 +49,18 @@ pub struct Segment {
     inode: u64,
 }
 
-/// From so many bytes on it is worth asking the node what it has before taking so much more.
+/// The size from which on memory is taken in steps, and the node is asked before each step.
 const STEP: u64 = 16 << 20;
-/// So much is backed by one call of fallocate(2).
+/// The bytes that one call of fallocate(2) backs.
 const CALL: u64 = 1 << 20;
 
 /// Size of a page of memory in bytes.
 pub const PAGE: u64 = 4096;
 
 impl Segment {
-    /// A new segment of `bytes` zero bytes, none of them backed by memory yet. Nobody can change
-    /// its length, or the seals that say so: a process that has it mapped would end by a signal.
+    /// Creates a segment of `bytes` zero bytes, none of them backed by memory yet. Seals forbid all
+    /// processes to change its length or its seals: a process that has it mapped would end by a
+    /// signal.
     pub fn create(bytes: u64) -> Result<Segment> {
         if bytes > file_bytes_max() {
             // Trying would end the process (SIGXFSZ).
@@ -76,20 +78,20 @@ impl Segment {
         Ok(Segment { file: ManuallyDrop::new(file), bytes, device, inode })
     }
 
-    /// How others find it.
+    /// Returns the name by which other processes find it.
     pub fn name(&self) -> Name {
         let (pid, fd) = (super::process::id(), self.file.as_raw_fd());
         Name { pid, fd, device: self.device, inode: self.inode, bytes: self.bytes }
     }
 
-    /// Whether its descriptor is still open, and this file.
+    /// Whether its descriptor is still open, and still this file's.
     pub fn is_open(&self) -> bool {
         let status = self.file.metadata();
         status.is_ok_and(|status| (status.dev(), status.ino()) == (self.device, self.inode))
     }
 
     /// Opens a segment of another process (or of this one). Fails if there is no such process here,
-    /// if it may not be looked at, or if what is found is another file.
+    /// if its files may not be read, or if the descriptor is another file's.
     pub fn open(name: &Name) -> Result<Segment> {
         let refused = || Error::System { call: "open /proc/PID/fd", errno: libc::ENOENT };
         let path = format!("/proc/{}/fd/{}", name.pid, name.fd);
@@ -112,9 +114,9 @@ impl Segment {
     }
 
     /// Backs `bytes` bytes from `first`, whole pages, with memory now, near the calling core, so
-    /// that touching them later cannot fail. Step by step, because other processes may take memory
-    /// meanwhile, and the system would rather end a process than refuse. What is too much from the
-    /// beginning takes nothing from the others. `map` is the segment as it is mapped here.
+    /// that touching them later cannot fail. Works in steps, because other processes may take
+    /// memory meanwhile, and the system would rather end a process than refuse. A request that is
+    /// too large from the beginning takes no memory. `map`: the segment as it is mapped here.
     pub fn back(&self, map: &Mapping, first: u64, bytes: u64) -> Result<()> {
         self.in_steps(bytes, |done, step| match map.populate(first + done, step) {
             Err(Error::System { errno: libc::EINVAL, .. }) if self.is_open() => {
@@ -124,14 +126,14 @@ impl Segment {
         })
     }
 
-    /// The same without a mapping. Where a signal comes meanwhile, kernels give all back that the
-    /// call has taken: so a call takes little, and half as much after each signal.
+    /// Backs bytes without a mapping. If a signal comes meanwhile, kernels give all memory back
+    /// that the call has taken: so a call takes little, and half as much after each signal.
     pub fn reserve(&self, first: u64, bytes: u64) -> Result<()> {
         in_calls(first, bytes, |at, bytes| self.allocate(0, at, bytes))
     }
 
-    /// Calls `work` for steps of `bytes` bytes: how many are done, and how many are next. Refuses
-    /// what the node does not have.
+    /// Calls `work` for steps of `bytes` bytes, with the bytes that are done and the bytes of the
+    /// next step. Refuses memory that the node does not have.
     fn in_steps(&self, bytes: u64, work: impl Fn(u64, u64) -> Result<()>) -> Result<()> {
         let mut done = 0;
         while done < bytes {
@@ -146,11 +148,11 @@ impl Segment {
         Ok(())
     }
 
-    /// Gives the memory behind whole pages back to the system; they read as zero from now on, in
-    /// every mapping, until they are touched again. `map` is the segment as it is mapped here.
+    /// Gives the memory behind whole pages back to the system. They read as zero from now on, in
+    /// every mapping, until they are written again. `map`: the segment as it is mapped here.
     pub fn give_back(&self, map: &Mapping, first: u64, bytes: u64) -> Result<()> {
         let given = map.remove(first, bytes);
-        // Where the program has all of its memory locked (mlockall), only the file can do it.
+        // If the program has locked all of its memory (mlockall), only the file can do it.
         if given.is_err() && self.is_open() {
             let mode = libc::FALLOC_FL_PUNCH_HOLE | KEEP_SIZE;
             return in_calls(first, bytes, |at, bytes| self.allocate(mode, at, bytes));
@@ -184,8 +186,8 @@ impl Segment {
     }
 
     /// Maps the whole segment, which is whole pages long, at a multiple of `alignment` (a power of
-    /// two, at least a page). The system chooses addresses by pages: so room for more is taken
-    /// first, the segment laid over a part of it, and the rest given back.
+    /// two, at least a page). The system chooses addresses by pages only: so a larger range is
+    /// reserved first, the segment is mapped over a part of it, and the rest is released.
     pub fn map_aligned(&self, alignment: usize) -> Result<Mapping> {
         assert!(alignment.is_power_of_two() && alignment as u64 >= PAGE);
         assert!(self.bytes > 0 && self.bytes.is_multiple_of(PAGE));
@@ -240,7 +242,7 @@ fn in_calls(
     Ok(())
 }
 
-/// The size that a file of this process may have (RLIMIT_FSIZE).
+/// Returns the largest size of a file of this process (RLIMIT_FSIZE).
 fn file_bytes_max() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
     // SAFETY: a plain question with a place for its answer.
@@ -250,7 +252,7 @@ fn file_bytes_max() -> u64 {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        // A descriptor that the system does not describe for want of memory is still this one's.
+        // A descriptor about which fstat(2) fails for lack of memory is still this segment's.
         let is_ours = match self.file.metadata() {
             Ok(status) => (status.dev(), status.ino()) == (self.device, self.inode),
             Err(error) => error.raw_os_error() != Some(libc::EBADF),
@@ -262,7 +264,7 @@ impl Drop for Segment {
     }
 }
 
-/// The length stays as it is.
+/// fallocate(2) leaves the length as it is.
 const KEEP_SIZE: i32 = libc::FALLOC_FL_KEEP_SIZE;
 
 /// A segment in this process's address space, until it is dropped.
@@ -278,7 +280,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Where it starts. Aligned to a page.
+    /// Returns its address, which is aligned to a page.
     pub fn base(&self) -> *mut u8 {
         self.base.as_ptr()
     }
@@ -293,7 +295,7 @@ impl Mapping {
         self.advise(libc::MADV_POPULATE_WRITE, first, bytes)
     }
 
-    /// Takes the memory behind whole pages away.
+    /// Removes the memory behind whole pages.
     fn remove(&self, first: u64, bytes: u64) -> Result<()> {
         self.advise(libc::MADV_REMOVE, first, bytes)
     }

@@ -1,6 +1,6 @@
 //! Memory of another process of this node, copied by the kernel: process_vm_readv(2) and
-//! process_vm_writev(2). One system call each, the answer as it is; what a short one means is the
-//! caller's business (`fabric::cma`).
+//! process_vm_writev(2). One system call each, with its unchanged result; the caller decides what a
+//! short one means (`fabric::cma`).
 
 use super::ancestors;
 use core::{ptr, slice};
@@ -8,99 +8,101 @@ use parking_lot::Mutex;
 use std::path::Path;
 
 /// An address in some process, and a number of bytes: `struct iovec`.
-pub type Run = libc::iovec;
+pub type IoVec = libc::iovec;
 
-/// The most runs on one side of a call (IOV_MAX); the kernel answers EINVAL to more.
+/// The most runs on one side of a call (IOV_MAX); the kernel returns EINVAL for more.
 pub const RUNS_MAX: usize = libc::UIO_MAXIOV as usize;
 
-/// A run of `bytes` bytes at `address`, which need not be one of this process.
+/// Returns a run of `bytes` bytes at `address`, which may be one of another process.
 #[inline(always)]
-pub fn run(address: u64, bytes: u64) -> Run {
+pub fn run(address: u64, bytes: u64) -> IoVec {
     let iov_base = ptr::without_provenance_mut(address as usize);
-    Run { iov_base, iov_len: bytes as usize }
+    IoVec { iov_base, iov_len: bytes as usize }
 }
 
 /// A run of memory of this process.
 #[inline(always)]
-pub fn own_run(address: *mut u8, bytes: u64) -> Run {
-    Run { iov_base: address.cast(), iov_len: bytes as usize }
+pub fn own_run(address: *mut u8, bytes: u64) -> IoVec {
+    IoVec { iov_base: address.cast(), iov_len: bytes as usize }
 }
 
-/// Copies `from` of this process to `to` of process `pid`; as many bytes on either side. Answers
+/// Copies `from` of this process to `to` of process `pid`; as many bytes on either side. Returns
 /// the number of bytes, or -1 and [`errno`].
 ///
 /// # Safety
-/// Nobody minds that `to` is written. (Bad addresses are only an error.)
+/// The caller owns the bytes of `to` in that process, and no Rust reference to them is live there.
+/// (Bad addresses are only an error.)
 #[inline(always)]
-pub unsafe fn write(pid: i32, from: &[Run], to: &[Run]) -> isize {
+pub unsafe fn write(pid: i32, from: &[IoVec], to: &[IoVec]) -> isize {
     let (from_count, to_count) = (from.len() as libc::c_ulong, to.len() as libc::c_ulong);
     // SAFETY: both lists are valid, and the kernel checks all that they name.
     unsafe { libc::process_vm_writev(pid, from.as_ptr(), from_count, to.as_ptr(), to_count, 0) }
 }
 
-/// Copies `from` of process `pid` to `to` of this process; as many bytes on either side. Answers
+/// Copies `from` of process `pid` to `to` of this process; as many bytes on either side. Returns
 /// the number of bytes, or -1 and [`errno`].
 ///
 /// # Safety
 /// `to` may be written. (Bad addresses are only an error.)
 #[inline(always)]
-pub unsafe fn read(pid: i32, to: &[Run], from: &[Run]) -> isize {
+pub unsafe fn read(pid: i32, to: &[IoVec], from: &[IoVec]) -> isize {
     let (to_count, from_count) = (to.len() as libc::c_ulong, from.len() as libc::c_ulong);
     // SAFETY: both lists are valid, the kernel checks all that they name, and the caller vouches
     // for what is written.
     unsafe { libc::process_vm_readv(pid, to.as_ptr(), to_count, from.as_ptr(), from_count, 0) }
 }
 
-/// One run as a list.
+/// Returns one run as a list.
 #[inline(always)]
-pub fn one(run: &Run) -> &[Run] {
+pub fn one(run: &IoVec) -> &[IoVec] {
     slice::from_ref(run)
 }
 
-/// `errno` of this thread: why the last call failed.
+/// Returns `errno` of this thread: the reason why the last call failed.
 pub fn errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
-/// The answer of `write` and `read` where there is no process with the number, without asking.
+/// The result of `write` and `read` if there is no process with the id, without a system call.
 #[cold]
-pub fn nobody() -> isize {
+pub fn no_process() -> isize {
     // SAFETY: `errno` of this thread.
     unsafe { *libc::__errno_location() = libc::ESRCH };
     -1
 }
 
-/// The process whose descendants may copy our memory; [`ANYBODY`] after all may, 0 before.
+/// The process whose descendants may copy our memory; [`ANY_PROCESS`] if all may, 0 at first.
 static DECLARED: Mutex<i32> = Mutex::new(0);
-const ANYBODY: i32 = -1;
+const ANY_PROCESS: i32 = -1;
 
-/// Lets these processes, one of which may be this one, copy our memory, also where the security
-/// module Yama would keep that to our ancestors (ptrace_scope 1): all descendants of their
-/// launcher, or of their nearest common ancestor, and of those of earlier calls: a process declares
-/// one process at a time. The MPI underneath may have declared everybody for transfers of its own,
-/// also to processes that are spawned; these descend from the launcher, too. Where they have no
-/// ancestor in common that can be seen, every process may that may send us signals. Without Yama
-/// there is nothing to allow, and the kernel answers EINVAL.
+/// Allows these processes, one of which may be this one, to copy our memory, even if the security
+/// module Yama reserves that to our ancestors (ptrace_scope 1). A process can declare one process
+/// at a time: so this allows all descendants of the launcher of these processes and of those of
+/// earlier calls, or of their nearest common ancestor. The MPI underneath may have allowed all
+/// processes for transfers of its own, also to processes that are spawned; these descend from the
+/// launcher, too. If the processes have no ancestor in common that can be seen, this allows every
+/// process that may send us signals. Without Yama there is nothing to allow, and the kernel returns
+/// EINVAL.
 pub fn allow(pids: impl IntoIterator<Item = i32>) {
     let mut declared = DECLARED.lock();
     let before = Some(*declared).filter(|pid| *pid > 0);
-    if *declared == ANYBODY {
+    if *declared == ANY_PROCESS {
         return;
     }
     let all = pids.into_iter().chain(before);
-    let whom = ancestors::common(Path::new("/proc"), all).unwrap_or(ANYBODY);
+    let whom = ancestors::common(Path::new("/proc"), all).unwrap_or(ANY_PROCESS);
     if whom == *declared {
         return;
     }
-    *declared = if declare(whom) { whom } else { ANYBODY };
+    *declared = if declare(whom) { whom } else { ANY_PROCESS };
     if whom != *declared {
-        declare(ANYBODY);
+        declare(ANY_PROCESS);
     }
 }
 
-/// Whether the kernel took it.
+/// Declares a process; returns whether the kernel accepted that.
 fn declare(pid: i32) -> bool {
-    let whom = if pid == ANYBODY { libc::PR_SET_PTRACER_ANY } else { pid as libc::c_ulong };
+    let whom = if pid == ANY_PROCESS { libc::PR_SET_PTRACER_ANY } else { pid as libc::c_ulong };
     // SAFETY: changes only who may look at this process.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, whom, 0, 0, 0) == 0 }
 }

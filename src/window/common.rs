@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::memory::heap::{self, HeapRange};
 use crate::memory::{HeapPlace, HeapView};
 use crate::sys::segment::{Mapping, PAGE, Segment};
-use crate::sys::{limits, resident};
+use crate::sys::{memory_limits, resident};
 use core::ptr;
 
 /// Bytes per rank up to which the memory of a window comes from the heap of rank 0.
@@ -49,7 +49,7 @@ impl Offer {
             return Ok(Offer::Heap(lease));
         }
         // Before any rank takes its part.
-        if backed && total >= LARGE && !limits::is_available(total) {
+        if backed && total >= LARGE && !memory_limits::is_available(total) {
             return Err(Error::NoMemory { bytes: total });
         }
         let pages = total.min(i64::MAX as u64 - PAGE).next_multiple_of(PAGE);

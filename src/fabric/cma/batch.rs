@@ -22,7 +22,7 @@
 use super::{BYTES_MAX, Process, Way};
 use crate::error::{Error, Result};
 use crate::sys::segment::PAGE;
-use crate::sys::vm::{self, Run};
+use crate::sys::vm::{self, IoVec};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::{ptr, slice};
@@ -61,7 +61,7 @@ fn trash() -> *mut u8 {
 
 /// The runs of one side. Runs that follow each other without a gap are merged.
 struct Runs<const N: usize> {
-    list: [MaybeUninit<Run>; N],
+    list: [MaybeUninit<IoVec>; N],
     count: usize,
 }
 
@@ -70,13 +70,13 @@ impl<const N: usize> Runs<N> {
         Runs { list: [const { MaybeUninit::uninit() }; N], count: 0 }
     }
 
-    fn list(&self) -> &[Run] {
+    fn list(&self) -> &[IoVec] {
         // SAFETY: `push` has written the first `count` entries.
         unsafe { slice::from_raw_parts(self.list.as_ptr().cast(), self.count) }
     }
 
     #[inline]
-    fn last(&mut self) -> Option<&mut Run> {
+    fn last(&mut self) -> Option<&mut IoVec> {
         let last = self.count.checked_sub(1)?;
         // SAFETY: `push` has written the first `count` entries.
         Some(unsafe { self.list[last].assume_init_mut() })
@@ -84,7 +84,7 @@ impl<const N: usize> Runs<N> {
 
     /// Adds a run. The list must have room for it.
     #[inline]
-    fn push(&mut self, run: Run) {
+    fn push(&mut self, run: IoVec) {
         match self.last() {
             Some(last) if end(last) == run.iov_base.addr() as u64 => last.iov_len += run.iov_len,
             _ => {
@@ -97,7 +97,7 @@ impl<const N: usize> Runs<N> {
 
 /// Returns the address one past the last byte of a run.
 #[inline]
-fn end(run: &Run) -> u64 {
+fn end(run: &IoVec) -> u64 {
     run.iov_base.addr().wrapping_add(run.iov_len) as u64
 }
 
@@ -325,11 +325,11 @@ struct Rest<'a> {
     /// whether the current run is a gap
     is_gap: bool,
     /// the runs behind the current one
-    runs: &'a [Run],
+    runs: &'a [IoVec],
 }
 
 impl<'a> Rest<'a> {
-    fn new(runs: &'a [Run]) -> Rest<'a> {
+    fn new(runs: &'a [IoVec]) -> Rest<'a> {
         Rest { address: ptr::null_mut(), bytes: 0, is_gap: false, runs }
     }
 

@@ -23,7 +23,7 @@ pub use batch::Batch;
 use super::Way;
 use crate::error::{Error, Result};
 use crate::sys::life::Life;
-use crate::sys::vm::Run;
+use crate::sys::vm::IoVec;
 use crate::sys::{process, uninterrupted, vm};
 
 /// A process of this node whose memory can be copied, and its rank in the window, for errors.
@@ -133,9 +133,9 @@ impl Process<'_> {
     /// # Safety
     /// As for `put` or `get`.
     #[inline(always)]
-    unsafe fn call_lists(self, way: Way, here: &[Run], there: &[Run]) -> isize {
+    unsafe fn call_lists(self, way: Way, here: &[IoVec], there: &[IoVec]) -> isize {
         if !self.life.is_there() {
-            return vm::nobody();
+            return vm::no_process();
         }
         let pid = self.life.mark().pid;
         // SAFETY: the caller's promise.

@@ -11,8 +11,8 @@
 #![allow(clippy::missing_safety_doc)] // callbacks: called by the C library at a fork
 
 use super::{HEAP, HeapRange};
-use crate::sys::fork::{self, Part, Pipe};
-use crate::sys::limits;
+use crate::sys::fork::{self, Pipe, SegmentPart};
+use crate::sys::memory_limits;
 use crate::sys::segment::PAGE;
 use parking_lot::Mutex;
 use parking_lot::lock_api::RawMutex as _;
@@ -45,13 +45,13 @@ pub fn is_inherited(address: u64) -> bool {
 }
 
 /// Shows the parts of chunks that hold allocated memory, as few parts as possible.
-fn parts<'a>(leases: impl Iterator<Item = &'a HeapRange>, mut show: impl FnMut(Part)) {
-    let mut last: Option<Part> = None;
+fn parts<'a>(leases: impl Iterator<Item = &'a HeapRange>, mut show: impl FnMut(SegmentPart)) {
+    let mut last: Option<SegmentPart> = None;
     for lease in leases {
         let first = lease.offset / PAGE * PAGE;
         let end = (lease.offset + lease.bytes.max(1)).next_multiple_of(PAGE);
         let base = lease.chunk.mapping.base().wrapping_add(first as usize);
-        let part = Part { name: lease.chunk.name, offset: first, base, bytes: end - first };
+        let part = SegmentPart { name: lease.chunk.name, offset: first, base, bytes: end - first };
         match &mut last {
             Some(last) if last.name == part.name && first <= last.offset + last.bytes => {
                 last.bytes = last.bytes.max(end - last.offset);
@@ -75,7 +75,7 @@ unsafe extern "C" fn before() {
     if !books.allocated.is_empty() {
         let mut bytes = 0;
         parts(books.allocated.values(), |part| bytes += part.data_bytes());
-        fork.copied = limits::is_available(bytes);
+        fork.copied = memory_limits::is_available(bytes);
         fork.pipe = Pipe::new();
     }
     std::mem::forget(books); // until after the fork

@@ -1,11 +1,11 @@
-//! Lives of children of this process, by all ways to look.
+//! Lives of children of this process, by all ways to check.
 
 use super::*;
 use crate::sys::child::Child;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// The life of a child, for one test alone.
+/// The life of a child, for one test only.
 fn life_of(child: &Child) -> Life {
     Life::new(Mark::of(child.pid()))
 }
@@ -14,7 +14,8 @@ fn descriptor(life: &Life) -> i32 {
     life.kept.lock().descriptor.as_ref().expect("it was looked at").0
 }
 
-/// Puts another file under the number of a descriptor, as a program does that closes all.
+/// Puts another file under the number of a descriptor, as a program does that closes all
+/// descriptors.
 fn replace(number: i32, file: &impl AsRawFd) -> OwnedFd {
     // SAFETY: both are descriptors of this test.
     assert_eq!(unsafe { libc::dup2(file.as_raw_fd(), number) }, number);
@@ -140,7 +141,7 @@ fn a_life_is_known_once_and_forgotten_with_the_last_that_asked() {
     assert!(known.upgrade().is_none());
 }
 
-/// Signals come all the time, to a handler that does not restart what they interrupt.
+/// Signals arrive all the time, with a handler that does not restart interrupted calls.
 #[test]
 fn a_look_that_a_signal_interrupts_finds_no_death() {
     extern "C" fn nothing(_: i32) {}

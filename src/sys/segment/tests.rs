@@ -92,7 +92,7 @@ fn a_segment_keeps_its_length() {
     assert_eq!(sealed, -1, "nobody can forbid to write it either");
 }
 
-/// A kernel that never comes to the end of a call for more than four pages, because of signals.
+/// A kernel that never finishes a call for more than four pages, because of signals.
 #[test]
 fn calls_become_short_enough_where_signals_undo_them() {
     let (mut calls, mut next) = (0, PAGE);
@@ -109,7 +109,7 @@ fn calls_become_short_enough_where_signals_undo_them() {
     assert_eq!(next, PAGE + 4 * CALL);
 }
 
-/// Signals come all the time, each of which undoes a call that is under way on some kernels.
+/// Signals arrive all the time, each of which undoes a call that is under way on some kernels.
 #[test]
 fn memory_is_backed_while_signals_come() {
     extern "C" fn nothing(_: i32) {}

@@ -23,7 +23,7 @@
 
 use crate::error::{Class, Error, Result};
 use crate::memory::heap;
-use crate::sys::limits::{self, Limits};
+use crate::sys::memory_limits::{self, Limits};
 use crate::window::Flavor;
 use crate::window::arena::{Arena, Record};
 use crate::window::common::{Common, LARGE, Offer};
@@ -312,18 +312,18 @@ fn plan(arena: &Arena, turn: u64) -> Plan {
 /// Returns whether memory is backed by pages at creation: an RDMA device or the kernel's policy
 /// requires that.
 fn is_backed(arena: &Arena) -> bool {
-    arena.wide.get().is_some() || limits::are_strict()
+    arena.wide.get().is_some() || memory_limits::are_strict()
 }
 
 /// Fails if the memory of all ranks is more than the node has, or if the memory of the ranks in a
 /// control group of this rank is more than that group allows.
 fn fits(arena: &Arena, turn: u64, total: u64) -> Result<()> {
-    if total < LARGE || limits::fits(total) {
+    if total < LARGE || memory_limits::fits(total) {
         return Ok(());
     }
     let (own, limits) = (read(arena, turn, arena.rank).bytes, Limits::now());
     if total > limits.node {
-        let (limit, of) = (limits.node, limits::NODE);
+        let (limit, of) = (limits.node, memory_limits::NODE);
         return Err(Error::TooMuch { own, all: total, limit, of });
     }
     for limit in limits.groups {
@@ -331,7 +331,12 @@ fn fits(arena: &Arena, turn: u64, total: u64) -> Result<()> {
         let wanted = (0..arena.size).filter(is_in).map(|rank| read(arena, turn, rank).bytes);
         let bytes = wanted.fold(0, u64::saturating_add);
         if bytes > limit.bytes {
-            return Err(Error::TooMuch { own, all: bytes, limit: limit.bytes, of: limits::GROUP });
+            return Err(Error::TooMuch {
+                own,
+                all: bytes,
+                limit: limit.bytes,
+                of: memory_limits::GROUP,
+            });
         }
     }
     Ok(())

@@ -11,7 +11,7 @@ use crate::config::{self, Config};
 use crate::epoch::fence;
 use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
-use crate::sys::job::{self, Mark};
+use crate::sys::job::{self, WaitMark};
 use crate::window::arena::Arena;
 use crate::window::report::{named, say};
 use std::sync::Arc;
@@ -46,7 +46,7 @@ struct Finder {
     /// the environment variable by which the launcher tells a process its rank
     variable: &'static str,
     /// shows the other ranks that this one waits
-    mark: Mark,
+    mark: WaitMark,
 }
 
 /// Another rank of this node.
@@ -124,15 +124,15 @@ impl Finder {
         groups.iter().for_each(|group: &Group| group.free(host));
         let worlds = worlds?;
         let add = |hash: u64, rank: &u32| (hash ^ u64::from(*rank)).wrapping_mul(0x100_0000_01b3);
-        let mark = Mark::show(worlds.iter().fold(0xcbf2_9ce4_8422_2325, add)).ok()?;
+        let mark = WaitMark::show(worlds.iter().fold(0xcbf2_9ce4_8422_2325, add)).ok()?;
         Some(Finder { worlds, variable, mark })
     }
 
     /// Returns the other ranks of the communicator that are found on this node.
     fn others(&self) -> Vec<Other> {
         let rank_of = |world| self.worlds.iter().position(|here| *here == world);
-        let other = |found: job::Found| {
-            let job::Found { rank, pid, has_library, waits } = found;
+        let other = |found: job::FoundRank| {
+            let job::FoundRank { rank, pid, has_library, waits } = found;
             Some(Other { rank: rank_of(rank)? as u32, pid, has_library, waits })
         };
         job::others(self.variable, &self.mark).into_iter().filter_map(other).collect()

@@ -9,7 +9,7 @@ use crate::config;
 use crate::epoch::state::Hold;
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
-use crate::sys::notes::{self, Note};
+use crate::sys::proc_notes::{self, Note};
 use crate::sys::process;
 use crate::window::nodes::Wanted;
 use crate::window::{LocalWindow, Window, registry};
@@ -189,7 +189,7 @@ pub fn show(window: &Window, node: &LocalWindow, wanted: Wanted) -> Option<Note>
 pub fn text(window: &Window, node: &LocalWindow, wanted: Wanted) -> Option<String> {
     let own = Claims::own(window, node, wanted)?;
     let others: Vec<Claims> =
-        notes::of_others().iter().filter_map(|text| Claims::of_text(text)).collect();
+        proc_notes::of_others().iter().filter_map(|text| Claims::of_text(text)).collect();
     chain(&own, &others)
 }
 

@@ -17,7 +17,7 @@ use super::report::say;
 use super::{LocalWindow, Window};
 use crate::fabric::WordId;
 use crate::sync::{AtomicU64, Ordering};
-use crate::sys::notes::Note;
+use crate::sys::proc_notes::Note;
 use std::time::{Duration, Instant};
 use text::Call;
 

@@ -15,7 +15,7 @@ use super::{Place, WideArena, WideWindow};
 use crate::error::{Error, Result};
 use crate::fabric::verbs::{Exposed, Remote};
 use crate::mpi::Host;
-use crate::sys::{limits, resident};
+use crate::sys::{memory_limits, resident};
 use crate::util::known::Known;
 use crate::window::common::Common;
 use crate::window::create::agreement::{self, Memory, Outcome, Wish};
@@ -196,7 +196,7 @@ fn has_memory(wide: &WideArena, slot: u32, (address, bytes): (u64, u64)) -> bool
         return true;
     }
     let missing = u128::from(resident::missing(address, bytes)) * u128::from(all);
-    limits::is_available(u64::try_from(missing / u128::from(bytes)).unwrap_or(u64::MAX))
+    memory_limits::is_available(u64::try_from(missing / u128::from(bytes)).unwrap_or(u64::MAX))
 }
 
 /// Registers the memory that this rank had before the window, and its control words too: all

@@ -1,5 +1,5 @@
-//! What memory the node can give: to all, by the kernel's count, and to this process, by the limits
-//! of its control groups.
+//! The memory that the node can provide: to all processes, by the kernel's count, and to this
+//! process, by the limits of its control groups.
 
 use super::cgroup;
 pub use super::cgroup::Limit;
@@ -8,10 +8,10 @@ use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// The node is left at least this share of its memory.
+/// The share of its memory that the node keeps at least.
 const SPARE: u64 = 32;
 
-/// Memory and swap of the node, in bytes; u64::MAX if it does not say.
+/// Returns memory and swap of the node, in bytes; u64::MAX if the system does not say.
 fn node_bytes() -> u64 {
     // SAFETY: plain numbers, of which zero is one.
     let mut info: libc::sysinfo = unsafe { core::mem::zeroed() };
@@ -22,7 +22,7 @@ fn node_bytes() -> u64 {
     (info.totalram + info.totalswap).saturating_mul(u64::from(info.mem_unit))
 }
 
-/// Bytes that this process cannot have, however much of them is free: more than one of these.
+/// Upper limits in bytes: this process cannot have more than any of them, however much is free.
 pub struct Limits {
     /// of the node
     pub node: u64,
@@ -31,29 +31,29 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// As they are now. Some files are read.
+    /// Returns them as they are now. Reads some files.
     pub fn now() -> Limits {
         Limits { node: node_bytes(), groups: cgroup::limits(Path::new("/")) }
     }
 
-    /// The smallest.
+    /// Returns the smallest.
     pub fn least(&self) -> u64 {
         self.groups.iter().map(|limit| limit.bytes).fold(self.node, u64::min)
     }
 }
 
-/// What has the memory and swap of the node, for people.
+/// The owner of the memory and swap of the node, in messages.
 pub const NODE: &str = "the node (memory and swap)";
-/// What has the memory of a limit of a control group.
+/// The owner of the memory of a control group's limit, in messages.
 pub const GROUP: &str = "the control group of this process (memory.max)";
 
-/// Bytes that this process can have at most, as they were when somebody asked first, or since then
-/// when something was refused: asking takes some fifty system calls.
+/// Returns the bytes that this process can have at most, as read at the first call, or later when a
+/// request was refused: reading takes some fifty system calls.
 pub fn least() -> u64 {
     *KNOWN.lock().get_or_insert_with(|| Limits::now().least())
 }
 
-/// Whether this process can ever have so many bytes. Looks again before it says no.
+/// Whether this process can ever have `bytes` bytes. Reads the limits again before it answers no.
 pub fn fits(bytes: u64) -> bool {
     bytes <= least() || {
         let now = Limits::now().least();
@@ -62,7 +62,7 @@ pub fn fits(bytes: u64) -> bool {
     }
 }
 
-/// Why this process can never have so many bytes.
+/// Returns the error that this process can never have `bytes` bytes, with the limit.
 #[cold]
 pub fn too_much(bytes: u64) -> Error {
     let now = Limits::now();
@@ -71,11 +71,11 @@ pub fn too_much(bytes: u64) -> Error {
     Error::TooMuch { own: bytes, all: bytes, limit, of }
 }
 
-/// What `least` has found.
+/// The result of `least`.
 static KNOWN: Mutex<Option<u64>> = Mutex::new(None);
 
-/// Whether the node can give `bytes` bytes to this process now without swapping, and keep something
-/// for others. Yes if it does not say. Asking costs some ten microseconds.
+/// Whether the node can give `bytes` bytes to this process now without swapping, and keep a share
+/// for others. True if the system does not say. Costs some ten microseconds.
 pub fn is_available(bytes: u64) -> bool {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let field = |name: &str| {
@@ -89,9 +89,9 @@ pub fn is_available(bytes: u64) -> bool {
     node.into_iter().chain(groups).all(is_in)
 }
 
-/// Whether memory that nobody has touched yet may be refused when somebody does, by a signal: where
-/// the kernel gives out no more than it has (vm.overcommit_memory=2), it counts the pages of a
-/// segment one by one. Read once.
+/// Whether the kernel may refuse untouched memory by a signal when it is touched: if it gives out
+/// no more than it has (vm.overcommit_memory=2), it counts the pages of a segment one by one. Read
+/// once.
 pub fn are_strict() -> bool {
     static STRICT: OnceLock<bool> = OnceLock::new();
     *STRICT.get_or_init(|| {
