@@ -16,7 +16,8 @@ pub enum Fallback {
     Error,
 }
 
-/// The way in which data that are not contiguous go to other nodes, see `transfer::coalesce`.
+/// The way in which data that are not contiguous go to other nodes, see
+/// `fabric::verbs::coalesce`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
     /// chosen for each run

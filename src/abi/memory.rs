@@ -5,7 +5,7 @@
 use super::{MPI_Aint, MPI_Info, answer};
 use crate::config::Config;
 use crate::error::{Class, Error, Result};
-use crate::fabric::verbs::Nic;
+use crate::fabric::net::Nic;
 use crate::memory::heap;
 use crate::mpi::Host;
 use crate::sys::segment::PAGE;

@@ -1,6 +1,6 @@
 //! Counters of the road over an RDMA device, for programs that measure. Not MPI.
 
-use crate::fabric::verbs::Nic;
+use crate::fabric::net::Nic;
 use core::ffi::c_int;
 
 /// The objects of this process on the road over an RDMA device, and its requests there since it

@@ -27,14 +27,25 @@ pub mod cma;
 mod conformance;
 #[cfg(not(loom))]
 pub mod contact;
+#[cfg(all(test, not(loom)))]
+mod example;
+#[cfg(not(loom))]
+pub mod far;
 pub mod layout;
+#[cfg(not(loom))]
+pub mod net;
 #[cfg(test)]
 pub mod passed;
+#[cfg(all(test, not(loom)))]
+mod plain;
+pub mod remote;
 pub mod shm;
 #[cfg(test)]
 pub mod sim;
 #[cfg(not(loom))]
-pub mod verbs;
+pub mod spot;
+#[cfg(not(loom))]
+mod verbs;
 
 /// A rank of the window's group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -8,15 +8,16 @@
 //! new elements, and not four times.
 
 use super::Place;
-use super::unmapped::Unmapped;
 use crate::epoch::lock::{self, Mode, look, whole};
 use crate::error::Result;
-use crate::fabric::verbs::Remote;
+use crate::fabric::far::Begun;
+use crate::fabric::net::Peer;
+use crate::fabric::remote::Remote;
+use crate::fabric::spot::Unmapped;
 use crate::fabric::{Rank, WordAt, Words};
 use crate::sync::fence_after_rmw;
 use crate::window::nodes::Wanted;
 use crate::window::wide::WideWindow;
-use crate::window::wide::words::Begun;
 use crate::window::{LocalWindow, on_words};
 use parking_lot::MutexGuard;
 
@@ -113,7 +114,7 @@ enum State<'a> {
     /// not requested
     Idle,
     /// requested, without an answer yet
-    Asked(Begun<'a>),
+    Asked(Begun<&'a Peer>),
     /// held
     Held,
 }

@@ -12,15 +12,15 @@ use super::acc::{AccLock, locked, single, try_locked};
 use super::combine::{self, UnmappedAcc};
 use super::distant::is_word;
 use super::put_get::{all_in_regions, reach, total};
-use super::unmapped::Reached;
 use super::{Buffer, Place, Quick, Target, elements, fits, not_null, unpaired};
 use crate::datatype::basic::{Basic, Op, pairs};
 use crate::datatype::layout::{Shape, zip_elements};
 use crate::datatype::reduce;
 use crate::error::{Class, Error, Result};
+use crate::fabric::spot::{Spot, Unmapped};
 use crate::mpi::Handle;
 use crate::sync::fence_after_rmw;
-use crate::window::address::{Reach, Spot};
+use crate::window::address::Reach;
 
 /// A call with one type and fewer elements than this takes the quick path.
 const FEW: u64 = 16;
@@ -255,7 +255,8 @@ impl<'a> AccCall<'a> {
         let found = AccCall { zero: Some(zero), ..self };
         let guard = match (zero, self.guard) {
             (Spot::Mapped(_), Guard::Several) => Guard::Held,
-            (Spot::Own(_) | Spot::Foreign(..), Guard::Single | Guard::Several) => Guard::Alone,
+            (Spot::Own(_) | Spot::Unmapped(Unmapped::Process(..)), Guard::Single) => Guard::Alone,
+            (Spot::Own(_) | Spot::Unmapped(Unmapped::Process(..)), Guard::Several) => Guard::Alone,
             _ => return work(found),
         };
         locked(self.place, self.rank, || work(AccCall { guard, ..found }))
@@ -307,7 +308,7 @@ impl<'a> AccCall<'a> {
         // All kinds are checked before anything is changed.
         kinds_agree(self.op, origin, target, count)?;
         kinds_agree(self.op, result, target, count)?;
-        let Some(Reached::There(whose, zero)) = self.zero.map(Reached::of) else {
+        let Some(Spot::Unmapped(whose)) = self.zero else {
             return each_run(sides, target, count, |there, run| {
                 let combine::AccRun { basic, origin, result, count, .. } = run;
                 // SAFETY: runs of type maps for which the caller vouches.
@@ -316,7 +317,7 @@ impl<'a> AccCall<'a> {
         };
         let mut combine = UnmappedAcc::new(whose, self.op, self.guard, self.lock());
         let pushed = each_run(sides, target, count, |there, run| {
-            let there = zero.wrapping_add_signed(there);
+            let there = whose.address().wrapping_add_signed(there);
             // SAFETY: likewise, until `done`; all such elements of this target share the lock.
             unsafe { combine.push(combine::AccRun { there, ..run }) }
         });
@@ -376,22 +377,21 @@ impl<'a> AccCall<'a> {
                 unsafe { reduce::accumulate_locked(op, basic, at, origin, result, count) };
                 Ok(())
             }
-            (other, _) => match Reached::of(other) {
-                Reached::Here(at) => {
-                    // SAFETY: likewise; nobody else changes the target: all hold the lock.
-                    unsafe { reduce::accumulate_exclusive(op, basic, at, origin, result, count) };
-                    Ok(())
+            (Spot::Mapped(at) | Spot::Own(at), _) => {
+                // SAFETY: likewise; nobody else changes the target: all hold the lock.
+                unsafe { reduce::accumulate_exclusive(op, basic, at, origin, result, count) };
+                Ok(())
+            }
+            (Spot::Unmapped(whose), _) => {
+                let mut combine = UnmappedAcc::new(whose, op, self.guard, self.lock());
+                // SAFETY: likewise; all such elements of this target share the lock.
+                unsafe {
+                    let there = whose.address();
+                    let run = combine::AccRun { there, basic, count, origin, result };
+                    let pushed = combine.push(run);
+                    combine.done(pushed)
                 }
-                Reached::There(whose, there) => {
-                    let mut combine = UnmappedAcc::new(whose, op, self.guard, self.lock());
-                    // SAFETY: likewise; all such elements of this target share the lock.
-                    unsafe {
-                        let run = combine::AccRun { there, basic, count, origin, result };
-                        let pushed = combine.push(run);
-                        combine.done(pushed)
-                    }
-                }
-            },
+            }
         }
     }
 

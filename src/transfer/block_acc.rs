@@ -6,14 +6,13 @@
 //! wait, then all WRITEs. The release is one wait at the end.
 
 use super::acc::AccLock;
-use super::coalesce::GAP_MAX;
 use super::combine::AccRun;
-use super::unmapped::Unmapped;
 use crate::datatype::basic::Op;
 use crate::datatype::reduce;
 use crate::error::Result;
-use crate::fabric::verbs::{BLOCK_BYTES, Lease, Remote};
-use crate::window::wide::address::Distant;
+use crate::fabric::net::{self, GAP_MAX};
+use crate::fabric::remote::{Bytes, LEASE_BYTES, Lease, Network, Remote};
+use crate::fabric::spot::{Distant, Unmapped};
 use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::slice;
@@ -28,7 +27,7 @@ const ALIGNMENT: u64 = 16;
 
 /// A block with runs that lie close to each other at the target.
 struct Message<'a> {
-    lease: Lease<'a>,
+    lease: net::Lease<'a>,
     /// the address at the target of the block's first byte
     zero: u64,
     /// the part of the block that is in use
@@ -44,7 +43,7 @@ impl Message<'_> {
     fn takes(&self, there: u64, extent: u64) -> bool {
         let end = self.zero + self.part.end as u64;
         let behind = (end..=end + GAP_MAX).contains(&there);
-        behind && there + extent <= self.zero + BLOCK_BYTES as u64
+        behind && there + extent <= self.zero + LEASE_BYTES as u64
     }
 
     /// Whether it overlaps bytes at the target.
@@ -68,7 +67,7 @@ pub struct BlockAcc<'a> {
     count: usize,
     /// a block that is kept for the next read, or was reserved: the holder of the lock does not
     /// wait for a block
-    kept: Option<Lease<'a>>,
+    kept: Option<net::Lease<'a>>,
 }
 
 impl<'a> BlockAcc<'a> {
@@ -94,7 +93,7 @@ impl<'a> BlockAcc<'a> {
             let op = self.op;
             let Some(message) = &mut self.messages[self.used - 1] else { unreachable!("used") };
             let at = (rest.there - message.zero) as usize;
-            let (run, behind) = rest.split(rest.count.min((BLOCK_BYTES - at) / extent));
+            let (run, behind) = rest.split(rest.count.min((LEASE_BYTES - at) / extent));
             message.part.end = at + run.bytes() as usize;
             message.reads |= !run.is_overwritten(op);
             self.runs[self.count].write(run);

@@ -3,30 +3,12 @@
 //! alignment is one load or store where the memory is mapped, so that no reader sees half of it.
 
 use super::acc::AccLock;
-use super::unmapped::{self, Unmapped};
 use crate::datatype::layout::Strip;
 use crate::error::Result;
 use crate::fabric::Way;
-use crate::window::address::Spot;
+pub use crate::fabric::shm::mapped::copy;
+use crate::fabric::spot::{Spot, Unmapped};
 use core::hint::black_box;
-use core::ptr;
-
-/// Copies `bytes` bytes; the buffers may overlap.
-///
-/// # Safety
-/// `bytes` bytes at `from` may be read and at `to` written.
-#[inline]
-pub unsafe fn copy(to: *mut u8, from: *const u8, bytes: u64) {
-    let aligned = |width: usize| (to.addr() | from.addr()) & (width - 1) == 0;
-    match bytes {
-        // SAFETY: eight bytes on either side, at multiples of eight.
-        8 if aligned(8) => unsafe { to.cast::<u64>().write_volatile(*from.cast::<u64>()) },
-        // SAFETY: four bytes on either side, at multiples of four.
-        4 if aligned(4) => unsafe { to.cast::<u32>().write_volatile(*from.cast::<u32>()) },
-        // SAFETY: the caller vouches for `bytes` bytes on either side.
-        _ => unsafe { ptr::copy(from, to, bytes as usize) },
-    }
-}
 
 /// Copies `bytes` bytes between `here` and the window; on a distant road they are on their way when
 /// this returns.
@@ -38,13 +20,9 @@ pub unsafe fn copy(to: *mut u8, from: *const u8, bytes: u64) {
 pub unsafe fn transfer(way: Way, spot: Spot<'_>, here: *mut u8, bytes: u64) -> Result<()> {
     // SAFETY: the caller vouches for both sides.
     unsafe {
-        match (spot, way) {
-            (Spot::Mapped(at) | Spot::Own(at), _) => mapped(way, at, here, bytes),
-            (Spot::Foreign(process, there), Way::Put) => return process.put(there, here, bytes),
-            (Spot::Foreign(process, there), Way::Get) => return process.get(here, there, bytes),
-            (Spot::Distant(distant), way) => {
-                return unmapped::transfer(way, distant, here, bytes);
-            }
+        match spot {
+            Spot::Mapped(at) | Spot::Own(at) => mapped(way, at, here, bytes),
+            Spot::Unmapped(unmapped) => return unmapped.transfer(way, here, bytes),
         }
     }
     Ok(())
@@ -207,7 +185,7 @@ impl CopyBuffer {
     /// # Safety
     /// The bytes are inside of the window, and others change them under the lock alone.
     pub unsafe fn change<'a>(
-        (whose, there): (Unmapped<'a>, u64),
+        whose: Unmapped<'a>,
         bytes: usize,
         mut lock: AccLock<'a>,
         work: impl FnOnce(*mut u8) -> bool,
@@ -218,7 +196,7 @@ impl CopyBuffer {
         // SAFETY: the buffer is large enough; the caller vouches for the window's side.
         let once = |way| unsafe {
             let mut runs = whose.runs(way);
-            runs.push(here, there, bytes as u64);
+            runs.push(here, whose.address(), bytes as u64);
             runs.finish_here()
         };
         let read = lock.read(whose, || once(Way::Get));

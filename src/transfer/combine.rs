@@ -10,11 +10,11 @@ use super::acc::AccLock;
 use super::accumulate::Guard;
 use super::bytes::{COPY_BYTES, CopyBuffer};
 use super::distant::FarAcc;
-use super::unmapped::Unmapped;
 use crate::datatype::basic::{Basic, Op};
 use crate::datatype::reduce;
 use crate::error::Result;
 use crate::fabric::Way;
+use crate::fabric::spot::Unmapped;
 use core::mem::MaybeUninit;
 use core::slice;
 
@@ -77,7 +77,7 @@ impl<'a> UnmappedAcc<'a> {
         lock: Option<AccLock<'a>>,
     ) -> UnmappedAcc<'a> {
         match whose {
-            Unmapped::Process(_) => {
+            Unmapped::Process(..) => {
                 debug_assert!(lock.is_none());
                 UnmappedAcc::Process(CopyAcc::new(whose, op))
             }

@@ -10,12 +10,12 @@ use super::acc::{AccLock, LookBehind};
 use super::accumulate::Guard;
 use super::block_acc::BlockAcc;
 use super::combine::AccRun;
-use super::unmapped::Unmapped;
 use super::word_acc::WordAcc;
 use crate::datatype::basic::{Basic, Kind, Op};
 use crate::error::Result;
 use crate::fabric::Fetch;
-use crate::window::wide::address::Distant;
+use crate::fabric::remote::{Bytes, Network};
+use crate::fabric::spot::{Distant, Unmapped};
 
 /// Whether elements of this kind at this address of the target are words of the device.
 pub fn is_word(basic: Basic, at: u64) -> bool {

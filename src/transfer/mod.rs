@@ -7,14 +7,12 @@ mod acc;
 pub mod accumulate;
 mod block_acc;
 pub mod bytes;
-mod coalesce;
 mod combine;
 #[cfg(test)]
 mod conformance;
 mod distant;
 pub mod put_get;
 pub mod single;
-mod unmapped;
 mod word_acc;
 
 use crate::datatype::basic::{Basic, Op, pairs_in_mpis};

@@ -4,12 +4,12 @@
 //! and 2 loads, descriptor 3 loads and 1 multiplication, 1 load and 1 store for the data, and about
 //! 15 branches, all predictable. No atomic instruction, no call, no frame.
 
-use super::unmapped::{Reached, Unmapped};
 use super::{Buffer, Place, Quick, Target, bytes, elements, fits, not_null};
 use crate::datatype::layout::{Shape, each_run, each_strip};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
-use crate::window::address::{Reach, Spot};
+use crate::fabric::spot::{Spot, Unmapped};
+use crate::window::address::Reach;
 
 /// A put of one predefined type without holes. Returns whether the arguments were such, and the put
 /// is done.
@@ -178,8 +178,8 @@ impl Shaped<'_> {
     /// # Safety
     /// As for `transfer`, and all runs of the target are inside of the window.
     unsafe fn at(&self, zero: Spot<'_>) -> Result<()> {
-        match Reached::of(zero) {
-            Reached::Here(zero) => {
+        match zero {
+            Spot::Mapped(zero) | Spot::Own(zero) => {
                 each_strip(self.origin, self.target, |strip| {
                     // SAFETY: the caller vouches for both sides of each run.
                     unsafe { bytes::strip(self.way, zero, self.address, strip) };
@@ -187,7 +187,7 @@ impl Shaped<'_> {
                 Ok(())
             }
             // SAFETY: likewise.
-            Reached::There(whose, zero) => unsafe { self.unmapped(whose, zero) },
+            Spot::Unmapped(zero) => unsafe { self.unmapped(zero) },
         }
     }
 
@@ -195,10 +195,10 @@ impl Shaped<'_> {
     ///
     /// # Safety
     /// As for `at`.
-    unsafe fn unmapped(&self, whose: Unmapped<'_>, zero: u64) -> Result<()> {
-        let mut runs = whose.runs(self.way);
+    unsafe fn unmapped(&self, zero: Unmapped<'_>) -> Result<()> {
+        let mut runs = zero.runs(self.way);
         each_run(self.origin, self.target, |here, there, length| {
-            let there = zero.wrapping_add_signed(there);
+            let there = zero.address().wrapping_add_signed(there);
             // SAFETY: the caller vouches for both sides of each run until they are done.
             unsafe { runs.push(self.here(here), there, length) };
         });

@@ -6,13 +6,13 @@ use super::acc::{AccLock, LookBehind, locked, single};
 use super::accumulate::{AccCall, Guard, by_instruction, operation, predefined};
 use super::bytes::CopyBuffer;
 use super::distant::{self, is_word};
-use super::unmapped::Reached;
 use super::{Place, Quick, Target, not_null};
 use crate::datatype::basic::Op;
 use crate::datatype::reduce;
 use crate::error::{Class, Error, Result};
+use crate::fabric::spot::{Spot, Unmapped};
 use crate::mpi::Handle;
-use crate::window::address::{Reach, Spot};
+use crate::window::address::Reach;
 
 /// A Fetch_and_op that is one atomic instruction. Says whether it was one, and is done.
 ///
@@ -144,7 +144,7 @@ pub unsafe fn compare_and_swap(
                 reduce::compare_and_swap(basic, at, compare, origin, result);
             })
         }
-        Spot::Distant(word) if is_word(basic, word.at.at) => {
+        Spot::Unmapped(Unmapped::Distant(word)) if is_word(basic, word.at.at) => {
             // SAFETY: likewise; elements of eight bytes.
             let load = |from: *const u8| unsafe { from.cast::<u64>().read_unaligned() };
             let Some(behind) = LookBehind::new(place, rank)? else { unreachable!("no device") };
@@ -160,14 +160,14 @@ pub unsafe fn compare_and_swap(
                 unsafe { reduce::compare_and_swap_exclusive(basic, at, compare, origin, result) };
                 true
             };
-            match Reached::of(other) {
-                Reached::Here(at) => locked(place, rank, || {
+            match other {
+                Spot::Mapped(at) | Spot::Own(at) => locked(place, rank, || {
                     swap(at);
                     Ok(())
                 }),
                 // SAFETY: likewise.
-                Reached::There(whose, there) => unsafe {
-                    CopyBuffer::change((whose, there), bytes, AccLock::new(place, rank), swap)
+                Spot::Unmapped(whose) => unsafe {
+                    CopyBuffer::change(whose, bytes, AccLock::new(place, rank), swap)
                 },
             }
         }

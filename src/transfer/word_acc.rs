@@ -9,17 +9,19 @@
 
 use super::acc::LookBehind;
 use super::combine::AccRun;
-use super::unmapped::Unmapped;
 use crate::datatype::basic::Op;
 use crate::datatype::reduce;
 use crate::error::Result;
-use crate::fabric::verbs::{Remote, WORDS_MAX};
+use crate::fabric::net::Peer;
+use crate::fabric::remote::{Bytes, Network, Remote};
+use crate::fabric::spot::{Distant, Unmapped};
 use crate::fabric::{Fetch, Way};
-use crate::window::wide::address::Distant;
 use core::cell::Cell;
 use core::mem::MaybeUninit;
 use core::slice;
 
+/// The most words that are changed with one wait.
+const WORDS_MAX: usize = Peer::WORDS_MAX;
 /// The most runs that are carried out together.
 const RUNS: usize = WORDS_MAX;
 

@@ -2,42 +2,15 @@
 //! here, and a [`Spot`] is proof that it was made.
 
 use super::descriptor::Descriptor;
-use super::wide::address::{By, Distant};
+use super::wide::address::By;
 use super::{LocalWindow, Memory};
 use crate::epoch::lock::whole;
 use crate::error::{Class, Error, Result};
 use crate::fabric::Rank;
-use crate::fabric::cma::Process;
+use crate::fabric::spot::{Spot, Unmapped};
 use crate::memory::HeapView;
 use crate::sync::Ordering;
 use core::ptr;
-
-/// Where bytes of the window are, and by which road this process and the others reach them.
-#[derive(Clone, Copy)]
-pub enum Spot<'a> {
-    /// mapped by all ranks: loads, stores and atomic instructions
-    Mapped(*mut u8),
-    /// memory of this process which the others reach as `Foreign`: loads and stores, but the atomic
-    /// instructions of this process are none for the others
-    Own(*mut u8),
-    /// memory of another process, at an address of its own, that the system copies
-    Foreign(Process<'a>, u64),
-    /// memory that the device reaches
-    Distant(Distant<'a>),
-}
-
-impl Spot<'_> {
-    /// So many bytes further; the caller stays inside of what was checked, or comes back there.
-    #[inline]
-    pub fn offset(self, by: i64) -> Self {
-        match self {
-            Spot::Mapped(at) => Spot::Mapped(at.wrapping_offset(by as isize)),
-            Spot::Own(at) => Spot::Own(at.wrapping_offset(by as isize)),
-            Spot::Foreign(process, at) => Spot::Foreign(process, at.wrapping_add_signed(by)),
-            Spot::Distant(distant) => Spot::Distant(distant.offset(by)),
-        }
-    }
-}
 
 /// The bytes that a transfer touches, relative to the displacement.
 #[derive(Clone, Copy, Debug)]
@@ -146,7 +119,8 @@ impl LocalWindow {
                 Spot::Mapped(view.base().wrapping_add(first as usize))
             }
             Memory::Owned(_) | Memory::Attached(_) => {
-                Spot::Foreign(self.arena().memory_of(rank), exposed.address + first)
+                let process = self.arena().memory_of(rank);
+                Spot::Unmapped(Unmapped::Process(process, exposed.address + first))
             }
         })
     }
@@ -195,7 +169,7 @@ impl LocalWindow {
         };
         Ok(match self.spot(index, &exposed, 0)? {
             Spot::Mapped(base) | Spot::Own(base) => (base, exposed.exposed, unit),
-            Spot::Foreign(..) | Spot::Distant(_) => (ptr::null_mut(), 0, unit),
+            Spot::Unmapped(_) => (ptr::null_mut(), 0, unit),
         })
     }
 

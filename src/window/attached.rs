@@ -1,15 +1,17 @@
 //! Dynamic windows (MPI-4.1 §12.2.4): attach, detach, and access to attached memory. `regions` has
 //! the tables of regions; `epoch::regions` keeps a region attached while it is accessed.
 
-use super::address::{Reach, Spot};
+use super::address::Reach;
 use super::nodes::Wanted;
 use super::regions::{Entry, Location, Regions};
-use super::wide::address::{By, Distant};
+use super::wide::address::By;
 use super::{LocalWindow, Memory, on_words};
 use crate::epoch::regions::{self, Table};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Rank;
-use crate::fabric::verbs::{Peer, Remote};
+use crate::fabric::net::Peer;
+use crate::fabric::remote::{Bytes, Remote};
+use crate::fabric::spot::{Distant, Spot, Unmapped};
 use crate::memory::{heap, maps};
 use core::ptr;
 
@@ -93,12 +95,16 @@ impl LocalWindow {
         let Some(index) = self.near_index(rank).filter(|_| by == By::Own || self.wide.is_none())
         else {
             let at = Remote { at: first, key };
-            return work(Spot::Distant(Distant { peer: self.peer(rank)?, at }));
+            let distant = Distant { peer: self.peer(rank)?, at };
+            return work(Spot::Unmapped(Unmapped::Distant(distant)));
         };
         let own = || ptr::with_exposed_provenance_mut::<u8>(first as usize);
         match location {
             Location::Private if rank == self.rank => work(Spot::Own(own())),
-            Location::Private => work(Spot::Foreign(self.arena().memory_of(index), first)),
+            Location::Private => {
+                let process = self.arena().memory_of(index);
+                work(Spot::Unmapped(Unmapped::Process(process, first)))
+            }
             Location::Segment { .. } if rank == self.rank => work(Spot::Mapped(own())),
             Location::Segment { name, offset } => {
                 let map = maps::map(&name)?;

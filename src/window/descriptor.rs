@@ -1,6 +1,6 @@
 //! The entry by which a rank tells the other ranks of a window what it exposes.
 
-use crate::fabric::verbs::Remote;
+use crate::fabric::remote::Remote;
 use crate::memory::HeapPlace;
 
 /// A descriptor of the memory that a rank exposes. Its owner writes it at creation, before other

@@ -14,7 +14,7 @@
 use crate::epoch::lock::Nodes;
 use crate::epoch::regions::{self, Change, Table};
 use crate::error::{Class, Error, Result};
-use crate::fabric::verbs::Nic;
+use crate::fabric::net::Nic;
 use crate::fabric::{Rank, Words};
 use crate::sys::segment::Name;
 use crate::util::serial::Serial;

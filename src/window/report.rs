@@ -5,7 +5,7 @@ use super::flavor::Flavor;
 use crate::config::{Config, Fallback};
 use crate::error::{Class, Error, NO_DESCRIPTOR, Result};
 use crate::fabric::layout::RANKS_MAX;
-use crate::fabric::verbs::Nic;
+use crate::fabric::net::Nic;
 use crate::sync::{AtomicBool, Ordering};
 use std::io::Write;
 use std::time::Duration;

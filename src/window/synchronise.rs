@@ -7,6 +7,7 @@ use crate::epoch::lock::{self, Held};
 use crate::epoch::state::Hold;
 use crate::epoch::{exposure, fence, pscw};
 use crate::error::Result;
+use crate::fabric::remote::Bytes;
 use crate::fabric::{Rank, Words};
 use crate::sync::{Ordering, full_fence};
 

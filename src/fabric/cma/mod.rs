@@ -15,6 +15,7 @@
 //! pages for each run, and 20 ns at the origin; [`Batch`] avoids both where it can.
 
 mod batch;
+mod contract;
 #[cfg(test)]
 mod tests;
 

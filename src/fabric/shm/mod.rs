@@ -3,4 +3,5 @@
 
 #[cfg(test)]
 pub mod heap;
+pub mod mapped;
 pub mod words;

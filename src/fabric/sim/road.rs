@@ -9,7 +9,7 @@ use crate::fabric::{Fetch, Kind, Rank, WordAt};
 /// The contents of the buffer of a get before its value has arrived.
 pub const POISON: u64 = 0xdead_beef_dead_beef;
 /// Cells of window memory that each rank exposes.
-const CELLS: usize = 16;
+const CELLS: usize = 64;
 
 /// A generator of random numbers (splitmix64): small, and the same everywhere.
 pub struct Random(pub u64);

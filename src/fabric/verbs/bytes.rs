@@ -3,11 +3,11 @@
 //! for completion. Invariant: memory that the device accesses after a call has returned is held by
 //! its request.
 
-use super::Remote;
 use super::peer::{Fault, Peer};
 use super::pool::BLOCK_BYTES;
 use super::queue::{CHAIN, Held, Order, Queue, Work};
 use crate::error::Result;
+use crate::fabric::remote::Remote;
 use crate::sys::ibverbs::verbs::{IBV_ACCESS_LOCAL_WRITE, ibv_sge};
 
 /// Bytes of this process that are to be put.
@@ -29,7 +29,7 @@ impl Peer {
     /// The caller guarantees that `bytes` bytes at `from` can be read, and that they are not
     /// changed or unmapped while they are in use. The caller also decides that the bytes at the
     /// peer may be written.
-    pub unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()> {
+    pub(super) unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }
@@ -97,7 +97,7 @@ impl Peer {
     /// # Safety
     /// The caller guarantees that `bytes` bytes at `to` can be written, and that nothing else uses
     /// them until they have arrived.
-    pub unsafe fn get(&self, to: *mut u8, from: Remote, bytes: u64) -> Result<()> {
+    pub(super) unsafe fn get(&self, to: *mut u8, from: Remote, bytes: u64) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }

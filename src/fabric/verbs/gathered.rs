@@ -2,11 +2,11 @@
 //! message takes one request, and one copy between the user's memory and a block. The caller
 //! decides which parts form a message.
 
-use super::Remote;
 use super::peer::Peer;
 use super::pool::BLOCK_BYTES;
 use super::queue::{Held, Order, Part, Work};
 use crate::error::Result;
+use crate::fabric::remote::Remote;
 
 impl Peer {
     /// Copies parts to the peer's memory, where they are contiguous, as one message of at most

@@ -5,11 +5,11 @@
 
 use core::ops::Range;
 
-use super::Remote;
 use super::peer::{Pause, Peer};
 use super::pool::BLOCK_BYTES;
 use super::queue::{CHAIN, Held, Order, Work};
 use crate::error::Result;
+use crate::fabric::remote::Remote;
 use crate::sys::ibverbs::verbs::ibv_sge;
 
 /// A block of the caller, for memory of one peer.
@@ -23,14 +23,14 @@ pub struct Lease<'a> {
 
 impl Peer {
     /// Returns a block, if more than half of them are free.
-    pub fn try_lease(&self) -> Option<Lease<'_>> {
+    pub(super) fn try_lease(&self) -> Option<Lease<'_>> {
         let block = self.core.blocks.try_lease()?;
         Some(Lease { peer: self, block: Some(block), reading: 0 })
     }
 
     /// Returns a block, and waits until one is free. The caller must hold no lease, and nothing
     /// that a holder of a lease waits for.
-    pub fn lease(&self) -> Lease<'_> {
+    pub(super) fn lease(&self) -> Lease<'_> {
         let mut pause = Pause::default();
         loop {
             if let Some(lease) = self.try_lease() {
@@ -50,7 +50,7 @@ impl Lease<'_> {
     }
 
     /// Address of the block: [`BLOCK_BYTES`] at a multiple of the page size.
-    pub fn at(&self) -> *mut u8 {
+    pub(super) fn at(&self) -> *mut u8 {
         self.peer.core.blocks.at(self.block())
     }
 
@@ -63,7 +63,7 @@ impl Lease<'_> {
 
     /// Begins to read a part of the block from the peer's memory; `zero` is the peer's memory that
     /// corresponds to the start of the block. The bytes have arrived after [`Lease::arrived`].
-    pub fn read(&mut self, zero: Remote, part: Range<usize>) -> Result<()> {
+    pub(super) fn read(&mut self, zero: Remote, part: Range<usize>) -> Result<()> {
         let (to, from) = (zero.offset(part.start as i64), self.piece(&part));
         self.reading = self.peer.with(|queue| {
             self.peer.room(queue, 1)?;
@@ -77,7 +77,7 @@ impl Lease<'_> {
     }
 
     /// Waits for the READ under way.
-    pub fn arrived(&mut self) -> Result<()> {
+    pub(super) fn arrived(&mut self) -> Result<()> {
         match core::mem::take(&mut self.reading) {
             0 => Ok(()),
             number => self.peer.wait_for(|_| number),
@@ -86,7 +86,7 @@ impl Lease<'_> {
 
     /// Writes parts of the block to the peer's memory; `zero` is the peer's memory that corresponds
     /// to the start of the block. The block is given back when the parts have been sent.
-    pub fn write(mut self, zero: Remote, parts: &[Range<usize>]) -> Result<()> {
+    pub(super) fn write(mut self, zero: Remote, parts: &[Range<usize>]) -> Result<()> {
         self.arrived()?;
         self.peer.with(|queue| {
             let inline_max = queue.inline_bytes_max() as usize;

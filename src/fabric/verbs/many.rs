@@ -1,13 +1,14 @@
 //! Atomics on many words, posted in chains with one wait for all. The order in which they take
 //! effect is undefined. Protocols do not use this: they change their words one by one.
 
-use super::Remote;
 use super::counts::Kinds;
 use super::peer::Peer;
 use super::pool::Word;
 use super::queue::{CHAIN, Held, Order, Work};
 use crate::error::Result;
 use crate::fabric::Fetch;
+use crate::fabric::remote::Network;
+use crate::fabric::remote::Remote;
 use crate::sync::Ordering;
 
 /// Largest number of words that are changed with an answer at once.
@@ -17,7 +18,7 @@ impl Peer {
     /// Changes `before.len()` words atomically, at most [`WORDS_MAX`], whose addresses are
     /// multiples of 8. `which` returns the address and the operation of the n-th. Waits for the old
     /// values.
-    pub fn fetch_all(
+    pub(super) fn fetch_all(
         &self,
         which: impl Fn(usize) -> (Remote, Fetch),
         before: &mut [u64],
@@ -50,7 +51,11 @@ impl Peer {
 
     /// Adds to `count` words, whose addresses are multiples of 8, without an answer. `which`
     /// returns the address of the n-th and the number to add.
-    pub fn post_all(&self, count: usize, which: impl Fn(usize) -> (Remote, u64)) -> Result<()> {
+    pub(super) fn post_all(
+        &self,
+        count: usize,
+        which: impl Fn(usize) -> (Remote, u64),
+    ) -> Result<()> {
         let scratch = self.core.answers.scratch();
         let order = |index| {
             let (to, add) = which(index);

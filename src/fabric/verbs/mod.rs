@@ -2,13 +2,15 @@
 //! RoCE, by reliable connections, without a call of the target (decision 0005). A process has one
 //! [`Nic`] and one [`Peer`] for each process that it contacts. The first operation on a peer makes
 //! the connection, with the help of the target's connection thread. This room does not define the
-//! control words of the protocols; `window/wide` builds them from these operations. Invariant:
+//! control words of the protocols; `fabric/far.rs` builds them from these operations. Invariant:
 //! memory and queue pairs are O(processes contacted), and the number of operations under way has a
 //! bound.
 
 mod accepted;
 mod bytes;
+mod coalesce;
 mod connect;
+mod contract;
 mod counts;
 mod device;
 mod gathered;
@@ -31,6 +33,7 @@ use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
 
+use super::remote::Remote;
 use crate::config::{Config, Verbs};
 use crate::error::{Error, Result};
 use crate::fabric::contact::{BYTES, Identity, Listener, Notices, Service};
@@ -38,37 +41,17 @@ pub use crate::fabric::contact::{Contact, Probe, Secret};
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::ibverbs::Region;
 use accepted::Pairs;
-pub use bytes::Run;
+pub use coalesce::GAP_MAX;
 use connect::{End, accept};
 pub use counts::Counts;
 use device::Device;
 pub use leases::Lease;
-pub use many::WORDS_MAX;
-pub use peer::{Peer, Ticket};
+pub use peer::Peer;
 pub use peers::Peers;
 pub use pending::Pending;
-pub use pool::BLOCK_BYTES;
-use pool::{Answers, Blocks};
-pub use queue::Part;
+use pool::{Answers, BLOCK_BYTES, Blocks};
 pub use registrations::Allocations;
 use registrations::Registrations;
-
-/// Memory of another process, as the device addresses it.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Remote {
-    /// virtual address in the other process
-    pub at: u64,
-    /// remote key (rkey), 32 bits
-    pub key: u64,
-}
-
-impl Remote {
-    /// Returns the memory `by` bytes further on.
-    pub fn offset(self, by: i64) -> Remote {
-        Remote { at: self.at.wrapping_add_signed(by), ..self }
-    }
-}
 
 /// The state that all parts of this road share.
 struct Core {
@@ -226,7 +209,7 @@ impl Nic {
 
     /// Lets other processes write, read and atomically change memory of this process, until the
     /// returned value is dropped. Zero bytes are not registered, and no process can reach them.
-    pub fn expose(&self, base: *mut u8, bytes: u64) -> Result<Exposed> {
+    fn expose(&self, base: *mut u8, bytes: u64) -> Result<Exposed> {
         let region = match bytes {
             0 => None,
             bytes => Some(self.core.registrations.expose(base as u64, bytes)?),
@@ -247,7 +230,7 @@ impl Nic {
 
     /// Returns the peer for the process of a contact, which knows this secret. The same process
     /// always gives the same peer.
-    pub fn peer(&self, contact: &Contact, secret: Secret) -> Arc<Peer> {
+    fn peer(&self, contact: &Contact, secret: Secret) -> Arc<Peer> {
         let known = |peers: &[Arc<Peer>]| {
             peers.binary_search_by_key(&contact.uid(), |peer| peer.contact().uid())
         };
@@ -268,7 +251,7 @@ impl Nic {
 
     /// Polls for completions of all peers, without waiting. Returns how many peers have been lost
     /// so far. A waiting rank checks its own peers when this number has grown.
-    pub fn progress(&self) -> u64 {
+    fn progress(&self) -> u64 {
         self.core.poll_all();
         // Acquire: pairs with the Release in `count_loss`.
         self.core.losses.load(Ordering::Acquire)
@@ -318,7 +301,7 @@ pub struct Exposed {
 
 impl Exposed {
     /// Returns what other processes need to address this memory.
-    pub fn remote(&self) -> Remote {
+    fn remote(&self) -> Remote {
         let key = self.region.as_ref().map_or(0, |(_, region)| region.remote_key().into());
         Remote { at: self.base, key }
     }

@@ -305,12 +305,12 @@ impl Peer {
 
     /// Begins to change a word of the peer atomically; its address is a multiple of 8.
     /// [`Peer::finish`] returns the old value.
-    pub fn begin(&self, at: Remote, op: Fetch) -> Result<Ticket> {
+    pub(super) fn begin(&self, at: Remote, op: Fetch) -> Result<Ticket> {
         self.begin_with(at, op.into(), |kinds| &mut kinds.fetches)
     }
 
     /// Waits for the answer, and returns it.
-    pub fn finish(&self, ticket: Ticket) -> Result<u64> {
+    pub(super) fn finish(&self, ticket: Ticket) -> Result<u64> {
         let waited = self.wait_for(|_| ticket.number);
         // SAFETY: a word of the pool, which lives as long as the core; aligned.
         // Acquire: pairs with the device's store, which came before its completion.
@@ -320,41 +320,20 @@ impl Peer {
         waited.map(|()| answer)
     }
 
-    /// Changes a word of the peer atomically, waits, and returns the old value.
-    pub fn fetch(&self, at: Remote, op: Fetch) -> Result<u64> {
-        self.finish(self.begin(at, op)?)
-    }
-
     /// Adds to a word of the peer, without an answer.
-    pub fn post(&self, at: Remote, add: u64) -> Result<()> {
+    pub(super) fn post(&self, at: Remote, add: u64) -> Result<()> {
         let scratch = self.core.answers.scratch();
         self.ask(at, Work::Add(add), scratch, |kinds| &mut kinds.posts).map(|_| ())
     }
 
     /// Begins to read a word of the peer. [`Peer::finish`] returns its value.
-    pub fn begin_read(&self, at: Remote) -> Result<Ticket> {
+    pub(super) fn begin_read(&self, at: Remote) -> Result<Ticket> {
         self.begin_with(at, Work::Read, |kinds| &mut kinds.reads)
-    }
-
-    /// Reads a word of the peer, and waits for its value.
-    pub fn read(&self, at: Remote) -> Result<u64> {
-        self.finish(self.begin_read(at)?)
-    }
-
-    /// Changes one word of the peer and then reads another one, with one wait. Returns the old
-    /// value of the first and the value of the second.
-    pub fn fetch_and_read(&self, at: Remote, op: Fetch, other: Remote) -> Result<(u64, u64)> {
-        let changed = self.begin(at, op)?;
-        self.order();
-        let read = self.read(other);
-        // It is done by now, or never will be.
-        let before = self.finish(changed);
-        Ok((before?, read?))
     }
 
     /// Orders requests: what is sent next is executed after everything that was sent before, gets
     /// included.
-    pub fn order(&self) {
+    pub(super) fn order(&self) {
         if self.is_idle() {
             return;
         }
@@ -364,7 +343,7 @@ impl Peer {
     }
 
     /// Waits until everything that was sent is done in the peer's memory.
-    pub fn flush(&self) -> Result<()> {
+    pub(super) fn flush(&self) -> Result<()> {
         let waited = match self.is_idle() {
             true => Ok(()),
             false => self.flush_begin().and_then(|()| self.wait_for(|queue| queue.last_signaled())),
@@ -389,7 +368,7 @@ impl Peer {
     }
 
     /// Waits until the buffers of puts may be used again and the data of gets have arrived.
-    pub fn flush_local(&self) -> Result<()> {
+    pub(super) fn flush_local(&self) -> Result<()> {
         let waited = if self.is_idle() { Ok(()) } else { self.wait_for(|queue| queue.lent()) };
         self.core.registrations.sweep();
         waited

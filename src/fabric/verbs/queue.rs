@@ -7,12 +7,12 @@ use core::ptr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::Remote;
 use super::counts::Kinds;
 use super::pool::{BLOCK_BYTES, Blocks};
 use super::silence::Silence;
 use crate::error::Error;
 use crate::fabric::Fetch;
+use crate::fabric::remote::Remote;
 use crate::sys::ibverbs::verbs::*;
 use crate::sys::ibverbs::{
     QueuePair, Region, ibv_send_wr_wr, ibv_send_wr_wr_atomic, ibv_send_wr_wr_rdma,

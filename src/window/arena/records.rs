@@ -2,7 +2,7 @@
 //! records per rank, and then the first chunk of slots.
 
 use super::slots::Announcement;
-use crate::fabric::verbs::Contact;
+use crate::fabric::net::Contact;
 use crate::memory::HeapPlace;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::segment::Mapping;

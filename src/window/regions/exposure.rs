@@ -7,7 +7,8 @@
 
 use super::Entry;
 use crate::error::Result;
-use crate::fabric::verbs::{Exposed, Nic};
+use crate::fabric::net::{Exposed, Nic};
+use crate::fabric::remote::{Addressed, Road};
 use core::ptr;
 use std::collections::BTreeMap;
 

@@ -5,26 +5,9 @@
 use super::WideWindow;
 use super::targets::{Data, Target};
 use crate::error::Result;
-use crate::fabric::verbs::{Peer, Remote};
-use crate::window::address::{Reach, Spot};
+use crate::fabric::spot::{Distant, Spot, Unmapped};
+use crate::window::address::Reach;
 use crate::window::{LocalWindow, Memory};
-
-/// Memory of another process, as the device reaches it.
-#[derive(Clone, Copy)]
-pub struct Distant<'a> {
-    /// the process that has registered the memory
-    pub peer: &'a Peer,
-    /// the address of the memory
-    pub at: Remote,
-}
-
-impl Distant<'_> {
-    /// Returns the memory `by` bytes further.
-    #[inline]
-    pub fn offset(self, by: i64) -> Self {
-        Distant { at: self.at.offset(by), ..self }
-    }
-}
 
 /// The way to memory that a call needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,7 +37,7 @@ impl LocalWindow {
         if target.member.node == part.wide.node && (by == By::Own || part.wide.coherent) {
             match self.spot(target.member.index, data.exposed(), first)? {
                 // Atomic instructions do not reach this memory: the common way is the device.
-                Spot::Own(_) | Spot::Foreign(..) if by == By::All => {}
+                Spot::Own(_) | Spot::Unmapped(_) if by == By::All => {}
                 spot => return work(spot),
             }
         }
@@ -63,5 +46,6 @@ impl LocalWindow {
 }
 
 fn distant<'a>(target: &'a Target, data: &Data, first: u64) -> Spot<'a> {
-    Spot::Distant(Distant { peer: &target.peer, at: data.at.offset(first as i64) })
+    let at = data.at.offset(first as i64);
+    Spot::Unmapped(Unmapped::Distant(Distant { peer: &target.peer, at }))
 }

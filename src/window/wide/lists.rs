@@ -15,11 +15,13 @@
 //! they are less than ten times as long as the longest list was, and short lists need none.
 
 use super::WideWindow;
-use super::words::Far;
+use super::words::Ranks;
 use crate::epoch::exposure::Lists;
 use crate::error::Result;
+use crate::fabric::far::Far;
 use crate::fabric::layout::{LIST, LIST_WORDS, RANKS_MAX, WORDS_FAR};
-use crate::fabric::verbs::{Exposed, Peer, Remote};
+use crate::fabric::net::{Exposed, Peer};
+use crate::fabric::remote::{Addressed, Bytes, Remote, Road};
 use crate::fabric::{Rank, WordId, Words};
 use crate::sync::{AtomicU64, Ordering};
 use crate::window::LocalWindow;
@@ -129,7 +131,7 @@ impl Lists for FarLists<'_> {
 
 impl FarLists<'_> {
     /// Makes an area, and stores its address and key.
-    fn new_area(&self, far: &Far<'_>, number: usize) -> Result<Area> {
+    fn new_area(&self, far: &Far<Ranks<'_>>, number: usize) -> Result<Area> {
         let wide = &self.part.wide;
         let length = AREA_FIRST * AREA_GROWTH.pow(number as u32);
         let words: Box<[AtomicU64]> = (0..length).map(|_| AtomicU64::new(0)).collect();

@@ -27,7 +27,8 @@ use super::descriptor::Descriptor;
 use crate::epoch::exposure::{Posted, Started};
 use crate::error::Result;
 use crate::fabric::layout;
-use crate::fabric::verbs::{Contact, Exposed, Nic, Peer, Peers, Remote, Secret};
+use crate::fabric::net::{Contact, Exposed, Nic, Peer, Peers, Secret};
+use crate::fabric::remote::{Addressed, Remote, Road};
 use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
 use crate::util::known::Known;
@@ -119,7 +120,7 @@ impl WideArena {
     /// Returns the leader of a node.
     fn leader(&self, node: u32) -> Arc<Peer> {
         let leader = Member { node, index: 0 };
-        self.peers.get(leader, || self.nic.peer(&self.infos.at(node).contact, self.secret))
+        self.peers.get(leader, || self.nic.connect(&(self.infos.at(node).contact, self.secret)))
     }
 
     /// Returns the address by which other nodes reach a slot of this node's arena, and registers

@@ -4,7 +4,7 @@
 
 use super::WideArena;
 use crate::error::Result;
-use crate::fabric::verbs::Pending;
+use crate::fabric::net::Pending;
 use crate::mpi::pending::Work;
 use crate::window::LocalWindow;
 use std::sync::{Arc, Weak};

@@ -4,11 +4,12 @@
 //! accumulates with an answer: those have read the lock when they return.
 
 use super::WideWindow;
-use super::words::word_in;
 use crate::epoch::lock::whole;
 use crate::error::Result;
 use crate::fabric::Rank;
-use crate::fabric::verbs::Remote;
+use crate::fabric::far::word_in;
+use crate::fabric::remote::Remote;
+use crate::fabric::remote::{Bytes, Network};
 use crate::window::LocalWindow;
 use crate::window::nodes::Wanted;
 use parking_lot::Mutex;

@@ -8,7 +8,8 @@
 
 use super::{Member, WideArena};
 use crate::error::{Error, Result, kept};
-use crate::fabric::verbs::{Contact, Probe};
+use crate::fabric::net::{Contact, Probe};
+use crate::fabric::remote::Road;
 use crate::window::LocalWindow;
 use crate::window::arena::losses::{Cause, Loss};
 use std::time::{Duration, Instant};

@@ -1,6 +1,7 @@
 //! Tests of what this road guarantees, on any device.
 
 use super::super::counts::Kinds;
+use super::super::queue::Part;
 use super::contact::*;
 use super::leases::*;
 use super::*;

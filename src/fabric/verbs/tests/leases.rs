@@ -1,7 +1,8 @@
 //! Tests of atomics on many words and of leases, on any device.
 
+use super::super::BLOCK_BYTES;
+use super::super::many::WORDS_MAX;
 use super::super::pool::BLOCKS;
-use super::super::{BLOCK_BYTES, WORDS_MAX};
 use super::*;
 
 pub fn many_words_are_changed_at_once(open: Open) {

@@ -12,15 +12,15 @@ mod faked;
 mod leases;
 mod profile;
 mod wire;
-pub mod words;
 
 use std::sync::Arc;
 
 use super::device::Device;
-use super::*;
+pub use super::*;
 use crate::config::Config;
 use crate::fabric::Fetch;
 pub use crate::fabric::contact::tests::{secret, until};
+pub use crate::fabric::remote::Network;
 
 /// Makes one more process for a test.
 pub type Open = fn() -> Nic;
@@ -42,6 +42,11 @@ pub fn on_device() -> Nic {
         settings.device = Some(names[turn % names.len()].to_owned());
     }
     of_the_job(Nic::open(&settings).unwrap())
+}
+
+/// Returns what another process of the tests must know to reach this one.
+pub fn address(nic: &Nic) -> (Contact, Secret) {
+    (nic.contact().unwrap(), secret())
 }
 
 /// Lets one test at a time use the device.

@@ -15,19 +15,22 @@
 //! block, and a run in a message some 5 ns; the bytes are copied to or from a block in either case.
 //! So one message of two runs is cheaper than two messages, as long as its bytes are copied once.
 
-use super::unmapped::transfer;
+use core::{mem, ptr};
+
+use super::bytes::Run;
+use super::peer::Peer;
+use super::pool::BLOCK_BYTES;
+use super::queue::Part;
 use crate::config::{Config, Strategy};
 use crate::error::Result;
 use crate::fabric::Way;
-use crate::fabric::verbs::{BLOCK_BYTES, Part, Remote, Run};
-use crate::window::wide::address::Distant;
-use core::{mem, ptr};
+use crate::fabric::remote::{Remote, Runs};
 
 /// The most bytes of a message with several runs, except by the strategy target block.
 const MESSAGE: u64 = BLOCK_BYTES as u64;
 /// The longest gap between two runs that a get reads along. Its bytes take no longer on a link of
 /// 25 Gbit/s and up than a request of their own costs.
-pub(super) const GAP_MAX: u64 = 512;
+pub const GAP_MAX: u64 = 512;
 /// The number of short runs of a put that are sent as one chain.
 const SHORT: usize = 64;
 /// The most runs of a message of any length.
@@ -35,7 +38,9 @@ const RUNS_MAX: usize = 1 << 20;
 
 /// A transfer of many runs that is under way.
 pub struct Coalesce<'a> {
-    target: Distant<'a>,
+    peer: &'a Peer,
+    /// memory of the target with the key of all runs
+    within: Remote,
     way: Way,
     strategy: Strategy,
     /// the message that is being gathered: its runs, its address at the target, and its length
@@ -51,16 +56,17 @@ pub struct Coalesce<'a> {
 
 impl<'a> Coalesce<'a> {
     /// Starts without runs.
-    pub fn new(target: Distant<'a>, way: Way) -> Coalesce<'a> {
+    pub(super) fn new(peer: &'a Peer, within: Remote, way: Way) -> Coalesce<'a> {
         Coalesce {
-            target,
+            peer,
+            within,
             way,
             strategy: Config::get().strategy,
             parts: Vec::new(),
             there: 0,
             bytes: 0,
             short: Vec::new(),
-            short_max: if way == Way::Put { target.peer.run_bytes_max() } else { 0 },
+            short_max: if way == Way::Put { peer.run_bytes_max() } else { 0 },
             done: Ok(()),
         }
     }
@@ -75,32 +81,9 @@ impl<'a> Coalesce<'a> {
         if self.way == Way::Get && self.strategy == Strategy::Auto { GAP_MAX } else { 0 }
     }
 
-    /// Adds a run.
-    ///
-    /// # Safety
-    /// Until a flush behind `finish`, the bytes at `here` may be read or written; those at the
-    /// target, and what lies between the runs there, are inside of the window.
-    pub unsafe fn push(&mut self, here: *mut u8, there: u64, bytes: u64) {
-        let longest = self.message_max();
-        if self.strategy == Strategy::MaximalBlock || bytes > longest {
-            // SAFETY: the caller's promise.
-            return unsafe { self.send_run(here, there, bytes) };
-        }
-        let gap = there.checked_sub(self.there + self.bytes).filter(|gap| *gap <= self.gap_max());
-        let goes_on = gap.is_some_and(|gap| self.bytes + gap + bytes <= longest);
-        if !goes_on || self.parts.is_empty() || self.parts.len() == RUNS_MAX {
-            // SAFETY: the caller's promise, for the runs before.
-            unsafe { self.close() };
-            self.there = there;
-        }
-        let at = (there - self.there) as u32;
-        self.parts.push(Part { here, at, bytes: bytes as u32 });
-        self.bytes = there - self.there + bytes;
-    }
-
-    /// Returns the address `there` at the target.
-    fn at(&self, there: u64) -> Distant<'a> {
-        Distant { at: Remote { at: there, ..self.target.at }, ..self.target }
+    /// Returns memory of the target.
+    fn at(&self, there: u64) -> Remote {
+        Remote { at: there, ..self.within }
     }
 
     /// Sends a run by itself. Short runs of a put are collected: posting a chain of requests to the
@@ -113,7 +96,7 @@ impl<'a> Coalesce<'a> {
             // SAFETY: the caller's promise.
             return unsafe { self.send(here, there, bytes) };
         }
-        let to = Remote { at: there, ..self.target.at };
+        let to = self.at(there);
         self.short.push(Run { to, from: here, bytes });
         if self.short.len() == SHORT {
             // SAFETY: the caller's promise.
@@ -128,7 +111,7 @@ impl<'a> Coalesce<'a> {
     unsafe fn send_short(&mut self) {
         if self.done.is_ok() && !self.short.is_empty() {
             // SAFETY: the caller's promise, for each of them.
-            self.done = unsafe { self.target.peer.put_runs(&self.short) };
+            self.done = unsafe { self.peer.put_runs(&self.short) };
         }
         self.short.clear();
     }
@@ -140,7 +123,7 @@ impl<'a> Coalesce<'a> {
     unsafe fn send(&mut self, here: *mut u8, there: u64, bytes: u64) {
         if self.done.is_ok() {
             // SAFETY: the caller's promise.
-            self.done = unsafe { transfer(self.way, self.at(there), here, bytes) };
+            self.done = unsafe { self.transfer(there, here, bytes) };
         }
     }
 
@@ -154,7 +137,7 @@ impl<'a> Coalesce<'a> {
             // SAFETY: the caller's promise.
             unsafe { self.send_run(part.here, there, bytes) };
         } else if !self.parts.is_empty() && self.done.is_ok() {
-            let Distant { peer, at, .. } = self.at(there);
+            let (peer, at) = (self.peer, self.at(there));
             // SAFETY: the caller's promise, and the runs are parts of the message.
             self.done = unsafe {
                 match self.way {
@@ -179,7 +162,6 @@ impl<'a> Coalesce<'a> {
     unsafe fn send_long(&self) -> Result<()> {
         let mut buffer = Vec::<u8>::with_capacity(self.bytes as usize);
         let buffer = buffer.as_mut_ptr();
-        let message = self.at(self.there);
         let copy = |part: &Part| {
             let at = buffer.wrapping_add(part.at as usize);
             let (from, to) = match self.way {
@@ -193,8 +175,8 @@ impl<'a> Coalesce<'a> {
             self.parts.iter().for_each(copy);
         }
         // SAFETY: the buffer is ours, and stays until nothing is under way.
-        let sent = unsafe { transfer(self.way, message, buffer, self.bytes) };
-        let came = message.peer.flush_local();
+        let sent = unsafe { self.transfer(self.there, buffer, self.bytes) };
+        let came = self.peer.flush_local();
         sent.and(came)?;
         if self.way == Way::Get {
             self.parts.iter().for_each(copy);
@@ -202,11 +184,42 @@ impl<'a> Coalesce<'a> {
         Ok(())
     }
 
-    /// Sends all runs that are not sent yet.
+    /// Sends bytes as they are, whether something failed before or not.
     ///
     /// # Safety
     /// As for `push`.
-    pub unsafe fn finish(mut self) -> Result<()> {
+    unsafe fn transfer(&self, there: u64, here: *mut u8, bytes: u64) -> Result<()> {
+        let at = self.at(there);
+        // SAFETY: the caller's duty.
+        unsafe {
+            match self.way {
+                Way::Put => self.peer.put(at, here, bytes),
+                Way::Get => self.peer.get(here, at, bytes),
+            }
+        }
+    }
+}
+
+impl Runs for Coalesce<'_> {
+    unsafe fn push(&mut self, here: *mut u8, there: u64, bytes: u64) {
+        let longest = self.message_max();
+        if self.strategy == Strategy::MaximalBlock || bytes > longest {
+            // SAFETY: the caller's promise.
+            return unsafe { self.send_run(here, there, bytes) };
+        }
+        let gap = there.checked_sub(self.there + self.bytes).filter(|gap| *gap <= self.gap_max());
+        let goes_on = gap.is_some_and(|gap| self.bytes + gap + bytes <= longest);
+        if !goes_on || self.parts.is_empty() || self.parts.len() == RUNS_MAX {
+            // SAFETY: the caller's promise, for the runs before.
+            unsafe { self.close() };
+            self.there = there;
+        }
+        let at = (there - self.there) as u32;
+        self.parts.push(Part { here, at, bytes: bytes as u32 });
+        self.bytes = there - self.there + bytes;
+    }
+
+    unsafe fn finish(mut self) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe {
             self.close();

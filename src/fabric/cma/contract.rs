@@ -1,0 +1,52 @@
+//! The road by process_vm as the contract of [`crate::fabric::remote`] sees it: a transfer is done
+//! when its call returns, so that nothing is left to order or to flush.
+
+use super::{Batch, Process};
+use crate::error::Result;
+use crate::fabric::Way;
+use crate::fabric::remote::{Bytes, Remote, Runs};
+use crate::sync::full_fence;
+
+impl Bytes for Process<'_> {
+    type Runs<'a>
+        = Batch<'a>
+    where
+        Self: 'a;
+
+    unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()> {
+        // SAFETY: the caller's duty.
+        unsafe { Process::put(*self, to.at, from, bytes) }
+    }
+
+    unsafe fn get(&self, to: *mut u8, from: Remote, bytes: u64) -> Result<()> {
+        // SAFETY: the caller's duty.
+        unsafe { Process::get(*self, to, from.at, bytes) }
+    }
+
+    fn runs(&self, _within: Remote, way: Way) -> Batch<'_> {
+        Batch::new(*self, way)
+    }
+
+    fn order(&self) {}
+
+    fn flush(&self) -> Result<()> {
+        full_fence();
+        Ok(())
+    }
+
+    fn flush_local(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Runs for Batch<'_> {
+    unsafe fn push(&mut self, here: *mut u8, there: u64, bytes: u64) {
+        // SAFETY: the caller's duty.
+        unsafe { self.push(here, there, bytes) };
+    }
+
+    unsafe fn finish(mut self) -> Result<()> {
+        // SAFETY: the caller's duty.
+        unsafe { Batch::finish(&mut self) }
+    }
+}

@@ -1,0 +1,110 @@
+//! What every road must do: one suite for control words ([`Words`](super::Words), laws 1 to 9), one
+//! for bytes and one for what a road between nodes has beside them ([`remote`](super::remote), laws
+//! 10 to 20). Three ranks run each case. The roads are those of the library; a new one is a row in
+//! one of the lists at the end of this file, with a way to run its ranks in [`ranks`].
+
+mod bytes_laws;
+mod network_laws;
+mod ranks;
+mod words_laws;
+
+/// Number of ranks of each case.
+const RANKS: u32 = 3;
+
+/// Makes a test of each case on each road: `road: run` says how a case runs there. The tests of a
+/// road marked `device` need a device, and run one at a time.
+macro_rules! suite {
+    ($laws:ident: $cases:tt, $($roads:tt)*) => { suite! { @roads $laws $cases $($roads)* } };
+    (@roads $laws:ident $cases:tt) => {};
+    (@roads $laws:ident $cases:tt device $road:ident: $run:expr; $($rest:tt)*) => {
+        suite! { @tests $laws $cases [#[ignore = "needs a device"]] $road ranks::turn(); $run }
+        suite! { @roads $laws $cases $($rest)* }
+    };
+    (@roads $laws:ident $cases:tt $road:ident: $run:expr; $($rest:tt)*) => {
+        suite! { @tests $laws $cases [] $road (); $run }
+        suite! { @roads $laws $cases $($rest)* }
+    };
+    (@tests $laws:ident [$($case:ident)*] $marks:tt $road:ident $turn:expr; $run:expr) => {
+        mod $road {
+            #[allow(unused_imports)]
+            use super::super::{$laws, ranks};
+            $( suite! { @test $laws $case $marks $turn; $run } )*
+        }
+    };
+    (@test $laws:ident $case:ident [$($mark:tt)*] $turn:expr; $run:expr) => {
+        #[test]
+        $($mark)*
+        fn $case() {
+            let _turn = $turn;
+            $run(|rank| $laws::$case(rank));
+        }
+    };
+}
+
+mod words {
+    suite! {
+        words_laws: [
+            fetch_answers_what_was_before
+            an_owner_changes_its_contended_words_by_fetch
+            begun_fetches_are_all_answered
+            all_posts_are_counted
+            one_compare_swap_wins
+            a_post_arrives_without_a_flush
+            order_keeps_posts_in_order
+            what_is_flushed_is_there_for_all
+            what_is_flushed_for_all_is_there_for_all
+            an_answer_behind_an_order_is_a_flush
+            the_answer_of_a_begun_fetch_behind_an_order_is_a_flush
+        ],
+        sim: ranks::sim;
+        sim_far: ranks::sim_far;
+        shm_awake: ranks::shm_awake;
+        shm_asleep: ranks::shm_asleep;
+        far_over_example: ranks::far_over_example;
+        far_over_fake_device: ranks::far_over_fake_device;
+        device far_over_device: ranks::far_over_device;
+    }
+}
+
+mod bytes {
+    suite! {
+        bytes_laws: [
+            a_flushed_put_is_there_for_all_and_nothing_beside_it
+            a_get_arrives_by_a_local_flush_and_nothing_beside_it
+            the_bytes_of_a_put_may_be_changed_after_a_local_flush
+            a_put_behind_an_order_is_the_one_that_stays
+            a_get_ahead_of_an_order_sees_what_was_there
+            a_get_behind_an_order_sees_the_put
+            no_bytes_are_no_transfer
+            the_runs_of_a_put_change_nothing_between_them
+            the_runs_of_a_get_arrive_where_they_belong
+            several_ranks_put_side_by_side
+        ],
+        sim: ranks::sim_bytes;
+        shm: ranks::mapped;
+        process_vm: ranks::process_vm;
+        example: ranks::example;
+        fake_device: ranks::fake_device;
+        device device: ranks::device;
+    }
+}
+
+mod network {
+    suite! {
+        network_laws: [
+            a_change_answers_what_was_before
+            begun_changes_are_all_answered
+            no_addition_of_any_rank_is_lost
+            one_swap_wins
+            many_words_are_changed_with_one_call
+            additions_without_answers_are_done_by_a_flush
+            an_answer_behind_an_order_is_a_flush
+            a_word_is_read_behind_a_change_of_another
+            a_lease_reads_changes_and_writes_back
+            two_leases_are_different_memory
+        ],
+        example: ranks::example;
+        fake_device: ranks::fake_device;
+        device device: ranks::device;
+    }
+}

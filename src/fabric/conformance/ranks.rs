@@ -1,0 +1,479 @@
+//! The ranks of the conformance suite on each road: threads of this process, or ranks of the
+//! simulator. Each rank exposes memory to the others. Not the laws.
+
+use super::RANKS;
+use crate::error::Result;
+use crate::fabric::cma::Process;
+use crate::fabric::example::Example;
+use crate::fabric::far::{Far, Locate};
+use crate::fabric::layout::COMPLETE;
+use crate::fabric::plain::Each;
+use crate::fabric::remote::{Addressed, Bytes, Network, Remote, Road};
+use crate::fabric::shm::heap::{self, Heap, HeapWords};
+use crate::fabric::shm::mapped;
+use crate::fabric::shm::words::Idle;
+use crate::fabric::sim::{FAR, Fault, Sim, View, every};
+use crate::fabric::verbs::tests as verbs;
+use crate::fabric::{Rank, Way, WordAt, WordId, Words};
+use crate::sync::{AtomicU32, AtomicU64, full_fence};
+use crate::sys::life::{Life, Mark};
+use crate::sys::process;
+use core::cell::{Cell, RefCell};
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
+
+pub use verbs::turn;
+
+/// A rank that exposes memory, zero at first, and reaches that of the others.
+pub trait Exposing {
+    /// A rank as this one reaches it.
+    type Peer: Bytes;
+    /// Returns the number of this rank.
+    fn rank(&self) -> u32;
+    /// Returns the number of bytes that each rank exposes.
+    fn bytes(&self) -> usize;
+    /// Returns a rank, and the start of the memory that it exposes.
+    fn reach(&self, rank: u32) -> (&Self::Peer, Remote);
+    /// Stores into the memory of this rank.
+    fn store(&self, at: usize, bytes: &[u8]);
+    /// Loads from the memory of this rank.
+    fn load(&self, at: usize, to: &mut [u8]);
+    /// Returns when all ranks have called it as often.
+    fn meet(&self);
+}
+
+/// Words of the memory of a rank that is a thread.
+const WORDS: usize = 4096;
+
+/// A rank that is a thread of this process.
+pub struct Threaded<P> {
+    rank: u32,
+    peers: Vec<(P, Remote)>,
+    memory: Arc<[AtomicU64]>,
+    met: Arc<Barrier>,
+    /// lets what is under way advance
+    progress: Box<dyn Fn() + Send + Sync>,
+}
+
+impl<P> Threaded<P> {
+    fn base(&self) -> *mut u8 {
+        self.memory.as_ptr().cast_mut().cast()
+    }
+}
+
+impl<P: core::ops::Deref<Target: Bytes + Sized>> Exposing for Threaded<P> {
+    type Peer = P::Target;
+
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn bytes(&self) -> usize {
+        8 * WORDS
+    }
+
+    fn reach(&self, rank: u32) -> (&P::Target, Remote) {
+        let (peer, memory) = &self.peers[rank as usize];
+        (peer, *memory)
+    }
+
+    fn store(&self, at: usize, bytes: &[u8]) {
+        assert!(at + bytes.len() <= self.bytes());
+        // SAFETY: inside of the memory, which other ranks do not access now.
+        unsafe { self.base().add(at).copy_from(bytes.as_ptr(), bytes.len()) };
+    }
+
+    fn load(&self, at: usize, to: &mut [u8]) {
+        assert!(at + to.len() <= self.bytes());
+        // SAFETY: as in `store`.
+        unsafe { self.base().add(at).copy_to(to.as_mut_ptr(), to.len()) };
+    }
+
+    fn meet(&self) {
+        self.met.wait();
+    }
+}
+
+fn memory() -> Arc<[AtomicU64]> {
+    (0..WORDS).map(|_| AtomicU64::new(0)).collect()
+}
+
+/// Runs a case on ranks that are threads. All memory stays until all ranks are done.
+fn threads<P: Send + Sync>(
+    ranks: &[Threaded<P>],
+    case: impl Fn(&Threaded<P>) + Copy + Send + Sync,
+) {
+    std::thread::scope(|scope| {
+        for rank in ranks {
+            scope.spawn(move || case(rank));
+        }
+    });
+}
+
+/// Ranks that reach each other's memory through peers without connections.
+fn flat<P>(peer: impl Fn() -> P) -> Vec<Threaded<P>> {
+    let (memories, met) = ([(); RANKS as usize].map(|()| memory()), barrier());
+    let at = |memory: &Arc<[AtomicU64]>| Remote { at: memory.as_ptr().addr() as u64, key: 0 };
+    (0..RANKS)
+        .map(|rank| Threaded {
+            rank,
+            peers: memories.iter().map(|memory| (peer(), at(memory))).collect(),
+            memory: memories[rank as usize].clone(),
+            met: met.clone(),
+            progress: Box::new(|| ()),
+        })
+        .collect()
+}
+
+fn barrier() -> Arc<Barrier> {
+    Arc::new(Barrier::new(RANKS as usize))
+}
+
+type Connected<R> = Threaded<Arc<<R as Road>::Peer>>;
+
+/// Runs a case on ranks each of which opens a road for itself, exposes memory, and connects to all.
+fn connected<R>(
+    open: impl Fn() -> R,
+    address: impl Fn(&R) -> R::Address,
+    case: impl Fn(&Connected<R>) + Copy + Send + Sync,
+) where
+    R: Road + Send + Sync + 'static,
+    R::Peer: Send + Sync,
+{
+    let met = barrier();
+    let roads: Vec<Arc<R>> = (0..RANKS).map(|_| Arc::new(open())).collect();
+    let memories: Vec<_> = roads.iter().map(|_| memory()).collect();
+    let expose = |(road, memory): (&Arc<R>, &Arc<[AtomicU64]>)| {
+        road.expose(memory.as_ptr().cast_mut().cast(), 8 * WORDS as u64).unwrap()
+    };
+    let exposed: Vec<R::Exposed> = roads.iter().zip(&memories).map(expose).collect();
+    let rank_of = |(rank, road): (usize, &Arc<R>)| {
+        let connect = |(other, exposed): (&Arc<R>, &R::Exposed)| {
+            (road.connect(&address(other)), exposed.remote())
+        };
+        let advancing = road.clone();
+        Threaded {
+            rank: rank as u32,
+            peers: roads.iter().zip(&exposed).map(connect).collect(),
+            memory: memories[rank].clone(),
+            met: met.clone(),
+            progress: Box::new(move || _ = advancing.progress()),
+        }
+    };
+    let ranks: Vec<Connected<R>> = roads.iter().enumerate().map(rank_of).collect();
+    threads(&ranks, case);
+}
+
+/// Threads on the example road.
+pub fn example(case: impl Fn(&Connected<Example>) + Copy + Send + Sync) {
+    connected(Example::open, |road| road.address.clone(), case);
+}
+
+/// Threads, each with a simulated RDMA device.
+pub fn fake_device(case: impl Fn(&Connected<verbs::Nic>) + Copy + Send + Sync) {
+    connected(verbs::on_fake, verbs::address, case);
+}
+
+/// Threads, each with the RDMA device of this machine.
+pub fn device(case: impl Fn(&Connected<verbs::Nic>) + Copy + Send + Sync) {
+    connected(verbs::on_device, verbs::address, case);
+}
+
+/// Load and store, by the function that copies window memory that is mapped.
+pub struct Mapped;
+
+impl core::ops::Deref for Mapped {
+    type Target = Mapped;
+
+    fn deref(&self) -> &Mapped {
+        self
+    }
+}
+
+impl Bytes for Mapped {
+    type Runs<'a> = Each<'a, Mapped>;
+
+    unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()> {
+        // SAFETY: memory of this process.
+        unsafe {
+            mapped::copy(core::ptr::with_exposed_provenance_mut(to.at as usize), from, bytes)
+        };
+        Ok(())
+    }
+
+    unsafe fn get(&self, to: *mut u8, from: Remote, bytes: u64) -> Result<()> {
+        // SAFETY: as for `put`.
+        unsafe { mapped::copy(to, core::ptr::with_exposed_provenance(from.at as usize), bytes) };
+        Ok(())
+    }
+
+    fn runs(&self, within: Remote, way: Way) -> Each<'_, Mapped> {
+        Each::new(self, within, way)
+    }
+
+    fn order(&self) {}
+
+    fn flush(&self) -> Result<()> {
+        full_fence();
+        Ok(())
+    }
+
+    fn flush_local(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Threads that map each other's memory.
+pub fn mapped(case: impl Fn(&Threaded<Mapped>) + Copy + Send + Sync) {
+    threads(&flat(|| Mapped), case);
+}
+
+/// A process of this node, which is this process.
+pub struct Own(Process<'static>);
+
+impl core::ops::Deref for Own {
+    type Target = Process<'static>;
+
+    fn deref(&self) -> &Process<'static> {
+        &self.0
+    }
+}
+
+/// Threads whose memory the system copies.
+pub fn process_vm(case: impl Fn(&Threaded<Own>) + Copy + Send + Sync) {
+    let life: &'static Life = Box::leak(Box::new(Life::new(Mark::of(process::id()))));
+    threads(&flat(|| Own(Process { rank: 0, life })), case);
+}
+
+/// A rank of the simulator that exposes bytes, each in a cell of its own: they land late, one by
+/// one, in any order.
+pub struct SimRank<'a, 'b> {
+    peers: Vec<SimPeer<'a, 'b>>,
+    met: Cell<u64>,
+}
+
+/// A rank of the simulator, as another one reaches its bytes.
+pub struct SimPeer<'a, 'b> {
+    sim: &'a Sim<'b>,
+    rank: Rank,
+    /// buffers of gets under way, and where their bytes go
+    gets: RefCell<Vec<(usize, *mut u8)>>,
+}
+
+impl Bytes for SimPeer<'_, '_> {
+    type Runs<'r>
+        = Each<'r, Self>
+    where
+        Self: 'r;
+
+    unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()> {
+        for index in 0..bytes as usize {
+            // SAFETY: the caller's duty.
+            let byte = unsafe { from.add(index).read() };
+            self.sim.put(self.rank, to.at as usize + index, byte.into());
+        }
+        Ok(())
+    }
+
+    unsafe fn get(&self, to: *mut u8, from: Remote, bytes: u64) -> Result<()> {
+        for index in 0..bytes as usize {
+            let buffer = self.sim.get(self.rank, from.at as usize + index);
+            self.gets.borrow_mut().push((buffer, to.wrapping_add(index)));
+        }
+        Ok(())
+    }
+
+    fn runs(&self, within: Remote, way: Way) -> Each<'_, Self> {
+        Each::new(self, within, way)
+    }
+
+    fn order(&self) {
+        Words::order(self.sim, self.rank).unwrap();
+    }
+
+    fn flush(&self) -> Result<()> {
+        Words::flush(self.sim, self.rank)?;
+        for (buffer, to) in self.gets.take() {
+            // SAFETY: the caller of `get` has kept the memory until now.
+            unsafe { to.write(self.sim.got(buffer) as u8) };
+        }
+        Ok(())
+    }
+}
+
+impl<'a, 'b> Exposing for SimRank<'a, 'b> {
+    type Peer = SimPeer<'a, 'b>;
+
+    fn rank(&self) -> u32 {
+        self.peers[0].sim.index().0
+    }
+
+    fn bytes(&self) -> usize {
+        64
+    }
+
+    fn reach(&self, rank: u32) -> (&SimPeer<'a, 'b>, Remote) {
+        (&self.peers[rank as usize], Remote::default())
+    }
+
+    fn store(&self, at: usize, bytes: &[u8]) {
+        for (cell, byte) in (at..).zip(bytes) {
+            self.peers[0].sim.store(cell, (*byte).into());
+        }
+    }
+
+    fn load(&self, at: usize, to: &mut [u8]) {
+        for (cell, byte) in (at..).zip(to) {
+            *byte = self.peers[0].sim.load(cell) as u8;
+        }
+    }
+
+    fn meet(&self) {
+        let sim = self.peers[0].sim;
+        for rank in (0..RANKS).map(Rank) {
+            sim.post(WordAt { rank, word: COMPLETE }, 1).unwrap();
+        }
+        self.met.set(self.met.get() + u64::from(RANKS));
+        sim.wait_own(COMPLETE, |count| count >= self.met.get()).unwrap();
+    }
+}
+
+/// Ranks of the simulator, for bytes.
+pub fn sim_bytes(case: impl Fn(&SimRank<'_, '_>) + Copy + 'static) {
+    let body = move |sim: &Sim| {
+        let peer = |rank| SimPeer { sim, rank: Rank(rank), gets: RefCell::default() };
+        case(&SimRank { peers: (0..RANKS).map(peer).collect(), met: Cell::new(0) });
+    };
+    every(RANKS, || body, |_| {});
+}
+
+/// Ranks of the simulator, for words that all reach in the same way.
+pub fn sim(case: impl Fn(&Sim) + Copy + 'static) {
+    every(RANKS, || case, |_| {});
+}
+
+/// Ranks of the simulator, for words that a road between nodes reaches.
+pub fn sim_far(case: impl Fn(&View<FAR>) + Copy + 'static) {
+    every(RANKS, || move |sim: &Sim| case(&sim.far(Fault::Nothing)), |_| {});
+}
+
+/// Threads that look for a change before they sleep.
+pub fn shm_awake(case: impl Fn(&HeapWords) + Copy + Send + Sync) {
+    shm(100, case);
+}
+
+/// Threads that sleep at once.
+pub fn shm_asleep(case: impl Fn(&HeapWords) + Copy + Send + Sync) {
+    shm(0, case);
+}
+
+fn shm(spins: u32, case: impl Fn(&HeapWords) + Copy + Send + Sync) {
+    for _ in 0..20 {
+        let heap = Heap::window(RANKS);
+        std::thread::scope(|scope| {
+            for rank in 0..RANKS {
+                let words = heap::words(&heap, rank, spins);
+                scope.spawn(move || case(&words));
+            }
+        });
+    }
+}
+
+/// The words of ranks that are threads: at the start of their memory.
+pub struct Located<'a, P>(&'a Threaded<P>, Watched);
+
+/// [`Far`] over such words.
+pub type FarWords<'a, R> = Far<Located<'a, Arc<<R as Road>::Peer>>>;
+
+impl<'a, N: Network> Locate for Located<'a, Arc<N>> {
+    type Held = &'a N;
+    type Idle = Watched;
+
+    fn rank(&self) -> Rank {
+        Rank(self.0.rank)
+    }
+
+    fn size(&self) -> u32 {
+        RANKS
+    }
+
+    fn own(&self, word: WordId) -> &AtomicU64 {
+        &self.0.memory[word.0 as usize]
+    }
+
+    fn mapped(&self, _at: WordAt) -> Option<&AtomicU64> {
+        None
+    }
+
+    fn is_coherent(&self) -> bool {
+        false
+    }
+
+    fn find(&self, rank: Rank) -> Result<(&'a N, Remote)> {
+        let (peer, words) = &self.0.peers[rank.0 as usize];
+        Ok((peer, *words))
+    }
+
+    fn known(&self, rank: Rank) -> Option<&'a N> {
+        Some(&self.0.peers[rank.0 as usize].0)
+    }
+
+    fn flush_all(&self) -> Result<()> {
+        self.0.peers.iter().try_for_each(|(peer, _)| peer.flush())
+    }
+
+    fn idle(&self) -> &Watched {
+        &self.1
+    }
+
+    fn progress(&self) {
+        (self.0.progress)();
+    }
+
+    fn check(&self, _losses: &mut u64) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Waits that fail after two minutes.
+pub struct Watched;
+
+impl Idle for Watched {
+    type Wait = Instant;
+
+    fn begin(&self, _word: WordId) -> Instant {
+        Instant::now()
+    }
+
+    fn end(&self, _wait: Instant) {}
+
+    fn progress(&self) {}
+
+    fn check(&self, began: &mut Instant) -> Result<()> {
+        assert!(began.elapsed() < Duration::from_secs(120), "a word does not change");
+        Ok(())
+    }
+
+    fn sleep(&self, _doorbell: &AtomicU32, _value: u32, _ns: u64) {}
+
+    fn wake(&self, _doorbell: &AtomicU32) {}
+
+    fn spins(&self) -> u32 {
+        10
+    }
+}
+
+/// The shipped words between nodes, over the example road.
+pub fn far_over_example(case: impl Fn(&FarWords<'_, Example>) + Copy + Send + Sync) {
+    example(|rank| case(&Far(Located(rank, Watched))));
+}
+
+/// The shipped words between nodes, over simulated RDMA devices.
+pub fn far_over_fake_device(case: impl Fn(&FarWords<'_, verbs::Nic>) + Copy + Send + Sync) {
+    fake_device(|rank| case(&Far(Located(rank, Watched))));
+}
+
+/// The shipped words between nodes, over the RDMA device of this machine.
+pub fn far_over_device(case: impl Fn(&FarWords<'_, verbs::Nic>) + Copy + Send + Sync) {
+    device(|rank| case(&Far(Located(rank, Watched))));
+}

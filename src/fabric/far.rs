@@ -1,0 +1,215 @@
+//! Control words that lie in memory of other processes: [`Words`] over any [`Network`]. A
+//! [`Locate`] says which process serves a rank, and where the words of the rank are there. Changes
+//! go through the road, also those of words on this node, because operations of a device need not
+//! be atomic with those of a processor (docs/decisions/0005); where they are, the processor changes
+//! the words that it has mapped. A rank reads its own words by loads.
+//!
+//! The road rings no doorbell: a waiting rank polls, and yields the core or sleeps between two
+//! polls, for longer and longer times.
+
+use super::remote::{Bytes, Network, Remote};
+use super::shm::words::{self, CHECK_NS, Idle};
+use super::{Fetch, Rank, WordAt, WordId, Words};
+use crate::error::Result;
+use crate::sync::{AtomicU64, Ordering, full_fence, spin_hint};
+use core::ops::Deref;
+use std::time::{Duration, Instant};
+
+/// Where the words of the ranks are.
+pub trait Locate {
+    /// A process that serves a rank.
+    type Held: Deref<Target: Network>;
+    /// What this process does while it waits.
+    type Idle: Idle;
+
+    /// Returns this rank.
+    fn rank(&self) -> Rank;
+
+    /// Returns the number of ranks.
+    fn size(&self) -> u32;
+
+    /// Returns a word of this rank.
+    fn own(&self, word: WordId) -> &AtomicU64;
+
+    /// Returns a word that this process has mapped, if it has. Loads see what the road changes.
+    fn mapped(&self, at: WordAt) -> Option<&AtomicU64>;
+
+    /// Whether the processors change mapped words, and not the road: their operations are atomic
+    /// with each other on all nodes.
+    fn is_coherent(&self) -> bool;
+
+    /// Returns the process that serves a rank, and the address of the rank's words there.
+    fn find(&self, rank: Rank) -> Result<(Self::Held, Remote)>;
+
+    /// Returns the process that serves a rank, if anything may have been sent to it.
+    fn known(&self, rank: Rank) -> Option<Self::Held>;
+
+    /// Waits until everything that this process sent is done.
+    fn flush_all(&self) -> Result<()>;
+
+    /// Returns what this process does while it waits.
+    fn idle(&self) -> &Self::Idle;
+
+    /// Lets the MPI underneath make progress.
+    fn progress(&self);
+
+    /// Fails if a process that a waiting rank may depend on is lost. `losses` is 0 at the first
+    /// call of a wait, and belongs to this function then.
+    fn check(&self, losses: &mut u64) -> Result<()>;
+}
+
+/// The words that a [`Locate`] finds.
+#[derive(Clone, Copy)]
+pub struct Far<L>(pub L);
+
+/// A change that was begun.
+pub enum Begun<H: Deref<Target: Network>> {
+    /// it is done; what the word held before
+    Done(u64),
+    /// the road will deliver what the word held before
+    Sent(H, <H::Target as Network>::Ticket),
+}
+
+/// Rounds of polling, each with a yield, before the first sleep.
+const AWAKE_ROUNDS: u32 = 100;
+/// The first sleep and the longest.
+const SLEEP_NS: core::ops::RangeInclusive<u64> = 20_000..=500_000;
+
+/// Returns the address of a word among the words of a rank.
+pub fn word_in(words: Remote, word: WordId) -> Remote {
+    words.offset(i64::from(word.0) * size_of::<u64>() as i64)
+}
+
+impl<L: Locate> Far<L> {
+    /// Returns a word that the processor may change.
+    fn changed_here(&self, at: WordAt) -> Option<&AtomicU64> {
+        if self.0.is_coherent() { self.0.mapped(at) } else { None }
+    }
+
+    fn wait(
+        &self,
+        word: WordId,
+        until: impl Fn(u64) -> bool,
+        wait: &mut <L::Idle as Idle>::Wait,
+    ) -> Result<u64> {
+        let (idle, cell) = (self.0.idle(), self.0.own(word));
+        let (mut rounds, mut sleep, mut looked) = (0, *SLEEP_NS.start(), Instant::now());
+        let mut losses = 0;
+        loop {
+            for _ in 0..idle.spins() {
+                // Acquire: data sent before the change of the word are visible after this load.
+                let value = cell.load(Ordering::Acquire);
+                if until(value) {
+                    return Ok(value);
+                }
+                spin_hint();
+            }
+            self.0.check(&mut losses)?;
+            self.0.progress();
+            rounds += 1;
+            if rounds < AWAKE_ROUNDS {
+                std::thread::yield_now();
+                continue;
+            }
+            std::thread::sleep(Duration::from_nanos(sleep));
+            sleep = (2 * sleep).min(*SLEEP_NS.end());
+            // By the clock, not by rounds: where ranks share cores, a short sleep may last long.
+            if looked.elapsed() >= Duration::from_nanos(CHECK_NS) {
+                idle.check(wait)?;
+                looked = Instant::now();
+            }
+        }
+    }
+}
+
+impl<L: Locate> Words for Far<L> {
+    const FAR: bool = true;
+    type Ticket = Begun<L::Held>;
+
+    fn rank(&self) -> Rank {
+        self.0.rank()
+    }
+
+    fn size(&self) -> u32 {
+        self.0.size()
+    }
+
+    fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64> {
+        self.finish(self.begin(at, op)?)
+    }
+
+    fn begin(&self, at: WordAt, op: Fetch) -> Result<Begun<L::Held>> {
+        if let Some(cell) = self.changed_here(at) {
+            return Ok(Begun::Done(words::fetch(cell, op)));
+        }
+        let (peer, words) = self.0.find(at.rank)?;
+        let ticket = peer.begin(word_in(words, at.word), op)?;
+        Ok(Begun::Sent(peer, ticket))
+    }
+
+    fn finish(&self, begun: Begun<L::Held>) -> Result<u64> {
+        match begun {
+            Begun::Done(before) => Ok(before),
+            Begun::Sent(peer, ticket) => peer.finish(ticket),
+        }
+    }
+
+    fn post(&self, at: WordAt, add: u64) -> Result<()> {
+        if let Some(cell) = self.changed_here(at) {
+            words::fetch(cell, Fetch::Add(add));
+            return Ok(());
+        }
+        let (peer, words) = self.0.find(at.rank)?;
+        peer.post(word_in(words, at.word), add)
+    }
+
+    fn read(&self, at: WordAt) -> Result<u64> {
+        if let Some(cell) = self.0.mapped(at) {
+            // Acquire: as in `wait`.
+            return Ok(cell.load(Ordering::Acquire));
+        }
+        let (peer, words) = self.0.find(at.rank)?;
+        peer.read(word_in(words, at.word))
+    }
+
+    fn own(&self, word: WordId) -> u64 {
+        // Acquire: as in `wait`.
+        self.0.own(word).load(Ordering::Acquire)
+    }
+
+    fn set_own(&self, word: WordId, value: u64) {
+        // Release: the next process that may change the word learns of this store by a later
+        // request of this rank.
+        self.0.own(word).store(value, Ordering::Release);
+    }
+
+    fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64> {
+        let idle = self.0.idle();
+        let mut wait = idle.begin(word);
+        let value = self.wait(word, until, &mut wait);
+        idle.end(wait);
+        value
+    }
+
+    /// Also orders stores of this process to memory of its node. Waits for the road's operations on
+    /// a rank whose words the processor changes: there, the two ways are not ordered otherwise.
+    fn order(&self, rank: Rank) -> Result<()> {
+        full_fence();
+        let Some(peer) = self.0.known(rank) else { return Ok(()) };
+        if self.changed_here(WordAt { rank, word: WordId(0) }).is_some() {
+            return peer.flush();
+        }
+        peer.order();
+        Ok(())
+    }
+
+    fn flush(&self, rank: Rank) -> Result<()> {
+        full_fence();
+        self.0.known(rank).map_or(Ok(()), |peer| peer.flush())
+    }
+
+    fn flush_all(&self) -> Result<()> {
+        full_fence();
+        self.0.flush_all()
+    }
+}

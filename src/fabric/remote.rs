@@ -1,0 +1,219 @@
+//! The second contract of a road: bytes and words in the memory of one other process. [`Bytes`] is
+//! what every such road has, [`Network`] what a road between nodes has beside that, and [`Road`]
+//! how processes become known to each other. `window` and `transfer` reach memory that is not
+//! mapped through these traits alone; `fabric/conformance` holds each road to the laws.
+//!
+//! The laws, numbered behind those of [`Words`](super::Words):
+//!
+//! 10. The origin's bytes of a put or get are in use until `flush_local` or `flush`: nothing else
+//!     changes those of a put, and nothing else looks at those of a get.
+//! 11. After `flush`, everything sent to the process is done there, for readers on every road.
+//! 12. Transfers between two calls of `order` or `flush` land in any order and in any parts.
+//! 13. What is sent after `order` takes effect after what was sent before it, gets included.
+//! 14. Zero bytes are no transfer, whatever the addresses are.
+//! 15. The runs of one transfer are as many puts or gets. A get may also read bytes that lie
+//!     between two of its runs at the target; a put changes none of them.
+//! 16. An error means that the transfer may be done in part, inside of the given bytes. It is the
+//!     answer of the call, or of a later `flush` or `flush_local`.
+//! 17. A word is changed atomically with respect to all other changes through [`Network`] of all
+//!     processes, its owner included.
+//! 18. The answer of a change or read that was sent behind `order` says that everything sent before
+//!     that order is done, as `flush` would (law 6).
+//! 19. A word whose answer nobody asks for is changed by the next `flush` (law 2).
+//! 20. A lease is memory of this process that no other call uses until the lease is dropped. What
+//!     is read into it has arrived after `arrived`.
+
+use super::{Fetch, Way};
+use crate::error::Result;
+use core::ops::Range;
+use std::sync::Arc;
+
+/// Memory of another process, as its road addresses it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Remote {
+    /// virtual address in the other process
+    pub at: u64,
+    /// the key by which the other process has exposed it, 32 bits; 0 on roads without keys
+    pub key: u64,
+}
+
+impl Remote {
+    /// Returns the memory `by` bytes further on.
+    #[inline]
+    pub fn offset(self, by: i64) -> Remote {
+        Remote { at: self.at.wrapping_add_signed(by), ..self }
+    }
+}
+
+/// Bytes in the memory of one other process.
+pub trait Bytes {
+    /// A transfer of many runs.
+    type Runs<'a>: Runs
+    where
+        Self: 'a;
+
+    /// Copies `bytes` bytes from `from` to the process.
+    ///
+    /// # Safety
+    /// The bytes at `from` can be read, and stay so while they are in use (law 10). The bytes at
+    /// `to` may be written: the caller has checked them.
+    unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()>;
+
+    /// Copies `bytes` bytes from the process to `to`.
+    ///
+    /// # Safety
+    /// The bytes at `to` can be written, and nothing else uses them until they have arrived (law
+    /// 10).
+    unsafe fn get(&self, to: *mut u8, from: Remote, bytes: u64) -> Result<()>;
+
+    /// Returns an empty transfer of many runs with the memory that has the key of `within`.
+    fn runs(&self, within: Remote, way: Way) -> Self::Runs<'_>;
+
+    /// Orders what is sent next behind what was sent before (law 13).
+    fn order(&self);
+
+    /// Waits until everything that was sent is done at the process (law 11).
+    fn flush(&self) -> Result<()>;
+
+    /// Waits until the bytes of the origin are not in use any more (law 10).
+    fn flush_local(&self) -> Result<()> {
+        self.flush()
+    }
+}
+
+/// A transfer of many runs, all in one direction.
+pub trait Runs {
+    /// Adds a run of `bytes` bytes between `here` and the address `there` of the process.
+    ///
+    /// # Safety
+    /// As for [`Bytes::put`] or [`Bytes::get`], until a flush behind `finish`.
+    unsafe fn push(&mut self, here: *mut u8, there: u64, bytes: u64);
+
+    /// Sends what has not been sent. Returns the first error.
+    ///
+    /// # Safety
+    /// As for `push`.
+    unsafe fn finish(self) -> Result<()>;
+}
+
+/// What a road between nodes has beside bytes: atomic changes of words (64 bits at a multiple of 8
+/// bytes), and memory of this process from which and to which it copies without preparation.
+pub trait Network: Bytes {
+    /// An answer that will arrive. It must not be forgotten.
+    type Ticket;
+    /// Memory of this process that is leased.
+    type Lease<'a>: Lease
+    where
+        Self: 'a;
+    /// Largest number of words for one [`Network::fetch_all`].
+    const WORDS_MAX: usize;
+
+    /// Begins to change a word; [`Network::finish`] returns what it held before.
+    fn begin(&self, at: Remote, op: Fetch) -> Result<Self::Ticket>;
+
+    /// Begins to read a word.
+    fn begin_read(&self, at: Remote) -> Result<Self::Ticket>;
+
+    /// Waits for an answer, and returns it.
+    fn finish(&self, ticket: Self::Ticket) -> Result<u64>;
+
+    /// Adds to a word without an answer (law 19).
+    fn post(&self, at: Remote, add: u64) -> Result<()>;
+
+    /// Returns a lease if one is free.
+    fn try_lease(&self) -> Option<Self::Lease<'_>> {
+        Some(self.lease())
+    }
+
+    /// Returns a lease, and waits until one is free. The caller holds no lease, and nothing that
+    /// the holder of a lease waits for.
+    fn lease(&self) -> Self::Lease<'_>;
+
+    /// Changes `before.len()` words, at most [`Network::WORDS_MAX`], in any order, and waits for
+    /// what they held before. `which` returns the address and the operation of the n-th.
+    fn fetch_all(
+        &self,
+        which: impl Fn(usize) -> (Remote, Fetch),
+        before: &mut [u64],
+    ) -> Result<()> {
+        for (index, before) in before.iter_mut().enumerate() {
+            let (at, op) = which(index);
+            *before = self.fetch(at, op)?;
+        }
+        Ok(())
+    }
+
+    /// Adds to `count` words, in any order, without answers.
+    fn post_all(&self, count: usize, which: impl Fn(usize) -> (Remote, u64)) -> Result<()> {
+        (0..count).map(which).try_for_each(|(at, add)| self.post(at, add))
+    }
+
+    /// Changes a word, waits, and returns what it held before.
+    fn fetch(&self, at: Remote, op: Fetch) -> Result<u64> {
+        self.finish(self.begin(at, op)?)
+    }
+
+    /// Reads a word, and waits for its value.
+    fn read(&self, at: Remote) -> Result<u64> {
+        self.finish(self.begin_read(at)?)
+    }
+
+    /// Changes a word and reads another one behind it, with one wait. Returns what the first one
+    /// held before, and the value of the second.
+    fn fetch_and_read(&self, at: Remote, op: Fetch, other: Remote) -> Result<(u64, u64)> {
+        let changed = self.begin(at, op)?;
+        self.order();
+        let read = self.read(other);
+        // The answer is here by now, or will never be.
+        let before = self.finish(changed);
+        Ok((before?, read?))
+    }
+}
+
+/// Leased memory of this process: [`LEASE_BYTES`] bytes, through which memory of one other process
+/// is read, changed and written back without a copy.
+pub trait Lease {
+    /// Address of the memory, a multiple of 4096.
+    fn at(&self) -> *mut u8;
+
+    /// Begins to read a part of the memory from the process; `zero` is what corresponds there to
+    /// the start of the lease.
+    fn read(&mut self, zero: Remote, part: Range<usize>) -> Result<()>;
+
+    /// Waits for what was read.
+    fn arrived(&mut self) -> Result<()>;
+
+    /// Writes parts of the memory to the process, and ends the lease.
+    fn write(self, zero: Remote, parts: &[Range<usize>]) -> Result<()>;
+}
+
+/// Bytes of a lease.
+pub const LEASE_BYTES: usize = 8 << 10;
+
+/// How this process offers its memory and reaches that of others.
+pub trait Road {
+    /// Another process, as this one reaches it.
+    type Peer: Network;
+    /// Memory of this process that others may access until this is dropped.
+    type Exposed: Addressed;
+    /// What another process must know to reach this one: plain data.
+    type Address: Clone;
+
+    /// Lets other processes read, write and atomically change memory of this process, until the
+    /// returned value is dropped.
+    fn expose(&self, base: *mut u8, bytes: u64) -> Result<Self::Exposed>;
+
+    /// Lets what is under way advance, without waiting. Returns how many processes have been lost
+    /// so far: a waiting rank checks its own when this number has grown.
+    fn progress(&self) -> u64;
+
+    /// Returns another process. Nothing is sent before the first operation on it.
+    fn connect(&self, address: &Self::Address) -> Arc<Self::Peer>;
+}
+
+/// Memory of this process that other processes can address.
+pub trait Addressed {
+    /// Returns what other processes need to address this memory.
+    fn remote(&self) -> Remote;
+}

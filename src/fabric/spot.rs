@@ -1,0 +1,170 @@
+//! Where checked bytes of a window are for this process, and the road that reaches them there. Who
+//! checks them is `window::address`; copies between mapped memory are in `transfer`.
+
+use super::Way;
+use super::cma::{Batch, Process};
+use super::net::Peer;
+use super::remote::{Bytes, Remote, Runs as _};
+use crate::error::Result;
+
+/// The location of bytes of a window, and how this process and the others reach them.
+#[derive(Clone, Copy)]
+pub enum Spot<'a> {
+    /// mapped by all ranks: loads, stores and atomic instructions
+    Mapped(*mut u8),
+    /// memory of this process that the others have not mapped: loads and stores, but the atomic
+    /// instructions of this process are not atomic for the others
+    Own(*mut u8),
+    /// memory of another process that is not mapped here
+    Unmapped(Unmapped<'a>),
+}
+
+/// The location of bytes in another process that are not mapped here.
+#[derive(Clone, Copy)]
+pub enum Unmapped<'a> {
+    /// in a process of this node, at an address of that process: the system copies them
+    Process(Process<'a>, u64),
+    /// where the road between nodes reaches them
+    Distant(Distant<'a>),
+}
+
+/// The location of bytes in a process that the road between nodes reaches.
+#[derive(Clone, Copy)]
+pub struct Distant<'a> {
+    /// the process that has exposed them
+    pub peer: &'a Peer,
+    /// their address
+    pub at: Remote,
+}
+
+impl Distant<'_> {
+    /// Returns the location `by` bytes further on.
+    #[inline]
+    pub fn offset(self, by: i64) -> Self {
+        Distant { at: self.at.offset(by), ..self }
+    }
+}
+
+impl Spot<'_> {
+    /// Returns the location `by` bytes further on. The caller stays within the checked bytes, or
+    /// comes back there.
+    #[inline]
+    pub fn offset(self, by: i64) -> Self {
+        match self {
+            Spot::Mapped(at) => Spot::Mapped(at.wrapping_offset(by as isize)),
+            Spot::Own(at) => Spot::Own(at.wrapping_offset(by as isize)),
+            Spot::Unmapped(unmapped) => Spot::Unmapped(unmapped.offset(by)),
+        }
+    }
+}
+
+impl<'a> Unmapped<'a> {
+    /// Returns the location `by` bytes further on.
+    #[inline]
+    pub fn offset(self, by: i64) -> Self {
+        match self {
+            Unmapped::Process(process, at) => {
+                Unmapped::Process(process, at.wrapping_add_signed(by))
+            }
+            Unmapped::Distant(distant) => Unmapped::Distant(distant.offset(by)),
+        }
+    }
+
+    /// Returns the address in the other process.
+    #[inline]
+    pub fn address(self) -> u64 {
+        match self {
+            Unmapped::Process(_, at) => at,
+            Unmapped::Distant(distant) => distant.at.at,
+        }
+    }
+
+    /// Copies `bytes` bytes between `here` and this location. With a distant process they are under
+    /// way when this returns.
+    ///
+    /// # Safety
+    /// As for [`Bytes::put`] or [`Bytes::get`].
+    #[inline]
+    pub unsafe fn transfer(self, way: Way, here: *mut u8, bytes: u64) -> Result<()> {
+        // SAFETY: the caller's duty.
+        unsafe {
+            match (self, way) {
+                (Unmapped::Process(process, there), Way::Put) => process.put(there, here, bytes),
+                (Unmapped::Process(process, there), Way::Get) => process.get(here, there, bytes),
+                (Unmapped::Distant(Distant { peer, at }), Way::Put) => {
+                    Bytes::put(peer, at, here, bytes)
+                }
+                (Unmapped::Distant(Distant { peer, at }), Way::Get) => {
+                    Bytes::get(peer, here, at, bytes)
+                }
+            }
+        }
+    }
+
+    /// Returns an empty transfer of many runs, with bytes near this location.
+    #[inline]
+    pub fn runs(self, way: Way) -> Runs<'a> {
+        match self {
+            Unmapped::Process(process, _) => Runs::Process(Batch::new(process, way)),
+            Unmapped::Distant(Distant { peer, at }) => Runs::Distant(peer, peer.runs(at, way)),
+        }
+    }
+}
+
+/// A transfer of many runs.
+#[must_use = "runs move when `finish` is called"]
+#[allow(clippy::large_enum_variant)] // it lives on the stack, for one call
+pub enum Runs<'a> {
+    /// with a process of this node
+    Process(Batch<'a>),
+    /// with a distant process
+    Distant(&'a Peer, <Peer as Bytes>::Runs<'a>),
+}
+
+impl Runs<'_> {
+    /// Adds a run of `bytes` bytes between `here` and the address `there` of the other process.
+    ///
+    /// # Safety
+    /// As for [`super::remote::Runs::push`].
+    #[inline]
+    pub unsafe fn push(&mut self, here: *mut u8, there: u64, bytes: u64) {
+        // SAFETY: the caller's duty.
+        unsafe {
+            match self {
+                Runs::Process(batch) => batch.push(here, there, bytes),
+                Runs::Distant(_, runs) => runs.push(here, there, bytes),
+            }
+        }
+    }
+
+    /// Sends what has not been sent. With a distant process the runs are done after a flush.
+    ///
+    /// # Safety
+    /// As for `push`.
+    pub unsafe fn finish(self) -> Result<()> {
+        match self {
+            // SAFETY: the caller's duty.
+            Runs::Process(batch) => unsafe { batch.finish() },
+            // SAFETY: the caller's duty.
+            Runs::Distant(_, runs) => unsafe { runs.finish() },
+        }
+    }
+
+    /// Sends what has not been sent, and waits until the buffers of this process may be used again.
+    ///
+    /// # Safety
+    /// As for `push`.
+    pub unsafe fn finish_here(self) -> Result<()> {
+        match self {
+            // SAFETY: the caller's duty.
+            Runs::Process(batch) => unsafe { batch.finish() },
+            Runs::Distant(peer, runs) => {
+                // SAFETY: the caller's duty.
+                let sent = unsafe { runs.finish() };
+                // Also after an error: what is under way uses the caller's buffers.
+                let arrived = Bytes::flush_local(peer);
+                sent.and(arrived)
+            }
+        }
+    }
+}

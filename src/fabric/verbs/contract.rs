@@ -1,0 +1,128 @@
+//! This road as the contract of [`crate::fabric::remote`] sees it. Nothing is decided here.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use super::coalesce::Coalesce;
+use super::many;
+use super::peer::Ticket;
+use super::{BLOCK_BYTES, Contact, Exposed, Lease, Nic, Peer, Secret};
+use crate::error::Result;
+use crate::fabric::remote::{self, Bytes, LEASE_BYTES, Network, Remote, Road};
+use crate::fabric::{Fetch, Way};
+
+const _: () = assert!(LEASE_BYTES == BLOCK_BYTES);
+
+impl Bytes for Peer {
+    type Runs<'a> = Coalesce<'a>;
+
+    unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()> {
+        // SAFETY: the duties are the same.
+        unsafe { self.put(to, from, bytes) }
+    }
+
+    unsafe fn get(&self, to: *mut u8, from: Remote, bytes: u64) -> Result<()> {
+        // SAFETY: the duties are the same.
+        unsafe { self.get(to, from, bytes) }
+    }
+
+    fn runs(&self, within: Remote, way: Way) -> Coalesce<'_> {
+        Coalesce::new(self, within, way)
+    }
+
+    fn order(&self) {
+        self.order();
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.flush()
+    }
+
+    fn flush_local(&self) -> Result<()> {
+        self.flush_local()
+    }
+}
+
+impl Network for Peer {
+    type Ticket = Ticket;
+    type Lease<'a> = Lease<'a>;
+    const WORDS_MAX: usize = many::WORDS_MAX;
+
+    fn begin(&self, at: Remote, op: Fetch) -> Result<Ticket> {
+        self.begin(at, op)
+    }
+
+    fn begin_read(&self, at: Remote) -> Result<Ticket> {
+        self.begin_read(at)
+    }
+
+    fn finish(&self, ticket: Ticket) -> Result<u64> {
+        self.finish(ticket)
+    }
+
+    fn post(&self, at: Remote, add: u64) -> Result<()> {
+        self.post(at, add)
+    }
+
+    fn try_lease(&self) -> Option<Lease<'_>> {
+        self.try_lease()
+    }
+
+    fn lease(&self) -> Lease<'_> {
+        self.lease()
+    }
+
+    fn fetch_all(
+        &self,
+        which: impl Fn(usize) -> (Remote, Fetch),
+        before: &mut [u64],
+    ) -> Result<()> {
+        self.fetch_all(which, before)
+    }
+
+    fn post_all(&self, count: usize, which: impl Fn(usize) -> (Remote, u64)) -> Result<()> {
+        self.post_all(count, which)
+    }
+}
+
+impl remote::Lease for Lease<'_> {
+    fn at(&self) -> *mut u8 {
+        self.at()
+    }
+
+    fn read(&mut self, zero: Remote, part: Range<usize>) -> Result<()> {
+        self.read(zero, part)
+    }
+
+    fn arrived(&mut self) -> Result<()> {
+        self.arrived()
+    }
+
+    fn write(self, zero: Remote, parts: &[Range<usize>]) -> Result<()> {
+        self.write(zero, parts)
+    }
+}
+
+impl Road for Nic {
+    type Peer = Peer;
+    type Exposed = Exposed;
+    type Address = (Contact, Secret);
+
+    fn expose(&self, base: *mut u8, bytes: u64) -> Result<Exposed> {
+        self.expose(base, bytes)
+    }
+
+    fn progress(&self) -> u64 {
+        self.progress()
+    }
+
+    fn connect(&self, (contact, secret): &(Contact, Secret)) -> Arc<Peer> {
+        self.peer(contact, *secret)
+    }
+}
+
+impl remote::Addressed for Exposed {
+    fn remote(&self) -> Remote {
+        self.remote()
+    }
+}
