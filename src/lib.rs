@@ -20,6 +20,8 @@ pub(crate) mod epoch;
 pub(crate) mod error;
 pub(crate) mod fabric;
 #[cfg(not(loom))]
+pub(crate) mod liveness;
+#[cfg(not(loom))]
 pub(crate) mod memory;
 #[cfg(not(loom))]
 pub(crate) mod mpi;

@@ -26,10 +26,12 @@ unsafe impl Send for Blocks {}
 unsafe impl Sync for Blocks {}
 
 impl Blocks {
-    /// Returns the blocks at `base`, one per rank of `arena`, of `stride` bytes each. The first
-    /// `far_bytes` of each block are words for ranks of other nodes, and then comes the descriptor.
-    pub(super) fn new(base: *mut u8, stride: usize, far_bytes: usize, arena: Arc<Arena>) -> Blocks {
-        Blocks { base: base.wrapping_add(far_bytes), stride, far_bytes, size: arena.size, arena }
+    /// Returns the blocks of a slot whose chunk is mapped. The first bytes of each block are words
+    /// for ranks of other nodes, if there are any, and then comes the descriptor.
+    pub fn of(arena: &Arc<Arena>, slot: u32) -> Blocks {
+        let (stride, far_bytes, size) = (arena.stride, arena.far_bytes, arena.size);
+        let base = arena.base_of(slot).wrapping_add(far_bytes);
+        Blocks { base, stride, far_bytes, size, arena: arena.clone() }
     }
 
     /// Returns the arena that they are part of.

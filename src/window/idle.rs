@@ -3,7 +3,6 @@
 //! its doorbell; and it checks from time to time that all processes are alive.
 
 use super::arena::Arena;
-use super::create::late::BarrierWait;
 use super::waits::{Total, Waiting};
 use crate::config::Config;
 use crate::error::Result;
@@ -34,6 +33,11 @@ impl NodeIdle {
         let spins = if arena.size as usize > process::cores() { SPINS_SHARED } else { SPINS };
         let total = Config::get().reports_waits.then(Total::default);
         NodeIdle { arena, spins, total }
+    }
+
+    /// Returns the arena of the processes that this one waits for.
+    pub fn arena(&self) -> &Arc<Arena> {
+        &self.arena
     }
 
     /// Returns how long this process has waited for words of the window; `None` if waits are not
@@ -78,52 +82,5 @@ impl Idle for NodeIdle {
 
     fn spins(&self) -> u32 {
         self.spins
-    }
-}
-
-/// How this process waits in a call that makes or frees a window: after a long wait it may report
-/// the missing ranks.
-pub struct Collective {
-    idle: NodeIdle,
-    slot: u32,
-    call: &'static str,
-}
-
-impl Collective {
-    /// Creates it for the barrier of a slot, in the user's call `call`.
-    pub fn new(arena: Arc<Arena>, slot: u32, call: &'static str) -> Collective {
-        Collective { idle: NodeIdle::new(arena), slot, call }
-    }
-}
-
-impl Idle for Collective {
-    type Wait = BarrierWait;
-
-    fn begin(&self, _word: WordId) -> BarrierWait {
-        BarrierWait::default()
-    }
-
-    fn end(&self, _wait: BarrierWait) {}
-
-    fn progress(&self) {
-        self.idle.progress();
-    }
-
-    fn check(&self, wait: &mut BarrierWait) -> Result<()> {
-        self.idle.arena.check_dead()?;
-        wait.look(&self.idle.arena, self.slot, self.call);
-        Ok(())
-    }
-
-    fn sleep(&self, doorbell: &AtomicU32, value: u32, ns: u64) {
-        self.idle.sleep(doorbell, value, ns);
-    }
-
-    fn wake(&self, doorbell: &AtomicU32) {
-        self.idle.wake(doorbell);
-    }
-
-    fn spins(&self) -> u32 {
-        self.idle.spins()
     }
 }

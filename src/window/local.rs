@@ -78,7 +78,7 @@ impl LocalWindow {
             (None, Flavor::Dynamic) => Memory::Attached(Regions::new(threads, nic)),
             (None, _) => Memory::Owned(Known::default()),
         };
-        let blocks = arena.blocks(slot);
+        let blocks = Blocks::of(arena, slot);
         LocalWindow {
             rank,
             size,

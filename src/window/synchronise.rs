@@ -1,6 +1,7 @@
 //! The calls that open and close epochs on a window of ours: first `epoch::state` says
 //! whether the call is legal, then the protocol runs, then the state changes (MPI-4.1 §12.5).
 
+use super::create::barrier::collective_words;
 use super::nodes::Wanted;
 use super::{LocalWindow, Window, on_words, waits};
 use crate::epoch::lock::{self, Held};
@@ -50,7 +51,7 @@ pub fn last_fence(node: &LocalWindow, call: &'static str) -> Result<()> {
     match &node.wide {
         // Stores of this process come before its part in the barrier, wherever the words are.
         None => {
-            let words = node.arena().collective_words(node.slot, call);
+            let words = collective_words(node.arena(), node.slot, call);
             fence::fence(&words, node.next_barrier(), true)
         }
         Some(_) => fence_all(node, true),

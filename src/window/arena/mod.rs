@@ -6,32 +6,26 @@
 //!
 //! [`Descriptor`]: super::descriptor::Descriptor
 
-pub mod departures;
-mod lives;
-pub mod losses;
 mod records;
 mod slots;
 
-pub use records::{Process, Record};
+pub use records::{ProcessRecord, Record};
 
-use super::blocks::Blocks;
 use super::descriptor::Descriptor;
-use super::idle::{Collective, NodeIdle};
 use super::report::Why;
 use super::verdict;
-use super::wide::WideArena;
-use crate::epoch::fence;
 use crate::error::{Error, Result};
 use crate::fabric::cma;
 use crate::fabric::layout;
-use crate::fabric::shm::words::{CHECK_NS, CpuWords};
+use crate::fabric::shm::words::CHECK_NS;
+use crate::liveness::lives::Lives;
+use crate::liveness::{departures, losses};
 use crate::memory::heap;
 use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::life::{Mark, now_ns};
 use crate::sys::segment::{Mapping, Name, PAGE, Segment};
-use lives::Lives;
 use slots::{FIRST_SLOTS, Slots};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -50,19 +44,30 @@ pub struct Arena {
     /// bytes of each rank's block
     pub stride: usize,
     /// bytes of each block, ahead of the descriptor, that hold words for ranks of other nodes
-    far_bytes: usize,
+    pub far_bytes: usize,
     first: Arc<Mapping>,
     lives: Arc<Lives>,
     /// when [`Arena::check_dead_by_the_clock`] last looked for dead processes; 0: never
     asked: AtomicU64,
+    /// the number of barriers on slot 0 so far
     barriers: AtomicU64,
     turns: AtomicU64,
     /// the failure counters as this rank last saw them
     seen: [AtomicU64; 4],
     /// whether this process may access the memory of all the others
     permitted: OnceLock<bool>,
-    /// the wide arena, if the ranks are those of one node of several
-    pub wide: OnceLock<Weak<WideArena>>,
+    /// what knows of the other nodes, if the ranks are those of one node of several
+    beyond: OnceLock<Weak<dyn OtherNodes>>,
+}
+
+/// What an arena whose ranks are those of one node of several must know of the other nodes.
+pub trait OtherNodes: Send + Sync {
+    /// Returns the rank in the whole communicator of the process with rank `index` in the arena.
+    fn rank_of(&self, index: u32) -> u32;
+
+    /// Makes one failure check for a waiting rank, without waiting for answers. Fails if a process
+    /// is lost. `dead` is a process of the arena that has died, by its rank there and process id.
+    fn look(&self, dead: Option<(u32, i32)>) -> Result<()>;
 }
 
 /// Returns the bytes of a rank's block, without words for ranks of other nodes.
@@ -95,6 +100,8 @@ impl Arena {
                 return Ok(Err(why));
             }
         };
+        // SAFETY: the segment is zeroed memory with this layout, see `records`.
+        let lives = unsafe { Lives::new(first.clone(), records::LIVES, rank, size) };
         let arena = Arena {
             comm,
             group: comm.group(host)?,
@@ -103,25 +110,25 @@ impl Arena {
             slots: Slots::new(slot_bytes as u64),
             stride,
             far_bytes,
-            lives: Arc::new(Lives::new(first.clone(), rank, size)),
+            lives: Arc::new(lives),
             first,
             asked: AtomicU64::new(0),
             barriers: AtomicU64::new(0),
             turns: AtomicU64::new(0),
             seen: [const { AtomicU64::new(0) }; 4],
             permitted: OnceLock::new(),
-            wide: OnceLock::new(),
+            beyond: OnceLock::new(),
         };
         arena.write_own_record();
         comm.all(host, true)?;
         // On another node, that name may have opened another file. If all ranks have opened the
         // same file, it has the process ids of all of them.
-        let known = |rank| arena.process(rank).pid.load(Ordering::Acquire) != 0;
+        let known = |rank| arena.lives.record(rank).is_written();
         if !comm.all(host, (0..size).all(known))? {
             return Ok(Err(Why::NoRoad));
         }
         let arena = Arc::new(arena);
-        departures::note(&arena);
+        departures::note(&arena.lives);
         heap::shared_by(size);
         Ok(Ok(arena))
     }
@@ -129,24 +136,19 @@ impl Arena {
     /// Writes this process's id to its record, and the values by which others make sure that a
     /// process with that id is this one.
     fn write_own_record(&self) {
-        let own = self.process(self.rank);
         let mark = Mark::own();
-        own.start.store(mark.start, Ordering::Relaxed);
-        own.cookie.store(mark.cookie, Ordering::Relaxed);
-        own.cookie_address.store(mark.cookie_address, Ordering::Relaxed);
         if self.rank == 0 {
             // Unique: no process makes two arenas in one nanosecond, and process ids differ.
             let id = (mark.pid as u64) << 40 ^ now_ns();
-            // Relaxed: the Release below orders it.
+            // Relaxed: the Release in `write` orders it.
             records::failures(&self.first).id.store(id, Ordering::Relaxed);
         }
-        // Release: pairs with the Acquire of `make`.
-        own.pid.store(mark.pid as u32, Ordering::Release);
+        self.lives.record(self.rank).write(&mark);
     }
 
     /// Returns the record of a rank's process.
     #[inline]
-    pub fn process(&self, rank: u32) -> &Process {
+    pub fn process(&self, rank: u32) -> &ProcessRecord {
         assert!(rank < self.size);
         records::process(&self.first, rank)
     }
@@ -163,23 +165,27 @@ impl Arena {
         cma::Process { rank, life: self.lives.of(rank) }
     }
 
-    /// Finds out whether this process may access the memory of all the others. Collective the first
-    /// time: all processes must have allowed it before one tries.
-    pub fn check_permission(self: &Arc<Arena>, call: &'static str) -> Result<()> {
-        if self.permitted.get().is_some() {
-            return Ok(());
-        }
+    /// Allows the other processes to access the memory of this one.
+    pub fn permit(&self) {
         if self.size > 1 {
             cma::allow((0..self.size).map(|rank| self.memory_of(rank).life.mark().pid));
         }
-        self.barrier(call)?;
+    }
+
+    /// Returns whether it is known if this process may access the memory of all the others.
+    pub fn knows_permission(&self) -> bool {
+        self.permitted.get().is_some()
+    }
+
+    /// Finds out whether this process may access the memory of all the others, which have all
+    /// called [`Arena::permit`].
+    pub fn find_permission(&self) {
         let mut others = (0..self.size).filter(|rank| *rank != self.rank);
         let _ = self.permitted.set(others.all(|rank| self.memory_of(rank).shows_cookie()));
-        Ok(())
     }
 
     /// Returns whether this process may access the memory of all the others; false before
-    /// [`Arena::check_permission`].
+    /// [`Arena::find_permission`].
     pub fn is_permitted(&self) -> bool {
         self.permitted.get() == Some(&true)
     }
@@ -200,9 +206,9 @@ impl Arena {
         self.seen[counter].swap(now, Ordering::Relaxed) != now
     }
 
-    /// Returns the control blocks of a slot whose chunk is mapped.
-    pub fn blocks(self: &Arc<Arena>, slot: u32) -> Blocks {
-        let base = match slots::place(slot) {
+    /// Returns the address of a slot whose chunk is mapped: of the control block of rank 0.
+    pub fn base_of(&self, slot: u32) -> *mut u8 {
+        match slots::place(slot) {
             (0, index) => {
                 let slot_bytes = self.stride * self.size as usize;
                 let offset = records::bytes(self.size) + slot_bytes * index as usize;
@@ -210,8 +216,7 @@ impl Arena {
                 unsafe { self.first.base().add(offset) }
             }
             _ => self.slots.base(slot),
-        };
-        Blocks::new(base, self.stride, self.far_bytes, self.clone())
+        }
     }
 
     /// Returns the mapped chunk that a slot is in: its number, address and length in bytes.
@@ -225,33 +230,33 @@ impl Arena {
     /// Returns the offset in bytes of a process's contact in the first segment; `index` is the
     /// process's rank in the arena.
     pub fn contact_offset(index: u32) -> u64 {
-        records::process_offset(index) + Process::CONTACT
+        records::process_offset(index) + ProcessRecord::CONTACT
     }
 
-    /// Returns the control words of a slot, by load and store.
-    pub fn words(self: &Arc<Arena>, slot: u32) -> CpuWords<Blocks, NodeIdle> {
-        CpuWords::new(self.blocks(slot), NodeIdle::new(self.clone()))
-    }
-
-    /// Waits until all ranks have called this, in the user's call `call`.
-    pub fn barrier(self: &Arc<Arena>, call: &'static str) -> Result<()> {
+    /// Returns the number of the next barrier on slot 0.
+    pub fn next_barrier(&self) -> u64 {
         // Relaxed: only one collective call at a time is in progress on a communicator.
-        let turn = self.barriers.fetch_add(1, Ordering::Relaxed) + 1;
-        fence::barrier(&self.collective_words(0, call), turn)
-    }
-
-    /// Returns the words of a slot for a barrier of a call that makes or frees a window.
-    pub fn collective_words(
-        self: &Arc<Arena>,
-        slot: u32,
-        call: &'static str,
-    ) -> CpuWords<Blocks, Collective> {
-        CpuWords::new(self.blocks(slot), Collective::new(self.clone(), slot, call))
+        self.barriers.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Returns the rank in the window of the process with rank `index` in this arena.
     pub fn name_of(&self, index: u32) -> u32 {
-        self.wide.get().and_then(Weak::upgrade).map_or(index, |wide| wide.rank_of(index))
+        self.beyond().map_or(index, |beyond| beyond.rank_of(index))
+    }
+
+    /// Sets what knows of the other nodes, for an arena whose ranks are those of one node of
+    /// several. Waiting ranks of the arena then check the other nodes too.
+    pub fn set_other_nodes(&self, beyond: Weak<dyn OtherNodes>) {
+        let _ = self.beyond.set(beyond);
+    }
+
+    fn beyond(&self) -> Option<Arc<dyn OtherNodes>> {
+        self.beyond.get().and_then(Weak::upgrade)
+    }
+
+    /// Returns whether the ranks are those of one node of several.
+    pub fn is_one_of_several(&self) -> bool {
+        self.beyond.get().is_some()
     }
 
     /// Returns the creation number of the next window.
@@ -264,8 +269,8 @@ impl Arena {
     /// MPI_Finalize. A waiting rank calls this from time to time.
     pub fn check_dead(&self) -> Result<()> {
         let dead = self.lives.dead();
-        match self.wide.get().and_then(Weak::upgrade) {
-            Some(wide) => wide.look(dead),
+        match self.beyond() {
+            Some(beyond) => beyond.look(dead),
             None => dead.map_or(Ok(()), |(rank, pid)| Err(Error::Died { rank, pid })),
         }
     }
@@ -289,9 +294,9 @@ impl Arena {
         records::failures(&self.first).id.load(Ordering::Relaxed)
     }
 
-    /// Returns the word for the lost process, see [`losses`].
+    /// Returns the word for the lost process, see `liveness::losses`.
     pub fn lost(&self) -> &AtomicU64 {
-        &records::failures(&self.first).lost
+        self.lives.lost()
     }
 
     /// Registers this arena for probes of other nodes, which the connection thread answers.

@@ -3,6 +3,7 @@
 
 use super::slots::Announcement;
 use crate::fabric::net::Contact;
+use crate::liveness::lives::{LifeRecord, Places};
 use crate::memory::HeapPlace;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::segment::Mapping;
@@ -13,39 +14,26 @@ pub struct Failures {
     /// counters of the ranks that have failed in a window creation: for two windows, used in turn,
     /// and for two steps of each. They only grow: a rank compares with the value that it saw before
     pub counters: [AtomicU64; 4],
-    /// the lost process, see `losses`
-    pub lost: AtomicU64,
+    /// the lost process, see `liveness::losses`
+    lost: AtomicU64,
     /// a number that no other arena of the node has (from rank 0)
     pub id: AtomicU64,
 }
 
 /// The record of a process.
-///
-/// | `state` | meaning                                                     |
-/// |---------|-------------------------------------------------------------|
-/// | 0       | the process takes part                                      |
-/// | 1       | it has called MPI_Finalize: its end is no failure           |
 #[repr(C, align(64))]
-pub struct Process {
-    /// its process id
-    pub pid: AtomicU32,
-    /// 0 or 1, see above
-    pub state: AtomicU32,
+pub struct ProcessRecord {
+    /// the record by which the others know whether it runs
+    life: LifeRecord,
     /// the futex that it sleeps on, see `fabric::shm::words`
     pub doorbell: AtomicU32,
-    /// its start time, see `sys::life`
-    pub start: AtomicU64,
-    /// the address of `cookie` in its memory
-    pub cookie_address: AtomicU64,
-    /// a number that no other process has at that address
-    pub cookie: AtomicU64,
     /// its contact for ranks of other nodes, if it has registered memory of its own
     contact: [AtomicU64; 16],
 }
 
-impl Process {
+impl ProcessRecord {
     /// Offset of the contact in the record, in bytes.
-    pub const CONTACT: u64 = core::mem::offset_of!(Process, contact) as u64;
+    pub const CONTACT: u64 = core::mem::offset_of!(ProcessRecord, contact) as u64;
 
     /// Returns its contact for ranks of other nodes.
     pub fn contact(&self) -> Contact {
@@ -89,7 +77,7 @@ pub struct Record {
 
 /// Returns the bytes of all that lies before the first chunk of slots.
 pub fn bytes(size: u32) -> usize {
-    size_of::<Failures>() + size as usize * (size_of::<Process>() + 2 * size_of::<Record>())
+    size_of::<Failures>() + size as usize * (size_of::<ProcessRecord>() + 2 * size_of::<Record>())
 }
 
 /// Returns the failure words.
@@ -100,22 +88,29 @@ pub fn failures(first: &Mapping) -> &Failures {
 }
 
 /// Returns the record of a rank's process; `rank` is less than the size of the arena.
-pub fn process(first: &Mapping, rank: u32) -> &Process {
+pub fn process(first: &Mapping, rank: u32) -> &ProcessRecord {
     // SAFETY: `size` process records follow the failure words; otherwise as for `failures`.
     unsafe {
-        let processes = first.base().add(size_of::<Failures>()).cast::<Process>();
+        let processes = first.base().add(size_of::<Failures>()).cast::<ProcessRecord>();
         &*processes.add(rank as usize)
     }
 }
 
+/// The places of what tells whether the processes run. Nothing here uses these bytes otherwise.
+pub const LIVES: Places = Places {
+    lost: core::mem::offset_of!(Failures, lost),
+    first: size_of::<Failures>() + core::mem::offset_of!(ProcessRecord, life),
+    stride: size_of::<ProcessRecord>(),
+};
+
 /// Returns the offset in bytes of the record of a rank's process in the first segment.
 pub fn process_offset(rank: u32) -> u64 {
-    (size_of::<Failures>() + rank as usize * size_of::<Process>()) as u64
+    (size_of::<Failures>() + rank as usize * size_of::<ProcessRecord>()) as u64
 }
 
 /// Returns the address of a rank's exchange record for the creation number `turn`.
 pub fn record(first: &Mapping, size: u32, turn: u64, rank: u32) -> *mut Record {
-    let before = size_of::<Failures>() + size as usize * size_of::<Process>();
+    let before = size_of::<Failures>() + size as usize * size_of::<ProcessRecord>();
     let index = 2 * rank as usize + (turn % 2) as usize;
     // SAFETY: the record is inside the first segment, see `bytes`.
     unsafe { first.base().add(before).cast::<Record>().add(index) }

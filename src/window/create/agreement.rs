@@ -21,11 +21,13 @@
 //! is not 0, also increments a failure counter of the arena: ranks that see the counter unchanged
 //! need not read the records of all others.
 
+use super::barrier::barrier;
 use crate::error::{Class, Error, Result};
 use crate::memory::heap;
 use crate::sys::memory_limits::{self, Limits};
 use crate::window::Flavor;
 use crate::window::arena::{Arena, Record};
+use crate::window::blocks::Blocks;
 use crate::window::common::{Common, LARGE, Offer};
 use crate::window::descriptor::Descriptor;
 use crate::window::report::Why;
@@ -106,8 +108,11 @@ enum Verdict {
 /// Agrees on a window. Collective.
 pub fn agree(arena: &Arc<Arena>, flavor: Flavor, wish: Result<Wish>) -> Result<Outcome> {
     let (call, is_foreign) = (flavor.call(), matches!(flavor, Flavor::Create | Flavor::Dynamic));
-    if is_foreign {
-        arena.check_permission(call)?;
+    // All processes must have allowed it before one tries.
+    if is_foreign && !arena.knows_permission() {
+        arena.permit();
+        barrier(arena, call)?;
+        arena.find_permission();
     }
     // Memory or a descriptor that was missing when the slot was announced may be available now.
     let outcome = match attempt((arena, call), &wish, is_foreign, AGAIN)? {
@@ -144,7 +149,7 @@ fn attempt(
     if record.status & !FOREIGN != FINE {
         arena.report_failure(turn, 0);
     }
-    arena.barrier(call)?;
+    barrier(arena, call)?;
     arena.slots.learn(&read(arena, turn, 0).announcement);
     let verdict = match arena.failure_reported(turn, 0) {
         true => verdict(arena, turn),
@@ -169,7 +174,7 @@ fn attempt(
 /// Enters the announced slot, and prepares this rank's block.
 fn enter(arena: &Arc<Arena>, slot: u32, wish: &Wish) -> Result<()> {
     arena.slots.enter(slot, || arena.check_dead())?;
-    let blocks = arena.blocks(slot);
+    let blocks = Blocks::of(arena, slot);
     blocks.clear();
     match wish.memory {
         Memory::Allocate { .. } => {}
@@ -201,7 +206,7 @@ fn request(arena: &Arc<Arena>, ready: &Result<(u32, &Wish)>, is_foreign: bool) -
             false
         }
         Memory::Expose { bytes, .. } => {
-            bytes > 0 && !arena.blocks(slot).descriptor(arena.rank).is_in_heap()
+            bytes > 0 && !Blocks::of(arena, slot).descriptor(arena.rank).is_in_heap()
         }
         Memory::Later => true,
     };
@@ -270,7 +275,7 @@ fn allocate(
         }
         write(arena, turn, record);
     }
-    arena.barrier(call)?;
+    barrier(arena, call)?;
     let answer = read(arena, turn, 0);
     let fits = fits(arena, turn, plan.total);
     let mapped = fits.and_then(|()| part(arena, slot, wish, record.bytes, &plan, &answer, offer));
@@ -278,7 +283,7 @@ fn allocate(
         write_mapped(arena, turn, REFUSED + error.class() as u64);
         arena.report_failure(turn, 1);
     }
-    arena.barrier(call)?;
+    barrier(arena, call)?;
     let has_failed = arena.failure_reported(turn, 1);
     let mut common = mapped?;
     if has_failed {
@@ -312,7 +317,7 @@ fn plan(arena: &Arena, turn: u64) -> Plan {
 /// Returns whether memory is backed by pages at creation: an RDMA device or the kernel's policy
 /// requires that.
 fn is_backed(arena: &Arena) -> bool {
-    arena.wide.get().is_some() || memory_limits::are_strict()
+    arena.is_one_of_several() || memory_limits::are_strict()
 }
 
 /// Fails if the memory of all ranks is more than the node has, or if the memory of the ranks in a
@@ -361,7 +366,7 @@ fn part(
     let common = Common::map(&answer.data, shape, arena.size, mine, state, offer)?;
     let address = common.base().addr() as u64 + plan.offset;
     let descriptor = Descriptor::common(plan.offset, address, bytes, wish.disp_unit);
-    arena.blocks(slot).describe(descriptor);
+    Blocks::of(arena, slot).describe(descriptor);
     Ok(common)
 }
 

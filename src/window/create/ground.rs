@@ -9,10 +9,12 @@ use super::{alike, alone};
 use crate::config::Config;
 use crate::error::Result;
 use crate::fabric::layout::RANKS_MAX;
+use crate::liveness::departures;
 use crate::mpi::comm::{Comm, check};
 use crate::mpi::{Handle, Host};
 use crate::window::arena::Arena;
 use crate::window::report::Why;
+use crate::window::waits;
 use crate::window::wide::WideArena;
 use core::ffi::{c_int, c_void};
 use std::sync::{Arc, OnceLock};
@@ -57,6 +59,7 @@ impl Ground {
     }
 
     fn make(host: &'static Host, comm: Comm) -> Result<Ground> {
+        departures::do_first(waits::print);
         let size = comm.size(host)?;
         if size > RANKS_MAX {
             return Ok(Ground::None(Why::TooMany));

@@ -9,10 +9,13 @@
 
 use crate::config::{self, Config};
 use crate::epoch::fence;
+use crate::fabric::shm::words::CpuWords;
 use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
 use crate::sys::job::{self, WaitMark};
 use crate::window::arena::Arena;
+use crate::window::blocks::Blocks;
+use crate::window::idle::NodeIdle;
 use crate::window::report::{named, say};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -210,7 +213,8 @@ impl BarrierWait {
             return;
         }
         self.reported = true;
-        let absent = fence::absent(&arena.words(slot), 1);
+        let words = CpuWords::new(Blocks::of(arena, slot), NodeIdle::new(arena.clone()));
+        let absent = fence::absent(&words, 1);
         let is_here = |rank: &u32| !absent.contains(rank);
         if (0..arena.size).find(is_here) == Some(arena.rank) {
             let process =

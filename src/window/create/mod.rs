@@ -14,6 +14,7 @@
 pub mod agreement;
 mod alike;
 mod alone;
+pub mod barrier;
 mod ground;
 pub mod late;
 

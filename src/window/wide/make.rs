@@ -8,11 +8,13 @@ use crate::config::Config;
 use crate::error::Result;
 use crate::fabric::net::{Contact, Exposed, Nic, Peers, Secret};
 use crate::fabric::remote::{Addressed, Network, Remote, Road};
+use crate::liveness::losses;
+use crate::liveness::watch::Watch;
 use crate::memory::heap;
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::sys::process;
-use crate::window::arena::{Arena, losses};
+use crate::window::arena::{Arena, OtherNodes};
 use crate::window::report::{self, Why};
 use crate::window::verdict::{self, CAUSE_ELSEWHERE, Verdict};
 use parking_lot::Mutex;
@@ -110,6 +112,8 @@ impl WideArena {
             group,
             rank,
             size,
+            // Each rank of a node begins with another node.
+            watch: Mutex::new(Watch::new(arena.rank)),
             near: arena,
             node,
             nodes,
@@ -122,12 +126,12 @@ impl WideArena {
             chunks: Mutex::new(chunks),
             coherent,
             peers: Peers::default(),
-            watch: Mutex::default(),
             lost_node: OnceLock::new(),
         });
         // Gives the node's arena a way to this wide arena, so that waits in the node also check for
         // ranks that other nodes have lost.
-        let _ = wide.near.wide.set(Arc::downgrade(&wide));
+        let beyond: Arc<dyn OtherNodes> = wide.clone();
+        wide.near.set_other_nodes(Arc::downgrade(&beyond));
         wide.near.answer_probes();
         nic.set_notices(losses::notice);
         Ok(wide)

@@ -11,6 +11,7 @@
 //! that it has contacted ([`targets`]).
 
 pub mod address;
+mod checks;
 pub mod exchange;
 pub mod lists;
 mod make;
@@ -19,16 +20,18 @@ mod pending;
 mod shared;
 pub mod targets;
 mod unsettled;
-mod watch;
 pub mod words;
 
-use super::arena::{Arena, departures};
+use super::arena::Arena;
+use super::blocks::Blocks;
 use super::descriptor::Descriptor;
 use crate::epoch::exposure::{Posted, Started};
 use crate::error::Result;
 use crate::fabric::layout;
-use crate::fabric::net::{Contact, Exposed, Nic, Peer, Peers, Secret};
+use crate::fabric::net::{Contact, Exposed, Nic, Peer, Peers, Probe, Secret};
 use crate::fabric::remote::{Addressed, Remote, Road};
+use crate::liveness::departures;
+use crate::liveness::watch::Watch;
 use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
 use crate::util::known::Known;
@@ -41,7 +44,6 @@ use std::collections::btree_map::Entry;
 use std::sync::{Arc, OnceLock};
 use targets::Target;
 use unsettled::Unsettled;
-use watch::Watch;
 
 /// The wide arena: what the processes of a communicator over several nodes know of each other.
 pub struct WideArena {
@@ -79,7 +81,7 @@ pub struct WideArena {
     /// the processes that this one has contacted
     peers: Peers<Member>,
     /// the state of the failure checks of waiting ranks
-    watch: Mutex<Watch>,
+    watch: Mutex<Watch<Probe>>,
     /// the node of the first process that is known to be lost
     lost_node: OnceLock<&'static str>,
 }
@@ -131,7 +133,7 @@ impl WideArena {
         if let Entry::Vacant(entry) = chunks.entry(chunk) {
             entry.insert(self.nic.expose(base, bytes)?);
         }
-        let start = self.near.blocks(slot).start().addr() - base.addr();
+        let start = Blocks::of(&self.near, slot).start().addr() - base.addr();
         Ok(chunks[&chunk].remote().offset(start as i64))
     }
 }

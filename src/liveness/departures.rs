@@ -1,29 +1,36 @@
 //! Processes that leave in MPI_Finalize. It first deletes the attributes of MPI_COMM_SELF (MPI-4.1
-//! §11.2.4). A callback then marks this process in its arenas: from now on its end is no failure.
+//! §11.2.4). A callback then marks this process in the records of its arenas: from now on its end
+//! is no failure.
 
 #![allow(clippy::missing_safety_doc)] // callbacks: called by the MPI underneath
 
-use super::Arena;
+use super::lives::Lives;
 use crate::mpi::{Handle, Host};
 use crate::sync::{AtomicBool, Ordering};
 use core::ffi::{c_int, c_void};
 use parking_lot::Mutex;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 static BEGUN: AtomicBool = AtomicBool::new(false);
-static ARENAS: Mutex<Vec<Weak<Arena>>> = Mutex::new(Vec::new());
+static NOTED: Mutex<Vec<Weak<Lives>>> = Mutex::new(Vec::new());
+static FIRST: OnceLock<fn()> = OnceLock::new();
 
 /// Returns whether MPI_Finalize has begun.
 pub fn begun() -> bool {
     BEGUN.load(Ordering::Relaxed)
 }
 
-/// Makes sure that this process is marked in `arena` when it leaves.
-pub fn note(arena: &Arc<Arena>) {
-    let mut arenas = ARENAS.lock();
-    arenas.retain(|known| known.strong_count() > 0);
-    arenas.push(Arc::downgrade(arena));
-    drop(arenas);
+/// Sets what this process does first when MPI_Finalize begins. The first call counts.
+pub fn do_first(work: fn()) {
+    FIRST.get_or_init(|| work);
+}
+
+/// Makes sure that this process is marked in the records of an arena when it leaves.
+pub fn note(lives: &Arc<Lives>) {
+    let mut noted = NOTED.lock();
+    noted.retain(|known| known.strong_count() > 0);
+    noted.push(Arc::downgrade(lives));
+    drop(noted);
     watch();
 }
 
@@ -43,10 +50,10 @@ fn watch() {
 
 unsafe extern "C" fn leave(_: Handle, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
     if !BEGUN.swap(true, Ordering::Relaxed) {
-        crate::window::waits::print();
+        FIRST.get().inspect(|work| work());
     }
-    for arena in ARENAS.lock().iter().filter_map(Weak::upgrade) {
-        arena.process(arena.rank).state.store(1, Ordering::Release);
+    for lives in NOTED.lock().iter().filter_map(Weak::upgrade) {
+        lives.depart();
     }
     0
 }

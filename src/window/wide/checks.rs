@@ -1,84 +1,64 @@
-//! Failure detection for blocking waits in windows over several nodes. A waiting rank checks the
+//! The failure checks of waiting ranks in windows over several nodes. A waiting rank checks the
 //! processes of its own node, checks whether the processes that it has contacted still answer, and
-//! probes the leader of one other node at a time, which knows the dead processes of its node: the
-//! waiting rank may depend on a rank that it has no connection to. Only processes of its own
-//! communicator count. A loss is noted in the arena of the node
-//! ([`losses`](crate::window::arena::losses)), so that all waiting ranks there report the same
-//! loss.
+//! probes the leader of one other node at a time, which knows the dead processes of its node. Only
+//! processes of its own communicator count. A loss is noted in the arena of the node
+//! ([`crate::liveness::losses`]), so that all waiting ranks there report the same loss.
 
 use super::{Member, WideArena};
 use crate::error::{Error, Result, kept};
 use crate::fabric::net::{Contact, Probe};
 use crate::fabric::remote::Road;
+use crate::liveness::losses::{Cause, Loss};
+use crate::liveness::watch::Checks;
 use crate::window::LocalWindow;
-use crate::window::arena::losses::{Cause, Loss};
-use std::time::{Duration, Instant};
+use crate::window::arena::OtherNodes;
+use std::time::Instant;
 
-/// The interval between checks of other processes.
-const INTERVAL: Duration = Duration::from_secs(1);
-/// A probe is given up and repeated if this process has not called [`WideArena::look`] for this
-/// long.
-const STALE: Duration = Duration::from_secs(20);
+impl OtherNodes for WideArena {
+    fn rank_of(&self, index: u32) -> u32 {
+        self.rank_at(self.node, index)
+    }
 
-/// The state of the failure checks of waiting ranks.
-#[derive(Default)]
-pub struct Watch {
-    /// time of the last call of [`WideArena::look`]
-    last: Option<Instant>,
-    /// time of the last check of other processes, or of the beginning of the first wait
-    asked: Option<Instant>,
-    /// the number of probes begun so far
-    turn: u32,
-    /// the probe that is under way, and the node that it goes to
-    probe: Option<(u32, Probe)>,
-}
-
-impl WideArena {
-    /// Makes one failure check for a waiting rank, without waiting for answers. Fails if one of the
-    /// processes is lost. `dead` is a process of this node that has died, by index and process id.
-    pub fn look(&self, dead: Option<(u32, i32)>) -> Result<()> {
+    fn look(&self, dead: Option<(u32, i32)>) -> Result<()> {
         let died = |(index, pid)| Loss { rank: self.rank_of(index), pid, cause: Cause::Died };
         let loss = Loss::noted(self.near.lost()).or_else(|| dead.map(died));
         if let Some(loss) = loss {
             return Err(self.lost(loss));
         }
-        self.check_others(&mut self.watch.lock()).map_err(|error| self.named(error))
+        let notice = self.watch.lock().check(Instant::now(), self);
+        match notice.map_err(|error| self.named(error))? {
+            Some((node, notice)) => self.take_notice(node, notice),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Checks for WideArena {
+    type Probe = Probe;
+
+    fn ping(&self) -> Result<()> {
+        self.nic.progress();
+        self.peers.ping()
     }
 
-    fn check_others(&self, watch: &mut Watch) -> Result<()> {
-        let now = Instant::now();
-        if watch.last.replace(now).is_some_and(|last| now - last > STALE) {
-            watch.probe = None;
-        }
-        if now - *watch.asked.get_or_insert(now) >= INTERVAL {
-            watch.asked = Some(now);
-            self.nic.progress();
-            self.peers.ping()?;
-            if watch.probe.is_none() {
-                watch.probe = Some(self.begin_probe(self.near.rank.wrapping_add(watch.turn)));
-                watch.turn = watch.turn.wrapping_add(1);
-            }
-        }
-        let Some((node, probe)) = &mut watch.probe else { return Ok(()) };
-        let (node, notice) = (*node, probe.step());
-        if !matches!(notice, Ok(None)) {
-            watch.probe = None;
-        }
-        notice?.map_or(Ok(()), |notice| self.take_notice(node, notice))
+    /// Begins a probe of the leader of another node.
+    fn begin(&self, turn: u32) -> (u32, Probe) {
+        let node = (self.node + 1 + turn % (self.nodes - 1)) % self.nodes;
+        let info = self.infos.at(node);
+        (node, self.nic.probe(&info.contact, self.secret, info.first.at))
     }
 
+    fn step(&self, probe: &mut Probe) -> Result<Option<[u64; 2]>> {
+        probe.step()
+    }
+}
+
+impl WideArena {
     /// Fails if the device has lost the connection to one of the processes. `losses` is the number
     /// of lost connections at the last call, and is updated.
     pub fn check(&self, losses: &mut u64) -> Result<()> {
         let now = self.nic.progress();
         if now == core::mem::replace(losses, now) { Ok(()) } else { self.peers.check() }
-    }
-
-    /// Begins a probe of the leader of another node: of one node after the other as `turn` grows.
-    fn begin_probe(&self, turn: u32) -> (u32, Probe) {
-        let node = (self.node + 1 + turn % (self.nodes - 1)) % self.nodes;
-        let info = self.infos.at(node);
-        (node, self.nic.probe(&info.contact, self.secret, info.first.at))
     }
 
     /// Fails if the failure notice of a node's leader names a lost process of this communicator.
@@ -108,11 +88,6 @@ impl WideArena {
     /// Returns the rank of a node's leader.
     pub fn first_rank_of(&self, node: u32) -> u32 {
         self.rank_at(node, 0)
-    }
-
-    /// Returns the rank of a process of this node.
-    pub fn rank_of(&self, index: u32) -> u32 {
-        self.rank_at(self.node, index)
     }
 
     /// Returns the rank of a process that this one has contacted, or that is a leader.

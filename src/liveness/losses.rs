@@ -10,7 +10,6 @@
 //! |                                     | process `pid` of its node; it stays so                |
 
 use super::lives::Lives;
-use super::records;
 use crate::sync::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
@@ -122,20 +121,20 @@ pub fn watch(lives: &Arc<Lives>) {
     watched.push(Watched { lives: Arc::downgrade(lives), looked: None });
 }
 
-/// Returns the failure notice for the arena whose first segment begins at the address `at` of this
-/// process: a process of the arena that has died, and the loss that is noted there, each as a word.
-/// The connection thread calls this, so that it must not call MPI.
+/// Returns the failure notice for the arena whose records are in the segment at the address `at` of
+/// this process: a process of the arena that has died, and the loss that is noted there, each as a
+/// word. The connection thread calls this, so that it must not call MPI.
 pub fn notice(at: u64) -> [u64; 2] {
     let mut watched = WATCHED.lock();
     for known in watched.iter_mut() {
         let Some(lives) = known.lives.upgrade() else { continue };
-        if lives.first().base().addr() as u64 != at {
+        if lives.address() != at {
             continue;
         }
         let died = |(rank, pid)| Loss { rank, pid, cause: Cause::Died }.word();
         let dead = known.dead(Instant::now(), || lives.dead().map_or(0, died));
         // Relaxed: as in `note`.
-        return [dead, records::failures(lives.first()).lost.load(Ordering::Relaxed)];
+        return [dead, lives.lost().load(Ordering::Relaxed)];
     }
     [0; 2]
 }

@@ -1,0 +1,69 @@
+//! The barrier of the processes of an arena, in calls that make or free a window.
+
+use super::late::BarrierWait;
+use crate::epoch::fence;
+use crate::error::Result;
+use crate::fabric::WordId;
+use crate::fabric::shm::words::{CpuWords, Idle};
+use crate::sync::AtomicU32;
+use crate::window::arena::Arena;
+use crate::window::blocks::Blocks;
+use crate::window::idle::NodeIdle;
+use std::sync::Arc;
+
+/// Waits until all ranks of an arena have called this, in the user's call `call`.
+pub fn barrier(arena: &Arc<Arena>, call: &'static str) -> Result<()> {
+    let turn = arena.next_barrier();
+    fence::barrier(&collective_words(arena, 0, call), turn)
+}
+
+/// Returns the words of a slot for a barrier in the user's call `call`, which makes or frees a
+/// window.
+pub fn collective_words(
+    arena: &Arc<Arena>,
+    slot: u32,
+    call: &'static str,
+) -> CpuWords<Blocks, Collective> {
+    let idle = Collective { idle: NodeIdle::new(arena.clone()), slot, call };
+    CpuWords::new(Blocks::of(arena, slot), idle)
+}
+
+/// How this process waits in a call that makes or frees a window: after a long wait it may report
+/// the missing ranks.
+pub struct Collective {
+    idle: NodeIdle,
+    slot: u32,
+    call: &'static str,
+}
+
+impl Idle for Collective {
+    type Wait = BarrierWait;
+
+    fn begin(&self, _word: WordId) -> BarrierWait {
+        BarrierWait::default()
+    }
+
+    fn end(&self, _wait: BarrierWait) {}
+
+    fn progress(&self) {
+        self.idle.progress();
+    }
+
+    fn check(&self, wait: &mut BarrierWait) -> Result<()> {
+        self.idle.arena().check_dead()?;
+        wait.look(self.idle.arena(), self.slot, self.call);
+        Ok(())
+    }
+
+    fn sleep(&self, doorbell: &AtomicU32, value: u32, ns: u64) {
+        self.idle.sleep(doorbell, value, ns);
+    }
+
+    fn wake(&self, doorbell: &AtomicU32) {
+        self.idle.wake(doorbell);
+    }
+
+    fn spins(&self) -> u32 {
+        self.idle.spins()
+    }
+}
