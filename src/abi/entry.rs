@@ -95,7 +95,7 @@ macro_rules! quick_entry {
         $(#[$doc])*
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($($argument: $type),*) -> core::ffi::c_int {
-            const ENTRY: $crate::mpi::Entry = $crate::mpi::Entry::Mpi;
+            const ENTRY: $crate::mpi::EntryName = $crate::mpi::EntryName::Mpi;
             #[cold]
             #[inline(never)]
             unsafe extern "C-unwind" fn in_full($($argument: $type),*) -> core::ffi::c_int {
@@ -113,7 +113,7 @@ macro_rules! quick_entry {
         $(#[$doc])*
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $profiled($($argument: $type),*) -> core::ffi::c_int {
-            const ENTRY: $crate::mpi::Entry = $crate::mpi::Entry::Pmpi;
+            const ENTRY: $crate::mpi::EntryName = $crate::mpi::EntryName::Pmpi;
             #[cold]
             #[inline(never)]
             unsafe extern "C-unwind" fn in_full($($argument: $type),*) -> core::ffi::c_int {

@@ -1,14 +1,14 @@
 //! The part of communication calls that is special to requests (MPI-4.1 §12.3.5). The request
 //! belongs to the MPI underneath, so every MPI_Wait and MPI_Test takes it, mixed with other
 //! requests. Within a node the data have moved when the call returns, and the request is complete.
-//! Between nodes the request is complete when the transfer is ([`pending`]), so a program may
+//! Between nodes the request is complete when the transfer is ([`grequests`]), so a program may
 //! compute meanwhile.
 
 use super::answer::{code_of_request, on_window, place_for};
 use super::{MPI_Request, MPI_Status, MPI_Win};
 use crate::epoch::state::REQUEST;
 use crate::error::Result;
-use crate::mpi::{Handle, Host, pending};
+use crate::mpi::{Handle, Host, grequests};
 use crate::transfer::Place;
 use crate::window::report::{Wrong, carry_out};
 use core::ffi::c_int;
@@ -44,10 +44,10 @@ pub(super) fn on_target_with(
             }
             let transfer = target.map_or(Ok(None), |target| node.pending(target, before))?;
             match transfer {
-                Some(transfer) if pending::are_possible(host) => {
+                Some(transfer) if grequests::are_possible(host) => {
                     // SAFETY: the caller's pointer to a request.
                     unsafe {
-                        pending::start(host, Box::new(transfer), (call, code_of_request), request)
+                        grequests::start(host, Box::new(transfer), (call, code_of_request), request)
                     }
                 }
                 transfer => {
@@ -73,7 +73,7 @@ entry! {
     ) {
         let host = Host::get();
         let request = host.handle(request);
-        pending::advance(host, request);
+        grequests::advance(host, request);
         // SAFETY: the caller's arguments, as for the MPI underneath alone.
         unsafe { (host.call.request_get_status)(request, flag, status) }
     }

@@ -7,20 +7,20 @@ use core::ffi::{c_int, c_void};
 use core::ptr;
 use parking_lot::Mutex;
 
-/// The result of a function of the MPI underneath.
+/// Returns the result of a function of the MPI underneath.
 pub fn check(code: c_int) -> Result<()> {
     if code == 0 { Ok(()) } else { Err(Error::Host(code)) }
 }
 
-/// A communicator of the MPI underneath. It is a name only: who owns it frees it.
+/// A communicator of the MPI underneath. A non-owning handle; the owner frees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Comm(pub Handle);
 
-/// The tag on which nobody sends: looking for it lets the MPI underneath make progress.
+/// A tag that no message has: probing for it lets the MPI underneath make progress.
 const PROGRESS_TAG: c_int = 0x7a0;
 
 impl Comm {
-    /// The communicator that a user passed, if it may carry a window.
+    /// Returns the communicator that a user passed, if it may have windows.
     pub fn for_window(host: &Host, raw: usize) -> Result<Comm> {
         let comm = host.handle(raw);
         if comm == host.constants.comm_null || comm == 0 {
@@ -35,7 +35,7 @@ impl Comm {
         Ok(Comm(comm))
     }
 
-    /// This process's rank in it.
+    /// Returns this process's rank in it.
     pub fn rank(self, host: &Host) -> Result<u32> {
         let mut rank = 0;
         // SAFETY: an out parameter of ours.
@@ -43,7 +43,7 @@ impl Comm {
         Ok(rank as u32)
     }
 
-    /// Number of its processes.
+    /// Returns the number of its processes.
     pub fn size(self, host: &Host) -> Result<u32> {
         let mut size = 0;
         // SAFETY: an out parameter of ours.
@@ -51,8 +51,8 @@ impl Comm {
         Ok(size as u32)
     }
 
-    /// A communicator of the same processes that belongs to the library. Its errors are returned to
-    /// us. Collective.
+    /// Makes a communicator of the same processes that belongs to this library. Its errors are
+    /// returned. Collective.
     pub fn duplicate(self, host: &Host) -> Result<Comm> {
         let (mut new, group): (Handle, Group) = (0, self.group(host)?);
         // MPI_Comm_dup would call the copy callbacks of the user's attributes.
@@ -63,7 +63,7 @@ impl Comm {
         Comm(new).return_errors(host)
     }
 
-    /// The same communicator, whose errors are from now on returned to us.
+    /// Makes the MPI underneath return errors on this communicator.
     fn return_errors(self, host: &Host) -> Result<Comm> {
         let errors_return = host.constants.errors_return;
         // SAFETY: both handles are valid.
@@ -71,8 +71,8 @@ impl Comm {
         Ok(self)
     }
 
-    /// The communicator of those that gave the same color, in the order of their ranks here; `None`
-    /// for those that gave none. It belongs to the library. Collective.
+    /// Returns the communicator of the ranks that gave the same color, in the order of their ranks
+    /// here; `None` on ranks that gave none. It belongs to this library. Collective.
     pub fn split(self, host: &Host, color: Option<u32>) -> Result<Option<Comm>> {
         let color = color.map_or(host.constants.undefined, |color| color as c_int);
         let mut new: Handle = 0;
@@ -85,7 +85,7 @@ impl Comm {
         Comm(new).return_errors(host).map(Some)
     }
 
-    /// What each rank has, in the order of the ranks. Collective.
+    /// Returns the values of all ranks, in the order of the ranks. Collective.
     pub fn gather_all<const N: usize>(self, host: &Host, mine: &[u64; N]) -> Result<Vec<[u64; N]>> {
         let mut all = vec![[0; N]; self.size(host)? as usize];
         let (bytes, byte) = (size_of_val(mine) as c_int, host.byte());
@@ -102,7 +102,7 @@ impl Comm {
         unsafe { (host.call.comm_free)(&mut comm) };
     }
 
-    /// Its group; the caller frees it.
+    /// Returns its group; the caller frees it.
     pub fn group(self, host: &Host) -> Result<Group> {
         let mut group: Handle = 0;
         // SAFETY: an out parameter of ours.
@@ -110,7 +110,7 @@ impl Comm {
         Ok(Group(group))
     }
 
-    /// Rank 0 gives `data` to all. Collective.
+    /// Sends `data` from rank 0 to all ranks. Collective.
     pub fn broadcast<const N: usize>(self, host: &Host, data: &mut [u64; N]) -> Result<()> {
         let (bytes, byte) = (size_of_val(data) as c_int, host.byte());
         let data = data.as_mut_ptr().cast();
@@ -118,8 +118,8 @@ impl Comm {
         check(unsafe { (host.call.bcast)(data, bytes, byte, 0, self.0) })
     }
 
-    /// The least of what the ranks have. Signed: MPICH 4.0 compares unsigned ones as if they were.
-    /// Collective.
+    /// Returns the least of the values of all ranks. They are signed, because MPICH 4.0 compares
+    /// unsigned ones as if they were. Collective.
     pub fn least(self, host: &Host, mine: i64) -> Result<i64> {
         let mut all = 0_i64;
         let (from, to) = ((&raw const mine).cast(), (&raw mut all).cast());
@@ -129,8 +129,8 @@ impl Comm {
         Ok(all)
     }
 
-    /// The same of each of several words. It does not wait inside of the MPI: `meanwhile` is called
-    /// again and again. Collective.
+    /// Returns the least of the values of all ranks, for each of several words. Does not wait
+    /// inside of the MPI: calls `meanwhile` again and again. Collective.
     pub fn least_of_each<const N: usize>(
         self,
         host: &Host,
@@ -154,21 +154,21 @@ impl Comm {
             meanwhile();
         }
         if code != 0 {
-            // What has failed may still be under way.
+            // An operation that has failed may still be under way.
             Box::leak(words);
             return Err(Error::Host(code));
         }
         Ok(words[1])
     }
 
-    /// Whether `yes` holds on all ranks. Collective.
+    /// Whether `yes` is true on all ranks. Collective.
     pub fn all(self, host: &Host, yes: bool) -> Result<bool> {
         Ok(self.least(host, i64::from(yes))? != 0)
     }
 
-    /// Lets the MPI underneath make progress on whatever it has to do. One thread at a time, since
-    /// what it does is for all: MPICH and Intel MPI are not ready for several threads that a
-    /// session has brought.
+    /// Lets the MPI underneath make progress on its own operations. One thread at a time, since one
+    /// call makes progress for all: MPICH and Intel MPI do not support several threads that come
+    /// from a session.
     pub fn progress(self, host: &Host) {
         static TURN: Mutex<()> = Mutex::new(());
         let Some(_turn) = TURN.try_lock() else { return };
@@ -178,7 +178,8 @@ impl Comm {
         unsafe { (host.call.iprobe)(any, PROGRESS_TAG, self.0, &mut found, &mut status) };
     }
 
-    /// A request that is complete: a receive from MPI_PROC_NULL, which every Wait and Test takes.
+    /// Starts a request that is complete: a receive from MPI_PROC_NULL, which every Wait and Test
+    /// takes.
     ///
     /// # Safety
     /// `request` points to a request handle of this ABI.
@@ -188,7 +189,8 @@ impl Comm {
         check(unsafe { (host.call.irecv)(ptr::null_mut(), 0, byte, nobody, 0, self.0, request) })
     }
 
-    /// Whether messages of this type may be sent: it is one, and it is committed (MPI-4.1 §5.1.9).
+    /// Checks that messages of this type may be sent: it is a datatype, and committed (MPI-4.1
+    /// §5.1.9).
     pub fn takes(self, host: &Host, datatype: Handle) -> Result<()> {
         let (nobody, mut request) = (host.constants.proc_null, 0);
         let buffer = (&raw const nobody).cast();
@@ -210,12 +212,12 @@ impl Comm {
     }
 }
 
-/// A group of the MPI underneath; a name only.
+/// A group of the MPI underneath. A non-owning handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group(pub Handle);
 
 impl Group {
-    /// Number of its processes.
+    /// Returns the number of its processes.
     pub fn size(self, host: &Host) -> Result<u32> {
         let mut size = 0;
         // SAFETY: an out parameter of ours.
@@ -223,7 +225,7 @@ impl Group {
         Ok(size as u32)
     }
 
-    /// The ranks that its processes have in `of`; an error if one is not in it.
+    /// Returns the ranks that its processes have in `of`; an error if one is not in `of`.
     pub fn ranks_in(self, host: &Host, of: Group) -> Result<Vec<u32>> {
         let size = self.size(host)?;
         let here: Vec<c_int> = (0..size as c_int).collect();
@@ -250,7 +252,7 @@ impl Group {
 }
 
 impl Host {
-    /// MPI_BYTE.
+    /// Returns MPI_BYTE.
     pub fn byte(&self) -> Handle {
         self.tables.byte
     }
@@ -263,7 +265,7 @@ impl Host {
         yes != 0
     }
 
-    /// The keyval under which the library keeps things on communicators.
+    /// Creates the keyval under which this library keeps its state on communicators.
     pub fn comm_keyval(&self, delete: super::functions::DeleteFn) -> Result<c_int> {
         let mut keyval = 0;
         let nothing = ptr::null_mut();
@@ -274,7 +276,7 @@ impl Host {
         Ok(keyval)
     }
 
-    /// The name of the ABI, for people.
+    /// Returns the name of the ABI, for messages.
     pub fn abi_name(&self) -> &'static str {
         match self.abi {
             Abi::Mpich => "MPICH ABI",

@@ -1,7 +1,7 @@
-//! Datatypes of the MPI underneath, taken apart (MPI-4.1 §5.1.13): how a type was made is asked
-//! from it level by level, and `decode` makes the layout of that. Only what cannot fail is asked,
-//! since errors of datatype calls may end the process: so handles are looked at first, as far as
-//! one can tell a datatype by its handle. What came out is kept with the type, see `cache`.
+//! Datatypes of the MPI underneath, taken apart (MPI-4.1 §5.1.13). This file asks the MPI level by
+//! level how a type was made, and `decode` makes the layout from that. It calls only functions that
+//! cannot fail, since errors of datatype calls may end the process: so it checks handles first, as
+//! far as a handle shows that it is a datatype. The result is kept with the type, see `cache`.
 
 mod array;
 mod cache;
@@ -12,18 +12,19 @@ mod tests;
 use super::comm::{Comm, check};
 use super::host::{Abi, Handle, Host};
 use crate::datatype::basic::Basic;
-use crate::datatype::layout::Shape;
+use crate::datatype::type_map::Shape;
 use crate::error::{Class, Error, Result};
 use array::ArrayNumbers;
 use core::ffi::c_int;
 use core::ptr;
 use decode::{Arguments, Combiner, Contents, Envelope};
 
-/// The MPI-5 ABI keeps its predefined handles below this, and all others above (MPI-5.0 §20.3).
+/// The first value of handles that are not predefined in the MPI-5 ABI (MPI-5.0 §20.3).
 pub const STANDARD_PREDEFINED_END: Handle = 0x1000;
 
 impl Host {
-    /// What a datatype is made of. `comm` is one of the library's own, whose errors are returned.
+    /// Returns the type map of a datatype. `comm` is a communicator of this library, so errors are
+    /// returned.
     #[inline]
     pub fn shape(&self, comm: Comm, datatype: Handle) -> Result<Shape> {
         match self.tables.types.find(datatype) {
@@ -51,17 +52,17 @@ impl Host {
         Ok(shape)
     }
 
-    /// Whether the MPI has the functions for types that were made with large counts. Then they
-    /// serve for all types, else there are no such types.
+    /// Whether the MPI has the functions for types that were made with large counts. If so they
+    /// serve all types; if not, there are no such types.
     fn large_counts(&self) -> bool {
         self.call.type_get_envelope_c.is_some() && self.call.type_get_contents_c.is_some()
     }
 }
 
-/// Whether a handle that is not in the table of predefined types can be that of a datatype.
+/// Whether a handle that is not in the table of predefined types can be one of a datatype.
 fn may_be_datatype(abi: Abi, handle: Handle) -> bool {
     match abi {
-        // Bits 30 and 31 tell the storage, 0 is none; bits 26 to 29 the kind of object.
+        // Bits 30 and 31 are the storage, 0 is none; bits 26 to 29 are the kind of object.
         Abi::Mpich => handle >> 30 != 0 && handle >> 26 & 0xf == 3,
         Abi::OpenMpi => handle != 0 && handle.is_multiple_of(align_of::<usize>()),
         Abi::Standard => handle >= STANDARD_PREDEFINED_END,

@@ -1,6 +1,6 @@
-//! Which family the MPI underneath belongs to. Only an MPI that names itself as one of a known
-//! family is served: the handles of another one would be misread. A name counts where the MPI says
-//! it of itself, in the first line of MPI_Get_library_version; a layer over another MPI
+//! The family to which the MPI underneath belongs. Only an MPI that names itself as one of a known
+//! family is served: the handles of another one would be misread. The name is that which the MPI
+//! gives itself, in the first line of MPI_Get_library_version; a layer over another MPI
 //! (MPItrampoline, Wi4MPI) names that one further down.
 
 use super::host::Abi;
@@ -8,41 +8,41 @@ use crate::sys::dl::{self, Library};
 use core::ffi::{CStr, c_char, c_int};
 use core::mem::transmute_copy;
 
-/// The families, for people.
+/// The families, for messages.
 pub const SERVED: &str =
     "MPICH, Intel MPI, MVAPICH, Cray MPICH, ParaStation MPI, Open MPI, libmpi_abi";
 
-/// What the first line says in the MPICH ABI.
+/// The names in the first line in the MPICH ABI.
 const MPICH: [&str; 5] =
     ["MPICH Version", "Intel(R) MPI Library", "MVAPICH", "CRAY MPICH", "ParaStation MPI"];
 
-/// What an MPI says of itself.
+/// The name of an MPI, and what follows from it.
 pub struct Named {
     /// the first line of MPI_Get_library_version
     pub line: String,
-    /// its binary interface; none: not known
+    /// its binary interface; `None`: not known
     pub abi: Option<Abi>,
 }
 
 impl Named {
-    /// Asks the library with this file name.
+    /// Reads the name of the library with this file name.
     pub fn of(library: Library, file: &str) -> Named {
         let text = version(library).unwrap_or_default();
         let line = text.lines().next().unwrap_or_default().trim().to_owned();
         // The object of Open MPI that is the handle MPI_COMM_WORLD. All relatives have it, whatever
-        // they call themselves; a layer over one of them has it not itself.
+        // their name; a layer over one of them does not have it itself.
         let of_open_mpi = dl::has_beside(library.symbol(c"PMPI_Comm_size"), c"ompi_mpi_comm_world");
         let abi = abi(file, &line, of_open_mpi);
         Named { line, abi }
     }
 
-    /// Whether this is Intel's.
+    /// Whether this is Intel MPI.
     pub fn is_intel(&self) -> bool {
         self.line.starts_with("Intel")
     }
 }
 
-/// The binary interface of an MPI.
+/// Returns the binary interface of an MPI.
 fn abi(file: &str, line: &str, of_open_mpi: bool) -> Option<Abi> {
     if file.starts_with("libmpi_abi.") {
         Some(Abi::Standard)
@@ -60,7 +60,7 @@ fn names(line: &str, family: &str) -> bool {
     name.trim_start_matches([' ', ':', '=']).starts_with(family)
 }
 
-/// What MPI_Get_library_version says.
+/// Returns the text of MPI_Get_library_version.
 fn version(library: Library) -> Option<String> {
     type Version = unsafe extern "C-unwind" fn(*mut c_char, *mut c_int) -> c_int;
     let (address, mut text, mut length) =

@@ -13,22 +13,23 @@ pub type DeleteFn = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void
 pub type CopyFn =
     unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
 
-/// The signatures of the callbacks of a generalized request: what its status says, that it is gone,
-/// and that it is to be cancelled.
+/// The signatures of the callbacks of a generalized request: to fill its status, to free its state,
+/// and to cancel it.
 pub type QueryFn = unsafe extern "C" fn(*mut c_void, *mut Status) -> c_int;
 /// See [`QueryFn`].
 pub type FreeFn = unsafe extern "C" fn(*mut c_void) -> c_int;
 /// See [`QueryFn`].
 pub type CancelFn = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
-/// The signatures of two more callbacks in MPICH's family: how it stands, and to wait for many.
+/// The signatures of two more callbacks in MPICH's family: to advance a request, and to wait for
+/// many.
 pub type PollFn = unsafe extern "C" fn(*mut c_void, *mut Status) -> c_int;
 /// See [`PollFn`].
 pub type WaitFn = unsafe extern "C" fn(c_int, *mut *mut c_void, f64, *mut Status) -> c_int;
-/// The signature of what Open MPI calls when it makes progress.
+/// The signature of the function that Open MPI calls when it makes progress.
 pub type ProgressFn = unsafe extern "C" fn() -> c_int;
 
-/// A copy callback that leaves an attribute behind: what the library keeps with an object belongs
-/// to that object.
+/// A copy callback that does not copy an attribute: state that this library keeps with an object
+/// belongs to that object.
 ///
 /// # Safety
 /// `copied` points to a flag.
@@ -58,7 +59,7 @@ macro_rules! functions {
         }
 
         impl Functions {
-            /// Finds them all; the name of the first that is missing.
+            /// Finds all functions. Returns the name of the first that is missing, if one is.
             pub fn load(library: Library) -> Result<Functions, &'static CStr> {
                 $(
                     let $name = library.symbol($symbol);

@@ -1,7 +1,7 @@
-//! The MPI underneath: which one it is, and its functions, found once at the first call.
+//! The MPI underneath: its family, and its functions, which are found once at the first call.
 //!
 //! The functions are looked up in the library itself (`dlsym` on its handle), by their PMPI names:
-//! so neither our own symbols nor a profiler's are ever called from here. Handles travel as
+//! so this library calls neither its own symbols nor a profiler's from here. Handles travel as
 //! register-sized integers in every ABI; MPICH's are 32 bits wide and are masked on entry, because
 //! callers leave garbage above them.
 
@@ -41,27 +41,27 @@ pub struct Host {
     pub tables: Tables,
     /// its functions
     pub call: Functions,
-    /// the library itself, for what only one family has
+    /// the library itself, for functions that only one family has
     pub library: Library,
-    /// whether it is Intel's
+    /// whether it is Intel MPI
     pub is_intel: bool,
     /// all bits that a handle may have
     mask: usize,
 }
 
-/// An MPI that this library does not serve, or not in this program: all calls pass on to it.
+/// An MPI that this library does not serve, or not in this program: all calls are passed on to it.
 pub struct Unserved {
     /// the MPI
     pub library: Library,
-    /// which one it is and why it is not served, for people
+    /// its name, and the reason why it is not served, for messages
     pub why: String,
 }
 
-/// Why there is no [`Host`].
+/// The reason why there is no [`Host`].
 enum NoHost {
-    /// nobody can carry the call out
+    /// no MPI can carry out the call
     Fatal(String),
-    /// the MPI itself can
+    /// the MPI itself can carry out the call
     Unserved(Unserved),
 }
 
@@ -71,12 +71,12 @@ const BEHIND: &str = "comes before libfompi.so in this program, so only some of 
     libfompi (link -lfompi before the MPI, or start the program with fompirun)";
 
 static HOST: AtomicPtr<Host> = AtomicPtr::new(ptr::null_mut());
-/// The same, once it is known that no profiling tool comes behind this library.
+/// The value of [`HOST`], once it is known that no profiling tool comes behind this library.
 static HOST_OF_MPI: AtomicPtr<Host> = AtomicPtr::new(ptr::null_mut());
 
-/// By which of its two names a function was called.
+/// The one of its two names by which a function was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum EntryName {
     /// MPI_X, which a profiling tool may have too
     Mpi,
     /// PMPI_X
@@ -84,8 +84,8 @@ pub enum Entry {
 }
 
 impl Host {
-    /// The MPI underneath. Ends the process if none is loaded: an MPI function was called in a
-    /// program without MPI, and there is nobody to report to.
+    /// Returns the MPI underneath. Ends the process if none is loaded: an MPI function was called
+    /// in a program without MPI, and no error handler exists.
     #[inline]
     pub fn get() -> &'static Host {
         // Acquire: pairs with the Release in `unserved`.
@@ -97,13 +97,13 @@ impl Host {
         unsafe { &*host }
     }
 
-    /// The MPI underneath, if somebody has asked for it before, and if calls by such names are
-    /// known to be for this library.
+    /// Returns the MPI underneath, if it was found before, and if calls by this name are known to
+    /// be for this library.
     #[inline(always)]
-    pub fn known(entry: Entry) -> Option<&'static Host> {
+    pub fn known(entry: EntryName) -> Option<&'static Host> {
         let host = match entry {
-            Entry::Mpi => &HOST_OF_MPI,
-            Entry::Pmpi => &HOST,
+            EntryName::Mpi => &HOST_OF_MPI,
+            EntryName::Pmpi => &HOST,
         };
         // Acquire: pairs with the Release in `unserved` and in `no_tool_is_behind`.
         let host = host.load(Ordering::Acquire);
@@ -111,7 +111,7 @@ impl Host {
         unsafe { host.as_ref() }
     }
 
-    /// Calls by their MPI names are for this library too.
+    /// Notes that calls by their MPI names are for this library, too.
     pub fn no_tool_is_behind(&'static self) {
         // Release: pairs with the Acquire in `known`.
         HOST_OF_MPI.store(ptr::from_ref(self).cast_mut(), Ordering::Release);
@@ -128,7 +128,8 @@ impl Host {
         unsafe { &*host }
     }
 
-    /// The MPI underneath where it is none that this library serves; found out at the first call.
+    /// Returns the MPI underneath if this library does not serve it. Finds the MPI at the first
+    /// call.
     #[cold]
     pub fn unserved() -> Option<&'static Unserved> {
         static FOUND: OnceLock<Option<Unserved>> = OnceLock::new();
@@ -147,8 +148,8 @@ impl Host {
         found.as_ref()
     }
 
-    /// The file name of the MPI that is loaded, and whether its functions come before ours. Calls
-    /// nothing of it, so it may be asked for before the MPI's own constructors have run.
+    /// Returns the file name of the MPI that is loaded, and whether its functions come before ours.
+    /// Calls no function of it, so it may be used before the MPI's own constructors have run.
     pub fn seen() -> Option<(String, bool)> {
         let (library, name) = library()?;
         Some((name, is_behind(library)))
@@ -180,13 +181,13 @@ impl Host {
         Ok(Host { abi, constants, tables, call, library, is_intel, mask })
     }
 
-    /// A handle as the caller passed it, without what its register held above it.
+    /// Returns a handle as the caller passed it, without the garbage above it in its register.
     #[inline(always)]
     pub fn handle(&self, raw: usize) -> Handle {
         raw & self.mask
     }
 
-    /// Stores a handle where the user wants it.
+    /// Stores a handle at an address of the user.
     ///
     /// # Safety
     /// `at` points to a handle of this ABI.
@@ -199,7 +200,7 @@ impl Host {
         }
     }
 
-    /// Loads a handle that the user points to.
+    /// Loads a handle from an address of the user.
     ///
     /// # Safety
     /// `at` points to a handle of this ABI.
@@ -212,7 +213,7 @@ impl Host {
         }
     }
 
-    /// A function that only some MPIs have.
+    /// Returns a function that only some MPIs have.
     ///
     /// # Safety
     /// `F` is the type of the function pointer that the symbol stands for.
@@ -224,23 +225,23 @@ impl Host {
     }
 }
 
-/// Ends the process: there is nobody to report to.
+/// Ends the process: no error handler exists.
 fn end(why: &str) -> ! {
     eprintln!("fompi: {why}");
     std::process::abort();
 }
 
-/// Whether the program finds the functions of the MPI before ours, as when it is linked with
-/// `-lmpi -lfompi`, or loads a module that is linked with this library while it runs on its MPI
-/// (dlopen). What the MPI lacks comes to us all the same, and what such a module calls may; neither
-/// must make windows that the MPI's own functions are then called with. Tools define MPI names; a
-/// PMPI name tells.
+/// Whether the program finds the functions of the MPI before ours, as when it is linked with `-lmpi
+/// -lfompi`, or loads a module that is linked with this library while it runs on its MPI (dlopen).
+/// Calls of functions that the MPI lacks come to us all the same, and so may calls of such a
+/// module; neither may make windows with which the MPI's own functions are called later. The test
+/// uses a PMPI name, because tools define MPI names.
 fn is_behind(library: Library) -> bool {
     let seen = dl::symbol_of_program(c"PMPI_Win_create");
     seen != 0 && seen == library.symbol(c"PMPI_Win_create")
 }
 
-/// The loaded MPI library and its file name.
+/// Returns the loaded MPI library and its file name.
 fn library() -> Option<(Library, String)> {
     let rank = |name: &str| match name {
         _ if name.starts_with("libmpi_abi.") => Some(0),
@@ -259,7 +260,7 @@ fn library() -> Option<(Library, String)> {
         .collect();
     found.sort_by_key(|(rank, ..)| *rank);
     let named = found.into_iter().next().map(|(_, library, name)| (library, name));
-    // One that has another name, as MPC's.
+    // An MPI with another file name, as MPC's.
     named.or_else(|| dl::library_at(dl::next_symbol(c"PMPI_Comm_size")))
 }
 

@@ -1,4 +1,4 @@
-//! What info objects of the MPI underneath say. Not for what a window makes of it.
+//! Info objects of the MPI underneath. Not for the effect of their keys on a window.
 
 use super::comm::{Comm, check};
 use super::datatype::STANDARD_PREDEFINED_END;
@@ -36,7 +36,7 @@ pub fn memory_kinds(host: &Host, comm: Comm) -> Result<Option<String>> {
 /// the MPI underneath with other handles may end the process.
 fn may_be_info(host: &Host, info: Handle) -> bool {
     match host.abi {
-        // Bits 30 and 31 tell the storage, 0 is none; bits 26 to 29 the kind of object.
+        // Bits 30 and 31 are the storage, 0 is none; bits 26 to 29 are the kind of object.
         Abi::Mpich => info >> 30 != 0 && info >> 26 & 0xf == 7,
         Abi::OpenMpi => info != 0 && info.is_multiple_of(align_of::<usize>()),
         Abi::Standard => info == INFO_ENV || info >= STANDARD_PREDEFINED_END,

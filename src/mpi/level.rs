@@ -1,13 +1,13 @@
 //! The level of thread support of this process (MPI-4.1 §11.6): that of MPI_Init_thread and those
 //! of all sessions. A session may give a higher level than MPI_Init_thread did (§11.3.1), at any
-//! time; MPI_Query_thread then says what MPI_Init_thread gave. What a session gave is never taken
-//! back: its end is no sign that its threads have ended.
+//! time; MPI_Query_thread still returns the level of MPI_Init_thread. The level of a session stays
+//! after its end, which is no sign that its threads have ended.
 //!
 //! | [`SESSIONS`] | meaning                                             | next                   |
 //! |--------------|-----------------------------------------------------|------------------------|
 //! | NONE         | no session was seen                                 | LOWER, MULTIPLE        |
 //! | LOWER        | all sessions are below MPI_THREAD_MULTIPLE          | MULTIPLE               |
-//! | MULTIPLE     | a session is for several threads at once, or was, or did not say |           |
+//! | MULTIPLE     | a session is for several threads at once, or was, or its level is not known | |
 
 use super::comm::check;
 use super::host::{Handle, Host};
@@ -39,8 +39,8 @@ impl Host {
             }
     }
 
-    /// What MPI_Query_thread says, where it may be asked: it is for the World Model (MPI-4.1
-    /// §11.6.2).
+    /// Returns the level of MPI_Query_thread, if that may be called: it is for the World Model
+    /// (MPI-4.1 §11.6.2).
     fn level(&self) -> Option<c_int> {
         let (mut finalized, mut level) = (0, self.constants.thread_multiple);
         // SAFETY: an out parameter of ours.
@@ -53,15 +53,15 @@ impl Host {
         Some(level)
     }
 
-    /// Notes the level of a session that has begun. Whether it is the first one for several threads
-    /// at once.
+    /// Notes the level of a session that has begun. Returns whether it is the first one for several
+    /// threads at once.
     pub fn session_began(&self, session: Handle) -> bool {
         let level = if self.gives_multiple(session) { MULTIPLE } else { LOWER };
         // AcqRel: pairs with the Acquire in `is_raised` and in `threads`.
         SESSIONS.fetch_max(level, Ordering::AcqRel) < level && level == MULTIPLE
     }
 
-    /// Whether a session gives MPI_THREAD_MULTIPLE, or does not say what it gives.
+    /// Whether a session gives MPI_THREAD_MULTIPLE, or its level is not known.
     fn gives_multiple(&self, session: Handle) -> bool {
         let mut level = [0; 64];
         let mut found: c_int = 0;

@@ -3,7 +3,7 @@
 //! alignment is one load or store where the memory is mapped, so that no reader sees half of it.
 
 use super::acc::AccLock;
-use crate::datatype::layout::Strip;
+use crate::datatype::type_map::Strip;
 use crate::error::Result;
 use crate::fabric::Way;
 pub use crate::fabric::shm::mapped::copy;

@@ -16,9 +16,9 @@ pub mod single;
 mod word_acc;
 
 use crate::datatype::basic::{Basic, Op, pairs_in_mpis};
-use crate::datatype::layout::Shape;
+use crate::datatype::type_map::Shape;
 use crate::error::{Class, Error, Result};
-use crate::mpi::{Entry, Handle, Host};
+use crate::mpi::{EntryName, Handle, Host};
 use crate::window::report::{self, Wrong};
 use crate::window::{Carrier, LocalWindow, Window, registry};
 use core::ffi::c_int;
@@ -72,7 +72,7 @@ impl<'a> Quick<'a> {
     /// Finds one of our windows, and a target that may be accessed now. Returns `None` for anything
     /// unusual; the full call carries that out, or finds the error.
     #[inline(always)]
-    pub fn new(win: usize, rank: c_int, entry: Entry) -> Option<Quick<'a>> {
+    pub fn new(win: usize, rank: c_int, entry: EntryName) -> Option<Quick<'a>> {
         let host = Host::known(entry)?;
         let window = registry::lookup(host.handle(win))?;
         let Carrier::Node(node) = &window.carrier else { return None };

@@ -5,7 +5,7 @@
 //! 15 branches, all predictable. No atomic instruction, no call, no frame.
 
 use super::{Buffer, Place, Quick, Target, bytes, elements, fits, not_null};
-use crate::datatype::layout::{Shape, each_run, each_strip};
+use crate::datatype::type_map::{Shape, each_run, each_strip};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
 use crate::fabric::spot::{Spot, Unmapped};

@@ -1,8 +1,8 @@
-//! Subarrays and distributed arrays (MPI-4.1 §5.1.3, §5.1.4): one dimension after the other, from
+//! Subarrays and distributed arrays (MPI-4.1 §5.1.3, §5.1.4), one dimension after the other, from
 //! the one whose elements are neighbours in memory outwards.
 
 use super::decode::{Numbers, scaled, short};
-use crate::datatype::layout::Layout;
+use crate::datatype::type_map::Layout;
 use crate::error::Result;
 use crate::mpi::host::Abi;
 
@@ -23,7 +23,7 @@ const OPENMPI: ArrayNumbers = ArrayNumbers { order_c: 0, block: 0, cyclic: 1, de
 const STANDARD: ArrayNumbers = ArrayNumbers { order_c: 12, block: 17, cyclic: 18, default: 19 };
 
 impl ArrayNumbers {
-    /// Those of an ABI.
+    /// Returns the numbers of an ABI.
     pub fn of(abi: Abi) -> &'static ArrayNumbers {
         match abi {
             Abi::Mpich => &MPICH,
@@ -32,7 +32,7 @@ impl ArrayNumbers {
         }
     }
 
-    /// The dimensions from the inmost outwards.
+    /// The dimensions from the innermost outwards.
     fn inmost_first(&self, order: i64, dimensions: usize) -> Vec<usize> {
         match order == self.order_c {
             true => (0..dimensions).rev().collect(),
@@ -92,7 +92,8 @@ pub fn darray(
     Ok(array)
 }
 
-/// Where a rank is in the process grid, which is in the order of C whatever the array's is.
+/// Returns the coordinates of a rank in the process grid, which is in C order whatever the array's
+/// is.
 fn coordinates(rank: i64, grid: &[i64]) -> Result<Vec<i64>> {
     let (mut rest, mut coordinates) = (rank, vec![0; grid.len()]);
     for (coordinate, processes) in coordinates.iter_mut().zip(grid).rev() {
@@ -102,8 +103,8 @@ fn coordinates(rank: i64, grid: &[i64]) -> Result<Vec<i64>> {
     Ok(coordinates)
 }
 
-/// One dimension of a distributed array: of `size` elements, blocks of `width` are dealt to
-/// `processes` in turn; those of the process at `coordinate`.
+/// One dimension of a distributed array: `size` elements are dealt to `processes` in turn, in
+/// blocks of `width`. Returns the blocks of the process at `coordinate`.
 fn dealt(inner: &Layout, size: i64, width: i64, coordinate: i64, processes: i64) -> Result<Layout> {
     let extent = inner.extent();
     let whole = scaled(size, extent)?;

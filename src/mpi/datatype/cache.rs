@@ -1,9 +1,9 @@
-//! Layouts that are known, as attributes of their types: handles are used again after
+//! Layouts that were decoded, kept as attributes of their types: the MPI reuses handles after
 //! MPI_Type_free, and an attribute is gone with its type. A transfer keeps its layout by counting.
 
 #![allow(clippy::missing_safety_doc)] // callbacks: called by the MPI underneath
 
-use crate::datatype::layout::Layout;
+use crate::datatype::type_map::Layout;
 use crate::error::Result;
 use crate::mpi::comm::check;
 use crate::mpi::functions::do_not_copy;
@@ -13,7 +13,7 @@ use core::ptr;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 
-/// The layout that is kept with a type.
+/// Returns the layout that is kept with a type.
 pub fn get(host: &Host, datatype: Handle) -> Result<Option<Arc<Layout>>> {
     let (mut layout, mut found): (*const Layout, c_int) = (ptr::null(), 0);
     let (keyval, out) = (keyval(host)?, (&raw mut layout).cast());
@@ -28,12 +28,13 @@ pub fn get(host: &Host, datatype: Handle) -> Result<Option<Arc<Layout>>> {
     Ok(Some(unsafe { Arc::from_raw(layout) }))
 }
 
-/// Keeps a layout with its type, unless another thread was first: what `get` has found in one
-/// thread must not be replaced, and so freed, by another before the first has counted itself.
+/// Keeps a layout with its type, unless another thread was first. A layout that `get` has found in
+/// one thread must not be replaced, and so freed, by another thread before the first has counted
+/// it.
 pub fn set(host: &Host, datatype: Handle, layout: &Arc<Layout>) -> Result<()> {
     static SETTING: Mutex<()> = Mutex::new(());
-    // Not waited for: the MPI underneath is called below, and may be what the other thread waits
-    // for. That one's type is kept, this one is decoded again.
+    // Does not wait for the lock: the MPI underneath is called below, and the other thread may wait
+    // for it. The type of that thread is kept, this one is decoded again.
     let Some(_setting) = SETTING.try_lock() else { return Ok(()) };
     if get(host, datatype)?.is_some() {
         return Ok(());

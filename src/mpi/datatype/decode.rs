@@ -1,21 +1,22 @@
 //! From the arguments of a datatype constructor to the layout (MPI-4.1 §5.1.13), for every
-//! constructor. It knows no MPI: who holds the types answers by [`Contents`].
+//! constructor. This file calls no MPI: the owner of the types answers by [`Contents`].
 //!
 //! Integers, addresses and counts are one row of numbers here: whether a constructor took counts of
-//! 32 or 64 bits, the numbers come in the same order, save for the arrays.
+//! 32 or 64 bits, the numbers come in the same order, except for the arrays.
 
 use super::array::{self, ArrayNumbers};
 use crate::datatype::basic::Basic;
-use crate::datatype::layout::{Layout, Shape};
+use crate::datatype::type_map::{Layout, Shape};
 use crate::error::{Class, Error, Result};
 use crate::mpi::constants::Constants;
 use crate::mpi::host::Handle;
 use std::sync::Arc;
 
-/// Levels that a type may have: a deeper one would need too much stack.
+/// The most levels that a type may have: a deeper one would need too much stack.
 const LEVELS_MAX: u32 = 200;
 
-/// How a type was made; what only differs in the width of its arguments is one.
+/// The constructor of a type. Constructors that differ only in the width of their arguments are
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Combiner {
     Named,
@@ -38,7 +39,7 @@ pub enum Combiner {
 }
 
 impl Combiner {
-    /// The combiner with the number `number` in some ABI.
+    /// Returns the combiner with the number `number` in an ABI.
     pub fn of(c: &Constants, number: i32) -> Result<Combiner> {
         let known = [
             (c.combiner_named, Combiner::Named),
@@ -67,17 +68,17 @@ impl Combiner {
         found.map(|(_, combiner)| *combiner).ok_or(unknown)
     }
 
-    /// Whether types that are made so are predefined: then nobody frees them.
+    /// Whether types of this combiner are predefined, so that they are never freed.
     fn is_predefined(self) -> bool {
         use Combiner::{F90Complex, F90Integer, F90Real, Named, ValueIndex};
         matches!(self, Named | F90Real | F90Complex | F90Integer | ValueIndex)
     }
 }
 
-/// What MPI_Type_get_envelope says.
+/// The result of MPI_Type_get_envelope.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope {
-    /// how the type was made
+    /// the constructor of the type
     pub combiner: Combiner,
     /// number of integers among the arguments
     pub integers: usize,
@@ -89,7 +90,7 @@ pub struct Envelope {
     pub types: usize,
 }
 
-/// What MPI_Type_get_contents says.
+/// The result of MPI_Type_get_contents.
 #[derive(Clone, Debug)]
 pub struct Arguments {
     /// integers, then addresses, then large counts
@@ -98,7 +99,7 @@ pub struct Arguments {
     pub types: Vec<Handle>,
 }
 
-/// Who knows how datatypes were made.
+/// The source of the envelopes and contents of datatypes.
 pub trait Contents {
     /// The kind of a predefined type, if it is well known.
     fn predefined(&self, datatype: Handle) -> Option<Basic>;
@@ -116,13 +117,13 @@ pub trait Contents {
     fn arrays(&self) -> &'static ArrayNumbers;
 }
 
-/// What a datatype is made of.
+/// Returns the type map of a datatype.
 pub fn shape(contents: &impl Contents, datatype: Handle) -> Result<Shape> {
     let envelope = contents.envelope(datatype)?;
     taken_apart(contents, datatype, &envelope, LEVELS_MAX)
 }
 
-/// The same for a type whose envelope is known and that may have so many levels.
+/// [`shape`] for a type whose envelope is known and that may have `levels` levels.
 fn taken_apart(
     contents: &impl Contents,
     datatype: Handle,
@@ -136,7 +137,7 @@ fn taken_apart(
         Combiner::F90Integer => sized(&INTEGERS, contents.size(datatype)?),
         combiner => {
             let arguments = contents.contents(datatype, envelope)?;
-            // Every handle has to be released, so errors come last.
+            // Every handle has to be released, so errors are raised last.
             let inner = arguments.types.iter().map(|inner| part(contents, *inner, levels - 1));
             let inner: Vec<Result<Layout>> = inner.collect();
             let inner: Vec<Layout> = inner.into_iter().collect::<Result<_>>()?;
@@ -155,14 +156,14 @@ fn taken_apart(
                 }
                 _ => combined(combiner, numbers, &inner)?,
             };
-            // The padding of structures is the MPI's affair, and users go by its extent.
+            // The MPI decides the padding of structures, and users rely on its extent.
             let (lower, extent) = contents.bounds(datatype)?;
             Ok(Shape::Derived(layout.bounded(lower, extent)?.into()))
         }
     }
 }
 
-/// The layout of a type among the arguments of another; releases it.
+/// Returns the layout of a type among the arguments of another, and releases the type.
 fn part(contents: &impl Contents, datatype: Handle, levels: u32) -> Result<Layout> {
     if let Some(basic) = contents.predefined(datatype) {
         return Ok(Layout::basic(basic));
@@ -181,20 +182,21 @@ fn part(contents: &impl Contents, datatype: Handle, levels: u32) -> Result<Layou
     })
 }
 
-/// Sizes of the types of MPI_Type_create_f90_real and what they are; those of sixteen bytes are
+/// Sizes and elements of the types of MPI_Type_create_f90_real; those of sixteen bytes are
 /// binary128, as MPI_REAL16 is.
 const REALS: [(i64, Basic); 4] =
     [(2, Basic::Opaque2), (4, Basic::F32), (8, Basic::F64), (16, Basic::Opaque16)];
 
-/// Likewise of MPI_Type_create_f90_complex.
+/// Sizes and elements of the types of MPI_Type_create_f90_complex.
 const COMPLEXES: [(i64, Basic); 4] =
     [(4, Basic::Opaque4), (8, Basic::Complex32), (16, Basic::Complex64), (32, Basic::Opaque32)];
 
-/// Likewise of MPI_Type_create_f90_integer.
+/// Sizes and elements of the types of MPI_Type_create_f90_integer.
 const INTEGERS: [(i64, Basic); 5] =
     [(1, Basic::I8), (2, Basic::I16), (4, Basic::I32), (8, Basic::I64), (16, Basic::I128)];
 
-/// Predefined types that an MPI has beyond the standard: they are moved, not computed with.
+/// Predefined types that an MPI has beyond the standard: transfers move them, but no operation is
+/// defined for them.
 const EXTENSIONS: [(i64, Basic); 6] = [
     (1, Basic::Packed),
     (2, Basic::Opaque2),
@@ -210,8 +212,8 @@ fn sized(kinds: &[(i64, Basic)], size: i64) -> Result<Shape> {
     kind.map(|(_, basic)| Shape::Basic(*basic)).ok_or(unknown)
 }
 
-/// A predefined type that the tables do not know. Those without bytes are the markers MPI_LB and
-/// MPI_UB, which MPI-3 removed and MPICH still has; what they mean is in the bounds.
+/// Returns a predefined type that the tables do not know. Types without bytes are the markers
+/// MPI_LB and MPI_UB, which MPI-3 removed and MPICH still has; their meaning is in the bounds.
 fn named(size: i64, datatype: Handle) -> Result<Shape> {
     match size {
         0 => Ok(Shape::Derived(Layout::empty().into())),
@@ -220,7 +222,7 @@ fn named(size: i64, datatype: Handle) -> Result<Shape> {
     }
 }
 
-/// The pair type with a name that MPI_Type_get_value_index stands for.
+/// Returns the named pair type for which MPI_Type_get_value_index stands.
 fn known_pair(inner: &[Layout]) -> Option<Basic> {
     let [value, index] = inner else { return None };
     match (value.uniform()?, index.uniform()?) {
@@ -236,7 +238,7 @@ fn known_pair(inner: &[Layout]) -> Option<Basic> {
     }
 }
 
-/// The layout of everything that is not an array.
+/// Returns the layout of a type that is not an array.
 fn combined(combiner: Combiner, mut numbers: Numbers<'_>, inner: &[Layout]) -> Result<Layout> {
     match combiner {
         Combiner::Struct => {
@@ -287,17 +289,17 @@ fn indexed<'a>(
     for (displacement, _) in blocks.clone() {
         scaled(*displacement, unit)?;
     }
-    // No product overflows: each was tried.
+    // No product overflows: the loop above has checked each.
     inner.indexed(blocks.map(|(at, length)| (at * unit, *length as u64)))
 }
 
-/// `displacement` in multiples of `unit` bytes.
+/// Returns `displacement` times `unit` bytes.
 pub fn scaled(displacement: i64, unit: i64) -> Result<i64> {
     let too_far = Error::Argument(Class::Type, "datatype with displacement", displacement);
     displacement.checked_mul(unit).ok_or(too_far)
 }
 
-/// The old type of a constructor that has one.
+/// Returns the old type of a constructor that has one.
 fn only(inner: &[Layout]) -> Result<&Layout> {
     inner.first().ok_or(short())
 }
@@ -308,27 +310,27 @@ fn only(inner: &[Layout]) -> Result<&Layout> {
 pub struct Numbers<'a>(&'a [i64]);
 
 impl<'a> Numbers<'a> {
-    /// All of them.
+    /// Starts with all of them.
     pub fn of(numbers: &'a [i64]) -> Numbers<'a> {
         Numbers(numbers)
     }
 
-    /// The next one.
+    /// Returns the next one.
     pub fn next(&mut self) -> Result<i64> {
         Ok(self.list(1)?[0])
     }
 
-    /// The next one, which is a number of elements.
+    /// Returns the next one, which is a number of elements.
     pub fn length(&mut self) -> Result<u64> {
         u64::try_from(self.next()?).map_err(|_| short())
     }
 
-    /// The next one, which is a number of arguments.
+    /// Returns the next one, which is a number of arguments.
     pub fn count(&mut self) -> Result<usize> {
         Ok(self.length()? as usize)
     }
 
-    /// The next `count` of them.
+    /// Returns the next `count` of them.
     pub fn list(&mut self, count: usize) -> Result<&'a [i64]> {
         let (list, rest) = self.0.split_at_checked(count).ok_or(short())?;
         self.0 = rest;
@@ -336,7 +338,7 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// The MPI underneath contradicts itself.
+/// The error that the MPI underneath contradicts itself.
 pub fn short() -> Error {
     Error::Argument(Class::Intern, "datatype with arguments missing or wrong", 0)
 }

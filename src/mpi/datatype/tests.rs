@@ -1,8 +1,7 @@
-//! Types taken apart whose constructors are known to a table instead of an MPI, in the numbers of
-//! the MPICH ABI.
+//! Tests of types taken apart: a table stands for the MPI, in the numbers of the MPICH ABI.
 
 use super::*;
-use crate::datatype::layout::Layout;
+use crate::datatype::type_map::Layout;
 use crate::mpi::constants::MPICH;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use std::sync::Arc;
 const INT: Handle = 1;
 const DOUBLE: Handle = 2;
 const SHORT: Handle = 3;
-/// handles of the types of a table begin here
+/// the first handle of the types of a table
 const DERIVED: Handle = 100;
 
 /// Integers, addresses and counts of a constructor.
@@ -21,7 +20,7 @@ struct Type {
     arguments: Arguments,
     bounds: (i64, i64),
     size: i64,
-    /// references that were given away and not released
+    /// references that were given out and not released
     references: Cell<i32>,
 }
 

@@ -5,7 +5,7 @@
 use super::WideArena;
 use crate::error::Result;
 use crate::fabric::net::Pending;
-use crate::mpi::pending::Work;
+use crate::mpi::grequests::RequestWork;
 use crate::window::LocalWindow;
 use std::sync::{Arc, Weak};
 
@@ -17,7 +17,7 @@ pub struct Transfer {
     wide: Weak<WideArena>,
 }
 
-impl Work for Transfer {
+impl RequestWork for Transfer {
     fn is_done(&mut self) -> Result<bool> {
         self.pending.is_done().map_err(|error| match self.wide.upgrade() {
             Some(wide) => wide.named(error),

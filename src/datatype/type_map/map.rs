@@ -1,18 +1,18 @@
-//! A type map in little room: rows of equal blocks, and repetitions of what stands before. A vector
-//! or subarray needs a node or two whatever its counts are; only what is irregular has a node per
+//! A type map, stored compactly: rows of equal blocks, and repetitions of nodes. A vector or
+//! subarray needs a node or two whatever its counts are; only an irregular map has a node per
 //! block. The order is that of the type map.
 
 use super::{Block, Kinds, members};
 use crate::datatype::basic::Basic;
 use crate::error::{Error, Result};
 
-/// Repetitions inside of each other that a map may hold; deeper ones are written out.
+/// The deepest nesting of repetitions in a map; deeper ones are written out.
 pub(super) const DEPTH_MAX: usize = 6;
 
-/// Up to so many nodes are rather written out than repeated: walking them is quicker.
+/// The most nodes that are written out instead of repeated: walking them is quicker.
 const FEW: u64 = 16;
 
-/// From so many blocks at equal distances on they are a row.
+/// The fewest blocks at equal distances that become a row.
 const ROW: usize = 8;
 
 /// Equal blocks at equal distances.
@@ -31,7 +31,7 @@ impl Row {
         Row { block, blocks: 1, stride: 0 }
     }
 
-    /// Blocks that touch are one block.
+    /// Makes a row; blocks that touch become one block.
     pub fn new(block: Block, blocks: u64, stride: i64) -> Row {
         if blocks > 1 && block.next() - block.offset as i128 == stride as i128 {
             return Row::of(Block { count: block.count * blocks, ..block });
@@ -43,7 +43,7 @@ impl Row {
         Row { block: Block { offset, ..self.block }, ..self }
     }
 
-    /// So many of it, `extent` bytes apart, if they are one row.
+    /// Returns `items` copies of it, `extent` bytes apart, if they are one row.
     #[inline]
     pub fn items(self, items: u64, extent: i64) -> Option<Row> {
         match self.blocks {
@@ -56,14 +56,14 @@ impl Row {
         }
     }
 
-    /// Where a further block would lie.
+    /// The place of a further block.
     fn next(&self) -> i128 {
         self.block.offset as i128 + self.blocks as i128 * self.stride as i128
     }
 
     /// The last block.
     pub fn last(&self) -> Block {
-        // Wraps nowhere: all blocks lie inside of the reach of a layout.
+        // Does not wrap: all blocks lie inside of the reach of a layout.
         let offset = (self.blocks as i64 - 1).wrapping_mul(self.stride);
         Block { offset: self.block.offset.wrapping_add(offset), ..self.block }
     }
@@ -80,8 +80,8 @@ impl Row {
         (self.blocks > 1).then(|| Row::new(self.block, self.blocks - 1, self.stride))
     }
 
-    /// This row with `other` behind it, if both are one row. Two single blocks that do not touch
-    /// are none yet: they seldom are the first of many.
+    /// Returns this row with `other` behind it, if both are one row. Two single blocks that do not
+    /// touch are none yet: they are seldom the first of many.
     fn followed(self, other: Row) -> Option<Row> {
         let (one, two) = (self.block, other.block);
         if one.basic != two.basic {
@@ -117,11 +117,11 @@ pub(super) enum Node {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Map {
     nodes: Vec<Node>,
-    /// of nodes that are behind all repetitions
+    /// the number of nodes behind all repetitions
     open: usize,
-    /// repetitions inside of each other
+    /// the depth of nested repetitions
     depth: usize,
-    /// of all elements
+    /// the kinds of all elements
     pub kinds: Kinds,
 }
 
@@ -138,7 +138,7 @@ impl Map {
         }
     }
 
-    /// Appends a row; what touches the block before it becomes one with it.
+    /// Appends a row. A block that touches the block before it is merged with that.
     pub fn push(&mut self, row: Row) -> Result<()> {
         self.kinds.join(Kinds::of(row.block.basic));
         let last = match self.nodes[self.open..].last_mut() {
@@ -237,7 +237,7 @@ impl Map {
             one.offset.checked_add(stride) == Some(two.offset)
                 && (one.basic, one.count) == (two.basic, two.count)
         };
-        // From the end: of blocks at random distances the last ones tell.
+        // From the end: the last blocks show soonest that distances are irregular.
         if blocks.windows(2).rev().all(equal) {
             self.nodes.truncate(first);
             self.nodes.push(Node::Row(Row::new(one, ROW as u64, stride)));
@@ -249,9 +249,9 @@ impl Map {
         self.nodes.try_reserve(more).map_err(|_| Error::NoMemory { bytes })
     }
 
-    /// The same as bytes: elements of different kinds that touch are one block, and the padding of
-    /// pair types is left out. None where all elements are of one kind without padding, which are
-    /// bytes as they are.
+    /// Returns the map of its bytes: elements of different kinds that touch are one block, and the
+    /// padding of pair types is left out. `None` if all elements are of one kind without padding,
+    /// so that they are bytes as they are.
     pub fn bytes(&self) -> Result<Option<Map>> {
         match self.kinds.only() {
             Some(basic) if basic.size() == basic.extent() => Ok(None),

@@ -14,14 +14,14 @@ struct Frame {
     /// copies to come, this one included
     left: u64,
     stride: i64,
-    /// by how much this copy is moved
+    /// the bytes by which this copy is moved
     base: i64,
 }
 
 /// The rows of some items in the order of the type map.
 #[derive(Clone, Debug)]
 pub(super) struct Rows<'a> {
-    /// a single row, where that is all
+    /// the only row, if there is only one
     single: Option<Row>,
     nodes: &'a [Node],
     /// the next node
@@ -36,7 +36,7 @@ impl<'a> Rows<'a> {
         Rows { single: row, nodes: &[], at: 0, frames: Default::default(), depth: 0 }
     }
 
-    /// `items` items that are `extent` bytes apart.
+    /// Walks `items` items that are `extent` bytes apart.
     pub fn of(map: &'a Map, items: u64, extent: i64) -> Rows<'a> {
         let nodes = map.nodes();
         if items == 0 || nodes.is_empty() {
@@ -64,7 +64,7 @@ impl Iterator for Rows<'_> {
             if self.at == frame.end {
                 frame.left = frame.left.saturating_sub(1);
                 if frame.left > 0 {
-                    // Wraps nowhere: all copies lie inside of the reach.
+                    // Does not wrap: all copies lie inside of the reach.
                     frame.base = frame.base.wrapping_add(frame.stride);
                     self.at = frame.start;
                 } else if self.depth > 0 {

@@ -10,8 +10,8 @@ impl Layout {
     }
 }
 
-/// The runs of both sides, in the order of the type maps. The shorter ways of [`each_strip`] have
-/// to give the same in any order.
+/// Returns the runs of both sides, in the order of the type maps. The shorter ways of
+/// [`each_strip`] must give the same runs in any order.
 fn zip_bytes(origin: (&Shape, u64), target: (&Shape, u64)) -> Vec<(i64, i64, u64)> {
     let mut runs = Vec::new();
     each_run(origin, target, |here, there, bytes| runs.push((here, there, bytes)));
@@ -30,7 +30,7 @@ fn zip_bytes(origin: (&Shape, u64), target: (&Shape, u64)) -> Vec<(i64, i64, u64
     runs
 }
 
-/// Where each byte is at the origin and at the target.
+/// Returns the places of each byte at the origin and at the target.
 fn pairs_of_bytes(runs: &[(i64, i64, u64)]) -> Vec<(i64, i64)> {
     let bytes = |(from, to, bytes): &(i64, i64, u64)| -> Vec<(i64, i64)> {
         (0..*bytes as i64).map(|n| (from + n, to + n)).collect()
@@ -194,7 +194,7 @@ fn a_layout_knows_whether_it_has_one_kind() {
     assert_eq!(Shape::Derived(made.into()).uniform(), Some(Basic::F32));
 }
 
-/// How many nodes hold a type map.
+/// Returns the number of nodes that hold a type map.
 fn nodes(layout: &Layout) -> usize {
     layout.map.nodes().len().max(layout.bytes().nodes().len())
 }
@@ -284,7 +284,7 @@ impl Random {
         low + self.below((high - low) as u64) as i64
     }
 
-    /// Mostly few, now and then so many that a map repeats instead of writing them out.
+    /// Usually few; now and then so many that a map repeats nodes instead of writing them out.
     fn several(&mut self) -> u64 {
         let limit = if self.below(5) == 0 { 30 } else { 4 };
         self.below(limit)

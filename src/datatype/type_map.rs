@@ -1,10 +1,10 @@
-//! A derived datatype flattened: which basic elements lie where (MPI-4.1 §5.1). A [`Layout`] is the
-//! type map of one item in its order, neighbours merged; the constructors of the standard combine
-//! layouts. `map` holds it in little room, `rows` walks the items of a transfer, `overlay` two
-//! sides at once. Nothing here knows handles or moves data.
+//! A derived datatype flattened: its basic elements and their places (MPI-4.1 §5.1). A [`Layout`]
+//! is the type map of one item in its order, neighbours merged; the constructors of the standard
+//! combine layouts. `map` stores it compactly, `rows` walks the items of a transfer, `overlay`
+//! walks two sides at once. Nothing here knows handles or moves data.
 //!
-//! The padding that an MPI adds behind a structure for alignment is its own affair (§5.1.6):
-//! whoever knows the lower bound and the extent says them by [`Layout::bounded`].
+//! The MPI decides the padding behind a structure for alignment (§5.1.6): the caller gives lower
+//! bound and extent by [`Layout::bounded`].
 
 mod beside;
 mod map;
@@ -28,7 +28,7 @@ use std::sync::{Arc, LazyLock};
 pub struct Block {
     /// bytes from the address of the buffer to the first element
     pub offset: i64,
-    /// what the elements are
+    /// the kind of the elements
     pub basic: Basic,
     /// number of elements, not 0
     pub count: u64,
@@ -45,14 +45,14 @@ impl Block {
         self.offset as i128 + before + last as i128 + bytes as i128
     }
 
-    /// Where a further element would lie.
+    /// The place of a further element.
     fn next(&self) -> i128 {
         self.offset as i128 + self.count as i128 * self.basic.extent() as i128
     }
 }
 
 /// Offset and bytes of the data in an element; the first may have no bytes. The index of a pair
-/// type with padding is an int, and the padding belongs to nobody.
+/// type with padding is an int, and the padding is not data.
 const fn members(basic: Basic) -> [(usize, usize); 2] {
     const INDEX_BYTES: usize = 4;
     match basic.second() {
@@ -77,7 +77,7 @@ impl Kinds {
         self.0 |= other.0;
     }
 
-    /// The only one.
+    /// Returns the only kind, if there is one.
     fn only(self) -> Option<Basic> {
         (self.0.count_ones() == 1).then(|| Basic::ALL[self.0.trailing_zeros() as usize])
     }
@@ -92,7 +92,7 @@ impl Kinds {
 pub struct Layout {
     /// in the order of the type map
     map: Map,
-    /// the same as bytes, if that is something else
+    /// the map of its bytes, if that differs
     bytes: Option<Map>,
     /// bytes of data
     size: u64,
@@ -100,7 +100,8 @@ pub struct Layout {
     bounds: Bounds,
     /// true lb and ub
     reach: Bounds,
-    /// whether lb and ub were set by MPI_Type_create_resized: then they outdo those of others
+    /// whether MPI_Type_create_resized has set lb and ub, which then override those of other
+    /// members
     marked: bool,
 }
 
@@ -112,14 +113,14 @@ struct Bounds {
 }
 
 impl Bounds {
-    /// Both, or the one that there is.
+    /// The bounds that cover both, or the only one.
     fn join(one: Option<Bounds>, other: Bounds) -> Option<Bounds> {
         let one = one.unwrap_or(other);
         let (lower, upper) = (one.lower.min(other.lower), one.upper.max(other.upper));
         Some(Bounds { lower, upper })
     }
 
-    /// The bounds of all copies of which the outermost lie at `first` and `last`.
+    /// The bounds of all copies, of which the outermost lie at `first` and `last`.
     fn copied(self, first: i128, last: i128) -> Result<Bounds> {
         let lower = narrow(self.lower as i128 + first.min(last))?;
         let upper = narrow(self.upper as i128 + first.max(last))?;
@@ -185,13 +186,13 @@ impl Layout {
         made.finish()
     }
 
-    /// MPI_Type_create_resized: the bounds outdo those of the neighbours in a structure.
+    /// MPI_Type_create_resized: the bounds override those of the neighbours in a structure.
     pub fn resized(self, lower: i64, extent: i64) -> Result<Layout> {
         let resized = self.bounded(lower, extent)?;
         Ok(Layout { marked: true, ..resized })
     }
 
-    /// The same with the bounds that the MPI in use gave it.
+    /// Returns the layout with the bounds that the MPI in use gave it.
     pub fn bounded(self, lower: i64, extent: i64) -> Result<Layout> {
         let upper = narrow(lower as i128 + extent as i128)?;
         Ok(Layout { bounds: Bounds { lower, upper }, ..self })
@@ -202,12 +203,12 @@ impl Layout {
         self.bytes.as_ref().unwrap_or(&self.map)
     }
 
-    /// Whether the data of `count` items is so many bytes.
+    /// Whether the data of `count` items is `bytes` bytes long.
     fn holds(&self, count: u64, bytes: u64) -> bool {
         self.size.checked_mul(count) == Some(bytes)
     }
 
-    /// That of an element of a predefined type with padding.
+    /// Returns the map of an element of a predefined type with padding.
     fn padded(basic: Basic) -> &'static Map {
         static MAPS: LazyLock<Vec<Layout>> =
             LazyLock::new(|| Basic::ALL.iter().map(|basic| Layout::basic(*basic)).collect());
@@ -227,7 +228,7 @@ impl Layout {
 
     /// Bytes from one item to the next; may be negative.
     pub fn extent(&self) -> i64 {
-        // Fits: `Combination::finish` and `bounded` saw to it.
+        // Fits: `Combination::finish` and `bounded` have checked it.
         self.bounds.upper - self.bounds.lower
     }
 
@@ -243,7 +244,7 @@ impl Layout {
         self.reach.upper
     }
 
-    /// The one kind of all its elements; none if there are several or no elements.
+    /// Returns the one kind of all its elements, or `None` if there are several or no elements.
     pub fn uniform(&self) -> Option<Basic> {
         self.map.kinds.only()
     }
@@ -258,8 +259,8 @@ impl Layout {
         (first + last.min(0), end + last.max(0))
     }
 
-    /// The pieces of `count` items in the order of the type map. [`Layout::reach`] of so many items
-    /// has to lie inside of an address space.
+    /// Returns the pieces of `count` items in the order of the type map. [`Layout::reach`] of
+    /// `count` items must lie inside of an address space.
     pub fn pieces(&self, count: u64) -> Pieces<'_> {
         Pieces::of(Rows::of(&self.map, count, self.extent()))
     }
@@ -284,7 +285,7 @@ impl Shape {
         }
     }
 
-    /// The one kind of all elements; none if there are several or no elements.
+    /// Returns the one kind of all elements, or `None` if there are several or no elements.
     #[inline]
     pub fn uniform(&self) -> Option<Basic> {
         match self {
@@ -328,7 +329,7 @@ struct Combination {
     size: i128,
     /// bounds of the members with data
     plain: Option<Bounds>,
-    /// bounds of the members with bounds that the user set
+    /// bounds of the members whose bounds the user has set
     marked: Option<Bounds>,
     reach: Option<Bounds>,
 }

@@ -1,10 +1,10 @@
-//! Requests of the MPI underneath that are complete when work of ours is done: generalized requests
-//! (MPI-4.1 section 13.2), which every MPI_Wait and MPI_Test takes, mixed with others. Who waits
-//! moves the work: MPICH's family asks a request that is waited for how it stands
-//! (MPIX_Grequest_start), Open MPI calls back whenever it makes progress (opal_progress_register).
-//! Only MPICH 4.0 and 4.1 do not ask in MPI_Request_get_status, so that call comes here first. Not
-//! for other MPIs ([`are_possible`]). Invariant: nothing here waits for a lock that a waiting
-//! thread may hold.
+//! Requests of the MPI underneath that are complete when work of this library is done: generalized
+//! requests (MPI-4.1 section 13.2), which every MPI_Wait and MPI_Test takes, mixed with others. A
+//! thread that waits advances the work: MPICH's family polls a request for which a thread waits
+//! (MPIX_Grequest_start), and Open MPI calls back whenever it makes progress
+//! (opal_progress_register). Only MPICH 4.0 and 4.1 do not poll in MPI_Request_get_status, so this
+//! library serves that call first. Not for other MPIs ([`are_possible`]). Invariant: nothing here
+//! waits for a lock that a waiting thread may hold.
 //!
 //! | `stage`     | meaning                                                             |
 //! |-------------|---------------------------------------------------------------------|
@@ -23,24 +23,24 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
-/// Work that goes on when the call that began it has returned.
-pub trait Work: Send {
+/// Work that goes on after the call that began it has returned.
+pub trait RequestWork: Send {
     /// Whether it is done, without waiting.
     fn is_done(&mut self) -> Result<bool>;
 }
 
-/// How an error of a call is told: its code in the numbers of the ABI.
+/// Returns the code of an error of a call, in the numbers of the ABI.
 pub type Code = fn(&Host, &'static str, &Error) -> c_int;
 
 const UNDER_WAY: u8 = 0;
 const DONE: u8 = 1;
 
-/// What a request stands for.
+/// The state behind a request.
 struct State {
     host: &'static Host,
     code: Code,
     call: &'static str,
-    work: Mutex<Box<dyn Work>>,
+    work: Mutex<Box<dyn RequestWork>>,
     stage: AtomicU8,
     /// the handle, once it is known
     request: AtomicUsize,
@@ -48,13 +48,13 @@ struct State {
 }
 
 impl State {
-    /// Moves the work, and completes the request if it is done. Whether it is.
+    /// Advances the work, and completes the request if the work is done. Returns whether it is.
     fn advance(&self) -> bool {
-        // Relaxed: a request that is complete needs nothing more.
+        // Relaxed: a request that is complete needs no more.
         if self.stage.load(Ordering::Relaxed) == DONE {
             return true;
         }
-        // Another thread is at it.
+        // Another thread advances it now.
         let Some(mut work) = self.work.try_lock() else { return false };
         match work.is_done() {
             Ok(false) => return false,
@@ -70,7 +70,7 @@ impl State {
 
     /// Completes the request, once.
     fn complete(&self) {
-        // Relaxed: who changes it calls the MPI, whose own locks order the rest.
+        // Relaxed: the thread that changes it calls the MPI, whose own locks order the rest.
         if self.stage.swap(DONE, Ordering::Relaxed) == UNDER_WAY {
             let request = self.request.load(Ordering::Relaxed);
             // SAFETY: a request of ours that is completed once.
@@ -79,18 +79,18 @@ impl State {
     }
 }
 
-/// Whether work may be left to whoever waits for its request.
+/// Whether a thread that waits for a request can advance its work.
 pub fn are_possible(host: &Host) -> bool {
     host.call.grequest_start_with_poll.is_some() || host.call.progress_register.is_some()
 }
 
-/// A request that is complete when the work is done.
+/// Starts a request that is complete when the work is done.
 ///
 /// # Safety
 /// `request` points to a request handle of this ABI.
 pub unsafe fn start(
     host: &'static Host,
-    work: Box<dyn Work>,
+    work: Box<dyn RequestWork>,
     (call, code): (&'static str, Code),
     request: *mut usize,
 ) -> Result<()> {
@@ -110,7 +110,7 @@ pub unsafe fn start(
         drop(unsafe { Arc::from_raw(extra.cast::<State>()) });
         return Err(error);
     }
-    // Relaxed: nobody asks for the request before this call has returned, or it is in the list.
+    // Relaxed: no thread uses the request before this call has returned, or it is in the list.
     state.request.store(made, Ordering::Relaxed);
     // SAFETY: says the caller.
     unsafe { host.store(request, made) };
@@ -118,16 +118,16 @@ pub unsafe fn start(
     Ok(())
 }
 
-/// What is under way, in turns, and some that is done.
+/// The requests that are under way, in turns, and some that are done.
 static LIST: Mutex<VecDeque<Arc<State>>> = Mutex::new(VecDeque::new());
-/// How much that is.
+/// The length of the list.
 static LISTED: AtomicUsize = AtomicUsize::new(0);
-/// So much of it moves at a time.
+/// The most requests that one call advances.
 const TURN: usize = 64;
 
 fn enlist(host: &Host, state: Arc<State>) {
     let mut list = LIST.lock();
-    // What is done goes as fast as it comes, also if nobody ever moves the list.
+    // Removes as many finished requests as are added, even if no call ever advances the list.
     for _ in 0..list.len().min(2) {
         list.rotate_left(1);
         // Relaxed: as in `advance`.
@@ -136,20 +136,20 @@ fn enlist(host: &Host, state: Arc<State>) {
         }
     }
     list.push_back(state);
-    // Relaxed: a hint, looked at again and again.
+    // Relaxed: a hint, which is read again and again.
     LISTED.store(list.len(), Ordering::Relaxed);
     drop(list);
     if let Some(register) = host.call.progress_register {
-        // Each time: once is enough, but an MPI that was ended and begun again has forgotten it.
-        // SAFETY: a function that may be called at any time.
+        // Each time: once is enough, but an MPI that was ended and begun again has lost the
+        // registration.
         unsafe { register(progress) };
     }
 }
 
-/// Moves what a request stands for, if that is ours, for who asks how it stands. No other: MPICH
-/// expects those that somebody waits for to be completed there.
+/// Advances the work of a request, if it is one of this library, for a call that returns its
+/// status. No other request: MPICH expects requests for which a thread waits to be completed there.
 pub fn advance(host: &Host, request: Handle) {
-    // Relaxed: who asks for a request has its handle from the call that listed it.
+    // Relaxed: a thread that passes a request has its handle from the call that listed it.
     if host.call.progress_register.is_some() || LISTED.load(Ordering::Relaxed) == 0 {
         return;
     }
@@ -164,12 +164,12 @@ pub fn advance(host: &Host, request: Handle) {
     }
 }
 
-/// Open MPI makes progress: so do we.
+/// Called by Open MPI when it makes progress: advances requests.
 unsafe extern "C" fn progress() -> c_int {
     if LISTED.load(Ordering::Relaxed) == 0 {
         return 0;
     }
-    // This thread or another one is at it already.
+    // This thread or another one advances the list already.
     let Some(mut list) = LIST.try_lock() else { return 0 };
     let mut events = 0;
     for _ in 0..list.len().min(TURN) {
@@ -183,23 +183,23 @@ unsafe extern "C" fn progress() -> c_int {
     events
 }
 
-/// The state behind what a callback is given.
+/// Returns the state behind the argument of a callback.
 ///
 /// # Safety
-/// It was given to the MPI by `start`, and not to `free` yet.
+/// `extra` was given to the MPI by `start`, and not to `free` yet.
 unsafe fn behind<'a>(extra: *mut c_void) -> &'a State {
     // SAFETY: says the caller.
     unsafe { &*extra.cast::<State>() }
 }
 
-/// MPICH asks how a request stands.
+/// Called by MPICH to advance a request.
 unsafe extern "C" fn poll(extra: *mut c_void, _: *mut Status) -> c_int {
     // SAFETY: a callback of ours.
     unsafe { behind(extra) }.advance();
     0
 }
 
-/// MPICH waits for requests.
+/// Called by MPICH to wait for requests.
 unsafe extern "C" fn wait(count: c_int, extras: *mut *mut c_void, _: f64, _: *mut Status) -> c_int {
     // SAFETY: so many of them.
     for extra in unsafe { slice::from_raw_parts(extras, count.max(0) as usize) } {
@@ -211,7 +211,7 @@ unsafe extern "C" fn wait(count: c_int, extras: *mut *mut c_void, _: f64, _: *mu
     0
 }
 
-/// What a status says of a request that is complete; the answer is the error of who waited.
+/// Fills the status of a request that is complete; returns the error for the call that waited.
 unsafe extern "C" fn query(extra: *mut c_void, status: *mut Status) -> c_int {
     // SAFETY: a callback of ours.
     let State { host, code, call, error, .. } = unsafe { behind(extra) };
@@ -223,8 +223,8 @@ unsafe extern "C" fn query(extra: *mut c_void, status: *mut Status) -> c_int {
     error.get().map_or(0, |error| code(host, call, error))
 }
 
-/// The request is gone. It may have been freed although the work goes on (MPI-4.1 §12.3.5), and
-/// some MPIs keep it until somebody completes it.
+/// Called when the request is freed. It may have been freed although the work goes on (MPI-4.1
+/// §12.3.5), and some MPIs keep it until it is completed.
 unsafe extern "C" fn free(extra: *mut c_void) -> c_int {
     // SAFETY: given away by `start`, once.
     unsafe { Arc::from_raw(extra.cast::<State>()) }.complete();

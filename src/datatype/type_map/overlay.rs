@@ -1,7 +1,7 @@
 //! Two type maps laid over each other: the maximal blocks of foMPI's paper on datatypes (§2), found
 //! on the way instead of in a list, and equal ones at equal distances at once. The commonest
-//! transfers are one strip; `beside` has those with data without holes on one side, or the same
-//! type on both; `superpose` has the others.
+//! transfers are one strip. `beside` has transfers with data without holes on one side, or with the
+//! same type on both; `superpose` has the others.
 
 use super::beside::{Beside, ITSELF, ORIGIN, TARGET};
 use super::map::Row;
@@ -19,18 +19,18 @@ pub struct Strip {
     pub here: i64,
     /// offset of the first block at the target
     pub there: i64,
-    /// of each block
+    /// bytes of each block
     pub bytes: u64,
     /// number of blocks, not 0
     pub blocks: u64,
     /// bytes from one block to the next at the origin
     pub here_stride: i64,
-    /// likewise at the target
+    /// bytes from one block to the next at the target
     pub there_stride: i64,
 }
 
 impl Strip {
-    /// All data of two rows, if that is one strip: the commonest transfers are.
+    /// Returns all data of two rows, if that is one strip, as in the commonest transfers.
     #[inline]
     fn whole(one: Row, two: Row) -> Option<Strip> {
         let (here, there) = (one.block.offset, two.block.offset);
@@ -51,7 +51,7 @@ impl Strip {
     }
 }
 
-/// Some items as one row of bytes, if they are one.
+/// Returns some items as one row of bytes, if they are one.
 #[inline]
 pub(super) fn one_row((shape, count): (&Shape, u64)) -> Option<Row> {
     match shape {
@@ -65,7 +65,7 @@ pub(super) fn one_row((shape, count): (&Shape, u64)) -> Option<Row> {
     }
 }
 
-/// A row of elements without padding as a row of bytes.
+/// Returns a row of elements without padding as a row of bytes.
 #[inline]
 pub(super) fn in_bytes(row: Row) -> Row {
     let Block { offset, basic, count } = row.block;
@@ -74,7 +74,8 @@ pub(super) fn in_bytes(row: Row) -> Row {
 }
 
 /// Does `work` on all data of `count` items on either side. Ends with the shorter of the two.
-/// Strips come in no order: what is written overlaps nowhere (MPI-4.1 §12.3), so none is needed.
+/// Strips come in no order, and need none: the bytes that are written do not overlap (MPI-4.1
+/// §12.3).
 #[inline]
 pub fn each_strip(origin: (&Shape, u64), target: (&Shape, u64), mut work: impl FnMut(Strip)) {
     let (one, two) = (one_row(origin), one_row(target));
@@ -101,8 +102,8 @@ pub fn each_strip(origin: (&Shape, u64), target: (&Shape, u64), mut work: impl F
     }
 }
 
-/// The same in the order of the type maps, block by block: offset at the origin, offset at the
-/// target, bytes. What lies side by side at the target comes one after the other.
+/// Does `work` on all data in the order of the type maps, block by block: offset at the origin,
+/// offset at the target, bytes. Blocks that are neighbours at the target come one after the other.
 pub fn each_run(origin: (&Shape, u64), target: (&Shape, u64), mut work: impl FnMut(i64, i64, u64)) {
     let by_run = |strip: Strip| {
         let (mut here, mut there) = (strip.here, strip.there);

@@ -1,17 +1,18 @@
-//! A type map with data without holes beside it, or with itself: a row is a strip, and of a few
-//! blocks that are repeated each is one.
+//! A type map beside data without holes, or beside itself. A row is a strip; of a few blocks that
+//! are repeated, each is a strip.
 
 use super::map::Node;
 use super::overlay::{Strip, in_bytes};
 use super::{Block, Layout};
 
-/// Up to so many nodes, copies of them are done node by node.
+/// The most nodes of which copies are processed node by node.
 const FEW_NODES: usize = 8;
 
-/// So many copies at once: they should not leave the cache between one node and the next.
+/// The copies that are processed together, so that they stay in the cache from one node to the
+/// next.
 const COPIES_AT_ONCE: u64 = 256;
 
-/// What lies beside a type map: one of the three below, known when the loops are compiled.
+/// The data beside a type map: one of the three below, known when the loops are compiled.
 #[derive(Clone, Copy)]
 pub(super) struct Beside<const WHAT: u8>;
 
@@ -23,7 +24,7 @@ pub(super) const TARGET: u8 = 1;
 pub(super) const ITSELF: u8 = 2;
 
 impl<const WHAT: u8> Beside<WHAT> {
-    /// All data of some items; what lies beside them begins at `dense`.
+    /// Walks all data of some items; the data beside them begins at `dense`.
     pub fn items(self, layout: &Layout, items: u64, dense: i64, work: &mut impl FnMut(Strip)) {
         let map = layout.bytes();
         let size = layout.size() as i64;
@@ -42,7 +43,7 @@ impl<const WHAT: u8> Beside<WHAT> {
         }
     }
 
-    /// Some nodes, moved by `base`; returns the bytes of their data.
+    /// Walks some nodes, moved by `base`. Returns the bytes of their data.
     fn nodes(
         self,
         mut nodes: &[Node],
@@ -72,8 +73,9 @@ impl<const WHAT: u8> Beside<WHAT> {
         done
     }
 
-    /// Copies of some nodes, each so many bytes behind the one before and with so many bytes of
-    /// data. If all of them are single blocks, block by block, each of all copies at once.
+    /// Walks copies of some nodes, each `stride` bytes behind the one before and with `bytes` bytes
+    /// of data. If all of them are single blocks, goes block by block, each block of all copies at
+    /// once.
     fn repeat(
         self,
         body: &[Node],
@@ -87,7 +89,7 @@ impl<const WHAT: u8> Beside<WHAT> {
         let mut first = 0;
         while first < copies {
             let some = at_once.min(copies - first);
-            // Wraps nowhere: all copies lie inside of the reach.
+            // Does not wrap: all copies lie inside of the reach.
             let (base, mut dense) = (
                 base.wrapping_add((first as i64).wrapping_mul(stride)),
                 dense.wrapping_add((first as i64).wrapping_mul(bytes)),
@@ -106,7 +108,7 @@ impl<const WHAT: u8> Beside<WHAT> {
         }
     }
 
-    /// Blocks at a stride, which are at another one beside the map.
+    /// Returns the strip of blocks at one stride in the map, and at another one beside it.
     #[inline]
     fn strip(
         self,

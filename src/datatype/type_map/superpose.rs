@@ -7,10 +7,10 @@ use super::overlay::{Strip, in_bytes, one_row};
 use super::rows::Rows;
 use super::{Block, Layout, Shape};
 
-/// Rows of bytes that do not touch the next.
+/// Rows of bytes; no row touches the next.
 struct Joined<'a> {
     rows: Rows<'a>,
-    /// a row that is to come before the pending one
+    /// a row that comes before the pending one
     ready: Option<Row>,
     /// a row of which the last block may still grow
     pending: Option<Row>,
@@ -30,8 +30,8 @@ impl<'a> Joined<'a> {
         Joined { rows, ready: None, pending: None }
     }
 
-    /// Joins the last block of the pending row and the first one of `row`, which touch, and gives
-    /// the row that is complete by that.
+    /// Joins the last block of the pending row and the first one of `row`, which touch. Returns the
+    /// row that is complete then.
     fn join(&mut self, last: Row, row: Row) -> Option<Row> {
         let end = last.last();
         let joined = Row::of(Block { count: end.count + row.block.count, ..end });
@@ -92,7 +92,7 @@ impl<'a> Side<'a> {
         self.now.block.count
     }
 
-    /// Leaves one block of the row for now.
+    /// Keeps one block of the row for now.
     fn split(&mut self) {
         if let Some(behind) = self.now.behind() {
             debug_assert!(self.then.is_none());
@@ -101,7 +101,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Goes on behind so many blocks; false at the end.
+    /// Skips `blocks` blocks; returns false at the end.
     fn skip_blocks(&mut self, blocks: u64) -> bool {
         if blocks < self.now.blocks {
             let offset = (blocks as i64).wrapping_mul(self.now.stride);
@@ -117,7 +117,7 @@ impl<'a> Side<'a> {
         true
     }
 
-    /// Goes on behind so many bytes of the only block; false at the end.
+    /// Skips `bytes` bytes of the only block; returns false at the end.
     fn skip_bytes(&mut self, bytes: u64) -> bool {
         let Block { offset, basic, count } = self.now.block;
         if bytes == count {
@@ -140,7 +140,7 @@ pub(super) fn superpose(origin: (&Shape, u64), target: (&Shape, u64), mut work: 
             if side.bytes() > bytes {
                 side.split();
             }
-            // A longer block holds as many blocks of the other side as go into it.
+            // A longer block counts as as many blocks of the other side as fit into it.
             match side.bytes() == bytes {
                 true => (side.now.blocks, side.now.stride),
                 false => (side.bytes() / bytes, bytes as i64),
