@@ -222,7 +222,9 @@ pub(super) unsafe fn create(
 
 fn is_predefined(host: &Host, handler: Handle) -> bool {
     let c = &host.constants;
-    let others = [c.errors_abort, throwing_of_mpich(host), throwing_of_open_mpi(host)];
+    // Open MPI has MPI_ERRORS_ABORT only since version 5.
+    let abort = (c.errors_abort != 0).then_some(c.errors_abort);
+    let others = [abort, throwing_of_mpich(host), throwing_of_open_mpi(host)];
     [c.errors_are_fatal, c.errors_return].contains(&handler) || others.contains(&Some(handler))
 }
 

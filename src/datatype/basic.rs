@@ -1,6 +1,6 @@
-//! The kinds of predefined elements and the predefined operations, and which goes with which
-//! (MPI-4.1 §6.9.2, §6.9.4, §12.3.4). Several MPI datatypes are one kind: MPI_INT, MPI_INT32_T and
-//! MPI_INTEGER are [`Basic::I32`] where they have 32 bits; `mpi` maps the handles of each ABI.
+//! The kinds of predefined elements (MPI-4.1 §6.9.2, §6.9.4). Several MPI datatypes are one kind:
+//! MPI_INT, MPI_INT32_T and MPI_INTEGER are [`Basic::I32`] where they have 32 bits; `mpi` maps the
+//! handles of each ABI. `reduce` has the operations.
 //!
 //! To add a kind: one row in `basics!` here, one row in `reduce`; the tests walk [`Basic::ALL`].
 
@@ -21,6 +21,8 @@ pub enum Kind {
     Byte,
     /// a value and an index, for MPI_MAXLOC and MPI_MINLOC
     Pair,
+    /// characters of Fortran: no numbers in the standard, but MPIs compute with them
+    Character,
     /// moved and compared as bytes, no arithmetic
     Opaque,
 }
@@ -114,8 +116,8 @@ basics! {
     Logical16: Kind::Logical, 16, 16;
     /// MPI_BYTE
     Byte: Kind::Byte, 1, 1;
-    /// MPI_CHAR and MPI_CHARACTER: printable, not a number
-    Char: Kind::Opaque, 1, 1;
+    /// MPI_CHARACTER: printable, not a number
+    Char: Kind::Character, 1, 1;
     /// MPI_WCHAR
     WChar: Kind::Opaque, 4, 4;
     /// MPI_PACKED
@@ -171,91 +173,6 @@ impl Basic {
     }
 }
 
-macro_rules! ops {
-    ($($(#[$doc:meta])* $name:ident)*) => {
-        /// A predefined operation of the accumulate functions (MPI-4.1 §6.9.2, §12.3.4). Users'
-        /// own operations are not allowed there.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[repr(u8)]
-        #[expect(clippy::enum_variant_names, reason = "MPI_NO_OP is called so")]
-        pub enum Op {
-            $($(#[$doc])* $name,)*
-        }
-
-        impl Op {
-            /// Every operation, in the order of its number.
-            #[cfg(test)]
-            pub const ALL: &[Op] = &[$(Op::$name),*];
-        }
-    };
-}
-
-ops! {
-    /// MPI_MAX
-    Max
-    /// MPI_MIN
-    Min
-    /// MPI_SUM
-    Sum
-    /// MPI_PROD
-    Prod
-    /// MPI_LAND
-    Land
-    /// MPI_BAND
-    Band
-    /// MPI_LOR
-    Lor
-    /// MPI_BOR
-    Bor
-    /// MPI_LXOR
-    Lxor
-    /// MPI_BXOR
-    Bxor
-    /// MPI_MAXLOC
-    MaxLoc
-    /// MPI_MINLOC
-    MinLoc
-    /// MPI_REPLACE
-    Replace
-    /// MPI_NO_OP
-    NoOp
-}
-
-/// Whether an op goes with a kind of element (MPI-4.1 §6.9.2 and §6.9.4; MPI_REPLACE and MPI_NO_OP
-/// with every predefined type, §12.3.4). Fetch_and_op takes every predefined type, so this is its
-/// rule too.
-pub const fn pairs(op: Op, basic: Basic) -> bool {
-    let kind = basic.kind();
-    match op {
-        Op::Max | Op::Min => {
-            matches!(kind, Kind::Integer | Kind::Float | Kind::MultiLanguage)
-        }
-        Op::Sum | Op::Prod => {
-            matches!(kind, Kind::Integer | Kind::Float | Kind::Complex | Kind::MultiLanguage)
-        }
-        Op::Land | Op::Lor | Op::Lxor => matches!(kind, Kind::Integer | Kind::Logical),
-        Op::Band | Op::Bor | Op::Bxor => {
-            matches!(kind, Kind::Integer | Kind::Byte | Kind::MultiLanguage)
-        }
-        Op::MaxLoc | Op::MinLoc => matches!(kind, Kind::Pair),
-        Op::Replace | Op::NoOp => true,
-    }
-}
-
-/// Pairs that the standard does not have and that MPIs compute, with the elements as unsigned
-/// integers: the logical ops on MPI_AINT and its like, and most ops on bytes and on characters of
-/// Fortran; not MPI_MAX and MPI_MIN, as MPIs do not agree whether these have a sign.
-pub const fn pairs_in_mpis(op: Op, basic: Basic) -> bool {
-    let is_logical = matches!(op, Op::Land | Op::Lor | Op::Lxor);
-    match basic {
-        Basic::Byte => is_logical || matches!(op, Op::Sum | Op::Prod),
-        Basic::Char => {
-            is_logical || matches!(op, Op::Sum | Op::Prod | Op::Band | Op::Bor | Op::Bxor)
-        }
-        _ => is_logical && matches!(basic.kind(), Kind::MultiLanguage),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -264,9 +181,6 @@ mod tests {
     fn a_number_is_a_place_in_the_list() {
         for (number, &basic) in Basic::ALL.iter().enumerate() {
             assert_eq!(basic as usize, number);
-        }
-        for (number, &op) in Op::ALL.iter().enumerate() {
-            assert_eq!(op as usize, number);
         }
     }
 
@@ -293,27 +207,6 @@ mod tests {
         assert_eq!(Basic::ShortInt.extent(), size_of::<(i16, i32)>());
         assert_eq!(Basic::LongInt.extent(), size_of::<(i64, i32)>());
         assert_eq!(Basic::LongDoubleInt.extent(), size_of::<(u128, i32)>());
-    }
-
-    #[test]
-    fn ops_go_with_the_groups_of_the_standard() {
-        assert!(pairs(Op::Sum, Basic::I32));
-        assert!(pairs(Op::Sum, Basic::Complex64));
-        assert!(pairs(Op::Band, Basic::Byte));
-        assert!(pairs(Op::Land, Basic::Logical4));
-        assert!(pairs(Op::Max, Basic::Aint64));
-        assert!(pairs(Op::MaxLoc, Basic::TwoReal));
-        assert!(!pairs(Op::Max, Basic::Complex32));
-        assert!(!pairs(Op::Band, Basic::F64));
-        assert!(!pairs(Op::Sum, Basic::Logical4));
-        assert!(!pairs(Op::Sum, Basic::Byte));
-        assert!(!pairs(Op::Land, Basic::Aint64));
-        assert!(!pairs(Op::Sum, Basic::TwoInt));
-        for &basic in Basic::ALL {
-            assert!(pairs(Op::Replace, basic));
-            assert!(pairs(Op::NoOp, basic));
-            assert_eq!(pairs(Op::MinLoc, basic), basic.kind() == Kind::Pair);
-        }
     }
 
     #[test]

@@ -123,7 +123,7 @@ impl Comm {
     pub fn least(self, host: &Host, mine: i64) -> Result<i64> {
         let mut all = 0_i64;
         let (from, to) = ((&raw const mine).cast(), (&raw mut all).cast());
-        let (word, min) = (host.tables.word, host.constants.min);
+        let (word, min) = (host.tables.word, host.tables.min);
         // SAFETY: one word each to read from and write to.
         check(unsafe { (host.call.allreduce)(from, to, 1, word, min, self.0) })?;
         Ok(all)
@@ -139,7 +139,7 @@ impl Comm {
     ) -> Result<[i64; N]> {
         let mut words = Box::new([mine, [0; N]]);
         let [from, to] = words.each_mut().map(|half| half.as_mut_ptr().cast::<c_void>());
-        let (word, min) = (host.tables.word, host.constants.min);
+        let (word, min) = (host.tables.word, host.tables.min);
         let (mut request, mut done, mut status): (Handle, c_int, Status) = (0, 0, [0; 8]);
         // SAFETY: N words each to read from and write to, which live until this is done.
         let mut code = unsafe {

@@ -3,7 +3,8 @@
 
 use super::constants::{Constants, MPICH, PREDEFINED, STANDARD, STANDARD_INTEL, openmpi};
 use super::host::{Abi, Handle};
-use crate::datatype::basic::{Basic, Op};
+use crate::datatype::basic::Basic;
+use crate::datatype::reduce::{OPS, Op, PredefinedOp};
 use core::ffi::CStr;
 
 /// Entries of a table; a power of two, and so many more than handles that a multiplier without
@@ -89,6 +90,8 @@ pub struct Tables {
     pub byte: Handle,
     /// a type of signed integers of eight bytes
     pub word: Handle,
+    /// MPI_MIN
+    pub min: Handle,
 }
 
 impl Tables {
@@ -98,14 +101,15 @@ impl Tables {
         constants: &Constants,
         resolve: impl Fn(&'static CStr) -> usize + Copy,
     ) -> Tables {
+        let of_abi = |mpich, openmpi: Option<&'static CStr>, standard| match abi {
+            Abi::Mpich => mpich,
+            Abi::Standard => standard,
+            Abi::OpenMpi => openmpi.map_or(0, resolve),
+        };
         let types: Vec<_> = PREDEFINED
             .iter()
             .filter_map(|known| {
-                let handle = match abi {
-                    Abi::Mpich => known.mpich,
-                    Abi::Standard => known.standard,
-                    Abi::OpenMpi => known.openmpi.map_or(0, resolve),
-                };
+                let handle = of_abi(known.mpich, known.openmpi, known.standard);
                 let (size, extent) = (known.basic.size(), known.basic.extent());
                 let predefined =
                     Predefined { basic: known.basic, size: size as u32, dense: size == extent };
@@ -113,29 +117,17 @@ impl Tables {
                 (!absent).then_some((handle, predefined))
             })
             .collect();
-        let c = constants;
-        let ops = [
-            (c.max, Op::Max),
-            (c.min, Op::Min),
-            (c.sum, Op::Sum),
-            (c.prod, Op::Prod),
-            (c.land, Op::Land),
-            (c.band, Op::Band),
-            (c.lor, Op::Lor),
-            (c.bor, Op::Bor),
-            (c.lxor, Op::Lxor),
-            (c.bxor, Op::Bxor),
-            (c.maxloc, Op::MaxLoc),
-            (c.minloc, Op::MinLoc),
-            (c.replace, Op::Replace),
-            (c.no_op, Op::NoOp),
-        ];
+        let op = |known: &PredefinedOp| {
+            (of_abi(known.mpich, Some(known.openmpi), known.standard), known.op)
+        };
+        let ops: Vec<_> = OPS.iter().map(op).collect();
         let first = |basic| {
             let found = types.iter().find(|(_, known)| known.basic == basic);
             found.map_or(0, |(handle, _)| *handle)
         };
         let (byte, word) = (first(Basic::Byte), first(Basic::I64));
-        Tables { types: HandleTable::new(&types), ops: HandleTable::new(&ops), byte, word }
+        let min = ops[Op::Min as usize].0;
+        Tables { types: HandleTable::new(&types), ops: HandleTable::new(&ops), byte, word, min }
     }
 }
 

@@ -7,8 +7,7 @@
 
 use super::acc::AccLock;
 use super::combine::AccRun;
-use crate::datatype::basic::Op;
-use crate::datatype::reduce;
+use crate::datatype::reduce::{self, Op};
 use crate::error::Result;
 use crate::fabric::net::{self, GAP_MAX};
 use crate::fabric::remote::{Bytes, LEASE_BYTES, Lease, Network, Remote};

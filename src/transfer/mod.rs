@@ -15,7 +15,8 @@ pub mod put_get;
 pub mod single;
 mod word_acc;
 
-use crate::datatype::basic::{Basic, Op, pairs_in_mpis};
+use crate::datatype::basic::Basic;
+use crate::datatype::reduce::{Op, pairs_in_mpis};
 use crate::datatype::type_map::Shape;
 use crate::error::{Class, Error, Result};
 use crate::mpi::{EntryName, Handle, Host};

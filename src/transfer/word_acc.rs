@@ -9,8 +9,7 @@
 
 use super::acc::LookBehind;
 use super::combine::AccRun;
-use crate::datatype::basic::Op;
-use crate::datatype::reduce;
+use crate::datatype::reduce::{self, Op};
 use crate::error::Result;
 use crate::fabric::net::Peer;
 use crate::fabric::remote::{Bytes, Network, Remote};

@@ -102,6 +102,9 @@ HANDLE(MPI_ERRORS_ARE_FATAL, ompi_mpi_errors_are_fatal)
 #ifdef MPI_ERRORS_RETURN
 HANDLE(MPI_ERRORS_RETURN, ompi_mpi_errors_return)
 #endif
+#ifdef MPI_ERRORS_ABORT
+HANDLE(MPI_ERRORS_ABORT, ompi_mpi_errors_abort)
+#endif
 #ifdef MPI_MAX
 HANDLE(MPI_MAX, ompi_mpi_op_max)
 #endif
@@ -143,9 +146,6 @@ HANDLE(MPI_REPLACE, ompi_mpi_op_replace)
 #endif
 #ifdef MPI_NO_OP
 HANDLE(MPI_NO_OP, ompi_mpi_op_no_op)
-#endif
-#ifdef MPI_ERRORS_ABORT
-HANDLE(MPI_ERRORS_ABORT, ompi_mpi_errors_abort)
 #endif
 #ifdef MPI_CHAR
 DATATYPE(MPI_CHAR, ompi_mpi_char, 1, 1)

@@ -21,7 +21,7 @@
 //! The others, floating point too, are compare-exchange loops on the word.
 //!
 //! Buffers have the type's layout in memory, one extent per element. Whether op and type go
-//! together is the caller's check ([`pairs`](super::basic::pairs)); here it is an assertion.
+//! together is the caller's check ([`pairs`]); here it is an assertion.
 
 mod atomic;
 mod element;
@@ -36,7 +36,8 @@ mod whole;
 #[cfg(target_arch = "x86_64")]
 use self::element::LongDouble;
 use self::element::{Complex, Element, Pair, Word};
-use super::basic::{Basic, Op};
+use super::basic::Basic;
+pub use ops::{OPS, Op, PredefinedOp, pairs, pairs_in_mpis};
 
 /// The buffers of one call. What its maker promises: for `count` elements, `target` may be read and
 /// written, `origin` read unless the op is NO_OP, and `result` written, if any. `origin` and
@@ -58,24 +59,69 @@ pub fn needs_lock(basic: Basic, target: *const u8) -> bool {
     extent > 8 || target.addr() & (extent - 1) != 0
 }
 
-/// The row of a type: the unsigned type of its bits, for REPLACE and NO_OP, then the other ops
-/// after the type that they compute with. More ops than the standard pairs with the type do no
-/// harm.
-macro_rules! row {
-    ($way:ident, $op:expr, $call:expr, $bits:ty $(; $type:ty: $($name:ident)+)*) => {
+/// Calls a way for an op, from the rows of the ops. The arguments: the way, the op, the call, the
+/// unsigned type of an element's bits, and the kind of the elements with the types that ops compute
+/// with: for `signed` ops, and for others. An op does not go with elements without a kind.
+macro_rules! apply {
+    (
+        ($way:ident, $op:expr, $call:expr, $bits:ty; $kind:ident: $signed:ty, $plain:ty)
+        computing {
+            $($(#[$doc:meta])* $name:ident $c:literal $mpich:literal $openmpi:literal
+                $standard:literal $view:ident [$($paired:ident)*] [$($other:ident)*];)*
+        }
+        $moving:ident $moves:tt
+    ) => {
         match $op {
             Op::NoOp => $way::fetch::<$bits>($call),
             Op::Replace => $way::apply::<$bits, ops::Replace>($call),
-            $($(Op::$name => $way::apply::<$type, ops::$name>($call),)+)*
-            op => unpaired(op),
+            $(Op::$name => listed!(
+                $kind in [$($paired)* $($other)*]:
+                $way::apply::<view!($view $signed, $plain), ops::$name>($call),
+                unpaired(Op::$name)
+            ),)*
         }
     };
 }
 
-macro_rules! integer {
-    ($way:ident, $op:expr, $call:expr, $bits:ty, $type:ty) => {
-        row!($way, $op, $call, $bits;
-            $type: Max Min; $bits: Sum Prod Land Band Lor Bor Lxor Bxor)
+/// The first expression if a kind is in a list, else the second.
+macro_rules! listed {
+    (Integer in [Integer $($rest:ident)*]: $yes:expr, $no:expr) => { $yes };
+    (Float in [Float $($rest:ident)*]: $yes:expr, $no:expr) => { $yes };
+    (Complex in [Complex $($rest:ident)*]: $yes:expr, $no:expr) => { $yes };
+    (Logical in [Logical $($rest:ident)*]: $yes:expr, $no:expr) => { $yes };
+    (Byte in [Byte $($rest:ident)*]: $yes:expr, $no:expr) => { $yes };
+    (Pair in [Pair $($rest:ident)*]: $yes:expr, $no:expr) => { $yes };
+    ($kind:ident in []: $yes:expr, $no:expr) => { $no };
+    ($kind:ident in [$first:ident $($rest:ident)*]: $yes:expr, $no:expr) => {
+        listed!($kind in [$($rest)*]: $yes, $no)
+    };
+}
+
+/// The type with which an op computes.
+macro_rules! view {
+    (signed $signed:ty, $plain:ty) => {
+        $signed
+    };
+    (bits $signed:ty, $plain:ty) => {
+        $plain
+    };
+}
+
+/// The row of a type: the unsigned type of its bits, for REPLACE and NO_OP; then its kind, if ops
+/// compute with it, and the types with which they do.
+macro_rules! row {
+    ($way:ident, $op:expr, $call:expr, $bits:ty) => {
+        match $op {
+            Op::NoOp => $way::fetch::<$bits>($call),
+            Op::Replace => $way::apply::<$bits, ops::Replace>($call),
+            op => unpaired(op),
+        }
+    };
+    ($way:ident, $op:expr, $call:expr, $bits:ty; Integer: $signed:ty) => {
+        ops::op_rows!(apply ($way, $op, $call, $bits; Integer: $signed, $bits))
+    };
+    ($way:ident, $op:expr, $call:expr, $bits:ty; $kind:ident: $type:ty) => {
+        ops::op_rows!(apply ($way, $op, $call, $bits; $kind: $type, $type))
     };
 }
 
@@ -83,32 +129,32 @@ macro_rules! integer {
 macro_rules! words {
     ($way:ident, $op:expr, $basic:expr, $call:expr, wider: $wider:expr) => {
         match $basic {
-            Basic::I8 => integer!($way, $op, $call, u8, i8),
-            Basic::I16 => integer!($way, $op, $call, u16, i16),
-            Basic::I32 => integer!($way, $op, $call, u32, i32),
-            Basic::I64 | Basic::Aint64 => integer!($way, $op, $call, u64, i64),
-            Basic::U8 => integer!($way, $op, $call, u8, u8),
-            Basic::U16 => integer!($way, $op, $call, u16, u16),
-            Basic::U32 => integer!($way, $op, $call, u32, u32),
-            Basic::U64 => integer!($way, $op, $call, u64, u64),
-            Basic::F32 => row!($way, $op, $call, u32; f32: Max Min Sum Prod),
-            Basic::F64 => row!($way, $op, $call, u64; f64: Max Min Sum Prod),
-            Basic::Complex32 => row!($way, $op, $call, u64; Complex<f32>: Sum Prod),
-            Basic::Bool | Basic::Logical1 => row!($way, $op, $call, u8; u8: Land Lor Lxor),
-            Basic::Logical2 => row!($way, $op, $call, u16; u16: Land Lor Lxor),
-            Basic::Logical4 => row!($way, $op, $call, u32; u32: Land Lor Lxor),
-            Basic::Logical8 => row!($way, $op, $call, u64; u64: Land Lor Lxor),
+            Basic::I8 => row!($way, $op, $call, u8; Integer: i8),
+            Basic::I16 => row!($way, $op, $call, u16; Integer: i16),
+            Basic::I32 => row!($way, $op, $call, u32; Integer: i32),
+            Basic::I64 | Basic::Aint64 => row!($way, $op, $call, u64; Integer: i64),
+            Basic::U8 => row!($way, $op, $call, u8; Integer: u8),
+            Basic::U16 => row!($way, $op, $call, u16; Integer: u16),
+            Basic::U32 => row!($way, $op, $call, u32; Integer: u32),
+            Basic::U64 => row!($way, $op, $call, u64; Integer: u64),
+            Basic::F32 => row!($way, $op, $call, u32; Float: f32),
+            Basic::F64 => row!($way, $op, $call, u64; Float: f64),
+            Basic::Complex32 => row!($way, $op, $call, u64; Complex: Complex<f32>),
+            Basic::Bool | Basic::Logical1 => row!($way, $op, $call, u8; Logical: u8),
+            Basic::Logical2 => row!($way, $op, $call, u16; Logical: u16),
+            Basic::Logical4 => row!($way, $op, $call, u32; Logical: u32),
+            Basic::Logical8 => row!($way, $op, $call, u64; Logical: u64),
             Basic::Byte | Basic::Char => {
-                row!($way, $op, $call, u8; u8: Sum Prod Land Band Lor Bor Lxor Bxor)
+                row!($way, $op, $call, u8; Byte: u8)
             }
-            Basic::FloatInt => row!($way, $op, $call, u64; Pair<f32, i32>: MaxLoc MinLoc),
-            Basic::TwoReal => row!($way, $op, $call, u64; Pair<f32, f32>: MaxLoc MinLoc),
+            Basic::FloatInt => row!($way, $op, $call, u64; Pair: Pair<f32, i32>),
+            Basic::TwoReal => row!($way, $op, $call, u64; Pair: Pair<f32, f32>),
             Basic::TwoInt | Basic::TwoInteger => {
-                row!($way, $op, $call, u64; Pair<i32, i32>: MaxLoc MinLoc)
+                row!($way, $op, $call, u64; Pair: Pair<i32, i32>)
             }
             // Padded: its bits are its members.
             Basic::ShortInt => {
-                row!($way, $op, $call, Pair<i16, i32>; Pair<i16, i32>: MaxLoc MinLoc)
+                row!($way, $op, $call, Pair<i16, i32>; Pair: Pair<i16, i32>)
             }
             Basic::Packed => row!($way, $op, $call, u8),
             Basic::Opaque2 => row!($way, $op, $call, u16),
@@ -203,27 +249,27 @@ unsafe fn accumulate_wide(op: Op, basic: Basic, call: &Call) {
     // SAFETY: the caller keeps the same promises.
     unsafe {
         match basic {
-            Basic::I128 => integer!(plain, op, call, u128, i128),
-            Basic::Logical16 => row!(plain, op, call, u128; u128: Land Lor Lxor),
-            Basic::Complex64 => row!(plain, op, call, u128; Complex<f64>: Sum Prod),
+            Basic::I128 => row!(plain, op, call, u128; Integer: i128),
+            Basic::Logical16 => row!(plain, op, call, u128; Logical: u128),
+            Basic::Complex64 => row!(plain, op, call, u128; Complex: Complex<f64>),
             Basic::DoubleInt => {
-                row!(plain, op, call, Pair<f64, i32>; Pair<f64, i32>: MaxLoc MinLoc)
+                row!(plain, op, call, Pair<f64, i32>; Pair: Pair<f64, i32>)
             }
             Basic::LongInt => {
-                row!(plain, op, call, Pair<i64, i32>; Pair<i64, i32>: MaxLoc MinLoc)
+                row!(plain, op, call, Pair<i64, i32>; Pair: Pair<i64, i32>)
             }
-            Basic::TwoDouble => row!(plain, op, call, u128; Pair<f64, f64>: MaxLoc MinLoc),
+            Basic::TwoDouble => row!(plain, op, call, u128; Pair: Pair<f64, f64>),
             #[cfg(target_arch = "x86_64")]
             Basic::LongDouble => {
-                row!(plain, op, call, u128; LongDouble: Max Min Sum Prod)
+                row!(plain, op, call, u128; Float: LongDouble)
             }
             #[cfg(target_arch = "x86_64")]
             Basic::ComplexLongDouble => {
-                row!(plain, op, call, [u8; 32]; Complex<LongDouble>: Sum Prod)
+                row!(plain, op, call, [u8; 32]; Complex: Complex<LongDouble>)
             }
             #[cfg(target_arch = "x86_64")]
             Basic::LongDoubleInt => row!(plain, op, call, Pair<LongDouble, i32>;
-                Pair<LongDouble, i32>: MaxLoc MinLoc),
+                Pair: Pair<LongDouble, i32>),
             #[cfg(not(target_arch = "x86_64"))]
             Basic::LongDouble => row!(plain, op, call, u128),
             #[cfg(not(target_arch = "x86_64"))]

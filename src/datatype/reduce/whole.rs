@@ -7,8 +7,8 @@
 //! On paper, for each [`WORDS`] words: the loads, the plain loop of the op, which is a vector loop,
 //! and a compare-exchange for each word that changes.
 
-use super::{Call, Word, accumulate_exclusive};
-use crate::datatype::basic::{Basic, Op};
+use super::{Call, Op, Word, accumulate_exclusive};
+use crate::datatype::basic::Basic;
 use core::ops::Range;
 use core::ptr;
 

@@ -1,192 +1,209 @@
 //! The numbers of mpi.h in each of the three ABIs: what a C program hands to us, as plain integers.
 //!
-//! There are only three: MPICH's (MPICH, Intel MPI, MVAPICH, Cray), Open MPI's, and that of MPI-5.
-//! A handle is a `usize`; where the ABI's handle is an `int`, its low 32 bits. The tables are
-//! written by hand and `scripts/dev/check-abi` proves every row against each mpi.h that is
-//! installed. Which ABI is loaded is found out elsewhere; nothing here calls MPI.
+//! There are only three: MPICH's (MPICH since 3.1, Intel MPI, MVAPICH, Cray MPICH), Open MPI's, and
+//! that of MPI-5 (MPI-5.0 chapter 20, libmpi_abi.so). Each constant has one row here, each
+//! predefined datatype one in `datatypes`, each operation one in `datatype::reduce`. The rows are
+//! written by hand, and `scripts/dev/check-abi` proves them against each mpi.h that is installed.
+//! Another module finds out which ABI is loaded; nothing here calls MPI.
+//!
+//! A handle is a `usize`. In the MPICH ABI it is an `int`, the same as in Fortran: its low 32 bits.
+//! In Open MPI it is the address of a data symbol, which an executable may have copied into itself
+//! (a COPY relocation, even in a PIE): `resolve` has to ask for the symbol as the program sees it
+//! (RTLD_DEFAULT), and the library's own handle only when that knows nothing.
+//!
+//! Not here: the predefined window keyvals of Fortran in the MPICH ABI, which are those of C plus
+//! one, and mean that the attribute is handed over by value.
 
 mod datatypes;
-mod mpich;
-mod openmpi;
 #[cfg(test)]
 mod proof;
-mod standard;
 
 pub use datatypes::PREDEFINED;
-pub use mpich::MPICH;
-pub use openmpi::{INTEGERS as OPENMPI_INTEGERS, openmpi};
-pub use standard::{STANDARD, STANDARD_INTEL};
 
 use crate::error::Class;
+use core::ffi::CStr;
 
-/// Declares [`Constants`] and, for the proof, the list of its values with their names in C.
+/// The ABIs, in the order of the columns.
+const MPICH_COLUMN: usize = 0;
+const OPENMPI_COLUMN: usize = 1;
+const STANDARD_COLUMN: usize = 2;
+
+/// Declares [`Constants`] and its values in each ABI from rows of MPICH, Open MPI and MPI-5.
 macro_rules! constants {
     (
-        handles { $($handle:ident $handle_name:literal,)* }
-        integers { $($integer:ident $integer_name:literal,)* }
+        handles {
+            $($handle:ident $handle_name:literal
+                $mpich_handle:literal, $symbol:literal, $standard_handle:literal;)*
+        }
+        integers {
+            $($integer:ident $name:literal $mpich:literal, $openmpi:literal, $standard:literal;)*
+        }
+        classes {
+            $($class:ident
+                $mpich_class:literal, $openmpi_class:literal, $standard_class:literal;)*
+        }
     ) => {
-        /// The constants of one ABI. A combiner that the ABI does not have is -1.
+        /// The constants of one ABI.
         #[derive(Clone, Copy, Debug)]
         pub struct Constants {
-            $(#[doc = $handle_name] pub $handle: usize,)*
-            /// MPI_ERRORS_ABORT, which Open MPI has only since version 5.
-            pub errors_abort: Option<usize>,
-            $(#[doc = $integer_name] pub $integer: i32,)*
+            $(#[doc = concat!("`", $handle_name, "`")] pub $handle: usize,)*
+            $(#[doc = concat!("`", $name, "`")] pub $integer: i32,)*
+            /// the column of the error classes
+            column: usize,
+        }
+
+        /// The MPICH ABI.
+        pub const MPICH: Constants = Constants {
+            $($handle: $mpich_handle,)*
+            $($integer: $mpich,)*
+            column: MPICH_COLUMN,
+        };
+
+        /// What does not depend on addresses in the Open MPI ABI; the handles are 0.
+        pub const OPENMPI_INTEGERS: Constants = Constants {
+            $($handle: 0,)*
+            $($integer: $openmpi,)*
+            column: OPENMPI_COLUMN,
+        };
+
+        /// The Open MPI ABI. `resolve` gives the address of a data symbol, 0 if there is none.
+        pub fn openmpi(resolve: impl Fn(&'static CStr) -> usize) -> Constants {
+            Constants { $($handle: resolve($symbol),)* ..OPENMPI_INTEGERS }
+        }
+
+        /// The MPI-5 ABI.
+        pub const STANDARD: Constants = Constants {
+            $($handle: $standard_handle,)*
+            $($integer: $standard,)*
+            column: STANDARD_COLUMN,
+        };
+
+        /// The numbers of an error class in the three ABIs.
+        const fn numbers(class: Class) -> [i32; 3] {
+            match class {
+                $(Class::$class => [$mpich_class, $openmpi_class, $standard_class],)*
+            }
         }
 
         #[cfg(test)]
         impl Constants {
-            /// Name in C and value of each handle; 0 where there is none.
-            fn handles(&self) -> Vec<(&'static str, usize)> {
-                let abort = self.errors_abort.unwrap_or(0);
-                vec![$(($handle_name, self.$handle),)* ("MPI_ERRORS_ABORT", abort)]
+            /// Name in C, value, and data symbol of each handle.
+            fn handles(&self) -> Vec<(&'static str, usize, &'static CStr)> {
+                vec![$(($handle_name, self.$handle, $symbol),)*]
             }
 
             /// Name in C and value of each integer.
             fn integers(&self) -> Vec<(&'static str, i32)> {
-                vec![$(($integer_name, self.$integer),)*]
+                vec![$(($name, self.$integer),)*]
             }
         }
     };
 }
 
+#[rustfmt::skip]
 constants! {
     handles {
-        win_null "MPI_WIN_NULL",
-        datatype_null "MPI_DATATYPE_NULL",
-        info_null "MPI_INFO_NULL",
-        errhandler_null "MPI_ERRHANDLER_NULL",
-        group_null "MPI_GROUP_NULL",
-        comm_null "MPI_COMM_NULL",
-        comm_world "MPI_COMM_WORLD",
-        comm_self "MPI_COMM_SELF",
-        errors_are_fatal "MPI_ERRORS_ARE_FATAL",
-        errors_return "MPI_ERRORS_RETURN",
-        max "MPI_MAX",
-        min "MPI_MIN",
-        sum "MPI_SUM",
-        prod "MPI_PROD",
-        land "MPI_LAND",
-        band "MPI_BAND",
-        lor "MPI_LOR",
-        bor "MPI_BOR",
-        lxor "MPI_LXOR",
-        bxor "MPI_BXOR",
-        maxloc "MPI_MAXLOC",
-        minloc "MPI_MINLOC",
-        replace "MPI_REPLACE",
-        no_op "MPI_NO_OP",
+        win_null "MPI_WIN_NULL" 0x20000000, c"ompi_mpi_win_null", 0x110;
+        datatype_null "MPI_DATATYPE_NULL" 0x0c000000, c"ompi_mpi_datatype_null", 0x200;
+        info_null "MPI_INFO_NULL" 0x1c000000, c"ompi_mpi_info_null", 0x130;
+        errhandler_null "MPI_ERRHANDLER_NULL" 0x14000000, c"ompi_mpi_errhandler_null", 0x140;
+        group_null "MPI_GROUP_NULL" 0x08000000, c"ompi_mpi_group_null", 0x108;
+        comm_null "MPI_COMM_NULL" 0x04000000, c"ompi_mpi_comm_null", 0x100;
+        comm_world "MPI_COMM_WORLD" 0x44000000, c"ompi_mpi_comm_world", 0x101;
+        comm_self "MPI_COMM_SELF" 0x44000001, c"ompi_mpi_comm_self", 0x102;
+        errors_are_fatal "MPI_ERRORS_ARE_FATAL" 0x54000000, c"ompi_mpi_errors_are_fatal", 0x141;
+        errors_return "MPI_ERRORS_RETURN" 0x54000001, c"ompi_mpi_errors_return", 0x143;
+        errors_abort "MPI_ERRORS_ABORT" 0x54000003, c"ompi_mpi_errors_abort", 0x142;
     }
+    // A combiner that an ABI does not have is -1.
     integers {
-        handle_bytes "sizeof(MPI_Win)",
-        status_bytes "sizeof(MPI_Status)",
-        proc_null "MPI_PROC_NULL",
-        any_source "MPI_ANY_SOURCE",
-        undefined "MPI_UNDEFINED",
-        keyval_invalid "MPI_KEYVAL_INVALID",
-        lock_exclusive "MPI_LOCK_EXCLUSIVE",
-        lock_shared "MPI_LOCK_SHARED",
-        mode_nocheck "MPI_MODE_NOCHECK",
-        mode_nostore "MPI_MODE_NOSTORE",
-        mode_noput "MPI_MODE_NOPUT",
-        mode_noprecede "MPI_MODE_NOPRECEDE",
-        mode_nosucceed "MPI_MODE_NOSUCCEED",
-        win_base "MPI_WIN_BASE",
-        win_size "MPI_WIN_SIZE",
-        win_disp_unit "MPI_WIN_DISP_UNIT",
-        win_create_flavor "MPI_WIN_CREATE_FLAVOR",
-        win_model "MPI_WIN_MODEL",
-        flavor_create "MPI_WIN_FLAVOR_CREATE",
-        flavor_allocate "MPI_WIN_FLAVOR_ALLOCATE",
-        flavor_dynamic "MPI_WIN_FLAVOR_DYNAMIC",
-        flavor_shared "MPI_WIN_FLAVOR_SHARED",
-        unified "MPI_WIN_UNIFIED",
-        thread_multiple "MPI_THREAD_MULTIPLE",
-        max_object_name "MPI_MAX_OBJECT_NAME",
-        max_info_val "MPI_MAX_INFO_VAL",
-        combiner_named "MPI_COMBINER_NAMED",
-        combiner_dup "MPI_COMBINER_DUP",
-        combiner_contiguous "MPI_COMBINER_CONTIGUOUS",
-        combiner_vector "MPI_COMBINER_VECTOR",
-        combiner_hvector_integer "MPI_COMBINER_HVECTOR_INTEGER",
-        combiner_hvector "MPI_COMBINER_HVECTOR",
-        combiner_indexed "MPI_COMBINER_INDEXED",
-        combiner_hindexed_integer "MPI_COMBINER_HINDEXED_INTEGER",
-        combiner_hindexed "MPI_COMBINER_HINDEXED",
-        combiner_indexed_block "MPI_COMBINER_INDEXED_BLOCK",
-        combiner_struct_integer "MPI_COMBINER_STRUCT_INTEGER",
-        combiner_struct "MPI_COMBINER_STRUCT",
-        combiner_subarray "MPI_COMBINER_SUBARRAY",
-        combiner_darray "MPI_COMBINER_DARRAY",
-        combiner_f90_real "MPI_COMBINER_F90_REAL",
-        combiner_f90_complex "MPI_COMBINER_F90_COMPLEX",
-        combiner_f90_integer "MPI_COMBINER_F90_INTEGER",
-        combiner_resized "MPI_COMBINER_RESIZED",
-        combiner_hindexed_block "MPI_COMBINER_HINDEXED_BLOCK",
-        combiner_value_index "MPI_COMBINER_VALUE_INDEX",
-        err_buffer "MPI_ERR_BUFFER",
-        err_count "MPI_ERR_COUNT",
-        err_type "MPI_ERR_TYPE",
-        err_comm "MPI_ERR_COMM",
-        err_rank "MPI_ERR_RANK",
-        err_request "MPI_ERR_REQUEST",
-        err_group "MPI_ERR_GROUP",
-        err_op "MPI_ERR_OP",
-        err_arg "MPI_ERR_ARG",
-        err_truncate "MPI_ERR_TRUNCATE",
-        err_other "MPI_ERR_OTHER",
-        err_intern "MPI_ERR_INTERN",
-        err_keyval "MPI_ERR_KEYVAL",
-        err_no_mem "MPI_ERR_NO_MEM",
-        err_info "MPI_ERR_INFO",
-        err_size "MPI_ERR_SIZE",
-        err_disp "MPI_ERR_DISP",
-        err_locktype "MPI_ERR_LOCKTYPE",
-        err_assert "MPI_ERR_ASSERT",
-        err_win "MPI_ERR_WIN",
-        err_rma_conflict "MPI_ERR_RMA_CONFLICT",
-        err_rma_sync "MPI_ERR_RMA_SYNC",
-        err_rma_range "MPI_ERR_RMA_RANGE",
-        err_rma_attach "MPI_ERR_RMA_ATTACH",
-        err_rma_shared "MPI_ERR_RMA_SHARED",
-        err_rma_flavor "MPI_ERR_RMA_FLAVOR",
-        err_unsupported_operation "MPI_ERR_UNSUPPORTED_OPERATION",
-        err_base "MPI_ERR_BASE",
+        handle_bytes "sizeof(MPI_Win)" 4, 8, 8;
+        status_bytes "sizeof(MPI_Status)" 20, 24, 32;
+        proc_null "MPI_PROC_NULL" -1, -2, -3;
+        any_source "MPI_ANY_SOURCE" -2, -1, -1;
+        undefined "MPI_UNDEFINED" -32766, -32766, -32766;
+        keyval_invalid "MPI_KEYVAL_INVALID" 0x24000000, -1, 0;
+        lock_exclusive "MPI_LOCK_EXCLUSIVE" 234, 1, 301;
+        lock_shared "MPI_LOCK_SHARED" 235, 2, 302;
+        mode_nocheck "MPI_MODE_NOCHECK" 1024, 1, 1024;
+        mode_nostore "MPI_MODE_NOSTORE" 2048, 8, 8192;
+        mode_noput "MPI_MODE_NOPUT" 4096, 4, 4096;
+        mode_noprecede "MPI_MODE_NOPRECEDE" 8192, 2, 2048;
+        mode_nosucceed "MPI_MODE_NOSUCCEED" 16384, 16, 16384;
+        win_base "MPI_WIN_BASE" 0x66000001, 7, 601;
+        win_size "MPI_WIN_SIZE" 0x66000003, 8, 603;
+        win_disp_unit "MPI_WIN_DISP_UNIT" 0x66000005, 9, 602;
+        win_create_flavor "MPI_WIN_CREATE_FLAVOR" 0x66000007, 10, 604;
+        win_model "MPI_WIN_MODEL" 0x66000009, 11, 605;
+        flavor_create "MPI_WIN_FLAVOR_CREATE" 1, 1, 311;
+        flavor_allocate "MPI_WIN_FLAVOR_ALLOCATE" 2, 2, 312;
+        flavor_dynamic "MPI_WIN_FLAVOR_DYNAMIC" 3, 3, 313;
+        flavor_shared "MPI_WIN_FLAVOR_SHARED" 4, 4, 314;
+        unified "MPI_WIN_UNIFIED" 2, 0, 321;
+        thread_multiple "MPI_THREAD_MULTIPLE" 3, 3, 4096;
+        max_object_name "MPI_MAX_OBJECT_NAME" 128, 64, 128;
+        max_info_val "MPI_MAX_INFO_VAL" 1024, 256, 1024;
+        combiner_named "MPI_COMBINER_NAMED" 1, 0, 101;
+        combiner_dup "MPI_COMBINER_DUP" 2, 1, 102;
+        combiner_contiguous "MPI_COMBINER_CONTIGUOUS" 3, 2, 103;
+        combiner_vector "MPI_COMBINER_VECTOR" 4, 3, 104;
+        combiner_hvector_integer "MPI_COMBINER_HVECTOR_INTEGER" 5, 4, -1;
+        combiner_hvector "MPI_COMBINER_HVECTOR" 6, 5, 105;
+        combiner_indexed "MPI_COMBINER_INDEXED" 7, 6, 106;
+        combiner_hindexed_integer "MPI_COMBINER_HINDEXED_INTEGER" 8, 7, -1;
+        combiner_hindexed "MPI_COMBINER_HINDEXED" 9, 8, 107;
+        combiner_indexed_block "MPI_COMBINER_INDEXED_BLOCK" 10, 9, 108;
+        combiner_struct_integer "MPI_COMBINER_STRUCT_INTEGER" 11, 10, -1;
+        combiner_struct "MPI_COMBINER_STRUCT" 12, 11, 110;
+        combiner_subarray "MPI_COMBINER_SUBARRAY" 13, 12, 111;
+        combiner_darray "MPI_COMBINER_DARRAY" 14, 13, 112;
+        combiner_f90_real "MPI_COMBINER_F90_REAL" 15, 14, 113;
+        combiner_f90_complex "MPI_COMBINER_F90_COMPLEX" 16, 15, 114;
+        combiner_f90_integer "MPI_COMBINER_F90_INTEGER" 17, 16, 115;
+        combiner_resized "MPI_COMBINER_RESIZED" 18, 17, 116;
+        combiner_hindexed_block "MPI_COMBINER_HINDEXED_BLOCK" 19, 18, 109;
+        combiner_value_index "MPI_COMBINER_VALUE_INDEX" 20, -1, 117;
+    }
+    classes {
+        Buffer 1, 1, 1;
+        Count 2, 2, 2;
+        Type 3, 3, 3;
+        Comm 5, 5, 5;
+        Rank 6, 6, 6;
+        Request 19, 7, 7;
+        Group 8, 9, 9;
+        Op 9, 10, 10;
+        Arg 12, 13, 13;
+        Truncate 14, 15, 15;
+        Other 15, 16, 16;
+        Intern 16, 17, 17;
+        Keyval 48, 36, 36;
+        NoMem 34, 39, 39;
+        Info 28, 34, 34;
+        Size 51, 49, 52;
+        Disp 52, 26, 26;
+        LockType 47, 37, 37;
+        Assert 53, 22, 22;
+        Win 45, 53, 56;
+        RmaConflict 49, 46, 47;
+        RmaSync 50, 47, 50;
+        RmaRange 55, 68, 48;
+        RmaAttach 56, 69, 46;
+        RmaShared 57, 71, 49;
+        RmaFlavor 58, 70, 57;
+        Unsupported 44, 52, 55;
+        Base 46, 24, 24;
     }
 }
+
+/// The MPI-5 ABI as Intel MPI has it: its libmpi_abi.so exchanges two error handlers. The values
+/// are those of that library, since handles are passed on to it.
+pub const STANDARD_INTEL: Constants =
+    Constants { errors_return: 0x142, errors_abort: 0x143, ..STANDARD };
 
 impl Constants {
     /// The number of an error class in this ABI.
     pub const fn class(&self, class: Class) -> i32 {
-        match class {
-            Class::Buffer => self.err_buffer,
-            Class::Count => self.err_count,
-            Class::Type => self.err_type,
-            Class::Comm => self.err_comm,
-            Class::Rank => self.err_rank,
-            Class::Request => self.err_request,
-            Class::Group => self.err_group,
-            Class::Op => self.err_op,
-            Class::Arg => self.err_arg,
-            Class::Truncate => self.err_truncate,
-            Class::Other => self.err_other,
-            Class::Intern => self.err_intern,
-            Class::Keyval => self.err_keyval,
-            Class::NoMem => self.err_no_mem,
-            Class::Info => self.err_info,
-            Class::Size => self.err_size,
-            Class::Disp => self.err_disp,
-            Class::LockType => self.err_locktype,
-            Class::Assert => self.err_assert,
-            Class::Win => self.err_win,
-            Class::RmaConflict => self.err_rma_conflict,
-            Class::RmaSync => self.err_rma_sync,
-            Class::RmaRange => self.err_rma_range,
-            Class::RmaAttach => self.err_rma_attach,
-            Class::RmaShared => self.err_rma_shared,
-            Class::RmaFlavor => self.err_rma_flavor,
-            Class::Unsupported => self.err_unsupported_operation,
-            Class::Base => self.err_base,
-        }
+        numbers(class)[self.column]
     }
 }

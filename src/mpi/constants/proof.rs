@@ -6,12 +6,12 @@
 //! `HANDLE_OR_INTEL(name, value, value in Intel MPI)`, `DATATYPE(name, handle, size, extent)`.
 //! In Open MPI the value of a handle is the name of its data symbol.
 
-use std::cell::RefCell;
-use std::ffi::CStr;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use super::{Constants, MPICH, PREDEFINED, STANDARD, STANDARD_INTEL, openmpi};
+use super::{Constants, MPICH, OPENMPI_INTEGERS, PREDEFINED, STANDARD, STANDARD_INTEL};
+use crate::datatype::reduce::OPS;
+use crate::error::Class;
 
 /// Names that an mpi.h may lack but has no `#ifdef` for, and the MPI version that brought them.
 const SINCE: &[(&str, u32)] = &[("MPI_COMBINER_VALUE_INDEX", 41)];
@@ -22,7 +22,8 @@ const NO_COMBINER: i32 = -1;
 /// Integers of an ABI.
 fn numbers(constants: &Constants) -> String {
     let mut text = String::new();
-    for (name, value) in constants.integers() {
+    let classes = Class::ALL.iter().map(|&class| (class.name(), constants.class(class)));
+    for (name, value) in constants.integers().into_iter().chain(classes) {
         if name.starts_with("MPI_COMBINER_") && value == NO_COMBINER {
             continue;
         }
@@ -53,7 +54,8 @@ fn datatype(index: usize, handle: &str) -> String {
 /// The MPICH ABI.
 fn mpich() -> String {
     let mut text = numbers(&MPICH);
-    for (name, value) in MPICH.handles() {
+    let handles = MPICH.handles().into_iter().map(|(name, value, _)| (name, value));
+    for (name, value) in handles.chain(OPS.iter().map(|known| (known.name, known.mpich))) {
         text += &optional(name, &format!("HANDLE({name}, {value:#010x})"));
     }
     for (index, known) in PREDEFINED.iter().enumerate() {
@@ -64,14 +66,11 @@ fn mpich() -> String {
 
 /// The Open MPI ABI.
 fn open_mpi() -> String {
-    let symbols = RefCell::new(Vec::new());
-    let constants = openmpi(|symbol: &'static CStr| {
-        symbols.borrow_mut().push(symbol.to_str().unwrap());
-        symbols.borrow().len()
-    });
-    let mut text = numbers(&constants);
-    for (name, number) in constants.handles() {
-        text += &optional(name, &format!("HANDLE({name}, {})", symbols.borrow()[number - 1]));
+    let mut text = numbers(&OPENMPI_INTEGERS);
+    let handles = OPENMPI_INTEGERS.handles().into_iter().map(|(name, _, symbol)| (name, symbol));
+    let all = handles.chain(OPS.iter().map(|known| (known.name, known.openmpi)));
+    for (name, symbol) in all.map(|(name, symbol)| (name, symbol.to_str().unwrap())) {
+        text += &optional(name, &format!("HANDLE({name}, {symbol})"));
     }
     for (index, known) in PREDEFINED.iter().enumerate() {
         if let Some(symbol) = known.openmpi {
@@ -84,8 +83,10 @@ fn open_mpi() -> String {
 /// The MPI-5 ABI.
 fn standard() -> String {
     let mut text = numbers(&STANDARD);
-    for ((name, value), (_, intel)) in STANDARD.handles().into_iter().zip(STANDARD_INTEL.handles())
-    {
+    let handles = STANDARD.handles().into_iter().zip(STANDARD_INTEL.handles());
+    let handles = handles.map(|((name, value, _), (_, intel, _))| (name, value, intel));
+    let ops = OPS.iter().map(|known| (known.name, known.standard, known.standard));
+    for (name, value, intel) in handles.chain(ops) {
         text += &match value == intel {
             true => format!("HANDLE({name}, {value:#x})\n"),
             false => format!("HANDLE_OR_INTEL({name}, {value:#x}, {intel:#x})\n"),

@@ -3,7 +3,8 @@
 
 use core::ops::Range;
 
-use crate::datatype::basic::{Basic, Kind, Op};
+use crate::datatype::basic::{Basic, Kind};
+use crate::datatype::reduce::Op;
 
 /// A small generator (xorshift64*), so that a failure repeats.
 pub struct Random(u64);
