@@ -39,6 +39,8 @@ pub mod passed;
 #[cfg(all(test, not(loom)))]
 mod plain;
 pub mod remote;
+#[cfg(not(loom))]
+pub mod request;
 pub mod shm;
 #[cfg(test)]
 pub mod sim;

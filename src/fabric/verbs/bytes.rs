@@ -5,10 +5,11 @@
 
 use super::peer::{Fault, Peer};
 use super::pool::BLOCK_BYTES;
-use super::queue::{CHAIN, Held, Order, Queue, Work};
+use super::queue::{Held, Queue};
 use crate::error::Result;
 use crate::fabric::remote::Remote;
-use crate::sys::ibverbs::verbs::{IBV_ACCESS_LOCAL_WRITE, ibv_sge};
+use crate::fabric::request::{CHAIN_MAX, Local, Order, Work};
+use crate::sys::ibverbs::verbs::IBV_ACCESS_LOCAL_WRITE;
 
 /// Bytes of this process that are to be put.
 #[derive(Clone, Copy)]
@@ -38,10 +39,10 @@ impl Peer {
             if bytes <= queue.inline_bytes_max() {
                 self.room(queue, 1)?;
                 queue.count().inline += 1;
-                let from = ibv_sge { addr: at, length: bytes as u32, lkey: 0 };
-                let order = Order { work: Work::WriteInline, to, from, signaled: false };
+                let from = Local { at, bytes: bytes as u32, key: 0 };
+                let order = Order::new(Work::WriteInline, to, from, false);
                 // SAFETY: inline; the caller guarantees the bytes.
-                unsafe { queue.post(&order, Held::Nothing) }?;
+                unsafe { queue.post(order, Held::Nothing) }?;
             } else if bytes <= BLOCK_BYTES as u64 {
                 self.room(queue, 1)?;
                 let block = self.block(queue)?;
@@ -50,12 +51,12 @@ impl Peer {
                 // SAFETY: the caller guarantees the bytes; the block belongs to this call and is
                 // long enough.
                 unsafe { core::ptr::copy_nonoverlapping(from, leaving, bytes as usize) };
-                let from = self.block_piece(block, bytes);
+                let from = self.block_local(block, bytes);
                 // Signaled; otherwise a thread that waits for the block might never see a
                 // completion.
-                let order = Order { work: Work::Write, to, from, signaled: true };
+                let order = Order::new(Work::Write, to, from, true);
                 // SAFETY: the block is registered, and the request holds it.
-                unsafe { queue.post(&order, Held::Leaving(block)) }?;
+                unsafe { queue.post(order, Held::Leaving(block)) }?;
             } else {
                 queue.count().lent += 1;
                 // SAFETY: the caller guarantees the bytes.
@@ -74,17 +75,17 @@ impl Peer {
     pub unsafe fn put_runs(&self, runs: &[Run]) -> Result<()> {
         self.with(|queue| {
             for runs in runs.chunks(queue.chain_max()) {
-                let mut orders = [Order::nothing(); CHAIN];
+                let mut orders = [Order::ping(); CHAIN_MAX];
                 for (order, run) in orders.iter_mut().zip(runs) {
                     assert!(run.bytes <= queue.inline_bytes_max());
-                    let from = ibv_sge { addr: run.from as u64, length: run.bytes as u32, lkey: 0 };
+                    let from = Local { at: run.from as u64, bytes: run.bytes as u32, key: 0 };
                     let work = Work::WriteInline;
-                    *order = Order { work, to: run.to, from, signaled: false };
+                    *order = Order::new(work, run.to, from, false);
                 }
                 self.room(queue, runs.len())?;
                 queue.count().inline += runs.len() as u64;
                 // SAFETY: inline; the caller guarantees the bytes.
-                unsafe { queue.post_chain(&orders[..runs.len()], Held::Nothing) }?;
+                unsafe { queue.post_chain(&mut orders[..runs.len()], Held::Nothing) }?;
             }
             Ok(())
         })
@@ -110,17 +111,17 @@ impl Peer {
             self.room(queue, 1)?;
             let block = self.block(queue)?;
             queue.count().gets_copied += 1;
-            let piece = self.block_piece(block, bytes);
-            let order = Order { work: Work::Read, to: from, from: piece, signaled: true };
+            let here = self.block_local(block, bytes);
+            let order = Order::new(Work::Read, from, here, true);
             // SAFETY: the block is registered, and the request holds it.
-            unsafe { queue.post(&order, Held::Arriving { block, to, bytes: bytes as u32 }) }?;
+            unsafe { queue.post(order, Held::Arriving { block, to, bytes: bytes as u32 }) }?;
             Ok(())
         })
     }
 
-    pub(super) fn block_piece(&self, block: u32, bytes: u64) -> ibv_sge {
+    pub(super) fn block_local(&self, block: u32, bytes: u64) -> Local {
         let blocks = &self.core.blocks;
-        ibv_sge { addr: blocks.at(block) as u64, length: bytes as u32, lkey: blocks.key() }
+        Local { at: blocks.at(block) as u64, bytes: bytes as u32, key: blocks.key() }
     }
 
     /// Sends from the user's memory, or receives into it, in as many messages as needed.
@@ -138,16 +139,16 @@ impl Peer {
         let access = if matches!(work, Work::Read) { IBV_ACCESS_LOCAL_WRITE } else { 0 };
         let region = self.core.registrations.buffer(at, bytes, access)?;
         let message = self.core.message_bytes_max();
-        let lkey = region.local_key();
+        let key = region.local_key();
         let part = |offset: u64| {
             let length = message.min(bytes - offset);
-            let from = ibv_sge { addr: at + offset, length: length as u32, lkey };
+            let from = Local { at: at + offset, bytes: length as u32, key };
             let to = to.offset(offset as i64);
-            Order { work, to, from, signaled: offset + length == bytes }
+            Order::new(work, to, from, offset + length == bytes)
         };
         let mut offset = 0;
         while offset < bytes {
-            let mut orders = [part(offset); CHAIN];
+            let mut orders = [part(offset); CHAIN_MAX];
             let left = (bytes - offset).div_ceil(message).min(queue.chain_max() as u64) as usize;
             for (index, order) in orders[..left].iter_mut().enumerate() {
                 *order = part(offset + index as u64 * message);
@@ -157,7 +158,7 @@ impl Peer {
             queue.count().pieces += left as u64 - u64::from(offset == 0);
             let held = Held::Buffer { _region: region.clone() };
             // SAFETY: the region is registered, and the request holds it.
-            unsafe { queue.post_chain(&orders[..left], held) }?;
+            unsafe { queue.post_chain(&mut orders[..left], held) }?;
             offset += left as u64 * message;
         }
         Ok(())

@@ -10,6 +10,7 @@
 //! | 3    | `errno`, order, link layer, READs, path MTU, LID (16, 8, 8, 8, 8, 16 bits) |
 //! | 4, 5 | GID                                                                  |
 
+use super::link::Link;
 use super::queue::{PLACES_MAX, Queue};
 use super::{Core, device::Device};
 use crate::error::{Error, Result};
@@ -223,7 +224,8 @@ pub fn to(core: &Core, contact: &Contact, secret: Secret) -> Result<Queue> {
     receive(device, &pair, &other)
         .and_then(|()| send(device, &pair, packet, other.reads))
         .map_err(|error| local_error(contact, error))?;
-    Ok(Queue::new(pair, other.in_order))
+    let link = Link::new(pair, device.domain.device().library());
+    Ok(Queue::new(link, other.in_order))
 }
 
 /// The error for a failure of this side: a shortage is an error of this call alone, because a later

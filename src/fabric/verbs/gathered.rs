@@ -4,9 +4,10 @@
 
 use super::peer::Peer;
 use super::pool::BLOCK_BYTES;
-use super::queue::{Held, Order, Part, Work};
+use super::queue::{Held, Part};
 use crate::error::Result;
 use crate::fabric::remote::Remote;
+use crate::fabric::request::{Order, Work};
 
 impl Peer {
     /// Copies parts to the peer's memory, where they are contiguous, as one message of at most
@@ -28,19 +29,19 @@ impl Peer {
                 // long enough.
                 unsafe { core::ptr::copy_nonoverlapping(part.here, to, part.bytes as usize) };
             }
-            let from = self.block_piece(block, bytes);
+            let from = self.block_local(block, bytes);
             if bytes <= queue.inline_bytes_max() {
                 queue.count().inline += 1;
-                let order = Order { work: Work::WriteInline, to, from, signaled: false };
+                let order = Order::new(Work::WriteInline, to, from, false);
                 // SAFETY: inline, from a block that belongs to this call.
-                let posted = unsafe { queue.post(&order, Held::Nothing) };
+                let posted = unsafe { queue.post(order, Held::Nothing) };
                 self.core.blocks.give_back(block);
                 posted?;
             } else {
                 queue.count().copied += 1;
-                let order = Order { work: Work::Write, to, from, signaled: true };
+                let order = Order::new(Work::Write, to, from, true);
                 // SAFETY: the block is registered, and the request holds it.
-                unsafe { queue.post(&order, Held::Leaving(block)) }?;
+                unsafe { queue.post(order, Held::Leaving(block)) }?;
             }
             Ok(())
         })
@@ -59,10 +60,10 @@ impl Peer {
             let block = self.block(queue)?;
             queue.count().gets += 1;
             queue.count().gets_copied += 1;
-            let piece = self.block_piece(block, bytes);
-            let order = Order { work: Work::Read, to: from, from: piece, signaled: true };
+            let here = self.block_local(block, bytes);
+            let order = Order::new(Work::Read, from, here, true);
             // SAFETY: the block is registered, and the request holds it.
-            unsafe { queue.post(&order, Held::Scattering { block, parts }) }?;
+            unsafe { queue.post(order, Held::Scattering { block, parts }) }?;
             Ok(())
         })
     }

@@ -7,10 +7,10 @@ use core::ops::Range;
 
 use super::peer::{Pause, Peer};
 use super::pool::BLOCK_BYTES;
-use super::queue::{CHAIN, Held, Order, Work};
+use super::queue::Held;
 use crate::error::Result;
 use crate::fabric::remote::Remote;
-use crate::sys::ibverbs::verbs::ibv_sge;
+use crate::fabric::request::{CHAIN_MAX, Local, Order, Work};
 
 /// A block of the caller, for memory of one peer.
 pub struct Lease<'a> {
@@ -54,24 +54,24 @@ impl Lease<'_> {
         self.peer.core.blocks.at(self.block())
     }
 
-    fn piece(&self, part: &Range<usize>) -> ibv_sge {
+    fn local(&self, part: &Range<usize>) -> Local {
         assert!(part.start <= part.end);
         assert!(part.end <= BLOCK_BYTES);
-        let addr = self.at() as u64 + part.start as u64;
-        ibv_sge { addr, length: part.len() as u32, lkey: self.peer.core.blocks.key() }
+        let at = self.at() as u64 + part.start as u64;
+        Local { at, bytes: part.len() as u32, key: self.peer.core.blocks.key() }
     }
 
     /// Begins to read a part of the block from the peer's memory; `zero` is the peer's memory that
     /// corresponds to the start of the block. The bytes have arrived after [`Lease::arrived`].
     pub(super) fn read(&mut self, zero: Remote, part: Range<usize>) -> Result<()> {
-        let (to, from) = (zero.offset(part.start as i64), self.piece(&part));
+        let (to, from) = (zero.offset(part.start as i64), self.local(&part));
         self.reading = self.peer.with(|queue| {
             self.peer.room(queue, 1)?;
             queue.count().gets += 1;
             queue.count().gets_copied += 1;
-            let order = Order { work: Work::Read, to, from, signaled: true };
+            let order = Order::new(Work::Read, to, from, true);
             // SAFETY: the block is registered, and `drop` waits for the READ.
-            Ok(unsafe { queue.post(&order, Held::Nothing) }?)
+            Ok(unsafe { queue.post(order, Held::Nothing) }?)
         })?;
         Ok(())
     }
@@ -95,11 +95,11 @@ impl Lease<'_> {
             let chains = parts.len().div_ceil(chain_max);
             for (index, parts) in parts.chunks(chain_max).enumerate() {
                 let held = index + 1 == chains && !inline;
-                let mut orders = [Order::nothing(); CHAIN];
+                let mut orders = [Order::ping(); CHAIN_MAX];
                 let work = if inline { Work::WriteInline } else { Work::Write };
                 for (order, part) in orders.iter_mut().zip(parts) {
-                    let (to, from) = (zero.offset(part.start as i64), self.piece(part));
-                    *order = Order { work, to, from, signaled: false };
+                    let (to, from) = (zero.offset(part.start as i64), self.local(part));
+                    *order = Order::new(work, to, from, false);
                 }
                 // Signaled; otherwise a thread that waits for the block might never see a
                 // completion.
@@ -114,7 +114,7 @@ impl Lease<'_> {
                 };
                 // SAFETY: the block is registered; the last request holds it unless the bytes are
                 // inline.
-                unsafe { queue.post_chain(&orders[..parts.len()], held) }?;
+                unsafe { queue.post_chain(&mut orders[..parts.len()], held) }?;
             }
             Ok(())
         })

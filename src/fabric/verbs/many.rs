@@ -4,11 +4,12 @@
 use super::counts::Kinds;
 use super::peer::Peer;
 use super::pool::Word;
-use super::queue::{CHAIN, Held, Order, Work};
+use super::queue::Held;
 use crate::error::Result;
 use crate::fabric::Fetch;
 use crate::fabric::remote::Network;
 use crate::fabric::remote::Remote;
+use crate::fabric::request::{CHAIN_MAX, Order, Work};
 use crate::sync::Ordering;
 
 /// Largest number of words that are changed with an answer at once.
@@ -76,18 +77,18 @@ impl Peer {
         while sent < count {
             number = self.with(|queue| {
                 let chain = (count - sent).min(queue.chain_max());
-                let mut orders = [Order::nothing(); CHAIN];
+                let mut orders = [Order::ping(); CHAIN_MAX];
                 for (index, place) in orders[..chain].iter_mut().enumerate() {
                     let (to, work, word) = order(sent + index);
                     debug_assert!(to.at.is_multiple_of(8));
                     let signaled = index + 1 == chain;
-                    *place = Order { work, to, from: word.piece(), signaled };
+                    *place = Order::new(work, to, word.local(), signaled);
                 }
                 self.room(queue, chain)?;
                 *counted(queue.count()) += chain as u64;
                 sent += chain;
                 // SAFETY: the words are registered and live as long as the queue.
-                Ok(unsafe { queue.post_chain(&orders[..chain], Held::Nothing) }?)
+                Ok(unsafe { queue.post_chain(&mut orders[..chain], Held::Nothing) }?)
             })?;
         }
         Ok(number)

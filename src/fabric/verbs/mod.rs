@@ -16,6 +16,7 @@ mod device;
 mod gathered;
 mod leases;
 mod limits;
+mod link;
 mod many;
 mod peer;
 mod peers;

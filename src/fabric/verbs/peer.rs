@@ -10,10 +10,11 @@ use parking_lot::Mutex;
 
 use super::counts::Kinds;
 use super::pool::Word;
-use super::queue::{Broken, End, Held, Order, Queue, Work};
+use super::queue::{End, Held, Queue};
 use super::{Contact, Core, Remote, Secret, connect};
 use crate::error::{Error, Result};
 use crate::fabric::Fetch;
+use crate::fabric::request::{Broken, Order, Work};
 use crate::sync::{AtomicBool, Ordering, spin_hint};
 
 /// Polls of a queue before the waiting thread yields its core.
@@ -144,8 +145,7 @@ impl Peer {
             Ok(answer) => Ok(answer),
             Err(Fault::Local(error)) => Err(error),
             Err(Fault::Broken(broken)) => {
-                let cause = self.cause(&broken);
-                let error = self.contact.lost(cause);
+                let error = self.contact.lost(broken.to_string());
                 Err(self.lose(&mut link, error))
             }
         }
@@ -159,18 +159,6 @@ impl Peer {
         self.dirty.store(!quiet, Ordering::Relaxed);
         if quiet {
             self.core.registrations.sweep();
-        }
-    }
-
-    /// The cause of a broken connection, in words.
-    fn cause(&self, broken: &Broken) -> String {
-        match broken {
-            Broken::Status(status) => self.core.device.domain.device().library().status(*status),
-            Broken::Call(error) => error.to_string(),
-            Broken::Device => String::from("the device of this process has failed"),
-            Broken::Silent => {
-                String::from("the device of this process reports no completions any more")
-            }
         }
     }
 
@@ -264,7 +252,7 @@ impl Peer {
         match work(queue) {
             Ok(()) => self.note(queue),
             Err(broken) => {
-                let error = self.contact.lost(self.cause(&broken));
+                let error = self.contact.lost(broken.to_string());
                 self.lose(&mut link, error);
             }
         }
@@ -284,10 +272,10 @@ impl Peer {
         self.with(|queue| {
             self.room(queue, 1)?;
             *count(queue.count()) += 1;
-            let from = word.piece();
-            let order = Order { work, to: at, from, signaled: true };
+            let from = word.local();
+            let order = Order::new(work, at, from, true);
             // SAFETY: the word is registered and lives as long as the queue.
-            Ok(unsafe { queue.post(&order, Held::Nothing) }?)
+            Ok(unsafe { queue.post(order, Held::Nothing) }?)
         })
     }
 
@@ -354,14 +342,14 @@ impl Peer {
 
     /// Sends the proof that a flush needs, without waiting for it.
     pub(super) fn flush_begin(&self) -> Result<()> {
-        let scratch = self.core.answers.scratch().piece();
+        let scratch = self.core.answers.scratch().local();
         self.with(|queue| {
             if queue.needs_proof() {
                 self.room(queue, 1)?;
                 queue.count().proofs += 1;
                 let order = queue.proof(scratch);
                 // SAFETY: the word is registered and lives as long as the queue.
-                unsafe { queue.post(&order, Held::Nothing) }?;
+                unsafe { queue.post(order, Held::Nothing) }?;
             }
             Ok(())
         })

@@ -9,8 +9,9 @@ use parking_lot::Mutex;
 
 use super::limits;
 use crate::error::Result;
+use crate::fabric::request::Local;
 use crate::sync::AtomicU64;
-use crate::sys::ibverbs::verbs::{IBV_ACCESS_LOCAL_WRITE, ibv_sge};
+use crate::sys::ibverbs::verbs::IBV_ACCESS_LOCAL_WRITE;
 use crate::sys::ibverbs::{Domain, Region};
 
 /// Bytes of a block. Longer buffers are registered rather than copied.
@@ -133,8 +134,8 @@ unsafe impl Sync for Word {}
 
 impl Word {
     /// The word as memory that a request writes.
-    pub fn piece(self) -> ibv_sge {
-        ibv_sge { addr: self.at as u64, length: size_of::<u64>() as u32, lkey: self.key }
+    pub fn local(self) -> Local {
+        Local { at: self.at as u64, bytes: size_of::<u64>() as u32, key: self.key }
     }
 }
 

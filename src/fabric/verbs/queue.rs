@@ -8,15 +8,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::counts::Kinds;
+use super::link::Link;
 use super::pool::{BLOCK_BYTES, Blocks};
 use super::silence::Silence;
-use crate::error::Error;
-use crate::fabric::Fetch;
 use crate::fabric::remote::Remote;
-use crate::sys::ibverbs::verbs::*;
-use crate::sys::ibverbs::{
-    QueuePair, Region, ibv_send_wr_wr, ibv_send_wr_wr_atomic, ibv_send_wr_wr_rdma,
-};
+use crate::fabric::request::{Broken, CHAIN_MAX, Local, Order, Work};
+use crate::sys::ibverbs::Region;
 
 /// Largest number of requests in a queue, without pings.
 const DEPTH: usize = 128;
@@ -27,13 +24,8 @@ const PINGS: usize = 4;
 pub const PLACES_MAX: usize = DEPTH + PINGS;
 /// Every `SIGNAL_EVERY`-th request at least is signaled.
 const SIGNAL_EVERY: u64 = 32;
-/// Largest number of requests in a chain: they are posted with one doorbell.
-pub const CHAIN: usize = 16;
 /// Empty polls of the completion queue between two checks whether the device has failed.
 const DEVICE_CHECK_POLLS: u32 = 1024;
-/// Largest number of completions that one poll takes.
-const POLL: usize = 8;
-
 /// What a request holds until it is done.
 #[derive(Default)]
 pub enum Held {
@@ -74,53 +66,9 @@ impl Part {
     }
 }
 
-/// The operation of one request.
-#[derive(Clone, Copy)]
-pub enum Work {
-    /// RDMA WRITE
-    Write,
-    /// RDMA WRITE with inline data: the bytes are copied when the request is posted
-    WriteInline,
-    /// RDMA WRITE of zero bytes, which accesses no memory
-    Ping,
-    /// RDMA READ
-    Read,
-    /// atomic FETCH_ADD
-    Add(u64),
-    /// atomic CMP_SWAP
-    CompareSwap { expect: u64, new: u64 },
-}
-
-impl From<Fetch> for Work {
-    fn from(op: Fetch) -> Work {
-        match op {
-            Fetch::Add(add) => Work::Add(add),
-            Fetch::CompareSwap { expect, new } => Work::CompareSwap { expect, new },
-        }
-    }
-}
-
-/// One request: its operation, its memory at the target, and its memory in this process.
-#[derive(Clone, Copy)]
-pub struct Order {
-    pub work: Work,
-    pub to: Remote,
-    pub from: ibv_sge,
-    /// whether the device reports the completion of this request
-    pub signaled: bool,
-}
-
-impl Order {
-    /// A placeholder of zero bytes, to be replaced.
-    pub fn nothing() -> Order {
-        let (to, from) = (Remote::default(), ibv_sge::default());
-        Order { work: Work::Ping, to, from, signaled: true }
-    }
-}
-
 /// The requests of one connection.
 pub struct Queue {
-    pair: QueuePair,
+    link: Link,
     ring: Box<[Held]>,
     /// number of ring entries, and the number of those that are not reserved for pings
     places: u64,
@@ -158,28 +106,14 @@ pub struct End {
     pub kinds: Kinds,
 }
 
-/// Why a queue cannot be used any more.
-#[derive(Debug)]
-pub enum Broken {
-    /// a completion has this error status
-    Status(ibv_wc_status),
-    /// a call of libibverbs has failed
-    Call(Error),
-    /// the device has failed
-    Device,
-    /// the device has reported no completion for too long
-    Silent,
-}
-
 impl Queue {
-    /// Makes a queue over a connected queue pair. `in_order`: the target executes requests in
-    /// order, one at a time.
-    pub fn new(pair: QueuePair, in_order: bool) -> Queue {
-        let places = (pair.capacity().max_send_wr as usize).clamp(1, PLACES_MAX);
+    /// Makes a queue over a link. `in_order`: the target executes requests in order, one at a time.
+    pub fn new(link: Link, in_order: bool) -> Queue {
+        let places = link.places().clamp(1, PLACES_MAX);
         // A small queue gives its entries to requests first.
         let depth = places - PINGS.min(places / 8);
         Queue {
-            pair,
+            link,
             ring: (0..places).map(|_| Held::Nothing).collect(),
             places: places as u64,
             depth: depth as u64,
@@ -201,7 +135,7 @@ impl Queue {
 
     /// Largest number of bytes that a request can carry inline.
     pub fn inline_bytes_max(&self) -> u64 {
-        self.pair.capacity().max_inline_data.into()
+        self.link.inline_bytes_max()
     }
 
     /// Number of requests that can be posted now.
@@ -211,7 +145,7 @@ impl Queue {
 
     /// Largest number of requests in one chain.
     pub fn chain_max(&self) -> usize {
-        CHAIN.min(self.depth as usize)
+        CHAIN_MAX.min(self.depth as usize)
     }
 
     /// Whether request `number` is known to be done.
@@ -257,9 +191,9 @@ impl Queue {
     }
 
     /// The proof: a READ of the end of the last WRITE into the `scratch` word.
-    pub fn proof(&self, scratch: ibv_sge) -> Order {
-        let (to, length) = self.proof;
-        Order { work: Work::Read, to, from: ibv_sge { length, ..scratch }, signaled: true }
+    pub fn proof(&self, scratch: Local) -> Order {
+        let (to, bytes) = self.proof;
+        Order::new(Work::Read, to, Local { bytes, ..scratch }, true)
     }
 
     /// Number of the last signaled request. If no proof is needed, its completion means that
@@ -280,7 +214,7 @@ impl Queue {
         if self.posted - self.done < self.places {
             self.kinds.pings += 1;
             // SAFETY: the request accesses no memory.
-            unsafe { self.post(&Order::nothing(), Held::Nothing) }?;
+            unsafe { self.post(Order::ping(), Held::Nothing) }?;
         }
         Ok(())
     }
@@ -291,79 +225,46 @@ impl Queue {
     /// The memory of the request is registered with the given key, and stays so until the request
     /// is done, because `held` keeps it or because it outlives the queue. For inline data it is
     /// enough that the memory can be read now.
-    pub unsafe fn post(&mut self, order: &Order, held: Held) -> Result<u64, Broken> {
-        let mut piece = order.from;
-        let mut request = self.request(order);
-        request.sg_list = &mut piece;
-        // SAFETY: a chain of one; the caller guarantees the memory.
-        unsafe { self.give(&mut request, held) }
+    pub unsafe fn post(&mut self, mut order: Order, held: Held) -> Result<u64, Broken> {
+        // SAFETY: the caller guarantees the memory.
+        unsafe { self.post_chain(core::slice::from_mut(&mut order), held) }
     }
 
-    /// Posts several requests at once, at most [`CHAIN`]. The last of them holds `held`.
+    /// Posts several requests at once, at most [`CHAIN_MAX`], for which there is room. The last of
+    /// them holds `held`. Returns its number.
     ///
     /// # Safety
     /// As for [`Queue::post`].
-    pub unsafe fn post_chain(&mut self, orders: &[Order], held: Held) -> Result<u64, Broken> {
-        let mut pieces = [ibv_sge::default(); CHAIN];
-        let mut chain = [ibv_send_wr::default(); CHAIN];
-        let (first, piece) = (chain.as_mut_ptr(), pieces.as_mut_ptr());
-        for (index, order) in orders.iter().enumerate() {
-            chain[index] = self.request(order);
-            pieces[index] = order.from;
-            chain[index].sg_list = piece.wrapping_add(index);
-            if index + 1 < orders.len() {
-                chain[index].next = first.wrapping_add(index + 1);
-            }
+    pub unsafe fn post_chain(&mut self, orders: &mut [Order], held: Held) -> Result<u64, Broken> {
+        for order in orders.iter_mut() {
+            self.number(order);
         }
-        // SAFETY: a chain whose last link is null; the caller guarantees the memory.
-        unsafe { self.give(first, held) }
-    }
-
-    /// Posts a chain of requests. Its last request is the last that [`Queue::request`] has made.
-    ///
-    /// # Safety
-    /// As for [`Queue::post`].
-    unsafe fn give(&mut self, first: *mut ibv_send_wr, held: Held) -> Result<u64, Broken> {
         assert!(self.posted - self.done <= self.places);
         if !matches!(held, Held::Nothing | Held::Leaving(_)) {
             self.lent = self.posted;
         }
         self.ring[(self.posted % self.places) as usize] = held;
         self.kinds.doorbells += 1;
-        // SAFETY: the caller guarantees the chain and the memory.
-        unsafe { self.pair.post(first) }.map_err(Broken::Call)?;
+        // SAFETY: the caller guarantees the memory.
+        unsafe { self.link.post(orders) }?;
         Ok(self.posted)
     }
 
-    /// Makes the next work request, and records its number.
-    fn request(&mut self, order: &Order) -> ibv_send_wr {
+    /// Gives a request the next number, and decides whether it is signaled and fenced.
+    fn number(&mut self, order: &mut Order) {
         self.posted += 1;
-        let mut flags = 0;
+        order.number = self.posted;
         // A ping is never fenced: it accesses no memory, so that its order does not matter.
-        if !matches!(order.work, Work::Ping) && core::mem::take(&mut self.fence) {
-            flags |= IBV_SEND_FENCE;
-            self.kinds.fenced += 1;
-        }
-        if order.signaled || self.posted - self.signaled >= SIGNAL_EVERY.min(self.depth) {
-            flags |= IBV_SEND_SIGNALED;
+        order.fenced = order.work != Work::Ping && core::mem::take(&mut self.fence);
+        self.kinds.fenced += u64::from(order.fenced);
+        order.signaled |= self.posted - self.signaled >= SIGNAL_EVERY.min(self.depth);
+        if order.signaled {
             self.signaled = self.posted;
         }
-        let Remote { at: remote_addr, key } = order.to;
-        let rkey = key as u32;
-        let rdma = ibv_send_wr_wr { rdma: ibv_send_wr_wr_rdma { remote_addr, rkey } };
-        let atomic = |compare_add, swap| ibv_send_wr_wr {
-            atomic: ibv_send_wr_wr_atomic { remote_addr, compare_add, swap, rkey },
-        };
-        let (opcode, wr) = match order.work {
-            Work::Write | Work::WriteInline | Work::Ping => (IBV_WR_RDMA_WRITE, rdma),
-            Work::Read => (IBV_WR_RDMA_READ, rdma),
-            Work::Add(add) => (IBV_WR_ATOMIC_FETCH_AND_ADD, atomic(add, 0)),
-            Work::CompareSwap { expect, new } => (IBV_WR_ATOMIC_CMP_AND_SWP, atomic(expect, new)),
-        };
         match order.work {
             Work::Write | Work::WriteInline => {
-                let bytes = order.from.length.min(8);
-                let last = order.to.offset(i64::from(order.from.length - bytes));
+                let bytes = order.from.bytes.min(8);
+                let last = order.to.offset(i64::from(order.from.bytes - bytes));
                 (self.written, self.proof) = (self.posted, (last, bytes));
             }
             Work::Ping => {}
@@ -378,43 +279,21 @@ impl Queue {
                 }
             }
         }
-        if matches!(order.work, Work::WriteInline) {
-            flags |= IBV_SEND_INLINE;
-        }
-        ibv_send_wr {
-            wr_id: self.posted,
-            num_sge: i32::from(order.from.length > 0),
-            opcode,
-            send_flags: flags,
-            wr,
-            ..ibv_send_wr::default()
-        }
     }
 
     /// Polls for completions. Returns whether there were any.
     pub fn poll(&mut self, blocks: &Blocks) -> Result<bool, Broken> {
-        let mut found = [ibv_wc::default(); POLL];
         if self.done == self.posted {
             return Ok(false);
         }
-        let count = self.pair.poll(&mut found).map_err(Broken::Call)?;
-        if count == 0 {
-            // A device that has failed need not report each request.
-            self.empty_polls = self.empty_polls.wrapping_add(1);
-            let asks = self.empty_polls.is_multiple_of(DEVICE_CHECK_POLLS);
-            return if asks && self.pair.has_lost_its_device() {
-                Err(Broken::Device)
-            } else {
-                Ok(false)
-            };
+        if let Some(number) = self.link.poll()? {
+            self.finish(number, blocks);
+            return Ok(true);
         }
-        for completion in &found[..count] {
-            if completion.status != IBV_WC_SUCCESS {
-                return Err(Broken::Status(completion.status));
-            }
-            self.finish(completion.wr_id, blocks);
-        }
-        Ok(true)
+        // A device that has failed need not report each request.
+        self.empty_polls = self.empty_polls.wrapping_add(1);
+        let asks = self.empty_polls.is_multiple_of(DEVICE_CHECK_POLLS);
+        if asks && self.link.has_failed() { Err(Broken::Device) } else { Ok(false) }
     }
 
     /// Marks request `number` and all before it as done, and releases what they hold.
@@ -449,9 +328,9 @@ impl Queue {
     /// Ends the connection. Requests under way are not executed any more, or their completion is
     /// never known.
     pub fn end(self, blocks: &Blocks) -> End {
-        let Queue { pair, mut ring, kinds, done, .. } = self;
+        let Queue { link, mut ring, kinds, done, .. } = self;
         // From here on the device accesses none of the memory.
-        drop(pair);
+        drop(link);
         for held in &mut ring {
             match core::mem::take(held) {
                 Held::Nothing | Held::Buffer { .. } => {}

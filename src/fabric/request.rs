@@ -1,0 +1,108 @@
+//! Requests to the device of the road between nodes, as plain data: the road fills them in, and a
+//! device carries them out. Which requests are sent, and when, is decided elsewhere.
+
+use core::fmt;
+
+use super::Fetch;
+use super::remote::Remote;
+use crate::error::Error;
+
+/// Largest number of requests in a chain: a device gets them by one call.
+pub const CHAIN_MAX: usize = 16;
+
+/// Memory of this process, as a request names it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Local {
+    /// its address
+    pub at: u64,
+    /// its length in bytes
+    pub bytes: u32,
+    /// local key (lkey) of its registration
+    pub key: u32,
+}
+
+/// The operation of one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// RDMA WRITE
+    Write,
+    /// RDMA WRITE with inline data: the bytes are copied when the request is posted
+    WriteInline,
+    /// RDMA WRITE of zero bytes, which accesses no memory
+    Ping,
+    /// RDMA READ
+    Read,
+    /// atomic FETCH_ADD
+    Add(u64),
+    /// atomic CMP_SWAP
+    CompareSwap {
+        /// what the word must hold
+        expect: u64,
+        /// what it then gets
+        new: u64,
+    },
+}
+
+impl From<Fetch> for Work {
+    fn from(op: Fetch) -> Work {
+        match op {
+            Fetch::Add(add) => Work::Add(add),
+            Fetch::CompareSwap { expect, new } => Work::CompareSwap { expect, new },
+        }
+    }
+}
+
+/// One request: its operation, its memory at the target, and its memory in this process.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    /// the operation
+    pub work: Work,
+    /// the memory at the target
+    pub to: Remote,
+    /// the memory in this process
+    pub from: Local,
+    /// whether the device reports the completion of this request
+    pub signaled: bool,
+    /// whether the request waits for the answers of earlier ones
+    pub fenced: bool,
+    /// number of the request in its queue, from 1
+    pub number: u64,
+}
+
+impl Order {
+    /// Makes a request for a queue, which numbers it.
+    pub fn new(work: Work, to: Remote, from: Local, signaled: bool) -> Order {
+        Order { work, to, from, signaled, fenced: false, number: 0 }
+    }
+
+    /// Makes a ping.
+    pub fn ping() -> Order {
+        Order::new(Work::Ping, Remote::default(), Local::default(), true)
+    }
+}
+
+/// Why a connection cannot be used any more.
+#[derive(Debug)]
+pub enum Broken {
+    /// a request has failed, for this reason
+    Request(String),
+    /// a call of the device's library has failed
+    Call(Error),
+    /// the device has failed
+    Device,
+    /// the device has reported no completion for too long
+    Silent,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Broken::Request(reason) => f.write_str(reason),
+            Broken::Call(error) => error.fmt(f),
+            Broken::Device => f.write_str("the device of this process has failed"),
+            Broken::Silent => {
+                f.write_str("the device of this process reports no completions any more")
+            }
+        }
+    }
+}
