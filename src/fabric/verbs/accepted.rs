@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::connect;
-use super::device::Device;
+use super::port::Port;
 use crate::error::{Error, Result};
 use crate::sys::ibverbs::verbs::*;
 use crate::sys::ibverbs::{Completions, Domain, QueuePair};
@@ -50,9 +50,9 @@ struct Accepted {
 
 impl Accepted {
     /// Pings the other end. Returns whether an answer will come.
-    fn ping(&mut self, device: &Device) -> Result<bool> {
+    fn ping(&mut self, port: &Port) -> Result<bool> {
         if self.state == State::ReadyToReceive {
-            connect::send(device, &self.pair, self.packet, self.reads)?;
+            connect::send(port, &self.pair, self.packet, self.reads)?;
             self.state = State::ReadyToSend;
         }
         let mut request = ibv_send_wr {
@@ -118,7 +118,7 @@ impl Pairs {
 
     /// Advances the round: collects answers, drops the queue pairs whose pings failed, and sends
     /// the next pings. Returns the time of the next call.
-    pub fn poll(&self, device: &Device, now: Instant) -> Option<Instant> {
+    pub fn poll(&self, port: &Port, now: Instant) -> Option<Instant> {
         let mut list = self.list.lock();
         let list = &mut *list;
         list.collect(&self.completions);
@@ -126,7 +126,7 @@ impl Pairs {
             (list.next, list.due, list.poll) = (Some(0), None, POLL);
         }
         let Some(next) = list.next else { return list.due };
-        let next = list.ping_from(next, device);
+        let next = list.ping_from(next, port);
         list.next = Some(next);
         if next < list.pairs.len() || list.pinged > 0 {
             let poll = now + list.poll;
@@ -146,9 +146,9 @@ impl Pairs {
 
 impl List {
     /// Pings as many queue pairs as may be pinged at once. Returns the index of the next one.
-    fn ping_from(&mut self, mut next: usize, device: &Device) -> usize {
+    fn ping_from(&mut self, mut next: usize, port: &Port) -> usize {
         while self.pinged < PINGS_MAX && next < self.pairs.len() {
-            match self.pairs[next].ping(device) {
+            match self.pairs[next].ping(port) {
                 Ok(pinged) => self.pinged += usize::from(pinged),
                 // It is pinged in the next round.
                 Err(Error::System { errno, .. }) if is_shortage(errno) => {}

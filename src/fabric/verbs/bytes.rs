@@ -9,7 +9,6 @@ use super::queue::{Held, Queue};
 use crate::error::Result;
 use crate::fabric::remote::Remote;
 use crate::fabric::request::{CHAIN_MAX, Local, Order, Work};
-use crate::sys::ibverbs::verbs::IBV_ACCESS_LOCAL_WRITE;
 
 /// Bytes of this process that are to be put.
 #[derive(Clone, Copy)]
@@ -136,8 +135,7 @@ impl Peer {
         at: u64,
         bytes: u64,
     ) -> core::result::Result<(), Fault> {
-        let access = if matches!(work, Work::Read) { IBV_ACCESS_LOCAL_WRITE } else { 0 };
-        let region = self.core.registrations.buffer(at, bytes, access)?;
+        let region = self.core.device.registrations().buffer(at, bytes, work == Work::Read)?;
         let message = self.core.message_bytes_max();
         let key = region.local_key();
         let part = |offset: u64| {

@@ -1,6 +1,5 @@
 //! The origin's end of a connection: a queue pair that sends, and its completion queue. It turns
-//! requests into those of libibverbs. How the two ends are connected is in
-//! [`connect`](super::connect). Invariant: requests complete in their order, so the number of the
+//! requests into those of libibverbs. How the two ends are connected is in `connect`. Invariant: requests complete in their order, so the number of the
 //! last one that is done is enough.
 
 use core::ptr;
@@ -27,6 +26,11 @@ impl Link {
     /// Makes a link of a connected queue pair.
     pub fn new(pair: QueuePair, library: &'static Library) -> Link {
         Link { pair, library, failed: None }
+    }
+
+    /// Its queue pair.
+    pub fn pair(&self) -> &QueuePair {
+        &self.pair
     }
 
     /// Number of requests that can be under way.

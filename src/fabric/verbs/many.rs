@@ -32,7 +32,7 @@ impl Peer {
         assert!(before.len() <= WORDS_MAX);
         let mut words = [self.core.answers.scratch(); WORDS_MAX];
         let words = &mut words[..before.len()];
-        self.core.answers.take_all(words)?;
+        self.core.answers.take_all(&self.core.device, words)?;
         let order = |index: usize| {
             let (to, op) = which(index);
             (to, op.into(), words[index])
@@ -46,7 +46,7 @@ impl Peer {
             *before = unsafe { (*word.at).load(Ordering::Acquire) };
         }
         self.core.answers.give_all_back(words);
-        self.core.registrations.sweep();
+        self.core.device.registrations().sweep();
         done
     }
 

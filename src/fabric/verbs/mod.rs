@@ -14,6 +14,7 @@ mod contract;
 mod counts;
 mod device;
 mod gathered;
+mod greeting;
 mod leases;
 mod limits;
 mod link;
@@ -22,13 +23,13 @@ mod peer;
 mod peers;
 mod pending;
 mod pool;
+mod port;
 mod queue;
 mod registrations;
 mod silence;
 #[cfg(test)]
 pub mod tests;
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -41,24 +42,19 @@ use crate::fabric::contact::{BYTES, Identity, Listener, Notices, Service};
 pub use crate::fabric::contact::{Contact, Probe, Secret};
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::ibverbs::Region;
-use accepted::Pairs;
 pub use coalesce::GAP_MAX;
-use connect::{End, accept};
 pub use counts::Counts;
 use device::Device;
+use greeting::Kind;
 pub use leases::Lease;
 pub use peer::Peer;
 pub use peers::Peers;
 pub use pending::Pending;
 use pool::{Answers, BLOCK_BYTES, Blocks};
 pub use registrations::Allocations;
-use registrations::Registrations;
 
 /// The state that all parts of this road share.
 struct Core {
-    /// target's ends of connections: queue pairs that other processes send to
-    accepted: Pairs,
-    registrations: Registrations,
     blocks: Blocks,
     answers: Answers,
     device: Device,
@@ -66,36 +62,26 @@ struct Core {
     identity: Identity,
     /// length of the longest message, if it is below the limit of the device
     message_bytes_max: AtomicU64,
-    randoms: (RandomState, AtomicU64),
     /// number of peers lost so far
     losses: AtomicU64,
 }
 
 impl Core {
     fn new(device: Device) -> Result<Core> {
-        let domain = device.domain.clone();
-        let randoms = (RandomState::new(), AtomicU64::new(1));
         Ok(Core {
-            accepted: Pairs::new(&domain)?,
-            registrations: Registrations::new(&domain),
-            blocks: Blocks::new(&domain)?,
-            answers: Answers::new(&domain)?,
-            message_bytes_max: AtomicU64::new(device.message_bytes_max.into()),
+            blocks: Blocks::new(&device)?,
+            answers: Answers::new(&device)?,
+            message_bytes_max: AtomicU64::new(device.port().message_bytes_max.into()),
             device,
             peers: RwLock::default(),
             identity: Identity::default(),
-            randoms,
             losses: AtomicU64::new(0),
         })
     }
 
-    fn uid(&self) -> u64 {
-        self.identity.uid()
-    }
-
-    fn random(&self) -> u64 {
-        // Relaxed: only uniqueness matters.
-        self.randoms.0.hash_one(self.randoms.1.fetch_add(1, Ordering::Relaxed))
+    /// Kind of the device.
+    fn kind(&self) -> Kind {
+        if self.device.port().ethernet { Kind::Roce } else { Kind::InfiniBand }
     }
 
     fn message_bytes_max(&self) -> u64 {
@@ -131,11 +117,11 @@ impl Service for Core {
     }
 
     fn answer(&self, question: &[u8; BYTES]) -> Option<[u8; BYTES]> {
-        End::from(question).map(|origin| accept(self, &origin).bytes())
+        greeting::answer(self, question)
     }
 
     fn poll(&self, now: Instant) -> Option<Instant> {
-        self.accepted.poll(&self.device, now)
+        self.device.poll_accepted(now)
     }
 }
 
@@ -173,17 +159,17 @@ impl Nic {
     /// Name of the device and number of the port.
     #[cfg(test)]
     pub fn name(&self) -> String {
-        self.core.device.name()
+        self.core.device.port().name()
     }
 
     /// Whether the device's atomics are atomic with respect to those of the CPU.
     pub fn is_coherent(&self) -> bool {
-        self.core.device.coherent
+        self.core.device.port().coherent
     }
 
     /// Whether the link is Ethernet (RoCE); otherwise it is InfiniBand.
     pub fn is_ethernet(&self) -> bool {
-        self.core.device.ethernet
+        self.core.device.port().ethernet
     }
 
     /// Returns what other processes need to contact this process. The first call starts the
@@ -213,7 +199,7 @@ impl Nic {
     fn expose(&self, base: *mut u8, bytes: u64) -> Result<Exposed> {
         let region = match bytes {
             0 => None,
-            bytes => Some(self.core.registrations.expose(base as u64, bytes)?),
+            bytes => Some(self.core.device.registrations().expose(base as u64, bytes)?),
         };
         Ok(Exposed { core: self.core.clone(), base: base as u64, region })
     }
@@ -221,12 +207,12 @@ impl Nic {
     /// Sets the function that finds allocations. The memory of an allocation stays registered after
     /// its first use, until [`Nic::forget`] is called for it.
     pub fn set_allocations(&self, allocations: Allocations) {
-        self.core.registrations.set_allocations(allocations);
+        self.core.device.registrations().set_allocations(allocations);
     }
 
     /// Ends the registration of the allocation that begins at `base`.
     pub fn forget(&self, base: *const u8) {
-        self.core.registrations.forget(base as u64);
+        self.core.device.registrations().forget(base as u64);
     }
 
     /// Returns the peer for the process of a contact, which knows this secret. The same process
@@ -271,8 +257,8 @@ impl Nic {
 
     /// Counts of the resources and operations of this process.
     pub fn counts(&self) -> Counts {
-        let (regions, registered_bytes, registrations) = self.core.registrations.counts();
-        let accepted = self.core.accepted.count();
+        let (regions, registered_bytes, registrations) = self.core.device.registrations().counts();
+        let accepted = self.core.device.accepted();
         let mut counts =
             Counts { accepted, regions, registered_bytes, registrations, ..Counts::default() };
         for peer in self.core.peers.read_recursive().iter() {
@@ -311,7 +297,7 @@ impl Exposed {
 impl Drop for Exposed {
     fn drop(&mut self) {
         if let Some((number, _)) = &self.region {
-            self.core.registrations.conceal(self.base, *number);
+            self.core.device.registrations().conceal(self.base, *number);
         }
     }
 }

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::counts::Kinds;
 use super::pool::Word;
 use super::queue::{End, Held, Queue};
-use super::{Contact, Core, Remote, Secret, connect};
+use super::{Contact, Core, Remote, Secret, greeting};
 use crate::error::{Error, Result};
 use crate::fabric::Fetch;
 use crate::fabric::request::{Broken, Order, Work};
@@ -126,7 +126,7 @@ impl Peer {
     ) -> Result<T> {
         let mut link = self.link.lock();
         if matches!(*link, Link::Fresh) {
-            match connect::to(&self.core, &self.contact, self.secret) {
+            match greeting::connect(&self.core, &self.contact, self.secret) {
                 Ok(queue) => *link = Link::Up(queue),
                 Err(error @ Error::Lost { .. }) => return Err(self.lose(&mut link, error)),
                 // A failure of this process, or no answer in time: the peer is not lost, and the
@@ -158,7 +158,7 @@ impl Peer {
         // on behalf of another thread has synchronised with it.
         self.dirty.store(!quiet, Ordering::Relaxed);
         if quiet {
-            self.core.registrations.sweep();
+            self.core.device.registrations().sweep();
         }
     }
 
@@ -173,7 +173,7 @@ impl Peer {
         *link = Link::Lost(error.clone(), end);
         self.dirty.store(true, Ordering::Relaxed);
         // The user learns that operations have ended.
-        self.core.registrations.sweep();
+        self.core.device.registrations().sweep();
         self.core.count_loss();
         error
     }
@@ -280,7 +280,7 @@ impl Peer {
     }
 
     fn begin_with(&self, at: Remote, work: Work, count: Count) -> Result<Ticket> {
-        let word = self.core.answers.take()?;
+        let word = self.core.answers.take(&self.core.device)?;
         match self.ask(at, work, word, count) {
             Ok(number) => Ok(Ticket { number, word }),
             Err(error) => {
@@ -304,7 +304,7 @@ impl Peer {
         // Acquire: pairs with the device's store, which came before its completion.
         let answer = unsafe { (*ticket.word.at).load(Ordering::Acquire) };
         self.core.answers.give_back(ticket.word);
-        self.core.registrations.sweep();
+        self.core.device.registrations().sweep();
         waited.map(|()| answer)
     }
 
@@ -336,7 +336,7 @@ impl Peer {
             true => Ok(()),
             false => self.flush_begin().and_then(|()| self.wait_for(|queue| queue.last_signaled())),
         };
-        self.core.registrations.sweep();
+        self.core.device.registrations().sweep();
         waited
     }
 
@@ -358,7 +358,7 @@ impl Peer {
     /// Waits until the buffers of puts may be used again and the data of gets have arrived.
     pub(super) fn flush_local(&self) -> Result<()> {
         let waited = if self.is_idle() { Ok(()) } else { self.wait_for(|queue| queue.lent()) };
-        self.core.registrations.sweep();
+        self.core.device.registrations().sweep();
         waited
     }
 
@@ -435,7 +435,7 @@ impl Drop for Peer {
     fn drop(&mut self) {
         if let Link::Up(queue) = core::mem::replace(self.link.get_mut(), Link::Fresh) {
             queue.end(&self.core.blocks);
-            self.core.registrations.sweep();
+            self.core.device.registrations().sweep();
         }
     }
 }

@@ -7,12 +7,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::limits;
+use super::device::Device;
 use crate::error::Result;
 use crate::fabric::request::Local;
 use crate::sync::AtomicU64;
-use crate::sys::ibverbs::verbs::IBV_ACCESS_LOCAL_WRITE;
-use crate::sys::ibverbs::{Domain, Region};
+use crate::sys::ibverbs::Region;
 
 /// Bytes of a block. Longer buffers are registered rather than copied.
 pub const BLOCK_BYTES: usize = 8 << 10;
@@ -59,10 +58,10 @@ struct Pages {
 }
 
 impl Pages {
-    fn new(domain: &Arc<Domain>, bytes: usize) -> Result<Pages> {
+    fn new(device: &Device, bytes: usize) -> Result<Pages> {
         let memory = Memory::new(bytes);
         let (at, length) = (memory.at as u64, memory.layout.size() as u64);
-        let region = limits::register(domain, at, length, IBV_ACCESS_LOCAL_WRITE)?;
+        let region = device.register(at, length)?;
         Ok(Pages { region, memory })
     }
 }
@@ -75,8 +74,8 @@ pub struct Blocks {
 
 impl Blocks {
     /// Makes all blocks.
-    pub fn new(domain: &Arc<Domain>) -> Result<Blocks> {
-        let pages = Pages::new(domain, BLOCKS * BLOCK_BYTES)?;
+    pub fn new(device: &Device) -> Result<Blocks> {
+        let pages = Pages::new(device, BLOCKS * BLOCK_BYTES)?;
         Ok(Blocks { pages, free: Mutex::new((0..BLOCKS as u32).rev().collect()) })
     }
 
@@ -141,32 +140,31 @@ impl Word {
 
 /// The words. There are as many as answers were ever outstanding at once, rounded up.
 pub struct Answers {
-    domain: Arc<Domain>,
     free: Mutex<(Vec<Word>, Vec<Pages>)>,
     scratch: Word,
 }
 
 impl Answers {
     /// Makes the first words.
-    pub fn new(domain: &Arc<Domain>) -> Result<Answers> {
+    pub fn new(device: &Device) -> Result<Answers> {
         let mut free = Vec::new();
-        let pages = words(domain, &mut free)?;
+        let pages = words(device, &mut free)?;
         let scratch = free.pop().expect("there are some");
-        Ok(Answers { domain: domain.clone(), free: Mutex::new((free, vec![pages])), scratch })
+        Ok(Answers { free: Mutex::new((free, vec![pages])), scratch })
     }
 
     /// Returns a word that has no other owner.
-    pub fn take(&self) -> Result<Word> {
+    pub fn take(&self, device: &Device) -> Result<Word> {
         let mut word = self.scratch;
-        self.take_all(core::slice::from_mut(&mut word))?;
+        self.take_all(device, core::slice::from_mut(&mut word))?;
         Ok(word)
     }
 
     /// Fills `places` with words that have no other owner.
-    pub fn take_all(&self, places: &mut [Word]) -> Result<()> {
+    pub fn take_all(&self, device: &Device, places: &mut [Word]) -> Result<()> {
         let mut free = self.free.lock();
         while free.0.len() < places.len() {
-            let pages = words(&self.domain, &mut free.0)?;
+            let pages = words(device, &mut free.0)?;
             free.1.push(pages);
         }
         let rest = free.0.len() - places.len();
@@ -192,8 +190,8 @@ impl Answers {
 }
 
 /// Makes more words, and returns the pages that contain them.
-fn words(domain: &Arc<Domain>, free: &mut Vec<Word>) -> Result<Pages> {
-    let pages = Pages::new(domain, WORDS * size_of::<u64>())?;
+fn words(device: &Device, free: &mut Vec<Word>) -> Result<Pages> {
+    let pages = Pages::new(device, WORDS * size_of::<u64>())?;
     let key = pages.region.local_key();
     for index in (0..WORDS).rev() {
         // SAFETY: inside of the pages, which are aligned and zeroed.

@@ -22,10 +22,10 @@ const PAGE: u64 = 4096;
 
 /// Finds the allocation that contains a number of bytes (second argument) at an address (first
 /// argument). Returns its address and its length. The owner of the allocation calls
-/// [`super::Nic::forget`] before it ends.
+/// [`Registrations::forget`] before it ends.
 pub type Allocations = fn(u64, u64) -> Option<(u64, u64)>;
 
-/// All registered memory except that of the pool.
+/// All registered memory except that of the road itself.
 pub struct Registrations {
     domain: Arc<Domain>,
     /// by its first byte and a number
@@ -76,8 +76,9 @@ impl Registrations {
     }
 
     /// Returns a region that contains a buffer of the user; registers the buffer if there is none.
-    /// `access` says whether the device writes there or only reads.
-    pub fn buffer(&self, at: u64, bytes: u64, access: ibv_access_flags) -> Result<Arc<Region>> {
+    /// `arriving` says whether the device writes there or only reads.
+    pub fn buffer(&self, at: u64, bytes: u64, arriving: bool) -> Result<Arc<Region>> {
+        let access = if arriving { IBV_ACCESS_LOCAL_WRITE } else { 0 };
         let fits = |region: &&Arc<Region>| region.holds(at, bytes) && region.allows(access);
         {
             let exposed = self.exposed.lock();

@@ -3,7 +3,7 @@
 use super::super::peer::Ticket;
 use super::fake::{FAKE, PROFILE, Profile};
 use super::*;
-use crate::fabric::verbs::device::SOFT_ROCE;
+use crate::fabric::verbs::port::SOFT_ROCE;
 use crate::sys::ibverbs::Gid;
 use crate::sys::ibverbs::verbs::{IBV_ATOMIC_GLOB, IBV_PORT_ACTIVE};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Makes a process on a device with this profile.
 fn nic(profile: &Profile, settings: &Verbs) -> Result<Nic> {
     PROFILE.with_borrow_mut(|current| *current = profile.clone());
-    let nic = Device::of(&FAKE, settings).and_then(|device| Nic::on(device, settings));
+    let nic = on_port(&FAKE, settings);
     PROFILE.with_borrow_mut(|current| *current = Profile::default());
     nic.map(of_the_job)
 }
@@ -58,6 +58,8 @@ fn both_sides_must_be_of_one_kind() {
     let (one, other) = (nic(&profile, &Verbs::default()).unwrap(), Side::new(on_fake, 1));
     let error = one.peer(&other.nic.contact().unwrap(), secret()).read(other.at(0)).unwrap_err();
     assert!(matches!(error, Error::Lost { .. }), "{error}");
+    assert!(error.to_string().contains("it uses RoCE, this process InfiniBand"), "{error}");
+    assert_eq!(other.nic.counts().accepted, 0, "it has made no end");
 }
 
 #[test]
@@ -87,7 +89,7 @@ fn an_address_is_taken_as_it_is_asked_for() {
         ..Profile::default()
     };
     let index = |wanted| Verbs { gid: wanted, ..Verbs::default() };
-    let taken = |wanted| nic(&profile, &index(wanted)).unwrap().core.device.gid_index;
+    let taken = |wanted| nic(&profile, &index(wanted)).unwrap().core.device.port().gid_index;
     assert_eq!((taken(None), taken(Some(2)), taken(Some(0))), (1, 2, 0));
     let text = refusal(&profile, &index(Some(3)));
     assert!(text.contains("GID 3 of port 1 of fake0 is empty"), "{text}");
@@ -99,7 +101,7 @@ fn an_address_is_taken_as_it_is_asked_for() {
 #[test]
 fn packets_are_no_longer_than_asked_for() {
     let small = Verbs { mtu: Some(256), ..Verbs::default() };
-    let mtu = |settings: &Verbs| nic(&Profile::default(), settings).unwrap().core.device.mtu;
+    let mtu = |settings: &Verbs| nic(&Profile::default(), settings).unwrap().core.device.port().mtu;
     assert_eq!((mtu(&small), mtu(&Verbs::default())), (1, 3));
 }
 

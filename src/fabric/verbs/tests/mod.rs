@@ -15,7 +15,9 @@ mod wire;
 
 use std::sync::Arc;
 
-use super::device::Device;
+use crate::sys::ibverbs::Library;
+
+use super::port::Port;
 pub use super::*;
 use crate::config::Config;
 use crate::fabric::Fetch;
@@ -55,10 +57,15 @@ pub fn turn() -> impl Drop {
     TURN.lock()
 }
 
+/// Makes a process on the port of a library's device.
+fn on_port(library: &'static Library, settings: &Verbs) -> Result<Nic> {
+    Nic::on(Device::on(Port::of(library, settings)?)?, settings)
+}
+
 /// Makes a process on the simulated device.
 pub fn on_fake() -> Nic {
     let settings = Verbs::default();
-    of_the_job(Nic::on(Device::of(&fake::FAKE, &settings).unwrap(), &settings).unwrap())
+    of_the_job(on_port(&fake::FAKE, &settings).unwrap())
 }
 
 /// A process with memory for others. The fields are dropped in their order.

@@ -1,0 +1,166 @@
+//! The greeting of two processes that connect: the question and the answer of a first contact, and
+//! how a connection is made of them. The end of a connection within them is the device's.
+//!
+//! | bytes  | contents of a question and of its answer                              |
+//! |--------|-----------------------------------------------------------------------|
+//! | 0      | [`Kind`] of the device                                                |
+//! | 1      | `VERSION` of this table and of the device's end                       |
+//! | 2, 3   | answer: `errno`, why the target's end could not be made, or 0         |
+//! | 4..8   | `MAGIC`                                                               |
+//! | 8..16  | number of the sending process                                         |
+//! | 16..48 | the device's end; 0 if there is none                                  |
+
+use super::connect::{END_BYTES, End};
+use super::queue::{PLACES_MAX, Queue};
+use super::{Contact, Core, Secret};
+use crate::error::{Error, Result};
+use crate::fabric::contact::{self, BYTES};
+use crate::sys::is_shortage;
+
+const MAGIC: [u8; 4] = *b"fomp";
+const VERSION: u8 = 2;
+
+/// The kinds of devices. Two processes connect only if their devices are of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    InfiniBand = 1,
+    Roce = 2,
+}
+
+/// Name of a kind.
+fn name(kind: u8) -> &'static str {
+    match kind {
+        _ if kind == Kind::InfiniBand as u8 => "InfiniBand",
+        _ if kind == Kind::Roce as u8 => "RoCE",
+        _ => "a network that this process does not know",
+    }
+}
+
+/// A question or an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Greeting {
+    kind: u8,
+    version: u8,
+    errno: u16,
+    uid: u64,
+    end: [u8; END_BYTES],
+}
+
+impl Greeting {
+    fn new(kind: Kind, uid: u64, end: &End) -> Greeting {
+        Greeting { end: end.bytes(), ..Greeting::refusal(kind, uid, 0) }
+    }
+
+    /// Makes the answer of a process whose end could not be made.
+    fn refusal(kind: Kind, uid: u64, errno: u16) -> Greeting {
+        Greeting { kind: kind as u8, version: VERSION, errno, uid, end: [0; END_BYTES] }
+    }
+
+    fn bytes(&self) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        (bytes[0], bytes[1]) = (self.kind, self.version);
+        bytes[2..4].copy_from_slice(&self.errno.to_le_bytes());
+        bytes[4..8].copy_from_slice(&MAGIC);
+        bytes[8..16].copy_from_slice(&self.uid.to_le_bytes());
+        bytes[16..].copy_from_slice(&self.end);
+        bytes
+    }
+
+    /// Decodes received bytes, or returns `None` if they are not a greeting.
+    fn from(bytes: &[u8; BYTES]) -> Option<Greeting> {
+        (bytes[4..8] == MAGIC).then(|| Greeting {
+            kind: bytes[0],
+            version: bytes[1],
+            errno: u16::from_le_bytes([bytes[2], bytes[3]]),
+            uid: u64::from_le_bytes(bytes[8..16].try_into().expect("eight bytes")),
+            end: bytes[16..].try_into().expect("the rest"),
+        })
+    }
+
+    /// Why the end of this greeting cannot be connected with one of kind `own` of this process.
+    fn obstacle(&self, own: Kind) -> Option<String> {
+        if self.version != VERSION {
+            return Some(String::from("it runs another version of libfompi"));
+        }
+        let (own, other) = (own as u8, self.kind);
+        (own != other).then(|| format!("it uses {}, this process {}", name(other), name(own)))
+    }
+}
+
+/// Connects to the process of a contact, which may be this one. Both processes know the secret.
+pub fn connect(core: &Core, contact: &Contact, secret: Secret) -> Result<Queue> {
+    let (device, uid, kind) = (&core.device, core.identity.uid(), core.kind());
+    let begun = device.begin(PLACES_MAX);
+    let (link, own) = begun.map_err(|error| local_error(contact, error))?;
+    let question = Greeting::new(kind, uid, &own).bytes();
+    let read =
+        |bytes: &[u8; BYTES]| Greeting::from(bytes).filter(|answer| answer.uid == contact.uid());
+    let answer = match contact.uid() == uid {
+        true => answer(core, &question).and_then(|bytes| read(&bytes)).expect("a greeting"),
+        false => contact::exchange(&core.identity, contact, secret, &question, read)?,
+    };
+    if let Some(obstacle) = answer.obstacle(kind) {
+        return Err(contact.lost(obstacle));
+    }
+    if answer.errno != 0 {
+        let what = format!("it cannot make its end of the connection (errno {})", answer.errno);
+        return Err(contact.lost(what));
+    }
+    let other = End::from(&answer.end);
+    device.connect(&link, &own, &other).map_err(|error| local_error(contact, error))?;
+    Ok(Queue::new(link, other.in_order()))
+}
+
+/// The error for a failure of this side: a shortage is an error of this call alone, because a later
+/// call may succeed; any other failure means that the other process cannot be reached.
+fn local_error(contact: &Contact, error: Error) -> Error {
+    match error {
+        Error::System { errno, .. } if is_shortage(errno) => error,
+        error => contact.lost(error.to_string()),
+    }
+}
+
+/// Makes the target's end for the origin that sent a question. Returns the answer, or `None` if the
+/// bytes are not a question.
+pub fn answer(core: &Core, question: &[u8; BYTES]) -> Option<[u8; BYTES]> {
+    let question = Greeting::from(question)?;
+    let (uid, kind) = (core.identity.uid(), core.kind());
+    if question.obstacle(kind).is_some() {
+        // The kind and the version in the answer tell the cause.
+        return Some(Greeting::refusal(kind, uid, 0).bytes());
+    }
+    let answer = match core.device.accept(&End::from(&question.end)) {
+        Ok(end) => Greeting::new(kind, uid, &end),
+        Err(Error::System { errno, .. }) => Greeting::refusal(kind, uid, errno as u16),
+        Err(_) => Greeting::refusal(kind, uid, u16::MAX),
+    };
+    Some(answer.bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_greeting_arrives_as_it_was_sent() {
+        let (uid, end) = (u64::MAX - 5, core::array::from_fn(|index| index as u8));
+        let greeting = Greeting { end, ..Greeting::refusal(Kind::Roce, uid, 12) };
+        assert_eq!(Greeting::from(&greeting.bytes()), Some(greeting));
+        assert_eq!(Greeting::from(&[0; BYTES]), None);
+    }
+
+    #[test]
+    fn an_unlike_end_is_refused_with_its_cause() {
+        let sent = Greeting::refusal(Kind::Roce, 7, 0);
+        assert_eq!(sent.obstacle(Kind::Roce), None);
+        assert_eq!(
+            sent.obstacle(Kind::InfiniBand).unwrap(),
+            "it uses RoCE, this process InfiniBand"
+        );
+        let unknown = Greeting { kind: 77, ..sent }.obstacle(Kind::Roce).unwrap();
+        assert!(unknown.contains("it uses a network that this process does not know"));
+        let newer = Greeting { version: VERSION + 1, ..sent }.obstacle(Kind::Roce).unwrap();
+        assert_eq!(newer, "it runs another version of libfompi");
+    }
+}
