@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::coalesce::Coalesce;
 use super::many;
-use super::peer::Ticket;
+use super::words::Ticket;
 use super::{BLOCK_BYTES, Contact, Exposed, Lease, Nic, Peer, Secret};
 use crate::error::Result;
 use crate::fabric::remote::{self, Bytes, LEASE_BYTES, Network, Remote, Road};

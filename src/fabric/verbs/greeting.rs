@@ -11,10 +11,10 @@
 //! | 16..48 | the device's end; 0 if there is none                                  |
 
 use super::connect::{END_BYTES, End};
+use super::device::Device;
 use super::queue::{PLACES_MAX, Queue};
-use super::{Contact, Core, Secret};
 use crate::error::{Error, Result};
-use crate::fabric::contact::{self, BYTES};
+use crate::fabric::contact::{self, BYTES, Contact, Identity, Secret};
 use crate::sys::is_shortage;
 
 const MAGIC: [u8; 4] = *b"fomp";
@@ -88,17 +88,29 @@ impl Greeting {
     }
 }
 
+/// Kind of a device.
+fn kind_of(device: &Device) -> Kind {
+    if device.port().ethernet { Kind::Roce } else { Kind::InfiniBand }
+}
+
 /// Connects to the process of a contact, which may be this one. Both processes know the secret.
-pub fn connect(core: &Core, contact: &Contact, secret: Secret) -> Result<Queue> {
-    let (device, uid, kind) = (&core.device, core.identity.uid(), core.kind());
+pub fn connect(
+    device: &Device,
+    identity: &Identity,
+    contact: &Contact,
+    secret: Secret,
+) -> Result<Queue> {
+    let (uid, kind) = (identity.uid(), kind_of(device));
     let begun = device.begin(PLACES_MAX);
     let (link, own) = begun.map_err(|error| local_error(contact, error))?;
     let question = Greeting::new(kind, uid, &own).bytes();
     let read =
         |bytes: &[u8; BYTES]| Greeting::from(bytes).filter(|answer| answer.uid == contact.uid());
     let answer = match contact.uid() == uid {
-        true => answer(core, &question).and_then(|bytes| read(&bytes)).expect("a greeting"),
-        false => contact::exchange(&core.identity, contact, secret, &question, read)?,
+        true => {
+            answer(device, identity, &question).and_then(|bytes| read(&bytes)).expect("a greeting")
+        }
+        false => contact::exchange(identity, contact, secret, &question, read)?,
     };
     if let Some(obstacle) = answer.obstacle(kind) {
         return Err(contact.lost(obstacle));
@@ -123,14 +135,14 @@ fn local_error(contact: &Contact, error: Error) -> Error {
 
 /// Makes the target's end for the origin that sent a question. Returns the answer, or `None` if the
 /// bytes are not a question.
-pub fn answer(core: &Core, question: &[u8; BYTES]) -> Option<[u8; BYTES]> {
+pub fn answer(device: &Device, identity: &Identity, question: &[u8; BYTES]) -> Option<[u8; BYTES]> {
     let question = Greeting::from(question)?;
-    let (uid, kind) = (core.identity.uid(), core.kind());
+    let (uid, kind) = (identity.uid(), kind_of(device));
     if question.obstacle(kind).is_some() {
         // The kind and the version in the answer tell the cause.
         return Some(Greeting::refusal(kind, uid, 0).bytes());
     }
-    let answer = match core.device.accept(&End::from(&question.end)) {
+    let answer = match device.accept(&End::from(&question.end)) {
         Ok(end) => Greeting::new(kind, uid, &end),
         Err(Error::System { errno, .. }) => Greeting::refusal(kind, uid, errno as u16),
         Err(_) => Greeting::refusal(kind, uid, u16::MAX),

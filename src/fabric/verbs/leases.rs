@@ -5,7 +5,8 @@
 
 use core::ops::Range;
 
-use super::peer::{Pause, Peer};
+use super::pause::Pause;
+use super::peer::Peer;
 use super::pool::BLOCK_BYTES;
 use super::queue::Held;
 use crate::error::Result;

@@ -19,6 +19,7 @@ mod leases;
 mod limits;
 mod link;
 mod many;
+mod pause;
 mod peer;
 mod peers;
 mod pending;
@@ -29,87 +30,29 @@ mod registrations;
 mod silence;
 #[cfg(test)]
 pub mod tests;
+mod words;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 
 use super::remote::Remote;
 use crate::config::{Config, Verbs};
 use crate::error::{Error, Result};
 use crate::fabric::contact::{BYTES, Identity, Listener, Notices, Service};
 pub use crate::fabric::contact::{Contact, Probe, Secret};
-use crate::sync::{AtomicU64, Ordering};
 use crate::sys::ibverbs::Region;
 pub use coalesce::GAP_MAX;
 pub use counts::Counts;
 use device::Device;
-use greeting::Kind;
 pub use leases::Lease;
+use peer::Core;
 pub use peer::Peer;
 pub use peers::Peers;
 pub use pending::Pending;
-use pool::{Answers, BLOCK_BYTES, Blocks};
+use pool::BLOCK_BYTES;
 pub use registrations::Allocations;
-
-/// The state that all parts of this road share.
-struct Core {
-    blocks: Blocks,
-    answers: Answers,
-    device: Device,
-    peers: RwLock<Vec<Arc<Peer>>>,
-    identity: Identity,
-    /// length of the longest message, if it is below the limit of the device
-    message_bytes_max: AtomicU64,
-    /// number of peers lost so far
-    losses: AtomicU64,
-}
-
-impl Core {
-    fn new(device: Device) -> Result<Core> {
-        Ok(Core {
-            blocks: Blocks::new(&device)?,
-            answers: Answers::new(&device)?,
-            message_bytes_max: AtomicU64::new(device.port().message_bytes_max.into()),
-            device,
-            peers: RwLock::default(),
-            identity: Identity::default(),
-            losses: AtomicU64::new(0),
-        })
-    }
-
-    /// Kind of the device.
-    fn kind(&self) -> Kind {
-        if self.device.port().ethernet { Kind::Roce } else { Kind::InfiniBand }
-    }
-
-    fn message_bytes_max(&self) -> u64 {
-        // Relaxed: it changes in tests only, before there are messages.
-        self.message_bytes_max.load(Ordering::Relaxed)
-    }
-
-    /// Polls the completion queue of each peer that no other thread is polling.
-    fn poll_all(&self) {
-        // Recursive: a thread that flushes all peers may call this on the way.
-        for peer in self.peers.read_recursive().iter() {
-            peer.try_poll();
-        }
-    }
-
-    /// Pings every peer that has operations under way. For a thread that has waited long for a
-    /// resource that requests hold.
-    fn ping_all(&self) {
-        for peer in self.peers.read_recursive().iter() {
-            peer.try_ping();
-        }
-    }
-
-    fn count_loss(&self) {
-        // Release: pairs with the Acquire in `progress`.
-        self.losses.fetch_add(1, Ordering::Release);
-    }
-}
 
 impl Service for Core {
     fn identity(&self) -> &Identity {
@@ -117,7 +60,7 @@ impl Service for Core {
     }
 
     fn answer(&self, question: &[u8; BYTES]) -> Option<[u8; BYTES]> {
-        greeting::answer(self, question)
+        greeting::answer(&self.device, &self.identity, question)
     }
 
     fn poll(&self, now: Instant) -> Option<Instant> {
@@ -218,30 +161,14 @@ impl Nic {
     /// Returns the peer for the process of a contact, which knows this secret. The same process
     /// always gives the same peer.
     fn peer(&self, contact: &Contact, secret: Secret) -> Arc<Peer> {
-        let known = |peers: &[Arc<Peer>]| {
-            peers.binary_search_by_key(&contact.uid(), |peer| peer.contact().uid())
-        };
-        let peers = self.core.peers.read_recursive();
-        if let Ok(index) = known(&peers) {
-            return peers[index].clone();
-        }
-        drop(peers);
-        let mut peers = self.core.peers.write();
-        // A peer that nobody uses is kept while it answers: it may be used again.
-        peers.retain(|peer| Arc::strong_count(peer) > 1 || peer.is_worth_keeping());
-        let index = known(&peers).unwrap_or_else(|index| {
-            peers.insert(index, Arc::new(Peer::new(self.core.clone(), *contact, secret)));
-            index
-        });
-        peers[index].clone()
+        self.core.peer(contact, secret)
     }
 
     /// Polls for completions of all peers, without waiting. Returns how many peers have been lost
     /// so far. A waiting rank checks its own peers when this number has grown.
     fn progress(&self) -> u64 {
         self.core.poll_all();
-        // Acquire: pairs with the Release in `count_loss`.
-        self.core.losses.load(Ordering::Acquire)
+        self.core.losses()
     }
 
     /// Begins a liveness probe of the process of a contact, which also asks for the failure notice

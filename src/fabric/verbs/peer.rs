@@ -1,28 +1,103 @@
-//! Another process, or this one, as the origin reaches it: the connection, operations on words, and
-//! every wait for the device. How bytes travel is in `bytes`, `gathered` and `leases`. The first
-//! operation makes the connection. Invariant: a lost peer stays lost, and each later call fails
-//! with the same error.
+//! Another process, or this one, as the origin reaches it: the connection, and every wait for the
+//! device; and the state that all peers share. Operations on words are in `words` and `many`; how
+//! bytes travel is in `bytes`, `gathered` and `leases`. The first operation makes the connection.
+//! Invariant: a lost peer stays lost, and each later call fails with the same error.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use super::counts::Kinds;
-use super::pool::Word;
+use super::device::Device;
+use super::greeting;
+use super::pause::Pause;
+use super::pool::{Answers, Blocks};
 use super::queue::{End, Held, Queue};
-use super::{Contact, Core, Remote, Secret, greeting};
 use crate::error::{Error, Result};
-use crate::fabric::Fetch;
-use crate::fabric::request::{Broken, Order, Work};
-use crate::sync::{AtomicBool, Ordering, spin_hint};
+use crate::fabric::contact::{Contact, Identity, Secret};
+use crate::fabric::request::Broken;
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
-/// Polls of a queue before the waiting thread yields its core.
-const SPINS: u32 = 16;
-/// Time after which a waiting thread pings, and the number of pauses between two looks at the
-/// clock.
-const PING_AFTER: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1000 });
-const PAUSES: u32 = 64;
+/// The state that all parts of this road share.
+pub(super) struct Core {
+    pub(super) blocks: Blocks,
+    pub(super) answers: Answers,
+    pub(super) device: Device,
+    /// all peers, by the number of the process
+    pub(super) peers: RwLock<Vec<Arc<Peer>>>,
+    pub(super) identity: Identity,
+    /// length of the longest message, if it is below the limit of the device
+    pub(super) message_bytes_max: AtomicU64,
+    /// number of peers lost so far
+    losses: AtomicU64,
+}
+
+impl Core {
+    pub(super) fn new(device: Device) -> Result<Core> {
+        Ok(Core {
+            blocks: Blocks::new(&device)?,
+            answers: Answers::new(&device)?,
+            message_bytes_max: AtomicU64::new(device.port().message_bytes_max.into()),
+            device,
+            peers: RwLock::default(),
+            identity: Identity::default(),
+            losses: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn message_bytes_max(&self) -> u64 {
+        // Relaxed: it changes in tests only, before there are messages.
+        self.message_bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// Polls the completion queue of each peer that no other thread is polling.
+    pub(super) fn poll_all(&self) {
+        // Recursive: a thread that flushes all peers may call this on the way.
+        for peer in self.peers.read_recursive().iter() {
+            peer.try_poll();
+        }
+    }
+
+    /// Pings every peer that has operations under way. For a thread that has waited long for a
+    /// resource that requests hold.
+    pub(super) fn ping_all(&self) {
+        for peer in self.peers.read_recursive().iter() {
+            peer.try_ping();
+        }
+    }
+
+    fn count_loss(&self) {
+        // Release: pairs with the Acquire in `losses`.
+        self.losses.fetch_add(1, Ordering::Release);
+    }
+
+    /// Number of peers lost so far.
+    pub(super) fn losses(&self) -> u64 {
+        // Acquire: pairs with the Release in `count_loss`.
+        self.losses.load(Ordering::Acquire)
+    }
+
+    /// Returns the peer for the process of a contact, which knows this secret. The same process
+    /// always gives the same peer.
+    pub(super) fn peer(self: &Arc<Core>, contact: &Contact, secret: Secret) -> Arc<Peer> {
+        let known = |peers: &[Arc<Peer>]| {
+            peers.binary_search_by_key(&contact.uid(), |peer| peer.contact().uid())
+        };
+        let peers = self.peers.read_recursive();
+        if let Ok(index) = known(&peers) {
+            return peers[index].clone();
+        }
+        drop(peers);
+        let mut peers = self.peers.write();
+        // A peer that nobody uses is kept while it answers: it may be used again.
+        peers.retain(|peer| Arc::strong_count(peer) > 1 || peer.is_worth_keeping());
+        let index = known(&peers).unwrap_or_else(|index| {
+            peers.insert(index, Arc::new(Peer::new(self.clone(), *contact, secret)));
+            index
+        });
+        peers[index].clone()
+    }
+}
 
 /// A process that is reached over the device.
 pub struct Peer {
@@ -32,27 +107,16 @@ pub struct Peer {
     secret: Secret,
     /// whether anything was sent that is not known to be done
     dirty: AtomicBool,
-    link: Mutex<Link>,
+    state: Mutex<State>,
 }
 
 /// The state of the connection.
-enum Link {
+enum State {
     /// not connected yet
     Fresh,
     Up(Queue),
     Lost(Error, End),
 }
-
-/// An answer that will arrive; [`Peer::finish`] waits for it.
-#[must_use]
-#[derive(Debug)]
-pub struct Ticket {
-    number: u64,
-    word: Word,
-}
-
-/// Selects the count of a kind of operation.
-type Count = fn(&mut Kinds) -> &mut u64;
 
 /// Why an operation has failed: the connection is broken, or this process has a failure of its own.
 pub(super) enum Fault {
@@ -72,46 +136,10 @@ impl From<Error> for Fault {
     }
 }
 
-/// The back-off of a wait: a few polls, then the thread yields its core at each pause.
-#[derive(Default)]
-pub(super) struct Pause {
-    pauses: u32,
-    /// time of the last ping, or the start of the wait
-    since: Option<Instant>,
-}
-
-impl Pause {
-    /// Pauses once. Returns whether it is time to ping.
-    pub(super) fn pause(&mut self) -> bool {
-        if self.pauses < SPINS {
-            self.pauses += 1;
-            spin_hint();
-            return false;
-        }
-        std::thread::yield_now();
-        self.is_over()
-    }
-
-    /// Counts a pause without making one, for a caller that comes back by itself. Returns whether
-    /// it is time to ping.
-    pub(super) fn is_over(&mut self) -> bool {
-        self.pauses = self.pauses.wrapping_add(1);
-        if !self.pauses.is_multiple_of(PAUSES) {
-            return false;
-        }
-        let now = Instant::now();
-        let long = now - *self.since.get_or_insert(now) >= PING_AFTER;
-        if long {
-            self.since = Some(now);
-        }
-        long
-    }
-}
-
 impl Peer {
-    pub(super) fn new(core: Arc<Core>, contact: Contact, secret: Secret) -> Peer {
-        let (dirty, link) = (AtomicBool::new(false), Mutex::new(Link::Fresh));
-        Peer { core, contact, secret, dirty, link }
+    fn new(core: Arc<Core>, contact: Contact, secret: Secret) -> Peer {
+        let (dirty, state) = (AtomicBool::new(false), Mutex::new(State::Fresh));
+        Peer { core, contact, secret, dirty, state }
     }
 
     /// The contact of the process.
@@ -124,20 +152,25 @@ impl Peer {
         &self,
         work: impl FnOnce(&mut Queue) -> core::result::Result<T, Fault>,
     ) -> Result<T> {
-        let mut link = self.link.lock();
-        if matches!(*link, Link::Fresh) {
-            match greeting::connect(&self.core, &self.contact, self.secret) {
-                Ok(queue) => *link = Link::Up(queue),
-                Err(error @ Error::Lost { .. }) => return Err(self.lose(&mut link, error)),
+        let mut state = self.state.lock();
+        if matches!(*state, State::Fresh) {
+            match greeting::connect(
+                &self.core.device,
+                &self.core.identity,
+                &self.contact,
+                self.secret,
+            ) {
+                Ok(queue) => *state = State::Up(queue),
+                Err(error @ Error::Lost { .. }) => return Err(self.lose(&mut state, error)),
                 // A failure of this process, or no answer in time: the peer is not lost, and the
                 // next use tries again.
                 Err(error) => return Err(error),
             }
         }
-        let queue = match &mut *link {
-            Link::Up(queue) => queue,
-            Link::Lost(error, _) => return Err(error.clone()),
-            Link::Fresh => unreachable!("it was made"),
+        let queue = match &mut *state {
+            State::Up(queue) => queue,
+            State::Lost(error, _) => return Err(error.clone()),
+            State::Fresh => unreachable!("it was made"),
         };
         let answer = work(queue);
         self.note(queue);
@@ -146,7 +179,7 @@ impl Peer {
             Err(Fault::Local(error)) => Err(error),
             Err(Fault::Broken(broken)) => {
                 let error = self.contact.lost(broken.to_string());
-                Err(self.lose(&mut link, error))
+                Err(self.lose(&mut state, error))
             }
         }
     }
@@ -163,14 +196,14 @@ impl Peer {
     }
 
     /// Marks this peer as lost.
-    fn lose(&self, link: &mut Link, error: Error) -> Error {
-        let before = core::mem::replace(link, Link::Fresh);
+    fn lose(&self, state: &mut State, error: Error) -> Error {
+        let before = core::mem::replace(state, State::Fresh);
         let end = match before {
-            Link::Up(queue) => queue.end(&self.core.blocks),
-            Link::Fresh => End::default(),
-            Link::Lost(_, end) => end,
+            State::Up(queue) => queue.end(&self.core.blocks),
+            State::Fresh => End::default(),
+            State::Lost(_, end) => end,
         };
-        *link = Link::Lost(error.clone(), end);
+        *state = State::Lost(error.clone(), end);
         self.dirty.store(true, Ordering::Relaxed);
         // The user learns that operations have ended.
         self.core.device.registrations().sweep();
@@ -180,18 +213,18 @@ impl Peer {
 
     /// Fails if the peer is lost.
     pub fn check(&self) -> Result<()> {
-        match &*self.link.lock() {
-            Link::Lost(error, _) => Err(error.clone()),
-            Link::Fresh | Link::Up(_) => Ok(()),
+        match &*self.state.lock() {
+            State::Lost(error, _) => Err(error.clone()),
+            State::Fresh | State::Up(_) => Ok(()),
         }
     }
 
     /// Whether there is a connection that may still work. If the process has gone, the connection
     /// breaks soon, because this call pings unless requests are under way already.
-    pub(super) fn is_worth_keeping(&self) -> bool {
-        let asked = match &*self.link.lock() {
-            Link::Up(queue) => queue.is_under_way(),
-            Link::Fresh | Link::Lost(..) => return false,
+    fn is_worth_keeping(&self) -> bool {
+        let asked = match &*self.state.lock() {
+            State::Up(queue) => queue.is_under_way(),
+            State::Fresh | State::Lost(..) => return false,
         };
         asked || self.ping().is_ok()
     }
@@ -234,7 +267,7 @@ impl Peer {
     }
 
     /// Polls for completions if no other thread is using the connection.
-    pub(super) fn try_poll(&self) {
+    fn try_poll(&self) {
         self.try_with(|queue| queue.poll(&self.core.blocks).map(|_| ()));
     }
 
@@ -247,76 +280,23 @@ impl Peer {
         if self.is_idle() {
             return;
         }
-        let Some(mut link) = self.link.try_lock() else { return };
-        let Link::Up(queue) = &mut *link else { return };
+        let Some(mut state) = self.state.try_lock() else { return };
+        let State::Up(queue) = &mut *state else { return };
         match work(queue) {
             Ok(()) => self.note(queue),
             Err(broken) => {
                 let error = self.contact.lost(broken.to_string());
-                self.lose(&mut link, error);
+                self.lose(&mut state, error);
             }
         }
     }
 
     /// Longest run for [`Peer::put_runs`] in bytes; 0 before there is a connection.
     pub fn run_bytes_max(&self) -> u64 {
-        match &*self.link.lock() {
-            Link::Up(queue) => queue.inline_bytes_max(),
+        match &*self.state.lock() {
+            State::Up(queue) => queue.inline_bytes_max(),
             _ => 0,
         }
-    }
-
-    /// Sends a request whose answer of 8 bytes is stored into `word`. Returns its number.
-    fn ask(&self, at: Remote, work: Work, word: Word, count: Count) -> Result<u64> {
-        debug_assert!(at.at.is_multiple_of(8));
-        self.with(|queue| {
-            self.room(queue, 1)?;
-            *count(queue.count()) += 1;
-            let from = word.local();
-            let order = Order::new(work, at, from, true);
-            // SAFETY: the word is registered and lives as long as the queue.
-            Ok(unsafe { queue.post(order, Held::Nothing) }?)
-        })
-    }
-
-    fn begin_with(&self, at: Remote, work: Work, count: Count) -> Result<Ticket> {
-        let word = self.core.answers.take(&self.core.device)?;
-        match self.ask(at, work, word, count) {
-            Ok(number) => Ok(Ticket { number, word }),
-            Err(error) => {
-                // The connection is gone, so that no answer arrives any more.
-                self.core.answers.give_back(word);
-                Err(error)
-            }
-        }
-    }
-
-    /// Begins to change a word of the peer atomically; its address is a multiple of 8.
-    /// [`Peer::finish`] returns the old value.
-    pub(super) fn begin(&self, at: Remote, op: Fetch) -> Result<Ticket> {
-        self.begin_with(at, op.into(), |kinds| &mut kinds.fetches)
-    }
-
-    /// Waits for the answer, and returns it.
-    pub(super) fn finish(&self, ticket: Ticket) -> Result<u64> {
-        let waited = self.wait_for(|_| ticket.number);
-        // SAFETY: a word of the pool, which lives as long as the core; aligned.
-        // Acquire: pairs with the device's store, which came before its completion.
-        let answer = unsafe { (*ticket.word.at).load(Ordering::Acquire) };
-        self.core.answers.give_back(ticket.word);
-        self.core.device.registrations().sweep();
-        waited.map(|()| answer)
-    }
-
-    /// Adds to a word of the peer, without an answer.
-    pub(super) fn post(&self, at: Remote, add: u64) -> Result<()> {
-        let scratch = self.core.answers.scratch();
-        self.ask(at, Work::Add(add), scratch, |kinds| &mut kinds.posts).map(|_| ())
-    }
-
-    /// Begins to read a word of the peer. [`Peer::finish`] returns its value.
-    pub(super) fn begin_read(&self, at: Remote) -> Result<Ticket> {
-        self.begin_with(at, Work::Read, |kinds| &mut kinds.reads)
     }
 
     /// Orders requests: what is sent next is executed after everything that was sent before, gets
@@ -325,7 +305,7 @@ impl Peer {
         if self.is_idle() {
             return;
         }
-        if let Link::Up(queue) = &mut *self.link.lock() {
+        if let State::Up(queue) = &mut *self.state.lock() {
             queue.order();
         }
     }
@@ -364,9 +344,9 @@ impl Peer {
 
     /// Number of the last request that uses memory of the user; 0 if there was none.
     pub fn lent(&self) -> u64 {
-        match &*self.link.lock() {
-            Link::Up(queue) => queue.lent(),
-            Link::Fresh | Link::Lost(..) => 0,
+        match &*self.state.lock() {
+            State::Up(queue) => queue.lent(),
+            State::Fresh | State::Lost(..) => 0,
         }
     }
 
@@ -374,12 +354,12 @@ impl Peer {
     /// connection. Fails if the request never will be done.
     pub(super) fn try_is_done(&self, number: u64) -> Result<bool> {
         self.try_poll();
-        let Some(link) = self.link.try_lock() else { return Ok(false) };
-        match &*link {
-            Link::Up(queue) => Ok(queue.is_done(number)),
-            Link::Lost(_, end) if end.done >= number => Ok(true),
-            Link::Lost(error, _) => Err(error.clone()),
-            Link::Fresh => Ok(true),
+        let Some(state) = self.state.try_lock() else { return Ok(false) };
+        match &*state {
+            State::Up(queue) => Ok(queue.is_done(number)),
+            State::Lost(_, end) if end.done >= number => Ok(true),
+            State::Lost(error, _) => Err(error.clone()),
+            State::Fresh => Ok(true),
         }
     }
 
@@ -392,7 +372,7 @@ impl Peer {
 
     /// Pings if there is or was a connection.
     pub(super) fn ping_if_up(&self) -> Result<()> {
-        let fresh = matches!(*self.link.lock(), Link::Fresh);
+        let fresh = matches!(*self.state.lock(), State::Fresh);
         if fresh { Ok(()) } else { self.ping() }
     }
 
@@ -423,17 +403,17 @@ impl Peer {
 
     /// Whether there is a connection, and the counts of the connection that there is or was.
     pub(super) fn kinds(&self) -> (bool, Kinds) {
-        match &*self.link.lock() {
-            Link::Fresh => (false, Kinds::default()),
-            Link::Up(queue) => (true, *queue.kinds()),
-            Link::Lost(_, end) => (false, end.kinds),
+        match &*self.state.lock() {
+            State::Fresh => (false, Kinds::default()),
+            State::Up(queue) => (true, *queue.kinds()),
+            State::Lost(_, end) => (false, end.kinds),
         }
     }
 }
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        if let Link::Up(queue) = core::mem::replace(self.link.get_mut(), Link::Fresh) {
+        if let State::Up(queue) = core::mem::replace(self.state.get_mut(), State::Fresh) {
             queue.end(&self.core.blocks);
             self.core.device.registrations().sweep();
         }

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use super::peer::{Pause, Peer};
+use super::pause::Pause;
+use super::peer::Peer;
 use crate::error::Result;
 
 /// Transfers with a peer that are under way.

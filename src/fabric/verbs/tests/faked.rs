@@ -1,6 +1,6 @@
 //! Tests that depend on the kind of device, or on a device that refuses.
 
-use super::super::peer::Ticket;
+use super::super::words::Ticket;
 use super::fake::{FAKE, PROFILE, Profile};
 use super::*;
 use crate::fabric::verbs::port::SOFT_ROCE;

@@ -23,6 +23,7 @@ use crate::config::Config;
 use crate::fabric::Fetch;
 pub use crate::fabric::contact::tests::{secret, until};
 pub use crate::fabric::remote::Network;
+use crate::sync::{AtomicU64, Ordering};
 
 /// Makes one more process for a test.
 pub type Open = fn() -> Nic;

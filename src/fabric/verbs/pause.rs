@@ -1,0 +1,49 @@
+//! The back-off of a thread that waits for the device. Invariant: a wait that lasts long pings again
+//! and again, so that it ends when the other process is gone or the device has forgotten a request.
+
+use std::time::{Duration, Instant};
+
+use crate::sync::spin_hint;
+
+/// Polls of a queue before the waiting thread yields its core.
+const SPINS: u32 = 16;
+/// Time after which a waiting thread pings, and the number of pauses between two looks at the
+/// clock.
+const PING_AFTER: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1000 });
+const PAUSES: u32 = 64;
+
+/// The back-off of a wait: a few polls, then the thread yields its core at each pause.
+#[derive(Default)]
+pub struct Pause {
+    pauses: u32,
+    /// time of the last ping, or the start of the wait
+    since: Option<Instant>,
+}
+
+impl Pause {
+    /// Pauses once. Returns whether it is time to ping.
+    pub fn pause(&mut self) -> bool {
+        if self.pauses < SPINS {
+            self.pauses += 1;
+            spin_hint();
+            return false;
+        }
+        std::thread::yield_now();
+        self.is_over()
+    }
+
+    /// Counts a pause without making one, for a caller that comes back by itself. Returns whether
+    /// it is time to ping.
+    pub fn is_over(&mut self) -> bool {
+        self.pauses = self.pauses.wrapping_add(1);
+        if !self.pauses.is_multiple_of(PAUSES) {
+            return false;
+        }
+        let now = Instant::now();
+        let long = now - *self.since.get_or_insert(now) >= PING_AFTER;
+        if long {
+            self.since = Some(now);
+        }
+        long
+    }
+}
