@@ -48,6 +48,8 @@ pub mod sim;
 pub mod spot;
 #[cfg(not(loom))]
 mod verbs;
+#[cfg(not(loom))]
+mod wire;
 
 /// A rank of the window's group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -13,7 +13,7 @@ use crate::fabric::shm::heap::{self, Heap, HeapWords};
 use crate::fabric::shm::mapped;
 use crate::fabric::shm::words::Idle;
 use crate::fabric::sim::{FAR, Fault, Sim, View, every};
-use crate::fabric::verbs::tests as verbs;
+use crate::fabric::wire::tests as wire;
 use crate::fabric::{Rank, Way, WordAt, WordId, Words};
 use crate::sync::{AtomicU32, AtomicU64, full_fence};
 use crate::sys::life::{Life, Mark};
@@ -22,7 +22,7 @@ use core::cell::{Cell, RefCell};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
-pub use verbs::turn;
+pub use wire::turn;
 
 /// A rank that exposes memory, zero at first, and reaches that of the others.
 pub trait Exposing {
@@ -170,13 +170,13 @@ pub fn example(case: impl Fn(&Connected<Example>) + Copy + Send + Sync) {
 }
 
 /// Threads, each with a simulated RDMA device.
-pub fn fake_device(case: impl Fn(&Connected<verbs::Nic>) + Copy + Send + Sync) {
-    connected(verbs::on_fake, verbs::address, case);
+pub fn fake_device(case: impl Fn(&Connected<wire::Nic>) + Copy + Send + Sync) {
+    connected(wire::on_fake, wire::address, case);
 }
 
 /// Threads, each with the RDMA device of this machine.
-pub fn device(case: impl Fn(&Connected<verbs::Nic>) + Copy + Send + Sync) {
-    connected(verbs::on_device, verbs::address, case);
+pub fn device(case: impl Fn(&Connected<wire::Nic>) + Copy + Send + Sync) {
+    connected(wire::on_device, wire::address, case);
 }
 
 /// Load and store, by the function that copies window memory that is mapped.
@@ -469,11 +469,11 @@ pub fn far_over_example(case: impl Fn(&FarWords<'_, Example>) + Copy + Send + Sy
 }
 
 /// The shipped words between nodes, over simulated RDMA devices.
-pub fn far_over_fake_device(case: impl Fn(&FarWords<'_, verbs::Nic>) + Copy + Send + Sync) {
+pub fn far_over_fake_device(case: impl Fn(&FarWords<'_, wire::Nic>) + Copy + Send + Sync) {
     fake_device(|rank| case(&Far(Located(rank, Watched))));
 }
 
 /// The shipped words between nodes, over the RDMA device of this machine.
-pub fn far_over_device(case: impl Fn(&FarWords<'_, verbs::Nic>) + Copy + Send + Sync) {
+pub fn far_over_device(case: impl Fn(&FarWords<'_, wire::Nic>) + Copy + Send + Sync) {
     device(|rank| case(&Far(Located(rank, Watched))));
 }

@@ -1,5 +1,5 @@
-//! A simulated device: the functions of libibverbs over the memory of this process, for several
-//! [`Nic`](super::Nic)s. It keeps the guarantees of a reliable connection and no others: requests
+//! A simulated device: the functions of libibverbs over the memory of this process, which stands
+//! for several processes. It keeps the guarantees of a reliable connection and no others: requests
 //! complete in order, but a request behind a READ or an atomic may be executed before it unless it
 //! is fenced, and the data of a completed WRITE may reach memory only when a READ or an atomic
 //! follows (decision 0005). It refuses what a device refuses.
@@ -10,8 +10,8 @@ use std::sync::LazyLock;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
+use super::jobs::{self, Job};
 pub use super::profile::{PROFILE, Profile};
-use super::wire::{self, Job};
 use crate::sync::Ordering;
 use crate::sys::ibverbs::Library;
 use crate::sys::ibverbs::verbs::*;
@@ -73,7 +73,7 @@ pub fn state() -> MutexGuard<'static, State> {
             let mut random = 1;
             let mut state = STATE.lock();
             loop {
-                match wire::step(&mut state, &mut random) {
+                match jobs::step(&mut state, &mut random) {
                     // Fair: a thread that posts gets the lock.
                     true => MutexGuard::bump(&mut state),
                     false => WORK.wait(&mut state),
@@ -285,7 +285,7 @@ unsafe extern "C" fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int {
     let mr = unsafe { Box::from_raw(mr) };
     // SAFETY: the context of the domain is valid.
     unsafe { behind(mr.context) }.locked -= mr.length;
-    wire::land_all(&mut state);
+    jobs::land_all(&mut state);
     state.keys.remove(&mr.lkey);
     0
 }
@@ -347,7 +347,7 @@ unsafe extern "C" fn ibv_destroy_qp(qp: *mut ibv_qp) -> c_int {
     let mut state = state();
     // SAFETY: made above.
     let mut fake = unsafe { Box::from_raw(qp.cast::<FakeQp>()) };
-    wire::land(&mut fake);
+    jobs::land(&mut fake);
     state.pairs.remove(&fake.qp.qp_num);
     0
 }
@@ -369,7 +369,7 @@ unsafe extern "C" fn ibv_modify_qp(
         IBV_QPS_INIT => fake.attributes.qp_access_flags = wanted.qp_access_flags,
         IBV_QPS_RTR => {
             let way = &wanted.ah_attr;
-            let Some(other) = wire::pair(&state, wanted.dest_qp_num) else { return libc::EINVAL };
+            let Some(other) = jobs::pair(&state, wanted.dest_qp_num) else { return libc::EINVAL };
             // SAFETY: its context belongs to this device.
             let there = unsafe { behind(other.head().context) };
             let known = there.profile.gids.iter().any(|(gid, _)| *gid == way.grh.dgid.into());
@@ -385,7 +385,7 @@ unsafe extern "C" fn ibv_modify_qp(
         }
         _ => {
             let dest = fake.attributes.dest_qp_num;
-            let Some(other) = wire::pair(&state, dest) else { return libc::EINVAL };
+            let Some(other) = jobs::pair(&state, dest) else { return libc::EINVAL };
             let there = &other.attributes;
             if there.qp_state >= IBV_QPS_RTR && wanted.max_rd_atomic > there.max_dest_rd_atomic {
                 return libc::EINVAL;
@@ -434,7 +434,7 @@ unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, count: c_int, out: *mut ibv_wc) ->
     let mut found = 0;
     while found < count as usize {
         let Some(told) = cq.told.pop_front() else { break };
-        if let Some(pair) = wire::pair(&state, told.qp_num) {
+        if let Some(pair) = jobs::pair(&state, told.qp_num) {
             while pair.places.pop_front().is_some_and(|(id, _)| id != told.wr_id) {}
         }
         // SAFETY: the caller has room for `count` completions.

@@ -8,12 +8,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::counts::Kinds;
-use super::link::Link;
 use super::pool::{BLOCK_BYTES, Blocks};
 use super::silence::Silence;
 use crate::fabric::remote::Remote;
 use crate::fabric::request::{Broken, CHAIN_MAX, Local, Order, Work};
-use crate::sys::ibverbs::Region;
+use crate::fabric::verbs::{Link, Region};
 
 /// Largest number of requests in a queue, without pings.
 const DEPTH: usize = 128;

@@ -1,9 +1,9 @@
 //! Tests that depend on the kind of device, or on a device that refuses.
 
 use super::super::words::Ticket;
-use super::fake::{FAKE, PROFILE, Profile};
 use super::*;
-use crate::fabric::verbs::port::SOFT_ROCE;
+use crate::fabric::verbs::SOFT_ROCE;
+use crate::fabric::verbs::tests::fake::{FAKE, PROFILE, Profile};
 use crate::sys::ibverbs::Gid;
 use crate::sys::ibverbs::verbs::{IBV_ATOMIC_GLOB, IBV_PORT_ACTIVE};
 use std::net::{Shutdown, TcpListener, TcpStream};

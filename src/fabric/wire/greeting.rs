@@ -10,11 +10,10 @@
 //! | 8..16  | number of the sending process                                         |
 //! | 16..48 | the device's end; 0 if there is none                                  |
 
-use super::connect::{END_BYTES, End};
-use super::device::Device;
 use super::queue::{PLACES_MAX, Queue};
 use crate::error::{Error, Result};
 use crate::fabric::contact::{self, BYTES, Contact, Identity, Secret};
+use crate::fabric::verbs::{Device, END_BYTES, End};
 use crate::sys::is_shortage;
 
 const MAGIC: [u8; 4] = *b"fomp";

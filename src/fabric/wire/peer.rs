@@ -8,7 +8,6 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 
 use super::counts::Kinds;
-use super::device::Device;
 use super::greeting;
 use super::pause::Pause;
 use super::pool::{Answers, Blocks};
@@ -16,6 +15,7 @@ use super::queue::{End, Held, Queue};
 use crate::error::{Error, Result};
 use crate::fabric::contact::{Contact, Identity, Secret};
 use crate::fabric::request::Broken;
+use crate::fabric::verbs::Device;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
 /// The state that all parts of this road share.

@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::device::Device;
 use crate::error::Result;
 use crate::fabric::request::Local;
+use crate::fabric::verbs::{Device, Region};
 use crate::sync::AtomicU64;
-use crate::sys::ibverbs::Region;
 
 /// Bytes of a block. Longer buffers are registered rather than copied.
 pub const BLOCK_BYTES: usize = 8 << 10;

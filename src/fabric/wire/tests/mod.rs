@@ -1,0 +1,136 @@
+//! Tests of this road by its own operations. The `cases` always run on a simulated device; on a
+//! machine with a real one they also run there, by `cargo test fabric -- --ignored`. Several
+//! [`Nic`]s of this process stand for several processes.
+
+mod accepted;
+mod cases;
+mod contact;
+mod device;
+mod faked;
+mod leases;
+
+use std::sync::Arc;
+
+use crate::sys::ibverbs::Library;
+
+pub use super::*;
+use crate::config::Config;
+use crate::fabric::Fetch;
+pub use crate::fabric::contact::tests::{secret, until};
+pub use crate::fabric::remote::Network;
+use crate::fabric::verbs::Port;
+use crate::fabric::verbs::tests::fake;
+use crate::sync::{AtomicU64, Ordering};
+
+/// Makes one more process for a test.
+pub type Open = fn() -> Nic;
+
+/// Admits a process to the job of the tests.
+fn of_the_job(nic: Nic) -> Nic {
+    nic.admit(secret());
+    nic
+}
+
+/// Makes a process on the device of this machine, or on those that TEST_DEVICES names, in turns.
+pub fn on_device() -> Nic {
+    static TURNS: AtomicU64 = AtomicU64::new(0);
+    let mut settings = Config::get().verbs.clone();
+    if let Ok(names) = std::env::var("TEST_DEVICES") {
+        let names: Vec<&str> = names.split(',').collect();
+        // Relaxed: only uniqueness matters.
+        let turn = TURNS.fetch_add(1, Ordering::Relaxed) as usize;
+        settings.device = Some(names[turn % names.len()].to_owned());
+    }
+    of_the_job(Nic::open(&settings).unwrap())
+}
+
+/// Returns what another process of the tests must know to reach this one.
+pub fn address(nic: &Nic) -> (Contact, Secret) {
+    (nic.contact().unwrap(), secret())
+}
+
+/// Lets one test at a time use the device.
+pub fn turn() -> impl Drop {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock()
+}
+
+/// Makes a process on the port of a library's device.
+fn on_port(library: &'static Library, settings: &Verbs) -> Result<Nic> {
+    Nic::on(Device::on(Port::of(library, settings)?)?, settings)
+}
+
+/// Makes a process on the simulated device.
+pub fn on_fake() -> Nic {
+    let settings = Verbs::default();
+    of_the_job(on_port(&fake::FAKE, &settings).unwrap())
+}
+
+/// A process with memory for others. The fields are dropped in their order.
+pub struct Side {
+    exposed: Exposed,
+    nic: Nic,
+    words: Box<[AtomicU64]>,
+}
+
+impl Side {
+    /// Makes a process with `words` words.
+    pub fn new(open: Open, words: usize) -> Side {
+        let words: Box<[AtomicU64]> = (0..words).map(|_| AtomicU64::new(0)).collect();
+        let nic = open();
+        let bytes = 8 * words.len() as u64;
+        let exposed = nic.expose(words.as_ptr().cast_mut().cast(), bytes).unwrap();
+        Side { exposed, nic, words }
+    }
+
+    /// Returns the peer for this process at another one.
+    pub fn seen_by(&self, nic: &Nic) -> Arc<Peer> {
+        nic.peer(&self.nic.contact().unwrap(), secret())
+    }
+
+    /// Address of word `index` for other processes.
+    pub fn at(&self, index: usize) -> Remote {
+        self.exposed.remote().offset(8 * index as i64)
+    }
+
+    /// Value of word `index` in this process.
+    pub fn word(&self, index: usize) -> u64 {
+        self.words[index].load(Ordering::Acquire)
+    }
+}
+
+/// Collects peers that are waited for together.
+pub fn together(peers: &[&Arc<Peer>]) -> Peers<usize> {
+    let all = Peers::default();
+    for (key, peer) in peers.iter().enumerate() {
+        all.get(key, || Arc::clone(peer));
+    }
+    all
+}
+
+/// Puts a buffer. The test keeps it until it may be used again.
+pub fn put(peer: &Peer, to: Remote, from: &[u64]) -> Result<()> {
+    // SAFETY: the tests flush before they drop or change it.
+    unsafe { peer.put(to, from.as_ptr().cast(), 8 * from.len() as u64) }
+}
+
+/// Gets into a buffer. The test reads it only after the data have arrived.
+pub fn get(peer: &Peer, to: &mut [u64], from: Remote) -> Result<()> {
+    // SAFETY: the tests flush before they drop or read it.
+    unsafe { peer.get(to.as_mut_ptr().cast(), from, 8 * to.len() as u64) }
+}
+
+/// Whether nothing is under way. On a busy machine a wait may have sent a ping that is still under
+/// way; the next flush waits for it.
+pub fn is_settled(peer: &Peer) -> bool {
+    (0..10).any(|_| {
+        let idle = peer.is_idle();
+        peer.flush().unwrap();
+        idle
+    })
+}
+
+/// Returns distinct numbers.
+pub fn numbers(count: usize, salt: u64) -> Vec<u64> {
+    (0..count as u64).map(|index| (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ salt).collect()
+}
