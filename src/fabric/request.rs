@@ -10,6 +10,10 @@ use crate::error::Error;
 /// Largest number of requests in a chain: a device gets them by one call.
 pub const CHAIN_MAX: usize = 16;
 
+/// Bytes of an end of a connection, as the other end needs to know it. Their meaning is the
+/// device's.
+pub const END_BYTES: usize = 32;
+
 /// Memory of this process, as a request names it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Local {

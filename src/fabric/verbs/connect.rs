@@ -10,14 +10,11 @@
 
 use std::sync::Arc;
 
-use super::link::Link;
 use super::port::Port;
 use crate::error::Result;
+use crate::fabric::request::END_BYTES;
 use crate::sys::ibverbs::verbs::*;
 use crate::sys::ibverbs::{Completions, Gid, QueuePair};
-
-/// Bytes of an end, as it is sent.
-pub const END_BYTES: usize = 32;
 /// Inline data of a request: enough for control words, single elements, small rows.
 const INLINE_BYTES: u32 = 128;
 /// Transport time-out (4.096 us * 2^18, one second, and up to four times that) and number of
@@ -196,12 +193,12 @@ fn origins_pair(port: &Port, places: usize) -> Result<QueuePair> {
 }
 
 /// Makes the origin's end, whose first packet has the number `packet`.
-pub fn origin(port: &Port, places: usize, packet: u32) -> Result<(Link, End)> {
+pub fn origin(port: &Port, places: usize, packet: u32) -> Result<(QueuePair, End)> {
     let pair = origins_pair(port, places)?;
     // The other end pings this one by an empty WRITE.
     begin(port, &pair, IBV_ACCESS_REMOTE_WRITE)?;
     let end = End::new(port, &pair, packet);
-    Ok((Link::new(pair, port.domain.device().library()), end))
+    Ok((pair, end))
 }
 
 /// Connects the origin's end `own`, whose queue pair is `pair`, to the target's end.

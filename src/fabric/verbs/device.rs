@@ -3,7 +3,6 @@
 //! answers stays.
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
 use std::time::Instant;
 
 use super::accepted::Pairs;
@@ -11,11 +10,12 @@ use super::connect::{self, End};
 use super::limits;
 use super::link::Link;
 use super::port::Port;
-use super::registrations::Registrations;
+use super::registrations::{Region, Registrations};
 use crate::config::Verbs;
 use crate::error::Result;
+use crate::fabric::request::END_BYTES;
 use crate::sync::{AtomicU64, Ordering};
-use crate::sys::ibverbs::Region;
+use crate::sys::ibverbs::QueuePair;
 use crate::sys::ibverbs::verbs::IBV_ACCESS_LOCAL_WRITE;
 
 /// The RDMA device of this process.
@@ -43,9 +43,19 @@ impl Device {
         })
     }
 
-    /// The port.
-    pub fn port(&self) -> &Port {
-        &self.port
+    /// Whether the link is Ethernet (RoCE); otherwise it is InfiniBand.
+    pub fn is_ethernet(&self) -> bool {
+        self.port.ethernet
+    }
+
+    /// Whether the device's atomics are atomic with respect to those of the CPU.
+    pub fn is_coherent(&self) -> bool {
+        self.port.coherent
+    }
+
+    /// Bytes of the longest message.
+    pub fn message_bytes_max(&self) -> u64 {
+        self.port.message_bytes_max.into()
     }
 
     /// The memory of the user that is registered.
@@ -54,28 +64,24 @@ impl Device {
     }
 
     /// Registers memory of the road itself, which the device may read and write.
-    pub fn register(&self, at: u64, bytes: u64) -> Result<Arc<Region>> {
+    pub fn register(&self, at: u64, bytes: u64) -> Result<Region> {
         limits::register(&self.port.domain, at, bytes, IBV_ACCESS_LOCAL_WRITE)
     }
 
     /// Makes the origin's end of a connection, with room for `places` requests if the device
-    /// allows so many. Nothing may be posted before [`Device::connect`].
-    pub fn begin(&self, places: usize) -> Result<(Link, End)> {
-        connect::origin(&self.port, places, self.packet())
+    /// allows so many.
+    pub fn begin(&self, places: usize) -> Result<Opening<'_>> {
+        let (pair, own) = connect::origin(&self.port, places, self.packet())?;
+        Ok(Opening { port: &self.port, pair, own })
     }
 
-    /// Connects the origin's end `own` of a connection to the target's end.
-    pub fn connect(&self, link: &Link, own: &End, other: &End) -> Result<()> {
-        connect::finish(&self.port, link.pair(), own, other)
-    }
-
-    /// Makes the target's end of a connection for an origin. It stays as long as the origin
-    /// answers.
-    pub fn accept(&self, origin: &End) -> Result<End> {
-        let (port, completions) = (&self.port, self.accepted.completions());
-        let (pair, end) = connect::accept(port, completions, origin, self.packet())?;
+    /// Makes the target's end of a connection for the end of an origin, and returns it. It stays as
+    /// long as the origin answers.
+    pub fn accept(&self, origin: &[u8; END_BYTES]) -> Result<[u8; END_BYTES]> {
+        let (origin, completions) = (End::from(origin), self.accepted.completions());
+        let (pair, end) = connect::accept(&self.port, completions, &origin, self.packet())?;
         self.accepted.add(pair, end.packet(), origin.reads());
-        Ok(end)
+        Ok(end.bytes())
     }
 
     /// Checks from time to time whether the origins of accepted connections still answer, without
@@ -94,5 +100,26 @@ impl Device {
         // Relaxed: only uniqueness matters.
         let count = self.randoms.1.fetch_add(1, Ordering::Relaxed);
         self.randoms.0.hash_one(count) as u32 & 0x00ff_ffff
+    }
+}
+
+/// The origin's end of a connection whose other end is not known yet.
+pub struct Opening<'a> {
+    port: &'a Port,
+    pair: QueuePair,
+    own: End,
+}
+
+impl Opening<'_> {
+    /// The end as the target needs to know it.
+    pub fn end(&self) -> [u8; END_BYTES] {
+        self.own.bytes()
+    }
+
+    /// Connects to the target's end.
+    pub fn connect(self, target: &[u8; END_BYTES]) -> Result<Link> {
+        let target = End::from(target);
+        connect::finish(self.port, &self.pair, &self.own, &target)?;
+        Ok(Link::new(self.pair, self.port.domain.device().library(), target.in_order()))
     }
 }

@@ -16,21 +16,18 @@ const POLL: usize = 8;
 /// The origin's end of a connection.
 pub struct Link {
     pair: QueuePair,
-    /// the library that names the reasons
+    /// the library that names the reasons of failures
     library: &'static Library,
+    /// whether the target executes requests in order, one at a time
+    in_order: bool,
     /// why a request has failed whose predecessors have been reported
     failed: Option<ibv_wc_status>,
 }
 
 impl Link {
     /// Makes a link of a connected queue pair.
-    pub fn new(pair: QueuePair, library: &'static Library) -> Link {
-        Link { pair, library, failed: None }
-    }
-
-    /// Its queue pair.
-    pub fn pair(&self) -> &QueuePair {
-        &self.pair
+    pub fn new(pair: QueuePair, library: &'static Library, in_order: bool) -> Link {
+        Link { pair, library, in_order, failed: None }
     }
 
     /// Number of requests that can be under way.
@@ -41,6 +38,11 @@ impl Link {
     /// Largest number of bytes that a request can carry inline.
     pub fn inline_bytes_max(&self) -> u64 {
         self.pair.capacity().max_inline_data.into()
+    }
+
+    /// Whether the target executes requests in order, one at a time.
+    pub fn is_in_order(&self) -> bool {
+        self.in_order
     }
 
     /// Whether the device has failed for good, as far as it has reported.

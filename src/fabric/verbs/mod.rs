@@ -14,10 +14,8 @@ mod registrations;
 #[cfg(test)]
 pub mod tests;
 
-pub use crate::sys::ibverbs::Region;
-pub use connect::{END_BYTES, End};
-pub use device::Device;
+pub use device::{Device, Opening};
 pub use link::Link;
 #[cfg(test)]
 pub use port::{Port, SOFT_ROCE};
-pub use registrations::Allocations;
+pub use registrations::{Allocations, Region};

@@ -14,7 +14,7 @@ use super::limits;
 use crate::error::{Error, Result};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::sys::ibverbs::verbs::*;
-use crate::sys::ibverbs::{Domain, Region};
+use crate::sys::ibverbs::{self, Domain};
 
 /// Registrations of unused buffers that are kept between two sweeps.
 const BUFFERS_MAX: usize = 64;
@@ -25,16 +25,19 @@ const PAGE: u64 = 4096;
 /// [`Registrations::forget`] before it ends.
 pub type Allocations = fn(u64, u64) -> Option<(u64, u64)>;
 
+/// Memory that is registered; the registration ends with the last value for it.
+pub type Region = Arc<ibverbs::Region>;
+
 /// All registered memory except that of the road itself.
 pub struct Registrations {
     domain: Arc<Domain>,
     /// by its first byte and a number
-    exposed: Mutex<BTreeMap<(u64, u64), Arc<Region>>>,
+    exposed: Mutex<BTreeMap<(u64, u64), Region>>,
     numbers: AtomicU64,
     allocations: OnceLock<Allocations>,
     /// allocations that were used, by their first byte
-    lasting: Mutex<BTreeMap<u64, Arc<Region>>>,
-    buffers: Mutex<Vec<Arc<Region>>>,
+    lasting: Mutex<BTreeMap<u64, Region>>,
+    buffers: Mutex<Vec<Region>>,
     /// whether there are buffers to sweep
     any: AtomicBool,
     /// number of registrations of buffers so far
@@ -57,7 +60,7 @@ impl Registrations {
     }
 
     /// Registers memory for other processes. Returns the number of the registration and the region.
-    pub fn expose(&self, base: u64, bytes: u64) -> Result<(u64, Arc<Region>)> {
+    pub fn expose(&self, base: u64, bytes: u64) -> Result<(u64, Region)> {
         // Without relaxed ordering: a flag must not overtake the data before it (decision 0005).
         let access = IBV_ACCESS_LOCAL_WRITE
             | IBV_ACCESS_REMOTE_WRITE
@@ -77,9 +80,9 @@ impl Registrations {
 
     /// Returns a region that contains a buffer of the user; registers the buffer if there is none.
     /// `arriving` says whether the device writes there or only reads.
-    pub fn buffer(&self, at: u64, bytes: u64, arriving: bool) -> Result<Arc<Region>> {
+    pub fn buffer(&self, at: u64, bytes: u64, arriving: bool) -> Result<Region> {
         let access = if arriving { IBV_ACCESS_LOCAL_WRITE } else { 0 };
-        let fits = |region: &&Arc<Region>| region.holds(at, bytes) && region.allows(access);
+        let fits = |region: &&Region| region.holds(at, bytes) && region.allows(access);
         {
             let exposed = self.exposed.lock();
             if let Some((_, region)) =
@@ -117,7 +120,7 @@ impl Registrations {
 
     /// Returns the region of the allocation that contains a buffer. The allocation is registered as
     /// a whole at its first use. If that fails, registering a part of it may still succeed.
-    fn lasting(&self, at: u64, bytes: u64) -> Option<Arc<Region>> {
+    fn lasting(&self, at: u64, bytes: u64) -> Option<Region> {
         let (base, length) = self.allocations.get()?(at, bytes)?;
         let mut lasting = self.lasting.lock();
         if let Some(region) = lasting.get(&base) {
@@ -156,7 +159,7 @@ impl Registrations {
 }
 
 /// Whether anything besides the list holds the region.
-fn in_use(region: &Arc<Region>) -> bool {
+fn in_use(region: &Region) -> bool {
     Arc::strong_count(region) > 1
 }
 

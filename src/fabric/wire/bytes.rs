@@ -135,7 +135,7 @@ impl Peer {
         at: u64,
         bytes: u64,
     ) -> core::result::Result<(), Fault> {
-        let region = self.core.device.registrations().buffer(at, bytes, work == Work::Read)?;
+        let region = self.core.device.buffer(at, bytes, work == Work::Read)?;
         let message = self.core.message_bytes_max();
         let key = region.local_key();
         let part = |offset: u64| {

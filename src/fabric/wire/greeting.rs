@@ -10,22 +10,15 @@
 //! | 8..16  | number of the sending process                                         |
 //! | 16..48 | the device's end; 0 if there is none                                  |
 
+use super::device::{Device, Kind};
 use super::queue::{PLACES_MAX, Queue};
 use crate::error::{Error, Result};
 use crate::fabric::contact::{self, BYTES, Contact, Identity, Secret};
-use crate::fabric::verbs::{Device, END_BYTES, End};
+use crate::fabric::request::END_BYTES;
 use crate::sys::is_shortage;
 
 const MAGIC: [u8; 4] = *b"fomp";
 const VERSION: u8 = 2;
-
-/// The kinds of devices. Two processes connect only if their devices are of one kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
-    InfiniBand = 1,
-    Roce = 2,
-}
 
 /// Name of a kind.
 fn name(kind: u8) -> &'static str {
@@ -47,8 +40,8 @@ struct Greeting {
 }
 
 impl Greeting {
-    fn new(kind: Kind, uid: u64, end: &End) -> Greeting {
-        Greeting { end: end.bytes(), ..Greeting::refusal(kind, uid, 0) }
+    fn new(kind: Kind, uid: u64, end: [u8; END_BYTES]) -> Greeting {
+        Greeting { end, ..Greeting::refusal(kind, uid, 0) }
     }
 
     /// Makes the answer of a process whose end could not be made.
@@ -87,11 +80,6 @@ impl Greeting {
     }
 }
 
-/// Kind of a device.
-fn kind_of(device: &Device) -> Kind {
-    if device.port().ethernet { Kind::Roce } else { Kind::InfiniBand }
-}
-
 /// Connects to the process of a contact, which may be this one. Both processes know the secret.
 pub fn connect(
     device: &Device,
@@ -99,10 +87,10 @@ pub fn connect(
     contact: &Contact,
     secret: Secret,
 ) -> Result<Queue> {
-    let (uid, kind) = (identity.uid(), kind_of(device));
+    let (uid, kind) = (identity.uid(), device.kind());
     let begun = device.begin(PLACES_MAX);
-    let (link, own) = begun.map_err(|error| local_error(contact, error))?;
-    let question = Greeting::new(kind, uid, &own).bytes();
+    let opening = begun.map_err(|error| local_error(contact, error))?;
+    let question = Greeting::new(kind, uid, opening.end()).bytes();
     let read =
         |bytes: &[u8; BYTES]| Greeting::from(bytes).filter(|answer| answer.uid == contact.uid());
     let answer = match contact.uid() == uid {
@@ -118,9 +106,7 @@ pub fn connect(
         let what = format!("it cannot make its end of the connection (errno {})", answer.errno);
         return Err(contact.lost(what));
     }
-    let other = End::from(&answer.end);
-    device.connect(&link, &own, &other).map_err(|error| local_error(contact, error))?;
-    Ok(Queue::new(link, other.in_order()))
+    opening.connect(&answer.end).map(Queue::new).map_err(|error| local_error(contact, error))
 }
 
 /// The error for a failure of this side: a shortage is an error of this call alone, because a later
@@ -136,13 +122,13 @@ fn local_error(contact: &Contact, error: Error) -> Error {
 /// bytes are not a question.
 pub fn answer(device: &Device, identity: &Identity, question: &[u8; BYTES]) -> Option<[u8; BYTES]> {
     let question = Greeting::from(question)?;
-    let (uid, kind) = (identity.uid(), kind_of(device));
+    let (uid, kind) = (identity.uid(), device.kind());
     if question.obstacle(kind).is_some() {
         // The kind and the version in the answer tell the cause.
         return Some(Greeting::refusal(kind, uid, 0).bytes());
     }
-    let answer = match device.accept(&End::from(&question.end)) {
-        Ok(end) => Greeting::new(kind, uid, &end),
+    let answer = match device.accept(&question.end) {
+        Ok(end) => Greeting::new(kind, uid, end),
         Err(Error::System { errno, .. }) => Greeting::refusal(kind, uid, errno as u16),
         Err(_) => Greeting::refusal(kind, uid, u16::MAX),
     };

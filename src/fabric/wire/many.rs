@@ -46,7 +46,7 @@ impl Peer {
             *before = unsafe { (*word.at).load(Ordering::Acquire) };
         }
         self.core.answers.give_all_back(words);
-        self.core.device.registrations().sweep();
+        self.core.device.sweep();
         done
     }
 

@@ -10,6 +10,7 @@ mod bytes;
 mod coalesce;
 mod contract;
 mod counts;
+mod device;
 mod gathered;
 mod greeting;
 mod leases;
@@ -35,10 +36,10 @@ use crate::config::{Config, Verbs};
 use crate::error::{Error, Result};
 use crate::fabric::contact::{BYTES, Identity, Listener, Notices, Service};
 pub use crate::fabric::contact::{Contact, Probe, Secret};
-pub use crate::fabric::verbs::Allocations;
-use crate::fabric::verbs::{Device, Region};
 pub use coalesce::GAP_MAX;
 pub use counts::Counts;
+pub use device::Allocations;
+use device::{Device, Kind, Region};
 pub use leases::Lease;
 use peer::Core;
 pub use peer::Peer;
@@ -91,20 +92,14 @@ impl Nic {
         Ok(Nic { core: Arc::new(Core::new(device)?), listener: Mutex::default(), interface })
     }
 
-    /// Name of the device and number of the port.
-    #[cfg(test)]
-    pub fn name(&self) -> String {
-        self.core.device.port().name()
-    }
-
     /// Whether the device's atomics are atomic with respect to those of the CPU.
     pub fn is_coherent(&self) -> bool {
-        self.core.device.port().coherent
+        self.core.device.is_coherent()
     }
 
     /// Whether the link is Ethernet (RoCE); otherwise it is InfiniBand.
     pub fn is_ethernet(&self) -> bool {
-        self.core.device.port().ethernet
+        self.core.device.kind() == Kind::Roce
     }
 
     /// Returns what other processes need to contact this process. The first call starts the
@@ -134,7 +129,7 @@ impl Nic {
     fn expose(&self, base: *mut u8, bytes: u64) -> Result<Exposed> {
         let region = match bytes {
             0 => None,
-            bytes => Some(self.core.device.registrations().expose(base as u64, bytes)?),
+            bytes => Some(self.core.device.expose(base as u64, bytes)?),
         };
         Ok(Exposed { core: self.core.clone(), base: base as u64, region })
     }
@@ -142,12 +137,12 @@ impl Nic {
     /// Sets the function that finds allocations. The memory of an allocation stays registered after
     /// its first use, until [`Nic::forget`] is called for it.
     pub fn set_allocations(&self, allocations: Allocations) {
-        self.core.device.registrations().set_allocations(allocations);
+        self.core.device.set_allocations(allocations);
     }
 
     /// Ends the registration of the allocation that begins at `base`.
     pub fn forget(&self, base: *const u8) {
-        self.core.device.registrations().forget(base as u64);
+        self.core.device.forget(base as u64);
     }
 
     /// Returns the peer for the process of a contact, which knows this secret. The same process
@@ -176,7 +171,7 @@ impl Nic {
 
     /// Counts of the resources and operations of this process.
     pub fn counts(&self) -> Counts {
-        let (regions, registered_bytes, registrations) = self.core.device.registrations().counts();
+        let (regions, registered_bytes, registrations) = self.core.device.registered();
         let accepted = self.core.device.accepted();
         let mut counts =
             Counts { accepted, regions, registered_bytes, registrations, ..Counts::default() };
@@ -202,7 +197,7 @@ pub struct Exposed {
     core: Arc<Core>,
     base: u64,
     /// the number of the registration, and its region
-    region: Option<(u64, Arc<Region>)>,
+    region: Option<(u64, Region)>,
 }
 
 impl Exposed {
@@ -216,7 +211,7 @@ impl Exposed {
 impl Drop for Exposed {
     fn drop(&mut self) {
         if let Some((number, _)) = &self.region {
-            self.core.device.registrations().conceal(self.base, *number);
+            self.core.device.conceal(self.base, *number);
         }
     }
 }

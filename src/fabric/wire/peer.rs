@@ -8,6 +8,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 
 use super::counts::Kinds;
+use super::device::Device;
 use super::greeting;
 use super::pause::Pause;
 use super::pool::{Answers, Blocks};
@@ -15,7 +16,6 @@ use super::queue::{End, Held, Queue};
 use crate::error::{Error, Result};
 use crate::fabric::contact::{Contact, Identity, Secret};
 use crate::fabric::request::Broken;
-use crate::fabric::verbs::Device;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
 /// The state that all parts of this road share.
@@ -37,7 +37,7 @@ impl Core {
         Ok(Core {
             blocks: Blocks::new(&device)?,
             answers: Answers::new(&device)?,
-            message_bytes_max: AtomicU64::new(device.port().message_bytes_max.into()),
+            message_bytes_max: AtomicU64::new(device.message_bytes_max()),
             device,
             peers: RwLock::default(),
             identity: Identity::default(),
@@ -191,7 +191,7 @@ impl Peer {
         // on behalf of another thread has synchronised with it.
         self.dirty.store(!quiet, Ordering::Relaxed);
         if quiet {
-            self.core.device.registrations().sweep();
+            self.core.device.sweep();
         }
     }
 
@@ -206,7 +206,7 @@ impl Peer {
         *state = State::Lost(error.clone(), end);
         self.dirty.store(true, Ordering::Relaxed);
         // The user learns that operations have ended.
-        self.core.device.registrations().sweep();
+        self.core.device.sweep();
         self.core.count_loss();
         error
     }
@@ -316,7 +316,7 @@ impl Peer {
             true => Ok(()),
             false => self.flush_begin().and_then(|()| self.wait_for(|queue| queue.last_signaled())),
         };
-        self.core.device.registrations().sweep();
+        self.core.device.sweep();
         waited
     }
 
@@ -338,7 +338,7 @@ impl Peer {
     /// Waits until the buffers of puts may be used again and the data of gets have arrived.
     pub(super) fn flush_local(&self) -> Result<()> {
         let waited = if self.is_idle() { Ok(()) } else { self.wait_for(|queue| queue.lent()) };
-        self.core.device.registrations().sweep();
+        self.core.device.sweep();
         waited
     }
 
@@ -415,7 +415,7 @@ impl Drop for Peer {
     fn drop(&mut self) {
         if let State::Up(queue) = core::mem::replace(self.state.get_mut(), State::Fresh) {
             queue.end(&self.core.blocks);
-            self.core.device.registrations().sweep();
+            self.core.device.sweep();
         }
     }
 }

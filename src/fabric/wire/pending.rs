@@ -32,7 +32,7 @@ impl Pending {
     pub fn is_done(&mut self) -> Result<bool> {
         let done = self.peer.try_is_done(self.number)?;
         if done {
-            self.peer.core.device.registrations().sweep();
+            self.peer.core.device.sweep();
         } else if self.pause.is_over() {
             self.peer.try_ping();
         }

@@ -3,13 +3,12 @@
 //! them. Invariant: a block or word has one owner until it is given back.
 
 use std::alloc::Layout;
-use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::device::{Device, Region};
 use crate::error::Result;
 use crate::fabric::request::Local;
-use crate::fabric::verbs::{Device, Region};
 use crate::sync::AtomicU64;
 
 /// Bytes of a block. Longer buffers are registered rather than copied.
@@ -52,7 +51,7 @@ impl Drop for Memory {
 
 /// Registered memory. The fields are dropped in their order: the registration ends first.
 struct Pages {
-    region: Arc<Region>,
+    region: Region,
     memory: Memory,
 }
 

@@ -4,15 +4,14 @@
 //! holds what the request uses until the request is done, or until the queue pair is gone.
 
 use core::ptr;
-use std::sync::Arc;
 use std::time::Instant;
 
 use super::counts::Kinds;
+use super::device::{Link, Region};
 use super::pool::{BLOCK_BYTES, Blocks};
 use super::silence::Silence;
 use crate::fabric::remote::Remote;
 use crate::fabric::request::{Broken, CHAIN_MAX, Local, Order, Work};
-use crate::fabric::verbs::{Link, Region};
 
 /// Largest number of requests in a queue, without pings.
 const DEPTH: usize = 128;
@@ -38,7 +37,7 @@ pub enum Held {
     /// a block that the device writes, and the places to which its parts are copied then
     Scattering { block: u32, parts: Box<[Part]> },
     /// registered memory of the user
-    Buffer { _region: Arc<Region> },
+    Buffer { _region: Region },
 }
 
 // SAFETY: the pointer is to memory of this process that the user has lent until the get is done.
@@ -88,8 +87,6 @@ pub struct Queue {
     proof: (Remote, u32),
     /// the next request is fenced: it waits for the answers under way
     fence: bool,
-    /// the target executes requests in order, one at a time
-    in_order: bool,
     kinds: Kinds,
     /// polls that found no completion
     empty_polls: u32,
@@ -106,8 +103,8 @@ pub struct End {
 }
 
 impl Queue {
-    /// Makes a queue over a link. `in_order`: the target executes requests in order, one at a time.
-    pub fn new(link: Link, in_order: bool) -> Queue {
+    /// Makes a queue over a link.
+    pub fn new(link: Link) -> Queue {
         let places = link.places().clamp(1, PLACES_MAX);
         // A small queue gives its entries to requests first.
         let depth = places - PINGS.min(places / 8);
@@ -125,7 +122,6 @@ impl Queue {
             lent: 0,
             proof: (Remote::default(), 0),
             fence: false,
-            in_order,
             kinds: Kinds::default(),
             empty_polls: 0,
             silence: Silence::default(),
@@ -273,7 +269,7 @@ impl Queue {
                 // A lost answer of an atomic is sent again, while a lost READ is executed again.
                 // The fence is not set without need, because Soft-RoCE sometimes stops at a fence
                 // for ever.
-                if !self.in_order {
+                if !self.link.is_in_order() {
                     self.overtaken = self.posted;
                 }
             }

@@ -61,7 +61,7 @@ impl Peer {
         // Acquire: pairs with the device's store, which came before its completion.
         let answer = unsafe { (*ticket.word.at).load(Ordering::Acquire) };
         self.core.answers.give_back(ticket.word);
-        self.core.device.registrations().sweep();
+        self.core.device.sweep();
         waited.map(|()| answer)
     }
 

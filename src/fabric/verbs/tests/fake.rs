@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::jobs::{self, Job};
-pub use super::profile::{PROFILE, Profile};
+use super::profile::{PROFILE, Profile};
 use crate::sync::Ordering;
 use crate::sys::ibverbs::Library;
 use crate::sys::ibverbs::verbs::*;

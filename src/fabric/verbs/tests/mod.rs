@@ -3,4 +3,19 @@
 #[allow(clippy::missing_safety_doc)] // the C library's functions, as its manual pages say
 pub mod fake;
 mod jobs;
-mod profile;
+mod port;
+pub mod profile;
+
+use super::Port;
+use crate::config::Verbs;
+use crate::error::Result;
+use fake::FAKE;
+use profile::{PROFILE, Profile};
+
+/// Opens the port of a simulated device with this profile.
+pub fn port(profile: &Profile, settings: &Verbs) -> Result<Port> {
+    PROFILE.with_borrow_mut(|current| *current = profile.clone());
+    let port = Port::of(&FAKE, settings);
+    PROFILE.with_borrow_mut(|current| *current = Profile::default());
+    port
+}

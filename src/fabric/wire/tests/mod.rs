@@ -11,15 +11,13 @@ mod leases;
 
 use std::sync::Arc;
 
-use crate::sys::ibverbs::Library;
-
 pub use super::*;
 use crate::config::Config;
 use crate::fabric::Fetch;
 pub use crate::fabric::contact::tests::{secret, until};
 pub use crate::fabric::remote::Network;
-use crate::fabric::verbs::Port;
-use crate::fabric::verbs::tests::fake;
+use crate::fabric::verbs::tests::{port, profile::Profile};
+use crate::fabric::verbs::{self, Port};
 use crate::sync::{AtomicU64, Ordering};
 
 /// Makes one more process for a test.
@@ -55,15 +53,15 @@ pub fn turn() -> impl Drop {
     TURN.lock()
 }
 
-/// Makes a process on the port of a library's device.
-fn on_port(library: &'static Library, settings: &Verbs) -> Result<Nic> {
-    Nic::on(Device::on(Port::of(library, settings)?)?, settings)
+/// Makes a process of the job on an opened port.
+fn on_port(port: Port, settings: &Verbs) -> Result<Nic> {
+    Nic::on(Device::Verbs(verbs::Device::on(port)?), settings).map(of_the_job)
 }
 
 /// Makes a process on the simulated device.
 pub fn on_fake() -> Nic {
     let settings = Verbs::default();
-    of_the_job(on_port(&fake::FAKE, &settings).unwrap())
+    port(&Profile::default(), &settings).and_then(|port| on_port(port, &settings)).unwrap()
 }
 
 /// A process with memory for others. The fields are dropped in their order.

@@ -1,0 +1,253 @@
+//! The seam between the road and its device: what the road asks of a network, for each kind of
+//! device. Requests and causes of failures are plain data ([`request`](crate::fabric::request)); a
+//! new kind of device is a new variant here, in a room of its own that does not name this one.
+//! Invariant: all objects of a process are of one device.
+
+use std::time::Instant;
+
+use crate::config::Verbs;
+use crate::error::Result;
+use crate::fabric::request::{Broken, END_BYTES, Order};
+use crate::fabric::verbs;
+pub use crate::fabric::verbs::Allocations;
+
+/// Kind of the network of a device. Two processes connect only if they are on one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// InfiniBand
+    InfiniBand = 1,
+    /// RDMA over Ethernet
+    Roce = 2,
+}
+
+/// The device of this process.
+pub enum Device {
+    /// InfiniBand or RoCE
+    Verbs(verbs::Device),
+}
+
+impl Device {
+    /// Opens the device that the settings select.
+    pub fn open(settings: &Verbs) -> Result<Device> {
+        verbs::Device::open(settings).map(Device::Verbs)
+    }
+
+    /// Kind of its network.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Device::Verbs(device) if device.is_ethernet() => Kind::Roce,
+            Device::Verbs(_) => Kind::InfiniBand,
+        }
+    }
+
+    /// Whether its atomics are atomic with respect to those of the CPU.
+    pub fn is_coherent(&self) -> bool {
+        match self {
+            Device::Verbs(device) => device.is_coherent(),
+        }
+    }
+
+    /// Bytes of the longest message.
+    pub fn message_bytes_max(&self) -> u64 {
+        match self {
+            Device::Verbs(device) => device.message_bytes_max(),
+        }
+    }
+
+    /// Registers memory of the road itself, which the device may read and write.
+    pub fn register(&self, at: u64, bytes: u64) -> Result<Region> {
+        match self {
+            Device::Verbs(device) => device.register(at, bytes).map(Region::Verbs),
+        }
+    }
+
+    /// Registers memory for other processes. Returns the number of the registration and the region.
+    pub fn expose(&self, at: u64, bytes: u64) -> Result<(u64, Region)> {
+        match self {
+            Device::Verbs(device) => device
+                .registrations()
+                .expose(at, bytes)
+                .map(|(number, region)| (number, Region::Verbs(region))),
+        }
+    }
+
+    /// Ends registration `number` of the memory at `at`. Requests that use its region keep it until
+    /// they are done.
+    pub fn conceal(&self, at: u64, number: u64) {
+        match self {
+            Device::Verbs(device) => device.registrations().conceal(at, number),
+        }
+    }
+
+    /// Returns a region that contains a buffer of the user. `arriving` says whether the device
+    /// writes there or only reads.
+    pub fn buffer(&self, at: u64, bytes: u64, arriving: bool) -> Result<Region> {
+        match self {
+            Device::Verbs(device) => {
+                device.registrations().buffer(at, bytes, arriving).map(Region::Verbs)
+            }
+        }
+    }
+
+    /// Ends the registrations of buffers that no request uses, before the user learns that
+    /// operations are done.
+    pub fn sweep(&self) {
+        match self {
+            Device::Verbs(device) => device.registrations().sweep(),
+        }
+    }
+
+    /// Sets the function that finds allocations. The first one that was set is used.
+    pub fn set_allocations(&self, allocations: Allocations) {
+        match self {
+            Device::Verbs(device) => device.registrations().set_allocations(allocations),
+        }
+    }
+
+    /// Ends the registration of an allocation, before it is freed.
+    pub fn forget(&self, at: u64) {
+        match self {
+            Device::Verbs(device) => device.registrations().forget(at),
+        }
+    }
+
+    /// Number and bytes of the current registrations, and how often a buffer was registered.
+    pub fn registered(&self) -> (u64, u64, u64) {
+        match self {
+            Device::Verbs(device) => device.registrations().counts(),
+        }
+    }
+
+    /// Makes the origin's end of a connection, with room for `places` requests if the device allows
+    /// so many.
+    pub fn begin(&self, places: usize) -> Result<Opening<'_>> {
+        match self {
+            Device::Verbs(device) => device.begin(places).map(Opening::Verbs),
+        }
+    }
+
+    /// Makes the target's end of a connection for the end of an origin, and returns it. It stays as
+    /// long as the origin answers.
+    pub fn accept(&self, origin: &[u8; END_BYTES]) -> Result<[u8; END_BYTES]> {
+        match self {
+            Device::Verbs(device) => device.accept(origin),
+        }
+    }
+
+    /// Checks from time to time whether the origins of accepted connections still answer, without
+    /// waiting. Returns the time of the next call.
+    pub fn poll_accepted(&self, now: Instant) -> Option<Instant> {
+        match self {
+            Device::Verbs(device) => device.poll_accepted(now),
+        }
+    }
+
+    /// Number of accepted connections.
+    pub fn accepted(&self) -> u64 {
+        match self {
+            Device::Verbs(device) => device.accepted(),
+        }
+    }
+}
+
+/// Registered memory. It stays registered as long as a value for it lives.
+#[derive(Clone)]
+pub enum Region {
+    /// of InfiniBand or RoCE
+    Verbs(verbs::Region),
+}
+
+impl Region {
+    /// Key of the memory for requests of this process.
+    pub fn local_key(&self) -> u32 {
+        match self {
+            Region::Verbs(region) => region.local_key(),
+        }
+    }
+
+    /// Key of the memory for requests of other processes.
+    pub fn remote_key(&self) -> u32 {
+        match self {
+            Region::Verbs(region) => region.remote_key(),
+        }
+    }
+}
+
+/// The origin's end of a connection whose other end is not known yet.
+pub enum Opening<'a> {
+    /// of InfiniBand or RoCE
+    Verbs(verbs::Opening<'a>),
+}
+
+impl Opening<'_> {
+    /// The end as the target needs to know it.
+    pub fn end(&self) -> [u8; END_BYTES] {
+        match self {
+            Opening::Verbs(opening) => opening.end(),
+        }
+    }
+
+    /// Connects to the target's end.
+    pub fn connect(self, target: &[u8; END_BYTES]) -> Result<Link> {
+        match self {
+            Opening::Verbs(opening) => opening.connect(target).map(Link::Verbs),
+        }
+    }
+}
+
+/// The origin's end of a connection.
+pub enum Link {
+    /// of InfiniBand or RoCE
+    Verbs(verbs::Link),
+}
+
+impl Link {
+    /// Number of requests that can be under way.
+    pub fn places(&self) -> usize {
+        match self {
+            Link::Verbs(link) => link.places(),
+        }
+    }
+
+    /// Largest number of bytes that a request can carry inline.
+    pub fn inline_bytes_max(&self) -> u64 {
+        match self {
+            Link::Verbs(link) => link.inline_bytes_max(),
+        }
+    }
+
+    /// Whether the target executes requests in order, one at a time.
+    pub fn is_in_order(&self) -> bool {
+        match self {
+            Link::Verbs(link) => link.is_in_order(),
+        }
+    }
+
+    /// Whether the device has failed for good, as far as it has reported.
+    pub fn has_failed(&self) -> bool {
+        match self {
+            Link::Verbs(link) => link.has_failed(),
+        }
+    }
+
+    /// Posts requests, at most [`CHAIN_MAX`](crate::fabric::request::CHAIN_MAX), as one chain.
+    ///
+    /// # Safety
+    /// The memory that they name is registered with the given key, and stays so until they are
+    /// done. For inline data it is enough that the memory can be read now.
+    pub unsafe fn post(&mut self, orders: &[Order]) -> core::result::Result<(), Broken> {
+        match self {
+            // SAFETY: the caller's duty.
+            Link::Verbs(link) => unsafe { link.post(orders) },
+        }
+    }
+
+    /// Polls for completions. Returns the number of the last request that is known to be done, if
+    /// there is a new one; all requests before it are done, too.
+    pub fn poll(&mut self) -> core::result::Result<Option<u64>, Broken> {
+        match self {
+            Link::Verbs(link) => link.poll(),
+        }
+    }
+}
