@@ -67,23 +67,26 @@ impl Part {
 /// The requests of one connection.
 pub struct Queue {
     link: Link,
+    /// what the requests under way hold; the other entries hold nothing
     ring: Box<[Held]>,
-    /// number of ring entries, and the number of those that are not reserved for pings
+    /// number of ring entries, and the number of those that are not reserved for pings, at least 1
     places: u64,
     depth: u64,
-    /// number of the last request posted, and of the last one done
+    /// number of the last request posted, and of the last one done; at most `places` are between
+    /// them
     posted: u64,
     done: u64,
-    /// number of the last signaled request
+    /// number of the last signaled request; fewer than `SIGNAL_EVERY`, and fewer than `depth`, have
+    /// been posted behind it, so that a full queue has a signaled request
     signaled: u64,
     /// number of the last WRITE, and of the last READ or atomic
     written: u64,
     answered: u64,
-    /// number of the last request that later requests may overtake
+    /// number of the last request that later requests may overtake; not behind `answered`
     overtaken: u64,
     /// number of the last request that uses memory of the user
     lent: u64,
-    /// place and length of the end of the last WRITE, for the READ that proves it
+    /// place and length of the end of the last WRITE, for the READ that proves it; at most 8 bytes
     proof: (Remote, u32),
     /// the next request is fenced: it waits for the answers under way
     fence: bool,
@@ -108,7 +111,7 @@ impl Queue {
         let places = link.places().clamp(1, PLACES_MAX);
         // A small queue gives its entries to requests first.
         let depth = places - PINGS.min(places / 8);
-        Queue {
+        let queue = Queue {
             link,
             ring: (0..places).map(|_| Held::Nothing).collect(),
             places: places as u64,
@@ -125,6 +128,30 @@ impl Queue {
             kinds: Kinds::default(),
             empty_polls: 0,
             silence: Silence::default(),
+        };
+        queue.invariants();
+        queue
+    }
+
+    /// Checks the relations of the fields, in debug builds. Each method that changes a field calls
+    /// it at its end.
+    #[inline]
+    fn invariants(&self) {
+        if cfg!(debug_assertions) {
+            assert_eq!(self.places, self.ring.len() as u64);
+            assert!((1..=self.places).contains(&self.depth));
+            assert!(self.places <= PLACES_MAX as u64);
+            assert!(self.done <= self.posted);
+            assert!(self.posted - self.done <= self.places);
+            assert!(self.signaled <= self.posted);
+            assert!(self.posted - self.signaled < SIGNAL_EVERY.min(self.depth));
+            assert!(self.written.max(self.answered).max(self.lent) <= self.posted);
+            assert!(self.overtaken <= self.answered);
+            assert!(self.proof.1 <= 8);
+            if self.posted - self.done < self.places {
+                let next = &self.ring[((self.posted + 1) % self.places) as usize];
+                assert!(matches!(next, Held::Nothing));
+            }
         }
     }
 
@@ -177,6 +204,7 @@ impl Queue {
     /// behind a READ or an atomic may be executed before it (decision 0005).
     pub fn order(&mut self) {
         self.fence |= self.overtaken > self.done;
+        self.invariants();
     }
 
     /// Whether a proof is needed: no request under way shows by its completion that all WRITEs are
@@ -242,6 +270,7 @@ impl Queue {
         self.kinds.doorbells += 1;
         // SAFETY: the caller guarantees the memory.
         unsafe { self.link.post(orders) }?;
+        self.invariants();
         Ok(self.posted)
     }
 
@@ -283,6 +312,7 @@ impl Queue {
         }
         if let Some(number) = self.link.poll()? {
             self.finish(number, blocks);
+            self.invariants();
             return Ok(true);
         }
         // A device that has failed need not report each request.
@@ -323,6 +353,7 @@ impl Queue {
     /// Ends the connection. Requests under way are not executed any more, or their completion is
     /// never known.
     pub fn end(self, blocks: &Blocks) -> End {
+        self.invariants();
         let Queue { link, mut ring, kinds, done, .. } = self;
         // From here on the device accesses none of the memory.
         drop(link);
