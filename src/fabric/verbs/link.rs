@@ -1,6 +1,6 @@
 //! The origin's end of a connection: a queue pair that sends, and its completion queue. It turns
-//! requests into those of libibverbs. How the two ends are connected is in `connect`. Invariant: requests complete in their order, so the number of the
-//! last one that is done is enough.
+//! requests into those of libibverbs. How the two ends are connected is in `connect`. Invariant:
+//! requests complete in their order, so the number of the last one that is done is enough.
 
 use core::ptr;
 

@@ -1,7 +1,7 @@
 //! The road's device by verbs: InfiniBand or RoCE, by reliable connections, without a call of the
-//! target (decision 0005). [`Device`] is the port that this process uses, with its registered memory
-//! and the ends of connections; a [`Link`] is the origin's end of one. What is sent, and when, is
-//! decided in `wire`, which this room does not name. Invariant: memory and queue pairs are
+//! target (decision 0005). [`Device`] is the port that this process uses, with its registered
+//! memory and the ends of connections; a [`Link`] is the origin's end of one. What is sent, and
+//! when, is decided in `wire`, which this room does not name. Invariant: memory and queue pairs are
 //! O(processes contacted), and the number of requests under way has a bound.
 
 mod accepted;

@@ -1,5 +1,6 @@
-//! The back-off of a thread that waits for the device. Invariant: a wait that lasts long pings again
-//! and again, so that it ends when the other process is gone or the device has forgotten a request.
+//! The back-off of a thread that waits for the device. Invariant: a wait that lasts long pings
+//! again and again, so that it ends when the other process is gone or the device has forgotten a
+//! request.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! Operations on single words of a peer: atomics, with an answer or without, and reads. Invariant: a
-//! word into which an answer is stored has no other owner until its ticket is finished.
+//! Operations on single words of a peer: atomics, with an answer or without, and reads. Invariant:
+//! a word into which an answer is stored has no other owner until its ticket is finished.
 
 use super::counts::Kinds;
 use super::peer::Peer;
