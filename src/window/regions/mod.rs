@@ -3,13 +3,20 @@
 //! `epoch::regions` decides when a table may be changed and read, and the caller reads the memory
 //! of another process. No unsafe, no MPI.
 //!
-//! A table is an array of [`Entry`], in any order and without gaps: an attach appends an entry, a
+//! A table is an array of [`Region`], in any order and without gaps: an attach appends an entry, a
 //! detach moves the last entry into the gap. So a table is as long as there are regions now, and if
 //! no region was detached since a copy was made, the new entries follow those of the copy. Regions
 //! without bytes are in no table: they cannot be accessed, and they overlap nothing.
 //!
 //! Invariant: the regions of a table do not overlap, so each byte is in one region, and is reached
 //! in one way as long as it is attached.
+
+mod region;
+mod registered;
+#[cfg(test)]
+mod tests;
+
+pub use region::Region;
 
 use crate::epoch::lock::Nodes;
 use crate::epoch::regions::{self, Change, Table};
@@ -18,61 +25,27 @@ use crate::fabric::net::Nic;
 use crate::fabric::{Rank, Words};
 use crate::sys::segment::Name;
 use crate::util::serial::Serial;
-use exposure::{Exposure, Run};
+use registered::{RegionRun, RegisteredRegions};
 use std::collections::BTreeMap;
-
-/// A region, as other ranks read it from the memory of its owner.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Entry {
-    /// its address in its owner
-    pub base: u64,
-    /// its length
-    pub bytes: u64,
-    /// its offset in the segment
-    pub offset: u64,
-    /// the segment that it lies in; a name of no bytes: it lies in no segment that others can map
-    pub name: Name,
-    /// the key by which the device reaches it, together with the regions that continue it without a
-    /// gap
-    pub key: u64,
-}
-
-const _: () = assert!(size_of::<Entry>() == 64);
-
-impl Entry {
-    fn end(&self) -> u64 {
-        self.base + self.bytes
-    }
-
-    fn is_mapped(&self) -> bool {
-        self.name.bytes > 0
-    }
-
-    /// Returns whether `next`, which begins where this one ends, continues it in the same segment.
-    fn continues_in(&self, next: &Entry) -> bool {
-        next.name == self.name && next.offset == self.offset + self.bytes
-    }
-}
 
 /// The regions that this rank has attached.
 #[derive(Default)]
 pub struct OwnTable {
     /// the table that other ranks read
-    table: Vec<Entry>,
+    table: Vec<Region>,
     /// the slot of each region in the table, by base
     slots: BTreeMap<u64, u32>,
     /// the number of regions without bytes that are attached at an address
     empty: BTreeMap<u64, u32>,
     /// the registrations with the device, if there are ranks on other nodes
-    exposure: Option<Exposure>,
+    exposure: Option<RegisteredRegions>,
 }
 
 impl OwnTable {
     /// Returns the address, length and key of the table, to be published.
     pub fn table(&self) -> Table {
         let address = self.table.as_ptr().expose_provenance() as u64;
-        let key = self.exposure.as_ref().map_or(0, Exposure::table_key);
+        let key = self.exposure.as_ref().map_or(0, RegisteredRegions::table_key);
         Table { address, slots: self.table.len() as u64, key }
     }
 
@@ -103,20 +76,20 @@ impl OwnTable {
         let (name, offset) = place.unwrap_or_default();
         let Some(exposure) = &mut self.exposure else {
             self.slots.insert(base, self.table.len() as u32);
-            self.table.push(Entry { base, bytes, offset, name, key: 0 });
+            self.table.push(Region { base, bytes, offset, name, key: 0 });
             return Ok(Change::Added);
         };
         exposure.make_room(&mut self.table)?;
         let run = exposure.join(base, end)?;
         self.slots.insert(base, self.table.len() as u32);
-        self.table.push(Entry { base, bytes, offset, name, key: run.key });
+        self.table.push(Region { base, bytes, offset, name, key: run.key });
         let alone = (run.first, run.end) == (base, end);
         self.renew_keys(&run);
         Ok(if alone { Change::Added } else { Change::Cut })
     }
 
     /// Stores the key of a run in the entries of its regions.
-    fn renew_keys(&mut self, run: &Run) {
+    fn renew_keys(&mut self, run: &RegionRun) {
         for slot in self.slots.range(run.first..run.end).map(|(_, slot)| *slot) {
             self.table[slot as usize].key = run.key;
         }
@@ -175,7 +148,7 @@ pub struct TableCopy {
     /// the number of the table; 0 is the empty one
     id: u64,
     /// the regions by base; as many as the table has slots
-    regions: BTreeMap<u64, Entry>,
+    regions: BTreeMap<u64, Region>,
 }
 
 impl TableCopy {
@@ -186,14 +159,14 @@ impl TableCopy {
         &mut self,
         id: u64,
         (table, is_longer): (Table, bool),
-        read: impl FnOnce(Table, &mut [Entry]) -> Result<()>,
+        read: impl FnOnce(Table, &mut [Region]) -> Result<()>,
     ) -> Result<()> {
         let kept = if is_longer { self.regions.len() as u64 } else { 0 };
         assert!(kept <= table.slots);
         let slots = table.slots - kept;
-        let mut added = vec![Entry::default(); slots as usize];
+        let mut added = vec![Region::default(); slots as usize];
         if slots > 0 {
-            let address = table.address + kept * size_of::<Entry>() as u64;
+            let address = table.address + kept * size_of::<Region>() as u64;
             read(Table { address, slots, ..table }, &mut added)?;
         }
         if kept == 0 {
@@ -247,7 +220,7 @@ impl Regions {
     /// Creates the regions of a new window, which has none. `threads`: whether several threads may
     /// call; `nic`: the device by which ranks of other nodes reach the regions, if there are any.
     pub fn new(threads: bool, nic: Option<&'static Nic>) -> Regions {
-        let own = OwnTable { exposure: nic.map(Exposure::new), ..OwnTable::default() };
+        let own = OwnTable { exposure: nic.map(RegisteredRegions::new), ..OwnTable::default() };
         Regions { own: Serial::new(threads, own), copies: Serial::new(threads, BTreeMap::new()) }
     }
 
@@ -300,7 +273,7 @@ impl Regions {
         words: &impl Words,
         rank: u32,
         (first, bytes): (u64, u64),
-        read: impl FnOnce(Table, &mut [Entry]) -> Result<()>,
+        read: impl FnOnce(Table, &mut [Region]) -> Result<()>,
     ) -> Result<(Location, u64)> {
         let id = regions::seen(words, Rank(rank))?;
         self.copies.with(|copies| {
@@ -312,7 +285,3 @@ impl Regions {
         })
     }
 }
-
-mod exposure;
-#[cfg(test)]
-mod tests;

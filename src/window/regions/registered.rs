@@ -5,7 +5,7 @@
 //! A change is made under the exclusive lock of the table, so no rank uses a registration that is
 //! replaced.
 
-use super::Entry;
+use super::region::Region;
 use crate::error::Result;
 use crate::fabric::net::{Exposed, Nic};
 use crate::fabric::remote::{Addressed, Road};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 /// Regions that follow each other without a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct RegionRun {
     /// the address of the first region
     pub first: u64,
     /// the end of the last region
@@ -24,17 +24,17 @@ pub struct Run {
 }
 
 /// The registrations of the regions and of the table.
-pub struct Exposure {
+pub struct RegisteredRegions {
     nic: &'static Nic,
     /// end and registration of each run, by its first address
     runs: BTreeMap<u64, (u64, Exposed)>,
     table: Option<Exposed>,
 }
 
-impl Exposure {
+impl RegisteredRegions {
     /// Creates it without registrations.
-    pub fn new(nic: &'static Nic) -> Exposure {
-        Exposure { nic, runs: BTreeMap::new(), table: None }
+    pub fn new(nic: &'static Nic) -> RegisteredRegions {
+        RegisteredRegions { nic, runs: BTreeMap::new(), table: None }
     }
 
     /// Returns the key by which the device reads the table, 0 if the table is not registered.
@@ -43,12 +43,12 @@ impl Exposure {
     }
 
     /// Makes sure that the table has room for one more entry in registered memory.
-    pub fn make_room(&mut self, table: &mut Vec<Entry>) -> Result<()> {
+    pub fn make_room(&mut self, table: &mut Vec<Region>) -> Result<()> {
         if table.len() < table.capacity() && self.table.is_some() {
             return Ok(());
         }
-        let mut larger: Vec<Entry> = Vec::with_capacity((2 * table.len()).max(64));
-        let bytes = (larger.capacity() * size_of::<Entry>()) as u64;
+        let mut larger: Vec<Region> = Vec::with_capacity((2 * table.len()).max(64));
+        let bytes = (larger.capacity() * size_of::<Region>()) as u64;
         let exposed = self.nic.expose(larger.as_mut_ptr().cast(), bytes)?;
         larger.append(table);
         // The old registration is dropped before its memory.
@@ -57,14 +57,14 @@ impl Exposure {
         Ok(())
     }
 
-    fn register(&self, first: u64, end: u64) -> Result<(Run, Exposed)> {
+    fn register(&self, first: u64, end: u64) -> Result<(RegionRun, Exposed)> {
         let base = ptr::with_exposed_provenance_mut(first as usize);
         let exposed = self.nic.expose(base, end - first)?;
-        Ok((Run { first, end, key: exposed.remote().key }, exposed))
+        Ok((RegionRun { first, end, key: exposed.remote().key }, exposed))
     }
 
     /// Adds a region. Returns the run that it is in now.
-    pub fn join(&mut self, base: u64, end: u64) -> Result<Run> {
+    pub fn join(&mut self, base: u64, end: u64) -> Result<RegionRun> {
         let before = self.runs.range(..base).next_back();
         let first = before.filter(|(_, run)| run.0 == base).map_or(base, |(first, _)| *first);
         let last = self.runs.get(&end).map_or(end, |run| run.0);
@@ -75,7 +75,7 @@ impl Exposure {
     }
 
     /// Removes a region. Returns the runs that remain of the run that it was in.
-    pub fn part(&mut self, base: u64, end: u64) -> Result<[Option<Run>; 2]> {
+    pub fn part(&mut self, base: u64, end: u64) -> Result<[Option<RegionRun>; 2]> {
         let Some((first, last)) = self.run_of(base) else { return Ok([None; 2]) };
         let left = (first < base).then(|| self.register(first, base)).transpose()?;
         let right = (end < last).then(|| self.register(end, last)).transpose()?;

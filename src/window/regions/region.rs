@@ -1,0 +1,39 @@
+//! One entry of the table of a rank's regions.
+
+use crate::sys::segment::Name;
+
+/// A region, as other ranks read it from the memory of its owner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Region {
+    /// its address in its owner
+    pub base: u64,
+    /// its length
+    pub bytes: u64,
+    /// its offset in the segment
+    pub offset: u64,
+    /// the segment that it lies in; a name of no bytes: it lies in no segment that others can map
+    pub name: Name,
+    /// the key by which the device reaches it, together with the regions that continue it without a
+    /// gap
+    pub key: u64,
+}
+
+const _: () = assert!(size_of::<Region>() == 64);
+
+impl Region {
+    /// Returns the address behind its last byte.
+    pub fn end(&self) -> u64 {
+        self.base + self.bytes
+    }
+
+    /// Returns whether it lies in a segment that others can map.
+    pub fn is_mapped(&self) -> bool {
+        self.name.bytes > 0
+    }
+
+    /// Returns whether `next`, which begins where this one ends, continues it in the same segment.
+    pub fn continues_in(&self, next: &Region) -> bool {
+        next.name == self.name && next.offset == self.offset + self.bytes
+    }
+}
