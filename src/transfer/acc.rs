@@ -16,7 +16,7 @@ use crate::fabric::remote::Remote;
 use crate::fabric::spot::Unmapped;
 use crate::fabric::{Rank, WordAt, Words};
 use crate::sync::fence_after_rmw;
-use crate::window::nodes::Wanted;
+use crate::window::wanted::Wanted;
 use crate::window::wide::WideWindow;
 use crate::window::{LocalWindow, on_words};
 use parking_lot::MutexGuard;

@@ -2,8 +2,8 @@
 //! the tables of regions; `epoch::regions` keeps a region attached while it is accessed.
 
 use super::address::Reach;
-use super::nodes::Wanted;
 use super::regions::{Location, Region, Regions};
+use super::wanted::Wanted;
 use super::wide::address::By;
 use super::{LocalWindow, Memory, on_words};
 use crate::epoch::regions::{self, Table};

@@ -3,21 +3,65 @@
 //! its doorbell; and it checks from time to time that all processes are alive.
 
 use super::arena::Arena;
-use super::waits::{Total, Waiting};
 use crate::config::Config;
 use crate::error::Result;
 use crate::fabric::WordId;
 use crate::fabric::shm::words::Idle;
 use crate::mpi::Host;
-use crate::sync::AtomicU32;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sys::proc_notes::Note;
 use crate::sys::{futex, process};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 /// Polls of a word before anything else is tried, where each rank has a core of its own: a few
 /// microseconds.
 const SPINS: u32 = 300;
 /// Polls where ranks share cores: the awaited rank may need the core of the waiting rank.
 const SPINS_SHARED: u32 = 20;
+
+/// The time that a process has waited for other ranks in one window.
+#[derive(Default)]
+pub struct Total {
+    ns: AtomicU64,
+}
+
+impl Total {
+    /// Adds a wait that is over.
+    pub fn add(&self, wait: &Waiting) {
+        let ns = wait.began.elapsed().as_nanos() as u64;
+        // Relaxed: a sum that nothing depends on.
+        self.ns.fetch_add(ns, Ordering::Relaxed);
+    }
+
+    /// Nanoseconds, of all threads together.
+    pub fn ns(&self) -> u64 {
+        self.ns.load(Ordering::Relaxed)
+    }
+}
+
+/// A wait of one thread for a word of its process.
+pub struct Waiting {
+    /// the word
+    pub word: WordId,
+    /// when the wait began
+    pub began: Instant,
+    /// the wait after which the thread prints its next line; `None`: not set yet
+    pub due: Option<Duration>,
+    /// the locks of this process, for the other ranks of the node
+    pub shown: Option<Note>,
+}
+
+/// What a waiting thread does from time to time where waits are reported.
+type Report = fn(&NodeIdle, &mut Waiting);
+
+static REPORT: OnceLock<Report> = OnceLock::new();
+
+/// Sets what a waiting thread does from time to time where waits are reported. The first call
+/// counts.
+pub fn report_by(report: Report) {
+    REPORT.get_or_init(|| report);
+}
 
 /// How this process waits for words of one window.
 pub struct NodeIdle {
@@ -51,7 +95,8 @@ impl Idle for NodeIdle {
     type Wait = Option<Waiting>;
 
     fn begin(&self, word: WordId) -> Option<Waiting> {
-        self.total.is_some().then(|| Waiting::new(word))
+        let began = |_: &Total| Waiting { word, began: Instant::now(), due: None, shown: None };
+        self.total.as_ref().map(began)
     }
 
     fn end(&self, wait: Option<Waiting>) {
@@ -66,8 +111,8 @@ impl Idle for NodeIdle {
 
     fn check(&self, wait: &mut Option<Waiting>) -> Result<()> {
         self.arena.check_dead()?;
-        if let Some(wait) = wait {
-            wait.look(self);
+        if let (Some(wait), Some(report)) = (wait, REPORT.get()) {
+            report(self, wait);
         }
         Ok(())
     }

@@ -6,8 +6,8 @@ use super::arena::Arena;
 use super::blocks::Blocks;
 use super::common::Common;
 use super::idle::NodeIdle;
-use super::nodes;
 use super::regions::Regions;
+use super::wanted::UsedNodes;
 use super::wide::WideWindow;
 use crate::fabric::shm::words::CpuWords;
 use crate::memory::HeapView;
@@ -33,7 +33,7 @@ pub struct LocalWindow {
     /// how many MPI_Win_complete of others this process has waited for or still expects
     pub(super) completes: AtomicU64,
     /// queue nodes in use
-    pub(super) nodes: nodes::Used,
+    pub(super) nodes: UsedNodes,
     /// whether MPI_Win_free was called
     pub(super) ending: AtomicBool,
     pub(super) slot: u32,
@@ -87,7 +87,7 @@ impl LocalWindow {
             blocks,
             fences: AtomicU64::new(0),
             completes: AtomicU64::new(0),
-            nodes: nodes::Used::default(),
+            nodes: UsedNodes::default(),
             ending: AtomicBool::new(false),
             slot,
             wide: wide.map(Box::new),

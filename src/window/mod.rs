@@ -15,13 +15,14 @@ mod flavor;
 pub mod idle;
 pub mod info;
 mod local;
-pub mod nodes;
+pub mod lock_nodes;
 pub mod regions;
 pub mod registry;
 pub mod report;
 pub mod synchronise;
 pub mod verdict;
 pub mod waits;
+pub mod wanted;
 pub mod wide;
 
 pub use flavor::Flavor;
@@ -75,10 +76,19 @@ pub struct Facts {
 }
 
 impl Window {
+    /// Returns the part of the window that this process has; `None` if the MPI underneath carries
+    /// the window out.
+    pub fn local(&self) -> Option<&LocalWindow> {
+        match &self.carrier {
+            Carrier::Node(node) | Carrier::Wide(node) => Some(node),
+            Carrier::Host(_) => None,
+        }
+    }
+
     /// From now on several threads of this process may call at once.
     pub fn several_threads(&self) {
         self.epochs.several_threads();
-        if let Carrier::Node(node) | Carrier::Wide(node) = &self.carrier
+        if let Some(node) = self.local()
             && let Memory::Attached(regions) = &node.memory
         {
             regions.several_threads();

@@ -2,7 +2,7 @@
 //! whether the call is legal, then the protocol runs, then the state changes (MPI-4.1 §12.5).
 
 use super::create::barrier::collective_words;
-use super::nodes::Wanted;
+use super::wanted::Wanted;
 use super::{LocalWindow, Window, on_words, waits};
 use crate::epoch::lock::{self, Held};
 use crate::epoch::state::Hold;

@@ -14,8 +14,8 @@ use crate::mpi::comm::{Comm, check};
 use crate::mpi::{Handle, Host};
 use crate::window::arena::Arena;
 use crate::window::report::Why;
-use crate::window::waits;
 use crate::window::wide::WideArena;
+use crate::window::{idle, waits};
 use core::ffi::{c_int, c_void};
 use std::sync::{Arc, OnceLock};
 
@@ -60,6 +60,7 @@ impl Ground {
 
     fn make(host: &'static Host, comm: Comm) -> Result<Ground> {
         departures::do_first(waits::print);
+        idle::report_by(waits::look);
         let size = comm.size(host)?;
         if size > RANKS_MAX {
             return Ok(Ground::None(Why::TooMany));

@@ -4,14 +4,14 @@
 //! locks it holds ([`Note`]). A rank that prints a line reads what the others show and looks for a
 //! cycle.
 
-use super::label;
+use super::label::{label, printable};
 use crate::config;
 use crate::epoch::state::Hold;
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::sys::proc_notes::{self, Note};
 use crate::sys::process;
-use crate::window::nodes::Wanted;
+use crate::window::wanted::Wanted;
 use crate::window::{LocalWindow, Window, registry};
 
 /// How a lock is held or wanted.
@@ -95,7 +95,7 @@ fn id(node: &LocalWindow) -> Id {
 
 /// Returns the locks of a window that this process holds, without those that its threads wait for.
 fn held(window: &Window) -> Vec<(Id, Claim)> {
-    let Some(node) = super::node_of(window) else { return Vec::new() };
+    let Some(node) = window.local() else { return Vec::new() };
     let wanted = node.nodes.all_wanted();
     let (locks, all) = window.epochs.locks();
     let has = |rank: &u32| !wanted.contains(&Wanted::Lock(*rank));
@@ -144,7 +144,7 @@ impl Claims {
         let rank = first.next()?;
         let rank = if rank == "-" { None } else { Some(rank.parse().ok()?) };
         let threads = first.next()?.parse().ok()?;
-        let label = super::printable(lines.next()?.as_bytes());
+        let label = printable(lines.next()?.as_bytes());
         let claim = |what: &str, line: &str| -> Option<(Id, Claim)> {
             let mut words = line.strip_prefix(what)?.split(' ').skip(1);
             let id = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);

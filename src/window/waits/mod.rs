@@ -5,20 +5,17 @@
 //! runs. Not for the calls that make and free windows: [`late`](super::create::late) reports those.
 
 mod claims;
+mod label;
 mod table;
 mod text;
 
 pub use table::{freed, leave, print};
 
-use super::Carrier;
-use super::idle::NodeIdle;
+use super::idle::{NodeIdle, Waiting};
 use super::registry;
 use super::report::say;
 use super::{LocalWindow, Window};
-use crate::fabric::WordId;
-use crate::sync::{AtomicU64, Ordering};
-use crate::sys::proc_notes::Note;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use text::Call;
 
 /// The wait after which a rank prints a line. It prints the next one when it has waited twice as
@@ -28,59 +25,22 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// It is shorter than [`PATIENCE`], so that ranks that wait for each other find what they look for.
 const SHOWN: Duration = Duration::from_secs(4);
 
-/// The time that a process has waited for other ranks in one window.
-#[derive(Default)]
-pub struct Total {
-    ns: AtomicU64,
-}
-
-impl Total {
-    /// Adds a wait that is over.
-    pub fn add(&self, wait: &Waiting) {
-        let ns = wait.began.elapsed().as_nanos() as u64;
-        // Relaxed: a sum that nothing depends on.
-        self.ns.fetch_add(ns, Ordering::Relaxed);
+/// Prints a line if it is time for one. The waiting thread calls this once in a while.
+pub fn look(idle: &NodeIdle, wait: &mut Waiting) {
+    let waited = wait.began.elapsed();
+    if waited < SHOWN {
+        return;
     }
-
-    /// Nanoseconds, of all threads together.
-    pub fn ns(&self) -> u64 {
-        self.ns.load(Ordering::Relaxed)
+    let Some((window, node)) = window_of(idle) else { return };
+    let call = Call::of(node, wait.word);
+    if wait.shown.is_none()
+        && let Call::Queue(wanted) = call
+    {
+        wait.shown = claims::show(window, node, wanted);
     }
-}
-
-/// A wait of one thread for a word of its process.
-pub struct Waiting {
-    word: WordId,
-    began: Instant,
-    /// the wait after which the thread prints its next line
-    due: Duration,
-    /// the locks of this process, for the other ranks of the node
-    shown: Option<Note>,
-}
-
-impl Waiting {
-    /// Returns a wait that begins now.
-    pub fn new(word: WordId) -> Waiting {
-        Waiting { word, began: Instant::now(), due: PATIENCE, shown: None }
-    }
-
-    /// Prints a line if it is time for one. The waiting thread calls this once in a while.
-    pub fn look(&mut self, idle: &NodeIdle) {
-        let waited = self.began.elapsed();
-        if waited < SHOWN {
-            return;
-        }
-        let Some((window, node)) = window_of(idle) else { return };
-        let call = Call::of(node, self.word);
-        if self.shown.is_none()
-            && let Call::Queue(wanted) = call
-        {
-            self.shown = claims::show(window, node, wanted);
-        }
-        if waited >= self.due {
-            self.due *= 2;
-            text::line(window, node, call, waited).inspect(|line| say(line));
-        }
+    if waited >= *wait.due.get_or_insert(PATIENCE) {
+        wait.due = wait.due.map(|due| due * 2);
+        text::line(window, node, call, waited).inspect(|line| say(line));
     }
 }
 
@@ -88,7 +48,7 @@ impl Waiting {
 fn window_of(idle: &NodeIdle) -> Option<(&'static Window, &'static LocalWindow)> {
     let mut found = None;
     registry::for_each(|window| {
-        if node_of(window).is_some_and(|node| core::ptr::eq(node.words.idle(), idle)) {
+        if window.local().is_some_and(|node| core::ptr::eq(node.words.idle(), idle)) {
             found = Some(core::ptr::from_ref(window));
         }
     });
@@ -96,29 +56,5 @@ fn window_of(idle: &NodeIdle) -> Option<(&'static Window, &'static LocalWindow)>
     // program that frees a window while another of its threads uses it is erroneous (MPI-4.1
     // §11.6.2).
     let window: &'static Window = unsafe { &*found? };
-    Some((window, node_of(window)?))
-}
-
-/// Returns the part of a window that this library carries out; `None` if the MPI underneath does.
-fn node_of(window: &Window) -> Option<&LocalWindow> {
-    match &window.carrier {
-        Carrier::Node(node) | Carrier::Wide(node) => Some(node),
-        Carrier::Host(_) => None,
-    }
-}
-
-/// Returns how a line names a window: by the name that the program gave it, or else by its handle.
-fn label(window: &Window) -> String {
-    let name = window.name.lock();
-    let call = window.facts.flavor.call();
-    match name.is_empty() {
-        true => format!("window {:#x} of {call}", window.handle),
-        false => format!("window \"{}\"", printable(&name)),
-    }
-}
-
-/// Returns a name that a program gave, without characters that would break the line.
-fn printable(name: &[u8]) -> String {
-    let text = String::from_utf8_lossy(name);
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    Some((window, window.local()?))
 }

@@ -2,7 +2,7 @@
 //! other ranks in calls on them. Before the last barrier of a window each rank stores its time in a
 //! control word; behind it rank 0 reads them all. In MPI_Finalize it prints its rows.
 
-use super::{node_of, printable};
+use super::label::printable;
 use crate::fabric::layout::WAITED;
 use crate::fabric::{Rank, WordAt, Words};
 use crate::window::report::say;
@@ -83,7 +83,7 @@ pub fn freed(window: &Window, node: &LocalWindow) {
 pub fn print() {
     let mut rows = core::mem::take(&mut *ROWS.lock());
     registry::for_each(|window| {
-        let Some(node) = node_of(window).filter(|node| node.rank == 0 && node.size > 1) else {
+        let Some(node) = window.local().filter(|node| node.rank == 0 && node.size > 1) else {
             return;
         };
         if let Some(total) = node.words.idle().total() {

@@ -3,7 +3,7 @@
 //! may be out of date when it is printed.
 
 use super::claims;
-use super::label;
+use super::label::label;
 use crate::epoch::lock::{self, Mode};
 use crate::epoch::state::Hold;
 use crate::epoch::{fence, pscw};
@@ -11,8 +11,8 @@ use crate::fabric::layout::{self, LOCK};
 use crate::fabric::{Rank, WordAt, WordId, Words};
 use crate::sync::Ordering;
 use crate::sys::process;
-use crate::window::nodes::Wanted;
 use crate::window::report::named;
+use crate::window::wanted::Wanted;
 use crate::window::{LocalWindow, Window, on_words};
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ use crate::fabric::far::word_in;
 use crate::fabric::remote::Remote;
 use crate::fabric::remote::{Bytes, Network};
 use crate::window::LocalWindow;
-use crate::window::nodes::Wanted;
+use crate::window::wanted::Wanted;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 

@@ -1,12 +1,8 @@
-//! The queue nodes of a window in this process: the threads that wait for its locks take them.
-//! Locks of windows are held as long as programs like, the locks inside of one operation for a
-//! moment; the latter have nodes of their own, so that all of the others may be waiting.
+//! What the threads of this process wait for in a window: each takes a queue node. Locks of windows
+//! are held as long as programs like, the locks inside of one operation for a moment; the latter
+//! have nodes of their own, so that all of the others may be waiting.
 
-use super::LocalWindow;
-use crate::epoch::lock::Nodes;
-use crate::error::Result;
 use crate::fabric::layout::{NODES_FOR_LOCKS, NODES_PER_RANK};
-use crate::mpi::Host;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use core::ops::Range;
 
@@ -57,13 +53,30 @@ impl Wanted {
 /// Which nodes are in use: one bit each. Where one thread waits at a time it takes one too: others
 /// may come while it waits, when a session raises the level of thread support.
 #[derive(Default)]
-pub struct Used {
+pub struct UsedNodes {
     bits: AtomicU32,
     /// what the thread that uses a node wants, for a report
     wanted: [AtomicU64; NODES_PER_RANK as usize],
 }
 
-impl Used {
+impl UsedNodes {
+    /// Takes a node that no thread uses for a thread that wants this; `None`: all are in use.
+    pub fn take(&self, wanted: Wanted) -> Option<u32> {
+        let node = wanted.range().find(|node| {
+            // Acquire: pairs with the Release of `give_back`; one user of a node after the other.
+            self.bits.fetch_or(1 << node, Ordering::Acquire) & 1 << node == 0
+        })?;
+        // Relaxed: as in `wanted`.
+        self.wanted[node as usize].store(wanted.to_word(), Ordering::Relaxed);
+        Some(node)
+    }
+
+    /// Gives back a node that this thread has taken.
+    pub fn give_back(&self, node: u32) {
+        // Release: pairs with the Acquire of `take`.
+        self.bits.fetch_and(!(1 << node), Ordering::Release);
+    }
+
     /// What the thread wants that uses a node.
     pub fn wanted(&self, node: u32) -> Wanted {
         // Relaxed: a thread asks for its own node; of those of others it is a guess.
@@ -75,45 +88,6 @@ impl Used {
         let bits = self.bits.load(Ordering::Acquire);
         let used = (0..NODES_PER_RANK).filter(|node| bits & 1 << node != 0);
         used.map(|node| self.wanted(node)).collect()
-    }
-}
-
-/// The nodes for one kind of waiting.
-pub struct NodesOf<'a> {
-    node: &'a LocalWindow,
-    wanted: Wanted,
-}
-
-impl LocalWindow {
-    /// The nodes for a thread that may have to wait: for a lock of a window, until another process
-    /// ends an epoch; for anything else, until another thread or process ends one operation.
-    #[inline]
-    pub fn nodes_for(&self, wanted: Wanted) -> NodesOf<'_> {
-        NodesOf { node: self, wanted }
-    }
-}
-
-impl Nodes for NodesOf<'_> {
-    fn take(&self) -> Option<u32> {
-        let used = &self.node.nodes;
-        let node = self.wanted.range().find(|node| {
-            // Acquire: pairs with the Release of `give_back`; one user of a node after the other.
-            used.bits.fetch_or(1 << node, Ordering::Acquire) & 1 << node == 0
-        })?;
-        // Relaxed: as in `wanted`.
-        used.wanted[node as usize].store(self.wanted.to_word(), Ordering::Relaxed);
-        Some(node)
-    }
-
-    fn give_back(&self, node: u32) {
-        // Release: pairs with the Acquire of `take`.
-        self.node.nodes.bits.fetch_and(!(1 << node), Ordering::Release);
-    }
-
-    fn pause(&self) -> Result<()> {
-        self.node.comm().progress(Host::get());
-        std::thread::yield_now();
-        self.node.arena().check_dead()
     }
 }
 

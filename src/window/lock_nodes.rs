@@ -1,0 +1,39 @@
+//! The queue nodes of a window, as the locks take them ([`Nodes`]).
+
+use super::LocalWindow;
+use super::wanted::Wanted;
+use crate::epoch::lock::Nodes;
+use crate::error::Result;
+use crate::mpi::Host;
+
+/// The nodes for one kind of waiting.
+pub struct NodesOf<'a> {
+    node: &'a LocalWindow,
+    wanted: Wanted,
+}
+
+impl LocalWindow {
+    /// Returns the nodes for a thread that may have to wait: for a lock of a window, until another
+    /// process ends an epoch; for anything else, until another thread or process ends one
+    /// operation.
+    #[inline]
+    pub fn nodes_for(&self, wanted: Wanted) -> NodesOf<'_> {
+        NodesOf { node: self, wanted }
+    }
+}
+
+impl Nodes for NodesOf<'_> {
+    fn take(&self) -> Option<u32> {
+        self.node.nodes.take(self.wanted)
+    }
+
+    fn give_back(&self, node: u32) {
+        self.node.nodes.give_back(node);
+    }
+
+    fn pause(&self) -> Result<()> {
+        self.node.comm().progress(Host::get());
+        std::thread::yield_now();
+        self.node.arena().check_dead()
+    }
+}
