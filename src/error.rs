@@ -1,12 +1,12 @@
-//! The one error type of the crate. A variant is what the user did or what the system refused; it
-//! knows its MPI error class, and its text names the value and the limit. Who first knows the cause
-//! makes the `Error`, everyone else says `?`, and only `abi` answers the user (MPI-4.1 §12.6.1,
-//! §9.4).
+//! The one error type of the crate. A variant is a mistake of the user or a refusal of the system;
+//! it has an MPI error class, and its text names the value and the limit. The function that finds
+//! the cause makes the `Error`, its callers pass it on by `?`, and only `abi` turns it into an
+//! error code (MPI-4.1 §12.6.1, §9.4).
 
 use core::fmt;
 
-/// Keeps a text for good, for an error that is made once per process or connection: an `Error`
-/// owns nothing, so that the path on which there is none has nothing to drop.
+/// Keeps a text for good, for an error that is made once per process or connection. An `Error`
+/// owns nothing, so that the path without an error has nothing to drop.
 pub fn kept(text: impl Into<String>) -> &'static str {
     Box::leak(text.into().into_boxed_str())
 }
@@ -35,7 +35,7 @@ macro_rules! classes {
                 }
             }
 
-            /// The class with a number of ours, as another rank told it.
+            /// Returns the class with a number of ours, which another rank has sent.
             pub fn from_number(number: u8) -> Class {
                 Class::ALL.get(number as usize).copied().unwrap_or(Class::Other)
             }
@@ -74,7 +74,7 @@ classes! {
     Base "MPI_ERR_BASE",
 }
 
-/// What all ranks must have alike.
+/// A property that all ranks must have alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// this library
@@ -85,7 +85,7 @@ pub enum Fact {
     Setting(&'static str),
 }
 
-/// What went wrong.
+/// The cause of a failed call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// A target rank outside of the window's group.
@@ -97,11 +97,11 @@ pub enum Error {
     },
     /// A transfer that would leave the target's part of the window.
     OutsideWindow {
-        /// rank whose memory was meant
+        /// the target's rank
         rank: u32,
         /// first byte, relative to the window's base at the target
         first: i128,
-        /// one past the last byte, likewise
+        /// one past the last byte, relative to the window's base at the target
         end: i128,
         /// bytes that the target exposes
         bytes: u64,
@@ -112,45 +112,45 @@ pub enum Error {
         base: u64,
         /// its length
         bytes: u64,
-        /// the same of the region that it overlaps
+        /// address of the region that it overlaps
         attached_base: u64,
-        /// likewise
+        /// length of that region
         attached_bytes: u64,
     },
     /// A region to detach that is not attached.
     NotAttached {
-        /// where it should begin
+        /// the address that the user gave
         base: u64,
     },
     /// A transfer to memory that is not attached at the target.
     NotInRegion {
-        /// rank whose memory was meant
+        /// the target's rank
         rank: u32,
-        /// address of the first byte that was meant
+        /// address of the first byte of the transfer
         first: u64,
-        /// how many bytes
+        /// bytes of the transfer
         bytes: u64,
         /// address of the first of them that is not attached
         address: u64,
     },
     /// A call that is not legal in the epoch that the process is in (MPI-4.1 §12.5).
     Epoch(&'static str),
-    /// An argument that is wrong by itself: its class, what it is, and its value.
+    /// An argument that is wrong by itself: its class, its name, and its value.
     Argument(Class, &'static str, i64),
     /// An error that a text states in full: its class, and the text. For an argument whose value
-    /// says nothing to people, such as a handle; and for something that a process of the window
-    /// has none left of.
+    /// means nothing to people, such as a handle; and for a resource that a process of the window
+    /// has run out of.
     Wrong(Class, &'static str),
     /// Data that do not fit into the buffer that receives them.
     Truncated {
         /// bytes that are sent
         bytes: u64,
-        /// bytes that there is room for
+        /// room for data in bytes
         room: u64,
     },
     /// Something that the standard offers and this library does not, yet.
     Unsupported(&'static str),
-    /// A window that only the MPI underneath could make, and FOMPI_FALLBACK=error: why.
+    /// A window that only the MPI underneath could make, with FOMPI_FALLBACK=error: the reason.
     NotDelegated(&'static str),
     /// A system call that failed.
     System {
@@ -159,71 +159,72 @@ pub enum Error {
         /// `errno`
         errno: i32,
     },
-    /// Not enough memory for a window of so many bytes.
+    /// Not enough memory for a window.
     NoMemory {
-        /// bytes asked for on this node
+        /// bytes requested on this node
         bytes: u64,
     },
-    /// More memory than there is, however much of it is free.
+    /// More memory than this process can ever have, however much is free.
     TooMuch {
-        /// bytes asked for by this rank
+        /// bytes requested by this rank
         own: u64,
-        /// by the ranks of this node together
+        /// bytes requested by the ranks of this node together
         all: u64,
-        /// bytes that they can have at most
+        /// the upper limit
         limit: u64,
-        /// what has so many
+        /// the owner of the limit: the node, or a control group
         of: &'static str,
     },
-    /// A process that others wait for is gone.
+    /// A process for which other ranks wait has died.
     Died {
         /// its rank in the window
         rank: u32,
         /// its process id
         pid: i32,
     },
-    /// Memory of a target that is not there, or may not be read or written as the call wants to.
+    /// Memory of a target that does not exist, or may not be read or written by the call.
     Fault {
         /// the target's rank in the window
         rank: u32,
         /// the first byte that could not be copied, an address of the target
         address: u64,
     },
-    /// The same for the buffer that the user passed at the origin.
+    /// Memory of the origin's buffer that does not exist, or may not be read or written by the
+    /// call.
     OriginFault {
         /// the first byte that could not be copied
         address: u64,
     },
-    /// A process whose memory the system does not let us copy.
+    /// A process whose memory the system does not allow us to copy.
     Forbidden {
         /// its rank in the window
         rank: u32,
         /// its process id
         pid: i32,
     },
-    /// Another rank's refusal of what all ranks have to do together.
+    /// Another rank's refusal of a step that all ranks have to take together.
     Refused {
         /// that rank
         rank: u32,
         /// the class of its error
         class: Class,
     },
-    /// What all ranks must have alike, and have not.
+    /// A property that all ranks must have alike, and in which two ranks differ.
     Differs {
-        /// what it is
+        /// the property
         fact: Fact,
         /// another rank
         rank: u32,
-        /// its number there
+        /// its value on that rank
         there: u32,
-        /// its number on this rank
+        /// its value on this rank
         here: u32,
     },
-    /// What is missing for the road over an RDMA device.
+    /// A requirement of the road over an RDMA device that is not met.
     NoVerbs(&'static str),
     /// Memory that the RDMA device was not allowed to keep in place.
     Registration {
-        /// how much
+        /// its length
         bytes: u64,
         /// `errno`
         errno: i32,
@@ -238,7 +239,7 @@ pub enum Error {
         node: &'static str,
         /// its process id there
         pid: i32,
-        /// why
+        /// the reason
         cause: &'static str,
     },
     /// A process that has not answered the first contact in time; the next use tries again.
@@ -249,7 +250,7 @@ pub enum Error {
         node: &'static str,
         /// its process id there
         pid: i32,
-        /// why
+        /// the reason
         cause: &'static str,
     },
     /// An error code that the MPI underneath returned; it is passed on as it is.
@@ -285,7 +286,7 @@ pub const NO_DESCRIPTOR: Error =
     Error::Wrong(Class::Other, "one of its processes has no file descriptor left (ulimit -n)");
 
 impl Error {
-    /// Whether it is for want of file descriptors, of a process or of the node.
+    /// Whether a process or the node has run out of file descriptors.
     pub fn is_short_of_descriptors(&self) -> bool {
         matches!(self, Error::System { errno: libc::EMFILE | libc::ENFILE, .. })
             || *self == NO_DESCRIPTOR
@@ -343,14 +344,14 @@ impl fmt::Display for Error {
             }
             Error::Unanswered { rank, node, pid, cause } => {
                 process_of(f, *rank, node, *pid)?;
-                write!(f, " has not answered, and is called again at its next use: {cause}")
+                write!(f, " has not answered; its next use tries again: {cause}")
             }
             Error::Host(code) => write!(f, "error code {code} of the MPI underneath"),
         }
     }
 }
 
-/// How much memory was asked for, and what there is.
+/// Writes the amount of memory that was requested, and the limit.
 fn too_much(
     f: &mut fmt::Formatter<'_>,
     own: u64,
@@ -368,7 +369,7 @@ fn too_much(
 /// Bytes as people write them: in the largest unit of which there is one, rounded.
 struct Amount(u64);
 
-/// Says which system call failed, and why.
+/// Writes which system call failed, and the reason.
 fn system(f: &mut fmt::Formatter<'_>, call: &str, errno: i32) -> fmt::Result {
     match errno {
         libc::EMFILE => write!(f, "{call}: this process has no file descriptor left (ulimit -n)"),
@@ -388,7 +389,7 @@ impl fmt::Display for Amount {
     }
 }
 
-/// What ranks have not alike, and what to do about it.
+/// Writes in which property ranks differ, and the remedy.
 fn differs(
     f: &mut fmt::Formatter<'_>,
     fact: Fact,
@@ -418,7 +419,7 @@ fn differs(
     }
 }
 
-/// A process of another node, by its rank where that is known.
+/// Writes a process of another node, by its rank if that is known.
 fn process_of(f: &mut fmt::Formatter<'_>, rank: Option<u32>, node: &str, pid: i32) -> fmt::Result {
     match rank {
         Some(rank) => write!(f, "rank {rank} (process {pid} on node {node})"),
@@ -426,7 +427,7 @@ fn process_of(f: &mut fmt::Formatter<'_>, rank: Option<u32>, node: &str, pid: i3
     }
 }
 
-/// What memory that cannot be kept in place has to do with a limit, and what to do about it.
+/// Writes why memory cannot be kept in place, with the limit and the remedy.
 fn registration(f: &mut fmt::Formatter<'_>, bytes: u64, errno: i32, limit: u64) -> fmt::Result {
     write!(
         f,
