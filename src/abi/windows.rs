@@ -29,6 +29,7 @@ unsafe fn make(request: Request, memory: *mut c_void, win: *mut MPI_Win) -> c_in
         Err(Failure::Ours(error)) => {
             if !win.is_null() {
                 // Open MPI's Fortran converts the handle to an integer, whatever the call returns.
+                // SAFETY: the caller's duty: a place for a handle.
                 unsafe { host.store(win, host.constants.win_null) };
             }
             return raise_on_comm(call, host, request.comm, error);

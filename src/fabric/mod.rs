@@ -31,6 +31,8 @@ pub mod contact;
 mod example;
 #[cfg(not(loom))]
 pub mod far;
+#[cfg(test)]
+pub mod faults;
 pub mod layout;
 #[cfg(not(loom))]
 pub mod net;

@@ -142,6 +142,7 @@ fn enlist(host: &Host, state: Arc<State>) {
     if let Some(register) = host.call.progress_register {
         // Each time: once is enough, but an MPI that was ended and begun again has lost the
         // registration.
+        // SAFETY: a function of Open MPI, which keeps the address of a function of this library.
         unsafe { register(progress) };
     }
 }

@@ -7,12 +7,12 @@
 //!
 //! A check uses the first of these ways that is possible:
 //! 1. a *descriptor* (pidfd) that was opened while the id was known to be the right one; it means
-//!   that process for good. One `poll`, for many processes at once. Linux before 5.3 and some
-//!   seccomp profiles have none, and this process keeps at most an eighth of the descriptors that
-//!   it may have;
+//!    that process for good. One `poll`, for many processes at once. Linux before 5.3 and some
+//!    seccomp profiles have none, and this process keeps at most an eighth of the descriptors that
+//!    it may have;
 //! 2. /proc/PID/stat: the process that has the id now was *started* when ours was;
 //! 3. if /proc cannot be read, or no descriptor is left to read it with, the *cookie* that ours
-//!   left in its memory, by process_vm_readv.
+//!    left in its memory, by process_vm_readv.
 //!
 //! The first way is confirmed by the others once in [`SURE_NS`], and whenever it reports an event:
 //! a program may have closed all descriptors, ours with them, and have got the number again for a

@@ -1,96 +1,30 @@
 //! What is released when a rank is lost: everything that other ranks can still get.
 
-use crate::epoch::lock::{Held, lock_all, lock_exclusive, unlock_all, unlock_exclusive};
-use crate::error::{Error, Result};
+use crate::epoch::lock::{
+    Held, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive, unlock_shared,
+};
+use crate::epoch::{fence, pscw};
+use crate::error::Result;
+use crate::fabric::faults::{CUT, Fault, Faulty};
 use crate::fabric::layout::{self, GLOBAL};
 use crate::fabric::shm::heap::{Heap, HeapWords, words};
-use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
-use std::cell::Cell;
+use crate::fabric::{Rank, WordAt, Words};
 
 const VICTIM: Rank = Rank(1);
-const ERROR: Error = Error::Died { rank: VICTIM.0, pid: 7 };
-
-/// A road on which a rank is lost from some time on.
-struct Cut {
-    words: HeapWords,
-    lost: Cell<bool>,
-}
-
-impl Cut {
-    fn reach(&self, rank: Rank) -> Result<&HeapWords> {
-        if rank == VICTIM && self.lost.get() { Err(ERROR) } else { Ok(&self.words) }
-    }
-}
-
-impl Words for Cut {
-    type Ticket = u64;
-
-    fn rank(&self) -> Rank {
-        self.words.rank()
-    }
-
-    fn size(&self) -> u32 {
-        self.words.size()
-    }
-
-    fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64> {
-        self.reach(at.rank)?.fetch(at, op)
-    }
-
-    fn begin(&self, at: WordAt, op: Fetch) -> Result<u64> {
-        self.fetch(at, op)
-    }
-
-    fn finish(&self, before: u64) -> Result<u64> {
-        Ok(before)
-    }
-
-    fn post(&self, at: WordAt, add: u64) -> Result<()> {
-        self.reach(at.rank)?.post(at, add)
-    }
-
-    fn read(&self, at: WordAt) -> Result<u64> {
-        self.reach(at.rank)?.read(at)
-    }
-
-    fn own(&self, word: WordId) -> u64 {
-        self.words.own(word)
-    }
-
-    fn set_own(&self, word: WordId, value: u64) {
-        self.words.set_own(word, value);
-    }
-
-    fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64> {
-        self.words.wait_own(word, until)
-    }
-
-    fn order(&self, rank: Rank) -> Result<()> {
-        self.reach(rank)?.order(rank)
-    }
-
-    fn flush(&self, rank: Rank) -> Result<()> {
-        self.reach(rank)?.flush(rank)
-    }
-
-    fn flush_all(&self) -> Result<()> {
-        (0..self.size()).try_for_each(|rank| self.flush(Rank(rank)))
-    }
-}
 
 /// Returns the global word after `lock` was taken, the victim was lost, and `unlock` has failed.
 fn left_behind(
-    lock: impl Fn(&Cut) -> Result<()>,
-    unlock: impl Fn(&Cut) -> Result<()>,
+    lock: impl Fn(&Faulty<HeapWords>) -> Result<()>,
+    unlock: impl Fn(&Faulty<HeapWords>) -> Result<()>,
 ) -> (u64, u64) {
     let heap = Heap::new(3, layout::words_per_rank(3));
-    let cut = Cut { words: words(&heap, 2, 10), lost: Cell::new(false) };
+    let cut = Faulty::new(words(&heap, 2, 10), Fault::Nothing);
     let global = || cut.read(WordAt { rank: Rank(0), word: GLOBAL }).unwrap();
     let free = global();
     lock(&cut).unwrap();
     assert_ne!(global(), free);
-    cut.lost.set(true);
-    assert_eq!(unlock(&cut), Err(ERROR));
+    cut.set(Fault::Lost(VICTIM));
+    assert_eq!(unlock(&cut), Err(CUT));
     (global(), free)
 }
 
@@ -102,8 +36,40 @@ fn a_rank_that_has_lost_another_releases_its_lock_all() {
 
 #[test]
 fn a_rank_that_has_lost_another_releases_its_intent() {
-    let lock = |words: &Cut| lock_exclusive(words, VICTIM, Held::Nothing, 0);
-    let unlock = |words: &Cut| unlock_exclusive(words, VICTIM, Held::Nothing);
+    let lock = |words: &Faulty<HeapWords>| lock_exclusive(words, VICTIM, Held::Nothing, 0);
+    let unlock = |words: &Faulty<HeapWords>| unlock_exclusive(words, VICTIM, Held::Nothing);
     let (left, free) = left_behind(lock, unlock);
     assert_eq!(left, free);
+}
+
+/// Every protocol, by a rank that is alone.
+fn all_protocols(words: &Faulty<HeapWords>) -> Result<()> {
+    let me = Rank(0);
+    lock_exclusive(words, me, Held::Nothing, 0)?;
+    unlock_exclusive(words, me, Held::Nothing)?;
+    lock_shared(words, me, Held::Nothing, 0)?;
+    unlock_shared(words, me)?;
+    lock_all(words, 0)?;
+    words.flush_all()?;
+    unlock_all(words)?;
+    fence::fence(words, 1, true)?;
+    pscw::post(words, [me])?;
+    pscw::start(words, [me])?;
+    pscw::complete(words, [me])?;
+    pscw::wait(words, 1)
+}
+
+#[test]
+fn a_cut_at_any_call_is_the_error_of_the_protocol() {
+    let run = |fault| {
+        let words = Faulty::new(words(&Heap::window(1), 0, 0), fault);
+        (all_protocols(&words), words.calls())
+    };
+    let (done, calls) = run(Fault::Nothing);
+    assert_eq!(done, Ok(()));
+    assert!(calls > 12);
+    for call in 0..calls {
+        assert_eq!(run(Fault::Cut(call)).0, Err(CUT), "call {call} of {calls}");
+    }
+    assert_eq!(run(Fault::Cut(calls)).0, Ok(()));
 }

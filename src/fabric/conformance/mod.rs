@@ -1,11 +1,13 @@
 //! What every road must do: one suite for control words ([`Words`](super::Words), laws 1 to 9), one
 //! for bytes and one for what a road between nodes has beside them ([`remote`](super::remote), laws
 //! 10 to 20). Three ranks run each case. The roads are those of the library; a new one is a row in
-//! one of the lists at the end of this file, with a way to run its ranks in [`ranks`].
+//! one of the lists at the end of this file, with a way to run its ranks in [`ranks`]. [`strength`]
+//! shows that the suite notices broken roads.
 
 mod bytes_laws;
 mod network_laws;
 mod ranks;
+mod strength;
 mod words_laws;
 
 /// Number of ranks of each case.
@@ -55,6 +57,7 @@ mod words {
             what_is_flushed_for_all_is_there_for_all
             an_answer_behind_an_order_is_a_flush
             the_answer_of_a_begun_fetch_behind_an_order_is_a_flush
+            what_an_owner_stores_is_seen_by_others
         ],
         sim: ranks::sim;
         sim_far: ranks::sim_far;

@@ -6,13 +6,14 @@ use crate::error::Result;
 use crate::fabric::cma::Process;
 use crate::fabric::example::Example;
 use crate::fabric::far::{Far, Locate};
+use crate::fabric::faults::Fault;
 use crate::fabric::layout::COMPLETE;
 use crate::fabric::plain::Each;
 use crate::fabric::remote::{Addressed, Bytes, Network, Remote, Road};
 use crate::fabric::shm::heap::{self, Heap, HeapWords};
 use crate::fabric::shm::mapped;
 use crate::fabric::shm::words::Idle;
-use crate::fabric::sim::{FAR, Fault, Sim, View, every};
+use crate::fabric::sim::{FAR, Sim, View, every};
 use crate::fabric::wire::tests as wire;
 use crate::fabric::{Rank, Way, WordAt, WordId, Words};
 use crate::sync::{AtomicU32, AtomicU64, full_fence};
@@ -56,6 +57,11 @@ pub struct Threaded<P> {
 }
 
 impl<P> Threaded<P> {
+    /// Returns the way to a rank, and the memory that the rank exposes.
+    pub fn peer(&self, rank: u32) -> &(P, Remote) {
+        &self.peers[rank as usize]
+    }
+
     fn base(&self) -> *mut u8 {
         self.memory.as_ptr().cast_mut().cast()
     }
@@ -247,8 +253,9 @@ pub fn process_vm(case: impl Fn(&Threaded<Own>) + Copy + Send + Sync) {
 
 /// A rank of the simulator that exposes bytes, each in a cell of its own: they land late, one by
 /// one, in any order.
-pub struct SimRank<'a, 'b> {
-    peers: Vec<SimPeer<'a, 'b>>,
+pub struct SimRank<'a, 'b, P = SimPeer<'a, 'b>> {
+    sim: &'a Sim<'b>,
+    peers: Vec<P>,
     met: Cell<u64>,
 }
 
@@ -301,35 +308,35 @@ impl Bytes for SimPeer<'_, '_> {
     }
 }
 
-impl<'a, 'b> Exposing for SimRank<'a, 'b> {
-    type Peer = SimPeer<'a, 'b>;
+impl<P: Bytes> Exposing for SimRank<'_, '_, P> {
+    type Peer = P;
 
     fn rank(&self) -> u32 {
-        self.peers[0].sim.index().0
+        self.sim.index().0
     }
 
     fn bytes(&self) -> usize {
         64
     }
 
-    fn reach(&self, rank: u32) -> (&SimPeer<'a, 'b>, Remote) {
+    fn reach(&self, rank: u32) -> (&P, Remote) {
         (&self.peers[rank as usize], Remote::default())
     }
 
     fn store(&self, at: usize, bytes: &[u8]) {
         for (cell, byte) in (at..).zip(bytes) {
-            self.peers[0].sim.store(cell, (*byte).into());
+            self.sim.store(cell, (*byte).into());
         }
     }
 
     fn load(&self, at: usize, to: &mut [u8]) {
         for (cell, byte) in (at..).zip(to) {
-            *byte = self.peers[0].sim.load(cell) as u8;
+            *byte = self.sim.load(cell) as u8;
         }
     }
 
     fn meet(&self) {
-        let sim = self.peers[0].sim;
+        let sim = self.sim;
         for rank in (0..RANKS).map(Rank) {
             sim.post(WordAt { rank, word: COMPLETE }, 1).unwrap();
         }
@@ -338,13 +345,18 @@ impl<'a, 'b> Exposing for SimRank<'a, 'b> {
     }
 }
 
+/// Returns a rank of the simulator, for bytes. `reach` makes its peers.
+pub fn sim_rank<'a, 'b, P>(
+    sim: &'a Sim<'b>,
+    reach: impl Fn(SimPeer<'a, 'b>) -> P,
+) -> SimRank<'a, 'b, P> {
+    let peer = |rank| reach(SimPeer { sim, rank: Rank(rank), gets: RefCell::default() });
+    SimRank { sim, peers: (0..RANKS).map(peer).collect(), met: Cell::new(0) }
+}
+
 /// Ranks of the simulator, for bytes.
 pub fn sim_bytes(case: impl Fn(&SimRank<'_, '_>) + Copy + 'static) {
-    let body = move |sim: &Sim| {
-        let peer = |rank| SimPeer { sim, rank: Rank(rank), gets: RefCell::default() };
-        case(&SimRank { peers: (0..RANKS).map(peer).collect(), met: Cell::new(0) });
-    };
-    every(RANKS, || body, |_| {});
+    every(RANKS, || move |sim: &Sim| case(&sim_rank(sim, |peer| peer)), |_| {});
 }
 
 /// Ranks of the simulator, for words that all reach in the same way.

@@ -1,7 +1,7 @@
 //! The laws of control words, as three ranks see them. Not for protocols.
 
 use super::RANKS;
-use crate::fabric::layout::{self, COMPLETE, LOCK};
+use crate::fabric::layout::{self, COMPLETE, LIST, LOCK, WAITED};
 use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
 
 fn above(words: &impl Words, by: u32) -> Rank {
@@ -118,4 +118,14 @@ fn check_by_another(words: &impl Words) {
     words.wait_own(COMPLETE, |count| count == 1).unwrap();
     let posted = WordAt { rank: above(words, 2), word: layout::fence(0) };
     assert_eq!(words.read(posted).unwrap(), 1);
+}
+
+pub fn what_an_owner_stores_is_seen_by_others<W: Words>(words: &W) {
+    let word = if W::FAR { LIST } else { WAITED };
+    words.set_own(word, 7 + u64::from(words.rank().0));
+    let rank = above(words, 1);
+    words.post(WordAt { rank, word: layout::fence(0) }, 1).unwrap();
+    words.wait_own(layout::fence(0), |count| count == 1).unwrap();
+    let below = above(words, 2);
+    assert_eq!(words.read(WordAt { rank: below, word }).unwrap(), 7 + u64::from(below.0));
 }

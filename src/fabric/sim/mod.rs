@@ -13,9 +13,10 @@ mod road;
 mod view;
 mod world;
 
+pub use crate::fabric::faults::Fault;
 pub use rank::Sim;
 pub use road::{Counts, POISON};
-pub use view::{FAR, FLAT, Fault, View};
+pub use view::{FAR, FLAT, View};
 pub use world::{End, run};
 
 use core::ops::Range;

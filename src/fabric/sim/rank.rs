@@ -3,9 +3,10 @@
 
 use super::Shape;
 use super::road::{Counts, Effect, Place, Road};
-use super::view::{FAR, FLAT, Fault, LEADS, NEAR, View};
+use super::view::{FAR, FLAT, LEADS, NEAR, SimWords, View};
 use super::world::State;
 use crate::error::Result;
+use crate::fabric::faults::{Fault, Faulty};
 use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
 use corosensei::Yielder;
 use std::cell::RefCell;
@@ -31,7 +32,7 @@ impl<'a> Sim<'a> {
 
     /// Returns a view of this rank, with a fault.
     pub fn view<const VIEW: usize>(&self, fault: Fault) -> View<'_, 'a, VIEW> {
-        View { sim: self, fault }
+        Faulty::new(SimWords { sim: self }, fault)
     }
 
     /// Returns the view of words that all ranks reach in the same way.
@@ -39,20 +40,25 @@ impl<'a> Sim<'a> {
         self.view(fault)
     }
 
+    /// Returns the view [`FLAT`].
+    fn flat(&self) -> SimWords<'_, 'a, FLAT> {
+        SimWords { sim: self }
+    }
+
     /// Returns the view of the words of this node.
     pub fn near(&self, fault: Fault) -> View<'_, 'a, NEAR> {
-        View { sim: self, fault }
+        self.view(fault)
     }
 
     /// Returns the view of words that are reached through a device.
     pub fn far(&self, fault: Fault) -> View<'_, 'a, FAR> {
-        View { sim: self, fault }
+        self.view(fault)
     }
 
     /// Returns the view of the words of the leaders of all nodes, if this rank is a leader.
     pub fn leads(&self, fault: Fault) -> Option<View<'_, 'a, LEADS>> {
         let leads = self.index().0.is_multiple_of(self.shape.per_node);
-        leads.then_some(View { sim: self, fault })
+        leads.then(|| self.view(fault))
     }
 }
 
@@ -277,46 +283,46 @@ impl Words for Sim<'_> {
     }
 
     fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64> {
-        self.weak(Fault::Nothing).fetch(at, op)
+        self.flat().fetch(at, op)
     }
 
     fn begin(&self, at: WordAt, op: Fetch) -> Result<usize> {
-        self.weak(Fault::Nothing).begin(at, op)
+        self.flat().begin(at, op)
     }
 
     fn finish(&self, ticket: usize) -> Result<u64> {
-        self.weak(Fault::Nothing).finish(ticket)
+        self.flat().finish(ticket)
     }
 
     fn post(&self, at: WordAt, add: u64) -> Result<()> {
-        self.weak(Fault::Nothing).post(at, add)
+        self.flat().post(at, add)
     }
 
     fn read(&self, at: WordAt) -> Result<u64> {
-        self.weak(Fault::Nothing).read(at)
+        self.flat().read(at)
     }
 
     fn own(&self, word: WordId) -> u64 {
-        self.weak(Fault::Nothing).own(word)
+        self.flat().own(word)
     }
 
     fn set_own(&self, word: WordId, value: u64) {
-        self.weak(Fault::Nothing).set_own(word, value);
+        self.flat().set_own(word, value);
     }
 
     fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64> {
-        self.weak(Fault::Nothing).wait_own(word, until)
+        self.flat().wait_own(word, until)
     }
 
     fn order(&self, rank: Rank) -> Result<()> {
-        self.weak(Fault::Nothing).order(rank)
+        self.flat().order(rank)
     }
 
     fn flush(&self, rank: Rank) -> Result<()> {
-        self.weak(Fault::Nothing).flush(rank)
+        self.flat().flush(rank)
     }
 
     fn flush_all(&self) -> Result<()> {
-        self.weak(Fault::Nothing).flush_all()
+        self.flat().flush_all()
     }
 }

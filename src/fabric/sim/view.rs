@@ -1,10 +1,10 @@
 //! The views of the words of a rank in the simulator: all ranks in the same way, the ranks of its
-//! node, all ranks through a device, or the leaders of the nodes. A view has at most one fault, to
-//! prove that the tests of a protocol fail if a call is missing. Not for faults of hardware.
+//! node, all ranks through a device, or the leaders of the nodes. Faults are in `fabric/faults.rs`.
 
 use super::Sim;
 use super::road::Counts;
 use crate::error::Result;
+use crate::fabric::faults::Faulty;
 use crate::fabric::{Fetch, Rank, WordAt, WordId, Words, layout};
 
 /// Words that all ranks reach in the same way, with the layout of one node.
@@ -18,36 +18,16 @@ pub const LEADS: usize = 3;
 /// The number of views.
 pub const VIEWS: usize = 4;
 
-/// The operation that a view omits or breaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// none: with it the same test must pass
-    Nothing,
-    /// omits each flush
-    Flush,
-    /// omits each order
-    Order,
-    /// omits the posts to one word
-    Post(WordId),
-    /// omits each post to one word with a probability of one half
-    EveryOtherPost(WordId),
-    /// omits each store into a word of this rank
-    SetOwn,
-    /// returns from each wait at once
-    Wait,
-    /// does a CompareSwap in two steps
-    Atomicity,
-}
+/// The words of a rank in a view, with a fault.
+pub type View<'a, 'b, const VIEW: usize = FLAT> = Faulty<SimWords<'a, 'b, VIEW>>;
 
-/// A view of a rank, with a fault.
-pub struct View<'a, 'b, const VIEW: usize = FLAT> {
+/// The words of a rank in a view.
+pub struct SimWords<'a, 'b, const VIEW: usize = FLAT> {
     /// the thread of the rank
     pub sim: &'a Sim<'b>,
-    /// the fault
-    pub fault: Fault,
 }
 
-impl<const VIEW: usize> View<'_, '_, VIEW> {
+impl<const VIEW: usize> SimWords<'_, '_, VIEW> {
     /// Returns the numbers of operations that this rank has sent so far in this view.
     pub fn counts(&self) -> Counts {
         self.sim.counts_of(VIEW)
@@ -67,17 +47,9 @@ impl<const VIEW: usize> View<'_, '_, VIEW> {
         assert!(at.rank.0 < self.size());
         WordAt { rank: self.world(at.rank), word: at.word }
     }
-
-    fn omits_post(&self, word: WordId) -> bool {
-        match self.fault {
-            Fault::Post(omitted) => omitted == word,
-            Fault::EveryOtherPost(omitted) => omitted == word && self.sim.random(2) == 0,
-            _ => false,
-        }
-    }
 }
 
-impl<const VIEW: usize> Words for View<'_, '_, VIEW> {
+impl<const VIEW: usize> Words for SimWords<'_, '_, VIEW> {
     const FAR: bool = VIEW >= FAR;
     type Ticket = usize;
 
@@ -103,17 +75,7 @@ impl<const VIEW: usize> Words for View<'_, '_, VIEW> {
     }
 
     fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64> {
-        let fetch = |op| self.sim.fetch_word(VIEW, self.at(at), op);
-        Ok(match op {
-            Fetch::CompareSwap { expect, new } if self.fault == Fault::Atomicity => {
-                let before = fetch(Fetch::Add(0));
-                if before == expect {
-                    fetch(Fetch::Add(new.wrapping_sub(expect)));
-                }
-                before
-            }
-            _ => fetch(op),
-        })
+        Ok(self.sim.fetch_word(VIEW, self.at(at), op))
     }
 
     fn begin(&self, at: WordAt, op: Fetch) -> Result<usize> {
@@ -125,9 +87,7 @@ impl<const VIEW: usize> Words for View<'_, '_, VIEW> {
     }
 
     fn post(&self, at: WordAt, add: u64) -> Result<()> {
-        if !self.omits_post(at.word) {
-            self.sim.post_word(VIEW, self.at(at), add);
-        }
+        self.sim.post_word(VIEW, self.at(at), add);
         Ok(())
     }
 
@@ -140,38 +100,26 @@ impl<const VIEW: usize> Words for View<'_, '_, VIEW> {
     }
 
     fn set_own(&self, word: WordId, value: u64) {
-        if self.fault != Fault::SetOwn {
-            self.sim.set_word(VIEW, word, value);
-        }
+        self.sim.set_word(VIEW, word, value);
     }
 
     fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64> {
         layout::purpose(word); // which fails for a word that a report would not know
-        if self.fault == Fault::Wait {
-            Ok(self.own(word))
-        } else {
-            Ok(self.sim.wait(VIEW, word, until))
-        }
+        Ok(self.sim.wait(VIEW, word, until))
     }
 
     fn order(&self, rank: Rank) -> Result<()> {
-        if self.fault != Fault::Order {
-            self.sim.order_to(VIEW, self.world(rank));
-        }
+        self.sim.order_to(VIEW, self.world(rank));
         Ok(())
     }
 
     fn flush(&self, rank: Rank) -> Result<()> {
-        if self.fault != Fault::Flush {
-            self.sim.flush_to(VIEW, Some(self.world(rank)));
-        }
+        self.sim.flush_to(VIEW, Some(self.world(rank)));
         Ok(())
     }
 
     fn flush_all(&self) -> Result<()> {
-        if self.fault != Fault::Flush {
-            self.sim.flush_to(VIEW, None);
-        }
+        self.sim.flush_to(VIEW, None);
         Ok(())
     }
 }

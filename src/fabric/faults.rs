@@ -1,0 +1,267 @@
+//! Faults as a decorator over any road, for tests: calls that are left out or broken, to prove that
+//! the tests of a protocol and the conformance suite notice, and a connection that is cut, to see
+//! what callers make of its errors.
+
+#[cfg(not(loom))]
+use super::Way;
+#[cfg(not(loom))]
+use super::plain::Each;
+#[cfg(not(loom))]
+use super::remote::{Bytes, Network, Remote};
+use super::{Fetch, Rank, WordAt, WordId, Words};
+use crate::error::{Error, Result};
+use crate::sync::{AtomicU32, Ordering};
+use core::ops::Deref;
+use parking_lot::Mutex;
+
+/// The call that a road leaves out or breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// none: with it the same test must pass
+    Nothing,
+    /// leaves out each flush
+    Flush,
+    /// leaves out each order
+    Order,
+    /// leaves out the posts to one word
+    Post(WordId),
+    /// leaves out every other post to one word
+    EveryOtherPost(WordId),
+    /// leaves out each store into a word of this rank
+    SetOwn,
+    /// returns from each wait at once
+    Wait,
+    /// does a CompareSwap in two steps
+    Atomicity,
+    /// fails from this call on, counted from 0
+    Cut(u32),
+    /// fails calls that reach this rank
+    Lost(Rank),
+}
+
+/// The error of a road that is cut.
+pub const CUT: Error = Error::Lost { rank: None, node: "far", pid: 1, cause: "cut by the test" };
+
+/// A road with a fault.
+pub struct Faulty<W> {
+    road: W,
+    fault: Mutex<Fault>,
+    calls: AtomicU32,
+    /// of those, the posts that may be left out
+    posts: AtomicU32,
+}
+
+impl<W> Faulty<W> {
+    /// Returns the road with a fault.
+    pub fn new(road: W, fault: Fault) -> Faulty<W> {
+        Faulty {
+            road,
+            fault: Mutex::new(fault),
+            calls: AtomicU32::new(0),
+            posts: AtomicU32::new(0),
+        }
+    }
+
+    /// Changes the fault.
+    pub fn set(&self, fault: Fault) {
+        *self.fault.lock() = fault;
+    }
+
+    fn is(&self, fault: Fault) -> bool {
+        *self.fault.lock() == fault
+    }
+
+    /// Returns the number of calls so far.
+    pub fn calls(&self) -> u32 {
+        // Relaxed: a count.
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Counts a call. Fails if the connection is cut.
+    fn call(&self) -> Result<()> {
+        // Relaxed: a count.
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        match *self.fault.lock() {
+            Fault::Cut(first) if call >= first => Err(CUT),
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts a call that reaches a rank. Fails if the connection is cut or the rank is lost.
+    fn call_to(&self, rank: Rank) -> Result<()> {
+        if self.is(Fault::Lost(rank)) { Err(CUT) } else { self.call() }
+    }
+
+    fn omits_post(&self, word: WordId) -> bool {
+        match *self.fault.lock() {
+            Fault::Post(omitted) => omitted == word,
+            // Relaxed: a count.
+            Fault::EveryOtherPost(omitted) if omitted == word => {
+                self.posts.fetch_add(1, Ordering::Relaxed) % 2 == 1
+            }
+            _ => false,
+        }
+    }
+}
+
+impl<W> Deref for Faulty<W> {
+    type Target = W;
+
+    fn deref(&self) -> &W {
+        &self.road
+    }
+}
+
+impl<W: Words> Words for Faulty<W> {
+    const FAR: bool = W::FAR;
+    const HOLDERS_MAX: u64 = W::HOLDERS_MAX;
+    type Ticket = W::Ticket;
+
+    fn rank(&self) -> Rank {
+        self.road.rank()
+    }
+
+    fn size(&self) -> u32 {
+        self.road.size()
+    }
+
+    fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64> {
+        self.call_to(at.rank)?;
+        match op {
+            Fetch::CompareSwap { expect, new } if self.is(Fault::Atomicity) => {
+                let before = self.road.fetch(at, Fetch::Add(0))?;
+                if before == expect {
+                    self.road.fetch(at, Fetch::Add(new.wrapping_sub(expect)))?;
+                }
+                Ok(before)
+            }
+            _ => self.road.fetch(at, op),
+        }
+    }
+
+    fn begin(&self, at: WordAt, op: Fetch) -> Result<W::Ticket> {
+        self.call_to(at.rank)?;
+        self.road.begin(at, op)
+    }
+
+    fn finish(&self, ticket: W::Ticket) -> Result<u64> {
+        let before = self.road.finish(ticket);
+        self.call()?;
+        before
+    }
+
+    fn post(&self, at: WordAt, add: u64) -> Result<()> {
+        self.call_to(at.rank)?;
+        if self.omits_post(at.word) { Ok(()) } else { self.road.post(at, add) }
+    }
+
+    fn read(&self, at: WordAt) -> Result<u64> {
+        self.call_to(at.rank)?;
+        self.road.read(at)
+    }
+
+    fn own(&self, word: WordId) -> u64 {
+        self.road.own(word)
+    }
+
+    fn set_own(&self, word: WordId, value: u64) {
+        if !self.is(Fault::SetOwn) {
+            self.road.set_own(word, value);
+        }
+    }
+
+    fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64> {
+        self.call()?;
+        if self.is(Fault::Wait) { Ok(self.own(word)) } else { self.road.wait_own(word, until) }
+    }
+
+    fn order(&self, rank: Rank) -> Result<()> {
+        self.call_to(rank)?;
+        if self.is(Fault::Order) { Ok(()) } else { self.road.order(rank) }
+    }
+
+    fn flush(&self, rank: Rank) -> Result<()> {
+        self.call_to(rank)?;
+        if self.is(Fault::Flush) { Ok(()) } else { self.road.flush(rank) }
+    }
+
+    fn flush_all(&self) -> Result<()> {
+        (0..self.size()).map(Rank).try_for_each(|rank| self.call_to(rank))?;
+        if self.is(Fault::Flush) { Ok(()) } else { self.road.flush_all() }
+    }
+}
+
+#[cfg(not(loom))]
+impl<P: Deref<Target: Bytes>> Bytes for Faulty<P> {
+    type Runs<'a>
+        = Each<'a, Self>
+    where
+        Self: 'a;
+
+    unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()> {
+        self.call()?;
+        // SAFETY: the caller's duty.
+        unsafe { self.road.put(to, from, bytes) }
+    }
+
+    unsafe fn get(&self, to: *mut u8, from: Remote, bytes: u64) -> Result<()> {
+        self.call()?;
+        // SAFETY: the caller's duty.
+        unsafe { self.road.get(to, from, bytes) }
+    }
+
+    fn runs(&self, within: Remote, way: Way) -> Each<'_, Self> {
+        Each::new(self, within, way)
+    }
+
+    fn order(&self) {
+        if !self.is(Fault::Order) {
+            self.road.order();
+        }
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.call()?;
+        if self.is(Fault::Flush) { Ok(()) } else { self.road.flush() }
+    }
+
+    fn flush_local(&self) -> Result<()> {
+        self.call()?;
+        if self.is(Fault::Flush) { Ok(()) } else { self.road.flush_local() }
+    }
+}
+
+#[cfg(not(loom))]
+impl<P: Deref<Target: Network>> Network for Faulty<P> {
+    type Ticket = <P::Target as Network>::Ticket;
+    type Lease<'a>
+        = <P::Target as Network>::Lease<'a>
+    where
+        Self: 'a;
+    const WORDS_MAX: usize = P::Target::WORDS_MAX;
+
+    fn begin(&self, at: Remote, op: Fetch) -> Result<Self::Ticket> {
+        self.call()?;
+        self.road.begin(at, op)
+    }
+
+    fn begin_read(&self, at: Remote) -> Result<Self::Ticket> {
+        self.call()?;
+        self.road.begin_read(at)
+    }
+
+    fn finish(&self, ticket: Self::Ticket) -> Result<u64> {
+        let answer = self.road.finish(ticket);
+        self.call()?;
+        answer
+    }
+
+    fn post(&self, at: Remote, add: u64) -> Result<()> {
+        self.call()?;
+        self.road.post(at, add)
+    }
+
+    fn lease(&self) -> Self::Lease<'_> {
+        self.road.lease()
+    }
+}
