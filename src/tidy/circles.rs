@@ -1,0 +1,321 @@
+//! No circle inside a room: the files of a room name each other in one direction, as rooms do.
+//! There is an arrow from a file to each other file of its room whose items it names, in a `use` or
+//! in a path. An item that is passed on by another `use` counts for the file in which it stands. A
+//! `mod.rs` is a file as any other: it may declare its files and pass their names on, but if it
+//! names what they hold, that is an arrow. Tests are left out.
+//!
+//! Arrows that close circles today stand in [`LEFT`], which only gets shorter: one that closes no
+//! circle any more fails, too.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Source, code_of, hold, sources, words};
+
+/// Arrows that close a circle: from a file, to a file.
+const LEFT: [(&str, &str); 30] = [
+    ("abi/errhandler.rs", "abi/answer.rs"),
+    ("datatype/reduce/atomic.rs", "datatype/reduce/mod.rs"),
+    ("datatype/reduce/ops.rs", "datatype/reduce/mod.rs"),
+    ("datatype/reduce/plain.rs", "datatype/reduce/mod.rs"),
+    ("datatype/reduce/whole.rs", "datatype/reduce/mod.rs"),
+    ("datatype/type_map/map.rs", "datatype/type_map.rs"),
+    ("datatype/type_map/overlay.rs", "datatype/type_map/beside.rs"),
+    ("datatype/type_map/rows.rs", "datatype/type_map.rs"),
+    ("datatype/type_map/superpose.rs", "datatype/type_map/overlay.rs"),
+    ("epoch/lock/far.rs", "epoch/lock.rs"),
+    ("fabric/conformance/ranks.rs", "fabric/conformance/mod.rs"),
+    ("fabric/sim/view.rs", "fabric/sim/rank.rs"),
+    ("fabric/sim/view.rs", "fabric/sim/road.rs"),
+    ("fabric/sim/world.rs", "fabric/sim/rank.rs"),
+    ("memory/heap/fork_copies.rs", "memory/heap.rs"),
+    ("mpi/datatype/decode.rs", "mpi/datatype/array.rs"),
+    ("mpi/family.rs", "mpi/host.rs"),
+    ("mpi/host.rs", "mpi/functions.rs"),
+    ("mpi/table.rs", "mpi/host.rs"),
+    ("sys/segment.rs", "sys/process.rs"),
+    ("transfer/combine.rs", "transfer/accumulate.rs"),
+    ("transfer/distant.rs", "transfer/accumulate.rs"),
+    ("transfer/distant.rs", "transfer/block_acc.rs"),
+    ("transfer/distant.rs", "transfer/combine.rs"),
+    ("transfer/word_acc.rs", "transfer/combine.rs"),
+    ("window/local.rs", "window/wide/mod.rs"),
+    ("window/wide/address.rs", "window/address.rs"),
+    ("window/wide/mod.rs", "window/wide/lists.rs"),
+    ("window/wide/targets.rs", "window/wide/mod.rs"),
+    ("window/wide/unsettled.rs", "window/wide/mod.rs"),
+];
+
+/// The names of a path, outermost first.
+type Path = Vec<String>;
+
+/// A file as a module.
+struct Module {
+    /// where it stands below `src`
+    file: String,
+    /// what its imports call the items of others: full paths
+    names: BTreeMap<String, Path>,
+    /// all paths that it names, as they are written
+    named: Vec<Path>,
+}
+
+/// The modules by their paths.
+struct Modules(BTreeMap<Path, Module>);
+
+fn path_of(text: &str) -> Path {
+    text.split("::").map(|name| name.trim().to_owned()).collect()
+}
+
+/// The path of a file's module: `a::b` for a/b.rs and for a/b/mod.rs.
+fn module_path(inner: &str) -> Path {
+    let inner = inner.trim_end_matches(".rs").trim_end_matches("/mod");
+    inner.split('/').map(str::to_owned).collect()
+}
+
+/// Code without its modules of tests, which stand at the beginning of a line, as rustfmt puts them.
+fn without_tests(code: &str) -> String {
+    let (mut kept, mut is_test, mut inside) = (String::new(), false, false);
+    for line in code.lines() {
+        if inside {
+            inside = line != "}";
+        } else if is_test && line.starts_with("mod ") && line.ends_with('{') {
+            inside = true;
+        } else {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+        is_test = line.starts_with("#[cfg(test)]") || line.starts_with("#[cfg(all(test");
+    }
+    kept
+}
+
+/// The paths of the tree of a `use`, each with the name that it gets.
+fn leaves(tree: &str, before: &[String]) -> Vec<(Path, String)> {
+    let tree = tree.trim();
+    if let Some((start, inner)) = tree.strip_suffix('}').and_then(|tree| tree.split_once('{')) {
+        let mut before = before.to_vec();
+        before.extend(path_of(start).into_iter().filter(|name| !name.is_empty()));
+        let (mut depth, mut found, mut from) = (0, Vec::new(), 0);
+        for (at, c) in inner.char_indices().chain([(inner.len(), ',')]) {
+            match c {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                ',' if depth == 0 => {
+                    found.extend(leaves(&inner[from..at], &before));
+                    from = at + 1;
+                }
+                _ => {}
+            }
+        }
+        return found;
+    }
+    let (path, name) = tree.split_once(" as ").unwrap_or((tree, ""));
+    let mut full = before.to_vec();
+    full.extend(path_of(path).into_iter().filter(|name| name != "self" && !name.is_empty()));
+    let last = full.last().cloned().unwrap_or_default();
+    let name = if name.is_empty() { last } else { name.trim().to_owned() };
+    if tree.is_empty() { Vec::new() } else { vec![(full, name)] }
+}
+
+/// The trees of all `use`, each with whether it passes names on (`pub use`), and the code without
+/// them.
+fn imports(code: &str) -> (Vec<(bool, String)>, String) {
+    let (mut trees, mut rest, mut open) = (Vec::new(), String::new(), None);
+    for line in code.lines() {
+        let text = line.trim_start();
+        let item = match text.strip_prefix("pub") {
+            Some(item) => item.split_once(' ').map_or(item, |(_, item)| item),
+            None => text,
+        };
+        let tree = match (open.take(), item.strip_prefix("use ")) {
+            (Some((passes_on, tree)), _) => (passes_on, tree + text),
+            (None, Some(tree)) => (item != text, tree.to_owned()),
+            (None, None) => {
+                rest.push_str(line);
+                rest.push('\n');
+                continue;
+            }
+        };
+        match tree.1.strip_suffix(';') {
+            Some(text) => trees.push((tree.0, text.to_owned())),
+            None => open = Some(tree),
+        }
+    }
+    (trees, rest)
+}
+
+impl Modules {
+    fn of(sources: &[Source]) -> Modules {
+        let mut modules = Modules(BTreeMap::new());
+        for source in sources {
+            let path = module_path(source.inner());
+            if path.iter().any(|name| name == "tests" || name == "tidy") {
+                continue;
+            }
+            let (trees, rest) = imports(&without_tests(&code_of(&source.text)));
+            let (mut names, mut named) = (BTreeMap::new(), Vec::new());
+            for (passes_on, tree) in trees {
+                for (path, name) in leaves(&tree, &[]) {
+                    named.extend((!passes_on).then_some(path.clone()));
+                    names.insert(name, path);
+                }
+            }
+            named.extend(words(&rest).filter(|word| word.contains("::")).map(path_of));
+            modules.0.insert(path, Module { file: source.inner().to_owned(), names, named });
+        }
+        modules
+    }
+
+    /// The full path of what a module calls `path`; `None` if that is nothing of this crate.
+    fn full(&self, module: &[String], path: &[String], turns: u32) -> Option<Path> {
+        let (first, rest) = path.split_first()?;
+        let supers = path.iter().take_while(|name| *name == "super").count();
+        let (start, rest) = match first.as_str() {
+            "crate" => (Vec::new(), rest),
+            "self" => (module.to_vec(), rest),
+            "super" => (module[..module.len().checked_sub(supers)?].to_vec(), &path[supers..]),
+            _ => {
+                let child = [module, std::slice::from_ref(first)].concat();
+                match self.0.get(module)?.names.get(first) {
+                    _ if self.0.contains_key(&child) => (child, rest),
+                    Some(name) if turns > 0 => (self.full(module, name, turns - 1)?, rest),
+                    _ => return None,
+                }
+            }
+        };
+        Some([&start, rest].concat())
+    }
+
+    /// The module in which the item with this full path stands.
+    fn place(&self, path: &[String], turns: u32) -> Option<&Path> {
+        let length = (1..=path.len()).rev().find(|to| self.0.contains_key(&path[..*to]))?;
+        let (module, rest) = path.split_at(length);
+        let (found, place) = self.0.get_key_value(module)?;
+        let passed_on = rest.first().and_then(|name| place.names.get(name)).filter(|_| turns > 0);
+        let further = passed_on.and_then(|name| self.full(module, name, 8)).and_then(|path| {
+            let path = [&path, &rest[1..]].concat();
+            self.place(&path, turns - 1)
+        });
+        Some(further.unwrap_or(found))
+    }
+
+    /// The arrows inside of rooms, by files.
+    fn arrows(&self) -> BTreeMap<&str, BTreeSet<&str>> {
+        let mut arrows: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (path, module) in &self.0 {
+            let full = module.named.iter().filter_map(|named| self.full(path, named, 8));
+            for to in full.collect::<Vec<_>>().iter().filter_map(|full| self.place(full, 8)) {
+                if to != path && to[0] == path[0] {
+                    arrows.entry(&module.file).or_default().insert(&self.0[to].file);
+                }
+            }
+        }
+        arrows
+    }
+}
+
+/// A way along the arrows from one file to another.
+fn way<'a>(arrows: &BTreeMap<&'a str, BTreeSet<&'a str>>, from: &'a str, to: &str) -> Vec<&'a str> {
+    let mut ways = vec![vec![from]];
+    let mut seen = BTreeSet::from([from]);
+    let mut next = 0;
+    while let Some(way) = ways.get(next).cloned() {
+        let last = way[way.len() - 1];
+        if last == to && way.len() > 1 {
+            return way;
+        }
+        for further in arrows.get(last).into_iter().flatten() {
+            if *further == to || seen.insert(further) {
+                ways.push([&way[..], &[further]].concat());
+            }
+        }
+        next += 1;
+    }
+    Vec::new()
+}
+
+/// Where the arrows do not fit to the list of those that are left.
+fn broken(modules: &Modules, left: &[(&str, &str)]) -> Vec<String> {
+    let mut arrows = modules.arrows();
+    let mut broken = Vec::new();
+    let mut removed = Vec::new();
+    for (from, to) in left {
+        match arrows.get_mut(from).and_then(|named| named.take(to)) {
+            Some(to) => removed.push((*from, to)),
+            None => broken.push(format!("{from} -> {to} is in the list, and is no arrow")),
+        }
+    }
+    let mut told = BTreeSet::new();
+    for file in arrows.keys() {
+        let circle = way(&arrows, file, file);
+        if !circle.is_empty() && told.is_disjoint(&circle.iter().copied().collect()) {
+            told.extend(circle.iter().copied());
+            broken.push(circle.join(" -> "));
+        }
+    }
+    for (from, to) in removed {
+        if way(&arrows, to, from).is_empty() {
+            broken.push(format!("{from} -> {to} is in the list, and closes no circle"));
+        }
+    }
+    broken
+}
+
+#[test]
+fn files_of_a_room_name_each_other_one_way() {
+    hold("style.md, Rooms: circles", &broken(&Modules::of(&sources()), &LEFT));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The modules of a room `a` with these files and texts.
+    fn modules(files: &[(&str, &str)]) -> Modules {
+        let source = |(path, text): &(&str, &str)| Source {
+            path: format!("src/a/{path}"),
+            text: (*text).to_owned(),
+        };
+        Modules::of(&files.iter().map(source).collect::<Vec<_>>())
+    }
+
+    fn found(files: &[(&str, &str)], left: &[(&str, &str)]) -> Vec<String> {
+        broken(&modules(files), left)
+    }
+
+    #[test]
+    fn a_circle_is_found_through_groups_paths_and_names_that_are_passed_on() {
+        let one = "mod b;\nmod c;\npub use b::{\n    d::{self, E as F},\n    Thing,\n};\n";
+        let two = "use crate::a::c::{x, y::Y};\npub struct Thing;\n";
+        let circle = ["a/b.rs -> a/c.rs -> a/b.rs"];
+        for three in ["use super::Thing;", "use crate::{z, a::{Thing}};", "fn f(_: super::b::X) {}"]
+        {
+            let files = [("mod.rs", one), ("b.rs", two), ("c.rs", three)];
+            assert_eq!(found(&files, &[]), circle, "{three}");
+        }
+        let files = [("mod.rs", one), ("b.rs", two), ("c.rs", "use super::Other;\n")];
+        assert_eq!(found(&files, &[]), [""; 0]);
+    }
+
+    #[test]
+    fn what_tests_comments_and_texts_name_is_no_arrow() {
+        let one = "use super::c::x;\n#[cfg(test)]\nmod tests {\n    use super::c::y;\n}\n";
+        let two = "// super::b::x\n/* use super::b; */\n#[cfg(all(test, not(loom)))]\n\
+                   mod tests {\n    use crate::a::b::x;\n}\nconst A: &str = \"super::b::x\";\n";
+        assert_eq!(found(&[("mod.rs", ""), ("b.rs", one), ("c.rs", two)], &[]), [""; 0]);
+    }
+
+    #[test]
+    fn an_arrow_that_is_left_must_be_there_and_close_a_circle() {
+        let files = [("mod.rs", ""), ("b.rs", "use super::c;\n"), ("c.rs", "use super::b;\n")];
+        assert_eq!(found(&files, &[("a/c.rs", "a/b.rs")]), [""; 0]);
+        let files = [("mod.rs", ""), ("b.rs", "use super::c;\n"), ("c.rs", "")];
+        let left = [("a/b.rs", "a/c.rs"), ("a/c.rs", "a/b.rs")];
+        assert_eq!(
+            found(&files, &left),
+            [
+                "a/c.rs -> a/b.rs is in the list, and is no arrow",
+                "a/b.rs -> a/c.rs is in the list, and closes no circle"
+            ]
+        );
+    }
+}
