@@ -7,8 +7,8 @@ use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{OPS, Op, PredefinedOp};
 use core::ffi::CStr;
 
-/// Entries of a table; a power of two, and so many more than handles that a multiplier without
-/// collisions is soon found.
+/// Entries of a table; a power of two, and enough more than handles that a multiplier without
+/// collisions is found soon.
 const ENTRIES: usize = 1024;
 const BITS: u32 = ENTRIES.trailing_zeros();
 
@@ -56,7 +56,7 @@ impl<T: Copy> HandleTable<T> {
         Some(entries)
     }
 
-    /// What `handle` stands for, if it is predefined.
+    /// Returns the value of `handle`, if it is predefined.
     #[inline(always)]
     pub fn find(&self, handle: Handle) -> Option<T> {
         let entry = &self.entries[index(self.multiplier, handle)];
@@ -69,10 +69,10 @@ fn index(multiplier: u64, handle: Handle) -> usize {
     ((handle as u64).wrapping_mul(multiplier) >> (u64::BITS - BITS)) as usize
 }
 
-/// What is known of a predefined datatype without asking the MPI underneath.
+/// The properties of a predefined datatype that need no call of the MPI underneath.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Predefined {
-    /// what its elements are
+    /// the kind of its elements
     pub basic: Basic,
     /// bytes of data (MPI_Type_size)
     pub size: u32,

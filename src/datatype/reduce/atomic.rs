@@ -8,11 +8,11 @@ use super::ops::Combine;
 /// Applies an op to every element, one by one.
 ///
 /// # Safety
-/// The caller keeps the promises of [`Call`], and those of [`Word`] for each element of the target.
+/// The caller guarantees [`Call`], and [`Word`] for each element of the target.
 pub unsafe fn apply<T: Atom, C: Combine<T>>(call: &Call) {
     let Call { target, origin, result, count } = *call;
     for at in (0..count).map(|i| i * T::EXTENT) {
-        // SAFETY: `at` is an element below `count`, where the caller vouches for all buffers. The
+        // SAFETY: `at` is an element below `count`, where the caller guarantees all buffers. The
         // origin's element is read before the result is written: they may be one buffer.
         unsafe {
             let value = T::read(origin.add(at));
@@ -24,7 +24,7 @@ pub unsafe fn apply<T: Atom, C: Combine<T>>(call: &Call) {
     }
 }
 
-/// MPI_NO_OP: copies the target's elements to the result. The origin is not looked at; the user may
+/// MPI_NO_OP: copies the target's elements to the result. The origin is not read; the user may
 /// have given none.
 ///
 /// # Safety
@@ -32,7 +32,7 @@ pub unsafe fn apply<T: Atom, C: Combine<T>>(call: &Call) {
 pub unsafe fn fetch<T: Atom>(call: &Call) {
     let Some(result) = call.result else { return };
     for at in (0..call.count).map(|i| i * T::EXTENT) {
-        // SAFETY: `at` is an element below `count`, where the caller vouches for both buffers; a
+        // SAFETY: `at` is an element below `count`, where the caller guarantees both buffers; a
         // word has the extent of its element.
         unsafe {
             let word = T::Word::load(call.target.add(at));
@@ -44,14 +44,14 @@ pub unsafe fn fetch<T: Atom>(call: &Call) {
 /// Stores the origin's word into the target if it holds `compare`; its old value is the result.
 ///
 /// # Safety
-/// `compare`, `origin` and `result` hold a word; the caller keeps the promises of [`Word`].
+/// `compare`, `origin` and `result` hold a word; the caller guarantees [`Word`].
 pub unsafe fn compare_and_swap<W: Word + Element>(
     target: *mut u8,
     compare: *const u8,
     origin: *const u8,
     result: *mut u8,
 ) {
-    // SAFETY: the caller vouches for all four. Both operands are read before the result is written.
+    // SAFETY: the caller guarantees all four. Both operands are read before the result is written.
     unsafe {
         let (Ok(old) | Err(old)) = W::compare_exchange(target, W::read(compare), W::read(origin));
         old.write(result);

@@ -1,5 +1,5 @@
 //! Elements as values: how each kind is read from bytes, written to bytes, and which of them are
-//! single machine words. What is done with two values is in `ops`.
+//! single machine words. `ops` combines two values.
 //!
 //! Invariant: `read` and `write` touch the data of an element and never its padding, and they need
 //! no alignment.
@@ -46,7 +46,7 @@ pub trait Atom: Element {
 pub trait Word: Copy + Eq {
     /// The value now.
     unsafe fn load(at: *mut u8) -> Self;
-    /// Replaces the value and does not ask for the old one.
+    /// Replaces the value.
     unsafe fn store(at: *mut u8, new: Self);
     /// Replaces the value; like all below, returns the old one.
     unsafe fn swap(at: *mut u8, new: Self) -> Self;
@@ -58,7 +58,7 @@ pub trait Word: Copy + Eq {
     unsafe fn or(at: *mut u8, mask: Self) -> Self;
     /// Flips the bits of `mask`.
     unsafe fn xor(at: *mut u8, mask: Self) -> Self;
-    /// Stores `new` if the value is `old`, else returns as the error what it is.
+    /// Stores `new` if the value is `old`; else the error is the value.
     unsafe fn compare_exchange(at: *mut u8, old: Self, new: Self) -> Result<Self, Self>;
 }
 
@@ -125,12 +125,12 @@ macro_rules! elements {
             const EXTENT: usize = size_of::<$element>();
             #[inline(always)]
             unsafe fn read(at: *const u8) -> $element {
-                // SAFETY: the caller vouches for the bytes; all bits are a value, none is padding.
+                // SAFETY: the caller guarantees the bytes; all bits are a value, none is padding.
                 unsafe { at.cast::<$element>().read_unaligned() }
             }
             #[inline(always)]
             unsafe fn write(self, at: *mut u8) {
-                // SAFETY: the caller vouches for the bytes; the type has no padding.
+                // SAFETY: the caller guarantees the bytes; the type has no padding.
                 unsafe { at.cast::<$element>().write_unaligned(self) }
             }
         }
@@ -208,9 +208,9 @@ impl<T: Copy + Add<Output = T> + Sub<Output = T> + Mul<Output = T>> Mul for Comp
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Pair<V, I> {
-    /// what is compared
+    /// the value that is compared
     pub value: V,
-    /// what comes along
+    /// the index that goes with it
     pub index: I,
 }
 
@@ -218,13 +218,13 @@ impl<V: Element, I: Element> Element for Pair<V, I> {
     const EXTENT: usize = size_of::<Self>();
     #[inline(always)]
     unsafe fn read(at: *const u8) -> Self {
-        // SAFETY: the caller vouches for one element; both members lie inside.
+        // SAFETY: the caller guarantees one element; both members lie inside.
         unsafe { Pair { value: V::read(at), index: I::read(at.add(offset_of!(Self, index))) } }
     }
     #[inline(always)]
     unsafe fn write(self, at: *mut u8) {
-        // SAFETY: the caller vouches for one element; both members lie inside. Member by member, so
-        // that the padding stays what it was.
+        // SAFETY: the caller guarantees one element; both members lie inside. Member by member, so
+        // that the padding stays as it was.
         unsafe {
             self.value.write(at);
             self.index.write(at.add(offset_of!(Self, index)));

@@ -13,9 +13,9 @@
 //! |                                            | [`compare_and_swap_exclusive`]                 |
 //! | several                                    | that lock, around [`accumulate_locked`]        |
 //!
-//! Who holds the target's exclusive window lock is alone with its memory, and uses the `exclusive`
-//! functions for every type without the accumulate lock, if only one of its threads does at a time.
-//! They are the fastest for many elements.
+//! The holder of the target's exclusive window lock has its memory for itself, and uses the
+//! `exclusive` functions for every type without the accumulate lock, if only one of its threads
+//! does at a time. They are the fastest for many elements.
 //!
 //! Ops with an instruction use it: SUM of integers, the bitwise ops, REPLACE; a NO_OP is a load.
 //! The others, floating point too, are compare-exchange loops on the word.
@@ -39,7 +39,7 @@ use self::element::{Complex, Element, Pair, Word};
 use super::basic::Basic;
 pub use ops::{OPS, Op, PredefinedOp, pairs, pairs_in_mpis};
 
-/// The buffers of one call. What its maker promises: for `count` elements, `target` may be read and
+/// The buffers of one call. Its maker guarantees: for `count` elements, `target` may be read and
 /// written, `origin` read unless the op is NO_OP, and `result` written, if any. `origin` and
 /// `result` overlap nowhere with `target`, and each other not at all or entirely.
 struct Call {
@@ -50,8 +50,8 @@ struct Call {
 }
 
 /// Whether elements of this type at this address are changed under the target's accumulate lock.
-/// All processes answer alike, as a window's memory is mapped at whole pages everywhere. The answer
-/// for the first element is that for all behind it.
+/// The result is equal in all processes, since each maps a window's memory at whole pages. The
+/// result for the first element is that for all behind it.
 #[inline]
 pub fn needs_lock(basic: Basic, target: *const u8) -> bool {
     let extent = basic.extent();
@@ -125,7 +125,7 @@ macro_rules! row {
     };
 }
 
-/// The rows of the types that are words, and what to do with the wider ones.
+/// The rows of the types that are words, and the expression for wider types.
 macro_rules! words {
     ($way:ident, $op:expr, $basic:expr, $call:expr, wider: $wider:expr) => {
         match $basic {
@@ -166,13 +166,13 @@ macro_rules! words {
 }
 
 /// Applies `op` to `count` elements at the target by the processor's atomics and, if there is a
-/// result buffer, returns what they were.
+/// result buffer, returns their old values.
 ///
 /// # Safety
 /// For `count` elements of the type, one extent apart: `target` may be read and written, `origin`
 /// read (unless `op` is NO_OP, which ignores it), and `result` written. `origin` and `result` do
-/// not overlap `target`; they may be the same buffer. [`needs_lock`] says no for this target.
-/// A process that changes the same elements meanwhile does it by this module's atomics.
+/// not overlap `target`; they may be the same buffer. [`needs_lock`] is false for this target.
+/// Other processes change the same elements meanwhile by this module's atomics only.
 pub unsafe fn accumulate(
     op: Op,
     basic: Basic,
@@ -183,18 +183,18 @@ pub unsafe fn accumulate(
 ) {
     debug_assert!(!needs_lock(basic, target), "{basic:?} at {target:p} needs the lock");
     let call = &Call { target, origin, result, count };
-    // SAFETY: the caller's promises are those of `Call`, and those of `Word`: every type below has
-    // the extent of a word and `needs_lock` saw that the first element is at a multiple of it.
+    // SAFETY: the caller's guarantees are those of `Call`, and those of `Word`: every type below
+    // has the extent of a word and `needs_lock` saw that the first element is at a multiple of it.
     unsafe { words!(atomic, op, basic, call, wider: too_wide(basic)) }
 }
 
-/// Applies `op` to `count` elements at the target, whose accumulate lock the caller holds: so that
-/// no call sees a part of it that looks at that lock, as all do that are not on a single word, nor
-/// one on a single word that looked at it before.
+/// Applies `op` to `count` elements at the target, whose accumulate lock the caller holds. No other
+/// call sees a part of this one: calls on more than a single word take that lock, and a call on a
+/// single word that looked at the lock before sees whole words.
 ///
 /// # Safety
-/// The buffers are as for [`accumulate`], at any address. Whoever changes the same elements
-/// meanwhile does it by this module's atomics, one word of eight bytes or less at most.
+/// The buffers are as for [`accumulate`], at any address. Other processes change the same elements
+/// meanwhile by this module's atomics only, one word of eight bytes or less at a time.
 pub unsafe fn accumulate_locked(
     op: Op,
     basic: Basic,
@@ -204,9 +204,9 @@ pub unsafe fn accumulate_locked(
     count: usize,
 ) {
     let extent = basic.extent();
-    // What only moves has no type.
+    // Ops that only move data need no type.
     let moves = matches!(op, Op::Replace | Op::NoOp) && basic.size() == extent;
-    // SAFETY: the caller's promises are passed on. All calls on elements that are wider than a
+    // SAFETY: the caller's guarantees. All calls on elements that are wider than a
     // word, or at no multiple of their width, hold the lock.
     unsafe {
         if moves {
@@ -222,12 +222,12 @@ pub unsafe fn accumulate_locked(
     }
 }
 
-/// Applies `op` to `count` elements at the target that nobody else may change meanwhile: the caller
-/// holds the target's accumulate lock where [`needs_lock`] asks for it, or its exclusive window
-/// lock.
+/// Applies `op` to `count` elements at the target that no other thread changes meanwhile: the
+/// caller holds the target's accumulate lock where [`needs_lock`] asks for it, or its exclusive
+/// window lock.
 ///
 /// # Safety
-/// The buffers are as for [`accumulate`], at any address; nobody else changes these elements.
+/// The buffers are as for [`accumulate`], at any address; no other thread changes these elements.
 pub unsafe fn accumulate_exclusive(
     op: Op,
     basic: Basic,
@@ -237,7 +237,7 @@ pub unsafe fn accumulate_exclusive(
     count: usize,
 ) {
     let call = &Call { target, origin, result, count };
-    // SAFETY: the caller's promises are those of `Call`, and it is alone with the target.
+    // SAFETY: the caller's guarantees are those of `Call`, and no other thread uses the target.
     unsafe { words!(plain, op, basic, call, wider: accumulate_wide(op, basic, call)) }
 }
 
@@ -246,7 +246,7 @@ pub unsafe fn accumulate_exclusive(
 /// # Safety
 /// As for [`plain::apply`].
 unsafe fn accumulate_wide(op: Op, basic: Basic, call: &Call) {
-    // SAFETY: the caller keeps the same promises.
+    // SAFETY: the caller's guarantees are the same.
     unsafe {
         match basic {
             Basic::I128 => row!(plain, op, call, u128; Integer: i128),
@@ -284,12 +284,12 @@ unsafe fn accumulate_wide(op: Op, basic: Basic, call: &Call) {
 }
 
 /// Stores the origin's element into the target if that equals `compare`, by the processor's
-/// atomics; `result` gets what the target held.
+/// atomics; `result` gets the old value of the target.
 ///
 /// # Safety
 /// `target` may be read and written, `compare` and `origin` read, `result` written; each is one
-/// element, and none overlaps `target`. [`needs_lock`] says no for this target. Whoever changes the
-/// same element meanwhile does it by this module's atomics.
+/// element, and none overlaps `target`. [`needs_lock`] is false for this target. Other processes
+/// change the same element meanwhile by this module's atomics only.
 #[inline]
 pub unsafe fn compare_and_swap(
     basic: Basic,
@@ -300,7 +300,7 @@ pub unsafe fn compare_and_swap(
 ) {
     debug_assert!(basic.compares(), "compare and swap of {basic:?}");
     debug_assert!(!needs_lock(basic, target), "{basic:?} at {target:p} needs the lock");
-    // SAFETY: the caller's promises are passed on; the target is at a multiple of its extent.
+    // SAFETY: the caller's guarantees; the target is at a multiple of its extent.
     unsafe {
         match basic.extent() {
             8 => atomic::compare_and_swap::<u64>(target, compare, origin, result),
@@ -312,10 +312,10 @@ pub unsafe fn compare_and_swap(
     }
 }
 
-/// The same when nobody else may change the target's element meanwhile.
+/// Compares and swaps as [`compare_and_swap`] when no other thread changes the target's element.
 ///
 /// # Safety
-/// As for [`compare_and_swap`], at any address; nobody else changes this element.
+/// As for [`compare_and_swap`], at any address; no other thread changes this element.
 pub unsafe fn compare_and_swap_exclusive(
     basic: Basic,
     target: *mut u8,
@@ -324,7 +324,7 @@ pub unsafe fn compare_and_swap_exclusive(
     result: *mut u8,
 ) {
     debug_assert!(basic.compares(), "compare and swap of {basic:?}");
-    // SAFETY: the caller's promises are passed on.
+    // SAFETY: the caller's guarantees.
     unsafe {
         match basic.extent() {
             8 => plain::compare_and_swap::<u64>(target, compare, origin, result),
@@ -337,7 +337,7 @@ pub unsafe fn compare_and_swap_exclusive(
     }
 }
 
-/// Does the commonest calls of Fetch_and_op where it stands in the caller: SUM, REPLACE and NO_OP
+/// Does the commonest calls of Fetch_and_op inline in the caller: SUM, REPLACE and NO_OP
 /// of an aligned integer of four or eight bytes. Returns false, and has done nothing, for all
 /// others.
 ///
@@ -358,7 +358,7 @@ pub unsafe fn fetch_and_op_fast(
     let among = |first: Basic, last: Basic| {
         (basic as u8).wrapping_sub(first as u8) <= last as u8 - first as u8
     };
-    // SAFETY: the caller's promises are passed on; the target is at a multiple of the width.
+    // SAFETY: the caller's guarantees; the target is at a multiple of the width.
     unsafe {
         if among(Basic::I64, Basic::Aint64) {
             target.addr() & 7 == 0 && fetch_and_op_word::<u64>(op, target, origin, result)
@@ -384,10 +384,10 @@ unsafe fn fetch_and_op_word<W: Word + Element>(
     result: *mut u8,
 ) -> bool {
     if op != Op::Sum {
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller's guarantees.
         return unsafe { replace_or_fetch::<W>(op, target, origin, result) };
     }
-    // SAFETY: the caller vouches for all buffers.
+    // SAFETY: the caller guarantees all buffers.
     unsafe { W::add(target, W::read(origin)).write(result) };
     true
 }
@@ -401,7 +401,7 @@ unsafe fn replace_or_fetch<W: Word + Element>(
     origin: *const u8,
     result: *mut u8,
 ) -> bool {
-    // SAFETY: the caller vouches for all buffers. A NO_OP does not look at the origin.
+    // SAFETY: the caller guarantees all buffers. A NO_OP does not look at the origin.
     unsafe {
         let old = match op {
             Op::Replace => W::swap(target, W::read(origin)),

@@ -1,7 +1,7 @@
 //! The predefined operations (MPI-4.1 §6.9.2, §12.3.4): `op_rows` has one row for each. From these
 //! rows come [`Op`], the handles in each ABI ([`OPS`]), the kinds of elements that an op goes with
-//! ([`pairs`]), and the calls that `reduce` makes. Below the rows stands what each op makes of the
-//! target's value and the origin's, and the processor instruction that does it in one step where
+//! ([`pairs`]), and the calls that `reduce` makes. Below the rows, `combine!` gives the new value
+//! for the target's and the origin's, and the processor instruction that does it in one step where
 //! there is one.
 //!
 //! The order of the operands is that of MPI-4.1 §12.3.4: target op origin. Integers wrap around, so
@@ -32,7 +32,7 @@ macro_rules! op_rows {
                 /// the larger value; like C, `target > origin ? target : origin`, also for a NaN
                 Max "MPI_MAX" 0x58000001 c"ompi_mpi_op_max" 0x23
                     signed [Integer MultiLanguage Float] [];
-                /// the smaller value, likewise
+                /// the smaller value; like C, `target < origin ? target : origin`, also for a NaN
                 Min "MPI_MIN" 0x58000002 c"ompi_mpi_op_min" 0x22
                     signed [Integer MultiLanguage Float] [];
                 /// the sum
@@ -174,7 +174,7 @@ pub trait Combine<T: Element> {
     /// The target's new value.
     fn combine(target: T, origin: T) -> T;
 
-    /// Changes the target's element in one atomic step and returns what it was. Ops for which the
+    /// Changes the target's element in one atomic step and returns its old value. Ops for which the
     /// processor has an instruction replace this loop.
     ///
     /// # Safety
@@ -184,14 +184,14 @@ pub trait Combine<T: Element> {
     where
         T: Atom,
     {
-        // SAFETY: the caller keeps the promise of `Word`.
+        // SAFETY: the caller guarantees what `Word` asks.
         let mut old = unsafe { T::Word::load(at) };
         loop {
             // SAFETY: a word has the extent of its element.
             let value = unsafe { T::read((&raw const old).cast()) };
             // Padding of the element stays as it was.
             let mut new = old;
-            // SAFETY: likewise.
+            // SAFETY: a word has the extent of its element.
             unsafe { Self::combine(value, origin).write((&raw mut new).cast()) };
             // A maximum that is already larger need not be stored, nor its cache line taken.
             if new == old {
@@ -205,7 +205,7 @@ pub trait Combine<T: Element> {
         }
     }
 
-    /// The same when nobody asks for the old value.
+    /// Changes the target's element in one atomic step.
     ///
     /// # Safety
     /// As [`Word`] asks of `at`.
@@ -214,7 +214,7 @@ pub trait Combine<T: Element> {
     where
         T: Atom,
     {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: the caller's guarantee is the same.
         unsafe { Self::fetch_and_combine(at, origin) };
     }
 }
@@ -238,7 +238,7 @@ macro_rules! combine {
             }
             #[inline(always)]
             unsafe fn fetch_and_combine(at: *mut u8, origin: $type) -> $type {
-                // SAFETY: the caller keeps the promise of `Word`.
+                // SAFETY: the caller guarantees what `Word` asks.
                 unsafe { Word::$instruction(at, origin) }
             }
         }
@@ -313,12 +313,12 @@ macro_rules! replace {
             }
             #[inline(always)]
             unsafe fn fetch_and_combine(at: *mut u8, origin: $word) -> $word {
-                // SAFETY: the caller keeps the promise of `Word`.
+                // SAFETY: the caller guarantees what `Word` asks.
                 unsafe { Word::swap(at, origin) }
             }
             #[inline(always)]
             unsafe fn atomic_combine(at: *mut u8, origin: $word) {
-                // SAFETY: the caller keeps the promise of `Word`.
+                // SAFETY: the caller guarantees what `Word` asks.
                 unsafe { Word::store(at, origin) }
             }
         }

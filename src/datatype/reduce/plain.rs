@@ -1,4 +1,4 @@
-//! Kernels for memory that nobody else may change meanwhile: loops without atomics, which the
+//! Kernels for memory that no other thread changes meanwhile: loops without atomics, which the
 //! compiler turns into vector instructions where the type allows it.
 
 use super::Call;
@@ -8,14 +8,14 @@ use super::ops::Combine;
 /// Applies an op to every element.
 ///
 /// # Safety
-/// The caller keeps the promises of [`Call`], and nobody else changes the target's elements.
+/// The caller guarantees [`Call`], and no other thread changes the target's elements.
 pub unsafe fn apply<T: Element, C: Combine<T>>(call: &Call) {
     let Call { target, origin, result, count } = *call;
     let offsets = (0..count).map(|i| i * T::EXTENT);
     match result {
         None => {
             for at in offsets {
-                // SAFETY: `at` is an element below `count`, where the caller vouches for the
+                // SAFETY: `at` is an element below `count`, where the caller guarantees the
                 // buffers.
                 unsafe {
                     let target = target.add(at);
@@ -38,14 +38,14 @@ pub unsafe fn apply<T: Element, C: Combine<T>>(call: &Call) {
     }
 }
 
-/// MPI_NO_OP: copies the target's elements to the result. The origin is not looked at.
+/// MPI_NO_OP: copies the target's elements to the result. The origin is not read.
 ///
 /// # Safety
 /// As for [`apply`].
 pub unsafe fn fetch<T: Element>(call: &Call) {
     let Some(result) = call.result else { return };
     for at in (0..call.count).map(|i| i * T::EXTENT) {
-        // SAFETY: `at` is an element below `count`, where the caller vouches for both buffers.
+        // SAFETY: `at` is an element below `count`, where the caller guarantees both buffers.
         unsafe { T::read(call.target.add(at)).write(result.add(at)) };
     }
 }
@@ -53,14 +53,14 @@ pub unsafe fn fetch<T: Element>(call: &Call) {
 /// Stores the origin's element into the target if it equals `compare`; its old value is the result.
 ///
 /// # Safety
-/// All four hold an element, and nobody else changes the target's.
+/// All four hold an element, and no other thread changes the target's.
 pub unsafe fn compare_and_swap<T: Element + Eq>(
     target: *mut u8,
     compare: *const u8,
     origin: *const u8,
     result: *mut u8,
 ) {
-    // SAFETY: the caller vouches for all four. Both operands are read before the result is written.
+    // SAFETY: the caller guarantees all four. Both operands are read before the result is written.
     unsafe {
         let old = T::read(target);
         if old == T::read(compare) {

@@ -36,7 +36,7 @@ pub unsafe fn apply(op: Op, basic: Basic, call: &Call) {
     let extent = basic.extent();
     debug_assert!(extent <= BYTES && call.target.addr().is_multiple_of(extent));
     let bytes = call.count * extent;
-    // SAFETY: the caller's promises are passed on.
+    // SAFETY: the caller's guarantees.
     unsafe {
         match bytes <= (FEW - 1) * BYTES {
             true => in_pieces::<FEW>(op, basic, call, bytes),
@@ -57,7 +57,7 @@ unsafe fn in_pieces<const N: usize>(op: Op, basic: Basic, call: &Call, bytes: us
         let (old, new) = ([0; N], [0; N]);
         let mut piece = Piece::<N> { at: at.wrapping_sub(first), part: first..end, old, new };
         let origin = origin.wrapping_add(done);
-        // SAFETY: the caller vouches for the buffers; the words are those around the elements.
+        // SAFETY: the caller guarantees the buffers; the words are those around the elements.
         unsafe {
             piece.change(op, basic, origin, result.is_some());
             if let Some(result) = result {
@@ -70,14 +70,14 @@ unsafe fn in_pieces<const N: usize>(op: Op, basic: Basic, call: &Call, bytes: us
 }
 
 impl<const N: usize> Piece<N> {
-    /// Changes the words, one after the other, and keeps what they held.
+    /// Changes the words, one after the other, and keeps their old values.
     ///
     /// # Safety
     /// As for [`apply`].
     unsafe fn change(&mut self, op: Op, basic: Basic, origin: *const u8, fetches: bool) {
         let words = self.part.end.div_ceil(BYTES);
         for index in 0..words {
-            // A word that is replaced as a whole need not be looked at.
+            // A word that is replaced as a whole need not be loaded.
             if op != Op::Replace || !self.is_whole(index) {
                 // SAFETY: an aligned word around elements of the target.
                 self.old[index] = unsafe { u64::load(self.at.add(index * BYTES)) };
@@ -102,8 +102,8 @@ impl<const N: usize> Piece<N> {
         }
     }
 
-    /// Exchanges a word for what was made of it, or of what a call on one element has made of it
-    /// since. One that stays as it is is not stored.
+    /// Exchanges a word for its new value. If a call on one element has changed the word since, the
+    /// new value is computed again from that. A word that keeps its value is not stored.
     ///
     /// # Safety
     /// As for [`apply`].

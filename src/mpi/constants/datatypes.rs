@@ -1,7 +1,7 @@
-//! The predefined datatypes of the three ABIs: name, what it is made of, and its handle.
+//! The predefined datatypes of the three ABIs: name, kind of elements, and handles.
 //!
 //! The sizes of Fortran's default types are those of the usual compiler options (INTEGER, REAL and
-//! LOGICAL 4 bytes); whoever looks a handle up compares with PMPI_Type_size. An opaque one has
+//! LOGICAL 4 bytes); the lookup of a handle compares with PMPI_Type_size. An opaque one has
 //! a size but no arithmetic here. Names that are only another spelling of the same handle
 //! (MPI_C_COMPLEX, MPI_LONG_LONG_INT, MPI_CXX_COMPLEX) have no row, nor have extensions: the number
 //! of MPIX_BFLOAT16 is not the same in MPICH and in Intel MPI.
@@ -16,9 +16,10 @@ pub struct Predefined {
     /// its name in C
     #[cfg_attr(not(test), expect(dead_code, reason = "the proof against mpi.h names it"))]
     pub name: &'static str,
-    /// what it is made of
+    /// the kind of its elements
     pub basic: Basic,
-    /// its handle in the MPICH ABI; MPICH 4 lacks some of them and has nothing else at their number
+    /// its handle in the MPICH ABI; MPICH 4 lacks some of them, and uses their numbers for nothing
+    /// else
     pub mpich: usize,
     /// its data symbol in Open MPI, which a version may lack
     pub openmpi: Option<&'static CStr>,
