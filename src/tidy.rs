@@ -4,7 +4,9 @@
 
 mod circles;
 mod documents;
+mod prose;
 mod rooms;
+mod twins;
 
 use std::fs;
 use std::path::Path;

@@ -31,7 +31,7 @@ mod memory;
 mod mpix;
 mod notify;
 mod reason;
-mod request;
+mod request_calls;
 mod session;
 mod tool;
 mod transfer;

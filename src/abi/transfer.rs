@@ -5,7 +5,7 @@
 //! may have no function with large counts.
 
 use super::answer::on_window;
-use super::request::on_target_with;
+use super::request_calls::on_target_with;
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
 use crate::error::{Class, Result};
 use crate::mpi::{Handle, Host};

@@ -80,12 +80,12 @@
 //! # Far words
 //!
 //! A thread that enters the queue repeats its CompareSwap while other threads change the word.
-//! Where each attempt costs a round trip, [`far`] draws a ticket instead, with the same lock word
-//! and the same functions.
+//! Where each attempt costs a round trip, [`tickets`] draws a ticket instead, with the same lock
+//! word and the same functions.
 
-pub mod far;
 pub mod look;
 mod queue_nodes;
+pub mod tickets;
 pub mod whole;
 mod word;
 
@@ -312,7 +312,7 @@ pub fn release<W: Words>(words: &W, at: WordAt, mode: Mode) -> Result<()> {
 fn wake_after<W: Words>(words: &W, before: LockWord) -> Result<()> {
     match before.makes_room::<W>() {
         false => Ok(()),
-        true if W::FAR => far::wake_first(words, before),
+        true if W::FAR => tickets::wake_first(words, before),
         true => Waiter::of(before.head()).wake(words),
     }
 }

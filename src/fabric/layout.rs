@@ -1,13 +1,13 @@
-//! Which control word is what: the layout of the block of 64-bit words that each rank owns in each
-//! window. All words zero is a fresh window. Before the words of a freed window are zeroed for the
-//! next one, every rank has flushed and all have met: nothing may still be under way to them.
+//! The layout of the block of 64-bit control words that each rank owns in each window. All words
+//! zero is a fresh window. Before the words of a freed window are zeroed for the next one, every
+//! rank has flushed, and a barrier has ended: no request may still be under way to them.
 //!
-//! | words      | kind      | what                                                               |
+//! | words      | kind      | content                                                            |
 //! |------------|-----------|--------------------------------------------------------------------|
-//! | [`LOCK`]   | contended | readers and writer of this rank's memory (`epoch::lock`)         |
+//! | [`LOCK`]   | contended | readers and writer of this rank's memory (`epoch::lock`)           |
 //! | [`GLOBAL`] | contended | lock_all against exclusive locks; used at rank 0 alone             |
 //! | [`ACC`]    | contended | lock of accumulates that no single instruction can do              |
-//! | [`COMPLETE`] | contended | how many MPI_Win_complete named this rank, ever (`epoch::pscw`) |
+//! | [`COMPLETE`] | contended | MPI_Win_complete calls that named this rank (`epoch::pscw`)    |
 //! | [`REGIONS`] | contended | accesses to this rank's regions (`epoch::regions`)              |
 //! | [`REGIONS_ID`] to [`TABLE_KEY`] | owned | the table of its regions                      |
 //! | [`next`], [`go`] | link, contended | a queue node of each thread that waits for a lock    |
@@ -18,17 +18,17 @@
 //! Words that several nodes reach through a device have no such bits, whose number grows with the
 //! ranks, but these ([`WORDS_FAR`]):
 //!
-//! | words      | kind      | what                                                               |
+//! | words      | kind      | content                                                            |
 //! |------------|-----------|--------------------------------------------------------------------|
-//! | [`POSTS`]  | contended | how many posts named this rank, ever (`epoch::exposure`)         |
-//! | [`LIST`]   | owned     | whom this rank has posted to last                                  |
-//! | [`tickets`] | contended | the order of those who want a lock (`epoch::lock::far`)         |
+//! | [`POSTS`]  | contended | the number of posts that named this rank, ever (`epoch::exposure`) |
+//! | [`LIST`]   | owned     | the ranks to which this rank has posted last                       |
+//! | [`tickets`] | contended | the order of the requests for a lock (`epoch::lock::tickets`)     |
 //! | [`rendezvous`] | contended | slots in which holders of consecutive tickets find each other  |
 //!
 //! Words that different ranks change at the same time for different reasons lie on lines of their
-//! own. Who holds a table looks at its number next, so all about the table is one line. A queue
-//! node is used in contention only, one by each process unless it has many threads, and the
-//! counters of a barrier come one after the other: these share lines.
+//! own. A rank that holds a table reads its number next, so the words of the table are one line.
+//! Queue nodes are used in contention only, one by each process unless it has many threads, and the
+//! counters of a barrier are used one after the other: these share lines.
 
 #[cfg(any(test, doc))]
 use crate::fabric::Kind;
@@ -61,8 +61,8 @@ pub const SLOTS: WordId = WordId(4 * LINE + 4);
 pub const TABLE_KEY: WordId = WordId(4 * LINE + 5);
 
 const NODES: u32 = 5 * LINE;
-/// Queue nodes of a rank for the locks of windows: so many of its threads can stand in the queues
-/// of a window.
+/// Queue nodes of a rank for the locks of windows: the most of its threads that can stand in the
+/// queues of a window.
 pub const NODES_FOR_LOCKS: u32 = 8;
 /// All of them: those behind are for [`ACC`] and [`REGIONS`].
 pub const NODES_PER_RANK: u32 = 12;
@@ -106,13 +106,13 @@ pub fn kind(word: WordId) -> Kind {
     }
 }
 
-/// The link of a queue node: who waits behind it.
+/// The link of a queue node: the waiter behind it.
 pub fn next(node: u32) -> WordId {
     assert!(node < NODES_PER_RANK);
     WordId(NODES + node * WORDS_PER_NODE)
 }
 
-/// The bell of a queue node: how often its waiter was told to look at the lock.
+/// The wake-up counter of a queue node: how often its waiter was woken.
 pub fn go(node: u32) -> WordId {
     assert!(node < NODES_PER_RANK);
     WordId(NODES + node * WORDS_PER_NODE + 1)
@@ -156,10 +156,10 @@ pub fn posted(from: Rank) -> (WordId, u64) {
 
 /// How many posts named this rank, ever. Here and below: words that are reached through a device.
 pub const POSTS: WordId = WordId(POSTED);
-/// The first of the words of the list of those whom this rank has posted to, two for each.
+/// The first word of the list of the ranks to which this rank has posted, two words for each.
 pub const LIST: WordId = WordId(POSTED + LINE);
-/// How many there are. What does not fit is elsewhere; where, is one word of these, because a word
-/// is seen whole and two are not.
+/// The length of that list. A longer list is elsewhere; one word here has its location, because a
+/// word is read whole and two are not.
 pub const LIST_WORDS: u32 = 4 * LINE;
 
 const RENDEZVOUS: u32 = LIST.0 + LIST_WORDS;

@@ -12,8 +12,8 @@
 //! 6. The answer of a `fetch` or `read` that went to `r` behind `order(r)` says that everything
 //!    sent to `r` before that order is done, gets too, as `flush(r)` would: order and release a
 //!    lock, and its answer is the only wait.
-//! 7. `post` wakes who waits in `wait_own`; `fetch` does not, so that a lock that nobody contends
-//!    for costs no look at its owner's doorbell. Nobody waits for what only `fetch` does.
+//! 7. `post` wakes a rank that waits in `wait_own`; `fetch` does not, so that an uncontended lock
+//!    costs no read of its owner's doorbell. No rank waits for a word that only `fetch` changes.
 //! 8. A word is seen whole: `own`, `read` and `wait_own` return a value that was stored, never
 //!    parts of two.
 //! 9. What is read at `r` by a get that was sent behind a `begin` is read after that fetch took

@@ -273,8 +273,8 @@ pub struct Mapping {
     length: usize,
 }
 
-// SAFETY: a mapping is an address range; what is done with the bytes is up to those who read
-// and write them, through raw pointers and atomics only.
+// SAFETY: a mapping is an address range; its users read and write the bytes through raw pointers
+// and atomics only.
 unsafe impl Send for Mapping {}
 // SAFETY: likewise.
 unsafe impl Sync for Mapping {}

@@ -22,7 +22,7 @@ const LEFT: [(&str, &str); 30] = [
     ("datatype/type_map/overlay.rs", "datatype/type_map/beside.rs"),
     ("datatype/type_map/rows.rs", "datatype/type_map.rs"),
     ("datatype/type_map/superpose.rs", "datatype/type_map/overlay.rs"),
-    ("epoch/lock/far.rs", "epoch/lock.rs"),
+    ("epoch/lock/tickets.rs", "epoch/lock.rs"),
     ("fabric/conformance/ranks.rs", "fabric/conformance/mod.rs"),
     ("fabric/sim/view.rs", "fabric/sim/rank.rs"),
     ("fabric/sim/view.rs", "fabric/sim/road.rs"),

@@ -1,6 +1,6 @@
 //! The lock word: what its bits mean, and which values follow each other. Not for what a waiter
-//! does, which is in [`super`] and [`super::far`]. Invariant: head and tail are both 0 or both not,
-//! within a node; through a device each of the two fields has a meaning of its own.
+//! does, which is in [`super`] and [`super::tickets`]. Invariant: head and tail are both 0 or both
+//! not, within a node; through a device each of the two fields has a meaning of its own.
 //!
 //! | holders | head, tail | state                                                                |
 //! |---------|------------|----------------------------------------------------------------------|

@@ -1,7 +1,7 @@
 //! The most operations that a contended lock costs where its word is far: bounds that hold for
 //! every run, and that are reached.
 
-use crate::epoch::lock::far::JOINS_MAX;
+use crate::epoch::lock::tickets::JOINS_MAX;
 use crate::epoch::lock::{
     Held, Mode, Nodes, acquire, lock_all, lock_exclusive, release, unlock_all, unlock_exclusive,
 };

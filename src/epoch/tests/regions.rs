@@ -139,7 +139,7 @@ fn edit<const V: usize>(
 ) {
     let (sim, me) = (words.sim, words.rank().0 as usize);
     let work = || {
-        assert_eq!(oracle.inside.borrow()[me], 0, "somebody looks on");
+        assert_eq!(oracle.inside.borrow()[me], 0, "another thread holds the table");
         let mut slots = oracle.slots.borrow()[me].clone();
         edit(&mut slots);
         let place = sim.random(2) as usize;

@@ -1,5 +1,5 @@
 //! Control words on the heap, threads as ranks: the load and store road for tests, and for loom. A
-//! thread that sleeps in vain fails the test instead of hanging.
+//! thread that no other thread wakes fails the test instead of hanging.
 
 use super::words::{Cells, CpuWords, Idle};
 use crate::error::Result;

@@ -101,8 +101,9 @@ impl<C: Cells, I: Idle> CpuWords<C, I> {
 
     #[cold]
     fn ring(&self, doorbell: &AtomicU32, odd: u32) {
-        // Relaxed: the doorbell carries no data. Who comes second leaves the call to the first; a
-        // thread that has announced itself since then looked at its word behind our change of it.
+        // Relaxed: the doorbell carries no data. The second of two threads that ring leaves the
+        // wake-up to the first; a thread that has announced itself since then has read its word
+        // after our change of it.
         let even = odd.wrapping_add(1);
         let rung = doorbell.compare_exchange(odd, even, Ordering::Relaxed, Ordering::Relaxed);
         if rung.is_ok() {
@@ -209,7 +210,7 @@ impl<C: Cells, I: Idle> Words for CpuWords<C, I> {
 
     #[inline]
     fn post(&self, at: WordAt, add: u64) -> Result<()> {
-        // Release: pairs with the Acquire of who sees the sum.
+        // Release: pairs with the Acquire of the rank that reads the sum.
         self.cells.cell(at).fetch_add(add, Ordering::Release);
         self.notify(at.rank);
         Ok(())
@@ -217,7 +218,7 @@ impl<C: Cells, I: Idle> Words for CpuWords<C, I> {
 
     #[inline]
     fn read(&self, at: WordAt) -> Result<u64> {
-        // Acquire: pairs with the Release of whoever changed the word.
+        // Acquire: pairs with the Release of the rank that changed the word.
         Ok(self.cells.cell(at).load(Ordering::Acquire))
     }
 
@@ -229,7 +230,8 @@ impl<C: Cells, I: Idle> Words for CpuWords<C, I> {
 
     #[inline]
     fn set_own(&self, word: WordId, value: u64) {
-        // Relaxed: whoever may change or read it next learns of it by a later Release of this rank.
+        // Relaxed: the next rank that may change or read it learns of it by a later Release of this
+        // rank.
         self.own_cell(word).store(value, Ordering::Relaxed);
     }
 

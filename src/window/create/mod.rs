@@ -102,7 +102,7 @@ pub fn make(
     let why = match ground {
         Ground::None(why) => why,
         ground => {
-            // What this rank cannot do is told to the others, who wait for it in `agree`.
+            // A failure of this rank is reported to the others, which wait for it in `agree`.
             let mut hints = Hints::defaults(request.flavor);
             let taken = hints.take(host, request.info);
             let ready =

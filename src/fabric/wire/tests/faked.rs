@@ -147,7 +147,7 @@ fn registrations_end_with_a_connection_that_is_lost() {
     peer.flush().unwrap();
     let wrong = Remote { key: target.at(0).key ^ 0x5500, ..target.at(0) };
     put(&peer, wrong, &data).and_then(|()| peer.flush()).unwrap_err();
-    assert_eq!(origin.counts().regions, 0, "the user is told that the buffer is free");
+    assert_eq!(origin.counts().regions, 0, "the user knows that the buffer is free");
 }
 
 #[test]
