@@ -137,6 +137,46 @@ fn unsafe_stays_in_its_rooms() {
     hold("style.md, Unsafe", &Rules::of_this_repository().broken_unsafe(&sources()));
 }
 
+/// Where files name the RDMA device that may not: verbs outside of fabric and of the settings, and
+/// libibverbs outside of `fabric/verbs`.
+fn broken_verbs(sources: &[Source]) -> Vec<String> {
+    let mut broken = Vec::new();
+    for source in sources {
+        let is_in = |places: &[&str]| places.iter().any(|place| source.inner().starts_with(place));
+        let banned: &[&str] = match () {
+            () if is_in(&["fabric/verbs/", "sys/", "config.rs"]) => &[],
+            // Its tests run over a simulated libibverbs.
+            () if is_in(&["fabric/wire/tests/"]) => &[],
+            () if is_in(&["fabric/"]) => &["ibverbs"],
+            () => &["ibverbs", "verbs"],
+        };
+        for (line, code) in source.code() {
+            let names = words(&code).flat_map(|word| word.split("::"));
+            let named = names.filter(|name| banned.contains(&name.to_lowercase().as_str()));
+            broken.extend(named.map(|name| format!("{}:{line}: {name}", source.path)));
+        }
+    }
+    broken
+}
+
+#[test]
+fn only_fabric_knows_verbs() {
+    hold("style.md, Rooms", &broken_verbs(&sources()));
+}
+
+#[test]
+fn a_name_of_verbs_is_noticed() {
+    let seen = |path: &str, text: &str| broken_verbs(&[source(path, text)]);
+    let text = "use crate::fabric::verbs::Nic; use crate::sys::ibverbs;";
+    assert_eq!(
+        seen("window/a.rs", text),
+        ["src/window/a.rs:1: verbs", "src/window/a.rs:1: ibverbs"]
+    );
+    assert_eq!(seen("fabric/wire/a.rs", text), ["src/fabric/wire/a.rs:1: ibverbs"]);
+    assert_eq!(seen("fabric/verbs/a.rs", text), [""; 0]);
+    assert_eq!(seen("abi/a.rs", "mod verbs_counts; // verbs"), [""; 0]);
+}
+
 const PAGE: &str = "Text.\n\n| room | may name |\n|---|---|\n| `a` | `b`, `c` |\n| `b` | `c` |\n\
                     | `c` | nothing |\n| `c/x.rs`, `c/y/` | `b` |\n\n\
                     **Unsafe.** Only in `a`, `c/y` and `d.rs`. Elsewhere `e`.\n";
