@@ -103,8 +103,8 @@ static void change(int round)
         saw("change", numbers());
 }
 
-// One element, or eight bytes, of the run: one of the first, and then one of the last, as those who
-// change them go along.
+// One element, or eight bytes, of the run: one of the first, and then one of the last, in the order
+// in which other ranks change them.
 static void look_at_one(int round)
 {
     MPI_Datatype type = is_bytes() ? MPI_INT64_T : kind->datatype;

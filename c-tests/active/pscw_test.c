@@ -4,7 +4,7 @@
 
 #include "check.h"
 
-// Rank 0 exposes to all others, who hold back until it has seen a false answer.
+// Rank 0 exposes to all others, which hold back until it has seen a false answer.
 static void target(int *base, MPI_Win win, MPI_Group others, int round)
 {
     int flag = -1, token = 0;

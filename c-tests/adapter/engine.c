@@ -168,7 +168,7 @@ static int step(struct queue_pair *qp, int in_turn)
         request->is_done = 1;
         return 1;
     }
-    // Errors are told of the oldest request; a later one comes to it in its turn.
+    // Errors are reported for the oldest request; a later one is reported in its turn.
     if (number != oldest)
         return 0;
     if (status == UNREACHABLE) {

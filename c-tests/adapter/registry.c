@@ -1,6 +1,6 @@
 // The registry: one mapped file per user and folder (ADAPTER_DIR, by default /dev/shm), made by the
-// first process and removed by the last. What killed processes left in it is swept by who comes
-// next. Its locks are robust: a holder that was killed does not stop the others.
+// first process and removed by the last. The next process removes the state that killed
+// processes left in it. Its locks are robust: a holder that was killed does not stop the others.
 
 #include "adapter.h"
 #include <fcntl.h>

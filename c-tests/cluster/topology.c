@@ -16,7 +16,7 @@ static char names[RANKS_MAX][NAME];
 
 static int same_node(int a, int b) { return strcmp(names[a], names[b]) == 0; }
 
-// The communicator of those who share memory has the ranks of this host name.
+// The communicator of ranks that share memory has the ranks of this host name.
 static void communicators(int node_count)
 {
     MPI_Comm node;

@@ -54,7 +54,7 @@ int main(int argc, char **argv)
     check_start(&argc, &argv);
     OK(MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comms[0]));
     OK(MPI_Comm_split(MPI_COMM_WORLD, 0, (rank + 1) % size, &comms[1]));
-    // All but rank 0, who is by itself; then two halves, which make their windows side by side.
+    // All but rank 0, which is by itself; then two halves, which make their windows side by side.
     OK(MPI_Comm_split(MPI_COMM_WORLD, rank == 0, -rank, &comms[2]));
     OK(MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &comms[3]));
     for (int i = 0; i < 4; i++)

@@ -2,7 +2,7 @@
 // settings: FOMPI_STRICT=1
 //
 // FOMPI_DISABLE on one rank, which would call the windows of the MPI while the others make their
-// own. All ranks are told, that one too. An MPI alone does not know the setting.
+// own. All ranks get the error, that one too. An MPI alone does not know the setting.
 
 #define _GNU_SOURCE
 #include "check.h"

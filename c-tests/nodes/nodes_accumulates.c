@@ -100,7 +100,7 @@ static void add_to_halves(int times)
     OK(MPI_Win_flush(0, win));
 }
 
-// Who has swapped 0 for its number has the word for itself until it swaps it back.
+// A rank that has swapped 0 for its number has the word for itself until it swaps it back.
 static void hold_a_word(int times)
 {
     const int64_t nobody = 0, me = 1 + rank;

@@ -1,4 +1,4 @@
-// A target that computes, and calls nothing of MPI, does not hold up those who lock it, accumulate,
+// A target that computes, and makes no MPI call, does not delay ranks that lock it, accumulate,
 // put and flush: it stops only when all of them have finished. MPI-4.1 section 12.7.3.
 // ranks: 2 4 8
 // plain ranks: 2

@@ -47,7 +47,7 @@ static void cost_at(int line, unsigned puts, unsigned gets, unsigned atomics, un
 
 #define COST(...) cost_at(__LINE__, __VA_ARGS__)
 
-// Who waits for a request looks how it stands, and does not wait for the device.
+// A thread that waits for a request polls it, and does not wait for the device.
 static void requests(char *bytes)
 {
     MPI_Request request[2];
@@ -175,7 +175,7 @@ static void many_others(int count)
     COST(blocks, 0, 2, 0, 0, 2);
 }
 
-// Who has an exclusive lock needs no other one, and no atomics for many elements.
+// A rank that holds an exclusive lock needs no other lock, and no atomics for many elements.
 static void alone(void)
 {
     static double operands[20000];
@@ -318,8 +318,8 @@ int main(int argc, char **argv)
     CHECK_EQ(counts.regions, is_leader ? 2 : 0);
     by_rank_0(locks);
     fences(is_leader);
-    // Rank 0 has had to do with the last node, with its own for the global lock, and as a leader
-    // with those of its rounds.
+    // Rank 0 has contacted the last node, its own for the global lock, and as a leader those of its
+    // rounds.
     if (rank == 0)
         CHECK(counted().contacted <= (uint64_t)(2 + rounds_of(nodes)));
     OK(MPI_Win_free(&win));

@@ -1,6 +1,6 @@
-// Processes that have left keep nothing at those that they had to do with: one after the other is
-// spawned, makes a window with its parents, puts to each of them, and leaves. Then the queue pairs
-// that let them in go, though nothing is sent any more. The plain MPI has nothing to count.
+// Processes that have ended leave no state at those that they contacted. One after the other is
+// spawned, makes a window with its parents, puts to each of them, and ends. Then the parents destroy
+// its queue pairs, although nothing is sent any more. The plain MPI has nothing to count.
 // MPI-4.1 sections 11.8, 11.10.4 and 12.2.1.
 // ranks: 1 2
 

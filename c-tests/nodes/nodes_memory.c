@@ -83,7 +83,7 @@ static int different(const int *numbers, int count)
     return found;
 }
 
-// Without a lock word: who waits for one has to do with those who wait there, too.
+// Without a lock word: a rank that waits for one contacts the other waiting ranks, too.
 static void talk(int rounds)
 {
     for (int i = 0; i < rounds * NEIGHBOURS; i++) {

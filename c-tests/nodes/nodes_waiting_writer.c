@@ -1,5 +1,5 @@
-// A rank waits for an exclusive lock of a target until those who hold it give it back. Meanwhile they
-// accumulate there, all at once and often: none of them waits for the one that waits for them.
+// A rank waits for an exclusive lock of a target until its holders release it. Meanwhile the holders
+// accumulate there, all at once and often: none of them waits for the rank that waits for them.
 // MPI-4.1 sections 12.5.3 and 12.7.1.
 // ranks: 4 8
 

@@ -1,7 +1,7 @@
 // One rank of four, two to a node, is killed while the others wait in a one-sided call, on its node
 // and on the other one, and nobody need have contacted it. Each of the others gets an error that
-// names it, though none of them exits, and one may compute meanwhile: LATE, who calls when the
-// others have been told. usage: lost MODE FILE VICTIM [LATE]; FILE gets a line from each of them,
+// names it, though none of them exits, and one may compute meanwhile: LATE, which calls when the
+// others have their errors. usage: lost MODE FILE VICTIM [LATE]; FILE gets a line from each of them,
 // and FILE.pid the process number of the victim
 //   lock created    the victim holds the lock that the others wait for, in an allocated window or
 //                   in one of the program's own memory

@@ -120,7 +120,7 @@ __attribute__((format(printf, 1, 2), noreturn)) static void fail(const char *for
     _exit(1);
 }
 
-// All arguments are told: from here on the call is under way.
+// All arguments are known: from here on the call is under way.
 static void go(void)
 {
     tell(")");
