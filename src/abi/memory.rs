@@ -9,7 +9,7 @@ use crate::fabric::net::Nic;
 use crate::memory::heap;
 use crate::mpi::Host;
 use crate::sys::segment::PAGE;
-use crate::window::info;
+use crate::window::hints;
 use core::ffi::{c_int, c_void};
 
 /// The alignment of memory for which no info key asks for more: a cache line. Memory of a page and
@@ -59,7 +59,7 @@ fn allocate(host: &Host, size: MPI_Aint, info: MPI_Info, place: *mut c_void) -> 
     let wrong = |_| Error::Argument(Class::Arg, "size", size as i64);
     let bytes = u64::try_from(size).map_err(wrong)?;
     let usual = if bytes < PAGE { ALIGNMENT } else { PAGE };
-    heap::allocate(bytes, usual.max(info::alignment_of(host, host.handle(info))?))
+    heap::allocate(bytes, usual.max(hints::alignment_of(host, host.handle(info))?))
 }
 
 fn free(base: *mut c_void) -> c_int {

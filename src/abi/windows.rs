@@ -5,7 +5,7 @@ use super::{MPI_Aint, MPI_Comm, MPI_Info, MPI_Win, errhandler, keyvals};
 use crate::error::Result;
 use crate::mpi::Host;
 use crate::sync::Ordering;
-use crate::window::create::{self, Failure, Made, Request};
+use crate::window::create::{self, Failure, Made, WindowRequest};
 use crate::window::{Flavor, LocalWindow};
 use core::ffi::{c_int, c_void};
 
@@ -13,11 +13,14 @@ use core::ffi::{c_int, c_void};
 ///
 /// # Safety
 /// `win` points to a window handle and `memory` to a pointer, or they are null.
-unsafe fn make(request: Request, memory: *mut c_void, win: *mut MPI_Win) -> c_int {
+unsafe fn make(request: WindowRequest, memory: *mut c_void, win: *mut MPI_Win) -> c_int {
     let host = Host::get();
     let call = request.flavor.call();
-    let request =
-        Request { info: host.handle(request.info), comm: host.handle(request.comm), ..request };
+    let request = WindowRequest {
+        info: host.handle(request.info),
+        comm: host.handle(request.comm),
+        ..request
+    };
     let allocates = matches!(request.flavor, Flavor::Allocate | Flavor::Shared);
     let place = match allocates && request.size > 0 {
         true => place_for(win).and(place_for(memory)),
@@ -80,7 +83,7 @@ entry! {
         win: *mut MPI_Win,
     ) {
         let (flavor, disp_unit) = (Flavor::Create, disp_unit as isize);
-        let request = Request { flavor, base, size, disp_unit, info, comm };
+        let request = WindowRequest { flavor, base, size, disp_unit, info, comm };
         // SAFETY: the arguments are the caller's.
         unsafe { make(request, core::ptr::null_mut(), win) }
     }
@@ -95,7 +98,7 @@ entry! {
         base: *mut c_void, size: MPI_Aint, disp_unit: MPI_Aint, info: MPI_Info, comm: MPI_Comm,
         win: *mut MPI_Win,
     ) {
-        let request = Request { flavor: Flavor::Create, base, size, disp_unit, info, comm };
+        let request = WindowRequest { flavor: Flavor::Create, base, size, disp_unit, info, comm };
         // SAFETY: the arguments are the caller's.
         unsafe { make(request, core::ptr::null_mut(), win) }
     }
@@ -110,7 +113,7 @@ entry! {
     ) {
         let base = core::ptr::null_mut();
         let request =
-            Request { flavor: Flavor::Dynamic, base, size: 0, disp_unit: 1, info, comm };
+            WindowRequest { flavor: Flavor::Dynamic, base, size: 0, disp_unit: 1, info, comm };
         // SAFETY: the arguments are the caller's.
         unsafe { make(request, core::ptr::null_mut(), win) }
     }
@@ -126,7 +129,7 @@ entry! {
     ) {
         let (flavor, base) = (Flavor::Allocate, core::ptr::null_mut());
         let disp_unit = disp_unit as isize;
-        let request = Request { flavor, base, size, disp_unit, info, comm };
+        let request = WindowRequest { flavor, base, size, disp_unit, info, comm };
         // SAFETY: the arguments are the caller's.
         unsafe { make(request, baseptr, win) }
     }
@@ -141,7 +144,7 @@ entry! {
         baseptr: *mut c_void, win: *mut MPI_Win,
     ) {
         let (flavor, base) = (Flavor::Allocate, core::ptr::null_mut());
-        let request = Request { flavor, base, size, disp_unit, info, comm };
+        let request = WindowRequest { flavor, base, size, disp_unit, info, comm };
         // SAFETY: the arguments are the caller's.
         unsafe { make(request, baseptr, win) }
     }
@@ -157,7 +160,7 @@ entry! {
     ) {
         let (flavor, base) = (Flavor::Shared, core::ptr::null_mut());
         let disp_unit = disp_unit as isize;
-        let request = Request { flavor, base, size, disp_unit, info, comm };
+        let request = WindowRequest { flavor, base, size, disp_unit, info, comm };
         // SAFETY: the arguments are the caller's.
         unsafe { make(request, baseptr, win) }
     }
@@ -172,7 +175,7 @@ entry! {
         baseptr: *mut c_void, win: *mut MPI_Win,
     ) {
         let (flavor, base) = (Flavor::Shared, core::ptr::null_mut());
-        let request = Request { flavor, base, size, disp_unit, info, comm };
+        let request = WindowRequest { flavor, base, size, disp_unit, info, comm };
         // SAFETY: the arguments are the caller's.
         unsafe { make(request, baseptr, win) }
     }

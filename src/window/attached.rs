@@ -2,7 +2,7 @@
 //! the tables of regions; `epoch::regions` keeps a region attached while it is accessed.
 
 use super::address::Reach;
-use super::regions::{Location, Region, Regions};
+use super::regions::{Location, RegionEntry, Regions};
 use super::wanted::Wanted;
 use super::wide::address::By;
 use super::{LocalWindow, Memory, on_words};
@@ -55,7 +55,8 @@ impl LocalWindow {
         let (target, nodes) = (Rank(rank), self.nodes_for(Wanted::Regions(rank)));
         on_words!(self, |words| {
             regions::while_held(words, target, nodes, || {
-                let read = |table, entries: &mut [Region]| self.read_table(rank, table, entries);
+                let read =
+                    |table, entries: &mut [RegionEntry]| self.read_table(rank, table, entries);
                 let found = regions.locate(words, rank, range, read)?;
                 self.spot_attached((rank, range.0), found, by, work)
             })
@@ -79,7 +80,7 @@ impl LocalWindow {
         work: impl FnOnce(Spot<'_>) -> Result<R>,
     ) -> Result<R> {
         let (regions, range) = (self.regions()?, range(rank, disp, reach)?);
-        let read = |table, entries: &mut [Region]| self.read_table(rank, table, entries);
+        let read = |table, entries: &mut [RegionEntry]| self.read_table(rank, table, entries);
         let found = on_words!(self, |words| regions.locate(words, rank, range, read))?;
         self.spot_attached((rank, range.0), found, By::All, work)
     }
@@ -117,10 +118,10 @@ impl LocalWindow {
     }
 
     /// Copies entries of a rank's table, which this thread holds.
-    fn read_table(&self, rank: u32, table: Table, entries: &mut [Region]) -> Result<()> {
+    fn read_table(&self, rank: u32, table: Table, entries: &mut [RegionEntry]) -> Result<()> {
         let (to, bytes) = (entries.as_mut_ptr(), size_of_val(entries) as u64);
         if rank == self.rank {
-            let from = ptr::with_exposed_provenance::<Region>(table.address as usize);
+            let from = ptr::with_exposed_provenance::<RegionEntry>(table.address as usize);
             // SAFETY: this process's own table has at least that many entries, and no thread
             // changes it while this thread holds its lock.
             unsafe { ptr::copy_nonoverlapping(from, to, entries.len()) };

@@ -3,8 +3,8 @@
 
 use super::Flavor;
 use super::arena::Arena;
-use super::blocks::Blocks;
 use super::common::Common;
+use super::control_blocks::ControlBlocks;
 use super::idle::NodeIdle;
 use super::regions::Regions;
 use super::wanted::UsedNodes;
@@ -25,9 +25,9 @@ pub struct LocalWindow {
     /// where the common memory of all ranks begins, if there is any
     pub(super) data: *mut u8,
     /// its control blocks
-    pub blocks: Blocks,
+    pub blocks: ControlBlocks,
     /// the control words in them, as protocols use them
-    pub words: CpuWords<Blocks, NodeIdle>,
+    pub words: CpuWords<ControlBlocks, NodeIdle>,
     /// how many fences and barriers there were
     pub(super) fences: AtomicU64,
     /// how many MPI_Win_complete of others this process has waited for or still expects
@@ -78,7 +78,7 @@ impl LocalWindow {
             (None, Flavor::Dynamic) => Memory::Attached(Regions::new(threads, nic)),
             (None, _) => Memory::Owned(Known::default()),
         };
-        let blocks = Blocks::of(arena, slot);
+        let blocks = ControlBlocks::of(arena, slot);
         LocalWindow {
             rank,
             size,

@@ -7,13 +7,13 @@ pub mod address;
 pub mod arena;
 pub mod attached;
 pub mod attributes;
-pub mod blocks;
 pub mod common;
+pub mod control_blocks;
 pub mod create;
 pub mod descriptor;
 mod flavor;
+pub mod hints;
 pub mod idle;
-pub mod info;
 mod local;
 pub mod lock_nodes;
 pub mod regions;
@@ -52,7 +52,7 @@ pub struct Window {
     /// its name (MPI_Win_set_name), bytes as given
     pub name: Mutex<Vec<u8>>,
     /// the hints that the user gave
-    pub info: Mutex<info::Hints>,
+    pub info: Mutex<hints::Hints>,
     /// what the program keeps with it
     pub attributes: Attributes,
 }

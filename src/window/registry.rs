@@ -185,7 +185,7 @@ mod tests {
     use crate::epoch::state::{Epochs, Hold};
     use crate::sync::AtomicUsize;
     use crate::window::attributes::Attributes;
-    use crate::window::info::Hints;
+    use crate::window::hints::Hints;
     use crate::window::{Carrier, Delegated, Facts, Flavor};
 
     #[test]

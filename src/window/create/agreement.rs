@@ -27,8 +27,8 @@ use crate::memory::heap;
 use crate::sys::memory_limits::{self, Limits};
 use crate::window::Flavor;
 use crate::window::arena::{Arena, Record};
-use crate::window::blocks::Blocks;
 use crate::window::common::{Common, LARGE, Offer};
+use crate::window::control_blocks::ControlBlocks;
 use crate::window::descriptor::Descriptor;
 use crate::window::report::Why;
 use std::sync::Arc;
@@ -174,7 +174,7 @@ fn attempt(
 /// Enters the announced slot, and prepares this rank's block.
 fn enter(arena: &Arc<Arena>, slot: u32, wish: &Wish) -> Result<()> {
     arena.slots.enter(slot, || arena.check_dead())?;
-    let blocks = Blocks::of(arena, slot);
+    let blocks = ControlBlocks::of(arena, slot);
     blocks.clear();
     match wish.memory {
         Memory::Allocate { .. } => {}
@@ -206,7 +206,7 @@ fn request(arena: &Arc<Arena>, ready: &Result<(u32, &Wish)>, is_foreign: bool) -
             false
         }
         Memory::Expose { bytes, .. } => {
-            bytes > 0 && !Blocks::of(arena, slot).descriptor(arena.rank).is_in_heap()
+            bytes > 0 && !ControlBlocks::of(arena, slot).descriptor(arena.rank).is_in_heap()
         }
         Memory::Later => true,
     };
@@ -366,7 +366,7 @@ fn part(
     let common = Common::map(&answer.data, shape, arena.size, mine, state, offer)?;
     let address = common.base().addr() as u64 + plan.offset;
     let descriptor = Descriptor::common(plan.offset, address, bytes, wish.disp_unit);
-    Blocks::of(arena, slot).describe(descriptor);
+    ControlBlocks::of(arena, slot).describe(descriptor);
     Ok(common)
 }
 

@@ -7,7 +7,7 @@ use crate::fabric::WordId;
 use crate::fabric::shm::words::{CpuWords, Idle};
 use crate::sync::AtomicU32;
 use crate::window::arena::Arena;
-use crate::window::blocks::Blocks;
+use crate::window::control_blocks::ControlBlocks;
 use crate::window::idle::NodeIdle;
 use std::sync::Arc;
 
@@ -23,9 +23,9 @@ pub fn collective_words(
     arena: &Arc<Arena>,
     slot: u32,
     call: &'static str,
-) -> CpuWords<Blocks, Collective> {
+) -> CpuWords<ControlBlocks, Collective> {
     let idle = Collective { idle: NodeIdle::new(arena.clone()), slot, call };
-    CpuWords::new(Blocks::of(arena, slot), idle)
+    CpuWords::new(ControlBlocks::of(arena, slot), idle)
 }
 
 /// How this process waits in a call that makes or frees a window: after a long wait it may report

@@ -14,7 +14,7 @@ use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
 use crate::sys::job::{self, WaitMark};
 use crate::window::arena::Arena;
-use crate::window::blocks::Blocks;
+use crate::window::control_blocks::ControlBlocks;
 use crate::window::idle::NodeIdle;
 use crate::window::report::{named, say};
 use std::sync::Arc;
@@ -213,7 +213,7 @@ impl BarrierWait {
             return;
         }
         self.reported = true;
-        let words = CpuWords::new(Blocks::of(arena, slot), NodeIdle::new(arena.clone()));
+        let words = CpuWords::new(ControlBlocks::of(arena, slot), NodeIdle::new(arena.clone()));
         let absent = fence::absent(&words, 1);
         let is_here = |rank: &u32| !absent.contains(rank);
         if (0..arena.size).find(is_here) == Some(arena.rank) {

@@ -19,7 +19,7 @@ mod ground;
 pub mod late;
 
 use super::attributes::Attributes;
-use super::info::{Hints, NONCONTIG};
+use super::hints::{Hints, NONCONTIG};
 use super::registry::Entry;
 use super::report;
 use super::wide::exchange::Agreed;
@@ -42,7 +42,7 @@ use parking_lot::Mutex;
 
 /// What the user asks for.
 #[derive(Clone, Copy)]
-pub struct Request {
+pub struct WindowRequest {
     /// how the window comes to be
     pub flavor: Flavor,
     /// memory of the user's, for MPI_Win_create
@@ -82,7 +82,7 @@ impl From<Error> for Failure {
 /// Makes a window. Collective over its communicator. `place`: whether the user has one for it.
 pub fn make(
     host: &'static Host,
-    request: Request,
+    request: WindowRequest,
     place: Result<()>,
 ) -> core::result::Result<Made, Failure> {
     if request.comm == host.constants.comm_null {
@@ -140,7 +140,11 @@ fn report_made(host: &Host, flavor: Flavor, node: &LocalWindow) {
 }
 
 /// Lets the MPI underneath make a window of its own.
-fn aside(host: &Host, request: &Request, place: Result<()>) -> core::result::Result<Made, Failure> {
+fn aside(
+    host: &Host,
+    request: &WindowRequest,
+    place: Result<()>,
+) -> core::result::Result<Made, Failure> {
     place?;
     let (native, base) = native(host, request)?;
     Ok(Made::Native(native, base))
@@ -172,7 +176,7 @@ fn agree(
 }
 
 /// What this rank wants, or why it cannot.
-fn wish(request: &Request, hints: &Hints) -> Result<Wish> {
+fn wish(request: &WindowRequest, hints: &Hints) -> Result<Wish> {
     let bytes = request.size as u64;
     if request.size < 0 {
         return Err(Error::Argument(Class::Size, "size", request.size as i64));
@@ -209,7 +213,7 @@ pub fn int_or_undefined(host: &Host, disp_unit: isize) -> c_int {
 
 fn own(
     host: &'static Host,
-    request: &Request,
+    request: &WindowRequest,
     entry: Entry,
     hints: Hints,
     node: LocalWindow,
@@ -256,7 +260,7 @@ fn insert(
 /// ours.
 fn delegate(
     host: &'static Host,
-    request: &Request,
+    request: &WindowRequest,
     entry: Entry,
 ) -> core::result::Result<&'static Window, Failure> {
     let (native, _) = native(host, request)?;
@@ -297,8 +301,8 @@ fn native_facts(host: &Host, native: Handle, flavor: Flavor) -> Facts {
 }
 
 /// Makes the window with the MPI underneath. Returns it and the address of allocated memory.
-fn native(host: &Host, request: &Request) -> core::result::Result<(Handle, usize), Failure> {
-    let Request { flavor, base, size, disp_unit, info, comm } = *request;
+fn native(host: &Host, request: &WindowRequest) -> core::result::Result<(Handle, usize), Failure> {
+    let WindowRequest { flavor, base, size, disp_unit, info, comm } = *request;
     let (mut native, mut memory): (Handle, usize) = (0, 0);
     let out = (&raw mut memory).cast::<c_void>();
     let call = &host.call;

@@ -3,10 +3,10 @@
 //! `epoch::regions` decides when a table may be changed and read, and the caller reads the memory
 //! of another process. No unsafe, no MPI.
 //!
-//! A table is an array of [`Region`], in any order and without gaps: an attach appends an entry, a
-//! detach moves the last entry into the gap. So a table is as long as there are regions now, and if
-//! no region was detached since a copy was made, the new entries follow those of the copy. Regions
-//! without bytes are in no table: they cannot be accessed, and they overlap nothing.
+//! A table is an array of [`RegionEntry`], in any order and without gaps: an attach appends an
+//! entry, a detach moves the last entry into the gap. So a table is as long as there are regions
+//! now, and if no region was detached since a copy was made, the new entries follow those of the
+//! copy. Regions without bytes are in no table: they cannot be accessed, and they overlap nothing.
 //!
 //! Invariant: the regions of a table do not overlap, so each byte is in one region, and is reached
 //! in one way as long as it is attached.
@@ -16,7 +16,7 @@ mod registered;
 #[cfg(test)]
 mod tests;
 
-pub use region::Region;
+pub use region::RegionEntry;
 
 use crate::epoch::lock::Nodes;
 use crate::epoch::regions::{self, Change, Table};
@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub struct OwnTable {
     /// the table that other ranks read
-    table: Vec<Region>,
+    table: Vec<RegionEntry>,
     /// the slot of each region in the table, by base
     slots: BTreeMap<u64, u32>,
     /// the number of regions without bytes that are attached at an address
@@ -76,13 +76,13 @@ impl OwnTable {
         let (name, offset) = place.unwrap_or_default();
         let Some(exposure) = &mut self.exposure else {
             self.slots.insert(base, self.table.len() as u32);
-            self.table.push(Region { base, bytes, offset, name, key: 0 });
+            self.table.push(RegionEntry { base, bytes, offset, name, key: 0 });
             return Ok(Change::Added);
         };
         exposure.make_room(&mut self.table)?;
         let run = exposure.join(base, end)?;
         self.slots.insert(base, self.table.len() as u32);
-        self.table.push(Region { base, bytes, offset, name, key: run.key });
+        self.table.push(RegionEntry { base, bytes, offset, name, key: run.key });
         let alone = (run.first, run.end) == (base, end);
         self.renew_keys(&run);
         Ok(if alone { Change::Added } else { Change::Cut })
@@ -148,7 +148,7 @@ pub struct TableCopy {
     /// the number of the table; 0 is the empty one
     id: u64,
     /// the regions by base; as many as the table has slots
-    regions: BTreeMap<u64, Region>,
+    regions: BTreeMap<u64, RegionEntry>,
 }
 
 impl TableCopy {
@@ -159,14 +159,14 @@ impl TableCopy {
         &mut self,
         id: u64,
         (table, is_longer): (Table, bool),
-        read: impl FnOnce(Table, &mut [Region]) -> Result<()>,
+        read: impl FnOnce(Table, &mut [RegionEntry]) -> Result<()>,
     ) -> Result<()> {
         let kept = if is_longer { self.regions.len() as u64 } else { 0 };
         assert!(kept <= table.slots);
         let slots = table.slots - kept;
-        let mut added = vec![Region::default(); slots as usize];
+        let mut added = vec![RegionEntry::default(); slots as usize];
         if slots > 0 {
-            let address = table.address + kept * size_of::<Region>() as u64;
+            let address = table.address + kept * size_of::<RegionEntry>() as u64;
             read(Table { address, slots, ..table }, &mut added)?;
         }
         if kept == 0 {
@@ -273,7 +273,7 @@ impl Regions {
         words: &impl Words,
         rank: u32,
         (first, bytes): (u64, u64),
-        read: impl FnOnce(Table, &mut [Region]) -> Result<()>,
+        read: impl FnOnce(Table, &mut [RegionEntry]) -> Result<()>,
     ) -> Result<(Location, u64)> {
         let id = regions::seen(words, Rank(rank))?;
         self.copies.with(|copies| {

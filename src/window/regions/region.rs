@@ -5,7 +5,7 @@ use crate::sys::segment::Name;
 /// A region, as other ranks read it from the memory of its owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub struct Region {
+pub struct RegionEntry {
     /// its address in its owner
     pub base: u64,
     /// its length
@@ -19,9 +19,9 @@ pub struct Region {
     pub key: u64,
 }
 
-const _: () = assert!(size_of::<Region>() == 64);
+const _: () = assert!(size_of::<RegionEntry>() == 64);
 
-impl Region {
+impl RegionEntry {
     /// Returns the address behind its last byte.
     pub fn end(&self) -> u64 {
         self.base + self.bytes
@@ -33,7 +33,7 @@ impl Region {
     }
 
     /// Returns whether `next`, which begins where this one ends, continues it in the same segment.
-    pub fn continues_in(&self, next: &Region) -> bool {
+    pub fn continues_in(&self, next: &RegionEntry) -> bool {
         next.name == self.name && next.offset == self.offset + self.bytes
     }
 }

@@ -5,7 +5,7 @@
 //! A change is made under the exclusive lock of the table, so no rank uses a registration that is
 //! replaced.
 
-use super::region::Region;
+use super::region::RegionEntry;
 use crate::error::Result;
 use crate::fabric::net::{Exposed, Nic};
 use crate::fabric::remote::{Addressed, Road};
@@ -43,12 +43,12 @@ impl RegisteredRegions {
     }
 
     /// Makes sure that the table has room for one more entry in registered memory.
-    pub fn make_room(&mut self, table: &mut Vec<Region>) -> Result<()> {
+    pub fn make_room(&mut self, table: &mut Vec<RegionEntry>) -> Result<()> {
         if table.len() < table.capacity() && self.table.is_some() {
             return Ok(());
         }
-        let mut larger: Vec<Region> = Vec::with_capacity((2 * table.len()).max(64));
-        let bytes = (larger.capacity() * size_of::<Region>()) as u64;
+        let mut larger: Vec<RegionEntry> = Vec::with_capacity((2 * table.len()).max(64));
+        let bytes = (larger.capacity() * size_of::<RegionEntry>()) as u64;
         let exposed = self.nic.expose(larger.as_mut_ptr().cast(), bytes)?;
         larger.append(table);
         // The old registration is dropped before its memory.

@@ -52,10 +52,11 @@ impl World {
 
     fn locate(&self, first: u64, bytes: u64) -> Result<Location> {
         let words = &self.words[1];
-        let read = |table: Table, entries: &mut [Region]| {
+        let read = |table: Table, entries: &mut [RegionEntry]| {
             self.read.set(self.read.get() + entries.len() as u64);
             self.owner.own.with(|own| {
-                let slot = (table.address - own.table().address) as usize / size_of::<Region>();
+                let slot =
+                    (table.address - own.table().address) as usize / size_of::<RegionEntry>();
                 entries.copy_from_slice(&own.table[slot..slot + entries.len()]);
             });
             Ok(())
@@ -276,7 +277,7 @@ fn a_table_that_could_not_be_read_is_read_again() {
     let words = &world.words[1];
     world.attach(LAST, 8).unwrap();
     let died = Error::Died { rank: OWNER, pid: 1 };
-    let failing = |_: Table, _: &mut [Region]| Err(died.clone());
+    let failing = |_: Table, _: &mut [RegionEntry]| Err(died.clone());
     assert_eq!(world.origin.locate(words, OWNER, (LAST, 8), failing), Err(died.clone()));
     assert_eq!(world.locate(LAST, 8), Ok(Location::Private));
 }

@@ -1,15 +1,15 @@
 //! Reports of waiting, for FOMPI_VERBOSE=2. A rank that waits long for other ranks in a call on a
 //! window prints a line ([`text`]), which names a deadlock of locks if the rank is part of one
 //! ([`claims`]). MPI_Finalize prints a table of the windows and the time that ranks waited in them
-//! ([`table`]). Nothing here changes what a protocol does, and without that setting nothing here
+//! ([`summary`]). Nothing here changes what a protocol does, and without that setting nothing here
 //! runs. Not for the calls that make and free windows: [`late`](super::create::late) reports those.
 
 mod claims;
 mod label;
-mod table;
+mod summary;
 mod text;
 
-pub use table::{freed, leave, print};
+pub use summary::{freed, leave, print};
 
 use super::idle::{NodeIdle, Waiting};
 use super::registry;

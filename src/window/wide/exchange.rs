@@ -18,8 +18,8 @@ use crate::fabric::remote::{Addressed, Remote, Road};
 use crate::mpi::Host;
 use crate::sys::{memory_limits, resident};
 use crate::util::known::Known;
-use crate::window::blocks::Blocks;
 use crate::window::common::Common;
+use crate::window::control_blocks::ControlBlocks;
 use crate::window::create::agreement::{self, Memory, Outcome, Wish};
 use crate::window::report::Why;
 use crate::window::verdict::{self, Verdict};
@@ -191,7 +191,7 @@ const LARGE: u64 = 256 << 20;
 /// The estimate assumes that each other rank has touched the same fraction of its memory as this
 /// rank.
 fn has_memory(wide: &WideArena, slot: u32, (address, bytes): (u64, u64)) -> bool {
-    let blocks = Blocks::of(&wide.near, slot);
+    let blocks = ControlBlocks::of(&wide.near, slot);
     let exposed = |rank| blocks.descriptor(rank).exposed;
     let all = (0..wide.near.size).map(exposed).fold(0, u64::saturating_add);
     if bytes == 0 || all < LARGE {
@@ -204,7 +204,7 @@ fn has_memory(wide: &WideArena, slot: u32, (address, bytes): (u64, u64)) -> bool
 /// Registers the memory that this rank had before the window, and its control words too: all
 /// operations on such a rank go through one queue pair to it, which keeps them in order.
 fn expose_own(wide: &WideArena, own: &mut Resources, (address, bytes): (u64, u64)) -> Result<()> {
-    let blocks = Blocks::of(&wide.near, own.slot);
+    let blocks = ControlBlocks::of(&wide.near, own.slot);
     let words = wide.nic.expose(blocks.own_start(), wide.near.stride as u64)?;
     let mut descriptor = *blocks.descriptor(wide.near.rank);
     descriptor.words = words.remote();

@@ -23,7 +23,7 @@ mod unsettled;
 pub mod words;
 
 use super::arena::Arena;
-use super::blocks::Blocks;
+use super::control_blocks::ControlBlocks;
 use super::descriptor::Descriptor;
 use crate::epoch::exposure::{Posted, Started};
 use crate::error::Result;
@@ -133,7 +133,7 @@ impl WideArena {
         if let Entry::Vacant(entry) = chunks.entry(chunk) {
             entry.insert(self.nic.expose(base, bytes)?);
         }
-        let start = Blocks::of(&self.near, slot).start().addr() - base.addr();
+        let start = ControlBlocks::of(&self.near, slot).start().addr() - base.addr();
         Ok(chunks[&chunk].remote().offset(start as i64))
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The blocks of one slot of an arena.
 #[derive(Clone)]
-pub struct Blocks {
+pub struct ControlBlocks {
     /// the descriptor of rank 0
     base: *mut u8,
     stride: usize,
@@ -21,17 +21,17 @@ pub struct Blocks {
 }
 
 // SAFETY: the blocks are shared memory, reached through atomics and volatile loads only.
-unsafe impl Send for Blocks {}
+unsafe impl Send for ControlBlocks {}
 // SAFETY: likewise.
-unsafe impl Sync for Blocks {}
+unsafe impl Sync for ControlBlocks {}
 
-impl Blocks {
+impl ControlBlocks {
     /// Returns the blocks of a slot whose chunk is mapped. The first bytes of each block are words
     /// for ranks of other nodes, if there are any, and then comes the descriptor.
-    pub fn of(arena: &Arc<Arena>, slot: u32) -> Blocks {
+    pub fn of(arena: &Arc<Arena>, slot: u32) -> ControlBlocks {
         let (stride, far_bytes, size) = (arena.stride, arena.far_bytes, arena.size);
         let base = arena.base_of(slot).wrapping_add(far_bytes);
-        Blocks { base, stride, far_bytes, size, arena: arena.clone() }
+        ControlBlocks { base, stride, far_bytes, size, arena: arena.clone() }
     }
 
     /// Returns the arena that they are part of.
@@ -103,7 +103,7 @@ impl Blocks {
     }
 }
 
-impl Cells for Blocks {
+impl Cells for ControlBlocks {
     #[inline]
     fn cell(&self, at: WordAt) -> &AtomicU64 {
         self.word(at)
