@@ -5,7 +5,7 @@
 use super::{MPI_Aint, MPI_Info, answer};
 use crate::config::Config;
 use crate::error::{Class, Error, Result};
-use crate::fabric::net::Nic;
+use crate::fabric::net::Wire;
 use crate::memory::heap;
 use crate::mpi::Host;
 use crate::sys::segment::PAGE;
@@ -67,8 +67,8 @@ fn free(base: *mut c_void) -> c_int {
     if heap::is_inherited(base.addr() as u64) {
         return 0;
     }
-    if let Some(nic) = Nic::opened() {
-        nic.forget(base.cast());
+    if let Some(wire) = Wire::opened() {
+        wire.forget(base.cast());
     }
     // Zero bytes may be at NULL, where the MPI underneath allocated them.
     if base.is_null() || heap::release(base.cast()) {

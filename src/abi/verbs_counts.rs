@@ -1,6 +1,6 @@
 //! Counters of the road over an RDMA device, for programs that measure. Not MPI.
 
-use crate::fabric::net::Nic;
+use crate::fabric::net::Wire;
 use core::ffi::c_int;
 
 /// The objects of this process on the road over an RDMA device, and its requests there since it
@@ -38,7 +38,7 @@ pub struct fompi_verbs_counts {
 /// with all counters 0. Not MPI; raises no error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fompi_get_verbs_counts(counts: *mut fompi_verbs_counts) -> c_int {
-    let found = Nic::opened().map(Nic::counts);
+    let found = Wire::opened().map(Wire::counts);
     let filled = found.map_or(fompi_verbs_counts::default(), |found| {
         let kinds = found.kinds;
         fompi_verbs_counts {

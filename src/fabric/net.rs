@@ -3,4 +3,5 @@
 //! has what only the making of a window needs: how processes find each other, and which of them
 //! have gone.
 
-pub use super::wire::{Contact, Exposed, GAP_MAX, Lease, Nic, Peer, Peers, Pending, Probe, Secret};
+pub use super::contact::{Contact, Probe, Secret};
+pub use super::wire::{Exposed, GAP_MAX, Lease, Peer, Peers, Pending, Wire};

@@ -68,14 +68,14 @@ impl LocalWindow {
         threads: bool,
         wide: Option<WideWindow>,
     ) -> LocalWindow {
-        let (mut rank, mut size, mut nic) = (arena.rank, arena.size, None);
+        let (mut rank, mut size, mut wire) = (arena.rank, arena.size, None);
         if let Some(WideWindow { wide, .. }) = &wide {
-            (rank, size, nic) = (wide.rank, wide.size, Some(wide.nic));
+            (rank, size, wire) = (wide.rank, wide.size, Some(wide.wire));
         }
         let data = common.as_ref().map_or(core::ptr::null_mut(), Common::base);
         let memory = match (common, flavor) {
             (Some(common), _) => Memory::Common(common),
-            (None, Flavor::Dynamic) => Memory::Attached(Regions::new(threads, nic)),
+            (None, Flavor::Dynamic) => Memory::Attached(Regions::new(threads, wire)),
             (None, _) => Memory::Owned(Known::default()),
         };
         let blocks = ControlBlocks::of(arena, slot);

@@ -5,7 +5,7 @@ use super::flavor::Flavor;
 use crate::config::{Config, Fallback};
 use crate::error::{Class, Error, NO_DESCRIPTOR, Result};
 use crate::fabric::layout::RANKS_MAX;
-use crate::fabric::net::Nic;
+use crate::fabric::net::Wire;
 use crate::sync::{AtomicBool, Ordering};
 use std::io::Write;
 use std::time::Duration;
@@ -153,7 +153,7 @@ pub fn delegated(flavor: Flavor, why: Why, rank: u32) {
         let call = flavor.call();
         let line = format!("{call}: delegated to the MPI underneath: {}", why.text());
         // No other reason is worth opening a device for.
-        let cause = if why == Why::NoDevice { Nic::get().err() } else { None };
+        let cause = if why == Why::NoDevice { Wire::get().err() } else { None };
         say(&cause.map_or(line.clone(), |cause| format!("{line} ({cause})")));
     }
 }

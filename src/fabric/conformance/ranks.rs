@@ -176,12 +176,12 @@ pub fn example(case: impl Fn(&Connected<Example>) + Copy + Send + Sync) {
 }
 
 /// Threads, each with a simulated RDMA device.
-pub fn fake_device(case: impl Fn(&Connected<wire::Nic>) + Copy + Send + Sync) {
+pub fn fake_device(case: impl Fn(&Connected<wire::Wire>) + Copy + Send + Sync) {
     connected(wire::on_fake, wire::address, case);
 }
 
 /// Threads, each with the RDMA device of this machine.
-pub fn device(case: impl Fn(&Connected<wire::Nic>) + Copy + Send + Sync) {
+pub fn device(case: impl Fn(&Connected<wire::Wire>) + Copy + Send + Sync) {
     connected(wire::on_device, wire::address, case);
 }
 
@@ -481,11 +481,11 @@ pub fn far_over_example(case: impl Fn(&FarWords<'_, Example>) + Copy + Send + Sy
 }
 
 /// The shipped words between nodes, over simulated RDMA devices.
-pub fn far_over_fake_device(case: impl Fn(&FarWords<'_, wire::Nic>) + Copy + Send + Sync) {
+pub fn far_over_fake_device(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Sync) {
     fake_device(|rank| case(&Far(Located(rank, Watched))));
 }
 
 /// The shipped words between nodes, over the RDMA device of this machine.
-pub fn far_over_device(case: impl Fn(&FarWords<'_, wire::Nic>) + Copy + Send + Sync) {
+pub fn far_over_device(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Sync) {
     device(|rank| case(&Far(Located(rank, Watched))));
 }

@@ -4,10 +4,14 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use super::coalesce::Coalesce;
+use super::leases::Lease;
 use super::many;
+use super::peer::Peer;
+use super::pool::BLOCK_BYTES;
+use super::this_process::{Exposed, Wire};
 use super::words::Ticket;
-use super::{BLOCK_BYTES, Contact, Exposed, Lease, Nic, Peer, Secret};
 use crate::error::Result;
+use crate::fabric::contact::{Contact, Secret};
 use crate::fabric::remote::{self, Bytes, LEASE_BYTES, Network, Remote, Road};
 use crate::fabric::{Fetch, Way};
 
@@ -103,7 +107,7 @@ impl remote::Lease for Lease<'_> {
     }
 }
 
-impl Road for Nic {
+impl Road for Wire {
     type Peer = Peer;
     type Exposed = Exposed;
     type Address = (Contact, Secret);

@@ -1,10 +1,10 @@
-//! The road (transport) between nodes: access to the memory of other processes over InfiniBand or
-//! RoCE, by reliable connections, without a call of the target (decision 0005). A process has one
-//! [`Nic`] and one [`Peer`] for each process that it contacts. The first operation on a peer makes
-//! the connection, with the help of the target's connection thread. This room does not define the
-//! control words of the protocols; `fabric/far.rs` builds them from these operations. Invariant:
-//! memory and queue pairs are O(processes contacted), and the number of operations under way has a
-//! bound.
+//! The road (transport) between nodes: access to the memory of other processes by a network device,
+//! without a call of the target (decision 0005). A process has one [`Wire`] and one [`Peer`] for
+//! each process that it contacts. The first operation on a peer makes the connection, with the help
+//! of the target's connection thread. This room speaks to its device through `device.rs` alone,
+//! and does not define the control words of the protocols; `fabric/far.rs` builds them from these
+//! operations. Invariant: memory and connections are O(processes contacted), and the number of
+//! operations under way has a bound.
 
 mod bytes;
 mod coalesce;
@@ -24,194 +24,12 @@ mod queue;
 mod silence;
 #[cfg(test)]
 pub mod tests;
+mod this_process;
 mod words;
 
-use std::sync::{Arc, OnceLock};
-use std::time::Instant;
-
-use parking_lot::Mutex;
-
-use super::remote::Remote;
-use crate::config::{Config, Verbs};
-use crate::error::{Error, Result};
-use crate::fabric::contact::{BYTES, Identity, Listener, Notices, Service};
-pub use crate::fabric::contact::{Contact, Probe, Secret};
 pub use coalesce::GAP_MAX;
-pub use counts::Counts;
-pub use device::Allocations;
-use device::{Device, Kind, Region};
 pub use leases::Lease;
-use peer::Core;
 pub use peer::Peer;
 pub use peers::Peers;
 pub use pending::Pending;
-use pool::BLOCK_BYTES;
-
-impl Service for Core {
-    fn identity(&self) -> &Identity {
-        &self.identity
-    }
-
-    fn answer(&self, question: &[u8; BYTES]) -> Option<[u8; BYTES]> {
-        greeting::answer(&self.device, &self.identity, question)
-    }
-
-    fn poll(&self, now: Instant) -> Option<Instant> {
-        self.device.poll_accepted(now)
-    }
-}
-
-/// The device of this process and everything that is used with it.
-pub struct Nic {
-    core: Arc<Core>,
-    listener: Mutex<Option<Listener>>,
-    interface: Option<String>,
-}
-
-static NIC: OnceLock<Result<Nic>> = OnceLock::new();
-
-impl Nic {
-    /// Returns the `Nic` of this process if it has been opened.
-    pub fn opened() -> Option<&'static Nic> {
-        NIC.get()?.as_ref().ok()
-    }
-
-    /// Returns the `Nic` of this process. The first call opens it; later calls return the same
-    /// result.
-    pub fn get() -> Result<&'static Nic> {
-        NIC.get_or_init(|| Nic::open(&Config::get().verbs)).as_ref().map_err(Error::clone)
-    }
-
-    /// Opens a `Nic` with these settings.
-    pub fn open(settings: &Verbs) -> Result<Nic> {
-        Nic::on(Device::open(settings)?, settings)
-    }
-
-    fn on(device: Device, settings: &Verbs) -> Result<Nic> {
-        let interface = settings.interface.clone();
-        Ok(Nic { core: Arc::new(Core::new(device)?), listener: Mutex::default(), interface })
-    }
-
-    /// Whether the device's atomics are atomic with respect to those of the CPU.
-    pub fn is_coherent(&self) -> bool {
-        self.core.device.is_coherent()
-    }
-
-    /// Whether the link is Ethernet (RoCE); otherwise it is InfiniBand.
-    pub fn is_ethernet(&self) -> bool {
-        self.core.device.kind() == Kind::Roce
-    }
-
-    /// Returns what other processes need to contact this process. The first call starts the
-    /// listener.
-    pub fn contact(&self) -> Result<Contact> {
-        let mut listener = self.listener.lock();
-        if let Some(listener) = &*listener {
-            return Ok(*listener.contact());
-        }
-        let opened = Listener::start(&self.core, self.interface.as_deref())?;
-        Ok(*listener.insert(opened).contact())
-    }
-
-    /// Returns the secret of the job of this process; a new one, if the process has not been given
-    /// one.
-    pub fn secret(&self) -> Result<Secret> {
-        self.core.identity.secret()
-    }
-
-    /// Accepts connections from processes that know this secret, from here on.
-    pub fn admit(&self, secret: Secret) {
-        self.core.identity.admit(secret);
-    }
-
-    /// Lets other processes write, read and atomically change memory of this process, until the
-    /// returned value is dropped. Zero bytes are not registered, and no process can reach them.
-    fn expose(&self, base: *mut u8, bytes: u64) -> Result<Exposed> {
-        let region = match bytes {
-            0 => None,
-            bytes => Some(self.core.device.expose(base as u64, bytes)?),
-        };
-        Ok(Exposed { core: self.core.clone(), base: base as u64, region })
-    }
-
-    /// Sets the function that finds allocations. The memory of an allocation stays registered after
-    /// its first use, until [`Nic::forget`] is called for it.
-    pub fn set_allocations(&self, allocations: Allocations) {
-        self.core.device.set_allocations(allocations);
-    }
-
-    /// Ends the registration of the allocation that begins at `base`.
-    pub fn forget(&self, base: *const u8) {
-        self.core.device.forget(base as u64);
-    }
-
-    /// Returns the peer for the process of a contact, which knows this secret. The same process
-    /// always gives the same peer.
-    fn peer(&self, contact: &Contact, secret: Secret) -> Arc<Peer> {
-        self.core.peer(contact, secret)
-    }
-
-    /// Polls for completions of all peers, without waiting. Returns how many peers have been lost
-    /// so far. A waiting rank checks its own peers when this number has grown.
-    fn progress(&self) -> u64 {
-        self.core.poll_all();
-        self.core.losses()
-    }
-
-    /// Begins a liveness probe of the process of a contact, which also asks for the failure notice
-    /// about `about`. It needs no connection of the device to that process.
-    pub fn probe(&self, contact: &Contact, secret: Secret, about: u64) -> Probe {
-        Probe::new(&self.core.identity, contact, secret, about)
-    }
-
-    /// Sets the function that answers the probes of other processes.
-    pub fn set_notices(&self, notices: Notices) {
-        self.core.identity.set_notices(notices);
-    }
-
-    /// Counts of the resources and operations of this process.
-    pub fn counts(&self) -> Counts {
-        let (regions, registered_bytes, registrations) = self.core.device.registered();
-        let accepted = self.core.device.accepted();
-        let mut counts =
-            Counts { accepted, regions, registered_bytes, registrations, ..Counts::default() };
-        for peer in self.core.peers.read_recursive().iter() {
-            let (up, kinds) = peer.kinds();
-            counts.contacted += u64::from(up);
-            counts.kinds.add(&kinds);
-        }
-        counts
-    }
-}
-
-impl Drop for Nic {
-    fn drop(&mut self) {
-        // The thread and the peers hold references to the core.
-        *self.listener.lock() = None;
-        self.core.peers.write().clear();
-    }
-}
-
-/// Memory of this process that other processes may access, until this is dropped.
-pub struct Exposed {
-    core: Arc<Core>,
-    base: u64,
-    /// the number of the registration, and its region
-    region: Option<(u64, Region)>,
-}
-
-impl Exposed {
-    /// Returns what other processes need to address this memory.
-    fn remote(&self) -> Remote {
-        let key = self.region.as_ref().map_or(0, |(_, region)| region.remote_key().into());
-        Remote { at: self.base, key }
-    }
-}
-
-impl Drop for Exposed {
-    fn drop(&mut self) {
-        if let Some((number, _)) = &self.region {
-            self.core.device.conceal(self.base, *number);
-        }
-    }
-}
+pub use this_process::{Exposed, Wire};

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{Contact, Peer};
+use super::peer::Peer;
 use crate::error::Result;
+use crate::fabric::contact::Contact;
 
 /// Peers that were contacted, or are about to be.
 pub struct Peers<K>(Mutex<BTreeMap<K, Arc<Peer>>>);

@@ -21,7 +21,7 @@ pub use region::RegionEntry;
 use crate::epoch::lock::Nodes;
 use crate::epoch::regions::{self, Change, Table};
 use crate::error::{Class, Error, Result};
-use crate::fabric::net::Nic;
+use crate::fabric::net::Wire;
 use crate::fabric::{Rank, Words};
 use crate::sys::segment::Name;
 use crate::util::serial::Serial;
@@ -218,9 +218,9 @@ pub struct Regions {
 
 impl Regions {
     /// Creates the regions of a new window, which has none. `threads`: whether several threads may
-    /// call; `nic`: the device by which ranks of other nodes reach the regions, if there are any.
-    pub fn new(threads: bool, nic: Option<&'static Nic>) -> Regions {
-        let own = OwnTable { exposure: nic.map(RegisteredRegions::new), ..OwnTable::default() };
+    /// call; `wire`: the road by which ranks of other nodes reach the regions, if there are any.
+    pub fn new(threads: bool, wire: Option<&'static Wire>) -> Regions {
+        let own = OwnTable { exposure: wire.map(RegisteredRegions::new), ..OwnTable::default() };
         Regions { own: Serial::new(threads, own), copies: Serial::new(threads, BTreeMap::new()) }
     }
 

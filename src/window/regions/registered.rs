@@ -7,7 +7,7 @@
 
 use super::region::RegionEntry;
 use crate::error::Result;
-use crate::fabric::net::{Exposed, Nic};
+use crate::fabric::net::{Exposed, Wire};
 use crate::fabric::remote::{Addressed, Road};
 use core::ptr;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub struct RegionRun {
 
 /// The registrations of the regions and of the table.
 pub struct RegisteredRegions {
-    nic: &'static Nic,
+    wire: &'static Wire,
     /// end and registration of each run, by its first address
     runs: BTreeMap<u64, (u64, Exposed)>,
     table: Option<Exposed>,
@@ -33,8 +33,8 @@ pub struct RegisteredRegions {
 
 impl RegisteredRegions {
     /// Creates it without registrations.
-    pub fn new(nic: &'static Nic) -> RegisteredRegions {
-        RegisteredRegions { nic, runs: BTreeMap::new(), table: None }
+    pub fn new(wire: &'static Wire) -> RegisteredRegions {
+        RegisteredRegions { wire, runs: BTreeMap::new(), table: None }
     }
 
     /// Returns the key by which the device reads the table, 0 if the table is not registered.
@@ -49,7 +49,7 @@ impl RegisteredRegions {
         }
         let mut larger: Vec<RegionEntry> = Vec::with_capacity((2 * table.len()).max(64));
         let bytes = (larger.capacity() * size_of::<RegionEntry>()) as u64;
-        let exposed = self.nic.expose(larger.as_mut_ptr().cast(), bytes)?;
+        let exposed = self.wire.expose(larger.as_mut_ptr().cast(), bytes)?;
         larger.append(table);
         // The old registration is dropped before its memory.
         self.table = Some(exposed);
@@ -59,7 +59,7 @@ impl RegisteredRegions {
 
     fn register(&self, first: u64, end: u64) -> Result<(RegionRun, Exposed)> {
         let base = ptr::with_exposed_provenance_mut(first as usize);
-        let exposed = self.nic.expose(base, end - first)?;
+        let exposed = self.wire.expose(base, end - first)?;
         Ok((RegionRun { first, end, key: exposed.remote().key }, exposed))
     }
 

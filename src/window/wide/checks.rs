@@ -37,7 +37,7 @@ impl Checks for WideArena {
     type Probe = Probe;
 
     fn ping(&self) -> Result<()> {
-        self.nic.progress();
+        self.wire.progress();
         self.peers.ping()
     }
 
@@ -45,7 +45,7 @@ impl Checks for WideArena {
     fn begin(&self, turn: u32) -> (u32, Probe) {
         let node = (self.node + 1 + turn % (self.nodes - 1)) % self.nodes;
         let info = self.infos.at(node);
-        (node, self.nic.probe(&info.contact, self.secret, info.first.at))
+        (node, self.wire.probe(&info.contact, self.secret, info.first.at))
     }
 
     fn step(&self, probe: &mut Probe) -> Result<Option<[u64; 2]>> {
@@ -57,7 +57,7 @@ impl WideArena {
     /// Fails if the device has lost the connection to one of the processes. `losses` is the number
     /// of lost connections at the last call, and is updated.
     pub fn check(&self, losses: &mut u64) -> Result<()> {
-        let now = self.nic.progress();
+        let now = self.wire.progress();
         if now == core::mem::replace(losses, now) { Ok(()) } else { self.peers.check() }
     }
 

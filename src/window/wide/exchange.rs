@@ -171,7 +171,7 @@ fn expose(
     if wide.near.rank == 0 {
         own.place.blocks = wide.remote_slot(own.slot)?;
         if let Some(common) = own.common.as_ref().filter(|common| common.bytes() > 0) {
-            let exposed = wide.nic.expose(common.base(), common.bytes())?;
+            let exposed = wide.wire.expose(common.base(), common.bytes())?;
             own.place.data = exposed.remote();
             own.exposed.push(exposed);
         }
@@ -205,18 +205,18 @@ fn has_memory(wide: &WideArena, slot: u32, (address, bytes): (u64, u64)) -> bool
 /// operations on such a rank go through one queue pair to it, which keeps them in order.
 fn expose_own(wide: &WideArena, own: &mut Resources, (address, bytes): (u64, u64)) -> Result<()> {
     let blocks = ControlBlocks::of(&wide.near, own.slot);
-    let words = wide.nic.expose(blocks.own_start(), wide.near.stride as u64)?;
+    let words = wide.wire.expose(blocks.own_start(), wide.near.stride as u64)?;
     let mut descriptor = *blocks.descriptor(wide.near.rank);
     descriptor.words = words.remote();
     own.exposed.push(words);
     if bytes > 0 {
         let base = core::ptr::with_exposed_provenance_mut(address as usize);
-        let exposed = wide.nic.expose(base, bytes)?;
+        let exposed = wide.wire.expose(base, bytes)?;
         descriptor.remote = exposed.remote();
         own.exposed.push(exposed);
     }
     blocks.describe(descriptor);
-    wide.near.process(wide.near.rank).set_contact(&wide.nic.contact()?);
+    wide.near.process(wide.near.rank).set_contact(&wide.wire.contact()?);
     Ok(())
 }
 

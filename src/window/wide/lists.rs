@@ -136,8 +136,8 @@ impl FarLists<'_> {
         let length = AREA_FIRST * AREA_GROWTH.pow(number as u32);
         let words: Box<[AtomicU64]> = (0..length).map(|_| AtomicU64::new(0)).collect();
         let base = words.as_ptr().cast_mut().cast::<u8>();
-        let exposed = wide.nic.expose(base, size_of_val(&*words) as u64)?;
-        wide.near.process(wide.near.rank).set_contact(&wide.nic.contact()?);
+        let exposed = wide.wire.expose(base, size_of_val(&*words) as u64)?;
+        wide.near.process(wide.near.rank).set_contact(&wide.wire.contact()?);
         let remote = exposed.remote();
         let [at, key] = area_words(number);
         far.set_own(at, remote.at);

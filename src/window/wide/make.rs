@@ -6,7 +6,7 @@ use super::shared::Shared;
 use super::{FAR_BYTES, Member, NodeInfo, WideArena};
 use crate::config::Config;
 use crate::error::Result;
-use crate::fabric::net::{Contact, Exposed, Nic, Peers, Secret};
+use crate::fabric::net::{Contact, Exposed, Peers, Secret, Wire};
 use crate::fabric::remote::{Addressed, Network, Remote, Road};
 use crate::liveness::losses;
 use crate::liveness::watch::Watch;
@@ -50,8 +50,8 @@ impl WideArena {
         let mut comms = Comms { host, made: Vec::new() };
         let comm = comms.add(user.duplicate(host)?);
         let rank = comm.rank(host)?;
-        let nic = Nic::get().inspect(|nic| nic.set_allocations(heap::allocation));
-        let (members, devices) = members(host, comm, rank, Devices::of(&nic))?;
+        let wire = Wire::get().inspect(|wire| wire.set_allocations(heap::allocation));
+        let (members, devices) = members(host, comm, rank, Devices::of(&wire))?;
         let nodes = 1 + members.iter().map(|member| member.node).max().unwrap_or(0);
         if nodes == 1 {
             return Ok(Err(Why::NoRoad));
@@ -68,9 +68,9 @@ impl WideArena {
             Err(why) => return Ok(Err(why)),
         };
         let all = (comm, near, leaders);
-        let nic = nic?;
-        let secret = share_secret(host, comm, rank, nic)?;
-        let local = (nic, secret, devices.coherent(), arena);
+        let wire = wire?;
+        let secret = share_secret(host, comm, rank, wire)?;
+        let local = (wire, secret, devices.coherent(), arena);
         let wide = WideArena::join(host, all, local, (nodes, node), members)?;
         comms.made = vec![near];
         let contact = if index == 0 { wide.contact_next_node() } else { Ok(()) };
@@ -94,12 +94,12 @@ impl WideArena {
     fn join(
         host: &'static Host,
         (comm, near_comm, leaders): (Comm, Comm, Option<Comm>),
-        (nic, secret, coherent, arena): (&'static Nic, Secret, bool, Arc<Arena>),
+        (wire, secret, coherent, arena): (&'static Wire, Secret, bool, Arc<Arena>),
         (nodes, node): (u32, u32),
         members: Vec<Member>,
     ) -> Result<Arc<WideArena>> {
         let (rank, size) = (comm.rank(host)?, comm.size(host)?);
-        let infos = share_infos(host, nic, &arena, leaders, near_comm, nodes);
+        let infos = share_infos(host, wire, &arena, leaders, near_comm, nodes);
         let list = leaders.map(|_| Ok(members));
         let members = Shared::make(host, near_comm, size, list);
         let shared = infos.and_then(|infos| Ok((infos, members?)));
@@ -118,7 +118,7 @@ impl WideArena {
             node,
             nodes,
             leaders,
-            nic,
+            wire,
             secret,
             infos,
             contacts,
@@ -133,7 +133,7 @@ impl WideArena {
         let beyond: Arc<dyn OtherNodes> = wide.clone();
         wide.near.set_other_nodes(Arc::downgrade(&beyond));
         wide.near.answer_probes();
-        nic.set_notices(losses::notice);
+        wire.set_notices(losses::notice);
         Ok(wide)
     }
 }
@@ -141,8 +141,8 @@ impl WideArena {
 /// Broadcasts the secret of the job from rank 0, by the MPI underneath, to all ranks of the
 /// communicator, which may make first contact with each other. They do so only after the next
 /// collective call, when all of them have the secret.
-fn share_secret(host: &Host, comm: Comm, rank: u32, nic: &Nic) -> Result<Secret> {
-    let own = (rank == 0).then(|| nic.secret());
+fn share_secret(host: &Host, comm: Comm, rank: u32, wire: &Wire) -> Result<Secret> {
+    let own = (rank == 0).then(|| wire.secret());
     let mut words = [0; 2];
     if let Some(Ok(secret)) = &own {
         words = secret.words();
@@ -152,7 +152,7 @@ fn share_secret(host: &Host, comm: Comm, rank: u32, nic: &Nic) -> Result<Secret>
         return own.unwrap_or(Err(CAUSE_ELSEWHERE));
     }
     let secret = Secret::from(words);
-    nic.admit(secret);
+    wire.admit(secret);
     Ok(secret)
 }
 
@@ -169,10 +169,10 @@ impl Devices {
     const COHERENT: u64 = 8;
 
     /// Returns the properties of this process's device.
-    fn of(nic: &Result<&Nic>) -> Devices {
-        Devices(nic.as_ref().map_or(0, |nic| {
-            let link = if nic.is_ethernet() { Devices::ETHERNET } else { Devices::INFINIBAND };
-            let coherent = if nic.is_coherent() { Devices::COHERENT } else { 0 };
+    fn of(wire: &Result<&Wire>) -> Devices {
+        Devices(wire.as_ref().map_or(0, |wire| {
+            let link = if wire.is_ethernet() { Devices::ETHERNET } else { Devices::INFINIBAND };
+            let coherent = if wire.is_coherent() { Devices::COHERENT } else { 0 };
             Devices::PRESENT | link | coherent
         }))
     }
@@ -245,7 +245,7 @@ type Chunks = BTreeMap<u32, Exposed>;
 /// of this node's arena, which only the leader has. Collective.
 fn share_infos(
     host: &Host,
-    nic: &Nic,
+    wire: &Wire,
     arena: &Arena,
     leaders: Option<Comm>,
     near: Comm,
@@ -253,7 +253,7 @@ fn share_infos(
 ) -> Result<(Shared<NodeInfo>, Chunks)> {
     let mut chunks = Chunks::new();
     let items = leaders.map(|leaders| {
-        let own = own_info(nic, arena);
+        let own = own_info(wire, arena);
         let encoded = own.as_ref().map_or([0; INFO], |(info, _)| info.encode());
         let all = leaders.gather_all(host, &encoded)?;
         chunks.insert(0, own?.1);
@@ -267,9 +267,9 @@ fn share_infos(
 }
 
 /// Registers the first chunk of the node's arena, and returns the leader's information on its node.
-fn own_info(nic: &Nic, arena: &Arena) -> Result<(NodeInfo, Exposed)> {
+fn own_info(wire: &Wire, arena: &Arena) -> Result<(NodeInfo, Exposed)> {
     let (_, base, bytes) = arena.chunk_of(0);
-    let exposed = nic.expose(base, bytes)?;
-    let (contact, first, stride) = (nic.contact()?, exposed.remote(), arena.stride as u64);
+    let exposed = wire.expose(base, bytes)?;
+    let (contact, first, stride) = (wire.contact()?, exposed.remote(), arena.stride as u64);
     Ok((NodeInfo { contact, first, stride }, exposed))
 }

@@ -28,7 +28,7 @@ use super::descriptor::Descriptor;
 use crate::epoch::exposure::{Posted, Started};
 use crate::error::Result;
 use crate::fabric::layout;
-use crate::fabric::net::{Contact, Exposed, Nic, Peer, Peers, Probe, Secret};
+use crate::fabric::net::{Contact, Exposed, Peer, Peers, Probe, Secret, Wire};
 use crate::fabric::remote::{Addressed, Remote, Road};
 use crate::liveness::departures;
 use crate::liveness::watch::Watch;
@@ -64,7 +64,7 @@ pub struct WideArena {
     /// the communicator of the leaders of all nodes; `None` on other ranks
     leaders: Option<Comm>,
     /// the device
-    pub nic: &'static Nic,
+    pub wire: &'static Wire,
     /// the secret that two processes show each other at first contact
     secret: Secret,
     /// what this node knows of each node
@@ -122,7 +122,7 @@ impl WideArena {
     /// Returns the leader of a node.
     fn leader(&self, node: u32) -> Arc<Peer> {
         let leader = Member { node, index: 0 };
-        self.peers.get(leader, || self.nic.connect(&(self.infos.at(node).contact, self.secret)))
+        self.peers.get(leader, || self.wire.connect(&(self.infos.at(node).contact, self.secret)))
     }
 
     /// Returns the address by which other nodes reach a slot of this node's arena, and registers
@@ -131,7 +131,7 @@ impl WideArena {
         let (chunk, base, bytes) = self.near.chunk_of(slot);
         let mut chunks = self.chunks.lock();
         if let Entry::Vacant(entry) = chunks.entry(chunk) {
-            entry.insert(self.nic.expose(base, bytes)?);
+            entry.insert(self.wire.expose(base, bytes)?);
         }
         let start = ControlBlocks::of(&self.near, slot).start().addr() - base.addr();
         Ok(chunks[&chunk].remote().offset(start as i64))

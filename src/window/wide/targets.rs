@@ -153,7 +153,7 @@ impl WideWindow {
 
     fn process(&self, rank: u32, member: Member) -> Result<Arc<Peer>> {
         let contact = self.contact(rank, member)?;
-        Ok(self.wide.peers.get(member, || self.wide.nic.connect(&(contact, self.wide.secret))))
+        Ok(self.wide.peers.get(member, || self.wide.wire.connect(&(contact, self.wide.secret))))
     }
 
     /// Returns the contact of a rank that serves itself. It is read once for all ranks of this

@@ -7,8 +7,8 @@ fn a_process_that_has_gone_keeps_nothing_at_its_target() {
     // More than are pinged at once.
     const MANY: u64 = 40;
     let target = Side::new(on_fake, 1);
-    let accepted = || target.nic.counts().accepted;
-    let mut origins: Vec<Nic> = (0..MANY).map(|_| on_fake()).collect();
+    let accepted = || target.wire.counts().accepted;
+    let mut origins: Vec<Wire> = (0..MANY).map(|_| on_fake()).collect();
     for origin in &origins {
         target.seen_by(origin).fetch(target.at(0), Fetch::Add(1)).unwrap();
     }
@@ -34,7 +34,7 @@ fn a_process_that_answers_stays() {
         let other = on_fake();
         target.seen_by(&other).read(target.at(0)).unwrap();
         drop(other);
-        until("the other has gone", || target.nic.counts().accepted == 1);
+        until("the other has gone", || target.wire.counts().accepted == 1);
     }
     assert_eq!(peer.fetch(target.at(0), Fetch::Add(1)), Ok(0));
 }

@@ -10,7 +10,7 @@ fn every_operation(open: Open) {
     let origin = Side::new(open, 1 << 16);
     let target = Side::new(open, 1 << 16);
     for there in [&target, &origin] {
-        let peer = there.seen_by(&origin.nic);
+        let peer = there.seen_by(&origin.wire);
         assert_eq!(peer.fetch(there.at(0), Fetch::Add(5)).unwrap(), 0);
         let swap = |expect, new| Fetch::CompareSwap { expect, new };
         assert_eq!(peer.fetch(there.at(0), swap(5, 9)).unwrap(), 5);
@@ -31,8 +31,8 @@ fn every_operation(open: Open) {
             assert!(data == back);
         }
     }
-    assert_eq!(origin.nic.counts().contacted, 2);
-    assert_eq!((target.nic.counts().accepted, origin.nic.counts().accepted), (1, 1));
+    assert_eq!(origin.wire.counts().contacted, 2);
+    assert_eq!((target.wire.counts().accepted, origin.wire.counts().accepted), (1, 1));
 }
 
 fn bytes_need_no_alignment(open: Open) {
@@ -70,9 +70,9 @@ fn nothing_costs_nothing(open: Open) {
 }
 
 fn memory_without_bytes_can_be_exposed(open: Open) {
-    let nic = open();
-    let exposed = nic.expose(core::ptr::null_mut(), 0).unwrap();
-    assert_eq!((exposed.remote(), nic.counts()), (Remote::default(), Counts::default()));
+    let wire = open();
+    let exposed = wire.expose(core::ptr::null_mut(), 0).unwrap();
+    assert_eq!((exposed.remote(), wire.counts()), (Remote::default(), Counts::default()));
 }
 
 /// Law 2: after a flush all data are in memory, for every reader.
@@ -164,8 +164,8 @@ fn contended_words_lose_nothing(open: Open) {
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                let nic = open();
-                let peer = target.seen_by(&nic);
+                let wire = open();
+                let peer = target.seen_by(&wire);
                 for _ in 0..ROUNDS {
                     peer.fetch(target.at(0), Fetch::Add(1 << 32 | 1)).unwrap();
                     peer.post(target.at(1), 1).unwrap();
@@ -189,10 +189,10 @@ fn contended_words_lose_nothing(open: Open) {
 }
 
 fn threads_share_a_peer(open: Open) {
-    let (nic, target) = (open(), Side::new(open, 8192));
+    let (wire, target) = (open(), Side::new(open, 8192));
     std::thread::scope(|scope| {
         for thread in 0..4 {
-            let peer = target.seen_by(&nic);
+            let peer = target.seen_by(&wire);
             let target = &target;
             scope.spawn(move || {
                 for round in 1..=20 {
@@ -210,7 +210,7 @@ fn threads_share_a_peer(open: Open) {
         }
     });
     assert_eq!(target.word(0), 80);
-    assert_eq!(nic.counts().contacted, 1);
+    assert_eq!(wire.counts().contacted, 1);
 }
 
 fn many_answers_may_be_outstanding(open: Open) {
@@ -296,40 +296,40 @@ fn parts_go_as_one_message(open: Open) {
 
 fn registrations_end_with_their_operations(open: Open) {
     let (origin, target) = (Side::new(open, 4096), Side::new(open, 4096));
-    let peer = target.seen_by(&origin.nic);
-    let before = origin.nic.counts();
+    let peer = target.seen_by(&origin.wire);
+    let before = origin.wire.counts();
     let data = numbers(4000, 1);
     for _ in 0..5 {
         put(&peer, target.at(0), &data).unwrap();
         put(&peer, target.at(0), &data[..2000]).unwrap();
     }
-    assert_eq!(origin.nic.counts().registrations, 1);
-    assert_eq!(origin.nic.counts().regions, before.regions + 1);
+    assert_eq!(origin.wire.counts().registrations, 1);
+    assert_eq!(origin.wire.counts().regions, before.regions + 1);
     peer.flush_local().unwrap();
-    assert_eq!(origin.nic.counts().regions, before.regions);
-    assert_eq!(origin.nic.counts().registered_bytes, before.registered_bytes);
+    assert_eq!(origin.wire.counts().regions, before.regions);
+    assert_eq!(origin.wire.counts().registered_bytes, before.registered_bytes);
     // Memory of a window is registered already.
     let window = origin.words.as_ptr().cast::<u8>();
     // SAFETY: the words live until the end.
     unsafe { peer.put(target.at(0), window, 8 * 4096) }.unwrap();
     peer.flush().unwrap();
-    assert_eq!(origin.nic.counts().registrations, 1);
+    assert_eq!(origin.wire.counts().registrations, 1);
     // The answer of a fetch ends them too, without a flush.
     put(&peer, target.at(0), &data).unwrap();
     peer.order();
     let ticket = peer.begin(target.at(0), Fetch::Add(0)).unwrap();
     put(&peer, target.at(0), &[1]).unwrap();
     peer.finish(ticket).unwrap();
-    assert_eq!(origin.nic.counts().regions, before.regions);
+    assert_eq!(origin.wire.counts().regions, before.regions);
     peer.flush().unwrap();
     // A test whether the peer is idle, without a flush, ends them too.
     let mut back = vec![0; 2000];
     get(&peer, &mut back, target.at(0)).unwrap();
     until("the answer", || {
-        origin.nic.progress();
+        origin.wire.progress();
         peer.is_idle()
     });
-    assert_eq!(origin.nic.counts().regions, before.regions);
+    assert_eq!(origin.wire.counts().regions, before.regions);
 }
 
 fn a_buffer_in_use_outlives_the_flush_of_another(open: Open) {

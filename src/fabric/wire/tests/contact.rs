@@ -8,20 +8,21 @@ use super::*;
 pub fn many_contact_one_at_once(open: Open) {
     const MANY: usize = 16;
     let target = Side::new(open, 8);
-    let contact = target.nic.contact().unwrap();
+    let contact = target.wire.contact().unwrap();
     let address = contact.addresses()[0];
     // Strangers: one sends nothing, one sends something else.
     let silent = TcpStream::connect(address).unwrap();
     let mut loud = TcpStream::connect(address).unwrap();
     std::io::Write::write_all(&mut loud, &[b'x'; 200]).unwrap();
-    let nics: Vec<Nic> = (0..MANY).map(|_| open()).collect();
+    let wires: Vec<Wire> = (0..MANY).map(|_| open()).collect();
     std::thread::scope(|scope| {
-        for nic in &nics {
-            scope
-                .spawn(|| nic.peer(&contact, secret()).fetch(target.at(0), Fetch::Add(1)).unwrap());
+        for wire in &wires {
+            scope.spawn(|| {
+                wire.peer(&contact, secret()).fetch(target.at(0), Fetch::Add(1)).unwrap()
+            });
         }
     });
-    assert_eq!((target.word(0), target.nic.counts().accepted), (MANY as u64, MANY as u64));
+    assert_eq!((target.word(0), target.wire.counts().accepted), (MANY as u64, MANY as u64));
     // The one that sent something was disconnected without an answer.
     let mut said = Vec::new();
     let _ = std::io::Read::read_to_end(&mut loud, &mut said);
@@ -31,10 +32,10 @@ pub fn many_contact_one_at_once(open: Open) {
 
 pub fn a_process_without_the_secret_is_refused(open: Open) {
     let (origin, target) = (open(), Side::new(open, 8));
-    let contact = target.nic.contact().unwrap();
+    let contact = target.wire.contact().unwrap();
     let error = origin.peer(&contact, Secret::from([3, 5])).read(target.at(0)).unwrap_err();
     assert!(error.to_string().contains("no first contact"), "{error}");
-    assert_eq!(target.nic.counts().accepted, 0);
+    assert_eq!(target.wire.counts().accepted, 0);
 }
 
 pub fn a_wrong_key_is_an_error_and_stays_one(open: Open) {
@@ -44,7 +45,7 @@ pub fn a_wrong_key_is_an_error_and_stays_one(open: Open) {
     let wrong = Remote { key: target.at(0).key ^ 0x5500, ..target.at(0) };
     let error = put(&peer, wrong, &[1]).and_then(|()| peer.flush()).unwrap_err();
     let Error::Lost { node, pid, cause, .. } = &error else { panic!("{error}") };
-    assert_eq!(**node, *target.nic.contact().unwrap().node());
+    assert_eq!(**node, *target.wire.contact().unwrap().node());
     assert_eq!(*pid as u32, std::process::id());
     assert!(cause.contains("remote access error"), "{cause}");
     let mut back = [0];
@@ -76,7 +77,7 @@ pub fn a_wrong_key_is_an_error_and_stays_one(open: Open) {
 pub fn memory_that_is_not_exposed_any_more_is_an_error(open: Open) {
     let (origin, target) = (open(), Side::new(open, 2048));
     let peer = target.seen_by(&origin);
-    let more = target.nic.expose(target.words.as_ptr().cast_mut().cast(), 64).unwrap();
+    let more = target.wire.expose(target.words.as_ptr().cast_mut().cast(), 64).unwrap();
     let at = more.remote();
     put(&peer, at, &[7]).unwrap();
     peer.flush().unwrap();

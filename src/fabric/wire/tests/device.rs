@@ -13,7 +13,7 @@ const WORDS: usize = 4096;
 /// Runs the second process: it exposes memory, prints its address, and does nothing more.
 fn be_second() {
     let side = Side::new(on_device, WORDS);
-    let contact = side.nic.contact().unwrap();
+    let contact = side.wire.contact().unwrap();
     let Remote { at, key } = side.at(0);
     let words: Vec<String> = contact.0.iter().chain([&at, &key]).map(u64::to_string).collect();
     println!("\nsecond: {}", words.join(" "));
@@ -120,7 +120,7 @@ fn a_limit_of_locked_memory_is_told_with_its_remedy() {
         let side = Side::new(on_device, WORDS);
         let mut words = vec![0u64; LIMIT as usize / 8 + WORDS];
         let bytes = 8 * words.len() as u64;
-        let error = side.nic.expose(words.as_mut_ptr().cast(), bytes).err().unwrap();
+        let error = side.wire.expose(words.as_mut_ptr().cast(), bytes).err().unwrap();
         println!("\nsecond: {error}");
         return;
     }
@@ -169,7 +169,7 @@ fn a_link_that_is_cut_is_an_error() {
     set("down");
     let sent = (0..10_000).find_map(|_| put(&peer, target.at(0), &data).err());
     let error = sent.or_else(|| peer.flush().err()).unwrap();
-    let down = Nic::open(&Verbs::default()).err();
+    let down = Wire::open(&Verbs::default()).err();
     set("up");
     assert!(matches!(error, Error::Lost { .. }), "{error}");
     println!("{error}; {down:?}");

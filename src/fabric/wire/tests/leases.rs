@@ -1,8 +1,7 @@
 //! Tests of atomics on many words and of leases, on any device.
 
-use super::super::BLOCK_BYTES;
 use super::super::many::WORDS_MAX;
-use super::super::pool::BLOCKS;
+use super::super::pool::{BLOCK_BYTES, BLOCKS};
 use super::*;
 
 pub fn many_words_are_changed_at_once(open: Open) {

@@ -1,6 +1,6 @@
 //! Tests of this road by its own operations. The `cases` always run on a simulated device; on a
 //! machine with a real one they also run there, by `cargo test fabric -- --ignored`. Several
-//! [`Nic`]s of this process stand for several processes.
+//! [`Wire`]s of this process stand for several processes.
 
 mod accepted;
 mod cases;
@@ -11,26 +11,32 @@ mod leases;
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
+use super::counts::Counts;
+use super::device::Device;
 pub use super::*;
-use crate::config::Config;
+use crate::config::{Config, Verbs};
+pub use crate::error::{Error, Result};
 use crate::fabric::Fetch;
 pub use crate::fabric::contact::tests::{secret, until};
-pub use crate::fabric::remote::Network;
+pub use crate::fabric::contact::{Contact, Secret};
+pub use crate::fabric::remote::{Network, Remote};
 use crate::fabric::verbs::tests::{port, profile::Profile};
 use crate::fabric::verbs::{self, Port};
 use crate::sync::{AtomicU64, Ordering};
 
 /// Makes one more process for a test.
-pub type Open = fn() -> Nic;
+pub type Open = fn() -> Wire;
 
 /// Admits a process to the job of the tests.
-fn of_the_job(nic: Nic) -> Nic {
-    nic.admit(secret());
-    nic
+fn of_the_job(wire: Wire) -> Wire {
+    wire.admit(secret());
+    wire
 }
 
 /// Makes a process on the device of this machine, or on those that TEST_DEVICES names, in turns.
-pub fn on_device() -> Nic {
+pub fn on_device() -> Wire {
     static TURNS: AtomicU64 = AtomicU64::new(0);
     let mut settings = Config::get().verbs.clone();
     if let Ok(names) = std::env::var("TEST_DEVICES") {
@@ -39,12 +45,12 @@ pub fn on_device() -> Nic {
         let turn = TURNS.fetch_add(1, Ordering::Relaxed) as usize;
         settings.device = Some(names[turn % names.len()].to_owned());
     }
-    of_the_job(Nic::open(&settings).unwrap())
+    of_the_job(Wire::open(&settings).unwrap())
 }
 
 /// Returns what another process of the tests must know to reach this one.
-pub fn address(nic: &Nic) -> (Contact, Secret) {
-    (nic.contact().unwrap(), secret())
+pub fn address(wire: &Wire) -> (Contact, Secret) {
+    (wire.contact().unwrap(), secret())
 }
 
 /// Lets one test at a time use the device.
@@ -54,12 +60,12 @@ pub fn turn() -> impl Drop {
 }
 
 /// Makes a process of the job on an opened port.
-fn on_port(port: Port, settings: &Verbs) -> Result<Nic> {
-    Nic::on(Device::Verbs(verbs::Device::on(port)?), settings).map(of_the_job)
+fn on_port(port: Port, settings: &Verbs) -> Result<Wire> {
+    Wire::on(Device::Verbs(verbs::Device::on(port)?), settings).map(of_the_job)
 }
 
 /// Makes a process on the simulated device.
-pub fn on_fake() -> Nic {
+pub fn on_fake() -> Wire {
     let settings = Verbs::default();
     port(&Profile::default(), &settings).and_then(|port| on_port(port, &settings)).unwrap()
 }
@@ -67,7 +73,7 @@ pub fn on_fake() -> Nic {
 /// A process with memory for others. The fields are dropped in their order.
 pub struct Side {
     exposed: Exposed,
-    nic: Nic,
+    wire: Wire,
     words: Box<[AtomicU64]>,
 }
 
@@ -75,15 +81,15 @@ impl Side {
     /// Makes a process with `words` words.
     pub fn new(open: Open, words: usize) -> Side {
         let words: Box<[AtomicU64]> = (0..words).map(|_| AtomicU64::new(0)).collect();
-        let nic = open();
+        let wire = open();
         let bytes = 8 * words.len() as u64;
-        let exposed = nic.expose(words.as_ptr().cast_mut().cast(), bytes).unwrap();
-        Side { exposed, nic, words }
+        let exposed = wire.expose(words.as_ptr().cast_mut().cast(), bytes).unwrap();
+        Side { exposed, wire, words }
     }
 
     /// Returns the peer for this process at another one.
-    pub fn seen_by(&self, nic: &Nic) -> Arc<Peer> {
-        nic.peer(&self.nic.contact().unwrap(), secret())
+    pub fn seen_by(&self, wire: &Wire) -> Arc<Peer> {
+        wire.peer(&self.wire.contact().unwrap(), secret())
     }
 
     /// Address of word `index` for other processes.
