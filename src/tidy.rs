@@ -236,7 +236,7 @@ fn nothing_is_left_for_later() {
     ];
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = sources();
-    for folder in ["c-tests", "fortran-tests", "include", "benches", "scripts"] {
+    for folder in ["c-tests", "examples", "fortran-tests", "include", "benches", "scripts"] {
         collect(
             &root.join(folder),
             &[".c", ".h", ".cpp", ".f90", ".inc", ".sh", ".py"],

@@ -132,6 +132,7 @@ fn documents() -> Vec<Source> {
         "CONTRIBUTING.md",
         "benches/README.md",
         "c-tests/README.md",
+        "examples/README.md",
         "c-tests/adapter/README.md",
     ] {
         if let Ok(text) = fs::read_to_string(root.join(path)) {
