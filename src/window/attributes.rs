@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How a delete callback wants to be called.
+/// The way in which a delete callback has to be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calling {
     /// as a function of C
@@ -32,8 +32,8 @@ pub struct Delete {
     pub calling: Calling,
 }
 
-/// A keyval that the program made. Its number is that of a keyval of the MPI underneath, which
-/// never gives the number away as long as this one lives.
+/// A keyval that the program made. Its number is that of a keyval of the MPI underneath, which does
+/// not use the number for another keyval as long as this one exists.
 struct Keyval {
     delete: Delete,
     /// MPI_Win_free_keyval was called
@@ -50,12 +50,13 @@ impl Keyval {
 
 static KEYVALS: Mutex<BTreeMap<c_int, Keyval>> = Mutex::new(BTreeMap::new());
 
-/// The error of a keyval that is not known.
+/// Returns the error for an unknown keyval.
 pub fn unknown(keyval: c_int) -> Error {
     Error::Argument(Class::Keyval, "keyval", i64::from(keyval))
 }
 
-/// Does something with a keyval. One that is over then goes, here and in the MPI underneath.
+/// Does `change` with a keyval. If the keyval is no longer used afterwards, frees it, here and in
+/// the MPI underneath.
 fn with<R>(host: &Host, keyval: c_int, change: impl FnOnce(&mut Keyval) -> R) -> Result<R> {
     let (result, over) = {
         let mut keyvals = KEYVALS.lock();
@@ -75,34 +76,34 @@ fn with<R>(host: &Host, keyval: c_int, change: impl FnOnce(&mut Keyval) -> R) ->
     Ok(result)
 }
 
-/// Makes a keyval known that the MPI underneath gave a number.
+/// Adds a keyval, whose number the MPI underneath has given.
 pub fn add(keyval: c_int, delete: Delete) {
     KEYVALS.lock().insert(keyval, Keyval { delete, freed: false, uses: 0 });
 }
 
-/// Changes how a keyval's callback is called; false if the keyval is none of the program's.
+/// Changes how a keyval's callback is called. Returns false if the program has no such keyval.
 pub fn set_calling(keyval: c_int, calling: Calling) -> bool {
     let mut keyvals = KEYVALS.lock();
     keyvals.get_mut(&keyval).map(|entry| entry.delete.calling = calling).is_some()
 }
 
-/// The delete callback of a keyval.
+/// Returns the delete callback of a keyval.
 pub fn delete_of(host: &Host, keyval: c_int) -> Result<Delete> {
     with(host, keyval, |entry| entry.delete)
 }
 
-/// Counts an attribute more.
+/// Counts one more attribute of a keyval.
 pub fn keep(host: &Host, keyval: c_int) -> Result<()> {
     with(host, keyval, |entry| entry.uses += 1)
 }
 
-/// Counts an attribute less.
+/// Counts one attribute of a keyval less.
 pub fn release(host: &Host, keyval: c_int) -> Result<()> {
     with(host, keyval, |entry| entry.uses -= 1)
 }
 
-/// Takes the program's own hold of a keyval away. Doing so again while attributes keep the keyval
-/// alive changes nothing: callbacks free their own keyval.
+/// Ends the program's own use of a keyval. A second call has no effect while attributes keep the
+/// keyval: callbacks free their own keyval.
 pub fn free(host: &Host, keyval: c_int) -> Result<()> {
     with(host, keyval, |entry| entry.freed = true)
 }
@@ -131,12 +132,12 @@ pub struct Attribute {
 pub struct Attributes(Mutex<Vec<Arc<Attribute>>>);
 
 impl Attributes {
-    /// The attribute of a keyval.
+    /// Returns the attribute of a keyval.
     pub fn find(&self, keyval: c_int) -> Option<Arc<Attribute>> {
         self.0.lock().iter().find(|attribute| attribute.keyval == keyval).cloned()
     }
 
-    /// The attribute that was set last.
+    /// Returns the attribute that was set last.
     pub fn last(&self) -> Option<Arc<Attribute>> {
         self.0.lock().last().cloned()
     }
@@ -146,7 +147,8 @@ impl Attributes {
         self.0.lock().push(Arc::new(attribute));
     }
 
-    /// Takes an attribute away; false if another thread, or its own callback, was quicker.
+    /// Removes an attribute. Returns false if another thread, or its callback, has removed it
+    /// before.
     pub fn remove(&self, attribute: &Arc<Attribute>) -> bool {
         let mut all = self.0.lock();
         let place = all.iter().position(|other| Arc::ptr_eq(other, attribute));

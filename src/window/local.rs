@@ -18,26 +18,26 @@ use std::sync::Arc;
 
 /// A window that this library carries out.
 pub struct LocalWindow {
-    /// this process, in the window
+    /// the rank of this process
     pub rank: u32,
-    /// number of processes of the window
+    /// the number of ranks
     pub size: u32,
-    /// where the common memory of all ranks begins, if there is any
+    /// the begin of the common memory of all ranks, if there is any
     pub(super) data: *mut u8,
     /// its control blocks
     pub blocks: ControlBlocks,
     /// the control words in them, as protocols use them
     pub words: CpuWords<ControlBlocks, NodeIdle>,
-    /// how many fences and barriers there were
+    /// the number of fences and barriers so far
     pub(super) fences: AtomicU64,
-    /// how many MPI_Win_complete of others this process has waited for or still expects
+    /// the number of MPI_Win_complete of others that this process has waited for or still expects
     pub(super) completes: AtomicU64,
     /// queue nodes in use
     pub(super) nodes: UsedNodes,
     /// whether MPI_Win_free was called
     pub(super) ending: AtomicBool,
     pub(super) slot: u32,
-    /// what it has beside this node, if its ranks are on several; goes before `memory`
+    /// what it has beside this node, if its ranks are on several nodes; dropped before `memory`
     pub wide: Option<Box<WideWindow>>,
     pub(super) memory: Memory,
 }
@@ -46,9 +46,9 @@ pub struct LocalWindow {
 pub(super) enum Memory {
     /// one range for all ranks (MPI_Win_allocate, MPI_Win_allocate_shared)
     Common(Common),
-    /// what each rank had (MPI_Win_create)
+    /// memory that each rank had before (MPI_Win_create)
     Owned(Known<HeapView>),
-    /// what each rank attaches (MPI_Win_create_dynamic)
+    /// memory that each rank attaches (MPI_Win_create_dynamic)
     Attached(Regions),
 }
 
@@ -58,8 +58,9 @@ unsafe impl Send for LocalWindow {}
 unsafe impl Sync for LocalWindow {}
 
 impl LocalWindow {
-    /// The window in `slot` of an arena, which this process has entered; with the common memory of
-    /// all ranks if it has any, and what it has beside this node if its ranks are on several.
+    /// Creates the window in `slot` of an arena, which this process has entered. `common`: the
+    /// common memory of all ranks, if it has any. `wide`: what it has beside this node, if its
+    /// ranks are on several nodes.
     pub fn new(
         arena: &Arc<Arena>,
         slot: u32,
@@ -95,35 +96,35 @@ impl LocalWindow {
         }
     }
 
-    /// MPI_Win_free was called.
+    /// Notes that MPI_Win_free was called.
     pub(super) fn end(&self) {
         // Relaxed: for reports.
         self.ending.store(true, Ordering::Relaxed);
     }
 
-    /// Whether MPI_Win_free was called.
+    /// Returns whether MPI_Win_free was called.
     pub(super) fn is_ending(&self) -> bool {
         self.ending.load(Ordering::Relaxed)
     }
 
-    /// The arena that it is part of.
+    /// Returns the arena that it is part of.
     pub fn arena(&self) -> &Arc<Arena> {
         self.blocks.arena()
     }
 
-    /// A communicator of all ranks, for the library.
+    /// Returns the library's own communicator of all ranks.
     #[inline]
     pub fn comm(&self) -> Comm {
         self.wide.as_ref().map_or(self.arena().comm, |part| part.wide.comm)
     }
 
-    /// Its group.
+    /// Returns the group of all ranks.
     pub fn group(&self) -> Group {
         self.wide.as_ref().map_or(self.arena().group, |part| part.wide.group)
     }
 
-    /// Bytes that all ranks of this node expose, and whether others reach all of them by load and
-    /// store.
+    /// Returns how many bytes all ranks of this node expose, and whether others reach all of them
+    /// by load and store.
     pub fn exposed(&self) -> (u64, bool) {
         match &self.memory {
             Memory::Common(common) => (common.bytes(), true),

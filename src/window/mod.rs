@@ -1,7 +1,7 @@
-//! The object: a window, and all that is known of it without asking anybody. `registry` finds it,
-//! `create` makes and frees it, `address` is where every bounds check of the library lives,
-//! `synchronise` holds the calls that open and close epochs, `attributes` what a program keeps with
-//! windows.
+//! The object: a window, and all that this process knows of it without a call of another rank or of
+//! the MPI underneath. `registry` finds it, `create` makes and frees it, `address` makes every
+//! bounds check of the library, `synchronise` has the calls that open and close epochs, and
+//! `attributes` keeps what a program sets.
 
 pub mod address;
 pub mod arena;
@@ -43,9 +43,9 @@ pub struct Window {
     pub handle: u32,
     /// the epochs that this process is in
     pub epochs: Epochs,
-    /// who carries it out
+    /// what carries it out
     pub carrier: Carrier,
-    /// what its attributes say
+    /// the values of its predefined attributes
     pub facts: Facts,
     /// the error handler: a handle of the MPI underneath
     pub errhandler: AtomicUsize,
@@ -53,11 +53,12 @@ pub struct Window {
     pub name: Mutex<Vec<u8>>,
     /// the hints that the user gave
     pub info: Mutex<hints::Hints>,
-    /// what the program keeps with it
+    /// the attributes that the program has set
     pub attributes: Attributes,
 }
 
-/// The predefined attributes (MPI-4.1 §12.2.6), at addresses that last as long as the window.
+/// The values of the predefined attributes (MPI-4.1 §12.2.6). Their addresses are valid as long as
+/// the window exists.
 pub struct Facts {
     /// MPI_WIN_BASE
     pub base: usize,
@@ -65,7 +66,7 @@ pub struct Facts {
     pub size: isize,
     /// MPI_WIN_DISP_UNIT, as Fortran gets it
     pub disp_unit: isize,
-    /// the same in C: where a unit is no int, what MPI_Win_shared_query says then
+    /// MPI_WIN_DISP_UNIT, as C gets it: MPI_UNDEFINED if the unit is no int
     pub disp_unit_in_c: c_int,
     /// MPI_WIN_CREATE_FLAVOR, as a number of the ABI
     pub create_flavor: c_int,
@@ -85,7 +86,7 @@ impl Window {
         }
     }
 
-    /// From now on several threads of this process may call at once.
+    /// Prepares for calls of several threads, from now on.
     pub fn several_threads(&self) {
         self.epochs.several_threads();
         if let Some(node) = self.local()
@@ -96,7 +97,7 @@ impl Window {
     }
 }
 
-/// Who carries a window out.
+/// What carries a window out.
 pub enum Carrier {
     /// this library, in memory that the ranks share
     Node(LocalWindow),

@@ -19,13 +19,13 @@ use parking_lot::Mutex;
 const TAG: usize = 0x2000_0001;
 const TAG_MASK: usize = !0x03ff_fffe;
 const SLOTS: usize = 1 << 16;
-/// How many different handles there are: 9 bits of generation above the slot.
+/// The number of different handles: 9 bits of generation above the slot.
 const HANDLES: u32 = (SLOTS as u32) << 9;
 
 /// The windows by slot; null: none. Filled by `insert`, emptied by `remove`.
 static WINDOWS: [AtomicPtr<Window>; SLOTS] = [const { AtomicPtr::new(ptr::null_mut()) }; SLOTS];
 
-/// Which handles are to be given out.
+/// The handles that are free.
 struct Free {
     /// one bit for each slot that is in use
     used: [u64; SLOTS / 64],
@@ -38,7 +38,8 @@ static FREE: Mutex<Free> = Mutex::new(Free::ALL);
 impl Free {
     const ALL: Free = Free { used: [0; SLOTS / 64], next: 0 };
 
-    /// The number of the next handle whose slot is free, which is in use from now on.
+    /// Takes the next handle whose slot is free, and returns its number. The slot is in use from
+    /// now on.
     fn take(&mut self) -> Option<u32> {
         for _ in 0..SLOTS {
             let number = self.next;
@@ -52,29 +53,29 @@ impl Free {
         None
     }
 
-    /// The slot is free.
+    /// Frees a slot.
     fn give_back(&mut self, slot: usize) {
         let (word, bit) = place(slot);
         self.used[word] &= !bit;
     }
 }
 
-/// Where the bit of a slot is.
+/// Returns the word and the bit of a slot.
 fn place(slot: usize) -> (usize, u64) {
     (slot / 64, 1 << (slot % 64))
 }
 
-/// What a handle means.
+/// The meaning of a handle.
 pub enum Found {
     /// a window of ours
     Window(&'static Window),
     /// a window that the MPI underneath made for itself
     Foreign,
-    /// our encoding, but no window (any more)
+    /// our encoding, but no window, or no longer one
     Stale,
 }
 
-/// The window of a handle, if it is one of ours that lives.
+/// Returns the window of a handle, if it is an existing window of ours.
 #[inline(always)]
 pub fn lookup(handle: usize) -> Option<&'static Window> {
     match find(handle) {
@@ -101,7 +102,7 @@ pub fn find(handle: usize) -> Found {
     if window.handle as usize == handle { Found::Window(window) } else { Found::Stale }
 }
 
-/// A place for a window that is being made. Given back if there will be none.
+/// A place for a window that is being made. It is freed when this is dropped without a window.
 pub struct Entry {
     /// generation and slot
     number: u32,
@@ -119,7 +120,7 @@ impl Entry {
         self.number as usize % SLOTS
     }
 
-    /// Gives a window its handle and makes it known.
+    /// Makes a window with the handle of this place, and enters it in the registry.
     pub fn insert(self, make: impl FnOnce(u32) -> Window) -> &'static Window {
         let handle = TAG as u32 | self.number << 1;
         let window = Box::into_raw(Box::new(make(handle)));
@@ -145,7 +146,7 @@ impl Drop for Entry {
     }
 }
 
-/// From now on several threads of this process may call at once; [`level::is_raised`] says so
+/// Prepares all windows for calls of several threads, from now on. [`level::is_raised`] is true
 /// already.
 pub fn several_threads() {
     for_each(Window::several_threads);
@@ -167,14 +168,14 @@ pub fn for_each(mut work: impl FnMut(&Window)) {
     }
 }
 
-/// Forgets a window and frees it.
+/// Removes a window from the registry and frees it.
 pub fn remove(window: &'static Window) {
     let slot = (window.handle >> 1) as usize % SLOTS;
     let free = FREE.lock();
     let window = WINDOWS[slot].swap(ptr::null_mut(), Ordering::AcqRel);
     drop(free);
     assert!(!window.is_null(), "a window is removed once");
-    // SAFETY: leaked by `insert`, and nobody finds it any more.
+    // SAFETY: leaked by `insert`, and no lookup finds it any more.
     drop(unsafe { Box::from_raw(window) });
     FREE.lock().give_back(slot);
 }

@@ -1,5 +1,6 @@
-//! What the library says by itself: a line per window if FOMPI_VERBOSE is set, and once per job
-//! that windows are delegated. On standard error, from rank 0 of the window, one write per line.
+//! Lines that the library prints by itself: one per window if FOMPI_VERBOSE is set, and one per job
+//! if windows are delegated. Rank 0 of the window prints them on standard error, by one write per
+//! line.
 
 use super::flavor::Flavor;
 use crate::config::{Config, Fallback};
@@ -10,7 +11,7 @@ use crate::sync::{AtomicBool, Ordering};
 use std::io::Write;
 use std::time::Duration;
 
-/// Why a window is left to the MPI underneath.
+/// The reason why a window is left to the MPI underneath.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// the processes share no memory
@@ -39,7 +40,7 @@ pub enum Why {
     Memory,
 }
 
-/// The number in the text below.
+// The number in the text below.
 const _: () = assert!(RANKS_MAX == 40_329);
 
 impl Why {
@@ -73,12 +74,12 @@ impl Why {
 }
 
 impl Why {
-    /// Whether it may be otherwise when the next window is made.
+    /// Returns whether the reason may be gone when the next window is made.
     pub fn may_pass(self) -> bool {
         matches!(self, Why::Descriptors | Why::Memory)
     }
 
-    /// Why there is no segment, from the error that says so.
+    /// Returns the reason for an error of the system that allows no segment.
     pub fn no_segment(error: &Error) -> Why {
         match error {
             error if error.is_short_of_descriptors() => Why::Descriptors,
@@ -89,8 +90,8 @@ impl Why {
         }
     }
 
-    /// Whether the MPI underneath can do no better: what it needs to allocate memory is what is
-    /// missing. An error then, instead of a call in which some MPIs never return.
+    /// Fails if the MPI underneath cannot make the window either, because what is missing is what
+    /// it needs to allocate memory: in such a call some MPIs never return.
     pub fn refuses(self, flavor: Flavor) -> Result<()> {
         match (self, flavor) {
             (Why::Descriptors, Flavor::Allocate | Flavor::Shared) => Err(NO_DESCRIPTOR),
@@ -102,7 +103,7 @@ impl Why {
     }
 }
 
-/// Writes one line in one piece.
+/// Prints one line.
 pub fn say(line: &str) {
     // One write: `eprintln!` makes several, which mix with those of other ranks.
     let _ = std::io::stderr().write_all(format!("fompi: {line}\n").as_bytes());
@@ -123,19 +124,19 @@ pub fn named(processes: Vec<(u32, Option<i32>)>) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", ") + &more)
 }
 
-/// Says what ends the job, and on which rank, where the launcher has told that. Gives the launcher
-/// time to read the line: MPICH's loses what ranks have written when several of them end the job at
-/// once (4 of 60 jobs of three ranks).
+/// Prints what ends the job, and on which rank, if the launcher has told the process its rank.
+/// Gives the launcher time to read the line: that of MPICH loses what ranks have written when
+/// several of them end the job at once (4 of 60 jobs of three ranks).
 pub fn say_fatal(line: &str) {
     let rank = crate::config::rank().map(|rank| format!("rank {rank}: ")).unwrap_or_default();
     say(&format!("{rank}{line}; the error handler ends the job by MPI_Abort"));
     std::thread::sleep(READ_TIME);
 }
 
-/// In which a launcher reads a line.
+/// The time in which a launcher reads a line.
 const READ_TIME: Duration = Duration::from_millis(200);
 
-/// Whether this rank's settings allow to delegate a window.
+/// Fails if the settings of this rank do not allow to delegate a window.
 pub fn may_delegate(why: Why) -> Result<()> {
     match Config::get().fallback {
         Fallback::Error => Err(Error::NotDelegated(why.text())),
@@ -143,7 +144,7 @@ pub fn may_delegate(why: Why) -> Result<()> {
     }
 }
 
-/// Says that a window is delegated, once the ranks have agreed on that.
+/// Prints that a window is delegated. To be called when the ranks have agreed on that.
 pub fn delegated(flavor: Flavor, why: Why, rank: u32) {
     static SAID: AtomicBool = AtomicBool::new(false);
     let config = Config::get();
@@ -152,7 +153,7 @@ pub fn delegated(flavor: Flavor, why: Why, rank: u32) {
     if rank == 0 && (config.verbose || first && config.fallback == Fallback::Warn) {
         let call = flavor.call();
         let line = format!("{call}: delegated to the MPI underneath: {}", why.text());
-        // No other reason is worth opening a device for.
+        // Only this reason is explained by opening a device.
         let cause = if why == Why::NoDevice { Wire::get().err() } else { None };
         say(&cause.map_or(line.clone(), |cause| format!("{line} ({cause})")));
     }
@@ -194,7 +195,7 @@ pub fn carry_out(call: &'static str, wrong: Wrong, error: Error) -> Result<()> {
     Ok(())
 }
 
-/// Says why another node cannot be reached, who alone knows it.
+/// Prints why this rank cannot reach another node: no other rank knows the cause.
 pub fn no_contact(rank: u32, error: &Error) {
     let config = Config::get();
     if config.verbose || config.fallback != Fallback::Quiet {

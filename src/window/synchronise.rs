@@ -12,7 +12,7 @@ use crate::fabric::remote::Bytes;
 use crate::fabric::{Rank, Words};
 use crate::sync::{Ordering, full_fence};
 
-/// What the asserts of a call allow to leave out (MPI-4.1 §12.5.5).
+/// The asserts by which a call may leave out a part of its work (MPI-4.1 §12.5.5).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asserts {
     /// MPI_MODE_NOCHECK
@@ -23,7 +23,7 @@ pub struct Asserts {
     pub nosucceed: bool,
 }
 
-/// MPI_Win_fence.
+/// Does MPI_Win_fence.
 pub fn fence(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result<()> {
     window.epochs.may_fence()?;
     fence_all(node, !asserts.noprecede)?;
@@ -31,7 +31,8 @@ pub fn fence(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result<()
     Ok(())
 }
 
-/// What was sent is done, if anything was (`precede`), and all ranks are here.
+/// Completes what this rank has sent, if it may have sent anything (`precede`), and waits until all
+/// ranks have called this.
 pub fn fence_all(node: &LocalWindow, precede: bool) -> Result<()> {
     let Some(part) = &node.wide else {
         return fence::fence(&node.words, node.next_barrier(), precede);
@@ -44,7 +45,7 @@ pub fn fence_all(node: &LocalWindow, precede: bool) -> Result<()> {
     fence::fence_over_nodes(roads, node.next_barrier(), precede)
 }
 
-/// The fence of MPI_Win_free.
+/// Does the fence of MPI_Win_free.
 pub fn last_fence(node: &LocalWindow, call: &'static str) -> Result<()> {
     waits::leave(node);
     node.end();
@@ -58,9 +59,9 @@ pub fn last_fence(node: &LocalWindow, call: &'static str) -> Result<()> {
     }
 }
 
-/// MPI_Win_post. MPI_MODE_NOCHECK leaves nothing out: it has to be given on both sides (MPI-4.1
-/// §12.5.5), and where it is not, a start would wait for ever, or a post stay behind to which the
-/// next one is added.
+/// Does MPI_Win_post. MPI_MODE_NOCHECK leaves nothing out. It has to be given on both sides
+/// (MPI-4.1 §12.5.5); where only one side gives it, a start would wait for ever, or a post would
+/// remain and be added to the next one.
 pub fn post(window: &Window, node: &LocalWindow, origins: &[u32]) -> Result<()> {
     window.epochs.post(origins.len() as u32)?;
     // Relaxed: only this process uses the count.
@@ -75,7 +76,7 @@ pub fn post(window: &Window, node: &LocalWindow, origins: &[u32]) -> Result<()> 
     }
 }
 
-/// MPI_Win_start. With MPI_MODE_NOCHECK the posts have come, so there is nothing to wait for.
+/// Does MPI_Win_start. With MPI_MODE_NOCHECK the posts have arrived, so that it need not wait.
 pub fn start(window: &Window, node: &LocalWindow, targets: &[u32]) -> Result<()> {
     window.epochs.start(targets)?;
     let started = match &node.wide {
@@ -91,7 +92,7 @@ pub fn start(window: &Window, node: &LocalWindow, targets: &[u32]) -> Result<()>
     started
 }
 
-/// MPI_Win_complete.
+/// Does MPI_Win_complete.
 pub fn complete(window: &Window, node: &LocalWindow) -> Result<()> {
     let targets = window.epochs.started()?;
     match &node.wide {
@@ -106,7 +107,7 @@ pub fn complete(window: &Window, node: &LocalWindow) -> Result<()> {
     Ok(())
 }
 
-/// MPI_Win_wait.
+/// Does MPI_Win_wait.
 pub fn wait(window: &Window, node: &LocalWindow) -> Result<()> {
     window.epochs.posted()?;
     let completes = node.completes.load(Ordering::Relaxed);
@@ -115,8 +116,9 @@ pub fn wait(window: &Window, node: &LocalWindow) -> Result<()> {
     Ok(())
 }
 
-/// MPI_Win_test: whether the exposure epoch is over; it is closed then. Fails, as MPI_Win_wait
-/// does, if a process is lost: a program that asks until the answer is yes would ask for ever.
+/// Does MPI_Win_test: returns whether the exposure epoch is over, and closes it then. Fails, as
+/// MPI_Win_wait does, if a process is lost: a program that repeats the call until it returns true
+/// would repeat it for ever.
 pub fn test(window: &Window, node: &LocalWindow) -> Result<bool> {
     window.epochs.posted()?;
     let completes = node.completes.load(Ordering::Relaxed);
@@ -130,7 +132,7 @@ pub fn test(window: &Window, node: &LocalWindow) -> Result<bool> {
     Ok(done)
 }
 
-/// MPI_Win_lock.
+/// Does MPI_Win_lock.
 pub fn lock(window: &Window, node: &LocalWindow, target: u32, hold: Hold) -> Result<()> {
     let held = window.epochs.lock(target, hold)?;
     let (rank, nodes) = (Rank(target), node.nodes_for(Wanted::Lock(target)));
@@ -145,7 +147,8 @@ pub fn lock(window: &Window, node: &LocalWindow, target: u32, hold: Hold) -> Res
     taken
 }
 
-/// A lock that is free, in a process that holds none. Says whether it was one, and is taken.
+/// Takes a lock that is free, in a process with one thread and no open epoch. Returns false, and
+/// has done nothing, in any other case.
 #[inline(always)]
 pub fn lock_quick(window: &Window, node: &LocalWindow, target: u32, hold: Hold) -> bool {
     let rank = Rank(target);
@@ -157,27 +160,28 @@ pub fn lock_quick(window: &Window, node: &LocalWindow, target: u32, hold: Hold) 
         })
 }
 
-/// Unlocks the only target that is locked. `None`: that is not how it is, and nothing was done.
+/// Unlocks `target` if it is the only target that is locked, in a process with one thread. `None`,
+/// and nothing is done, in any other case.
 #[inline(always)]
 pub fn unlock_quick(window: &Window, node: &LocalWindow, target: u32) -> Option<Result<()>> {
     let hold = window.epochs.unlock_last(target)?;
     Some(give_back(&node.words, target, hold, Held::Nothing))
 }
 
-/// MPI_Win_unlock.
+/// Does MPI_Win_unlock.
 pub fn unlock(window: &Window, node: &LocalWindow, target: u32) -> Result<()> {
     let (hold, left) = window.epochs.unlock(target)?;
     match &node.wide {
         None => give_back(&node.words, target, hold, left),
         Some(part) => {
-            // The lock is given back though the target be lost: others wait for it.
+            // The lock is given back even if the target is lost: other ranks wait for it.
             let settled = part.settle(node, target);
             settled.and(give_back(&part.far(node), target, hold, left))
         }
     }
 }
 
-/// Gives a lock back; what was sent to the target is done there.
+/// Gives a lock back, when what was sent to the target is done there.
 #[inline(always)]
 fn give_back(words: &impl Words, target: u32, hold: Hold, left: Held) -> Result<()> {
     match hold {
@@ -187,13 +191,13 @@ fn give_back(words: &impl Words, target: u32, hold: Hold, left: Held) -> Result<
     }
 }
 
-/// Gives lock_all back, if it took locks; what was sent is done everywhere.
+/// Gives lock_all back, if it took locks, when what was sent is done at all ranks.
 #[inline(always)]
 fn give_all_back(words: &impl Words, locked: bool) -> Result<()> {
     if locked { lock::unlock_all(words) } else { words.flush_all() }
 }
 
-/// MPI_Win_lock_all.
+/// Does MPI_Win_lock_all.
 #[inline(always)]
 pub fn lock_all(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result<()> {
     window.epochs.lock_all(!asserts.nocheck)?;
@@ -207,7 +211,7 @@ pub fn lock_all(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result
     taken
 }
 
-/// MPI_Win_unlock_all.
+/// Does MPI_Win_unlock_all.
 #[inline(always)]
 pub fn unlock_all(window: &Window, node: &LocalWindow) -> Result<()> {
     let locked = window.epochs.unlock_all()?;
@@ -221,8 +225,8 @@ pub fn unlock_all(window: &Window, node: &LocalWindow) -> Result<()> {
     }
 }
 
-/// MPI_Win_flush: everything sent to `target` is done there. Loads and stores are done when they
-/// are globally visible.
+/// Does MPI_Win_flush: waits until all that was sent to `target` is done there. Loads and stores
+/// are done when they are globally visible.
 pub fn flush(window: &Window, node: &LocalWindow, target: u32) -> Result<()> {
     window.epochs.may_flush(target)?;
     match &node.wide {
@@ -234,8 +238,8 @@ pub fn flush(window: &Window, node: &LocalWindow, target: u32) -> Result<()> {
     }
 }
 
-/// A flush in an epoch in which nothing is out of the ordinary. Says whether it was one, and is
-/// done.
+/// Does MPI_Win_flush for a target that this process may access in an epoch of locks, on one node.
+/// Returns false, and has done nothing, in any other case.
 #[inline(always)]
 pub fn flush_quick(window: &Window, node: &LocalWindow, target: u32) -> bool {
     let legal = target < node.size && window.epochs.is_passive(target);
@@ -245,15 +249,15 @@ pub fn flush_quick(window: &Window, node: &LocalWindow, target: u32) -> bool {
     legal
 }
 
-/// MPI_Win_flush_local: the origin's buffers may be used again, as they may on one node after every
-/// call.
+/// Does MPI_Win_flush_local: waits until the origin's buffers may be used again. On one node they
+/// may after each call.
 #[inline]
 pub fn flush_local(window: &Window, node: &LocalWindow, target: u32) -> Result<()> {
     window.epochs.may_flush(target)?;
     node.flush_local(target)
 }
 
-/// MPI_Win_flush_local_all.
+/// Does MPI_Win_flush_local_all.
 #[inline]
 pub fn flush_local_all(window: &Window, node: &LocalWindow) -> Result<()> {
     window.epochs.may_flush_all()?;
@@ -263,7 +267,7 @@ pub fn flush_local_all(window: &Window, node: &LocalWindow) -> Result<()> {
     }
 }
 
-/// MPI_Win_flush_all.
+/// Does MPI_Win_flush_all.
 pub fn flush_all(window: &Window, node: &LocalWindow) -> Result<()> {
     window.epochs.may_flush_all()?;
     match &node.wide {
@@ -275,8 +279,8 @@ pub fn flush_all(window: &Window, node: &LocalWindow) -> Result<()> {
     }
 }
 
-/// MPI_Win_sync (MPI-4.1 §12.5.4): the private and the public copy of the window are the same in
-/// the unified model; what is left is the order of loads and stores.
+/// Does MPI_Win_sync (MPI-4.1 §12.5.4). The private and the public copy of the window are the same
+/// in the unified model, so that only loads and stores have to be ordered.
 #[inline]
 pub fn sync() {
     full_fence();
@@ -291,7 +295,7 @@ fn group(members: &[u32]) -> Vec<Rank> {
 }
 
 impl LocalWindow {
-    /// The number of the next barrier on this window.
+    /// Returns the number of the next barrier on this window.
     pub(super) fn next_barrier(&self) -> u64 {
         // Relaxed: collective calls on a window are not made by two threads at once.
         self.fences.fetch_add(1, Ordering::Relaxed) + 1

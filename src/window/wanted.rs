@@ -20,7 +20,7 @@ pub enum Wanted {
 }
 
 impl Wanted {
-    /// The nodes for it.
+    /// Returns the nodes for it.
     #[inline]
     fn range(self) -> Range<u32> {
         match self {
@@ -50,8 +50,9 @@ impl Wanted {
     }
 }
 
-/// Which nodes are in use: one bit each. Where one thread waits at a time it takes one too: others
-/// may come while it waits, when a session raises the level of thread support.
+/// The nodes that are in use, one bit each. A process with one thread takes a node, too: a session
+/// may raise the level of thread support while the thread waits, so that other threads wait as
+/// well.
 #[derive(Default)]
 pub struct UsedNodes {
     bits: AtomicU32,
@@ -77,13 +78,14 @@ impl UsedNodes {
         self.bits.fetch_and(!(1 << node), Ordering::Release);
     }
 
-    /// What the thread wants that uses a node.
+    /// Returns what the thread that uses a node wants.
     pub fn wanted(&self, node: u32) -> Wanted {
-        // Relaxed: a thread asks for its own node; of those of others it is a guess.
+        // Relaxed: a thread reads this of its own node. For nodes of other threads it may be out of
+        // date, and only reports read it.
         Wanted::of_word(self.wanted[node as usize].load(Ordering::Relaxed))
     }
 
-    /// What all threads want that use a node.
+    /// Returns what the threads that use a node want.
     pub fn all_wanted(&self) -> Vec<Wanted> {
         let bits = self.bits.load(Ordering::Acquire);
         let used = (0..NODES_PER_RANK).filter(|node| bits & 1 << node != 0);
