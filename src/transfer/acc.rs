@@ -16,9 +16,11 @@ use crate::fabric::remote::Remote;
 use crate::fabric::spot::Unmapped;
 use crate::fabric::{Rank, WordAt, Words};
 use crate::sync::fence_after_rmw;
+use crate::window::LocalWindow;
+use crate::window::protocols::{Protocols, on_protocols, on_words};
 use crate::window::wanted::Wanted;
 use crate::window::wide::WideWindow;
-use crate::window::{LocalWindow, on_words};
+use crate::window::wide::many_nodes::ManyNodes;
 use parking_lot::MutexGuard;
 
 /// Runs `work` under the accumulate lock of a target.
@@ -47,16 +49,7 @@ pub fn try_locked(node: &LocalWindow, rank: u32, work: impl FnOnce()) -> bool {
 #[inline]
 pub fn single(place: Place<'_>, rank: u32, work: impl FnOnce()) -> Result<()> {
     let (node, nodes) = (place.node, place.node.nodes_for(Wanted::Accumulate(rank)));
-    match &node.wide {
-        None => whole::look_before(&node.words, Rank(rank), nodes, || {
-            work();
-            Ok(())
-        }),
-        Some(part) => {
-            work();
-            whole::look_behind(&part.far(node), Rank(rank), nodes)
-        }
-    }
+    on_protocols!(node, |protocols| protocols.single(Rank(rank), nodes, work))
 }
 
 /// The end of a call on a single word through the device: the call reads the lock of its target
@@ -74,7 +67,7 @@ impl<'a> LookBehind<'a> {
     /// Returns the end of a call on a word of this rank, or `None` on a window of one node.
     pub fn new(place: Place<'a>, rank: u32) -> Result<Option<LookBehind<'a>>> {
         let node = place.node;
-        let Some(part) = &node.wide else { return Ok(None) };
+        let Some(ManyNodes { part, .. }) = node.many_nodes() else { return Ok(None) };
         let lock = part.accumulate_lock(node, rank)?;
         Ok(Some(LookBehind { node, part, rank, lock }))
     }
@@ -149,9 +142,11 @@ impl<'a> AccLock<'a> {
     fn ask(&mut self, whose: Unmapped<'a>) -> Result<()> {
         let State::Idle = self.state else { return Ok(()) };
         let (node, word) = (self.place.node, word(self.rank));
-        if let (Some(part), Unmapped::Distant(_)) = (&node.wide, whose) {
+        if let (Some(ManyNodes { part, words, .. }), Unmapped::Distant(_)) =
+            (node.many_nodes(), whose)
+        {
             self.turn = Some(part.target(node, self.rank)?.accumulating.lock());
-            let words = &part.far(node);
+            let words = &words;
             words.order(word.rank)?;
             let asked = look::begin_acquire(words, word, Mode::Exclusive)?;
             words.order(word.rank)?;
@@ -168,15 +163,15 @@ impl<'a> AccLock<'a> {
     /// [`AccLock::ask`] were carried out.
     fn settle(&mut self) -> Result<bool> {
         let node = self.place.node;
-        let (Some(part), State::Asked(asked)) =
-            (&node.wide, core::mem::replace(&mut self.state, State::Idle))
+        let (Some(many), State::Asked(asked)) =
+            (node.many_nodes(), core::mem::replace(&mut self.state, State::Idle))
         else {
             self.state = State::Held;
             return Ok(true);
         };
         let nodes = node.nodes_for(Wanted::Accumulate(self.rank));
         let asked = (word(self.rank), asked);
-        let is_valid = look::end_acquire(&part.far(node), asked, Mode::Exclusive, false, nodes)?;
+        let is_valid = look::end_acquire(&many.words, asked, Mode::Exclusive, false, nodes)?;
         self.state = State::Held;
         Ok(is_valid)
     }

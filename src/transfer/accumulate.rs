@@ -64,8 +64,8 @@ pub unsafe fn accumulate(
     let several = target_count > 1 || !matches!(target_shape, Shape::Basic(_));
     let guard = match several {
         // The device changes a few words at once by its own operations.
-        true if place.window.epochs.is_exclusive(rank) => match place.node.wide {
-            Some(_) if target_count < FEW => Guard::Held,
+        true if place.window.epochs.is_exclusive(rank) => match place.node.spans_nodes() {
+            true if target_count < FEW => Guard::Held,
             _ => Guard::Alone,
         },
         true => Guard::Several,
@@ -468,7 +468,7 @@ pub unsafe fn accumulate_quick(to: &Quick<'_>, origin: Buffer, target: Target, o
 #[inline]
 pub(super) fn by_instruction(place: Place<'_>, basic: Basic, at: *mut u8) -> bool {
     !reduce::needs_lock(basic, at)
-        && (place.node.wide.is_none() || is_word(basic, at.addr() as u64))
+        && (!place.node.spans_nodes() || is_word(basic, at.addr() as u64))
 }
 
 #[inline]

@@ -103,7 +103,7 @@ pub unsafe fn fetch_and_op(
             }
         }
         // Between nodes a look at the lock costs something, and here nobody can hold it.
-        let alone = place.node.wide.is_some() && place.window.epochs.is_exclusive(rank);
+        let alone = place.node.spans_nodes() && place.window.epochs.is_exclusive(rank);
         let guard = if alone { Guard::Held } else { Guard::Single };
         let work = AccCall { place, rank, disp: target.disp, op, zero: None, guard };
         // SAFETY: likewise.

@@ -89,8 +89,8 @@ impl LocalWindow {
         work: impl FnOnce(Spot<'_>) -> Result<R>,
     ) -> Result<R> {
         debug_assert!(rank < self.size);
-        if let Some(part) = &self.wide {
-            return self.at_wide(part, (rank, disp, reach), by, work);
+        if let Some(many) = self.many_nodes() {
+            return self.at_wide(many.part, (rank, disp, reach), by, work);
         }
         if let Memory::Attached(regions) = &self.memory {
             return self.at_attached(regions, (rank, disp, reach), By::Own, work);
@@ -159,9 +159,9 @@ impl LocalWindow {
         if let Memory::Attached(_) = &self.memory {
             return Err(Error::Wrong(Class::RmaFlavor, "a dynamic window"));
         }
-        let (index, exposed) = match &self.wide {
+        let (index, exposed) = match self.many_nodes() {
             None => (Some(rank), *self.blocks.descriptor(rank)),
-            Some(part) => part.exposed_by(self, rank)?,
+            Some(many) => many.part.exposed_by(self, rank)?,
         };
         let unit = exposed.disp_unit;
         let Some(index) = index.filter(|_| exposed.exposed > 0) else {
@@ -185,9 +185,9 @@ impl LocalWindow {
     /// The first rank that exposes anything, for MPI_Win_shared_query of MPI_PROC_NULL. Over many
     /// nodes the ranks are asked one after the other, until one does.
     pub fn first_with_memory(&self) -> Result<Option<u32>> {
-        if let Some(part) = &self.wide {
+        if let Some(many) = self.many_nodes() {
             for rank in 0..self.size {
-                if part.exposed_by(self, rank)?.1.exposed > 0 {
+                if many.part.exposed_by(self, rank)?.1.exposed > 0 {
                     return Ok(Some(rank));
                 }
             }

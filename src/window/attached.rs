@@ -2,10 +2,11 @@
 //! the tables of regions; `epoch::regions` keeps a region attached while it is accessed.
 
 use super::address::Reach;
+use super::protocols::on_words;
 use super::regions::{Location, RegionEntry, Regions};
 use super::wanted::Wanted;
 use super::wide::address::By;
-use super::{LocalWindow, Memory, on_words};
+use super::{LocalWindow, Memory};
 use crate::epoch::regions::{self, Table};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Rank;
@@ -93,7 +94,7 @@ impl LocalWindow {
         by: By,
         work: impl FnOnce(Spot<'_>) -> Result<R>,
     ) -> Result<R> {
-        let Some(index) = self.near_index(rank).filter(|_| by == By::Own || self.wide.is_none())
+        let Some(index) = self.near_index(rank).filter(|_| by == By::Own || !self.spans_nodes())
         else {
             let at = Remote { at: first, key };
             let distant = Distant { peer: self.peer(rank)?, at };
@@ -139,16 +140,16 @@ impl LocalWindow {
 
     /// Returns the index of a rank among the ranks of this node, if it is one of them.
     pub(super) fn near_index(&self, rank: u32) -> Option<u32> {
-        match &self.wide {
+        match self.many_nodes() {
             None => Some(rank),
-            Some(part) => part.near_index(rank),
+            Some(many) => many.part.near_index(rank),
         }
     }
 
     /// Returns the process that serves a rank of a window over several nodes.
     fn peer(&self, rank: u32) -> Result<&Peer> {
-        match &self.wide {
-            Some(part) => Ok(&part.target(self, rank)?.peer),
+        match self.many_nodes() {
+            Some(many) => Ok(&many.part.target(self, rank)?.peer),
             None => Err(Error::Unsupported("the device on one node")),
         }
     }

@@ -38,7 +38,7 @@ pub struct LocalWindow {
     pub(super) ending: AtomicBool,
     pub(super) slot: u32,
     /// what it has beside this node, if its ranks are on several nodes; dropped before `memory`
-    pub wide: Option<Box<WideWindow>>,
+    pub(super) wide: Option<Box<WideWindow>>,
     pub(super) memory: Memory,
 }
 
@@ -139,10 +139,10 @@ impl LocalWindow {
 
     /// Returns the name of the road by which its ranks reach each other.
     pub fn road(&self) -> &'static str {
-        match (&self.wide, self.exposed()) {
-            (Some(_), _) => "verbs between nodes",
-            (None, (_, true)) => "shared memory",
-            (None, (_, false)) => "process_vm",
+        match (self.spans_nodes(), self.exposed()) {
+            (true, _) => "verbs between nodes",
+            (false, (_, true)) => "shared memory",
+            (false, (_, false)) => "process_vm",
         }
     }
 }
@@ -152,20 +152,3 @@ impl Drop for LocalWindow {
         self.arena().slots.leave(self.slot);
     }
 }
-
-/// Runs a protocol on the control words that all ranks of a window have in common.
-macro_rules! on_words {
-    ($node:expr, |$words:ident| $protocol:expr) => {
-        match &$node.wide {
-            None => {
-                let $words = &$node.words;
-                $protocol
-            }
-            Some(part) => {
-                let $words = &part.far($node);
-                $protocol
-            }
-        }
-    };
-}
-pub(crate) use on_words;

@@ -16,6 +16,7 @@ pub mod hints;
 pub mod idle;
 mod local;
 pub mod lock_nodes;
+pub mod protocols;
 pub mod regions;
 pub mod registry;
 pub mod report;
@@ -28,7 +29,6 @@ pub mod wide;
 pub use flavor::Flavor;
 pub use local::LocalWindow;
 use local::Memory;
-pub(crate) use local::on_words;
 
 use crate::epoch::state::Epochs;
 use crate::mpi::Handle;

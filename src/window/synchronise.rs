@@ -2,13 +2,13 @@
 //! whether the call is legal, then the protocol runs, then the state changes (MPI-4.1 §12.5).
 
 use super::create::barrier::collective_words;
+use super::protocols::{Protocols, on_protocols, on_words};
 use super::wanted::Wanted;
-use super::{LocalWindow, Window, on_words, waits};
+use super::{LocalWindow, Window, waits};
 use crate::epoch::lock::{self, Held};
 use crate::epoch::state::Hold;
-use crate::epoch::{exposure, fence, pscw};
+use crate::epoch::{fence, pscw};
 use crate::error::Result;
-use crate::fabric::remote::Bytes;
 use crate::fabric::{Rank, Words};
 use crate::sync::{Ordering, full_fence};
 
@@ -34,29 +34,19 @@ pub fn fence(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result<()
 /// Completes what this rank has sent, if it may have sent anything (`precede`), and waits until all
 /// ranks have called this.
 pub fn fence_all(node: &LocalWindow, precede: bool) -> Result<()> {
-    let Some(part) = &node.wide else {
-        return fence::fence(&node.words, node.next_barrier(), precede);
-    };
-    if precede {
-        part.settle_all(node)?;
-    }
-    let leads = (node.arena().rank == 0).then(|| part.leads(node));
-    let roads = (&node.words, &part.far(node), leads.as_ref());
-    fence::fence_over_nodes(roads, node.next_barrier(), precede)
+    on_protocols!(node, |protocols| protocols.fence(precede))
 }
 
 /// Does the fence of MPI_Win_free.
 pub fn last_fence(node: &LocalWindow, call: &'static str) -> Result<()> {
     waits::leave(node);
     node.end();
-    match &node.wide {
-        // Stores of this process come before its part in the barrier, wherever the words are.
-        None => {
-            let words = collective_words(node.arena(), node.slot, call);
-            fence::fence(&words, node.next_barrier(), true)
-        }
-        Some(_) => fence_all(node, true),
+    if node.spans_nodes() {
+        return fence_all(node, true);
     }
+    // Stores of this process come before its part in the barrier, wherever the words are.
+    let words = collective_words(node.arena(), node.slot, call);
+    fence::fence(&words, node.next_barrier(), true)
 }
 
 /// Does MPI_Win_post. MPI_MODE_NOCHECK leaves nothing out. It has to be given on both sides
@@ -67,25 +57,13 @@ pub fn post(window: &Window, node: &LocalWindow, origins: &[u32]) -> Result<()> 
     // Relaxed: only this process uses the count.
     node.completes.fetch_add(origins.len() as u64, Ordering::Relaxed);
     full_fence(); // what this process stored to its own memory is seen by the origins
-    match &node.wide {
-        None => pscw::post(&node.words, ranks(origins)),
-        Some(part) => {
-            let (words, lists) = (&part.far(node), &part.lists(node));
-            exposure::post(words, lists, &mut part.posted.lock(), &group(origins))
-        }
-    }
+    on_protocols!(node, |protocols| protocols.post(&group(origins)))
 }
 
 /// Does MPI_Win_start. With MPI_MODE_NOCHECK the posts have arrived, so that it need not wait.
 pub fn start(window: &Window, node: &LocalWindow, targets: &[u32]) -> Result<()> {
     window.epochs.start(targets)?;
-    let started = match &node.wide {
-        None => pscw::start(&node.words, ranks(targets)),
-        Some(part) => {
-            let (words, lists) = (&part.far(node), &part.lists(node));
-            exposure::start(words, lists, &mut part.started.lock(), &group(targets))
-        }
-    };
+    let started = on_protocols!(node, |protocols| protocols.start(&group(targets)));
     if started.is_err() {
         window.epochs.completed();
     }
@@ -95,14 +73,7 @@ pub fn start(window: &Window, node: &LocalWindow, targets: &[u32]) -> Result<()>
 /// Does MPI_Win_complete.
 pub fn complete(window: &Window, node: &LocalWindow) -> Result<()> {
     let targets = window.epochs.started()?;
-    match &node.wide {
-        None => pscw::complete(&node.words, ranks(&targets))?,
-        Some(part) => {
-            part.settle_all(node)?;
-            let finish = || part.flush_local_all();
-            exposure::complete(&part.far(node), finish, &group(&targets))?;
-        }
-    }
+    on_protocols!(node, |protocols| protocols.complete(&group(&targets)))?;
     window.epochs.completed();
     Ok(())
 }
@@ -171,14 +142,11 @@ pub fn unlock_quick(window: &Window, node: &LocalWindow, target: u32) -> Option<
 /// Does MPI_Win_unlock.
 pub fn unlock(window: &Window, node: &LocalWindow, target: u32) -> Result<()> {
     let (hold, left) = window.epochs.unlock(target)?;
-    match &node.wide {
-        None => give_back(&node.words, target, hold, left),
-        Some(part) => {
-            // The lock is given back even if the target is lost: other ranks wait for it.
-            let settled = part.settle(node, target);
-            settled.and(give_back(&part.far(node), target, hold, left))
-        }
-    }
+    on_protocols!(node, |protocols| {
+        // The lock is given back even if the target is lost: other ranks wait for it.
+        let settled = protocols.settle(Rank(target));
+        settled.and(give_back(protocols.words(), target, hold, left))
+    })
 }
 
 /// Gives a lock back, when what was sent to the target is done there.
@@ -215,27 +183,21 @@ pub fn lock_all(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result
 #[inline(always)]
 pub fn unlock_all(window: &Window, node: &LocalWindow) -> Result<()> {
     let locked = window.epochs.unlock_all()?;
-    match &node.wide {
-        None => give_all_back(&node.words, locked),
-        Some(part) => {
-            // As in `unlock`.
-            let settled = part.settle_all(node);
-            settled.and(give_all_back(&part.far(node), locked))
-        }
-    }
+    on_protocols!(node, |protocols| {
+        // As in `unlock`.
+        let settled = protocols.settle_all();
+        settled.and(give_all_back(protocols.words(), locked))
+    })
 }
 
 /// Does MPI_Win_flush: waits until all that was sent to `target` is done there. Loads and stores
 /// are done when they are globally visible.
 pub fn flush(window: &Window, node: &LocalWindow, target: u32) -> Result<()> {
     window.epochs.may_flush(target)?;
-    match &node.wide {
-        None => node.words.flush(Rank(target)),
-        Some(part) => {
-            part.settle(node, target)?;
-            part.far(node).flush(Rank(target))
-        }
-    }
+    on_protocols!(node, |protocols| {
+        protocols.settle(Rank(target))?;
+        protocols.words().flush(Rank(target))
+    })
 }
 
 /// Does MPI_Win_flush for a target that this process may access in an epoch of locks, on one node.
@@ -261,22 +223,16 @@ pub fn flush_local(window: &Window, node: &LocalWindow, target: u32) -> Result<(
 #[inline]
 pub fn flush_local_all(window: &Window, node: &LocalWindow) -> Result<()> {
     window.epochs.may_flush_all()?;
-    match &node.wide {
-        None => Ok(()),
-        Some(part) => part.flush_local_all(),
-    }
+    on_protocols!(node, |protocols| protocols.flush_local_all())
 }
 
 /// Does MPI_Win_flush_all.
 pub fn flush_all(window: &Window, node: &LocalWindow) -> Result<()> {
     window.epochs.may_flush_all()?;
-    match &node.wide {
-        None => node.words.flush_all(),
-        Some(part) => {
-            part.settle_all(node)?;
-            part.far(node).flush_all()
-        }
-    }
+    on_protocols!(node, |protocols| {
+        protocols.settle_all()?;
+        protocols.words().flush_all()
+    })
 }
 
 /// Does MPI_Win_sync (MPI-4.1 §12.5.4). The private and the public copy of the window are the same
@@ -286,12 +242,8 @@ pub fn sync() {
     full_fence();
 }
 
-fn ranks(ranks: &[u32]) -> impl Iterator<Item = Rank> {
-    ranks.iter().map(|rank| Rank(*rank))
-}
-
 fn group(members: &[u32]) -> Vec<Rank> {
-    ranks(members).collect()
+    members.iter().map(|rank| Rank(*rank)).collect()
 }
 
 impl LocalWindow {
@@ -304,10 +256,7 @@ impl LocalWindow {
     /// Waits until the buffers of all transfers with a rank may be used again.
     #[inline]
     pub fn flush_local(&self, target: u32) -> Result<()> {
-        match self.wide.as_ref().and_then(|part| part.known_target(target)) {
-            None => Ok(()),
-            Some(target) => target.peer.flush_local(),
-        }
+        on_protocols!(self, |protocols| protocols.flush_local(Rank(target)))
     }
 
     /// Lets the MPI underneath make progress.

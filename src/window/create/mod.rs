@@ -233,7 +233,7 @@ fn own(
         model: c.unified,
         flavor: request.flavor,
     };
-    let carrier = if node.wide.is_some() { Carrier::Wide(node) } else { Carrier::Node(node) };
+    let carrier = if node.spans_nodes() { Carrier::Wide(node) } else { Carrier::Node(node) };
     insert(host, entry, hints, facts, carrier)
 }
 

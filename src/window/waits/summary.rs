@@ -5,8 +5,9 @@
 use super::label::printable;
 use crate::fabric::layout::WAITED;
 use crate::fabric::{Rank, WordAt, Words};
+use crate::window::protocols::on_words;
 use crate::window::report::say;
-use crate::window::{Flavor, LocalWindow, Window, on_words, registry};
+use crate::window::{Flavor, LocalWindow, Window, registry};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 

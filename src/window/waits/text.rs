@@ -11,9 +11,10 @@ use crate::fabric::layout::{self, LOCK};
 use crate::fabric::{Rank, WordAt, WordId, Words};
 use crate::sync::Ordering;
 use crate::sys::process;
+use crate::window::protocols::on_words;
 use crate::window::report::named;
 use crate::window::wanted::Wanted;
-use crate::window::{LocalWindow, Window, on_words};
+use crate::window::{LocalWindow, Window};
 use std::time::Duration;
 
 /// The kind of call in which a thread waits.
@@ -78,7 +79,7 @@ fn ranks(node: &LocalWindow, ranks: impl IntoIterator<Item = u32>) -> String {
 /// Returns the ranks that a barrier waits for. The lowest waiting rank of the node prints the line.
 fn absent(node: &LocalWindow) -> Option<String> {
     // Over several nodes a fence is two barriers of the ranks of each.
-    let (arena, per_call) = (node.arena(), if node.wide.is_some() { 2 } else { 1 });
+    let (arena, per_call) = (node.arena(), if node.spans_nodes() { 2 } else { 1 });
     let absent = fence::absent(&node.words, per_call);
     let is_here = |index: &u32| !absent.contains(index);
     if (0..arena.size).find(is_here) != Some(arena.rank) {
@@ -88,11 +89,11 @@ fn absent(node: &LocalWindow) -> Option<String> {
         let names = ranks(node, absent.iter().map(|index| arena.name_of(*index)));
         return Some(format!(": not called yet by {names}"));
     }
-    let Some(part) = node.wide.as_ref().filter(|_| arena.rank == 0) else {
+    let Some(many) = node.many_nodes().filter(|_| arena.rank == 0) else {
         return Some(String::from(": called by all ranks of this node"));
     };
-    let nodes = fence::absent(&part.leads(node), 1);
-    let leaders = ranks(node, nodes.iter().map(|number| part.wide.first_rank_of(*number)));
+    let nodes = fence::absent(&many.part.leads(node), 1);
+    let leaders = ranks(node, nodes.iter().map(|number| many.part.wide.first_rank_of(*number)));
     Some(match leaders.is_empty() {
         true => String::from(": called by all ranks by now"),
         false => format!(": not called yet by every rank on the nodes of {leaders}"),
@@ -102,14 +103,14 @@ fn absent(node: &LocalWindow) -> Option<String> {
 /// Returns the targets whose MPI_Win_post this rank waits for.
 fn not_posted(window: &Window, node: &LocalWindow) -> String {
     let targets = window.epochs.started().unwrap_or_default();
-    let missing: Vec<u32> = match &node.wide {
+    let missing: Vec<u32> = match node.spans_nodes() {
         // Over several nodes the posts are looked at when MPI_Win_start uses them.
-        Some(_) => targets,
-        None => {
+        true => targets,
+        false => {
             targets.into_iter().filter(|rank| !pscw::has_posted(&node.words, Rank(*rank))).collect()
         }
     };
-    let one_of = if node.wide.is_some() && missing.len() > 1 { "one of " } else { "" };
+    let one_of = if node.spans_nodes() && missing.len() > 1 { "one of " } else { "" };
     format!(": MPI_Win_post for this rank not called yet by {one_of}{}", ranks(node, missing))
 }
 
@@ -122,7 +123,7 @@ fn not_complete(node: &LocalWindow) -> String {
         1 => String::from(": MPI_Win_complete not called yet by an origin"),
         missing => format!(": MPI_Win_complete not called yet by {missing} origins"),
     };
-    if node.wide.is_none() {
+    if !node.spans_nodes() {
         let has_started = |rank: &u32| pscw::has_started(&node.words, Rank(*rank));
         let idle = ranks(node, (0..node.size).filter(|rank| !has_started(rank)));
         if !idle.is_empty() {

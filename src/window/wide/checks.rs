@@ -127,8 +127,8 @@ impl WideArena {
 impl LocalWindow {
     /// Returns an error of a call on this window, with ranks of the window.
     pub fn with_rank(&self, error: Error) -> Error {
-        match &self.wide {
-            Some(part) => part.wide.named(error),
+        match self.many_nodes() {
+            Some(many) => many.part.wide.named(error),
             None => error,
         }
     }

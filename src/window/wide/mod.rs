@@ -15,6 +15,7 @@ mod checks;
 pub mod exchange;
 pub mod lists;
 mod make;
+pub mod many_nodes;
 mod notes;
 mod pending;
 mod shared;

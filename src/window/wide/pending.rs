@@ -3,6 +3,7 @@
 //! progress. Nothing waits in this file.
 
 use super::WideArena;
+use super::many_nodes::ManyNodes;
 use crate::error::Result;
 use crate::fabric::net::Pending;
 use crate::mpi::grequests::RequestWork;
@@ -30,7 +31,7 @@ impl LocalWindow {
     /// Returns the value for the argument `before` of [`LocalWindow::pending`]. To be called before
     /// a transfer with the rank.
     pub fn lent(&self, target: u32) -> u64 {
-        match self.wide.as_ref().and_then(|part| part.known_target(target)) {
+        match self.many_nodes().and_then(|many| many.part.known_target(target)) {
             None => 0,
             Some(target) => target.peer.lent(),
         }
@@ -40,7 +41,7 @@ impl LocalWindow {
     /// `before` and are not complete at this process: their buffers are in use, or their data have
     /// not arrived.
     pub fn pending(&self, target: u32, before: u64) -> Result<Option<Transfer>> {
-        let Some(part) = &self.wide else { return Ok(None) };
+        let Some(ManyNodes { part, .. }) = self.many_nodes() else { return Ok(None) };
         let Some(target) = part.known_target(target) else { return Ok(None) };
         let pending = Pending::of(&target.peer, before)?;
         Ok(pending.map(|pending| Transfer { pending, wide: Arc::downgrade(&part.wide) }))

@@ -1,0 +1,135 @@
+//! The protocols by which the ranks of a window synchronise: those of [`OneNode`] are on words in
+//! mapped memory, those of `wide/many_nodes.rs` on words that the road between nodes reaches.
+//! Creation decides which a window has; [`on_protocols`] is where a call finds that out. Which call
+//! is legal is in `epoch::state`.
+
+use super::LocalWindow;
+use super::control_blocks::ControlBlocks;
+use super::idle::NodeIdle;
+use crate::epoch::lock::{Nodes, whole};
+use crate::epoch::{fence, pscw};
+use crate::error::Result;
+use crate::fabric::shm::words::CpuWords;
+use crate::fabric::{Rank, Words};
+
+/// What a window does for a call that synchronises, according to where its ranks are.
+pub trait Protocols {
+    /// The control words that all ranks have in common.
+    type Words: Words;
+
+    /// Returns these words.
+    fn words(&self) -> &Self::Words;
+
+    /// Waits for all ranks. With `precede`, what this rank sent is done first.
+    fn fence(&self, precede: bool) -> Result<()>;
+
+    /// Opens an exposure epoch for these origins.
+    fn post(&self, origins: &[Rank]) -> Result<()>;
+
+    /// Waits for the posts of these targets.
+    fn start(&self, targets: &[Rank]) -> Result<()>;
+
+    /// Completes an access epoch: what was sent is done, and the targets know.
+    fn complete(&self, targets: &[Rank]) -> Result<()>;
+
+    /// Settles accumulates on single words of a target that no call has waited for.
+    fn settle(&self, target: Rank) -> Result<()>;
+
+    /// Settles the accumulates on single words of all targets.
+    fn settle_all(&self) -> Result<()>;
+
+    /// Waits until the buffers of all transfers with a target may be used again.
+    fn flush_local(&self, target: Rank) -> Result<()>;
+
+    /// Waits until the buffers of all transfers may be used again.
+    fn flush_local_all(&self) -> Result<()>;
+
+    /// Does `work`, a single instruction on a mapped word of a rank, such that each call on several
+    /// words sees either all or nothing of it.
+    fn single(&self, rank: Rank, nodes: impl Nodes, work: impl FnOnce()) -> Result<()>;
+}
+
+/// The protocols of a window whose ranks are all on this node. Transfers are done when their calls
+/// return.
+pub struct OneNode<'a>(pub &'a LocalWindow);
+
+impl Protocols for OneNode<'_> {
+    type Words = CpuWords<ControlBlocks, NodeIdle>;
+
+    #[inline(always)]
+    fn words(&self) -> &Self::Words {
+        &self.0.words
+    }
+
+    fn fence(&self, precede: bool) -> Result<()> {
+        fence::fence(&self.0.words, self.0.next_barrier(), precede)
+    }
+
+    fn post(&self, origins: &[Rank]) -> Result<()> {
+        pscw::post(&self.0.words, origins.iter().copied())
+    }
+
+    fn start(&self, targets: &[Rank]) -> Result<()> {
+        pscw::start(&self.0.words, targets.iter().copied())
+    }
+
+    fn complete(&self, targets: &[Rank]) -> Result<()> {
+        pscw::complete(&self.0.words, targets.iter().copied())
+    }
+
+    #[inline(always)]
+    fn settle(&self, _target: Rank) -> Result<()> {
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn settle_all(&self) -> Result<()> {
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn flush_local(&self, _target: Rank) -> Result<()> {
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn flush_local_all(&self) -> Result<()> {
+        Ok(())
+    }
+
+    #[inline]
+    fn single(&self, rank: Rank, nodes: impl Nodes, work: impl FnOnce()) -> Result<()> {
+        whole::look_before(&self.0.words, rank, nodes, || {
+            work();
+            Ok(())
+        })
+    }
+}
+
+/// Does something with the protocols of a window.
+macro_rules! on_protocols {
+    ($node:expr, |$protocols:ident| $work:expr) => {
+        match $node.many_nodes() {
+            None => {
+                let $protocols = &$crate::window::protocols::OneNode($node);
+                $work
+            }
+            Some(many) => {
+                let $protocols = &many;
+                $work
+            }
+        }
+    };
+}
+pub(crate) use on_protocols;
+
+/// Runs a protocol on the control words that all ranks of a window have in common.
+macro_rules! on_words {
+    ($node:expr, |$words:ident| $protocol:expr) => {
+        $crate::window::protocols::on_protocols!($node, |protocols| {
+            let $words = $crate::window::protocols::Protocols::words(protocols);
+            $protocol
+        })
+    };
+}
+pub(crate) use on_words;

@@ -1,0 +1,91 @@
+//! The protocols of a window whose ranks are on several nodes: on words that the road between nodes
+//! reaches, with a barrier and exposure epochs whose cost does not grow with the ranks of a node.
+
+use super::WideWindow;
+use super::words::Ranks;
+use crate::epoch::lock::{Nodes, whole};
+use crate::epoch::{exposure, fence};
+use crate::error::Result;
+use crate::fabric::Rank;
+use crate::fabric::far::Far;
+use crate::fabric::remote::Bytes;
+use crate::window::LocalWindow;
+use crate::window::protocols::Protocols;
+
+/// The protocols of a window whose ranks are on several nodes.
+pub struct ManyNodes<'a> {
+    node: &'a LocalWindow,
+    /// what the window has beside this node
+    pub part: &'a WideWindow,
+    /// the words of all ranks
+    pub words: Far<Ranks<'a>>,
+}
+
+impl<'a> Protocols for ManyNodes<'a> {
+    type Words = Far<Ranks<'a>>;
+
+    fn words(&self) -> &Self::Words {
+        &self.words
+    }
+
+    fn fence(&self, precede: bool) -> Result<()> {
+        if precede {
+            self.settle_all()?;
+        }
+        let node = self.node;
+        let leads = (node.arena().rank == 0).then(|| self.part.leads(node));
+        let roads = (&node.words, &self.words, leads.as_ref());
+        fence::fence_over_nodes(roads, node.next_barrier(), precede)
+    }
+
+    fn post(&self, origins: &[Rank]) -> Result<()> {
+        let (part, lists) = (self.part, &self.part.lists(self.node));
+        exposure::post(&self.words, lists, &mut part.posted.lock(), origins)
+    }
+
+    fn start(&self, targets: &[Rank]) -> Result<()> {
+        let (part, lists) = (self.part, &self.part.lists(self.node));
+        exposure::start(&self.words, lists, &mut part.started.lock(), targets)
+    }
+
+    fn complete(&self, targets: &[Rank]) -> Result<()> {
+        self.settle_all()?;
+        exposure::complete(&self.words, || self.part.flush_local_all(), targets)
+    }
+
+    fn settle(&self, target: Rank) -> Result<()> {
+        self.part.settle(self.node, target.0)
+    }
+
+    fn settle_all(&self) -> Result<()> {
+        self.part.settle_all(self.node)
+    }
+
+    fn flush_local(&self, target: Rank) -> Result<()> {
+        self.part.known_target(target.0).map_or(Ok(()), |target| target.peer.flush_local())
+    }
+
+    fn flush_local_all(&self) -> Result<()> {
+        self.part.flush_local_all()
+    }
+
+    fn single(&self, rank: Rank, nodes: impl Nodes, work: impl FnOnce()) -> Result<()> {
+        work();
+        whole::look_behind(&self.words, rank, nodes)
+    }
+}
+
+impl LocalWindow {
+    /// Returns the protocols of a window whose ranks are on several nodes, if this is one.
+    #[inline]
+    pub fn many_nodes(&self) -> Option<ManyNodes<'_>> {
+        let part = self.wide.as_deref()?;
+        Some(ManyNodes { node: self, part, words: part.far(self) })
+    }
+
+    /// Whether its ranks are on several nodes.
+    #[inline(always)]
+    pub fn spans_nodes(&self) -> bool {
+        self.wide.is_some()
+    }
+}
