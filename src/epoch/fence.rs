@@ -27,8 +27,8 @@ pub fn barrier(words: &impl Words, number: u64) -> Result<()> {
     assert!(number > 0);
     let (me, size) = (words.rank().0, words.size());
     for round in 0..rounds(size) {
-        let above = (u64::from(me) + (1 << round)) % u64::from(size);
-        let (rank, word) = (Rank(above as u32), layout::fence(round));
+        // No overflow: ranks are at most `RANKS_MAX`, and 2^round is less than twice that.
+        let (rank, word) = (Rank((me + (1 << round)) % size), layout::fence(round));
         words.post(WordAt { rank, word }, 1)?;
         words.wait_own(word, |reached| reached >= number)?;
     }

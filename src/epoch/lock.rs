@@ -121,7 +121,7 @@ impl Waiter {
 
     fn of(id: u64) -> Waiter {
         assert!(id != 0);
-        let index = (id - 1) as u32;
+        let index = ((id - 1) & ID) as u32;
         Waiter { rank: Rank(index / NODES_PER_RANK), node: index % NODES_PER_RANK }
     }
 
@@ -303,7 +303,9 @@ impl<W: Words> Request<'_, W> {
 pub fn release<W: Words>(words: &W, at: WordAt, mode: Mode) -> Result<()> {
     words.order(at.rank)?;
     let before = LockWord(words.fetch(at, Fetch::Add(mode.holder().wrapping_neg()))?);
-    debug_assert!(before.holders() != 0 && (before.holders() > 0) == ((mode.holder() as i64) > 0));
+    debug_assert!(
+        before.holders() != 0 && (before.holders() > 0) == (mode.holder().cast_signed() > 0)
+    );
     if before.nobody_waits() { Ok(()) } else { wake_after(words, before) }
 }
 

@@ -99,6 +99,16 @@ const PAUSES_MAX: u32 = 1 << 10;
 /// word is the ticket that has the turn, or the number of turns.
 const UPPER: u64 = 1 << 32;
 
+/// Returns the upper half of a word, see [`UPPER`].
+fn upper(word: u64) -> u32 {
+    (word >> 32) as u32
+}
+
+/// Returns the lower half of a word, see [`UPPER`].
+fn lower(word: u64) -> u32 {
+    (word & (UPPER - 1)) as u32
+}
+
 /// The first arrival at a rendezvous slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Arrival {
@@ -167,7 +177,7 @@ impl<W: Words> Request<'_, W> {
         self.words.set_own(self.me.next().word, 0);
         let go = self.words.own(layout::go(self.me.node));
         let before = self.words.fetch(self.tickets(), Fetch::Add(UPPER))?;
-        let (ticket, turn) = ((before >> 32) as u32, before as u32);
+        let (ticket, turn) = (upper(before), lower(before));
         let successor = match ticket == turn {
             true => None,
             false => Some(self.wait_for_predecessor(ticket, go, nodes)?),
@@ -190,8 +200,8 @@ impl<W: Words> Request<'_, W> {
             note if arrival(note) == Arrival::Turn => return Ok(successor & ID),
             note => self.words.post(Waiter::of(note & ID).next(), self.me.id())?,
         }
-        let turns = go as u32;
-        self.words.wait_own(layout::go(self.me.node), |go| go as u32 != turns)?;
+        let turns = lower(go);
+        self.words.wait_own(layout::go(self.me.node), |go| lower(go) != turns)?;
         Ok(successor & ID)
     }
 
@@ -276,9 +286,9 @@ impl<W: Words> Request<'_, W> {
         // The lower half wraps around without a carry into the upper half.
         let turn = if ticket == u32::MAX { 1u64.wrapping_sub(UPPER) } else { 1 };
         let before = self.words.fetch(self.tickets(), Fetch::Add(turn))?;
-        assert!(before as u32 == ticket);
+        assert!(lower(before) == ticket);
         let next = ticket.wrapping_add(1);
-        let is_last = (before >> 32) as u32 == next;
+        let is_last = upper(before) == next;
         let successor = match successor {
             None if is_last => return Ok(()),
             None => match self.meet_successor(ticket, Arrival::Turn, nodes)? {

@@ -80,7 +80,7 @@ impl LockWord {
     pub(super) const FREE: LockWord = LockWord(0);
 
     pub(super) fn holders(self) -> i64 {
-        (self.0 as i64) >> (2 * ID_BITS)
+        self.0.cast_signed() >> (2 * ID_BITS)
     }
 
     pub(super) fn head(self) -> u64 {
@@ -100,7 +100,7 @@ impl LockWord {
     /// that others can share, and there is a place for one more holder.
     pub(super) fn fits<W: Words>(self, mode: Mode) -> bool {
         let holders = self.holders();
-        let joins = !mode.alone() && (holders > 0) == ((mode.holder() as i64) > 0);
+        let joins = !mode.alone() && (holders > 0) == (mode.holder().cast_signed() > 0);
         holders == 0 || joins && holders.unsigned_abs() < W::HOLDERS_MAX
     }
 
