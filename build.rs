@@ -13,7 +13,7 @@ fn main() {
     println!("cargo::rustc-cdylib-link-arg=-Wl,-Bsymbolic-functions");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libfompi.so");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
-    println!("cargo::rustc-env=SOURCES_NUMBER={:08x}", number_of_sources() as u32);
+    println!("cargo::rustc-env=SOURCES_NUMBER={:08x}", number_of_sources() & 0xffff_ffff);
 }
 
 /// The FNV-1a hash of the names and texts of all sources: any change of the layout of shared memory

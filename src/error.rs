@@ -3,6 +3,7 @@
 //! the cause makes the `Error`, its callers pass it on by `?`, and only `abi` turns it into an
 //! error code (MPI-4.1 §12.6.1, §9.4).
 
+use crate::number::Number;
 use core::fmt;
 
 /// Keeps a text for good, for an error that is made once per process or connection. An `Error`
@@ -384,7 +385,7 @@ impl fmt::Display for Amount {
         let step = self.0.max(1).ilog2() / 10;
         let whole = self.0 >> (10 * step);
         let tenths = ((u128::from(self.0) * 10) >> (10 * step)) % 10;
-        let unit = UNITS[step as usize];
+        let unit = UNITS[step.to_usize()];
         if tenths == 0 { write!(f, "{whole} {unit}") } else { write!(f, "{whole}.{tenths} {unit}") }
     }
 }

@@ -8,6 +8,11 @@
 
 // Items that the whole crate can name need documentation: clippy.toml says so.
 #![warn(clippy::missing_docs_in_private_items)]
+// A cast that may change a value needs a name (`number.rs`) or a reason. Tests cast small numbers.
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
 // Under the model checker only the lower rooms are built, and nothing calls most of them.
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
@@ -25,6 +30,7 @@ pub(crate) mod liveness;
 pub(crate) mod memory;
 #[cfg(not(loom))]
 pub(crate) mod mpi;
+pub(crate) mod number;
 pub(crate) mod sync;
 pub(crate) mod sys;
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::answer::{is_null, on_any_window, on_window, place_for};
 use super::{MPI_Group, MPI_Info, MPI_Win};
 use crate::error::{Class, Error};
 use crate::mpi::Host;
+use crate::number::Number;
 use core::ffi::{CStr, c_char, c_int};
 
 entry! {
@@ -18,7 +19,8 @@ entry! {
             }
             // SAFETY: the caller's C string.
             let bytes = unsafe { CStr::from_ptr(name) }.to_bytes();
-            let length = bytes.len().min(host.constants.max_object_name as usize - 1);
+            let longest = host.constants.max_object_name.cast_unsigned().to_usize() - 1;
+            let length = bytes.len().min(longest);
             *window.name.lock() = bytes[..length].to_vec();
             Ok(())
         }, |native| {
@@ -46,7 +48,7 @@ entry! {
             // SAFETY: likewise, with the final zero.
             unsafe { name.add(bytes.len()).write(0) };
             // SAFETY: the caller's pointer.
-            unsafe { length.write(bytes.len() as c_int) };
+            unsafe { length.write(bytes.len().to_i32()) };
             Ok(())
         }, |native| {
             // SAFETY: the caller's arguments, as for the MPI underneath alone.

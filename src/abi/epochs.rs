@@ -237,7 +237,9 @@ quick_entry! {
             };
             let window = registry::lookup(host.handle(win)).filter(|_| assert == 0);
             window.is_some_and(|window| match &window.carrier {
-                Carrier::Node(node) => synchronise::lock_quick(window, node, rank as u32, hold),
+                Carrier::Node(node) => {
+                    synchronise::lock_quick(window, node, rank.cast_unsigned(), hold)
+                }
                 Carrier::Wide(_) | Carrier::Host(_) => false,
             })
         })
@@ -265,7 +267,7 @@ quick_entry! {
             .map(|(host, window)| (host, window, &window.carrier));
         match found {
             Some((host, window, Carrier::Node(node))) => {
-                match synchronise::unlock_quick(window, node, rank as u32) {
+                match synchronise::unlock_quick(window, node, rank.cast_unsigned()) {
                     Some(Ok(())) => true,
                     Some(Err(error)) => return raise("MPI_Win_unlock", host, window, error),
                     None => false,
@@ -293,7 +295,7 @@ quick_entry! {
     MPI_Win_flush PMPI_Win_flush (rank: c_int, win: MPI_Win) {
         Host::known(ENTRY).is_some_and(|host| {
             registry::lookup(host.handle(win)).is_some_and(|window| match &window.carrier {
-                Carrier::Node(node) => synchronise::flush_quick(window, node, rank as u32),
+                Carrier::Node(node) => synchronise::flush_quick(window, node, rank.cast_unsigned()),
                 Carrier::Wide(_) | Carrier::Host(_) => false,
             })
         })

@@ -11,6 +11,7 @@ use super::{MPI_Errhandler, MPI_Win, MPI_Win_errhandler_function};
 use crate::error::{Class, Error};
 use crate::mpi::host::Abi;
 use crate::mpi::{Handle, Host};
+use crate::number::Number;
 use crate::sync::Ordering;
 use crate::sys::dl;
 use crate::window::{Carrier, Window, report};
@@ -125,7 +126,7 @@ pub fn handle(host: &'static Host, window: &Window, error: c_int, say: impl FnOn
 /// The function has the type that its variant names.
 unsafe fn call(function: Function, window: &Window, mut error: c_int) -> c_int {
     // One integer in memory that is large enough for a handle of any ABI.
-    let mut win = window.handle as usize;
+    let mut win = window.handle.to_usize();
     match function {
         Function::Standard(function) => {
             // SAFETY: the user gave it to MPI_Win_create_errhandler as a function of this type.

@@ -5,6 +5,7 @@
 use super::{MPI_Aint, MPI_Errhandler, MPI_Fint, answer, errhandler, keyvals};
 use crate::mpi::Host;
 use crate::mpi::host::Abi;
+use crate::number::Number;
 use crate::sys::dl;
 use crate::window::attributes::{Calling, Delete, Language};
 use core::ffi::{CStr, c_int, c_void};
@@ -72,7 +73,7 @@ unsafe fn get_attr(
         return pass_on();
     }
     // SAFETY: the caller's pointers to INTEGERs.
-    let (handle, keyval_c) = unsafe { (*win as u32 as usize, *keyval) };
+    let (handle, keyval_c) = unsafe { ((*win).cast_unsigned().to_usize(), *keyval) };
     let mut passed_on = false;
     let code = answer::on_any_window(
         "MPI_Win_get_attr",
@@ -126,7 +127,7 @@ unsafe fn set_attr(
         return pass_on();
     }
     // SAFETY: the caller's pointers to INTEGERs.
-    let (handle, keyval_c) = unsafe { (*win as u32 as usize, *keyval) };
+    let (handle, keyval_c) = unsafe { ((*win).cast_unsigned().to_usize(), *keyval) };
     // SAFETY: the caller's pointer.
     let integer = unsafe { *value };
     let mut passed_on = false;
@@ -171,7 +172,7 @@ unsafe fn create_keyval(
         return;
     }
     // SAFETY: the caller's pointer.
-    let extra = unsafe { *extra } as usize;
+    let extra = (unsafe { *extra }).cast_unsigned();
     let delete = Delete { function: delete.addr(), extra, calling: Calling::Fortran };
     // SAFETY: the caller's pointer.
     let code = unsafe { keyvals::create(Host::get(), delete, keyval) };

@@ -3,6 +3,7 @@
 
 use super::{MPI_Aint, MPI_Fint, MPI_Win};
 use crate::mpi::Host;
+use crate::number::Number;
 use crate::window::registry::{self, Found};
 use core::ffi::{CStr, c_int};
 
@@ -25,24 +26,27 @@ unsafe fn first<F>(names: &[&CStr]) -> Option<F> {
 fn to_integer(win: MPI_Win, others: &[&CStr]) -> c_int {
     let handle = Host::get().handle(win);
     if is_ours(handle) {
-        return handle as c_int;
+        return handle.low_u32().cast_signed();
     }
     // SAFETY: all functions that are asked for here have this type.
     let other: Option<unsafe extern "C-unwind" fn(usize) -> c_int> = unsafe { first(others) };
     // SAFETY: a handle of the MPI underneath.
-    other.map_or(handle as c_int, |call| unsafe { call(handle) })
+    other.map_or(handle.low_u32().cast_signed(), |call| unsafe { call(handle) })
 }
 
 /// Returns an integer as a handle; one that is not ours is converted by the first of `others` that
 /// the MPI underneath has.
 fn from_integer(number: c_int, others: &[&CStr]) -> MPI_Win {
-    if is_ours(number as u32 as usize) {
-        return number as u32 as usize;
+    if is_ours(number.cast_unsigned().to_usize()) {
+        return number.cast_unsigned().to_usize();
     }
     // SAFETY: all functions that are asked for here have this type.
     let other: Option<unsafe extern "C-unwind" fn(c_int) -> usize> = unsafe { first(others) };
     // SAFETY: a number that the MPI underneath gave out.
-    other.map_or(number as u32 as usize, |call| Host::get().handle(unsafe { call(number) }))
+    other.map_or(number.cast_unsigned().to_usize(), |call| {
+        // SAFETY: as above.
+        Host::get().handle(unsafe { call(number) })
+    })
 }
 
 /// The functions that convert handles, the preferred one first. MPICH has none: its handles are

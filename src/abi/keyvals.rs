@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::error::{Class, Error, Result};
 use crate::mpi::Host;
 use crate::mpi::functions::do_not_copy;
+use crate::number::{Number, Offset};
 use crate::window::attributes::{self, Attribute, Calling, Delete, Language};
 use crate::window::{Facts, Window};
 use core::ffi::{c_int, c_void};
@@ -45,9 +46,9 @@ impl AttributeValue {
     /// As Fortran gets it (MPI-4.1 §19.3.7).
     pub(super) fn integer(&self) -> isize {
         match self {
-            AttributeValue::Address(address) => *address as isize,
+            AttributeValue::Address(address) => (*address).cast_signed(),
             AttributeValue::Size(size) => **size,
-            AttributeValue::Int(int) => **int as isize,
+            AttributeValue::Int(int) => (**int).to_isize(),
             AttributeValue::Integer(integer, _) | AttributeValue::Unit(_, integer) => *integer,
         }
     }
@@ -56,7 +57,7 @@ impl AttributeValue {
 impl From<&Arc<Attribute>> for AttributeValue {
     fn from(attribute: &Arc<Attribute>) -> AttributeValue {
         match attribute.language {
-            Language::C => AttributeValue::Address(attribute.value as usize),
+            Language::C => AttributeValue::Address(attribute.value.cast_unsigned()),
             Language::Fortran => {
                 AttributeValue::Integer(attribute.value, (&raw const attribute.value).addr())
             }
@@ -121,7 +122,7 @@ pub(super) fn set(
 /// attribute stays.
 fn delete(host: &Host, window: &'static Window, attribute: &Arc<Attribute>) -> Result<()> {
     let callback = attributes::delete_of(host, attribute.keyval)?;
-    match call(callback, window.handle as usize, attribute) {
+    match call(callback, window.handle.to_usize(), attribute) {
         0 => {}
         code => return Err(Error::Host(code)),
     }
@@ -178,8 +179,8 @@ fn call(callback: Delete, win: usize, attribute: &Arc<Attribute>) -> c_int {
         Calling::Fortran => {
             // SAFETY: the program gave it to MPI_WIN_CREATE_KEYVAL as a subroutine of this type.
             let function: InFortran = unsafe { transmute(function) };
-            let (mut win, mut keyval, mut error) = (win as MPI_Fint, keyval, 0);
-            let (mut value, mut extra) = (value.integer(), extra as MPI_Aint);
+            let (mut win, mut keyval, mut error) = (win.low_u32().cast_signed(), keyval, 0);
+            let (mut value, mut extra) = (value.integer(), extra.cast_signed());
             // SAFETY: variables of the types that the subroutine wants.
             unsafe { function(&mut win, &mut keyval, &mut value, &mut extra, &mut error) };
             error
@@ -259,7 +260,7 @@ entry! {
     MPI_Win_set_attr PMPI_Win_set_attr (win: MPI_Win, keyval: c_int, value: *mut c_void) {
         let host = Host::get();
         on_any_window("MPI_Win_set_attr", host, win, |window| {
-            set(host, window, keyval, value.addr() as isize, Language::C)
+            set(host, window, keyval, value.addr().cast_signed(), Language::C)
         }, |native| {
             // SAFETY: the caller's arguments, as for the MPI underneath alone.
             unsafe { (host.call.win_set_attr)(native, keyval, value) }

@@ -8,6 +8,7 @@ use crate::error::{Class, Error, Result};
 use crate::fabric::net::Wire;
 use crate::memory::heap;
 use crate::mpi::Host;
+use crate::number::Number;
 use crate::sys::segment::PAGE;
 use crate::window::hints;
 use core::ffi::{c_int, c_void};
@@ -64,7 +65,7 @@ fn allocate(host: &Host, size: MPI_Aint, info: MPI_Info, place: *mut c_void) -> 
 
 fn free(base: *mut c_void) -> c_int {
     // A child of fork(2) has a copy; the memory and its registrations are its parent's.
-    if heap::is_inherited(base.addr() as u64) {
+    if heap::is_inherited(base.addr().to_u64()) {
         return 0;
     }
     if let Some(wire) = Wire::opened() {
@@ -75,10 +76,10 @@ fn free(base: *mut c_void) -> c_int {
         return 0;
     }
     let host = Host::get();
-    let address = base.addr() as u64;
+    let address = base.addr().to_u64();
     if heap::find(address, 1).is_some() {
         let what = "not the beginning of allocated memory:";
-        let error = Error::Argument(Class::Base, what, address as i64);
+        let error = Error::Argument(Class::Base, what, address.cast_signed());
         return answer::raise_alone("MPI_Free_mem", host, error);
     }
     // SAFETY: the caller's argument, as for the MPI underneath alone.

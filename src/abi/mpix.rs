@@ -20,7 +20,7 @@ fn find(host: &Host, window: &'static Window, keyval: c_int, kind: c_int) -> Res
     if host.abi == Abi::Mpich {
         let plus_one = keyvals::predefined(host, &window.facts, keyval - 1);
         if let Some(value) = plus_one {
-            return Ok(Some(value.integer() as usize));
+            return Ok(Some(value.integer().cast_unsigned()));
         }
         if let Some(value) = keyvals::predefined(host, &window.facts, keyval) {
             return Ok(Some(value.pointer()));
@@ -29,7 +29,7 @@ fn find(host: &Host, window: &'static Window, keyval: c_int, kind: c_int) -> Res
     let found = keyvals::find(host, window, keyval)?;
     Ok(found.map(|value| match kind {
         KIND_POINTER => value.pointer(),
-        _ => value.integer() as usize,
+        _ => value.integer().cast_unsigned(),
     }))
 }
 
@@ -81,7 +81,7 @@ pub unsafe extern "C-unwind" fn MPII_Win_set_attr(
     type Inner = unsafe extern "C-unwind" fn(usize, c_int, *mut c_void, c_int) -> c_int;
     let host = Host::get();
     let language = if kind == KIND_POINTER { Language::C } else { Language::Fortran };
-    let ours = |window| keyvals::set(host, window, keyval, value.addr() as isize, language);
+    let ours = |window| keyvals::set(host, window, keyval, value.addr().cast_signed(), language);
     on_any_window("MPI_Win_set_attr", host, win, ours, |native| {
         // SAFETY: the function of that name has this type.
         let inner: Option<Inner> = unsafe { host.extra(c"MPII_Win_set_attr") };

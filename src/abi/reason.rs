@@ -6,6 +6,7 @@
 use crate::error::Error;
 use crate::mpi::Host;
 use crate::mpi::host::Abi;
+use crate::number::Number;
 use crate::sync::{AtomicI32, Ordering};
 use core::ffi::{CStr, c_char, c_int};
 use std::cell::RefCell;
@@ -77,7 +78,7 @@ unsafe fn add(host: &Host, code: c_int, reason: &str, string: *mut c_char, resul
     // SAFETY: shorter than the caller's buffer.
     unsafe {
         string.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
-        resultlen.write(bytes.len() as c_int - 1);
+        resultlen.write(bytes.len().to_i32() - 1);
     }
 }
 

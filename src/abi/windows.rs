@@ -4,6 +4,7 @@ use super::answer::{on_any_window, on_window, place_for, raise_alone, raise_on_c
 use super::{MPI_Aint, MPI_Comm, MPI_Info, MPI_Win, errhandler, keyvals};
 use crate::error::Result;
 use crate::mpi::Host;
+use crate::number::{Number, Offset};
 use crate::sync::Ordering;
 use crate::window::create::{self, Failure, Made, WindowRequest};
 use crate::window::{Flavor, LocalWindow};
@@ -27,7 +28,7 @@ unsafe fn make(request: WindowRequest, memory: *mut c_void, win: *mut MPI_Win) -
         false => place_for(win),
     };
     let (handle, base) = match create::make(host, request, place) {
-        Ok(Made::Window(window)) => (window.handle as usize, window.facts.base),
+        Ok(Made::Window(window)) => (window.handle.to_usize(), window.facts.base),
         Ok(Made::Native(native, base)) => (native, base),
         Err(Failure::Ours(error)) => {
             if !win.is_null() {
@@ -66,7 +67,7 @@ unsafe fn query(
     };
     // If no rank exposes memory, the answer is that of rank 0.
     let (base, bytes, unit) = node.part(rank.unwrap_or(0))?;
-    store(bytes as isize, unit as isize);
+    store(bytes.cast_signed().to_isize(), unit.cast_signed().to_isize());
     // SAFETY: the caller vouches for `baseptr`.
     unsafe { baseptr.cast::<*mut u8>().write_unaligned(base) };
     Ok(())
@@ -82,7 +83,7 @@ entry! {
         base: *mut c_void, size: MPI_Aint, disp_unit: c_int, info: MPI_Info, comm: MPI_Comm,
         win: *mut MPI_Win,
     ) {
-        let (flavor, disp_unit) = (Flavor::Create, disp_unit as isize);
+        let (flavor, disp_unit) = (Flavor::Create, disp_unit.to_isize());
         let request = WindowRequest { flavor, base, size, disp_unit, info, comm };
         // SAFETY: the arguments are the caller's.
         unsafe { make(request, core::ptr::null_mut(), win) }
@@ -128,7 +129,7 @@ entry! {
         win: *mut MPI_Win,
     ) {
         let (flavor, base) = (Flavor::Allocate, core::ptr::null_mut());
-        let disp_unit = disp_unit as isize;
+        let disp_unit = disp_unit.to_isize();
         let request = WindowRequest { flavor, base, size, disp_unit, info, comm };
         // SAFETY: the arguments are the caller's.
         unsafe { make(request, baseptr, win) }
@@ -159,7 +160,7 @@ entry! {
         win: *mut MPI_Win,
     ) {
         let (flavor, base) = (Flavor::Shared, core::ptr::null_mut());
-        let disp_unit = disp_unit as isize;
+        let disp_unit = disp_unit.to_isize();
         let request = WindowRequest { flavor, base, size, disp_unit, info, comm };
         // SAFETY: the arguments are the caller's.
         unsafe { make(request, baseptr, win) }
@@ -239,7 +240,7 @@ entry! {
                 (host.call.win_shared_query)(native, rank, size, &mut unit, baseptr)
             };
             // SAFETY: the caller's pointer.
-            unsafe { disp_unit.write(unit as isize) };
+            unsafe { disp_unit.write(unit.to_isize()) };
             code
         })
     }
@@ -296,7 +297,7 @@ entry! {
     MPI_Win_detach PMPI_Win_detach (win: MPI_Win, base: *const c_void) {
         let host = Host::get();
         on_window("MPI_Win_detach", host, win, |_, node| {
-            node.detach(base.addr() as u64)
+            node.detach(base.addr().to_u64())
         }, |native| {
             // SAFETY: the caller's arguments, as for the MPI underneath alone.
             unsafe { (host.call.win_detach)(native, base) }

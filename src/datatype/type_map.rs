@@ -19,6 +19,7 @@ pub use rows::Pieces;
 
 use super::basic::Basic;
 use crate::error::{Class, Error, Result};
+use crate::number::Number;
 use map::{Map, Row};
 use rows::Rows;
 use std::sync::{Arc, LazyLock};
@@ -79,7 +80,7 @@ impl Kinds {
 
     /// Returns the only kind, if there is one.
     fn only(self) -> Option<Basic> {
-        (self.0.count_ones() == 1).then(|| Basic::ALL[self.0.trailing_zeros() as usize])
+        (self.0.count_ones() == 1).then(|| Basic::ALL[self.0.trailing_zeros().to_usize()])
     }
 
     fn iter(self) -> impl Iterator<Item = Basic> {
@@ -122,8 +123,8 @@ impl Bounds {
 
     /// The bounds of all copies, of which the outermost lie at `first` and `last`.
     fn copied(self, first: i128, last: i128) -> Result<Bounds> {
-        let lower = narrow(self.lower as i128 + first.min(last))?;
-        let upper = narrow(self.upper as i128 + first.max(last))?;
+        let lower = narrow(i128::from(self.lower) + first.min(last))?;
+        let upper = narrow(i128::from(self.upper) + first.max(last))?;
         Ok(Bounds { lower, upper })
     }
 }
@@ -138,9 +139,9 @@ impl Layout {
         Layout {
             bytes: made.map.bytes().unwrap_or_default(),
             map: made.map,
-            size: basic.size() as u64,
-            bounds: Bounds { lower: 0, upper: basic.extent() as i64 },
-            reach: Bounds { lower: 0, upper: block.end() as i64 },
+            size: basic.size().to_u64(),
+            bounds: Bounds { lower: 0, upper: basic.extent().to_u64().cast_signed() },
+            reach: Bounds { lower: 0, upper: i64::try_from(block.end()).unwrap_or(i64::MAX) },
             marked: false,
         }
     }
@@ -194,7 +195,7 @@ impl Layout {
 
     /// Returns the layout with the bounds that the MPI in use gave it.
     pub fn bounded(self, lower: i64, extent: i64) -> Result<Layout> {
-        let upper = narrow(lower as i128 + extent as i128)?;
+        let upper = narrow(i128::from(lower) + i128::from(extent))?;
         Ok(Layout { bounds: Bounds { lower, upper }, ..self })
     }
 
@@ -254,8 +255,8 @@ impl Layout {
         if count == 0 || self.size == 0 {
             return (0, 0);
         }
-        let last = (count as i128 - 1) * self.extent() as i128;
-        let (first, end) = (self.reach.lower as i128, self.reach.upper as i128);
+        let last = (i128::from(count) - 1) * i128::from(self.extent());
+        let (first, end) = (i128::from(self.reach.lower), i128::from(self.reach.upper));
         (first + last.min(0), end + last.max(0))
     }
 
@@ -280,7 +281,7 @@ impl Shape {
     #[inline]
     pub fn size(&self) -> u64 {
         match self {
-            Shape::Basic(basic) => basic.size() as u64,
+            Shape::Basic(basic) => basic.size().to_u64(),
             Shape::Derived(layout) => layout.size(),
         }
     }
@@ -340,8 +341,8 @@ impl Combination {
         if count == 0 {
             return Ok(());
         }
-        let first = displacement as i128;
-        let steps = (count as i128 - 1).checked_mul(stride as i128).ok_or(too_large())?;
+        let first = i128::from(displacement);
+        let steps = (i128::from(count) - 1).checked_mul(i128::from(stride)).ok_or(too_large())?;
         let last = first.checked_add(steps).ok_or(too_large())?;
         // From here on nothing overflows: the outermost copies fit, and so do those between.
         let bounds = inner.bounds.copied(first, last)?;
@@ -353,18 +354,18 @@ impl Combination {
         }
         self.plain = Bounds::join(self.plain, bounds);
         self.reach = Bounds::join(self.reach, inner.reach.copied(first, last)?);
-        self.size += inner.size as i128 * count as i128;
+        self.size += i128::from(inner.size) * i128::from(count);
         narrow(self.size)?;
         self.map.add(&inner.map, displacement, count, stride)
     }
 
     fn finish(self) -> Result<Layout> {
         let bounds = self.marked.or(self.plain).unwrap_or_default();
-        narrow(bounds.upper as i128 - bounds.lower as i128)?;
+        narrow(i128::from(bounds.upper) - i128::from(bounds.lower))?;
         Ok(Layout {
             bytes: self.map.bytes()?,
             map: self.map,
-            size: self.size as u64,
+            size: u64::try_from(self.size).unwrap_or(u64::MAX),
             bounds,
             reach: self.reach.unwrap_or_default(),
             marked: self.marked.is_some(),

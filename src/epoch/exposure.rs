@@ -44,6 +44,7 @@
 use crate::error::Result;
 use crate::fabric::layout::{COMPLETE, POSTS, RANKS_MAX};
 use crate::fabric::{Rank, WordAt, Words};
+use crate::number::Number;
 use std::collections::BTreeMap;
 
 /// The lists of all ranks.
@@ -105,7 +106,7 @@ pub fn start(
     group: &[Rank],
 ) -> Result<()> {
     let mut missing = group.to_vec();
-    let mut awaited = started.count + missing.len() as u64;
+    let mut awaited = started.count + missing.len().to_u64();
     while !missing.is_empty() {
         let posts = words.wait_own(POSTS, |posts| posts >= awaited)?;
         let mut left = Vec::new();
@@ -114,7 +115,7 @@ pub fn start(
                 left.push(target);
             }
         })?;
-        awaited = posts + left.len() as u64;
+        awaited = posts + left.len().to_u64();
         missing = left;
     }
     Ok(())

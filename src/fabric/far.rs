@@ -11,6 +11,7 @@ use super::remote::{Bytes, Network, Remote};
 use super::shm::words::{self, CHECK_NS, Idle};
 use super::{Fetch, Rank, WordAt, WordId, Words};
 use crate::error::Result;
+use crate::number::Number;
 use crate::sync::{AtomicU64, Ordering, full_fence, spin_hint};
 use core::ops::Deref;
 use std::time::{Duration, Instant};
@@ -77,7 +78,7 @@ const SLEEP_NS: core::ops::RangeInclusive<u64> = 20_000..=500_000;
 
 /// Returns the address of a word among the words of a rank.
 pub fn word_in(words: Remote, word: WordId) -> Remote {
-    words.offset(i64::from(word.0) * size_of::<u64>() as i64)
+    words.offset(i64::from(word.0) * size_of::<u64>().to_u64().cast_signed())
 }
 
 impl<L: Locate> Far<L> {

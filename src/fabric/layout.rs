@@ -33,6 +33,7 @@
 #[cfg(any(test, doc))]
 use crate::fabric::Kind;
 use crate::fabric::{Rank, WordAt, WordId};
+use crate::number::Number;
 
 /// Words in a cache line.
 const LINE: u32 = 8;
@@ -169,6 +170,7 @@ pub const RENDEZVOUS_SLOTS: u32 = 64;
 pub const LOCKS: [WordId; 4] = [LOCK, GLOBAL, ACC, REGIONS];
 
 /// Control words of each rank that are reached through a device, whatever the number of ranks.
+#[expect(clippy::cast_possible_truncation)] // a small constant
 pub const WORDS_FAR: u32 = RENDEZVOUS + LOCKS.len() as u32 * RENDEZVOUS_SLOTS;
 
 /// The tickets of a lock, beside it.
@@ -184,7 +186,7 @@ pub fn tickets(lock: WordId) -> WordId {
 /// find each other. Each lock has slots of its own: a thread that waits for a lock may use a slot
 /// as long as it waits, and the holder that it waits for may need another lock first.
 pub fn rendezvous(lock: WordId, ticket: u32) -> WordId {
-    let index = LOCKS.iter().position(|word| *word == lock).expect("a lock") as u32;
+    let index = LOCKS.iter().position(|word| *word == lock).expect("a lock").to_u32();
     WordId(RENDEZVOUS + index * RENDEZVOUS_SLOTS + ticket % RENDEZVOUS_SLOTS)
 }
 

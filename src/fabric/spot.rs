@@ -6,6 +6,7 @@ use super::cma::{Batch, Process};
 use super::net::Peer;
 use super::remote::{Bytes, Remote, Runs as _};
 use crate::error::Result;
+use crate::number::Offset;
 
 /// The location of bytes of a window, and how this process and the others reach them.
 #[derive(Clone, Copy)]
@@ -51,8 +52,8 @@ impl Spot<'_> {
     #[inline]
     pub fn offset(self, by: i64) -> Self {
         match self {
-            Spot::Mapped(at) => Spot::Mapped(at.wrapping_offset(by as isize)),
-            Spot::Own(at) => Spot::Own(at.wrapping_offset(by as isize)),
+            Spot::Mapped(at) => Spot::Mapped(at.wrapping_offset(by.to_isize())),
+            Spot::Own(at) => Spot::Own(at.wrapping_offset(by.to_isize())),
             Spot::Unmapped(unmapped) => Spot::Unmapped(unmapped.offset(by)),
         }
     }

@@ -2,6 +2,7 @@
 //! identity to a record in memory that all of them map. The state of a process is kept from the
 //! first check on, for all arenas that the process is in.
 
+use crate::number::Number;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::life::{self, Life, Mark};
 use crate::sys::segment::Mapping;
@@ -35,7 +36,7 @@ impl LifeRecord {
         self.cookie.store(own.cookie, Ordering::Relaxed);
         self.cookie_address.store(own.cookie_address, Ordering::Relaxed);
         // Release: pairs with the Acquire of `is_written`.
-        self.pid.store(own.pid as u32, Ordering::Release);
+        self.pid.store(own.pid.cast_unsigned(), Ordering::Release);
     }
 
     /// Returns whether a process has written its identity.
@@ -48,7 +49,7 @@ impl LifeRecord {
     fn mark(&self) -> Mark {
         // Relaxed, all four: a collective call orders the stores of that rank before these loads.
         Mark {
-            pid: self.pid.load(Ordering::Relaxed) as i32,
+            pid: self.pid.load(Ordering::Relaxed).cast_signed(),
             start: self.start.load(Ordering::Relaxed),
             cookie_address: self.cookie_address.load(Ordering::Relaxed),
             cookie: self.cookie.load(Ordering::Relaxed),
@@ -87,8 +88,8 @@ impl Lives {
 
     /// Returns the record of a rank's process.
     pub fn record(&self, rank: u32) -> &LifeRecord {
-        assert!((rank as usize) < self.known.len());
-        let offset = self.places.first + rank as usize * self.places.stride;
+        assert!(rank.to_usize() < self.known.len());
+        let offset = self.places.first + rank.to_usize() * self.places.stride;
         // SAFETY: the record of an existing rank is there, as the caller of `new` has promised, and
         // it consists of atomics.
         unsafe { &*self.segment.base().add(offset).cast::<LifeRecord>() }
@@ -102,13 +103,13 @@ impl Lives {
 
     /// Returns the address of the segment with the records, which names this arena in a probe.
     pub fn address(&self) -> u64 {
-        self.segment.base().addr() as u64
+        self.segment.base().addr().to_u64()
     }
 
     /// Returns the liveness of a rank's process.
     #[inline]
     pub fn of(&self, rank: u32) -> &Life {
-        self.known[rank as usize].get_or_init(|| life::of(self.record(rank).mark()))
+        self.known[rank.to_usize()].get_or_init(|| life::of(self.record(rank).mark()))
     }
 
     /// Notes that this process has called MPI_Finalize.
@@ -121,7 +122,7 @@ impl Lives {
     pub fn dead(&self) -> Option<(u32, i32)> {
         // Relaxed: the check is repeated from time to time.
         let takes_part = |rank: u32| self.record(rank).state.load(Ordering::Relaxed) == 0;
-        let ranks = 0..self.known.len() as u32;
+        let ranks = 0..self.known.len().to_u32();
         let others = ranks.filter(|rank| *rank != self.own && takes_part(*rank));
         let others: Vec<u32> = others.collect();
         let ended = life::first_ended(others.iter().map(|rank| self.of(*rank)))?;

@@ -10,6 +10,7 @@
 //! |                                     | process `pid` of its node; it stays so                |
 
 use super::lives::Lives;
+use crate::number::Number;
 use crate::sync::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
@@ -61,13 +62,13 @@ const PID_MASK: u64 = (1 << (CAUSE_AT - PID_AT)) - 1;
 impl Loss {
     /// Encodes the loss as a word other than 0.
     pub fn word(self) -> u64 {
-        let pid = self.pid as u64 & PID_MASK;
+        let pid = self.pid.cast_unsigned().to_u64() & PID_MASK;
         u64::from(self.rank + 1) | pid << PID_AT | (self.cause as u64) << CAUSE_AT
     }
 
     /// Decodes a word; `None` for 0.
     pub fn from(word: u64) -> Option<Loss> {
-        let rank = (word as u32).checked_sub(1)?;
+        let rank = word.low_u32().checked_sub(1)?;
         let cause = match word >> CAUSE_AT {
             1 => Cause::Died,
             2 => Cause::Closed,

@@ -16,6 +16,7 @@
 use super::ranges::{GRANULE, RangeState, Ranges};
 use super::retention::{self, Retention};
 use crate::error::{Error, Result};
+use crate::number::Number;
 use crate::sys::memory_limits;
 use crate::sys::process;
 use crate::sys::segment::{Mapping, Name, PAGE, Segment};
@@ -42,12 +43,12 @@ struct Chunk {
 
 impl Chunk {
     fn bytes(&self) -> u64 {
-        self.mapping.bytes() as u64
+        self.mapping.bytes().to_u64()
     }
 
     /// Returns the offset of a range of addresses, if all of it is in this chunk.
     fn offset_of(&self, address: u64, bytes: u64) -> Option<u64> {
-        let offset = address.checked_sub(self.mapping.base().addr() as u64)?;
+        let offset = address.checked_sub(self.mapping.base().addr().to_u64())?;
         (offset.checked_add(bytes)? <= self.bytes()).then_some(offset)
     }
 
@@ -85,7 +86,7 @@ pub struct HeapRange {
 impl HeapRange {
     /// Returns its address.
     pub fn base(&self) -> *mut u8 {
-        self.chunk.mapping.base().wrapping_add(self.offset as usize)
+        self.chunk.mapping.base().wrapping_add(self.offset.to_usize())
     }
 
     /// Its length in bytes.
@@ -255,7 +256,7 @@ impl Heap {
     fn release(&self, base: *mut u8) -> bool {
         let mut books = self.books();
         let lease = books.allocated.remove(&base.addr());
-        let inherited = |chunk: &&Chunk| chunk.offset_of(base.addr() as u64, 1).is_some();
+        let inherited = |chunk: &&Chunk| chunk.offset_of(base.addr().to_u64(), 1).is_some();
         let is_inherited = books.inherited.iter().any(inherited);
         drop(books); // dropping the lease takes the lock
         lease.is_some() || is_inherited
@@ -263,9 +264,9 @@ impl Heap {
 
     fn allocation(&self, address: u64, bytes: u64) -> Option<(u64, u64)> {
         let books = self.books();
-        let (base, lease) = books.allocated.range(..=address as usize).next_back()?;
-        let end = (*base as u64).checked_add(lease.bytes())?;
-        (address.checked_add(bytes)? <= end).then_some((*base as u64, lease.bytes()))
+        let (base, lease) = books.allocated.range(..=address.to_usize()).next_back()?;
+        let end = (*base).to_u64().checked_add(lease.bytes())?;
+        (address.checked_add(bytes)? <= end).then_some(((*base).to_u64(), lease.bytes()))
     }
 
     fn find(&self, address: u64, bytes: u64) -> Option<HeapPlace> {
@@ -332,7 +333,7 @@ impl Books {
         if bytes >= LARGE && !memory_limits::fits(bytes) {
             return Err(memory_limits::too_much(bytes));
         }
-        let ranks = if self.ranks > 0 { self.ranks } else { process::cores() as u32 };
+        let ranks = if self.ranks > 0 { self.ranks } else { process::cores().to_u32() };
         self.retention.took_fresh(bytes, || retention::bound_max(memory_limits::least(), ranks));
         for bytes in [bytes.max(BATCH), bytes] {
             if let Some((chunk, offset)) = self.take(bytes, alignment, RangeState::Fresh) {
@@ -353,7 +354,7 @@ impl Books {
         let last = self.chunks.last().map_or(CHUNK_MIN / 2, |(chunk, _)| chunk.bytes());
         // A limit of the process (RLIMIT_AS, RLIMIT_FSIZE) may allow no more than necessary.
         let chunk = new_chunk(least.max(2 * last)).or_else(|_| new_chunk(least))?;
-        let origin = chunk.mapping.base().addr() as u64;
+        let origin = chunk.mapping.base().addr().to_u64();
         self.chunks.push((chunk, Ranges::new(origin, chunk.bytes())));
         Ok(self.chunks.last_mut().expect("it was just pushed"))
     }
@@ -384,7 +385,7 @@ fn new_chunk(bytes: u64) -> Result<&'static Chunk> {
     memory_limits::least(); // so that no request has to ask later
     let segment = Segment::create(bytes)?;
     let name = segment.name();
-    let mapping = segment.map_aligned(CHUNK_ALIGNMENT as usize)?;
+    let mapping = segment.map_aligned(CHUNK_ALIGNMENT.to_usize())?;
     Ok(Box::leak(Box::new(Chunk { segment, mapping, name })))
 }
 

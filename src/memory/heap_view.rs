@@ -4,6 +4,7 @@
 use super::heap::{HeapPlace, HeapRange};
 use super::maps;
 use crate::error::Result;
+use crate::number::Number;
 use crate::sys::segment::Mapping;
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ impl HeapView {
     /// A range that another process has allocated and keeps.
     pub fn of(place: &HeapPlace) -> Result<HeapView> {
         let map = maps::map(&place.name)?;
-        let base = map.base().wrapping_add(place.offset as usize);
+        let base = map.base().wrapping_add(place.offset.to_usize());
         Ok(HeapView { base, _hold: Hold::OfAnother { _map: map } })
     }
 

@@ -4,6 +4,7 @@
 //! device and inode identify the mapping.
 
 use crate::error::{Error, Result};
+use crate::number::Number;
 use crate::sys::segment::{Mapping, Name, Segment};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ impl Maps {
             let entry = self.0.remove(at);
             let mapping = entry.2.clone();
             self.0.push(entry);
-            if mapping.bytes() as u64 != name.bytes {
+            if mapping.bytes().to_u64() != name.bytes {
                 return Err(Error::System { call: "open /proc/PID/fd", errno: libc::ENOENT });
             }
             return Ok(mapping);

@@ -3,6 +3,7 @@
 use super::functions::do_not_copy;
 use super::host::{Abi, Handle, Host, Status};
 use crate::error::{Class, Error, Result};
+use crate::number::Number;
 use core::ffi::{c_int, c_void};
 use core::ptr;
 use parking_lot::Mutex;
@@ -40,7 +41,7 @@ impl Comm {
         let mut rank = 0;
         // SAFETY: an out parameter of ours.
         check(unsafe { (host.call.comm_rank)(self.0, &mut rank) })?;
-        Ok(rank as u32)
+        Ok(rank.cast_unsigned())
     }
 
     /// Returns the number of its processes.
@@ -48,7 +49,7 @@ impl Comm {
         let mut size = 0;
         // SAFETY: an out parameter of ours.
         check(unsafe { (host.call.comm_size)(self.0, &mut size) })?;
-        Ok(size as u32)
+        Ok(size.cast_unsigned())
     }
 
     /// Makes a communicator of the same processes that belongs to this library. Its errors are
@@ -74,7 +75,7 @@ impl Comm {
     /// Returns the communicator of the ranks that gave the same color, in the order of their ranks
     /// here; `None` on ranks that gave none. It belongs to this library. Collective.
     pub fn split(self, host: &Host, color: Option<u32>) -> Result<Option<Comm>> {
-        let color = color.map_or(host.constants.undefined, |color| color as c_int);
+        let color = color.map_or(host.constants.undefined, |color| color.cast_signed());
         let mut new: Handle = 0;
         // SAFETY: an out parameter of ours, as wide as any handle.
         check(unsafe { (host.call.comm_split)(self.0, color, 0, &mut new) })?;
@@ -87,8 +88,8 @@ impl Comm {
 
     /// Returns the values of all ranks, in the order of the ranks. Collective.
     pub fn gather_all<const N: usize>(self, host: &Host, mine: &[u64; N]) -> Result<Vec<[u64; N]>> {
-        let mut all = vec![[0; N]; self.size(host)? as usize];
-        let (bytes, byte) = (size_of_val(mine) as c_int, host.byte());
+        let mut all = vec![[0; N]; self.size(host)?.to_usize()];
+        let (bytes, byte) = (size_of_val(mine).to_i32(), host.byte());
         let (from, to) = (mine.as_ptr().cast(), all.as_mut_ptr().cast());
         // SAFETY: so many bytes to read from, and as many of each rank to write to.
         check(unsafe { (host.call.allgather)(from, bytes, byte, to, bytes, byte, self.0) })?;
@@ -112,7 +113,7 @@ impl Comm {
 
     /// Sends `data` from rank 0 to all ranks. Collective.
     pub fn broadcast<const N: usize>(self, host: &Host, data: &mut [u64; N]) -> Result<()> {
-        let (bytes, byte) = (size_of_val(data) as c_int, host.byte());
+        let (bytes, byte) = (size_of_val(data).to_i32(), host.byte());
         let data = data.as_mut_ptr().cast();
         // SAFETY: `data` is a live array of so many bytes.
         check(unsafe { (host.call.bcast)(data, bytes, byte, 0, self.0) })
@@ -143,7 +144,7 @@ impl Comm {
         let (mut request, mut done, mut status): (Handle, c_int, Status) = (0, 0, [0; 8]);
         // SAFETY: N words each to read from and write to, which live until this is done.
         let mut code = unsafe {
-            (host.call.iallreduce)(from, to, N as c_int, word, min, self.0, &mut request)
+            (host.call.iallreduce)(from, to, N.to_i32(), word, min, self.0, &mut request)
         };
         while code == 0 {
             // SAFETY: the request of above; a status that is large enough in every ABI.
@@ -222,19 +223,19 @@ impl Group {
         let mut size = 0;
         // SAFETY: an out parameter of ours.
         check(unsafe { (host.call.group_size)(self.0, &mut size) })?;
-        Ok(size as u32)
+        Ok(size.cast_unsigned())
     }
 
     /// Returns the ranks that its processes have in `of`; an error if one is not in `of`.
     pub fn ranks_in(self, host: &Host, of: Group) -> Result<Vec<u32>> {
         let size = self.size(host)?;
-        let here: Vec<c_int> = (0..size as c_int).collect();
-        let mut there: Vec<c_int> = vec![0; size as usize];
+        let here: Vec<c_int> = (0..size.cast_signed()).collect();
+        let mut there: Vec<c_int> = vec![0; size.to_usize()];
         if size > 0 {
             let (from, to) = (here.as_ptr(), there.as_mut_ptr());
             // SAFETY: both arrays have `size` elements.
             check(unsafe {
-                (host.call.group_translate_ranks)(self.0, size as c_int, from, of.0, to)
+                (host.call.group_translate_ranks)(self.0, size.cast_signed(), from, of.0, to)
             })?;
         }
         let outside = || {

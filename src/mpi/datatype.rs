@@ -14,6 +14,7 @@ use super::host::{Abi, Handle, Host};
 use crate::datatype::basic::Basic;
 use crate::datatype::type_map::Shape;
 use crate::error::{Class, Error, Result};
+use crate::number::Number;
 use array::ArrayNumbers;
 use core::ffi::c_int;
 use core::ptr;
@@ -92,8 +93,8 @@ impl Contents for Host {
             }
         }
         let combiner = Combiner::of(&self.constants, combiner)?;
-        let [integers, addresses, counts, types] =
-            [integers, addresses, counts, types].map(|number| number.max(0) as usize);
+        let [integers, addresses, counts, types] = [integers, addresses, counts, types]
+            .map(|number| number.max(0).cast_unsigned().to_usize());
         Ok(Envelope { combiner, integers, addresses, counts, types })
     }
 
@@ -106,19 +107,22 @@ impl Contents for Host {
         let (ni, na, nt) = (envelope.integers, envelope.addresses, envelope.types);
         match self.call.type_get_contents_c {
             Some(get_contents) if self.large_counts() => {
-                let ([ni, na, nt], nc) = ([ni, na, nt].map(|n| n as i64), counts.len() as i64);
+                let ([ni, na, nt], nc) = (
+                    [ni, na, nt].map(|n| n.to_u64().cast_signed()),
+                    counts.len().to_u64().cast_signed(),
+                );
                 let c = counts.as_mut_ptr();
                 // SAFETY: each array has the length that is given; handles are no wider than ours.
                 check(unsafe { get_contents(datatype, ni, na, nc, nt, i, a, c, t) })?;
             }
             _ => {
-                let [ni, na, nt] = [ni, na, nt].map(|n| n as c_int);
+                let [ni, na, nt] = [ni, na, nt].map(|n| n.to_i32());
                 let get_contents = self.call.type_get_contents;
                 // SAFETY: as above.
                 check(unsafe { get_contents(datatype, ni, na, nt, i, a, t) })?;
             }
         }
-        let width = self.constants.handle_bytes as usize;
+        let width = self.constants.handle_bytes.cast_unsigned().to_usize();
         let types = (0..envelope.types)
             // SAFETY: the MPI wrote so many handles of its own width, side by side.
             .map(|n| unsafe { self.fetch(t.byte_add(n * width)) })

@@ -16,6 +16,7 @@
 use super::comm::check;
 use super::host::{Handle, Host, Status};
 use crate::error::{Error, Result};
+use crate::number::Number;
 use crate::sync::{AtomicU8, AtomicUsize, Ordering};
 use core::ffi::{c_int, c_void};
 use core::slice;
@@ -203,7 +204,7 @@ unsafe extern "C" fn poll(extra: *mut c_void, _: *mut Status) -> c_int {
 /// Called by MPICH to wait for requests.
 unsafe extern "C" fn wait(count: c_int, extras: *mut *mut c_void, _: f64, _: *mut Status) -> c_int {
     // SAFETY: so many of them.
-    for extra in unsafe { slice::from_raw_parts(extras, count.max(0) as usize) } {
+    for extra in unsafe { slice::from_raw_parts(extras, count.max(0).cast_unsigned().to_usize()) } {
         // SAFETY: a callback of ours.
         while !unsafe { behind(*extra) }.advance() {
             std::thread::yield_now();

@@ -9,6 +9,7 @@ use super::constants::{Constants, MPICH, OPENMPI_INTEGERS, STANDARD};
 use super::family::{self, Named};
 use super::functions::Functions;
 use super::table::{self, Tables};
+use crate::number::Number;
 use crate::sync::{AtomicPtr, Ordering};
 use crate::sys::dl::{self, Library};
 use crate::sys::process;
@@ -194,7 +195,7 @@ impl Host {
     pub unsafe fn store(&self, at: *mut usize, handle: Handle) {
         match self.abi {
             // SAFETY: handles of this ABI are 32 bits wide.
-            Abi::Mpich => unsafe { at.cast::<u32>().write_unaligned(handle as u32) },
+            Abi::Mpich => unsafe { at.cast::<u32>().write_unaligned(handle.to_u32()) },
             // SAFETY: handles of these ABIs are as wide as a pointer.
             _ => unsafe { at.write_unaligned(handle) },
         }
@@ -207,7 +208,7 @@ impl Host {
     pub unsafe fn fetch(&self, at: *const usize) -> Handle {
         match self.abi {
             // SAFETY: handles of this ABI are 32 bits wide.
-            Abi::Mpich => unsafe { at.cast::<u32>().read_unaligned() as usize },
+            Abi::Mpich => unsafe { (at.cast::<u32>().read_unaligned()).to_usize() },
             // SAFETY: handles of these ABIs are as wide as a pointer.
             _ => unsafe { at.read_unaligned() },
         }

@@ -5,6 +5,7 @@ use super::datatype::STANDARD_PREDEFINED_END;
 use super::host::Abi;
 use super::{Handle, Host};
 use crate::error::{Class, Error, Result};
+use crate::number::Number;
 use std::ffi::{CString, c_int};
 
 /// The key of the kinds of memory that an MPI supports (MPI-4.1 §12.4.3).
@@ -51,7 +52,7 @@ pub fn value(host: &Host, info: Handle, key: &str) -> Result<Option<String>> {
     if !may_be_info(host, info) {
         return Err(Error::Wrong(Class::Info, "handle that is no info object"));
     }
-    let mut value = vec![0_u8; host.constants.max_info_val as usize + 1];
+    let mut value = vec![0_u8; host.constants.max_info_val.cast_unsigned().to_usize() + 1];
     let (mut found, length) = (0, host.constants.max_info_val - 1);
     let key = CString::new(key).unwrap_or_default();
     let text = value.as_mut_ptr().cast();

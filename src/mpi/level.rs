@@ -11,6 +11,7 @@
 
 use super::comm::check;
 use super::host::{Handle, Host};
+use crate::number::Number;
 use crate::sync::{AtomicU32, Ordering};
 use core::ffi::{CStr, c_int};
 use core::ptr;
@@ -71,7 +72,7 @@ impl Host {
         if check(unsafe { get_info(session, &mut info) }).is_err() {
             return true;
         }
-        let (key, bytes) = (c"thread_level".as_ptr(), level.len() as c_int - 1);
+        let (key, bytes) = (c"thread_level".as_ptr(), level.len().to_i32() - 1);
         // SAFETY: an info object that was just made, and a buffer of one byte more than is told.
         let code =
             unsafe { (self.call.info_get)(info, key, bytes, level.as_mut_ptr(), &mut found) };

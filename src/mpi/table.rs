@@ -5,6 +5,7 @@ use super::constants::{Constants, MPICH, PREDEFINED, STANDARD, STANDARD_INTEL, o
 use super::host::{Abi, Handle};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{OPS, Op, PredefinedOp};
+use crate::number::Number;
 use core::ffi::CStr;
 
 /// Entries of a table; a power of two, and enough more than handles that a multiplier without
@@ -66,7 +67,7 @@ impl<T: Copy> HandleTable<T> {
 
 #[inline(always)]
 fn index(multiplier: u64, handle: Handle) -> usize {
-    ((handle as u64).wrapping_mul(multiplier) >> (u64::BITS - BITS)) as usize
+    (handle.to_u64().wrapping_mul(multiplier) >> (u64::BITS - BITS)).to_usize()
 }
 
 /// The properties of a predefined datatype that need no call of the MPI underneath.
@@ -112,7 +113,7 @@ impl Tables {
                 let handle = of_abi(known.mpich, known.openmpi, known.standard);
                 let (size, extent) = (known.basic.size(), known.basic.extent());
                 let predefined =
-                    Predefined { basic: known.basic, size: size as u32, dense: size == extent };
+                    Predefined { basic: known.basic, size: size.to_u32(), dense: size == extent };
                 let absent = handle == 0 || handle == constants.datatype_null;
                 (!absent).then_some((handle, predefined))
             })

@@ -4,6 +4,7 @@
 
 use super::{last_error, uninterrupted};
 use crate::error::Result;
+use crate::number::Number;
 use crate::sys::segment::Name;
 use core::ptr;
 
@@ -94,7 +95,7 @@ impl SegmentPart {
         let end = self.offset + self.bytes;
         let seek = |from: u64, whence| {
             // SAFETY: a question; nobody uses the position of the descriptor.
-            let at = unsafe { libc::lseek(self.name.fd, from as i64, whence) };
+            let at = unsafe { libc::lseek(self.name.fd, from.cast_signed(), whence) };
             u64::try_from(at).ok().filter(|at| *at < end)
         };
         let first = seek(from, libc::SEEK_DATA).filter(|_| from < end)?;
@@ -127,9 +128,9 @@ impl SegmentPart {
         if copied && unsafe { self.replace_by_copy() } {
             return true;
         }
-        let (rights, length) = (libc::PROT_READ | libc::PROT_WRITE, self.bytes as usize);
+        let (rights, length) = (libc::PROT_READ | libc::PROT_WRITE, self.bytes.to_usize());
         let flags = libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE;
-        let (base, fd, offset) = (self.base.cast(), self.name.fd, self.offset as i64);
+        let (base, fd, offset) = (self.base.cast(), self.name.fd, self.offset.cast_signed());
         // SAFETY: it replaces the same pages of the same segment.
         unsafe { libc::mmap(base, length, rights, flags, fd, offset) != libc::MAP_FAILED }
     }
@@ -137,7 +138,7 @@ impl SegmentPart {
     /// # Safety
     /// As for `make_private`.
     unsafe fn replace_by_copy(&self) -> bool {
-        let (rights, length) = (libc::PROT_READ | libc::PROT_WRITE, self.bytes as usize);
+        let (rights, length) = (libc::PROT_READ | libc::PROT_WRITE, self.bytes.to_usize());
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a new mapping at an address of the kernel's choice touches no existing one.
         let copy = unsafe { libc::mmap(ptr::null_mut(), length, rights, flags, -1, 0) };
@@ -166,8 +167,8 @@ impl SegmentPart {
         while let Some((first, end)) = self.next_data(from) {
             from = first;
             while from < end {
-                let (to, bytes) = ((from - self.offset) as usize, (end - from) as usize);
-                let at = from as i64;
+                let (to, bytes) = ((from - self.offset).to_usize(), (end - from).to_usize());
+                let at = from.cast_signed();
                 let copy = copy.wrapping_add(to).cast();
                 // SAFETY: inside of the room that the caller vouches for.
                 let read = || unsafe { libc::pread(self.name.fd, copy, bytes, at) };

@@ -5,7 +5,8 @@ use crate::sync::AtomicU32;
 /// Sleeps while `word` holds `seen`, until another thread wakes it or `ns` nanoseconds have passed.
 /// May return at any time: the caller checks again whether it has to wait.
 pub fn wait(word: &AtomicU32, seen: u32, ns: u64) {
-    let (tv_sec, tv_nsec) = ((ns / 1_000_000_000) as i64, (ns % 1_000_000_000) as i64);
+    let (tv_sec, tv_nsec) =
+        ((ns / 1_000_000_000).cast_signed(), (ns % 1_000_000_000).cast_signed());
     let limit = libc::timespec { tv_sec, tv_nsec };
     // SAFETY: `word` is a live, aligned 32-bit word; the kernel only reads it and `limit`.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, seen, &limit, 0, 0) };

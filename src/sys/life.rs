@@ -25,6 +25,7 @@
 //! | [`ENDED`] | it has ended; it stays so            |
 
 use super::{process, uninterrupted, vm};
+use crate::number::Number;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -75,13 +76,13 @@ impl Mark {
             return None;
         }
         let mut seen = !self.cookie;
-        let to = vm::own_run((&raw mut seen).cast(), size_of::<u64>() as u64);
-        let from = vm::run(self.cookie_address, size_of::<u64>() as u64);
+        let to = vm::own_run((&raw mut seen).cast(), size_of::<u64>().to_u64());
+        let from = vm::run(self.cookie_address, size_of::<u64>().to_u64());
         // SAFETY: the eight bytes are ours.
         match uninterrupted(|| unsafe { vm::read(self.pid, vm::one(&to), vm::one(&from)) }) {
             -1 if matches!(vm::errno(), libc::ESRCH | libc::EFAULT) => Some(false),
             -1 => None,
-            read => Some(read as usize == size_of::<u64>() && seen == self.cookie),
+            read => Some(read.cast_unsigned() == size_of::<u64>() && seen == self.cookie),
         }
     }
 
@@ -155,7 +156,7 @@ pub fn now_ns() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a place for the answer.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
 /// The number of descriptors of processes.
@@ -172,7 +173,10 @@ impl Descriptor {
             return None;
         }
         // SAFETY: a plain system call; it returns a descriptor or fails.
-        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as i32;
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) }
+            .cast_unsigned()
+            .low_u32()
+            .cast_signed();
         if fd < 0 {
             let errno = vm::errno();
             ABSENT.fetch_or(matches!(errno, libc::ENOSYS | libc::EPERM), Ordering::Relaxed);
@@ -192,7 +196,7 @@ impl Descriptor {
 /// Returns how many of these descriptors report an event, or a negative number, without waiting. A
 /// signal interrupts even that, and is no sign of any process.
 fn poll_now(list: &mut [libc::pollfd]) -> i32 {
-    let count = list.len() as libc::nfds_t;
+    let count = list.len().to_u64();
     // SAFETY: so many valid pollfds, of which negative ones are passed over; zero milliseconds: it
     // does not wait.
     uninterrupted(|| unsafe { libc::poll(list.as_mut_ptr(), count, 0) })

@@ -1,22 +1,23 @@
 //! This process: its identity for the other processes of its node, and its cores. `life` checks
 //! whether another process still runs.
 
+use crate::number::Number;
 use crate::sync::{AtomicU32, Ordering};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 
 /// Returns the id of this process. A system call the first time only.
 pub fn id() -> i32 {
-    let ask = || std::process::id() as i32;
+    let ask = || std::process::id().cast_signed();
     let Some(kept) = kept() else { return ask() };
     // Relaxed: all threads that store here store the same value.
     match kept.load(Ordering::Relaxed) {
         0 => {
             let id = ask();
-            kept.store(id as u32, Ordering::Relaxed);
+            kept.store(id.cast_unsigned(), Ordering::Relaxed);
             id
         }
-        id => id as i32,
+        id => id.cast_signed(),
     }
 }
 
@@ -26,7 +27,7 @@ pub fn id() -> i32 {
 fn kept() -> Option<&'static AtomicU32> {
     static KEPT: OnceLock<usize> = OnceLock::new();
     let at = *KEPT.get_or_init(|| {
-        let (bytes, access) = (super::segment::PAGE as usize, libc::PROT_READ | libc::PROT_WRITE);
+        let (bytes, access) = (super::segment::PAGE.to_usize(), libc::PROT_READ | libc::PROT_WRITE);
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: a new mapping at an address of the kernel's choice touches no existing one.
         let page = unsafe { libc::mmap(core::ptr::null_mut(), bytes, access, flags, -1, 0) };
@@ -54,7 +55,7 @@ pub fn seconds() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a place for the answer.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &mut now) };
-    now.tv_sec as u64
+    now.tv_sec.cast_unsigned()
 }
 
 /// Makes a panic end this process. It must not unwind through frames of C, which are not prepared
@@ -78,7 +79,7 @@ pub fn is_privileged() -> bool {
 pub fn cookie() -> (u64, u64) {
     static COOKIE: OnceLock<u64> = OnceLock::new();
     let cookie = COOKIE.get_or_init(|| RandomState::new().hash_one(id()));
-    ((&raw const *cookie).addr() as u64, *cookie)
+    ((&raw const *cookie).addr().to_u64(), *cookie)
 }
 
 /// Returns bytes that processes have in common if and only if they see the same processes of the
@@ -99,7 +100,9 @@ pub fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| {
         // SAFETY: a plain question.
-        let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as usize;
+        let online = (unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1))
+            .cast_unsigned()
+            .to_usize();
         match std::thread::available_parallelism().map_or(1, |n| n.get()) {
             1 => online,
             mine => mine,

@@ -10,5 +10,5 @@ pub fn bytes<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     // SAFETY: so many bytes, all of them ours.
     let count = uninterrupted(|| unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), N, 0) });
-    if count == N as isize { Ok(bytes) } else { Err(last_error("getrandom")) }
+    if count == N.cast_signed() { Ok(bytes) } else { Err(last_error("getrandom")) }
 }

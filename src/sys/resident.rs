@@ -1,5 +1,6 @@
 //! The part of a range of addresses that has memory behind it (mincore(2)).
 
+use crate::number::Number;
 use crate::sys::segment::PAGE;
 
 /// The most pages that one call asks for.
@@ -11,17 +12,17 @@ pub fn missing(base: u64, bytes: u64) -> u64 {
     let first = base & !(PAGE - 1);
     let end = base.saturating_add(bytes);
     let (mut at, mut missing) = (first, 0);
-    let mut pages = vec![0_u8; PAGES.min((bytes / PAGE + 2) as usize)];
+    let mut pages = vec![0_u8; PAGES.min((bytes / PAGE + 2).to_usize())];
     while at < end {
-        let count = ((end - at).div_ceil(PAGE) as usize).min(pages.len());
-        let length = count * PAGE as usize;
-        let start = core::ptr::with_exposed_provenance_mut(at as usize);
+        let count = (end - at).div_ceil(PAGE).to_usize().min(pages.len());
+        let length = count * PAGE.to_usize();
+        let start = core::ptr::with_exposed_provenance_mut(at.to_usize());
         // SAFETY: one byte for each page; addresses that are not mapped are only an error.
         if unsafe { libc::mincore(start, length, pages.as_mut_ptr()) } != 0 {
             return 0;
         }
-        missing += pages[..count].iter().filter(|page| **page & 1 == 0).count() as u64 * PAGE;
-        at += length as u64;
+        missing += pages[..count].iter().filter(|page| **page & 1 == 0).count().to_u64() * PAGE;
+        at += length.to_u64();
     }
     missing
 }
@@ -36,7 +37,7 @@ const ASKED: usize = 64 << 10;
 /// The range is mapped from a memfd, may be written, and no other thread or process uses it
 /// meanwhile.
 pub unsafe fn clear(base: *mut u8, bytes: usize) {
-    let page = PAGE as usize;
+    let page = PAGE.to_usize();
     let skipped = (base.addr().next_multiple_of(page) - base.addr()).min(bytes);
     let count = (bytes - skipped) / page;
     let mut there = vec![1_u8; if bytes < ASKED { 0 } else { count }];

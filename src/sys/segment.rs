@@ -4,6 +4,7 @@
 use super::memory_limits::is_available;
 use super::{last_error, memfd, uninterrupted};
 use crate::error::{Error, Result};
+use crate::number::Number;
 use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
 use std::fs::File;
@@ -30,13 +31,25 @@ pub struct Name {
 impl Name {
     /// Returns it in the form in which it is sent to other processes.
     pub fn to_words(self) -> [u64; 5] {
-        [self.pid as u64, self.fd as u64, self.device, self.inode, self.bytes]
+        [
+            self.pid.cast_unsigned().to_u64(),
+            self.fd.cast_unsigned().to_u64(),
+            self.device,
+            self.inode,
+            self.bytes,
+        ]
     }
 
     /// Returns the name that `to_words` has converted.
     pub fn from_words(words: &[u64; 5]) -> Name {
         let [pid, fd, device, inode, bytes] = *words;
-        Name { pid: pid as i32, fd: fd as i32, device, inode, bytes }
+        Name {
+            pid: pid.low_u32().cast_signed(),
+            fd: fd.low_u32().cast_signed(),
+            device,
+            inode,
+            bytes,
+        }
     }
 }
 
@@ -163,7 +176,7 @@ impl Segment {
     fn allocate(&self, mode: i32, first: u64, bytes: u64) -> Result<()> {
         let fd = self.file.as_raw_fd();
         // SAFETY: a plain system call on a descriptor that is ours.
-        match unsafe { libc::fallocate(fd, mode, first as i64, bytes as i64) } {
+        match unsafe { libc::fallocate(fd, mode, first.cast_signed(), bytes.cast_signed()) } {
             0 => Ok(()),
             _ => Err(last_error("fallocate")),
         }
@@ -171,7 +184,7 @@ impl Segment {
 
     /// Maps the whole segment.
     pub fn map(&self) -> Result<Mapping> {
-        let (length, fd) = (self.bytes as usize, self.file.as_raw_fd());
+        let (length, fd) = (self.bytes.to_usize(), self.file.as_raw_fd());
         if length == 0 {
             return Ok(Mapping { base: NonNull::dangling(), length });
         }
@@ -189,9 +202,9 @@ impl Segment {
     /// two, at least a page). The system chooses addresses by pages only: so a larger range is
     /// reserved first, the segment is mapped over a part of it, and the rest is released.
     pub fn map_aligned(&self, alignment: usize) -> Result<Mapping> {
-        assert!(alignment.is_power_of_two() && alignment as u64 >= PAGE);
+        assert!(alignment.is_power_of_two() && alignment.to_u64() >= PAGE);
         assert!(self.bytes > 0 && self.bytes.is_multiple_of(PAGE));
-        let (length, fd) = (self.bytes as usize, self.file.as_raw_fd());
+        let (length, fd) = (self.bytes.to_usize(), self.file.as_raw_fd());
         let room = length.checked_add(alignment).ok_or(Error::NoMemory { bytes: self.bytes })?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a new mapping at an address of the kernel's choice touches no existing one.
@@ -301,10 +314,10 @@ impl Mapping {
     }
 
     fn advise(&self, advice: i32, first: u64, bytes: u64) -> Result<()> {
-        assert!(first.checked_add(bytes).is_some_and(|end| end <= self.length as u64));
-        let at = self.base().wrapping_add(first as usize).cast();
+        assert!(first.checked_add(bytes).is_some_and(|end| end <= self.length.to_u64()));
+        let at = self.base().wrapping_add(first.to_usize()).cast();
         // SAFETY: inside of this mapping; what the pages hold is up to the caller.
-        match uninterrupted(|| unsafe { libc::madvise(at, bytes as usize, advice) }) {
+        match uninterrupted(|| unsafe { libc::madvise(at, bytes.to_usize(), advice) }) {
             0 => Ok(()),
             _ => Err(last_error("madvise")),
         }

@@ -3,6 +3,7 @@
 //! short one means (`fabric::cma`).
 
 use super::ancestors;
+use crate::number::Number;
 use core::{ptr, slice};
 use parking_lot::Mutex;
 use std::path::Path;
@@ -16,14 +17,14 @@ pub const RUNS_MAX: usize = libc::UIO_MAXIOV as usize;
 /// Returns a run of `bytes` bytes at `address`, which may be one of another process.
 #[inline(always)]
 pub fn run(address: u64, bytes: u64) -> IoVec {
-    let iov_base = ptr::without_provenance_mut(address as usize);
-    IoVec { iov_base, iov_len: bytes as usize }
+    let iov_base = ptr::without_provenance_mut(address.to_usize());
+    IoVec { iov_base, iov_len: bytes.to_usize() }
 }
 
 /// A run of memory of this process.
 #[inline(always)]
 pub fn own_run(address: *mut u8, bytes: u64) -> IoVec {
-    IoVec { iov_base: address.cast(), iov_len: bytes as usize }
+    IoVec { iov_base: address.cast(), iov_len: bytes.to_usize() }
 }
 
 /// Copies `from` of this process to `to` of process `pid`; as many bytes on either side. Returns
@@ -34,7 +35,7 @@ pub fn own_run(address: *mut u8, bytes: u64) -> IoVec {
 /// (Bad addresses are only an error.)
 #[inline(always)]
 pub unsafe fn write(pid: i32, from: &[IoVec], to: &[IoVec]) -> isize {
-    let (from_count, to_count) = (from.len() as libc::c_ulong, to.len() as libc::c_ulong);
+    let (from_count, to_count) = (from.len().to_u64(), to.len().to_u64());
     // SAFETY: both lists are valid, and the kernel checks all that they name.
     unsafe { libc::process_vm_writev(pid, from.as_ptr(), from_count, to.as_ptr(), to_count, 0) }
 }
@@ -46,7 +47,7 @@ pub unsafe fn write(pid: i32, from: &[IoVec], to: &[IoVec]) -> isize {
 /// `to` may be written. (Bad addresses are only an error.)
 #[inline(always)]
 pub unsafe fn read(pid: i32, to: &[IoVec], from: &[IoVec]) -> isize {
-    let (to_count, from_count) = (to.len() as libc::c_ulong, from.len() as libc::c_ulong);
+    let (to_count, from_count) = (to.len().to_u64(), from.len().to_u64());
     // SAFETY: both lists are valid, the kernel checks all that they name, and the caller vouches
     // for what is written.
     unsafe { libc::process_vm_readv(pid, to.as_ptr(), to_count, from.as_ptr(), from_count, 0) }
@@ -102,7 +103,8 @@ pub fn allow(pids: impl IntoIterator<Item = i32>) {
 
 /// Declares a process; returns whether the kernel accepted that.
 fn declare(pid: i32) -> bool {
-    let whom = if pid == ANY_PROCESS { libc::PR_SET_PTRACER_ANY } else { pid as libc::c_ulong };
+    let whom =
+        if pid == ANY_PROCESS { libc::PR_SET_PTRACER_ANY } else { pid.cast_unsigned().to_u64() };
     // SAFETY: changes only who may look at this process.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, whom, 0, 0, 0) == 0 }
 }

@@ -19,6 +19,7 @@ use crate::datatype::type_map::{Shape, zip_elements};
 use crate::error::{Class, Error, Result};
 use crate::fabric::spot::{Spot, Unmapped};
 use crate::mpi::Handle;
+use crate::number::{Number, Offset};
 use crate::sync::fence_after_rmw;
 use crate::window::address::Reach;
 
@@ -107,8 +108,8 @@ struct ElementRun {
 
 impl ElementRun {
     fn skip(&mut self, count: u64) {
-        let bytes = (count * self.basic.extent() as u64) as i64;
-        self.here = self.here.wrapping_offset(bytes as isize);
+        let bytes = (count * self.basic.extent().to_u64()).cast_signed();
+        self.here = self.here.wrapping_offset(bytes.to_isize());
         self.there += bytes;
         self.count -= count;
     }
@@ -125,7 +126,7 @@ fn overlay<'a>(
     let (zero, shape, own) = side.map_or(nowhere, |side| (side.address, &side.shape, side.count));
     zip_elements(shape.pieces(own), target.pieces(count)).map(move |run| {
         let (here, there, basic, count) = run?;
-        Ok(ElementRun { here: zero.wrapping_offset(here as isize), there, basic, count })
+        Ok(ElementRun { here: zero.wrapping_offset(here.to_isize()), there, basic, count })
     })
 }
 
@@ -148,7 +149,7 @@ fn each_run(
             let count = run.count.min(old.count);
             let (basic, origin) = (run.basic, run.here.cast_const());
             let result = result.is_some().then_some(old.here);
-            let count_here = count as usize;
+            let count_here = count.to_usize();
             work(
                 run.there,
                 combine::AccRun { there: 0, basic, count: count_here, origin, result },
@@ -255,9 +256,9 @@ impl<'a> AccCall<'a> {
         let found = AccCall { zero: Some(zero), ..self };
         let guard = match (zero, self.guard) {
             (Spot::Mapped(_), Guard::Several) => Guard::Held,
-            (Spot::Own(_) | Spot::Unmapped(Unmapped::Process(..)), Guard::Single) => Guard::Alone,
-            (Spot::Own(_) | Spot::Unmapped(Unmapped::Process(..)), Guard::Several) => Guard::Alone,
-            _ => return work(found),
+            (Spot::Mapped(_) | Spot::Unmapped(Unmapped::Distant(_)), _) => return work(found),
+            (_, Guard::Held | Guard::Alone) => return work(found),
+            _ => Guard::Alone,
         };
         locked(self.place, self.rank, || work(AccCall { guard, ..found }))
     }
@@ -312,7 +313,7 @@ impl<'a> AccCall<'a> {
             return each_run(sides, target, count, |there, run| {
                 let combine::AccRun { basic, origin, result, count, .. } = run;
                 // SAFETY: runs of type maps for which the caller vouches.
-                unsafe { self.run_at(there, basic, origin, result, count as u64) }
+                unsafe { self.run_at(there, basic, origin, result, count.to_u64()) }
             });
         };
         let mut combine = UnmappedAcc::new(whose, self.op, self.guard, self.lock());
@@ -341,7 +342,7 @@ impl<'a> AccCall<'a> {
             // SAFETY: the caller's promise.
             return unsafe { self.element_run(basic, zero.offset(there), origin, result, count) };
         }
-        let reach = Reach { first: there, bytes: count * basic.extent() as u64 };
+        let reach = Reach { first: there, bytes: count * basic.extent().to_u64() };
         self.place.node.at_held(self.rank, self.disp, reach, |spot| {
             // SAFETY: the caller's promise, and `at_held` checked the window's side.
             unsafe { self.element_run(basic, spot, origin, result, count) }
@@ -363,7 +364,7 @@ impl<'a> AccCall<'a> {
         if !pairs(self.op, basic) {
             unpaired(self.op, basic)?;
         }
-        let (op, count) = (self.op, count as usize);
+        let (op, count) = (self.op, count.to_usize());
         match (at, self.guard) {
             (Spot::Mapped(at), Guard::Single) => {
                 debug_assert!(count == 1);
@@ -432,12 +433,12 @@ pub unsafe fn accumulate_quick(to: &Quick<'_>, origin: Buffer, target: Target, o
         let (op, known) =
             (to.host.tables.ops.find(op)?, to.host.tables.types.find(origin.datatype)?);
         let same = origin.datatype == target.datatype && origin.count == target.count;
-        let few = origin.count > 0 && (origin.count as u64) < FEW;
+        let few = origin.count > 0 && origin.count.cast_unsigned() < FEW;
         let given = known.dense && !origin.address.is_null() && op != Op::NoOp;
         if !(same && few && given && pairs(op, known.basic)) {
             return None;
         }
-        let bytes = origin.count as u64 * u64::from(known.size);
+        let bytes = origin.count.cast_unsigned() * u64::from(known.size);
         let at = match origin.count {
             1 => to.element(target.disp, bytes)?,
             _ => to.address(target.disp, bytes)?,
@@ -445,7 +446,7 @@ pub unsafe fn accumulate_quick(to: &Quick<'_>, origin: Buffer, target: Target, o
         (!reduce::needs_lock(known.basic, at)).then_some((op, known.basic, at))
     };
     let Some((op, basic, at)) = find() else { return false };
-    let count = origin.count as usize;
+    let count = origin.count.cast_unsigned().to_usize();
     if count == 1 {
         // SAFETY: the window's side was checked, the caller vouches for the origin's.
         unsafe { reduce::accumulate(op, basic, at, origin.address, None, 1) };
@@ -468,7 +469,7 @@ pub unsafe fn accumulate_quick(to: &Quick<'_>, origin: Buffer, target: Target, o
 #[inline]
 pub(super) fn by_instruction(place: Place<'_>, basic: Basic, at: *mut u8) -> bool {
     !reduce::needs_lock(basic, at)
-        && (!place.node.spans_nodes() || is_word(basic, at.addr() as u64))
+        && (!place.node.spans_nodes() || is_word(basic, at.addr().to_u64()))
 }
 
 #[inline]
@@ -482,9 +483,7 @@ pub(super) fn operation(place: Place<'_>, op: Handle) -> Result<Op> {
 pub(super) fn predefined(place: Place<'_>, datatype: Handle) -> Result<Basic> {
     match place.shape(datatype)? {
         Shape::Basic(basic) => Ok(basic),
-        Shape::Derived(_) => {
-            Err(Error::Wrong(Class::Type, "datatype that is not a predefined one"))
-        }
+        _ => Err(Error::Wrong(Class::Type, "datatype that is not a predefined one")),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::fabric::net::{self, GAP_MAX};
 use crate::fabric::remote::{Bytes, LEASE_BYTES, Lease, Network, Remote};
 use crate::fabric::spot::{Distant, Unmapped};
+use crate::number::Number;
 use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::slice;
@@ -40,15 +41,15 @@ struct Message<'a> {
 impl Message<'_> {
     /// Whether an element at `there` fits into its block, close behind the elements before.
     fn takes(&self, there: u64, extent: u64) -> bool {
-        let end = self.zero + self.part.end as u64;
+        let end = self.zero + self.part.end.to_u64();
         let behind = (end..=end + GAP_MAX).contains(&there);
-        behind && there + extent <= self.zero + LEASE_BYTES as u64
+        behind && there + extent <= self.zero + LEASE_BYTES.to_u64()
     }
 
     /// Whether it overlaps bytes at the target.
     fn overlaps(&self, there: u64, bytes: u64) -> bool {
-        let first = self.zero + self.part.start as u64;
-        there < self.zero + self.part.end as u64 && first < there + bytes
+        let first = self.zero + self.part.start.to_u64();
+        there < self.zero + self.part.end.to_u64() && first < there + bytes
     }
 }
 
@@ -84,16 +85,16 @@ impl<'a> BlockAcc<'a> {
         let mut rest = run;
         while rest.count > 0 {
             let extent = rest.basic.extent();
-            if self.count == RUNS || !self.has_room(rest.there, extent as u64, rest.bytes()) {
+            if self.count == RUNS || !self.has_room(rest.there, extent.to_u64(), rest.bytes()) {
                 // SAFETY: the caller's promise.
                 unsafe { self.finish(false)? };
                 continue;
             }
             let op = self.op;
             let Some(message) = &mut self.messages[self.used - 1] else { unreachable!("used") };
-            let at = (rest.there - message.zero) as usize;
+            let at = (rest.there - message.zero).to_usize();
             let (run, behind) = rest.split(rest.count.min((LEASE_BYTES - at) / extent));
-            message.part.end = at + run.bytes() as usize;
+            message.part.end = at + run.bytes().to_usize();
             message.reads |= !run.is_overwritten(op);
             self.runs[self.count].write(run);
             self.count += 1;
@@ -129,7 +130,7 @@ impl<'a> BlockAcc<'a> {
         };
         let Some(lease) = lease else { return false };
         let zero = there - there % ALIGNMENT;
-        let at = (there - zero) as usize;
+        let at = (there - zero).to_usize();
         let (part, runs) = (at..at, self.count..self.count);
         self.messages[self.used] = Some(Message { lease, zero, part, runs, reads: false });
         self.used += 1;
@@ -195,7 +196,7 @@ impl<'a> BlockAcc<'a> {
     /// As for `push`.
     unsafe fn combine(&self, message: &Message<'_>) {
         for run in self.runs(message.runs.clone()) {
-            let here = message.lease.at().wrapping_add((run.there - message.zero) as usize);
+            let here = message.lease.at().wrapping_add((run.there - message.zero).to_usize());
             let AccRun { basic, origin, result, count, .. } = *run;
             // SAFETY: the caller vouches for operands and results; the block is ours, and the
             // elements were read, or are all written now.
@@ -209,8 +210,8 @@ impl<'a> BlockAcc<'a> {
         let mut parts = [const { 0..0 }; RUNS];
         let mut count = 0;
         for run in self.runs(runs).iter().filter(|_| self.op != Op::NoOp) {
-            let first = (run.there - zero) as usize;
-            let end = first + run.bytes() as usize;
+            let first = (run.there - zero).to_usize();
+            let end = first + run.bytes().to_usize();
             match &mut parts[..count] {
                 [.., part] if part.end == first => part.end = end,
                 _ => {
@@ -227,7 +228,11 @@ impl<'a> BlockAcc<'a> {
             let from = lease.at().wrapping_add(part.start);
             // SAFETY: a part of our block, which is no longer than what is taken along at once.
             unsafe {
-                self.target.peer.put(there.offset(part.start as i64), from, part.len() as u64)
+                self.target.peer.put(
+                    there.offset(part.start.to_u64().cast_signed()),
+                    from,
+                    part.len().to_u64(),
+                )
             }
         });
         self.kept = Some(lease);

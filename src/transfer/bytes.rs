@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::fabric::Way;
 pub use crate::fabric::shm::mapped::copy;
 use crate::fabric::spot::{Spot, Unmapped};
+use crate::number::{Number, Offset};
 use core::hint::black_box;
 
 /// Copies `bytes` bytes between `here` and the window; on a distant road they are on their way when
@@ -50,7 +51,7 @@ pub unsafe fn mapped(way: Way, at: *mut u8, here: *mut u8, bytes: u64) {
 /// As for [`transfer`], of each block.
 #[inline(always)]
 pub unsafe fn strip(way: Way, at: *mut u8, here: *mut u8, strip: Strip) {
-    let (there, from) = (strip.there as isize, strip.here as isize);
+    let (there, from) = (strip.there.to_isize(), strip.here.to_isize());
     // SAFETY: the caller's promise.
     unsafe {
         match strip.blocks {
@@ -121,7 +122,7 @@ struct Blocks {
 
 impl Blocks {
     fn of(zero: *mut u8, offset: i64, stride: i64) -> Blocks {
-        Blocks { first: zero.wrapping_offset(offset as isize), stride: stride as isize }
+        Blocks { first: zero.wrapping_offset(offset.to_isize()), stride: stride.to_isize() }
     }
 
     /// Returns bits of which the lowest is the alignment of all blocks.
@@ -196,7 +197,7 @@ impl CopyBuffer {
         // SAFETY: the buffer is large enough; the caller vouches for the window's side.
         let once = |way| unsafe {
             let mut runs = whose.runs(way);
-            runs.push(here, whose.address(), bytes as u64);
+            runs.push(here, whose.address(), bytes.to_u64());
             runs.finish_here()
         };
         let read = lock.read(whose, || once(Way::Get));

@@ -15,6 +15,7 @@ use crate::datatype::reduce::{self, Op};
 use crate::error::Result;
 use crate::fabric::Way;
 use crate::fabric::spot::Unmapped;
+use crate::number::Number;
 use core::mem::MaybeUninit;
 use core::slice;
 
@@ -36,14 +37,14 @@ pub struct AccRun {
 impl AccRun {
     /// Bytes from the first element to the end of the last.
     pub fn bytes(&self) -> u64 {
-        (self.count * self.basic.extent()) as u64
+        (self.count * self.basic.extent()).to_u64()
     }
 
     /// Returns the first `count` elements, and the rest.
     pub fn split(self, count: usize) -> (AccRun, AccRun) {
         let bytes = count * self.basic.extent();
         let rest = AccRun {
-            there: self.there + bytes as u64,
+            there: self.there + bytes.to_u64(),
             count: self.count - count,
             origin: self.origin.wrapping_add(bytes),
             result: self.result.map(|result| result.wrapping_add(bytes)),
@@ -158,7 +159,7 @@ impl<'a> CopyAcc<'a> {
             self.count += 1;
             self.end = behind.there;
             self.used =
-                (self.used + run.bytes() as usize).next_multiple_of(ALIGNMENT).min(COPY_BYTES);
+                (self.used + run.bytes().to_usize()).next_multiple_of(ALIGNMENT).min(COPY_BYTES);
             rest = behind;
         }
         Ok(())

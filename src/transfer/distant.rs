@@ -17,11 +17,12 @@ use crate::error::Result;
 use crate::fabric::Fetch;
 use crate::fabric::remote::{Bytes, Network};
 use crate::fabric::spot::{Distant, Unmapped};
+use crate::number::Number;
 
 /// Whether elements of this kind at this address of the target are words of the device.
 pub fn is_word(basic: Basic, at: u64) -> bool {
     let whole = matches!(basic.kind(), Kind::Integer | Kind::MultiLanguage | Kind::Logical);
-    whole && basic.size() == size_of::<u64>() && at.is_multiple_of(size_of::<u64>() as u64)
+    whole && basic.size() == size_of::<u64>() && at.is_multiple_of(size_of::<u64>().to_u64())
 }
 
 /// MPI_Compare_and_swap of a word, behind all requests that were sent before: accumulates of one

@@ -77,7 +77,7 @@ impl<'a> Quick<'a> {
         let host = Host::known(entry)?;
         let window = registry::lookup(host.handle(win))?;
         let Carrier::Node(node) = &window.carrier else { return None };
-        let rank = rank as u32;
+        let rank = rank.cast_unsigned();
         let open = rank < node.size && window.epochs.is_open(rank);
         open.then_some(Quick { host, window, node, rank })
     }
@@ -136,7 +136,7 @@ impl Place<'_> {
     fn dense_bytes(&self, count: i64, datatype: Handle) -> Option<u64> {
         let known = self.host.tables.types.find(datatype)?;
         if known.dense && count >= 0 {
-            (count as u64).checked_mul(u64::from(known.size))
+            count.cast_unsigned().checked_mul(u64::from(known.size))
         } else {
             None
         }

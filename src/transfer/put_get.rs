@@ -9,6 +9,7 @@ use crate::datatype::type_map::{Shape, each_run, each_strip};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
 use crate::fabric::spot::{Spot, Unmapped};
+use crate::number::{Number, Offset};
 use crate::window::address::Reach;
 
 /// A put of one predefined type without holes. Returns whether the arguments were such, and the put
@@ -49,7 +50,7 @@ fn quick(to: &Quick<'_>, origin: Buffer, target: Target) -> Option<(*mut u8, u64
     if !known.dense || !same || origin.count <= 0 || origin.address.is_null() {
         return None;
     }
-    let length = (origin.count as u64).checked_mul(u64::from(known.size))?;
+    let length = origin.count.cast_unsigned().checked_mul(u64::from(known.size))?;
     Some((to.address(target.disp, length)?, length))
 }
 
@@ -170,7 +171,7 @@ impl Shaped<'_> {
 
     /// Returns the address of a run of the origin's type map.
     fn here(&self, offset: i64) -> *mut u8 {
-        self.address.wrapping_offset(offset as isize)
+        self.address.wrapping_offset(offset.to_isize())
     }
 
     /// Transfers all runs. `zero`: the location of displacement zero of the target's type map.
@@ -236,14 +237,15 @@ pub(super) fn all_in_regions(
     mut check: impl FnMut(Reach) -> Result<()>,
 ) -> Result<()> {
     shape.pieces(count).try_for_each(|piece| {
-        let bytes = piece.count * piece.basic.extent() as u64;
+        let bytes = piece.count * piece.basic.extent().to_u64();
         check(Reach { first: piece.offset, bytes })
     })
 }
 
 /// Bytes of data in `count` items.
 pub(super) fn total(shape: &Shape, count: u64) -> Result<u64> {
-    let too_much = Error::Argument(Class::Count, "bytes beyond 2^63 in a count of", count as i64);
+    let too_much =
+        Error::Argument(Class::Count, "bytes beyond 2^63 in a count of", count.cast_signed());
     shape.size().checked_mul(count).filter(|bytes| *bytes < 1 << 63).ok_or(too_much)
 }
 
@@ -252,7 +254,7 @@ pub(super) fn total(shape: &Shape, count: u64) -> Result<u64> {
 pub(super) fn reach(shape: &Shape, count: u64) -> Result<(Reach, i64)> {
     let (first, end) = shape.reach(count);
     let too_far =
-        |_| Error::Argument(Class::Count, "bytes beyond 2^63 in a count of", count as i64);
+        |_| Error::Argument(Class::Count, "bytes beyond 2^63 in a count of", count.cast_signed());
     let bytes = u64::try_from(end - first).map_err(too_far)?;
     let first = i64::try_from(first).map_err(too_far)?;
     Ok((Reach { first, bytes }, first))

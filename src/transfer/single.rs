@@ -11,6 +11,7 @@ use crate::datatype::reduce::{self, Op};
 use crate::error::{Class, Error, Result};
 use crate::fabric::spot::{Spot, Unmapped};
 use crate::mpi::Handle;
+use crate::number::Number;
 use crate::window::address::Reach;
 
 /// A Fetch_and_op that is one atomic instruction. Says whether it was one, and is done.
@@ -88,7 +89,7 @@ pub unsafe fn fetch_and_op(
     if op != Op::NoOp {
         not_null(origin.cast_mut(), "null pointer as the origin address")?;
     }
-    let reach = Reach { first: 0, bytes: basic.extent() as u64 };
+    let reach = Reach { first: 0, bytes: basic.extent().to_u64() };
     place.node.at_common(rank, target.disp, reach, |spot| {
         if let Spot::Mapped(at) = spot
             && by_instruction(place, basic, at)
@@ -134,7 +135,7 @@ pub unsafe fn compare_and_swap(
     not_null(compare.cast_mut(), "null pointer as the compare address")?;
     not_null(result, "null pointer as the result address")?;
     let bytes = basic.extent();
-    let reach = Reach { first: 0, bytes: bytes as u64 };
+    let reach = Reach { first: 0, bytes: bytes.to_u64() };
     place.node.at_common(rank, target.disp, reach, |spot| match spot {
         Spot::Mapped(at) if by_instruction(place, basic, at) => {
             // SAFETY: `at` checked the window's side, the caller vouches for the other three, and

@@ -3,6 +3,7 @@
 //! that the process has not accessed.
 
 use crate::error::Result;
+use crate::number::Number;
 use crate::sync::{AtomicPtr, Ordering};
 use core::ptr;
 use parking_lot::Mutex;
@@ -35,7 +36,7 @@ impl<T> Known<T> {
     #[inline]
     pub fn find(&self, rank: u32) -> Option<&T> {
         // Acquire: pairs with the Release in `remember`.
-        let recent = self.recent[rank as usize % RECENT].load(Ordering::Acquire);
+        let recent = self.recent[rank.to_usize() % RECENT].load(Ordering::Acquire);
         // SAFETY: null, or an entry of `all`, which lives as long as `self` and does not change.
         match unsafe { recent.as_ref() } {
             Some(recent) if recent.rank == rank => Some(&recent.value),
@@ -73,7 +74,7 @@ impl<T> Known<T> {
 
     fn remember<'a>(&'a self, entry: &'a Entry<T>) -> &'a T {
         // Release: pairs with the Acquire in `find`.
-        let recent = &self.recent[entry.rank as usize % RECENT];
+        let recent = &self.recent[entry.rank.to_usize() % RECENT];
         recent.store(ptr::from_ref(entry).cast_mut(), Ordering::Release);
         &entry.value
     }

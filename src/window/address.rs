@@ -9,6 +9,7 @@ use crate::error::{Class, Error, Result};
 use crate::fabric::Rank;
 use crate::fabric::spot::{Spot, Unmapped};
 use crate::memory::HeapView;
+use crate::number::Number;
 use crate::sync::Ordering;
 use core::ptr;
 
@@ -28,7 +29,7 @@ impl Descriptor {
     /// MPI_ERR_DISP if `disp` is negative, MPI_ERR_RMA_RANGE if a byte is outside.
     #[inline]
     pub fn find(&self, rank: u32, disp: i64, reach: Reach) -> Result<u64> {
-        let start = (disp as u64).checked_mul(self.disp_unit);
+        let start = disp.cast_unsigned().checked_mul(self.disp_unit);
         let first = start.and_then(|start| start.checked_add_signed(reach.first));
         match first {
             Some(first)
@@ -105,10 +106,10 @@ impl LocalWindow {
     pub(super) fn spot(&self, rank: u32, exposed: &Descriptor, first: u64) -> Result<Spot<'_>> {
         Ok(match &self.memory {
             Memory::Common(_) => {
-                Spot::Mapped(self.data.wrapping_add((exposed.offset + first) as usize))
+                Spot::Mapped(self.data.wrapping_add((exposed.offset + first).to_usize()))
             }
             Memory::Owned(_) if rank == self.arena().rank => {
-                let own = (exposed.address + first) as usize;
+                let own = (exposed.address + first).to_usize();
                 match exposed.is_in_heap() {
                     true => Spot::Mapped(ptr::with_exposed_provenance_mut(own)),
                     false => Spot::Own(ptr::with_exposed_provenance_mut(own)),
@@ -116,7 +117,7 @@ impl LocalWindow {
             }
             Memory::Owned(views) if exposed.is_in_heap() => {
                 let view = views.get(rank, || HeapView::of(&exposed.place))?;
-                Spot::Mapped(view.base().wrapping_add(first as usize))
+                Spot::Mapped(view.base().wrapping_add(first.to_usize()))
             }
             Memory::Owned(_) | Memory::Attached(_) => {
                 let process = self.arena().memory_of(rank);
@@ -131,12 +132,12 @@ impl LocalWindow {
     pub fn address_within(&self, rank: u32, disp: i64, bytes: u64) -> Option<*mut u8> {
         let exposed = self.blocks.descriptor(rank);
         // A negative displacement is a huge one here, and huge times the unit is too much.
-        let first = (disp as u64).checked_mul(exposed.disp_unit)?;
+        let first = disp.cast_unsigned().checked_mul(exposed.disp_unit)?;
         if first > exposed.bytes || bytes > exposed.bytes - first {
             return None;
         }
         // SAFETY: inside of the rank's part of the common memory, as was just checked.
-        Some(unsafe { self.data.add((exposed.offset + first) as usize) })
+        Some(unsafe { self.data.add((exposed.offset + first).to_usize()) })
     }
 
     /// The same for an element that one atomic instruction is to change; `None` also while somebody
@@ -145,9 +146,9 @@ impl LocalWindow {
     pub fn element_within(&self, rank: u32, disp: i64, bytes: u64) -> Option<*mut u8> {
         let exposed = self.blocks.descriptor(rank);
         let lock = self.blocks.word(whole::word(Rank(rank)));
-        let first = (disp as u64).checked_mul(exposed.disp_unit)?;
+        let first = disp.cast_unsigned().checked_mul(exposed.disp_unit)?;
         let behind = exposed.bytes.checked_sub(first)?;
-        let at = self.data.wrapping_add((exposed.offset + first) as usize);
+        let at = self.data.wrapping_add((exposed.offset + first).to_usize());
         // Acquire: pairs with the release of the lock. Behind the loads of what never changes.
         (whole::weigh(lock.load(Ordering::Acquire), bytes) <= behind).then_some(at)
     }
@@ -179,7 +180,7 @@ impl LocalWindow {
         if own.exposed == 0 && matches!(self.memory, Memory::Common(_)) {
             return 0;
         }
-        own.address as usize
+        own.address.to_usize()
     }
 
     /// The first rank that exposes anything, for MPI_Win_shared_query of MPI_PROC_NULL. Over many
@@ -199,8 +200,8 @@ impl LocalWindow {
     /// A rank that the user gave as a target.
     #[inline]
     pub fn target(&self, rank: i32) -> Result<u32> {
-        if (rank as u32) < self.size {
-            return Ok(rank as u32);
+        if rank.cast_unsigned() < self.size {
+            return Ok(rank.cast_unsigned());
         }
         Err(Error::TargetRank { rank: i64::from(rank), size: self.size })
     }

@@ -14,6 +14,7 @@ use crate::fabric::net::Peer;
 use crate::fabric::remote::{Bytes, Remote};
 use crate::fabric::spot::{Distant, Spot, Unmapped};
 use crate::memory::{heap, maps};
+use crate::number::Number;
 use core::ptr;
 
 impl LocalWindow {
@@ -23,7 +24,8 @@ impl LocalWindow {
         if base == 0 && size > 0 {
             return Err(Error::Wrong(Class::Buffer, "null pointer as the base of a region"));
         }
-        let place = heap::find(base, size.max(0) as u64).map(|place| (place.name, place.offset));
+        let place =
+            heap::find(base, size.max(0).cast_unsigned()).map(|place| (place.name, place.offset));
         let nodes = self.nodes_for(Wanted::Regions(self.rank));
         on_words!(self, |words| regions.attach(words, nodes, (base, size), place))
     }
@@ -100,7 +102,7 @@ impl LocalWindow {
             let distant = Distant { peer: self.peer(rank)?, at };
             return work(Spot::Unmapped(Unmapped::Distant(distant)));
         };
-        let own = || ptr::with_exposed_provenance_mut::<u8>(first as usize);
+        let own = || ptr::with_exposed_provenance_mut::<u8>(first.to_usize());
         match location {
             Location::Private if rank == self.rank => work(Spot::Own(own())),
             Location::Private => {
@@ -110,7 +112,7 @@ impl LocalWindow {
             Location::Segment { .. } if rank == self.rank => work(Spot::Mapped(own())),
             Location::Segment { name, offset } => {
                 let map = maps::map(&name)?;
-                work(Spot::Mapped(map.base().wrapping_add(offset as usize)))
+                work(Spot::Mapped(map.base().wrapping_add(offset.to_usize())))
             }
             Location::Mixed => Err(Error::Unsupported(
                 "one transfer across memory of MPI_Alloc_mem and other memory",
@@ -120,9 +122,9 @@ impl LocalWindow {
 
     /// Copies entries of a rank's table, which this thread holds.
     fn read_table(&self, rank: u32, table: Table, entries: &mut [RegionEntry]) -> Result<()> {
-        let (to, bytes) = (entries.as_mut_ptr(), size_of_val(entries) as u64);
+        let (to, bytes) = (entries.as_mut_ptr(), size_of_val(entries).to_u64());
         if rank == self.rank {
-            let from = ptr::with_exposed_provenance::<RegionEntry>(table.address as usize);
+            let from = ptr::with_exposed_provenance::<RegionEntry>(table.address.to_usize());
             // SAFETY: this process's own table has at least that many entries, and no thread
             // changes it while this thread holds its lock.
             unsafe { ptr::copy_nonoverlapping(from, to, entries.len()) };
@@ -161,7 +163,7 @@ fn range(rank: u32, disp: i64, reach: Reach) -> Result<(u64, u64)> {
     // An address may have its highest bit set, and a type map may begin at any offset from it.
     let first = i128::from(disp) + i128::from(reach.first);
     let Ok(first) = u64::try_from(first) else {
-        let (first, bytes) = (disp as u64, reach.bytes);
+        let (first, bytes) = (disp.cast_unsigned(), reach.bytes);
         return Err(Error::NotInRegion { rank, first, bytes, address: first });
     };
     Ok((first, reach.bytes))

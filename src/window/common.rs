@@ -7,6 +7,7 @@
 use crate::error::{Error, Result};
 use crate::memory::heap::{self, HeapRange};
 use crate::memory::{HeapPlace, HeapView};
+use crate::number::Number;
 use crate::sys::segment::{Mapping, PAGE, Segment};
 use crate::sys::{memory_limits, resident};
 use core::ptr;
@@ -106,7 +107,7 @@ impl Common {
             None => Hold::of_segment(Segment::open(&place.name)?, alignment)?,
         };
         let base = match &hold {
-            Hold::Nothing => ptr::without_provenance_mut(PAGE as usize),
+            Hold::Nothing => ptr::without_provenance_mut(PAGE.to_usize()),
             Hold::Heap(view) => view.base(),
             Hold::Segment { map, .. } => map.base(),
         };
@@ -119,7 +120,7 @@ impl Common {
         if dirty {
             // SAFETY: this rank's own part of memory that all have mapped for this window; nobody
             // else touches it before the barrier that ends the making of the window.
-            unsafe { resident::clear(base.wrapping_add(part.0 as usize), part.1 as usize) };
+            unsafe { resident::clear(base.wrapping_add(part.0.to_usize()), part.1.to_usize()) };
         }
         Ok(Common { base, bytes: total, hold })
     }
@@ -145,7 +146,7 @@ impl Common {
 impl Hold {
     fn of_segment(segment: Segment, alignment: u64) -> Result<Hold> {
         let map = match alignment > PAGE {
-            true => segment.map_aligned(alignment as usize)?,
+            true => segment.map_aligned(alignment.to_usize())?,
             false => segment.map()?,
         };
         Ok(Hold::Segment { map, open: Some(segment) })

@@ -5,6 +5,7 @@ use super::arena::Arena;
 use super::descriptor::Descriptor;
 use crate::fabric::shm::words::Cells;
 use crate::fabric::{Rank, WordAt, WordId};
+use crate::number::Number;
 use crate::sync::{AtomicU32, AtomicU64};
 use std::sync::Arc;
 
@@ -58,7 +59,7 @@ impl ControlBlocks {
     fn block(&self, rank: u32) -> *mut u8 {
         debug_assert!(rank < self.size);
         // SAFETY: the slot has a block for each rank.
-        unsafe { self.base.add(rank as usize * self.stride) }
+        unsafe { self.base.add(rank.to_usize() * self.stride) }
     }
 
     /// Returns the descriptor of `rank`.
@@ -71,7 +72,7 @@ impl ControlBlocks {
     /// Returns a control word of a rank of this node.
     #[inline]
     pub fn word(&self, at: WordAt) -> &AtomicU64 {
-        let word = size_of::<Descriptor>() + at.word.0 as usize * size_of::<u64>();
+        let word = size_of::<Descriptor>() + at.word.0.to_usize() * size_of::<u64>();
         debug_assert!(at.rank.0 < self.size && word < self.stride - self.far_bytes);
         // SAFETY: the word is inside the rank's block, aligned, and only ever used as an atomic.
         unsafe { &*self.block(at.rank.0).add(word).cast::<AtomicU64>() }
@@ -87,7 +88,7 @@ impl ControlBlocks {
     /// Returns the word `word` for ranks of other nodes, in the block of a rank of this node.
     #[inline]
     pub fn far_word(&self, rank: u32, word: WordId) -> &AtomicU64 {
-        let offset = word.0 as usize * size_of::<u64>();
+        let offset = word.0.to_usize() * size_of::<u64>();
         assert!(offset < self.far_bytes);
         let words = self.block(rank).wrapping_sub(self.far_bytes);
         // SAFETY: the word is inside the rank's block, aligned, and only ever used as an atomic.

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::fabric::WordId;
 use crate::fabric::shm::words::Idle;
 use crate::mpi::Host;
+use crate::number::Number;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::proc_notes::Note;
 use crate::sys::{futex, process};
@@ -29,7 +30,7 @@ pub struct Total {
 impl Total {
     /// Adds a wait that is over.
     pub fn add(&self, wait: &Waiting) {
-        let ns = wait.began.elapsed().as_nanos() as u64;
+        let ns = u64::try_from(wait.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         // Relaxed: a sum that nothing depends on.
         self.ns.fetch_add(ns, Ordering::Relaxed);
     }
@@ -74,7 +75,7 @@ pub struct NodeIdle {
 impl NodeIdle {
     /// Creates it for a window of the processes of `arena`.
     pub fn new(arena: Arc<Arena>) -> NodeIdle {
-        let spins = if arena.size as usize > process::cores() { SPINS_SHARED } else { SPINS };
+        let spins = if arena.size.to_usize() > process::cores() { SPINS_SHARED } else { SPINS };
         let total = Config::get().reports_waits.then(Total::default);
         NodeIdle { arena, spins, total }
     }

@@ -12,6 +12,7 @@
 use super::Window;
 use crate::error::{Class, Error, Result};
 use crate::mpi::level;
+use crate::number::Number;
 use crate::sync::{AtomicPtr, Ordering};
 use core::ptr;
 use parking_lot::Mutex;
@@ -20,6 +21,7 @@ const TAG: usize = 0x2000_0001;
 const TAG_MASK: usize = !0x03ff_fffe;
 const SLOTS: usize = 1 << 16;
 /// The number of different handles: 9 bits of generation above the slot.
+#[expect(clippy::cast_possible_truncation)] // a small constant
 const HANDLES: u32 = (SLOTS as u32) << 9;
 
 /// The windows by slot; null: none. Filled by `insert`, emptied by `remove`.
@@ -44,7 +46,7 @@ impl Free {
         for _ in 0..SLOTS {
             let number = self.next;
             self.next = (number + 1) % HANDLES;
-            let (word, bit) = place(number as usize % SLOTS);
+            let (word, bit) = place(number.to_usize() % SLOTS);
             if self.used[word] & bit == 0 {
                 self.used[word] |= bit;
                 return Some(number);
@@ -99,7 +101,7 @@ pub fn find(handle: usize) -> Found {
     // SAFETY: non-null entries point to windows that `insert` leaked; a program that frees a
     // window while it uses it in another thread is erroneous (MPI-4.1 §11.6.2).
     let window: &'static Window = unsafe { &*window };
-    if window.handle as usize == handle { Found::Window(window) } else { Found::Stale }
+    if window.handle.to_usize() == handle { Found::Window(window) } else { Found::Stale }
 }
 
 /// A place for a window that is being made. It is freed when this is dropped without a window.
@@ -111,18 +113,19 @@ pub struct Entry {
 /// Takes a place for a window.
 pub fn reserve() -> Result<Entry> {
     let number = FREE.lock().take();
-    let limit = Error::Argument(Class::Other, "windows alive at once, limit", SLOTS as i64);
+    let limit =
+        Error::Argument(Class::Other, "windows alive at once, limit", SLOTS.to_u64().cast_signed());
     number.map(|number| Entry { number }).ok_or(limit)
 }
 
 impl Entry {
     fn slot(&self) -> usize {
-        self.number as usize % SLOTS
+        self.number.to_usize() % SLOTS
     }
 
     /// Makes a window with the handle of this place, and enters it in the registry.
     pub fn insert(self, make: impl FnOnce(u32) -> Window) -> &'static Window {
-        let handle = TAG as u32 | self.number << 1;
+        let handle = TAG.to_u32() | self.number << 1;
         let window = Box::into_raw(Box::new(make(handle)));
         // SAFETY: leaked just now; freed by `remove` alone.
         let known: &'static Window = unsafe { &*window };
@@ -170,7 +173,7 @@ pub fn for_each(mut work: impl FnMut(&Window)) {
 
 /// Removes a window from the registry and frees it.
 pub fn remove(window: &'static Window) {
-    let slot = (window.handle >> 1) as usize % SLOTS;
+    let slot = (window.handle >> 1).to_usize() % SLOTS;
     let free = FREE.lock();
     let window = WINDOWS[slot].swap(ptr::null_mut(), Ordering::AcqRel);
     drop(free);

@@ -10,6 +10,7 @@ use crate::epoch::state::Hold;
 use crate::epoch::{fence, pscw};
 use crate::error::Result;
 use crate::fabric::{Rank, Words};
+use crate::number::Number;
 use crate::sync::{Ordering, full_fence};
 
 /// The asserts by which a call may leave out a part of its work (MPI-4.1 §12.5.5).
@@ -53,9 +54,9 @@ pub fn last_fence(node: &LocalWindow, call: &'static str) -> Result<()> {
 /// (MPI-4.1 §12.5.5); where only one side gives it, a start would wait for ever, or a post would
 /// remain and be added to the next one.
 pub fn post(window: &Window, node: &LocalWindow, origins: &[u32]) -> Result<()> {
-    window.epochs.post(origins.len() as u32)?;
+    window.epochs.post(origins.len().to_u32())?;
     // Relaxed: only this process uses the count.
-    node.completes.fetch_add(origins.len() as u64, Ordering::Relaxed);
+    node.completes.fetch_add(origins.len().to_u64(), Ordering::Relaxed);
     full_fence(); // what this process stored to its own memory is seen by the origins
     on_protocols!(node, |protocols| protocols.post(&group(origins)))
 }

@@ -13,6 +13,7 @@
 use crate::error::{Class, Error, Result};
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
+use crate::number::Number;
 use crate::window::report::Why;
 
 /// The error of a rank that fails because a rank on another node failed; the cause is not known
@@ -62,7 +63,7 @@ impl Verdict {
     /// Returns the contribution of a rank with a reason to leave the window to the MPI underneath.
     pub fn why(why: Why) -> Verdict {
         let known = REASONS.iter().position(|reason| *reason == why);
-        Verdict(WHYS + known.unwrap_or(REASONS.len() - 1) as i64)
+        Verdict(WHYS + known.unwrap_or(REASONS.len() - 1).to_u64().cast_signed())
     }
 
     /// Returns the outcome for a rank that has completed its own step: nothing, a reason to leave
@@ -71,10 +72,12 @@ impl Verdict {
         match self {
             Verdict::FINE => Ok(None),
             Verdict(FOLLOWS) => Err(CAUSE_ELSEWHERE),
-            Verdict(why) if why >= WHYS => Ok(REASONS.get((why - WHYS) as usize).copied()),
+            Verdict(why) if why >= WHYS => {
+                Ok(REASONS.get((why - WHYS).cast_unsigned().to_usize()).copied())
+            }
             Verdict(error) => {
-                let class = Class::from_number(error as u8);
-                Err(Error::Refused { rank: (error >> CLASS_BITS) as u32, class })
+                let class = Class::from_number(error.cast_unsigned().low_u8());
+                Err(Error::Refused { rank: (error >> CLASS_BITS).cast_unsigned().low_u32(), class })
             }
         }
     }

@@ -3,6 +3,7 @@
 //! have nodes of their own, so that all of the others may be waiting.
 
 use crate::fabric::layout::{NODES_FOR_LOCKS, NODES_PER_RANK};
+use crate::number::Number;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use core::ops::Range;
 
@@ -40,7 +41,7 @@ impl Wanted {
     }
 
     fn of_word(word: u64) -> Wanted {
-        let rank = word as u32;
+        let rank = word.low_u32();
         match word >> 32 {
             0 => Wanted::Lock(rank),
             1 => Wanted::LockAll,
@@ -68,7 +69,7 @@ impl UsedNodes {
             self.bits.fetch_or(1 << node, Ordering::Acquire) & 1 << node == 0
         })?;
         // Relaxed: as in `wanted`.
-        self.wanted[node as usize].store(wanted.to_word(), Ordering::Relaxed);
+        self.wanted[node.to_usize()].store(wanted.to_word(), Ordering::Relaxed);
         Some(node)
     }
 
@@ -82,7 +83,7 @@ impl UsedNodes {
     pub fn wanted(&self, node: u32) -> Wanted {
         // Relaxed: a thread reads this of its own node. For nodes of other threads it may be out of
         // date, and only reports read it.
-        Wanted::of_word(self.wanted[node as usize].load(Ordering::Relaxed))
+        Wanted::of_word(self.wanted[node.to_usize()].load(Ordering::Relaxed))
     }
 
     /// Returns what the threads that use a node want.

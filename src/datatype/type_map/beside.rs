@@ -27,7 +27,7 @@ impl<const WHAT: u8> Beside<WHAT> {
     /// Walks all data of some items; the data beside them begins at `dense`.
     pub fn items(self, layout: &Layout, items: u64, dense: i64, work: &mut impl FnMut(Strip)) {
         let map = layout.bytes();
-        let size = layout.size() as i64;
+        let size = layout.size().cast_signed();
         match map.nodes() {
             nodes if items > 1 && nodes.len() <= FEW_NODES => {
                 self.repeat(nodes, (items, layout.extent(), size), (0, dense), work)
@@ -57,16 +57,16 @@ impl<const WHAT: u8> Beside<WHAT> {
             done += match *node {
                 Node::Row(row) => {
                     let row = in_bytes(row);
-                    let step = row.block.count as i64;
+                    let step = row.block.count.cast_signed();
                     work(self.strip(row.block, row.blocks, (row.stride, step), at));
-                    row.blocks as i64 * step
+                    row.blocks.cast_signed() * step
                 }
                 Node::Repeat { copies, stride, nodes: length } => {
                     let (body, behind) = rest.split_at(length);
                     nodes = behind;
                     let bytes = bytes_in(body);
                     self.repeat(body, (copies, stride, bytes), at, work);
-                    copies as i64 * bytes
+                    copies.cast_signed() * bytes
                 }
             };
         }
@@ -91,8 +91,8 @@ impl<const WHAT: u8> Beside<WHAT> {
             let some = at_once.min(copies - first);
             // Does not wrap: all copies lie inside of the reach.
             let (base, mut dense) = (
-                base.wrapping_add((first as i64).wrapping_mul(stride)),
-                dense.wrapping_add((first as i64).wrapping_mul(bytes)),
+                base.wrapping_add(first.cast_signed().wrapping_mul(stride)),
+                dense.wrapping_add(first.cast_signed().wrapping_mul(bytes)),
             );
             first += some;
             if !by_block {
@@ -103,7 +103,7 @@ impl<const WHAT: u8> Beside<WHAT> {
                 let Node::Row(row) = *node else { continue };
                 let block = in_bytes(row).block;
                 work(self.strip(block, some, (stride, bytes), (base, dense)));
-                dense = dense.wrapping_add(block.count as i64);
+                dense = dense.wrapping_add(block.count.cast_signed());
             }
         }
     }
@@ -140,11 +140,11 @@ fn bytes_in(mut nodes: &[Node]) -> i64 {
     while let [node, rest @ ..] = nodes {
         nodes = rest;
         bytes += match *node {
-            Node::Row(row) => (row.blocks * in_bytes(row).block.count) as i64,
+            Node::Row(row) => (row.blocks * in_bytes(row).block.count).cast_signed(),
             Node::Repeat { copies, nodes: length, .. } => {
                 let (body, behind) = rest.split_at(length);
                 nodes = behind;
-                copies as i64 * bytes_in(body)
+                copies.cast_signed() * bytes_in(body)
             }
         };
     }

@@ -5,6 +5,7 @@
 use super::{Block, Kinds, members};
 use crate::datatype::basic::Basic;
 use crate::error::{Error, Result};
+use crate::number::Number;
 
 /// The deepest nesting of repetitions in a map; deeper ones are written out.
 pub(super) const DEPTH_MAX: usize = 6;
@@ -33,7 +34,7 @@ impl Row {
 
     /// Makes a row; blocks that touch become one block.
     pub fn new(block: Block, blocks: u64, stride: i64) -> Row {
-        if blocks > 1 && block.next() - block.offset as i128 == stride as i128 {
+        if blocks > 1 && block.next() - i128::from(block.offset) == i128::from(stride) {
             return Row::of(Block { count: block.count * blocks, ..block });
         }
         Row { block, blocks, stride: if blocks > 1 { stride } else { 0 } }
@@ -49,7 +50,7 @@ impl Row {
         match self.blocks {
             _ if items <= 1 => (items == 1).then_some(self),
             1 => Some(Row::new(self.block, items, extent)),
-            _ if self.blocks as i128 * self.stride as i128 == extent as i128 => {
+            _ if i128::from(self.blocks) * i128::from(self.stride) == i128::from(extent) => {
                 Some(Row { blocks: self.blocks.saturating_mul(items), ..self })
             }
             _ => None,
@@ -58,13 +59,13 @@ impl Row {
 
     /// The place of a further block.
     fn next(&self) -> i128 {
-        self.block.offset as i128 + self.blocks as i128 * self.stride as i128
+        i128::from(self.block.offset) + i128::from(self.blocks) * i128::from(self.stride)
     }
 
     /// The last block.
     pub fn last(&self) -> Block {
         // Does not wrap: all blocks lie inside of the reach of a layout.
-        let offset = (self.blocks as i64 - 1).wrapping_mul(self.stride);
+        let offset = (self.blocks.cast_signed() - 1).wrapping_mul(self.stride);
         Block { offset: self.block.offset.wrapping_add(offset), ..self.block }
     }
 
@@ -88,14 +89,14 @@ impl Row {
             return None;
         }
         match (self.blocks, other.blocks) {
-            (1, 1) if one.next() == two.offset as i128 => {
+            (1, 1) if one.next() == i128::from(two.offset) => {
                 return Some(Row::of(Block { count: one.count + two.count, ..one }));
             }
             (1, _) => return None,
             _ => {}
         }
-        let continued =
-            self.next() == two.offset as i128 && (other.blocks == 1 || other.stride == self.stride);
+        let continued = self.next() == i128::from(two.offset)
+            && (other.blocks == 1 || other.stride == self.stride);
         let whole = Row { blocks: self.blocks + other.blocks, ..self };
         (one.count == two.count && continued).then_some(whole)
     }
@@ -150,7 +151,7 @@ impl Map {
             return Ok(());
         }
         let end = last.last();
-        let touches = end.basic == row.block.basic && end.next() == row.block.offset as i128;
+        let touches = end.basic == row.block.basic && end.next() == i128::from(row.block.offset);
         if !touches {
             return self.append(Node::Row(row));
         }
@@ -172,11 +173,11 @@ impl Map {
             if row.blocks == 1 {
                 return self.push(Row::new(row.block, copies, stride));
             }
-            if row.blocks as i128 * row.stride as i128 == stride as i128 {
+            if i128::from(row.blocks) * i128::from(row.stride) == i128::from(stride) {
                 return self.push(Row { blocks: row.blocks * copies, ..row });
             }
         }
-        let few = copies.saturating_mul(inner.nodes.len() as u64) <= FEW;
+        let few = copies.saturating_mul(inner.nodes.len().to_u64()) <= FEW;
         if copies > 1 && !few && inner.depth < DEPTH_MAX {
             self.append(Node::Repeat { copies, stride, nodes: inner.nodes.len() })?;
             self.append_all(inner, first)?;
@@ -184,7 +185,7 @@ impl Map {
             return Ok(());
         }
         for copy in 0..copies {
-            let by = first.wrapping_add((copy as i64).wrapping_mul(stride));
+            let by = first.wrapping_add(copy.cast_signed().wrapping_mul(stride));
             match inner.depth {
                 0 => {
                     for node in &inner.nodes {
@@ -240,12 +241,12 @@ impl Map {
         // From the end: the last blocks show soonest that distances are irregular.
         if blocks.windows(2).rev().all(equal) {
             self.nodes.truncate(first);
-            self.nodes.push(Node::Row(Row::new(one, ROW as u64, stride)));
+            self.nodes.push(Node::Row(Row::new(one, ROW.to_u64(), stride)));
         }
     }
 
     fn reserve(&mut self, more: usize) -> Result<()> {
-        let bytes = ((self.nodes.len() + more) * size_of::<Node>()) as u64;
+        let bytes = ((self.nodes.len() + more) * size_of::<Node>()).to_u64();
         self.nodes.try_reserve(more).map_err(|_| Error::NoMemory { bytes })
     }
 
@@ -287,13 +288,13 @@ fn bytes_of(block: Block) -> Result<Map> {
     let run = |offset, count| Row::of(Block { offset, basic: Basic::Byte, count });
     let mut element = Map::default();
     if basic.size() == basic.extent() {
-        element.push(run(offset, count * basic.size() as u64))?;
+        element.push(run(offset, count * basic.size().to_u64()))?;
         return Ok(element);
     }
     for (from, bytes) in members(basic).into_iter().filter(|(_, bytes)| *bytes > 0) {
-        element.push(run(offset + from as i64, bytes as u64))?;
+        element.push(run(offset + from.to_u64().cast_signed(), bytes.to_u64()))?;
     }
     let mut made = Map::default();
-    made.add(&element, 0, count, basic.extent() as i64)?;
+    made.add(&element, 0, count, basic.extent().to_u64().cast_signed())?;
     Ok(made)
 }

@@ -9,6 +9,7 @@ use super::superpose::superpose;
 use super::{Block, Piece, Shape};
 use crate::datatype::basic::Basic;
 use crate::error::{Class, Error, Result};
+use crate::number::Number;
 use core::iter;
 use std::sync::Arc;
 
@@ -42,10 +43,10 @@ impl Strip {
             return strip(dense, one.blocks, one.stride, two.stride);
         }
         if one.blocks == 1 && two.blocks.checked_mul(other) == Some(dense) {
-            return strip(other, two.blocks, other as i64, two.stride);
+            return strip(other, two.blocks, other.cast_signed(), two.stride);
         }
         if two.blocks == 1 && one.blocks.checked_mul(dense) == Some(other) {
-            return strip(dense, one.blocks, one.stride, dense as i64);
+            return strip(dense, one.blocks, one.stride, dense.cast_signed());
         }
         None
     }
@@ -56,7 +57,7 @@ impl Strip {
 pub(super) fn one_row((shape, count): (&Shape, u64)) -> Option<Row> {
     match shape {
         Shape::Basic(basic) if basic.size() == basic.extent() => {
-            let bytes = count.saturating_mul(basic.size() as u64);
+            let bytes = count.saturating_mul(basic.size().to_u64());
             let block = Block { offset: 0, basic: Basic::Byte, count: bytes };
             (count > 0).then(|| Row::of(block))
         }
@@ -69,7 +70,7 @@ pub(super) fn one_row((shape, count): (&Shape, u64)) -> Option<Row> {
 #[inline]
 pub(super) fn in_bytes(row: Row) -> Row {
     let Block { offset, basic, count } = row.block;
-    let count = count * basic.size() as u64;
+    let count = count * basic.size().to_u64();
     Row { block: Block { offset, basic: Basic::Byte, count }, ..row }
 }
 
@@ -137,7 +138,7 @@ pub fn zip_elements(
         let run = (first.offset, second.offset, basic, count);
         for side in [&mut first, &mut second] {
             side.count -= count;
-            side.offset = side.offset.wrapping_add((count * basic.extent() as u64) as i64);
+            side.offset = side.offset.wrapping_add((count * basic.extent().to_u64()).cast_signed());
         }
         from = (first.count > 0).then_some(first);
         to = (second.count > 0).then_some(second);

@@ -6,6 +6,7 @@ use super::map::Row;
 use super::overlay::{Strip, in_bytes, one_row};
 use super::rows::Rows;
 use super::{Block, Layout, Shape};
+use crate::number::Number;
 
 /// Rows of bytes; no row touches the next.
 struct Joined<'a> {
@@ -21,7 +22,7 @@ impl<'a> Joined<'a> {
         let rows = match (one_row(items), items) {
             (Some(row), _) => Rows::single(Some(row)),
             (None, (Shape::Basic(basic), count)) => {
-                Rows::of(Layout::padded(*basic), count, basic.extent() as i64)
+                Rows::of(Layout::padded(*basic), count, basic.extent().to_u64().cast_signed())
             }
             (None, (Shape::Derived(layout), count)) => {
                 Rows::of(layout.bytes(), count, layout.extent())
@@ -64,7 +65,7 @@ impl Iterator for Joined<'_> {
         loop {
             let Some(row) = self.rows.next().map(in_bytes) else { return self.pending.take() };
             let Some(last) = self.pending.replace(row) else { continue };
-            if last.last().next() != row.block.offset as i128 {
+            if last.last().next() != i128::from(row.block.offset) {
                 return Some(last);
             }
             if let Some(complete) = self.join(last, row) {
@@ -104,7 +105,7 @@ impl<'a> Side<'a> {
     /// Skips `blocks` blocks; returns false at the end.
     fn skip_blocks(&mut self, blocks: u64) -> bool {
         if blocks < self.now.blocks {
-            let offset = (blocks as i64).wrapping_mul(self.now.stride);
+            let offset = blocks.cast_signed().wrapping_mul(self.now.stride);
             let offset = self.now.block.offset.wrapping_add(offset);
             let block = Block { offset, ..self.now.block };
             self.now = Row::new(block, self.now.blocks - blocks, self.now.stride);
@@ -123,7 +124,7 @@ impl<'a> Side<'a> {
         if bytes == count {
             return self.skip_blocks(1);
         }
-        let offset = offset.wrapping_add(bytes as i64);
+        let offset = offset.wrapping_add(bytes.cast_signed());
         self.now = Row::of(Block { offset, basic, count: count - bytes });
         true
     }
@@ -143,7 +144,7 @@ pub(super) fn superpose(origin: (&Shape, u64), target: (&Shape, u64), mut work: 
             // A longer block counts as as many blocks of the other side as fit into it.
             match side.bytes() == bytes {
                 true => (side.now.blocks, side.now.stride),
-                false => (side.bytes() / bytes, bytes as i64),
+                false => (side.bytes() / bytes, bytes.cast_signed()),
             }
         });
         let blocks = first.0.min(second.0);

@@ -21,6 +21,7 @@
 
 use super::{BYTES_MAX, Process, Way};
 use crate::error::{Error, Result};
+use crate::number::{Number, Offset};
 use crate::sys::segment::PAGE;
 use crate::sys::vm::{self, IoVec};
 use core::cell::UnsafeCell;
@@ -47,11 +48,13 @@ const STACK_BYTES: usize = 16 << 10;
 
 /// Memory to which the kernel writes the bytes of gaps. No code reads it. It is one byte longer
 /// than any gap, so that no run of a user begins where a gap ends.
+#[expect(clippy::cast_possible_truncation)] // a small constant
 struct Trash(UnsafeCell<[u8; GAP_MAX as usize + 1]>);
 
 // SAFETY: only ever written, by the kernel.
 unsafe impl Sync for Trash {}
 
+#[expect(clippy::cast_possible_truncation)] // a small constant
 static TRASH: Trash = Trash(UnsafeCell::new([0; GAP_MAX as usize + 1]));
 
 #[inline(always)]
@@ -86,7 +89,7 @@ impl<const N: usize> Runs<N> {
     #[inline]
     fn push(&mut self, run: IoVec) {
         match self.last() {
-            Some(last) if end(last) == run.iov_base.addr() as u64 => last.iov_len += run.iov_len,
+            Some(last) if end(last) == run.iov_base.addr().to_u64() => last.iov_len += run.iov_len,
             _ => {
                 self.list[self.count].write(run);
                 self.count += 1;
@@ -98,7 +101,7 @@ impl<const N: usize> Runs<N> {
 /// Returns the address one past the last byte of a run.
 #[inline]
 fn end(run: &IoVec) -> u64 {
-    run.iov_base.addr().wrapping_add(run.iov_len) as u64
+    run.iov_base.addr().wrapping_add(run.iov_len).to_u64()
 }
 
 /// A transfer of many runs, in the order in which they are pushed. It is given to the kernel in
@@ -152,7 +155,7 @@ impl<'a> Batch<'a> {
     /// short, they must also fit into the stack buffer.
     #[inline]
     fn has_room(&self, bytes: u64) -> bool {
-        let limit = if self.is_short() { STACK_BYTES as u64 - GAP_MAX } else { BYTES_MAX };
+        let limit = if self.is_short() { STACK_BYTES.to_u64() - GAP_MAX } else { BYTES_MAX };
         let has_entries = self.here.count + 2 <= HERE && self.there.count < THERE;
         has_entries && bytes <= limit.saturating_sub(self.bytes)
     }
@@ -164,7 +167,7 @@ impl<'a> Batch<'a> {
     fn is_short(&self) -> bool {
         let (here, there) = (self.here.count, self.there.count);
         let is_origin = self.way == Way::Get || here / 4 >= there;
-        is_origin && here >= SHORT_RUNS && self.bytes <= here as u64 * SHORT_BYTES
+        is_origin && here >= SHORT_RUNS && self.bytes <= here.to_u64() * SHORT_BYTES
     }
 
     /// Adds the gap between the last run of the target and the next one at `there` to a get, if it
@@ -174,7 +177,7 @@ impl<'a> Batch<'a> {
         let Some(last) = self.there.last() else { return };
         let gap = there.wrapping_sub(end(last));
         if (1..=GAP_MAX).contains(&gap) {
-            last.iov_len += gap as usize;
+            last.iov_len += gap.to_usize();
             self.here.push(vm::own_run(trash(), gap));
             self.bytes += gap;
         }
@@ -213,12 +216,12 @@ impl<'a> Batch<'a> {
         if self.error.is_none() && self.bytes > 0 {
             // SAFETY: the caller's promise.
             let moved = unsafe {
-                match self.is_short() && self.bytes <= STACK_BYTES as u64 {
+                match self.is_short() && self.bytes <= STACK_BYTES.to_u64() {
                     true => self.by_way_of_the_stack(),
                     false => self.by_lists(),
                 }
             };
-            if moved != self.bytes as isize {
+            if moved != self.bytes.cast_signed().to_isize() {
                 // SAFETY: the caller's promise.
                 self.error = unsafe { self.one_by_one(moved) }.err();
             }
@@ -255,7 +258,7 @@ impl<'a> Batch<'a> {
         }
         // SAFETY: the buffer has at least `bytes` bytes.
         let moved = unsafe { self.process.call_lists(Way::Get, vm::one(&all), there) };
-        if moved != self.bytes as isize {
+        if moved != self.bytes.cast_signed().to_isize() {
             return moved.min(0);
         }
         // SAFETY: the call has filled the buffer; by the caller's promise the runs may be written.
@@ -282,15 +285,15 @@ impl<'a> Batch<'a> {
     /// As for `push`.
     #[cold]
     unsafe fn one_by_one(&self, moved: isize) -> Result<()> {
-        let mut moved = moved.max(0) as u64;
+        let mut moved = moved.max(0).cast_unsigned().to_u64();
         let (mut here, mut there) = (Rest::new(self.here.list()), Rest::new(self.there.list()));
         while here.skip_done() && there.skip_done() {
             let bytes = here.bytes.min(there.bytes);
             let done = bytes.min(moved);
             moved -= done;
             if done < bytes && !here.is_gap {
-                let to = here.address.wrapping_add(done as usize);
-                let from = there.address.addr().wrapping_add(done as usize) as u64;
+                let to = here.address.wrapping_add(done.to_usize());
+                let from = there.address.addr().wrapping_add(done.to_usize()).to_u64();
                 // SAFETY: the caller's promise.
                 unsafe { self.process.copy(self.way, to, from, bytes - done)? };
             }
@@ -337,14 +340,14 @@ impl<'a> Rest<'a> {
     fn skip_done(&mut self) -> bool {
         while self.bytes == 0 {
             let Some((next, runs)) = self.runs.split_first() else { return false };
-            (self.address, self.bytes) = (next.iov_base.cast(), next.iov_len as u64);
+            (self.address, self.bytes) = (next.iov_base.cast(), next.iov_len.to_u64());
             (self.is_gap, self.runs) = (self.address == trash(), runs);
         }
         true
     }
 
     fn take(&mut self, bytes: u64) {
-        self.address = self.address.wrapping_add(bytes as usize);
+        self.address = self.address.wrapping_add(bytes.to_usize());
         self.bytes -= bytes;
     }
 }

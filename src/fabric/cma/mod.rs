@@ -23,6 +23,7 @@ pub use batch::Batch;
 
 use super::Way;
 use crate::error::{Error, Result};
+use crate::number::{Number, Offset};
 use crate::sys::life::Life;
 use crate::sys::vm::IoVec;
 use crate::sys::{process, uninterrupted, vm};
@@ -68,7 +69,7 @@ impl Process<'_> {
         let here = here.cast_mut();
         // SAFETY: the caller's promise.
         let moved = unsafe { self.call(Way::Put, here, there, bytes) };
-        if moved == bytes as isize {
+        if moved == bytes.cast_signed().to_isize() {
             return Ok(());
         }
         // SAFETY: the caller's promise.
@@ -84,7 +85,7 @@ impl Process<'_> {
     pub unsafe fn get(self, here: *mut u8, there: u64, bytes: u64) -> Result<()> {
         // SAFETY: the caller's promise.
         let moved = unsafe { self.call(Way::Get, here, there, bytes) };
-        if moved == bytes as isize {
+        if moved == bytes.cast_signed().to_isize() {
             return Ok(());
         }
         // SAFETY: the caller's promise.
@@ -170,7 +171,7 @@ impl Process<'_> {
             match u64::try_from(answer).map_err(|_| vm::errno()) {
                 Ok(0) | Err(libc::EFAULT) if step > 1 => step /= 2,
                 Ok(0) | Err(libc::EFAULT) => {
-                    let at = (here.wrapping_add(moved as usize), there.wrapping_add(moved));
+                    let at = (here.wrapping_add(moved.to_usize()), there.wrapping_add(moved));
                     return Err(self.fault(way, at.0, at.1));
                 }
                 Ok(more) => moved += more,
@@ -181,7 +182,7 @@ impl Process<'_> {
                 return Ok(());
             }
             step = step.min(bytes - moved);
-            let at = (here.wrapping_add(moved as usize), there.wrapping_add(moved));
+            let at = (here.wrapping_add(moved.to_usize()), there.wrapping_add(moved));
             // SAFETY: a part of the caller's transfer.
             answer = unsafe { self.call(way, at.0, at.1, step) };
         }
@@ -207,7 +208,7 @@ impl Process<'_> {
         };
         match is_target {
             true => Error::Fault { rank: self.rank, address: there },
-            false => Error::OriginFault { address: here.addr() as u64 },
+            false => Error::OriginFault { address: here.addr().to_u64() },
         }
     }
 

@@ -14,6 +14,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::error::{Error, Result, kept};
+use crate::number::Number;
 
 /// Number of addresses that a contact has room for.
 pub const ADDRESSES_MAX: usize = 4;
@@ -55,7 +56,7 @@ impl Contact {
 
     /// Process id on its node.
     pub fn pid(&self) -> i32 {
-        self.0[1] as u32 as i32
+        self.0[1].low_u32().cast_signed()
     }
 
     /// Name of the node of the process.
@@ -69,7 +70,7 @@ impl Contact {
     /// first one is the loopback address, unless the thread listens at certain addresses only. The
     /// handshake shows whether the right process answers.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        let port = (self.0[1] >> 32) as u16;
+        let port = (self.0[1] >> 32).low_u16();
         let mut addresses = Vec::new();
         let name = node_name();
         if self.0[2] == 0 && self.node().as_bytes() == &name[..name.len().min(NODE_BYTES_MAX)] {

@@ -37,7 +37,9 @@ impl Default for Identity {
             uid: RandomState::new().hash_one(std::process::id()),
             secrets: Mutex::default(),
             notices: OnceLock::new(),
-            contact_limit_ms: AtomicU64::new(CONTACT_LIMIT.as_millis() as u64),
+            contact_limit_ms: AtomicU64::new(
+                u64::try_from(CONTACT_LIMIT.as_millis()).unwrap_or(u64::MAX),
+            ),
         }
     }
 }

@@ -17,6 +17,7 @@ use super::address::{ADDRESSES_MAX, Contact, node_addresses};
 use super::incoming::{CONNECTIONS_MAX, Incoming, Service};
 use super::sockets;
 use crate::error::{Error, Result};
+use crate::number::Number;
 use crate::sync::{AtomicBool, Ordering};
 use crate::sys::is_shortage;
 
@@ -231,9 +232,11 @@ impl<S: Service> Server<S> {
             *place = wait(connection.stream.as_raw_fd());
         }
         // Only the entries in use: poll(2) takes no more than RLIMIT_NOFILE.
-        let places = (sockets + self.incoming.list().len()) as libc::nfds_t;
+        let places = (sockets + self.incoming.list().len()).to_u64();
         let until = self.incoming.next_deadline().into_iter().chain(full).chain(due).min();
-        let until = until.map_or(-1, |until| (until - now).as_millis() as i32 + 1);
+        let until = until.map_or(-1, |until| {
+            i32::try_from((until - now).as_millis()).unwrap_or(i32::MAX - 1) + 1
+        });
         // SAFETY: the array has at least `places` elements and is a local variable.
         let count = unsafe { libc::poll(ready.as_mut_ptr(), places, until) };
         if count < 0 {
@@ -250,7 +253,7 @@ fn cpu_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a local variable.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec.cast_unsigned().low_u32())
 }
 
 #[cfg(test)]

@@ -74,8 +74,8 @@ impl Secret {
 }
 
 fn words(bytes: [u8; 16]) -> [u64; 2] {
-    let both = u128::from_le_bytes(bytes);
-    [both as u64, (both >> 64) as u64]
+    let half = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    [half(0), half(8)]
 }
 
 #[cfg(test)]

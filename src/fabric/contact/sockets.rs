@@ -2,6 +2,7 @@
 //! of the interface that FOMPI_VERBS_INTERFACE names. Invariant: all of them have the same port,
 //! and the system keeps back a connection on which no data has arrived, for a few seconds.
 
+use crate::number::Number;
 use std::io::{ErrorKind, Result};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::fd::AsRawFd;
@@ -50,7 +51,7 @@ fn listen_at(address: IpAddr, port: u16, only: bool) -> Result<TcpListener> {
         socket.set_only_v6(only)?;
     }
     let silence = SILENCE;
-    let (value, bytes) = ((&raw const silence).cast(), size_of_val(&silence) as libc::socklen_t);
+    let (value, bytes) = ((&raw const silence).cast(), size_of_val(&silence).to_u32());
     let (fd, option) = (socket.as_raw_fd(), libc::TCP_DEFER_ACCEPT);
     // Without this option the thread sees silent connections earlier.
     // SAFETY: the option of a socket that is owned here, whose value is an int.

@@ -2,6 +2,7 @@
 //! may read and write the window at the same time: one element of a predefined type at its natural
 //! alignment is one load and one store, so that no process sees half of it.
 
+use crate::number::Number;
 use core::ptr;
 
 /// Copies `bytes` bytes; the buffers may overlap.
@@ -17,6 +18,6 @@ pub unsafe fn copy(to: *mut u8, from: *const u8, bytes: u64) {
         // SAFETY: four bytes on either side, at multiples of four.
         4 if aligned(4) => unsafe { to.cast::<u32>().write_volatile(*from.cast::<u32>()) },
         // SAFETY: the caller vouches for `bytes` bytes on either side.
-        _ => unsafe { ptr::copy(from, to, bytes as usize) },
+        _ => unsafe { ptr::copy(from, to, bytes.to_usize()) },
     }
 }

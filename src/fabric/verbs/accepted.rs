@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use super::connect;
 use super::port::Port;
 use crate::error::{Error, Result};
+use crate::number::Number;
 use crate::sys::ibverbs::verbs::*;
 use crate::sys::ibverbs::{Completions, Domain, QueuePair};
 use crate::sys::is_shortage;
@@ -92,7 +93,7 @@ pub struct Pairs {
 impl Pairs {
     /// Starts without queue pairs.
     pub fn new(domain: &Arc<Domain>) -> Result<Pairs> {
-        let completions = Completions::new(domain, PINGS_MAX as u32)?;
+        let completions = Completions::new(domain, PINGS_MAX.to_u32())?;
         Ok(Pairs { completions, list: Mutex::default() })
     }
 
@@ -103,7 +104,7 @@ impl Pairs {
 
     /// Number of queue pairs.
     pub fn count(&self) -> u64 {
-        self.list.lock().pairs.len() as u64
+        self.list.lock().pairs.len().to_u64()
     }
 
     /// Adds a queue pair. `packet` is the number of the first packet that it would send, `reads`

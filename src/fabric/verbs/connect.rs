@@ -13,6 +13,7 @@ use std::sync::Arc;
 use super::port::Port;
 use crate::error::Result;
 use crate::fabric::request::END_BYTES;
+use crate::number::Number;
 use crate::sys::ibverbs::verbs::*;
 use crate::sys::ibverbs::{Completions, Gid, QueuePair};
 /// Inline data of a request: enough for control words, single elements, small rows.
@@ -86,11 +87,11 @@ impl End {
         let (number, bits) = (word(0), word(1));
         End {
             number: (number >> 32) as u32,
-            packet: number as u32,
+            packet: number.low_u32(),
             in_order: bits >> 40 & 1 != 0,
-            reads: (bits >> 24) as u8,
-            mtu: (bits >> 16) as u8,
-            lid: bits as u16,
+            reads: (bits >> 24).low_u8(),
+            mtu: (bits >> 16).low_u8(),
+            lid: bits.low_u16(),
             gid: Gid(bytes[16..].try_into().expect("sixteen bytes")),
         }
     }
@@ -177,7 +178,7 @@ fn way(port: &Port, other: &End) -> ibv_ah_attr {
 
 /// Makes the origin's queue pair, with as much inline data as the device allows.
 fn origins_pair(port: &Port, places: usize) -> Result<QueuePair> {
-    let depth = (places as u32).min(port.requests_max);
+    let depth = places.to_u32().min(port.requests_max);
     // One completion queue for each queue pair: it never overflows, even when all requests fail at
     // once.
     let completions = Completions::new(&port.domain, depth + 1)?;

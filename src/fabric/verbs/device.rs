@@ -14,6 +14,7 @@ use super::registrations::{Region, Registrations};
 use crate::config::Verbs;
 use crate::error::Result;
 use crate::fabric::request::END_BYTES;
+use crate::number::Number;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::ibverbs::QueuePair;
 use crate::sys::ibverbs::verbs::IBV_ACCESS_LOCAL_WRITE;
@@ -99,7 +100,7 @@ impl Device {
     fn packet(&self) -> u32 {
         // Relaxed: only uniqueness matters.
         let count = self.randoms.1.fetch_add(1, Ordering::Relaxed);
-        self.randoms.0.hash_one(count) as u32 & 0x00ff_ffff
+        self.randoms.0.hash_one(count).low_u32() & 0x00ff_ffff
     }
 }
 

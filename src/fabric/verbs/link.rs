@@ -5,6 +5,7 @@
 use core::ptr;
 
 use crate::fabric::request::{Broken, CHAIN_MAX, Local, Order, Work};
+use crate::number::Number;
 use crate::sys::ibverbs::verbs::*;
 use crate::sys::ibverbs::{
     Library, QueuePair, ibv_send_wr_wr, ibv_send_wr_wr_atomic, ibv_send_wr_wr_rdma,
@@ -32,7 +33,7 @@ impl Link {
 
     /// Number of requests that can be under way.
     pub fn places(&self) -> usize {
-        self.pair.capacity().max_send_wr as usize
+        self.pair.capacity().max_send_wr.to_usize()
     }
 
     /// Largest number of bytes that a request can carry inline.
@@ -109,7 +110,7 @@ fn piece(memory: Local) -> ibv_sge {
 
 /// Makes a work request, without its memory in this process and without a successor.
 fn request(order: &Order) -> ibv_send_wr {
-    let (remote_addr, rkey) = (order.to.at, order.to.key as u32);
+    let (remote_addr, rkey) = (order.to.at, order.to.key.low_u32());
     let rdma = ibv_send_wr_wr { rdma: ibv_send_wr_wr_rdma { remote_addr, rkey } };
     let atomic = |compare_add, swap| ibv_send_wr_wr {
         atomic: ibv_send_wr_wr_atomic { remote_addr, compare_add, swap, rkey },

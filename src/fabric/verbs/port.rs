@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::config::Verbs;
 use crate::error::{Error, Result, kept};
+use crate::number::Number;
 use crate::sys::ibverbs::verbs::*;
 use crate::sys::ibverbs::{Domain, Gid, Library, List, Opened};
 
@@ -108,8 +109,8 @@ impl Port {
         if ethernet && gid == Gid::default() {
             return Err(missing(format!("GID {gid_index} of port {port} of {name} is empty")));
         }
-        let limit = settings.mtu.map_or(u8::MAX, |bytes| (bytes.ilog2() - 7) as u8);
-        let count = |value: i32| value.clamp(1, 16) as u8;
+        let limit = settings.mtu.map_or(u8::MAX, |bytes| (bytes.ilog2() - 7).low_u8());
+        let count = |value: i32| value.clamp(1, 16).cast_unsigned().low_u8();
         Ok(Port {
             port,
             gid,
@@ -119,7 +120,7 @@ impl Port {
             global: ethernet || u32::from(found.flags) & IB_UVERBS_QPF_GRH_REQUIRED != 0,
             mtu: (found.active_mtu.clamp(1, 5) as u8).min(limit),
             message_bytes_max: found.max_msg_sz.clamp(1 << 12, 1 << 30),
-            requests_max: attributes.max_qp_wr.max(1) as u32,
+            requests_max: attributes.max_qp_wr.max(1).cast_unsigned(),
             reads_as_origin: count(attributes.max_qp_init_rd_atom),
             reads_as_target: count(attributes.max_qp_rd_atom),
             coherent: atomics == IBV_ATOMIC_GLOB,
@@ -178,11 +179,11 @@ fn gid_preference(gid: Gid, version_2: Option<bool>) -> Option<u8> {
 /// Index of the preferred GID of a RoCE port; the first of equal ones.
 fn roce_gid(opened: &Opened, port: u8, count: i32) -> Result<u8> {
     let mut best = None;
-    for index in 0..count.clamp(0, 256) as u32 {
+    for index in 0..count.clamp(0, 256).cast_unsigned() {
         let Ok(gid) = opened.gid(port, index) else { continue };
         let preference = gid_preference(gid, is_version_2(opened, port, index));
         if preference > best.map(|(preference, _)| preference) {
-            best = preference.map(|preference| (preference, index as u8));
+            best = preference.map(|preference| (preference, index.low_u8()));
         }
     }
     best.map(|(_, index)| index)

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 
 use super::limits;
 use crate::error::{Error, Result};
+use crate::number::Number;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::sys::ibverbs::verbs::*;
 use crate::sys::ibverbs::{self, Domain};
@@ -154,7 +155,7 @@ impl Registrations {
         let buffers = self.buffers.lock();
         let all = || exposed.values().chain(lasting.values()).chain(buffers.iter());
         let bytes = all().map(|region| region.bytes()).sum();
-        (all().count() as u64, bytes, self.registered.load(Ordering::Relaxed))
+        (all().count().to_u64(), bytes, self.registered.load(Ordering::Relaxed))
     }
 }
 

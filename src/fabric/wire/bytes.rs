@@ -9,6 +9,7 @@ use super::queue::{Held, Queue};
 use crate::error::Result;
 use crate::fabric::remote::Remote;
 use crate::fabric::request::{CHAIN_MAX, Local, Order, Work};
+use crate::number::Number;
 
 /// Bytes of this process that are to be put.
 #[derive(Clone, Copy)]
@@ -38,18 +39,18 @@ impl Peer {
             if bytes <= queue.inline_bytes_max() {
                 self.room(queue, 1)?;
                 queue.count().inline += 1;
-                let from = Local { at, bytes: bytes as u32, key: 0 };
+                let from = Local { at, bytes: bytes.low_u32(), key: 0 };
                 let order = Order::new(Work::WriteInline, to, from, false);
                 // SAFETY: inline; the caller guarantees the bytes.
                 unsafe { queue.post(order, Held::Nothing) }?;
-            } else if bytes <= BLOCK_BYTES as u64 {
+            } else if bytes <= BLOCK_BYTES.to_u64() {
                 self.room(queue, 1)?;
                 let block = self.block(queue)?;
                 queue.count().copied += 1;
                 let leaving = self.core.blocks.at(block);
                 // SAFETY: the caller guarantees the bytes; the block belongs to this call and is
                 // long enough.
-                unsafe { core::ptr::copy_nonoverlapping(from, leaving, bytes as usize) };
+                unsafe { core::ptr::copy_nonoverlapping(from, leaving, bytes.to_usize()) };
                 let from = self.block_local(block, bytes);
                 // Signaled; otherwise a thread that waits for the block might never see a
                 // completion.
@@ -77,12 +78,12 @@ impl Peer {
                 let mut orders = [Order::ping(); CHAIN_MAX];
                 for (order, run) in orders.iter_mut().zip(runs) {
                     assert!(run.bytes <= queue.inline_bytes_max());
-                    let from = Local { at: run.from as u64, bytes: run.bytes as u32, key: 0 };
+                    let from = Local { at: run.from as u64, bytes: run.bytes.low_u32(), key: 0 };
                     let work = Work::WriteInline;
                     *order = Order::new(work, run.to, from, false);
                 }
                 self.room(queue, runs.len())?;
-                queue.count().inline += runs.len() as u64;
+                queue.count().inline += runs.len().to_u64();
                 // SAFETY: inline; the caller guarantees the bytes.
                 unsafe { queue.post_chain(&mut orders[..runs.len()], Held::Nothing) }?;
             }
@@ -103,7 +104,7 @@ impl Peer {
         }
         self.with(|queue| {
             queue.count().gets += 1;
-            if bytes > BLOCK_BYTES as u64 {
+            if bytes > BLOCK_BYTES.to_u64() {
                 // SAFETY: the caller guarantees the bytes.
                 return unsafe { self.lend(queue, Work::Read, from, to as u64, bytes) };
             }
@@ -113,14 +114,14 @@ impl Peer {
             let here = self.block_local(block, bytes);
             let order = Order::new(Work::Read, from, here, true);
             // SAFETY: the block is registered, and the request holds it.
-            unsafe { queue.post(order, Held::Arriving { block, to, bytes: bytes as u32 }) }?;
+            unsafe { queue.post(order, Held::Arriving { block, to, bytes: bytes.low_u32() }) }?;
             Ok(())
         })
     }
 
     pub(super) fn block_local(&self, block: u32, bytes: u64) -> Local {
         let blocks = &self.core.blocks;
-        Local { at: blocks.at(block) as u64, bytes: bytes as u32, key: blocks.key() }
+        Local { at: blocks.at(block) as u64, bytes: bytes.low_u32(), key: blocks.key() }
     }
 
     /// Sends from the user's memory, or receives into it, in as many messages as needed.
@@ -140,24 +141,25 @@ impl Peer {
         let key = region.local_key();
         let part = |offset: u64| {
             let length = message.min(bytes - offset);
-            let from = Local { at: at + offset, bytes: length as u32, key };
-            let to = to.offset(offset as i64);
+            let from = Local { at: at + offset, bytes: length.low_u32(), key };
+            let to = to.offset(offset.cast_signed());
             Order::new(work, to, from, offset + length == bytes)
         };
         let mut offset = 0;
         while offset < bytes {
             let mut orders = [part(offset); CHAIN_MAX];
-            let left = (bytes - offset).div_ceil(message).min(queue.chain_max() as u64) as usize;
+            let left =
+                (bytes - offset).div_ceil(message).min(queue.chain_max().to_u64()).to_usize();
             for (index, order) in orders[..left].iter_mut().enumerate() {
-                *order = part(offset + index as u64 * message);
+                *order = part(offset + index.to_u64() * message);
             }
             orders[left - 1].signaled = true;
             self.room(queue, left)?;
-            queue.count().pieces += left as u64 - u64::from(offset == 0);
+            queue.count().pieces += left.to_u64() - u64::from(offset == 0);
             let held = Held::Buffer { _region: region.clone() };
             // SAFETY: the region is registered, and the request holds it.
             unsafe { queue.post_chain(&mut orders[..left], held) }?;
-            offset += left as u64 * message;
+            offset += left.to_u64() * message;
         }
         Ok(())
     }

@@ -25,6 +25,7 @@ use crate::config::{Config, Strategy};
 use crate::error::Result;
 use crate::fabric::Way;
 use crate::fabric::remote::{Remote, Runs};
+use crate::number::Number;
 
 /// The most bytes of a message with several runs, except by the strategy target block.
 const MESSAGE: u64 = BLOCK_BYTES as u64;
@@ -160,16 +161,16 @@ impl<'a> Coalesce<'a> {
     /// # Safety
     /// As for `push`.
     unsafe fn send_long(&self) -> Result<()> {
-        let mut buffer = Vec::<u8>::with_capacity(self.bytes as usize);
+        let mut buffer = Vec::<u8>::with_capacity(self.bytes.to_usize());
         let buffer = buffer.as_mut_ptr();
         let copy = |part: &Part| {
-            let at = buffer.wrapping_add(part.at as usize);
+            let at = buffer.wrapping_add(part.at.to_usize());
             let (from, to) = match self.way {
                 Way::Put => (part.here, at),
                 Way::Get => (at, part.here),
             };
             // SAFETY: the caller vouches for the run, and the buffer has room for the message.
-            unsafe { ptr::copy_nonoverlapping(from, to, part.bytes as usize) };
+            unsafe { ptr::copy_nonoverlapping(from, to, part.bytes.to_usize()) };
         };
         if self.way == Way::Put {
             self.parts.iter().for_each(copy);
@@ -214,8 +215,8 @@ impl Runs for Coalesce<'_> {
             unsafe { self.close() };
             self.there = there;
         }
-        let at = (there - self.there) as u32;
-        self.parts.push(Part { here, at, bytes: bytes as u32 });
+        let at = (there - self.there).low_u32();
+        self.parts.push(Part { here, at, bytes: bytes.low_u32() });
         self.bytes = there - self.there + bytes;
     }
 

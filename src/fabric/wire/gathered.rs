@@ -8,6 +8,7 @@ use super::queue::{Held, Part};
 use crate::error::Result;
 use crate::fabric::remote::Remote;
 use crate::fabric::request::{Order, Work};
+use crate::number::Number;
 
 impl Peer {
     /// Copies parts to the peer's memory, where they are contiguous, as one message of at most
@@ -17,17 +18,17 @@ impl Peer {
     /// The caller guarantees that each part can be read, and that together the parts are the bytes
     /// `0..bytes` of the message.
     pub unsafe fn put_gathered(&self, to: Remote, parts: &[Part], bytes: u64) -> Result<()> {
-        assert!(bytes <= BLOCK_BYTES as u64);
+        assert!(bytes <= BLOCK_BYTES.to_u64());
         self.with(|queue| {
             self.room(queue, 1)?;
             let block = self.block(queue)?;
             let leaving = self.core.blocks.at(block);
             for part in parts {
                 assert!(part.end() <= BLOCK_BYTES);
-                let to = leaving.wrapping_add(part.at as usize);
+                let to = leaving.wrapping_add(part.at.to_usize());
                 // SAFETY: the caller guarantees the part; the block belongs to this call and is
                 // long enough.
-                unsafe { core::ptr::copy_nonoverlapping(part.here, to, part.bytes as usize) };
+                unsafe { core::ptr::copy_nonoverlapping(part.here, to, part.bytes.to_usize()) };
             }
             let from = self.block_local(block, bytes);
             if bytes <= queue.inline_bytes_max() {
@@ -54,7 +55,7 @@ impl Peer {
     /// The caller guarantees that each part lies within the message and can be written, and that
     /// nothing else uses it until the bytes have arrived.
     pub unsafe fn get_scattered(&self, from: Remote, parts: Box<[Part]>, bytes: u64) -> Result<()> {
-        assert!(bytes <= BLOCK_BYTES as u64);
+        assert!(bytes <= BLOCK_BYTES.to_u64());
         self.with(|queue| {
             self.room(queue, 1)?;
             let block = self.block(queue)?;

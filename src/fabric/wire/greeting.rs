@@ -15,6 +15,7 @@ use super::queue::{PLACES_MAX, Queue};
 use crate::error::{Error, Result};
 use crate::fabric::contact::{self, BYTES, Contact, Identity, Secret};
 use crate::fabric::request::END_BYTES;
+use crate::number::Number;
 use crate::sys::is_shortage;
 
 const MAGIC: [u8; 4] = *b"fomp";
@@ -129,7 +130,9 @@ pub fn answer(device: &Device, identity: &Identity, question: &[u8; BYTES]) -> O
     }
     let answer = match device.accept(&question.end) {
         Ok(end) => Greeting::new(kind, uid, end),
-        Err(Error::System { errno, .. }) => Greeting::refusal(kind, uid, errno as u16),
+        Err(Error::System { errno, .. }) => {
+            Greeting::refusal(kind, uid, errno.cast_unsigned().low_u16())
+        }
         Err(_) => Greeting::refusal(kind, uid, u16::MAX),
     };
     Some(answer.bytes())

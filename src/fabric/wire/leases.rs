@@ -12,6 +12,7 @@ use super::queue::Held;
 use crate::error::Result;
 use crate::fabric::remote::Remote;
 use crate::fabric::request::{CHAIN_MAX, Local, Order, Work};
+use crate::number::Number;
 
 /// A block of the caller, for memory of one peer.
 pub struct Lease<'a> {
@@ -59,13 +60,13 @@ impl Lease<'_> {
         assert!(part.start <= part.end);
         assert!(part.end <= BLOCK_BYTES);
         let at = self.at() as u64 + part.start as u64;
-        Local { at, bytes: part.len() as u32, key: self.peer.core.blocks.key() }
+        Local { at, bytes: part.len().to_u32(), key: self.peer.core.blocks.key() }
     }
 
     /// Begins to read a part of the block from the peer's memory; `zero` is the peer's memory that
     /// corresponds to the start of the block. The bytes have arrived after [`Lease::arrived`].
     pub(super) fn read(&mut self, zero: Remote, part: Range<usize>) -> Result<()> {
-        let (to, from) = (zero.offset(part.start as i64), self.local(&part));
+        let (to, from) = (zero.offset(part.start.to_u64().cast_signed()), self.local(&part));
         self.reading = self.peer.with(|queue| {
             self.peer.room(queue, 1)?;
             queue.count().gets += 1;
@@ -90,7 +91,7 @@ impl Lease<'_> {
     pub(super) fn write(mut self, zero: Remote, parts: &[Range<usize>]) -> Result<()> {
         self.arrived()?;
         self.peer.with(|queue| {
-            let inline_max = queue.inline_bytes_max() as usize;
+            let inline_max = queue.inline_bytes_max().to_usize();
             let inline = parts.iter().all(|part| part.len() <= inline_max);
             let chain_max = queue.chain_max();
             let chains = parts.len().div_ceil(chain_max);
@@ -99,7 +100,8 @@ impl Lease<'_> {
                 let mut orders = [Order::ping(); CHAIN_MAX];
                 let work = if inline { Work::WriteInline } else { Work::Write };
                 for (order, part) in orders.iter_mut().zip(parts) {
-                    let (to, from) = (zero.offset(part.start as i64), self.local(part));
+                    let (to, from) =
+                        (zero.offset(part.start.to_u64().cast_signed()), self.local(part));
                     *order = Order::new(work, to, from, false);
                 }
                 // Signaled; otherwise a thread that waits for the block might never see a
@@ -108,7 +110,7 @@ impl Lease<'_> {
                 self.peer.room(queue, parts.len())?;
                 let count =
                     if inline { &mut queue.count().inline } else { &mut queue.count().copied };
-                *count += parts.len() as u64;
+                *count += parts.len().to_u64();
                 let held = match held {
                     true => self.block.take().map_or(Held::Nothing, Held::Leaving),
                     false => Held::Nothing,

@@ -10,6 +10,7 @@ use crate::fabric::Fetch;
 use crate::fabric::remote::Network;
 use crate::fabric::remote::Remote;
 use crate::fabric::request::{CHAIN_MAX, Order, Work};
+use crate::number::Number;
 use crate::sync::Ordering;
 
 /// Largest number of words that are changed with an answer at once.
@@ -85,7 +86,7 @@ impl Peer {
                     *place = Order::new(work, to, word.local(), signaled);
                 }
                 self.room(queue, chain)?;
-                *counted(queue.count()) += chain as u64;
+                *counted(queue.count()) += chain.to_u64();
                 sent += chain;
                 // SAFETY: the words are registered and live as long as the queue.
                 Ok(unsafe { queue.post_chain(&mut orders[..chain], Held::Nothing) }?)

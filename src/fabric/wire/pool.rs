@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use super::device::{Device, Region};
 use crate::error::Result;
 use crate::fabric::request::Local;
+use crate::number::Number;
 use crate::sync::AtomicU64;
 
 /// Bytes of a block. Longer buffers are registered rather than copied.
@@ -74,7 +75,7 @@ impl Blocks {
     /// Makes all blocks.
     pub fn new(device: &Device) -> Result<Blocks> {
         let pages = Pages::new(device, BLOCKS * BLOCK_BYTES)?;
-        Ok(Blocks { pages, free: Mutex::new((0..BLOCKS as u32).rev().collect()) })
+        Ok(Blocks { pages, free: Mutex::new((0..BLOCKS.to_u32()).rev().collect()) })
     }
 
     /// Returns a free block, if there is one.
@@ -96,9 +97,9 @@ impl Blocks {
 
     /// Address of a block, for its owner to read and write.
     pub fn at(&self, block: u32) -> *mut u8 {
-        assert!((block as usize) < BLOCKS);
+        assert!(block.to_usize() < BLOCKS);
         // SAFETY: inside of the pages.
-        unsafe { self.pages.memory.at.add(block as usize * BLOCK_BYTES) }
+        unsafe { self.pages.memory.at.add(block.to_usize() * BLOCK_BYTES) }
     }
 
     /// Local key (lkey) of the blocks.
@@ -132,7 +133,7 @@ unsafe impl Sync for Word {}
 impl Word {
     /// The word as memory that a request writes.
     pub fn local(self) -> Local {
-        Local { at: self.at as u64, bytes: size_of::<u64>() as u32, key: self.key }
+        Local { at: self.at as u64, bytes: size_of::<u64>().to_u32(), key: self.key }
     }
 }
 

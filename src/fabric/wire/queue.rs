@@ -12,6 +12,7 @@ use super::pool::{BLOCK_BYTES, Blocks};
 use super::silence::Silence;
 use crate::fabric::remote::Remote;
 use crate::fabric::request::{Broken, CHAIN_MAX, Local, Order, Work};
+use crate::number::Number;
 
 /// Largest number of requests in a queue, without pings.
 const DEPTH: usize = 128;
@@ -60,7 +61,7 @@ unsafe impl Send for Part {}
 impl Part {
     /// Offset of the end of the part in the message.
     pub fn end(&self) -> usize {
-        self.at as usize + self.bytes as usize
+        self.at.to_usize() + self.bytes.to_usize()
     }
 }
 
@@ -114,8 +115,8 @@ impl Queue {
         let queue = Queue {
             link,
             ring: (0..places).map(|_| Held::Nothing).collect(),
-            places: places as u64,
-            depth: depth as u64,
+            places: places.to_u64(),
+            depth: depth.to_u64(),
             posted: 0,
             done: 0,
             signaled: 0,
@@ -138,9 +139,9 @@ impl Queue {
     #[inline]
     fn invariants(&self) {
         if cfg!(debug_assertions) {
-            assert_eq!(self.places, self.ring.len() as u64);
+            assert_eq!(self.places, self.ring.len().to_u64());
             assert!((1..=self.places).contains(&self.depth));
-            assert!(self.places <= PLACES_MAX as u64);
+            assert!(self.places <= PLACES_MAX.to_u64());
             assert!(self.done <= self.posted);
             assert!(self.posted - self.done <= self.places);
             assert!(self.signaled <= self.posted);
@@ -149,7 +150,7 @@ impl Queue {
             assert!(self.overtaken <= self.answered);
             assert!(self.proof.1 <= 8);
             if self.posted - self.done < self.places {
-                let next = &self.ring[((self.posted + 1) % self.places) as usize];
+                let next = &self.ring[((self.posted + 1) % self.places).to_usize()];
                 assert!(matches!(next, Held::Nothing));
             }
         }
@@ -162,12 +163,12 @@ impl Queue {
 
     /// Number of requests that can be posted now.
     pub fn room(&self) -> usize {
-        self.depth.saturating_sub(self.posted - self.done) as usize
+        self.depth.saturating_sub(self.posted - self.done).to_usize()
     }
 
     /// Largest number of requests in one chain.
     pub fn chain_max(&self) -> usize {
-        CHAIN_MAX.min(self.depth as usize)
+        CHAIN_MAX.min(self.depth.to_usize())
     }
 
     /// Whether request `number` is known to be done.
@@ -266,7 +267,7 @@ impl Queue {
         if !matches!(held, Held::Nothing | Held::Leaving(_)) {
             self.lent = self.posted;
         }
-        self.ring[(self.posted % self.places) as usize] = held;
+        self.ring[(self.posted % self.places).to_usize()] = held;
         self.kinds.doorbells += 1;
         // SAFETY: the caller guarantees the memory.
         unsafe { self.link.post(orders) }?;
@@ -326,23 +327,23 @@ impl Queue {
         debug_assert!(number <= self.posted);
         while self.done < number {
             self.done += 1;
-            match core::mem::take(&mut self.ring[(self.done % self.places) as usize]) {
+            match core::mem::take(&mut self.ring[(self.done % self.places).to_usize()]) {
                 Held::Nothing | Held::Buffer { .. } => {}
                 Held::Leaving(block) => blocks.give_back(block),
                 Held::Arriving { block, to, bytes } => {
-                    assert!(bytes as usize <= BLOCK_BYTES);
+                    assert!(bytes.to_usize() <= BLOCK_BYTES);
                     // SAFETY: the block belongs to this request and is long enough; the caller of
                     // the get has lent `bytes` bytes at `to` until the get is done, which is now.
-                    unsafe { ptr::copy_nonoverlapping(blocks.at(block), to, bytes as usize) };
+                    unsafe { ptr::copy_nonoverlapping(blocks.at(block), to, bytes.to_usize()) };
                     blocks.give_back(block);
                 }
                 Held::Scattering { block, parts } => {
                     for part in &parts {
                         assert!(part.end() <= BLOCK_BYTES);
-                        let from = blocks.at(block).wrapping_add(part.at as usize);
+                        let from = blocks.at(block).wrapping_add(part.at.to_usize());
                         // SAFETY: inside of the block, which belongs to this request; the user has
                         // lent the part.
-                        unsafe { ptr::copy_nonoverlapping(from, part.here, part.bytes as usize) };
+                        unsafe { ptr::copy_nonoverlapping(from, part.here, part.bytes.to_usize()) };
                     }
                     blocks.give_back(block);
                 }

@@ -11,6 +11,7 @@
 #![allow(clippy::missing_safety_doc)] // callbacks: called by the C library at a fork
 
 use super::{HEAP, HeapRange};
+use crate::number::Number;
 use crate::sys::fork::{self, Pipe, SegmentPart};
 use crate::sys::memory_limits;
 use crate::sys::segment::PAGE;
@@ -50,7 +51,7 @@ fn parts<'a>(leases: impl Iterator<Item = &'a HeapRange>, mut show: impl FnMut(S
     for lease in leases {
         let first = lease.offset / PAGE * PAGE;
         let end = (lease.offset + lease.bytes.max(1)).next_multiple_of(PAGE);
-        let base = lease.chunk.mapping.base().wrapping_add(first as usize);
+        let base = lease.chunk.mapping.base().wrapping_add(first.to_usize());
         let part = SegmentPart { name: lease.chunk.name, offset: first, base, bytes: end - first };
         match &mut last {
             Some(last) if last.name == part.name && first <= last.offset + last.bytes => {

@@ -57,7 +57,7 @@ pub fn subarray(
     let mut array = inner.clone();
     for n in known.inmost_first(order, dimensions) {
         let extent = array.extent();
-        let part = (scaled(starts[n], extent)?, subsizes[n] as u64);
+        let part = (scaled(starts[n], extent)?, subsizes[n].cast_unsigned());
         array = array.indexed([part])?.resized(0, scaled(sizes[n], extent)?)?;
     }
     Ok(array)
@@ -82,12 +82,14 @@ pub fn darray(
     for n in known.inmost_first(order, dimensions) {
         let default = arguments[n] == known.default;
         let width = match distributions[n] {
-            block if block == known.block && default => (sizes[n] as u64).div_ceil(grid[n] as u64),
+            block if block == known.block && default => {
+                sizes[n].cast_unsigned().div_ceil(grid[n].cast_unsigned())
+            }
             cyclic if cyclic == known.cyclic && default => 1,
-            dealt if dealt == known.block || dealt == known.cyclic => arguments[n] as u64,
-            _ => sizes[n] as u64,
+            dealt if dealt == known.block || dealt == known.cyclic => arguments[n].cast_unsigned(),
+            _ => sizes[n].cast_unsigned(),
         };
-        array = dealt(&array, sizes[n], width.max(1) as i64, coordinates[n], grid[n])?;
+        array = dealt(&array, sizes[n], width.max(1).cast_signed(), coordinates[n], grid[n])?;
     }
     Ok(array)
 }
@@ -108,13 +110,13 @@ fn coordinates(rank: i64, grid: &[i64]) -> Result<Vec<i64>> {
 fn dealt(inner: &Layout, size: i64, width: i64, coordinate: i64, processes: i64) -> Result<Layout> {
     let extent = inner.extent();
     let whole = scaled(size, extent)?;
-    let first = coordinate as i128 * width as i128;
-    let step = processes as i128 * width as i128;
-    let starts = (0..).map(|n| first + n * step).take_while(|start| *start < size as i128);
+    let first = i128::from(coordinate) * i128::from(width);
+    let step = i128::from(processes) * i128::from(width);
+    let starts = (0..).map(|n| first + n * step).take_while(|start| *start < i128::from(size));
     // No product overflows: each is inside of the whole.
     let blocks = starts.map(|start| {
-        let start = start as i64;
-        (start * extent, width.min(size - start) as u64)
+        let start = i64::try_from(start).unwrap_or(i64::MAX);
+        (start * extent, width.min(size - start).cast_unsigned())
     });
     inner.indexed(blocks)?.resized(0, whole)
 }

@@ -10,6 +10,7 @@ use crate::datatype::type_map::{Layout, Shape};
 use crate::error::{Class, Error, Result};
 use crate::mpi::constants::Constants;
 use crate::mpi::host::Handle;
+use crate::number::Number;
 use std::sync::Arc;
 
 /// The most levels that a type may have: a deeper one would need too much stack.
@@ -218,7 +219,7 @@ fn named(size: i64, datatype: Handle) -> Result<Shape> {
     match size {
         0 => Ok(Shape::Derived(Layout::empty().into())),
         _ => sized(&EXTENSIONS, size)
-            .map_err(|_| Error::Argument(Class::Type, "datatype", datatype as i64)),
+            .map_err(|_| Error::Argument(Class::Type, "datatype", datatype.to_u64().cast_signed())),
     }
 }
 
@@ -245,13 +246,15 @@ fn combined(combiner: Combiner, mut numbers: Numbers<'_>, inner: &[Layout]) -> R
             let count = numbers.count()?;
             let (lengths, displacements) = (numbers.list(count)?, numbers.list(count)?);
             let members = displacements.iter().zip(lengths).zip(inner);
-            return Layout::structure(members.map(|((at, n), inner)| (*at, *n as u64, inner)));
+            return Layout::structure(
+                members.map(|((at, n), inner)| (*at, (*n).cast_unsigned(), inner)),
+            );
         }
         Combiner::ValueIndex => {
             let [value, index] = inner else { return Err(short()) };
             // As in a C structure; an index is an integer, aligned to its size.
             let at = value.size().next_multiple_of(index.size().max(1));
-            return Layout::structure([(0, 1, value), (at as i64, 1, index)]);
+            return Layout::structure([(0, 1, value), (at.cast_signed(), 1, index)]);
         }
         _ => {}
     }
@@ -290,7 +293,7 @@ fn indexed<'a>(
         scaled(*displacement, unit)?;
     }
     // No product overflows: the loop above has checked each.
-    inner.indexed(blocks.map(|(at, length)| (at * unit, *length as u64)))
+    inner.indexed(blocks.map(|(at, length)| (at * unit, (*length).cast_unsigned())))
 }
 
 /// Returns `displacement` times `unit` bytes.
@@ -327,7 +330,7 @@ impl<'a> Numbers<'a> {
 
     /// Returns the next one, which is a number of arguments.
     pub fn count(&mut self) -> Result<usize> {
-        Ok(self.length()? as usize)
+        Ok(self.length()?.to_usize())
     }
 
     /// Returns the next `count` of them.

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use super::last_error;
 use crate::error::{Error, Result};
+use crate::number::Number;
 use crate::sync::{AtomicBool, Ordering};
 pub use library::Library;
 // C has no names for the types of these members of `ibv_send_wr`.
@@ -74,7 +75,7 @@ impl List {
         if first.is_null() {
             return Err(last_error("ibv_get_device_list"));
         }
-        Ok(List { library, first, count: count.max(0) as usize })
+        Ok(List { library, first, count: count.max(0).cast_unsigned().to_usize() })
     }
 
     /// Iterates over the devices.
@@ -204,8 +205,9 @@ impl Opened {
     pub fn gid(&self, port: u8, index: u32) -> Result<Gid> {
         let mut gid = ibv_gid::default();
         // SAFETY: the context is open, and `gid` is a local variable.
-        let answer =
-            unsafe { (self.library.ibv_query_gid)(self.context, port, index as c_int, &mut gid) };
+        let answer = unsafe {
+            (self.library.ibv_query_gid)(self.context, port, index.cast_signed(), &mut gid)
+        };
         checked("ibv_query_gid", answer).map(|()| gid.into())
     }
 
@@ -287,9 +289,10 @@ impl Region {
         access: ibv_access_flags,
     ) -> Result<Arc<Region>> {
         let library = domain.device.library;
-        let at = core::ptr::without_provenance_mut(base as usize);
+        let at = core::ptr::without_provenance_mut(base.to_usize());
         // SAFETY: the domain lives; the kernel checks the memory.
-        let mr = unsafe { (library.ibv_reg_mr)(domain.pd, at, bytes as usize, access as c_int) };
+        let mr =
+            unsafe { (library.ibv_reg_mr)(domain.pd, at, bytes.to_usize(), access.cast_signed()) };
         match mr.is_null() {
             true => Err(last_error("ibv_reg_mr")),
             false => Ok(Arc::new(Region { domain: domain.clone(), mr, base, bytes, access })),
@@ -352,7 +355,7 @@ impl Completions {
         // SAFETY: the context is open; no channel, no vector.
         let cq = unsafe {
             let (none, channel) = (core::ptr::null_mut(), core::ptr::null_mut());
-            (domain.device.library.ibv_create_cq)(context, count as c_int, none, channel, 0)
+            (domain.device.library.ibv_create_cq)(context, count.cast_signed(), none, channel, 0)
         };
         if cq.is_null() {
             return Err(last_error("ibv_create_cq"));
@@ -363,7 +366,7 @@ impl Completions {
     /// Polls the queue into `found`. Returns the number of completions.
     pub fn poll(&self, found: &mut [ibv_wc]) -> Result<usize> {
         // SAFETY: the queue lives, and `found` has room for as many as its length says.
-        let count = unsafe { (self.poll)(self.cq, found.len() as c_int, found.as_mut_ptr()) };
+        let count = unsafe { (self.poll)(self.cq, found.len().to_i32(), found.as_mut_ptr()) };
         usize::try_from(count).map_err(|_| last_error("ibv_poll_cq"))
     }
 }
@@ -426,7 +429,7 @@ impl QueuePair {
     pub fn modify(&self, attributes: &mut ibv_qp_attr, mask: ibv_qp_attr_mask) -> Result<()> {
         let modify = self.completions.domain.device.library.ibv_modify_qp;
         // SAFETY: the queue pair lives, and `attributes` is the caller's own.
-        checked("ibv_modify_qp", unsafe { modify(self.qp, attributes, mask as c_int) })
+        checked("ibv_modify_qp", unsafe { modify(self.qp, attributes, mask.cast_signed()) })
     }
 
     /// Polls the completion queue.

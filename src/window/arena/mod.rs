@@ -23,6 +23,7 @@ use crate::liveness::{departures, losses};
 use crate::memory::heap;
 use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
+use crate::number::Number;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::life::{Mark, now_ns};
 use crate::sys::segment::{Mapping, Name, PAGE, Segment};
@@ -72,7 +73,7 @@ pub trait OtherNodes: Send + Sync {
 
 /// Returns the bytes of a rank's block, without words for ranks of other nodes.
 fn block_bytes(size: u32) -> usize {
-    let words = layout::words_per_rank(size) as usize * size_of::<u64>();
+    let words = layout::words_per_rank(size).to_usize() * size_of::<u64>();
     (size_of::<Descriptor>() + words).next_multiple_of(64)
 }
 
@@ -88,9 +89,9 @@ impl Arena {
         let comm = user.duplicate(host)?;
         let (rank, size) = (comm.rank(host)?, comm.size(host)?);
         let stride = block_bytes(size) + far_bytes;
-        let slot_bytes = stride * size as usize;
-        let bytes = records::bytes(size) + slot_bytes * FIRST_SLOTS as usize;
-        let bytes = bytes.next_multiple_of(PAGE as usize) as u64;
+        let slot_bytes = stride * size.to_usize();
+        let bytes = records::bytes(size) + slot_bytes * FIRST_SLOTS.to_usize();
+        let bytes = bytes.next_multiple_of(PAGE.to_usize()).to_u64();
         let (first, _open) = first_segment(host, comm, rank, bytes)?;
         let first = first.map_err(|error| Why::no_segment(&error));
         let first = match verdict::none_has_reasons(host, comm, first)? {
@@ -107,7 +108,7 @@ impl Arena {
             group: comm.group(host)?,
             rank,
             size,
-            slots: Slots::new(slot_bytes as u64),
+            slots: Slots::new(slot_bytes.to_u64()),
             stride,
             far_bytes,
             lives: Arc::new(lives),
@@ -139,7 +140,7 @@ impl Arena {
         let mark = Mark::own();
         if self.rank == 0 {
             // Unique: no process makes two arenas in one nanosecond, and process ids differ.
-            let id = (mark.pid as u64) << 40 ^ now_ns();
+            let id = mark.pid.cast_unsigned().to_u64() << 40 ^ now_ns();
             // Relaxed: the Release in `write` orders it.
             records::failures(&self.first).id.store(id, Ordering::Relaxed);
         }
@@ -210,8 +211,8 @@ impl Arena {
     pub fn base_of(&self, slot: u32) -> *mut u8 {
         match slots::place(slot) {
             (0, index) => {
-                let slot_bytes = self.stride * self.size as usize;
-                let offset = records::bytes(self.size) + slot_bytes * index as usize;
+                let slot_bytes = self.stride * self.size.to_usize();
+                let offset = records::bytes(self.size) + slot_bytes * index.to_usize();
                 // SAFETY: the first chunk lies behind the records of the first segment.
                 unsafe { self.first.base().add(offset) }
             }
@@ -222,7 +223,7 @@ impl Arena {
     /// Returns the mapped chunk that a slot is in: its number, address and length in bytes.
     pub fn chunk_of(&self, slot: u32) -> (u32, *mut u8, u64) {
         match slots::place(slot) {
-            (0, _) => (0, self.first.base(), self.first.bytes() as u64),
+            (0, _) => (0, self.first.base(), self.first.bytes().to_u64()),
             (chunk, _) => self.slots.chunk(chunk),
         }
     }
@@ -336,7 +337,7 @@ fn first_segment(
 
 /// Returns the index of the failure counter for a step (0 or 1) of a window creation.
 fn counter(turn: u64, step: usize) -> usize {
-    2 * (turn % 2) as usize + step
+    2 * (turn % 2).to_usize() + step
 }
 
 impl Drop for Arena {

@@ -5,6 +5,7 @@ use super::slots::Announcement;
 use crate::fabric::net::Contact;
 use crate::liveness::lives::{LifeRecord, Places};
 use crate::memory::HeapPlace;
+use crate::number::Number;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::segment::Mapping;
 
@@ -77,7 +78,7 @@ pub struct Record {
 
 /// Returns the bytes of all that lies before the first chunk of slots.
 pub fn bytes(size: u32) -> usize {
-    size_of::<Failures>() + size as usize * (size_of::<ProcessRecord>() + 2 * size_of::<Record>())
+    size_of::<Failures>() + size.to_usize() * (size_of::<ProcessRecord>() + 2 * size_of::<Record>())
 }
 
 /// Returns the failure words.
@@ -92,7 +93,7 @@ pub fn process(first: &Mapping, rank: u32) -> &ProcessRecord {
     // SAFETY: `size` process records follow the failure words; otherwise as for `failures`.
     unsafe {
         let processes = first.base().add(size_of::<Failures>()).cast::<ProcessRecord>();
-        &*processes.add(rank as usize)
+        &*processes.add(rank.to_usize())
     }
 }
 
@@ -105,13 +106,13 @@ pub const LIVES: Places = Places {
 
 /// Returns the offset in bytes of the record of a rank's process in the first segment.
 pub fn process_offset(rank: u32) -> u64 {
-    (size_of::<Failures>() + rank as usize * size_of::<ProcessRecord>()) as u64
+    (size_of::<Failures>() + rank.to_usize() * size_of::<ProcessRecord>()).to_u64()
 }
 
 /// Returns the address of a rank's exchange record for the creation number `turn`.
 pub fn record(first: &Mapping, size: u32, turn: u64, rank: u32) -> *mut Record {
-    let before = size_of::<Failures>() + size as usize * size_of::<ProcessRecord>();
-    let index = 2 * rank as usize + (turn % 2) as usize;
+    let before = size_of::<Failures>() + size.to_usize() * size_of::<ProcessRecord>();
+    let index = 2 * rank.to_usize() + (turn % 2).to_usize();
     // SAFETY: the record is inside the first segment, see `bytes`.
     unsafe { first.base().add(before).cast::<Record>().add(index) }
 }

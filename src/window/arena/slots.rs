@@ -9,6 +9,7 @@
 //! ranks have entered, no rank touches the block of another one.
 
 use crate::error::{Error, NO_DESCRIPTOR, Result};
+use crate::number::Number;
 use crate::sys::segment::{Mapping, Name, Segment};
 use parking_lot::{Condvar, Mutex};
 use std::collections::{BTreeMap, BTreeSet};
@@ -88,7 +89,7 @@ impl Slots {
         let mut allocator = self.allocator.lock();
         let slot = allocator.free.pop().unwrap_or(allocator.fresh);
         let (chunk, _) = place(slot);
-        if chunk > allocator.segments.len() as u32 {
+        if chunk > allocator.segments.len().to_u32() {
             match self.make_chunk(chunk) {
                 Ok(made) => allocator.segments.push(made),
                 Err(error) if error.is_short_of_descriptors() => {
@@ -98,7 +99,7 @@ impl Slots {
             }
         }
         allocator.fresh = allocator.fresh.max(slot + 1);
-        let name = (chunk as usize).checked_sub(1).map(|index| allocator.segments[index].1);
+        let name = chunk.to_usize().checked_sub(1).map(|index| allocator.segments[index].1);
         Announcement { slot: u64::from(slot), chunk: name.unwrap_or_default() }
     }
 
@@ -116,7 +117,7 @@ impl Slots {
             *self.next.lock() = Err(NO_DESCRIPTOR);
             return;
         }
-        let slot = announced.slot as u32;
+        let slot = announced.slot.low_u32();
         let (chunk, _) = place(slot);
         let mut chunks = self.chunks.lock();
         let known = chunk == 0 || chunks.contains_key(&chunk);
@@ -142,13 +143,13 @@ impl Slots {
     pub fn base(&self, slot: u32) -> *mut u8 {
         let (chunk, index) = place(slot);
         let base = self.chunks.lock()[&chunk].base();
-        base.wrapping_add((self.slot_bytes * u64::from(index)) as usize)
+        base.wrapping_add((self.slot_bytes * u64::from(index)).to_usize())
     }
 
     /// Returns a further chunk, which is mapped: its number, address and length in bytes.
     pub fn chunk(&self, chunk: u32) -> (u32, *mut u8, u64) {
         let chunks = self.chunks.lock();
-        (chunk, chunks[&chunk].base(), chunks[&chunk].bytes() as u64)
+        (chunk, chunks[&chunk].base(), chunks[&chunk].bytes().to_u64())
     }
 
     /// Enters a slot for a window of this process. Waits until the threads of this process that are

@@ -24,6 +24,7 @@
 use super::barrier::barrier;
 use crate::error::{Class, Error, Result};
 use crate::memory::heap;
+use crate::number::Number;
 use crate::sys::memory_limits::{self, Limits};
 use crate::window::Flavor;
 use crate::window::arena::{Arena, Record};
@@ -364,7 +365,7 @@ fn part(
     let mine = (plan.offset, bytes);
     let shape = (plan.total, plan.alignment);
     let common = Common::map(&answer.data, shape, arena.size, mine, state, offer)?;
-    let address = common.base().addr() as u64 + plan.offset;
+    let address = common.base().addr().to_u64() + plan.offset;
     let descriptor = Descriptor::common(plan.offset, address, bytes, wish.disp_unit);
     ControlBlocks::of(arena, slot).describe(descriptor);
     Ok(common)
@@ -372,7 +373,7 @@ fn part(
 
 /// Returns the error for a window that `rank` has refused.
 fn refusal(rank: u32, status: u64) -> Error {
-    Error::Refused { rank, class: Class::from_number((status - REFUSED) as u8) }
+    Error::Refused { rank, class: Class::from_number((status - REFUSED).low_u8()) }
 }
 
 fn write(arena: &Arena, turn: u64, record: Record) {

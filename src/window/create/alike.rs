@@ -28,6 +28,7 @@ use crate::config::Config;
 use crate::error::{Error, Fact, Result};
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
+use crate::number::Number;
 
 const FACTS: usize = 8;
 const WORDS: usize = 2 * FACTS;
@@ -79,7 +80,8 @@ impl Facts {
     /// Returns the first fact that differs between ranks, if there is one. `all`: the minimums of
     /// the words of all ranks.
     fn difference(&self, all: &[i64; WORDS]) -> Option<Error> {
-        let split = |word: i64| ((word >> 32) as u32, word as u32);
+        let split =
+            |word: i64| ((word >> 32).cast_unsigned().low_u32(), word.cast_unsigned().low_u32());
         let pairs = all.as_chunks::<2>().0.iter().zip(self.0);
         if all[..2] != self.words(0)[..2] {
             let (fact, here) = (Fact::Library, self.0[0]);

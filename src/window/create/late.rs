@@ -12,6 +12,7 @@ use crate::epoch::fence;
 use crate::fabric::shm::words::CpuWords;
 use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
+use crate::number::Number;
 use crate::sys::job::{self, WaitMark};
 use crate::window::arena::Arena;
 use crate::window::control_blocks::ControlBlocks;
@@ -136,7 +137,7 @@ impl Finder {
         let rank_of = |world| self.worlds.iter().position(|here| *here == world);
         let other = |found: job::FoundRank| {
             let job::FoundRank { rank, pid, has_library, waits } = found;
-            Some(Other { rank: rank_of(rank)? as u32, pid, has_library, waits })
+            Some(Other { rank: rank_of(rank)?.to_u32(), pid, has_library, waits })
         };
         job::others(self.variable, &self.mark).into_iter().filter_map(other).collect()
     }
@@ -167,7 +168,7 @@ fn text(call: &str, rank: u32, size: u32, others: Option<&[Other]>) -> Option<St
             format!(" for {with}, and libfompi is not loaded in {without}; {REMEDY}")
         }
         (None, Some(with)) => format!(" for {with}, where libfompi is loaded"),
-        (None, None) if others.len() + 1 < size as usize => {
+        (None, None) if others.len() + 1 < size.to_usize() => {
             let here = others.len() + 1;
             let here = match here {
                 1 => String::from("the only rank of its node"),

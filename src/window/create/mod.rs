@@ -32,6 +32,7 @@ use crate::error::{Class, Error, Result};
 use crate::memory::gpu;
 use crate::mpi::comm::{Comm, check};
 use crate::mpi::{Handle, Host};
+use crate::number::{Number, Offset};
 use crate::sync::AtomicUsize;
 use crate::sys::segment::PAGE;
 use agreement::{Memory, Outcome, Wish};
@@ -177,7 +178,7 @@ fn agree(
 
 /// What this rank wants, or why it cannot.
 fn wish(request: &WindowRequest, hints: &Hints) -> Result<Wish> {
-    let bytes = request.size as u64;
+    let bytes = request.size.cast_unsigned().to_u64();
     if request.size < 0 {
         return Err(Error::Argument(Class::Size, "size", request.size as i64));
     }
@@ -187,7 +188,7 @@ fn wish(request: &WindowRequest, hints: &Hints) -> Result<Wish> {
     let memory = match request.flavor {
         Flavor::Dynamic => Memory::Later,
         Flavor::Create => {
-            let address = request.base.expose_provenance() as u64;
+            let address = request.base.expose_provenance().to_u64();
             if address.checked_add(bytes).is_none() {
                 return Err(Error::Argument(
                     Class::Size,
@@ -203,7 +204,11 @@ fn wish(request: &WindowRequest, hints: &Hints) -> Result<Wish> {
             contiguous: request.flavor == Flavor::Shared && !hints.is_set(NONCONTIG),
         },
     };
-    Ok(Wish { disp_unit: request.disp_unit as u64, memory, gpu: gpu::is_loaded() })
+    Ok(Wish {
+        disp_unit: request.disp_unit.cast_unsigned().to_u64(),
+        memory,
+        gpu: gpu::is_loaded(),
+    })
 }
 
 /// A displacement unit as an int. One that is none must not be told as another one.
@@ -292,7 +297,7 @@ fn native_facts(host: &Host, native: Handle, flavor: Flavor) -> Facts {
         base: attribute(c.win_base).addr(),
         // SAFETY: the attribute is a pointer to an MPI_Aint, or absent.
         size: if size.is_null() { 0 } else { unsafe { *size } },
-        disp_unit: number(c.win_disp_unit) as isize,
+        disp_unit: number(c.win_disp_unit).to_isize(),
         disp_unit_in_c: number(c.win_disp_unit),
         create_flavor: number(c.win_create_flavor),
         model: number(c.win_model),

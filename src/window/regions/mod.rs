@@ -23,6 +23,7 @@ use crate::epoch::regions::{self, Change, Table};
 use crate::error::{Class, Error, Result};
 use crate::fabric::net::Wire;
 use crate::fabric::{Rank, Words};
+use crate::number::Number;
 use crate::sys::segment::Name;
 use crate::util::serial::Serial;
 use registered::{RegionRun, RegisteredRegions};
@@ -44,9 +45,9 @@ pub struct OwnTable {
 impl OwnTable {
     /// Returns the address, length and key of the table, to be published.
     pub fn table(&self) -> Table {
-        let address = self.table.as_ptr().expose_provenance() as u64;
+        let address = self.table.as_ptr().expose_provenance().to_u64();
         let key = self.exposure.as_ref().map_or(0, RegisteredRegions::table_key);
-        Table { address, slots: self.table.len() as u64, key }
+        Table { address, slots: self.table.len().to_u64(), key }
     }
 
     /// Attaches `size` bytes from `base`. `place`: the segment that they lie in and their offset
@@ -68,20 +69,21 @@ impl OwnTable {
         }
         // The last region that begins before the new one ends. All regions before it end before it
         // begins, so that only this one can overlap the new one.
-        let below = self.slots.range(..end).next_back().map(|(_, slot)| self.table[*slot as usize]);
+        let below =
+            self.slots.range(..end).next_back().map(|(_, slot)| self.table[(*slot).to_usize()]);
         if let Some(other) = below.filter(|other| other.end() > base) {
             let (attached_base, attached_bytes) = (other.base, other.bytes);
             return Err(Error::Overlap { base, bytes, attached_base, attached_bytes });
         }
         let (name, offset) = place.unwrap_or_default();
         let Some(exposure) = &mut self.exposure else {
-            self.slots.insert(base, self.table.len() as u32);
+            self.slots.insert(base, self.table.len().to_u32());
             self.table.push(RegionEntry { base, bytes, offset, name, key: 0 });
             return Ok(Change::Added);
         };
         exposure.make_room(&mut self.table)?;
         let run = exposure.join(base, end)?;
-        self.slots.insert(base, self.table.len() as u32);
+        self.slots.insert(base, self.table.len().to_u32());
         self.table.push(RegionEntry { base, bytes, offset, name, key: run.key });
         let alone = (run.first, run.end) == (base, end);
         self.renew_keys(&run);
@@ -91,7 +93,7 @@ impl OwnTable {
     /// Stores the key of a run in the entries of its regions.
     fn renew_keys(&mut self, run: &RegionRun) {
         for slot in self.slots.range(run.first..run.end).map(|(_, slot)| *slot) {
-            self.table[slot as usize].key = run.key;
+            self.table[slot.to_usize()].key = run.key;
         }
     }
 
@@ -112,12 +114,12 @@ impl OwnTable {
         }
         let slot = *self.slots.get(&base).ok_or(Error::NotAttached { base })?;
         if let Some(exposure) = &mut self.exposure {
-            let runs = exposure.part(base, self.table[slot as usize].end())?;
+            let runs = exposure.part(base, self.table[slot.to_usize()].end())?;
             runs.iter().flatten().for_each(|run| self.renew_keys(run));
         }
         self.slots.remove(&base);
-        self.table.swap_remove(slot as usize);
-        if let Some(moved) = self.table.get(slot as usize) {
+        self.table.swap_remove(slot.to_usize());
+        if let Some(moved) = self.table.get(slot.to_usize()) {
             self.slots.insert(moved.base, slot);
         }
         Ok(Change::Cut)
@@ -161,12 +163,12 @@ impl TableCopy {
         (table, is_longer): (Table, bool),
         read: impl FnOnce(Table, &mut [RegionEntry]) -> Result<()>,
     ) -> Result<()> {
-        let kept = if is_longer { self.regions.len() as u64 } else { 0 };
+        let kept = if is_longer { self.regions.len().to_u64() } else { 0 };
         assert!(kept <= table.slots);
         let slots = table.slots - kept;
-        let mut added = vec![RegionEntry::default(); slots as usize];
+        let mut added = vec![RegionEntry::default(); slots.to_usize()];
         if slots > 0 {
-            let address = table.address + kept * size_of::<RegionEntry>() as u64;
+            let address = table.address + kept * size_of::<RegionEntry>().to_u64();
             read(Table { address, slots, ..table }, &mut added)?;
         }
         if kept == 0 {

@@ -9,6 +9,7 @@ use super::region::RegionEntry;
 use crate::error::Result;
 use crate::fabric::net::{Exposed, Wire};
 use crate::fabric::remote::{Addressed, Road};
+use crate::number::Number;
 use core::ptr;
 use std::collections::BTreeMap;
 
@@ -48,7 +49,7 @@ impl RegisteredRegions {
             return Ok(());
         }
         let mut larger: Vec<RegionEntry> = Vec::with_capacity((2 * table.len()).max(64));
-        let bytes = (larger.capacity() * size_of::<RegionEntry>()) as u64;
+        let bytes = (larger.capacity() * size_of::<RegionEntry>()).to_u64();
         let exposed = self.wire.expose(larger.as_mut_ptr().cast(), bytes)?;
         larger.append(table);
         // The old registration is dropped before its memory.
@@ -58,7 +59,7 @@ impl RegisteredRegions {
     }
 
     fn register(&self, first: u64, end: u64) -> Result<(RegionRun, Exposed)> {
-        let base = ptr::with_exposed_provenance_mut(first as usize);
+        let base = ptr::with_exposed_provenance_mut(first.to_usize());
         let exposed = self.wire.expose(base, end - first)?;
         Ok((RegionRun { first, end, key: exposed.remote().key }, exposed))
     }

@@ -46,6 +46,6 @@ impl LocalWindow {
 }
 
 fn distant<'a>(target: &'a Target, data: &Data, first: u64) -> Spot<'a> {
-    let at = data.at.offset(first as i64);
+    let at = data.at.offset(first.cast_signed());
     Spot::Unmapped(Unmapped::Distant(Distant { peer: &target.peer, at }))
 }

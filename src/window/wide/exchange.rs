@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::fabric::net::Exposed;
 use crate::fabric::remote::{Addressed, Remote, Road};
 use crate::mpi::Host;
+use crate::number::Number;
 use crate::sys::{memory_limits, resident};
 use crate::util::known::Known;
 use crate::window::common::Common;
@@ -205,12 +206,12 @@ fn has_memory(wide: &WideArena, slot: u32, (address, bytes): (u64, u64)) -> bool
 /// operations on such a rank go through one queue pair to it, which keeps them in order.
 fn expose_own(wide: &WideArena, own: &mut Resources, (address, bytes): (u64, u64)) -> Result<()> {
     let blocks = ControlBlocks::of(&wide.near, own.slot);
-    let words = wide.wire.expose(blocks.own_start(), wide.near.stride as u64)?;
+    let words = wide.wire.expose(blocks.own_start(), wide.near.stride.to_u64())?;
     let mut descriptor = *blocks.descriptor(wide.near.rank);
     descriptor.words = words.remote();
     own.exposed.push(words);
     if bytes > 0 {
-        let base = core::ptr::with_exposed_provenance_mut(address as usize);
+        let base = core::ptr::with_exposed_provenance_mut(address.to_usize());
         let exposed = wide.wire.expose(base, bytes)?;
         descriptor.remote = exposed.remote();
         own.exposed.push(exposed);

@@ -23,12 +23,14 @@ use crate::fabric::layout::{LIST, LIST_WORDS, RANKS_MAX, WORDS_FAR};
 use crate::fabric::net::{Exposed, Peer};
 use crate::fabric::remote::{Addressed, Bytes, Remote, Road};
 use crate::fabric::{Rank, WordId, Words};
+use crate::number::Number;
 use crate::sync::{AtomicU64, Ordering};
 use crate::window::LocalWindow;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// Words of a block for the areas, behind those of the protocols.
+#[expect(clippy::cast_possible_truncation)] // a small constant
 pub const AREA_WORDS: u32 = 2 * AREAS as u32;
 const AREAS: usize = 4;
 /// Words of the first area.
@@ -36,6 +38,7 @@ const AREA_FIRST: usize = 256;
 const AREA_GROWTH: usize = 8;
 /// Words of a list for each rank in it.
 const WORDS_PER_RANK: usize = 2;
+#[expect(clippy::cast_possible_truncation)] // a small constant
 const _: () =
     assert!(AREA_FIRST * AREA_GROWTH.pow(AREAS as u32 - 1) > WORDS_PER_RANK * RANKS_MAX as usize);
 
@@ -73,12 +76,12 @@ impl WideWindow {
 
 /// Returns the control word for the entry `index` of a list.
 fn list(index: usize) -> WordId {
-    WordId(LIST.0 + index as u32)
+    WordId(LIST.0 + index.to_u32())
 }
 
 /// Returns the control words for the address and the key of an area.
 fn area_words(area: usize) -> [WordId; 2] {
-    let first = WORDS_FAR + 2 * area as u32;
+    let first = WORDS_FAR + 2 * area.to_u32();
     [WordId(first), WordId(first + 1)]
 }
 
@@ -98,7 +101,7 @@ impl Lists for FarLists<'_> {
             }
             return Ok(());
         }
-        let fits = |area: &usize| AREA_FIRST * AREA_GROWTH.pow(*area as u32) >= entries.len();
+        let fits = |area: &usize| AREA_FIRST * AREA_GROWTH.pow((*area).to_u32()) >= entries.len();
         let number = (0..AREAS).find(fits).unwrap_or(AREAS - 1);
         let area = match &mut areas[number] {
             Some(area) => area,
@@ -108,7 +111,7 @@ impl Lists for FarLists<'_> {
             // Release: as for `set_own`.
             word.store(*entry, Ordering::Release);
         }
-        let place = (number as u64) << AREA_AT | (entries.len() as u64) << LENGTH_AT | LONG;
+        let place = number.to_u64() << AREA_AT | entries.len().to_u64() << LENGTH_AT | LONG;
         far.set_own(list(1), !place);
         far.set_own(list(0), place);
         Ok(())
@@ -133,10 +136,10 @@ impl FarLists<'_> {
     /// Makes an area, and stores its address and key.
     fn new_area(&self, far: &Far<Ranks<'_>>, number: usize) -> Result<Area> {
         let wide = &self.part.wide;
-        let length = AREA_FIRST * AREA_GROWTH.pow(number as u32);
+        let length = AREA_FIRST * AREA_GROWTH.pow(number.to_u32());
         let words: Box<[AtomicU64]> = (0..length).map(|_| AtomicU64::new(0)).collect();
         let base = words.as_ptr().cast_mut().cast::<u8>();
-        let exposed = wide.wire.expose(base, size_of_val(&*words) as u64)?;
+        let exposed = wide.wire.expose(base, size_of_val(&*words).to_u64())?;
         wide.near.process(wide.near.rank).set_contact(&wide.wire.contact()?);
         let remote = exposed.remote();
         let [at, key] = area_words(number);
@@ -174,8 +177,8 @@ impl FarLists<'_> {
             return Ok(None);
         }
         let target = self.part.target(self.node, rank.0)?;
-        let at = target.block.offset(i64::from(first.0) * size_of::<u64>() as i64);
-        let (to, bytes) = (words.as_mut_ptr().cast(), size_of_val(words) as u64);
+        let at = target.block.offset(i64::from(first.0) * size_of::<u64>().to_u64().cast_signed());
+        let (to, bytes) = (words.as_mut_ptr().cast(), size_of_val(words).to_u64());
         // SAFETY: the callers keep the words until the peer is flushed.
         unsafe { target.peer.get(to, at, bytes)? };
         Ok(Some(&target.peer))
@@ -183,8 +186,8 @@ impl FarLists<'_> {
 
     /// Reads a list that lies in an area of its rank.
     fn long(&self, rank: Rank, place: u64) -> Result<Vec<u64>> {
-        let area = (place >> AREA_AT) as usize % AREAS;
-        let length = (place >> LENGTH_AT) as usize & LONG as usize;
+        let area = (place >> AREA_AT).to_usize() % AREAS;
+        let length = (place >> LENGTH_AT).to_usize() & LONG.to_usize();
         let mut found = [0; 2];
         if let Some(peer) = self.read_words(rank, area_words(area)[0], &mut found)? {
             peer.flush_local()?;
@@ -193,7 +196,7 @@ impl FarLists<'_> {
         let owner = self.part.owner(rank.0)?;
         let mut words = vec![0; length];
         // SAFETY: `words` has `8 * length` bytes, and is kept until the get has completed.
-        unsafe { owner.get(words.as_mut_ptr().cast(), Remote { at, key }, 8 * length as u64)? };
+        unsafe { owner.get(words.as_mut_ptr().cast(), Remote { at, key }, 8 * length.to_u64())? };
         owner.flush_local()?;
         Ok(words)
     }

@@ -13,6 +13,7 @@ use crate::liveness::watch::Watch;
 use crate::memory::heap;
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
+use crate::number::Number;
 use crate::sys::process;
 use crate::window::arena::{Arena, OtherNodes};
 use crate::window::report::{self, Why};
@@ -59,7 +60,7 @@ impl WideArena {
         if let Some(why) = devices.useless() {
             return Ok(Err(why));
         }
-        let Member { node, index } = members[rank as usize];
+        let Member { node, index } = members[rank.to_usize()];
         let near = comms.add(comm.split(host, Some(node))?.ok_or(CAUSE_ELSEWHERE)?);
         let leaders = comm.split(host, (index == 0).then_some(0))?.map(|comm| comms.add(comm));
         let arena = Arena::make(host, near, FAR_BYTES)?;
@@ -199,7 +200,7 @@ fn members(host: &Host, comm: Comm, rank: u32, device: Devices) -> Result<(Vec<M
     let all = comm.gather_all(host, &[node_key(rank), device.0])?;
     let mut nodes = BTreeMap::new();
     let members = all.iter().map(|[key, _]| {
-        let next = nodes.len() as u32;
+        let next = nodes.len().to_u32();
         let (node, count) = nodes.entry(key).or_insert((next, 0_u32));
         *count += 1;
         Member { node: *node, index: *count - 1 }
@@ -270,6 +271,6 @@ fn share_infos(
 fn own_info(wire: &Wire, arena: &Arena) -> Result<(NodeInfo, Exposed)> {
     let (_, base, bytes) = arena.chunk_of(0);
     let exposed = wire.expose(base, bytes)?;
-    let (contact, first, stride) = (wire.contact()?, exposed.remote(), arena.stride as u64);
+    let (contact, first, stride) = (wire.contact()?, exposed.remote(), arena.stride.to_u64());
     Ok((NodeInfo { contact, first, stride }, exposed))
 }

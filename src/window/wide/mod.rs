@@ -35,6 +35,7 @@ use crate::liveness::departures;
 use crate::liveness::watch::Watch;
 use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
+use crate::number::Number;
 use crate::util::known::Known;
 use lists::Areas;
 use notes::Notes;
@@ -135,7 +136,7 @@ impl WideArena {
             entry.insert(self.wire.expose(base, bytes)?);
         }
         let start = ControlBlocks::of(&self.near, slot).start().addr() - base.addr();
-        Ok(chunks[&chunk].remote().offset(start as i64))
+        Ok(chunks[&chunk].remote().offset(start.to_u64().cast_signed()))
     }
 }
 
@@ -190,6 +191,6 @@ impl WideWindow {
     fn block(&self, member: Member) -> Remote {
         let stride = self.wide.infos.at(member.node).stride;
         let at = self.places.at(member.node).blocks;
-        at.offset((u64::from(member.index) * stride) as i64)
+        at.offset((u64::from(member.index) * stride).cast_signed())
     }
 }

@@ -21,6 +21,7 @@
 use crate::error::Result;
 use crate::memory::heap::{self, HeapRange};
 use crate::memory::{HeapPlace, HeapView};
+use crate::number::Number;
 use crate::sync::{AtomicU64, Ordering};
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
@@ -129,7 +130,7 @@ impl<T: Copy> Notes<T> {
             let length = FIRST << number;
             for probe in 0..PROBES {
                 let index = (hash(rank) + probe) % length;
-                let entry = base.cast::<Entry<T>>().wrapping_add(index as usize);
+                let entry = base.cast::<Entry<T>>().wrapping_add(index.to_usize());
                 // SAFETY: the entry is inside the level, which lives as long as the notes.
                 let entry = unsafe { &*entry };
                 match look(&entry.key, rank) {
@@ -182,8 +183,8 @@ impl<T: Copy> Notes<T> {
     }
 
     fn make(number: usize) -> Result<HeapRange> {
-        let bytes = (FIRST as usize * size_of::<Entry<T>>()) << number;
-        let lease = heap::take(bytes as u64, 64)?;
+        let bytes = (FIRST.to_usize() * size_of::<Entry<T>>()) << number;
+        let lease = heap::take(bytes.to_u64(), 64)?;
         // SAFETY: the lease has `bytes` bytes, and no other process knows it yet.
         unsafe { lease.base().write_bytes(0, bytes) };
         Ok(lease)

@@ -8,6 +8,7 @@ use crate::memory::heap::{self, HeapRange};
 use crate::memory::{HeapPlace, HeapView};
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
+use crate::number::Number;
 use crate::sys::segment::Name;
 use crate::window::verdict::CAUSE_ELSEWHERE;
 use core::marker::PhantomData;
@@ -51,7 +52,7 @@ impl<T: Copy> Shared<T> {
 
     fn of(items: Vec<T>) -> Result<HeapRange> {
         let root = root_offset::<T>(items.len());
-        let lease = heap::take((root + size_of::<Root>()) as u64, 64)?;
+        let lease = heap::take((root + size_of::<Root>()).to_u64(), 64)?;
         let base = lease.base().cast::<T>();
         // SAFETY: the lease has room for all items, and its alignment of 64 bytes suffices for
         // them.
@@ -67,7 +68,7 @@ impl<T: Copy> Shared<T> {
     /// The caller must call this once only and must not use the notes after the table is dropped.
     /// Every bit pattern must be a valid `U`.
     pub unsafe fn notes<U: Copy>(&self) -> Notes<U> {
-        let root = self.base.cast::<u8>().wrapping_add(root_offset::<T>(self.length as usize));
+        let root = self.base.cast::<u8>().wrapping_add(root_offset::<T>(self.length.to_usize()));
         // SAFETY: `of` has zeroed the root, and the caller keeps the table.
         unsafe { Notes::at(root.cast()) }
     }
@@ -77,7 +78,7 @@ impl<T: Copy> Shared<T> {
     pub fn at(&self, index: u32) -> T {
         assert!(index < self.length);
         // SAFETY: the item is inside the table, which no process changes any more.
-        unsafe { self.base.add(index as usize).read() }
+        unsafe { self.base.add(index.to_usize()).read() }
     }
 }
 

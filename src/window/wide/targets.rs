@@ -12,6 +12,7 @@
 use super::{Contact, Member, Peer, Remote, WideWindow};
 use crate::error::Result;
 use crate::fabric::remote::{Bytes, Road};
+use crate::number::Number;
 use crate::window::arena::Arena;
 use crate::window::descriptor::Descriptor;
 use crate::window::{LocalWindow, Memory};
@@ -125,7 +126,7 @@ impl WideWindow {
     fn read_data<'a>(&self, node: &LocalWindow, target: &'a Target) -> Result<&'a Data> {
         let descriptor = self.descriptor(node, target.rank, target.member)?;
         let first = self.places.at(target.member.node).data;
-        let at = first.offset(descriptor.get().offset as i64);
+        let at = first.offset(descriptor.get().offset.cast_signed());
         Ok(target.data.get_or_init(|| Data { descriptor, at }))
     }
 
@@ -137,7 +138,7 @@ impl WideWindow {
         if let Some(note) = self.found.find(rank) {
             return Ok(KnownDescriptor::Shared(note));
         }
-        let from = self.block(member).offset(node.blocks.far_bytes() as i64);
+        let from = self.block(member).offset(node.blocks.far_bytes().to_u64().cast_signed());
         // SAFETY: every bit pattern is a valid descriptor.
         let read = unsafe { fetch::<Descriptor>(&self.wide.leader(member.node), from) }?;
         Ok(match self.found.note(rank, read) {
@@ -166,7 +167,7 @@ impl WideWindow {
             // SAFETY: a note is constant and lasts as long as the wide arena.
             return Ok(unsafe { *contact });
         }
-        let at = Arena::contact_offset(member.index) as i64;
+        let at = Arena::contact_offset(member.index).cast_signed();
         let first = self.wide.infos.at(member.node).first;
         // SAFETY: every bit pattern is a valid contact.
         let contact =
@@ -195,7 +196,7 @@ impl WideWindow {
 unsafe fn fetch<T: Copy>(peer: &Peer, at: Remote) -> Result<T> {
     let mut value = MaybeUninit::<T>::zeroed();
     // SAFETY: `value` has the size of a `T`, and is kept until the get has completed.
-    unsafe { peer.get(value.as_mut_ptr().cast(), at, size_of::<T>() as u64)? };
+    unsafe { peer.get(value.as_mut_ptr().cast(), at, size_of::<T>().to_u64())? };
     peer.flush_local()?;
     // SAFETY: the value was zeroed and then written; by the caller's duty all bits are a `T`.
     Ok(unsafe { value.assume_init() })
