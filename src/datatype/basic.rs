@@ -154,7 +154,7 @@ basics! {
 
 impl Basic {
     /// Where the second member of a pair type begins. Both members hold data; what lies between
-    /// and behind them is padding that nobody may touch.
+    /// and behind them is padding that no operation may touch.
     pub const fn second(self) -> Option<usize> {
         match self {
             Basic::FloatInt | Basic::TwoInt | Basic::ShortInt | Basic::TwoReal => Some(4),

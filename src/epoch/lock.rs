@@ -7,8 +7,8 @@
 //! | bits    | holds   | meaning ([`word`] has the states and the steps between them)        |
 //! |---------|---------|---------------------------------------------------------------------|
 //! | 44..64  | holders | n > 0: n of Shared or All; n < 0: -n of Exclusive or Intent; 0: free |
-//! | 22..44  | tail    | the last waiter, 0 if nobody waits                                  |
-//! | 0..22   | head    | the first waiter, 0 if nobody waits                                 |
+//! | 22..44  | tail    | the last waiter, 0 if there is none                                 |
+//! | 0..22   | head    | the first waiter, 0 if there is none                                |
 //!
 //! The number of a waiter is 1 + rank * [`NODES_PER_RANK`] + node. A free word is 0, which is what
 //! the first CompareSwap expects.
@@ -25,7 +25,7 @@
 //!
 //! # The protocol
 //!
-//! A thread takes a lock by one CompareSwap if its mode fits to the holders and nobody waits.
+//! A thread takes a lock by one CompareSwap if its mode fits the holders and there is no waiter.
 //! Otherwise the CompareSwap makes the thread the tail of the queue (and its head, if it is alone).
 //! The thread adds its number to the `next` of its predecessor, which is 0, and sleeps on its own
 //! `go`. Only waiters change the queue. A release is one addition. If it leaves no holder, or the
@@ -329,7 +329,7 @@ pub fn lock_shared(words: &impl Words, target: Rank, held: Held, nodes: impl Nod
     acquire(words, target_word(target), Mode::Shared, held != Held::Nothing, nodes)
 }
 
-/// Takes the group lock `at` if it is free and nobody waits for it. One operation.
+/// Takes the group lock `at` if it is free and no thread waits for it. One operation.
 #[inline(always)]
 pub fn try_free(words: &impl Words, at: WordAt, mode: Mode) -> Result<bool> {
     let (expect, new) = (LockWord::FREE.0, LockWord::FREE.with_holder(mode).0);

@@ -40,7 +40,7 @@ pub struct Example {
 }
 
 impl Example {
-    /// Starts the service thread of a process, which ends when nobody has a way to it.
+    /// Starts the service thread of a process, which ends when no way to it is left.
     pub fn open() -> Example {
         let ((address, requests), table) = (channel(), Table::default());
         let exposed = table.clone();
@@ -49,8 +49,8 @@ impl Example {
     }
 }
 
-/// Executes requests until nobody can send one. An error that nobody has asked for is the answer
-/// of the next request that has one (law 16).
+/// Executes requests until no process can send one. The error of a request without an answer is the
+/// answer of the next request that has one (law 16).
 fn serve(requests: &Receiver<Request>, table: &Table) {
     let mut failed = Ok(0);
     for Request(work, at, answer) in requests {

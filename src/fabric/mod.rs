@@ -99,7 +99,8 @@ pub enum Fetch {
 pub enum Kind {
     /// by [`Words::fetch`] and [`Words::post`] alone, by its owner too
     Contended,
-    /// the same; and its owner resets it when nobody else can change it ([`Words::set_own`])
+    /// as `Contended`; and its owner resets it while no other rank can change it
+    /// ([`Words::set_own`])
     Link,
     /// by its owner alone, who stores into it; others read it
     Owned,
@@ -149,6 +150,6 @@ pub trait Words {
     fn order(&self, rank: Rank) -> Result<()>;
     /// Waits until everything sent to `rank` is done there.
     fn flush(&self, rank: Rank) -> Result<()>;
-    /// The same for all ranks.
+    /// Waits until everything sent to any rank is done there.
     fn flush_all(&self) -> Result<()>;
 }

@@ -19,7 +19,7 @@
 //!     processes, its owner included.
 //! 18. The answer of a change or read that was sent behind `order` says that everything sent before
 //!     that order is done, as `flush` would (law 6).
-//! 19. A word whose answer nobody asks for is changed by the next `flush` (law 2).
+//! 19. A change without an answer has taken effect after the next `flush` (law 2).
 //! 20. A lease is memory of this process that no other call uses until the lease is dropped. What
 //!     is read into it has arrived after `arrived`.
 

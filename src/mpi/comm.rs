@@ -91,7 +91,7 @@ impl Comm {
         let mut all = vec![[0; N]; self.size(host)?.to_usize()];
         let (bytes, byte) = (size_of_val(mine).to_i32(), host.byte());
         let (from, to) = (mine.as_ptr().cast(), all.as_mut_ptr().cast());
-        // SAFETY: so many bytes to read from, and as many of each rank to write to.
+        // SAFETY: `bytes` bytes to read from, and as many for each rank to write to.
         check(unsafe { (host.call.allgather)(from, bytes, byte, to, bytes, byte, self.0) })?;
         Ok(all)
     }
@@ -115,7 +115,7 @@ impl Comm {
     pub fn broadcast<const N: usize>(self, host: &Host, data: &mut [u64; N]) -> Result<()> {
         let (bytes, byte) = (size_of_val(data).to_i32(), host.byte());
         let data = data.as_mut_ptr().cast();
-        // SAFETY: `data` is a live array of so many bytes.
+        // SAFETY: `data` is a live array of that length.
         check(unsafe { (host.call.bcast)(data, bytes, byte, 0, self.0) })
     }
 

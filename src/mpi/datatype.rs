@@ -124,7 +124,7 @@ impl Contents for Host {
         }
         let width = self.constants.handle_bytes.cast_unsigned().to_usize();
         let types = (0..envelope.types)
-            // SAFETY: the MPI wrote so many handles of its own width, side by side.
+            // SAFETY: the MPI wrote that many handles of its own width, side by side.
             .map(|n| unsafe { self.fetch(t.byte_add(n * width)) })
             .collect();
         let mut numbers: Vec<i64> = integers.into_iter().map(i64::from).collect();
@@ -150,7 +150,7 @@ impl Contents for Host {
     fn release(&self, datatype: Handle) {
         let mut slot = datatype;
         let slot = ptr::from_mut(&mut slot);
-        // SAFETY: `contents` gave us this handle, and nobody uses it after this.
+        // SAFETY: `contents` returned this handle, and it is not used after this.
         unsafe {
             self.store(slot, datatype);
             (self.call.type_free)(slot);

@@ -107,7 +107,7 @@ pub unsafe fn start(
         None => unsafe { (host.call.grequest_start)(query, free, cancel, extra, &mut made) },
     };
     if let Err(error) = check(answer) {
-        // SAFETY: made above, and nobody else has it.
+        // SAFETY: made above, and not shared.
         drop(unsafe { Arc::from_raw(extra.cast::<State>()) });
         return Err(error);
     }
@@ -203,7 +203,7 @@ unsafe extern "C" fn poll(extra: *mut c_void, _: *mut Status) -> c_int {
 
 /// Called by MPICH to wait for requests.
 unsafe extern "C" fn wait(count: c_int, extras: *mut *mut c_void, _: f64, _: *mut Status) -> c_int {
-    // SAFETY: so many of them.
+    // SAFETY: `count` of them.
     for extra in unsafe { slice::from_raw_parts(extras, count.max(0).cast_unsigned().to_usize()) } {
         // SAFETY: a callback of ours.
         while !unsafe { behind(*extra) }.advance() {

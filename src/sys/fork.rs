@@ -94,7 +94,7 @@ impl SegmentPart {
     fn next_data(&self, from: u64) -> Option<(u64, u64)> {
         let end = self.offset + self.bytes;
         let seek = |from: u64, whence| {
-            // SAFETY: a question; nobody uses the position of the descriptor.
+            // SAFETY: a query; no code uses the position of the descriptor.
             let at = unsafe { libc::lseek(self.name.fd, from.cast_signed(), whence) };
             u64::try_from(at).ok().filter(|at| *at < end)
         };
@@ -154,7 +154,7 @@ impl SegmentPart {
         let moved = full
             && unsafe { libc::syscall(libc::SYS_mremap, copy, length, length, how, there) } != -1;
         if !moved {
-            // SAFETY: the mapping that was just made; nobody knows of it.
+            // SAFETY: the mapping that was just made, which no other code knows.
             unsafe { libc::munmap(copy, length) };
         }
         moved

@@ -197,7 +197,7 @@ impl Descriptor {
 /// signal interrupts even that, and is no sign of any process.
 fn poll_now(list: &mut [libc::pollfd]) -> i32 {
     let count = list.len().to_u64();
-    // SAFETY: so many valid pollfds, of which negative ones are passed over; zero milliseconds: it
+    // SAFETY: `count` valid pollfds, of which negative ones are ignored; zero milliseconds: it
     // does not wait.
     uninterrupted(|| unsafe { libc::poll(list.as_mut_ptr(), count, 0) })
 }

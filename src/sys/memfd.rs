@@ -1,5 +1,5 @@
 //! Files in memory. Other processes of the user see the name of such a file in /proc/PID/fd, and
-//! open it there. It needs no file system, and is gone when nobody has it open or mapped.
+//! open it there. It needs no file system, and is gone when no process has it open or mapped.
 
 use super::last_error;
 use crate::error::Result;
@@ -16,7 +16,7 @@ pub fn create(name: &CStr) -> Result<File> {
         // SAFETY: a valid name; the result is checked.
         let fd = unsafe { libc::memfd_create(name.as_ptr(), flags) };
         if fd >= 0 {
-            // SAFETY: `fd` was just made and belongs to nobody else.
+            // SAFETY: `fd` was just made and has no other owner.
             return Ok(unsafe { File::from_raw_fd(fd) });
         }
         if std::io::Error::last_os_error().raw_os_error() != Some(libc::EINVAL) {

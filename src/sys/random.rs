@@ -8,7 +8,7 @@ use crate::error::Result;
 pub fn bytes<const N: usize>() -> Result<[u8; N]> {
     const { assert!(N <= 256) };
     let mut bytes = [0; N];
-    // SAFETY: so many bytes, all of them ours.
+    // SAFETY: the bytes of a local array.
     let count = uninterrupted(|| unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), N, 0) });
     if count == N.cast_signed() { Ok(bytes) } else { Err(last_error("getrandom")) }
 }

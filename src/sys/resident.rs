@@ -82,7 +82,7 @@ mod tests {
         {
             segment.give_back(&map, 0, pages * PAGE).unwrap();
             let written = [0, 99, 100, PAGE - 1, PAGE, PAGE + 400, 50 * PAGE, 80 * PAGE, 95 * PAGE];
-            // SAFETY: inside of the mapping, which nobody else uses.
+            // SAFETY: inside of the mapping, which no other code uses.
             written.iter().for_each(|byte| unsafe { at(*byte).write(7) });
             let before = not_there();
             // SAFETY: likewise.

@@ -221,7 +221,7 @@ impl Segment {
         let mapped = unsafe { libc::mmap(base.cast(), length, access, flags, fd, 0) };
         if mapped == libc::MAP_FAILED {
             let error = last_error("mmap");
-            // SAFETY: the mapping that was just made; nobody else knows of it.
+            // SAFETY: the mapping that was just made, which no other code knows.
             unsafe { libc::munmap(start.cast(), room) };
             return Err(error);
         }
@@ -327,7 +327,7 @@ impl Mapping {
 impl Drop for Mapping {
     fn drop(&mut self) {
         if self.length > 0 {
-            // SAFETY: mapped by `map` with this length, and nobody keeps pointers beyond the owner.
+            // SAFETY: mapped by `map` with this length, and no pointer outlives the owner.
             unsafe { libc::munmap(self.base.as_ptr().cast(), self.length) };
         }
     }

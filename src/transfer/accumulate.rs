@@ -379,7 +379,7 @@ impl<'a> AccCall<'a> {
                 Ok(())
             }
             (Spot::Mapped(at) | Spot::Own(at), _) => {
-                // SAFETY: likewise; nobody else changes the target: all hold the lock.
+                // SAFETY: likewise; no other call changes the target: all hold the lock.
                 unsafe { reduce::accumulate_exclusive(op, basic, at, origin, result, count) };
                 Ok(())
             }
@@ -454,7 +454,7 @@ pub unsafe fn accumulate_quick(to: &Quick<'_>, origin: Buffer, target: Target, o
         return true;
     }
     if to.window.epochs.is_exclusive(to.rank) {
-        // SAFETY: likewise; nobody else changes the target.
+        // SAFETY: likewise; no other process changes the target.
         unsafe { reduce::accumulate_exclusive(op, basic, at, origin.address, None, count) };
         return true;
     }

@@ -92,7 +92,7 @@ fn number(seed: usize, count: usize) -> Vec<u8> {
 }
 
 fn a_put_is_there_when_it_returns_and_nothing_beside_it(road: &impl Road, window: &Mapping) {
-    // SAFETY: the window's length, and nobody writes while the slice is looked at.
+    // SAFETY: the window's length, and no thread writes while the slice is read.
     let all = || unsafe { core::slice::from_raw_parts(window.base(), BYTES) };
     for (seed, (start, bytes)) in places().enumerate() {
         let (before, from) = (all().to_vec(), number(seed, bytes));

@@ -103,7 +103,7 @@ pub unsafe fn fetch_and_op(
                 return Ok(());
             }
         }
-        // Between nodes a look at the lock costs something, and here nobody can hold it.
+        // Between nodes it costs a round trip to read the lock, and here no process can hold it.
         let alone = place.node.spans_nodes() && place.window.epochs.is_exclusive(rank);
         let guard = if alone { Guard::Held } else { Guard::Single };
         let work = AccCall { place, rank, disp: target.disp, op, zero: None, guard };

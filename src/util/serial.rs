@@ -56,24 +56,24 @@ impl<T> Serial<T> {
         if self.has_threads() {
             return self.with_turn(work);
         }
-        // SAFETY: nobody else is inside, see `Sync` above, and `work` does not re-enter.
+        // SAFETY: no other thread is inside, see `Sync` above, and `work` does not re-enter.
         work(unsafe { &mut *self.value.get() })
     }
 
-    /// The same where only one thread may call; otherwise nothing is done.
+    /// Does `work` where only one thread may call, and nothing otherwise.
     #[inline(always)]
     pub fn with_alone<R>(&self, work: impl FnOnce(&mut T) -> Option<R>) -> Option<R> {
         if self.has_threads() {
             return None;
         }
-        // SAFETY: nobody else is inside, see `Sync` above, and `work` does not re-enter.
+        // SAFETY: no other thread is inside, see `Sync` above, and `work` does not re-enter.
         work(unsafe { &mut *self.value.get() })
     }
 
     #[cold]
     fn with_turn<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         let _turn = self.turn.lock();
-        // SAFETY: nobody else is inside, by the mutex, and `work` does not re-enter.
+        // SAFETY: no other thread is inside, by the mutex, and `work` does not re-enter.
         work(unsafe { &mut *self.value.get() })
     }
 }

@@ -70,7 +70,8 @@ impl LocalWindow {
         self.at_by(By::Own, (rank, disp, reach), work)
     }
 
-    /// The same, where all ranks agree on what is atomic: on the road that they have in common.
+    /// As [`LocalWindow::at`], by the road that all ranks have in common, so that their operations
+    /// are atomic with each other.
     #[inline]
     pub fn at_common<R>(
         &self,
@@ -126,7 +127,7 @@ impl LocalWindow {
         })
     }
 
-    /// Where so many bytes of the common memory are that begin at the displacement; `None` if any
+    /// Returns where `bytes` bytes of the common memory begin at the displacement; `None` if any
     /// is outside.
     #[inline(always)]
     pub fn address_within(&self, rank: u32, disp: i64, bytes: u64) -> Option<*mut u8> {

@@ -70,7 +70,7 @@ fn with<R>(host: &Host, keyval: c_int, change: impl FnOnce(&mut Keyval) -> R) ->
     };
     if over {
         let mut number = keyval;
-        // SAFETY: a keyval of the MPI underneath that nobody uses any more.
+        // SAFETY: a keyval of the MPI underneath that is not used any more.
         crate::mpi::comm::check(unsafe { (host.call.win_free_keyval)(&mut number) })?;
     }
     Ok(result)

@@ -14,13 +14,13 @@ use core::ptr;
 
 /// Bytes per rank up to which the memory of a window comes from the heap of rank 0.
 const SMALL: u64 = 256 << 10;
-/// The same for all ranks together.
+/// The limit for all ranks together.
 const SMALL_ALL: u64 = 16 << 20;
-/// From so many bytes on it is worth asking whether the node has them.
+/// Bytes from which on this library checks whether the node has them.
 pub const LARGE: u64 = 16 << 20;
 
-/// Whether so many bytes for so many ranks come from a heap. All ranks answer alike. A heap is
-/// mapped at whole pages: where more is asked for, each rank has to choose the address itself.
+/// Whether `total` bytes for `ranks` ranks come from a heap. All ranks answer alike. A heap is
+/// mapped at whole pages; for a larger alignment each rank has to choose the address itself.
 fn is_small(total: u64, alignment: u64, ranks: u32) -> bool {
     total <= SMALL_ALL.min(SMALL * u64::from(ranks)) && alignment <= PAGE
 }
@@ -36,7 +36,7 @@ pub enum Offer {
 }
 
 impl Offer {
-    /// Takes so many bytes, which are `backed` with memory now or when they are touched.
+    /// Takes `bytes` bytes, which are `backed` with memory now or when they are touched.
     pub fn of(total: u64, alignment: u64, ranks: u32, backed: bool) -> Result<Offer> {
         if total == 0 {
             return Ok(Offer::Nothing);

@@ -72,7 +72,7 @@ pub struct Hints {
 }
 
 impl Hints {
-    /// What a window of this flavor does if nobody says anything else.
+    /// Returns the hints of a window of this flavor for which the user gives none.
     pub fn defaults(flavor: Flavor) -> Hints {
         let defaults = [
             ("no_locks", "false"),
@@ -92,7 +92,7 @@ impl Hints {
         self.change(host, info, |_| true)
     }
 
-    /// The same later. What comes too late is ignored.
+    /// Takes hints after creation. Those that only creation can use are ignored.
     pub fn take_later(&mut self, host: &Host, info: Handle) -> Result<()> {
         self.change(host, info, |key| !is_for_creation(key))
     }

@@ -76,7 +76,7 @@ fn check(way: Way, case: &Case, random: &mut Random) {
     let no_origin = op == Op::NoOp && answer != Answer::InOrigin;
     let origin_at =
         if no_origin { core::ptr::null() } else { origin.at(origin_shift).cast_const() };
-    // SAFETY: all three hold `count` elements behind their shift, and nobody else knows them; the
+    // SAFETY: all three hold `count` elements behind their shift, and no other code knows them; the
     // callers of `check` choose an address that suits the way.
     unsafe { way(op, basic, target.at(target_shift), origin_at, result_at, count) };
 
@@ -170,7 +170,7 @@ fn the_fast_fetch_and_op_agrees_with_the_slow_one() {
             let before = target.bytes().to_vec();
             let mut result = [0; 32];
             let origin = if op == Op::NoOp { core::ptr::null() } else { operand.as_ptr() };
-            // SAFETY: all hold one element, and nobody else knows them.
+            // SAFETY: all hold one element, and no other code knows them.
             let done = unsafe {
                 fetch_and_op_fast(op, basic, target.at(shift), origin, result.as_mut_ptr())
             };
@@ -207,7 +207,7 @@ fn compare_and_swap_stores_only_when_equal() {
             assert_eq!(lock, extent == 16);
             let swap = if lock { compare_and_swap_exclusive } else { compare_and_swap };
             let mut result = vec![0; extent];
-            // SAFETY: all hold one element, and nobody else knows them.
+            // SAFETY: all hold one element, and no other code knows them.
             unsafe {
                 swap(basic, target.at(shift), compare.as_ptr(), new.as_ptr(), result.as_mut_ptr());
             }
@@ -224,7 +224,7 @@ fn compare_and_swap_works_alone_at_any_address() {
         let mut target = Memory::new(64, &mut Random::new(17));
         target.fill(shift, &[5; 8]);
         let mut result = [0; 8];
-        // SAFETY: all hold one element, and nobody else knows them.
+        // SAFETY: all hold one element, and no other code knows them.
         unsafe {
             let (five, six) = ([5; 8].as_ptr(), [6; 8].as_ptr());
             compare_and_swap_exclusive(basic, target.at(shift), five, six, result.as_mut_ptr());
@@ -255,7 +255,7 @@ fn both<const N: usize>(op: Op, basic: Basic, target: [u8; N], origin: [u8; N]) 
     let mut results = [target, target];
     let mut memory = Memory::new(N, &mut Random::new(1));
     memory.fill(0, &target);
-    // SAFETY: all hold one element, and nobody else knows them.
+    // SAFETY: all hold one element, and no other code knows them.
     unsafe {
         let plain = results[0].as_mut_ptr();
         accumulate_exclusive(op, basic, plain, origin.as_ptr(), None, 1);

@@ -20,7 +20,7 @@ pub(super) struct Beside<const WHAT: u8>;
 pub(super) const ORIGIN: u8 = 0;
 /// Data without holes, at the target.
 pub(super) const TARGET: u8 = 1;
-/// The same type map.
+/// Data that the same type map describes.
 pub(super) const ITSELF: u8 = 2;
 
 impl<const WHAT: u8> Beside<WHAT> {

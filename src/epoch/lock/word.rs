@@ -5,7 +5,7 @@
 //! | holders | head, tail | state                                                                |
 //! |---------|------------|----------------------------------------------------------------------|
 //! | 0       | 0, 0       | free: one CompareSwap takes the lock                                 |
-//! | n > 0   | 0, 0       | n threads hold the lock in mode Shared or All; nobody waits          |
+//! | n > 0   | 0, 0       | n threads hold the lock in mode Shared or All; no waiter             |
 //! | n < 0   | 0, 0       | -n threads hold it in mode Exclusive (then n = -1) or Intent         |
 //! | n != 0  | h, t       | held, and a queue of waiters from h to t; h = t: one waiter          |
 //! | 0       | h, t       | released: waiter h is awake, or will be, and takes the lock          |
@@ -50,13 +50,13 @@ impl Mode {
 /// The width of the number of a waiter: [`super::layout::RANKS_MAX`] ranks have fewer nodes.
 pub(super) const ID_BITS: u32 = 22;
 
-/// Bits 0..22, the head: the number of the first waiter, or 0 if nobody waits. A release wakes this
-/// waiter alone.
+/// Bits 0..22, the head: the number of the first waiter, or 0 if there is none. A release wakes
+/// this waiter alone.
 ///
 /// Through a device: the first of the waiting nested requests, or 0.
 pub(super) const ID: u64 = (1 << ID_BITS) - 1;
 
-/// Bits 22..44, the tail: the number of the last waiter, or 0 if nobody waits. A new waiter takes
+/// Bits 22..44, the tail: the number of the last waiter, or 0 if there is none. A new waiter takes
 /// its place and links itself behind it.
 ///
 /// Through a device: the thread that has the turn, or 0.

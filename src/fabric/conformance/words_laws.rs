@@ -112,7 +112,7 @@ pub fn an_answer_behind_an_order_is_a_flush(words: &impl Words) {
     check_by_another(words);
 }
 
-/// The rank above the one that this rank posted to is told to look, and finds the 1.
+/// Asks the rank above the one that this rank posted to for the word: it reads 1.
 fn check_by_another(words: &impl Words) {
     words.post(WordAt { rank: above(words, 2), word: COMPLETE }, 1).unwrap();
     words.wait_own(COMPLETE, |count| count == 1).unwrap();

@@ -24,7 +24,7 @@ pub struct Heap {
 }
 
 impl Heap {
-    /// Fresh words for so many ranks. `per_rank` may be less than what the layout asks for.
+    /// Makes zero words for `size` ranks. `per_rank` may be less than what the layout asks for.
     pub fn new(size: u32, per_rank: u32) -> Arc<Heap> {
         Arc::new(Heap {
             size,
@@ -51,7 +51,7 @@ pub fn words(heap: &Arc<Heap>, rank: u32, spins: u32) -> HeapWords {
 /// The road on the heap.
 pub type HeapWords = CpuWords<HeapCells, HeapIdle>;
 
-/// The same road, as if its words were a round trip away.
+/// The road on the heap, as if its words were a round trip away.
 pub type Distant = Passed<HeapWords, true, { HeapWords::HOLDERS_MAX }>;
 
 /// [`Cells`] on the heap.
@@ -100,7 +100,7 @@ impl Idle for HeapIdle {
 
     fn sleep(&self, doorbell: &AtomicU32, value: u32, _ns: u64) {
         let mut bed = self.heap.bed.lock().unwrap();
-        // Relaxed: who changes it takes the mutex afterwards.
+        // Relaxed: a thread that changes it takes the mutex afterwards.
         while doorbell.load(Ordering::Relaxed) == value {
             #[cfg(loom)]
             {

@@ -8,7 +8,7 @@ use core::ptr;
 /// Copies `bytes` bytes; the buffers may overlap.
 ///
 /// # Safety
-/// So many bytes at `from` may be read and at `to` written.
+/// `bytes` bytes at `from` may be read, and `bytes` bytes at `to` written.
 #[inline]
 pub unsafe fn copy(to: *mut u8, from: *const u8, bytes: u64) {
     let aligned = |width: usize| (to.addr() | from.addr()) & (width - 1) == 0;

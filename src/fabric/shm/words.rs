@@ -7,7 +7,7 @@
 //!
 //! | doorbell | meaning                                                                   |
 //! |----------|---------------------------------------------------------------------------|
-//! | even     | nobody sleeps, or all who sleep are being woken                           |
+//! | even     | no thread sleeps, or all sleeping threads are being woken                 |
 //! | odd      | a thread of the rank sleeps or is about to; a notifier adds 1 and wakes all |
 //!
 //! The sleeper makes it odd, then looks at its word once more, then sleeps while the doorbell is

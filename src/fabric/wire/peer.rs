@@ -89,7 +89,7 @@ impl Core {
         }
         drop(peers);
         let mut peers = self.peers.write();
-        // A peer that nobody uses is kept while it answers: it may be used again.
+        // A peer that is not in use is kept while it answers: it may be used again.
         peers.retain(|peer| Arc::strong_count(peer) > 1 || peer.is_worth_keeping());
         let index = known(&peers).unwrap_or_else(|index| {
             peers.insert(index, Arc::new(Peer::new(self.clone(), *contact, secret)));

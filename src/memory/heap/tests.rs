@@ -24,7 +24,7 @@ fn backed(heap: &Heap) -> u64 {
 }
 
 fn fill(lease: &HeapRange, byte: u8) {
-    // SAFETY: the range is this long, and nobody else uses it.
+    // SAFETY: the range is this long, and no other code uses it.
     unsafe { lease.base().write_bytes(byte, lease.bytes() as usize) };
 }
 

@@ -9,7 +9,7 @@ fn what_one_mapping_writes_another_reads() {
     let other = Segment::open(&segment.name()).unwrap();
     let (here, there) = (segment.map().unwrap(), other.map().unwrap());
     assert_ne!(here.base(), there.base());
-    // SAFETY: both mappings are two pages long, and nobody else uses them.
+    // SAFETY: both mappings are two pages long, and no other code uses them.
     unsafe {
         here.base().add(5000).write_volatile(7);
         assert_eq!(there.base().add(5000).read_volatile(), 7);
@@ -31,7 +31,7 @@ fn an_aligned_mapping_shows_the_same_bytes() {
     let (here, there) = (segment.map_aligned(ALIGNMENT).unwrap(), segment.map().unwrap());
     assert!(here.base().addr().is_multiple_of(ALIGNMENT));
     assert_eq!(here.bytes() as u64, 3 * PAGE);
-    // SAFETY: both mappings are three pages long, and nobody else uses them.
+    // SAFETY: both mappings are three pages long, and no other code uses them.
     unsafe {
         here.base().add(3 * PAGE as usize - 1).write_volatile(7);
         assert_eq!(there.base().add(3 * PAGE as usize - 1).read_volatile(), 7);
@@ -44,7 +44,7 @@ fn what_is_given_back_is_zero_and_takes_no_memory() {
     segment.reserve(0, 4 * PAGE).unwrap();
     let here = segment.map().unwrap();
     assert_eq!(backed(&segment), 4 * PAGE);
-    // SAFETY: the mapping is four pages long, and nobody else uses it.
+    // SAFETY: the mapping is four pages long, and no other code uses it.
     unsafe {
         here.base().add(PAGE as usize).write_volatile(7);
         here.base().write_volatile(8);
@@ -133,7 +133,7 @@ fn a_descriptor_that_the_program_uses_again_stays_open_and_whole() {
     let child = Child::working(|| {
         let segment = Segment::create(2 * PAGE).unwrap();
         let here = segment.map().unwrap();
-        // SAFETY: the mapping is two pages long, and nobody else uses it.
+        // SAFETY: the mapping is two pages long, and no other code uses it.
         unsafe { here.base().write_volatile(7) };
         let fd = segment.file.as_raw_fd();
         let other = Segment::create(2 * PAGE).unwrap();

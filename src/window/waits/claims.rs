@@ -292,7 +292,7 @@ mod tests {
         let others = [idle, third, second];
         assert_eq!(pids(&own, &others), Some(vec![11, 12]));
         assert_eq!(pids(&own, &others[..2]), None);
-        // The same locks of other windows.
+        // The locks of the same words in other windows.
         let elsewhere = process(10, (B, lock(Kind::Exclusive, 5)), &[(A, Claim::ALL)]);
         assert_eq!(pids(&elsewhere, &others), None);
     }

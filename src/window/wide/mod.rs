@@ -172,7 +172,7 @@ pub struct WideWindow {
     pub posted: Mutex<Posted>,
     /// the posts that this rank has used up in its access epochs
     pub started: Mutex<Started>,
-    /// accumulates of this rank that nobody has waited for
+    /// accumulates of this rank that no call has waited for
     unsettled: Unsettled,
 }
 

@@ -1,4 +1,5 @@
-//! Tests of the connection thread: strangers keep nobody waiting, and it disturbs nobody.
+//! Tests of the connection thread: strangers do not delay other processes, and the thread does not
+//! disturb its own.
 
 use super::*;
 use crate::sync::{AtomicU64, Ordering};
