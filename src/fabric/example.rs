@@ -4,9 +4,9 @@
 //! too, and waits for its answer (law 11). What is missing for a real road is the connection: its
 //! requests and answers travel as bytes. It passes the suite of [`super::conformance`].
 
-use super::plain::{Copied, Each};
 use super::remote::{Addressed, Bytes, Network, Remote, Road};
 use super::shm::{mapped, words};
+use super::simple_parts::{Copied, Each};
 use super::{Fetch, Way};
 use crate::error::{Error, Result};
 use crate::sync::{AtomicU64, Ordering};
@@ -106,7 +106,7 @@ impl Drop for Shown {
 }
 
 impl Road for Example {
-    type Peer = Service;
+    type Peer = ExamplePeer;
     type Exposed = Shown;
     type Address = Sender<Request>;
 
@@ -120,15 +120,15 @@ impl Road for Example {
         0 // the other process is never lost
     }
 
-    fn connect(&self, address: &Sender<Request>) -> Arc<Service> {
-        Arc::new(Service(address.clone()))
+    fn connect(&self, address: &Sender<Request>) -> Arc<ExamplePeer> {
+        Arc::new(ExamplePeer(address.clone()))
     }
 }
 
 /// The service thread of a process, as another process reaches it.
-pub struct Service(Sender<Request>);
+pub struct ExamplePeer(Sender<Request>);
 
-impl Service {
+impl ExamplePeer {
     fn send(&self, work: Work, at: Remote, answer: Option<Sender<Result<u64>>>) {
         // The thread ends after all ways to it, so that it is there.
         self.0.send(Request(work, at, answer)).unwrap_or_else(|_| unreachable!());
@@ -141,8 +141,8 @@ impl Service {
     }
 }
 
-impl Bytes for Service {
-    type Runs<'a> = Each<'a, Service>;
+impl Bytes for ExamplePeer {
+    type Runs<'a> = Each<'a, ExamplePeer>;
 
     unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()> {
         if bytes > 0 {
@@ -160,7 +160,7 @@ impl Bytes for Service {
         Ok(())
     }
 
-    fn runs(&self, within: Remote, way: Way) -> Each<'_, Service> {
+    fn runs(&self, within: Remote, way: Way) -> Each<'_, ExamplePeer> {
         Each::new(self, within, way)
     }
 
@@ -171,9 +171,9 @@ impl Bytes for Service {
     }
 }
 
-impl Network for Service {
+impl Network for ExamplePeer {
     type Ticket = Receiver<Result<u64>>;
-    type Lease<'a> = Copied<'a, Service>;
+    type Lease<'a> = Copied<'a, ExamplePeer>;
     const WORDS_MAX: usize = 64;
 
     fn begin(&self, at: Remote, op: Fetch) -> Result<Self::Ticket> {
@@ -193,7 +193,7 @@ impl Network for Service {
         Ok(())
     }
 
-    fn lease(&self) -> Copied<'_, Service> {
+    fn lease(&self) -> Copied<'_, ExamplePeer> {
         Copied::new(self)
     }
 }

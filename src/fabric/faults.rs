@@ -5,9 +5,9 @@
 #[cfg(not(loom))]
 use super::Way;
 #[cfg(not(loom))]
-use super::plain::Each;
-#[cfg(not(loom))]
 use super::remote::{Bytes, Network, Remote};
+#[cfg(not(loom))]
+use super::simple_parts::Each;
 use super::{Fetch, Rank, WordAt, WordId, Words};
 use crate::error::{Error, Result};
 use crate::sync::{AtomicU32, Ordering};

@@ -31,7 +31,7 @@
 //! counters of a barrier are used one after the other: these share lines.
 
 #[cfg(any(test, doc))]
-use crate::fabric::Kind;
+use crate::fabric::WordKind;
 use crate::fabric::{Rank, WordAt, WordId};
 use crate::number::Number;
 
@@ -96,14 +96,14 @@ pub const fn words_per_rank(size: u32) -> u32 {
 
 /// How a word changes: the simulator holds every access to it.
 #[cfg(any(test, doc))]
-pub fn kind(word: WordId) -> Kind {
+pub fn kind(word: WordId) -> WordKind {
     match word.0 {
-        word if (REGIONS_ID.0..=TABLE_KEY.0).contains(&word) || word == WAITED.0 => Kind::Owned,
+        word if (REGIONS_ID.0..=TABLE_KEY.0).contains(&word) || word == WAITED.0 => WordKind::Owned,
         word if (NODES..FENCE).contains(&word) => match (word - NODES) % WORDS_PER_NODE {
-            0 => Kind::Link,
-            _ => Kind::Contended,
+            0 => WordKind::Link,
+            _ => WordKind::Contended,
         },
-        _ => Kind::Contended,
+        _ => WordKind::Contended,
     }
 }
 
@@ -192,10 +192,10 @@ pub fn rendezvous(lock: WordId, ticket: u32) -> WordId {
 
 /// How a word that is reached through a device changes.
 #[cfg(any(test, doc))]
-pub fn kind_far(word: WordId) -> Kind {
+pub fn kind_far(word: WordId) -> WordKind {
     match word.0 {
-        word if (LIST.0..LIST.0 + LIST_WORDS).contains(&word) => Kind::Owned,
-        word if word >= POSTED => Kind::Contended,
+        word if (LIST.0..LIST.0 + LIST_WORDS).contains(&word) => WordKind::Owned,
+        word if word >= POSTED => WordKind::Contended,
         _ => kind(word),
     }
 }

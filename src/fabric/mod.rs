@@ -38,14 +38,14 @@ pub mod layout;
 pub mod net;
 #[cfg(test)]
 pub mod passed;
-#[cfg(all(test, not(loom)))]
-mod plain;
 pub mod remote;
 #[cfg(not(loom))]
 pub mod request;
 pub mod shm;
 #[cfg(test)]
 pub mod sim;
+#[cfg(all(test, not(loom)))]
+mod simple_parts;
 #[cfg(not(loom))]
 pub mod spot;
 #[cfg(not(loom))]
@@ -96,7 +96,7 @@ pub enum Fetch {
 /// How a control word changes. The protocols keep to it, and the simulator holds them to it.
 #[cfg(any(test, doc))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum WordKind {
     /// by [`Words::fetch`] and [`Words::post`] alone, by its owner too
     Contended,
     /// as `Contended`; and its owner resets it while no other rank can change it
@@ -109,7 +109,8 @@ pub enum Kind {
 /// All that synchronisation needs: 64-bit control words.
 ///
 /// Nothing is stored into another rank's word: 8 bytes that a device writes may be seen in parts,
-/// and an addition may not. A word is of one [`Kind`]; `fabric::layout` says which word is what.
+/// and an addition may not. A word is of one [`WordKind`]; `fabric::layout` says which word is
+/// what.
 pub trait Words {
     /// Whether other ranks' words are a round trip away, so that a repetition is dear.
     const FAR: bool = false;

@@ -4,4 +4,4 @@
 //! have gone.
 
 pub use super::contact::{Contact, Probe, Secret};
-pub use super::wire::{Exposed, GAP_MAX, Lease, Peer, Peers, Pending, Wire};
+pub use super::wire::{BlockLease, Exposed, GAP_MAX, Peer, Peers, Pending, Wire};

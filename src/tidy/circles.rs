@@ -12,18 +12,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Source, code_of, hold, sources, words};
 
 /// Arrows that close a circle: from a file, to a file.
-const LEFT: [(&str, &str); 30] = [
+const LEFT: [(&str, &str); 24] = [
     ("abi/errhandler.rs", "abi/answer.rs"),
     ("datatype/reduce/atomic.rs", "datatype/reduce/mod.rs"),
     ("datatype/reduce/ops.rs", "datatype/reduce/mod.rs"),
     ("datatype/reduce/plain.rs", "datatype/reduce/mod.rs"),
-    ("datatype/reduce/whole.rs", "datatype/reduce/mod.rs"),
+    ("datatype/reduce/wide_elements.rs", "datatype/reduce/mod.rs"),
     ("datatype/type_map/map.rs", "datatype/type_map.rs"),
     ("datatype/type_map/overlay.rs", "datatype/type_map/beside.rs"),
     ("datatype/type_map/rows.rs", "datatype/type_map.rs"),
     ("datatype/type_map/superpose.rs", "datatype/type_map/overlay.rs"),
     ("epoch/lock/tickets.rs", "epoch/lock.rs"),
-    ("fabric/conformance/ranks.rs", "fabric/conformance/mod.rs"),
     ("fabric/sim/view.rs", "fabric/sim/rank.rs"),
     ("fabric/sim/view.rs", "fabric/sim/road.rs"),
     ("fabric/sim/world.rs", "fabric/sim/rank.rs"),
@@ -33,13 +32,8 @@ const LEFT: [(&str, &str); 30] = [
     ("mpi/host.rs", "mpi/functions.rs"),
     ("mpi/table.rs", "mpi/host.rs"),
     ("sys/segment.rs", "sys/process.rs"),
-    ("transfer/combine.rs", "transfer/accumulate.rs"),
-    ("transfer/distant.rs", "transfer/accumulate.rs"),
-    ("transfer/distant.rs", "transfer/block_acc.rs"),
-    ("transfer/distant.rs", "transfer/combine.rs"),
-    ("transfer/word_acc.rs", "transfer/combine.rs"),
     ("window/local.rs", "window/wide/mod.rs"),
-    ("window/wide/address.rs", "window/address.rs"),
+    ("window/wide/locate.rs", "window/address.rs"),
     ("window/wide/mod.rs", "window/wide/lists.rs"),
     ("window/wide/targets.rs", "window/wide/mod.rs"),
     ("window/wide/unsettled.rs", "window/wide/mod.rs"),

@@ -9,7 +9,8 @@
 //! atomic instructions of one process on one location keep their order.
 
 use super::acc::{AccLock, locked, single, try_locked};
-use super::combine::{self, UnmappedAcc};
+use super::acc_run::{AccRun, Guard};
+use super::combine::UnmappedAcc;
 use super::distant::is_word;
 use super::put_get::{all_in_regions, reach, total};
 use super::{Buffer, Place, Quick, Target, elements, fits, not_null, unpaired};
@@ -137,7 +138,7 @@ fn each_run(
     (origin, result): Sides<'_>,
     target: &Shape,
     count: u64,
-    mut work: impl FnMut(i64, combine::AccRun) -> Result<()>,
+    mut work: impl FnMut(i64, AccRun) -> Result<()>,
 ) -> Result<()> {
     let mut results = overlay(result, target, count);
     let mut into = results.next().transpose()?;
@@ -150,10 +151,7 @@ fn each_run(
             let (basic, origin) = (run.basic, run.here.cast_const());
             let result = result.is_some().then_some(old.here);
             let count_here = count.to_usize();
-            work(
-                run.there,
-                combine::AccRun { there: 0, basic, count: count_here, origin, result },
-            )?;
+            work(run.there, AccRun { there: 0, basic, count: count_here, origin, result })?;
             run.skip(count);
             old.skip(count);
             if old.count == 0 {
@@ -176,19 +174,6 @@ fn kinds_agree(op: Op, side: Option<&Side>, target: &Shape, count: u64) -> Resul
         }
         _ => Ok(()),
     }
-}
-
-/// The protection of the elements against other accumulates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Guard {
-    /// none: the call has one element, and may take the target's accumulate lock later
-    Single,
-    /// none yet: the call has several elements, and must take the lock
-    Several,
-    /// the lock is held; a call on a single word may still change that word
-    Held,
-    /// no other call changes the elements now
-    Alone,
 }
 
 /// An accumulate whose arguments are checked.
@@ -311,7 +296,7 @@ impl<'a> AccCall<'a> {
         kinds_agree(self.op, result, target, count)?;
         let Some(Spot::Unmapped(whose)) = self.zero else {
             return each_run(sides, target, count, |there, run| {
-                let combine::AccRun { basic, origin, result, count, .. } = run;
+                let AccRun { basic, origin, result, count, .. } = run;
                 // SAFETY: runs of type maps for which the caller vouches.
                 unsafe { self.run_at(there, basic, origin, result, count.to_u64()) }
             });
@@ -320,7 +305,7 @@ impl<'a> AccCall<'a> {
         let pushed = each_run(sides, target, count, |there, run| {
             let there = whose.address().wrapping_add_signed(there);
             // SAFETY: likewise, until `done`; all such elements of this target share the lock.
-            unsafe { combine.push(combine::AccRun { there, ..run }) }
+            unsafe { combine.push(AccRun { there, ..run }) }
         });
         // SAFETY: likewise.
         unsafe { combine.done(pushed) }
@@ -388,7 +373,7 @@ impl<'a> AccCall<'a> {
                 // SAFETY: likewise; all such elements of this target share the lock.
                 unsafe {
                     let there = whose.address();
-                    let run = combine::AccRun { there, basic, count, origin, result };
+                    let run = AccRun { there, basic, count, origin, result };
                     let pushed = combine.push(run);
                     combine.done(pushed)
                 }

@@ -6,7 +6,7 @@
 //! wait, then all WRITEs. The release is one wait at the end.
 
 use super::acc::AccLock;
-use super::combine::AccRun;
+use super::acc_run::AccRun;
 use crate::datatype::reduce::{self, Op};
 use crate::error::Result;
 use crate::fabric::net::{self, GAP_MAX};
@@ -27,7 +27,7 @@ const ALIGNMENT: u64 = 16;
 
 /// A block with runs that lie close to each other at the target.
 struct Message<'a> {
-    lease: net::Lease<'a>,
+    lease: net::BlockLease<'a>,
     /// the address at the target of the block's first byte
     zero: u64,
     /// the part of the block that is in use
@@ -67,7 +67,7 @@ pub struct BlockAcc<'a> {
     count: usize,
     /// a block that is kept for the next read, or was reserved: the holder of the lock does not
     /// wait for a block
-    kept: Option<net::Lease<'a>>,
+    kept: Option<net::BlockLease<'a>>,
 }
 
 impl<'a> BlockAcc<'a> {

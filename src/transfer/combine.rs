@@ -7,10 +7,9 @@
 //! `fabric::cma::Batch`), where a read and a write for each run took 900.
 
 use super::acc::AccLock;
-use super::accumulate::Guard;
-use super::bytes::{COPY_BYTES, CopyBuffer};
+use super::acc_run::{AccRun, Guard};
+use super::copies::{COPY_BYTES, CopyBuffer};
 use super::distant::FarAcc;
-use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{self, Op};
 use crate::error::Result;
 use crate::fabric::Way;
@@ -18,47 +17,6 @@ use crate::fabric::spot::Unmapped;
 use crate::number::Number;
 use core::mem::MaybeUninit;
 use core::slice;
-
-/// Elements that are contiguous at the target and in the origin's buffers.
-#[derive(Clone, Copy)]
-pub struct AccRun {
-    /// address at the target
-    pub there: u64,
-    /// their kind
-    pub basic: Basic,
-    /// their number
-    pub count: usize,
-    /// operands; not used for MPI_NO_OP
-    pub origin: *const u8,
-    /// buffer for the old values
-    pub result: Option<*mut u8>,
-}
-
-impl AccRun {
-    /// Bytes from the first element to the end of the last.
-    pub fn bytes(&self) -> u64 {
-        (self.count * self.basic.extent()).to_u64()
-    }
-
-    /// Returns the first `count` elements, and the rest.
-    pub fn split(self, count: usize) -> (AccRun, AccRun) {
-        let bytes = count * self.basic.extent();
-        let rest = AccRun {
-            there: self.there + bytes.to_u64(),
-            count: self.count - count,
-            origin: self.origin.wrapping_add(bytes),
-            result: self.result.map(|result| result.wrapping_add(bytes)),
-            ..self
-        };
-        (AccRun { count, ..self }, rest)
-    }
-
-    /// Whether the operation replaces all bytes without a result, so that they need not be read.
-    pub fn is_overwritten(&self, op: Op) -> bool {
-        let dense = self.basic.size() == self.basic.extent();
-        op == Op::Replace && self.result.is_none() && dense
-    }
-}
 
 /// An accumulate of many runs.
 #[allow(clippy::large_enum_variant)] // it lives on the stack, for one call

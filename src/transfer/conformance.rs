@@ -1,8 +1,8 @@
-//! The duties of every road for bytes, one suite over both: load and store ([`super::bytes`]) and
+//! The duties of every road for bytes, one suite over both: load and store ([`super::copies`]) and
 //! the kernel's copy ([`cma`]). The window is memory that two processes map at the same address, so
 //! that either road reaches it, and each process sees what the other one did.
 
-use super::bytes;
+use super::copies;
 use crate::fabric::Way;
 use crate::fabric::cma::{self, Batch};
 use crate::sync::{AtomicU64, Ordering};
@@ -25,12 +25,12 @@ struct LoadStore;
 impl Road for LoadStore {
     fn put(&self, to: *mut u8, from: &[u8]) {
         // SAFETY: the cases stay inside of the window.
-        unsafe { bytes::copy(to, from.as_ptr(), from.len() as u64) };
+        unsafe { copies::copy(to, from.as_ptr(), from.len() as u64) };
     }
 
     fn get(&self, to: &mut [u8], from: *mut u8) {
         // SAFETY: likewise.
-        unsafe { bytes::copy(to.as_mut_ptr(), from, to.len() as u64) };
+        unsafe { copies::copy(to.as_mut_ptr(), from, to.len() as u64) };
     }
 }
 

@@ -7,9 +7,8 @@
 //! (docs/decisions/0004).
 
 use super::acc::{AccLock, LookBehind};
-use super::accumulate::Guard;
+use super::acc_run::{AccRun, Guard};
 use super::block_acc::BlockAcc;
-use super::combine::AccRun;
 use super::word_acc::WordAcc;
 use crate::datatype::basic::{Basic, Kind};
 use crate::datatype::reduce::Op;

@@ -4,12 +4,13 @@
 //! waits for them.
 
 mod acc;
+mod acc_run;
 pub mod accumulate;
 mod block_acc;
-pub mod bytes;
 mod combine;
 #[cfg(test)]
 mod conformance;
+pub mod copies;
 mod distant;
 pub mod put_get;
 pub mod single;

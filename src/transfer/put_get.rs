@@ -4,7 +4,7 @@
 //! and 2 loads, descriptor 3 loads and 1 multiplication, 1 load and 1 store for the data, and about
 //! 15 branches, all predictable. No atomic instruction, no call, no frame.
 
-use super::{Buffer, Place, Quick, Target, bytes, elements, fits, not_null};
+use super::{Buffer, Place, Quick, Target, copies, elements, fits, not_null};
 use crate::datatype::type_map::{Shape, each_run, each_strip};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
@@ -21,7 +21,7 @@ use crate::window::address::Reach;
 pub unsafe fn put_quick(to: &Quick<'_>, origin: Buffer, target: Target) -> bool {
     match quick(to, origin, target) {
         // SAFETY: `quick` checked the window's side, the caller vouches for the origin's.
-        Some((at, length)) => unsafe { bytes::copy(at, origin.address, length) },
+        Some((at, length)) => unsafe { copies::copy(at, origin.address, length) },
         None => return false,
     }
     true
@@ -36,7 +36,7 @@ pub unsafe fn put_quick(to: &Quick<'_>, origin: Buffer, target: Target) -> bool 
 pub unsafe fn get_quick(to: &Quick<'_>, origin: Buffer, target: Target) -> bool {
     match quick(to, origin, target) {
         // SAFETY: `quick` checked the window's side, the caller vouches for the origin's.
-        Some((at, length)) => unsafe { bytes::copy(origin.address, at, length) },
+        Some((at, length)) => unsafe { copies::copy(origin.address, at, length) },
         None => return false,
     }
     true
@@ -91,7 +91,7 @@ unsafe fn transfer(place: Place<'_>, way: Way, origin: Buffer, target: Target) -
             let reach = Reach { first: 0, bytes: length };
             place.node.at(rank, target.disp, reach, |spot| {
                 // SAFETY: `at` checked the window's side, the caller vouches for the origin's.
-                unsafe { bytes::transfer(way, spot, origin.address, length) }
+                unsafe { copies::transfer(way, spot, origin.address, length) }
             })
         }
         // SAFETY: the caller's promise is passed on.
@@ -183,7 +183,7 @@ impl Shaped<'_> {
             Spot::Mapped(zero) | Spot::Own(zero) => {
                 each_strip(self.origin, self.target, |strip| {
                     // SAFETY: the caller vouches for both sides of each run.
-                    unsafe { bytes::strip(self.way, zero, self.address, strip) };
+                    unsafe { copies::strip(self.way, zero, self.address, strip) };
                 });
                 Ok(())
             }
@@ -223,7 +223,7 @@ impl Shaped<'_> {
             if result.is_ok() {
                 result = self.place.node.at(self.rank, self.disp, reach, |spot| {
                     // SAFETY: `at` checked the window's side, the caller vouches for the origin's.
-                    unsafe { bytes::transfer(self.way, spot, self.here(here), bytes) }
+                    unsafe { copies::transfer(self.way, spot, self.here(here), bytes) }
                 });
             }
         });

@@ -3,8 +3,9 @@
 //! ranks map, they are one instruction.
 
 use super::acc::{AccLock, LookBehind, locked, single};
-use super::accumulate::{AccCall, Guard, by_instruction, operation, predefined};
-use super::bytes::CopyBuffer;
+use super::acc_run::Guard;
+use super::accumulate::{AccCall, by_instruction, operation, predefined};
+use super::copies::CopyBuffer;
 use super::distant::{self, is_word};
 use super::{Place, Quick, Target, not_null};
 use crate::datatype::reduce::{self, Op};

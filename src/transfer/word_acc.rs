@@ -8,7 +8,7 @@
 //! change needs no request. Behind a single word the lock of the target is read, in the same waits.
 
 use super::acc::LookBehind;
-use super::combine::AccRun;
+use super::acc_run::AccRun;
 use crate::datatype::reduce::{self, Op};
 use crate::error::Result;
 use crate::fabric::net::Peer;

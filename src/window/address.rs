@@ -2,7 +2,7 @@
 //! here, and a [`Spot`] is proof that it was made.
 
 use super::descriptor::Descriptor;
-use super::wide::address::By;
+use super::wide::locate::By;
 use super::{LocalWindow, Memory};
 use crate::epoch::lock::whole;
 use crate::error::{Class, Error, Result};

@@ -5,7 +5,7 @@ use super::address::Reach;
 use super::protocols::on_words;
 use super::regions::{Location, RegionEntry, Regions};
 use super::wanted::Wanted;
-use super::wide::address::By;
+use super::wide::locate::By;
 use super::{LocalWindow, Memory};
 use crate::epoch::regions::{self, Table};
 use crate::error::{Class, Error, Result};

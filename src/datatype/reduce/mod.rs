@@ -31,7 +31,7 @@ mod ops;
 mod plain;
 #[cfg(test)]
 mod tests;
-mod whole;
+mod wide_elements;
 
 #[cfg(target_arch = "x86_64")]
 use self::element::LongDouble;
@@ -211,13 +211,13 @@ pub unsafe fn accumulate_locked(
     unsafe {
         if moves {
             let call = &Call { target, origin, result, count: count * extent };
-            whole::apply(op, Basic::Byte, call);
+            wide_elements::apply(op, Basic::Byte, call);
         } else if needs_lock(basic, target) {
             accumulate_exclusive(op, basic, target, origin, result, count);
         } else if extent == size_of::<u64>() {
             accumulate(op, basic, target, origin, result, count);
         } else {
-            whole::apply(op, basic, &Call { target, origin, result, count });
+            wide_elements::apply(op, basic, &Call { target, origin, result, count });
         }
     }
 }

@@ -4,7 +4,7 @@
 use crate::epoch::lock::look::{begin_acquire, end_acquire};
 use crate::epoch::lock::{Mode, release};
 use crate::fabric::layout::ACC;
-use crate::fabric::sim::{Counts, FAR, Fault, Profile, Sim, View, every, is_caught, run};
+use crate::fabric::sim::{FAR, Fault, Profile, Sim, SimCounts, View, every, is_caught, run};
 use crate::fabric::{Rank, WordAt, Words};
 
 const AT: WordAt = WordAt { rank: Rank(1), word: ACC };
@@ -72,7 +72,7 @@ fn an_accumulate_waits_twice() {
         let words = sim.far(Fault::Nothing);
         if sim.index() == Rank(0) {
             add(&words, Slip::Nothing);
-            let paid = Counts { fetch: 2, order: 1, flush: 1, ..Counts::default() };
+            let paid = SimCounts { fetch: 2, order: 1, flush: 1, ..SimCounts::default() };
             assert_eq!(words.counts(), paid);
         }
     };

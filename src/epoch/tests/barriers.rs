@@ -2,7 +2,7 @@
 
 use crate::epoch::fence::{absent, barrier, fence, fence_over_nodes};
 use crate::fabric::layout;
-use crate::fabric::sim::{Counts, Fault, Profile, Shape, Sim, every, is_caught, run};
+use crate::fabric::sim::{Fault, Profile, Sim, SimCounts, SimShape, every, is_caught, run};
 use crate::fabric::{Rank, WordAt, Words};
 use std::cell::Cell;
 
@@ -79,7 +79,7 @@ fn late_ranks(sim: &Sim) {
 #[test]
 fn ranks_that_have_not_entered_a_barrier_are_seen() {
     for ranks in [2, 3, 7] {
-        let shape = Shape { per_node: ranks, ..Shape::from(ranks) };
+        let shape = SimShape { per_node: ranks, ..SimShape::from(ranks) };
         every(shape, || late_ranks, |_| {});
     }
 }
@@ -112,7 +112,7 @@ fn puts_between_fences_over_nodes(fault: Fault) -> impl Fn(&Sim) + 'static {
 #[test]
 fn a_fence_over_nodes_shows_what_was_put_before_it() {
     for (ranks, per_node) in [(1, 1), (2, 2), (3, 1), (4, 2), (7, 3), (8, 2), (8, 4), (8, 5)] {
-        let shape = Shape { per_node, ..Shape::from(ranks) };
+        let shape = SimShape { per_node, ..SimShape::from(ranks) };
         every(shape, || puts_between_fences_over_nodes(Fault::Nothing), |_| {});
     }
 }
@@ -124,7 +124,7 @@ fn what_a_fence_over_nodes_forgets_is_noticed() {
         Fault::Post(layout::fence(0)), // no rank is notified
         Fault::Wait,                   // no rank waits
     ] {
-        let shape = Shape { per_node: 2, ..Shape::from(6) };
+        let shape = SimShape { per_node: 2, ..SimShape::from(6) };
         assert!(is_caught(shape, || puts_between_fences_over_nodes(fault)), "{fault:?}");
     }
 }
@@ -142,11 +142,11 @@ fn costs_over_nodes(sim: &Sim) {
         fence_over_nodes((&near, &far, leads.as_ref()), number, precede).unwrap();
     }
     let of_node = 3 * 2 * rounds(near.size());
-    assert_eq!(near.counts(), Counts { post: of_node, flush_all: 2, ..Counts::default() });
-    assert_eq!(far.counts(), Counts { flush_all: 2, ..Counts::default() });
+    assert_eq!(near.counts(), SimCounts { post: of_node, flush_all: 2, ..SimCounts::default() });
+    assert_eq!(far.counts(), SimCounts { flush_all: 2, ..SimCounts::default() });
     if let Some(leads) = leads {
         let posts = 3 * rounds(sim.shape().ranks.div_ceil(sim.shape().per_node));
-        assert_eq!(leads.counts(), Counts { post: posts, ..Counts::default() });
+        assert_eq!(leads.counts(), SimCounts { post: posts, ..SimCounts::default() });
     }
 }
 
@@ -154,7 +154,7 @@ fn costs_over_nodes(sim: &Sim) {
 fn a_fence_over_nodes_costs_a_post_per_round_of_the_leaders() {
     let nodes = [1, 2, 3, 4, 5, 8, 9, 16, 31, 32, 64, 100, 128, 256, 512, 1000, 1024];
     for (nodes, per_node) in nodes.into_iter().flat_map(|n| [(n, 1), (n, 3), (n, 8)]) {
-        let shape = Shape { per_node, ..Shape::from(nodes * per_node) };
+        let shape = SimShape { per_node, ..SimShape::from(nodes * per_node) };
         if shape.ranks <= 1024 {
             assert_eq!(run(shape, Profile::Reordered, 1, costs_over_nodes).err(), None);
         }

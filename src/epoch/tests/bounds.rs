@@ -10,7 +10,7 @@ use crate::fabric::layout::{
     LIST, LIST_WORDS, LOCK, LOCKS, RENDEZVOUS_SLOTS, WORDS_FAR, rendezvous, tickets,
 };
 use crate::fabric::sim::{
-    Counts, FAR, FLAT, Fault, PROFILES, Profile, Sim, View, every, run, seeds,
+    FAR, FLAT, Fault, PROFILES, Profile, Sim, SimCounts, View, every, run, seeds,
 };
 use crate::fabric::{Fetch, Rank, WordAt, Words};
 use std::cell::Cell;
@@ -35,7 +35,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(tally: &Cell<Tally>, before: Counts, after: Counts) {
+    fn add(tally: &Cell<Tally>, before: SimCounts, after: SimCounts) {
         let (fetches, posts) = (after.fetch - before.fetch, after.post - before.post);
         let seen = tally.get();
         tally.set(Tally {
@@ -169,10 +169,10 @@ fn a_free_lock_costs_what_it_costs_near() {
         if sim.index() == Rank(0) {
             lock_exclusive(&words, Rank(1), Held::Nothing, 0).unwrap();
             unlock_exclusive(&words, Rank(1), Held::Nothing).unwrap();
-            assert_eq!(words.counts(), Counts { fetch: 4, order: 2, ..Counts::default() });
+            assert_eq!(words.counts(), SimCounts { fetch: 4, order: 2, ..SimCounts::default() });
             lock_all(&words, 0).unwrap();
             unlock_all(&words).unwrap();
-            let both = Counts { fetch: 6, order: 3, flush_all: 1, ..Counts::default() };
+            let both = SimCounts { fetch: 6, order: 3, flush_all: 1, ..SimCounts::default() };
             assert_eq!(words.counts(), both);
         }
     };

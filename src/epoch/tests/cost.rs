@@ -7,18 +7,18 @@ use crate::epoch::lock::{
 use crate::epoch::regions::{Change, Table, change, hold, release, seen, table};
 use crate::epoch::{fence, pscw};
 use crate::fabric::layout::LOCK;
-use crate::fabric::sim::{Counts, Profile, Sim, run};
+use crate::fabric::sim::{Profile, Sim, SimCounts, run};
 use crate::fabric::{Rank, WordAt, Words};
 use std::cell::Cell;
 
 const TARGET: Rank = Rank(1);
 
 /// Returns what `steps` cost the rank.
-fn cost(sim: &Sim, steps: impl FnOnce(&Sim)) -> Counts {
+fn cost(sim: &Sim, steps: impl FnOnce(&Sim)) -> SimCounts {
     let before = sim.counts();
     steps(sim);
     let after = sim.counts();
-    Counts {
+    SimCounts {
         fetch: after.fetch - before.fetch,
         post: after.post - before.post,
         read: after.read - before.read,
@@ -33,7 +33,7 @@ fn on_ranks(ranks: u32, body: impl Fn(&Sim) + 'static) {
 }
 
 /// Rank 0 of two ranks runs `steps` alone, which cost `expected`.
-fn costs(steps: fn(&Sim), expected: Counts) {
+fn costs(steps: fn(&Sim), expected: SimCounts) {
     on_ranks(2, move |sim| {
         if sim.rank() == Rank(0) {
             assert_eq!(cost(sim, steps), expected);
@@ -47,7 +47,7 @@ fn a_free_exclusive_lock_and_its_unlock_are_four_fetches() {
         lock_exclusive(sim, TARGET, Held::Nothing, 0).unwrap();
         unlock_exclusive(sim, TARGET, Held::Nothing).unwrap();
     };
-    costs(steps, Counts { fetch: 4, order: 2, ..Counts::default() });
+    costs(steps, SimCounts { fetch: 4, order: 2, ..SimCounts::default() });
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_second_exclusive_lock_and_its_unlock_are_two_fetches() {
         lock_exclusive(sim, TARGET, Held::Exclusive, 0).unwrap();
         unlock_exclusive(sim, TARGET, Held::Exclusive).unwrap();
     };
-    costs(steps, Counts { fetch: 2, order: 1, ..Counts::default() });
+    costs(steps, SimCounts { fetch: 2, order: 1, ..SimCounts::default() });
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_free_shared_lock_and_its_unlock_are_two_fetches() {
         lock_shared(sim, TARGET, Held::Nothing, 0).unwrap();
         unlock_shared(sim, TARGET).unwrap();
     };
-    costs(steps, Counts { fetch: 2, order: 1, ..Counts::default() });
+    costs(steps, SimCounts { fetch: 2, order: 1, ..SimCounts::default() });
 }
 
 #[test]
@@ -74,14 +74,14 @@ fn lock_all_and_its_unlock_are_two_fetches() {
         lock_all(sim, 0).unwrap();
         unlock_all(sim).unwrap();
     };
-    costs(steps, Counts { fetch: 2, order: 1, flush_all: 1, ..Counts::default() });
+    costs(steps, SimCounts { fetch: 2, order: 1, flush_all: 1, ..SimCounts::default() });
 }
 
 /// Each of three ranks takes the lock when the one below holds it and the queue is as long as it
 /// gets; each pays for its own steps.
 #[test]
 fn a_contended_exclusive_lock_costs_three_fetches_more() {
-    let (asked, costs) = (Cell::new(0), Cell::new([Counts::default(); 3]));
+    let (asked, costs) = (Cell::new(0), Cell::new([SimCounts::default(); 3]));
     let at = WordAt { rank: TARGET, word: LOCK };
     on_ranks(3, move |sim| {
         let me = sim.rank().0;
@@ -124,7 +124,7 @@ fn a_fence_costs_a_post_per_round() {
     for (ranks, rounds) in [(1, 0), (2, 1), (3, 2), (8, 3), (9, 4)] {
         on_ranks(ranks, move |sim| {
             let paid = cost(sim, |sim| fence::fence(sim, 1, true).unwrap());
-            let expected = Counts { post: rounds, flush_all: 1, ..Counts::default() };
+            let expected = SimCounts { post: rounds, flush_all: 1, ..SimCounts::default() };
             assert_eq!(paid, expected);
         });
     }
@@ -134,13 +134,13 @@ fn a_fence_costs_a_post_per_round() {
 fn an_epoch_costs_one_post_per_rank_of_a_group_at_post_and_complete() {
     on_ranks(4, |sim| {
         let others = || (0..4).map(Rank).filter(|&rank| rank != sim.rank());
-        let none = Counts::default();
+        let none = SimCounts::default();
         let post = cost(sim, |sim| pscw::post(sim, others()).unwrap());
-        assert_eq!(post, Counts { post: 3, ..none });
+        assert_eq!(post, SimCounts { post: 3, ..none });
         let start = cost(sim, |sim| pscw::start(sim, others()).unwrap());
-        assert_eq!(start, Counts { fetch: 1, ..none }); // of its own word
+        assert_eq!(start, SimCounts { fetch: 1, ..none }); // of its own word
         let complete = cost(sim, |sim| pscw::complete(sim, others()).unwrap());
-        assert_eq!(complete, Counts { post: 3, flush_all: 1, ..none });
+        assert_eq!(complete, SimCounts { post: 3, flush_all: 1, ..none });
         let wait = cost(sim, |sim| pscw::wait(sim, 3).unwrap());
         assert_eq!(wait, none);
     });
@@ -153,18 +153,18 @@ fn an_access_to_a_region_is_two_fetches_and_a_read() {
         seen(sim, TARGET).unwrap();
         release(sim, TARGET).unwrap();
     };
-    costs(known, Counts { fetch: 2, read: 1, order: 1, ..Counts::default() });
+    costs(known, SimCounts { fetch: 2, read: 1, order: 1, ..SimCounts::default() });
     let changed = |sim: &Sim| {
         hold(sim, TARGET, 0).unwrap();
         let id = seen(sim, TARGET).unwrap();
         table(sim, TARGET, id).unwrap();
         release(sim, TARGET).unwrap();
     };
-    costs(changed, Counts { fetch: 2, read: 5, order: 1, ..Counts::default() });
+    costs(changed, SimCounts { fetch: 2, read: 5, order: 1, ..SimCounts::default() });
 }
 
 #[test]
 fn an_attach_or_a_detach_is_two_fetches_of_the_own_word() {
     let attach = |sim: &Sim| change(sim, 0, || Ok((Table::default(), Change::Cut))).unwrap();
-    costs(attach, Counts { fetch: 2, order: 1, ..Counts::default() });
+    costs(attach, SimCounts { fetch: 2, order: 1, ..SimCounts::default() });
 }

@@ -6,7 +6,7 @@ use crate::epoch::pscw::{complete, test, wait};
 use crate::error::Result;
 use crate::fabric::Rank;
 use crate::fabric::layout::{COMPLETE, POSTS};
-use crate::fabric::sim::{FAR, Fault, PROFILES, Shape, Sim, View, every, is_caught, run};
+use crate::fabric::sim::{FAR, Fault, PROFILES, Sim, SimShape, View, every, is_caught, run};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -145,7 +145,7 @@ fn epochs_of_random_groups_match_and_show_what_was_put() {
 
 #[test]
 fn epochs_match_on_nodes_of_many_ranks() {
-    let shape = Shape { per_node: 3, ..Shape::from(8) };
+    let shape = SimShape { per_node: 3, ..SimShape::from(8) };
     every(shape, || random_groups(Fault::Nothing, Slip::Nothing, Rc::default()), |_| {});
 }
 

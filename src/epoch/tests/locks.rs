@@ -6,7 +6,7 @@ use crate::epoch::lock::{
     unlock_exclusive, unlock_shared,
 };
 use crate::fabric::layout::{self, GLOBAL, LOCK};
-use crate::fabric::sim::{End, FAR, FLAT, Fault, Shape, Sim, View, every, is_caught};
+use crate::fabric::sim::{FAR, FLAT, Fault, FinalState, Sim, SimShape, View, every, is_caught};
 use crate::fabric::{Rank, WordAt};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -136,7 +136,7 @@ fn mixture<const V: usize>(fault: Fault) -> impl Fn(&Sim) + 'static {
 }
 
 /// No lock is held or waited for, and no queue node or slot is left in use.
-pub(super) fn all_is_free(end: &End) {
+pub(super) fn all_is_free(end: &FinalState) {
     for (view, rank) in end.ranks().flat_map(|rank| [(FLAT, rank), (FAR, rank)]) {
         assert_eq!(end.word_of(view, WordAt { rank, word: LOCK }), 0);
         assert_eq!(end.word_of(view, WordAt { rank, word: GLOBAL }), 0);
@@ -161,7 +161,7 @@ fn locks_exclude_and_unlocks_publish() {
 
 #[test]
 fn threads_of_a_process_wait_side_by_side() {
-    let shape = Shape { threads: 3, ..Shape::from(2) };
+    let shape = SimShape { threads: 3, ..SimShape::from(2) };
     every(shape, || mixture::<FLAT>(Fault::Nothing), all_is_free);
     every(shape, || mixture::<FAR>(Fault::Nothing), all_is_free);
 }
@@ -179,7 +179,7 @@ fn writers<const V: usize>(fault: Fault) -> impl Fn(&Sim) + 'static {
 
 #[test]
 fn writers_lose_no_increment() {
-    let check = |end: &End| {
+    let check = |end: &FinalState| {
         assert_eq!(end.cell(Rank(1), 0), 100);
         all_is_free(end);
     };

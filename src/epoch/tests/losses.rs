@@ -7,7 +7,7 @@ use crate::epoch::{fence, pscw};
 use crate::error::Result;
 use crate::fabric::faults::{CUT, Fault, Faulty};
 use crate::fabric::layout::{self, GLOBAL};
-use crate::fabric::shm::heap::{Heap, HeapWords, words};
+use crate::fabric::shm::thread_words::{Heap, HeapWords, words};
 use crate::fabric::{Rank, WordAt, Words};
 
 const VICTIM: Rank = Rank(1);

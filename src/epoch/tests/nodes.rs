@@ -5,7 +5,7 @@ use crate::epoch::lock::{
 };
 use crate::error::Result;
 use crate::fabric::Rank;
-use crate::fabric::sim::{FAR, FLAT, Fault, Shape, Sim, every};
+use crate::fabric::sim::{FAR, FLAT, Fault, Sim, SimShape, every};
 use std::cell::Cell;
 
 use super::locks::{Inside, all_is_free};
@@ -63,7 +63,7 @@ fn threads_without_a_node_take_locks_as_others_do() {
             }
         }
     }
-    let shape = Shape { threads: 3, ..Shape::from(2) };
+    let shape = SimShape { threads: 3, ..SimShape::from(2) };
     every(shape, body::<FLAT>, all_is_free);
     every(shape, body::<FAR>, all_is_free);
 }
@@ -110,7 +110,7 @@ fn a_thread_without_a_node_does_not_wait_for_those_with_one() {
             }
         }
     }
-    let shape = Shape { threads: 2, ..Shape::from(2) };
+    let shape = SimShape { threads: 2, ..SimShape::from(2) };
     every(shape, body::<FLAT>, all_is_free);
     every(shape, body::<FAR>, all_is_free);
 }

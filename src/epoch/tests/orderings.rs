@@ -13,7 +13,7 @@ use crate::epoch::{exposure, fence, pscw, regions};
 use crate::error::Result;
 use crate::fabric::layout::{self, COMPLETE, LIST, LOCK, WORDS_FAR};
 use crate::fabric::passed::Passed;
-use crate::fabric::shm::heap::{self, Distant, Heap, HeapWords};
+use crate::fabric::shm::thread_words::{self, FarHeapWords, Heap, HeapWords};
 use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
 use crate::sync::{AtomicU64, Ordering::Relaxed};
 
@@ -62,11 +62,11 @@ fn ranks(spins: u32, bodies: Vec<fn(&HeapWords, &Memory)>) -> Memory {
     let (heap, memory) = (Heap::window(bodies.len() as u32), memory());
     let last = bodies.len() - 1;
     let spawn = |(rank, body): (usize, fn(&HeapWords, &Memory))| {
-        let (words, memory) = (heap::words(&heap, rank as u32, spins), memory.clone());
+        let (words, memory) = (thread_words::words(&heap, rank as u32, spins), memory.clone());
         thread::spawn(move || body(&words, &memory))
     };
     let others: Vec<_> = bodies[..last].iter().copied().enumerate().map(spawn).collect();
-    bodies[last](&heap::words(&heap, last as u32, spins), &memory);
+    bodies[last](&thread_words::words(&heap, last as u32, spins), &memory);
     others.into_iter().for_each(|thread| thread.join().unwrap());
     memory
 }
@@ -197,36 +197,37 @@ fn loom_an_epoch_shows_what_was_put() {
 }
 
 /// Runs a body per rank where words are far.
-fn ranks_far(spins: u32, bodies: Vec<fn(&Distant, &Memory)>) -> Memory {
+fn ranks_far(spins: u32, bodies: Vec<fn(&FarHeapWords, &Memory)>) -> Memory {
     let (heap, memory) = (Heap::new(bodies.len() as u32, WORDS_FAR), memory());
-    let spawn = |(rank, body): (usize, fn(&Distant, &Memory))| {
-        let words = Passed(heap::words(&heap, rank as u32, spins));
+    let spawn = |(rank, body): (usize, fn(&FarHeapWords, &Memory))| {
+        let words = Passed(thread_words::words(&heap, rank as u32, spins));
         let memory = memory.clone();
         thread::spawn(move || body(&words, &memory))
     };
     let last = bodies.len() - 1;
     let others: Vec<_> = bodies[..last].iter().copied().enumerate().map(spawn).collect();
-    bodies[last](&Passed(heap::words(&heap, last as u32, spins)), &memory);
+    bodies[last](&Passed(thread_words::words(&heap, last as u32, spins)), &memory);
     others.into_iter().for_each(|thread| thread.join().unwrap());
     memory
 }
 
 #[test]
 fn loom_far_writers_exclude_each_other() {
-    let twice: fn(&Distant, &Memory) = |words, memory| {
+    let twice: fn(&FarHeapWords, &Memory) = |words, memory| {
         write_one_level(words, memory);
         write_one_level(words, memory);
     };
     model(TWO, move || assert_eq!(increments(&ranks_far(AWAKE, vec![twice, twice])), 4));
-    let bodies = || vec![write_one_level as fn(&Distant, &Memory); 3];
+    let bodies = || vec![write_one_level as fn(&FarHeapWords, &Memory); 3];
     model(THREE, move || assert_eq!(increments(&ranks_far(ASLEEP, bodies())), 3));
 }
 
 #[test]
 fn loom_far_readers_and_a_writer_exclude_each_other() {
-    let bodies = || vec![read as fn(&Distant, &Memory), read, write_one_level];
+    let bodies = || vec![read as fn(&FarHeapWords, &Memory), read, write_one_level];
     model(THREE, move || assert_eq!(increments(&ranks_far(ASLEEP, bodies())), 1));
-    let bodies = || vec![read_nested as fn(&Distant, &Memory), write_one_level, write_one_level];
+    let bodies =
+        || vec![read_nested as fn(&FarHeapWords, &Memory), write_one_level, write_one_level];
     model(THREE, move || assert_eq!(increments(&ranks_far(ASLEEP, bodies())), 2));
 }
 
@@ -276,9 +277,9 @@ fn loom_an_epoch_over_nodes_shows_what_was_put() {
     }
     model(TWO, || {
         let (heap, memory) = (Heap::new(2, WORDS_FAR), memory());
-        let (words, same) = (heap::words(&heap, 0, AWAKE), memory.clone());
+        let (words, same) = (thread_words::words(&heap, 0, AWAKE), memory.clone());
         let other = thread::spawn(move || target(words, &same));
-        origin(heap::words(&heap, 1, AWAKE), &memory);
+        origin(thread_words::words(&heap, 1, AWAKE), &memory);
         other.join().unwrap();
     });
 }
@@ -384,10 +385,10 @@ fn loom_two_threads_that_sleep_at_one_doorbell_are_woken() {
     model(THREE, || {
         let heap = Heap::window(2);
         let sleepers = [layout::fence(0), layout::fence(1)].map(|word| {
-            let words = heap::words(&heap, 0, ASLEEP);
+            let words = thread_words::words(&heap, 0, ASLEEP);
             thread::spawn(move || words.wait_own(word, |value| value == 1).unwrap())
         });
-        let words = heap::words(&heap, 1, ASLEEP);
+        let words = thread_words::words(&heap, 1, ASLEEP);
         for word in [layout::fence(0), layout::fence(1)] {
             words.post(WordAt { rank: Rank(0), word }, 1).unwrap();
         }

@@ -8,8 +8,8 @@ use crate::epoch::lock::Mode;
 use crate::fabric::Rank;
 use crate::fabric::layout;
 use crate::fabric::passed::Passed;
-use crate::fabric::shm::heap::{self, Heap, HeapWords};
-use crate::fabric::sim::{FAR, FLAT, Fault, Shape, Sim, every};
+use crate::fabric::shm::thread_words::{self, Heap, HeapWords};
+use crate::fabric::sim::{FAR, FLAT, Fault, Sim, SimShape, every};
 use crate::sync::{AtomicU64, Ordering::Relaxed};
 use std::cell::Cell;
 
@@ -41,7 +41,7 @@ fn a_thread_that_finds_all_places_taken_waits_for_one() {
             }
         }
     }
-    let shape = Shape { threads: 2, ..Shape::from(3) };
+    let shape = SimShape { threads: 2, ..SimShape::from(3) };
     every(shape, body::<FLAT>, all_is_free);
     every(shape, body::<FAR>, all_is_free);
 }
@@ -68,7 +68,7 @@ fn locks_exclude_each_other_where_places_are_few() {
             }
         }
     }
-    let shape = Shape { threads: 2, ..Shape::from(3) };
+    let shape = SimShape { threads: 2, ..SimShape::from(3) };
     every(shape, body::<FLAT>, all_is_free);
     every(shape, body::<FAR>, all_is_free);
 }
@@ -80,7 +80,7 @@ const ROUNDS: u32 = if cfg!(loom) { 1 } else { 50 };
 /// the other places until both have had the last one.
 fn at_the_last_place<const FAR: bool>(spins: u32) {
     let (heap, here) = (Heap::new(1, layout::WORDS_FAR), Arc::new(AtomicU64::new(0)));
-    let words = || Passed::<_, FAR, PLACES>(heap::words(&heap, 0, spins));
+    let words = || Passed::<_, FAR, PLACES>(thread_words::words(&heap, 0, spins));
     let take = |words: &Passed<HeapWords, FAR, PLACES>, node| {
         acquire(words, layout::global(), Mode::Intent, false, node).unwrap();
     };

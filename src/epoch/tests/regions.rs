@@ -8,7 +8,9 @@ use crate::epoch::lock::{
 use crate::epoch::regions::{Change, Table, change, hold, release, seen, table, while_held};
 use crate::epoch::{fence, lock, pscw};
 use crate::fabric::layout::{self, ACC, REGIONS};
-use crate::fabric::sim::{End, FAR, FLAT, Fault, POISON, Shape, Sim, View, every, is_caught};
+use crate::fabric::sim::{
+    FAR, FLAT, Fault, FinalState, POISON, Sim, SimShape, View, every, is_caught,
+};
 use crate::fabric::{Rank, WordAt, Words};
 use std::cell::RefCell;
 
@@ -201,7 +203,7 @@ fn mixture<const V: usize>(wrong: Wrong) -> impl Fn(&Sim) + 'static {
     }
 }
 
-fn all_is_free(end: &End) {
+fn all_is_free(end: &FinalState) {
     for rank in end.ranks() {
         for word in [REGIONS, ACC, layout::LOCK, layout::GLOBAL] {
             assert_eq!(end.word(WordAt { rank, word }), 0);
@@ -220,7 +222,7 @@ fn an_access_sees_the_table_and_is_over_when_a_detach_returns() {
 
 #[test]
 fn threads_of_a_process_attach_and_access_side_by_side() {
-    let shape = Shape { threads: 3, ..Shape::from(2) };
+    let shape = SimShape { threads: 3, ..SimShape::from(2) };
     every(shape, || mixture::<FLAT>(NOTHING), all_is_free);
     every(shape, || mixture::<FAR>(NOTHING), all_is_free);
 }

@@ -14,8 +14,8 @@
 //! A further contiguous run costs 140 ns at the target, because the kernel looks up the target's
 //! pages for each run, and 20 ns at the origin; [`Batch`] avoids both where it can.
 
+mod as_bytes;
 mod batch;
-mod contract;
 #[cfg(test)]
 mod tests;
 

@@ -1,7 +1,6 @@
 //! The laws of bytes (10 to 16 of [`crate::fabric::remote`]), as three ranks see them.
 
-use super::RANKS;
-use super::ranks::Exposing;
+use super::ranks::{Exposing, RANKS};
 use crate::fabric::Way;
 use crate::fabric::remote::{Bytes, Remote, Runs};
 

@@ -10,9 +10,6 @@ mod ranks;
 mod strength;
 mod words_laws;
 
-/// Number of ranks of each case.
-const RANKS: u32 = 3;
-
 /// Makes a test of each case on each road: `road: run` says how a case runs there. The tests of a
 /// road marked `device` need a device, and run one at a time.
 macro_rules! suite {

@@ -1,8 +1,7 @@
 //! The laws of roads between nodes (17 to 20 of [`crate::fabric::remote`]), as three ranks see
 //! them.
 
-use super::RANKS;
-use super::ranks::Exposing;
+use super::ranks::{Exposing, RANKS};
 use crate::fabric::Fetch;
 use crate::fabric::remote::{Bytes, LEASE_BYTES, Lease, Network, Remote};
 

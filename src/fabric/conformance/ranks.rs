@@ -1,19 +1,18 @@
 //! The ranks of the conformance suite on each road: threads of this process, or ranks of the
 //! simulator. Each rank exposes memory to the others. Not the laws.
 
-use super::RANKS;
 use crate::error::Result;
 use crate::fabric::cma::Process;
 use crate::fabric::example::Example;
 use crate::fabric::far::{Far, Locate};
 use crate::fabric::faults::Fault;
 use crate::fabric::layout::COMPLETE;
-use crate::fabric::plain::Each;
 use crate::fabric::remote::{Addressed, Bytes, Network, Remote, Road};
-use crate::fabric::shm::heap::{self, Heap, HeapWords};
 use crate::fabric::shm::mapped;
+use crate::fabric::shm::thread_words::{self, Heap, HeapWords};
 use crate::fabric::shm::words::Idle;
 use crate::fabric::sim::{FAR, Sim, View, every};
+use crate::fabric::simple_parts::Each;
 use crate::fabric::wire::tests as wire;
 use crate::fabric::{Rank, Way, WordAt, WordId, Words};
 use crate::sync::{AtomicU32, AtomicU64, full_fence};
@@ -24,6 +23,9 @@ use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 pub use wire::turn;
+
+/// Number of ranks of each case.
+pub const RANKS: u32 = 3;
 
 /// A rank that exposes memory, zero at first, and reaches that of the others.
 pub trait Exposing {
@@ -384,7 +386,7 @@ fn shm(spins: u32, case: impl Fn(&HeapWords) + Copy + Send + Sync) {
         let heap = Heap::window(RANKS);
         std::thread::scope(|scope| {
             for rank in 0..RANKS {
-                let words = heap::words(&heap, rank, spins);
+                let words = thread_words::words(&heap, rank, spins);
                 scope.spawn(move || case(&words));
             }
         });

@@ -1,8 +1,8 @@
 //! The strength of the suite: a road that leaves out or breaks a call fails a case, in the
 //! simulator with some seed. And what a cut does to each call of a real road.
 
-use super::ranks::{Exposing, SimPeer, SimRank, example, sim_rank};
-use super::{RANKS, bytes_laws, words_laws};
+use super::ranks::{Exposing, RANKS, SimPeer, SimRank, example, sim_rank};
+use super::{bytes_laws, words_laws};
 use crate::error::Result;
 use crate::fabric::Fetch;
 use crate::fabric::faults::{CUT, Fault, Faulty};

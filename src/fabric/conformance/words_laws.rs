@@ -1,6 +1,6 @@
 //! The laws of control words, as three ranks see them. Not for protocols.
 
-use super::RANKS;
+use super::ranks::RANKS;
 use crate::fabric::layout::{self, COMPLETE, LIST, LOCK, WAITED};
 use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
 

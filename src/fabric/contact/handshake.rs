@@ -15,7 +15,7 @@
 //! The initiator sends its question only after the responder has proved that it knows the secret.
 //! The responder handles no question of an initiator that has not proved it.
 
-use super::secret::{Purpose, Secret, TAG_BYTES};
+use super::secret::{Secret, TAG_BYTES, TagPurpose};
 use crate::error::Result;
 use crate::sys::random;
 
@@ -115,11 +115,11 @@ impl Responder {
             return Ok(ResponderStep::Wait);
         }
         let (question, tag) = (self.received.part::<BYTES>(0), self.received.part(BYTES));
-        if !secret.verifies(&tag, Purpose::Request, &[hello, nonce, &question]) {
+        if !secret.verifies(&tag, TagPurpose::Request, &[hello, nonce, &question]) {
             return Ok(ResponderStep::Refuse);
         }
         let Some(answer) = answer(&question) else { return Ok(ResponderStep::Refuse) };
-        let tag = secret.tag(Purpose::Answer, &[hello, nonce, &question, &answer]);
+        let tag = secret.tag(TagPurpose::Answer, &[hello, nonce, &question, &answer]);
         Ok(ResponderStep::Answer(join(&answer, &tag)))
     }
 
@@ -139,7 +139,7 @@ impl Responder {
         };
         self.identified = Some((secret, hello, nonce));
         self.received = Message::NOTHING;
-        let tag = secret.tag(Purpose::Challenge, &[&hello, &nonce]);
+        let tag = secret.tag(TagPurpose::Challenge, &[&hello, &nonce]);
         ResponderStep::Challenge(join(&nonce, &tag))
     }
 }
@@ -201,14 +201,14 @@ impl Initiator {
         if let Some(nonce) = &self.nonce {
             let (answer, tag) = (self.received.part::<BYTES>(0), self.received.part(BYTES));
             let transcript: [&[u8]; 4] = [hello, nonce, question, &answer];
-            let is_right = secret.verifies(&tag, Purpose::Answer, &transcript);
+            let is_right = secret.verifies(&tag, TagPurpose::Answer, &transcript);
             return Ok(if is_right { InitiatorStep::Done(answer) } else { InitiatorStep::Refuse });
         }
         let (nonce, tag) = (self.received.part::<NONCE_BYTES>(0), self.received.part(NONCE_BYTES));
-        if !secret.verifies(&tag, Purpose::Challenge, &[hello, &nonce]) {
+        if !secret.verifies(&tag, TagPurpose::Challenge, &[hello, &nonce]) {
             return Ok(InitiatorStep::Refuse);
         }
-        let tag = secret.tag(Purpose::Request, &[hello, &nonce, question]);
+        let tag = secret.tag(TagPurpose::Request, &[hello, &nonce, question]);
         (self.nonce, self.received) = (Some(nonce), Message::NOTHING);
         Ok(InitiatorStep::Ask(join(question, &tag)))
     }

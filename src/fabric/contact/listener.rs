@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::address::{ADDRESSES_MAX, Contact, node_addresses};
 use super::incoming::{CONNECTIONS_MAX, Incoming, Service};
+use super::record::{ADDRESSES_MAX, Contact, node_addresses};
 use super::sockets;
 use crate::error::{Error, Result};
 use crate::number::Number;

@@ -6,23 +6,23 @@
 //! this room knows no device. Invariant: no byte of a question is handled before its sender has
 //! proved that it knows the secret.
 
-mod address;
 mod handshake;
 mod identity;
 mod incoming;
 mod listener;
 mod outgoing;
 mod probe;
+mod record;
 mod secret;
 mod sockets;
 #[cfg(test)]
 pub mod tests;
 
-pub use address::Contact;
 pub use handshake::BYTES;
 pub use identity::{Identity, Notices};
 pub use incoming::Service;
 pub use listener::Listener;
 pub use outgoing::exchange;
 pub use probe::Probe;
+pub use record::Contact;
 pub use secret::Secret;

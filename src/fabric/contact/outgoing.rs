@@ -8,9 +8,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::address::Contact;
 use super::handshake::{BYTES, Initiator, InitiatorStep};
 use super::identity::Identity;
+use super::record::Contact;
 use super::secret::Secret;
 use crate::error::{Error, Result, kept};
 use crate::sys::is_shortage;

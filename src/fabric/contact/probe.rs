@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 
 use socket2::{Domain, Socket, Type};
 
-use super::address::Contact;
 use super::handshake::{BYTES, Initiator, InitiatorStep};
 use super::identity::Identity;
+use super::record::Contact;
 use super::secret::Secret;
 use crate::error::Result;
 use crate::sys::is_shortage;

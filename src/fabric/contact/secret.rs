@@ -24,7 +24,7 @@ pub struct Secret([u64; 2]);
 
 /// The purpose of a tag. A tag for one purpose is not valid for another.
 #[derive(Clone, Copy)]
-pub enum Purpose {
+pub enum TagPurpose {
     /// the name of the secret
     Name = 0,
     /// proves that the responder knows the secret
@@ -53,12 +53,12 @@ impl Secret {
 
     /// A public number that identifies the secret and reveals nothing about it.
     pub fn name(self) -> u64 {
-        words(self.tag(Purpose::Name, &[]))[0]
+        words(self.tag(TagPurpose::Name, &[]))[0]
     }
 
     /// The tag of a transcript. Both sides pass the same pieces in the same order, each of a fixed
     /// length.
-    pub fn tag(self, purpose: Purpose, transcript: &[&[u8]]) -> [u8; TAG_BYTES] {
+    pub fn tag(self, purpose: TagPurpose, transcript: &[&[u8]]) -> [u8; TAG_BYTES] {
         let mut hasher = SipHasher24::new_with_keys(self.0[0], self.0[1]);
         hasher.write(&[purpose as u8]);
         transcript.iter().for_each(|piece| hasher.write(piece));
@@ -66,7 +66,12 @@ impl Secret {
     }
 
     /// Whether `tag` is the tag of this transcript.
-    pub fn verifies(self, tag: &[u8; TAG_BYTES], purpose: Purpose, transcript: &[&[u8]]) -> bool {
+    pub fn verifies(
+        self,
+        tag: &[u8; TAG_BYTES],
+        purpose: TagPurpose,
+        transcript: &[&[u8]],
+    ) -> bool {
         let (right, given) = (words(self.tag(purpose, transcript)), words(*tag));
         // One comparison of all bits: its duration does not depend on where they differ.
         core::hint::black_box((right[0] ^ given[0]) | (right[1] ^ given[1])) == 0
@@ -87,7 +92,7 @@ mod tests {
         // Key 00 to 0f, message 00 to 0e, whose first byte is the purpose (siphash, vectors.h).
         let bytes: Vec<u8> = (0..16).collect();
         let secret = Secret::from(words(bytes.clone().try_into().unwrap()));
-        let tag = secret.tag(Purpose::Name, &[&bytes[1..8], &bytes[8..15]]);
+        let tag = secret.tag(TagPurpose::Name, &[&bytes[1..8], &bytes[8..15]]);
         let right = 0x5493_e999_33b0_a811_7e08_ec0f_97cf_c3d9_u128;
         assert_eq!(tag, right.to_be_bytes(), "{tag:02x?}");
     }
@@ -95,18 +100,18 @@ mod tests {
     #[test]
     fn a_tag_is_of_one_secret_one_part_and_one_message() {
         let (one, other) = (Secret::fresh().unwrap(), Secret::fresh().unwrap());
-        let tag = one.tag(Purpose::Request, &[b"all", b"said"]);
+        let tag = one.tag(TagPurpose::Request, &[b"all", b"said"]);
         let made = |secret: Secret, purpose, transcript: &[&[u8]]| {
             secret.verifies(&tag, purpose, transcript)
         };
-        assert!(made(one, Purpose::Request, &[b"all", b"said"]));
-        assert!(!made(other, Purpose::Request, &[b"all", b"said"]));
-        assert!(!made(one, Purpose::Answer, &[b"all", b"said"]));
-        assert!(!made(one, Purpose::Request, &[b"all", b"said", b" "]));
+        assert!(made(one, TagPurpose::Request, &[b"all", b"said"]));
+        assert!(!made(other, TagPurpose::Request, &[b"all", b"said"]));
+        assert!(!made(one, TagPurpose::Answer, &[b"all", b"said"]));
+        assert!(!made(one, TagPurpose::Request, &[b"all", b"said", b" "]));
         assert_ne!(one.name(), other.name());
         for bit in 0..128 {
             let wrong = (u128::from_le_bytes(tag) ^ 1 << bit).to_le_bytes();
-            assert!(!one.verifies(&wrong, Purpose::Request, &[b"all", b"said"]));
+            assert!(!one.verifies(&wrong, TagPurpose::Request, &[b"all", b"said"]));
         }
     }
 }

@@ -15,9 +15,9 @@ mod world;
 
 pub use crate::fabric::faults::Fault;
 pub use rank::Sim;
-pub use road::{Counts, POISON};
+pub use road::{POISON, SimCounts};
 pub use view::{FAR, FLAT, View};
-pub use world::{End, run};
+pub use world::{FinalState, run};
 
 use core::ops::Range;
 
@@ -37,7 +37,7 @@ pub const PROFILES: [Profile; 3] = [Profile::Prompt, Profile::Late, Profile::Reo
 
 /// The numbers of ranks, of threads of each rank, and of ranks of each node.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct SimShape {
     /// ranks
     pub ranks: u32,
     /// threads of each rank
@@ -46,9 +46,9 @@ pub struct Shape {
     pub per_node: u32,
 }
 
-impl From<u32> for Shape {
-    fn from(ranks: u32) -> Shape {
-        Shape { ranks, threads: 1, per_node: 1 }
+impl From<u32> for SimShape {
+    fn from(ranks: u32) -> SimShape {
+        SimShape { ranks, threads: 1, per_node: 1 }
     }
 }
 
@@ -61,9 +61,9 @@ pub fn seeds() -> Range<u64> {
 /// Runs the body of all ranks, which `body` makes anew for each run, in every profile with every
 /// seed. Calls `check` with the final state of each run. The first run that fails ends the test.
 pub fn every<B: Fn(&Sim) + 'static>(
-    shape: impl Into<Shape>,
+    shape: impl Into<SimShape>,
     body: impl Fn() -> B,
-    check: impl Fn(&End),
+    check: impl Fn(&FinalState),
 ) {
     let shape = shape.into();
     for profile in PROFILES {
@@ -77,7 +77,7 @@ pub fn every<B: Fn(&Sim) + 'static>(
 }
 
 /// Returns whether a run with some seed and profile fails. For bodies that are wrong on purpose.
-pub fn is_caught<B: Fn(&Sim) + 'static>(shape: impl Into<Shape>, body: impl Fn() -> B) -> bool {
+pub fn is_caught<B: Fn(&Sim) + 'static>(shape: impl Into<SimShape>, body: impl Fn() -> B) -> bool {
     let shape = shape.into();
     let mut runs = seeds().flat_map(|seed| PROFILES.map(|profile| (profile, seed)));
     runs.any(|(profile, seed)| run(shape, profile, seed, body()).is_err())

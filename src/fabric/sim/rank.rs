@@ -1,8 +1,8 @@
 //! A thread of a rank in the simulator: its steps, and the operations that it sends. Protocols use
 //! [`View`] instead.
 
-use super::Shape;
-use super::road::{Counts, Effect, Place, Road};
+use super::SimShape;
+use super::road::{Effect, SimCounts, SimRoad, WordPlace};
 use super::view::{FAR, FLAT, LEADS, NEAR, SimWords, View};
 use super::world::State;
 use crate::error::Result;
@@ -16,7 +16,7 @@ use std::rc::Rc;
 pub struct Sim<'a> {
     state: Rc<RefCell<State>>,
     yielder: &'a Yielder<(), ()>,
-    shape: Shape,
+    shape: SimShape,
     thread: u32,
 }
 
@@ -24,7 +24,7 @@ impl<'a> Sim<'a> {
     pub(super) fn new(
         state: Rc<RefCell<State>>,
         yielder: &'a Yielder<(), ()>,
-        shape: Shape,
+        shape: SimShape,
         thread: u32,
     ) -> Sim<'a> {
         Sim { state, yielder, shape, thread }
@@ -74,7 +74,7 @@ impl Sim<'_> {
     }
 
     /// Returns the shape of the world.
-    pub fn shape(&self) -> Shape {
+    pub fn shape(&self) -> SimShape {
         self.shape
     }
 
@@ -99,12 +99,12 @@ impl Sim<'_> {
     }
 
     /// Returns the numbers of operations that this rank has sent so far in the view [`FLAT`].
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> SimCounts {
         self.counts_of(FLAT)
     }
 
     /// Returns the numbers of operations that this rank has sent so far in a view.
-    pub fn counts_of(&self, view: usize) -> Counts {
+    pub fn counts_of(&self, view: usize) -> SimCounts {
         self.state.borrow().road.counts[self.index().0 as usize][view]
     }
 
@@ -115,7 +115,7 @@ impl Sim<'_> {
 
     /// Returns the present value of a word of a view. For tests only, not for protocols.
     pub fn peek_at(&self, view: usize, at: WordAt) -> u64 {
-        self.state.borrow().road.load(Place::new(view, at))
+        self.state.borrow().road.load(WordPlace::new(view, at))
     }
 
     /// Sends a put of one cell.
@@ -181,12 +181,12 @@ impl Sim<'_> {
         state.wake(changed);
     }
 
-    fn count(&self, view: usize, one_more: impl FnOnce(&mut Counts)) {
+    fn count(&self, view: usize, one_more: impl FnOnce(&mut SimCounts)) {
         one_more(&mut self.state.borrow_mut().road.counts[self.index().0 as usize][view]);
     }
 
     /// Takes a step; then delivers an operation and takes a step until `is_waiting` is false.
-    fn drain(&self, is_waiting: impl Fn(&Road) -> bool) {
+    fn drain(&self, is_waiting: impl Fn(&SimRoad) -> bool) {
         self.step();
         while is_waiting(&self.state.borrow().road) {
             self.state.borrow_mut().deliver();
@@ -199,14 +199,14 @@ impl Sim<'_> {
         self.drain(|road| view != NEAR && road.is_before_fetch(self.index(), target));
     }
 
-    fn own(&self, view: usize, word: WordId) -> Place {
-        Place::new(view, WordAt { rank: self.index(), word })
+    fn own(&self, view: usize, word: WordId) -> WordPlace {
+        WordPlace::new(view, WordAt { rank: self.index(), word })
     }
 
     pub(super) fn fetch_word(&self, view: usize, at: WordAt, op: Fetch) -> u64 {
         self.count(view, |counts| counts.fetch += 1);
         self.drain_before(view, at.rank);
-        let before = self.state.borrow_mut().road.fetch(Place::new(view, at), op);
+        let before = self.state.borrow_mut().road.fetch(WordPlace::new(view, at), op);
         self.step(); // the answer arrives later
         before
     }
@@ -214,7 +214,7 @@ impl Sim<'_> {
     pub(super) fn begin_fetch(&self, view: usize, at: WordAt, op: Fetch) -> usize {
         self.count(view, |counts| counts.fetch += 1);
         let ticket = self.state.borrow_mut().road.ticket();
-        self.send(Effect::Fetch(Place::new(view, at), op, ticket));
+        self.send(Effect::Fetch(WordPlace::new(view, at), op, ticket));
         ticket
     }
 
@@ -225,13 +225,13 @@ impl Sim<'_> {
 
     pub(super) fn post_word(&self, view: usize, at: WordAt, add: u64) {
         self.count(view, |counts| counts.post += 1);
-        self.send(Effect::Post(Place::new(view, at), add));
+        self.send(Effect::Post(WordPlace::new(view, at), add));
     }
 
     pub(super) fn read_word(&self, view: usize, at: WordAt) -> u64 {
         self.count(view, |counts| counts.read += 1);
         self.drain_before(view, at.rank);
-        let value = self.state.borrow().road.load(Place::new(view, at));
+        let value = self.state.borrow().road.load(WordPlace::new(view, at));
         self.step();
         value
     }

@@ -2,9 +2,9 @@
 //! to it. The scheduler is in `world`.
 
 use super::view::{NEAR, VIEWS};
-use super::{Profile, Shape};
+use super::{Profile, SimShape};
 use crate::fabric::layout;
-use crate::fabric::{Fetch, Kind, Rank, WordAt};
+use crate::fabric::{Fetch, Rank, WordAt, WordKind};
 
 /// The contents of the buffer of a get before its value has arrived.
 pub const POISON: u64 = 0xdead_beef_dead_beef;
@@ -30,7 +30,7 @@ impl Random {
 
 /// The numbers of operations that a rank has sent, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct SimCounts {
     /// calls of `fetch`
     pub fetch: u32,
     /// calls of `post`
@@ -47,19 +47,19 @@ pub struct Counts {
 
 /// A word of a rank of the world, in a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct WordPlace {
     pub view: usize,
     pub at: WordAt,
 }
 
-impl Place {
+impl WordPlace {
     /// Creates the place of a word. The views [`FAR`](super::FAR) and [`LEADS`](super::LEADS) have
     /// the same words, so that they are one view here.
-    pub fn new(view: usize, at: WordAt) -> Place {
-        Place { view: view.min(VIEWS - 2), at }
+    pub fn new(view: usize, at: WordAt) -> WordPlace {
+        WordPlace { view: view.min(VIEWS - 2), at }
     }
 
-    fn kind(self) -> Kind {
+    fn kind(self) -> WordKind {
         if self.view > NEAR { layout::kind_far(self.at.word) } else { layout::kind(self.at.word) }
     }
 }
@@ -67,8 +67,8 @@ impl Place {
 /// An operation that takes effect at its target.
 #[derive(Clone, Copy, Debug)]
 pub enum Effect {
-    Post(Place, u64),
-    Fetch(Place, Fetch, usize),
+    Post(WordPlace, u64),
+    Fetch(WordPlace, Fetch, usize),
     Put(Rank, usize, u64),
     Get(Rank, usize, usize),
 }
@@ -82,7 +82,7 @@ impl Effect {
     }
 
     /// Returns the word that it changes.
-    fn place(self) -> Option<Place> {
+    fn place(self) -> Option<WordPlace> {
         match self {
             Effect::Post(place, _) | Effect::Fetch(place, ..) => Some(place),
             _ => None,
@@ -99,9 +99,9 @@ struct Sent {
 }
 
 /// The memory of all ranks, and the operations that are under way to it.
-pub struct Road {
+pub struct SimRoad {
     profile: Profile,
-    shape: Shape,
+    shape: SimShape,
     /// for each kind of block: the number of words of a rank, and the words of all ranks
     blocks: [(u32, Vec<u64>); VIEWS - 1],
     cells: Vec<u64>,
@@ -112,14 +112,14 @@ pub struct Road {
     /// the list of each rank: the origins that it has posted to
     pub lists: Vec<Vec<u64>>,
     /// the counts of each rank, by view
-    pub counts: Vec<[Counts; VIEWS]>,
+    pub counts: Vec<[SimCounts; VIEWS]>,
 }
 
-impl Road {
-    pub fn new(shape: Shape, profile: Profile) -> Road {
+impl SimRoad {
+    pub fn new(shape: SimShape, profile: Profile) -> SimRoad {
         let ranks = shape.ranks as usize;
         let block = |per_rank: u32| (per_rank, vec![0; ranks * per_rank as usize]);
-        Road {
+        SimRoad {
             profile,
             shape,
             blocks: [
@@ -133,42 +133,42 @@ impl Road {
             sent: Vec::new(),
             batches: vec![0; ranks * ranks],
             lists: vec![Vec::new(); ranks],
-            counts: vec![[Counts::default(); VIEWS]; ranks],
+            counts: vec![[SimCounts::default(); VIEWS]; ranks],
         }
     }
 
-    fn word(&self, place: Place) -> u64 {
+    fn word(&self, place: WordPlace) -> u64 {
         let (per_rank, words) = &self.blocks[place.view];
         words[self.word_index(place, *per_rank)]
     }
 
-    fn word_mut(&mut self, place: Place) -> &mut u64 {
+    fn word_mut(&mut self, place: WordPlace) -> &mut u64 {
         let per_rank = self.blocks[place.view].0;
         let index = self.word_index(place, per_rank);
         &mut self.blocks[place.view].1[index]
     }
 
-    fn word_index(&self, place: Place, per_rank: u32) -> usize {
+    fn word_index(&self, place: WordPlace, per_rank: u32) -> usize {
         assert!(place.at.rank.0 < self.shape.ranks);
         assert!(place.at.word.0 < per_rank);
         (place.at.rank.0 * per_rank + place.at.word.0) as usize
     }
 
-    pub fn load(&self, place: Place) -> u64 {
+    pub fn load(&self, place: WordPlace) -> u64 {
         self.word(place)
     }
 
     /// Stores into a word of the storing rank.
-    pub fn reset(&mut self, place: Place, value: u64) {
+    pub fn reset(&mut self, place: WordPlace, value: u64) {
         let at = place.at;
-        assert!(place.kind() != Kind::Contended, "{at:?} is contended, but stored into");
+        assert!(place.kind() != WordKind::Contended, "{at:?} is contended, but stored into");
         let is_sent_to = |sent: &Sent| sent.effect.place() == Some(place);
         assert!(!self.sent.iter().any(is_sent_to), "{at:?} is reset, but sent to");
         *self.word_mut(place) = value;
     }
 
-    pub fn fetch(&mut self, place: Place, op: Fetch) -> u64 {
-        assert!(place.kind() != Kind::Owned, "{:?} is its owner's, but sent to", place.at);
+    pub fn fetch(&mut self, place: WordPlace, op: Fetch) -> u64 {
+        assert!(place.kind() != WordKind::Owned, "{:?} is its owner's, but sent to", place.at);
         let word = self.word_mut(place);
         let before = *word;
         match op {
@@ -194,7 +194,7 @@ impl Road {
 
     /// Sends an operation. Returns the word that it has changed, if it took effect at once and may
     /// wake a thread.
-    pub fn send(&mut self, origin: Rank, effect: Effect) -> Option<Place> {
+    pub fn send(&mut self, origin: Rank, effect: Effect) -> Option<WordPlace> {
         match effect {
             Effect::Put(_, cell, _) | Effect::Get(_, cell, _) => assert!(cell < CELLS),
             Effect::Post(place, _) | Effect::Fetch(place, ..) => {
@@ -244,7 +244,7 @@ impl Road {
         &mut self.cells[rank.0 as usize * CELLS + cell]
     }
 
-    fn apply(&mut self, effect: Effect) -> Option<Place> {
+    fn apply(&mut self, effect: Effect) -> Option<WordPlace> {
         match effect {
             Effect::Post(place, add) => {
                 self.fetch(place, Fetch::Add(add));
@@ -288,7 +288,7 @@ impl Road {
 
     /// Lets one operation that is under way take effect. Returns the word that has changed, if that
     /// may wake a thread.
-    pub fn deliver(&mut self, random: &mut Random) -> Option<Place> {
+    pub fn deliver(&mut self, random: &mut Random) -> Option<WordPlace> {
         let first = random.below(self.sent.len());
         let candidates = (first..self.sent.len()).chain(0..first);
         let chosen = { candidates }.find(|&index| self.may_take_effect(index));

@@ -2,7 +2,7 @@
 //! node, all ranks through a device, or the leaders of the nodes. Faults are in `fabric/faults.rs`.
 
 use super::Sim;
-use super::road::Counts;
+use super::road::SimCounts;
 use crate::error::Result;
 use crate::fabric::faults::Faulty;
 use crate::fabric::{Fetch, Rank, WordAt, WordId, Words, layout};
@@ -29,7 +29,7 @@ pub struct SimWords<'a, 'b, const VIEW: usize = FLAT> {
 
 impl<const VIEW: usize> SimWords<'_, '_, VIEW> {
     /// Returns the numbers of operations that this rank has sent so far in this view.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> SimCounts {
         self.sim.counts_of(VIEW)
     }
 

@@ -2,9 +2,9 @@
 //! effect. The operations under way are in `road`.
 
 use super::rank::Sim;
-use super::road::{Place, Random, Road};
+use super::road::{Random, SimRoad, WordPlace};
 use super::view::FLAT;
-use super::{Profile, Shape};
+use super::{Profile, SimShape};
 use crate::fabric::{Rank, WordAt};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
@@ -18,10 +18,10 @@ const STACK_BYTES: usize = 256 << 10;
 
 /// The state of a run.
 pub struct State {
-    pub road: Road,
+    pub road: SimRoad,
     pub random: Random,
     /// for each thread: the word that it waits for, if it waits
-    pub parked: Vec<Option<Place>>,
+    pub parked: Vec<Option<WordPlace>>,
     threads: u32,
 }
 
@@ -31,7 +31,7 @@ impl State {
         self.wake(changed);
     }
 
-    pub fn wake(&mut self, changed: Option<Place>) {
+    pub fn wake(&mut self, changed: Option<WordPlace>) {
         let Some(place) = changed else { return };
         let first = (place.at.rank.0 * self.threads) as usize;
         for parked in &mut self.parked[first..first + self.threads as usize] {
@@ -43,12 +43,12 @@ impl State {
 }
 
 /// The final state of a run.
-pub struct End {
+pub struct FinalState {
     state: Rc<RefCell<State>>,
-    shape: Shape,
+    shape: SimShape,
 }
 
-impl End {
+impl FinalState {
     /// Returns the final value of a word of the view [`FLAT`].
     pub fn word(&self, at: WordAt) -> u64 {
         self.word_of(FLAT, at)
@@ -56,7 +56,7 @@ impl End {
 
     /// Returns the final value of a word of a view.
     pub fn word_of(&self, view: usize, at: WordAt) -> u64 {
-        self.state.borrow().road.load(Place::new(view, at))
+        self.state.borrow().road.load(WordPlace::new(view, at))
     }
 
     /// Returns the final value of a cell.
@@ -89,15 +89,15 @@ struct Preferences {
 
 /// Does one run to its end, and returns the final state, or the reason why the run failed.
 pub fn run(
-    shape: impl Into<Shape>,
+    shape: impl Into<SimShape>,
     profile: Profile,
     seed: u64,
     body: impl Fn(&Sim) + 'static,
-) -> core::result::Result<End, String> {
+) -> core::result::Result<FinalState, String> {
     let shape = shape.into();
     let count = shape.ranks * shape.threads;
     let state = Rc::new(RefCell::new(State {
-        road: Road::new(shape, profile),
+        road: SimRoad::new(shape, profile),
         random: Random(seed),
         parked: vec![None; count as usize],
         threads: shape.threads,
@@ -117,7 +117,7 @@ pub fn run(
     let (done, broken) = threads.into_iter().partition::<Vec<_>, _>(|thread| thread.done());
     STACKS.with_borrow_mut(|stacks| stacks.extend(done.into_iter().map(Thread::into_stack)));
     drop(broken); // unwinds the stacks of the other threads
-    outcome.map(|()| End { state, shape })
+    outcome.map(|()| FinalState { state, shape })
 }
 
 fn schedule(state: &RefCell<State>, threads: &mut [Thread]) -> core::result::Result<(), String> {

@@ -26,7 +26,7 @@ const HOPS: u8 = 64;
 
 /// One end of a connection, as the other end needs to know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct End {
+pub struct VerbsEnd {
     number: u32,
     packet: u32,
     in_order: bool,
@@ -36,9 +36,9 @@ pub struct End {
     gid: Gid,
 }
 
-impl End {
-    fn new(port: &Port, pair: &QueuePair, packet: u32) -> End {
-        End {
+impl VerbsEnd {
+    fn new(port: &Port, pair: &QueuePair, packet: u32) -> VerbsEnd {
+        VerbsEnd {
             number: pair.number(),
             packet,
             in_order: port.in_order,
@@ -79,13 +79,13 @@ impl End {
     }
 
     /// Decodes received bytes.
-    pub fn from(bytes: &[u8; END_BYTES]) -> End {
+    pub fn from(bytes: &[u8; END_BYTES]) -> VerbsEnd {
         let word = |index: usize| {
             let bytes = bytes[8 * index..][..8].try_into().expect("eight bytes");
             u64::from_le_bytes(bytes)
         };
         let (number, bits) = (word(0), word(1));
-        End {
+        VerbsEnd {
             number: (number >> 32) as u32,
             packet: number.low_u32(),
             in_order: bits >> 40 & 1 != 0,
@@ -112,7 +112,7 @@ fn begin(port: &Port, pair: &QueuePair, access: ibv_access_flags) -> Result<()> 
 }
 
 /// Brings a queue pair to RTR: it receives requests of the other end.
-fn receive(port: &Port, pair: &QueuePair, other: &End) -> Result<()> {
+fn receive(port: &Port, pair: &QueuePair, other: &VerbsEnd) -> Result<()> {
     let mut attributes = ibv_qp_attr {
         qp_state: IBV_QPS_RTR,
         path_mtu: port.mtu.min(other.mtu).max(1).into(),
@@ -157,7 +157,7 @@ pub fn send(port: &Port, pair: &QueuePair, packet: u32, reads: u8) -> Result<()>
 
 /// The route to the other end: by its GID on Ethernet, by its LID within an InfiniBand subnet, and
 /// by both where the LID alone does not lead there.
-fn way(port: &Port, other: &End) -> ibv_ah_attr {
+fn way(port: &Port, other: &VerbsEnd) -> ibv_ah_attr {
     let unicast = (1..0xc000).contains(&other.lid);
     let elsewhere = port.gid.0[..8] != other.gid.0[..8];
     let global = port.global || !unicast || elsewhere;
@@ -194,16 +194,16 @@ fn origins_pair(port: &Port, places: usize) -> Result<QueuePair> {
 }
 
 /// Makes the origin's end, whose first packet has the number `packet`.
-pub fn origin(port: &Port, places: usize, packet: u32) -> Result<(QueuePair, End)> {
+pub fn origin(port: &Port, places: usize, packet: u32) -> Result<(QueuePair, VerbsEnd)> {
     let pair = origins_pair(port, places)?;
     // The other end pings this one by an empty WRITE.
     begin(port, &pair, IBV_ACCESS_REMOTE_WRITE)?;
-    let end = End::new(port, &pair, packet);
+    let end = VerbsEnd::new(port, &pair, packet);
     Ok((pair, end))
 }
 
 /// Connects the origin's end `own`, whose queue pair is `pair`, to the target's end.
-pub fn finish(port: &Port, pair: &QueuePair, own: &End, other: &End) -> Result<()> {
+pub fn finish(port: &Port, pair: &QueuePair, own: &VerbsEnd, other: &VerbsEnd) -> Result<()> {
     receive(port, pair, other)?;
     send(port, pair, own.packet, other.reads)
 }
@@ -213,9 +213,9 @@ pub fn finish(port: &Port, pair: &QueuePair, own: &End, other: &End) -> Result<(
 pub fn accept(
     port: &Port,
     completions: &Arc<Completions>,
-    origin: &End,
+    origin: &VerbsEnd,
     packet: u32,
-) -> Result<(QueuePair, End)> {
+) -> Result<(QueuePair, VerbsEnd)> {
     let capacity = ibv_qp_cap {
         max_send_wr: 1,
         max_recv_wr: 1,
@@ -227,7 +227,7 @@ pub fn accept(
     let access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     begin(port, &pair, access)?;
     receive(port, &pair, origin)?;
-    let end = End::new(port, &pair, packet);
+    let end = VerbsEnd::new(port, &pair, packet);
     Ok((pair, end))
 }
 
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn an_end_arrives_as_it_was_sent() {
-        let end = End {
+        let end = VerbsEnd {
             number: 0x0012_3456,
             packet: 0x00ab_cdef,
             in_order: true,
@@ -246,6 +246,6 @@ mod tests {
             lid: 0xbeef,
             gid: Gid(*b"0123456789abcdef"),
         };
-        assert_eq!(End::from(&end.bytes()), end);
+        assert_eq!(VerbsEnd::from(&end.bytes()), end);
     }
 }

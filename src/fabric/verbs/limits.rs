@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::sys::ibverbs::verbs::ibv_access_flags;
-use crate::sys::ibverbs::{Domain, Region};
+use crate::sys::ibverbs::{Domain, MemoryRegion};
 
 /// Registers memory of this process.
 pub fn register(
@@ -13,8 +13,8 @@ pub fn register(
     at: u64,
     bytes: u64,
     access: ibv_access_flags,
-) -> Result<Arc<Region>> {
-    Region::new(domain, at, bytes, access).map_err(|error| refused(error, bytes))
+) -> Result<Arc<MemoryRegion>> {
+    MemoryRegion::new(domain, at, bytes, access).map_err(|error| refused(error, bytes))
 }
 
 /// Turns the error of a registration into the one that the user gets.

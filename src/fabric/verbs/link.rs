@@ -15,7 +15,7 @@ use crate::sys::ibverbs::{
 const POLL: usize = 8;
 
 /// The origin's end of a connection.
-pub struct Link {
+pub struct VerbsLink {
     pair: QueuePair,
     /// the library that names the reasons of failures
     library: &'static Library,
@@ -25,10 +25,10 @@ pub struct Link {
     failed: Option<ibv_wc_status>,
 }
 
-impl Link {
+impl VerbsLink {
     /// Makes a link of a connected queue pair.
-    pub fn new(pair: QueuePair, library: &'static Library, in_order: bool) -> Link {
-        Link { pair, library, in_order, failed: None }
+    pub fn new(pair: QueuePair, library: &'static Library, in_order: bool) -> VerbsLink {
+        VerbsLink { pair, library, in_order, failed: None }
     }
 
     /// Number of requests that can be under way.

@@ -1,21 +1,21 @@
 //! The road's device by verbs: InfiniBand or RoCE, by reliable connections, without a call of the
-//! target (decision 0005). [`Device`] is the port that this process uses, with its registered
-//! memory and the ends of connections; a [`Link`] is the origin's end of one. What is sent, and
-//! when, is decided in `wire`, which this room does not name. Invariant: memory and queue pairs are
-//! O(processes contacted), and the number of requests under way has a bound.
+//! target (decision 0005). [`VerbsDevice`] is the port that this process uses, with its registered
+//! memory and the ends of connections; a [`VerbsLink`] is the origin's end of one. What is sent,
+//! and when, is decided in `wire`, which this room does not name. Invariant: memory and queue pairs
+//! are O(processes contacted), and the number of requests under way has a bound.
 
 mod accepted;
 mod connect;
-mod device;
 mod limits;
 mod link;
+mod opened;
 mod port;
 mod registrations;
 #[cfg(test)]
 pub mod tests;
 
-pub use device::{Device, Opening};
-pub use link::Link;
+pub use link::VerbsLink;
+pub use opened::{VerbsDevice, VerbsOpening};
 #[cfg(test)]
 pub use port::{Port, SOFT_ROCE};
-pub use registrations::{Allocations, Region};
+pub use registrations::{Allocations, VerbsRegion};

@@ -27,18 +27,18 @@ const PAGE: u64 = 4096;
 pub type Allocations = fn(u64, u64) -> Option<(u64, u64)>;
 
 /// Memory that is registered; the registration ends with the last value for it.
-pub type Region = Arc<ibverbs::Region>;
+pub type VerbsRegion = Arc<ibverbs::MemoryRegion>;
 
 /// All registered memory except that of the road itself.
 pub struct Registrations {
     domain: Arc<Domain>,
     /// by its first byte and a number
-    exposed: Mutex<BTreeMap<(u64, u64), Region>>,
+    exposed: Mutex<BTreeMap<(u64, u64), VerbsRegion>>,
     numbers: AtomicU64,
     allocations: OnceLock<Allocations>,
     /// allocations that were used, by their first byte
-    lasting: Mutex<BTreeMap<u64, Region>>,
-    buffers: Mutex<Vec<Region>>,
+    lasting: Mutex<BTreeMap<u64, VerbsRegion>>,
+    buffers: Mutex<Vec<VerbsRegion>>,
     /// whether there are buffers to sweep
     any: AtomicBool,
     /// number of registrations of buffers so far
@@ -61,7 +61,7 @@ impl Registrations {
     }
 
     /// Registers memory for other processes. Returns the number of the registration and the region.
-    pub fn expose(&self, base: u64, bytes: u64) -> Result<(u64, Region)> {
+    pub fn expose(&self, base: u64, bytes: u64) -> Result<(u64, VerbsRegion)> {
         // Without relaxed ordering: a flag must not overtake the data before it (decision 0005).
         let access = IBV_ACCESS_LOCAL_WRITE
             | IBV_ACCESS_REMOTE_WRITE
@@ -81,9 +81,9 @@ impl Registrations {
 
     /// Returns a region that contains a buffer of the user; registers the buffer if there is none.
     /// `arriving` says whether the device writes there or only reads.
-    pub fn buffer(&self, at: u64, bytes: u64, arriving: bool) -> Result<Region> {
+    pub fn buffer(&self, at: u64, bytes: u64, arriving: bool) -> Result<VerbsRegion> {
         let access = if arriving { IBV_ACCESS_LOCAL_WRITE } else { 0 };
-        let fits = |region: &&Region| region.holds(at, bytes) && region.allows(access);
+        let fits = |region: &&VerbsRegion| region.holds(at, bytes) && region.allows(access);
         {
             let exposed = self.exposed.lock();
             if let Some((_, region)) =
@@ -121,7 +121,7 @@ impl Registrations {
 
     /// Returns the region of the allocation that contains a buffer. The allocation is registered as
     /// a whole at its first use. If that fails, registering a part of it may still succeed.
-    fn lasting(&self, at: u64, bytes: u64) -> Option<Region> {
+    fn lasting(&self, at: u64, bytes: u64) -> Option<VerbsRegion> {
         let (base, length) = self.allocations.get()?(at, bytes)?;
         let mut lasting = self.lasting.lock();
         if let Some(region) = lasting.get(&base) {
@@ -160,7 +160,7 @@ impl Registrations {
 }
 
 /// Whether anything besides the list holds the region.
-fn in_use(region: &Region) -> bool {
+fn in_use(region: &VerbsRegion) -> bool {
     Arc::strong_count(region) > 1
 }
 

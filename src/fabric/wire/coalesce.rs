@@ -17,9 +17,9 @@
 
 use core::{mem, ptr};
 
-use super::bytes::Run;
 use super::peer::Peer;
 use super::pool::BLOCK_BYTES;
+use super::put_and_get::Run;
 use super::queue::Part;
 use crate::config::{Config, Strategy};
 use crate::error::Result;

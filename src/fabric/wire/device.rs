@@ -14,7 +14,7 @@ pub use crate::fabric::verbs::Allocations;
 /// Kind of the network of a device. Two processes connect only if they are on one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum NetworkKind {
     /// InfiniBand
     InfiniBand = 1,
     /// RDMA over Ethernet
@@ -24,20 +24,20 @@ pub enum Kind {
 /// The device of this process.
 pub enum Device {
     /// InfiniBand or RoCE
-    Verbs(verbs::Device),
+    Verbs(verbs::VerbsDevice),
 }
 
 impl Device {
     /// Opens the device that the settings select.
     pub fn open(settings: &Verbs) -> Result<Device> {
-        verbs::Device::open(settings).map(Device::Verbs)
+        verbs::VerbsDevice::open(settings).map(Device::Verbs)
     }
 
     /// Kind of its network.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> NetworkKind {
         match self {
-            Device::Verbs(device) if device.is_ethernet() => Kind::Roce,
-            Device::Verbs(_) => Kind::InfiniBand,
+            Device::Verbs(device) if device.is_ethernet() => NetworkKind::Roce,
+            Device::Verbs(_) => NetworkKind::InfiniBand,
         }
     }
 
@@ -155,7 +155,7 @@ impl Device {
 #[derive(Clone)]
 pub enum Region {
     /// of InfiniBand or RoCE
-    Verbs(verbs::Region),
+    Verbs(verbs::VerbsRegion),
 }
 
 impl Region {
@@ -177,7 +177,7 @@ impl Region {
 /// The origin's end of a connection whose other end is not known yet.
 pub enum Opening<'a> {
     /// of InfiniBand or RoCE
-    Verbs(verbs::Opening<'a>),
+    Verbs(verbs::VerbsOpening<'a>),
 }
 
 impl Opening<'_> {
@@ -199,7 +199,7 @@ impl Opening<'_> {
 /// The origin's end of a connection.
 pub enum Link {
     /// of InfiniBand or RoCE
-    Verbs(verbs::Link),
+    Verbs(verbs::VerbsLink),
 }
 
 impl Link {

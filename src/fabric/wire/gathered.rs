@@ -4,7 +4,7 @@
 
 use super::peer::Peer;
 use super::pool::BLOCK_BYTES;
-use super::queue::{Held, Part};
+use super::queue::{Kept, Part};
 use crate::error::Result;
 use crate::fabric::remote::Remote;
 use crate::fabric::request::{Order, Work};
@@ -35,14 +35,14 @@ impl Peer {
                 queue.count().inline += 1;
                 let order = Order::new(Work::WriteInline, to, from, false);
                 // SAFETY: inline, from a block that belongs to this call.
-                let posted = unsafe { queue.post(order, Held::Nothing) };
+                let posted = unsafe { queue.post(order, Kept::Nothing) };
                 self.core.blocks.give_back(block);
                 posted?;
             } else {
                 queue.count().copied += 1;
                 let order = Order::new(Work::Write, to, from, true);
                 // SAFETY: the block is registered, and the request holds it.
-                unsafe { queue.post(order, Held::Leaving(block)) }?;
+                unsafe { queue.post(order, Kept::Leaving(block)) }?;
             }
             Ok(())
         })
@@ -64,7 +64,7 @@ impl Peer {
             let here = self.block_local(block, bytes);
             let order = Order::new(Work::Read, from, here, true);
             // SAFETY: the block is registered, and the request holds it.
-            unsafe { queue.post(order, Held::Scattering { block, parts }) }?;
+            unsafe { queue.post(order, Kept::Scattering { block, parts }) }?;
             Ok(())
         })
     }

@@ -3,14 +3,14 @@
 //!
 //! | bytes  | contents of a question and of its answer                              |
 //! |--------|-----------------------------------------------------------------------|
-//! | 0      | [`Kind`] of the device                                                |
+//! | 0      | [`NetworkKind`] of the device                                                |
 //! | 1      | `VERSION` of this table and of the device's end                       |
 //! | 2, 3   | answer: `errno`, why the target's end could not be made, or 0         |
 //! | 4..8   | `MAGIC`                                                               |
 //! | 8..16  | number of the sending process                                         |
 //! | 16..48 | the device's end; 0 if there is none                                  |
 
-use super::device::{Device, Kind};
+use super::device::{Device, NetworkKind};
 use super::queue::{PLACES_MAX, Queue};
 use crate::error::{Error, Result};
 use crate::fabric::contact::{self, BYTES, Contact, Identity, Secret};
@@ -24,8 +24,8 @@ const VERSION: u8 = 2;
 /// Name of a kind.
 fn name(kind: u8) -> &'static str {
     match kind {
-        _ if kind == Kind::InfiniBand as u8 => "InfiniBand",
-        _ if kind == Kind::Roce as u8 => "RoCE",
+        _ if kind == NetworkKind::InfiniBand as u8 => "InfiniBand",
+        _ if kind == NetworkKind::Roce as u8 => "RoCE",
         _ => "a network that this process does not know",
     }
 }
@@ -41,12 +41,12 @@ struct Greeting {
 }
 
 impl Greeting {
-    fn new(kind: Kind, uid: u64, end: [u8; END_BYTES]) -> Greeting {
+    fn new(kind: NetworkKind, uid: u64, end: [u8; END_BYTES]) -> Greeting {
         Greeting { end, ..Greeting::refusal(kind, uid, 0) }
     }
 
     /// Makes the answer of a process whose end could not be made.
-    fn refusal(kind: Kind, uid: u64, errno: u16) -> Greeting {
+    fn refusal(kind: NetworkKind, uid: u64, errno: u16) -> Greeting {
         Greeting { kind: kind as u8, version: VERSION, errno, uid, end: [0; END_BYTES] }
     }
 
@@ -72,7 +72,7 @@ impl Greeting {
     }
 
     /// Why the end of this greeting cannot be connected with one of kind `own` of this process.
-    fn obstacle(&self, own: Kind) -> Option<String> {
+    fn obstacle(&self, own: NetworkKind) -> Option<String> {
         if self.version != VERSION {
             return Some(String::from("it runs another version of libfompi"));
         }
@@ -145,22 +145,22 @@ mod tests {
     #[test]
     fn a_greeting_arrives_as_it_was_sent() {
         let (uid, end) = (u64::MAX - 5, core::array::from_fn(|index| index as u8));
-        let greeting = Greeting { end, ..Greeting::refusal(Kind::Roce, uid, 12) };
+        let greeting = Greeting { end, ..Greeting::refusal(NetworkKind::Roce, uid, 12) };
         assert_eq!(Greeting::from(&greeting.bytes()), Some(greeting));
         assert_eq!(Greeting::from(&[0; BYTES]), None);
     }
 
     #[test]
     fn an_unlike_end_is_refused_with_its_cause() {
-        let sent = Greeting::refusal(Kind::Roce, 7, 0);
-        assert_eq!(sent.obstacle(Kind::Roce), None);
+        let sent = Greeting::refusal(NetworkKind::Roce, 7, 0);
+        assert_eq!(sent.obstacle(NetworkKind::Roce), None);
         assert_eq!(
-            sent.obstacle(Kind::InfiniBand).unwrap(),
+            sent.obstacle(NetworkKind::InfiniBand).unwrap(),
             "it uses RoCE, this process InfiniBand"
         );
-        let unknown = Greeting { kind: 77, ..sent }.obstacle(Kind::Roce).unwrap();
+        let unknown = Greeting { kind: 77, ..sent }.obstacle(NetworkKind::Roce).unwrap();
         assert!(unknown.contains("it uses a network that this process does not know"));
-        let newer = Greeting { version: VERSION + 1, ..sent }.obstacle(Kind::Roce).unwrap();
+        let newer = Greeting { version: VERSION + 1, ..sent }.obstacle(NetworkKind::Roce).unwrap();
         assert_eq!(newer, "it runs another version of libfompi");
     }
 }

@@ -8,14 +8,14 @@ use core::ops::Range;
 use super::pause::Pause;
 use super::peer::Peer;
 use super::pool::BLOCK_BYTES;
-use super::queue::Held;
+use super::queue::Kept;
 use crate::error::Result;
 use crate::fabric::remote::Remote;
 use crate::fabric::request::{CHAIN_MAX, Local, Order, Work};
 use crate::number::Number;
 
 /// A block of the caller, for memory of one peer.
-pub struct Lease<'a> {
+pub struct BlockLease<'a> {
     peer: &'a Peer,
     /// `None`: a request holds it
     block: Option<u32>,
@@ -25,14 +25,14 @@ pub struct Lease<'a> {
 
 impl Peer {
     /// Returns a block, if more than half of them are free.
-    pub(super) fn try_lease(&self) -> Option<Lease<'_>> {
+    pub(super) fn try_lease(&self) -> Option<BlockLease<'_>> {
         let block = self.core.blocks.try_lease()?;
-        Some(Lease { peer: self, block: Some(block), reading: 0 })
+        Some(BlockLease { peer: self, block: Some(block), reading: 0 })
     }
 
     /// Returns a block, and waits until one is free. The caller must hold no lease, and nothing
     /// that a holder of a lease waits for.
-    pub(super) fn lease(&self) -> Lease<'_> {
+    pub(super) fn lease(&self) -> BlockLease<'_> {
         let mut pause = Pause::default();
         loop {
             if let Some(lease) = self.try_lease() {
@@ -46,7 +46,7 @@ impl Peer {
     }
 }
 
-impl Lease<'_> {
+impl BlockLease<'_> {
     fn block(&self) -> u32 {
         self.block.expect("no request has it")
     }
@@ -64,7 +64,7 @@ impl Lease<'_> {
     }
 
     /// Begins to read a part of the block from the peer's memory; `zero` is the peer's memory that
-    /// corresponds to the start of the block. The bytes have arrived after [`Lease::arrived`].
+    /// corresponds to the start of the block. The bytes have arrived after [`BlockLease::arrived`].
     pub(super) fn read(&mut self, zero: Remote, part: Range<usize>) -> Result<()> {
         let (to, from) = (zero.offset(part.start.to_u64().cast_signed()), self.local(&part));
         self.reading = self.peer.with(|queue| {
@@ -73,7 +73,7 @@ impl Lease<'_> {
             queue.count().gets_copied += 1;
             let order = Order::new(Work::Read, to, from, true);
             // SAFETY: the block is registered, and `drop` waits for the READ.
-            Ok(unsafe { queue.post(order, Held::Nothing) }?)
+            Ok(unsafe { queue.post(order, Kept::Nothing) }?)
         })?;
         Ok(())
     }
@@ -112,8 +112,8 @@ impl Lease<'_> {
                     if inline { &mut queue.count().inline } else { &mut queue.count().copied };
                 *count += parts.len().to_u64();
                 let held = match held {
-                    true => self.block.take().map_or(Held::Nothing, Held::Leaving),
-                    false => Held::Nothing,
+                    true => self.block.take().map_or(Kept::Nothing, Kept::Leaving),
+                    false => Kept::Nothing,
                 };
                 // SAFETY: the block is registered; the last request holds it unless the bytes are
                 // inline.
@@ -124,7 +124,7 @@ impl Lease<'_> {
     }
 }
 
-impl Drop for Lease<'_> {
+impl Drop for BlockLease<'_> {
     fn drop(&mut self) {
         // If this fails the connection is gone, and nothing arrives in the block any more.
         let _ = self.arrived();

@@ -4,7 +4,7 @@
 use super::counts::Kinds;
 use super::peer::Peer;
 use super::pool::Word;
-use super::queue::Held;
+use super::queue::Kept;
 use crate::error::Result;
 use crate::fabric::Fetch;
 use crate::fabric::remote::Network;
@@ -89,7 +89,7 @@ impl Peer {
                 *counted(queue.count()) += chain.to_u64();
                 sent += chain;
                 // SAFETY: the words are registered and live as long as the queue.
-                Ok(unsafe { queue.post_chain(&mut orders[..chain], Held::Nothing) }?)
+                Ok(unsafe { queue.post_chain(&mut orders[..chain], Kept::Nothing) }?)
             })?;
         }
         Ok(number)

@@ -6,9 +6,9 @@
 //! operations. Invariant: memory and connections are O(processes contacted), and the number of
 //! operations under way has a bound.
 
-mod bytes;
+mod as_network;
+mod atomics;
 mod coalesce;
-mod contract;
 mod counts;
 mod device;
 mod gathered;
@@ -20,15 +20,15 @@ mod peer;
 mod peers;
 mod pending;
 mod pool;
+mod put_and_get;
 mod queue;
 mod silence;
 #[cfg(test)]
 pub mod tests;
 mod this_process;
-mod words;
 
 pub use coalesce::GAP_MAX;
-pub use leases::Lease;
+pub use leases::BlockLease;
 pub use peer::Peer;
 pub use peers::Peers;
 pub use pending::Pending;

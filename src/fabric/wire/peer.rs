@@ -12,7 +12,7 @@ use super::device::Device;
 use super::greeting;
 use super::pause::Pause;
 use super::pool::{Answers, Blocks};
-use super::queue::{End, Held, Queue};
+use super::queue::{End, Kept, Queue};
 use crate::error::{Error, Result};
 use crate::fabric::contact::{Contact, Identity, Secret};
 use crate::fabric::request::Broken;
@@ -329,7 +329,7 @@ impl Peer {
                 queue.count().proofs += 1;
                 let order = queue.proof(scratch);
                 // SAFETY: the word is registered and lives as long as the queue.
-                unsafe { queue.post(order, Held::Nothing) }?;
+                unsafe { queue.post(order, Kept::Nothing) }?;
             }
             Ok(())
         })

@@ -27,7 +27,7 @@ const SIGNAL_EVERY: u64 = 32;
 const DEVICE_CHECK_POLLS: u32 = 1024;
 /// What a request holds until it is done.
 #[derive(Default)]
-pub enum Held {
+pub enum Kept {
     /// nothing
     #[default]
     Nothing,
@@ -42,7 +42,7 @@ pub enum Held {
 }
 
 // SAFETY: the pointer is to memory of this process that the user has lent until the get is done.
-unsafe impl Send for Held {}
+unsafe impl Send for Kept {}
 
 /// A part of a message.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +55,7 @@ pub struct Part {
     pub bytes: u32,
 }
 
-// SAFETY: as for `Held`.
+// SAFETY: as for `Kept`.
 unsafe impl Send for Part {}
 
 impl Part {
@@ -69,7 +69,7 @@ impl Part {
 pub struct Queue {
     link: Link,
     /// what the requests under way hold; the other entries hold nothing
-    ring: Box<[Held]>,
+    ring: Box<[Kept]>,
     /// number of ring entries, and the number of those that are not reserved for pings, at least 1
     places: u64,
     depth: u64,
@@ -114,7 +114,7 @@ impl Queue {
         let depth = places - PINGS.min(places / 8);
         let queue = Queue {
             link,
-            ring: (0..places).map(|_| Held::Nothing).collect(),
+            ring: (0..places).map(|_| Kept::Nothing).collect(),
             places: places.to_u64(),
             depth: depth.to_u64(),
             posted: 0,
@@ -151,7 +151,7 @@ impl Queue {
             assert!(self.proof.1 <= 8);
             if self.posted - self.done < self.places {
                 let next = &self.ring[((self.posted + 1) % self.places).to_usize()];
-                assert!(matches!(next, Held::Nothing));
+                assert!(matches!(next, Kept::Nothing));
             }
         }
     }
@@ -238,7 +238,7 @@ impl Queue {
         if self.posted - self.done < self.places {
             self.kinds.pings += 1;
             // SAFETY: the request accesses no memory.
-            unsafe { self.post(Order::ping(), Held::Nothing) }?;
+            unsafe { self.post(Order::ping(), Kept::Nothing) }?;
         }
         Ok(())
     }
@@ -249,7 +249,7 @@ impl Queue {
     /// The memory of the request is registered with the given key, and stays so until the request
     /// is done, because `held` keeps it or because it outlives the queue. For inline data it is
     /// enough that the memory can be read now.
-    pub unsafe fn post(&mut self, mut order: Order, held: Held) -> Result<u64, Broken> {
+    pub unsafe fn post(&mut self, mut order: Order, held: Kept) -> Result<u64, Broken> {
         // SAFETY: the caller guarantees the memory.
         unsafe { self.post_chain(core::slice::from_mut(&mut order), held) }
     }
@@ -259,12 +259,12 @@ impl Queue {
     ///
     /// # Safety
     /// As for [`Queue::post`].
-    pub unsafe fn post_chain(&mut self, orders: &mut [Order], held: Held) -> Result<u64, Broken> {
+    pub unsafe fn post_chain(&mut self, orders: &mut [Order], held: Kept) -> Result<u64, Broken> {
         for order in orders.iter_mut() {
             self.number(order);
         }
         assert!(self.posted - self.done <= self.places);
-        if !matches!(held, Held::Nothing | Held::Leaving(_)) {
+        if !matches!(held, Kept::Nothing | Kept::Leaving(_)) {
             self.lent = self.posted;
         }
         self.ring[(self.posted % self.places).to_usize()] = held;
@@ -328,16 +328,16 @@ impl Queue {
         while self.done < number {
             self.done += 1;
             match core::mem::take(&mut self.ring[(self.done % self.places).to_usize()]) {
-                Held::Nothing | Held::Buffer { .. } => {}
-                Held::Leaving(block) => blocks.give_back(block),
-                Held::Arriving { block, to, bytes } => {
+                Kept::Nothing | Kept::Buffer { .. } => {}
+                Kept::Leaving(block) => blocks.give_back(block),
+                Kept::Arriving { block, to, bytes } => {
                     assert!(bytes.to_usize() <= BLOCK_BYTES);
                     // SAFETY: the block belongs to this request and is long enough; the caller of
                     // the get has lent `bytes` bytes at `to` until the get is done, which is now.
                     unsafe { ptr::copy_nonoverlapping(blocks.at(block), to, bytes.to_usize()) };
                     blocks.give_back(block);
                 }
-                Held::Scattering { block, parts } => {
+                Kept::Scattering { block, parts } => {
                     for part in &parts {
                         assert!(part.end() <= BLOCK_BYTES);
                         let from = blocks.at(block).wrapping_add(part.at.to_usize());
@@ -360,10 +360,10 @@ impl Queue {
         drop(link);
         for held in &mut ring {
             match core::mem::take(held) {
-                Held::Nothing | Held::Buffer { .. } => {}
-                Held::Leaving(block)
-                | Held::Arriving { block, .. }
-                | Held::Scattering { block, .. } => blocks.give_back(block),
+                Kept::Nothing | Kept::Buffer { .. } => {}
+                Kept::Leaving(block)
+                | Kept::Arriving { block, .. }
+                | Kept::Scattering { block, .. } => blocks.give_back(block),
             }
         }
         End { done, kinds }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 
 use super::counts::Counts;
-use super::device::{Allocations, Device, Kind, Region};
+use super::device::{Allocations, Device, NetworkKind, Region};
 use super::greeting;
 use super::peer::{Core, Peer};
 use crate::config::{Config, Verbs};
@@ -68,7 +68,7 @@ impl Wire {
 
     /// Whether the link is Ethernet (RoCE); otherwise it is InfiniBand.
     pub fn is_ethernet(&self) -> bool {
-        self.core.device.kind() == Kind::Roce
+        self.core.device.kind() == NetworkKind::Roce
     }
 
     /// Returns what other processes need to contact this process. The first call starts the

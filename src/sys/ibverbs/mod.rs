@@ -266,7 +266,7 @@ impl Drop for Domain {
 }
 
 /// Registered memory: the device may use it, and its pages are pinned.
-pub struct Region {
+pub struct MemoryRegion {
     domain: Arc<Domain>,
     mr: *mut ibv_mr,
     base: u64,
@@ -275,11 +275,11 @@ pub struct Region {
 }
 
 // SAFETY: as for `Opened`.
-unsafe impl Send for Region {}
+unsafe impl Send for MemoryRegion {}
 // SAFETY: likewise.
-unsafe impl Sync for Region {}
+unsafe impl Sync for MemoryRegion {}
 
-impl Region {
+impl MemoryRegion {
     /// Registers memory. Its pages are pinned, and stay pinned even if the memory is unmapped. The
     /// owner of the keys decides what the device writes there.
     pub fn new(
@@ -287,7 +287,7 @@ impl Region {
         base: u64,
         bytes: u64,
         access: ibv_access_flags,
-    ) -> Result<Arc<Region>> {
+    ) -> Result<Arc<MemoryRegion>> {
         let library = domain.device.library;
         let at = core::ptr::without_provenance_mut(base.to_usize());
         // SAFETY: the domain lives; the kernel checks the memory.
@@ -295,7 +295,7 @@ impl Region {
             unsafe { (library.ibv_reg_mr)(domain.pd, at, bytes.to_usize(), access.cast_signed()) };
         match mr.is_null() {
             true => Err(last_error("ibv_reg_mr")),
-            false => Ok(Arc::new(Region { domain: domain.clone(), mr, base, bytes, access })),
+            false => Ok(Arc::new(MemoryRegion { domain: domain.clone(), mr, base, bytes, access })),
         }
     }
 
@@ -327,7 +327,7 @@ impl Region {
     }
 }
 
-impl Drop for Region {
+impl Drop for MemoryRegion {
     fn drop(&mut self) {
         // SAFETY: registered by `new`, and this was the last reference.
         unsafe { (self.domain.device.library.ibv_dereg_mr)(self.mr) };

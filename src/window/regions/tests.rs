@@ -2,7 +2,7 @@
 //! are on the heap, so that no process is needed.
 
 use super::*;
-use crate::fabric::shm::heap::{self, Heap, HeapWords};
+use crate::fabric::shm::thread_words::{self, Heap, HeapWords};
 use core::cell::Cell;
 
 const OWNER: u32 = 0;
@@ -34,7 +34,7 @@ impl World {
     fn new(threads: bool) -> World {
         let heap = Heap::window(2);
         World {
-            words: [heap::words(&heap, 0, 100), heap::words(&heap, 1, 100)],
+            words: [thread_words::words(&heap, 0, 100), thread_words::words(&heap, 1, 100)],
             owner: Regions::new(threads, None),
             origin: Regions::new(threads, None),
             read: Cell::new(0),

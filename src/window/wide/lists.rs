@@ -15,7 +15,7 @@
 //! they are less than ten times as long as the longest list was, and short lists need none.
 
 use super::WideWindow;
-use super::words::Ranks;
+use super::located::Ranks;
 use crate::epoch::exposure::Lists;
 use crate::error::Result;
 use crate::fabric::far::Far;

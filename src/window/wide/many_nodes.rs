@@ -2,7 +2,7 @@
 //! reaches, with a barrier and exposure epochs whose cost does not grow with the ranks of a node.
 
 use super::WideWindow;
-use super::words::Ranks;
+use super::located::Ranks;
 use crate::epoch::lock::{Nodes, whole};
 use crate::epoch::{exposure, fence};
 use crate::error::Result;

@@ -10,18 +10,18 @@
 //! table of all nodes (32 bytes each). A process keeps nothing per rank, except for the targets
 //! that it has contacted ([`targets`]).
 
-pub mod address;
 mod checks;
 pub mod exchange;
 pub mod lists;
+pub mod locate;
+pub mod located;
 mod make;
 pub mod many_nodes;
 mod notes;
-mod pending;
 mod shared;
 pub mod targets;
+mod transfers;
 mod unsettled;
-pub mod words;
 
 use super::arena::Arena;
 use super::control_blocks::ControlBlocks;
@@ -44,7 +44,7 @@ use shared::Shared;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, OnceLock};
-use targets::Target;
+use targets::WideTarget;
 use unsettled::Unsettled;
 
 /// The wide arena: what the processes of a communicator over several nodes know of each other.
@@ -165,7 +165,7 @@ pub struct WideWindow {
     /// the memory that this process has registered for the window
     _exposed: Vec<Exposed>,
     /// what this process knows of the ranks that it has contacted
-    targets: Known<Target>,
+    targets: Known<WideTarget>,
     /// long lists of this rank's posts
     areas: Areas,
     /// the posts of this rank, for its exposure epochs

@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 
 /// A rank of the window that this process has contacted.
-pub struct Target {
+pub struct WideTarget {
     rank: u32,
     /// its place
     pub member: Member,
@@ -83,38 +83,38 @@ impl WideWindow {
 
     /// Returns the target for a rank, and creates it at the first access.
     #[inline]
-    pub fn target(&self, node: &LocalWindow, rank: u32) -> Result<&Target> {
+    pub fn target(&self, node: &LocalWindow, rank: u32) -> Result<&WideTarget> {
         self.targets.get(rank, || self.new_target(node, rank))
     }
 
     /// Returns the target for a rank if this process has accessed the rank before.
     #[inline]
-    pub fn known_target(&self, rank: u32) -> Option<&Target> {
+    pub fn known_target(&self, rank: u32) -> Option<&WideTarget> {
         self.targets.find(rank)
     }
 
     #[cold]
-    fn new_target(&self, node: &LocalWindow, rank: u32) -> Result<Target> {
+    fn new_target(&self, node: &LocalWindow, rank: u32) -> Result<WideTarget> {
         let member = self.wide.member(rank);
         let accumulating = Mutex::default();
         Ok(match &node.memory {
             Memory::Common(_) => {
                 let (peer, block) = (self.wide.leader(member.node), self.block(member));
-                Target { rank, member, peer, block, data: OnceLock::new(), accumulating }
+                WideTarget { rank, member, peer, block, data: OnceLock::new(), accumulating }
             }
             Memory::Owned(_) | Memory::Attached(_) => {
                 let descriptor = self.descriptor(node, rank, member)?;
                 let Descriptor { remote: at, words: block, .. } = *descriptor.get();
                 let peer = self.process(rank, member)?;
                 let data = OnceLock::from(Data { descriptor, at });
-                Target { rank, member, peer, block, data, accumulating }
+                WideTarget { rank, member, peer, block, data, accumulating }
             }
         })
     }
 
     /// Returns the memory that a target exposes.
     #[inline]
-    pub fn data<'a>(&self, node: &LocalWindow, target: &'a Target) -> Result<&'a Data> {
+    pub fn data<'a>(&self, node: &LocalWindow, target: &'a WideTarget) -> Result<&'a Data> {
         match target.data.get() {
             Some(data) => Ok(data),
             None => self.read_data(node, target),
@@ -123,7 +123,7 @@ impl WideWindow {
 
     /// Reads what a target exposes at the first access to it, in a window with common memory.
     #[cold]
-    fn read_data<'a>(&self, node: &LocalWindow, target: &'a Target) -> Result<&'a Data> {
+    fn read_data<'a>(&self, node: &LocalWindow, target: &'a WideTarget) -> Result<&'a Data> {
         let descriptor = self.descriptor(node, target.rank, target.member)?;
         let first = self.places.at(target.member.node).data;
         let at = first.offset(descriptor.get().offset.cast_signed());

@@ -1,6 +1,6 @@
 //! Tests that depend on the kind of device, or on a device that refuses.
 
-use super::super::words::Ticket;
+use super::super::atomics::Ticket;
 use super::*;
 use crate::fabric::verbs::SOFT_ROCE;
 use crate::sys::ibverbs::Gid;

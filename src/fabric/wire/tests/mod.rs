@@ -61,7 +61,7 @@ pub fn turn() -> impl Drop {
 
 /// Makes a process of the job on an opened port.
 fn on_port(port: Port, settings: &Verbs) -> Result<Wire> {
-    Wire::on(Device::Verbs(verbs::Device::on(port)?), settings).map(of_the_job)
+    Wire::on(Device::Verbs(verbs::VerbsDevice::on(port)?), settings).map(of_the_job)
 }
 
 /// Makes a process on the simulated device.

@@ -52,7 +52,7 @@ pub fn words(heap: &Arc<Heap>, rank: u32, spins: u32) -> HeapWords {
 pub type HeapWords = CpuWords<HeapCells, HeapIdle>;
 
 /// The road on the heap, as if its words were a round trip away.
-pub type Distant = Passed<HeapWords, true, { HeapWords::HOLDERS_MAX }>;
+pub type FarHeapWords = Passed<HeapWords, true, { HeapWords::HOLDERS_MAX }>;
 
 /// [`Cells`] on the heap.
 pub struct HeapCells {

@@ -3,7 +3,7 @@
 //! device.
 
 use super::WideWindow;
-use super::targets::{Data, Target};
+use super::targets::{Data, WideTarget};
 use crate::error::Result;
 use crate::fabric::spot::{Distant, Spot, Unmapped};
 use crate::window::address::Reach;
@@ -45,7 +45,7 @@ impl LocalWindow {
     }
 }
 
-fn distant<'a>(target: &'a Target, data: &Data, first: u64) -> Spot<'a> {
+fn distant<'a>(target: &'a WideTarget, data: &Data, first: u64) -> Spot<'a> {
     let at = data.at.offset(first.cast_signed());
     Spot::Unmapped(Unmapped::Distant(Distant { peer: &target.peer, at }))
 }

@@ -3,13 +3,13 @@
 use core::ops::Range;
 use std::sync::Arc;
 
+use super::atomics::Ticket;
 use super::coalesce::Coalesce;
-use super::leases::Lease;
+use super::leases::BlockLease;
 use super::many;
 use super::peer::Peer;
 use super::pool::BLOCK_BYTES;
 use super::this_process::{Exposed, Wire};
-use super::words::Ticket;
 use crate::error::Result;
 use crate::fabric::contact::{Contact, Secret};
 use crate::fabric::remote::{self, Bytes, LEASE_BYTES, Network, Remote, Road};
@@ -49,7 +49,7 @@ impl Bytes for Peer {
 
 impl Network for Peer {
     type Ticket = Ticket;
-    type Lease<'a> = Lease<'a>;
+    type Lease<'a> = BlockLease<'a>;
     const WORDS_MAX: usize = many::WORDS_MAX;
 
     fn begin(&self, at: Remote, op: Fetch) -> Result<Ticket> {
@@ -68,11 +68,11 @@ impl Network for Peer {
         self.post(at, add)
     }
 
-    fn try_lease(&self) -> Option<Lease<'_>> {
+    fn try_lease(&self) -> Option<BlockLease<'_>> {
         self.try_lease()
     }
 
-    fn lease(&self) -> Lease<'_> {
+    fn lease(&self) -> BlockLease<'_> {
         self.lease()
     }
 
@@ -89,7 +89,7 @@ impl Network for Peer {
     }
 }
 
-impl remote::Lease for Lease<'_> {
+impl remote::Lease for BlockLease<'_> {
     fn at(&self) -> *mut u8 {
         self.at()
     }

@@ -5,7 +5,7 @@
 
 use super::peer::{Fault, Peer};
 use super::pool::BLOCK_BYTES;
-use super::queue::{Held, Queue};
+use super::queue::{Kept, Queue};
 use crate::error::Result;
 use crate::fabric::remote::Remote;
 use crate::fabric::request::{CHAIN_MAX, Local, Order, Work};
@@ -42,7 +42,7 @@ impl Peer {
                 let from = Local { at, bytes: bytes.low_u32(), key: 0 };
                 let order = Order::new(Work::WriteInline, to, from, false);
                 // SAFETY: inline; the caller guarantees the bytes.
-                unsafe { queue.post(order, Held::Nothing) }?;
+                unsafe { queue.post(order, Kept::Nothing) }?;
             } else if bytes <= BLOCK_BYTES.to_u64() {
                 self.room(queue, 1)?;
                 let block = self.block(queue)?;
@@ -56,7 +56,7 @@ impl Peer {
                 // completion.
                 let order = Order::new(Work::Write, to, from, true);
                 // SAFETY: the block is registered, and the request holds it.
-                unsafe { queue.post(order, Held::Leaving(block)) }?;
+                unsafe { queue.post(order, Kept::Leaving(block)) }?;
             } else {
                 queue.count().lent += 1;
                 // SAFETY: the caller guarantees the bytes.
@@ -85,7 +85,7 @@ impl Peer {
                 self.room(queue, runs.len())?;
                 queue.count().inline += runs.len().to_u64();
                 // SAFETY: inline; the caller guarantees the bytes.
-                unsafe { queue.post_chain(&mut orders[..runs.len()], Held::Nothing) }?;
+                unsafe { queue.post_chain(&mut orders[..runs.len()], Kept::Nothing) }?;
             }
             Ok(())
         })
@@ -114,7 +114,7 @@ impl Peer {
             let here = self.block_local(block, bytes);
             let order = Order::new(Work::Read, from, here, true);
             // SAFETY: the block is registered, and the request holds it.
-            unsafe { queue.post(order, Held::Arriving { block, to, bytes: bytes.low_u32() }) }?;
+            unsafe { queue.post(order, Kept::Arriving { block, to, bytes: bytes.low_u32() }) }?;
             Ok(())
         })
     }
@@ -156,7 +156,7 @@ impl Peer {
             orders[left - 1].signaled = true;
             self.room(queue, left)?;
             queue.count().pieces += left.to_u64() - u64::from(offset == 0);
-            let held = Held::Buffer { _region: region.clone() };
+            let held = Kept::Buffer { _region: region.clone() };
             // SAFETY: the region is registered, and the request holds it.
             unsafe { queue.post_chain(&mut orders[..left], held) }?;
             offset += left.to_u64() * message;

@@ -4,7 +4,7 @@
 use super::counts::Kinds;
 use super::peer::Peer;
 use super::pool::Word;
-use super::queue::Held;
+use super::queue::Kept;
 use crate::error::Result;
 use crate::fabric::Fetch;
 use crate::fabric::remote::Remote;
@@ -32,7 +32,7 @@ impl Peer {
             let from = word.local();
             let order = Order::new(work, at, from, true);
             // SAFETY: the word is registered and lives as long as the queue.
-            Ok(unsafe { queue.post(order, Held::Nothing) }?)
+            Ok(unsafe { queue.post(order, Kept::Nothing) }?)
         })
     }
 

@@ -6,11 +6,11 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::Instant;
 
 use super::accepted::Pairs;
-use super::connect::{self, End};
+use super::connect::{self, VerbsEnd};
 use super::limits;
-use super::link::Link;
+use super::link::VerbsLink;
 use super::port::Port;
-use super::registrations::{Region, Registrations};
+use super::registrations::{Registrations, VerbsRegion};
 use crate::config::Verbs;
 use crate::error::Result;
 use crate::fabric::request::END_BYTES;
@@ -20,7 +20,7 @@ use crate::sys::ibverbs::QueuePair;
 use crate::sys::ibverbs::verbs::IBV_ACCESS_LOCAL_WRITE;
 
 /// The RDMA device of this process.
-pub struct Device {
+pub struct VerbsDevice {
     /// target's ends of connections: queue pairs that other processes send to
     accepted: Pairs,
     registrations: Registrations,
@@ -28,15 +28,15 @@ pub struct Device {
     randoms: (RandomState, AtomicU64),
 }
 
-impl Device {
+impl VerbsDevice {
     /// Opens the device that the settings select.
-    pub fn open(settings: &Verbs) -> Result<Device> {
-        Device::on(Port::open(settings)?)
+    pub fn open(settings: &Verbs) -> Result<VerbsDevice> {
+        VerbsDevice::on(Port::open(settings)?)
     }
 
     /// Makes a device of an opened port.
-    pub fn on(port: Port) -> Result<Device> {
-        Ok(Device {
+    pub fn on(port: Port) -> Result<VerbsDevice> {
+        Ok(VerbsDevice {
             accepted: Pairs::new(&port.domain)?,
             registrations: Registrations::new(&port.domain),
             port,
@@ -65,21 +65,21 @@ impl Device {
     }
 
     /// Registers memory of the road itself, which the device may read and write.
-    pub fn register(&self, at: u64, bytes: u64) -> Result<Region> {
+    pub fn register(&self, at: u64, bytes: u64) -> Result<VerbsRegion> {
         limits::register(&self.port.domain, at, bytes, IBV_ACCESS_LOCAL_WRITE)
     }
 
     /// Makes the origin's end of a connection, with room for `places` requests if the device
     /// allows so many.
-    pub fn begin(&self, places: usize) -> Result<Opening<'_>> {
+    pub fn begin(&self, places: usize) -> Result<VerbsOpening<'_>> {
         let (pair, own) = connect::origin(&self.port, places, self.packet())?;
-        Ok(Opening { port: &self.port, pair, own })
+        Ok(VerbsOpening { port: &self.port, pair, own })
     }
 
     /// Makes the target's end of a connection for the end of an origin, and returns it. It stays as
     /// long as the origin answers.
     pub fn accept(&self, origin: &[u8; END_BYTES]) -> Result<[u8; END_BYTES]> {
-        let (origin, completions) = (End::from(origin), self.accepted.completions());
+        let (origin, completions) = (VerbsEnd::from(origin), self.accepted.completions());
         let (pair, end) = connect::accept(&self.port, completions, &origin, self.packet())?;
         self.accepted.add(pair, end.packet(), origin.reads());
         Ok(end.bytes())
@@ -105,22 +105,22 @@ impl Device {
 }
 
 /// The origin's end of a connection whose other end is not known yet.
-pub struct Opening<'a> {
+pub struct VerbsOpening<'a> {
     port: &'a Port,
     pair: QueuePair,
-    own: End,
+    own: VerbsEnd,
 }
 
-impl Opening<'_> {
+impl VerbsOpening<'_> {
     /// The end as the target needs to know it.
     pub fn end(&self) -> [u8; END_BYTES] {
         self.own.bytes()
     }
 
     /// Connects to the target's end.
-    pub fn connect(self, target: &[u8; END_BYTES]) -> Result<Link> {
-        let target = End::from(target);
+    pub fn connect(self, target: &[u8; END_BYTES]) -> Result<VerbsLink> {
+        let target = VerbsEnd::from(target);
         connect::finish(self.port, &self.pair, &self.own, &target)?;
-        Ok(Link::new(self.pair, self.port.domain.device().library(), target.in_order()))
+        Ok(VerbsLink::new(self.pair, self.port.domain.device().library(), target.in_order()))
     }
 }
