@@ -8,8 +8,6 @@ mod acc_run;
 pub mod accumulate;
 mod block_acc;
 mod combine;
-#[cfg(test)]
-mod conformance;
 pub mod copies;
 mod distant;
 pub mod put_get;

@@ -6,6 +6,7 @@
 
 mod bytes_laws;
 mod network_laws;
+mod processes;
 mod ranks;
 mod strength;
 mod words_laws;

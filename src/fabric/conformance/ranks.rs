@@ -249,8 +249,13 @@ impl core::ops::Deref for Own {
 
 /// Threads whose memory the system copies.
 pub fn process_vm(case: impl Fn(&Threaded<Own>) + Copy + Send + Sync) {
-    let life: &'static Life = Box::leak(Box::new(Life::new(Mark::of(process::id()))));
-    threads(&flat(|| Own(Process { rank: 0, life })), case);
+    threads(&flat(own_process), case);
+}
+
+/// Returns this process, as another one of its node reaches it.
+pub fn own_process() -> Own {
+    let life = Box::leak(Box::new(Life::new(Mark::of(process::id()))));
+    Own(Process { rank: 0, life })
 }
 
 /// A rank of the simulator that exposes bytes, each in a cell of its own: they land late, one by
