@@ -29,8 +29,8 @@ entry! {
         })
     }
 
-    /// Returns the name of a window and its length (MPI-4.1 §7.8). The name of MPI_WIN_NULL is
-    /// asked from the MPI underneath. Errors: MPI_ERR_WIN, MPI_ERR_ARG for a null pointer.
+    /// Returns the name of a window and its length (MPI-4.1 §7.8). The MPI underneath returns the
+    /// name of MPI_WIN_NULL. Errors: MPI_ERR_WIN, MPI_ERR_ARG for a null pointer.
     MPI_Win_get_name PMPI_Win_get_name (
         win: MPI_Win, name: *mut c_char, length: *mut c_int,
     ) {

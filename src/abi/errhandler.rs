@@ -101,8 +101,8 @@ pub(super) fn is_called_by(handler: Handle, caller: usize) {
     }
 }
 
-/// Does with an error what the window's handler says. `say` writes a line before a fatal end.
-/// Returns the code for the call, which a handler may have changed.
+/// Passes an error to the window's error handler. `say` writes a line before a fatal end. Returns
+/// the code for the call, which a handler may have changed.
 pub fn handle(host: &'static Host, window: &Window, error: c_int, say: impl FnOnce()) -> c_int {
     let handler = window.errhandler.load(Ordering::Relaxed);
     if handler == host.constants.errors_return || throwing_of_mpich(host) == Some(handler) {

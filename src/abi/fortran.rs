@@ -22,7 +22,7 @@ const FALSE: MPI_Fint = 0;
 unsafe fn next<F>(name: &CStr) -> Option<F> {
     let address = dl::next_symbol(name);
     debug_assert_eq!(size_of::<F>(), size_of::<usize>());
-    // SAFETY: the caller vouches for the type.
+    // SAFETY: the caller guarantees the type.
     (address != 0).then(|| unsafe { core::mem::transmute_copy(&address) })
 }
 
@@ -36,7 +36,7 @@ fn is_open_mpi() -> bool {
 /// `ierror` is null or points to an INTEGER.
 unsafe fn store(ierror: *mut MPI_Fint, code: c_int) {
     if !ierror.is_null() {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller guarantees the pointer.
         unsafe { ierror.write(code) };
     }
 }

@@ -1,6 +1,6 @@
 //! MPI_Alloc_mem and MPI_Free_mem (MPI-4.1 §9.2): memory of the heap, which other processes can
-//! map, so that they reach a window over it by load and store. The MPI underneath frees memory that
-//! the heap did not allocate: that of calls with FOMPI_DISABLE=1, or where there are no memfds.
+//! map, so that they reach a window over it by load and store. The MPI underneath allocates and
+//! frees the memory of calls with FOMPI_DISABLE=1, and on systems without memfds.
 
 use super::{MPI_Aint, MPI_Info, answer};
 use crate::config::Config;

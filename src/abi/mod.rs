@@ -1,11 +1,13 @@
 //! The exported symbols; no other room exports any. One `entry!` per MPI function makes `MPI_X` and
 //! `PMPI_X`. It looks the window up, passes the arguments on, and returns an error code after it
-//! has called the right error handler. `exported.txt` lists all symbols; a test compares.
+//! has called the right error handler. `exported.txt` lists all symbols; a test compares the list
+//! with the code.
 //!
 //! Handles arrive as register-sized integers whatever the ABI; see `mpi::host`. For a window that
 //! the MPI underneath carries, the call is passed on to the function of that MPI: the docs of the
 //! entries say what they do for the windows that this library carries. No entry may call another
-//! exported function: a profiler may come in between. The standard states the duties of the caller.
+//! exported function, because a profiler may intercept it. The standard states the duties of the
+//! caller.
 //!
 //! Entries, callbacks of the program and functions of the MPI underneath are `extern "C-unwind"`:
 //! an exception that leaves a callback of the program passes through, and everything that the entry

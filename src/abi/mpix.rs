@@ -1,6 +1,6 @@
-//! Entries that only some MPIs have, and that would otherwise get a handle of ours which those MPIs
-//! do not know: the inner functions of MPICH's Fortran bindings, and its error handlers with extra
-//! state. For windows of the MPI underneath they are passed on.
+//! Entries that only some MPIs have. Without them those MPIs would get handles of this library,
+//! which they do not know: the inner functions of MPICH's Fortran bindings, and its error handlers
+//! with extra state. For windows of the MPI underneath the calls are passed on.
 
 use super::answer::{on_any_window, raise_alone};
 use super::keyvals::KIND_POINTER;

@@ -1,7 +1,8 @@
 //! The reason of an error, for programs that handle errors themselves and call MPI_Error_string. A
-//! call returns the class of its error if the class is enough. What went wrong, the rank, the
-//! address and the limit are kept as a text: each thread keeps that of its last error of each code,
-//! and MPI_Error_string adds it to the text of the MPI underneath for the code (MPI-4.1 §9.3.4).
+//! call returns the class of its error if the class is enough. The reason, with the rank, the
+//! address and the limit, is kept as a text: each thread keeps the text of its last error of each
+//! code, and MPI_Error_string adds it to the text of the MPI underneath for the code (MPI-4.1
+//! §9.3.4).
 
 use crate::error::Error;
 use crate::mpi::Host;
@@ -21,7 +22,7 @@ thread_local! {
 /// Keeps the reason of an error that a call of this thread returns. For an error of the MPI
 /// underneath this library knows no reason.
 pub fn keep(code: c_int, call: &str, error: &Error) {
-    // Fails if the thread is about to end: it asks for no more texts.
+    // Fails if the thread is about to end; then it will not call MPI_Error_string any more.
     let _ = REASONS.try_with(|reasons| match error {
         Error::Host(_) => reasons.borrow_mut().remove(&code),
         error => reasons.borrow_mut().insert(code, format!("{call}: {error}")),

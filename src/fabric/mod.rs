@@ -130,7 +130,7 @@ pub trait Words {
     fn begin(&self, at: WordAt, op: Fetch) -> Result<Self::Ticket>;
     /// Ends it: what the word held before. A ticket must not be forgotten.
     fn finish(&self, ticket: Self::Ticket) -> Result<u64>;
-    /// Adds to a contended word without an answer. Release: whoever sees the sum sees what was
+    /// Adds to a contended word without an answer. Release: a rank that sees the sum sees what was
     /// sent to that rank and ordered before.
     fn post(&self, at: WordAt, add: u64) -> Result<()>;
     /// Loads a word of any rank. Acquire.

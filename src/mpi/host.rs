@@ -232,11 +232,11 @@ fn end(why: &str) -> ! {
     std::process::abort();
 }
 
-/// Whether the program finds the functions of the MPI before ours, as when it is linked with `-lmpi
-/// -lfompi`, or loads a module that is linked with this library while it runs on its MPI (dlopen).
-/// Calls of functions that the MPI lacks come to us all the same, and so may calls of such a
-/// module; neither may make windows with which the MPI's own functions are called later. The test
-/// uses a PMPI name, because tools define MPI names.
+/// Whether the program finds the functions of the MPI before ours, as when it is linked with
+/// `-lmpi -lfompi`, or loads a module that is linked with this library while it runs on its MPI
+/// (dlopen). Calls of functions that the MPI lacks still reach this library, and so may calls of
+/// such a module; neither may make windows with which the MPI's own functions are called later. The
+/// test uses a PMPI name, because tools define MPI names.
 fn is_behind(library: Library) -> bool {
     let seen = dl::symbol_of_program(c"PMPI_Win_create");
     seen != 0 && seen == library.symbol(c"PMPI_Win_create")

@@ -1,8 +1,9 @@
-//! The common memory of an allocated window, one range for all its ranks. Rank 0 takes it: what is
-//! small from its own heap, where it is mapped already by the second window; what is large as a
-//! segment of its own, so that the pages are near the rank that touches them first, and go back to
-//! the system with the window. It reads as zero. It takes memory when it is touched; only where a
-//! device or the kernel's policy asks for it, each rank backs its own part when the window is made.
+//! The common memory of an allocated window, one range for all its ranks. Rank 0 allocates it. A
+//! small range comes from the heap of rank 0, which the other ranks have mapped already from the
+//! second window on. A large range is a segment of its own, so that its pages are near the rank
+//! that touches them first, and go back to the system when the window is freed. The memory reads as
+//! zero. Its pages are taken from the system when they are touched; only where a device or the
+//! kernel's policy requires it, each rank backs its own part when the window is made.
 
 use crate::error::{Error, Result};
 use crate::memory::heap::{self, HeapRange};
@@ -14,20 +15,21 @@ use core::ptr;
 
 /// Bytes per rank up to which the memory of a window comes from the heap of rank 0.
 const SMALL: u64 = 256 << 10;
-/// The limit for all ranks together.
+/// Bytes of all ranks together up to which the memory of a window comes from the heap of rank 0.
 const SMALL_ALL: u64 = 16 << 20;
-/// Bytes from which on this library checks whether the node has them.
+/// Size of a window's memory from which on rank 0 checks whether the node has that much.
 pub const LARGE: u64 = 16 << 20;
 
-/// Whether `total` bytes for `ranks` ranks come from a heap. All ranks answer alike. A heap is
-/// mapped at whole pages; for a larger alignment each rank has to choose the address itself.
+/// Whether `total` bytes for `ranks` ranks come from a heap. The result is equal on all ranks. A
+/// heap is mapped at whole pages; for a larger alignment each rank has to choose the address
+/// itself.
 fn is_small(total: u64, alignment: u64, ranks: u32) -> bool {
     total <= SMALL_ALL.min(SMALL * u64::from(ranks)) && alignment <= PAGE
 }
 
-/// What rank 0 has taken for all.
+/// The memory that rank 0 has allocated for all ranks.
 pub enum Offer {
-    /// nothing is wanted
+    /// no memory: the window has no bytes
     Nothing,
     /// a range of its heap
     Heap(HeapRange),
@@ -42,14 +44,15 @@ impl Offer {
             return Ok(Offer::Nothing);
         }
         if is_small(total, alignment, ranks) {
-            // In pages of its own: a child of fork(2) shares these, but nothing of MPI_Alloc_mem.
+            // In pages of its own: a child of fork(2) shares these pages with its parent, but no
+            // memory of MPI_Alloc_mem.
             let lease = heap::take(total.next_multiple_of(PAGE), PAGE)?;
             if backed {
                 lease.back()?;
             }
             return Ok(Offer::Heap(lease));
         }
-        // Before any rank takes its part.
+        // Checked before any rank backs its part.
         if backed && total >= LARGE && !memory_limits::is_available(total) {
             return Err(Error::NoMemory { bytes: total });
         }
@@ -57,7 +60,7 @@ impl Offer {
         Segment::create(pages).map(Offer::Segment)
     }
 
-    /// Where the others find it.
+    /// The place of the memory, by which the other ranks map it.
     pub fn place(&self) -> Result<HeapPlace> {
         Ok(match self {
             Offer::Nothing => HeapPlace::default(),
@@ -66,20 +69,20 @@ impl Offer {
         })
     }
 
-    /// Whether it has been used before and must be cleared.
+    /// Whether the memory has been used before and must be cleared.
     pub fn is_dirty(&self) -> bool {
         matches!(self, Offer::Heap(lease) if lease.is_dirty())
     }
 }
 
-/// The common memory as one rank has it.
+/// The common memory, mapped in one process.
 pub struct Common {
     base: *mut u8,
     bytes: u64,
     hold: Hold,
 }
 
-/// What keeps it there.
+/// The object that keeps the memory mapped.
 enum Hold {
     Nothing,
     Heap(HeapView),
@@ -87,9 +90,9 @@ enum Hold {
 }
 
 impl Common {
-    /// Maps `total` bytes of `ranks` ranks at `place`, at a multiple of `alignment`, and makes sure
-    /// of this rank's own `part` (where it begins, and bytes): it is zero, and if need be `backed`.
-    /// `offer`: what rank 0 has.
+    /// Maps `total` bytes of `ranks` ranks at `place`, at a multiple of `alignment`. Clears this
+    /// rank's own `part` (its offset and its bytes) if it was used before, and backs it with memory
+    /// if `backed` is set. `offer`: the memory that rank 0 has allocated.
     pub fn map(
         place: &HeapPlace,
         (total, alignment): (u64, u64),
@@ -118,14 +121,14 @@ impl Common {
             segment.back(map, first, (part.0 + part.1).next_multiple_of(PAGE) - first)?;
         }
         if dirty {
-            // SAFETY: this rank's own part of memory that all have mapped for this window; nobody
-            // else touches it before the barrier that ends the making of the window.
+            // SAFETY: this rank's own part of memory that all ranks have mapped for this window; no
+            // other rank touches it before the barrier at the end of the window's creation.
             unsafe { resident::clear(base.wrapping_add(part.0.to_usize()), part.1.to_usize()) };
         }
         Ok(Common { base, bytes: total, hold })
     }
 
-    /// Where it begins.
+    /// The address of the first byte.
     pub fn base(&self) -> *mut u8 {
         self.base
     }
@@ -135,7 +138,7 @@ impl Common {
         self.bytes
     }
 
-    /// Says that all ranks have mapped it: nobody has to open it any more.
+    /// To be called when all ranks have mapped the memory: no process has to open it any more.
     pub fn all_have_it(&mut self) {
         if let Hold::Segment { open, .. } = &mut self.hold {
             *open = None;

@@ -1,4 +1,5 @@
-//! The hints of a window (MPI-4.1 §12.2.7): what the user gave and what get_info reports.
+//! The hints of a window (MPI-4.1 §12.2.7): the values that the user gave, and those that get_info
+//! reports.
 
 use super::Flavor;
 use crate::error::Result;
@@ -7,8 +8,8 @@ use crate::mpi::{Handle, Host, info};
 use std::collections::BTreeMap;
 use std::ffi::CString;
 
-/// The keys that a window knows. Others are ignored, as the standard wants it; so are values that
-/// mean nothing.
+/// The keys that a window knows. It ignores other keys, as the standard demands, and values that
+/// the standard does not define.
 const KEYS: [&str; 9] = [
     "no_locks",
     "accumulate_ordering",
@@ -27,13 +28,13 @@ const ALIGNMENT: &str = "mpi_minimum_memory_alignment";
 /// The key of windows in which there may be gaps between the memory of the ranks.
 pub const NONCONTIG: &str = "alloc_shared_noncontig";
 
-/// The value of the alignment's key; what is no power of two has no meaning.
+/// The value of the alignment's key; 1 for a value that is no power of two.
 fn alignment(value: Option<&str>) -> u64 {
     let asked = value.and_then(|value| value.trim().parse::<u64>().ok());
     asked.filter(|asked| asked.is_power_of_two()).unwrap_or(1)
 }
 
-/// Whether a window of this flavor does anything with a key.
+/// Whether a key has a meaning for windows of this flavor.
 fn concerns(key: &str, flavor: Flavor) -> bool {
     match key {
         NONCONTIG => flavor == Flavor::Shared,
@@ -42,13 +43,14 @@ fn concerns(key: &str, flavor: Flavor) -> bool {
     }
 }
 
-/// Whether a key promises something of memory that is there already when the window is made. What
-/// a program permits, as gaps in shared memory, it may take back: then it is only reported.
+/// Whether a key describes memory that exists when the window has been made, so that a later value
+/// cannot be true. A permission of the program, such as for gaps in shared memory, can be withdrawn
+/// later: get_info then reports the new value, which has no effect.
 fn is_for_creation(key: &str) -> bool {
     key == ALIGNMENT
 }
 
-/// Whether a value is one that the standard gives a key (MPI-4.1 §12.2, §9.2).
+/// Whether the standard defines a value for a key (MPI-4.1 §12.2, §9.2).
 fn has_meaning(key: &str, value: &str) -> bool {
     let value = value.trim();
     match key {
@@ -87,7 +89,7 @@ impl Hints {
         Hints { flavor, values: own.map(|(key, value)| (key, value.to_owned())).collect() }
     }
 
-    /// Takes what an info object says when the window is made.
+    /// Takes the hints of an info object when the window is made.
     pub fn take(&mut self, host: &Host, info: Handle) -> Result<()> {
         self.change(host, info, |_| true)
     }
@@ -116,14 +118,14 @@ impl Hints {
         self.values.get(key).is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
-    /// To a multiple of which memory that the library allocates must begin
-    /// (mpi_minimum_memory_alignment, MPI-4.1 §9.2); 1 if the user does not say.
+    /// The alignment of memory that the library allocates for the window
+    /// (mpi_minimum_memory_alignment, MPI-4.1 §9.2); 1 if the user gives none.
     pub fn alignment(&self) -> u64 {
         alignment(self.values.get(ALIGNMENT).map(String::as_str))
     }
 
-    /// A new info object with all of it, and with the kinds of memory that `comm` supports; the
-    /// user frees it.
+    /// Returns a new info object with all hints, and with the kinds of memory that `comm` supports;
+    /// the user frees it.
     pub fn give(&self, host: &Host, comm: Comm) -> Result<Handle> {
         let kinds = info::memory_kinds(host, comm)?;
         let kinds = kinds.iter().map(|kinds| (info::KINDS, kinds.as_str()));

@@ -1,5 +1,5 @@
-//! Kernels for elements that are words: each element is changed by the processor in one step, so
-//! that calls from any number of processes at the same time lose nothing.
+//! Kernels for elements that are words: the processor changes each element in one step, so that
+//! calls from any number of processes at the same time lose no update.
 
 use super::Call;
 use super::element::{Atom, Element, Word};

@@ -40,19 +40,19 @@ pub trait Atom: Element {
 /// these orderings for nothing.
 ///
 /// # Safety
-/// Of every function: `at` is a multiple of the width, its bytes may be read and written, and while
-/// others use them, all use these functions.
+/// For every function: `at` is a multiple of the width, its bytes may be read and written, and
+/// while several threads or processes use them, all use these functions.
 #[allow(clippy::missing_safety_doc)] // said above, for all
 pub trait Word: Copy + Eq {
     /// The value now.
     unsafe fn load(at: *mut u8) -> Self;
     /// Replaces the value.
     unsafe fn store(at: *mut u8, new: Self);
-    /// Replaces the value; like all below, returns the old one.
+    /// Replaces the value and returns the old one, as all functions below do.
     unsafe fn swap(at: *mut u8, new: Self) -> Self;
     /// Adds and wraps around.
     unsafe fn add(at: *mut u8, addend: Self) -> Self;
-    /// Clears the bits that `mask` lacks.
+    /// Clears the bits that are not in `mask`.
     unsafe fn and(at: *mut u8, mask: Self) -> Self;
     /// Sets the bits of `mask`.
     unsafe fn or(at: *mut u8, mask: Self) -> Self;

@@ -1,8 +1,8 @@
 //! The predefined ops on window memory that other processes change at the same time.
 //!
 //! MPI promises that accumulates are atomic element by element (MPI-4.1 §12.7.1); here each call is
-//! seen whole. Which of three ways keeps this promise depends on the type and the address
-//! ([`needs_lock`]) and on the number of elements, never on the call's name or the op:
+//! atomic as a whole. The type and the address ([`needs_lock`]) and the number of elements decide
+//! how, never the call's name or the op:
 //!
 //! | elements                                   | way                                            |
 //! |--------------------------------------------|------------------------------------------------|
@@ -13,12 +13,12 @@
 //! |                                            | [`compare_and_swap_exclusive`]                 |
 //! | several                                    | that lock, around [`accumulate_locked`]        |
 //!
-//! The holder of the target's exclusive window lock has its memory for itself, and uses the
-//! `exclusive` functions for every type without the accumulate lock, if only one of its threads
-//! does at a time. They are the fastest for many elements.
+//! While a process holds the target's exclusive window lock, no other process accesses that memory.
+//! If only one of its threads does so at a time, it uses the `exclusive` functions for every type
+//! without the accumulate lock. They are the fastest for many elements.
 //!
 //! Ops with an instruction use it: SUM of integers, the bitwise ops, REPLACE; a NO_OP is a load.
-//! The others, floating point too, are compare-exchange loops on the word.
+//! All other ops, floating point too, are compare-exchange loops on the word.
 //!
 //! Buffers have the type's layout in memory, one extent per element. Whether op and type go
 //! together is the caller's check ([`pairs`]); here it is an assertion.
@@ -51,7 +51,7 @@ struct Call {
 
 /// Whether elements of this type at this address are changed under the target's accumulate lock.
 /// The result is equal in all processes, since each maps a window's memory at whole pages. The
-/// result for the first element is that for all behind it.
+/// result for the first element holds for all elements after it.
 #[inline]
 pub fn needs_lock(basic: Basic, target: *const u8) -> bool {
     let extent = basic.extent();
@@ -59,9 +59,10 @@ pub fn needs_lock(basic: Basic, target: *const u8) -> bool {
     extent > 8 || target.addr() & (extent - 1) != 0
 }
 
-/// Calls a way for an op, from the rows of the ops. The arguments: the way, the op, the call, the
-/// unsigned type of an element's bits, and the kind of the elements with the types that ops compute
-/// with: for `signed` ops, and for others. An op does not go with elements without a kind.
+/// Calls a kernel for an op, from the rows of the ops. The arguments: the kernel, the op, the call,
+/// the unsigned type of an element's bits, and the kind of the elements with the types that ops
+/// compute with: for `signed` ops, and for all others. An op does not go with elements without a
+/// kind.
 macro_rules! apply {
     (
         ($way:ident, $op:expr, $call:expr, $bits:ty; $kind:ident: $signed:ty, $plain:ty)
@@ -107,8 +108,8 @@ macro_rules! view {
     };
 }
 
-/// The row of a type: the unsigned type of its bits, for REPLACE and NO_OP; then its kind, if ops
-/// compute with it, and the types with which they do.
+/// The row of a type: the unsigned type of its bits, for REPLACE and NO_OP; then its kind and the
+/// types that ops compute with, if there are any.
 macro_rules! row {
     ($way:ident, $op:expr, $call:expr, $bits:ty) => {
         match $op {
@@ -190,7 +191,7 @@ pub unsafe fn accumulate(
 
 /// Applies `op` to `count` elements at the target, whose accumulate lock the caller holds. No other
 /// call sees a part of this one: calls on more than a single word take that lock, and a call on a
-/// single word that looked at the lock before sees whole words.
+/// single word that read the lock earlier sees whole words.
 ///
 /// # Safety
 /// The buffers are as for [`accumulate`], at any address. Other processes change the same elements
@@ -337,9 +338,9 @@ pub unsafe fn compare_and_swap_exclusive(
     }
 }
 
-/// Does the commonest calls of Fetch_and_op inline in the caller: SUM, REPLACE and NO_OP
-/// of an aligned integer of four or eight bytes. Returns false, and has done nothing, for all
-/// others.
+/// Carries out the most common calls of Fetch_and_op inline in the caller: SUM, REPLACE and NO_OP
+/// of an aligned integer of four or eight bytes. For all other calls it does nothing and returns
+/// false.
 ///
 /// On paper, a SUM of eight bytes: three branches (range of the type's number, alignment, op), one
 /// load of the operand, one `lock xadd`, one store of the result. So the type is found by comparing

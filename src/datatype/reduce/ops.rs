@@ -1,8 +1,8 @@
 //! The predefined operations (MPI-4.1 §6.9.2, §12.3.4): `op_rows` has one row for each. From these
 //! rows come [`Op`], the handles in each ABI ([`OPS`]), the kinds of elements that an op goes with
-//! ([`pairs`]), and the calls that `reduce` makes. Below the rows, `combine!` gives the new value
-//! for the target's and the origin's, and the processor instruction that does it in one step where
-//! there is one.
+//! ([`pairs`]), and the calls that `reduce` makes. Below the rows, `combine!` defines how an op
+//! computes the new value from the target's and the origin's, and the processor instruction that
+//! does this in one step if there is one.
 //!
 //! The order of the operands is that of MPI-4.1 §12.3.4: target op origin. Integers wrap around, so
 //! that signed and unsigned are the same but for Max and Min. Logical results are 1 and 0.

@@ -1,8 +1,8 @@
-//! Many elements at once, for the holder of the target's accumulate lock: calls on a single element
-//! do not take that lock, and one that looked at it before may still be changing its word
-//! (`epoch::lock::whole`). So no change of theirs may be lost, and none may see a part of this one
-//! within a word. Each aligned word of eight bytes is changed by one atomic instruction, whatever
-//! the type of the elements inside of it.
+//! Many elements at once, for the holder of the target's accumulate lock. Calls on a single element
+//! do not take that lock, and one that read the lock earlier may still be changing its word
+//! (`epoch::lock::whole`). So this code must not lose a change of such a call, and such a call must
+//! not see a partly changed word. Each aligned word of eight bytes is changed by one atomic
+//! instruction, whatever the type of the elements inside of it.
 //!
 //! On paper, for each [`WORDS`] words: the loads, the plain loop of the op, which is a vector loop,
 //! and a compare-exchange for each word that changes.

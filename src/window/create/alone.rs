@@ -1,7 +1,8 @@
-//! Ranks that are alone although their launcher has started several: it belongs to another MPI than
-//! the program, so each process is a job of its own. Launchers and MPIs say nothing of it, and
-//! fompirun cannot see which MPI a script loads. Said when the first window is made. Correctness
-//! does not rest on it.
+//! A warning about ranks that are alone in MPI_COMM_WORLD although their launcher has started
+//! several processes. Then the launcher belongs to another MPI than the program, and each process
+//! is a job of its own. Launchers and MPIs do not report this, and fompirun cannot see which MPI a
+//! script loads. The warning is written when the first window is made. Correctness does not depend
+//! on it.
 
 use crate::config::{Config, Fallback};
 use crate::mpi::Host;
@@ -10,25 +11,28 @@ use crate::sync::{AtomicBool, Ordering};
 use crate::sys::job;
 use crate::window::report;
 
-/// Where those of MPICH's family and Open MPI's tell how many ranks there are, and the rank.
+/// The variables in which launchers of MPICH's family, and Open MPI's, pass the number of ranks and
+/// the rank.
 const SIZES: [[&str; 2]; 2] =
     [["PMI_SIZE", "PMI_RANK"], ["OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"]];
-/// Where srun does. The script of a job has SLURM_NTASKS and SLURM_PROCID too, and may well start
-/// one process by itself; it has no size of a step. mpirun in a job starts its helpers by srun.
+/// The variables in which srun passes them. The script of a job has SLURM_NTASKS and SLURM_PROCID,
+/// too, and may start a single process without srun; but it has no variable for the size of a step.
+/// mpirun in a job starts its helpers by srun.
 const STEP: [&str; 2] = ["SLURM_STEP_NUM_TASKS", "SLURM_PROCID"];
 
-/// What a launcher tells a process that it has started.
+/// The numbers that a launcher passes to a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Started {
-    /// how many processes it has started together
+    /// the number of processes that it has started together
     processes: u32,
-    /// which one of them this is
+    /// the number of this process among them
     rank: u32,
-    /// the variable that says how many
+    /// the variable that has the number of processes
     variable: &'static str,
 }
 
-/// Says it once, on the first of the processes. MPI is there: the user has a communicator.
+/// Writes the warning once, on the first of the processes. MPI is initialised, because the user has
+/// a communicator.
 pub fn tell(host: &Host) {
     static LOOKED: AtomicBool = AtomicBool::new(false);
     // Relaxed: the flag orders nothing.
@@ -45,7 +49,7 @@ pub fn tell(host: &Host) {
     if !host.initialized() || Comm(host.constants.comm_world).size(host) != Ok(1) {
         return;
     }
-    // A tool that a rank starts has the rank's environment, and is a job of its own by right.
+    // A tool that a rank starts inherits the rank's environment, and rightly is a job of its own.
     if job::is_below_a_rank(started.variable) {
         return;
     }
@@ -58,8 +62,9 @@ pub fn tell(host: &Host) {
     ));
 }
 
-/// What the launcher of this process tells it. Where one launcher was started inside of another,
-/// the one with fewer processes: it may be the nearer one.
+/// Returns the numbers that the launcher of this process has passed. If one launcher was started
+/// inside of another, these are the numbers of the one with fewer processes, which may be the
+/// nearer one.
 fn started() -> Option<Started> {
     started_by(|name| std::env::var(name).ok())
 }

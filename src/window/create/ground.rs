@@ -1,7 +1,7 @@
-//! What the windows of a communicator stand on: the arena of its processes if all are on one node,
-//! a wide one if they are on several. Made for the first window, and kept as an attribute of the
-//! communicator. What could not be made for a reason that may pass is tried again for the next
-//! window.
+//! The resources that all windows of a communicator use: the arena of its processes if all are on
+//! one node, a wide arena if they are on several. They are made for the first window, and kept as
+//! an attribute of the communicator. If they could not be made for a temporary reason, the next
+//! window tries again.
 
 #![allow(clippy::missing_safety_doc)] // callbacks: called by the MPI underneath
 
@@ -19,20 +19,20 @@ use crate::window::{idle, waits};
 use core::ffi::{c_int, c_void};
 use std::sync::{Arc, OnceLock};
 
-/// What the windows of a communicator stand on.
+/// The resources that all windows of a communicator use.
 #[derive(Clone)]
 pub enum Ground {
     /// its processes are on one node
     Node(Arc<Arena>),
-    /// they are on several
+    /// its processes are on several nodes
     Wide(Arc<WideArena>),
     /// there is no road between them
     None(Why),
 }
 
 impl Ground {
-    /// That of a communicator, made if need be in the user's call `call`. `None`: FOMPI_DISABLE is
-    /// set on all ranks. Collective, the first time.
+    /// Returns the ground of a communicator, and makes it at the first call, in the user's call
+    /// `call`. `None`: FOMPI_DISABLE is set on all ranks. The first call is collective.
     pub fn of(host: &'static Host, comm: Comm, call: &'static str) -> Result<Option<Ground>> {
         let keyval = keyval(host)?;
         let (mut cached, mut found): (*mut Option<Ground>, c_int) = (core::ptr::null_mut(), 0);
@@ -68,7 +68,7 @@ impl Ground {
         if Config::get().ranks_per_node.is_none_or(|ranks| size <= ranks) {
             match Arena::make(host, comm, 0)? {
                 Ok(arena) => return Ok(Ground::Node(arena)),
-                // What they lack here, they lack on several nodes.
+                // The processes lack the same resource on several nodes.
                 Err(why) if why.may_pass() => return Ok(Ground::None(why)),
                 Err(_) => {}
             }

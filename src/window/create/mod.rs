@@ -6,10 +6,10 @@
 //! 2. The rank reserves a place for the handle (`window::registry`) and checks the arguments.
 //! 3. The ranks agree on the window: [`agreement`] on one node, `wide::exchange` over several. If
 //!    one rank cannot make the window, none does.
-//! 4. A window that this library does not carry out is made by the MPI underneath, and gets a
-//!    handle of ours all the same.
+//! 4. If this library does not carry the window out, the MPI underneath makes it; it gets a handle
+//!    of this library, too.
 //!
-//! Freeing waits until all ranks are done with the window, and gives back its slot.
+//! Freeing a window waits until all ranks are done with it, and releases its slot.
 
 pub mod agreement;
 mod alike;
@@ -41,10 +41,10 @@ use core::ptr;
 use ground::Ground;
 use parking_lot::Mutex;
 
-/// What the user asks for.
+/// The user's arguments of a call that makes a window.
 #[derive(Clone, Copy)]
 pub struct WindowRequest {
-    /// how the window comes to be
+    /// the call that makes the window
     pub flavor: Flavor,
     /// memory of the user's, for MPI_Win_create
     pub base: *mut c_void,
@@ -58,7 +58,7 @@ pub struct WindowRequest {
     pub comm: Handle,
 }
 
-/// What the user gets.
+/// The result for the user.
 pub enum Made {
     /// a window of ours
     Window(&'static Window),
@@ -66,11 +66,11 @@ pub enum Made {
     Native(Handle, usize),
 }
 
-/// Why there is no window.
+/// The reason why no window was made.
 pub enum Failure {
     /// for the communicator's error handler
     Ours(Error),
-    /// the MPI underneath has called that already
+    /// an error for which the MPI underneath has called the error handler already
     Host(c_int),
 }
 
@@ -80,18 +80,20 @@ impl From<Error> for Failure {
     }
 }
 
-/// Makes a window. Collective over its communicator. `place`: whether the user has one for it.
+/// Makes a window. Collective over its communicator. `place`: an error if the user's pointer for
+/// the handle is null.
 pub fn make(
     host: &'static Host,
     request: WindowRequest,
     place: Result<()>,
 ) -> core::result::Result<Made, Failure> {
     if request.comm == host.constants.comm_null {
-        // It has no error handler; the MPI underneath knows which one to call instead.
+        // MPI_COMM_NULL has no error handler; the MPI underneath knows which one to call instead.
         return Err(native(host, &request).err().unwrap_or(Failure::Host(0)));
     }
     let comm = match Comm::for_window(host, request.comm) {
-        // What is no communicator has no error handler; the MPI underneath knew which one to call.
+        // A handle that is no communicator has no error handler; the MPI underneath has called the
+        // right one.
         Err(Error::Host(code)) => return Err(Failure::Host(code)),
         Err(_) if Config::get().disable => return aside(host, &request, place),
         other => other?,
@@ -176,7 +178,7 @@ fn agree(
     })
 }
 
-/// What this rank wants, or why it cannot.
+/// What this rank contributes to the window, or the error why it cannot.
 fn wish(request: &WindowRequest, hints: &Hints) -> Result<Wish> {
     let bytes = request.size.cast_unsigned().to_u64();
     if request.size < 0 {
@@ -211,7 +213,8 @@ fn wish(request: &WindowRequest, hints: &Hints) -> Result<Wish> {
     })
 }
 
-/// A displacement unit as an int. One that is none must not be told as another one.
+/// Returns a displacement unit as an int; MPI_UNDEFINED if it does not fit into an int, because any
+/// other number would be a wrong unit.
 pub fn int_or_undefined(host: &Host, disp_unit: isize) -> c_int {
     c_int::try_from(disp_unit).unwrap_or(host.constants.undefined)
 }
@@ -261,8 +264,8 @@ fn insert(
     })
 }
 
-/// Leaves a window to the MPI underneath. The handle, the name, the info and the error handler stay
-/// ours.
+/// Lets the MPI underneath make and carry out a window. This library keeps its handle, name, info
+/// and error handler.
 fn delegate(
     host: &'static Host,
     request: &WindowRequest,
@@ -277,7 +280,7 @@ fn delegate(
     Ok(insert(host, entry, hints, facts, Carrier::Host(Delegated { native })))
 }
 
-/// What the MPI underneath says of its window.
+/// The attributes of a window of the MPI underneath.
 fn native_facts(host: &Host, native: Handle, flavor: Flavor) -> Facts {
     let attribute = |keyval: c_int| {
         let (mut value, mut found): (*mut c_void, c_int) = (ptr::null_mut(), 0);
@@ -345,7 +348,8 @@ fn native(host: &Host, request: &WindowRequest) -> core::result::Result<(Handle,
     if code == 0 { Ok((host.handle(native), memory)) } else { Err(Failure::Host(code)) }
 }
 
-/// Frees a window. Collective over its communicator: it waits until all are done with it.
+/// Frees a window. Collective over its communicator: it waits until all ranks are done with the
+/// window.
 pub fn free(host: &Host, window: &'static Window) -> Result<()> {
     window.epochs.may_free()?;
     match &window.carrier {

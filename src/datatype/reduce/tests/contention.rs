@@ -28,7 +28,7 @@ impl Shared {
     }
 }
 
-/// Runs `work(thread)` in all threads from one moment on.
+/// Runs `work(thread)` in all threads at the same time.
 fn at_once<R: Send>(work: impl Fn(usize) -> R + Sync) -> Vec<R> {
     let barrier = Barrier::new(THREADS);
     thread::scope(|scope| {
@@ -244,7 +244,7 @@ fn wide_and_unaligned_elements_lose_nothing_under_the_lock() {
     }
 }
 
-/// As one whose call is under way when another thread takes the lock.
+/// Threads that do not take the lock stand for calls that read it before another thread took it.
 #[test]
 fn a_call_under_the_lock_loses_no_change_of_a_word() {
     const BYTES: usize = 100;

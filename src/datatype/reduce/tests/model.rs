@@ -1,5 +1,6 @@
-//! What the ops mean, once more: on bytes, one member after the other, integers as `i128` and
-//! floating point as `f64` rounded after each step. And random elements that are hard cases often.
+//! A second implementation of the ops, as a model for tests: on bytes, one member after the other,
+//! integers as `i128` and floating point as `f64` rounded after each step. It also makes random
+//! elements, many of which are hard cases.
 
 use core::ops::Range;
 
@@ -221,8 +222,8 @@ pub fn expected(op: Op, basic: Basic, target: &[u8], origin: &[u8]) -> Vec<u8> {
     element
 }
 
-/// Whether two elements are the same, the padding too. One NaN is as good as another, and what lies
-/// behind the ten bytes of the x87 counts only where no arithmetic was done.
+/// Whether two elements are the same, the padding too. All NaNs are equal here, and the bytes after
+/// the ten bytes of the x87 count only where no arithmetic was done.
 pub fn same(op: Op, basic: Basic, found: &[u8], wanted: &[u8]) -> bool {
     let (mut found, wanted) = (found.to_vec(), wanted.to_vec());
     for (at, number) in members(basic) {
