@@ -75,7 +75,7 @@ classes! {
     Base "MPI_ERR_BASE",
 }
 
-/// A property that all ranks must have alike.
+/// A property that must be equal on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// this library
@@ -210,7 +210,7 @@ pub enum Error {
         /// the class of its error
         class: Class,
     },
-    /// A property that all ranks must have alike, and in which two ranks differ.
+    /// A property that must be equal on all ranks differs between two ranks.
     Differs {
         /// the property
         fact: Fact,

@@ -43,7 +43,7 @@ impl AttributeValue {
         }
     }
 
-    /// As Fortran gets it (MPI-4.1 §19.3.7).
+    /// Returns the value that Fortran gets (MPI-4.1 §19.3.7).
     pub(super) fn integer(&self) -> isize {
         match self {
             AttributeValue::Address(address) => (*address).cast_signed(),

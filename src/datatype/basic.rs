@@ -4,7 +4,7 @@
 //!
 //! To add a kind: one row in `basics!` here, one row in `reduce`; the tests walk [`Basic::ALL`].
 
-/// What the standard calls a group of datatypes (MPI-4.1 §6.9.2): all that decides the legal ops.
+/// A group of datatypes in the sense of MPI-4.1 §6.9.2, which determines the legal ops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// C integer and Fortran integer, which the standard keeps apart only for the logical ops
@@ -153,8 +153,8 @@ basics! {
 }
 
 impl Basic {
-    /// Where the second member of a pair type begins. Both members hold data; what lies between
-    /// and behind them is padding that no operation may touch.
+    /// Returns the offset of the second member of a pair type. Both members hold data; the bytes
+    /// between and behind them are padding that no operation may touch.
     pub const fn second(self) -> Option<usize> {
         match self {
             Basic::FloatInt | Basic::TwoInt | Basic::ShortInt | Basic::TwoReal => Some(4),

@@ -16,11 +16,11 @@ use crate::sync::{AtomicU64, Ordering, full_fence, spin_hint};
 use core::ops::Deref;
 use std::time::{Duration, Instant};
 
-/// Where the words of the ranks are.
+/// The locations of the control words of all ranks.
 pub trait Locate {
     /// A process that serves a rank.
     type Held: Deref<Target: Network>;
-    /// What this process does while it waits.
+    /// The work of this process while it waits.
     type Idle: Idle;
 
     /// Returns this rank.
@@ -114,7 +114,8 @@ impl<L: Locate> Far<L> {
             }
             std::thread::sleep(Duration::from_nanos(sleep));
             sleep = (2 * sleep).min(*SLEEP_NS.end());
-            // By the clock, not by rounds: where ranks share cores, a short sleep may last long.
+            // Measured by the clock, not in rounds: where ranks share cores, a short sleep may last
+            // long.
             if looked.elapsed() >= Duration::from_nanos(CHECK_NS) {
                 idle.check(wait)?;
                 looked = Instant::now();

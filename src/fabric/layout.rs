@@ -52,20 +52,21 @@ pub const COMPLETE: WordId = WordId(3 * LINE);
 pub const REGIONS: WordId = WordId(4 * LINE);
 /// The number of the table.
 pub const REGIONS_ID: WordId = WordId(4 * LINE + 1);
-/// The number of the last table that is not the one before it and some more slots.
+/// The number of the last table that is not its predecessor with slots added.
 pub const CUT: WordId = WordId(4 * LINE + 2);
 /// The address of the table.
 pub const TABLE: WordId = WordId(4 * LINE + 3);
-/// How many slots it has.
+/// The number of slots of the table.
 pub const SLOTS: WordId = WordId(4 * LINE + 4);
-/// What the device of ranks of other nodes must know to read it.
+/// The key with which the devices of ranks of other nodes read the table.
 pub const TABLE_KEY: WordId = WordId(4 * LINE + 5);
 
 const NODES: u32 = 5 * LINE;
 /// Queue nodes of a rank for the locks of windows: the most of its threads that can stand in the
 /// queues of a window.
 pub const NODES_FOR_LOCKS: u32 = 8;
-/// All of them: those behind are for [`ACC`] and [`REGIONS`].
+/// The number of all queue nodes of a rank. Those after the nodes for the locks of windows are for
+/// [`ACC`] and [`REGIONS`].
 pub const NODES_PER_RANK: u32 = 12;
 const WORDS_PER_NODE: u32 = 2;
 
@@ -94,7 +95,7 @@ pub const fn words_per_rank(size: u32) -> u32 {
     (POSTED + size.div_ceil(RANKS_PER_WORD)).next_multiple_of(LINE)
 }
 
-/// How a word changes: the simulator holds every access to it.
+/// Returns how a word may change; the simulator checks every access.
 #[cfg(any(test, doc))]
 pub fn kind(word: WordId) -> WordKind {
     match word.0 {
@@ -119,7 +120,7 @@ pub fn go(node: u32) -> WordId {
     WordId(NODES + node * WORDS_PER_NODE + 1)
 }
 
-/// What a word is waited for.
+/// The reason why a rank waits for a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// a barrier
@@ -150,12 +151,13 @@ pub fn fence(round: u32) -> WordId {
     WordId(FENCE + round)
 }
 
-/// Where the bit of `from` is among the posts that a rank has received: the word, and the bit.
+/// Returns the word and the bit for a post by `from` to this rank.
 pub fn posted(from: Rank) -> (WordId, u64) {
     (WordId(POSTED + from.0 / RANKS_PER_WORD), 1 << (from.0 % RANKS_PER_WORD))
 }
 
-/// How many posts named this rank, ever. Here and below: words that are reached through a device.
+/// The number of posts that named this rank, ever. This word and those below are reached through a
+/// device.
 pub const POSTS: WordId = WordId(POSTED);
 /// The first word of the list of the ranks to which this rank has posted, two words for each.
 pub const LIST: WordId = WordId(POSTED + LINE);
@@ -190,7 +192,7 @@ pub fn rendezvous(lock: WordId, ticket: u32) -> WordId {
     WordId(RENDEZVOUS + index * RENDEZVOUS_SLOTS + ticket % RENDEZVOUS_SLOTS)
 }
 
-/// How a word that is reached through a device changes.
+/// Returns how a word that is reached through a device may change.
 #[cfg(any(test, doc))]
 pub fn kind_far(word: WordId) -> WordKind {
     match word.0 {

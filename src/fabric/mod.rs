@@ -1,12 +1,12 @@
-//! The road: how control words and bytes of one rank are reached from another, and the laws that
+//! The roads by which a rank reaches control words and bytes of another rank, and the laws that
 //! every road keeps (`docs/architecture.md`). Protocols in `epoch` are written against [`Words`]
-//! alone and do not know which road they are on. Bytes have no such trait: `transfer` calls the
-//! functions of the road that the window names for them.
+//! alone and do not know which road they use. [`remote`] has the traits for bytes, with laws of
+//! their own; memory that all ranks map needs no trait (`docs/decisions/0014`).
 //!
 //! The laws:
 //! 1. One word, one road: all ranks reach a contended word in the same way.
 //! 2. After `flush(r)`, everything sent to `r` before is done at `r`, for readers on every road.
-//! 3. Before `flush` or `order`, anything may land in any order.
+//! 3. Before `flush` or `order`, operations may take effect in any order.
 //! 4. The buffer of a get is valid only after the get is known to be complete, or after a flush.
 //! 5. Zero lengths and MPI_PROC_NULL never reach a road.
 //! 6. The answer of a `fetch` or `read` that went to `r` behind `order(r)` says that everything
@@ -14,10 +14,11 @@
 //!    lock, and its answer is the only wait.
 //! 7. `post` wakes a rank that waits in `wait_own`; `fetch` does not, so that an uncontended lock
 //!    costs no read of its owner's doorbell. No rank waits for a word that only `fetch` changes.
-//! 8. A word is seen whole: `own`, `read` and `wait_own` return a value that was stored, never
-//!    parts of two.
-//! 9. What is read at `r` by a get that was sent behind a `begin` is read after that fetch took
-//!    effect, if both take one road: take a lock and read what it guards, and wait once for both.
+//! 8. A word is read as a whole: `own`, `read` and `wait_own` return a value that was stored, never
+//!    parts of two values.
+//! 9. A get that was sent to `r` behind a `begin` reads after that fetch took effect, if both take
+//!    one road. So a rank can take a lock, read the data that the lock protects, and wait once for
+//!    both.
 
 use crate::error::Result;
 
@@ -70,7 +71,7 @@ pub struct WordAt {
     pub word: WordId,
 }
 
-/// Which way the bytes of a transfer go.
+/// The direction in which the bytes of a transfer go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// from the origin to the target
@@ -102,19 +103,21 @@ pub enum WordKind {
     /// as `Contended`; and its owner resets it while no other rank can change it
     /// ([`Words::set_own`])
     Link,
-    /// by its owner alone, who stores into it; others read it
+    /// only by its owner, by stores; other ranks read it
     Owned,
 }
 
-/// All that synchronisation needs: 64-bit control words.
+/// The operations that synchronisation needs, on 64-bit control words.
 ///
-/// Nothing is stored into another rank's word: 8 bytes that a device writes may be seen in parts,
-/// and an addition may not. A word is of one [`WordKind`]; `fabric::layout` says which word is
-/// what.
+/// No rank stores into another rank's word: a reader may see parts of 8 bytes that a device writes,
+/// but never parts of an addition. A word is of one [`WordKind`]; `fabric::layout` has the kind of
+/// each word.
 pub trait Words {
-    /// Whether other ranks' words are a round trip away, so that a repetition is dear.
+    /// Whether an operation on another rank's word takes a round trip, so that repetitions are
+    /// expensive.
     const FAR: bool = false;
-    /// How many holders a lock word counts; fewer than its field can in tests alone.
+    /// The number of holders that a lock word can count; smaller than its field allows in tests
+    /// alone.
     const HOLDERS_MAX: u64 = (1 << 19) - 1;
     /// A `fetch` that is under way.
     type Ticket;
@@ -122,32 +125,33 @@ pub trait Words {
     fn rank(&self) -> Rank;
     /// Number of ranks.
     fn size(&self) -> u32;
-    /// Changes a contended word and returns what it held before. Acquire and Release. It wakes
-    /// nobody (law 7).
+    /// Changes a contended word and returns its earlier value. Acquire and Release. It wakes no
+    /// rank (law 7).
     fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64>;
     /// Begins a `fetch`, so that several are under way at once. It takes effect at any time until
     /// it is finished (laws 3 and 6).
     fn begin(&self, at: WordAt, op: Fetch) -> Result<Self::Ticket>;
-    /// Ends it: what the word held before. A ticket must not be forgotten.
+    /// Ends a `fetch` and returns the earlier value of the word. The caller must end each ticket.
     fn finish(&self, ticket: Self::Ticket) -> Result<u64>;
-    /// Adds to a contended word without an answer. Release: a rank that sees the sum sees what was
-    /// sent to that rank and ordered before.
+    /// Adds to a contended word without an answer. Release: a rank that sees the sum sees the
+    /// effect of everything that was sent to that rank and ordered before.
     fn post(&self, at: WordAt, add: u64) -> Result<()>;
     /// Loads a word of any rank. Acquire.
     fn read(&self, at: WordAt) -> Result<u64>;
     /// Loads a word of this rank. Acquire.
     fn own(&self, word: WordId) -> u64;
     /// Stores into an owned word of this rank, or into a link of it while the protocol rules out
-    /// that another rank changes it: nothing is under way to it, and nobody sends to it before they
-    /// learn by a later `fetch` or `post` of this rank that they may.
+    /// that another rank changes it: nothing is under way to it, and no other rank sends to it
+    /// before a later `fetch` or `post` of this rank lets it do so.
     fn set_own(&self, word: WordId, value: u64);
     /// Waits until a `post` made a word of this rank satisfy `until`, and returns the word.
-    /// Acquire. Many threads of a rank may wait at once. Protocols wait for other ranks here: it
-    /// spins a little, then lets the MPI underneath make progress, then gives the core away; it
-    /// fails when a process that it may wait for is gone. A road whose writers cannot wake anybody
-    /// polls, with sleeps that end by themselves.
+    /// Acquire. Many threads of a rank may wait at once. Protocols wait for other ranks here: the
+    /// call spins a little, then lets the MPI underneath make progress, then sleeps; it fails when
+    /// a process that it may wait for has ended. A road whose writers cannot wake a sleeping rank
+    /// polls, with sleeps of limited length.
     fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64>;
-    /// What this rank sends to `rank` next is seen there after what it sent before.
+    /// Orders operations: those that this rank sends to `rank` next take effect there after all
+    /// that it sent before.
     fn order(&self, rank: Rank) -> Result<()>;
     /// Waits until everything sent to `rank` is done there.
     fn flush(&self, rank: Rank) -> Result<()>;

@@ -97,8 +97,9 @@ pub trait Runs {
     unsafe fn finish(self) -> Result<()>;
 }
 
-/// What a road between nodes has beside bytes: atomic changes of words (64 bits at a multiple of 8
-/// bytes), and memory of this process from which and to which it copies without preparation.
+/// The operations that a road between nodes has beside those on bytes: atomic changes of words (64
+/// bits at a multiple of 8 bytes), and memory of this process from which and to which it copies
+/// without preparation.
 pub trait Network: Bytes {
     /// An answer that will arrive. It must not be forgotten.
     type Ticket;
@@ -191,13 +192,13 @@ pub trait Lease {
 /// Bytes of a lease.
 pub const LEASE_BYTES: usize = 8 << 10;
 
-/// How this process offers its memory and reaches that of others.
+/// A way to expose memory of this process and to connect to other processes.
 pub trait Road {
     /// Another process, as this one reaches it.
     type Peer: Network;
     /// Memory of this process that others may access until this is dropped.
     type Exposed: Addressed;
-    /// What another process must know to reach this one: plain data.
+    /// The address by which another process reaches this one: plain data.
     type Address: Clone;
 
     /// Lets other processes read, write and atomically change memory of this process, until the

@@ -1,5 +1,5 @@
-//! Where checked bytes of a window are for this process, and the road that reaches them there. Who
-//! checks them is `window::address`; copies between mapped memory are in `transfer`.
+//! The location of checked bytes of a window, as this process reaches them, and the road to them.
+//! `window::address` makes the checks; `transfer` copies between mapped memory.
 
 use super::Way;
 use super::cma::{Batch, Process};

@@ -39,7 +39,7 @@ impl Pipe {
         made.then_some(Pipe { read: ends[0], write: ends[1] })
     }
 
-    /// In the parent, or where there is no child: returns when the child is done or there is none.
+    /// To be called in the parent: returns when the child is done, or at once if there is no child.
     /// The child writes a byte, because a child of another thread may hold the other end for
     /// longer.
     pub fn wait(self) {
@@ -50,7 +50,7 @@ impl Pipe {
         close(self.read);
     }
 
-    /// In the child: notifies the parent.
+    /// To be called in the child: notifies the parent.
     pub fn done(self) {
         // The parent's other end is open still, so nothing is raised (SIGPIPE).
         // SAFETY: our descriptor, and one byte.

@@ -210,7 +210,7 @@ mod tests {
         fake.add((103, 100), "R=2 B=", &both, "fompi-waits-1");
         fake.add((104, 100), "R=3", &both, "fompi-waits-2");
         fake.add((105, 100), "R=nothing", &both, "");
-        // Of other jobs.
+        // Processes of other jobs.
         fake.add((200, 1), "", "", "");
         fake.add((201, 200), "R=4", &both, "");
         fake.add((106, 100), "R=5 PMIX_NAMESPACE=spawned", &both, "");

@@ -1,5 +1,5 @@
 //! The accumulate lock of a target (`ACC` of `fabric::layout`). All calls on several elements run
-//! under it, and all calls on elements that no atomic instruction changes for all ranks alike.
+//! under it, and all calls on elements that not all ranks can change by an atomic instruction.
 //! Calls on a single word only read it (docs/decisions/0004, `epoch::lock::whole`).
 //!
 //! On a distant road the request for the lock goes out together with the gets of the elements. If

@@ -1,5 +1,4 @@
-//! What the files of the accumulates have in common: a run of elements, and how the elements are
-//! protected.
+//! Types for all files of the accumulates: a run of elements, and how the elements are protected.
 
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::Op;

@@ -37,7 +37,7 @@ impl<T> Serial<T> {
         Serial { threads, turn, value: UnsafeCell::new(value) }
     }
 
-    /// From now on several threads may call at once.
+    /// Allows several threads to call at once from now on.
     pub fn several_threads(&self) {
         // Relaxed: a thread that has to see it has met this one (see the head of this file).
         self.threads.store(true, Ordering::Relaxed);
@@ -50,7 +50,8 @@ impl<T> Serial<T> {
         self.threads.load(Ordering::Relaxed)
     }
 
-    /// Runs `work` on the value. `work` must not come back here, nor call out of the library.
+    /// Runs `work` on the value. `work` must not call this function again, nor any code outside of
+    /// the library.
     #[inline]
     pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         if self.has_threads() {

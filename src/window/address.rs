@@ -1,5 +1,5 @@
-//! From (rank, displacement, extent) to memory of the window. Every bounds check of the library is
-//! here, and a [`Spot`] is proof that it was made.
+//! The way from rank, displacement and extent to memory of the window. All bounds checks of the
+//! library are here; a [`Spot`] proves that one was made.
 
 use super::descriptor::Descriptor;
 use super::wide::locate::By;
@@ -23,7 +23,8 @@ pub struct Reach {
 }
 
 impl Descriptor {
-    /// Which byte of what a rank exposes is the first of `reach` at displacement `disp`.
+    /// Returns the offset of the first byte of `reach` at displacement `disp` in the memory that a
+    /// rank exposes.
     ///
     /// # Errors
     /// MPI_ERR_DISP if `disp` is negative, MPI_ERR_RMA_RANGE if a byte is outside.
@@ -53,8 +54,8 @@ impl Descriptor {
 }
 
 impl LocalWindow {
-    /// Does `work` where `reach` at displacement `disp` of `rank` is (MPI-4.1 §12.3.1: the address
-    /// is `window_base + target_disp × disp_unit`, with the target's own unit).
+    /// Does `work` with the location of `reach` at displacement `disp` of `rank` (MPI-4.1 §12.3.1:
+    /// the address is `window_base + target_disp × disp_unit`, with the target's own unit).
     ///
     /// # Errors
     /// MPI_ERR_DISP if `disp` is negative, MPI_ERR_RMA_RANGE if a byte is outside of what `rank`
@@ -70,8 +71,8 @@ impl LocalWindow {
         self.at_by(By::Own, (rank, disp, reach), work)
     }
 
-    /// As [`LocalWindow::at`], by the road that all ranks have in common, so that their operations
-    /// are atomic with each other.
+    /// Does the same as [`LocalWindow::at`], by the road that all ranks have in common, so that
+    /// their operations are atomic with each other.
     #[inline]
     pub fn at_common<R>(
         &self,
@@ -102,7 +103,8 @@ impl LocalWindow {
         work(self.spot(rank, exposed, first)?)
     }
 
-    /// Where byte `first` of a rank's part is; the caller checked that it is inside.
+    /// Returns the location of byte `first` of a rank's part. The caller has checked that the byte
+    /// is inside.
     #[inline]
     pub(super) fn spot(&self, rank: u32, exposed: &Descriptor, first: u64) -> Result<Spot<'_>> {
         Ok(match &self.memory {
@@ -127,12 +129,13 @@ impl LocalWindow {
         })
     }
 
-    /// Returns where `bytes` bytes of the common memory begin at the displacement; `None` if any
-    /// is outside.
+    /// Returns the address of `bytes` bytes of the common memory at the displacement; `None` if one
+    /// of them is outside.
     #[inline(always)]
     pub fn address_within(&self, rank: u32, disp: i64, bytes: u64) -> Option<*mut u8> {
         let exposed = self.blocks.descriptor(rank);
-        // A negative displacement is a huge one here, and huge times the unit is too much.
+        // A negative displacement becomes a huge number here, and its product with the unit is too
+        // large.
         let first = disp.cast_unsigned().checked_mul(exposed.disp_unit)?;
         if first > exposed.bytes || bytes > exposed.bytes - first {
             return None;
@@ -141,8 +144,8 @@ impl LocalWindow {
         Some(unsafe { self.data.add((exposed.offset + first).to_usize()) })
     }
 
-    /// The same for an element that one atomic instruction is to change; `None` also while somebody
-    /// holds the accumulate lock of the rank (`epoch::lock::whole`).
+    /// Returns that address for an element that one atomic instruction is to change; `None` also
+    /// while a thread holds the accumulate lock of the rank (`epoch::lock::whole`).
     #[inline(always)]
     pub fn element_within(&self, rank: u32, disp: i64, bytes: u64) -> Option<*mut u8> {
         let exposed = self.blocks.descriptor(rank);
@@ -150,13 +153,14 @@ impl LocalWindow {
         let first = disp.cast_unsigned().checked_mul(exposed.disp_unit)?;
         let behind = exposed.bytes.checked_sub(first)?;
         let at = self.data.wrapping_add((exposed.offset + first).to_usize());
-        // Acquire: pairs with the release of the lock. Behind the loads of what never changes.
+        // Acquire: pairs with the release of the lock. It comes after the loads of the descriptor,
+        // which never changes.
         (whole::weigh(lock.load(Ordering::Acquire), bytes) <= behind).then_some(at)
     }
 
-    /// What `rank` exposes, as this process reaches it by load and store: address, bytes,
-    /// displacement unit (MPI-4.1 §12.2.3). What cannot be reached, and nothing, has no address
-    /// and no bytes; of a dynamic window, where there may be many parts, this cannot be asked.
+    /// Returns the memory that `rank` exposes, as this process reaches it by load and store:
+    /// address, bytes, displacement unit (MPI-4.1 §12.2.3). Without such memory, the address is
+    /// null and the number of bytes 0. Fails for a dynamic window, which may have many parts.
     pub fn part(&self, rank: u32) -> Result<(*mut u8, u64, u64)> {
         if let Memory::Attached(_) = &self.memory {
             return Err(Error::Wrong(Class::RmaFlavor, "a dynamic window"));
@@ -175,7 +179,7 @@ impl LocalWindow {
         })
     }
 
-    /// Where this rank's own part begins (MPI_WIN_BASE).
+    /// Returns the address of this rank's own part (MPI_WIN_BASE).
     pub fn base(&self) -> usize {
         let own = self.blocks.descriptor(self.arena().rank);
         if own.exposed == 0 && matches!(self.memory, Memory::Common(_)) {
@@ -184,8 +188,8 @@ impl LocalWindow {
         own.address.to_usize()
     }
 
-    /// The first rank that exposes anything, for MPI_Win_shared_query of MPI_PROC_NULL. Over many
-    /// nodes the ranks are asked one after the other, until one does.
+    /// Returns the first rank that exposes memory, for MPI_Win_shared_query of MPI_PROC_NULL. Over
+    /// several nodes it reads the descriptors of the ranks one after the other until it finds one.
     pub fn first_with_memory(&self) -> Result<Option<u32>> {
         if let Some(many) = self.many_nodes() {
             for rank in 0..self.size {
@@ -198,7 +202,7 @@ impl LocalWindow {
         Ok((0..self.size).find(|rank| self.blocks.descriptor(*rank).exposed > 0))
     }
 
-    /// A rank that the user gave as a target.
+    /// Checks a rank that the user gave as a target.
     #[inline]
     pub fn target(&self, rank: i32) -> Result<u32> {
         if rank.cast_unsigned() < self.size {

@@ -1,7 +1,7 @@
-//! Attributes that a program keeps with windows (MPI-4.1 §7.7.3): the keyvals that it made, and
-//! what each window has of them. Callbacks are not called here: `abi` does that between a look and
-//! a change, while nothing is locked, because a callback may come back for either. Invariant: a
-//! keyval lives until the program has freed it and no window has an attribute of it.
+//! Attributes that a program keeps with windows (MPI-4.1 §7.7.3): the keyvals that it made, and the
+//! attributes of each window. This file calls no callbacks: `abi` calls them between a lookup and a
+//! change, while no lock is held, because a callback may itself look up or change attributes.
+//! Invariant: a keyval lives until the program has freed it and no window has an attribute of it.
 
 use crate::error::{Class, Error, Result};
 use crate::mpi::Host;
@@ -123,7 +123,7 @@ pub struct Attribute {
     pub keyval: c_int,
     /// its value
     pub value: isize,
-    /// who set it
+    /// the language that set it
     pub language: Language,
 }
 

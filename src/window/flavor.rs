@@ -1,6 +1,6 @@
-//! The four ways in which a window comes to be.
+//! The four kinds of calls that make a window.
 
-/// How a window came to be (MPI-4.1 §12.2).
+/// The call that made a window (MPI-4.1 §12.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavor {
     /// MPI_Win_create

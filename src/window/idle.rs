@@ -53,13 +53,13 @@ pub struct Waiting {
     pub shown: Option<Note>,
 }
 
-/// What a waiting thread does from time to time where waits are reported.
+/// The function that a waiting thread calls from time to time if waits are reported.
 type Report = fn(&NodeIdle, &mut Waiting);
 
 static REPORT: OnceLock<Report> = OnceLock::new();
 
-/// Sets what a waiting thread does from time to time where waits are reported. The first call
-/// counts.
+/// Sets the function that a waiting thread calls from time to time, so that waits are reported.
+/// Only the first call has an effect.
 pub fn report_by(report: Report) {
     REPORT.get_or_init(|| report);
 }

@@ -1,5 +1,5 @@
-//! The part of a window that this process has: its rank, its control blocks, its memory. What
-//! other ranks do with that memory is not here: `address` finds it, `synchronise` runs the epochs.
+//! The part of a window that this process has: its rank, its control blocks, its memory. Not for
+//! accesses of other ranks: `address` finds the memory, `synchronise` runs the epochs.
 
 use super::Flavor;
 use super::arena::Arena;

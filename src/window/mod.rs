@@ -1,7 +1,7 @@
-//! The object: a window, and all that this process knows of it without a call of another rank or of
-//! the MPI underneath. `registry` finds it, `create` makes and frees it, `address` makes every
-//! bounds check of the library, `synchronise` has the calls that open and close epochs, and
-//! `attributes` keeps what a program sets.
+//! The window object: the state of a window that this process has, for use without a call of
+//! another rank or of the MPI underneath. `registry` finds it, `create` makes and frees it,
+//! `address` makes every bounds check of the library, `synchronise` has the calls that open and
+//! close epochs, and `attributes` keeps the attributes of the program.
 
 pub mod address;
 pub mod arena;
@@ -97,7 +97,7 @@ impl Window {
     }
 }
 
-/// What carries a window out.
+/// The layer that carries a window out.
 pub enum Carrier {
     /// this library, in memory that the ranks share
     Node(LocalWindow),

@@ -1,7 +1,7 @@
 //! The protocols by which the ranks of a window synchronise: those of [`OneNode`] are on words in
-//! mapped memory, those of `wide/many_nodes.rs` on words that the road between nodes reaches.
-//! Creation decides which a window has; [`on_protocols`] is where a call finds that out. Which call
-//! is legal is in `epoch::state`.
+//! mapped memory, those of `wide/many_nodes.rs` on words that the road between nodes reaches. The
+//! creation of a window decides which of them it uses; a call selects them by [`on_protocols`].
+//! `epoch::state` decides which call is legal.
 
 use super::LocalWindow;
 use super::control_blocks::ControlBlocks;
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::fabric::shm::words::CpuWords;
 use crate::fabric::{Rank, Words};
 
-/// What a window does for a call that synchronises, according to where its ranks are.
+/// The protocols of the calls that synchronise a window; they depend on where its ranks are.
 pub trait Protocols {
     /// The control words that all ranks have in common.
     type Words: Words;
@@ -20,7 +20,7 @@ pub trait Protocols {
     /// Returns these words.
     fn words(&self) -> &Self::Words;
 
-    /// Waits for all ranks. With `precede`, what this rank sent is done first.
+    /// Waits for all ranks. With `precede`, first waits until the operations of this rank are done.
     fn fence(&self, precede: bool) -> Result<()>;
 
     /// Opens an exposure epoch for these origins.
@@ -29,7 +29,7 @@ pub trait Protocols {
     /// Waits for the posts of these targets.
     fn start(&self, targets: &[Rank]) -> Result<()>;
 
-    /// Completes an access epoch: what was sent is done, and the targets know.
+    /// Completes an access epoch: waits until its operations are done, and notifies the targets.
     fn complete(&self, targets: &[Rank]) -> Result<()>;
 
     /// Settles accumulates on single words of a target that no call has waited for.

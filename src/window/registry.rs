@@ -1,13 +1,13 @@
-//! From a window handle to the window, without a call of the MPI underneath.
+//! The lookup of a window by its handle, without a call of the MPI underneath.
 //!
 //! A handle is the same integer in every ABI and in Fortran:
 //! `0x20000001 | generation << 17 | slot << 1`, 26 bits of our own below MPICH's tag for window
 //! handles with the kind "invalid". It is odd, so it is never a pointer of the MPI underneath, and
 //! it is never MPI_WIN_NULL of any ABI.
 //!
-//! Handles are given out in the order of their numbers, slot by slot and round by round; a slot
-//! that is in use is passed over. So a handle that was freed is known as such until some 33 million
-//! more windows ([`HANDLES`]) have been made: only then its number is given out again.
+//! The library gives out handles in the order of their numbers, slot by slot and round by round,
+//! and skips slots in use. So it recognises a freed handle until some 33 million more windows
+//! ([`HANDLES`]) have been made; only then a new window gets the same number.
 
 use super::Window;
 use crate::error::{Class, Error, Result};
@@ -73,7 +73,7 @@ pub enum Found {
     Window(&'static Window),
     /// a window that the MPI underneath made for itself
     Foreign,
-    /// our encoding, but no window, or no longer one
+    /// a number of our encoding that is no window, or no longer one
     Stale,
 }
 

@@ -90,8 +90,8 @@ impl Why {
         }
     }
 
-    /// Fails if the MPI underneath cannot make the window either, because what is missing is what
-    /// it needs to allocate memory: in such a call some MPIs never return.
+    /// Fails if the MPI underneath cannot make the window either, because it needs the same missing
+    /// resource to allocate memory: in such a call some MPIs never return.
     pub fn refuses(self, flavor: Flavor) -> Result<()> {
         match (self, flavor) {
             (Why::Descriptors, Flavor::Allocate | Flavor::Shared) => Err(NO_DESCRIPTOR),
@@ -125,8 +125,8 @@ pub fn named(processes: Vec<(u32, Option<i32>)>) -> Option<String> {
 }
 
 /// Prints what ends the job, and on which rank, if the launcher has told the process its rank.
-/// Gives the launcher time to read the line: that of MPICH loses what ranks have written when
-/// several of them end the job at once (4 of 60 jobs of three ranks).
+/// Gives the launcher time to read the line: MPICH's launcher loses lines if several ranks end the
+/// job at once (4 of 60 jobs of three ranks).
 pub fn say_fatal(line: &str) {
     let rank = crate::config::rank().map(|rank| format!("rank {rank}: ")).unwrap_or_default();
     say(&format!("{rank}{line}; the error handler ends the job by MPI_Abort"));
@@ -159,7 +159,7 @@ pub fn delegated(flavor: Flavor, why: Why, rank: u32) {
     }
 }
 
-/// A wrong call that is carried out all the same (docs/decisions/0016).
+/// A wrong call that the library still carries out (docs/decisions/0016).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrong {
     /// a communication call with a request in an epoch of a fence or a start
@@ -177,8 +177,8 @@ impl Wrong {
     }
 }
 
-/// Decides about a wrong call: it is carried out, and the first rank says so once, or
-/// `FOMPI_STRICT` makes it this error.
+/// Decides about a wrong call: the library carries it out, and the first rank writes a line once;
+/// with `FOMPI_STRICT` the call fails with this error.
 #[cold]
 pub fn carry_out(call: &'static str, wrong: Wrong, error: Error) -> Result<()> {
     static SAID: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];

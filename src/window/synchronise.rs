@@ -32,7 +32,7 @@ pub fn fence(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result<()
     Ok(())
 }
 
-/// Completes what this rank has sent, if it may have sent anything (`precede`), and waits until all
+/// Completes the operations of this rank, if it may have sent any (`precede`), and waits until all
 /// ranks have called this.
 pub fn fence_all(node: &LocalWindow, precede: bool) -> Result<()> {
     on_protocols!(node, |protocols| protocols.fence(precede))
@@ -50,9 +50,9 @@ pub fn last_fence(node: &LocalWindow, call: &'static str) -> Result<()> {
     fence::fence(&words, node.next_barrier(), true)
 }
 
-/// Does MPI_Win_post. MPI_MODE_NOCHECK leaves nothing out. It has to be given on both sides
-/// (MPI-4.1 §12.5.5); where only one side gives it, a start would wait for ever, or a post would
-/// remain and be added to the next one.
+/// Does MPI_Win_post. MPI_MODE_NOCHECK has no effect: both sides have to give it (MPI-4.1 §12.5.5),
+/// and if only one side did, a start would wait for ever, or a post would remain and be added to
+/// the next one.
 pub fn post(window: &Window, node: &LocalWindow, origins: &[u32]) -> Result<()> {
     window.epochs.post(origins.len().to_u32())?;
     // Relaxed: only this process uses the count.
@@ -150,7 +150,7 @@ pub fn unlock(window: &Window, node: &LocalWindow, target: u32) -> Result<()> {
     })
 }
 
-/// Gives a lock back, when what was sent to the target is done there.
+/// Releases a lock after the operations on the target are done there.
 #[inline(always)]
 fn give_back(words: &impl Words, target: u32, hold: Hold, left: Held) -> Result<()> {
     match hold {
@@ -160,7 +160,7 @@ fn give_back(words: &impl Words, target: u32, hold: Hold, left: Held) -> Result<
     }
 }
 
-/// Gives lock_all back, if it took locks, when what was sent is done at all ranks.
+/// Releases the locks of lock_all, if it took any, after all operations are done at their targets.
 #[inline(always)]
 fn give_all_back(words: &impl Words, locked: bool) -> Result<()> {
     if locked { lock::unlock_all(words) } else { words.flush_all() }
@@ -191,8 +191,8 @@ pub fn unlock_all(window: &Window, node: &LocalWindow) -> Result<()> {
     })
 }
 
-/// Does MPI_Win_flush: waits until all that was sent to `target` is done there. Loads and stores
-/// are done when they are globally visible.
+/// Does MPI_Win_flush: waits until all operations on `target` are done there. Loads and stores are
+/// done when they are globally visible.
 pub fn flush(window: &Window, node: &LocalWindow, target: u32) -> Result<()> {
     window.epochs.may_flush(target)?;
     on_protocols!(node, |protocols| {
@@ -202,7 +202,7 @@ pub fn flush(window: &Window, node: &LocalWindow, target: u32) -> Result<()> {
 }
 
 /// Does MPI_Win_flush for a target that this process may access in an epoch of locks, on one node.
-/// Returns false, and has done nothing, in any other case.
+/// In any other case it does nothing and returns false.
 #[inline(always)]
 pub fn flush_quick(window: &Window, node: &LocalWindow, target: u32) -> bool {
     let legal = target < node.size && window.epochs.is_passive(target);
@@ -212,8 +212,8 @@ pub fn flush_quick(window: &Window, node: &LocalWindow, target: u32) -> bool {
     legal
 }
 
-/// Does MPI_Win_flush_local: waits until the origin's buffers may be used again. On one node they
-/// may after each call.
+/// Does MPI_Win_flush_local: waits until the origin's buffers may be used again. On one node this
+/// is so after each call.
 #[inline]
 pub fn flush_local(window: &Window, node: &LocalWindow, target: u32) -> Result<()> {
     window.epochs.may_flush(target)?;

@@ -1,13 +1,14 @@
-//! What the threads of this process wait for in a window: each takes a queue node. Locks of windows
-//! are held as long as programs like, the locks inside of one operation for a moment; the latter
-//! have nodes of their own, so that all of the others may be waiting.
+//! The queue nodes of this process in a window, and the locks that its threads wait for with them.
+//! A program may hold the locks of a window for any time; locks inside of one operation are held
+//! for a moment. The latter have nodes of their own, so that they find one even if all other nodes
+//! are in use.
 
 use crate::fabric::layout::{NODES_FOR_LOCKS, NODES_PER_RANK};
 use crate::number::Number;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use core::ops::Range;
 
-/// What a thread wants that needs a queue node.
+/// The lock that a thread wants and for which it needs a queue node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// the lock of a rank (MPI_Win_lock)
@@ -57,7 +58,7 @@ impl Wanted {
 #[derive(Default)]
 pub struct UsedNodes {
     bits: AtomicU32,
-    /// what the thread that uses a node wants, for a report
+    /// the lock that the thread with a node wants, for a report
     wanted: [AtomicU64; NODES_PER_RANK as usize],
 }
 
@@ -79,14 +80,14 @@ impl UsedNodes {
         self.bits.fetch_and(!(1 << node), Ordering::Release);
     }
 
-    /// Returns what the thread that uses a node wants.
+    /// Returns the lock that the thread with a node wants.
     pub fn wanted(&self, node: u32) -> Wanted {
         // Relaxed: a thread reads this of its own node. For nodes of other threads it may be out of
         // date, and only reports read it.
         Wanted::of_word(self.wanted[node.to_usize()].load(Ordering::Relaxed))
     }
 
-    /// Returns what the threads that use a node want.
+    /// Returns the locks that all threads with nodes want.
     pub fn all_wanted(&self) -> Vec<Wanted> {
         let bits = self.bits.load(Ordering::Acquire);
         let used = (0..NODES_PER_RANK).filter(|node| bits & 1 << node != 0);

@@ -131,7 +131,7 @@ impl Map {
         &self.nodes
     }
 
-    /// Its only row.
+    /// Returns the row of a map that has only one.
     pub fn row(&self) -> Option<Row> {
         match self.nodes[..] {
             [Node::Row(row)] => Some(row),

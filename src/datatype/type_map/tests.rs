@@ -284,7 +284,8 @@ impl Random {
         low + self.below((high - low) as u64) as i64
     }
 
-    /// Usually few; now and then so many that a map repeats nodes instead of writing them out.
+    /// Usually a small number; now and then one for which a map repeats nodes instead of writing
+    /// them out.
     fn several(&mut self) -> u64 {
         let limit = if self.below(5) == 0 { 30 } else { 4 };
         self.below(limit)

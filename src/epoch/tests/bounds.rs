@@ -19,10 +19,11 @@ use std::rc::Rc;
 
 const TARGET: WordAt = WordAt { rank: Rank(1), word: LOCK };
 
-/// Of a writer: the first CompareSwap, the ticket, two rendezvous, the waiter, the CompareSwap that
-/// takes the lock, the end of the turn.
+/// The fetches of a writer: the first CompareSwap, the ticket, two rendezvous, the waiter, the
+/// CompareSwap that takes the lock, the end of the turn.
 const FETCHES_MAX: u32 = 1 + 1 + 2 + 1 + 1 + 1;
-/// The two rendezvous slots that it empties, its link, and the turn that it passes on.
+/// The posts of a writer: the two rendezvous slots that it empties, its link, and the turn that it
+/// passes on.
 const POSTS_MAX: u32 = 2 + 1 + 1;
 
 /// The cost of the steps of all ranks.

@@ -1,4 +1,4 @@
-//! What is released when a rank is lost: everything that other ranks can still get.
+//! Locks after the loss of a rank: a process releases every lock that other ranks can still get.
 
 use crate::epoch::lock::{
     Held, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive, unlock_shared,

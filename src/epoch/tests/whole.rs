@@ -60,7 +60,7 @@ fn on_one<const VIEW: usize>(words: &View<VIEW>, index: u32, add: u64, slip: Sli
         (Slip::Blind, _) => fetch(),
         (_, false) => look_before(words, TARGET, 0, fetch),
         (_, true) => {
-            // As on a device: the look is under way behind the operation.
+            // As on a device: the read of the lock is under way behind the operation.
             let ticket = words.begin(data(index), Fetch::Add(add)).unwrap();
             words.order(TARGET).unwrap();
             look_behind(words, TARGET, 0).and_then(|()| words.finish(ticket))
@@ -69,9 +69,10 @@ fn on_one<const VIEW: usize>(words: &View<VIEW>, index: u32, add: u64, slip: Sli
     .unwrap()
 }
 
-/// Each rank in turns changes several, and looks at single words; or it changes single words, the
-/// first one before the last, and looks at all. What it sees of calls on several never shrinks,
-/// and what single calls of one rank have added to the first word is no less than to the last.
+/// Each rank alternates: it changes several words and reads single ones; or it changes single
+/// words, the first one before the last, and reads all. The sum of calls on several words that it
+/// sees never shrinks, and the single calls of one rank have added at least as much to the first
+/// word as to the last.
 fn calls<const VIEW: usize>(slip: Slip) -> impl Fn(&Sim) + 'static {
     move |sim| {
         let words = &sim.view::<VIEW>(Fault::Nothing);

@@ -1,8 +1,8 @@
-//! What every road must do: one suite for control words ([`Words`](super::Words), laws 1 to 9), one
-//! for bytes and one for what a road between nodes has beside them ([`remote`](super::remote), laws
-//! 10 to 20). Three ranks run each case. The roads are those of the library; a new one is a row in
-//! one of the lists at the end of this file, with a way to run its ranks in [`ranks`]. [`strength`]
-//! shows that the suite notices broken roads.
+//! The tests that every road must pass: one suite for control words ([`Words`](super::Words), laws
+//! 1 to 9), one for bytes, and one for the other operations of a road between nodes
+//! ([`remote`](super::remote), laws 10 to 20). Three ranks run each case. The roads are those of
+//! the library; a new one is a row in one of the lists at the end of this file, with a way to run
+//! its ranks in [`ranks`]. [`strength`] shows that the suite notices broken roads.
 
 mod bytes_laws;
 mod network_laws;

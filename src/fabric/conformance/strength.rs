@@ -1,5 +1,6 @@
 //! The strength of the suite: a road that leaves out or breaks a call fails a case, in the
-//! simulator with some seed. And what a cut does to each call of a real road.
+//! simulator with some seed. This file also tests the effect of a cut connection on each call of a
+//! real road.
 
 use super::ranks::{Exposing, RANKS, SimPeer, SimRank, example, sim_rank};
 use super::{bytes_laws, words_laws};
@@ -125,7 +126,7 @@ fn a_cut_is_the_error_of_the_call_on_a_real_road() {
         for call in 0..whole.calls() {
             let cut = Faulty::new(peer.clone(), Fault::Cut(call));
             assert_eq!(all_calls(&cut, at, &mut bytes), Err(CUT), "call {call}");
-            // What was sent before the cut uses the bytes.
+            // Requests that were sent before the cut use the bytes.
             peer.flush().unwrap();
         }
         rank.meet();

@@ -67,7 +67,7 @@ fn join<const N: usize>(first: &[u8], second: &[u8]) -> [u8; N] {
     bytes
 }
 
-/// What the responder does next.
+/// The next step of the responder.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ResponderStep {
     /// waits for the rest of a message
@@ -144,7 +144,7 @@ impl Responder {
     }
 }
 
-/// What the initiator does next.
+/// The next step of the initiator.
 #[derive(Debug, PartialEq, Eq)]
 pub enum InitiatorStep {
     /// waits for the rest of a message

@@ -29,7 +29,7 @@ const LIFETIME_MAX: Duration = Duration::from_secs(5);
 /// Time for which an identified connection keeps its place while others wait for one.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// What the connection thread does for the road of this process.
+/// The functions that the connection thread calls for the road of this process.
 pub trait Service {
     /// This process, as others know it.
     fn identity(&self) -> &Identity;

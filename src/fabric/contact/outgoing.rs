@@ -133,7 +133,7 @@ fn exchange_at(
             Err(error) => match error.kind() {
                 ErrorKind::Interrupted => {}
                 ErrorKind::WouldBlock | ErrorKind::TimedOut => return Err(late()),
-                // It is the right process, and it has closed this connection to make room for
+                // The process is the right one, and has closed this connection to make room for
                 // others.
                 _ if initiator.is_verified() => {
                     return Err(Failed::Late("has too many connections"));

@@ -216,7 +216,7 @@ impl Attempt {
             }
             Ok(None) if !self.connected && self.began.elapsed() >= CONNECT_MAX => Outcome::Silent,
             Ok(None) => Outcome::Pending,
-            // It is the right process, and it has closed this connection to make room for others.
+            // The process is the right one, and has closed this connection to make room for others.
             Err(_) if self.initiator.is_verified() => Outcome::Answer([0; 2]),
             Err(error) => outcome_of(&error),
         }
@@ -243,7 +243,7 @@ impl Attempt {
             });
             match next {
                 Ok(InitiatorStep::Wait) => {}
-                // As for the hello: it fits into the buffer.
+                // The message fits into the buffer, as the hello does.
                 Ok(InitiatorStep::Ask(bytes)) => self.stream.write_all(&bytes)?,
                 Ok(InitiatorStep::Done(answer)) => {
                     let answer =

@@ -20,7 +20,7 @@ use crate::number::Number;
 pub const ADDRESSES_MAX: usize = 4;
 const NODE_BYTES_MAX: usize = 31;
 
-/// What other processes need to connect to a process.
+/// The address record of a process, with which other processes connect to it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contact(pub [u64; 16]);

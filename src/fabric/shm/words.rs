@@ -23,7 +23,7 @@ use crate::error::Result;
 use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, fence_after_rmw, full_fence, spin_hint};
 
-/// Where the control words live.
+/// The control words of all ranks, mapped in this process.
 pub trait Cells {
     /// The control word `at`. It is within the control block: `fabric::layout` made the id.
     fn cell(&self, at: WordAt) -> &AtomicU64;
@@ -35,13 +35,13 @@ pub trait Cells {
     fn doorbell(&self, rank: Rank) -> &AtomicU32;
 }
 
-/// What a process does while it waits.
+/// The work of a process while it waits.
 pub trait Idle {
-    /// What the process remembers of one wait.
+    /// The state of one wait.
     type Wait;
-    /// A wait for a word of this process begins: it was looked at, and is not as it has to be.
+    /// Begins a wait for a word of this process, which was read and does not have the wanted value.
     fn begin(&self, word: WordId) -> Self::Wait;
-    /// The wait is over.
+    /// Ends a wait.
     fn end(&self, wait: Self::Wait);
     /// Lets the MPI underneath make progress.
     fn progress(&self);
@@ -49,10 +49,10 @@ pub trait Idle {
     fn check(&self, wait: &mut Self::Wait) -> Result<()>;
     /// Sleeps while the doorbell is `value`, at most `ns` nanoseconds; may return early.
     fn sleep(&self, doorbell: &AtomicU32, value: u32, ns: u64);
-    /// Wakes all who sleep on the doorbell.
+    /// Wakes all threads that sleep on the doorbell.
     fn wake(&self, doorbell: &AtomicU32);
-    /// How often to look at a word before doing anything else: often if every rank has a core of
-    /// its own, seldom if ranks share cores.
+    /// The number of reads of a word before the waiting thread does anything else: large if every
+    /// rank has a core of its own, small if ranks share cores.
     fn spins(&self) -> u32;
 }
 
@@ -78,7 +78,7 @@ impl<C: Cells, I: Idle> CpuWords<C, I> {
         CpuWords { cells, idle }
     }
 
-    /// What a waiting process does.
+    /// Returns the work of a waiting process.
     pub fn idle(&self) -> &I {
         &self.idle
     }

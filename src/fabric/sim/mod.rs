@@ -24,11 +24,12 @@ use core::ops::Range;
 /// When an operation that was sent to another rank takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// At once; only the steps of the ranks interleave. Like load and store within a node.
+    /// at once, as with load and store within a node; only the steps of the ranks interleave
     Prompt,
-    /// At a random later step, at the latest at a flush; in the order sent, between each two ranks.
+    /// at a random later step, at the latest at a flush; between each two ranks in the order in
+    /// which they were sent
     Late,
-    /// At a random later step, at the latest at a flush; in any order that calls of `order` allow.
+    /// at a random later step, at the latest at a flush; in any order that calls of `order` allow
     Reordered,
 }
 

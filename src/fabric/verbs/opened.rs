@@ -69,8 +69,8 @@ impl VerbsDevice {
         limits::register(&self.port.domain, at, bytes, IBV_ACCESS_LOCAL_WRITE)
     }
 
-    /// Makes the origin's end of a connection, with room for `places` requests if the device
-    /// allows so many.
+    /// Makes the origin's end of a connection, with room for `places` requests, or for fewer if the
+    /// device does not allow as many.
     pub fn begin(&self, places: usize) -> Result<VerbsOpening<'_>> {
         let (pair, own) = connect::origin(&self.port, places, self.packet())?;
         Ok(VerbsOpening { port: &self.port, pair, own })

@@ -1,6 +1,6 @@
-//! The seam between the road and its device: what the road asks of a network, for each kind of
-//! device. Requests and causes of failures are plain data ([`request`](crate::fabric::request)); a
-//! new kind of device is a new variant here, in a room of its own that does not name this one.
+//! The interface between the road and its device: the operations that the road needs, for each kind
+//! of device. Requests and causes of failures are plain data ([`request`](crate::fabric::request));
+//! a new kind of device is a new variant here, in a room of its own that does not name this one.
 //! Invariant: all objects of a process are of one device.
 
 use std::time::Instant;
@@ -119,8 +119,8 @@ impl Device {
         }
     }
 
-    /// Makes the origin's end of a connection, with room for `places` requests if the device allows
-    /// so many.
+    /// Makes the origin's end of a connection, with room for `places` requests, or for fewer if the
+    /// device does not allow as many.
     pub fn begin(&self, places: usize) -> Result<Opening<'_>> {
         match self {
             Device::Verbs(device) => device.begin(places).map(Opening::Verbs),

@@ -25,7 +25,7 @@ pub const PLACES_MAX: usize = DEPTH + PINGS;
 const SIGNAL_EVERY: u64 = 32;
 /// Empty polls of the completion queue between two checks whether the device has failed.
 const DEVICE_CHECK_POLLS: u32 = 1024;
-/// What a request holds until it is done.
+/// The resources that a request holds until it is done.
 #[derive(Default)]
 pub enum Kept {
     /// nothing
@@ -97,7 +97,7 @@ pub struct Queue {
     silence: Silence,
 }
 
-/// What remains of a queue after its end.
+/// The rest of a queue after its end.
 #[derive(Default)]
 pub struct End {
     /// number of the last request that was done

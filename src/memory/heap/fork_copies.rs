@@ -82,7 +82,8 @@ unsafe extern "C" fn before() {
     std::mem::forget(books); // until after the fork
 }
 
-/// In the parent, also where there is no child: waits for it, and unlocks the heap.
+/// Runs in the parent, also if fork(2) failed: waits for the child, if there is one, and unlocks
+/// the heap.
 unsafe extern "C" fn in_parent() {
     let pipe = FORK.lock().pipe.take();
     if let Some(pipe) = pipe {
@@ -92,7 +93,7 @@ unsafe extern "C" fn in_parent() {
     unsafe { HEAP.books.force_unlock() };
 }
 
-/// In the child, which has no other thread: makes its copies, and unlocks the heap.
+/// Runs in the child, which has no other thread: makes the child's copies, and unlocks the heap.
 unsafe extern "C" fn in_child() {
     // SAFETY: `before` has locked it in this thread.
     let books = unsafe { &*HEAP.books.data_ptr() };

@@ -1,4 +1,5 @@
-//! The numbers of mpi.h in each of the three ABIs: what a C program hands to us, as plain integers.
+//! The numbers of mpi.h in each of the three ABIs, which a C program passes to the library as plain
+//! integers. //!
 //!
 //! There are only three: MPICH's (MPICH since 3.1, Intel MPI, MVAPICH, Cray MPICH), Open MPI's, and
 //! that of MPI-5 (MPI-5.0 chapter 20, libmpi_abi.so). Each constant has one row here, each
@@ -59,7 +60,7 @@ macro_rules! constants {
             column: MPICH_COLUMN,
         };
 
-        /// What does not depend on addresses in the Open MPI ABI; the handles are 0.
+        /// The constants that do not depend on addresses in the Open MPI ABI; the handles are 0.
         pub const OPENMPI_INTEGERS: Constants = Constants {
             $($handle: 0,)*
             $($integer: $openmpi,)*

@@ -16,7 +16,7 @@ use crate::error::Class;
 /// Names that an mpi.h may lack but has no `#ifdef` for, and the MPI version that brought them.
 const SINCE: &[(&str, u32)] = &[("MPI_COMBINER_VALUE_INDEX", 41)];
 
-/// What a combiner is that the ABI does not have.
+/// The number for a combiner that the ABI does not have.
 const NO_COMBINER: i32 = -1;
 
 /// Integers of an ABI.

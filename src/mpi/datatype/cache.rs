@@ -48,8 +48,8 @@ pub fn set(host: &Host, datatype: Handle, layout: &Arc<Layout>) -> Result<()> {
 fn keyval(host: &Host) -> Result<c_int> {
     static KEYVAL: OnceLock<c_int> = OnceLock::new();
     unsafe extern "C" fn delete(_: Handle, _: c_int, value: *mut c_void, _: *mut c_void) -> c_int {
-        // SAFETY: the attribute is the pointer that `set` made of an Arc; the type goes, and nobody
-        // may use it now.
+        // SAFETY: the attribute is the pointer that `set` made of an Arc; the type is being freed,
+        // so no code may use it any more.
         drop(unsafe { Arc::from_raw(value.cast_const().cast::<Layout>()) });
         0
     }

@@ -1,4 +1,4 @@
-//! From the arguments of a datatype constructor to the layout (MPI-4.1 §5.1.13), for every
+//! The layout of a datatype from the arguments of its constructor (MPI-4.1 §5.1.13), for every
 //! constructor. This file calls no MPI: the owner of the types answers by [`Contents`].
 //!
 //! Integers, addresses and counts are one row of numbers here: whether a constructor took counts of

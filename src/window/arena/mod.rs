@@ -57,11 +57,12 @@ pub struct Arena {
     seen: [AtomicU64; 4],
     /// whether this process may access the memory of all the others
     permitted: OnceLock<bool>,
-    /// what knows of the other nodes, if the ranks are those of one node of several
+    /// the object that knows the other nodes, if the ranks of the communicator are on several nodes
     beyond: OnceLock<Weak<dyn OtherNodes>>,
 }
 
-/// What an arena whose ranks are those of one node of several must know of the other nodes.
+/// The knowledge about other nodes that an arena needs if the ranks of the communicator are on
+/// several nodes.
 pub trait OtherNodes: Send + Sync {
     /// Returns the rank in the whole communicator of the process with rank `index` in the arena.
     fn rank_of(&self, index: u32) -> u32;

@@ -1,8 +1,8 @@
 //! Detection of deadlocks of locks among the ranks of a node. Lock words count the holders of a
 //! lock and do not name them, and a report may not make taking a lock slower. So a rank that has
 //! waited long for a lock shows the other processes of its node which lock it waits for and which
-//! locks it holds ([`Note`]). A rank that prints a line reads what the others show and looks for a
-//! cycle.
+//! locks it holds ([`Note`]). A rank that prints a line reads the notes of the other processes and
+//! looks for a cycle.
 
 use super::label::{label, printable};
 use crate::config;

@@ -1,6 +1,6 @@
-//! Where the control words of a window over several nodes are, for [`Far`], as two views: that of
-//! [`Ranks`] has a block for each rank; that of [`Leaders`] has one for each node, which is the
-//! block of its leader.
+//! The locations of the control words of a window over several nodes, for [`Far`], as two views:
+//! [`Ranks`] has a block for each rank; [`Leaders`] has a block for each node, which is the block
+//! of its leader.
 
 use super::{Member, WideWindow};
 use crate::error::Result;

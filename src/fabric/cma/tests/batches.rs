@@ -160,7 +160,8 @@ fn a_bad_run_of_the_origin_is_named_and_those_ahead_of_it_arrive() {
 
 #[test]
 fn a_run_of_more_than_a_gib_is_moved_by_itself() {
-    // Its end is not there: that it is tried, and what is ahead of it arrives, is enough.
+    // The end of the run is not readable: the test only checks that the run is tried, and that the
+    // bytes ahead of it arrive.
     let (here, there) = (Pages::marked(2, 1), Pages::marked(3, 2));
     here.protect(1, libc::PROT_NONE);
     let mut batch = Batch::new(own(), Way::Put);

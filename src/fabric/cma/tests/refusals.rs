@@ -72,7 +72,7 @@ fn a_process_that_is_not_an_ancestor_copies_after_permission() {
     let may_all = unsafe { libc::geteuid() } == 0;
     if scope.trim() == "1" && !may_all {
         assert!(!reached(Child::stopped(|| {})), "Yama is there, and does not mind");
-        // Only descendants of the common ancestor are let in, until more are named.
+        // Only descendants of the common ancestor have access, until another ancestor is named.
         let alone = || process::id();
         assert!(!reached(Child::stopped(|| allow([alone(), alone()]))));
         assert!(reached(Child::stopped(|| {
