@@ -136,7 +136,7 @@ pub enum Error {
     },
     /// A call that is not legal in the epoch that the process is in (MPI-4.1 §12.5).
     Epoch(&'static str),
-    /// An argument that is wrong by itself: its class, its name, and its value.
+    /// An argument that is wrong in any context: its class, its name, and its value.
     Argument(Class, &'static str, i64),
     /// An error that a text states in full: its class, and the text. For an argument whose value
     /// means nothing to people, such as a handle; and for a resource that a process of the window

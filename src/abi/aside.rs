@@ -63,7 +63,7 @@ pub struct PassOn {
 }
 
 impl PassOn {
-    /// The function `name`, which no call has looked for.
+    /// Creates the entry for the function `name`, whose address no call has looked up yet.
     pub const fn new(name: &'static CStr) -> PassOn {
         PassOn { name, address: AtomicUsize::new(0) }
     }

@@ -3,8 +3,8 @@
 //! handle. That handle is one integer in C and in Fortran, in memory that is large enough for
 //! either, so one way of calling serves both languages.
 //!
-//! `MPI_Errhandler_free` only releases the user's reference: a handler lives on while a window has
-//! it, and `MPI_Win_get_errhandler` returns a new reference to it.
+//! `MPI_Errhandler_free` only releases the user's reference: a handler stays valid while a window
+//! has it, and `MPI_Win_get_errhandler` returns a new reference to it.
 
 use super::answer::{code, on_any_window, place_for, raise_alone};
 use super::{MPI_Errhandler, MPI_Win, MPI_Win_errhandler_function};
@@ -300,7 +300,7 @@ entry! {
 
     /// Releases the caller's reference to an error handler and stores MPI_ERRHANDLER_NULL (MPI-4.1
     /// §9.3.4). Only handlers of windows are noted here; all others are passed on to the MPI
-    /// underneath. A handler lives on while a window has it. Errors: MPI_ERR_ARG for a null
+    /// underneath. A handler stays valid while a window has it. Errors: MPI_ERR_ARG for a null
     /// pointer, or those of the MPI underneath.
     MPI_Errhandler_free PMPI_Errhandler_free (errhandler: *mut MPI_Errhandler) {
         let host = Host::get();

@@ -39,7 +39,7 @@ pub struct ToolFunction {
 const NOT_LOOKED: usize = 1;
 
 impl ToolFunction {
-    /// The function `name`, which no call has looked for.
+    /// Creates the entry for the function `name`, whose address no call has looked up yet.
     pub const fn new(name: &'static CStr) -> ToolFunction {
         ToolFunction { name, address: AtomicUsize::new(NOT_LOOKED) }
     }

@@ -75,8 +75,8 @@ fn execute(work: Work, at: Remote, exposed: &[Option<Range<u64>>]) -> Result<u64
     let fits = |region: &&Range<u64>| region.start <= at.at && at.at + bytes <= region.end;
     region.filter(fits).ok_or(Error::Fault { rank: 0, address: at.at })?;
     let there = ptr::with_exposed_provenance_mut::<u8>(at.at as usize);
-    // SAFETY: the process has exposed these bytes, and nothing else uses the buffer of a get. Words
-    // are aligned: the caller of `Network` sees to it.
+    // SAFETY: the process has exposed these bytes, and nothing else uses the buffer of a get. The
+    // caller of `Network` makes sure that words are aligned.
     unsafe {
         match work {
             Work::Put(from) => mapped::copy(there, from.as_ptr(), bytes),
@@ -130,7 +130,7 @@ pub struct ExamplePeer(Sender<Request>);
 
 impl ExamplePeer {
     fn send(&self, work: Work, at: Remote, answer: Option<Sender<Result<u64>>>) {
-        // The thread ends after all ways to it, so that it is there.
+        // The service thread runs until all senders are dropped, so it runs now.
         self.0.send(Request(work, at, answer)).unwrap_or_else(|_| unreachable!());
     }
 

@@ -6,9 +6,9 @@
 //! The laws, numbered behind those of [`Words`](super::Words):
 //!
 //! 10. The origin's bytes of a put or get are in use until `flush_local` or `flush`: nothing else
-//!     changes those of a put, and nothing else looks at those of a get.
+//!     changes those of a put, and nothing else reads those of a get.
 //! 11. After `flush`, everything sent to the process is done there, for readers on every road.
-//! 12. Transfers between two calls of `order` or `flush` land in any order and in any parts.
+//! 12. Transfers between two calls of `order` or `flush` take effect in any order and in any parts.
 //! 13. What is sent after `order` takes effect after what was sent before it, gets included.
 //! 14. Zero bytes are no transfer, whatever the addresses are.
 //! 15. The runs of one transfer are as many puts or gets. A get may also read bytes that lie

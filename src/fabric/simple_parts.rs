@@ -63,7 +63,7 @@ impl<B: Bytes> Lease for Copied<'_, B> {
 
     fn read(&mut self, zero: Remote, part: Range<usize>) -> Result<()> {
         let to = self.pages.0[part.clone()].as_mut_ptr();
-        // SAFETY: a part of the lease, which is not looked at before `arrived`.
+        // SAFETY: a part of the lease, which no code reads before `arrived`.
         unsafe { self.peer.get(to, zero.offset(part.start as i64), part.len() as u64) }
     }
 

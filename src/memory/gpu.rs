@@ -3,7 +3,7 @@
 
 use crate::sys::dl;
 
-/// Libraries that hand out memory of a GPU.
+/// Libraries that allocate memory of a GPU.
 const RUNTIMES: [&str; 3] = ["libcuda.so", "libamdhip64.so", "libze_loader.so"];
 
 /// Returns whether such a library is loaded now.

@@ -73,7 +73,7 @@ impl Host {
             return true;
         }
         let (key, bytes) = (c"thread_level".as_ptr(), level.len().to_i32() - 1);
-        // SAFETY: an info object that was just made, and a buffer of one byte more than is told.
+        // SAFETY: an info object that was just made, and a buffer of one byte more than `bytes`.
         let code =
             unsafe { (self.call.info_get)(info, key, bytes, level.as_mut_ptr(), &mut found) };
         // SAFETY: made above, not used again.

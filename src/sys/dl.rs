@@ -11,7 +11,7 @@ pub struct Library(*mut c_void);
 
 // SAFETY: a handle of dlopen may be used from any thread.
 unsafe impl Send for Library {}
-// SAFETY: likewise; dlsym locks by itself.
+// SAFETY: as above; dlsym takes its own lock.
 unsafe impl Sync for Library {}
 
 /// Returns the paths of all loaded libraries, in load order.

@@ -149,8 +149,8 @@ impl SegmentPart {
         let full = unsafe { self.copy_to(copy.cast()) };
         let how = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
         let there: *mut libc::c_void = self.base.cast();
-        // SAFETY: the mapping that was just made takes the place of the same bytes. The system call
-        // by itself: libraries that stand in front of mremap (UCX) lose its fifth argument.
+        // SAFETY: the mapping that was just made takes the place of the same bytes. Made as a bare
+        // system call, because libraries that intercept mremap (UCX) lose its fifth argument.
         let moved = full
             && unsafe { libc::syscall(libc::SYS_mremap, copy, length, length, how, there) } != -1;
         if !moved {

@@ -102,7 +102,7 @@ mod tests {
         let bytes = 64 * PAGE as usize;
         let (kind, rights) =
             (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, libc::PROT_READ | libc::PROT_WRITE);
-        // SAFETY: a new mapping, no address is asked for.
+        // SAFETY: a new mapping at an address that the system chooses.
         let base = unsafe { libc::mmap(core::ptr::null_mut(), bytes, rights, kind, -1, 0) };
         assert_ne!(base, libc::MAP_FAILED);
         let address = base.expose_provenance() as u64;

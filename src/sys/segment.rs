@@ -62,7 +62,8 @@ pub struct Segment {
     inode: u64,
 }
 
-/// The size from which on memory is taken in steps, and the node is asked before each step.
+/// The size from which on memory is backed in steps, with a check of the node's memory before each
+/// step.
 const STEP: u64 = 16 << 20;
 /// The bytes that one call of fallocate(2) backs.
 const CALL: u64 = 1 << 20;

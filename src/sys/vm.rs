@@ -105,6 +105,6 @@ pub fn allow(pids: impl IntoIterator<Item = i32>) {
 fn declare(pid: i32) -> bool {
     let whom =
         if pid == ANY_PROCESS { libc::PR_SET_PTRACER_ANY } else { pid.cast_unsigned().to_u64() };
-    // SAFETY: changes only who may look at this process.
+    // SAFETY: changes only which processes may access this one.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, whom, 0, 0, 0) == 0 }
 }

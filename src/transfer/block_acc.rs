@@ -226,7 +226,7 @@ impl<'a> BlockAcc<'a> {
         }
         let put = parts.iter().try_for_each(|part| {
             let from = lease.at().wrapping_add(part.start);
-            // SAFETY: a part of our block, which is no longer than what is taken along at once.
+            // SAFETY: a part of our block, which is short enough for one copy.
             unsafe {
                 self.target.peer.put(
                     there.offset(part.start.to_u64().cast_signed()),

@@ -1,5 +1,5 @@
 //! Copies between memory of this process and window memory that other processes may read and write
-//! at the same time, by the road that leads there. One element of a predefined type at its natural
+//! at the same time, by the road that reaches it. One element of a predefined type at its natural
 //! alignment is one load or store where the memory is mapped, so that no reader sees half of it.
 
 use super::acc::AccLock;
@@ -181,7 +181,8 @@ impl CopyBuffer {
     }
 
     /// Gets `bytes` bytes that are not mapped here, lets `work` change them, and puts them back if
-    /// `work` says so: under the target's lock.
+    /// `work` returns true. Holds the target's lock meanwhile: takes it if `lock` does not have it
+    /// yet, and releases it.
     ///
     /// # Safety
     /// The bytes are inside of the window, and others change them under the lock alone.

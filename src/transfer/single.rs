@@ -15,7 +15,8 @@ use crate::mpi::Handle;
 use crate::number::Number;
 use crate::window::address::Reach;
 
-/// A Fetch_and_op that is one atomic instruction. Says whether it was one, and is done.
+/// A Fetch_and_op by one atomic instruction. Returns whether the arguments allowed that, and the
+/// operation is done.
 ///
 /// # Safety
 /// As for [`fetch_and_op`].
@@ -42,7 +43,8 @@ pub unsafe fn fetch_and_op_quick(
     }
 }
 
-/// A Compare_and_swap that is one atomic instruction. Says whether it was one, and is done.
+/// A Compare_and_swap by one atomic instruction. Returns whether the arguments allowed that, and
+/// the operation is done.
 ///
 /// # Safety
 /// As for [`compare_and_swap`].
@@ -140,7 +142,7 @@ pub unsafe fn compare_and_swap(
     place.node.at_common(rank, target.disp, reach, |spot| match spot {
         Spot::Mapped(at) if by_instruction(place, basic, at) => {
             // SAFETY: `at` checked the window's side, the caller vouches for the other three, and
-            // `needs_lock` was asked.
+            // `needs_lock` was checked.
             single(place, rank, || unsafe {
                 reduce::compare_and_swap(basic, at, compare, origin, result);
             })

@@ -1,5 +1,5 @@
-//! Containers that know nothing of MPI. Each is about threads of this process: who may reach a
-//! value, and when without a lock.
+//! Containers that know nothing of MPI. Each decides which threads of this process may use a value,
+//! and when they need no lock.
 
 #[cfg(not(loom))]
 pub mod known;

@@ -4,14 +4,14 @@
 //!
 //! | `threads` | meaning                                                       | next   |
 //! |-----------|---------------------------------------------------------------|--------|
-//! | false     | one thread at a time comes, and takes no mutex                | true   |
-//! | true      | several threads may come at once, and each takes the mutex    |        |
+//! | false | one thread at a time uses the value, and takes no mutex | true | //! | true | several
+//! threads may use it at once, and each takes the mutex | |
 //!
-//! The level can rise while values live, by a session (MPI-4.1 §11.3.1). The thread that raises it
-//! may do so while another one is inside of a value. That is the one thread which may use the
-//! object in which the value is: the object was made at the lower level. A third thread that uses
-//! it has met that one after the level rose, and so finds `true`, as the other one does from then
-//! on.
+//! A session can raise the thread level while values exist (MPI-4.1 §11.3.1). One thread may raise
+//! it while another thread uses a value. Until then only that other thread may use the object that
+//! contains the value, because the object was made at the lower level. A third thread that uses the
+//! object later has synchronised with the thread that raised the level, and so reads `true`; the
+//! other thread reads `true` from then on, too.
 
 use crate::sync::{AtomicBool, Ordering};
 use core::cell::UnsafeCell;
@@ -19,15 +19,15 @@ use parking_lot::Mutex;
 
 /// A value that is reached through [`Serial::with`] only.
 pub struct Serial<T> {
-    /// whether several threads may come at once
+    /// whether several threads may use the value at once
     threads: AtomicBool,
     /// taken around every access if so
     turn: Mutex<()>,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: `with` hands out one exclusive reference at a time: by the mutex, or by the program's
-// promise to call MPI from one thread at a time.
+// SAFETY: only one exclusive reference from `with` exists at a time: by the mutex, or by the
+// program's promise to call MPI from one thread at a time.
 unsafe impl<T: Send> Sync for Serial<T> {}
 
 impl<T> Serial<T> {

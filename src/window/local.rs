@@ -52,7 +52,7 @@ pub(super) enum Memory {
     Attached(Regions),
 }
 
-// SAFETY: `data` points into `memory`; what is there is reached by copies and atomics only.
+// SAFETY: `data` points into `memory`, which is accessed by copies and atomics only.
 unsafe impl Send for LocalWindow {}
 // SAFETY: likewise; all else is atomic or locked.
 unsafe impl Sync for LocalWindow {}

@@ -1,5 +1,5 @@
-//! Lines that the library prints by itself: one per window if FOMPI_VERBOSE is set, and one per job
-//! if windows are delegated. Rank 0 of the window prints them on standard error, by one write per
+//! The lines that the library prints: one per window if FOMPI_VERBOSE is set, and one per job if
+//! windows are delegated. Rank 0 of the window prints them on standard error, by one write per
 //! line.
 
 use super::flavor::Flavor;
@@ -124,7 +124,7 @@ pub fn named(processes: Vec<(u32, Option<i32>)>) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", ") + &more)
 }
 
-/// Prints what ends the job, and on which rank, if the launcher has told the process its rank.
+/// Prints the error that ends the job, with the rank if the launcher has passed it to the process.
 /// Gives the launcher time to read the line: MPICH's launcher loses lines if several ranks end the
 /// job at once (4 of 60 jobs of three ranks).
 pub fn say_fatal(line: &str) {

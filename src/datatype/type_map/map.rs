@@ -82,7 +82,7 @@ impl Row {
     }
 
     /// Returns this row with `other` behind it, if both are one row. Two single blocks that do not
-    /// touch are none yet: they are seldom the first of many.
+    /// touch do not make a row: they are seldom the first of many.
     fn followed(self, other: Row) -> Option<Row> {
         let (one, two) = (self.block, other.block);
         if one.basic != two.basic {

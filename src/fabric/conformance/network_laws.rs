@@ -154,7 +154,7 @@ pub fn a_lease_reads_changes_and_writes_back<E: Networked>(rank: &E) {
         lease.write(memory, &[7..middle, middle + 1..7 + bytes]).unwrap();
         let mut now = vec![0; LEASE_BYTES];
         peer.order();
-        // SAFETY: within the memory, and not looked at before the flush.
+        // SAFETY: within the memory, and no code reads it before the flush.
         unsafe { peer.get(now.as_mut_ptr(), memory, LEASE_BYTES as u64) }.unwrap();
         peer.flush().unwrap();
         let changed = |at: usize| (7..7 + bytes).contains(&at) && at != middle;

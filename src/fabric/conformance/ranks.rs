@@ -258,7 +258,7 @@ pub fn own_process() -> Own {
     Own(Process { rank: 0, life })
 }
 
-/// A rank of the simulator that exposes bytes, each in a cell of its own: they land late, one by
+/// A rank of the simulator that exposes bytes, each in a cell of its own: they arrive late, one by
 /// one, in any order.
 pub struct SimRank<'a, 'b, P = SimPeer<'a, 'b>> {
     sim: &'a Sim<'b>,

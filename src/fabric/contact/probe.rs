@@ -128,11 +128,11 @@ impl Probe {
         Initiator::new(self.secret, self.contact.uid(), self.uid, question.bytes())
     }
 
-    /// Advances the probe without waiting. Returns the failure notice once the answer is there.
-    /// Fails if the process is gone: if in a round over all addresses at least one was closed and
-    /// none was silent (one of them may be that of a bridge, which every node has), or if no round
-    /// has had an answer for long. A process whose node accepts the connection but that does not
-    /// answer is alive: it is stopped, or its node is busy.
+    /// Advances the probe without waiting. Returns the failure notice when it has arrived. Fails if
+    /// the process has ended. That is so if in a round over all addresses at least one address was
+    /// closed and none was silent (one address may belong to a bridge, which every node has), or if
+    /// no round got an answer for a long time. If the node of a process accepts the connection but
+    /// the process does not answer, the process is alive: it is stopped, or its node is busy.
     pub fn step(&mut self) -> Result<Option<[u64; 2]>> {
         let Some(address) = self.addresses.get(self.address).copied() else {
             return self.next_round();

@@ -13,11 +13,11 @@
 //! The sleeper makes it odd, then looks at its word once more, then sleeps while the doorbell is
 //! what it made. The notifier changes the word, then looks at the doorbell. A full barrier stands
 //! between the two steps on either side, so that at least one of them sees the other. Only
-//! notifiers make it even: a thread that wakes up by itself must not silence the doorbell under
-//! another that still sleeps. It counts, and is not a flag, because a second thread may announce
-//! its sleep between the notifier's step and the first one's sleep. The price: it may stay odd when
-//! its sleeper is up, and cost one needless wake. A notifier that is killed between its step and
-//! its wake loses that wake; the bounded sleep repairs it.
+//! notifiers make it even: a thread that wakes up without a notifier must not silence the doorbell
+//! under another that still sleeps. It counts, and is not a flag, because a second thread may
+//! announce its sleep between the notifier's step and the first one's sleep. The price: it may stay
+//! odd when its sleeper is up, and cost one needless wake. A notifier that is killed between its
+//! step and its wake loses that wake; the bounded sleep repairs it.
 
 use crate::error::Result;
 use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};

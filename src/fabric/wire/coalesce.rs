@@ -1,14 +1,14 @@
-//! Transfers of many runs by the device: each by itself, or several of them in one message. The
-//! three strategies of foMPI's paper on datatypes (§2), and one that chooses by the size and the
-//! places of the runs:
+//! Transfers of many runs by the device, as a message for each run or for several runs. The file
+//! has the three strategies of foMPI's paper on datatypes (§2), and one that decides by the size
+//! and the places of the runs:
 //!
 //! - *maximal block*: each run is a message.
 //! - *fixed buffer*: runs that follow each other at the target, one after the other, are one
-//!   message as long as a block of the road. A run that is too long for that, or lies alone, is a
-//!   message by itself.
+//!   message as long as a block of the road. A run that is too long for that, or has no neighbour,
+//!   is a message of its own.
 //! - *target block*: like the fixed buffer, with a buffer as long as the runs that follow one
-//!   another at the target. The fewest messages, and memory without a bound: it is there to be
-//!   measured, not chosen.
+//!   another at the target. It needs the fewest messages, but memory without a bound: it exists for
+//!   measurements only.
 //! - *auto*: the fixed buffer, and a get reads short gaps along with the runs.
 //!
 //! On paper (decision 0012): a request costs this process some 150 ns, whatever its length up to a
@@ -87,8 +87,8 @@ impl<'a> Coalesce<'a> {
         Remote { at: there, ..self.within }
     }
 
-    /// Sends a run by itself. Short runs of a put are collected: posting a chain of requests to the
-    /// device costs as much as posting one.
+    /// Sends a run as a message of its own. Short runs of a put are collected: posting a chain of
+    /// requests to the device costs as much as posting one.
     ///
     /// # Safety
     /// As for `push`.

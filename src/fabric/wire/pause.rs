@@ -33,8 +33,8 @@ impl Pause {
         self.is_over()
     }
 
-    /// Counts a pause without making one, for a caller that comes back by itself. Returns whether
-    /// it is time to ping.
+    /// Counts a pause without making one, for a caller that calls again later. Returns whether it
+    /// is time to ping.
     pub fn is_over(&mut self) -> bool {
         self.pauses = self.pauses.wrapping_add(1);
         if !self.pauses.is_multiple_of(PAUSES) {

@@ -1,11 +1,11 @@
-//! Reports on ranks that are late for a collective call. The waiting rank goes on waiting: the
-//! others may be late for a good reason. One rank of each node prints the report, the lowest that
-//! waits there.
+//! Reports on ranks that are late for a collective call. The waiting rank continues to wait,
+//! because the other ranks may be late for a good reason. The lowest waiting rank of each node
+//! prints the report.
 //!
-//! At the first window of a communicator nothing is known of the other ranks, and a rank without
-//! libfompi never comes. So this report is printed in every job, with what /proc shows of the other
-//! ranks. In later calls on the communicator all ranks are known to have libfompi, and the report
-//! is printed only if FOMPI_VERBOSE is set.
+//! At the first window of a communicator a rank knows nothing about the other ranks, and a rank
+//! without libfompi never makes the call. So this report is printed in every job, with the
+//! information that /proc has about the other ranks. In later calls on the communicator all ranks
+//! are known to have libfompi, and the report is printed only if FOMPI_VERBOSE is set.
 
 use crate::config::{self, Config};
 use crate::epoch::fence;

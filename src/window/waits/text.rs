@@ -104,7 +104,7 @@ fn absent(node: &LocalWindow) -> Option<String> {
 fn not_posted(window: &Window, node: &LocalWindow) -> String {
     let targets = window.epochs.started().unwrap_or_default();
     let missing: Vec<u32> = match node.spans_nodes() {
-        // Over several nodes the posts are looked at when MPI_Win_start uses them.
+        // Over several nodes MPI_Win_start reads the posts only when it uses them.
         true => targets,
         false => {
             targets.into_iter().filter(|rank| !pscw::has_posted(&node.words, Rank(*rank))).collect()

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// Connects as a stranger again and again until told to stop. Returns the number of connections.
+/// Connects as a stranger repeatedly until `done` is set. Returns the number of connections.
 fn flood(place: std::net::SocketAddr, done: &AtomicU64, said: &[u8]) -> u64 {
     let (mut incoming, mut open) = (0, std::collections::VecDeque::new());
     while done.load(Ordering::Acquire) == 0 {
