@@ -1,14 +1,18 @@
-//! Words and phrases that comments and documents no longer use. Not a judge of style: a phrase is
-//! in the list only if no text has it, so the list can stay as it is or grow. Invariant: a phrase
-//! counts where it stands between the ends of words, whatever its case and the breaks of lines.
+//! Words and phrases that comments, documents and the sentences of the conformance rows no longer
+//! use. Not a judge of style: a phrase is in a list only if no text has it, so the lists can stay
+//! as they are or grow. Invariant: a phrase counts if it is between the ends of words, in any case
+//! and across line breaks, unless it is a name in backticks.
 
 use std::fs;
 use std::path::Path;
 
 use super::{Source, collect, hold, sources};
 
-/// Phrases, in lower case, and what a text says in their place.
-const BANNED: [(&str, &str); 32] = [
+/// Phrases, in lower case, each with a replacement.
+type Phrases = &'static [(&'static str, &'static str)];
+
+/// Phrases that no text has.
+const BANNED: Phrases = &[
     ("who waits", "the waiting rank, a thread that waits"),
     ("who wait", "ranks that wait"),
     ("who has", "the rank that has"),
@@ -41,10 +45,39 @@ const BANNED: [(&str, &str); 32] = [
     ("door", "listener"),
     ("liked", "preferred"),
     ("shelf", "bucket"),
+    ("who only", "a call that only, a rank that only"),
+    ("no one", "no rank, no process, no thread"),
+    ("hands out", "allocates, assigns"),
+    ("handed out", "allocated, assigned"),
+    ("sees to it", "makes sure"),
+    ("sees to that", "does that"),
+    ("goes on waiting", "continues to wait"),
+    ("answer alike", "get the same result"),
+    ("may land", "may take effect, may arrive"),
+    ("land in", "take effect in, arrive in"),
+    ("taken along", "copied with"),
+    ("by right", "rightly"),
+    ("cheaper by", "saves"),
+    ("nor is it", "it is not ... either"),
+];
+
+/// Phrases that the programs of `c-tests` may have in their comments, and no other text.
+const BANNED_BUT_IN_PROGRAMS: Phrases = &[
+    ("nobody", "no rank, no process, no thread"),
+    ("somebody", "a rank, a thread, a user"),
+    ("anybody", "any rank, any process"),
+    ("whoever", "a rank that, any thread that"),
+    ("so many", "the number, at most that number"),
+    ("seen whole", "atomic as a whole, read as a whole"),
+    ("what is there", "the contents, the value"),
+    ("all the same", "still, too"),
 ];
 
 /// The page that shows such phrases as examples.
 const SHOWS: &str = "docs/style.md";
+
+/// The page that is written from the conformance rows, with names of mutations that are no prose.
+const WRITTEN: &str = "docs/conformance.md";
 
 /// A text in lower case with one space between words, and the line of each of its bytes.
 fn flat(text: &str) -> (String, Vec<usize>) {
@@ -62,16 +95,17 @@ fn flat(text: &str) -> (String, Vec<usize>) {
     (flat, lines)
 }
 
-/// The places of a document that have a banned phrase.
-fn banned_in(document: &Source) -> Vec<String> {
+/// Returns the places of a document that have one of these phrases.
+fn banned_in(document: &Source, phrases: Phrases) -> Vec<String> {
     let (text, lines) = flat(&document.text);
     let is_end = |c: Option<char>| c.is_none_or(|c| !(c.is_alphanumeric() || c == '_'));
     let mut broken = Vec::new();
-    for (phrase, instead) in BANNED {
-        for (at, _) in text.match_indices(phrase) {
+    for (phrase, instead) in phrases {
+        for (at, _) in text.match_indices(*phrase) {
             let before = text[..at].chars().next_back();
             let behind = text[at + phrase.len()..].chars().next();
-            if is_end(before) && is_end(behind) {
+            let is_name = before == Some('`') && behind == Some('`');
+            if is_end(before) && is_end(behind) && !is_name {
                 let path = &document.path;
                 broken.push(format!("{path}:{}: `{phrase}`, say: {instead}", lines[at]));
             }
@@ -90,21 +124,50 @@ fn comments_of(source: &Source) -> Source {
     Source { path: source.path.clone(), text: source.text.lines().map(comment).collect() }
 }
 
+/// The keys of a conformance row whose values are sentences.
+const SENTENCES: [&str; 4] = ["rule", "because", "note", "title"];
+
+/// The sentences of a file of conformance rows, each in its line.
+fn sentences_of(rows: &Source) -> Source {
+    let mut is_sentence = false;
+    let sentence = |line: &str| {
+        let key = line.split_once(" = ").map(|(key, _)| key);
+        match key.filter(|key| key.chars().all(|c| c.is_ascii_lowercase() || c == '_')) {
+            Some(key) => is_sentence = SENTENCES.contains(&key),
+            None if line.starts_with('[') => is_sentence = false,
+            None => {}
+        }
+        if is_sentence { format!("{}\n", line.replace(['"', '\\'], " ")) } else { "\n".into() }
+    };
+    Source { path: rows.path.clone(), text: rows.text.lines().map(sentence).collect() }
+}
+
 #[test]
 fn texts_have_no_banned_phrase() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let (mut found, mut programs) = (Vec::new(), Vec::new());
-    collect(&root.join("docs"), &[".md", ".toml"], &mut found);
+    let (mut pages, mut rows, mut programs) = (Vec::new(), Vec::new(), Vec::new());
+    for folder in ["docs", "benches", "c-tests", "examples", "scripts"] {
+        collect(&root.join(folder), &[".md"], &mut pages);
+    }
+    collect(&root.join("docs"), &[".toml"], &mut rows);
     collect(&root.join("c-tests"), &[".c", ".h", ".cpp"], &mut programs);
-    for path in ["README.md", "CONTRIBUTING.md"] {
+    for path in ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
         if let Ok(text) = fs::read_to_string(root.join(path)) {
-            found.push(Source { path: path.into(), text });
+            pages.push(Source { path: path.into(), text });
         }
     }
-    found.retain(|document| document.path != SHOWS);
-    found.extend(sources().iter().filter(|source| source.room() != "tidy").map(comments_of));
-    found.extend(programs.iter().map(comments_of));
-    let broken: Vec<String> = found.iter().flat_map(banned_in).collect();
+    pages.retain(|page| page.path != SHOWS);
+    pages.extend(rows.iter().map(sentences_of));
+    pages.extend(sources().iter().filter(|source| source.room() != "tidy").map(comments_of));
+    let programs: Vec<Source> = programs.iter().map(comments_of).collect();
+    let mut broken: Vec<String> =
+        pages.iter().chain(&programs).flat_map(|text| banned_in(text, BANNED)).collect();
+    broken.extend(
+        pages
+            .iter()
+            .filter(|page| page.path != WRITTEN)
+            .flat_map(|page| banned_in(page, BANNED_BUT_IN_PROGRAMS)),
+    );
     hold("style.md, Comments: a phrase that says less than its plain form", &broken);
 }
 
@@ -112,10 +175,21 @@ fn texts_have_no_banned_phrase() {
 fn a_banned_phrase_is_noticed() {
     let of = |text: &str| {
         let source = Source { path: "src/a.rs".into(), text: text.into() };
-        banned_in(&comments_of(&source)).len()
+        banned_in(&comments_of(&source), BANNED).len()
     };
     assert_eq!(of("/// Who\n/// waits for a rank is missed.\n"), 1);
     assert_eq!(of("let a = 1; // the bell, and a door\n"), 2);
-    assert_eq!(of("/// The doorbell of the rank that waits. Indoors.\n"), 0);
+    assert_eq!(of("/// The doorbell of the rank that waits. Indoors. See `door`.\n"), 0);
     assert_eq!(of("let bell = \"who waits\";\nlet at = \"http://door\";\n"), 0);
+}
+
+#[test]
+fn a_banned_phrase_in_the_sentence_of_a_row_is_noticed() {
+    let of = |text: &str| {
+        let rows = Source { path: "docs/conformance/a.toml".into(), text: text.into() };
+        banned_in(&sentences_of(&rows), BANNED_BUT_IN_PROGRAMS).len()
+    };
+    assert_eq!(of("[[rule]]\nrule = \"Nobody waits.\"\nmutant = \"a\"\n"), 1);
+    assert_eq!(of("rule = \"\"\"\\\n  A call is seen \\\n  whole.\"\"\"\nwhere = \"a.rs b\"\n"), 1);
+    assert_eq!(of("rule = \"A rank waits.\"\nmutant = \"wakes-nobody\"\nfrom = \"nobody\"\n"), 0);
 }
