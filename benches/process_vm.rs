@@ -5,7 +5,7 @@
 //!
 //!     cargo bench --bench process_vm
 
-use fompi::measured::{Batch, Life, Mark, Process, Way};
+use fompi::measured::{Batch, Life, Mark, Process, RankOnNode, Way};
 use std::hint::black_box;
 use std::ptr;
 use std::time::Instant;
@@ -47,7 +47,7 @@ fn target(work: impl FnOnce()) -> Process<'static> {
             unsafe { libc::pause() };
         }
     }
-    Process { rank: 1, life: Box::leak(Box::new(Life::new(Mark::of(pid)))) }
+    Process { rank: RankOnNode(1), life: Box::leak(Box::new(Life::new(Mark::of(pid)))) }
 }
 
 fn end(target: Process<'static>) {

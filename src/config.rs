@@ -249,9 +249,9 @@ pub fn rank() -> Option<u32> {
 }
 
 /// Returns the variable in which the launcher says that the rank of this process in MPI_COMM_WORLD
-/// is `rank`.
-pub fn rank_variable(rank: u32) -> Option<&'static str> {
-    let says = |name: &&str| std::env::var(name).is_ok_and(|value| value.parse() == Ok(rank));
+/// is `world_rank`.
+pub fn rank_variable(world_rank: u32) -> Option<&'static str> {
+    let says = |name: &&str| std::env::var(name).is_ok_and(|value| value.parse() == Ok(world_rank));
     RANKS.into_iter().find(says)
 }
 

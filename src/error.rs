@@ -4,6 +4,7 @@
 //! error code (MPI-4.1 §12.6.1, §9.4).
 
 use crate::number::Number;
+use crate::rank_numbers::Rank;
 use core::fmt;
 
 /// Keeps a text for good, for an error that is made once per process or connection. An `Error`
@@ -99,7 +100,7 @@ pub enum Error {
     /// A transfer that would leave the target's part of the window.
     OutsideWindow {
         /// the target's rank
-        rank: u32,
+        rank: Rank,
         /// first byte, relative to the window's base at the target
         first: i128,
         /// one past the last byte, relative to the window's base at the target
@@ -126,7 +127,7 @@ pub enum Error {
     /// A transfer to memory that is not attached at the target.
     NotInRegion {
         /// the target's rank
-        rank: u32,
+        rank: Rank,
         /// address of the first byte of the transfer
         first: u64,
         /// bytes of the transfer
@@ -179,14 +180,14 @@ pub enum Error {
     /// A process for which other ranks wait has died.
     Died {
         /// its rank in the window
-        rank: u32,
+        rank: Rank,
         /// its process id
         pid: i32,
     },
     /// Memory of a target that does not exist, or may not be read or written by the call.
     Fault {
         /// the target's rank in the window
-        rank: u32,
+        rank: Rank,
         /// the first byte that could not be copied, an address of the target
         address: u64,
     },
@@ -199,14 +200,14 @@ pub enum Error {
     /// A process whose memory the system does not allow us to copy.
     Forbidden {
         /// its rank in the window
-        rank: u32,
+        rank: Rank,
         /// its process id
         pid: i32,
     },
     /// Another rank's refusal of a step that all ranks have to take together.
     Refused {
         /// that rank
-        rank: u32,
+        rank: Rank,
         /// the class of its error
         class: Class,
     },
@@ -215,7 +216,7 @@ pub enum Error {
         /// the property
         fact: Fact,
         /// another rank
-        rank: u32,
+        rank: Rank,
         /// its value on that rank
         there: u32,
         /// its value on this rank
@@ -235,7 +236,7 @@ pub enum Error {
     /// A process that cannot be reached over the RDMA device, or not any more.
     Lost {
         /// its rank in the window, where that is known
-        rank: Option<u32>,
+        rank: Option<Rank>,
         /// the name of its node
         node: &'static str,
         /// its process id there
@@ -246,7 +247,7 @@ pub enum Error {
     /// A process that has not answered the first contact in time; the next use tries again.
     Unanswered {
         /// its rank in the window, where that is known
-        rank: Option<u32>,
+        rank: Option<Rank>,
         /// the name of its node
         node: &'static str,
         /// its process id there
@@ -394,7 +395,7 @@ impl fmt::Display for Amount {
 fn differs(
     f: &mut fmt::Formatter<'_>,
     fact: Fact,
-    rank: u32,
+    rank: Rank,
     there: u32,
     here: u32,
 ) -> fmt::Result {
@@ -421,7 +422,7 @@ fn differs(
 }
 
 /// Writes a process of another node, by its rank if that is known.
-fn process_of(f: &mut fmt::Formatter<'_>, rank: Option<u32>, node: &str, pid: i32) -> fmt::Result {
+fn process_of(f: &mut fmt::Formatter<'_>, rank: Option<Rank>, node: &str, pid: i32) -> fmt::Result {
     match rank {
         Some(rank) => write!(f, "rank {rank} (process {pid} on node {node})"),
         None => write!(f, "process {pid} on node {node}"),

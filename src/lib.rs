@@ -31,6 +31,7 @@ pub(crate) mod memory;
 #[cfg(not(loom))]
 pub(crate) mod mpi;
 pub(crate) mod number;
+pub(crate) mod rank_numbers;
 pub(crate) mod sync;
 pub(crate) mod sys;
 #[cfg(test)]
@@ -47,5 +48,6 @@ pub(crate) mod window;
 pub mod measured {
     pub use crate::fabric::Way;
     pub use crate::fabric::cma::{Batch, Process};
+    pub use crate::rank_numbers::RankOnNode;
     pub use crate::sys::life::{Life, Mark};
 }

@@ -7,6 +7,7 @@ use crate::error::{Class, Error, Result};
 use crate::mpi::Host;
 use crate::mpi::comm::Group;
 use crate::mpi::constants::Constants;
+use crate::rank_numbers::Rank;
 use crate::window::{Carrier, LocalWindow, registry, synchronise};
 use core::ffi::c_int;
 
@@ -24,12 +25,13 @@ const START: &Modes = &[NOCHECK];
 const LOCK: &Modes = &[NOCHECK];
 
 /// Returns the ranks in the window of a user's group.
-fn members(host: &Host, node: &LocalWindow, group: MPI_Group) -> Result<Vec<u32>> {
+fn members(host: &Host, node: &LocalWindow, group: MPI_Group) -> Result<Vec<Rank>> {
     let group = host.handle(group);
     if group == host.constants.group_null || group == 0 {
         return Err(Error::Wrong(Class::Group, "MPI_GROUP_NULL"));
     }
-    Group(group).ranks_in(host, node.group())
+    let ranks = Group(group).ranks_in(host, node.group())?;
+    Ok(ranks.into_iter().map(Rank).collect())
 }
 
 /// Returns how a lock type and its asserts hold a target.
@@ -49,7 +51,7 @@ fn hold(host: &Host, lock_type: c_int, assert: c_int) -> Result<Hold> {
 
 /// Returns the rank of a passive target, or `None` for MPI_PROC_NULL, where nothing is done.
 #[inline]
-fn passive(host: &Host, node: &LocalWindow, rank: c_int) -> Result<Option<u32>> {
+fn passive(host: &Host, node: &LocalWindow, rank: c_int) -> Result<Option<Rank>> {
     match node.target(rank) {
         Err(_) if rank == host.constants.proc_null => Ok(None),
         other => other.map(Some),
@@ -238,7 +240,7 @@ quick_entry! {
             let window = registry::lookup(host.handle(win)).filter(|_| assert == 0);
             window.is_some_and(|window| match &window.carrier {
                 Carrier::Node(node) => {
-                    synchronise::lock_quick(window, node, rank.cast_unsigned(), hold)
+                    synchronise::lock_quick(window, node, Rank(rank.cast_unsigned()), hold)
                 }
                 Carrier::Wide(_) | Carrier::Host(_) => false,
             })
@@ -267,7 +269,7 @@ quick_entry! {
             .map(|(host, window)| (host, window, &window.carrier));
         match found {
             Some((host, window, Carrier::Node(node))) => {
-                match synchronise::unlock_quick(window, node, rank.cast_unsigned()) {
+                match synchronise::unlock_quick(window, node, Rank(rank.cast_unsigned())) {
                     Some(Ok(())) => true,
                     Some(Err(error)) => return raise("MPI_Win_unlock", host, window, error),
                     None => false,
@@ -295,7 +297,9 @@ quick_entry! {
     MPI_Win_flush PMPI_Win_flush (rank: c_int, win: MPI_Win) {
         Host::known(ENTRY).is_some_and(|host| {
             registry::lookup(host.handle(win)).is_some_and(|window| match &window.carrier {
-                Carrier::Node(node) => synchronise::flush_quick(window, node, rank.cast_unsigned()),
+                Carrier::Node(node) => {
+                    synchronise::flush_quick(window, node, Rank(rank.cast_unsigned()))
+                }
                 Carrier::Wide(_) | Carrier::Host(_) => false,
             })
         })

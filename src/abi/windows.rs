@@ -5,6 +5,7 @@ use super::{MPI_Aint, MPI_Comm, MPI_Info, MPI_Win, errhandler, keyvals};
 use crate::error::Result;
 use crate::mpi::Host;
 use crate::number::{Number, Offset};
+use crate::rank_numbers::Rank;
 use crate::sync::Ordering;
 use crate::window::create::{self, Failure, Made, WindowRequest};
 use crate::window::{Flavor, LocalWindow};
@@ -66,7 +67,7 @@ unsafe fn query(
         false => Some(node.target(rank)?),
     };
     // If no rank exposes memory, the answer is that of rank 0.
-    let (base, bytes, unit) = node.part(rank.unwrap_or(0))?;
+    let (base, bytes, unit) = node.part(rank.unwrap_or(Rank::FIRST))?;
     store(bytes.cast_signed().to_isize(), unit.cast_signed().to_isize());
     // SAFETY: the caller vouches for `baseptr`.
     unsafe { baseptr.cast::<*mut u8>().write_unaligned(base) };

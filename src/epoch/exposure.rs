@@ -43,8 +43,9 @@
 
 use crate::error::Result;
 use crate::fabric::layout::{COMPLETE, POSTS, RANKS_MAX};
-use crate::fabric::{Rank, WordAt, Words};
+use crate::fabric::{WordAt, Words};
 use crate::number::Number;
+use crate::rank_numbers::Rank;
 use std::collections::BTreeMap;
 
 /// The lists of all ranks.

@@ -19,7 +19,8 @@
 
 use crate::error::Result;
 use crate::fabric::layout;
-use crate::fabric::{Rank, WordAt, Words};
+use crate::fabric::{WordAt, Words};
+use crate::rank_numbers::Rank;
 
 /// Waits until all ranks have entered the barrier number `number`. The first is 1, and each rank
 /// enters all of them, in their order.
@@ -37,15 +38,15 @@ pub fn barrier(words: &impl Words, number: u64) -> Result<()> {
 
 /// Returns the ranks that have made fewer calls than this one, each of `per_call` barriers, as far
 /// as this rank knows now. `words` reads the words of all ranks.
-pub fn absent(words: &impl Words, per_call: u64) -> Vec<u32> {
+pub fn absent(words: &impl Words, per_call: u64) -> Vec<Rank> {
     let size = words.size();
     // One rank alone changes the word of round 0, once per barrier.
-    let entered = |rank: u32| {
-        let at = WordAt { rank: Rank((rank + 1) % size), word: layout::fence(0) };
+    let entered = |rank: Rank| {
+        let at = WordAt { rank: Rank((rank.0 + 1) % size), word: layout::fence(0) };
         words.read(at).unwrap_or(u64::MAX).div_ceil(per_call)
     };
-    let here = entered(words.rank().0);
-    (0..size).filter(|rank| size > 1 && entered(*rank) < here).collect()
+    let here = entered(words.rank());
+    Rank::all(size).filter(|rank| size > 1 && entered(*rank) < here).collect()
 }
 
 /// MPI_Win_fence (MPI-4.1 §12.5.1): the end of the epoch before and the begin of the next.

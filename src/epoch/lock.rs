@@ -91,7 +91,8 @@ mod word;
 
 use crate::error::Result;
 use crate::fabric::layout::{self, NODES_PER_RANK};
-use crate::fabric::{Fetch, Rank, WordAt, Words};
+use crate::fabric::{Fetch, WordAt, Words};
+use crate::rank_numbers::Rank;
 pub use queue_nodes::Nodes;
 use word::{ID, ID_BITS, LockWord, MODE, MODE_BITS};
 pub use word::{Mode, holders};

@@ -17,7 +17,8 @@
 
 use crate::error::Result;
 use crate::fabric::layout;
-use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
+use crate::fabric::{Fetch, WordAt, WordId, Words};
+use crate::rank_numbers::Rank;
 
 /// MPI_Win_post: notifies each rank of `group` (the origins) that this rank's memory is exposed.
 pub fn post(words: &impl Words, group: impl IntoIterator<Item = Rank>) -> Result<()> {

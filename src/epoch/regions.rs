@@ -60,7 +60,8 @@
 use super::lock::{Mode, Nodes, acquire, release as give_back};
 use crate::error::Result;
 use crate::fabric::layout::{CUT, REGIONS, REGIONS_ID, SLOTS, TABLE, TABLE_KEY};
-use crate::fabric::{Rank, WordAt, WordId, Words};
+use crate::fabric::{WordAt, WordId, Words};
+use crate::rank_numbers::Rank;
 
 /// The effect of a change on the slots that there were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,6 +14,7 @@
 
 use super::lock::Held;
 use crate::error::{Error, Result};
+use crate::rank_numbers::Rank;
 use crate::sync::{AtomicU32, Ordering};
 use crate::util::serial::Serial;
 use std::collections::BTreeMap;
@@ -54,9 +55,9 @@ pub enum Hold {
 /// Targets by rank. The first needs no allocation, because most programs hold one at a time.
 struct Targets {
     /// `NOBODY`: no first
-    first: u32,
+    first: Rank,
     first_hold: Hold,
-    more: BTreeMap<u32, Hold>,
+    more: BTreeMap<Rank, Hold>,
 }
 
 impl Targets {
@@ -69,7 +70,7 @@ impl Targets {
     }
 
     #[inline]
-    fn get(&self, rank: u32) -> Option<Hold> {
+    fn get(&self, rank: Rank) -> Option<Hold> {
         if self.first == rank {
             return Some(self.first_hold);
         }
@@ -77,7 +78,7 @@ impl Targets {
     }
 
     #[inline]
-    fn insert(&mut self, rank: u32, hold: Hold) {
+    fn insert(&mut self, rank: Rank, hold: Hold) {
         if self.first == NOBODY {
             (self.first, self.first_hold) = (rank, hold);
         } else {
@@ -86,7 +87,7 @@ impl Targets {
     }
 
     #[inline]
-    fn remove(&mut self, rank: u32) -> Option<Hold> {
+    fn remove(&mut self, rank: Rank) -> Option<Hold> {
         if self.first == rank {
             self.first = NOBODY;
             return Some(self.first_hold);
@@ -109,7 +110,7 @@ impl Targets {
         if !threads && (first || more()) { Held::Exclusive } else { Held::Shared }
     }
 
-    fn ranks(&self) -> Vec<u32> {
+    fn ranks(&self) -> Vec<Rank> {
         let more = self.more.keys().copied();
         Some(self.first).into_iter().filter(|first| *first != NOBODY).chain(more).collect()
     }
@@ -137,8 +138,8 @@ pub struct Epochs {
     book: Serial<Book>,
 }
 
-const EVERY: u32 = u32::MAX;
-const NOBODY: u32 = u32::MAX - 1;
+const EVERY: Rank = Rank(u32::MAX);
+const NOBODY: Rank = Rank(u32::MAX - 1);
 
 /// A request in an epoch of a fence or a start.
 pub const REQUEST: Error = Error::Epoch("a request is for passive target epochs only");
@@ -155,7 +156,7 @@ impl Epochs {
             unchecked: false,
             borrowed: 0,
         };
-        let (open, locked) = (AtomicU32::new(NOBODY), AtomicU32::new(NOBODY));
+        let (open, locked) = (AtomicU32::new(NOBODY.0), AtomicU32::new(NOBODY.0));
         Epochs { open, locked, book: Serial::new(threads, book) }
     }
 
@@ -167,8 +168,8 @@ impl Epochs {
     /// Whether an operation on `rank` is legal now. One load and two compares for the target that
     /// was accessed last. Relaxed throughout: the word only repeats what this process decided.
     #[inline]
-    pub fn may_access(&self, rank: u32) -> Result<()> {
-        let open = self.open.load(Ordering::Relaxed);
+    pub fn may_access(&self, rank: Rank) -> Result<()> {
+        let open = Rank(self.open.load(Ordering::Relaxed));
         if open == EVERY || open == rank {
             return Ok(());
         }
@@ -178,41 +179,41 @@ impl Epochs {
     /// Whether an operation on `rank` is known to be legal; if false, [`Epochs::may_access`]
     /// decides.
     #[inline(always)]
-    pub fn is_open(&self, rank: u32) -> bool {
-        let open = self.open.load(Ordering::Relaxed);
+    pub fn is_open(&self, rank: Rank) -> bool {
+        let open = Rank(self.open.load(Ordering::Relaxed));
         open == EVERY || open == rank
     }
 
     /// Whether `rank` is known to be in a passive target epoch; if false, the book decides.
     #[inline(always)]
-    pub fn is_passive(&self, rank: u32) -> bool {
-        let locked = self.locked.load(Ordering::Relaxed);
+    pub fn is_passive(&self, rank: Rank) -> bool {
+        let locked = Rank(self.locked.load(Ordering::Relaxed));
         locked == EVERY || locked == rank
     }
 
     /// Repeats the state of a passive epoch, or of no epoch, in the words that calls read without
     /// the book.
     #[inline(always)]
-    fn repeat(&self, rank: u32) {
-        self.open.store(rank, Ordering::Relaxed);
-        self.locked.store(rank, Ordering::Relaxed);
+    fn repeat(&self, rank: Rank) {
+        self.open.store(rank.0, Ordering::Relaxed);
+        self.locked.store(rank.0, Ordering::Relaxed);
     }
 
     #[cold]
-    fn look_up(&self, rank: u32) -> Result<()> {
+    fn look_up(&self, rank: Rank) -> Result<()> {
         self.book.with(|book| {
             match book.access {
                 Access::None => return Err(Error::Epoch(NO_EPOCH)),
                 // The epoch begins only if the operation succeeds ([`Epochs::accessed`]).
                 Access::FenceIdle => {}
-                Access::Fence | Access::LockAll => self.open.store(EVERY, Ordering::Relaxed),
+                Access::Fence | Access::LockAll => self.open.store(EVERY.0, Ordering::Relaxed),
                 Access::Start if book.held.get(rank).is_none() => {
                     return Err(Error::Epoch("target is not in the group of MPI_Win_start"));
                 }
                 Access::Lock if book.held.get(rank).is_none() => {
                     return Err(Error::Epoch(NOT_LOCKED));
                 }
-                Access::Start | Access::Lock => self.open.store(rank, Ordering::Relaxed),
+                Access::Start | Access::Lock => self.open.store(rank.0, Ordering::Relaxed),
             }
             Ok(())
         })
@@ -221,7 +222,7 @@ impl Epochs {
     /// Notes that an operation was carried out. The first one after a fence begins its epoch.
     #[inline]
     pub fn accessed(&self) {
-        if self.open.load(Ordering::Relaxed) == NOBODY {
+        if Rank(self.open.load(Ordering::Relaxed)) == NOBODY {
             self.begin_fence_epoch();
         }
     }
@@ -231,7 +232,7 @@ impl Epochs {
         self.book.with(|book| {
             if book.access == Access::FenceIdle {
                 book.access = Access::Fence;
-                self.open.store(EVERY, Ordering::Relaxed);
+                self.open.store(EVERY.0, Ordering::Relaxed);
             }
         });
     }
@@ -240,12 +241,12 @@ impl Epochs {
     /// target epochs (MPI-4.1 §12.3.5). The error for an epoch in which it would be legal without a
     /// request is [`REQUEST`].
     #[inline]
-    pub fn may_request(&self, rank: u32) -> Result<()> {
+    pub fn may_request(&self, rank: Rank) -> Result<()> {
         if self.is_passive(rank) { Ok(()) } else { self.look_up_passive(rank) }
     }
 
     #[cold]
-    fn look_up_passive(&self, rank: u32) -> Result<()> {
+    fn look_up_passive(&self, rank: Rank) -> Result<()> {
         self.look_up(rank)?;
         self.book.with(|book| match book.access {
             Access::LockAll | Access::Lock => Ok(()),
@@ -255,7 +256,7 @@ impl Epochs {
 
     /// Whether this process alone holds `rank`, and has no threads that may access it at the same
     /// time: no other thread accesses it by RMA now.
-    pub fn is_exclusive(&self, rank: u32) -> bool {
+    pub fn is_exclusive(&self, rank: Rank) -> bool {
         let is_held = |book: &mut Book| book.held.get(rank) == Some(Hold::Exclusive);
         !self.book.has_threads() && self.book.with(is_held)
     }
@@ -273,12 +274,12 @@ impl Epochs {
     pub fn fenced(&self, succeeds: bool) {
         self.book.with(|book| {
             book.access = if succeeds { Access::FenceIdle } else { Access::None };
-            self.open.store(NOBODY, Ordering::Relaxed);
+            self.open.store(NOBODY.0, Ordering::Relaxed);
         });
     }
 
     /// Opens an access epoch to `group` (MPI_Win_start).
-    pub fn start(&self, group: &[u32]) -> Result<()> {
+    pub fn start(&self, group: &[Rank]) -> Result<()> {
         self.book.with(|book| {
             idle(book.access)?;
             book.access = Access::Start;
@@ -288,7 +289,7 @@ impl Epochs {
     }
 
     /// Returns the targets of the open start epoch.
-    pub fn started(&self) -> Result<Vec<u32>> {
+    pub fn started(&self) -> Result<Vec<Rank>> {
         self.book.with(|book| match book.access {
             Access::Start => Ok(book.held.ranks()),
             _ => Err(Error::Epoch("no MPI_Win_start before it")),
@@ -300,7 +301,7 @@ impl Epochs {
         self.book.with(|book| {
             book.held = Targets::NONE;
             book.access = Access::None;
-            self.open.store(NOBODY, Ordering::Relaxed);
+            self.open.store(NOBODY.0, Ordering::Relaxed);
         });
     }
 
@@ -331,7 +332,7 @@ impl Epochs {
 
     /// Notes that `rank` is going to be locked. Returns what this process holds already.
     #[inline]
-    pub fn lock(&self, rank: u32, hold: Hold) -> Result<Held> {
+    pub fn lock(&self, rank: Rank, hold: Hold) -> Result<Held> {
         self.book.with(|book| {
             if book.access != Access::Lock {
                 idle(book.access)?;
@@ -351,7 +352,7 @@ impl Epochs {
     /// [`Epochs::lock`] for a process without threads that holds nothing. `take` tries to get the
     /// lock without waiting, and returns whether it did; so does this.
     #[inline(always)]
-    pub fn lock_first(&self, rank: u32, hold: Hold, take: impl FnOnce() -> bool) -> bool {
+    pub fn lock_first(&self, rank: Rank, hold: Hold, take: impl FnOnce() -> bool) -> bool {
         let taken = self.book.with_alone(|book| {
             let idle = matches!(book.access, Access::None | Access::FenceIdle);
             (idle && take()).then(|| {
@@ -366,7 +367,7 @@ impl Epochs {
     /// Notes that the only locked target is unlocked, in a process without threads. Returns how it
     /// was held, or `None` if it is not the only one.
     #[inline(always)]
-    pub fn unlock_last(&self, rank: u32) -> Option<Hold> {
+    pub fn unlock_last(&self, rank: Rank) -> Option<Hold> {
         self.book.with_alone(|book| {
             let only = book.held.first == rank && book.held.more.is_empty();
             (book.access == Access::Lock && only).then(|| {
@@ -383,7 +384,7 @@ impl Epochs {
     /// another one. `borrowed` counts exclusive locks without an intent of their own, because
     /// whether threads may call can change while locks are held.
     #[inline]
-    pub fn unlock(&self, rank: u32) -> Result<(Hold, Held)> {
+    pub fn unlock(&self, rank: Rank) -> Result<(Hold, Held)> {
         self.book.with(|book| {
             let hold = match book.access {
                 Access::Lock => book.held.remove(rank),
@@ -434,7 +435,7 @@ impl Epochs {
 
     /// Whether a flush of `rank` is legal: it is in a passive target epoch.
     #[inline]
-    pub fn may_flush(&self, rank: u32) -> Result<()> {
+    pub fn may_flush(&self, rank: Rank) -> Result<()> {
         self.book.with(|book| match book.access {
             Access::LockAll => Ok(()),
             Access::Lock if book.held.get(rank).is_some() => Ok(()),
@@ -453,11 +454,11 @@ impl Epochs {
     /// Returns the locks that this process holds or waits for, by their targets, and whether it has
     /// called MPI_Win_lock_all. Leaves out locks that were not taken (MPI_MODE_NOCHECK). For a
     /// report.
-    pub fn locks(&self) -> (Vec<(u32, Hold)>, bool) {
+    pub fn locks(&self) -> (Vec<(Rank, Hold)>, bool) {
         self.book.with(|book| {
-            let of = |rank: u32| Some((rank, book.held.get(rank)?));
+            let of = |rank: Rank| Some((rank, book.held.get(rank)?));
             let held = book.held.ranks().into_iter().filter_map(of);
-            let taken = |lock: &(u32, Hold)| matches!(lock.1, Hold::Shared | Hold::Exclusive);
+            let taken = |lock: &(Rank, Hold)| matches!(lock.1, Hold::Shared | Hold::Exclusive);
             (held.filter(taken).collect(), book.access == Access::LockAll && !book.unchecked)
         })
     }

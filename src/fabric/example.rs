@@ -9,6 +9,7 @@ use super::shm::{mapped, words};
 use super::simple_parts::{Copied, Each};
 use super::{Fetch, Way};
 use crate::error::{Error, Result};
+use crate::rank_numbers::Rank;
 use crate::sync::{AtomicU64, Ordering};
 use core::ops::Range;
 use core::ptr;
@@ -73,7 +74,7 @@ fn execute(work: Work, at: Remote, exposed: &[Option<Range<u64>>]) -> Result<u64
     };
     let region = exposed.get(at.key.wrapping_sub(1) as usize).and_then(Option::as_ref);
     let fits = |region: &&Range<u64>| region.start <= at.at && at.at + bytes <= region.end;
-    region.filter(fits).ok_or(Error::Fault { rank: 0, address: at.at })?;
+    region.filter(fits).ok_or(Error::Fault { rank: Rank::FIRST, address: at.at })?;
     let there = ptr::with_exposed_provenance_mut::<u8>(at.at as usize);
     // SAFETY: the process has exposed these bytes, and nothing else uses the buffer of a get. The
     // caller of `Network` makes sure that words are aligned.

@@ -9,9 +9,10 @@
 
 use super::remote::{Bytes, Network, Remote};
 use super::shm::words::{self, CHECK_NS, Idle};
-use super::{Fetch, Rank, WordAt, WordId, Words};
+use super::{Fetch, WordAt, WordId, Words};
 use crate::error::Result;
 use crate::number::Number;
+use crate::rank_numbers::Rank;
 use crate::sync::{AtomicU64, Ordering, full_fence, spin_hint};
 use core::ops::Deref;
 use std::time::{Duration, Instant};

@@ -8,8 +8,9 @@ use super::Way;
 use super::remote::{Bytes, Network, Remote};
 #[cfg(not(loom))]
 use super::simple_parts::Each;
-use super::{Fetch, Rank, WordAt, WordId, Words};
+use super::{Fetch, WordAt, WordId, Words};
 use crate::error::{Error, Result};
+use crate::rank_numbers::Rank;
 use crate::sync::{AtomicU32, Ordering};
 use core::ops::Deref;
 use parking_lot::Mutex;

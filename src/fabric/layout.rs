@@ -32,8 +32,9 @@
 
 #[cfg(any(test, doc))]
 use crate::fabric::WordKind;
-use crate::fabric::{Rank, WordAt, WordId};
+use crate::fabric::{WordAt, WordId};
 use crate::number::Number;
+use crate::rank_numbers::Rank;
 
 /// Words in a cache line.
 const LINE: u32 = 8;

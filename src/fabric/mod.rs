@@ -21,6 +21,7 @@
 //!    both.
 
 use crate::error::Result;
+use crate::rank_numbers::Rank;
 
 #[cfg(not(loom))]
 pub mod cma;
@@ -53,10 +54,6 @@ pub mod spot;
 mod verbs;
 #[cfg(not(loom))]
 mod wire;
-
-/// A rank of the window's group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Rank(pub u32);
 
 /// Index of a 64-bit control word inside the control block that each rank owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

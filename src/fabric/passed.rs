@@ -1,8 +1,9 @@
 //! A road as it is but for its constants, for tests: as if its words were a round trip away, or as
 //! if a lock word counted few holders.
 
-use super::{Fetch, Rank, WordAt, WordId, Words};
+use super::{Fetch, WordAt, WordId, Words};
 use crate::error::Result;
+use crate::rank_numbers::Rank;
 
 /// The words of another road: distant ones if `FAR` is true, and with `PLACES` for holders of a
 /// lock.

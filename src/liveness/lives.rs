@@ -3,6 +3,7 @@
 //! first check on, for all arenas that the process is in.
 
 use crate::number::Number;
+use crate::rank_numbers::RankOnNode;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::life::{self, Life, Mark};
 use crate::sys::segment::Mapping;
@@ -72,7 +73,7 @@ pub struct Places {
 pub struct Lives {
     segment: Arc<Mapping>,
     places: Places,
-    own: u32,
+    own: RankOnNode,
     known: Box<[OnceLock<Arc<Life>>]>,
 }
 
@@ -82,14 +83,14 @@ impl Lives {
     /// # Safety
     /// At each of these places, `segment` holds the word or the record of that name, aligned and
     /// zeroed at the beginning, and nothing else uses their bytes.
-    pub unsafe fn new(segment: Arc<Mapping>, places: Places, own: u32, size: u32) -> Lives {
+    pub unsafe fn new(segment: Arc<Mapping>, places: Places, own: RankOnNode, size: u32) -> Lives {
         Lives { segment, places, own, known: (0..size).map(|_| OnceLock::new()).collect() }
     }
 
     /// Returns the record of a rank's process.
-    pub fn record(&self, rank: u32) -> &LifeRecord {
-        assert!(rank.to_usize() < self.known.len());
-        let offset = self.places.first + rank.to_usize() * self.places.stride;
+    pub fn record(&self, rank: RankOnNode) -> &LifeRecord {
+        assert!(rank.0.to_usize() < self.known.len());
+        let offset = self.places.first + rank.0.to_usize() * self.places.stride;
         // SAFETY: the record of an existing rank is there, as the caller of `new` has promised, and
         // it consists of atomics.
         unsafe { &*self.segment.base().add(offset).cast::<LifeRecord>() }
@@ -108,8 +109,8 @@ impl Lives {
 
     /// Returns the liveness of a rank's process.
     #[inline]
-    pub fn of(&self, rank: u32) -> &Life {
-        self.known[rank.to_usize()].get_or_init(|| life::of(self.record(rank).mark()))
+    pub fn of(&self, rank: RankOnNode) -> &Life {
+        self.known[rank.0.to_usize()].get_or_init(|| life::of(self.record(rank).mark()))
     }
 
     /// Notes that this process has called MPI_Finalize.
@@ -119,12 +120,12 @@ impl Lives {
     }
 
     /// Returns another process that has ended without MPI_Finalize: its rank and its process id.
-    pub fn dead(&self) -> Option<(u32, i32)> {
+    pub fn dead(&self) -> Option<(RankOnNode, i32)> {
         // Relaxed: the check is repeated from time to time.
-        let takes_part = |rank: u32| self.record(rank).state.load(Ordering::Relaxed) == 0;
-        let ranks = 0..self.known.len().to_u32();
+        let takes_part = |rank: RankOnNode| self.record(rank).state.load(Ordering::Relaxed) == 0;
+        let ranks = RankOnNode::all(self.known.len().to_u32());
         let others = ranks.filter(|rank| *rank != self.own && takes_part(*rank));
-        let others: Vec<u32> = others.collect();
+        let others: Vec<RankOnNode> = others.collect();
         let ended = life::first_ended(others.iter().map(|rank| self.of(*rank)))?;
         let rank = others[ended];
         Some((rank, self.of(rank).mark().pid))

@@ -11,6 +11,7 @@
 
 use super::lives::Lives;
 use crate::number::Number;
+use crate::rank_numbers::{ProcessNumber, Rank};
 use crate::sync::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
@@ -18,9 +19,9 @@ use std::time::{Duration, Instant};
 
 /// A process that is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Loss {
-    /// its rank in the communicator, or its index among the ranks of its node
-    pub rank: u32,
+pub struct Loss<R = Rank> {
+    /// its rank in the communicator of all nodes, or its number on its node
+    pub rank: R,
     /// its process id, less than 2^24 on any Linux
     pub pid: i32,
     /// the cause
@@ -59,16 +60,16 @@ const PID_AT: u32 = 32;
 const CAUSE_AT: u32 = 56;
 const PID_MASK: u64 = (1 << (CAUSE_AT - PID_AT)) - 1;
 
-impl Loss {
+impl<R: ProcessNumber> Loss<R> {
     /// Encodes the loss as a word other than 0.
     pub fn word(self) -> u64 {
         let pid = self.pid.cast_unsigned().to_u64() & PID_MASK;
-        u64::from(self.rank + 1) | pid << PID_AT | (self.cause as u64) << CAUSE_AT
+        u64::from(self.rank.number() + 1) | pid << PID_AT | (self.cause as u64) << CAUSE_AT
     }
 
     /// Decodes a word; `None` for 0.
-    pub fn from(word: u64) -> Option<Loss> {
-        let rank = word.low_u32().checked_sub(1)?;
+    pub fn from(word: u64) -> Option<Loss<R>> {
+        let rank = R::of_number(word.low_u32().checked_sub(1)?);
         let cause = match word >> CAUSE_AT {
             1 => Cause::Died,
             2 => Cause::Closed,
@@ -76,7 +77,9 @@ impl Loss {
         };
         Some(Loss { rank, pid: (word >> PID_AT & PID_MASK) as i32, cause })
     }
+}
 
+impl Loss {
     /// Notes the loss in `lost` if none is noted there, and returns the loss that is noted.
     pub fn note(self, lost: &AtomicU64) -> Loss {
         // Relaxed: the word is complete in itself, and orders no other memory.
@@ -161,8 +164,8 @@ mod tests {
 
     #[test]
     fn a_loss_is_a_word_and_the_first_one_stays() {
-        let loss = Loss { rank: 0, pid: 4_194_304, cause: Cause::Unreached };
-        let other = Loss { rank: u32::MAX - 1, pid: 1, cause: Cause::of("it has died") };
+        let loss = Loss { rank: Rank(0), pid: 4_194_304, cause: Cause::Unreached };
+        let other = Loss { rank: Rank(u32::MAX - 1), pid: 1, cause: Cause::of("it has died") };
         let lost = AtomicU64::new(0);
         assert_eq!((Loss::noted(&lost), Loss::from(other.word())), (None, Some(other)));
         assert_eq!((loss.note(&lost), other.note(&lost)), (loss, loss));

@@ -5,6 +5,7 @@
 //! what a notice means.
 
 use crate::error::Result;
+use crate::rank_numbers::NodeNumber;
 use std::time::{Duration, Instant};
 
 /// The interval between checks of other processes.
@@ -22,7 +23,7 @@ pub trait Checks {
 
     /// Begins a probe, of one other node after the other as `turn` grows. Returns the number of the
     /// node, too.
-    fn begin(&self, turn: u32) -> (u32, Self::Probe);
+    fn begin(&self, turn: u32) -> (NodeNumber, Self::Probe);
 
     /// Continues a probe. Returns the failure notice of the node ([`losses`](super::losses)) if it
     /// has arrived. Fails if the process that is probed is lost.
@@ -38,7 +39,7 @@ pub struct Watch<P> {
     /// the number of probes begun so far
     turn: u32,
     /// the probe that is under way, and the node that it goes to
-    probe: Option<(u32, P)>,
+    probe: Option<(NodeNumber, P)>,
 }
 
 impl<P> Watch<P> {
@@ -53,7 +54,7 @@ impl<P> Watch<P> {
         &mut self,
         now: Instant,
         by: &impl Checks<Probe = P>,
-    ) -> Result<Option<(u32, [u64; 2])>> {
+    ) -> Result<Option<(NodeNumber, [u64; 2])>> {
         if self.last.replace(now).is_some_and(|last| now - last > STALE) {
             self.probe = None;
         }
@@ -78,6 +79,7 @@ impl<P> Watch<P> {
 mod tests {
     use super::*;
     use crate::error::Error;
+    use crate::rank_numbers::Rank;
     use std::cell::{Cell, RefCell};
 
     /// Three other nodes. A probe is answered at its `steps`-th step.
@@ -102,9 +104,9 @@ mod tests {
             Ok(())
         }
 
-        fn begin(&self, turn: u32) -> (u32, u32) {
+        fn begin(&self, turn: u32) -> (NodeNumber, u32) {
             self.begun.borrow_mut().push(turn % 3);
-            (turn % 3, 0)
+            (NodeNumber(turn % 3), 0)
         }
 
         fn step(&self, probe: &mut u32) -> Result<Option<[u64; 2]>> {
@@ -116,7 +118,7 @@ mod tests {
     /// Checks each 100 ms, for `rounds` rounds, and returns what was found.
     fn run(watch: &mut Watch<u32>, nodes: &Nodes, from: Instant, rounds: u32) -> Vec<u32> {
         let check = |round| watch.check(from + INTERVAL / 10 * round, nodes).unwrap();
-        (0..rounds).filter_map(check).map(|(node, _)| node).collect()
+        (0..rounds).filter_map(check).map(|(node, _)| node.0).collect()
     }
 
     #[test]
@@ -155,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_lost_process_fails_one_check_and_the_next_probe_goes_on() {
-        let lost = Error::Died { rank: 1, pid: 7 };
+        let lost = Error::Died { rank: Rank(1), pid: 7 };
         let (nodes, mut watch) = (Nodes::new(1, Err(lost.clone())), Watch::new(0));
         let began = Instant::now();
         assert_eq!(watch.check(began, &nodes), Ok(None));

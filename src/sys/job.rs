@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundRank {
     /// its rank in MPI_COMM_WORLD
-    pub rank: u32,
+    pub world_rank: u32,
     /// its process id
     pub pid: i32,
     /// whether its process has loaded this library
@@ -71,7 +71,8 @@ impl Proc<'_> {
             let is_of_it = |pid| job.is_some() && self.job(pid) == job;
             let Some(rank) = self.rank(pid).filter(|_| is_of_it(pid)) else { continue };
             let Some((has_library, has_mpi)) = self.loaded(pid, library) else { continue };
-            let found = FoundRank { rank, pid, has_library, waits: self.shows(pid, mark) };
+            let found =
+                FoundRank { world_rank: rank, pid, has_library, waits: self.shows(pid, mark) };
             // A shell around a rank has the rank's environment too, and so have the rank's
             // children.
             let better =
@@ -81,7 +82,10 @@ impl Proc<'_> {
             }
         }
         let own = self.rank(own);
-        best.into_values().map(|(_, found)| found).filter(|found| Some(found.rank) != own).collect()
+        best.into_values()
+            .map(|(_, found)| found)
+            .filter(|found| Some(found.world_rank) != own)
+            .collect()
     }
 
     fn of(&self, pid: i32, file: &str) -> PathBuf {
@@ -191,7 +195,7 @@ mod tests {
         fn others(&self) -> Vec<(u32, i32, bool, bool)> {
             let proc = Proc { root: self.0.clone(), variable: "R" };
             let found = proc.find(101, "libfompi.so", "fompi-waits-1");
-            found.iter().map(|f| (f.rank, f.pid, f.has_library, f.waits)).collect()
+            found.iter().map(|f| (f.world_rank, f.pid, f.has_library, f.waits)).collect()
         }
     }
 

@@ -14,7 +14,8 @@ use crate::fabric::far::Begun;
 use crate::fabric::net::Peer;
 use crate::fabric::remote::Remote;
 use crate::fabric::spot::Unmapped;
-use crate::fabric::{Rank, WordAt, Words};
+use crate::fabric::{WordAt, Words};
+use crate::rank_numbers::Rank;
 use crate::sync::fence_after_rmw;
 use crate::window::LocalWindow;
 use crate::window::protocols::{Protocols, on_protocols, on_words};
@@ -25,14 +26,14 @@ use parking_lot::MutexGuard;
 
 /// Runs `work` under the accumulate lock of a target.
 #[inline]
-pub fn locked(place: Place<'_>, rank: u32, work: impl FnOnce() -> Result<()>) -> Result<()> {
+pub fn locked(place: Place<'_>, rank: Rank, work: impl FnOnce() -> Result<()>) -> Result<()> {
     let (node, nodes) = (place.node, place.node.nodes_for(Wanted::Accumulate(rank)));
-    on_words!(node, |words| whole::several(words, Rank(rank), nodes, work))
+    on_words!(node, |words| whole::several(words, rank, nodes, work))
 }
 
 /// [`locked`] for memory of this node, if the lock is free. Returns whether it was and `work` ran.
 #[inline(always)]
-pub fn try_locked(node: &LocalWindow, rank: u32, work: impl FnOnce()) -> bool {
+pub fn try_locked(node: &LocalWindow, rank: Rank, work: impl FnOnce()) -> bool {
     let words = &node.words;
     if !matches!(lock::try_free(words, word(rank), Mode::Exclusive), Ok(true)) {
         return false;
@@ -47,9 +48,9 @@ pub fn try_locked(node: &LocalWindow, rank: u32, work: impl FnOnce()) -> bool {
 /// Does `work`, a single instruction on a word that is mapped here, such that each call on several
 /// words sees either all or nothing of it.
 #[inline]
-pub fn single(place: Place<'_>, rank: u32, work: impl FnOnce()) -> Result<()> {
+pub fn single(place: Place<'_>, rank: Rank, work: impl FnOnce()) -> Result<()> {
     let (node, nodes) = (place.node, place.node.nodes_for(Wanted::Accumulate(rank)));
-    on_protocols!(node, |protocols| protocols.single(Rank(rank), nodes, work))
+    on_protocols!(node, |protocols| protocols.single(rank, nodes, work))
 }
 
 /// The end of a call on a single word through the device: the call reads the lock of its target
@@ -58,14 +59,14 @@ pub fn single(place: Place<'_>, rank: u32, work: impl FnOnce()) -> Result<()> {
 pub struct LookBehind<'a> {
     node: &'a LocalWindow,
     part: &'a WideWindow,
-    rank: u32,
+    rank: Rank,
     /// the address of the lock
     pub lock: Remote,
 }
 
 impl<'a> LookBehind<'a> {
     /// Returns the end of a call on a word of this rank, or `None` on a window of one node.
-    pub fn new(place: Place<'a>, rank: u32) -> Result<Option<LookBehind<'a>>> {
+    pub fn new(place: Place<'a>, rank: Rank) -> Result<Option<LookBehind<'a>>> {
         let node = place.node;
         let Some(ManyNodes { part, .. }) = node.many_nodes() else { return Ok(None) };
         let lock = part.accumulate_lock(node, rank)?;
@@ -80,23 +81,18 @@ impl<'a> LookBehind<'a> {
             part.note_unsettled(rank);
             return Ok(());
         };
-        whole::wait_if_held(
-            &part.far(node),
-            Rank(rank),
-            node.nodes_for(Wanted::Accumulate(rank)),
-            lock,
-        )
+        whole::wait_if_held(&part.far(node), rank, node.nodes_for(Wanted::Accumulate(rank)), lock)
     }
 }
 
-fn word(rank: u32) -> WordAt {
-    whole::word(Rank(rank))
+fn word(rank: Rank) -> WordAt {
+    whole::word(rank)
 }
 
 /// The lock of a target, for one accumulate on memory that is not mapped here.
 pub struct AccLock<'a> {
     place: Place<'a>,
-    rank: u32,
+    rank: Rank,
     state: State<'a>,
     /// held against other threads of this process that accumulate in this way at the target
     turn: Option<MutexGuard<'a, ()>>,
@@ -114,7 +110,7 @@ enum State<'a> {
 
 impl<'a> AccLock<'a> {
     /// Returns the lock of a target, not held yet.
-    pub fn new(place: Place<'a>, rank: u32) -> AccLock<'a> {
+    pub fn new(place: Place<'a>, rank: Rank) -> AccLock<'a> {
         AccLock { place, rank, state: State::Idle, turn: None }
     }
 

@@ -21,6 +21,7 @@ use crate::error::{Class, Error, Result};
 use crate::fabric::spot::{Spot, Unmapped};
 use crate::mpi::Handle;
 use crate::number::{Number, Offset};
+use crate::rank_numbers::Rank;
 use crate::sync::fence_after_rmw;
 use crate::window::address::Reach;
 
@@ -180,7 +181,7 @@ fn kinds_agree(op: Op, side: Option<&Side>, target: &Shape, count: u64) -> Resul
 #[derive(Clone, Copy)]
 pub(super) struct AccCall<'a> {
     pub place: Place<'a>,
-    pub rank: u32,
+    pub rank: Rank,
     /// the target displacement
     pub disp: i64,
     pub op: Op,

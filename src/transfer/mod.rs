@@ -19,6 +19,7 @@ use crate::datatype::reduce::{Op, pairs_in_mpis};
 use crate::datatype::type_map::Shape;
 use crate::error::{Class, Error, Result};
 use crate::mpi::{EntryName, Handle, Host};
+use crate::rank_numbers::Rank;
 use crate::window::report::{self, Wrong};
 use crate::window::{Carrier, LocalWindow, Window, registry};
 use core::ffi::c_int;
@@ -65,7 +66,7 @@ pub struct Quick<'a> {
     pub host: &'static Host,
     window: &'a Window,
     node: &'a LocalWindow,
-    rank: u32,
+    rank: Rank,
 }
 
 impl<'a> Quick<'a> {
@@ -76,8 +77,8 @@ impl<'a> Quick<'a> {
         let host = Host::known(entry)?;
         let window = registry::lookup(host.handle(win))?;
         let Carrier::Node(node) = &window.carrier else { return None };
-        let rank = rank.cast_unsigned();
-        let open = rank < node.size && window.epochs.is_open(rank);
+        let rank = Rank(rank.cast_unsigned());
+        let open = rank.0 < node.size && window.epochs.is_open(rank);
         open.then_some(Quick { host, window, node, rank })
     }
 
@@ -97,7 +98,7 @@ impl<'a> Quick<'a> {
 impl Place<'_> {
     /// Returns the target's rank if an operation on it is legal now, or `None` for MPI_PROC_NULL.
     #[inline]
-    fn access(&self, rank: c_int) -> Result<Option<u32>> {
+    fn access(&self, rank: c_int) -> Result<Option<Rank>> {
         match self.node.target(rank) {
             Ok(rank) => {
                 self.window.epochs.may_access(rank)?;

@@ -10,6 +10,7 @@ use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
 use crate::fabric::spot::{Spot, Unmapped};
 use crate::number::{Number, Offset};
+use crate::rank_numbers::Rank;
 use crate::window::address::Reach;
 
 /// A put of one predefined type without holes. Returns whether the arguments were such, and the put
@@ -107,7 +108,7 @@ unsafe fn transfer(place: Place<'_>, way: Way, origin: Buffer, target: Target) -
 unsafe fn transfer_shaped(
     place: Place<'_>,
     way: Way,
-    rank: u32,
+    rank: Rank,
     origin: Buffer,
     target: Target,
 ) -> Result<()> {
@@ -144,7 +145,7 @@ unsafe fn transfer_shaped(
 struct Shaped<'a> {
     place: Place<'a>,
     way: Way,
-    rank: u32,
+    rank: Rank,
     disp: i64,
     /// the origin's address
     address: *mut u8,

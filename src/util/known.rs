@@ -4,6 +4,7 @@
 
 use crate::error::Result;
 use crate::number::Number;
+use crate::rank_numbers::ProcessNumber;
 use crate::sync::{AtomicPtr, Ordering};
 use core::ptr;
 use parking_lot::Mutex;
@@ -12,40 +13,40 @@ use std::collections::BTreeMap;
 /// Places for ranks that are found without a lock. A rank's place is its number modulo this.
 const RECENT: usize = 8;
 
-struct Entry<T> {
-    rank: u32,
+struct Entry<K, T> {
+    key: K,
     value: T,
 }
 
 /// A `T` for each rank that this process has accessed.
-pub struct Known<T> {
+pub struct Known<K, T> {
     /// for each place, the entry of its rank that was looked up last; a pointer into `all`
-    recent: [AtomicPtr<Entry<T>>; RECENT],
+    recent: [AtomicPtr<Entry<K, T>>; RECENT],
     /// never shrinks, and its boxes never move
-    all: Mutex<BTreeMap<u32, Box<Entry<T>>>>,
+    all: Mutex<BTreeMap<K, Box<Entry<K, T>>>>,
 }
 
-impl<T> Default for Known<T> {
-    fn default() -> Known<T> {
+impl<K, T> Default for Known<K, T> {
+    fn default() -> Known<K, T> {
         Known { recent: Default::default(), all: Mutex::default() }
     }
 }
 
-impl<T> Known<T> {
+impl<K: ProcessNumber, T> Known<K, T> {
     /// Returns the value for a rank, if there is one.
     #[inline]
-    pub fn find(&self, rank: u32) -> Option<&T> {
+    pub fn find(&self, rank: K) -> Option<&T> {
         // Acquire: pairs with the Release in `remember`.
-        let recent = self.recent[rank.to_usize() % RECENT].load(Ordering::Acquire);
+        let recent = self.recent[rank.number().to_usize() % RECENT].load(Ordering::Acquire);
         // SAFETY: null, or an entry of `all`, which lives as long as `self` and does not change.
         match unsafe { recent.as_ref() } {
-            Some(recent) if recent.rank == rank => Some(&recent.value),
+            Some(recent) if recent.key == rank => Some(&recent.value),
             _ => self.look_up(rank),
         }
     }
 
     #[cold]
-    fn look_up(&self, rank: u32) -> Option<&T> {
+    fn look_up(&self, rank: K) -> Option<&T> {
         let all = self.all.lock();
         let found = ptr::from_ref(&**all.get(&rank)?);
         // SAFETY: the boxes of `all` live as long as `self` and do not move.
@@ -56,7 +57,7 @@ impl<T> Known<T> {
     /// meanwhile. If two threads compute the value at the same time, the first one to store it
     /// counts.
     #[inline]
-    pub fn get(&self, rank: u32, compute: impl FnOnce() -> Result<T>) -> Result<&T> {
+    pub fn get(&self, rank: K, compute: impl FnOnce() -> Result<T>) -> Result<&T> {
         match self.find(rank) {
             Some(value) => Ok(value),
             None => Ok(self.insert(rank, compute()?)),
@@ -64,17 +65,17 @@ impl<T> Known<T> {
     }
 
     #[cold]
-    fn insert(&self, rank: u32, value: T) -> &T {
+    fn insert(&self, rank: K, value: T) -> &T {
         let mut all = self.all.lock();
-        let found = all.entry(rank).or_insert_with(|| Box::new(Entry { rank, value }));
+        let found = all.entry(rank).or_insert_with(|| Box::new(Entry { key: rank, value }));
         let found = ptr::from_ref(&**found);
         // SAFETY: as in `look_up`.
         self.remember(unsafe { &*found })
     }
 
-    fn remember<'a>(&'a self, entry: &'a Entry<T>) -> &'a T {
+    fn remember<'a>(&'a self, entry: &'a Entry<K, T>) -> &'a T {
         // Release: pairs with the Acquire in `find`.
-        let recent = &self.recent[entry.rank.to_usize() % RECENT];
+        let recent = &self.recent[entry.key.number().to_usize() % RECENT];
         recent.store(ptr::from_ref(entry).cast_mut(), Ordering::Release);
         &entry.value
     }
@@ -84,11 +85,12 @@ impl<T> Known<T> {
 mod tests {
     use super::*;
     use crate::error::Error;
+    use crate::rank_numbers::Rank;
 
     #[test]
     fn each_value_is_computed_once_and_does_not_move() {
         let known = Known::default();
-        let ranks = || (0..4 * RECENT as u32).chain([u32::MAX]);
+        let ranks = || (0..4 * RECENT as u32).chain([u32::MAX]).map(Rank);
         let places: Vec<_> =
             ranks().map(|rank| ptr::from_ref(known.get(rank, || Ok(rank)).unwrap())).collect();
         for (rank, place) in ranks().zip(places) {
@@ -96,14 +98,14 @@ mod tests {
             assert_eq!((*found, ptr::from_ref(found)), (rank, place));
             assert_eq!(known.find(rank), Some(found));
         }
-        assert_eq!(known.find(4 * RECENT as u32), None);
+        assert_eq!(known.find(Rank(4 * RECENT as u32)), None);
     }
 
     #[test]
     fn a_value_whose_computation_failed_is_computed_again() {
         let known = Known::default();
-        assert_eq!(known.get(3, || Err(Error::NoMemory { bytes: 1 })).ok(), None);
-        assert_eq!(known.get(3, || Ok(5)), Ok(&5));
+        assert_eq!(known.get(Rank(3), || Err(Error::NoMemory { bytes: 1 })).ok(), None);
+        assert_eq!(known.get(Rank(3), || Ok(5)), Ok(&5));
     }
 
     #[test]
@@ -118,7 +120,7 @@ mod tests {
                         start.wait();
                         Ok(thread)
                     };
-                    ptr::from_ref(known.get(7, slow).unwrap()).addr()
+                    ptr::from_ref(known.get(Rank(7), slow).unwrap()).addr()
                 }
             };
             let threads: Vec<_> = (0..4).map(|thread| scope.spawn(compute(thread))).collect();

@@ -6,10 +6,10 @@ use super::wide::locate::By;
 use super::{LocalWindow, Memory};
 use crate::epoch::lock::whole;
 use crate::error::{Class, Error, Result};
-use crate::fabric::Rank;
 use crate::fabric::spot::{Spot, Unmapped};
 use crate::memory::HeapView;
 use crate::number::Number;
+use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::Ordering;
 use core::ptr;
 
@@ -29,7 +29,7 @@ impl Descriptor {
     /// # Errors
     /// MPI_ERR_DISP if `disp` is negative, MPI_ERR_RMA_RANGE if a byte is outside.
     #[inline]
-    pub fn find(&self, rank: u32, disp: i64, reach: Reach) -> Result<u64> {
+    pub fn find(&self, rank: Rank, disp: i64, reach: Reach) -> Result<u64> {
         let start = disp.cast_unsigned().checked_mul(self.disp_unit);
         let first = start.and_then(|start| start.checked_add_signed(reach.first));
         match first {
@@ -43,7 +43,7 @@ impl Descriptor {
     }
 
     #[cold]
-    fn outside(&self, rank: u32, disp: i64, reach: Reach) -> Error {
+    fn outside(&self, rank: Rank, disp: i64, reach: Reach) -> Error {
         if disp < 0 {
             return Error::Argument(Class::Disp, "target displacement", disp);
         }
@@ -63,7 +63,7 @@ impl LocalWindow {
     #[inline]
     pub fn at<R>(
         &self,
-        rank: u32,
+        rank: Rank,
         disp: i64,
         reach: Reach,
         work: impl FnOnce(Spot<'_>) -> Result<R>,
@@ -76,7 +76,7 @@ impl LocalWindow {
     #[inline]
     pub fn at_common<R>(
         &self,
-        rank: u32,
+        rank: Rank,
         disp: i64,
         reach: Reach,
         work: impl FnOnce(Spot<'_>) -> Result<R>,
@@ -88,25 +88,30 @@ impl LocalWindow {
     fn at_by<R>(
         &self,
         by: By,
-        (rank, disp, reach): (u32, i64, Reach),
+        (rank, disp, reach): (Rank, i64, Reach),
         work: impl FnOnce(Spot<'_>) -> Result<R>,
     ) -> Result<R> {
-        debug_assert!(rank < self.size);
+        debug_assert!(rank.0 < self.size);
         if let Some(many) = self.many_nodes() {
             return self.at_wide(many.part, (rank, disp, reach), by, work);
         }
         if let Memory::Attached(regions) = &self.memory {
             return self.at_attached(regions, (rank, disp, reach), By::Own, work);
         }
-        let exposed = self.blocks.descriptor(rank);
+        let exposed = self.blocks.descriptor(rank.on_only_node());
         let first = exposed.find(rank, disp, reach)?;
-        work(self.spot(rank, exposed, first)?)
+        work(self.spot(rank.on_only_node(), exposed, first)?)
     }
 
     /// Returns the location of byte `first` of a rank's part. The caller has checked that the byte
     /// is inside.
     #[inline]
-    pub(super) fn spot(&self, rank: u32, exposed: &Descriptor, first: u64) -> Result<Spot<'_>> {
+    pub(super) fn spot(
+        &self,
+        rank: RankOnNode,
+        exposed: &Descriptor,
+        first: u64,
+    ) -> Result<Spot<'_>> {
         Ok(match &self.memory {
             Memory::Common(_) => {
                 Spot::Mapped(self.data.wrapping_add((exposed.offset + first).to_usize()))
@@ -132,8 +137,8 @@ impl LocalWindow {
     /// Returns the address of `bytes` bytes of the common memory at the displacement; `None` if one
     /// of them is outside.
     #[inline(always)]
-    pub fn address_within(&self, rank: u32, disp: i64, bytes: u64) -> Option<*mut u8> {
-        let exposed = self.blocks.descriptor(rank);
+    pub fn address_within(&self, rank: Rank, disp: i64, bytes: u64) -> Option<*mut u8> {
+        let exposed = self.blocks.descriptor(rank.on_only_node());
         // A negative displacement becomes a huge number here, and its product with the unit is too
         // large.
         let first = disp.cast_unsigned().checked_mul(exposed.disp_unit)?;
@@ -147,9 +152,9 @@ impl LocalWindow {
     /// Returns that address for an element that one atomic instruction is to change; `None` also
     /// while a thread holds the accumulate lock of the rank (`epoch::lock::whole`).
     #[inline(always)]
-    pub fn element_within(&self, rank: u32, disp: i64, bytes: u64) -> Option<*mut u8> {
-        let exposed = self.blocks.descriptor(rank);
-        let lock = self.blocks.word(whole::word(Rank(rank)));
+    pub fn element_within(&self, rank: Rank, disp: i64, bytes: u64) -> Option<*mut u8> {
+        let exposed = self.blocks.descriptor(rank.on_only_node());
+        let lock = self.blocks.word(whole::word(rank));
         let first = disp.cast_unsigned().checked_mul(exposed.disp_unit)?;
         let behind = exposed.bytes.checked_sub(first)?;
         let at = self.data.wrapping_add((exposed.offset + first).to_usize());
@@ -161,12 +166,12 @@ impl LocalWindow {
     /// Returns the memory that `rank` exposes, as this process reaches it by load and store:
     /// address, bytes, displacement unit (MPI-4.1 §12.2.3). Without such memory, the address is
     /// null and the number of bytes 0. Fails for a dynamic window, which may have many parts.
-    pub fn part(&self, rank: u32) -> Result<(*mut u8, u64, u64)> {
+    pub fn part(&self, rank: Rank) -> Result<(*mut u8, u64, u64)> {
         if let Memory::Attached(_) = &self.memory {
             return Err(Error::Wrong(Class::RmaFlavor, "a dynamic window"));
         }
         let (index, exposed) = match self.many_nodes() {
-            None => (Some(rank), *self.blocks.descriptor(rank)),
+            None => (Some(rank.on_only_node()), *self.blocks.descriptor(rank.on_only_node())),
             Some(many) => many.part.exposed_by(self, rank)?,
         };
         let unit = exposed.disp_unit;
@@ -190,23 +195,24 @@ impl LocalWindow {
 
     /// Returns the first rank that exposes memory, for MPI_Win_shared_query of MPI_PROC_NULL. Over
     /// several nodes it reads the descriptors of the ranks one after the other until it finds one.
-    pub fn first_with_memory(&self) -> Result<Option<u32>> {
+    pub fn first_with_memory(&self) -> Result<Option<Rank>> {
         if let Some(many) = self.many_nodes() {
-            for rank in 0..self.size {
+            for rank in Rank::all(self.size) {
                 if many.part.exposed_by(self, rank)?.1.exposed > 0 {
                     return Ok(Some(rank));
                 }
             }
             return Ok(None);
         }
-        Ok((0..self.size).find(|rank| self.blocks.descriptor(*rank).exposed > 0))
+        Ok(Rank::all(self.size)
+            .find(|rank| self.blocks.descriptor(rank.on_only_node()).exposed > 0))
     }
 
     /// Checks a rank that the user gave as a target.
     #[inline]
-    pub fn target(&self, rank: i32) -> Result<u32> {
+    pub fn target(&self, rank: i32) -> Result<Rank> {
         if rank.cast_unsigned() < self.size {
-            return Ok(rank.cast_unsigned());
+            return Ok(Rank(rank.cast_unsigned()));
         }
         Err(Error::TargetRank { rank: i64::from(rank), size: self.size })
     }

@@ -9,12 +9,12 @@ use super::wide::locate::By;
 use super::{LocalWindow, Memory};
 use crate::epoch::regions::{self, Table};
 use crate::error::{Class, Error, Result};
-use crate::fabric::Rank;
 use crate::fabric::net::Peer;
 use crate::fabric::remote::{Bytes, Remote};
 use crate::fabric::spot::{Distant, Spot, Unmapped};
 use crate::memory::{heap, maps};
 use crate::number::Number;
+use crate::rank_numbers::{Rank, RankOnNode};
 use core::ptr;
 
 impl LocalWindow {
@@ -50,12 +50,12 @@ impl LocalWindow {
     pub(super) fn at_attached<R>(
         &self,
         regions: &Regions,
-        (rank, disp, reach): (u32, i64, Reach),
+        (rank, disp, reach): (Rank, i64, Reach),
         by: By,
         work: impl FnOnce(Spot<'_>) -> Result<R>,
     ) -> Result<R> {
         let range = range(rank, disp, reach)?;
-        let (target, nodes) = (Rank(rank), self.nodes_for(Wanted::Regions(rank)));
+        let (target, nodes) = (rank, self.nodes_for(Wanted::Regions(rank)));
         on_words!(self, |words| {
             regions::while_held(words, target, nodes, || {
                 let read =
@@ -68,8 +68,8 @@ impl LocalWindow {
 
     /// Does `work` while all regions of a rank of a dynamic window stay attached. `work` waits for
     /// the accumulate lock of that rank and for nothing else, and uses [`LocalWindow::at_held`].
-    pub fn while_attached<R>(&self, rank: u32, work: impl FnOnce() -> Result<R>) -> Result<R> {
-        let (target, nodes) = (Rank(rank), self.nodes_for(Wanted::Regions(rank)));
+    pub fn while_attached<R>(&self, rank: Rank, work: impl FnOnce() -> Result<R>) -> Result<R> {
+        let (target, nodes) = (rank, self.nodes_for(Wanted::Regions(rank)));
         on_words!(self, |words| regions::while_held(words, target, nodes, work))
     }
 
@@ -77,7 +77,7 @@ impl LocalWindow {
     /// [`LocalWindow::while_attached`].
     pub fn at_held<R>(
         &self,
-        rank: u32,
+        rank: Rank,
         disp: i64,
         reach: Reach,
         work: impl FnOnce(Spot<'_>) -> Result<R>,
@@ -91,7 +91,7 @@ impl LocalWindow {
     /// Does `work` with the bytes at a location, by the way `by`.
     fn spot_attached<R>(
         &self,
-        (rank, first): (u32, u64),
+        (rank, first): (Rank, u64),
         (location, key): (Location, u64),
         by: By,
         work: impl FnOnce(Spot<'_>) -> Result<R>,
@@ -121,7 +121,7 @@ impl LocalWindow {
     }
 
     /// Copies entries of a rank's table, which this thread holds.
-    fn read_table(&self, rank: u32, table: Table, entries: &mut [RegionEntry]) -> Result<()> {
+    fn read_table(&self, rank: Rank, table: Table, entries: &mut [RegionEntry]) -> Result<()> {
         let (to, bytes) = (entries.as_mut_ptr(), size_of_val(entries).to_u64());
         if rank == self.rank {
             let from = ptr::with_exposed_provenance::<RegionEntry>(table.address.to_usize());
@@ -141,15 +141,15 @@ impl LocalWindow {
     }
 
     /// Returns the index of a rank among the ranks of this node, if it is one of them.
-    pub(super) fn near_index(&self, rank: u32) -> Option<u32> {
+    pub(super) fn near_index(&self, rank: Rank) -> Option<RankOnNode> {
         match self.many_nodes() {
-            None => Some(rank),
+            None => Some(rank.on_only_node()),
             Some(many) => many.part.near_index(rank),
         }
     }
 
     /// Returns the process that serves a rank of a window over several nodes.
-    fn peer(&self, rank: u32) -> Result<&Peer> {
+    fn peer(&self, rank: Rank) -> Result<&Peer> {
         match self.many_nodes() {
             Some(many) => Ok(&many.part.target(self, rank)?.peer),
             None => Err(Error::Unsupported("the device on one node")),
@@ -159,7 +159,7 @@ impl LocalWindow {
 
 /// Returns the first address of `reach` at displacement `disp`, which is an address, and the bytes.
 #[inline]
-fn range(rank: u32, disp: i64, reach: Reach) -> Result<(u64, u64)> {
+fn range(rank: Rank, disp: i64, reach: Reach) -> Result<(u64, u64)> {
     // An address may have its highest bit set, and a type map may begin at any offset from it.
     let first = i128::from(disp) + i128::from(reach.first);
     let Ok(first) = u64::try_from(first) else {

@@ -4,8 +4,9 @@
 use super::arena::Arena;
 use super::descriptor::Descriptor;
 use crate::fabric::shm::words::Cells;
-use crate::fabric::{Rank, WordAt, WordId};
+use crate::fabric::{WordAt, WordId};
 use crate::number::Number;
+use crate::rank_numbers::{Rank, RankOnNode, Slot};
 use crate::sync::{AtomicU32, AtomicU64};
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ unsafe impl Sync for ControlBlocks {}
 impl ControlBlocks {
     /// Returns the blocks of a slot whose chunk is mapped. The first bytes of each block are words
     /// for ranks of other nodes, if there are any, and then comes the descriptor.
-    pub fn of(arena: &Arc<Arena>, slot: u32) -> ControlBlocks {
+    pub fn of(arena: &Arc<Arena>, slot: Slot) -> ControlBlocks {
         let (stride, far_bytes, size) = (arena.stride, arena.far_bytes, arena.size);
         let base = arena.base_of(slot).wrapping_add(far_bytes);
         ControlBlocks { base, stride, far_bytes, size, arena: arena.clone() }
@@ -56,15 +57,15 @@ impl ControlBlocks {
     }
 
     #[inline]
-    fn block(&self, rank: u32) -> *mut u8 {
-        debug_assert!(rank < self.size);
+    fn block(&self, rank: RankOnNode) -> *mut u8 {
+        debug_assert!(rank.0 < self.size);
         // SAFETY: the slot has a block for each rank.
-        unsafe { self.base.add(rank.to_usize() * self.stride) }
+        unsafe { self.base.add(rank.0.to_usize() * self.stride) }
     }
 
     /// Returns the descriptor of `rank`.
     #[inline]
-    pub fn descriptor(&self, rank: u32) -> &Descriptor {
+    pub fn descriptor(&self, rank: RankOnNode) -> &Descriptor {
         // SAFETY: the address is that of a descriptor, which no process changes any more.
         unsafe { &*self.block(rank).cast::<Descriptor>() }
     }
@@ -75,7 +76,7 @@ impl ControlBlocks {
         let word = size_of::<Descriptor>() + at.word.0.to_usize() * size_of::<u64>();
         debug_assert!(at.rank.0 < self.size && word < self.stride - self.far_bytes);
         // SAFETY: the word is inside the rank's block, aligned, and only ever used as an atomic.
-        unsafe { &*self.block(at.rank.0).add(word).cast::<AtomicU64>() }
+        unsafe { &*self.block(at.rank.of_node_words()).add(word).cast::<AtomicU64>() }
     }
 
     /// Zeroes this rank's block for a new window.
@@ -87,7 +88,7 @@ impl ControlBlocks {
 
     /// Returns the word `word` for ranks of other nodes, in the block of a rank of this node.
     #[inline]
-    pub fn far_word(&self, rank: u32, word: WordId) -> &AtomicU64 {
+    pub fn far_word(&self, rank: RankOnNode, word: WordId) -> &AtomicU64 {
         let offset = word.0.to_usize() * size_of::<u64>();
         assert!(offset < self.far_bytes);
         let words = self.block(rank).wrapping_sub(self.far_bytes);
@@ -112,7 +113,7 @@ impl Cells for ControlBlocks {
 
     #[inline]
     fn rank(&self) -> Rank {
-        Rank(self.arena.rank)
+        self.arena.rank.in_node_words()
     }
 
     #[inline]
@@ -122,6 +123,6 @@ impl Cells for ControlBlocks {
 
     #[inline]
     fn doorbell(&self, rank: Rank) -> &AtomicU32 {
-        &self.arena.process(rank.0).doorbell
+        &self.arena.process(rank.of_node_words()).doorbell
     }
 }

@@ -12,6 +12,7 @@ use super::wide::WideWindow;
 use crate::fabric::shm::words::CpuWords;
 use crate::memory::HeapView;
 use crate::mpi::comm::{Comm, Group};
+use crate::rank_numbers::{Rank, RankOnNode, Slot};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::util::known::Known;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 /// A window that this library carries out.
 pub struct LocalWindow {
     /// the rank of this process
-    pub rank: u32,
+    pub rank: Rank,
     /// the number of ranks
     pub size: u32,
     /// the begin of the common memory of all ranks, if there is any
@@ -36,7 +37,7 @@ pub struct LocalWindow {
     pub(super) nodes: UsedNodes,
     /// whether MPI_Win_free was called
     pub(super) ending: AtomicBool,
-    pub(super) slot: u32,
+    pub(super) slot: Slot,
     /// what it has beside this node, if its ranks are on several nodes; dropped before `memory`
     pub(super) wide: Option<Box<WideWindow>>,
     pub(super) memory: Memory,
@@ -47,7 +48,7 @@ pub(super) enum Memory {
     /// one range for all ranks (MPI_Win_allocate, MPI_Win_allocate_shared)
     Common(Common),
     /// memory that each rank had before (MPI_Win_create)
-    Owned(Known<HeapView>),
+    Owned(Known<RankOnNode, HeapView>),
     /// memory that each rank attaches (MPI_Win_create_dynamic)
     Attached(Regions),
 }
@@ -63,13 +64,13 @@ impl LocalWindow {
     /// ranks are on several nodes.
     pub fn new(
         arena: &Arc<Arena>,
-        slot: u32,
+        slot: Slot,
         flavor: Flavor,
         common: Option<Common>,
         threads: bool,
         wide: Option<WideWindow>,
     ) -> LocalWindow {
-        let (mut rank, mut size, mut wire) = (arena.rank, arena.size, None);
+        let (mut rank, mut size, mut wire) = (arena.rank.on_only_node(), arena.size, None);
         if let Some(WideWindow { wide, .. }) = &wide {
             (rank, size, wire) = (wide.rank, wide.size, Some(wide.wire));
         }
@@ -129,11 +130,13 @@ impl LocalWindow {
         match &self.memory {
             Memory::Common(common) => (common.bytes(), true),
             Memory::Attached(_) => (0, false),
-            Memory::Owned(_) => (0..self.arena().size).fold((0, true), |(bytes, mapped), rank| {
-                let exposed = self.blocks.descriptor(rank);
-                let reached = exposed.exposed == 0 || exposed.is_in_heap();
-                (exposed.exposed.saturating_add(bytes), mapped && reached)
-            }),
+            Memory::Owned(_) => {
+                RankOnNode::all(self.arena().size).fold((0, true), |(bytes, mapped), rank| {
+                    let exposed = self.blocks.descriptor(rank);
+                    let reached = exposed.exposed == 0 || exposed.is_in_heap();
+                    (exposed.exposed.saturating_add(bytes), mapped && reached)
+                })
+            }
         }
     }
 

@@ -9,8 +9,9 @@ use super::idle::NodeIdle;
 use crate::epoch::lock::{Nodes, whole};
 use crate::epoch::{fence, pscw};
 use crate::error::Result;
+use crate::fabric::Words;
 use crate::fabric::shm::words::CpuWords;
-use crate::fabric::{Rank, Words};
+use crate::rank_numbers::Rank;
 
 /// The protocols of the calls that synchronise a window; they depend on where its ranks are.
 pub trait Protocols {

@@ -187,6 +187,7 @@ pub fn remove(window: &'static Window) {
 mod tests {
     use super::*;
     use crate::epoch::state::{Epochs, Hold};
+    use crate::rank_numbers::Rank;
     use crate::sync::AtomicUsize;
     use crate::window::attributes::Attributes;
     use crate::window::hints::Hints;
@@ -233,11 +234,11 @@ mod tests {
             info: Mutex::new(Hints::defaults(Flavor::Allocate)),
             attributes: Attributes::default(),
         });
-        assert!(window.epochs.lock_first(1, Hold::Shared, || true));
+        assert!(window.epochs.lock_first(Rank(1), Hold::Shared, || true));
         several_threads();
-        assert_eq!(window.epochs.unlock_last(1), None);
-        assert!(window.epochs.unlock(1).is_ok());
-        assert!(!window.epochs.lock_first(1, Hold::Shared, || true));
+        assert_eq!(window.epochs.unlock_last(Rank(1)), None);
+        assert!(window.epochs.unlock(Rank(1)).is_ok());
+        assert!(!window.epochs.lock_first(Rank(1), Hold::Shared, || true));
         remove(window);
     }
 

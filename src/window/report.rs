@@ -7,6 +7,7 @@ use crate::config::{Config, Fallback};
 use crate::error::{Class, Error, NO_DESCRIPTOR, Result};
 use crate::fabric::layout::RANKS_MAX;
 use crate::fabric::net::Wire;
+use crate::rank_numbers::Rank;
 use crate::sync::{AtomicBool, Ordering};
 use std::io::Write;
 use std::time::Duration;
@@ -113,8 +114,8 @@ pub fn say(line: &str) {
 const NAMED_MAX: usize = 6;
 
 /// Returns a text that names ranks, and their processes where they are known; `None` for no ranks.
-pub fn named(processes: Vec<(u32, Option<i32>)>) -> Option<String> {
-    let one = |(rank, pid): &(u32, Option<i32>)| match pid {
+pub fn named(processes: Vec<(Rank, Option<i32>)>) -> Option<String> {
+    let one = |(rank, pid): &(Rank, Option<i32>)| match pid {
         Some(pid) => format!("rank {rank} (process {pid})"),
         None => format!("rank {rank}"),
     };
@@ -145,12 +146,12 @@ pub fn may_delegate(why: Why) -> Result<()> {
 }
 
 /// Prints that a window is delegated. To be called when the ranks have agreed on that.
-pub fn delegated(flavor: Flavor, why: Why, rank: u32) {
+pub fn delegated(flavor: Flavor, why: Why, rank: Rank) {
     static SAID: AtomicBool = AtomicBool::new(false);
     let config = Config::get();
     // Relaxed: the flag orders nothing.
     let first = !SAID.swap(true, Ordering::Relaxed);
-    if rank == 0 && (config.verbose || first && config.fallback == Fallback::Warn) {
+    if rank == Rank::FIRST && (config.verbose || first && config.fallback == Fallback::Warn) {
         let call = flavor.call();
         let line = format!("{call}: delegated to the MPI underneath: {}", why.text());
         // Only this reason is explained by opening a device.
@@ -196,7 +197,7 @@ pub fn carry_out(call: &'static str, wrong: Wrong, error: Error) -> Result<()> {
 }
 
 /// Prints why this rank cannot reach another node: no other rank knows the cause.
-pub fn no_contact(rank: u32, error: &Error) {
+pub fn no_contact(rank: Rank, error: &Error) {
     let config = Config::get();
     if config.verbose || config.fallback != Fallback::Quiet {
         say(&format!("rank {rank}: {error}"));

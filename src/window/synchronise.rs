@@ -9,8 +9,9 @@ use crate::epoch::lock::{self, Held};
 use crate::epoch::state::Hold;
 use crate::epoch::{fence, pscw};
 use crate::error::Result;
-use crate::fabric::{Rank, Words};
+use crate::fabric::Words;
 use crate::number::Number;
+use crate::rank_numbers::Rank;
 use crate::sync::{Ordering, full_fence};
 
 /// The asserts by which a call may leave out a part of its work (MPI-4.1 §12.5.5).
@@ -53,18 +54,18 @@ pub fn last_fence(node: &LocalWindow, call: &'static str) -> Result<()> {
 /// Does MPI_Win_post. MPI_MODE_NOCHECK has no effect: both sides have to give it (MPI-4.1 §12.5.5),
 /// and if only one side did, a start would wait for ever, or a post would remain and be added to
 /// the next one.
-pub fn post(window: &Window, node: &LocalWindow, origins: &[u32]) -> Result<()> {
+pub fn post(window: &Window, node: &LocalWindow, origins: &[Rank]) -> Result<()> {
     window.epochs.post(origins.len().to_u32())?;
     // Relaxed: only this process uses the count.
     node.completes.fetch_add(origins.len().to_u64(), Ordering::Relaxed);
     full_fence(); // what this process stored to its own memory is seen by the origins
-    on_protocols!(node, |protocols| protocols.post(&group(origins)))
+    on_protocols!(node, |protocols| protocols.post(origins))
 }
 
 /// Does MPI_Win_start. With MPI_MODE_NOCHECK the posts have arrived, so that it need not wait.
-pub fn start(window: &Window, node: &LocalWindow, targets: &[u32]) -> Result<()> {
+pub fn start(window: &Window, node: &LocalWindow, targets: &[Rank]) -> Result<()> {
     window.epochs.start(targets)?;
-    let started = on_protocols!(node, |protocols| protocols.start(&group(targets)));
+    let started = on_protocols!(node, |protocols| protocols.start(targets));
     if started.is_err() {
         window.epochs.completed();
     }
@@ -74,7 +75,7 @@ pub fn start(window: &Window, node: &LocalWindow, targets: &[u32]) -> Result<()>
 /// Does MPI_Win_complete.
 pub fn complete(window: &Window, node: &LocalWindow) -> Result<()> {
     let targets = window.epochs.started()?;
-    on_protocols!(node, |protocols| protocols.complete(&group(&targets)))?;
+    on_protocols!(node, |protocols| protocols.complete(&targets))?;
     window.epochs.completed();
     Ok(())
 }
@@ -105,9 +106,9 @@ pub fn test(window: &Window, node: &LocalWindow) -> Result<bool> {
 }
 
 /// Does MPI_Win_lock.
-pub fn lock(window: &Window, node: &LocalWindow, target: u32, hold: Hold) -> Result<()> {
+pub fn lock(window: &Window, node: &LocalWindow, target: Rank, hold: Hold) -> Result<()> {
     let held = window.epochs.lock(target, hold)?;
-    let (rank, nodes) = (Rank(target), node.nodes_for(Wanted::Lock(target)));
+    let (rank, nodes) = (target, node.nodes_for(Wanted::Lock(target)));
     let taken = on_words!(node, |words| match hold {
         Hold::Exclusive => lock::lock_exclusive(words, rank, held, nodes),
         Hold::Shared => lock::lock_shared(words, rank, held, nodes),
@@ -122,12 +123,11 @@ pub fn lock(window: &Window, node: &LocalWindow, target: u32, hold: Hold) -> Res
 /// Takes a lock that is free, in a process with one thread and no open epoch. Returns false, and
 /// has done nothing, in any other case.
 #[inline(always)]
-pub fn lock_quick(window: &Window, node: &LocalWindow, target: u32, hold: Hold) -> bool {
-    let rank = Rank(target);
-    target < node.size
+pub fn lock_quick(window: &Window, node: &LocalWindow, target: Rank, hold: Hold) -> bool {
+    target.0 < node.size
         && window.epochs.lock_first(target, hold, || match hold {
-            Hold::Shared => lock::try_lock_shared(&node.words, rank) == Ok(true),
-            Hold::Exclusive => lock::try_lock_exclusive(&node.words, rank) == Ok(true),
+            Hold::Shared => lock::try_lock_shared(&node.words, target) == Ok(true),
+            Hold::Exclusive => lock::try_lock_exclusive(&node.words, target) == Ok(true),
             Hold::Unchecked | Hold::Started => false,
         })
 }
@@ -135,28 +135,28 @@ pub fn lock_quick(window: &Window, node: &LocalWindow, target: u32, hold: Hold) 
 /// Unlocks `target` if it is the only target that is locked, in a process with one thread. `None`,
 /// and nothing is done, in any other case.
 #[inline(always)]
-pub fn unlock_quick(window: &Window, node: &LocalWindow, target: u32) -> Option<Result<()>> {
+pub fn unlock_quick(window: &Window, node: &LocalWindow, target: Rank) -> Option<Result<()>> {
     let hold = window.epochs.unlock_last(target)?;
     Some(give_back(&node.words, target, hold, Held::Nothing))
 }
 
 /// Does MPI_Win_unlock.
-pub fn unlock(window: &Window, node: &LocalWindow, target: u32) -> Result<()> {
+pub fn unlock(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
     let (hold, left) = window.epochs.unlock(target)?;
     on_protocols!(node, |protocols| {
         // The lock is given back even if the target is lost: other ranks wait for it.
-        let settled = protocols.settle(Rank(target));
+        let settled = protocols.settle(target);
         settled.and(give_back(protocols.words(), target, hold, left))
     })
 }
 
 /// Releases a lock after the operations on the target are done there.
 #[inline(always)]
-fn give_back(words: &impl Words, target: u32, hold: Hold, left: Held) -> Result<()> {
+fn give_back(words: &impl Words, target: Rank, hold: Hold, left: Held) -> Result<()> {
     match hold {
-        Hold::Exclusive => lock::unlock_exclusive(words, Rank(target), left),
-        Hold::Shared => lock::unlock_shared(words, Rank(target)),
-        Hold::Unchecked | Hold::Started => words.flush(Rank(target)),
+        Hold::Exclusive => lock::unlock_exclusive(words, target, left),
+        Hold::Shared => lock::unlock_shared(words, target),
+        Hold::Unchecked | Hold::Started => words.flush(target),
     }
 }
 
@@ -193,19 +193,19 @@ pub fn unlock_all(window: &Window, node: &LocalWindow) -> Result<()> {
 
 /// Does MPI_Win_flush: waits until all operations on `target` are done there. Loads and stores are
 /// done when they are globally visible.
-pub fn flush(window: &Window, node: &LocalWindow, target: u32) -> Result<()> {
+pub fn flush(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
     window.epochs.may_flush(target)?;
     on_protocols!(node, |protocols| {
-        protocols.settle(Rank(target))?;
-        protocols.words().flush(Rank(target))
+        protocols.settle(target)?;
+        protocols.words().flush(target)
     })
 }
 
 /// Does MPI_Win_flush for a target that this process may access in an epoch of locks, on one node.
 /// In any other case it does nothing and returns false.
 #[inline(always)]
-pub fn flush_quick(window: &Window, node: &LocalWindow, target: u32) -> bool {
-    let legal = target < node.size && window.epochs.is_passive(target);
+pub fn flush_quick(window: &Window, node: &LocalWindow, target: Rank) -> bool {
+    let legal = target.0 < node.size && window.epochs.is_passive(target);
     if legal {
         full_fence();
     }
@@ -215,7 +215,7 @@ pub fn flush_quick(window: &Window, node: &LocalWindow, target: u32) -> bool {
 /// Does MPI_Win_flush_local: waits until the origin's buffers may be used again. On one node this
 /// is so after each call.
 #[inline]
-pub fn flush_local(window: &Window, node: &LocalWindow, target: u32) -> Result<()> {
+pub fn flush_local(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
     window.epochs.may_flush(target)?;
     node.flush_local(target)
 }
@@ -243,10 +243,6 @@ pub fn sync() {
     full_fence();
 }
 
-fn group(members: &[u32]) -> Vec<Rank> {
-    members.iter().map(|rank| Rank(*rank)).collect()
-}
-
 impl LocalWindow {
     /// Returns the number of the next barrier on this window.
     pub(super) fn next_barrier(&self) -> u64 {
@@ -256,8 +252,8 @@ impl LocalWindow {
 
     /// Waits until the buffers of all transfers with a rank may be used again.
     #[inline]
-    pub fn flush_local(&self, target: u32) -> Result<()> {
-        on_protocols!(self, |protocols| protocols.flush_local(Rank(target)))
+    pub fn flush_local(&self, target: Rank) -> Result<()> {
+        on_protocols!(self, |protocols| protocols.flush_local(target))
     }
 
     /// Lets the MPI underneath make progress.

@@ -14,6 +14,7 @@ use crate::error::{Class, Error, Result};
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::number::Number;
+use crate::rank_numbers::Rank;
 use crate::window::report::Why;
 
 /// The error of a rank that fails because a rank on another node failed; the cause is not known
@@ -47,7 +48,7 @@ impl Verdict {
     pub const FINE: Verdict = Verdict(i64::MAX);
 
     /// Returns the contribution of `rank`, which has failed with `error`.
-    pub fn error(rank: u32, error: &Error) -> Verdict {
+    pub fn error(rank: Rank, error: &Error) -> Verdict {
         match error {
             error if *error == CAUSE_ELSEWHERE => Verdict(FOLLOWS),
             // The error of another rank, which the ranks of this node have agreed on.
@@ -56,8 +57,8 @@ impl Verdict {
         }
     }
 
-    fn class(rank: u32, class: Class) -> Verdict {
-        Verdict(i64::from(rank) << CLASS_BITS | class as i64)
+    fn class(rank: Rank, class: Class) -> Verdict {
+        Verdict(i64::from(rank.0) << CLASS_BITS | class as i64)
     }
 
     /// Returns the contribution of a rank with a reason to leave the window to the MPI underneath.
@@ -77,7 +78,8 @@ impl Verdict {
             }
             Verdict(error) => {
                 let class = Class::from_number(error.cast_unsigned().low_u8());
-                Err(Error::Refused { rank: (error >> CLASS_BITS).cast_unsigned().low_u32(), class })
+                let rank = Rank((error >> CLASS_BITS).cast_unsigned().low_u32());
+                Err(Error::Refused { rank, class })
             }
         }
     }
@@ -107,7 +109,7 @@ pub fn none_has_reasons<T>(
 ///
 /// # Errors
 /// This rank's own error, else the error that another rank reports.
-pub fn all_succeeded<T>(host: &Host, comm: Comm, rank: u32, part: Result<T>) -> Result<T> {
+pub fn all_succeeded<T>(host: &Host, comm: Comm, rank: Rank, part: Result<T>) -> Result<T> {
     let mine = part.as_ref().err().map_or(Verdict::FINE, |error| Verdict::error(rank, error));
     let all = mine.of_all(host, comm)?;
     match part {
@@ -128,20 +130,21 @@ mod tests {
     #[test]
     fn the_verdict_is_the_cause_and_not_what_follows_from_it() {
         let none = Error::NoMemory { bytes: 1 };
-        let cause = Error::Refused { rank: 3, class: Class::NoMem };
-        let follows = Verdict::error(0, &CAUSE_ELSEWHERE);
-        let all = [follows, Verdict::FINE, Verdict::error(3, &none)];
+        let cause = Error::Refused { rank: Rank(3), class: Class::NoMem };
+        let follows = Verdict::error(Rank(0), &CAUSE_ELSEWHERE);
+        let all = [follows, Verdict::FINE, Verdict::error(Rank(3), &none)];
         assert_eq!(outcome(&all), Err(cause.clone()));
         // A rank that knows of the error of rank 3, on its own node, contributes that error.
-        assert_eq!(outcome(&[Verdict::error(2, &cause), Verdict::FINE]), Err(cause));
+        assert_eq!(outcome(&[Verdict::error(Rank(2), &cause), Verdict::FINE]), Err(cause));
         assert_eq!(outcome(&[follows]), Err(CAUSE_ELSEWHERE));
     }
 
     #[test]
     fn an_error_comes_before_a_reason_to_delegate() {
         let wrong = Error::Argument(Class::Disp, "displacement unit", 0);
-        let all = [Verdict::why(Why::Gpu), Verdict::error(1, &wrong), Verdict::why(Why::TooLarge)];
-        assert_eq!(outcome(&all), Err(Error::Refused { rank: 1, class: Class::Disp }));
+        let all =
+            [Verdict::why(Why::Gpu), Verdict::error(Rank(1), &wrong), Verdict::why(Why::TooLarge)];
+        assert_eq!(outcome(&all), Err(Error::Refused { rank: Rank(1), class: Class::Disp }));
         assert_eq!(outcome(&[all[0], all[2], Verdict::FINE]), Ok(Some(Why::TooLarge)));
         assert_eq!(outcome(&[Verdict::FINE, Verdict::FINE]), Ok(None));
     }

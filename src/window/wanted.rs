@@ -5,6 +5,7 @@
 
 use crate::fabric::layout::{NODES_FOR_LOCKS, NODES_PER_RANK};
 use crate::number::Number;
+use crate::rank_numbers::Rank;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use core::ops::Range;
 
@@ -12,13 +13,13 @@ use core::ops::Range;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// the lock of a rank (MPI_Win_lock)
-    Lock(u32),
+    Lock(Rank),
     /// MPI_Win_lock_all
     LockAll,
     /// to accumulate at a rank
-    Accumulate(u32),
+    Accumulate(Rank),
     /// to access, attach or detach memory of a rank, in a dynamic window
-    Regions(u32),
+    Regions(Rank),
 }
 
 impl Wanted {
@@ -34,15 +35,15 @@ impl Wanted {
     fn to_word(self) -> u64 {
         let (kind, rank) = match self {
             Wanted::Lock(rank) => (0, rank),
-            Wanted::LockAll => (1, 0),
+            Wanted::LockAll => (1, Rank::FIRST),
             Wanted::Accumulate(rank) => (2, rank),
             Wanted::Regions(rank) => (3, rank),
         };
-        kind << 32 | u64::from(rank)
+        kind << 32 | u64::from(rank.0)
     }
 
     fn of_word(word: u64) -> Wanted {
-        let rank = word.low_u32();
+        let rank = Rank(word.low_u32());
         match word >> 32 {
             0 => Wanted::Lock(rank),
             1 => Wanted::LockAll,
@@ -102,7 +103,7 @@ mod tests {
     #[test]
     fn what_is_wanted_is_kept_in_a_word() {
         use Wanted::{Accumulate, Lock, LockAll, Regions};
-        for wanted in [Lock(7), LockAll, Accumulate(u32::MAX), Regions(0)] {
+        for wanted in [Lock(Rank(7)), LockAll, Accumulate(Rank(u32::MAX)), Regions(Rank::FIRST)] {
             assert_eq!(Wanted::of_word(wanted.to_word()), wanted);
         }
     }

@@ -41,7 +41,8 @@
 use super::{LockWord, Mode, Nodes, acquire, release};
 use crate::error::Result;
 use crate::fabric::layout::ACC;
-use crate::fabric::{Rank, WordAt, Words};
+use crate::fabric::{WordAt, Words};
+use crate::rank_numbers::Rank;
 use crate::sync::fence_after_rmw;
 
 /// The accumulate lock of a rank.

@@ -5,7 +5,8 @@ use crate::epoch::lock::look::{begin_acquire, end_acquire};
 use crate::epoch::lock::{Mode, release};
 use crate::fabric::layout::ACC;
 use crate::fabric::sim::{FAR, Fault, Profile, Sim, SimCounts, View, every, is_caught, run};
-use crate::fabric::{Rank, WordAt, Words};
+use crate::fabric::{WordAt, Words};
+use crate::rank_numbers::Rank;
 
 const AT: WordAt = WordAt { rank: Rank(1), word: ACC };
 const TIMES: u64 = 6;

@@ -3,7 +3,8 @@
 use crate::epoch::fence::{absent, barrier, fence, fence_over_nodes};
 use crate::fabric::layout;
 use crate::fabric::sim::{Fault, Profile, Sim, SimCounts, SimShape, every, is_caught, run};
-use crate::fabric::{Rank, WordAt, Words};
+use crate::fabric::{WordAt, Words};
+use crate::rank_numbers::Rank;
 use std::cell::Cell;
 
 /// In each epoch every rank puts into every rank, and all see it after the fence.
@@ -67,9 +68,9 @@ fn late_ranks(sim: &Sim) {
         return;
     }
     assert_eq!(absent(&words, 1), []);
-    let mut late: Vec<u32> = (1..words.size()).collect();
-    for rank in 0..words.size() {
-        let above = Rank((rank + 1) % words.size());
+    let mut late: Vec<Rank> = Rank::all(words.size()).skip(1).collect();
+    for rank in Rank::all(words.size()) {
+        let above = Rank((rank.0 + 1) % words.size());
         words.post(WordAt { rank: above, word: layout::fence(0) }, 1).unwrap();
         late.retain(|other| *other != rank);
         assert_eq!(absent(&words, 1), late);

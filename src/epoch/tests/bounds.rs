@@ -12,7 +12,8 @@ use crate::fabric::layout::{
 use crate::fabric::sim::{
     FAR, FLAT, Fault, PROFILES, Profile, Sim, SimCounts, View, every, run, seeds,
 };
-use crate::fabric::{Fetch, Rank, WordAt, Words};
+use crate::fabric::{Fetch, WordAt, Words};
+use crate::rank_numbers::Rank;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::rc::Rc;

@@ -8,7 +8,8 @@ use crate::epoch::regions::{Change, Table, change, hold, release, seen, table};
 use crate::epoch::{fence, pscw};
 use crate::fabric::layout::LOCK;
 use crate::fabric::sim::{Profile, Sim, SimCounts, run};
-use crate::fabric::{Rank, WordAt, Words};
+use crate::fabric::{WordAt, Words};
+use crate::rank_numbers::Rank;
 use std::cell::Cell;
 
 const TARGET: Rank = Rank(1);

@@ -4,7 +4,8 @@
 use crate::epoch::pscw::{complete, post, start, test, wait};
 use crate::fabric::layout::{self, COMPLETE};
 use crate::fabric::sim::{Fault, PROFILES, Sim, every, is_caught, run};
-use crate::fabric::{Rank, WordAt, Words};
+use crate::fabric::{WordAt, Words};
+use crate::rank_numbers::Rank;
 
 /// The cell that its owner stores into and origins get; the cells below are put into, by rank.
 const OWN: usize = 15;

@@ -4,9 +4,9 @@
 use crate::epoch::exposure::{Lists, Posted, Started, post, start};
 use crate::epoch::pscw::{complete, test, wait};
 use crate::error::Result;
-use crate::fabric::Rank;
 use crate::fabric::layout::{COMPLETE, POSTS};
 use crate::fabric::sim::{FAR, Fault, PROFILES, Sim, SimShape, View, every, is_caught, run};
+use crate::rank_numbers::Rank;
 use std::cell::Cell;
 use std::rc::Rc;
 

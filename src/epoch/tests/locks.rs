@@ -5,9 +5,10 @@ use crate::epoch::lock::{
     Held, lock_all, lock_exclusive, lock_shared, try_lock_exclusive, try_lock_shared, unlock_all,
     unlock_exclusive, unlock_shared,
 };
+use crate::fabric::WordAt;
 use crate::fabric::layout::{self, GLOBAL, LOCK};
 use crate::fabric::sim::{FAR, FLAT, Fault, FinalState, Sim, SimShape, View, every, is_caught};
-use crate::fabric::{Rank, WordAt};
+use crate::rank_numbers::Rank;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 

@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::fabric::faults::{CUT, Fault, Faulty};
 use crate::fabric::layout::{self, GLOBAL};
 use crate::fabric::shm::thread_words::{Heap, HeapWords, words};
-use crate::fabric::{Rank, WordAt, Words};
+use crate::fabric::{WordAt, Words};
+use crate::rank_numbers::Rank;
 
 const VICTIM: Rank = Rank(1);
 

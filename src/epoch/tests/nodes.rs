@@ -4,8 +4,8 @@ use crate::epoch::lock::{
     Held, Nodes, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive, unlock_shared,
 };
 use crate::error::Result;
-use crate::fabric::Rank;
 use crate::fabric::sim::{FAR, FLAT, Fault, Sim, SimShape, every};
+use crate::rank_numbers::Rank;
 use std::cell::Cell;
 
 use super::locks::{Inside, all_is_free};

@@ -14,7 +14,8 @@ use crate::error::Result;
 use crate::fabric::layout::{self, COMPLETE, LIST, LOCK, WORDS_FAR};
 use crate::fabric::passed::Passed;
 use crate::fabric::shm::thread_words::{self, FarHeapWords, Heap, HeapWords};
-use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
+use crate::fabric::{Fetch, WordAt, WordId, Words};
+use crate::rank_numbers::Rank;
 use crate::sync::{AtomicU64, Ordering::Relaxed};
 
 #[cfg(loom)]

@@ -5,11 +5,11 @@ use super::super::lock::{
     unlock_shared,
 };
 use crate::epoch::lock::Mode;
-use crate::fabric::Rank;
 use crate::fabric::layout;
 use crate::fabric::passed::Passed;
 use crate::fabric::shm::thread_words::{self, Heap, HeapWords};
 use crate::fabric::sim::{FAR, FLAT, Fault, Sim, SimShape, every};
+use crate::rank_numbers::Rank;
 use crate::sync::{AtomicU64, Ordering::Relaxed};
 use std::cell::Cell;
 

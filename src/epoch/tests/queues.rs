@@ -7,7 +7,8 @@ use crate::epoch::lock::{
 use crate::epoch::regions::{Change, Table, change, hold, release};
 use crate::fabric::layout::{self, LOCK, LOCKS, NODES_PER_RANK, REGIONS, RENDEZVOUS_SLOTS};
 use crate::fabric::sim::{FAR, FLAT, Fault, PROFILES, Sim, View, every, run};
-use crate::fabric::{Rank, WordAt, WordId, Words};
+use crate::fabric::{WordAt, WordId, Words};
+use crate::rank_numbers::Rank;
 use std::cell::Cell;
 
 const TARGET: Rank = Rank(1);

@@ -11,7 +11,8 @@ use crate::fabric::layout::{self, ACC, REGIONS};
 use crate::fabric::sim::{
     FAR, FLAT, Fault, FinalState, POISON, Sim, SimShape, View, every, is_caught,
 };
-use crate::fabric::{Rank, WordAt, Words};
+use crate::fabric::{WordAt, Words};
+use crate::rank_numbers::Rank;
 use std::cell::RefCell;
 
 /// Regions that a rank may attach: the first cells, one each. The table takes the cells behind.

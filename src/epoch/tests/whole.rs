@@ -6,7 +6,8 @@ use crate::epoch::lock::whole::{look_before, look_behind, several};
 use crate::error::Result;
 use crate::fabric::layout::fence;
 use crate::fabric::sim::{FAR, FLAT, Fault, Sim, View, every, is_caught};
-use crate::fabric::{Fetch, Rank, WordAt, Words};
+use crate::fabric::{Fetch, WordAt, Words};
+use crate::rank_numbers::Rank;
 
 /// The rank that owns the words.
 const TARGET: Rank = Rank(1);

@@ -24,6 +24,7 @@ pub use batch::Batch;
 use super::Way;
 use crate::error::{Error, Result};
 use crate::number::{Number, Offset};
+use crate::rank_numbers::RankOnNode;
 use crate::sys::life::Life;
 use crate::sys::vm::IoVec;
 use crate::sys::{process, uninterrupted, vm};
@@ -50,7 +51,7 @@ use crate::sys::{process, uninterrupted, vm};
 #[derive(Clone, Copy)]
 pub struct Process<'a> {
     /// its rank
-    pub rank: u32,
+    pub rank: RankOnNode,
     /// its identity and liveness; it may be this process
     pub life: &'a Life,
 }
@@ -207,14 +208,14 @@ impl Process<'_> {
             }
         };
         match is_target {
-            true => Error::Fault { rank: self.rank, address: there },
+            true => Error::Fault { rank: self.rank.in_error_of_road(), address: there },
             false => Error::OriginFault { address: here.addr().to_u64() },
         }
     }
 
     /// Returns the error for an `errno` that is not about addresses.
     fn refusal(self, way: Way, errno: i32) -> Error {
-        let (rank, pid) = (self.rank, self.life.mark().pid);
+        let (rank, pid) = (self.rank.in_error_of_road(), self.life.mark().pid);
         let call = match way {
             Way::Put => "process_vm_writev",
             Way::Get => "process_vm_readv",

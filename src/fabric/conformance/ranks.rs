@@ -14,7 +14,8 @@ use crate::fabric::shm::words::Idle;
 use crate::fabric::sim::{FAR, Sim, View, every};
 use crate::fabric::simple_parts::Each;
 use crate::fabric::wire::tests as wire;
-use crate::fabric::{Rank, Way, WordAt, WordId, Words};
+use crate::fabric::{Way, WordAt, WordId, Words};
+use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::{AtomicU32, AtomicU64, full_fence};
 use crate::sys::life::{Life, Mark};
 use crate::sys::process;
@@ -255,7 +256,7 @@ pub fn process_vm(case: impl Fn(&Threaded<Own>) + Copy + Send + Sync) {
 /// Returns this process, as another one of its node reaches it.
 pub fn own_process() -> Own {
     let life = Box::leak(Box::new(Life::new(Mark::of(process::id()))));
-    Own(Process { rank: 0, life })
+    Own(Process { rank: RankOnNode(0), life })
 }
 
 /// A rank of the simulator that exposes bytes, each in a cell of its own: they arrive late, one by

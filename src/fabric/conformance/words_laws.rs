@@ -2,7 +2,8 @@
 
 use super::ranks::RANKS;
 use crate::fabric::layout::{self, COMPLETE, LIST, LOCK, WAITED};
-use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
+use crate::fabric::{Fetch, WordAt, WordId, Words};
+use crate::rank_numbers::Rank;
 
 fn above(words: &impl Words, by: u32) -> Rank {
     Rank((words.rank().0 + by) % words.size())

@@ -5,7 +5,8 @@ use super::words::{Cells, CpuWords, Idle};
 use crate::error::Result;
 use crate::fabric::layout;
 use crate::fabric::passed::Passed;
-use crate::fabric::{Rank, WordAt, WordId, Words};
+use crate::fabric::{WordAt, WordId, Words};
+use crate::rank_numbers::Rank;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 #[cfg(loom)]

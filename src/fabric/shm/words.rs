@@ -20,7 +20,8 @@
 //! step and its wake loses that wake; the bounded sleep repairs it.
 
 use crate::error::Result;
-use crate::fabric::{Fetch, Rank, WordAt, WordId, Words};
+use crate::fabric::{Fetch, WordAt, WordId, Words};
+use crate::rank_numbers::Rank;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, fence_after_rmw, full_fence, spin_hint};
 
 /// The control words of all ranks, mapped in this process.

@@ -4,7 +4,8 @@
 use super::view::{NEAR, VIEWS};
 use super::{Profile, SimShape};
 use crate::fabric::layout;
-use crate::fabric::{Fetch, Rank, WordAt, WordKind};
+use crate::fabric::{Fetch, WordAt, WordKind};
+use crate::rank_numbers::Rank;
 
 /// The contents of the buffer of a get before its value has arrived.
 pub const POISON: u64 = 0xdead_beef_dead_beef;

@@ -5,7 +5,8 @@ use super::Sim;
 use super::road::SimCounts;
 use crate::error::Result;
 use crate::fabric::faults::Faulty;
-use crate::fabric::{Fetch, Rank, WordAt, WordId, Words, layout};
+use crate::fabric::{Fetch, WordAt, WordId, Words, layout};
+use crate::rank_numbers::Rank;
 
 /// Words that all ranks reach in the same way, with the layout of one node.
 pub const FLAT: usize = 0;

@@ -24,6 +24,7 @@ use crate::memory::heap;
 use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
 use crate::number::Number;
+use crate::rank_numbers::{Rank, RankOnNode, Slot};
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::life::{Mark, now_ns};
 use crate::sys::segment::{Mapping, Name, PAGE, Segment};
@@ -37,7 +38,7 @@ pub struct Arena {
     /// the group of `comm`
     pub group: Group,
     /// the rank of this process
-    pub rank: u32,
+    pub rank: RankOnNode,
     /// the number of ranks
     pub size: u32,
     /// the slots of its windows
@@ -65,11 +66,11 @@ pub struct Arena {
 /// several nodes.
 pub trait OtherNodes: Send + Sync {
     /// Returns the rank in the whole communicator of the process with rank `index` in the arena.
-    fn rank_of(&self, index: u32) -> u32;
+    fn rank_of(&self, index: RankOnNode) -> Rank;
 
     /// Makes one failure check for a waiting rank, without waiting for answers. Fails if a process
     /// is lost. `dead` is a process of the arena that has died, by its rank there and process id.
-    fn look(&self, dead: Option<(u32, i32)>) -> Result<()>;
+    fn look(&self, dead: Option<(RankOnNode, i32)>) -> Result<()>;
 }
 
 /// Returns the bytes of a rank's block, without words for ranks of other nodes.
@@ -88,7 +89,7 @@ impl Arena {
         far_bytes: usize,
     ) -> Result<core::result::Result<Arc<Arena>, Why>> {
         let comm = user.duplicate(host)?;
-        let (rank, size) = (comm.rank(host)?, comm.size(host)?);
+        let (rank, size) = (RankOnNode(comm.rank(host)?), comm.size(host)?);
         let stride = block_bytes(size) + far_bytes;
         let slot_bytes = stride * size.to_usize();
         let bytes = records::bytes(size) + slot_bytes * FIRST_SLOTS.to_usize();
@@ -126,7 +127,7 @@ impl Arena {
         // On another node, that name may have opened another file. If all ranks have opened the
         // same file, it has the process ids of all of them.
         let known = |rank| arena.lives.record(rank).is_written();
-        if !comm.all(host, (0..size).all(known))? {
+        if !comm.all(host, RankOnNode::all(size).all(known))? {
             return Ok(Err(Why::NoRoad));
         }
         let arena = Arc::new(arena);
@@ -139,7 +140,7 @@ impl Arena {
     /// process with that id is this one.
     fn write_own_record(&self) {
         let mark = Mark::own();
-        if self.rank == 0 {
+        if self.rank == RankOnNode::LEADER {
             // Unique: no process makes two arenas in one nanosecond, and process ids differ.
             let id = mark.pid.cast_unsigned().to_u64() << 40 ^ now_ns();
             // Relaxed: the Release in `write` orders it.
@@ -150,27 +151,27 @@ impl Arena {
 
     /// Returns the record of a rank's process.
     #[inline]
-    pub fn process(&self, rank: u32) -> &ProcessRecord {
-        assert!(rank < self.size);
+    pub fn process(&self, rank: RankOnNode) -> &ProcessRecord {
+        assert!(rank.0 < self.size);
         records::process(&self.first, rank)
     }
 
     /// Returns the address of a rank's exchange record for the creation number `turn`.
-    pub fn record(&self, turn: u64, rank: u32) -> *mut Record {
-        assert!(rank < self.size);
+    pub fn record(&self, turn: u64, rank: RankOnNode) -> *mut Record {
+        assert!(rank.0 < self.size);
         records::record(&self.first, self.size, turn, rank)
     }
 
     /// Returns a rank's process as the road to its memory (process_vm) needs it.
     #[inline]
-    pub fn memory_of(&self, rank: u32) -> cma::Process<'_> {
+    pub fn memory_of(&self, rank: RankOnNode) -> cma::Process<'_> {
         cma::Process { rank, life: self.lives.of(rank) }
     }
 
     /// Allows the other processes to access the memory of this one.
     pub fn permit(&self) {
         if self.size > 1 {
-            cma::allow((0..self.size).map(|rank| self.memory_of(rank).life.mark().pid));
+            cma::allow(RankOnNode::all(self.size).map(|rank| self.memory_of(rank).life.mark().pid));
         }
     }
 
@@ -182,7 +183,7 @@ impl Arena {
     /// Finds out whether this process may access the memory of all the others, which have all
     /// called [`Arena::permit`].
     pub fn find_permission(&self) {
-        let mut others = (0..self.size).filter(|rank| *rank != self.rank);
+        let mut others = RankOnNode::all(self.size).filter(|rank| *rank != self.rank);
         let _ = self.permitted.set(others.all(|rank| self.memory_of(rank).shows_cookie()));
     }
 
@@ -209,7 +210,7 @@ impl Arena {
     }
 
     /// Returns the address of a slot whose chunk is mapped: of the control block of rank 0.
-    pub fn base_of(&self, slot: u32) -> *mut u8 {
+    pub fn base_of(&self, slot: Slot) -> *mut u8 {
         match slots::place(slot) {
             (0, index) => {
                 let slot_bytes = self.stride * self.size.to_usize();
@@ -222,7 +223,7 @@ impl Arena {
     }
 
     /// Returns the mapped chunk that a slot is in: its number, address and length in bytes.
-    pub fn chunk_of(&self, slot: u32) -> (u32, *mut u8, u64) {
+    pub fn chunk_of(&self, slot: Slot) -> (u32, *mut u8, u64) {
         match slots::place(slot) {
             (0, _) => (0, self.first.base(), self.first.bytes().to_u64()),
             (chunk, _) => self.slots.chunk(chunk),
@@ -231,7 +232,7 @@ impl Arena {
 
     /// Returns the offset in bytes of a process's contact in the first segment; `index` is the
     /// process's rank in the arena.
-    pub fn contact_offset(index: u32) -> u64 {
+    pub fn contact_offset(index: RankOnNode) -> u64 {
         records::process_offset(index) + ProcessRecord::CONTACT
     }
 
@@ -242,8 +243,8 @@ impl Arena {
     }
 
     /// Returns the rank in the window of the process with rank `index` in this arena.
-    pub fn name_of(&self, index: u32) -> u32 {
-        self.beyond().map_or(index, |beyond| beyond.rank_of(index))
+    pub fn name_of(&self, index: RankOnNode) -> Rank {
+        self.beyond().map_or(index.on_only_node(), |beyond| beyond.rank_of(index))
     }
 
     /// Sets what knows of the other nodes, for an arena whose ranks are those of one node of
@@ -273,7 +274,12 @@ impl Arena {
         let dead = self.lives.dead();
         match self.beyond() {
             Some(beyond) => beyond.look(dead),
-            None => dead.map_or(Ok(()), |(rank, pid)| Err(Error::Died { rank, pid })),
+            None => {
+                let died = |(rank, pid): (RankOnNode, i32)| {
+                    Err(Error::Died { rank: rank.on_only_node(), pid })
+                };
+                dead.map_or(Ok(()), died)
+            }
         }
     }
 
@@ -313,7 +319,7 @@ impl Arena {
 fn first_segment(
     host: &Host,
     comm: Comm,
-    rank: u32,
+    rank: RankOnNode,
     bytes: u64,
 ) -> Result<(Result<Mapping>, Option<Segment>)> {
     let made = || {
@@ -321,7 +327,7 @@ fn first_segment(
         segment.reserve(0, bytes)?;
         Ok((segment.name(), segment))
     };
-    let own = (rank == 0).then(made);
+    let own = (rank == RankOnNode::LEADER).then(made);
     let mut name = [0; 5];
     if let Some(Ok((own, _))) = &own {
         name = own.to_words();

@@ -6,6 +6,7 @@ use crate::fabric::net::Contact;
 use crate::liveness::lives::{LifeRecord, Places};
 use crate::memory::HeapPlace;
 use crate::number::Number;
+use crate::rank_numbers::RankOnNode;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::segment::Mapping;
 
@@ -89,11 +90,11 @@ pub fn failures(first: &Mapping) -> &Failures {
 }
 
 /// Returns the record of a rank's process; `rank` is less than the size of the arena.
-pub fn process(first: &Mapping, rank: u32) -> &ProcessRecord {
+pub fn process(first: &Mapping, rank: RankOnNode) -> &ProcessRecord {
     // SAFETY: `size` process records follow the failure words; otherwise as for `failures`.
     unsafe {
         let processes = first.base().add(size_of::<Failures>()).cast::<ProcessRecord>();
-        &*processes.add(rank.to_usize())
+        &*processes.add(rank.0.to_usize())
     }
 }
 
@@ -105,14 +106,14 @@ pub const LIVES: Places = Places {
 };
 
 /// Returns the offset in bytes of the record of a rank's process in the first segment.
-pub fn process_offset(rank: u32) -> u64 {
-    (size_of::<Failures>() + rank.to_usize() * size_of::<ProcessRecord>()).to_u64()
+pub fn process_offset(rank: RankOnNode) -> u64 {
+    (size_of::<Failures>() + rank.0.to_usize() * size_of::<ProcessRecord>()).to_u64()
 }
 
 /// Returns the address of a rank's exchange record for the creation number `turn`.
-pub fn record(first: &Mapping, size: u32, turn: u64, rank: u32) -> *mut Record {
+pub fn record(first: &Mapping, size: u32, turn: u64, rank: RankOnNode) -> *mut Record {
     let before = size_of::<Failures>() + size.to_usize() * size_of::<ProcessRecord>();
-    let index = 2 * rank.to_usize() + (turn % 2).to_usize();
+    let index = 2 * rank.0.to_usize() + (turn % 2).to_usize();
     // SAFETY: the record is inside the first segment, see `bytes`.
     unsafe { first.base().add(before).cast::<Record>().add(index) }
 }

@@ -10,6 +10,7 @@
 
 use crate::error::{Error, NO_DESCRIPTOR, Result};
 use crate::number::Number;
+use crate::rank_numbers::Slot;
 use crate::sys::segment::{Mapping, Name, Segment};
 use parking_lot::{Condvar, Mutex};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,19 +32,19 @@ pub struct Slots {
     /// the allocator of rank 0; unused on other ranks
     allocator: Mutex<Allocator>,
     /// the slot of the next window, as rank 0 has announced it
-    next: Mutex<Result<u32>>,
+    next: Mutex<Result<Slot>>,
     /// the chunks that this process has mapped, except for the first
     chunks: Mutex<BTreeMap<u32, Mapping>>,
     /// slots of the windows of this process
-    occupied: Mutex<BTreeSet<u32>>,
+    occupied: Mutex<BTreeSet<Slot>>,
     left: Condvar,
 }
 
 /// The slots that rank 0 allocates.
 struct Allocator {
-    free: Vec<u32>,
+    free: Vec<Slot>,
     /// the lowest slot that was never used
-    fresh: u32,
+    fresh: Slot,
     /// all chunks except for the first, open as long as the arena: a rank may map them late
     segments: Vec<(Segment, Name)>,
 }
@@ -60,19 +61,19 @@ pub struct Announcement {
 }
 
 /// Returns the chunk that a slot is in, and its index there.
-pub fn place(slot: u32) -> (u32, u32) {
-    let chunk = (slot / FIRST_SLOTS + 1).ilog2();
-    (chunk, slot - FIRST_SLOTS * ((1 << chunk) - 1))
+pub fn place(slot: Slot) -> (u32, u32) {
+    let chunk = (slot.0 / FIRST_SLOTS + 1).ilog2();
+    (chunk, slot.0 - FIRST_SLOTS * ((1 << chunk) - 1))
 }
 
 impl Slots {
     /// Creates slots of `slot_bytes` bytes; slot 0 is in use, slot 1 is that of the first window.
     pub fn new(slot_bytes: u64) -> Slots {
-        let allocator = Allocator { free: Vec::new(), fresh: 2, segments: Vec::new() };
+        let allocator = Allocator { free: Vec::new(), fresh: Slot(2), segments: Vec::new() };
         Slots {
             slot_bytes,
             allocator: Mutex::new(allocator),
-            next: Mutex::new(Ok(1)),
+            next: Mutex::new(Ok(Slot(1))),
             chunks: Mutex::default(),
             occupied: Mutex::default(),
             left: Condvar::new(),
@@ -80,7 +81,7 @@ impl Slots {
     }
 
     /// Returns the slot of the window that is being made.
-    pub fn next(&self) -> Result<u32> {
+    pub fn next(&self) -> Result<Slot> {
         self.next.lock().clone()
     }
 
@@ -98,9 +99,9 @@ impl Slots {
                 Err(_) => return Announcement::default(),
             }
         }
-        allocator.fresh = allocator.fresh.max(slot + 1);
+        allocator.fresh = allocator.fresh.max(slot.next());
         let name = chunk.to_usize().checked_sub(1).map(|index| allocator.segments[index].1);
-        Announcement { slot: u64::from(slot), chunk: name.unwrap_or_default() }
+        Announcement { slot: u64::from(slot.0), chunk: name.unwrap_or_default() }
     }
 
     fn make_chunk(&self, chunk: u32) -> Result<(Segment, Name)> {
@@ -117,12 +118,12 @@ impl Slots {
             *self.next.lock() = Err(NO_DESCRIPTOR);
             return;
         }
-        let slot = announced.slot.low_u32();
+        let slot = Slot(announced.slot.low_u32());
         let (chunk, _) = place(slot);
         let mut chunks = self.chunks.lock();
         let known = chunk == 0 || chunks.contains_key(&chunk);
         *self.next.lock() = match (slot, known) {
-            (0, _) => Err(Error::NoMemory { bytes: self.slot_bytes }),
+            (Slot::OF_ARENA, _) => Err(Error::NoMemory { bytes: self.slot_bytes }),
             (_, true) => Ok(slot),
             (_, false) => {
                 let mapped = Segment::open(&announced.chunk).and_then(|segment| segment.map());
@@ -135,12 +136,12 @@ impl Slots {
     }
 
     /// Frees a slot. Rank 0 only.
-    pub fn free(&self, slot: u32) {
+    pub fn free(&self, slot: Slot) {
         self.allocator.lock().free.push(slot);
     }
 
     /// Returns the address of a slot in a further chunk, which is mapped.
-    pub fn base(&self, slot: u32) -> *mut u8 {
+    pub fn base(&self, slot: Slot) -> *mut u8 {
         let (chunk, index) = place(slot);
         let base = self.chunks.lock()[&chunk].base();
         base.wrapping_add((self.slot_bytes * u64::from(index)).to_usize())
@@ -155,7 +156,7 @@ impl Slots {
     /// Enters a slot for a window of this process. Waits until the threads of this process that are
     /// still in MPI_Win_free of the slot's previous window have left the slot. Fails with the error
     /// of `check` if they never will.
-    pub fn enter(&self, slot: u32, check: impl Fn() -> Result<()>) -> Result<()> {
+    pub fn enter(&self, slot: Slot, check: impl Fn() -> Result<()>) -> Result<()> {
         let mut occupied = self.occupied.lock();
         while !occupied.insert(slot) {
             self.left.wait_for(&mut occupied, PATIENCE);
@@ -165,7 +166,7 @@ impl Slots {
     }
 
     /// Leaves a slot: this process does not use it any more.
-    pub fn leave(&self, slot: u32) {
+    pub fn leave(&self, slot: Slot) {
         self.occupied.lock().remove(&slot);
         self.left.notify_all();
     }
@@ -174,14 +175,15 @@ impl Slots {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rank_numbers::Rank;
 
     #[test]
     fn each_slot_has_its_own_place() {
-        assert_eq!(place(0), (0, 0));
-        assert_eq!(place(15), (0, 15));
-        assert_eq!(place(16), (1, 0));
-        assert_eq!(place(47), (1, 31));
-        assert_eq!(place(48), (2, 0));
+        assert_eq!(place(Slot(0)), (0, 0));
+        assert_eq!(place(Slot(15)), (0, 15));
+        assert_eq!(place(Slot(16)), (1, 0));
+        assert_eq!(place(Slot(47)), (1, 31));
+        assert_eq!(place(Slot(48)), (2, 0));
     }
 
     #[test]
@@ -189,16 +191,16 @@ mod tests {
         let slots = Slots::new(4096);
         let mut used = Vec::new();
         for window in 1..=40 {
-            assert_eq!(slots.next(), Ok(window));
+            assert_eq!(slots.next(), Ok(Slot(window)));
             used.push(window);
             slots.learn(&slots.announce());
         }
-        slots.free(7);
-        assert_eq!(slots.next(), Ok(41));
+        slots.free(Slot(7));
+        assert_eq!(slots.next(), Ok(Slot(41)));
         slots.learn(&slots.announce());
-        assert_eq!(slots.next(), Ok(7));
+        assert_eq!(slots.next(), Ok(Slot(7)));
         slots.learn(&slots.announce());
-        assert_eq!(slots.next(), Ok(42));
+        assert_eq!(slots.next(), Ok(Slot(42)));
     }
 
     #[test]
@@ -210,7 +212,7 @@ mod tests {
         slots.learn(&Announcement::default());
         assert!(slots.next().is_err());
         slots.learn(&slots.announce());
-        assert_eq!(slots.next(), Ok(2));
+        assert_eq!(slots.next(), Ok(Slot(2)));
     }
 
     #[test]
@@ -219,19 +221,19 @@ mod tests {
         slots.learn(&Announcement { slot: SHORT, chunk: Name::default() });
         assert!(slots.next().is_err_and(|error| error.is_short_of_descriptors()));
         slots.learn(&slots.announce());
-        assert_eq!(slots.next(), Ok(2));
+        assert_eq!(slots.next(), Ok(Slot(2)));
     }
 
     #[test]
     fn a_thread_enters_a_slot_after_another_one_has_left_it() {
         let slots = Slots::new(4096);
-        slots.enter(3, || Ok(())).unwrap();
+        slots.enter(Slot(3), || Ok(())).unwrap();
         std::thread::scope(|scope| {
-            let other = scope.spawn(|| slots.enter(3, || Ok(())));
-            slots.leave(3);
+            let other = scope.spawn(|| slots.enter(Slot(3), || Ok(())));
+            slots.leave(Slot(3));
             other.join().unwrap().unwrap();
         });
-        let gone = Error::Died { rank: 1, pid: 1 };
-        assert_eq!(slots.enter(3, || Err(gone.clone())), Err(gone.clone()));
+        let gone = Error::Died { rank: Rank(1), pid: 1 };
+        assert_eq!(slots.enter(Slot(3), || Err(gone.clone())), Err(gone.clone()));
     }
 }

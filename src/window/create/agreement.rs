@@ -25,6 +25,7 @@ use super::barrier::barrier;
 use crate::error::{Class, Error, Result};
 use crate::memory::heap;
 use crate::number::Number;
+use crate::rank_numbers::{RankOnNode, Slot};
 use crate::sys::memory_limits::{self, Limits};
 use crate::window::Flavor;
 use crate::window::arena::{Arena, Record};
@@ -73,7 +74,7 @@ pub enum Outcome {
     /// a window
     Made {
         /// the slot of its control blocks
-        slot: u32,
+        slot: Slot,
         /// the memory of an allocated window
         common: Option<Common>,
     },
@@ -143,7 +144,7 @@ fn attempt(
     if slot.is_err() && wish.is_ok() && no_slot != FINE {
         record.status = no_slot;
     }
-    if arena.rank == 0 {
+    if arena.rank == RankOnNode::LEADER {
         record.announcement = arena.slots.announce();
     }
     write(arena, turn, record);
@@ -151,7 +152,7 @@ fn attempt(
         arena.report_failure(turn, 0);
     }
     barrier(arena, call)?;
-    arena.slots.learn(&read(arena, turn, 0).announcement);
+    arena.slots.learn(&read(arena, turn, RankOnNode::LEADER).announcement);
     let verdict = match arena.failure_reported(turn, 0) {
         true => verdict(arena, turn),
         false => Ok(Verdict::Make),
@@ -173,7 +174,7 @@ fn attempt(
 }
 
 /// Enters the announced slot, and prepares this rank's block.
-fn enter(arena: &Arc<Arena>, slot: u32, wish: &Wish) -> Result<()> {
+fn enter(arena: &Arc<Arena>, slot: Slot, wish: &Wish) -> Result<()> {
     arena.slots.enter(slot, || arena.check_dead())?;
     let blocks = ControlBlocks::of(arena, slot);
     blocks.clear();
@@ -189,7 +190,7 @@ fn enter(arena: &Arc<Arena>, slot: u32, wish: &Wish) -> Result<()> {
 }
 
 /// Returns the record of this rank for step 1.
-fn request(arena: &Arc<Arena>, ready: &Result<(u32, &Wish)>, is_foreign: bool) -> Record {
+fn request(arena: &Arc<Arena>, ready: &Result<(Slot, &Wish)>, is_foreign: bool) -> Record {
     let (slot, wish) = match ready {
         Ok((slot, wish)) => (*slot, wish),
         // For memory that the ranks have already, the MPI underneath needs no descriptor.
@@ -221,10 +222,10 @@ fn request(arena: &Arc<Arena>, ready: &Result<(u32, &Wish)>, is_foreign: bool) -
 /// Returns the decision on a window for which some rank has a status other than [`FINE`].
 fn verdict(arena: &Arena, turn: u64) -> Result<Verdict> {
     let mut flags = FINE;
-    for rank in 0..arena.size {
+    for rank in RankOnNode::all(arena.size) {
         let status = read(arena, turn, rank).status;
         if status >= REFUSED {
-            return Err(refusal(rank, status));
+            return Err(refusal(arena, rank, status));
         }
         flags |= status;
     }
@@ -238,12 +239,12 @@ fn verdict(arena: &Arena, turn: u64) -> Result<Verdict> {
 }
 
 /// Leaves and frees the slot of a window that is not made.
-pub(in crate::window) fn give_up(arena: &Arena, slot: Result<u32>, entered: bool) {
+pub(in crate::window) fn give_up(arena: &Arena, slot: Result<Slot>, entered: bool) {
     let Ok(slot) = slot else { return };
     if entered {
         arena.slots.leave(slot);
     }
-    if arena.rank == 0 {
+    if arena.rank == RankOnNode::LEADER {
         arena.slots.free(slot);
     }
 }
@@ -259,13 +260,13 @@ struct Plan {
 fn allocate(
     (arena, call): (&Arc<Arena>, &'static str),
     turn: u64,
-    slot: u32,
+    slot: Slot,
     wish: &Wish,
     mut record: Record,
 ) -> Result<Outcome> {
     let plan = plan(arena, turn);
     let mut offer = None;
-    if arena.rank == 0 {
+    if arena.rank == RankOnNode::LEADER {
         let made = Offer::of(plan.total, plan.alignment, arena.size, is_backed(arena));
         match made.and_then(|made| Ok((made.place()?, made))) {
             Ok((place, made)) => {
@@ -277,7 +278,7 @@ fn allocate(
         write(arena, turn, record);
     }
     barrier(arena, call)?;
-    let answer = read(arena, turn, 0);
+    let answer = read(arena, turn, RankOnNode::LEADER);
     let fits = fits(arena, turn, plan.total);
     let mapped = fits.and_then(|()| part(arena, slot, wish, record.bytes, &plan, &answer, offer));
     if let Err(error) = &mapped {
@@ -289,9 +290,9 @@ fn allocate(
     let mut common = mapped?;
     if has_failed {
         let mapped = |rank| (rank, read(arena, turn, rank).mapped);
-        let failed = (0..arena.size).map(mapped).find(|(_, status)| *status >= REFUSED);
-        let (rank, status) = failed.unwrap_or((0, REFUSED + Class::Intern as u64));
-        return Err(refusal(rank, status));
+        let failed = RankOnNode::all(arena.size).map(mapped).find(|(_, status)| *status >= REFUSED);
+        let (rank, status) = failed.unwrap_or((RankOnNode::LEADER, REFUSED + Class::Intern as u64));
+        return Err(refusal(arena, rank, status));
     }
     common.all_have_it();
     Ok(Outcome::Made { slot, common: Some(common) })
@@ -300,12 +301,12 @@ fn allocate(
 /// Returns the place of this rank's part. A rank that requests contiguous memory, or an alignment,
 /// gets it for all ranks: they must agree on the places of all parts.
 fn plan(arena: &Arena, turn: u64) -> Plan {
-    let records = || (0..arena.size).map(|rank| read(arena, turn, rank));
+    let records = || RankOnNode::all(arena.size).map(|rank| read(arena, turn, rank));
     let contiguous = records().any(|record| record.alignment & CONTIGUOUS != 0);
     let alignment = records().map(|record| record.alignment & !CONTIGUOUS).max().unwrap_or(1);
     let step = if contiguous { 1 } else { alignment };
     let (mut offset, mut total) = (0, 0_u64);
-    for (rank, record) in (0..).zip(records()) {
+    for (rank, record) in RankOnNode::all(arena.size).zip(records()) {
         if rank == arena.rank {
             offset = total;
         }
@@ -333,8 +334,9 @@ fn fits(arena: &Arena, turn: u64, total: u64) -> Result<()> {
         return Err(Error::TooMuch { own, all: total, limit, of });
     }
     for limit in limits.groups {
-        let is_in = |rank: &u32| limit.holds_for(arena.memory_of(*rank).life.mark().pid);
-        let wanted = (0..arena.size).filter(is_in).map(|rank| read(arena, turn, rank).bytes);
+        let is_in = |rank: &RankOnNode| limit.holds_for(arena.memory_of(*rank).life.mark().pid);
+        let wanted =
+            RankOnNode::all(arena.size).filter(is_in).map(|rank| read(arena, turn, rank).bytes);
         let bytes = wanted.fold(0, u64::saturating_add);
         if bytes > limit.bytes {
             return Err(Error::TooMuch {
@@ -351,7 +353,7 @@ fn fits(arena: &Arena, turn: u64, total: u64) -> Result<()> {
 /// Maps the memory that rank 0 has allocated, and clears or backs this rank's part.
 fn part(
     arena: &Arc<Arena>,
-    slot: u32,
+    slot: Slot,
     wish: &Wish,
     bytes: u64,
     plan: &Plan,
@@ -359,7 +361,7 @@ fn part(
     offer: Option<Offer>,
 ) -> Result<Common> {
     if answer.offered >= REFUSED {
-        return Err(refusal(0, answer.offered));
+        return Err(refusal(arena, RankOnNode::LEADER, answer.offered));
     }
     let state = (answer.dirty != 0, is_backed(arena));
     let mine = (plan.offset, bytes);
@@ -372,7 +374,8 @@ fn part(
 }
 
 /// Returns the error for a window that `rank` has refused.
-fn refusal(rank: u32, status: u64) -> Error {
+fn refusal(arena: &Arena, rank: RankOnNode, status: u64) -> Error {
+    let rank = arena.name_of(rank);
     Error::Refused { rank, class: Class::from_number((status - REFUSED).low_u8()) }
 }
 
@@ -388,7 +391,7 @@ fn write_mapped(arena: &Arena, turn: u64, status: u64) {
     unsafe { (&raw mut (*arena.record(turn, arena.rank)).mapped).write_volatile(status) };
 }
 
-fn read(arena: &Arena, turn: u64, rank: u32) -> Record {
+fn read(arena: &Arena, turn: u64, rank: RankOnNode) -> Record {
     // SAFETY: the record was written before a barrier that this rank has passed.
     unsafe { arena.record(turn, rank).read_volatile() }
 }

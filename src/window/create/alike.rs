@@ -29,6 +29,7 @@ use crate::error::{Error, Fact, Result};
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::number::Number;
+use crate::rank_numbers::Rank;
 
 const FACTS: usize = 8;
 const WORDS: usize = 2 * FACTS;
@@ -68,10 +69,10 @@ impl Facts {
     }
 
     /// Returns the words that `rank` contributes.
-    fn words(&self, rank: u32) -> [i64; WORDS] {
+    fn words(&self, rank: Rank) -> [i64; WORDS] {
         core::array::from_fn(|at| {
             let number = self.0[at / 2];
-            let from = if at < 2 { number } else { rank };
+            let from = if at < 2 { number } else { rank.0 };
             let number = if at % 2 == 0 { number } else { NUMBER_MAX - number };
             i64::from(number) << 32 | i64::from(from)
         })
@@ -83,14 +84,15 @@ impl Facts {
         let split =
             |word: i64| ((word >> 32).cast_unsigned().low_u32(), word.cast_unsigned().low_u32());
         let pairs = all.as_chunks::<2>().0.iter().zip(self.0);
-        if all[..2] != self.words(0)[..2] {
+        if all[..2] != self.words(Rank::FIRST)[..2] {
             let (fact, here) = (Fact::Library, self.0[0]);
-            return Some(Error::Differs { fact, rank: 0, there: 0, here });
+            return Some(Error::Differs { fact, rank: Rank::FIRST, there: 0, here });
         }
         pairs.enumerate().find_map(|(at, (&[least, greatest], here))| {
             let ((least, first), (rest, last)) = (split(least), split(greatest));
             let greatest = NUMBER_MAX.wrapping_sub(rest);
-            let (there, rank) = if least == here { (greatest, last) } else { (least, first) };
+            let (there, from) = if least == here { (greatest, last) } else { (least, first) };
+            let rank = Rank(from);
             let fact = match at {
                 1 => Fact::Build,
                 2 => Fact::Setting("FOMPI_DISABLE"),
@@ -106,7 +108,7 @@ impl Facts {
 pub fn check(host: &Host, comm: Comm, call: &'static str) -> Result<()> {
     let facts = Facts::own(Config::get(), comm.size(host)?);
     let mut late = Late::new(host, comm, call);
-    let all = comm.least_of_each(host, facts.words(comm.rank(host)?), || late.pause());
+    let all = comm.least_of_each(host, facts.words(Rank(comm.rank(host)?)), || late.pause());
     let result = all.and_then(|all| facts.difference(&all).map_or(Ok(()), Err));
     if let Err(Error::Host(_) | Error::Differs { fact: Fact::Library, .. }) = result {
         late.name_ranks_without_library();
@@ -121,7 +123,7 @@ mod tests {
     /// Returns the error text of each rank where the ranks have these numbers.
     fn found(all: &[[u32; FACTS]]) -> Vec<Option<String>> {
         let mut least = [i64::MAX; WORDS];
-        for (rank, facts) in (0..).zip(all) {
+        for (rank, facts) in (0..).map(Rank).zip(all) {
             for (least, word) in least.iter_mut().zip(Facts(*facts).words(rank)) {
                 *least = word.min(*least);
             }
@@ -171,7 +173,7 @@ mod tests {
     fn a_message_of_something_else_is_no_answer() {
         let own = Facts(facts(7, 0, 0));
         for first in [0, 1, 5, u32::MAX] {
-            let mut all = own.words(0);
+            let mut all = own.words(Rank::FIRST);
             all[0] = all[0] >> 32 << 32 | i64::from(first);
             assert!(own.difference(&all).is_some());
         }

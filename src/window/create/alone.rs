@@ -26,7 +26,7 @@ struct Started {
     /// the number of processes that it has started together
     processes: u32,
     /// the number of this process among them
-    rank: u32,
+    world_rank: u32,
     /// the variable that has the number of processes
     variable: &'static str,
 }
@@ -42,7 +42,7 @@ pub fn tell(host: &Host) {
     let config = Config::get();
     let wanted = config.verbose || config.fallback != Fallback::Quiet && !config.disable;
     let Some(started) = started().filter(|_| wanted) else { return };
-    if started.processes < 2 || started.rank != 0 {
+    if started.processes < 2 || started.world_rank != 0 {
         return;
     }
     // Sessions need no MPI_Init, and have no MPI_COMM_WORLD without it.
@@ -72,7 +72,7 @@ fn started() -> Option<Started> {
 fn started_by(variable: impl Fn(&str) -> Option<String>) -> Option<Started> {
     let number = |name: &str| variable(name)?.parse().ok();
     let told = |[size, rank]: [&'static str; 2]| {
-        Some(Started { processes: number(size)?, rank: number(rank)?, variable: size })
+        Some(Started { processes: number(size)?, world_rank: number(rank)?, variable: size })
     };
     SIZES.into_iter().filter_map(told).min().or_else(|| told(STEP))
 }
@@ -86,7 +86,7 @@ mod tests {
         let said = |variables: &[(&str, &str)]| {
             let value = |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
             let started = started_by(|name| value(name).map(str::to_owned));
-            started.map(|started| (started.processes, started.rank))
+            started.map(|started| (started.processes, started.world_rank))
         };
         let mut all = vec![("PMI_SIZE", "4"), ("PMI_RANK", "2")];
         assert_eq!(said(&all), Some((4, 2)));

@@ -5,6 +5,7 @@ use crate::epoch::fence;
 use crate::error::Result;
 use crate::fabric::WordId;
 use crate::fabric::shm::words::{CpuWords, Idle};
+use crate::rank_numbers::Slot;
 use crate::sync::AtomicU32;
 use crate::window::arena::Arena;
 use crate::window::control_blocks::ControlBlocks;
@@ -14,14 +15,14 @@ use std::sync::Arc;
 /// Waits until all ranks of an arena have called this, in the user's call `call`.
 pub fn barrier(arena: &Arc<Arena>, call: &'static str) -> Result<()> {
     let turn = arena.next_barrier();
-    fence::barrier(&collective_words(arena, 0, call), turn)
+    fence::barrier(&collective_words(arena, Slot::OF_ARENA, call), turn)
 }
 
 /// Returns the words of a slot for a barrier in the user's call `call`, which makes or frees a
 /// window.
 pub fn collective_words(
     arena: &Arc<Arena>,
-    slot: u32,
+    slot: Slot,
     call: &'static str,
 ) -> CpuWords<ControlBlocks, Collective> {
     let idle = Collective { idle: NodeIdle::new(arena.clone()), slot, call };
@@ -32,7 +33,7 @@ pub fn collective_words(
 /// the missing ranks.
 pub struct Collective {
     idle: NodeIdle,
-    slot: u32,
+    slot: Slot,
     call: &'static str,
 }
 

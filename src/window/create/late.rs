@@ -13,6 +13,7 @@ use crate::fabric::shm::words::CpuWords;
 use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
 use crate::number::Number;
+use crate::rank_numbers::{Rank, RankOnNode, Slot};
 use crate::sys::job::{self, WaitMark};
 use crate::window::arena::Arena;
 use crate::window::control_blocks::ControlBlocks;
@@ -56,7 +57,7 @@ struct Finder {
 /// Another rank of this node.
 struct Other {
     /// its rank in the communicator
-    rank: u32,
+    rank: Rank,
     pid: i32,
     has_library: bool,
     /// whether it shows the same mark: it waits for the same ranks
@@ -92,7 +93,7 @@ impl<'a> Late<'a> {
             let finder = self.finder.get_or_insert_with(|| Finder::new(host, comm));
             if waited >= patience() && !self.reported {
                 self.reported = true;
-                if let Ok(rank) = comm.rank(host) {
+                if let Ok(rank) = comm.rank(host).map(Rank) {
                     let others = finder.as_ref().map(Finder::others);
                     let size = comm.size(host).unwrap_or(0);
                     text(self.call, rank, size, others.as_deref()).inspect(|text| say(text));
@@ -108,7 +109,7 @@ impl Late<'_> {
     pub fn name_ranks_without_library(&mut self) {
         let (host, comm) = (self.host, self.comm);
         let finder = self.finder.get_or_insert_with(|| Finder::new(host, comm));
-        if let (Some(finder), Ok(rank)) = (finder, comm.rank(host)) {
+        if let (Some(finder), Ok(rank)) = (finder, comm.rank(host).map(Rank)) {
             text_without(rank, &finder.others()).inspect(|text| say(text));
         }
     }
@@ -136,8 +137,8 @@ impl Finder {
     fn others(&self) -> Vec<Other> {
         let rank_of = |world| self.worlds.iter().position(|here| *here == world);
         let other = |found: job::FoundRank| {
-            let job::FoundRank { rank, pid, has_library, waits } = found;
-            Some(Other { rank: rank_of(rank)?.to_u32(), pid, has_library, waits })
+            let job::FoundRank { world_rank, pid, has_library, waits } = found;
+            Some(Other { rank: Rank(rank_of(world_rank)?.to_u32()), pid, has_library, waits })
         };
         job::others(self.variable, &self.mark).into_iter().filter_map(other).collect()
     }
@@ -145,7 +146,7 @@ impl Finder {
 
 /// Returns the report of rank `rank`. `others`: the other ranks of its node, if they can be found.
 /// `None`: a lower rank of the node prints the report.
-fn text(call: &str, rank: u32, size: u32, others: Option<&[Other]>) -> Option<String> {
+fn text(call: &str, rank: Rank, size: u32, others: Option<&[Other]>) -> Option<String> {
     let waits = waits(call, rank);
     let Some(others) = others else {
         return Some(format!(
@@ -185,7 +186,7 @@ fn text(call: &str, rank: u32, size: u32, others: Option<&[Other]>) -> Option<St
 
 /// Returns the report of rank `rank` on ranks of its node without libfompi. `None`: there are none,
 /// or a lower rank with libfompi prints it.
-fn text_without(rank: u32, others: &[Other]) -> Option<String> {
+fn text_without(rank: Rank, others: &[Other]) -> Option<String> {
     if others.iter().any(|other| other.has_library && other.rank < rank) {
         return None;
     }
@@ -194,7 +195,7 @@ fn text_without(rank: u32, others: &[Other]) -> Option<String> {
     Some(format!("libfompi is not loaded in {names}; {REMEDY}"))
 }
 
-fn waits(call: &str, rank: u32) -> String {
+fn waits(call: &str, rank: Rank) -> String {
     format!("rank {rank} has waited {} s in {call}", patience().as_secs())
 }
 
@@ -208,18 +209,20 @@ pub struct BarrierWait {
 impl BarrierWait {
     /// Prints the report when it is time. `slot`: the slot with the words of the barrier. To be
     /// called from time to time.
-    pub fn look(&mut self, arena: &Arc<Arena>, slot: u32, call: &'static str) {
+    pub fn look(&mut self, arena: &Arc<Arena>, slot: Slot, call: &'static str) {
         let waited = self.began.get_or_insert_with(Instant::now).elapsed();
         if self.reported || waited < patience() || !Config::get().verbose {
             return;
         }
         self.reported = true;
         let words = CpuWords::new(ControlBlocks::of(arena, slot), NodeIdle::new(arena.clone()));
-        let absent = fence::absent(&words, 1);
-        let is_here = |rank: &u32| !absent.contains(rank);
-        if (0..arena.size).find(is_here) == Some(arena.rank) {
-            let process =
-                |rank: &u32| (arena.name_of(*rank), Some(arena.memory_of(*rank).life.mark().pid));
+        let absent: Vec<RankOnNode> =
+            fence::absent(&words, 1).into_iter().map(Rank::of_node_words).collect();
+        let is_here = |rank: &RankOnNode| !absent.contains(rank);
+        if RankOnNode::all(arena.size).find(is_here) == Some(arena.rank) {
+            let process = |rank: &RankOnNode| {
+                (arena.name_of(*rank), Some(arena.memory_of(*rank).life.mark().pid))
+            };
             if let Some(names) = named(absent.iter().map(process).collect()) {
                 say(&format!("{} for {names}", waits(call, arena.name_of(arena.rank))));
             }
@@ -231,61 +234,65 @@ impl BarrierWait {
 mod tests {
     use super::*;
 
-    fn other(rank: u32, has_library: bool, waits: bool) -> Other {
-        Other { rank, pid: 100 + rank as i32, has_library, waits }
+    fn other(rank: Rank, has_library: bool, waits: bool) -> Other {
+        Other { rank, pid: 100 + rank.0 as i32, has_library, waits }
     }
 
     /// Returns the report of rank 1 of 9.
     fn report(others: &[Other]) -> String {
-        text("MPI_Win_create", 1, 9, Some(others)).unwrap_or_default()
+        text("MPI_Win_create", Rank(1), 9, Some(others)).unwrap_or_default()
     }
 
     #[test]
     fn a_rank_without_the_library_is_named() {
-        let text = report(&[other(0, false, false), other(2, true, true)]);
+        let text = report(&[other(Rank(0), false, false), other(Rank(2), true, true)]);
         let expected = "rank 1 has waited 20 s in MPI_Win_create: libfompi is not loaded in rank 0 \
                         (process 100); start all ranks with the library, as fompirun does";
         assert_eq!(text, expected);
-        let text = report(&[other(0, false, false), other(2, true, false)]);
+        let text = report(&[other(Rank(0), false, false), other(Rank(2), true, false)]);
         assert!(text.contains(" for rank 2 (process 102), and libfompi is not loaded in rank 0"));
     }
 
     #[test]
     fn a_rank_that_is_late_is_named() {
-        let text = report(&[other(0, true, false), other(2, true, true)]);
+        let text = report(&[other(Rank(0), true, false), other(Rank(2), true, true)]);
         assert!(text.ends_with("for rank 0 (process 100), where libfompi is loaded"), "{text}");
     }
 
     #[test]
     fn where_all_ranks_of_the_node_wait_the_report_asks_for_other_nodes() {
-        let text = report(&[other(2, true, true)]);
+        let text = report(&[other(Rank(2), true, true)]);
         assert!(text.contains("as have all 2 ranks of its node: is libfompi loaded on all other"));
         assert!(
             report(&[]).contains(", the only rank of its node: is libfompi loaded on all other")
         );
-        let text = super::text("MPI_Win_create", 0, 2, None).unwrap();
+        let text = super::text("MPI_Win_create", Rank(0), 2, None).unwrap();
         assert!(text.contains("for other ranks: is libfompi loaded in all of them?"));
     }
 
     #[test]
     fn the_lowest_waiting_rank_reports() {
-        assert_eq!(report(&[other(0, true, true), other(2, false, false)]), "");
-        assert_ne!(report(&[other(0, true, false), other(2, true, true)]), "");
+        assert_eq!(report(&[other(Rank(0), true, true), other(Rank(2), false, false)]), "");
+        assert_ne!(report(&[other(Rank(0), true, false), other(Rank(2), true, true)]), "");
     }
 
     #[test]
     fn ranks_without_the_library_are_named_after_a_wrong_answer() {
-        let others = [other(0, false, false), other(2, true, false), other(3, false, false)];
+        let others = [
+            other(Rank(0), false, false),
+            other(Rank(2), true, false),
+            other(Rank(3), false, false),
+        ];
         let expected =
             "libfompi is not loaded in rank 0 (process 100), rank 3 (process 103); start";
-        assert!(text_without(1, &others).is_some_and(|text| text.starts_with(expected)));
-        assert_eq!(text_without(4, &others), None);
-        assert_eq!(text_without(1, &others[1..2]), None);
+        assert!(text_without(Rank(1), &others).is_some_and(|text| text.starts_with(expected)));
+        assert_eq!(text_without(Rank(4), &others), None);
+        assert_eq!(text_without(Rank(1), &others[1..2]), None);
     }
 
     #[test]
     fn a_report_names_few_ranks() {
-        let all: Vec<Other> = (2..64).map(|rank| other(rank, false, false)).collect();
+        let all: Vec<Other> = (2..64).map(|rank| other(Rank(rank), false, false)).collect();
         let text = report(&all);
         assert!(text.contains("rank 7 (process 107) and 56 more;"), "{text}");
     }

@@ -33,6 +33,7 @@ use crate::memory::gpu;
 use crate::mpi::comm::{Comm, check};
 use crate::mpi::{Handle, Host};
 use crate::number::{Number, Offset};
+use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::AtomicUsize;
 use crate::sys::segment::PAGE;
 use agreement::{Memory, Outcome, Wish};
@@ -127,13 +128,13 @@ pub fn make(
         allowed?;
         return Err(Error::Unsupported("another rank refuses to delegate the window").into());
     }
-    report::delegated(request.flavor, why, comm.rank(host)?);
+    report::delegated(request.flavor, why, Rank(comm.rank(host)?));
     Ok(Made::Window(delegate(host, &request, entry?)?))
 }
 
 /// Prints that a window was made, if FOMPI_VERBOSE is set.
 fn report_made(host: &Host, flavor: Flavor, node: &LocalWindow) {
-    if node.rank == 0 && Config::get().verbose {
+    if node.rank == Rank::FIRST && Config::get().verbose {
         let (call, abi, ranks) = (flavor.call(), host.abi_name(), node.size);
         let (bytes, _) = node.exposed();
         let road = node.road();
@@ -356,7 +357,7 @@ pub fn free(host: &Host, window: &'static Window) -> Result<()> {
         Carrier::Node(node) | Carrier::Wide(node) => {
             synchronise::last_fence(node, "MPI_Win_free")?;
             waits::freed(window, node);
-            if node.arena().rank == 0 {
+            if node.arena().rank == RankOnNode::LEADER {
                 node.arena().slots.free(node.slot);
             }
         }

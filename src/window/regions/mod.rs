@@ -21,9 +21,10 @@ pub use region::RegionEntry;
 use crate::epoch::lock::Nodes;
 use crate::epoch::regions::{self, Change, Table};
 use crate::error::{Class, Error, Result};
+use crate::fabric::Words;
 use crate::fabric::net::Wire;
-use crate::fabric::{Rank, Words};
 use crate::number::Number;
+use crate::rank_numbers::Rank;
 use crate::sys::segment::Name;
 use crate::util::serial::Serial;
 use registered::{RegionRun, RegisteredRegions};
@@ -185,7 +186,7 @@ impl TableCopy {
     ///
     /// # Errors
     /// MPI_ERR_RMA_RANGE with the first byte that is in no region.
-    pub fn find(&self, rank: u32, first: u64, bytes: u64) -> Result<(Location, u64)> {
+    pub fn find(&self, rank: Rank, first: u64, bytes: u64) -> Result<(Location, u64)> {
         debug_assert!(bytes > 0);
         let outside = |address| Error::NotInRegion { rank, first, bytes, address };
         let end = first.checked_add(bytes).ok_or(outside(u64::MAX))?;
@@ -215,7 +216,7 @@ pub struct Regions {
     /// accessed only by a thread that holds the lock of this rank's table exclusively. A thread
     /// that holds that lock shared must not wait for this: the exclusive holder may wait for it
     own: Serial<OwnTable>,
-    copies: Serial<BTreeMap<u32, TableCopy>>,
+    copies: Serial<BTreeMap<Rank, TableCopy>>,
 }
 
 impl Regions {
@@ -273,15 +274,15 @@ impl Regions {
     pub fn locate(
         &self,
         words: &impl Words,
-        rank: u32,
+        rank: Rank,
         (first, bytes): (u64, u64),
         read: impl FnOnce(Table, &mut [RegionEntry]) -> Result<()>,
     ) -> Result<(Location, u64)> {
-        let id = regions::seen(words, Rank(rank))?;
+        let id = regions::seen(words, rank)?;
         self.copies.with(|copies| {
             let copy = copies.entry(rank).or_default();
             if copy.id != id {
-                copy.renew(id, regions::table(words, Rank(rank), copy.id)?, read)?;
+                copy.renew(id, regions::table(words, rank, copy.id)?, read)?;
             }
             copy.find(rank, first, bytes)
         })

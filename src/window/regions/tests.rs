@@ -62,7 +62,7 @@ impl World {
             Ok(())
         };
         regions::while_held(words, Rank(OWNER), 0, || {
-            self.origin.locate(words, OWNER, (first, bytes), read).map(|(place, _)| place)
+            self.origin.locate(words, Rank(OWNER), (first, bytes), read).map(|(place, _)| place)
         })
     }
 }
@@ -171,7 +171,7 @@ fn step(world: &World, model: &mut Model, random: &mut Random) -> &'static str {
         }
         _ => {
             let (rank, first, bytes) = (OWNER, base.saturating_sub(random.below(60)), bytes + 1);
-            let outside = |address| Error::NotInRegion { rank, first, bytes, address };
+            let outside = |address| Error::NotInRegion { rank: Rank(rank), first, bytes, address };
             let expected = model.locate(first, bytes).map_err(outside);
             assert_eq!(world.locate(first, bytes), expected);
             match expected {
@@ -276,8 +276,8 @@ fn a_table_that_could_not_be_read_is_read_again() {
     let world = World::new(false);
     let words = &world.words[1];
     world.attach(LAST, 8).unwrap();
-    let died = Error::Died { rank: OWNER, pid: 1 };
+    let died = Error::Died { rank: Rank(OWNER), pid: 1 };
     let failing = |_: Table, _: &mut [RegionEntry]| Err(died.clone());
-    assert_eq!(world.origin.locate(words, OWNER, (LAST, 8), failing), Err(died.clone()));
+    assert_eq!(world.origin.locate(words, Rank(OWNER), (LAST, 8), failing), Err(died.clone()));
     assert_eq!(world.locate(LAST, 8), Ok(Location::Private));
 }

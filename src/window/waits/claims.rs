@@ -9,6 +9,7 @@ use crate::config;
 use crate::epoch::state::Hold;
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
+use crate::rank_numbers::{Rank, Slot};
 use crate::sys::proc_notes::{self, Note};
 use crate::sys::process;
 use crate::window::wanted::Wanted;
@@ -28,15 +29,15 @@ enum Kind {
 struct Claim {
     kind: Kind,
     /// the rank in the window; 0 for MPI_Win_lock_all
-    target: u32,
+    target: Rank,
 }
 
 impl Claim {
     /// MPI_Win_lock_all.
-    const ALL: Claim = Claim { kind: Kind::All, target: 0 };
+    const ALL: Claim = Claim { kind: Kind::All, target: Rank::FIRST };
 
     /// Returns the claim of MPI_Win_lock on a target.
-    fn of((target, hold): (u32, Hold)) -> Claim {
+    fn of((target, hold): (Rank, Hold)) -> Claim {
         let kind = if hold == Hold::Exclusive { Kind::Exclusive } else { Kind::Shared };
         Claim { kind, target }
     }
@@ -73,7 +74,7 @@ impl Claim {
 }
 
 /// The identity of a window among all windows of this node: its arena and its slot there.
-type Id = (u64, u32);
+type Id = (u64, Slot);
 
 /// The locks that a process shows while one of its threads waits for a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +99,7 @@ fn held(window: &Window) -> Vec<(Id, Claim)> {
     let Some(node) = window.local() else { return Vec::new() };
     let wanted = node.nodes.all_wanted();
     let (locks, all) = window.epochs.locks();
-    let has = |rank: &u32| !wanted.contains(&Wanted::Lock(*rank));
+    let has = |rank: &Rank| !wanted.contains(&Wanted::Lock(*rank));
     let locks = locks.into_iter().filter(|(rank, _)| has(rank)).map(Claim::of);
     let all = (all && !wanted.contains(&Wanted::LockAll)).then_some(Claim::ALL);
     locks.chain(all).map(|claim| (id(node), claim)).collect()
@@ -147,14 +148,14 @@ impl Claims {
         let label = printable(lines.next()?.as_bytes());
         let claim = |what: &str, line: &str| -> Option<(Id, Claim)> {
             let mut words = line.strip_prefix(what)?.split(' ').skip(1);
-            let id = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+            let id = (words.next()?.parse().ok()?, Slot(words.next()?.parse().ok()?));
             let kind = match words.next()? {
                 "shared" => Kind::Shared,
                 "exclusive" => Kind::Exclusive,
                 "all" => Kind::All,
                 _ => return None,
             };
-            Some((id, Claim { kind, target: words.next()?.parse().ok()? }))
+            Some((id, Claim { kind, target: Rank(words.next()?.parse().ok()?) }))
         };
         let wants = claim("wants", lines.next()?)?;
         let holds = lines.map(|line| claim("holds", line)).collect::<Option<_>>()?;
@@ -243,10 +244,10 @@ fn circle<'a>(own: &Claims, others: &'a [Claims]) -> Option<Vec<&'a Claims>> {
 mod tests {
     use super::*;
 
-    const A: Id = (1, 0);
-    const B: Id = (1, 1);
+    const A: Id = (1, Slot(0));
+    const B: Id = (1, Slot(1));
 
-    fn lock(kind: Kind, target: u32) -> Claim {
+    fn lock(kind: Kind, target: Rank) -> Claim {
         Claim { kind, target }
     }
 
@@ -263,18 +264,29 @@ mod tests {
     #[test]
     fn locks_exclude_each_other_as_the_standard_says() {
         use Kind::{Exclusive, Shared};
-        assert!(lock(Exclusive, 1).excludes(lock(Shared, 1)));
-        assert!(lock(Shared, 1).excludes(lock(Exclusive, 1)));
-        assert!(!lock(Shared, 1).excludes(lock(Shared, 1)));
-        assert!(!lock(Exclusive, 1).excludes(lock(Exclusive, 2)));
-        assert!(Claim::ALL.excludes(lock(Exclusive, 2)) && lock(Exclusive, 2).excludes(Claim::ALL));
-        assert!(!Claim::ALL.excludes(lock(Shared, 2)) && !Claim::ALL.excludes(Claim::ALL));
+        assert!(lock(Exclusive, Rank(1)).excludes(lock(Shared, Rank(1))));
+        assert!(lock(Shared, Rank(1)).excludes(lock(Exclusive, Rank(1))));
+        assert!(!lock(Shared, Rank(1)).excludes(lock(Shared, Rank(1))));
+        assert!(!lock(Exclusive, Rank(1)).excludes(lock(Exclusive, Rank(2))));
+        assert!(
+            Claim::ALL.excludes(lock(Exclusive, Rank(2)))
+                && lock(Exclusive, Rank(2)).excludes(Claim::ALL)
+        );
+        assert!(!Claim::ALL.excludes(lock(Shared, Rank(2))) && !Claim::ALL.excludes(Claim::ALL));
     }
 
     #[test]
     fn two_that_wait_for_each_other_are_a_circle() {
-        let own = process(10, (A, lock(Kind::Exclusive, 1)), &[(A, lock(Kind::Exclusive, 0))]);
-        let other = process(11, (A, lock(Kind::Exclusive, 0)), &[(A, lock(Kind::Exclusive, 1))]);
+        let own = process(
+            10,
+            (A, lock(Kind::Exclusive, Rank(1))),
+            &[(A, lock(Kind::Exclusive, Rank(0)))],
+        );
+        let other = process(
+            11,
+            (A, lock(Kind::Exclusive, Rank(0))),
+            &[(A, lock(Kind::Exclusive, Rank(1)))],
+        );
         assert_eq!(pids(&own, std::slice::from_ref(&other)), Some(vec![11]));
         assert_eq!(
             chain(&own, &[other]).unwrap(),
@@ -285,22 +297,26 @@ mod tests {
 
     #[test]
     fn a_circle_goes_over_windows_and_processes_that_only_wait_are_not_in_it() {
-        let own = process(10, (A, lock(Kind::Exclusive, 5)), &[(B, Claim::ALL)]);
-        let second = process(11, (A, Claim::ALL), &[(A, lock(Kind::Shared, 5))]);
-        let third = process(12, (B, lock(Kind::Exclusive, 1)), &[(A, lock(Kind::Exclusive, 7))]);
-        let idle = process(13, (A, lock(Kind::Exclusive, 7)), &[]);
+        let own = process(10, (A, lock(Kind::Exclusive, Rank(5))), &[(B, Claim::ALL)]);
+        let second = process(11, (A, Claim::ALL), &[(A, lock(Kind::Shared, Rank(5)))]);
+        let third = process(
+            12,
+            (B, lock(Kind::Exclusive, Rank(1))),
+            &[(A, lock(Kind::Exclusive, Rank(7)))],
+        );
+        let idle = process(13, (A, lock(Kind::Exclusive, Rank(7))), &[]);
         let others = [idle, third, second];
         assert_eq!(pids(&own, &others), Some(vec![11, 12]));
         assert_eq!(pids(&own, &others[..2]), None);
         // The locks of the same words in other windows.
-        let elsewhere = process(10, (B, lock(Kind::Exclusive, 5)), &[(A, Claim::ALL)]);
+        let elsewhere = process(10, (B, lock(Kind::Exclusive, Rank(5))), &[(A, Claim::ALL)]);
         assert_eq!(pids(&elsewhere, &others), None);
     }
 
     #[test]
     fn a_holder_that_waits_for_somebody_else_is_named() {
-        let own = process(10, (A, lock(Kind::Shared, 1)), &[]);
-        let holder = process(11, (B, Claim::ALL), &[(A, lock(Kind::Exclusive, 1))]);
+        let own = process(10, (A, lock(Kind::Shared, Rank(1))), &[]);
+        let holder = process(11, (B, Claim::ALL), &[(A, lock(Kind::Exclusive, Rank(1)))]);
         let text = chain(&own, &[holder]).unwrap();
         assert!(text.ends_with(", which waits for MPI_Win_lock_all of window \"a b\""));
         assert!(!text.contains("deadlock"));
@@ -309,8 +325,8 @@ mod tests {
 
     #[test]
     fn what_is_shown_is_read_again_and_nonsense_is_not() {
-        let holds = [(A, lock(Kind::Shared, 3)), (B, Claim::ALL)];
-        let mut claims = process(10, (A, lock(Kind::Exclusive, 1)), &holds);
+        let holds = [(A, lock(Kind::Shared, Rank(3))), (B, Claim::ALL)];
+        let mut claims = process(10, (A, lock(Kind::Exclusive, Rank(1))), &holds);
         assert_eq!(Claims::of_text(&claims.to_text()), Some(claims.clone()));
         (claims.rank, claims.threads, claims.holds) = (None, true, Vec::new());
         let text = claims.to_text();

@@ -4,7 +4,8 @@
 
 use super::label::printable;
 use crate::fabric::layout::WAITED;
-use crate::fabric::{Rank, WordAt, Words};
+use crate::fabric::{WordAt, Words};
+use crate::rank_numbers::Rank;
 use crate::window::protocols::on_words;
 use crate::window::report::say;
 use crate::window::{Flavor, LocalWindow, Window, registry};
@@ -29,7 +30,7 @@ struct Kind {
 struct Row {
     windows: u64,
     /// nanoseconds, by rank; without ranks that have not waited
-    waited: BTreeMap<u32, u64>,
+    waited: BTreeMap<Rank, u64>,
 }
 
 static ROWS: Mutex<BTreeMap<Kind, Row>> = Mutex::new(BTreeMap::new());
@@ -40,12 +41,12 @@ impl Row {
     }
 
     /// Returns the rank that has waited longest, and its nanoseconds.
-    fn longest(&self) -> (u32, u64) {
+    fn longest(&self) -> (Rank, u64) {
         let longest = self.waited.iter().max_by_key(|(_, ns)| **ns);
-        longest.map_or((0, 0), |(rank, ns)| (*rank, *ns))
+        longest.map_or((Rank::FIRST, 0), |(rank, ns)| (*rank, *ns))
     }
 
-    fn add(&mut self, waited: impl IntoIterator<Item = (u32, u64)>) {
+    fn add(&mut self, waited: impl IntoIterator<Item = (Rank, u64)>) {
         self.windows += 1;
         for (rank, ns) in waited.into_iter().filter(|(_, ns)| *ns > 0) {
             *self.waited.entry(rank).or_default() += ns;
@@ -69,26 +70,27 @@ pub fn leave(node: &LocalWindow) {
 /// Keeps the row of a window with several ranks, in its rank 0. Call behind the last barrier of the
 /// window and before its control words serve another one.
 pub fn freed(window: &Window, node: &LocalWindow) {
-    if node.words.idle().total().is_none() || node.rank != 0 || node.size == 1 {
+    if node.words.idle().total().is_none() || node.rank != Rank::FIRST || node.size == 1 {
         return;
     }
-    let waited = |rank| {
-        let at = WordAt { rank: Rank(rank), word: WAITED };
+    let waited = |rank: Rank| {
+        let at = WordAt { rank, word: WAITED };
         (rank, on_words!(node, |words| words.read(at)).unwrap_or(0))
     };
     let row = kind(window, node, true);
-    ROWS.lock().entry(row).or_default().add((0..node.size).map(waited));
+    ROWS.lock().entry(row).or_default().add(Rank::all(node.size).map(waited));
 }
 
 /// Prints the rows of this process, with the windows that it has not freed. Call in MPI_Finalize.
 pub fn print() {
     let mut rows = core::mem::take(&mut *ROWS.lock());
     registry::for_each(|window| {
-        let Some(node) = window.local().filter(|node| node.rank == 0 && node.size > 1) else {
+        let Some(node) = window.local().filter(|node| node.rank == Rank::FIRST && node.size > 1)
+        else {
             return;
         };
         if let Some(total) = node.words.idle().total() {
-            rows.entry(kind(window, node, false)).or_default().add([(0, total.ns())]);
+            rows.entry(kind(window, node, false)).or_default().add([(Rank::FIRST, total.ns())]);
         }
     });
     text(rows).inspect(|text| say(text));
@@ -146,11 +148,11 @@ mod tests {
     fn windows_alike_share_a_row_and_the_longest_wait_comes_first() {
         assert_eq!(text(BTreeMap::new()), None);
         let mut rows: BTreeMap<Kind, Row> = BTreeMap::new();
-        rows.entry(kind("", true)).or_default().add([(0, 0), (1, 0)]);
+        rows.entry(kind("", true)).or_default().add([(Rank(0), 0), (Rank(1), 0)]);
         let table = rows.entry(kind("a", true)).or_default();
-        table.add([(0, 1_000_000), (3, 2_000_000_000)]);
-        table.add([(0, 4_000_000_000), (3, 2_500_000_000)]);
-        rows.entry(kind("b", false)).or_default().add([(0, 9_000_000)]);
+        table.add([(Rank(0), 1_000_000), (Rank(3), 2_000_000_000)]);
+        table.add([(Rank(0), 4_000_000_000), (Rank(3), 2_500_000_000)]);
+        rows.entry(kind("b", false)).or_default().add([(Rank(0), 9_000_000)]);
         let text = text(rows).unwrap();
         let lines: Vec<String> = text
             .lines()

@@ -8,7 +8,8 @@ use crate::epoch::lock::{self, Mode};
 use crate::epoch::state::Hold;
 use crate::epoch::{fence, pscw};
 use crate::fabric::layout::{self, LOCK};
-use crate::fabric::{Rank, WordAt, WordId, Words};
+use crate::fabric::{WordAt, WordId, Words};
+use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::Ordering;
 use crate::sys::process;
 use crate::window::protocols::on_words;
@@ -71,8 +72,8 @@ pub fn line(window: &Window, node: &LocalWindow, call: Call, waited: Duration) -
 
 /// Returns ranks of the window as text, with the process ids of those on this node; empty if there
 /// are none.
-fn ranks(node: &LocalWindow, ranks: impl IntoIterator<Item = u32>) -> String {
-    let pid = |rank: u32| Some(node.arena().memory_of(node.near_index(rank)?).life.mark().pid);
+fn ranks(node: &LocalWindow, ranks: impl IntoIterator<Item = Rank>) -> String {
+    let pid = |rank: Rank| Some(node.arena().memory_of(node.near_index(rank)?).life.mark().pid);
     named(ranks.into_iter().map(|rank| (rank, pid(rank))).collect()).unwrap_or_default()
 }
 
@@ -80,20 +81,21 @@ fn ranks(node: &LocalWindow, ranks: impl IntoIterator<Item = u32>) -> String {
 fn absent(node: &LocalWindow) -> Option<String> {
     // Over several nodes a fence is two barriers of the ranks of each.
     let (arena, per_call) = (node.arena(), if node.spans_nodes() { 2 } else { 1 });
-    let absent = fence::absent(&node.words, per_call);
-    let is_here = |index: &u32| !absent.contains(index);
-    if (0..arena.size).find(is_here) != Some(arena.rank) {
+    let absent: Vec<RankOnNode> =
+        fence::absent(&node.words, per_call).into_iter().map(Rank::of_node_words).collect();
+    let is_here = |index: &RankOnNode| !absent.contains(index);
+    if RankOnNode::all(arena.size).find(is_here) != Some(arena.rank) {
         return None;
     }
     if !absent.is_empty() {
         let names = ranks(node, absent.iter().map(|index| arena.name_of(*index)));
         return Some(format!(": not called yet by {names}"));
     }
-    let Some(many) = node.many_nodes().filter(|_| arena.rank == 0) else {
+    let Some(many) = node.many_nodes().filter(|_| arena.rank == RankOnNode::LEADER) else {
         return Some(String::from(": called by all ranks of this node"));
     };
-    let nodes = fence::absent(&many.part.leads(node), 1);
-    let leaders = ranks(node, nodes.iter().map(|number| many.part.wide.first_rank_of(*number)));
+    let nodes = fence::absent(&many.part.leads(node), 1).into_iter().map(Rank::of_leader_words);
+    let leaders = ranks(node, nodes.map(|number| many.part.wide.first_rank_of(number)));
     Some(match leaders.is_empty() {
         true => String::from(": called by all ranks by now"),
         false => format!(": not called yet by every rank on the nodes of {leaders}"),
@@ -103,12 +105,10 @@ fn absent(node: &LocalWindow) -> Option<String> {
 /// Returns the targets whose MPI_Win_post this rank waits for.
 fn not_posted(window: &Window, node: &LocalWindow) -> String {
     let targets = window.epochs.started().unwrap_or_default();
-    let missing: Vec<u32> = match node.spans_nodes() {
+    let missing: Vec<Rank> = match node.spans_nodes() {
         // Over several nodes MPI_Win_start reads the posts only when it uses them.
         true => targets,
-        false => {
-            targets.into_iter().filter(|rank| !pscw::has_posted(&node.words, Rank(*rank))).collect()
-        }
+        false => targets.into_iter().filter(|rank| !pscw::has_posted(&node.words, *rank)).collect(),
     };
     let one_of = if node.spans_nodes() && missing.len() > 1 { "one of " } else { "" };
     format!(": MPI_Win_post for this rank not called yet by {one_of}{}", ranks(node, missing))
@@ -124,8 +124,8 @@ fn not_complete(node: &LocalWindow) -> String {
         missing => format!(": MPI_Win_complete not called yet by {missing} origins"),
     };
     if !node.spans_nodes() {
-        let has_started = |rank: &u32| pscw::has_started(&node.words, Rank(*rank));
-        let idle = ranks(node, (0..node.size).filter(|rank| !has_started(rank)));
+        let has_started = |rank: &Rank| pscw::has_started(&node.words, *rank);
+        let idle = ranks(node, Rank::all(node.size).filter(|rank| !has_started(rank)));
         if !idle.is_empty() {
             text += &format!(", MPI_Win_start not by {idle}");
         }
@@ -165,12 +165,12 @@ fn queue(window: &Window, node: &LocalWindow, wanted: Wanted) -> String {
 
 /// Returns which holders keep a lock of `target` from this process, as far as the lock words show
 /// them: they count holders and do not name them.
-fn lock_holders(node: &LocalWindow, target: u32, is_alone: bool) -> String {
+fn lock_holders(node: &LocalWindow, target: Rank, is_alone: bool) -> String {
     let many = |count: u64, how: &str| match count {
         1 => format!("which another rank holds{how}"),
         count => format!("which {count} ranks hold{how}"),
     };
-    match lock::holders(read(node, WordAt { rank: Rank(target), word: LOCK })) {
+    match lock::holders(read(node, WordAt { rank: target, word: LOCK })) {
         Some((Mode::Shared, count)) => many(count, " shared"),
         Some((_, count)) => many(count, " exclusively"),
         None if is_alone => match lock::holders(read(node, layout::global())) {

@@ -10,16 +10,17 @@ use crate::fabric::net::{Contact, Probe};
 use crate::fabric::remote::Road;
 use crate::liveness::losses::{Cause, Loss};
 use crate::liveness::watch::Checks;
+use crate::rank_numbers::{NodeNumber, Rank, RankOnNode};
 use crate::window::LocalWindow;
 use crate::window::arena::OtherNodes;
 use std::time::Instant;
 
 impl OtherNodes for WideArena {
-    fn rank_of(&self, index: u32) -> u32 {
+    fn rank_of(&self, index: RankOnNode) -> Rank {
         self.rank_at(self.node, index)
     }
 
-    fn look(&self, dead: Option<(u32, i32)>) -> Result<()> {
+    fn look(&self, dead: Option<(RankOnNode, i32)>) -> Result<()> {
         let died = |(index, pid)| Loss { rank: self.rank_of(index), pid, cause: Cause::Died };
         let loss = Loss::noted(self.near.lost()).or_else(|| dead.map(died));
         if let Some(loss) = loss {
@@ -42,9 +43,9 @@ impl Checks for WideArena {
     }
 
     /// Begins a probe of the leader of another node.
-    fn begin(&self, turn: u32) -> (u32, Probe) {
-        let node = (self.node + 1 + turn % (self.nodes - 1)) % self.nodes;
-        let info = self.infos.at(node);
+    fn begin(&self, turn: u32) -> (NodeNumber, Probe) {
+        let node = self.node.after(1 + turn % (self.nodes - 1), self.nodes);
+        let info = self.info(node);
         (node, self.wire.probe(&info.contact, self.secret, info.first.at))
     }
 
@@ -62,10 +63,13 @@ impl WideArena {
     }
 
     /// Fails if the failure notice of a node's leader names a lost process of this communicator.
-    fn take_notice(&self, node: u32, [dead, lost]: [u64; 2]) -> Result<()> {
-        let of_node = |loss: Loss| Loss { rank: self.rank_at(node, loss.rank), ..loss };
+    fn take_notice(&self, node: NodeNumber, [dead, lost]: [u64; 2]) -> Result<()> {
+        let of_node = |loss: Loss<RankOnNode>| {
+            let Loss { rank, pid, cause } = loss;
+            Loss { rank: self.rank_at(node, rank), pid, cause }
+        };
         match Loss::from(dead).map(of_node).or(Loss::from(lost)) {
-            Some(loss) if loss.rank < self.size => Err(self.lost(loss)),
+            Some(loss) if loss.rank.0 < self.size => Err(self.lost(loss)),
             _ => Ok(()),
         }
     }
@@ -74,27 +78,31 @@ impl WideArena {
     /// noted first.
     fn lost(&self, loss: Loss) -> Error {
         let Loss { rank, pid, cause } = loss.note(self.near.lost());
-        let name = || kept(self.infos.at(self.member(rank).node).contact.node());
+        let name = || kept(self.info(self.member(rank).node).contact.node());
         let node = self.lost_node.get_or_init(name);
         Error::Lost { rank: Some(rank), node, pid, cause: cause.text() }
     }
 
     /// Returns the rank of a process of a node.
-    fn rank_at(&self, node: u32, index: u32) -> u32 {
+    fn rank_at(&self, node: NodeNumber, index: RankOnNode) -> Rank {
         let there = Member { node, index };
-        (0..self.size).find(|rank| self.member(*rank) == there).unwrap_or(self.size)
+        Rank::all(self.size).find(|rank| self.member(*rank) == there).unwrap_or(Rank(self.size))
     }
 
     /// Returns the rank of a node's leader.
-    pub fn first_rank_of(&self, node: u32) -> u32 {
-        self.rank_at(node, 0)
+    pub fn first_rank_of(&self, node: NodeNumber) -> Rank {
+        self.rank_at(node, RankOnNode::LEADER)
     }
 
     /// Returns the rank of a process that this one has contacted, or that is a leader.
-    fn rank_of_process(&self, node: &str, pid: i32) -> Option<u32> {
+    fn rank_of_process(&self, node: &str, pid: i32) -> Option<Rank> {
         let is_it = |contact: &Contact| contact.pid() == pid && contact.node() == node;
-        let leads = |node: &u32| is_it(&self.infos.at(*node).contact);
-        let leader = || (0..self.nodes).find(leads).map(|node| Member { node, index: 0 });
+        let leads = |node: &NodeNumber| is_it(&self.info(*node).contact);
+        let leader = || {
+            NodeNumber::all(self.nodes)
+                .find(leads)
+                .map(|node| Member { node, index: RankOnNode::LEADER })
+        };
         let found = self.peers.find(is_it).or_else(leader);
         found.map(|member| self.rank_at(member.node, member.index))
     }
@@ -114,11 +122,17 @@ impl WideArena {
             Error::Unanswered { rank: None, node, pid, cause } => {
                 Error::Unanswered { rank: self.rank_of_process(node, pid), node, pid, cause }
             }
-            Error::Died { rank, pid } => {
-                self.lost(Loss { rank: self.rank_of(rank), pid, cause: Cause::Died })
+            Error::Died { rank, pid } => self.lost(Loss {
+                rank: self.rank_of(rank.of_error_of_road()),
+                pid,
+                cause: Cause::Died,
+            }),
+            Error::Fault { rank, address } => {
+                Error::Fault { rank: self.rank_of(rank.of_error_of_road()), address }
             }
-            Error::Fault { rank, address } => Error::Fault { rank: self.rank_of(rank), address },
-            Error::Forbidden { rank, pid } => Error::Forbidden { rank: self.rank_of(rank), pid },
+            Error::Forbidden { rank, pid } => {
+                Error::Forbidden { rank: self.rank_of(rank.of_error_of_road()), pid }
+            }
             error => error,
         }
     }

@@ -17,6 +17,7 @@ use crate::fabric::net::Exposed;
 use crate::fabric::remote::{Addressed, Remote, Road};
 use crate::mpi::Host;
 use crate::number::Number;
+use crate::rank_numbers::{Rank, RankOnNode, Slot};
 use crate::sys::{memory_limits, resident};
 use crate::util::known::Known;
 use crate::window::common::Common;
@@ -54,7 +55,7 @@ impl From<Error> for Refusal {
 
 impl Refusal {
     /// Returns the contribution of a rank to the verdict.
-    fn verdict(&self, rank: u32) -> Verdict {
+    fn verdict(&self, rank: Rank) -> Verdict {
         match self {
             Refusal::Error(error) => Verdict::error(rank, error),
             Refusal::Delegate(why) => Verdict::why(*why),
@@ -64,7 +65,7 @@ impl Refusal {
 
 /// The resources of this rank for the window.
 struct Resources {
-    slot: u32,
+    slot: Slot,
     common: Option<Common>,
     /// the addresses of the node's memory; set by the leader
     place: Place,
@@ -140,10 +141,6 @@ fn prepare(
     let (slot, common) = match agreement::agree(&wide.near, flavor, wish) {
         Ok(Outcome::Made { slot, common }) => (slot, common),
         Ok(Outcome::Delegate(why)) => return Err(Refusal::Delegate(why)),
-        // `rank` is the index within the node: the error names the rank in the window.
-        Err(Error::Refused { rank, class }) => {
-            return Err(Refusal::Error(Error::Refused { rank: wide.near.name_of(rank), class }));
-        }
         Err(error) => return Err(Refusal::Error(error)),
     };
     let mut own = Resources { slot, common, place: Place::default(), exposed: Vec::new() };
@@ -169,7 +166,7 @@ fn expose(
             return Err(Refusal::Delegate(Why::TooLarge));
         }
     }
-    if wide.near.rank == 0 {
+    if wide.near.rank == RankOnNode::LEADER {
         own.place.blocks = wide.remote_slot(own.slot)?;
         if let Some(common) = own.common.as_ref().filter(|common| common.bytes() > 0) {
             let exposed = wide.wire.expose(common.base(), common.bytes())?;
@@ -191,10 +188,10 @@ const LARGE: u64 = 256 << 20;
 /// pins the memory, so that pages which no process has touched yet are allocated at registration.
 /// The estimate assumes that each other rank has touched the same fraction of its memory as this
 /// rank.
-fn has_memory(wide: &WideArena, slot: u32, (address, bytes): (u64, u64)) -> bool {
+fn has_memory(wide: &WideArena, slot: Slot, (address, bytes): (u64, u64)) -> bool {
     let blocks = ControlBlocks::of(&wide.near, slot);
     let exposed = |rank| blocks.descriptor(rank).exposed;
-    let all = (0..wide.near.size).map(exposed).fold(0, u64::saturating_add);
+    let all = RankOnNode::all(wide.near.size).map(exposed).fold(0, u64::saturating_add);
     if bytes == 0 || all < LARGE {
         return true;
     }

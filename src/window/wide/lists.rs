@@ -22,8 +22,9 @@ use crate::fabric::far::Far;
 use crate::fabric::layout::{LIST, LIST_WORDS, RANKS_MAX, WORDS_FAR};
 use crate::fabric::net::{Exposed, Peer};
 use crate::fabric::remote::{Addressed, Bytes, Remote, Road};
-use crate::fabric::{Rank, WordId, Words};
+use crate::fabric::{WordId, Words};
 use crate::number::Number;
+use crate::rank_numbers::Rank;
 use crate::sync::{AtomicU64, Ordering};
 use crate::window::LocalWindow;
 use parking_lot::Mutex;
@@ -169,14 +170,14 @@ impl FarLists<'_> {
         first: WordId,
         words: &mut [u64],
     ) -> Result<Option<&Arc<Peer>>> {
-        if let Some(index) = self.part.near_index(rank.0) {
+        if let Some(index) = self.part.near_index(rank) {
             for (word, to) in (first.0..).zip(words) {
                 // Acquire: pairs with the Release of `set_own`.
                 *to = self.node.blocks.far_word(index, WordId(word)).load(Ordering::Acquire);
             }
             return Ok(None);
         }
-        let target = self.part.target(self.node, rank.0)?;
+        let target = self.part.target(self.node, rank)?;
         let at = target.block.offset(i64::from(first.0) * size_of::<u64>().to_u64().cast_signed());
         let (to, bytes) = (words.as_mut_ptr().cast(), size_of_val(words).to_u64());
         // SAFETY: the callers keep the words until the peer is flushed.
@@ -193,7 +194,7 @@ impl FarLists<'_> {
             peer.flush_local()?;
         }
         let [at, key] = found;
-        let owner = self.part.owner(rank.0)?;
+        let owner = self.part.owner(rank)?;
         let mut words = vec![0; length];
         // SAFETY: `words` has `8 * length` bytes, and is kept until the get has completed.
         unsafe { owner.get(words.as_mut_ptr().cast(), Remote { at, key }, 8 * length.to_u64())? };

@@ -6,6 +6,7 @@ use super::WideWindow;
 use super::targets::{Data, WideTarget};
 use crate::error::Result;
 use crate::fabric::spot::{Distant, Spot, Unmapped};
+use crate::rank_numbers::Rank;
 use crate::window::address::Reach;
 use crate::window::{LocalWindow, Memory};
 
@@ -24,7 +25,7 @@ impl LocalWindow {
     pub(in crate::window) fn at_wide<R>(
         &self,
         part: &WideWindow,
-        (rank, disp, reach): (u32, i64, Reach),
+        (rank, disp, reach): (Rank, i64, Reach),
         by: By,
         work: impl FnOnce(Spot<'_>) -> Result<R>,
     ) -> Result<R> {

@@ -7,8 +7,9 @@ use crate::error::Result;
 use crate::fabric::far::{Far, Locate};
 use crate::fabric::net::Peer;
 use crate::fabric::remote::Remote;
-use crate::fabric::{Rank, WordAt, WordId};
+use crate::fabric::{WordAt, WordId};
 use crate::mpi::Host;
+use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::AtomicU64;
 use crate::window::LocalWindow;
 use crate::window::idle::NodeIdle;
@@ -43,7 +44,7 @@ impl<'a> Locate for Ranks<'a> {
     type Idle = NodeIdle;
 
     fn rank(&self) -> Rank {
-        Rank(self.part.wide.rank)
+        self.part.wide.rank
     }
 
     fn size(&self) -> u32 {
@@ -55,7 +56,7 @@ impl<'a> Locate for Ranks<'a> {
     }
 
     fn mapped(&self, at: WordAt) -> Option<&AtomicU64> {
-        let index = self.part.near_index(at.rank.0)?;
+        let index = self.part.near_index(at.rank)?;
         Some(self.node.blocks.far_word(index, at.word))
     }
 
@@ -64,12 +65,12 @@ impl<'a> Locate for Ranks<'a> {
     }
 
     fn find(&self, rank: Rank) -> Result<(&'a Peer, Remote)> {
-        let target = self.part.target(self.node, rank.0)?;
+        let target = self.part.target(self.node, rank)?;
         Ok((&target.peer, target.block))
     }
 
     fn known(&self, rank: Rank) -> Option<&'a Peer> {
-        Some(&self.part.known_target(rank.0)?.peer)
+        Some(&self.part.known_target(rank)?.peer)
     }
 
     fn flush_all(&self) -> Result<()> {
@@ -94,7 +95,7 @@ impl<'a> Locate for Leaders<'a> {
     type Idle = NodeIdle;
 
     fn rank(&self) -> Rank {
-        Rank(self.0.part.wide.node)
+        self.0.part.wide.node.in_leader_words()
     }
 
     #[allow(clippy::misnamed_getters)] // the ranks of this view are the nodes
@@ -115,13 +116,13 @@ impl<'a> Locate for Leaders<'a> {
     }
 
     fn find(&self, node: Rank) -> Result<(Arc<Peer>, Remote)> {
-        let Ranks { part, .. } = self.0;
-        let words = part.block(Member { node: node.0, index: 0 });
-        Ok((part.wide.leader(node.0), words))
+        let (Ranks { part, .. }, node) = (self.0, node.of_leader_words());
+        let words = part.block(Member { node, index: RankOnNode::LEADER });
+        Ok((part.wide.leader(node), words))
     }
 
     fn known(&self, node: Rank) -> Option<Arc<Peer>> {
-        Some(self.0.part.wide.leader(node.0))
+        Some(self.0.part.wide.leader(node.of_leader_words()))
     }
 
     fn flush_all(&self) -> Result<()> {

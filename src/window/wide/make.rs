@@ -14,6 +14,7 @@ use crate::memory::heap;
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::number::Number;
+use crate::rank_numbers::{NodeNumber, Rank, RankOnNode, Slot};
 use crate::sys::process;
 use crate::window::arena::{Arena, OtherNodes};
 use crate::window::report::{self, Why};
@@ -50,19 +51,21 @@ impl WideArena {
     ) -> Result<core::result::Result<Arc<WideArena>, Why>> {
         let mut comms = Comms { host, made: Vec::new() };
         let comm = comms.add(user.duplicate(host)?);
-        let rank = comm.rank(host)?;
+        let rank = Rank(comm.rank(host)?);
         let wire = Wire::get().inspect(|wire| wire.set_allocations(heap::allocation));
         let (members, devices) = members(host, comm, rank, Devices::of(&wire))?;
-        let nodes = 1 + members.iter().map(|member| member.node).max().unwrap_or(0);
+        let nodes = members.iter().map(|member| member.node.0 + 1).max().unwrap_or(1);
         if nodes == 1 {
             return Ok(Err(Why::NoRoad));
         }
         if let Some(why) = devices.useless() {
             return Ok(Err(why));
         }
-        let Member { node, index } = members[rank.to_usize()];
-        let near = comms.add(comm.split(host, Some(node))?.ok_or(CAUSE_ELSEWHERE)?);
-        let leaders = comm.split(host, (index == 0).then_some(0))?.map(|comm| comms.add(comm));
+        let Member { node, index } = members[rank.0.to_usize()];
+        let near = comms.add(comm.split(host, Some(node.0))?.ok_or(CAUSE_ELSEWHERE)?);
+        let leaders = comm
+            .split(host, (index == RankOnNode::LEADER).then_some(0))?
+            .map(|comm| comms.add(comm));
         let arena = Arena::make(host, near, FAR_BYTES)?;
         let arena = match verdict::none_has_reasons(host, comm, arena)? {
             Ok(arena) => arena,
@@ -74,7 +77,7 @@ impl WideArena {
         let local = (wire, secret, devices.coherent(), arena);
         let wide = WideArena::join(host, all, local, (nodes, node), members)?;
         comms.made = vec![near];
-        let contact = if index == 0 { wide.contact_next_node() } else { Ok(()) };
+        let contact = if index == RankOnNode::LEADER { wide.contact_next_node() } else { Ok(()) };
         let mine = contact.as_ref().err().map_or(Verdict::FINE, |_| Verdict::why(Why::NoContact));
         let all = mine.of_all(host, comm)?;
         contact.unwrap_or_else(|error| report::no_contact(rank, &error));
@@ -87,8 +90,8 @@ impl WideArena {
     /// Reads a word of the next node. Each node contacts one other node, so that nodes without a
     /// network path between them are found before a window relies on the path.
     fn contact_next_node(&self) -> Result<()> {
-        let next = (self.node + 1) % self.nodes;
-        self.leader(next).read(self.infos.at(next).first).map(|_| ())
+        let next = self.node.after(1, self.nodes);
+        self.leader(next).read(self.info(next).first).map(|_| ())
     }
 
     /// Makes the wide arena from the arenas of all nodes and the device. Collective.
@@ -96,10 +99,10 @@ impl WideArena {
         host: &'static Host,
         (comm, near_comm, leaders): (Comm, Comm, Option<Comm>),
         (wire, secret, coherent, arena): (&'static Wire, Secret, bool, Arc<Arena>),
-        (nodes, node): (u32, u32),
+        (nodes, node): (u32, NodeNumber),
         members: Vec<Member>,
     ) -> Result<Arc<WideArena>> {
-        let (rank, size) = (comm.rank(host)?, comm.size(host)?);
+        let (rank, size) = (Rank(comm.rank(host)?), comm.size(host)?);
         let infos = share_infos(host, wire, &arena, leaders, near_comm, nodes);
         let list = leaders.map(|_| Ok(members));
         let members = Shared::make(host, near_comm, size, list);
@@ -114,7 +117,7 @@ impl WideArena {
             rank,
             size,
             // Each rank of a node begins with another node.
-            watch: Mutex::new(Watch::new(arena.rank)),
+            watch: Mutex::new(Watch::new(arena.rank.0)),
             near: arena,
             node,
             nodes,
@@ -142,8 +145,8 @@ impl WideArena {
 /// Broadcasts the secret of the job from rank 0, by the MPI underneath, to all ranks of the
 /// communicator, which may make first contact with each other. They do so only after the next
 /// collective call, when all of them have the secret.
-fn share_secret(host: &Host, comm: Comm, rank: u32, wire: &Wire) -> Result<Secret> {
-    let own = (rank == 0).then(|| wire.secret());
+fn share_secret(host: &Host, comm: Comm, rank: Rank, wire: &Wire) -> Result<Secret> {
+    let own = (rank == Rank::FIRST).then(|| wire.secret());
     let mut words = [0; 2];
     if let Some(Ok(secret)) = &own {
         words = secret.words();
@@ -196,14 +199,14 @@ impl Devices {
 
 /// Returns the place of each rank, and the properties that all devices have in common. Nodes are
 /// numbered in the order of their lowest ranks. Collective.
-fn members(host: &Host, comm: Comm, rank: u32, device: Devices) -> Result<(Vec<Member>, Devices)> {
+fn members(host: &Host, comm: Comm, rank: Rank, device: Devices) -> Result<(Vec<Member>, Devices)> {
     let all = comm.gather_all(host, &[node_key(rank), device.0])?;
     let mut nodes = BTreeMap::new();
     let members = all.iter().map(|[key, _]| {
-        let next = nodes.len().to_u32();
+        let next = NodeNumber(nodes.len().to_u32());
         let (node, count) = nodes.entry(key).or_insert((next, 0_u32));
         *count += 1;
-        Member { node: *node, index: *count - 1 }
+        Member { node: *node, index: RankOnNode(*count - 1) }
     });
     let members = members.collect();
     let common = all.iter().fold(u64::MAX, |common, [_, device]| common & device);
@@ -211,8 +214,8 @@ fn members(host: &Host, comm: Comm, rank: u32, device: Devices) -> Result<(Vec<M
 }
 
 /// Returns a number that is equal on ranks of one node and differs between nodes.
-fn node_key(rank: u32) -> u64 {
-    let simulated = Config::get().ranks_per_node.map_or(0, |ranks| rank / ranks);
+fn node_key(rank: Rank) -> u64 {
+    let simulated = Config::get().ranks_per_node.map_or(0, |ranks| rank.0 / ranks);
     let mut key = 0xcbf2_9ce4_8422_2325_u64 ^ u64::from(simulated);
     for byte in process::place() {
         key = (key ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
@@ -269,7 +272,7 @@ fn share_infos(
 
 /// Registers the first chunk of the node's arena, and returns the leader's information on its node.
 fn own_info(wire: &Wire, arena: &Arena) -> Result<(NodeInfo, Exposed)> {
-    let (_, base, bytes) = arena.chunk_of(0);
+    let (_, base, bytes) = arena.chunk_of(Slot::OF_ARENA);
     let exposed = wire.expose(base, bytes)?;
     let (contact, first, stride) = (wire.contact()?, exposed.remote(), arena.stride.to_u64());
     Ok((NodeInfo { contact, first, stride }, exposed))

@@ -6,9 +6,9 @@ use super::located::Ranks;
 use crate::epoch::lock::{Nodes, whole};
 use crate::epoch::{exposure, fence};
 use crate::error::Result;
-use crate::fabric::Rank;
 use crate::fabric::far::Far;
 use crate::fabric::remote::Bytes;
+use crate::rank_numbers::{Rank, RankOnNode};
 use crate::window::LocalWindow;
 use crate::window::protocols::Protocols;
 
@@ -33,7 +33,7 @@ impl<'a> Protocols for ManyNodes<'a> {
             self.settle_all()?;
         }
         let node = self.node;
-        let leads = (node.arena().rank == 0).then(|| self.part.leads(node));
+        let leads = (node.arena().rank == RankOnNode::LEADER).then(|| self.part.leads(node));
         let roads = (&node.words, &self.words, leads.as_ref());
         fence::fence_over_nodes(roads, node.next_barrier(), precede)
     }
@@ -54,7 +54,7 @@ impl<'a> Protocols for ManyNodes<'a> {
     }
 
     fn settle(&self, target: Rank) -> Result<()> {
-        self.part.settle(self.node, target.0)
+        self.part.settle(self.node, target)
     }
 
     fn settle_all(&self) -> Result<()> {
@@ -62,7 +62,7 @@ impl<'a> Protocols for ManyNodes<'a> {
     }
 
     fn flush_local(&self, target: Rank) -> Result<()> {
-        self.part.known_target(target.0).map_or(Ok(()), |target| target.peer.flush_local())
+        self.part.known_target(target).map_or(Ok(()), |target| target.peer.flush_local())
     }
 
     fn flush_local_all(&self) -> Result<()> {

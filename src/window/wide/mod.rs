@@ -36,6 +36,7 @@ use crate::liveness::watch::Watch;
 use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
 use crate::number::Number;
+use crate::rank_numbers::{NodeNumber, Rank, RankOnNode, Slot};
 use crate::util::known::Known;
 use lists::Areas;
 use notes::Notes;
@@ -54,13 +55,13 @@ pub struct WideArena {
     /// the group of `comm`
     pub group: Group,
     /// the rank of this process
-    pub rank: u32,
+    pub rank: Rank,
     /// the number of ranks
     pub size: u32,
     /// the arena of this node
     pub near: Arc<Arena>,
     /// the number of this node
-    pub node: u32,
+    pub node: NodeNumber,
     /// the number of nodes
     pub nodes: u32,
     /// the communicator of the leaders of all nodes; `None` on other ranks
@@ -105,9 +106,9 @@ struct NodeInfo {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Member {
     /// the number of its node
-    pub node: u32,
+    pub node: NodeNumber,
     /// the index of the rank among the ranks of its node
-    pub index: u32,
+    pub index: RankOnNode,
 }
 
 /// Bytes of each block that hold words for ranks of other nodes.
@@ -117,19 +118,25 @@ const FAR_BYTES: usize =
 impl WideArena {
     /// Returns the place of a rank of the communicator.
     #[inline]
-    pub fn member(&self, rank: u32) -> Member {
-        self.members.at(rank)
+    pub fn member(&self, rank: Rank) -> Member {
+        self.members.at(rank.0)
+    }
+
+    /// Returns what is known of a node.
+    #[inline]
+    fn info(&self, node: NodeNumber) -> NodeInfo {
+        self.infos.at(node.0)
     }
 
     /// Returns the leader of a node.
-    fn leader(&self, node: u32) -> Arc<Peer> {
-        let leader = Member { node, index: 0 };
-        self.peers.get(leader, || self.wire.connect(&(self.infos.at(node).contact, self.secret)))
+    fn leader(&self, node: NodeNumber) -> Arc<Peer> {
+        let leader = Member { node, index: RankOnNode::LEADER };
+        self.peers.get(leader, || self.wire.connect(&(self.info(node).contact, self.secret)))
     }
 
     /// Returns the address by which other nodes reach a slot of this node's arena, and registers
     /// the slot's chunk if necessary. Only for the leader.
-    fn remote_slot(&self, slot: u32) -> Result<Remote> {
+    fn remote_slot(&self, slot: Slot) -> Result<Remote> {
         let (chunk, base, bytes) = self.near.chunk_of(slot);
         let mut chunks = self.chunks.lock();
         if let Entry::Vacant(entry) = chunks.entry(chunk) {
@@ -165,7 +172,7 @@ pub struct WideWindow {
     /// the memory that this process has registered for the window
     _exposed: Vec<Exposed>,
     /// what this process knows of the ranks that it has contacted
-    targets: Known<WideTarget>,
+    targets: Known<Rank, WideTarget>,
     /// long lists of this rank's posts
     areas: Areas,
     /// the posts of this rank, for its exposure epochs
@@ -187,10 +194,15 @@ struct Place {
 }
 
 impl WideWindow {
+    /// Returns the addresses of a node's memory of the window.
+    fn place(&self, node: NodeNumber) -> Place {
+        self.places.at(node.0)
+    }
+
     /// Returns the address at which ranks of other nodes find the control words of a rank.
     fn block(&self, member: Member) -> Remote {
-        let stride = self.wide.infos.at(member.node).stride;
-        let at = self.places.at(member.node).blocks;
-        at.offset((u64::from(member.index) * stride).cast_signed())
+        let stride = self.wide.info(member.node).stride;
+        let at = self.place(member.node).blocks;
+        at.offset((member.index.0.to_u64() * stride).cast_signed())
     }
 }

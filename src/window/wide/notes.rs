@@ -22,6 +22,7 @@ use crate::error::Result;
 use crate::memory::heap::{self, HeapRange};
 use crate::memory::{HeapPlace, HeapView};
 use crate::number::Number;
+use crate::rank_numbers::Rank;
 use crate::sync::{AtomicU64, Ordering};
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
@@ -54,8 +55,8 @@ struct Entry<T> {
 const READY: u64 = 2;
 
 /// Returns the key of an entry while it is written. The key of a complete entry is one more.
-fn key_of(rank: u32) -> u64 {
-    2 * u64::from(rank) + 2
+fn key_of(rank: Rank) -> u64 {
+    2 * u64::from(rank.0) + 2
 }
 
 /// The notes about ranks, as one process uses them.
@@ -96,7 +97,7 @@ impl<T: Copy> Notes<T> {
     }
 
     /// Returns the note about a rank, which is valid and constant as long as the notes.
-    pub fn find(&self, rank: u32) -> Option<*const T> {
+    pub fn find(&self, rank: Rank) -> Option<*const T> {
         match self.search(&mut self.levels.lock(), rank) {
             Found::Note(note) => Some(note),
             _ => None,
@@ -105,7 +106,7 @@ impl<T: Copy> Notes<T> {
 
     /// Writes a note about a rank, unless there is one, and returns the note. `None` if there is no
     /// room, or another process writes the note.
-    pub fn note(&self, rank: u32, value: T) -> Option<*const T> {
+    pub fn note(&self, rank: Rank, value: T) -> Option<*const T> {
         let mut levels = self.levels.lock();
         loop {
             match self.search(&mut levels, rank) {
@@ -124,7 +125,7 @@ impl<T: Copy> Notes<T> {
         }
     }
 
-    fn search<'a>(&self, levels: &mut Vec<HeapView>, rank: u32) -> Found<'a, T> {
+    fn search<'a>(&self, levels: &mut Vec<HeapView>, rank: Rank) -> Found<'a, T> {
         for number in 0..LEVELS {
             let Some(base) = self.open(levels, number) else { return Found::Full(number) };
             let length = FIRST << number;
@@ -192,8 +193,8 @@ impl<T: Copy> Notes<T> {
 }
 
 /// Returns a hash that also spreads ranks a power of two apart, such as neighbours in a grid.
-fn hash(rank: u32) -> u32 {
-    rank.wrapping_mul(0x9e37_79b9) >> 8
+fn hash(rank: Rank) -> u32 {
+    rank.0.wrapping_mul(0x9e37_79b9) >> 8
 }
 
 /// The state of an entry in a search for the note about a rank.
@@ -208,7 +209,7 @@ enum Key {
     Other,
 }
 
-fn look(key: &AtomicU64, rank: u32) -> Key {
+fn look(key: &AtomicU64, rank: Rank) -> Key {
     // Acquire: pairs with the Release in `publish`.
     match key.load(Ordering::Acquire) {
         0 => Key::Free,
@@ -220,7 +221,7 @@ fn look(key: &AtomicU64, rank: u32) -> Key {
 
 /// Claims an entry for a rank, writes it and marks it complete. Returns false if another process
 /// has claimed it.
-fn publish(key: &AtomicU64, rank: u32, write: impl FnOnce()) -> bool {
+fn publish(key: &AtomicU64, rank: Rank, write: impl FnOnce()) -> bool {
     let writing = key_of(rank);
     // Relaxed: an entry that is only claimed has no contents to order yet.
     if key.compare_exchange(0, writing, Ordering::Relaxed, Ordering::Relaxed).is_err() {
@@ -254,8 +255,8 @@ mod tests {
         unsafe { Notes::at(root) }
     }
 
-    fn value(rank: u32) -> Value {
-        core::array::from_fn(|word| u64::from(rank) << 8 | word as u64)
+    fn value(rank: Rank) -> Value {
+        core::array::from_fn(|word| u64::from(rank.0) << 8 | word as u64)
     }
 
     fn read(note: *const Value) -> Value {
@@ -268,23 +269,26 @@ mod tests {
         let root = root();
         let (one, other) = (notes(root), notes(root));
         for rank in (0..5000).map(|rank| rank * 64) {
-            assert_eq!(other.find(rank), None);
-            let note = one.note(rank, value(rank)).unwrap();
-            assert_eq!(read(note), value(rank));
-            assert_eq!(read(other.find(rank).unwrap()), value(rank));
-            assert_eq!(one.note(rank, [0; 16]), Some(note), "it is noted once");
+            assert_eq!(other.find(Rank(rank)), None);
+            let note = one.note(Rank(rank), value(Rank(rank))).unwrap();
+            assert_eq!(read(note), value(Rank(rank)));
+            assert_eq!(read(other.find(Rank(rank)).unwrap()), value(Rank(rank)));
+            assert_eq!(one.note(Rank(rank), [0; 16]), Some(note), "it is noted once");
         }
-        assert!((0..5000).all(|rank| read(other.find(64 * rank).unwrap()) == value(64 * rank)));
-        assert_eq!(other.find(1), None);
+        assert!(
+            (0..5000)
+                .all(|rank| read(other.find(Rank(64 * rank)).unwrap()) == value(Rank(64 * rank)))
+        );
+        assert_eq!(other.find(Rank(1)), None);
     }
 
     #[test]
     fn memory_is_taken_as_notes_come() {
         let notes = notes(root());
         assert_eq!(notes.levels.lock().len(), 0);
-        notes.note(7, value(7)).unwrap();
+        notes.note(Rank(7), value(Rank(7))).unwrap();
         assert_eq!(notes.levels.lock().len(), 1);
-        assert!((0..1000).all(|rank| notes.note(rank, value(rank)).is_some()));
+        assert!((0..1000).all(|rank| notes.note(Rank(rank), value(Rank(rank))).is_some()));
         // At least half of all entries hold one.
         let levels = notes.levels.lock().len();
         assert!((1..=7).contains(&levels), "{levels} levels");
@@ -300,15 +304,16 @@ mod tests {
             };
             entry.key.store(key_of(rank), Ordering::Relaxed);
         };
-        one.note(1, value(1)).unwrap();
-        claimed(&one, 2);
-        assert_eq!((other.find(2), other.note(2, value(2))), (None, None));
-        other.note(3, value(3)).unwrap();
-        assert_eq!(read(one.find(3).unwrap()), value(3));
+        one.note(Rank(1), value(Rank(1))).unwrap();
+        claimed(&one, Rank(2));
+        assert_eq!((other.find(Rank(2)), other.note(Rank(2), value(Rank(2)))), (None, None));
+        other.note(Rank(3), value(Rank(3))).unwrap();
+        assert_eq!(read(one.find(Rank(3)).unwrap()), value(Rank(3)));
         // A process died while it made a level.
         let number = one.levels.lock().len();
         one.level(number).state.store(1, Ordering::Relaxed);
-        let noted = (100..200).filter(|rank| other.note(*rank, value(*rank)).is_some()).count();
+        let noted =
+            (100..200).filter(|rank| other.note(Rank(*rank), value(Rank(*rank))).is_some()).count();
         assert!((8..16).contains(&noted), "{noted} found room on the first level");
     }
 
@@ -320,14 +325,19 @@ mod tests {
                 scope.spawn(|| {
                     let notes = notes(root);
                     for rank in 0..2000 {
-                        let note = notes.note(rank, value(rank)).or_else(|| notes.find(rank));
-                        assert!(note.is_none_or(|note| read(note) == value(rank)));
+                        let note = notes
+                            .note(Rank(rank), value(Rank(rank)))
+                            .or_else(|| notes.find(Rank(rank)));
+                        assert!(note.is_none_or(|note| read(note) == value(Rank(rank))));
                     }
                 });
             }
         });
         let notes = notes(root);
-        assert!((0..2000).all(|rank| notes.find(rank).is_some_and(|n| read(n) == value(rank))));
+        assert!(
+            (0..2000)
+                .all(|rank| notes.find(Rank(rank)).is_some_and(|n| read(n) == value(Rank(rank))))
+        );
     }
 
     #[cfg(loom)]
@@ -343,11 +353,11 @@ mod tests {
                 .map(|_| {
                     let entry = entry.clone();
                     // Relaxed: only the key orders it.
-                    let write = move || publish(&entry.0, 5, || add(&entry.1));
+                    let write = move || publish(&entry.0, Rank(5), || add(&entry.1));
                     thread::spawn(write)
                 })
                 .collect();
-            if look(&entry.0, 5) == Key::There {
+            if look(&entry.0, Rank(5)) == Key::There {
                 assert_eq!(entry.1.load(Ordering::Relaxed), 1);
             }
             let wrote: Vec<_> = writers.into_iter().map(|one| one.join().unwrap()).collect();

@@ -13,6 +13,7 @@ use super::{Contact, Member, Peer, Remote, WideWindow};
 use crate::error::Result;
 use crate::fabric::remote::{Bytes, Road};
 use crate::number::Number;
+use crate::rank_numbers::{Rank, RankOnNode};
 use crate::window::arena::Arena;
 use crate::window::descriptor::Descriptor;
 use crate::window::{LocalWindow, Memory};
@@ -22,7 +23,7 @@ use std::sync::{Arc, OnceLock};
 
 /// A rank of the window that this process has contacted.
 pub struct WideTarget {
-    rank: u32,
+    rank: Rank,
     /// its place
     pub member: Member,
     /// the process that serves it
@@ -83,18 +84,18 @@ impl WideWindow {
 
     /// Returns the target for a rank, and creates it at the first access.
     #[inline]
-    pub fn target(&self, node: &LocalWindow, rank: u32) -> Result<&WideTarget> {
+    pub fn target(&self, node: &LocalWindow, rank: Rank) -> Result<&WideTarget> {
         self.targets.get(rank, || self.new_target(node, rank))
     }
 
     /// Returns the target for a rank if this process has accessed the rank before.
     #[inline]
-    pub fn known_target(&self, rank: u32) -> Option<&WideTarget> {
+    pub fn known_target(&self, rank: Rank) -> Option<&WideTarget> {
         self.targets.find(rank)
     }
 
     #[cold]
-    fn new_target(&self, node: &LocalWindow, rank: u32) -> Result<WideTarget> {
+    fn new_target(&self, node: &LocalWindow, rank: Rank) -> Result<WideTarget> {
         let member = self.wide.member(rank);
         let accumulating = Mutex::default();
         Ok(match &node.memory {
@@ -125,13 +126,18 @@ impl WideWindow {
     #[cold]
     fn read_data<'a>(&self, node: &LocalWindow, target: &'a WideTarget) -> Result<&'a Data> {
         let descriptor = self.descriptor(node, target.rank, target.member)?;
-        let first = self.places.at(target.member.node).data;
+        let first = self.place(target.member.node).data;
         let at = first.offset(descriptor.get().offset.cast_signed());
         Ok(target.data.get_or_init(|| Data { descriptor, at }))
     }
 
     /// Returns the descriptor of a rank, which is read once for all ranks of this node.
-    fn descriptor(&self, node: &LocalWindow, rank: u32, member: Member) -> Result<KnownDescriptor> {
+    fn descriptor(
+        &self,
+        node: &LocalWindow,
+        rank: Rank,
+        member: Member,
+    ) -> Result<KnownDescriptor> {
         if member.node == self.wide.node {
             return Ok(KnownDescriptor::Shared(node.blocks.descriptor(member.index)));
         }
@@ -148,18 +154,18 @@ impl WideWindow {
     }
 
     /// Returns the peer for the process of a rank.
-    pub fn owner(&self, rank: u32) -> Result<Arc<Peer>> {
+    pub fn owner(&self, rank: Rank) -> Result<Arc<Peer>> {
         self.process(rank, self.wide.member(rank))
     }
 
-    fn process(&self, rank: u32, member: Member) -> Result<Arc<Peer>> {
+    fn process(&self, rank: Rank, member: Member) -> Result<Arc<Peer>> {
         let contact = self.contact(rank, member)?;
         Ok(self.wide.peers.get(member, || self.wide.wire.connect(&(contact, self.wide.secret))))
     }
 
     /// Returns the contact of a rank that serves itself. It is read once for all ranks of this
     /// node.
-    fn contact(&self, rank: u32, member: Member) -> Result<Contact> {
+    fn contact(&self, rank: Rank, member: Member) -> Result<Contact> {
         if member.node == self.wide.node {
             return Ok(self.wide.near.process(member.index).contact());
         }
@@ -168,7 +174,7 @@ impl WideWindow {
             return Ok(unsafe { *contact });
         }
         let at = Arena::contact_offset(member.index).cast_signed();
-        let first = self.wide.infos.at(member.node).first;
+        let first = self.wide.info(member.node).first;
         // SAFETY: every bit pattern is a valid contact.
         let contact =
             unsafe { fetch::<Contact>(&self.wide.leader(member.node), first.offset(at)) }?;
@@ -177,13 +183,17 @@ impl WideWindow {
     }
 
     /// Returns the index of a rank on this node, if it is on this node, and its descriptor.
-    pub fn exposed_by(&self, node: &LocalWindow, rank: u32) -> Result<(Option<u32>, Descriptor)> {
+    pub fn exposed_by(
+        &self,
+        node: &LocalWindow,
+        rank: Rank,
+    ) -> Result<(Option<RankOnNode>, Descriptor)> {
         let target = self.target(node, rank)?;
         Ok((self.near_index(rank), *self.data(node, target)?.exposed()))
     }
 
     /// Returns the index of a rank among the ranks of this node, if it is one of them.
-    pub fn near_index(&self, rank: u32) -> Option<u32> {
+    pub fn near_index(&self, rank: Rank) -> Option<RankOnNode> {
         let member = self.wide.member(rank);
         (member.node == self.wide.node).then_some(member.index)
     }

@@ -7,6 +7,7 @@ use super::many_nodes::ManyNodes;
 use crate::error::Result;
 use crate::fabric::net::Pending;
 use crate::mpi::grequests::RequestWork;
+use crate::rank_numbers::Rank;
 use crate::window::LocalWindow;
 use std::sync::{Arc, Weak};
 
@@ -30,7 +31,7 @@ impl RequestWork for Transfer {
 impl LocalWindow {
     /// Returns the value for the argument `before` of [`LocalWindow::pending`]. To be called before
     /// a transfer with the rank.
-    pub fn lent(&self, target: u32) -> u64 {
+    pub fn lent(&self, target: Rank) -> u64 {
         match self.many_nodes().and_then(|many| many.part.known_target(target)) {
             None => 0,
             Some(target) => target.peer.lent(),
@@ -40,7 +41,7 @@ impl LocalWindow {
     /// Returns the transfers with a rank that were begun since [`LocalWindow::lent`] returned
     /// `before` and are not complete at this process: their buffers are in use, or their data have
     /// not arrived.
-    pub fn pending(&self, target: u32, before: u64) -> Result<Option<Transfer>> {
+    pub fn pending(&self, target: Rank, before: u64) -> Result<Option<Transfer>> {
         let Some(ManyNodes { part, .. }) = self.many_nodes() else { return Ok(None) };
         let Some(target) = part.known_target(target) else { return Ok(None) };
         let pending = Pending::of(&target.peer, before)?;

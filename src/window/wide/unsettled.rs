@@ -6,10 +6,10 @@
 use super::WideWindow;
 use crate::epoch::lock::whole;
 use crate::error::Result;
-use crate::fabric::Rank;
 use crate::fabric::far::word_in;
 use crate::fabric::remote::Remote;
 use crate::fabric::remote::{Bytes, Network};
+use crate::rank_numbers::Rank;
 use crate::window::LocalWindow;
 use crate::window::wanted::Wanted;
 use parking_lot::Mutex;
@@ -17,22 +17,22 @@ use std::collections::BTreeSet;
 
 /// The targets of unsettled accumulates.
 #[derive(Default)]
-pub struct Unsettled(Mutex<BTreeSet<u32>>);
+pub struct Unsettled(Mutex<BTreeSet<Rank>>);
 
 impl WideWindow {
     /// Returns the address of the accumulate lock of a rank.
-    pub fn accumulate_lock(&self, node: &LocalWindow, rank: u32) -> Result<Remote> {
+    pub fn accumulate_lock(&self, node: &LocalWindow, rank: Rank) -> Result<Remote> {
         let target = self.target(node, rank)?;
-        Ok(word_in(target.block, whole::word(Rank(rank)).word))
+        Ok(word_in(target.block, whole::word(rank).word))
     }
 
     /// Notes that an accumulate on a word of a rank was sent and no call waits for it.
-    pub fn note_unsettled(&self, rank: u32) {
+    pub fn note_unsettled(&self, rank: Rank) {
         self.unsettled.0.lock().insert(rank);
     }
 
     /// Settles the accumulates on words of a rank.
-    pub fn settle(&self, node: &LocalWindow, rank: u32) -> Result<()> {
+    pub fn settle(&self, node: &LocalWindow, rank: Rank) -> Result<()> {
         match self.unsettled.0.lock().remove(&rank) {
             true => self.settle_ranks(node, &[rank]),
             false => Ok(()),
@@ -50,8 +50,8 @@ impl WideWindow {
 
     /// Reads the locks of all `ranks` at once, and waits while one is held. Reads all locks, also
     /// after an error, and returns the first error.
-    fn settle_ranks(&self, node: &LocalWindow, ranks: &[u32]) -> Result<()> {
-        let begin = |rank: u32| {
+    fn settle_ranks(&self, node: &LocalWindow, ranks: &[Rank]) -> Result<()> {
+        let begin = |rank: Rank| {
             let (peer, lock) = (&self.target(node, rank)?.peer, self.accumulate_lock(node, rank)?);
             peer.order();
             Ok((rank, peer, peer.begin_read(lock)?))
@@ -62,7 +62,7 @@ impl WideWindow {
             let settled = read.and_then(|(rank, peer, ticket)| {
                 let lock = peer.finish(ticket)?;
                 let nodes = node.nodes_for(Wanted::Accumulate(rank));
-                whole::wait_if_held(&self.far(node), Rank(rank), nodes, lock)
+                whole::wait_if_held(&self.far(node), rank, nodes, lock)
             });
             done = done.and(settled);
         }

@@ -129,7 +129,8 @@ fn the_first_error_is_kept_and_nothing_moves_after_it() {
         let runs: Runs = (0..count).map(|i| (i * stride, i * stride, bytes)).collect();
         there.protect(5, if way == Way::Put { libc::PROT_READ } else { libc::PROT_NONE });
         let hit = runs.iter().find(|run| run.1 + bytes > bad).unwrap().1;
-        let fault = Error::Fault { rank: RANK, address: there.address(hit.max(bad)) };
+        let fault =
+            Error::Fault { rank: RANK.in_error_of_road(), address: there.address(hit.max(bad)) };
         assert_eq!(transfer(way, &here, &there, &runs), Err(fault));
         there.protect(5, libc::PROT_READ);
         for (at, _, bytes) in runs.into_iter().filter(|run| run.0 < bad) {

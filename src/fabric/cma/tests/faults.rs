@@ -22,7 +22,10 @@ fn puts_stop_at_page_two(there: &Pages, child: &Child) {
         let (start, bytes) = (2 * P - ahead, ahead + P + 100);
         // SAFETY: the child's copy of the pages.
         let error = unsafe { target(child).put(there.address(start), here.at(3), bytes as u64) };
-        assert_eq!(error, Err(Error::Fault { rank: RANK, address: there.address(2 * P) }));
+        assert_eq!(
+            error,
+            Err(Error::Fault { rank: RANK.in_error_of_road(), address: there.address(2 * P) })
+        );
         let moved = seen(target(child), there.address(start), ahead);
         assert_eq!(moved, here.bytes(3, 3 + ahead));
         assert!(are_marks(&seen(target(child), there.address(3 * P), P), 2, 3 * P));
@@ -35,7 +38,10 @@ fn gets_stop_at_page_two(there: &Pages, child: &Child) {
         let (start, bytes) = (2 * P - ahead, ahead + P + 100);
         // SAFETY: inside of the origin's pages.
         let error = unsafe { target(child).get(here.at(3), there.address(start), bytes as u64) };
-        assert_eq!(error, Err(Error::Fault { rank: RANK, address: there.address(2 * P) }));
+        assert_eq!(
+            error,
+            Err(Error::Fault { rank: RANK.in_error_of_road(), address: there.address(2 * P) })
+        );
         assert!(are_marks(here.bytes(0, 3), 1, 0));
         assert!(are_marks(here.bytes(3, 3 + ahead), 2, start));
         assert!(are_marks(here.bytes(3 + ahead, 4 * P), 1, 3 + ahead));
@@ -78,7 +84,10 @@ fn what_lies_behind_the_end_of_a_file_is_named() {
     let here = Pages::marked(2, 1);
     // SAFETY: a mapping of ours.
     let error = unsafe { own().put(there.address(0), here.base, 2 * PAGE) };
-    assert_eq!(error, Err(Error::Fault { rank: RANK, address: there.address(P) }));
+    assert_eq!(
+        error,
+        Err(Error::Fault { rank: RANK.in_error_of_road(), address: there.address(P) })
+    );
     assert!(are_marks(there.bytes(0, P), 1, 0));
 }
 
@@ -120,10 +129,10 @@ fn addresses_that_no_process_can_have_are_named() {
     for bad in [0, 8, 1 << 63, u64::MAX - 100, 0xdead_0000_0000_0000] {
         // SAFETY: nothing is there.
         let put = unsafe { own().put(bad, here.base, 16) };
-        assert_eq!(put, Err(Error::Fault { rank: RANK, address: bad }));
+        assert_eq!(put, Err(Error::Fault { rank: RANK.in_error_of_road(), address: bad }));
         // SAFETY: inside of the origin's page.
         let get = unsafe { own().get(here.base, bad, 16) };
-        assert_eq!(get, Err(Error::Fault { rank: RANK, address: bad }));
+        assert_eq!(get, Err(Error::Fault { rank: RANK.in_error_of_road(), address: bad }));
         let origin = ptr::without_provenance_mut(bad as usize);
         // SAFETY: inside of the target's page.
         let put = unsafe { own().put(there.address(0), origin, 16) };
@@ -151,7 +160,7 @@ fn a_length_beyond_all_memory_ends_at_the_first_byte_that_is_not_there() {
 
 #[test]
 fn the_error_says_what_and_where() {
-    let fault = Error::Fault { rank: 3, address: 0x7f10 };
+    let fault = Error::Fault { rank: RANK.in_error_of_road(), address: 0x7f10 };
     assert_eq!(fault.class(), Class::RmaRange);
     assert_eq!(fault.to_string(), "address 0x7f10 of rank 3 cannot be read or written");
     let fault = Error::OriginFault { address: 0x7f10 };

@@ -7,6 +7,7 @@ mod faults;
 mod refusals;
 
 use super::*;
+use crate::rank_numbers::RankOnNode;
 use crate::sys::child::Child;
 use crate::sys::life::Mark;
 use crate::sys::segment::PAGE;
@@ -14,7 +15,7 @@ use core::ptr;
 use std::sync::OnceLock;
 
 /// The rank that the tests give their target.
-const RANK: u32 = 3;
+const RANK: RankOnNode = RankOnNode(3);
 
 /// The most pages that a test takes.
 const PAGES_MAX: usize = 64;
