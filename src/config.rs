@@ -224,7 +224,7 @@ impl Config {
             }
             let Some(variable) = VARIABLES.iter().find(|variable| variable.name == name) else {
                 let names = VARIABLES.map(|variable| variable.name).join(", ");
-                warnings.push(format!("unknown variable {name}; there are {names}"));
+                warnings.push(format!("unknown variable {name}; the known ones are {names}"));
                 continue;
             };
             if privileged && name == LOADS_A_FILE {

@@ -361,7 +361,7 @@ fn too_much(
     limit: u64,
     of: &'static str,
 ) -> fmt::Result {
-    write!(f, "{} asked for on this rank, ", Amount(own))?;
+    write!(f, "{} requested on this rank, ", Amount(own))?;
     if all != own {
         write!(f, "{} by the ranks of this node together, ", Amount(all))?;
     }
@@ -449,10 +449,10 @@ mod tests {
     fn too_much_memory_says_what_was_asked_and_what_there_is() {
         let error =
             |all| Error::TooMuch { own: 1 << 40, all, limit: 25_000_000_000, of: "the node" };
-        let text = "1 TiB asked for on this rank, 4 TiB by the ranks of this node together, \
+        let text = "1 TiB requested on this rank, 4 TiB by the ranks of this node together, \
                     and the node has 23.2 GiB";
         assert_eq!(error(4 << 40).to_string(), text);
-        let text = "1 TiB asked for on this rank, and the node has 23.2 GiB";
+        let text = "1 TiB requested on this rank, and the node has 23.2 GiB";
         assert_eq!(error(1 << 40).to_string(), text);
         assert_eq!(Amount(u64::MAX).to_string(), "15.9 EiB");
         assert_eq!([0, 1023].map(|bytes| Amount(bytes).to_string()), ["0 bytes", "1023 bytes"]);

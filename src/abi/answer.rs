@@ -63,7 +63,7 @@ pub fn is_null(host: &Host, win: usize) -> bool {
 /// Checks that a call has a place for its answer.
 pub fn place_for<T>(answer: *const T) -> Result<()> {
     if answer.is_null() {
-        return Err(Error::Wrong(Class::Arg, "null pointer as the place for an answer"));
+        return Err(Error::Wrong(Class::Arg, "null pointer for an output argument"));
     }
     Ok(())
 }

@@ -211,7 +211,7 @@ unsafe extern "C-unwind" fn delete_nothing(
 /// `keyval` points to an int, or is null.
 pub(super) unsafe fn create(host: &Host, delete: Delete, keyval: *mut c_int) -> c_int {
     if keyval.is_null() {
-        let error = Error::Wrong(Class::Arg, "null pointer as the place for the keyval");
+        let error = Error::Wrong(Class::Arg, "null pointer for the argument keyval");
         return raise_alone("MPI_Win_create_keyval", host, error);
     }
     let (copy, remove) = (do_not_copy as *mut c_void, delete_nothing as *mut c_void);
@@ -313,7 +313,7 @@ entry! {
             return unsafe { (host.call.win_free_keyval)(keyval) };
         }
         if keyval.is_null() {
-            let error = Error::Wrong(Class::Arg, "null pointer as the place of the keyval");
+            let error = Error::Wrong(Class::Arg, "null pointer for the argument keyval");
             return raise_alone("MPI_Win_free_keyval", host, error);
         }
         // SAFETY: the caller's pointer.

@@ -239,7 +239,11 @@ impl Group {
             })?;
         }
         let outside = || {
-            Error::Argument(Class::Group, "group not inside of the window, size", i64::from(size))
+            Error::Argument(
+                Class::Group,
+                "group with processes that the window does not have, size",
+                i64::from(size),
+            )
         };
         there.into_iter().map(|rank| u32::try_from(rank).map_err(|_| outside())).collect()
     }

@@ -113,8 +113,11 @@ pub struct Entry {
 /// Takes a place for a window.
 pub fn reserve() -> Result<Entry> {
     let number = FREE.lock().take();
-    let limit =
-        Error::Argument(Class::Other, "windows alive at once, limit", SLOTS.to_u64().cast_signed());
+    let limit = Error::Argument(
+        Class::Other,
+        "too many windows at once, limit",
+        SLOTS.to_u64().cast_signed(),
+    );
     number.map(|number| Entry { number }).ok_or(limit)
 }
 

@@ -52,13 +52,13 @@ impl Why {
             Why::Links => "some of its processes have InfiniBand and others RoCE",
             Why::NoContact => "a node does not reach another one by its RDMA device",
             Why::TooMany => {
-                "it has more processes than 40,329, which is what a lock word has room for"
+                "it has more than 40,329 processes, the most that a lock word can count"
             }
             Why::Unregistered => {
                 "the RDMA device cannot register all of its memory: a part may not be written"
             }
             Why::TooLarge => {
-                "the RDMA device keeps all of its memory in place, and a node has not so much"
+                "a node has less memory than the RDMA device would have to keep in place for it"
             }
             Why::Apart => "its processes are on several nodes",
             Why::Denied => {
