@@ -1,6 +1,6 @@
-# Read by the other scripts (`. common.sh`): where things are, how a program is started under one of
-# the installed MPIs, plain or with libfompi preloaded into its ranks, and how checks are counted.
-# Every script that reads it answers --help.
+# Shared by the other scripts (`. common.sh`): paths, how to start a program under one of the
+# installed MPIs, plain or with libfompi preloaded into its ranks, and how to count checks. Every
+# script that reads it has --help.
 
 # usage: prints the comment at the head of the script.
 usage() { sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$0"; }

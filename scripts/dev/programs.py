@@ -107,7 +107,7 @@ def sources():
 
 
 def environment():
-    # What ranks spawn gets the library too; Open MPI 5 has to be told.
+    # Spawned processes get the library, too; Open MPI 5 needs this variable for it.
     values = dict(os.environ, FOMPI_FALLBACK="quiet", PRTE_MCA_rmaps_default_inherit="1")
     values.pop("FOMPI_CACHE", None) # a matter of scripts, which the library does not know
     if os.geteuid() == 0:

@@ -1,5 +1,5 @@
-"""What ran as it should, and will again as long as nothing that it depends on changes: so the gate
-runs what has changed, and `scripts/test nightly` all of it.
+"""Runs that ended as they should, and will do so again as long as nothing that they depend on changes:
+the gate runs only those that have changed, and `scripts/test nightly` all of them.
 
 c-tests/plain-record has the programs that are right on an MPI alone, whatever becomes of the library.
 docs/conformance/mutants-record has the rows of the conformance page whose test was seen to fail
