@@ -2,12 +2,14 @@
 //! 1 to 9), one for bytes, and one for the other operations of a road between nodes
 //! ([`remote`](super::remote), laws 10 to 20). Three ranks run each case. The roads are those of
 //! the library; a new one is a row in one of the lists at the end of this file, with a way to run
-//! its ranks in [`ranks`]. [`strength`] shows that the suite notices broken roads.
+//! its ranks in [`ranks`] ([`sim_ranks`] for the simulator). [`strength`] shows that the suite
+//! notices broken roads.
 
 mod bytes_laws;
 mod network_laws;
 mod processes;
 mod ranks;
+mod sim_ranks;
 mod strength;
 mod words_laws;
 
@@ -27,7 +29,7 @@ macro_rules! suite {
     (@tests $laws:ident [$($case:ident)*] $marks:tt $road:ident $turn:expr; $run:expr) => {
         mod $road {
             #[allow(unused_imports)]
-            use super::super::{$laws, ranks};
+            use super::super::{$laws, ranks, sim_ranks};
             $( suite! { @test $laws $case $marks $turn; $run } )*
         }
     };
@@ -57,8 +59,8 @@ mod words {
             the_answer_of_a_begun_fetch_behind_an_order_is_a_flush
             what_an_owner_stores_is_seen_by_others
         ],
-        sim: ranks::sim;
-        sim_far: ranks::sim_far;
+        sim: sim_ranks::sim;
+        sim_far: sim_ranks::sim_far;
         shm_awake: ranks::shm_awake;
         shm_asleep: ranks::shm_asleep;
         far_over_example: ranks::far_over_example;
@@ -81,7 +83,7 @@ mod bytes {
             the_runs_of_a_get_arrive_where_they_belong
             several_ranks_put_side_by_side
         ],
-        sim: ranks::sim_bytes;
+        sim: sim_ranks::sim_bytes;
         shm: ranks::mapped;
         process_vm: ranks::process_vm;
         example: ranks::example;

@@ -2,7 +2,8 @@
 //! simulator with some seed. This file also tests the effect of a cut connection on each call of a
 //! real road.
 
-use super::ranks::{Exposing, RANKS, SimPeer, SimRank, example, sim_rank};
+use super::ranks::{Exposing, RANKS, example};
+use super::sim_ranks::{SimPeer, SimRank, sim_rank};
 use super::{bytes_laws, words_laws};
 use crate::error::Result;
 use crate::fabric::Fetch;
