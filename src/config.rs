@@ -17,7 +17,7 @@ pub enum Fallback {
 }
 
 /// The way in which data that are not contiguous go to other nodes, see
-/// `fabric::verbs::coalesce`.
+/// `fabric::wire::coalesce`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
     /// chosen for each run

@@ -7,8 +7,7 @@
 //! The order of the operands is that of MPI-4.1 §12.3.4: target op origin. Integers wrap around, so
 //! that signed and unsigned are the same but for Max and Min. Logical results are 1 and 0.
 //!
-//! To add an op: a row here, with its `combine!`; its meaning in `tests/model.rs`;
-//! `scripts/dev/generate-constants`; and a test of `c-tests`.
+//! CONTRIBUTING.md says what an additional op needs beside its row and its `combine!`.
 
 use core::ffi::CStr;
 
