@@ -186,6 +186,7 @@ static void make_ops(void)
         {"MPI_MAXLOC", MPI_MAXLOC, OF_PAIRS}, {"MPI_MINLOC", MPI_MINLOC, OF_PAIRS},
         {"MPI_OP_NULL", MPI_OP_NULL, NO_OPERATION},
     };
+    _Static_assert(sizeof predefined / sizeof *predefined == OPS - 1, "and a user's op");
     memcpy(ops, predefined, sizeof predefined);
     ops[OPS - 1] = (struct op){"a user's op", MPI_OP_NULL, NO_OPERATION};
     OK(MPI_Op_create(user_function, 1, &ops[OPS - 1].handle));
