@@ -1,5 +1,5 @@
 //! MPI_Win_fence: completes all operations, then runs a dissemination barrier (foMPI paper, section
-//! 2.3). Not for the asserts of the call, which `state` judges.
+//! 2.3). Not for the asserts of the call, which `state` checks.
 //!
 //! | word of round k | meaning                                                              |
 //! |-----------------|----------------------------------------------------------------------|

@@ -59,6 +59,7 @@ const BANNED: Phrases = &[
     ("by right", "rightly"),
     ("cheaper by", "saves"),
     ("nor is it", "it is not ... either"),
+    ("seen whole", "atomic as a whole, read as a whole"),
 ];
 
 /// Phrases that the programs of `c-tests` may have in their comments, and no other text.
@@ -68,7 +69,6 @@ const BANNED_BUT_IN_PROGRAMS: Phrases = &[
     ("anybody", "any rank, any process"),
     ("whoever", "a rank that, any thread that"),
     ("so many", "the number, at most that number"),
-    ("seen whole", "atomic as a whole, read as a whole"),
     ("what is there", "the contents, the value"),
     ("all the same", "still, too"),
 ];
@@ -190,6 +190,6 @@ fn a_banned_phrase_in_the_sentence_of_a_row_is_noticed() {
         banned_in(&sentences_of(&rows), BANNED_BUT_IN_PROGRAMS).len()
     };
     assert_eq!(of("[[rule]]\nrule = \"Nobody waits.\"\nmutant = \"a\"\n"), 1);
-    assert_eq!(of("rule = \"\"\"\\\n  A call is seen \\\n  whole.\"\"\"\nwhere = \"a.rs b\"\n"), 1);
+    assert_eq!(of("rule = \"\"\"\\\n  What is \\\n  there.\"\"\"\nwhere = \"a.rs b\"\n"), 1);
     assert_eq!(of("rule = \"A rank waits.\"\nmutant = \"wakes-nobody\"\nfrom = \"nobody\"\n"), 0);
 }
