@@ -4,8 +4,8 @@
 //!
 //! | `threads` | meaning                                                       | next   |
 //! |-----------|---------------------------------------------------------------|--------|
-//! | false | one thread at a time uses the value, and takes no mutex | true | //! | true | several
-//! threads may use it at once, and each takes the mutex | |
+//! | false     | one thread at a time uses the value, and takes no mutex       | true   |
+//! | true      | several threads may use it at once, and each takes the mutex  |        |
 //!
 //! A session can raise the thread level while values exist (MPI-4.1 §11.3.1). One thread may raise
 //! it while another thread uses a value. Until then only that other thread may use the object that
