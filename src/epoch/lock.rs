@@ -310,7 +310,8 @@ pub fn release<W: Words>(words: &W, at: WordAt, mode: Mode) -> Result<()> {
     if before.nobody_waits() { Ok(()) } else { wake_after(words, before) }
 }
 
-/// Wakes the head of the queue if the release of a lock, whose word was `before`, lets it in.
+/// Wakes the head of the queue if it may enter after the release of a lock, whose word was
+/// `before`.
 #[cold]
 fn wake_after<W: Words>(words: &W, before: LockWord) -> Result<()> {
     match before.makes_room::<W>() {

@@ -1,5 +1,5 @@
-//! A type map beside data without holes, or beside itself. A row is a strip; of a few blocks that
-//! are repeated, each is a strip.
+//! The superposition of a type map with contiguous data, or with itself. Each row gives a strip;
+//! where a few blocks are repeated, each of these blocks gives a strip.
 
 use super::map::Node;
 use super::overlay::{Strip, in_bytes};

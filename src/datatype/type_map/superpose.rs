@@ -75,7 +75,7 @@ impl Iterator for Joined<'_> {
     }
 }
 
-/// One of two sides.
+/// One of the two sides of a superposition.
 struct Side<'a> {
     rows: Joined<'a>,
     now: Row,
@@ -93,7 +93,7 @@ impl<'a> Side<'a> {
         self.now.block.count
     }
 
-    /// Keeps one block of the row for now.
+    /// Splits the row: its first block is next, and the blocks behind it come after that.
     fn split(&mut self) {
         if let Some(behind) = self.now.behind() {
             debug_assert!(self.then.is_none());
@@ -141,7 +141,7 @@ pub(super) fn superpose(origin: (&Shape, u64), target: (&Shape, u64), mut work: 
             if side.bytes() > bytes {
                 side.split();
             }
-            // A longer block counts as as many blocks of the other side as fit into it.
+            // A longer block counts as the number of blocks of the other side that fit into it.
             match side.bytes() == bytes {
                 true => (side.now.blocks, side.now.stride),
                 false => (side.bytes() / bytes, bytes.cast_signed()),

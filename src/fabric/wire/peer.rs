@@ -118,7 +118,8 @@ enum State {
     Lost(Error, End),
 }
 
-/// Why an operation has failed: the connection is broken, or this process has a failure of its own.
+/// The reason why an operation has failed: the connection is broken, or this process has a failure
+/// of its own.
 pub(super) enum Fault {
     Broken(Broken),
     Local(Error),
