@@ -70,9 +70,20 @@ impl Default for Config {
     }
 }
 
-/// The RDMA device to use, and how.
+/// Kind of the device of the road between nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Net {
+    /// an RDMA device
+    Verbs,
+    /// TCP
+    Tcp,
+}
+
+/// The device of the road between nodes, and how to use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verbs {
+    /// FOMPI_NET: the kind of the device
+    pub net: Net,
     /// FOMPI_VERBS: whether to use a device
     pub wanted: bool,
     /// FOMPI_VERBS_LIBRARY: the library of the device
@@ -93,6 +104,7 @@ pub struct Verbs {
 impl Default for Verbs {
     fn default() -> Verbs {
         Verbs {
+            net: Net::Verbs,
             wanted: true,
             library: String::from("libibverbs.so.1"),
             device: None,
@@ -117,7 +129,7 @@ struct Variable {
 }
 
 /// All variables that the library reads.
-const VARIABLES: [Variable; 12] = [
+const VARIABLES: [Variable; 13] = [
     Variable { name: "FOMPI_VERBOSE", values: "0, 1 or 2", set: set_verbose },
     Variable {
         name: "FOMPI_DISABLE",
@@ -128,6 +140,11 @@ const VARIABLES: [Variable; 12] = [
         name: "FOMPI_FALLBACK",
         values: "warn, quiet or error",
         set: |config, value| fallback(value).map(|choice| config.fallback = choice),
+    },
+    Variable {
+        name: "FOMPI_NET",
+        values: "verbs or tcp",
+        set: |config, value| net(value).map(|net| config.verbs.net = net),
     },
     Variable {
         name: "FOMPI_VERBS",
@@ -305,6 +322,14 @@ fn strategy(value: &str) -> Option<Strategy> {
     }
 }
 
+fn net(value: &str) -> Option<Net> {
+    match value {
+        "verbs" => Some(Net::Verbs),
+        "tcp" => Some(Net::Tcp),
+        _ => None,
+    }
+}
+
 fn fallback(value: &str) -> Option<Fallback> {
     match value.to_ascii_lowercase().as_str() {
         "warn" => Some(Fallback::Warn),
@@ -366,6 +391,7 @@ mod tests {
         assert!(warnings.is_empty());
         let text = |text: &str| Some(text.to_owned());
         let expected = Verbs {
+            net: Net::Verbs,
             wanted: false,
             library: String::from("/opt/libibverbs.so"),
             device: text("mlx5_0"),

@@ -51,6 +51,8 @@ mod simple_parts;
 #[cfg(not(loom))]
 pub mod spot;
 #[cfg(not(loom))]
+mod tcp;
+#[cfg(not(loom))]
 mod verbs;
 #[cfg(not(loom))]
 mod wire;

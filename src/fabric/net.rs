@@ -6,4 +6,4 @@
 //! registrations and counts of the device.
 
 pub use super::contact::{Contact, Probe, Secret};
-pub use super::wire::{BlockLease, Exposed, GAP_MAX, Peer, Peers, Pending, Wire};
+pub use super::wire::{BlockLease, Exposed, GAP_MAX, NetworkKind, Peer, Peers, Pending, Wire};

@@ -143,7 +143,7 @@ impl LocalWindow {
     /// Returns the name of the road by which its ranks reach each other.
     pub fn road(&self) -> &'static str {
         match (self.spans_nodes(), self.exposed()) {
-            (true, _) => "verbs between nodes",
+            (true, _) => self.many_nodes().map_or("", |many| many.part.wide.wire.kind().road()),
             (false, (_, true)) => "shared memory",
             (false, (_, false)) => "process_vm",
         }

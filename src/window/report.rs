@@ -49,8 +49,8 @@ impl Why {
         match self {
             Why::NoRoad => "its processes share no memory, and there is no other road",
             Why::NoDevice => "its processes are on several nodes, and one has no RDMA device",
-            Why::Links => "some of its processes have InfiniBand and others RoCE",
-            Why::NoContact => "a node does not reach another one by its RDMA device",
+            Why::Links => "some of its processes have InfiniBand, others RoCE or TCP",
+            Why::NoContact => "a node does not reach another one over the network",
             Why::TooMany => {
                 "it has more than 40,329 processes, the most that a lock word can count"
             }

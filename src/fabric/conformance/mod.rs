@@ -65,6 +65,7 @@ mod words {
         shm_asleep: ranks::shm_asleep;
         far_over_example: ranks::far_over_example;
         far_over_fake_device: ranks::far_over_fake_device;
+        far_over_tcp: ranks::far_over_tcp;
         device far_over_device: ranks::far_over_device;
     }
 }
@@ -88,6 +89,7 @@ mod bytes {
         process_vm: ranks::process_vm;
         example: ranks::example;
         fake_device: ranks::fake_device;
+        tcp: ranks::tcp;
         device device: ranks::device;
     }
 }
@@ -108,6 +110,7 @@ mod network {
         ],
         example: ranks::example;
         fake_device: ranks::fake_device;
+        tcp: ranks::tcp;
         device device: ranks::device;
     }
 }

@@ -179,6 +179,11 @@ pub fn fake_device(case: impl Fn(&Connected<wire::Wire>) + Copy + Send + Sync) {
     connected(wire::on_fake, wire::address, case);
 }
 
+/// Threads, each with a service thread for TCP.
+pub fn tcp(case: impl Fn(&Connected<wire::Wire>) + Copy + Send + Sync) {
+    connected(wire::on_tcp, wire::address, case);
+}
+
 /// Threads, each with the RDMA device of this machine.
 pub fn device(case: impl Fn(&Connected<wire::Wire>) + Copy + Send + Sync) {
     connected(wire::on_device, wire::address, case);
@@ -276,7 +281,6 @@ fn shm(spins: u32, case: impl Fn(&HeapWords) + Copy + Send + Sync) {
         });
     }
 }
-
 /// The words of ranks that are threads: at the start of their memory.
 pub struct Located<'a, P>(&'a Threaded<P>, Watched);
 
@@ -369,6 +373,11 @@ pub fn far_over_example(case: impl Fn(&FarWords<'_, Example>) + Copy + Send + Sy
 /// The shipped words between nodes, over simulated RDMA devices.
 pub fn far_over_fake_device(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Sync) {
     fake_device(|rank| case(&Far(Located(rank, Watched))));
+}
+
+/// The shipped words between nodes, over simulated RDMA devices.
+pub fn far_over_tcp(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Sync) {
+    tcp(|rank| case(&Far(Located(rank, Watched))));
 }
 
 /// The shipped words between nodes, over the RDMA device of this machine.

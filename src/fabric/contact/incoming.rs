@@ -11,6 +11,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::IpAddr;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use super::handshake::{BYTES, Responder, ResponderStep};
@@ -35,10 +36,21 @@ pub trait Service {
     fn identity(&self) -> &Identity;
     /// Returns the answer to the question of a first contact, or `None` if the bytes are no such
     /// question. Probes are answered without it.
-    fn answer(&self, question: &[u8; BYTES]) -> Option<[u8; BYTES]>;
+    fn answer(&self, question: &[u8; BYTES]) -> Option<Reply>;
+    /// Takes the stream of a connection whose answer was sent, if the [`Reply`] keeps it.
+    fn adopt(&self, stream: OwnedFd);
     /// Does what is due for the connections that this process has accepted, without waiting.
     /// Returns the time of the next call.
     fn poll(&self, now: Instant) -> Option<Instant>;
+}
+
+/// The answer to the question of a first contact.
+#[derive(Clone, Copy, Debug)]
+pub struct Reply {
+    /// its bytes
+    pub bytes: [u8; BYTES],
+    /// whether the stream serves the road from here on; else it is closed
+    pub keeps_stream: bool,
 }
 
 /// A connection whose question has not been answered.
@@ -56,6 +68,9 @@ enum Progress {
     NoData,
     /// data has arrived; the connection goes on
     Partial,
+    /// the question was answered; the road keeps the stream
+    Kept,
+    /// the question was answered
     Answered,
     /// the connection was closed, or has sent an invalid message
     Invalid,
@@ -75,14 +90,23 @@ impl<S: Read + Write> Connection<S> {
         };
         let identity = service.identity();
         let known = |name| identity.secret_named(name);
+        let mut keeps = false;
         let answer = |question: &[u8; BYTES]| {
-            probe::answer(identity, question).or_else(|| service.answer(question))
+            let reply = || {
+                let reply = service.answer(question)?;
+                keeps = reply.keeps_stream;
+                Some(reply.bytes)
+            };
+            probe::answer(identity, question).or_else(reply)
         };
         let then = self.responder.step(read, known, identity.uid(), answer);
         match then {
             Ok(ResponderStep::Wait) => Progress::Partial,
             Ok(ResponderStep::Challenge(bytes)) if self.send(&bytes) => Progress::Partial,
-            Ok(ResponderStep::Answer(bytes)) if self.send(&bytes) => Progress::Answered,
+            Ok(ResponderStep::Answer(bytes)) if self.send(&bytes) => match keeps {
+                true => Progress::Kept,
+                false => Progress::Answered,
+            },
             Ok(_) => Progress::Invalid,
             Err(error) => match error.kind() {
                 ErrorKind::WouldBlock | ErrorKind::Interrupted => Progress::NoData,
@@ -100,6 +124,8 @@ impl<S: Read + Write> Connection<S> {
 /// The open connections.
 pub struct Incoming<S> {
     list: Vec<Connection<S>>,
+    /// streams that the road keeps
+    kept: Vec<S>,
     /// events so far that a stranger, or a process as slow as one, has caused
     stranger_events: u64,
 }
@@ -107,12 +133,17 @@ pub struct Incoming<S> {
 impl<S: Read + Write> Incoming<S> {
     /// Starts without connections.
     pub fn new() -> Incoming<S> {
-        Incoming { list: Vec::new(), stranger_events: 0 }
+        Incoming { list: Vec::new(), kept: Vec::new(), stranger_events: 0 }
     }
 
     /// The open connections.
     pub fn list(&self) -> &[Connection<S>] {
         &self.list
+    }
+
+    /// Returns the streams that the road keeps, since the last call.
+    pub fn take_kept(&mut self) -> Vec<S> {
+        core::mem::take(&mut self.kept)
     }
 
     /// Number of events so far that a stranger, or a process as slow as one, has caused.
@@ -150,6 +181,7 @@ impl<S: Read + Write> Incoming<S> {
         let mut connection = Connection { stream, from, began: now, responder: Responder::new() };
         match connection.step(service) {
             Progress::Answered => {}
+            Progress::Kept => self.kept.push(connection.stream),
             Progress::Invalid => self.stranger_events += 1,
             Progress::NoData | Progress::Partial => {
                 if !connection.is_identified() {
@@ -201,21 +233,20 @@ impl<S: Read + Write> Incoming<S> {
     /// Takes one step of each connection for which `ready` is true of its index in the list, and
     /// closes those that are past their time.
     pub fn advance(&mut self, now: Instant, ready: impl Fn(usize) -> bool, service: &impl Service) {
-        let (mut index, mut events) = (0, 0);
-        self.list.retain_mut(|connection| {
+        let mut stay = Vec::new();
+        for (index, mut connection) in core::mem::take(&mut self.list).into_iter().enumerate() {
             let progress = if ready(index) { connection.step(service) } else { Progress::NoData };
-            index += 1;
             let late = now >= connection.began + LIFETIME_MAX;
             let slow = progress == Progress::Partial && !connection.is_identified();
-            let stays = matches!(progress, Progress::NoData | Progress::Partial) && !late;
-            events += u64::from(slow || !stays && progress != Progress::Answered);
-            stays
-        });
-        self.stranger_events += events;
-        if self.list.is_empty() {
-            // A process that once had many connections at a time does not keep the memory for them.
-            self.list = Vec::new();
+            self.stranger_events += u64::from(slow);
+            match progress {
+                Progress::Answered => {}
+                Progress::Kept => self.kept.push(connection.stream),
+                Progress::NoData | Progress::Partial if !late => stay.push(connection),
+                _ => self.stranger_events += u64::from(!slow),
+            }
         }
+        self.list = stay;
     }
 
     /// Number of connections for which there is memory.

@@ -102,7 +102,7 @@ impl Drop for Listener {
 
 /// Runs `work` while this thread blocks all signals. A thread that `work` starts inherits the mask,
 /// so that the handlers of the program run on the program's own threads only.
-fn without_signals<T>(work: impl FnOnce() -> T) -> T {
+pub fn without_signals<T>(work: impl FnOnce() -> T) -> T {
     // SAFETY: plain data, filled in below.
     let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { core::mem::zeroed() };
     // SAFETY: both sets are local variables.
@@ -170,13 +170,16 @@ impl<S: Service> Server<S> {
             }
             let (began, events) = (cpu_time(), self.incoming.stranger_events());
             let is_ready = |index: usize| ready[index].revents != 0;
-            let service = &*self.service;
+            let service = self.service.clone();
             let sockets = self.sockets.clone();
             let advances = |index: usize| is_ready(sockets.len() + index);
-            self.incoming.advance(Instant::now(), advances, service);
+            self.incoming.advance(Instant::now(), advances, &*service);
             let called = |(index, _): &(usize, _)| is_ready(*index);
             for (_, socket) in sockets.iter().enumerate().filter(called) {
                 self.accept_from(socket);
+            }
+            for stream in self.incoming.take_kept() {
+                service.adopt(stream.into());
             }
             if self.incoming.stranger_events() > events {
                 std::thread::sleep((REST * (cpu_time() - began)).min(REST_MAX));

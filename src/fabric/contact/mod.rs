@@ -20,8 +20,8 @@ pub mod tests;
 
 pub use handshake::BYTES;
 pub use identity::{Identity, Notices};
-pub use incoming::Service;
-pub use listener::Listener;
+pub use incoming::{Reply, Service};
+pub use listener::{Listener, without_signals};
 pub use outgoing::exchange;
 pub use probe::Probe;
 pub use record::Contact;

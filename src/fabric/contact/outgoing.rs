@@ -37,15 +37,15 @@ enum Failed {
     Local(Error),
 }
 
-/// Sends a question to the process of a contact, and returns what `read` makes of the answer.
-/// `read` returns `None` if the bytes are no answer to the question.
+/// Sends a question to the process of a contact. Returns what `read` makes of the answer, and the
+/// stream, behind the answer. `read` returns `None` if the bytes are no answer to the question.
 pub fn exchange<T>(
     identity: &Identity,
     contact: &Contact,
     secret: Secret,
     question: &[u8; BYTES],
     read: impl Fn(&[u8; BYTES]) -> Option<T>,
-) -> Result<T> {
+) -> Result<(T, TcpStream)> {
     let addresses = contact.addresses();
     let limit = Instant::now() + identity.contact_limit();
     let (mut connect, mut pause) = (FIRST_CONNECT_MAX, PAUSE);
@@ -54,8 +54,8 @@ pub fn exchange<T>(
         for address in &addresses {
             let initiator = Initiator::new(secret, contact.uid(), identity.uid(), *question)?;
             match exchange_at(*address, initiator, connect, limit) {
-                Ok(answer) => match read(&answer) {
-                    Some(answer) => return Ok(answer),
+                Ok((answer, stream)) => match read(&answer) {
+                    Some(answer) => return Ok((answer, stream)),
                     None => causes.push(format!("{address} gives no answer to this question")),
                 },
                 Err(Failed::Local(error)) => return Err(error),
@@ -105,7 +105,7 @@ fn exchange_at(
     mut initiator: Initiator,
     connect: Duration,
     limit: Instant,
-) -> core::result::Result<[u8; BYTES], Failed> {
+) -> core::result::Result<([u8; BYTES], TcpStream), Failed> {
     let left = |until: Instant| until.saturating_duration_since(Instant::now());
     let late = || Failed::Late("does not answer");
     // A time limit of zero would be an error of the call, and not of the address.
@@ -128,7 +128,7 @@ fn exchange_at(
         match next {
             Ok(InitiatorStep::Wait) => {}
             Ok(InitiatorStep::Ask(bytes)) => stream.write_all(&bytes)?,
-            Ok(InitiatorStep::Done(answer)) => return Ok(answer),
+            Ok(InitiatorStep::Done(answer)) => return Ok((answer, stream)),
             Ok(InitiatorStep::Refuse) => return Err(Failed::WrongProcess),
             Err(error) => match error.kind() {
                 ErrorKind::Interrupted => {}

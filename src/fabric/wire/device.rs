@@ -3,13 +3,16 @@
 //! a new kind of device is a new variant here, in a room of its own that does not name this one.
 //! Invariant: all objects of a process are of one device.
 
-use std::time::Instant;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use crate::config::Verbs;
+use crate::config::{Net, Verbs};
 use crate::error::Result;
 use crate::fabric::request::{Broken, END_BYTES, Order};
-use crate::fabric::verbs;
 pub use crate::fabric::verbs::Allocations;
+use crate::fabric::{tcp, verbs};
+use crate::number::Number;
 
 /// Kind of the network of a device. Two processes connect only if they are on one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,18 +22,37 @@ pub enum NetworkKind {
     InfiniBand = 1,
     /// RDMA over Ethernet
     Roce = 2,
+    /// TCP, on any network
+    Tcp = 3,
+}
+
+impl NetworkKind {
+    /// Returns the name of the road over it, for a report.
+    pub fn road(self) -> &'static str {
+        match self {
+            NetworkKind::InfiniBand | NetworkKind::Roce => "verbs between nodes",
+            NetworkKind::Tcp => "TCP between nodes",
+        }
+    }
 }
 
 /// The device of this process.
 pub enum Device {
     /// InfiniBand or RoCE
-    Verbs(verbs::VerbsDevice),
+    Verbs(Box<verbs::VerbsDevice>),
+    /// TCP
+    Tcp(tcp::TcpDevice),
 }
 
 impl Device {
     /// Opens the device that the settings select.
     pub fn open(settings: &Verbs) -> Result<Device> {
-        verbs::VerbsDevice::open(settings).map(Device::Verbs)
+        match settings.net {
+            Net::Verbs => {
+                verbs::VerbsDevice::open(settings).map(|device| Device::Verbs(Box::new(device)))
+            }
+            Net::Tcp => Ok(Device::Tcp(tcp::TcpDevice::open())),
+        }
     }
 
     /// Kind of its network.
@@ -38,6 +60,7 @@ impl Device {
         match self {
             Device::Verbs(device) if device.is_ethernet() => NetworkKind::Roce,
             Device::Verbs(_) => NetworkKind::InfiniBand,
+            Device::Tcp(_) => NetworkKind::Tcp,
         }
     }
 
@@ -45,6 +68,8 @@ impl Device {
     pub fn is_coherent(&self) -> bool {
         match self {
             Device::Verbs(device) => device.is_coherent(),
+            // The processor of the target carries them out.
+            Device::Tcp(_) => true,
         }
     }
 
@@ -52,6 +77,7 @@ impl Device {
     pub fn message_bytes_max(&self) -> u64 {
         match self {
             Device::Verbs(device) => device.message_bytes_max(),
+            Device::Tcp(device) => device.message_bytes_max(),
         }
     }
 
@@ -59,6 +85,7 @@ impl Device {
     pub fn register(&self, at: u64, bytes: u64) -> Result<Region> {
         match self {
             Device::Verbs(device) => device.register(at, bytes).map(Region::Verbs),
+            Device::Tcp(_) => Ok(Region::Tcp { key: 0 }),
         }
     }
 
@@ -69,6 +96,9 @@ impl Device {
                 .registrations()
                 .expose(at, bytes)
                 .map(|(number, region)| (number, Region::Verbs(region))),
+            Device::Tcp(device) => {
+                device.expose(at, bytes).map(|key| (key.into(), Region::Tcp { key }))
+            }
         }
     }
 
@@ -77,6 +107,7 @@ impl Device {
     pub fn conceal(&self, at: u64, number: u64) {
         match self {
             Device::Verbs(device) => device.registrations().conceal(at, number),
+            Device::Tcp(device) => device.conceal(number.low_u32()),
         }
     }
 
@@ -87,6 +118,7 @@ impl Device {
             Device::Verbs(device) => {
                 device.registrations().buffer(at, bytes, arriving).map(Region::Verbs)
             }
+            Device::Tcp(device) => device.buffer(at, bytes).map(|()| Region::Tcp { key: 0 }),
         }
     }
 
@@ -95,6 +127,7 @@ impl Device {
     pub fn sweep(&self) {
         match self {
             Device::Verbs(device) => device.registrations().sweep(),
+            Device::Tcp(_) => {}
         }
     }
 
@@ -102,6 +135,7 @@ impl Device {
     pub fn set_allocations(&self, allocations: Allocations) {
         match self {
             Device::Verbs(device) => device.registrations().set_allocations(allocations),
+            Device::Tcp(_) => {}
         }
     }
 
@@ -109,6 +143,7 @@ impl Device {
     pub fn forget(&self, at: u64) {
         match self {
             Device::Verbs(device) => device.registrations().forget(at),
+            Device::Tcp(_) => {}
         }
     }
 
@@ -116,6 +151,10 @@ impl Device {
     pub fn registered(&self) -> (u64, u64, u64) {
         match self {
             Device::Verbs(device) => device.registrations().counts(),
+            Device::Tcp(device) => {
+                let (count, bytes) = device.exposed();
+                (count, bytes, 0)
+            }
         }
     }
 
@@ -124,6 +163,7 @@ impl Device {
     pub fn begin(&self, places: usize) -> Result<Opening<'_>> {
         match self {
             Device::Verbs(device) => device.begin(places).map(Opening::Verbs),
+            Device::Tcp(device) => device.begin().map(Opening::Tcp),
         }
     }
 
@@ -132,6 +172,28 @@ impl Device {
     pub fn accept(&self, origin: &[u8; END_BYTES]) -> Result<[u8; END_BYTES]> {
         match self {
             Device::Verbs(device) => device.accept(origin),
+            Device::Tcp(device) => device.accept().map(|()| [0; END_BYTES]),
+        }
+    }
+
+    /// Whether the stream of a first contact is the connection from there on.
+    pub fn keeps_streams(&self) -> bool {
+        matches!(self, Device::Tcp(_))
+    }
+
+    /// Serves the stream of a first contact whose origin this device has accepted.
+    pub fn adopt(&self, stream: OwnedFd) {
+        match self {
+            Device::Verbs(_) => {}
+            Device::Tcp(device) => device.adopt(stream),
+        }
+    }
+
+    /// Returns a stream from this process to itself, which this device serves.
+    pub fn stream_to_itself(&self) -> Result<OwnedFd> {
+        match self {
+            Device::Verbs(_) => unreachable!("it keeps no streams"),
+            Device::Tcp(device) => device.stream_to_itself(),
         }
     }
 
@@ -140,6 +202,7 @@ impl Device {
     pub fn poll_accepted(&self, now: Instant) -> Option<Instant> {
         match self {
             Device::Verbs(device) => device.poll_accepted(now),
+            Device::Tcp(_) => None,
         }
     }
 
@@ -147,6 +210,7 @@ impl Device {
     pub fn accepted(&self) -> u64 {
         match self {
             Device::Verbs(device) => device.accepted(),
+            Device::Tcp(device) => device.accepted(),
         }
     }
 }
@@ -156,6 +220,11 @@ impl Device {
 pub enum Region {
     /// of InfiniBand or RoCE
     Verbs(verbs::VerbsRegion),
+    /// of TCP, where nothing is registered with a device
+    Tcp {
+        /// its key for other processes, or 0
+        key: u32,
+    },
 }
 
 impl Region {
@@ -163,6 +232,7 @@ impl Region {
     pub fn local_key(&self) -> u32 {
         match self {
             Region::Verbs(region) => region.local_key(),
+            Region::Tcp { .. } => 0,
         }
     }
 
@@ -170,6 +240,7 @@ impl Region {
     pub fn remote_key(&self) -> u32 {
         match self {
             Region::Verbs(region) => region.remote_key(),
+            Region::Tcp { key } => *key,
         }
     }
 }
@@ -178,6 +249,8 @@ impl Region {
 pub enum Opening<'a> {
     /// of InfiniBand or RoCE
     Verbs(verbs::VerbsOpening<'a>),
+    /// of TCP
+    Tcp(tcp::TcpOpening),
 }
 
 impl Opening<'_> {
@@ -185,13 +258,39 @@ impl Opening<'_> {
     pub fn end(&self) -> [u8; END_BYTES] {
         match self {
             Opening::Verbs(opening) => opening.end(),
+            Opening::Tcp(_) => [0; END_BYTES],
         }
     }
 
-    /// Connects to the target's end.
-    pub fn connect(self, target: &[u8; END_BYTES]) -> Result<Link> {
+    /// Connects to the target's end. The stream is that of the first contact; a process has none to
+    /// itself unless the device keeps streams.
+    pub fn connect(self, target: &[u8; END_BYTES], stream: Option<OwnedFd>) -> Result<Link> {
         match self {
             Opening::Verbs(opening) => opening.connect(target).map(Link::Verbs),
+            Opening::Tcp(opening) => {
+                let stream = stream.expect("the device keeps it");
+                opening.connect(stream).map(|link| Link::Tcp(Box::new(link)))
+            }
+        }
+    }
+}
+
+/// How a thread learns that a poll of a link may find something.
+#[derive(Clone)]
+pub enum News {
+    /// it polls again and again
+    Polled,
+    /// it sleeps until bytes have come
+    Stream(Arc<OwnedFd>),
+}
+
+impl News {
+    /// Sleeps until there may be news, and for `most` at the longest; returns at once if there is
+    /// no way to sleep.
+    pub fn wait(&self, most: Duration) {
+        match self {
+            News::Polled => {}
+            News::Stream(stream) => tcp::wait(stream, most),
         }
     }
 }
@@ -200,6 +299,8 @@ impl Opening<'_> {
 pub enum Link {
     /// of InfiniBand or RoCE
     Verbs(verbs::VerbsLink),
+    /// of TCP
+    Tcp(Box<tcp::TcpLink>),
 }
 
 impl Link {
@@ -207,6 +308,7 @@ impl Link {
     pub fn places(&self) -> usize {
         match self {
             Link::Verbs(link) => link.places(),
+            Link::Tcp(link) => link.places(),
         }
     }
 
@@ -214,6 +316,7 @@ impl Link {
     pub fn inline_bytes_max(&self) -> u64 {
         match self {
             Link::Verbs(link) => link.inline_bytes_max(),
+            Link::Tcp(link) => link.inline_bytes_max(),
         }
     }
 
@@ -221,6 +324,7 @@ impl Link {
     pub fn is_in_order(&self) -> bool {
         match self {
             Link::Verbs(link) => link.is_in_order(),
+            Link::Tcp(_) => true,
         }
     }
 
@@ -228,6 +332,7 @@ impl Link {
     pub fn has_failed(&self) -> bool {
         match self {
             Link::Verbs(link) => link.has_failed(),
+            Link::Tcp(_) => false,
         }
     }
 
@@ -240,6 +345,16 @@ impl Link {
         match self {
             // SAFETY: the caller's duty.
             Link::Verbs(link) => unsafe { link.post(orders) },
+            // SAFETY: the caller's duty.
+            Link::Tcp(link) => unsafe { link.post(orders) },
+        }
+    }
+
+    /// Returns how a thread learns that a poll may find something.
+    pub fn news(&self) -> News {
+        match self {
+            Link::Verbs(_) => News::Polled,
+            Link::Tcp(link) => News::Stream(link.stream().clone()),
         }
     }
 
@@ -248,6 +363,7 @@ impl Link {
     pub fn poll(&mut self) -> core::result::Result<Option<u64>, Broken> {
         match self {
             Link::Verbs(link) => link.poll(),
+            Link::Tcp(link) => link.poll(),
         }
     }
 }

@@ -13,7 +13,7 @@
 use super::device::{Device, NetworkKind};
 use super::queue::{PLACES_MAX, Queue};
 use crate::error::{Error, Result};
-use crate::fabric::contact::{self, BYTES, Contact, Identity, Secret};
+use crate::fabric::contact::{self, BYTES, Contact, Identity, Reply, Secret};
 use crate::fabric::request::END_BYTES;
 use crate::number::Number;
 use crate::sys::is_shortage;
@@ -26,6 +26,7 @@ fn name(kind: u8) -> &'static str {
     match kind {
         _ if kind == NetworkKind::InfiniBand as u8 => "InfiniBand",
         _ if kind == NetworkKind::Roce as u8 => "RoCE",
+        _ if kind == NetworkKind::Tcp as u8 => "TCP",
         _ => "a network that this process does not know",
     }
 }
@@ -94,11 +95,16 @@ pub fn connect(
     let question = Greeting::new(kind, uid, opening.end()).bytes();
     let read =
         |bytes: &[u8; BYTES]| Greeting::from(bytes).filter(|answer| answer.uid == contact.uid());
-    let answer = match contact.uid() == uid {
+    let (answer, stream) = match contact.uid() == uid {
         true => {
-            answer(device, identity, &question).and_then(|bytes| read(&bytes)).expect("a greeting")
+            let reply = answer(device, identity, &question).expect("a greeting");
+            let stream = if reply.keeps_stream { Some(device.stream_to_itself()?) } else { None };
+            (read(&reply.bytes).expect("a greeting"), stream)
         }
-        false => contact::exchange(identity, contact, secret, &question, read)?,
+        false => {
+            let (answer, stream) = contact::exchange(identity, contact, secret, &question, read)?;
+            (answer, Some(stream.into()))
+        }
     };
     if let Some(obstacle) = answer.obstacle(kind) {
         return Err(contact.lost(obstacle));
@@ -107,7 +113,8 @@ pub fn connect(
         let what = format!("it cannot make its end of the connection (errno {})", answer.errno);
         return Err(contact.lost(what));
     }
-    opening.connect(&answer.end).map(Queue::new).map_err(|error| local_error(contact, error))
+    let link = opening.connect(&answer.end, stream);
+    link.map(Queue::new).map_err(|error| local_error(contact, error))
 }
 
 /// The error for a failure of this side: a shortage is an error of this call alone, because a later
@@ -121,21 +128,25 @@ fn local_error(contact: &Contact, error: Error) -> Error {
 
 /// Makes the target's end for the origin that sent a question. Returns the answer, or `None` if the
 /// bytes are not a question.
-pub fn answer(device: &Device, identity: &Identity, question: &[u8; BYTES]) -> Option<[u8; BYTES]> {
+pub fn answer(device: &Device, identity: &Identity, question: &[u8; BYTES]) -> Option<Reply> {
     let question = Greeting::from(question)?;
     let (uid, kind) = (identity.uid(), device.kind());
     if question.obstacle(kind).is_some() {
         // The kind and the version in the answer tell the cause.
-        return Some(Greeting::refusal(kind, uid, 0).bytes());
+        return Some(Reply { bytes: Greeting::refusal(kind, uid, 0).bytes(), keeps_stream: false });
     }
+    let mut keeps_stream = false;
     let answer = match device.accept(&question.end) {
-        Ok(end) => Greeting::new(kind, uid, end),
+        Ok(end) => {
+            keeps_stream = device.keeps_streams();
+            Greeting::new(kind, uid, end)
+        }
         Err(Error::System { errno, .. }) => {
             Greeting::refusal(kind, uid, errno.cast_unsigned().low_u16())
         }
         Err(_) => Greeting::refusal(kind, uid, u16::MAX),
     };
-    Some(answer.bytes())
+    Some(Reply { bytes: answer.bytes(), keeps_stream })
 }
 
 #[cfg(test)]

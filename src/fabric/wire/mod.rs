@@ -28,6 +28,7 @@ pub mod tests;
 mod this_process;
 
 pub use coalesce::GAP_MAX;
+pub use device::NetworkKind;
 pub use leases::BlockLease;
 pub use peer::Peer;
 pub use peers::Peers;

@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::device::News;
 use crate::sync::spin_hint;
 
 /// Polls of a queue before the waiting thread yields its core.
@@ -22,6 +23,18 @@ pub struct Pause {
 }
 
 impl Pause {
+    /// Pauses once, before the next poll of a link. Returns whether it is time to ping. `most`: the
+    /// longest sleep, where the thread sleeps until the link has news.
+    pub fn pause_for(&mut self, news: &News, most: Duration) -> bool {
+        match news {
+            News::Polled => self.pause(),
+            News::Stream(_) => {
+                news.wait(most);
+                self.is_over_now()
+            }
+        }
+    }
+
     /// Pauses once. Returns whether it is time to ping.
     pub fn pause(&mut self) -> bool {
         if self.pauses < SPINS {
@@ -40,6 +53,10 @@ impl Pause {
         if !self.pauses.is_multiple_of(PAUSES) {
             return false;
         }
+        self.is_over_now()
+    }
+
+    fn is_over_now(&mut self) -> bool {
         let now = Instant::now();
         let long = now - *self.since.get_or_insert(now) >= PING_AFTER;
         if long {

@@ -4,6 +4,7 @@
 //! Invariant: a lost peer stays lost, and each later call fails with the same error.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 
@@ -16,7 +17,7 @@ use super::queue::{End, Kept, Queue};
 use crate::error::{Error, Result};
 use crate::fabric::contact::{Contact, Identity, Secret};
 use crate::fabric::request::Broken;
-use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// The state that all parts of this road share.
 pub(super) struct Core {
@@ -107,8 +108,14 @@ pub struct Peer {
     secret: Secret,
     /// whether anything was sent that is not known to be done
     dirty: AtomicBool,
+    /// number of threads that wait for answers
+    waiting: AtomicU32,
     state: Mutex<State>,
 }
+
+/// Longest sleep of a thread that waits for answers, alone and beside others.
+const SLEEP_MAX: Duration = Duration::from_millis(1);
+const SLEEP_OF_MANY: Duration = Duration::from_micros(100);
 
 /// The state of the connection.
 enum State {
@@ -140,7 +147,7 @@ impl From<Error> for Fault {
 impl Peer {
     fn new(core: Arc<Core>, contact: Contact, secret: Secret) -> Peer {
         let (dirty, state) = (AtomicBool::new(false), Mutex::new(State::Fresh));
-        Peer { core, contact, secret, dirty, state }
+        Peer { core, contact, secret, dirty, waiting: AtomicU32::new(0), state }
     }
 
     /// The contact of the process.
@@ -240,9 +247,9 @@ impl Peer {
             return Ok(());
         }
         queue.count().waits += 1;
-        let mut pause = Pause::default();
+        let (mut pause, news) = (Pause::default(), queue.news());
         while queue.room() < wanted {
-            if !queue.poll(&self.core.blocks)? && pause.pause() {
+            if !queue.poll(&self.core.blocks)? && pause.pause_for(&news, SLEEP_MAX) {
                 queue.ping(&self.core.blocks)?;
             }
         }
@@ -392,14 +399,30 @@ impl Peer {
             Ok(number)
         })?;
         let mut pause = Pause::default();
-        while !self.with(|queue| {
-            Ok(queue.is_done(number) || queue.poll(&self.core.blocks)? && queue.is_done(number))
-        })? {
-            if pause.pause() {
-                self.ping()?;
+        // Another thread that waits may receive the answer that this one waits for.
+        // Relaxed: a count, which only decides how long a thread sleeps.
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let waited = loop {
+            let step = self.with(|queue| {
+                let blocks = &self.core.blocks;
+                let done = queue.is_done(number) || queue.poll(blocks)? && queue.is_done(number);
+                Ok(if done { None } else { Some(queue.news()) })
+            });
+            let others = self.waiting.load(Ordering::Relaxed) > 1;
+            let most = if others { SLEEP_OF_MANY } else { SLEEP_MAX };
+            match step {
+                Ok(Some(news)) if !pause.pause_for(&news, most) => {}
+                Ok(Some(_)) => {
+                    if let Err(error) = self.ping() {
+                        break Err(error);
+                    }
+                }
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
             }
-        }
-        Ok(())
+        };
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        waited
     }
 
     /// Whether there is a connection, and the counts of the connection that there is or was.

@@ -7,7 +7,7 @@ use core::ptr;
 use std::time::Instant;
 
 use super::counts::Kinds;
-use super::device::{Link, Region};
+use super::device::{Link, News, Region};
 use super::pool::{BLOCK_BYTES, Blocks};
 use super::silence::Silence;
 use crate::fabric::remote::Remote;
@@ -154,6 +154,11 @@ impl Queue {
                 assert!(matches!(next, Kept::Nothing));
             }
         }
+    }
+
+    /// Returns how a thread learns that a poll may find something.
+    pub fn news(&self) -> News {
+        self.link.news()
     }
 
     /// Largest number of bytes that a request can carry inline.

@@ -2,6 +2,7 @@
 //! and the memory that it exposes. Invariant: a process has one of these, but in tests, where each
 //! stands for a process.
 
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -13,7 +14,9 @@ use super::greeting;
 use super::peer::{Core, Peer};
 use crate::config::{Config, Verbs};
 use crate::error::{Error, Result};
-use crate::fabric::contact::{BYTES, Contact, Identity, Listener, Notices, Probe, Secret, Service};
+use crate::fabric::contact::{
+    BYTES, Contact, Identity, Listener, Notices, Probe, Reply, Secret, Service,
+};
 use crate::fabric::remote::Remote;
 
 impl Service for Core {
@@ -21,8 +24,12 @@ impl Service for Core {
         &self.identity
     }
 
-    fn answer(&self, question: &[u8; BYTES]) -> Option<[u8; BYTES]> {
+    fn answer(&self, question: &[u8; BYTES]) -> Option<Reply> {
         greeting::answer(&self.device, &self.identity, question)
+    }
+
+    fn adopt(&self, stream: OwnedFd) {
+        self.device.adopt(stream);
     }
 
     fn poll(&self, now: Instant) -> Option<Instant> {
@@ -66,9 +73,9 @@ impl Wire {
         self.core.device.is_coherent()
     }
 
-    /// Whether the link is Ethernet (RoCE); otherwise it is InfiniBand.
-    pub fn is_ethernet(&self) -> bool {
-        self.core.device.kind() == NetworkKind::Roce
+    /// Kind of the network.
+    pub fn kind(&self) -> NetworkKind {
+        self.core.device.kind()
     }
 
     /// Returns what other processes need to contact this process. The first call starts the

@@ -6,7 +6,7 @@ use super::shared::Shared;
 use super::{FAR_BYTES, Member, NodeInfo, WideArena};
 use crate::config::Config;
 use crate::error::Result;
-use crate::fabric::net::{Contact, Exposed, Peers, Secret, Wire};
+use crate::fabric::net::{Contact, Exposed, NetworkKind, Peers, Secret, Wire};
 use crate::fabric::remote::{Addressed, Network, Remote, Road};
 use crate::liveness::losses;
 use crate::liveness::watch::Watch;
@@ -162,7 +162,7 @@ fn share_secret(host: &Host, comm: Comm, rank: Rank, wire: &Wire) -> Result<Secr
 
 /// The properties that several devices have in common, one bit each: the device is present; its
 /// link is Ethernet; its link is InfiniBand; its atomic operations are atomic with those of the
-/// processor.
+/// processor; it is no RDMA device, but a service thread for TCP.
 #[derive(Clone, Copy)]
 struct Devices(u64);
 
@@ -171,11 +171,18 @@ impl Devices {
     const ETHERNET: u64 = 2;
     const INFINIBAND: u64 = 4;
     const COHERENT: u64 = 8;
+    const TCP: u64 = 16;
+    /// Exactly one of these bits is set for a device.
+    const KINDS: u64 = Devices::ETHERNET | Devices::INFINIBAND | Devices::TCP;
 
     /// Returns the properties of this process's device.
     fn of(wire: &Result<&Wire>) -> Devices {
         Devices(wire.as_ref().map_or(0, |wire| {
-            let link = if wire.is_ethernet() { Devices::ETHERNET } else { Devices::INFINIBAND };
+            let link = match wire.kind() {
+                NetworkKind::Roce => Devices::ETHERNET,
+                NetworkKind::InfiniBand => Devices::INFINIBAND,
+                NetworkKind::Tcp => Devices::TCP,
+            };
             let coherent = if wire.is_coherent() { Devices::COHERENT } else { 0 };
             Devices::PRESENT | link | coherent
         }))
@@ -185,7 +192,7 @@ impl Devices {
     fn useless(self) -> Option<Why> {
         match self.0 {
             all if all & Devices::PRESENT == 0 => Some(Why::NoDevice),
-            all if all & (Devices::ETHERNET | Devices::INFINIBAND) == 0 => Some(Why::Links),
+            all if all & Devices::KINDS == 0 => Some(Why::Links),
             _ => None,
         }
     }

@@ -5,6 +5,7 @@ mod incoming;
 mod listener;
 mod probe;
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -40,6 +41,7 @@ impl Echo {
     /// Asks the process of a contact. Returns the answer.
     fn ask(&self, contact: &Contact, question: &[u8; BYTES]) -> Result<[u8; BYTES]> {
         exchange(&self.0, contact, secret(), question, |answer| Some(*answer))
+            .map(|(answer, _)| answer)
     }
 }
 
@@ -48,9 +50,11 @@ impl Service for Echo {
         &self.0
     }
 
-    fn answer(&self, question: &[u8; BYTES]) -> Option<[u8; BYTES]> {
-        Some(*question)
+    fn answer(&self, question: &[u8; BYTES]) -> Option<Reply> {
+        Some(Reply { bytes: *question, keeps_stream: false })
     }
+
+    fn adopt(&self, _: OwnedFd) {}
 
     fn poll(&self, _: Instant) -> Option<Instant> {
         None

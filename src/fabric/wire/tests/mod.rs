@@ -22,6 +22,7 @@ use crate::fabric::Fetch;
 pub use crate::fabric::contact::tests::{secret, until};
 pub use crate::fabric::contact::{Contact, Secret};
 pub use crate::fabric::remote::{Network, Remote};
+use crate::fabric::tcp::TcpDevice;
 use crate::fabric::verbs::tests::{port, profile::Profile};
 use crate::fabric::verbs::{self, Port};
 use crate::sync::{AtomicU64, Ordering};
@@ -61,13 +62,20 @@ pub fn turn() -> impl Drop {
 
 /// Makes a process of the job on an opened port.
 fn on_port(port: Port, settings: &Verbs) -> Result<Wire> {
-    Wire::on(Device::Verbs(verbs::VerbsDevice::on(port)?), settings).map(of_the_job)
+    let device = Box::new(verbs::VerbsDevice::on(port)?);
+    Wire::on(Device::Verbs(device), settings).map(of_the_job)
 }
 
 /// Makes a process on the simulated device.
 pub fn on_fake() -> Wire {
     let settings = Verbs::default();
     port(&Profile::default(), &settings).and_then(|port| on_port(port, &settings)).unwrap()
+}
+
+/// Makes a process that is reached by TCP.
+pub fn on_tcp() -> Wire {
+    let device = Device::Tcp(TcpDevice::open());
+    Wire::on(device, &Verbs::default()).map(of_the_job).unwrap()
 }
 
 /// A process with memory for others. The fields are dropped in their order.

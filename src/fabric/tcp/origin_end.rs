@@ -1,0 +1,232 @@
+//! The origin's end of a connection: requests leave by the calls of the origin, and answers arrive
+//! when it polls. What a full socket does not take, the service thread sends later. Invariant:
+//! answers come in the order of the requests, so the number of the last one is enough.
+
+use core::ptr;
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::frames::{ANSWER_BYTES, Answer, AnswerStatus, RequestKind, TcpRequest};
+use super::service_thread::Sender;
+use super::stream_options::{piece, receive, would_wait};
+use super::unsent::Unsent;
+use crate::fabric::request::{Broken, Order, Work};
+use crate::number::Number;
+
+/// Number of requests that can be under way.
+const PLACES: usize = 1024;
+/// Largest number of bytes that are copied when a request is posted.
+const INLINE_BYTES_MAX: u64 = 8 << 10;
+/// Bytes that are received at once.
+const RECEIVED: usize = 16 << 10;
+
+/// A request whose answer has not arrived.
+struct Expected {
+    number: u64,
+    /// address and length of the memory for what it asked for
+    to: u64,
+    bytes: u32,
+}
+
+/// The origin's end of a connection.
+pub struct TcpLink {
+    /// shared with the service thread
+    sender: Sender,
+    unsent: Arc<Mutex<Unsent>>,
+    expected: VecDeque<Expected>,
+    /// the answer that is arriving, and how many of its bytes have arrived
+    answer: [u8; ANSWER_BYTES],
+    received: usize,
+    /// what has not come of the data of the first expected answer, once the answer has arrived
+    data: Option<(u64, usize)>,
+    done: u64,
+    /// why the connection cannot be used any more
+    failed: Option<String>,
+}
+
+impl TcpLink {
+    /// Makes the end of a connection whose requests `sender` sends.
+    pub fn new(sender: Sender) -> TcpLink {
+        TcpLink {
+            unsent: sender.unsent().clone(),
+            sender,
+            expected: VecDeque::new(),
+            answer: [0; ANSWER_BYTES],
+            received: 0,
+            data: None,
+            done: 0,
+            failed: None,
+        }
+    }
+
+    /// Number of requests that can be under way.
+    pub fn places(&self) -> usize {
+        PLACES
+    }
+
+    /// Largest number of bytes that a request can carry inline.
+    pub fn inline_bytes_max(&self) -> u64 {
+        INLINE_BYTES_MAX
+    }
+
+    /// The stream on which answers come.
+    pub fn stream(&self) -> &Arc<OwnedFd> {
+        self.sender.stream()
+    }
+
+    /// Posts requests. Small puts are sent with later requests, by a poll, when many of them have
+    /// come together, or by the service thread after a millisecond; everything else is sent at
+    /// once.
+    ///
+    /// # Safety
+    /// The memory that they name may be read or written until they are done. Inline data may be
+    /// read now.
+    pub unsafe fn post(&mut self, orders: &[Order]) -> Result<(), Broken> {
+        let mut unsent = self.unsent.lock();
+        let mut urgent = false;
+        for order in orders {
+            let request = request(order);
+            let bytes = order.from.bytes.to_usize();
+            let at = ptr::with_exposed_provenance::<u8>(order.from.at.to_usize());
+            unsent.add(&request.bytes());
+            urgent |= order.work != Work::WriteInline;
+            match order.work {
+                // SAFETY: the caller vouches for the bytes.
+                Work::WriteInline => unsafe { unsent.add_copied(at, bytes) },
+                // SAFETY: likewise, until the request is done.
+                Work::Write => unsafe { unsent.add_lent(at, bytes) },
+                _ => {}
+            }
+            if request.answered {
+                let has_data = !matches!(request.kind, RequestKind::Write | RequestKind::Ping);
+                let bytes = if has_data { order.from.bytes } else { 0 };
+                let number = order.number;
+                self.expected.push_back(Expected { number, to: order.from.at, bytes });
+            }
+        }
+        if urgent || unsent.is_due() {
+            self.sender.send(&mut unsent).map_err(|error| closed(&error))?;
+        } else {
+            self.sender.send_soon();
+        }
+        Ok(())
+    }
+
+    /// Sends what was gathered, and receives answers. Returns the number of the last request that
+    /// is known to be done, if there is a new one.
+    pub fn poll(&mut self) -> Result<Option<u64>, Broken> {
+        if self.failed.is_none() {
+            let before = self.done;
+            self.failed = self.advance().err();
+            if self.done > before {
+                return Ok(Some(self.done));
+            }
+        }
+        self.failed.as_ref().map_or(Ok(None), |why| Err(Broken::Request(why.clone())))
+    }
+
+    fn advance(&mut self) -> Result<(), String> {
+        let mut unsent = self.unsent.lock();
+        if !unsent.is_empty() {
+            self.sender.send(&mut unsent).map_err(|error| error.to_string())?;
+        }
+        drop(unsent);
+        let mut buffer = [0; RECEIVED];
+        while !self.expected.is_empty() {
+            // What was asked for arrives in its place, what follows in the buffer.
+            let (to, left) = self.data.unwrap_or_default();
+            let to = ptr::with_exposed_provenance_mut::<u8>(to.to_usize());
+            let pieces = [piece(to, left), piece(buffer.as_mut_ptr(), RECEIVED)];
+            // SAFETY: the memory of a request that is not done, and a local variable.
+            let came = match unsafe { receive(self.sender.stream().as_fd(), &pieces) } {
+                Ok(0) => return Err(String::from("it has closed the connection")),
+                Ok(came) => came,
+                Err(error) if would_wait(&error) => return Ok(()),
+                Err(error) => return Err(error.to_string()),
+            };
+            self.note_data(came.min(left));
+            self.take(&buffer[..came.saturating_sub(left)])?;
+            if came < left + RECEIVED {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that bytes have arrived of what the first expected request asked for.
+    fn note_data(&mut self, bytes: usize) {
+        if let Some((to, left)) = &mut self.data {
+            (*to, *left) = (*to + bytes.to_u64(), *left - bytes);
+            if *left == 0 {
+                self.finish();
+            }
+        }
+    }
+
+    /// Takes bytes of answers.
+    fn take(&mut self, mut bytes: &[u8]) -> Result<(), String> {
+        while !bytes.is_empty() {
+            if let Some((to, left)) = self.data {
+                let count = left.min(bytes.len());
+                let to = ptr::with_exposed_provenance_mut::<u8>(to.to_usize());
+                // SAFETY: the memory of a request that is not done, which is that long.
+                unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to, count) };
+                self.note_data(count);
+                bytes = &bytes[count..];
+                continue;
+            }
+            let count = (ANSWER_BYTES - self.received).min(bytes.len());
+            self.answer[self.received..self.received + count].copy_from_slice(&bytes[..count]);
+            (self.received, bytes) = (self.received + count, &bytes[count..]);
+            if self.received == ANSWER_BYTES {
+                self.received = 0;
+                self.begin_answer()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins with the data of the answer that has arrived.
+    fn begin_answer(&mut self) -> Result<(), String> {
+        let answer = Answer::from(self.answer);
+        let wanted = self.expected.front().map(|expected| (expected.to, expected.bytes));
+        let Some((to, bytes)) = wanted.filter(|(_, bytes)| {
+            answer.status == AnswerStatus::Done as u32 && *bytes == answer.bytes
+        }) else {
+            return Err(String::from(AnswerStatus::reason(answer.status)));
+        };
+        match bytes {
+            0 => self.finish(),
+            bytes => self.data = Some((to, bytes.to_usize())),
+        }
+        Ok(())
+    }
+
+    /// Notes that the first expected request is done.
+    fn finish(&mut self) {
+        self.data = None;
+        self.done = self.expected.pop_front().map_or(self.done, |expected| expected.number);
+    }
+}
+
+fn closed(error: &std::io::Error) -> Broken {
+    Broken::Request(error.to_string())
+}
+
+/// Makes the request of an order. A READ and an atomic have a result, so they are always answered.
+fn request(order: &Order) -> TcpRequest {
+    let bytes = u64::from(order.from.bytes);
+    let (kind, first, second) = match order.work {
+        Work::Write | Work::WriteInline => (RequestKind::Write, bytes, 0),
+        Work::Read => (RequestKind::Read, bytes, 0),
+        Work::Add(add) => (RequestKind::Add, add, 0),
+        Work::CompareSwap { expect, new } => (RequestKind::CompareSwap, expect, new),
+        Work::Ping => (RequestKind::Ping, 0, 0),
+    };
+    let answered = order.signaled || !matches!(kind, RequestKind::Write | RequestKind::Ping);
+    let key = order.to.key.low_u32();
+    TcpRequest { kind, answered, key, at: order.to.at, first, second }
+}

@@ -1,0 +1,339 @@
+//! The target's end of a connection, which the service thread serves in turns. It carries out
+//! requests while the table of exposures is locked for reading, so no memory is given back under
+//! it. Invariant: a turn has a bound and does not wait; while answers wait for room, no request is
+//! read.
+
+use core::ptr;
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use super::exposures::{ExposureTable, Exposures};
+use super::frames::{Answer, AnswerStatus, REQUEST_BYTES, RequestKind, TcpRequest};
+use super::stream_options::{piece, receive, send, would_wait};
+use super::word_copies;
+use crate::number::Number;
+use crate::sync::{AtomicU64, Ordering};
+
+/// Bytes of the buffer of the service thread.
+pub const BUFFER_BYTES: usize = 128 << 10;
+/// Reads of the socket in one turn.
+const READS_MAX: usize = 4;
+/// Longest WRITE that is carried out at once and by words.
+const SMALL_BYTES: u64 = 8 << 10;
+/// Longest READ whose bytes are copied by words. A longer one is sent from its place.
+const COPIED_BYTES: u64 = 4 << 10;
+/// Bytes of answers that are held before they are sent.
+const ANSWERS_BYTES_MAX: usize = 256 << 10;
+/// Bytes of a long WRITE or READ that are moved at once.
+const MOVED_BYTES_MAX: u64 = 256 << 10;
+
+/// A part of an answer.
+enum Part {
+    /// bytes, and how many of them are sent
+    Bytes(Vec<u8>, usize),
+    /// exposed memory
+    Memory { key: u32, at: u64, left: u64 },
+}
+
+/// A WRITE that arrives.
+struct Writing {
+    key: u32,
+    at: u64,
+    left: u64,
+    answered: bool,
+}
+
+/// What the service thread does next with a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// serves it when more requests have arrived
+    Receive,
+    /// serves it when there is room for its answers
+    Send,
+    /// serves it again after the other connections: requests that have arrived are left
+    Again,
+    /// closes it
+    End,
+}
+
+/// The target's end of a connection.
+pub struct Served {
+    stream: OwnedFd,
+    /// received bytes that are not carried out yet
+    input: Vec<u8>,
+    writing: Option<Writing>,
+    output: VecDeque<Part>,
+    /// the events that are watched for
+    watched: i32,
+    /// whether received requests wait until answers are sent
+    stalled: bool,
+    /// whether a request was refused: nothing is carried out any more
+    refused: bool,
+}
+
+impl Served {
+    /// Starts without requests.
+    pub fn new(stream: OwnedFd) -> Served {
+        let (input, output) = (Vec::new(), VecDeque::new());
+        Served {
+            stream,
+            input,
+            writing: None,
+            output,
+            watched: libc::EPOLLIN,
+            stalled: false,
+            refused: false,
+        }
+    }
+
+    /// The stream.
+    pub fn stream(&self) -> &OwnedFd {
+        &self.stream
+    }
+
+    /// Whether these events are watched for already; they are from here on.
+    pub fn watches(&mut self, events: i32) -> bool {
+        core::mem::replace(&mut self.watched, events) == events
+    }
+
+    /// Sends answers, receives requests, carries them out, and sends their answers.
+    pub fn turn(&mut self, exposures: &Exposures, buffer: &mut [u8]) -> Next {
+        for _ in 0..READS_MAX {
+            match self.send(exposures) {
+                Next::Receive => {}
+                other => return other,
+            }
+            let more = match self.writing {
+                Some(_) => self.receive_into_place(exposures),
+                None => self.receive(exposures, buffer),
+            };
+            match more {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(()) => return Next::End,
+            }
+        }
+        match self.send(exposures) {
+            Next::Receive if self.stalled => Next::Again,
+            next => next,
+        }
+    }
+
+    /// Receives a part of a long WRITE. Returns whether more may have arrived.
+    fn receive_into_place(&mut self, exposures: &Exposures) -> Result<bool, ()> {
+        let table = exposures.read();
+        let Some(writing) = &mut self.writing else { return Ok(true) };
+        if let Err(status) = table.check(writing.key, writing.at, writing.left) {
+            self.refuse(status);
+            return Ok(true);
+        }
+        let wanted = writing.left.min(MOVED_BYTES_MAX).to_usize();
+        let at = ptr::with_exposed_provenance::<u8>(writing.at.to_usize());
+        // SAFETY: exposed memory, which stays so while the table is locked.
+        match unsafe { receive(self.stream.as_fd(), &[piece(at, wanted)]) } {
+            Ok(0) => Err(()),
+            Ok(came) => {
+                writing.at += came.to_u64();
+                writing.left -= came.to_u64();
+                if writing.left == 0 && self.writing.take().is_some_and(|done| done.answered) {
+                    self.answer(Answer::new(AnswerStatus::Done, 0));
+                }
+                Ok(came == wanted)
+            }
+            Err(error) if would_wait(&error) => Ok(false),
+            Err(error) if error.raw_os_error() == Some(libc::EFAULT) => {
+                self.refuse(AnswerStatus::NotExposed);
+                Ok(true)
+            }
+            Err(_) => Err(()),
+        }
+    }
+
+    /// Receives requests and carries them out. Returns whether more may have arrived.
+    fn receive(&mut self, exposures: &Exposures, buffer: &mut [u8]) -> Result<bool, ()> {
+        let before = self.input.len();
+        buffer[..before].copy_from_slice(&self.input);
+        let room = buffer.len() - before;
+        let place = piece(buffer[before..].as_mut_ptr(), room);
+        // SAFETY: inside of the buffer.
+        let came = match unsafe { receive(self.stream.as_fd(), &[place]) } {
+            Ok(0) => return Err(()),
+            Ok(came) => came,
+            Err(error) if would_wait(&error) => 0,
+            Err(_) => return Err(()),
+        };
+        let bytes = &buffer[..before + came];
+        let used = match self.refused {
+            true => bytes.len(),
+            false => self.carry_out(&exposures.read(), bytes),
+        };
+        self.input.clear();
+        self.input.extend_from_slice(&bytes[used..]);
+        if self.input.is_empty() {
+            self.input = Vec::new();
+        }
+        Ok(came == room || self.stalled || self.writing.is_some())
+    }
+
+    /// Carries out the requests at the beginning of `bytes`. Returns how many bytes were used.
+    fn carry_out(&mut self, table: &ExposureTable, bytes: &[u8]) -> usize {
+        let mut used = 0;
+        self.stalled = false;
+        while let Some((header, data)) = bytes[used..].split_first_chunk::<REQUEST_BYTES>() {
+            let Some(request) = TcpRequest::from(header) else {
+                self.refuse(AnswerStatus::NoRequest);
+                break;
+            };
+            let small = request.data_bytes() <= SMALL_BYTES;
+            self.stalled = self.is_full();
+            if self.stalled || small && data.len().to_u64() < request.data_bytes() {
+                break;
+            }
+            let data = &data[..data.len().min(request.data_bytes().to_usize())];
+            if let Err(status) = self.carry_out_one(table, &request, data) {
+                self.refuse(status);
+                break;
+            }
+            used += REQUEST_BYTES + data.len();
+        }
+        if self.refused { bytes.len() } else { used }
+    }
+
+    /// Carries out one request. Of a long WRITE, `data` may be the beginning.
+    fn carry_out_one(
+        &mut self,
+        table: &ExposureTable,
+        request: &TcpRequest,
+        data: &[u8],
+    ) -> Result<(), AnswerStatus> {
+        let TcpRequest { kind, answered, key, at, first, .. } = *request;
+        let place = ptr::with_exposed_provenance_mut::<u8>(at.to_usize());
+        match kind {
+            RequestKind::Write => {
+                table.check(key, at, first)?;
+                // SAFETY: exposed memory, which stays so while the table is locked.
+                unsafe { word_copies::store(place, data) };
+                let came = data.len().to_u64();
+                if came < first {
+                    let (at, left) = (at + came, first - came);
+                    self.writing = Some(Writing { key, at, left, answered });
+                } else if answered {
+                    self.answer(Answer::new(AnswerStatus::Done, 0));
+                }
+            }
+            RequestKind::Read => {
+                table.check(key, at, first)?;
+                self.answer(Answer::new(AnswerStatus::Done, first.low_u32()));
+                if first > COPIED_BYTES {
+                    self.output.push_back(Part::Memory { key, at, left: first });
+                } else {
+                    // SAFETY: likewise.
+                    unsafe { word_copies::load(self.bytes(), place, first.to_usize()) };
+                }
+            }
+            RequestKind::Add | RequestKind::CompareSwap => {
+                if !at.is_multiple_of(8) {
+                    return Err(AnswerStatus::Unaligned);
+                }
+                table.check(key, at, 8)?;
+                // SAFETY: likewise; aligned.
+                let old = change(unsafe { &*place.cast::<AtomicU64>() }, request);
+                if answered {
+                    self.answer(Answer::new(AnswerStatus::Done, 8));
+                    self.bytes().extend_from_slice(&old.to_le_bytes());
+                }
+            }
+            RequestKind::Ping if answered => self.answer(Answer::new(AnswerStatus::Done, 0)),
+            RequestKind::Ping => {}
+        }
+        Ok(())
+    }
+
+    /// Answers that a request is refused, and ends the connection: the origin gets what was
+    /// answered before, then this answer, and then the end of the stream.
+    fn refuse(&mut self, status: AnswerStatus) {
+        self.answer(Answer::new(status, 0));
+        (self.refused, self.writing) = (true, None);
+    }
+
+    fn answer(&mut self, answer: Answer) {
+        self.bytes().extend_from_slice(&answer.bytes());
+    }
+
+    /// Returns the bytes at the end of the output.
+    fn bytes(&mut self) -> &mut Vec<u8> {
+        if !matches!(self.output.back(), Some(Part::Bytes(..))) {
+            self.output.push_back(Part::Bytes(Vec::new(), 0));
+        }
+        match self.output.back_mut() {
+            Some(Part::Bytes(bytes, _)) => bytes,
+            _ => unreachable!("it was added"),
+        }
+    }
+
+    /// Whether answers have to be sent before more requests are carried out: memory that a READ
+    /// asked for is sent before the next request may change it.
+    fn is_full(&self) -> bool {
+        self.output.back().is_some_and(|part| match part {
+            Part::Bytes(bytes, _) => bytes.len() >= ANSWERS_BYTES_MAX,
+            Part::Memory { .. } => true,
+        })
+    }
+
+    /// Sends what there is of answers.
+    fn send(&mut self, exposures: &Exposures) -> Next {
+        while let Some(part) = self.output.front_mut() {
+            let table = exposures.read();
+            let (at, bytes) = match part {
+                Part::Bytes(bytes, sent) => (bytes[*sent..].as_ptr(), bytes.len() - *sent),
+                Part::Memory { key, at, left } => {
+                    if table.check(*key, *at, *left).is_err() {
+                        // The bytes were announced, so the stream can only end.
+                        return Next::End;
+                    }
+                    let place = ptr::with_exposed_provenance::<u8>(at.to_usize());
+                    (place, (*left).min(MOVED_BYTES_MAX).to_usize())
+                }
+            };
+            // SAFETY: bytes of this connection, or exposed memory while the table is locked.
+            let sent = match unsafe { send(self.stream.as_fd(), &[piece(at, bytes)]) } {
+                Ok(sent) => sent,
+                Err(error) if would_wait(&error) => return Next::Send,
+                Err(_) => return Next::End,
+            };
+            let done = match part {
+                Part::Bytes(bytes, before) => {
+                    *before += sent;
+                    *before == bytes.len()
+                }
+                Part::Memory { at, left, .. } => {
+                    (*at, *left) = (*at + sent.to_u64(), *left - sent.to_u64());
+                    *left == 0
+                }
+            };
+            if done {
+                self.output.pop_front();
+            }
+        }
+        if self.refused {
+            // SAFETY: a socket that is owned here.
+            unsafe { libc::shutdown(self.stream.as_raw_fd(), libc::SHUT_WR) };
+        }
+        Next::Receive
+    }
+}
+
+/// Changes a word, and returns what it held before.
+fn change(word: &AtomicU64, request: &TcpRequest) -> u64 {
+    // AcqRel: what the origin sent before is visible to a rank that sees the change, and the change
+    // comes after what made the word what it was.
+    match request.kind {
+        RequestKind::CompareSwap => {
+            let (new, expect) = (request.second, request.first);
+            match word.compare_exchange(expect, new, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(before) | Err(before) => before,
+            }
+        }
+        _ => word.fetch_add(request.first, Ordering::AcqRel),
+    }
+}

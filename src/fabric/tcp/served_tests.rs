@@ -1,0 +1,233 @@
+//! Random requests at the target's end of a connection, in pieces of any length, against a model
+//! that carries them out one after the other; and bytes that no origin sends.
+
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+
+use super::exposures::Exposures;
+use super::frames::{ANSWER_BYTES, Answer, AnswerStatus, RequestKind, TcpRequest};
+use super::served::{BUFFER_BYTES, Next, Served};
+
+/// Bytes of the exposed memory, and of the memory on either side of it, which must not change.
+const BYTES: usize = 64 << 10;
+const GUARD: usize = 4 << 10;
+/// Bytes that the model needs to be multiples of words.
+const WORD: usize = 8;
+
+/// A generator of numbers that look random.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % bound
+    }
+
+    /// Mostly small lengths, sometimes long ones.
+    fn length(&mut self) -> usize {
+        match self.below(8) {
+            0 => 8 << 10,
+            1 => self.below(40 << 10),
+            2 => 4 << 10,
+            _ => self.below(64),
+        }
+    }
+}
+
+/// The exposed memory, what it should hold, and the answers that should come.
+struct Model {
+    memory: Vec<u64>,
+    key: u32,
+    wanted: Vec<u8>,
+    answers: Vec<u8>,
+}
+
+impl Model {
+    fn new(exposures: &Exposures, seed: u64) -> Model {
+        let words = (BYTES + 2 * GUARD) / WORD;
+        let mut numbers = Numbers(seed | 1);
+        let memory: Vec<u64> = (0..words).map(|_| numbers.below(usize::MAX) as u64).collect();
+        let base = memory.as_ptr().expose_provenance() + GUARD;
+        let key = exposures.add(base as u64, BYTES as u64).unwrap();
+        let mut model = Model { memory, key, wanted: Vec::new(), answers: Vec::new() };
+        model.wanted = model.bytes();
+        model
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.memory.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    /// The address of a byte of the exposed memory.
+    fn at(&self, offset: usize) -> u64 {
+        (self.memory.as_ptr().expose_provenance() + GUARD + offset) as u64
+    }
+
+    /// Returns a random request with its data, and carries it out in the model.
+    fn request(&mut self, numbers: &mut Numbers) -> Vec<u8> {
+        let answered = numbers.below(2) == 0;
+        let kinds = [
+            RequestKind::Write,
+            RequestKind::Read,
+            RequestKind::Add,
+            RequestKind::CompareSwap,
+            RequestKind::Ping,
+        ];
+        let kind = kinds[numbers.below(kinds.len())];
+        let length = numbers.length();
+        let word = numbers.below(BYTES / WORD) * WORD;
+        let offset = if matches!(kind, RequestKind::Write | RequestKind::Read) {
+            numbers.below(BYTES - length + 1)
+        } else {
+            word
+        };
+        let place = GUARD + offset..GUARD + offset + length;
+        let old =
+            u64::from_le_bytes(self.wanted[GUARD + word..GUARD + word + WORD].try_into().unwrap());
+        let (mut first, mut second, mut data) = (length as u64, 0, Vec::new());
+        let mut answer = Vec::new();
+        match kind {
+            RequestKind::Write => {
+                data = (0..length).map(|_| numbers.below(256) as u8).collect();
+                self.wanted[place].copy_from_slice(&data);
+            }
+            RequestKind::Read => answer.extend_from_slice(&self.wanted[place]),
+            RequestKind::Add | RequestKind::CompareSwap => {
+                (first, second) = (numbers.below(99) as u64, 0);
+                let mut new = old.wrapping_add(first);
+                if kind == RequestKind::CompareSwap {
+                    second = numbers.below(99) as u64;
+                    first = if answered { old } else { first };
+                    new = if first == old { second } else { old };
+                }
+                self.wanted[GUARD + word..GUARD + word + WORD].copy_from_slice(&new.to_le_bytes());
+                answer.extend_from_slice(&old.to_le_bytes());
+            }
+            RequestKind::Ping => first = 0,
+        }
+        let answered = answered || kind == RequestKind::Read;
+        if answered {
+            let header = Answer::new(AnswerStatus::Done, answer.len() as u32);
+            self.answers.extend(header.bytes().into_iter().chain(answer));
+        }
+        let at = if kind == RequestKind::Ping { 0 } else { self.at(offset) };
+        let key = self.key;
+        let request = TcpRequest { kind, answered, key, at, first, second };
+        request.bytes().into_iter().chain(data).collect()
+    }
+}
+
+/// Sends bytes to a connection in pieces, and takes answers now and then. Returns all answers, and
+/// whether the connection has ended.
+fn play(exposures: &Exposures, bytes: &[u8], numbers: &mut Numbers) -> (Vec<u8>, bool) {
+    let (mut here, there) = UnixStream::pair().unwrap();
+    for stream in [&here, &there] {
+        stream.set_nonblocking(true).unwrap();
+    }
+    let mut served = Served::new(there.into());
+    let (mut buffer, mut answers) = (vec![0; BUFFER_BYTES], Vec::new());
+    let (mut sent, mut idle, mut ended) = (0, 0, false);
+    let mut take = |here: &mut UnixStream, most: usize| {
+        let mut part = vec![0; most];
+        let came = here.read(&mut part).unwrap_or(0);
+        answers.extend_from_slice(&part[..came]);
+        came > 0
+    };
+    while idle < 3 && !ended {
+        let piece = bytes.len().min(sent + 1 + numbers.length());
+        match here.write(&bytes[sent..piece]) {
+            Ok(count) => sent += count,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+        }
+        let next = served.turn(exposures, &mut buffer);
+        ended = next == Next::End;
+        let takes = numbers.below(4) == 0 || sent == bytes.len();
+        let some = takes && take(&mut here, 1 + numbers.below(100_000));
+        idle = if sent < bytes.len() || some || next == Next::Again { 0 } else { idle + 1 };
+    }
+    while take(&mut here, 1 << 20) {}
+    (answers, ended)
+}
+
+#[test]
+fn requests_are_carried_out_in_their_order_whatever_the_pieces() {
+    for seed in 1..=60 {
+        let (exposures, mut numbers) = (Exposures::default(), Numbers(seed * 7919));
+        let mut model = Model::new(&exposures, seed);
+        let count = 1 + numbers.below(200);
+        let requests: Vec<u8> = (0..count).flat_map(|_| model.request(&mut numbers)).collect();
+        let (answers, ended) = play(&exposures, &requests, &mut numbers);
+        assert!(!ended, "seed {seed}");
+        assert!(answers == model.answers, "answers of seed {seed}");
+        assert!(model.bytes() == model.wanted, "memory of seed {seed}");
+    }
+}
+
+#[test]
+fn what_is_not_exposed_is_refused_and_not_touched() {
+    let other = vec![7u64; 16];
+    let elsewhere = other.as_ptr().expose_provenance() as u64;
+    for seed in 1..=200 {
+        let (exposures, mut numbers) = (Exposures::default(), Numbers(seed * 7919));
+        let mut model = Model::new(&exposures, seed);
+        let count = numbers.below(20);
+        let mut requests: Vec<u8> = (0..count).flat_map(|_| model.request(&mut numbers)).collect();
+        let good = TcpRequest {
+            kind: [
+                RequestKind::Write,
+                RequestKind::Read,
+                RequestKind::Add,
+                RequestKind::CompareSwap,
+            ][numbers.below(4)],
+            answered: true,
+            key: model.key,
+            at: model.at(0),
+            first: 16,
+            second: 0,
+        };
+        let long = matches!(good.kind, RequestKind::Write | RequestKind::Read);
+        let end = model.at(BYTES);
+        let (wrong, status) = match numbers.below(6) {
+            0 => (TcpRequest { at: elsewhere, ..good }, AnswerStatus::NotExposed),
+            1 => (TcpRequest { at: model.at(0) - 8, ..good }, AnswerStatus::NotExposed),
+            2 if long => (TcpRequest { at: end - 8, ..good }, AnswerStatus::NotExposed),
+            3 if long => (TcpRequest { first: 1 << 30, ..good }, AnswerStatus::NotExposed),
+            4 if !long => (TcpRequest { at: model.at(4), ..good }, AnswerStatus::Unaligned),
+            5 => (TcpRequest { key: good.key ^ 1 << 20, ..good }, AnswerStatus::NotExposed),
+            _ => (TcpRequest { at: end, ..good }, AnswerStatus::NotExposed),
+        };
+        requests.extend(wrong.bytes());
+        // What comes behind it is not carried out.
+        requests.extend([9; 64]);
+        requests
+            .extend(TcpRequest { kind: RequestKind::Write, ..good }.bytes().iter().chain(&[1; 16]));
+        let (answers, _) = play(&exposures, &requests, &mut numbers);
+        model.answers.extend(Answer::new(status, 0).bytes());
+        assert!(answers == model.answers, "answers of seed {seed}: {wrong:?}");
+        assert!(model.bytes() == model.wanted, "memory of seed {seed}: {wrong:?}");
+        assert_eq!(other, [7; 16]);
+    }
+}
+
+#[test]
+fn bytes_that_are_no_requests_end_the_connection_at_most() {
+    for seed in 1..=300 {
+        let (exposures, mut numbers) = (Exposures::default(), Numbers(seed * 104_729));
+        let mut model = Model::new(&exposures, seed);
+        let mut bytes = model.request(&mut numbers);
+        // A byte of a request is changed, or bytes of no meaning follow.
+        let answers = model.answers.len();
+        if numbers.below(2) == 0 {
+            let at = numbers.below(bytes.len().min(32));
+            bytes[at] ^= 1 << numbers.below(8);
+        }
+        bytes.extend((0..numbers.below(300)).map(|_| numbers.below(256) as u8));
+        let (came, _) = play(&exposures, &bytes, &mut numbers);
+        assert!(came.len() <= answers.max(ANSWER_BYTES) + (64 << 10) + ANSWER_BYTES);
+        let now = model.bytes();
+        let guards = |bytes: &[u8]| [bytes[..GUARD].to_vec(), bytes[GUARD + BYTES..].to_vec()];
+        assert!(guards(&now) == guards(&model.wanted), "memory beside it, seed {seed}");
+    }
+}

@@ -1,0 +1,128 @@
+//! This process on a TCP network: the memory that it exposes, and its service thread, which is
+//! started for the first connection. Nothing is registered with a device and nothing is pinned, so
+//! memory of the user needs no preparation.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::exposures::Exposures;
+use super::frames::MESSAGE_BYTES_MAX;
+use super::origin_end::TcpLink;
+use super::service_thread::ServiceThread;
+use super::stream_options;
+use crate::error::{Error, Result};
+use crate::number::Number;
+
+/// This process on a TCP network.
+#[derive(Default)]
+pub struct TcpDevice {
+    exposures: Arc<Exposures>,
+    thread: Mutex<Option<Arc<ServiceThread>>>,
+}
+
+impl TcpDevice {
+    /// Starts without connections.
+    pub fn open() -> TcpDevice {
+        TcpDevice::default()
+    }
+
+    /// Bytes of the longest message.
+    pub fn message_bytes_max(&self) -> u64 {
+        MESSAGE_BYTES_MAX.into()
+    }
+
+    /// Exposes memory to other processes, and returns its key.
+    pub fn expose(&self, at: u64, bytes: u64) -> Result<u32> {
+        self.exposures.add(at, bytes)
+    }
+
+    /// Ends an exposure; no request touches the memory afterwards.
+    pub fn conceal(&self, key: u32) {
+        self.exposures.remove(key);
+    }
+
+    /// Fails if a buffer of the user cannot be read at its beginning or at its end.
+    pub fn buffer(&self, at: u64, bytes: u64) -> Result<()> {
+        match [at, at + (bytes - 1)].into_iter().find(|address| !is_readable(*address)) {
+            Some(_) => Err(Error::OriginFault { address: at }),
+            None => Ok(()),
+        }
+    }
+
+    /// Number of exposures, and their bytes.
+    pub fn exposed(&self) -> (u64, u64) {
+        self.exposures.counts()
+    }
+
+    /// Number of connections that this process serves.
+    pub fn accepted(&self) -> u64 {
+        self.thread.lock().as_ref().map_or(0, |thread| thread.served())
+    }
+
+    fn thread(&self) -> Result<Arc<ServiceThread>> {
+        let mut thread = self.thread.lock();
+        if let Some(thread) = &*thread {
+            return Ok(thread.clone());
+        }
+        let started = Arc::new(ServiceThread::start(&self.exposures)?);
+        Ok(thread.insert(started).clone())
+    }
+
+    /// Prepares to serve an origin, whose stream [`TcpDevice::adopt`] gets.
+    pub fn accept(&self) -> Result<()> {
+        self.thread().map(drop)
+    }
+
+    /// Serves the stream of an origin.
+    pub fn adopt(&self, stream: OwnedFd) {
+        // A stream that cannot be prepared is closed, which the origin finds.
+        if let (Ok(()), Ok(thread)) = (stream_options::prepare(&stream), self.thread()) {
+            thread.adopt(stream);
+        }
+    }
+
+    /// Prepares to connect to a target.
+    pub fn begin(&self) -> Result<TcpOpening> {
+        Ok(TcpOpening { thread: self.thread()? })
+    }
+
+    /// Returns a stream to this process itself.
+    pub fn stream_to_itself(&self) -> Result<OwnedFd> {
+        let (here, there) = UnixStream::pair().map_err(failed)?;
+        self.adopt(there.into());
+        Ok(here.into())
+    }
+}
+
+/// The origin's end of a connection that is not connected yet.
+pub struct TcpOpening {
+    thread: Arc<ServiceThread>,
+}
+
+impl TcpOpening {
+    /// Makes the connection of the stream to the target.
+    pub fn connect(self, stream: OwnedFd) -> Result<TcpLink> {
+        stream_options::prepare(&stream).map_err(failed)?;
+        self.thread.sender(stream).map(TcpLink::new).map_err(failed)
+    }
+}
+
+fn failed(error: io::Error) -> Error {
+    Error::System { call: "socket", errno: error.raw_os_error().unwrap_or(0) }
+}
+
+/// Whether a byte of this process can be read: the system reads the new mask of signals before it
+/// refuses the way to combine it with the old one.
+fn is_readable(address: u64) -> bool {
+    const MASK_BYTES: usize = 8;
+    const NO_WAY: i64 = -1;
+    let mask = address & !(MASK_BYTES.to_u64() - 1);
+    let (call, none) = (libc::SYS_rt_sigprocmask, core::ptr::null::<u8>());
+    // SAFETY: the call changes nothing, whatever it finds at the address.
+    let answer = unsafe { libc::syscall(call, NO_WAY, mask, none, MASK_BYTES) };
+    !(answer < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT))
+}

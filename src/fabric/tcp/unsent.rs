@@ -1,0 +1,212 @@
+//! Requests of one connection that the system has not taken yet. Small ones are gathered, so that
+//! one system call sends many of them. Invariant: the bytes leave in the order of the calls.
+
+use core::ptr;
+use std::collections::VecDeque;
+use std::io::Result;
+use std::os::fd::{AsFd, OwnedFd};
+
+use super::stream_options::{piece, send, would_wait};
+
+/// Bytes and requests that are gathered before they are sent.
+const GATHERED_BYTES_MAX: usize = 32 << 10;
+const GATHERED_MAX: usize = 64;
+/// Pieces of one system call.
+const PIECES_MAX: usize = 32;
+/// Capacity that is kept while nothing is gathered.
+const KEPT_BYTES: usize = 4 << 10;
+
+/// Memory of the user that is sent from its place.
+struct Lent {
+    /// number of gathered bytes that are sent ahead of it
+    ahead: usize,
+    at: *const u8,
+    bytes: usize,
+}
+
+/// The unsent requests, and the stream.
+pub struct Unsent {
+    stream: OwnedFd,
+    gathered: Vec<u8>,
+    /// number of gathered bytes that are sent
+    sent: usize,
+    lent: VecDeque<Lent>,
+    /// number of requests since the last one was sent
+    requests: usize,
+    /// whether the system had no room at the last attempt
+    stuck: bool,
+}
+
+// SAFETY: the pointers are to memory that the user has lent until the requests are done.
+unsafe impl Send for Unsent {}
+
+impl Unsent {
+    /// Starts with nothing to send.
+    pub fn new(stream: OwnedFd) -> Unsent {
+        let (gathered, lent) = (Vec::new(), VecDeque::new());
+        Unsent { stream, gathered, sent: 0, lent, requests: 0, stuck: false }
+    }
+
+    /// The stream.
+    pub fn stream(&self) -> &OwnedFd {
+        &self.stream
+    }
+
+    /// Adds a request.
+    pub fn add(&mut self, request: &[u8]) {
+        self.requests += 1;
+        self.gathered.extend_from_slice(request);
+    }
+
+    /// Adds bytes of the user, which are copied.
+    ///
+    /// # Safety
+    /// The bytes may be read.
+    pub unsafe fn add_copied(&mut self, at: *const u8, bytes: usize) {
+        self.gathered.reserve(bytes);
+        let end = self.gathered.len();
+        // SAFETY: there is room for the bytes, and the caller vouches for their source.
+        unsafe {
+            ptr::copy_nonoverlapping(at, self.gathered.as_mut_ptr().add(end), bytes);
+            self.gathered.set_len(end + bytes);
+        }
+    }
+
+    /// Adds bytes of the user, which are sent from their place.
+    ///
+    /// # Safety
+    /// The bytes may be read until the request is done or the stream is closed.
+    pub unsafe fn add_lent(&mut self, at: *const u8, bytes: usize) {
+        self.lent.push_back(Lent { ahead: self.gathered.len(), at, bytes });
+    }
+
+    /// Whether there is anything to send.
+    pub fn is_empty(&self) -> bool {
+        self.sent == self.gathered.len() && self.lent.is_empty()
+    }
+
+    /// Whether enough is gathered, or anything must not wait for more.
+    pub fn is_due(&self) -> bool {
+        let bytes = self.gathered.len() - self.sent;
+        let many = self.requests >= GATHERED_MAX || bytes >= GATHERED_BYTES_MAX;
+        many || self.stuck || !self.lent.is_empty()
+    }
+
+    /// Sends what there is. Returns whether all of it was sent; otherwise the system has no room.
+    ///
+    /// # Errors
+    /// Those of sendmsg(2): the connection cannot be used any more.
+    pub fn send(&mut self) -> Result<bool> {
+        while !self.is_empty() {
+            let (pieces, count) = self.pieces();
+            // SAFETY: gathered bytes, and bytes that the user has lent.
+            match unsafe { send(self.stream.as_fd(), &pieces[..count]) } {
+                Ok(sent) => self.advance(sent),
+                Err(error) if would_wait(&error) => {
+                    self.stuck = true;
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        (self.sent, self.requests, self.stuck) = (0, 0, false);
+        self.gathered.clear();
+        // A process with many connections keeps little memory for each of them.
+        if self.gathered.capacity() > 2 * GATHERED_BYTES_MAX {
+            self.gathered.shrink_to(KEPT_BYTES);
+        }
+        Ok(true)
+    }
+
+    /// Returns the first pieces of what is to be sent, and their number.
+    fn pieces(&self) -> ([libc::iovec; PIECES_MAX], usize) {
+        let mut pieces = [piece(ptr::null(), 0); PIECES_MAX];
+        let (mut count, mut at) = (0, self.sent);
+        let gathered = |from: usize, to: usize| piece(self.gathered[from..to].as_ptr(), to - from);
+        for lent in &self.lent {
+            if count + 2 > PIECES_MAX {
+                return (pieces, count);
+            }
+            if lent.ahead > at {
+                pieces[count] = gathered(at, lent.ahead);
+                count += 1;
+            }
+            pieces[count] = piece(lent.at, lent.bytes);
+            (count, at) = (count + 1, lent.ahead);
+        }
+        if at < self.gathered.len() && count < PIECES_MAX {
+            pieces[count] = gathered(at, self.gathered.len());
+            count += 1;
+        }
+        (pieces, count)
+    }
+
+    /// Notes that the system has taken the first `bytes` bytes.
+    fn advance(&mut self, mut bytes: usize) {
+        while bytes > 0 {
+            let end = self.lent.front().map_or(self.gathered.len(), |lent| lent.ahead);
+            let taken = bytes.min(end - self.sent);
+            (self.sent, bytes) = (self.sent + taken, bytes - taken);
+            if let Some(lent) = self.lent.front_mut().filter(|lent| lent.ahead == self.sent) {
+                let taken = bytes.min(lent.bytes);
+                (lent.at, lent.bytes) = (lent.at.wrapping_add(taken), lent.bytes - taken);
+                bytes -= taken;
+                if lent.bytes == 0 {
+                    self.lent.pop_front();
+                }
+            } else if taken == 0 {
+                unreachable!("the system takes no more than there is");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn bytes_leave_in_the_order_of_the_calls_whatever_the_socket_takes() {
+        let (here, mut there) = UnixStream::pair().unwrap();
+        let mut unsent = Unsent::new(here.into());
+        let long: Vec<u8> = (0..400_000u32).map(|index| (index % 241) as u8).collect();
+        let mut wanted = Vec::new();
+        for round in 0..20u8 {
+            unsent.add(&[round; 32]);
+            wanted.extend([round; 32]);
+            if round % 3 != 0 {
+                // SAFETY: the bytes live until all are sent.
+                unsafe { unsent.add_lent(long.as_ptr(), long.len()) };
+                wanted.extend(&long);
+            } else {
+                // SAFETY: likewise.
+                unsafe { unsent.add_copied(long.as_ptr(), 77) };
+                wanted.extend(&long[..77]);
+            }
+        }
+        let (mut got, mut buffer, mut full) = (Vec::new(), vec![0; 100_000], 0);
+        while !unsent.send().unwrap() {
+            full += 1;
+            let count = there.read(&mut buffer[..1 + full * 7919 % 90_000]).unwrap();
+            got.extend(&buffer[..count]);
+        }
+        assert!(full > 0 && unsent.is_empty() && !unsent.is_due());
+        drop(unsent);
+        there.read_to_end(&mut got).unwrap();
+        assert!(got == wanted);
+    }
+
+    #[test]
+    fn a_small_request_waits_for_more() {
+        let (here, _there) = UnixStream::pair().unwrap();
+        let mut unsent = Unsent::new(here.into());
+        for _ in 1..GATHERED_MAX {
+            unsent.add(&[1; 32]);
+            assert!(!unsent.is_due());
+        }
+        unsent.add(&[1; 32]);
+        assert!(unsent.is_due());
+    }
+}
