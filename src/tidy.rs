@@ -2,6 +2,7 @@
 //! knows lines and words, not syntax: rustfmt has made the text regular before. Invariant: a rule
 //! that is broken anywhere fails one test, which names every place.
 
+mod bare_numbers;
 mod circles;
 mod documents;
 mod prose;

@@ -112,27 +112,27 @@ pub enum Held {
 #[derive(Clone, Copy)]
 struct Waiter {
     rank: Rank,
-    node: u32,
+    queue_node: u32,
 }
 
 impl Waiter {
     fn id(self) -> u64 {
-        1 + u64::from(self.rank.0) * u64::from(NODES_PER_RANK) + u64::from(self.node)
+        1 + u64::from(self.rank.0) * u64::from(NODES_PER_RANK) + u64::from(self.queue_node)
     }
 
     fn of(id: u64) -> Waiter {
         assert!(id != 0);
         let index = ((id - 1) & ID) as u32;
-        Waiter { rank: Rank(index / NODES_PER_RANK), node: index % NODES_PER_RANK }
+        Waiter { rank: Rank(index / NODES_PER_RANK), queue_node: index % NODES_PER_RANK }
     }
 
     fn next(self) -> WordAt {
-        WordAt { rank: self.rank, word: layout::next(self.node) }
+        WordAt { rank: self.rank, word: layout::next(self.queue_node) }
     }
 
     /// Adds to the `go` of its node.
     fn add_to_go(self, words: &impl Words, add: u64) -> Result<()> {
-        words.post(WordAt { rank: self.rank, word: layout::go(self.node) }, add)
+        words.post(WordAt { rank: self.rank, word: layout::go(self.queue_node) }, add)
     }
 
     fn wake(self, words: &impl Words) -> Result<()> {
@@ -169,15 +169,15 @@ fn acquire_slow<W: Words>(
     nodes: &impl Nodes,
 ) -> Result<()> {
     loop {
-        if let Some(node) = nodes.take() {
+        if let Some(queue_node) = nodes.take() {
             let request =
-                Request { words, at, mode, nested, me: Waiter { rank: words.rank(), node } };
+                Request { words, at, mode, nested, me: Waiter { rank: words.rank(), queue_node } };
             let taken = if W::FAR {
                 request.acquire_far(seen, nodes)
             } else {
                 request.acquire_queued(seen)
             };
-            nodes.give_back(node);
+            nodes.give_back(queue_node);
             return taken;
         }
         if try_join(words, at, mode)? {
@@ -224,7 +224,7 @@ impl<W: Words> Request<'_, W> {
             let changed = if seen.fits::<W>(self.mode) && (self.nested || seen.head() == 0) {
                 self.replace(seen, seen.with_holder(self.mode))?
             } else {
-                let go = self.words.own(layout::go(self.me.node)); // before the CompareSwap
+                let go = self.words.own(layout::go(self.me.queue_node)); // before the CompareSwap
                 let queued = self.place(seen);
                 match self.enqueue(seen, queued)? {
                     None => return self.wait_in_queue(queued.tail(), go),
@@ -267,7 +267,7 @@ impl<W: Words> Request<'_, W> {
     fn wait_in_queue(&self, mut tail: u64, mut go: u64) -> Result<()> {
         let me = self.me.id();
         loop {
-            go = self.words.wait_own(layout::go(self.me.node), |now| now != go)?;
+            go = self.words.wait_own(layout::go(self.me.queue_node), |now| now != go)?;
             // A guess: the holders are gone, this waiter is the head, and the tail is the same.
             let mut seen = LockWord::FREE.with_queue(me, tail);
             while seen.head() == me && seen.fits::<W>(self.mode) {

@@ -110,15 +110,15 @@ pub fn kind(word: WordId) -> WordKind {
 }
 
 /// The link of a queue node: the waiter behind it.
-pub fn next(node: u32) -> WordId {
-    assert!(node < NODES_PER_RANK);
-    WordId(NODES + node * WORDS_PER_NODE)
+pub fn next(queue_node: u32) -> WordId {
+    assert!(queue_node < NODES_PER_RANK);
+    WordId(NODES + queue_node * WORDS_PER_NODE)
 }
 
 /// The wake-up counter of a queue node: how often its waiter was woken.
-pub fn go(node: u32) -> WordId {
-    assert!(node < NODES_PER_RANK);
-    WordId(NODES + node * WORDS_PER_NODE + 1)
+pub fn go(queue_node: u32) -> WordId {
+    assert!(queue_node < NODES_PER_RANK);
+    WordId(NODES + queue_node * WORDS_PER_NODE + 1)
 }
 
 /// The reason why a rank waits for a word.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Source, hold, sources, words};
 
 /// Whether a source belongs to tests.
-fn is_test(source: &Source) -> bool {
+pub fn is_test(source: &Source) -> bool {
     source.inner().split('/').any(|part| part == "tests" || part == "tests.rs")
 }
 

@@ -27,8 +27,8 @@ impl Nodes for NodesOf<'_> {
         self.node.nodes.take(self.wanted)
     }
 
-    fn give_back(&self, node: u32) {
-        self.node.nodes.give_back(node);
+    fn give_back(&self, queue_node: u32) {
+        self.node.nodes.give_back(queue_node);
     }
 
     fn pause(&self) -> Result<()> {

@@ -76,16 +76,16 @@ impl UsedNodes {
     }
 
     /// Gives back a node that this thread has taken.
-    pub fn give_back(&self, node: u32) {
+    pub fn give_back(&self, queue_node: u32) {
         // Release: pairs with the Acquire of `take`.
-        self.bits.fetch_and(!(1 << node), Ordering::Release);
+        self.bits.fetch_and(!(1 << queue_node), Ordering::Release);
     }
 
     /// Returns the lock that the thread with a node wants.
-    pub fn wanted(&self, node: u32) -> Wanted {
+    pub fn wanted(&self, queue_node: u32) -> Wanted {
         // Relaxed: a thread reads this of its own node. For nodes of other threads it may be out of
         // date, and only reports read it.
-        Wanted::of_word(self.wanted[node.to_usize()].load(Ordering::Relaxed))
+        Wanted::of_word(self.wanted[queue_node.to_usize()].load(Ordering::Relaxed))
     }
 
     /// Returns the locks that all threads with nodes want.

@@ -7,7 +7,7 @@ pub trait Nodes {
     /// Takes a node, if one is free. No other thread of this rank uses it until it is given back.
     fn take(&self) -> Option<u32>;
     /// Gives a node back.
-    fn give_back(&self, node: u32);
+    fn give_back(&self, queue_node: u32);
     /// Passes some time without a node, so that threads with a node can go on.
     fn pause(&self) -> Result<()>;
 }
@@ -30,8 +30,8 @@ impl<N: Nodes> Nodes for &N {
         N::take(self)
     }
 
-    fn give_back(&self, node: u32) {
-        N::give_back(self, node);
+    fn give_back(&self, queue_node: u32) {
+        N::give_back(self, queue_node);
     }
 
     fn pause(&self) -> Result<()> {

@@ -175,7 +175,7 @@ impl<W: Words> Request<'_, W> {
     /// Draws a ticket, waits for its turn, takes the lock, and passes the turn on.
     fn wait_for_turn(&self, nodes: &impl Nodes) -> Result<()> {
         self.words.set_own(self.me.next().word, 0);
-        let go = self.words.own(layout::go(self.me.node));
+        let go = self.words.own(layout::go(self.me.queue_node));
         let before = self.words.fetch(self.tickets(), Fetch::Add(UPPER))?;
         let (ticket, turn) = (upper(before), lower(before));
         let successor = match ticket == turn {
@@ -201,7 +201,7 @@ impl<W: Words> Request<'_, W> {
             note => self.words.post(Waiter::of(note & ID).next(), self.me.id())?,
         }
         let turns = lower(go);
-        self.words.wait_own(layout::go(self.me.node), |go| lower(go) != turns)?;
+        self.words.wait_own(layout::go(self.me.queue_node), |go| lower(go) != turns)?;
         Ok(successor & ID)
     }
 
@@ -254,7 +254,7 @@ impl<W: Words> Request<'_, W> {
         mut successor: Option<u64>,
         nodes: &impl Nodes,
     ) -> Result<Option<u64>> {
-        let mut go = self.words.own(layout::go(self.me.node)); // before reading the lock word
+        let mut go = self.words.own(layout::go(self.me.queue_node)); // before reading the lock word
         let me = self.me.id() << ID_BITS;
         let before = LockWord(self.words.fetch(self.at, Fetch::Add(me))?);
         assert!(before.tail() == 0);
@@ -276,7 +276,7 @@ impl<W: Words> Request<'_, W> {
 
     /// Waits to be woken after `before`, the value of this node's `go`. Returns the new value.
     fn wait_for_wake(&self, before: u64) -> Result<u64> {
-        self.words.wait_own(layout::go(self.me.node), |go| go >> 32 != before >> 32)
+        self.words.wait_own(layout::go(self.me.queue_node), |go| go >> 32 != before >> 32)
     }
 
     /// Ends the turn of `ticket`, and passes it on. `successor`: the successor; 0 if this thread
@@ -310,7 +310,7 @@ impl<W: Words> Request<'_, W> {
     fn wait_nested(&self, mut seen: LockWord) -> Result<()> {
         let mut go;
         loop {
-            go = self.words.own(layout::go(self.me.node)); // before the CompareSwap
+            go = self.words.own(layout::go(self.me.queue_node)); // before the CompareSwap
             let queued = if seen.fits::<W>(self.mode) {
                 seen.with_holder(self.mode)
             } else {

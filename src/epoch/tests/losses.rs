@@ -19,7 +19,7 @@ fn left_behind(
     unlock: impl Fn(&Faulty<HeapWords>) -> Result<()>,
 ) -> (u64, u64) {
     let heap = Heap::new(3, layout::words_per_rank(3));
-    let cut = Faulty::new(words(&heap, 2, 10), Fault::Nothing);
+    let cut = Faulty::new(words(&heap, Rank(2), 10), Fault::Nothing);
     let global = || cut.read(WordAt { rank: Rank(0), word: GLOBAL }).unwrap();
     let free = global();
     lock(&cut).unwrap();
@@ -63,7 +63,7 @@ fn all_protocols(words: &Faulty<HeapWords>) -> Result<()> {
 #[test]
 fn a_cut_at_any_call_is_the_error_of_the_protocol() {
     let run = |fault| {
-        let words = Faulty::new(words(&Heap::window(1), 0, 0), fault);
+        let words = Faulty::new(words(&Heap::window(1), Rank(0), 0), fault);
         (all_protocols(&words), words.calls())
     };
     let (done, calls) = run(Fault::Nothing);

@@ -63,11 +63,12 @@ fn ranks(spins: u32, bodies: Vec<fn(&HeapWords, &Memory)>) -> Memory {
     let (heap, memory) = (Heap::window(bodies.len() as u32), memory());
     let last = bodies.len() - 1;
     let spawn = |(rank, body): (usize, fn(&HeapWords, &Memory))| {
-        let (words, memory) = (thread_words::words(&heap, rank as u32, spins), memory.clone());
+        let (words, memory) =
+            (thread_words::words(&heap, Rank(rank as u32), spins), memory.clone());
         thread::spawn(move || body(&words, &memory))
     };
     let others: Vec<_> = bodies[..last].iter().copied().enumerate().map(spawn).collect();
-    bodies[last](&thread_words::words(&heap, last as u32, spins), &memory);
+    bodies[last](&thread_words::words(&heap, Rank(last as u32), spins), &memory);
     others.into_iter().for_each(|thread| thread.join().unwrap());
     memory
 }
@@ -201,13 +202,13 @@ fn loom_an_epoch_shows_what_was_put() {
 fn ranks_far(spins: u32, bodies: Vec<fn(&FarHeapWords, &Memory)>) -> Memory {
     let (heap, memory) = (Heap::new(bodies.len() as u32, WORDS_FAR), memory());
     let spawn = |(rank, body): (usize, fn(&FarHeapWords, &Memory))| {
-        let words = Passed(thread_words::words(&heap, rank as u32, spins));
+        let words = Passed(thread_words::words(&heap, Rank(rank as u32), spins));
         let memory = memory.clone();
         thread::spawn(move || body(&words, &memory))
     };
     let last = bodies.len() - 1;
     let others: Vec<_> = bodies[..last].iter().copied().enumerate().map(spawn).collect();
-    bodies[last](&Passed(thread_words::words(&heap, last as u32, spins)), &memory);
+    bodies[last](&Passed(thread_words::words(&heap, Rank(last as u32), spins)), &memory);
     others.into_iter().for_each(|thread| thread.join().unwrap());
     memory
 }
@@ -278,9 +279,9 @@ fn loom_an_epoch_over_nodes_shows_what_was_put() {
     }
     model(TWO, || {
         let (heap, memory) = (Heap::new(2, WORDS_FAR), memory());
-        let (words, same) = (thread_words::words(&heap, 0, AWAKE), memory.clone());
+        let (words, same) = (thread_words::words(&heap, Rank(0), AWAKE), memory.clone());
         let other = thread::spawn(move || target(words, &same));
-        origin(thread_words::words(&heap, 1, AWAKE), &memory);
+        origin(thread_words::words(&heap, Rank(1), AWAKE), &memory);
         other.join().unwrap();
     });
 }
@@ -386,10 +387,10 @@ fn loom_two_threads_that_sleep_at_one_doorbell_are_woken() {
     model(THREE, || {
         let heap = Heap::window(2);
         let sleepers = [layout::fence(0), layout::fence(1)].map(|word| {
-            let words = thread_words::words(&heap, 0, ASLEEP);
+            let words = thread_words::words(&heap, Rank(0), ASLEEP);
             thread::spawn(move || words.wait_own(word, |value| value == 1).unwrap())
         });
-        let words = thread_words::words(&heap, 1, ASLEEP);
+        let words = thread_words::words(&heap, Rank(1), ASLEEP);
         for word in [layout::fence(0), layout::fence(1)] {
             words.post(WordAt { rank: Rank(0), word }, 1).unwrap();
         }

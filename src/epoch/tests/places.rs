@@ -80,7 +80,7 @@ const ROUNDS: u32 = if cfg!(loom) { 1 } else { 50 };
 /// the other places until both have had the last one.
 fn at_the_last_place<const FAR: bool>(spins: u32) {
     let (heap, here) = (Heap::new(1, layout::WORDS_FAR), Arc::new(AtomicU64::new(0)));
-    let words = || Passed::<_, FAR, PLACES>(thread_words::words(&heap, 0, spins));
+    let words = || Passed::<_, FAR, PLACES>(thread_words::words(&heap, Rank(0), spins));
     let take = |words: &Passed<HeapWords, FAR, PLACES>, node| {
         acquire(words, layout::global(), Mode::Intent, false, node).unwrap();
     };

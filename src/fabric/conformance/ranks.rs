@@ -275,7 +275,7 @@ fn shm(spins: u32, case: impl Fn(&HeapWords) + Copy + Send + Sync) {
         let heap = Heap::window(RANKS);
         std::thread::scope(|scope| {
             for rank in 0..RANKS {
-                let words = thread_words::words(&heap, rank, spins);
+                let words = thread_words::words(&heap, Rank(rank), spins);
                 scope.spawn(move || case(&words));
             }
         });

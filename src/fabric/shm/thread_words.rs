@@ -44,8 +44,8 @@ impl Heap {
 }
 
 /// The words of one rank, which looks `spins` times before it sleeps.
-pub fn words(heap: &Arc<Heap>, rank: u32, spins: u32) -> HeapWords {
-    let cells = HeapCells { heap: heap.clone(), rank: Rank(rank) };
+pub fn words(heap: &Arc<Heap>, rank: Rank, spins: u32) -> HeapWords {
+    let cells = HeapCells { heap: heap.clone(), rank };
     CpuWords::new(cells, HeapIdle { heap: heap.clone(), spins })
 }
 

@@ -128,7 +128,7 @@ impl Finder {
         let worlds = groups[0].ranks_in(host, groups[1]).ok();
         groups.iter().for_each(|group: &Group| group.free(host));
         let worlds = worlds?;
-        let add = |hash: u64, rank: &u32| (hash ^ u64::from(*rank)).wrapping_mul(0x100_0000_01b3);
+        let add = |hash: u64, world: &u32| (hash ^ u64::from(*world)).wrapping_mul(0x100_0000_01b3);
         let mark = WaitMark::show(worlds.iter().fold(0xcbf2_9ce4_8422_2325, add)).ok()?;
         Some(Finder { worlds, variable, mark })
     }

@@ -34,7 +34,10 @@ impl World {
     fn new(threads: bool) -> World {
         let heap = Heap::window(2);
         World {
-            words: [thread_words::words(&heap, 0, 100), thread_words::words(&heap, 1, 100)],
+            words: [
+                thread_words::words(&heap, Rank(0), 100),
+                thread_words::words(&heap, Rank(1), 100),
+            ],
             owner: Regions::new(threads, None),
             origin: Regions::new(threads, None),
             read: Cell::new(0),

@@ -81,7 +81,7 @@ type Id = (u64, Slot);
 struct Claims {
     pid: i32,
     /// in MPI_COMM_WORLD
-    rank: Option<u32>,
+    world_rank: Option<u32>,
     /// whether another of its threads may give back a lock that it holds
     threads: bool,
     wants: (Id, Claim),
@@ -113,7 +113,7 @@ impl Claims {
         let mut holds = Vec::new();
         registry::for_each(|window| holds.extend(held(window)));
         let (pid, threads) = (process::id(), window.epochs.has_threads());
-        Some(Claims { pid, rank: world_rank(), threads, wants, label: label(window), holds })
+        Some(Claims { pid, world_rank: world_rank(), threads, wants, label: label(window), holds })
     }
 
     fn waits_for(&self, other: &Claims) -> bool {
@@ -123,7 +123,7 @@ impl Claims {
     }
 
     fn to_text(&self) -> String {
-        let rank = self.rank.map_or(String::from("-"), |rank| rank.to_string());
+        let rank = self.world_rank.map_or(String::from("-"), |rank| rank.to_string());
         let line = |what: &str, ((arena, slot), claim): &(Id, Claim)| {
             let kind = match claim.kind {
                 Kind::Shared => "shared",
@@ -143,7 +143,7 @@ impl Claims {
         let mut first = lines.next()?.split(' ');
         let pid = first.next()?.parse().ok()?;
         let rank = first.next()?;
-        let rank = if rank == "-" { None } else { Some(rank.parse().ok()?) };
+        let world_rank = if rank == "-" { None } else { Some(rank.parse().ok()?) };
         let threads = first.next()?.parse().ok()?;
         let label = printable(lines.next()?.as_bytes());
         let claim = |what: &str, line: &str| -> Option<(Id, Claim)> {
@@ -159,11 +159,11 @@ impl Claims {
         };
         let wants = claim("wants", lines.next()?)?;
         let holds = lines.map(|line| claim("holds", line)).collect::<Option<_>>()?;
-        Some(Claims { pid, rank, threads, wants, label, holds })
+        Some(Claims { pid, world_rank, threads, wants, label, holds })
     }
 
     fn name(&self) -> String {
-        match self.rank {
+        match self.world_rank {
             Some(rank) => format!("rank {rank} of MPI_COMM_WORLD (process {})", self.pid),
             None => format!("process {}", self.pid),
         }
@@ -253,8 +253,8 @@ mod tests {
 
     fn process(pid: i32, wants: (Id, Claim), holds: &[(Id, Claim)]) -> Claims {
         let label = String::from("window \"a b\"");
-        let rank = Some(pid as u32 - 10);
-        Claims { pid, rank, threads: false, wants, label, holds: holds.to_vec() }
+        let world_rank = Some(pid as u32 - 10);
+        Claims { pid, world_rank, threads: false, wants, label, holds: holds.to_vec() }
     }
 
     fn pids(own: &Claims, others: &[Claims]) -> Option<Vec<i32>> {
@@ -328,7 +328,7 @@ mod tests {
         let holds = [(A, lock(Kind::Shared, Rank(3))), (B, Claim::ALL)];
         let mut claims = process(10, (A, lock(Kind::Exclusive, Rank(1))), &holds);
         assert_eq!(Claims::of_text(&claims.to_text()), Some(claims.clone()));
-        (claims.rank, claims.threads, claims.holds) = (None, true, Vec::new());
+        (claims.world_rank, claims.threads, claims.holds) = (None, true, Vec::new());
         let text = claims.to_text();
         assert_eq!(Claims::of_text(&text), Some(claims));
         for end in 0..text.len() - 1 {
