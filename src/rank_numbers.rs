@@ -2,7 +2,7 @@
 //! 32 bits, and one in place of another would compile. Not for counts (`size`, `nodes`), which are
 //! plain integers. Invariant: a number changes its type only by a function of this file.
 //!
-//! | type           | counts from 0 to behind     | the same process has                        |
+//! | type           | its numbers are below       | the same process has                        |
 //! |----------------|-----------------------------|---------------------------------------------|
 //! | [`Rank`]       | the size of the window      | one of them in each window                  |
 //! | [`NodeNumber`] | the nodes of the window     | that of its node                            |
