@@ -73,8 +73,10 @@ static char *memory_with_holes(void)
 {
     FILE *file = tmpfile();
     CHECK(file != NULL);
-    char *memory = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-                        0);
+    // Far below all else: the system fills holes from above, so no thread of the MPI gets the
+    // unmapped page for memory of its own.
+    char *memory = mmap((void *)0x200000000000, PAGES * PAGE, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(memory != MAP_FAILED);
     for (int i = 0; i < LONGS; i++)
         ((long *)memory)[READ_ONLY * LONGS + i] = 50 + i;
