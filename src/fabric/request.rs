@@ -69,6 +69,9 @@ pub struct Order {
     pub signaled: bool,
     /// whether the request waits for the answers of earlier ones
     pub fenced: bool,
+    /// whether a device may send the request with later ones: nothing waits for its effect before
+    /// the next flush
+    pub gathered: bool,
     /// number of the request in its queue, from 1
     pub number: u64,
 }
@@ -76,7 +79,7 @@ pub struct Order {
 impl Order {
     /// Makes a request for a queue, which numbers it.
     pub fn new(work: Work, to: Remote, from: Local, signaled: bool) -> Order {
-        Order { work, to, from, signaled, fenced: false, number: 0 }
+        Order { work, to, from, signaled, fenced: false, gathered: false, number: 0 }
     }
 
     /// Makes a ping.

@@ -77,9 +77,9 @@ impl TcpLink {
         self.sender.stream()
     }
 
-    /// Posts requests. Small puts are sent with later requests, by a poll, when many of them have
-    /// come together, or by the service thread after a millisecond; everything else is sent at
-    /// once.
+    /// Posts requests. Small puts, and additions whose answers nothing reads, are sent with later
+    /// requests, by a poll, when many of them have come together, or by the service thread after a
+    /// millisecond; everything else is sent at once.
     ///
     /// # Safety
     /// The memory that they name may be read or written until they are done. Inline data may be
@@ -92,7 +92,7 @@ impl TcpLink {
             let bytes = order.from.bytes.to_usize();
             let at = ptr::with_exposed_provenance::<u8>(order.from.at.to_usize());
             unsent.add(&request.bytes());
-            urgent |= order.work != Work::WriteInline;
+            urgent |= order.work != Work::WriteInline && !order.gathered;
             match order.work {
                 // SAFETY: the caller vouches for the bytes.
                 Work::WriteInline => unsafe { unsent.add_copied(at, bytes) },

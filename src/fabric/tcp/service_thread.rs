@@ -164,7 +164,8 @@ impl Drop for Sender {
     fn drop(&mut self) {
         self.shared.origins.lock().remove(&self.number);
         // The thread sends nothing while this is locked, and nothing afterwards.
-        let unsent = self.unsent.lock();
+        let mut unsent = self.unsent.lock();
+        unsent.clear();
         let _ = watch(&self.shared.epoll, libc::EPOLL_CTL_DEL, unsent.stream().as_fd(), 0, 0);
         // SAFETY: a socket that is owned here.
         unsafe { libc::shutdown(self.stream.as_raw_fd(), libc::SHUT_RDWR) };

@@ -80,6 +80,13 @@ impl Unsent {
         self.lent.push_back(Lent { ahead: self.gathered.len(), at, bytes });
     }
 
+    /// Forgets what is not sent, and the memory that the user has lent for it.
+    pub fn clear(&mut self) {
+        self.sent = 0;
+        self.gathered = Vec::new();
+        self.lent.clear();
+    }
+
     /// Whether there is anything to send.
     pub fn is_empty(&self) -> bool {
         self.sent == self.gathered.len() && self.lent.is_empty()

@@ -14,6 +14,9 @@ pub use crate::fabric::verbs::Allocations;
 use crate::fabric::{tcp, verbs};
 use crate::number::Number;
 
+/// Number of requests for which an RDMA device is asked to have room: 128, and 4 pings.
+const VERBS_PLACES: usize = 132;
+
 /// Kind of the network of a device. Two processes connect only if they are on one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -160,9 +163,9 @@ impl Device {
 
     /// Makes the origin's end of a connection, with room for `places` requests, or for fewer if the
     /// device does not allow as many.
-    pub fn begin(&self, places: usize) -> Result<Opening<'_>> {
+    pub fn begin(&self) -> Result<Opening<'_>> {
         match self {
-            Device::Verbs(device) => device.begin(places).map(Opening::Verbs),
+            Device::Verbs(device) => device.begin(VERBS_PLACES).map(Opening::Verbs),
             Device::Tcp(device) => device.begin().map(Opening::Tcp),
         }
     }
@@ -307,7 +310,8 @@ impl Link {
     /// Number of requests that can be under way.
     pub fn places(&self) -> usize {
         match self {
-            Link::Verbs(link) => link.places(),
+            // A device may have room for more than it was asked for.
+            Link::Verbs(link) => link.places().min(VERBS_PLACES),
             Link::Tcp(link) => link.places(),
         }
     }

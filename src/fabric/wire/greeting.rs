@@ -11,7 +11,7 @@
 //! | 16..48 | the device's end; 0 if there is none                                  |
 
 use super::device::{Device, NetworkKind};
-use super::queue::{PLACES_MAX, Queue};
+use super::queue::Queue;
 use crate::error::{Error, Result};
 use crate::fabric::contact::{self, BYTES, Contact, Identity, Reply, Secret};
 use crate::fabric::request::END_BYTES;
@@ -90,7 +90,7 @@ pub fn connect(
     secret: Secret,
 ) -> Result<Queue> {
     let (uid, kind) = (identity.uid(), device.kind());
-    let begun = device.begin(PLACES_MAX);
+    let begun = device.begin();
     let opening = begun.map_err(|error| local_error(contact, error))?;
     let question = Greeting::new(kind, uid, opening.end()).bytes();
     let read =

@@ -38,7 +38,7 @@ impl Peer {
             let (to, op) = which(index);
             (to, op.into(), words[index])
         };
-        let sent = self.ask_all(words.len(), order, |kinds| &mut kinds.fetches);
+        let sent = self.ask_all((words.len(), false), order, |kinds| &mut kinds.fetches);
         // If sending failed the connection is gone, and no answer arrives any more.
         let done = sent.and_then(|number| self.wait_for(|_| number));
         for (before, word) in before.iter_mut().zip(&*words) {
@@ -63,14 +63,14 @@ impl Peer {
             let (to, add) = which(index);
             (to, Work::Add(add), scratch)
         };
-        self.ask_all(count, order, |kinds| &mut kinds.posts).map(|_| ())
+        self.ask_all((count, true), order, |kinds| &mut kinds.posts).map(|_| ())
     }
 
-    /// Sends requests whose answers of 8 bytes are stored into words. Returns the number of the
-    /// last one.
+    /// Sends requests whose answers of 8 bytes are stored into words. `gathered`: nothing reads the
+    /// answers, and the requests may leave with later ones. Returns the number of the last one.
     fn ask_all(
         &self,
-        count: usize,
+        (count, gathered): (usize, bool),
         order: impl Fn(usize) -> (Remote, Work, Word),
         counted: fn(&mut Kinds) -> &mut u64,
     ) -> Result<u64> {
@@ -83,7 +83,7 @@ impl Peer {
                     let (to, work, word) = order(sent + index);
                     debug_assert!(to.at.is_multiple_of(8));
                     let signaled = index + 1 == chain;
-                    *place = Order::new(work, to, word.local(), signaled);
+                    *place = Order { gathered, ..Order::new(work, to, word.local(), signaled) };
                 }
                 self.room(queue, chain)?;
                 *counted(queue.count()) += chain.to_u64();

@@ -1,9 +1,10 @@
-//! The origin's end of a connection: a ring of requests, numbered from 1. Requests of one
+//! The origin's end of a connection: the requests under way, numbered from 1. Requests of one
 //! connection complete in their order, so the number of the last completed one is enough. The queue
-//! does not wait, and does not decide how bytes travel. Invariant: the ring entry of a request
-//! holds what the request uses until the request is done, or until the queue pair is gone.
+//! does not wait, and does not decide how bytes travel. Invariant: the queue holds what a request
+//! uses until the request is done, or until the queue pair is gone.
 
 use core::ptr;
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::counts::Kinds;
@@ -14,13 +15,8 @@ use crate::fabric::remote::Remote;
 use crate::fabric::request::{Broken, CHAIN_MAX, Local, Order, Work};
 use crate::number::Number;
 
-/// Largest number of requests in a queue, without pings.
-const DEPTH: usize = 128;
-/// Ring entries that are reserved for pings, so that a ping can always be sent behind late
-/// requests.
+/// Places that are reserved for pings, so that a ping can always be sent behind late requests.
 const PINGS: usize = 4;
-/// Largest number of ring entries.
-pub const PLACES_MAX: usize = DEPTH + PINGS;
 /// Every `SIGNAL_EVERY`-th request at least is signaled.
 const SIGNAL_EVERY: u64 = 32;
 /// Empty polls of the completion queue between two checks whether the device has failed.
@@ -68,9 +64,10 @@ impl Part {
 /// The requests of one connection.
 pub struct Queue {
     link: Link,
-    /// what the requests under way hold; the other entries hold nothing
-    ring: Box<[Kept]>,
-    /// number of ring entries, and the number of those that are not reserved for pings, at least 1
+    /// what requests under way hold, and their numbers, which rise; the other requests hold nothing
+    kept: VecDeque<(u64, Kept)>,
+    /// number of requests that may be under way, and the number of those that are not reserved for
+    /// pings, at least 1
     places: u64,
     depth: u64,
     /// number of the last request posted, and of the last one done; at most `places` are between
@@ -109,12 +106,12 @@ pub struct End {
 impl Queue {
     /// Makes a queue over a link.
     pub fn new(link: Link) -> Queue {
-        let places = link.places().clamp(1, PLACES_MAX);
+        let places = link.places().max(1);
         // A small queue gives its entries to requests first.
         let depth = places - PINGS.min(places / 8);
         let queue = Queue {
             link,
-            ring: (0..places).map(|_| Kept::Nothing).collect(),
+            kept: VecDeque::new(),
             places: places.to_u64(),
             depth: depth.to_u64(),
             posted: 0,
@@ -139,9 +136,7 @@ impl Queue {
     #[inline]
     fn invariants(&self) {
         if cfg!(debug_assertions) {
-            assert_eq!(self.places, self.ring.len().to_u64());
             assert!((1..=self.places).contains(&self.depth));
-            assert!(self.places <= PLACES_MAX.to_u64());
             assert!(self.done <= self.posted);
             assert!(self.posted - self.done <= self.places);
             assert!(self.signaled <= self.posted);
@@ -149,10 +144,9 @@ impl Queue {
             assert!(self.written.max(self.answered).max(self.lent) <= self.posted);
             assert!(self.overtaken <= self.answered);
             assert!(self.proof.1 <= 8);
-            if self.posted - self.done < self.places {
-                let next = &self.ring[((self.posted + 1) % self.places).to_usize()];
-                assert!(matches!(next, Kept::Nothing));
-            }
+            let numbers = || self.kept.iter().map(|(number, _)| *number);
+            assert!(numbers().all(|number| self.done < number && number <= self.posted));
+            assert!(numbers().is_sorted());
         }
     }
 
@@ -231,7 +225,7 @@ impl Queue {
         self.signaled
     }
 
-    /// Posts an empty WRITE, if there is a ring entry for it. Its completion shows that the other
+    /// Posts an empty WRITE, if there is a place for it. Its completion shows that the other
     /// process is still there. It also wakes a device that has forgotten earlier requests:
     /// Soft-RoCE forgets a fenced request (`IBV_SEND_FENCE`) if the last answer that it waits for
     /// arrives while the device checks, until something else is posted.
@@ -272,7 +266,9 @@ impl Queue {
         if !matches!(held, Kept::Nothing | Kept::Leaving(_)) {
             self.lent = self.posted;
         }
-        self.ring[(self.posted % self.places).to_usize()] = held;
+        if !matches!(held, Kept::Nothing) {
+            self.kept.push_back((self.posted, held));
+        }
         self.kinds.doorbells += 1;
         // SAFETY: the caller guarantees the memory.
         unsafe { self.link.post(orders) }?;
@@ -330,9 +326,9 @@ impl Queue {
     /// Marks request `number` and all before it as done, and releases what they hold.
     fn finish(&mut self, number: u64, blocks: &Blocks) {
         debug_assert!(number <= self.posted);
-        while self.done < number {
-            self.done += 1;
-            match core::mem::take(&mut self.ring[(self.done % self.places).to_usize()]) {
+        self.done = self.done.max(number);
+        while self.kept.front().is_some_and(|(held_by, _)| *held_by <= number) {
+            match self.kept.pop_front().map_or(Kept::Nothing, |(_, kept)| kept) {
                 Kept::Nothing | Kept::Buffer { .. } => {}
                 Kept::Leaving(block) => blocks.give_back(block),
                 Kept::Arriving { block, to, bytes } => {
@@ -360,11 +356,11 @@ impl Queue {
     /// never known.
     pub fn end(self, blocks: &Blocks) -> End {
         self.invariants();
-        let Queue { link, mut ring, kinds, done, .. } = self;
+        let Queue { link, kept, kinds, done, .. } = self;
         // From here on the device accesses none of the memory.
         drop(link);
-        for held in &mut ring {
-            match core::mem::take(held) {
+        for (_, held) in kept {
+            match held {
                 Kept::Nothing | Kept::Buffer { .. } => {}
                 Kept::Leaving(block)
                 | Kept::Arriving { block, .. }

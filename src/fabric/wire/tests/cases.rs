@@ -230,13 +230,13 @@ fn many_answers_may_be_outstanding(open: Open) {
 fn long_messages_are_split(open: Open) {
     let (origin, target) = (open(), Side::new(open, 1 << 17));
     // Relaxed: before there are messages.
-    origin.core.message_bytes_max.store(4096, Ordering::Relaxed);
+    origin.core.message_bytes_max.store(512, Ordering::Relaxed);
     let peer = target.seen_by(&origin);
     let data = numbers(100_001, 0);
     put(&peer, target.at(1), &data).unwrap();
     peer.flush().unwrap();
     assert!((0..data.len()).all(|index| target.word(1 + index) == data[index]));
-    let pieces = (8 * data.len() as u64).div_ceil(4096);
+    let pieces = (8 * data.len() as u64).div_ceil(512);
     assert_eq!(origin.counts().kinds.pieces, pieces - 1);
     assert!(origin.counts().kinds.waits > 0, "more than the queue takes");
     let mut back = vec![0; data.len()];
