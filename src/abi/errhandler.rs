@@ -1,20 +1,18 @@
-//! Error handlers of windows (MPI-4.1 §9.3.2). A handler is an object of the MPI underneath, which
-//! frees and converts it. Its function is noted here, because it has to be called with our window
-//! handle. That handle is one integer in C and in Fortran, in memory that is large enough for
-//! either, so one way of calling serves both languages.
+//! Error handlers of windows (MPI-4.1 §9.3.2); the calls on them are in `errhandler_calls`. A
+//! handler is an object of the MPI underneath, which frees and converts it. Its function is noted
+//! here, because it has to be called with our window handle. That handle is one integer in C and in
+//! Fortran, in memory that is large enough for either, so one way of calling serves both languages.
 //!
 //! `MPI_Errhandler_free` only releases the user's reference: a handler stays valid while a window
 //! has it, and `MPI_Win_get_errhandler` returns a new reference to it.
 
-use super::answer::{code, on_any_window, place_for, raise_alone};
-use super::{MPI_Errhandler, MPI_Win, MPI_Win_errhandler_function};
 use crate::error::{Class, Error};
 use crate::mpi::host::Abi;
 use crate::mpi::{Handle, Host};
 use crate::number::Number;
 use crate::sync::Ordering;
 use crate::sys::dl;
-use crate::window::{Carrier, Window, report};
+use crate::window::{Carrier, Window};
 use core::ffi::{c_char, c_int, c_void};
 use core::mem::transmute;
 use core::ptr;
@@ -61,13 +59,13 @@ struct UserHandler {
 static MADE: Mutex<BTreeMap<Handle, UserHandler>> = Mutex::new(BTreeMap::new());
 
 /// Takes one more reference to a handler. Returns false if the user never made it.
-fn keep(handler: Handle) -> bool {
+pub(super) fn keep(handler: Handle) -> bool {
     let mut made = MADE.lock();
     made.get_mut(&handler).map(|entry| entry.references += 1).is_some()
 }
 
 /// Releases a reference; the last one frees the object of the MPI underneath.
-fn release(host: &Host, handler: Handle) -> Option<c_int> {
+pub(super) fn release(host: &Host, handler: Handle) -> Option<c_int> {
     let mut made = MADE.lock();
     let entry = made.get_mut(&handler)?;
     entry.references -= 1;
@@ -196,32 +194,8 @@ fn thrower(host: &Host, handler: Handle) -> Option<Function> {
     (address != 0).then_some(Function::Standard(address))
 }
 
-/// Makes an error handler.
-///
-/// # Safety
-/// `errhandler` points to a handle.
-pub(super) unsafe fn create(
-    host: &Host,
-    function: *mut c_void,
-    errhandler: *mut MPI_Errhandler,
-) -> c_int {
-    if function.is_null() || errhandler.is_null() {
-        let error = Error::Wrong(Class::Arg, "null pointer");
-        return raise_alone("MPI_Win_create_errhandler", host, error);
-    }
-    let mut handler: Handle = 0;
-    // SAFETY: the caller's function, and an out parameter of ours.
-    let code = unsafe { (host.call.win_create_errhandler)(function, &mut handler) };
-    if code == 0 {
-        let handler = host.handle(handler);
-        note(handler, Function::Standard(function.addr()));
-        // SAFETY: the caller's pointer to a handle.
-        unsafe { host.store(errhandler, handler) };
-    }
-    code
-}
-
-fn is_predefined(host: &Host, handler: Handle) -> bool {
+/// Whether a handler is one that the MPI underneath has by itself.
+pub(super) fn is_predefined(host: &Host, handler: Handle) -> bool {
     let c = &host.constants;
     // Open MPI has MPI_ERRORS_ABORT only since version 5.
     let abort = (c.errors_abort != 0).then_some(c.errors_abort);
@@ -230,96 +204,11 @@ fn is_predefined(host: &Host, handler: Handle) -> bool {
 }
 
 /// Sets the handler of a window.
-fn set(host: &Host, window: &Window, handler: Handle) -> Result<(), Error> {
+pub(super) fn set(host: &Host, window: &Window, handler: Handle) -> Result<(), Error> {
     if !is_predefined(host, handler) && !keep(handler) {
         return Err(Error::Wrong(Class::Arg, "handle that is no error handler"));
     }
     let old = window.errhandler.swap(handler, Ordering::Relaxed);
     release(host, old);
     Ok(())
-}
-
-entry! {
-    /// Creates an error handler for windows (MPI-4.1 §9.3.2). The object is one of the MPI
-    /// underneath; this library notes its function, because it must be called with our window
-    /// handle. Errors: MPI_ERR_ARG for a null pointer, or those of the MPI underneath.
-    MPI_Win_create_errhandler PMPI_Win_create_errhandler (
-        function: *mut MPI_Win_errhandler_function, errhandler: *mut MPI_Errhandler,
-    ) {
-        // SAFETY: the caller's pointers.
-        unsafe { create(Host::get(), function, errhandler) }
-    }
-
-    /// Sets the error handler of a window (MPI-4.1 §9.3.2), also of a delegated one. The window
-    /// takes a reference to the handler and releases that to the old one. Errors: MPI_ERR_WIN,
-    /// MPI_ERR_ARG for a handle that is no error handler.
-    MPI_Win_set_errhandler PMPI_Win_set_errhandler (win: MPI_Win, errhandler: MPI_Errhandler) {
-        let host = Host::get();
-        let handler = host.handle(errhandler);
-        on_any_window("MPI_Win_set_errhandler", host, win, |window| {
-            set(host, window, handler)
-        }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
-            unsafe { (host.call.win_set_errhandler)(native, handler) }
-        })
-    }
-
-    /// Returns the error handler of a window (MPI-4.1 §9.3.2): a new reference to the handler, for
-    /// the caller to free. Errors: MPI_ERR_WIN, MPI_ERR_ARG for a null pointer.
-    MPI_Win_get_errhandler PMPI_Win_get_errhandler (
-        win: MPI_Win, errhandler: *mut MPI_Errhandler,
-    ) {
-        let host = Host::get();
-        on_any_window("MPI_Win_get_errhandler", host, win, |window| {
-            place_for(errhandler)?;
-            let handler = window.errhandler.load(Ordering::Relaxed);
-            keep(handler);
-            // SAFETY: the caller's pointer to a handle.
-            unsafe { host.store(errhandler, handler) };
-            Ok(())
-        }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
-            unsafe { (host.call.win_get_errhandler)(native, errhandler) }
-        })
-    }
-
-    /// Calls the error handler of a window with a code of the program (MPI-4.1 §9.5). A handler
-    /// that is fatal names this call and the code, then ends the job. Errors: MPI_ERR_WIN.
-    MPI_Win_call_errhandler PMPI_Win_call_errhandler (win: MPI_Win, error: c_int) {
-        let host = Host::get();
-        on_any_window("MPI_Win_call_errhandler", host, win, |window| {
-            handle(host, window, error, || {
-                report::say_fatal(&format!("MPI_Win_call_errhandler: error code {error}"));
-            });
-            Ok(())
-        }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
-            unsafe { (host.call.win_call_errhandler)(native, error) }
-        })
-    }
-
-    /// Releases the caller's reference to an error handler and stores MPI_ERRHANDLER_NULL (MPI-4.1
-    /// §9.3.4). Only handlers of windows are noted here; all others are passed on to the MPI
-    /// underneath. A handler stays valid while a window has it. Errors: MPI_ERR_ARG for a null
-    /// pointer, or those of the MPI underneath.
-    MPI_Errhandler_free PMPI_Errhandler_free (errhandler: *mut MPI_Errhandler) {
-        let host = Host::get();
-        if errhandler.is_null() {
-            return code(host, &Error::Wrong(Class::Arg, "null pointer"));
-        }
-        // SAFETY: the caller's pointer to a handle.
-        let handler = unsafe { host.fetch(errhandler) };
-        // A predefined handler is never freed. References to it that this library returned are none
-        // of the MPI underneath, which would count them down.
-        let freed = if is_predefined(host, handler) { Some(0) } else { release(host, handler) };
-        match freed {
-            Some(code) => {
-                // SAFETY: the caller's pointer to a handle.
-                unsafe { host.store(errhandler, host.constants.errhandler_null) };
-                code
-            }
-            // SAFETY: the caller's argument, as for the MPI underneath alone.
-            None => unsafe { (host.call.errhandler_free)(errhandler) },
-        }
-    }
 }

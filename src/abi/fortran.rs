@@ -2,7 +2,7 @@
 //! set_attr, create_keyval, create_errhandler), under all names by which its bindings and programs
 //! call them. MPICH's entries of these names call C; for them, calls are passed on.
 
-use super::{MPI_Aint, MPI_Errhandler, MPI_Fint, answer, errhandler, keyvals};
+use super::{MPI_Aint, MPI_Errhandler, MPI_Fint, answer, errhandler_calls, keyvals};
 use crate::mpi::Host;
 use crate::mpi::host::Abi;
 use crate::number::Number;
@@ -204,7 +204,7 @@ unsafe fn create_errhandler(
     let host = Host::get();
     let mut made: MPI_Errhandler = 0;
     // SAFETY: the caller's function, and a handle of ours to store to.
-    let code = unsafe { errhandler::create(host, function, &mut made) };
+    let code = unsafe { errhandler_calls::create(host, function, &mut made) };
     // SAFETY: the function of that name has this type.
     let to_integer: Option<ToInteger> = unsafe { host.extra(c"PMPI_Errhandler_c2f") };
     match to_integer {

@@ -9,7 +9,7 @@ use crate::fabric::net::Wire;
 use crate::memory::heap;
 use crate::mpi::Host;
 use crate::number::Number;
-use crate::sys::segment::PAGE;
+use crate::sys::PAGE;
 use crate::window::hints;
 use core::ffi::{c_int, c_void};
 

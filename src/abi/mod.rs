@@ -26,6 +26,7 @@ mod cxx;
 mod describe;
 mod epochs;
 mod errhandler;
+mod errhandler_calls;
 mod fortran;
 mod integer;
 mod keyvals;

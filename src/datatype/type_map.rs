@@ -7,6 +7,7 @@
 //! bound and extent by [`Layout::bounded`].
 
 mod beside;
+mod block;
 mod map;
 mod overlay;
 mod rows;
@@ -14,79 +15,17 @@ mod superpose;
 #[cfg(test)]
 mod tests;
 
+pub use block::Block;
 pub use overlay::{Strip, each_run, each_strip, zip_elements};
 pub use rows::Pieces;
 
 use super::basic::Basic;
 use crate::error::{Class, Error, Result};
 use crate::number::Number;
+use block::BasicKinds;
 use map::{Map, Row};
 use rows::Rows;
 use std::sync::{Arc, LazyLock};
-
-/// Elements that follow each other at the extent of their kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block {
-    /// bytes from the address of the buffer to the first element
-    pub offset: i64,
-    /// the kind of the elements
-    pub basic: Basic,
-    /// number of elements, not 0
-    pub count: u64,
-}
-
-/// A block of one of several items; its offset is from the address of the first item.
-pub type Piece = Block;
-
-impl Block {
-    /// One past the last byte of data.
-    fn end(&self) -> i128 {
-        let before = (self.count as i128 - 1) * self.basic.extent() as i128;
-        let [.., (last, bytes)] = members(self.basic);
-        self.offset as i128 + before + last as i128 + bytes as i128
-    }
-
-    /// The place of a further element.
-    fn next(&self) -> i128 {
-        self.offset as i128 + self.count as i128 * self.basic.extent() as i128
-    }
-}
-
-/// Offset and bytes of the data in an element; the first may have no bytes. The index of a pair
-/// type with padding is an int, and the padding is not data.
-const fn members(basic: Basic) -> [(usize, usize); 2] {
-    const INDEX_BYTES: usize = 4;
-    match basic.second() {
-        Some(second) if basic.size() < basic.extent() => {
-            [(0, basic.size() - INDEX_BYTES), (second, INDEX_BYTES)]
-        }
-        _ => [(0, 0), (0, basic.size())],
-    }
-}
-
-/// A set of kinds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Kinds(u64);
-
-impl Kinds {
-    fn of(basic: Basic) -> Kinds {
-        const { assert!(Basic::ALL.len() <= 64) };
-        Kinds(1 << basic as u32)
-    }
-
-    fn join(&mut self, other: Kinds) {
-        self.0 |= other.0;
-    }
-
-    /// Returns the only kind, if there is one.
-    fn only(self) -> Option<Basic> {
-        (self.0.count_ones() == 1).then(|| Basic::ALL[self.0.trailing_zeros().to_usize()])
-    }
-
-    fn iter(self) -> impl Iterator<Item = Basic> {
-        Basic::ALL.iter().copied().filter(move |basic| self.0 >> *basic as u32 & 1 == 1)
-    }
-}
 
 /// The type map of a derived datatype and its bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -298,7 +237,7 @@ impl Shape {
     /// The kinds of its elements.
     pub fn kinds(&self) -> impl Iterator<Item = Basic> {
         match self {
-            Shape::Basic(basic) => Kinds::of(*basic).iter(),
+            Shape::Basic(basic) => BasicKinds::of(*basic).iter(),
             Shape::Derived(layout) => layout.map.kinds.iter(),
         }
     }

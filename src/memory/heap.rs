@@ -17,9 +17,10 @@ use super::ranges::{GRANULE, RangeState, Ranges};
 use super::retention::{self, Retention};
 use crate::error::{Error, Result};
 use crate::number::Number;
+use crate::sys::PAGE;
 use crate::sys::memory_limits;
 use crate::sys::process;
-use crate::sys::segment::{Mapping, Name, PAGE, Segment};
+use crate::sys::segment::{Mapping, Name, Segment};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 

@@ -57,7 +57,7 @@ impl Maps {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::segment::PAGE;
+    use crate::sys::PAGE;
 
     fn segment() -> (Segment, Name) {
         let segment = Segment::create(PAGE).unwrap();

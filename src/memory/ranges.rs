@@ -7,7 +7,7 @@
 //!
 //! Invariant: free ranges do not overlap, and two neighbours differ in their state.
 
-use crate::sys::segment::PAGE;
+use crate::sys::PAGE;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Ranges begin and end at multiples of this: a cache line, so that no two of them share one.

@@ -1,7 +1,8 @@
 //! Communicators and groups of the MPI underneath.
 
 use super::functions::do_not_copy;
-use super::host::{Abi, Handle, Host, Status};
+use super::handle::{Abi, Handle, Status};
+use super::host::Host;
 use crate::error::{Class, Error, Result};
 use crate::number::Number;
 use core::ffi::{c_int, c_void};

@@ -3,6 +3,7 @@
 //! cannot fail, since errors of datatype calls may end the process: so it checks handles first, as
 //! far as a handle shows that it is a datatype. The result is kept with the type, see `cache`.
 
+mod arguments;
 mod array;
 mod cache;
 mod decode;
@@ -10,7 +11,8 @@ mod decode;
 mod tests;
 
 use super::comm::{Comm, check};
-use super::host::{Abi, Handle, Host};
+use super::handle::{Abi, Handle};
+use super::host::Host;
 use crate::datatype::basic::Basic;
 use crate::datatype::type_map::Shape;
 use crate::error::{Class, Error, Result};

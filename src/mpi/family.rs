@@ -3,7 +3,7 @@
 //! gives itself, in the first line of MPI_Get_library_version; a layer over another MPI
 //! (MPItrampoline, Wi4MPI) names that one further down.
 
-use super::host::Abi;
+use super::handle::Abi;
 use crate::sys::dl::{self, Library};
 use core::ffi::{CStr, c_char, c_int};
 use core::mem::transmute_copy;

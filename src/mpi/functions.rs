@@ -2,7 +2,7 @@
 //! [`Handle`]s, a status is a buffer that is large enough in every ABI. To call one more, add a
 //! row: to `required` if every MPI has it.
 
-use super::host::{Handle, Status};
+use super::handle::{Handle, Status};
 use crate::sys::dl::Library;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::transmute_copy;

@@ -14,7 +14,8 @@
 #![allow(clippy::missing_safety_doc)] // callbacks: called by the MPI underneath
 
 use super::comm::check;
-use super::host::{Handle, Host, Status};
+use super::handle::{Handle, Status};
+use super::host::Host;
 use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::sync::{AtomicU8, AtomicUsize, Ordering};

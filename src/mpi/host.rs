@@ -8,6 +8,7 @@
 use super::constants::{Constants, MPICH, OPENMPI_INTEGERS, STANDARD};
 use super::family::{self, Named};
 use super::functions::Functions;
+pub use super::handle::{Abi, Handle, Status};
 use super::table::{self, Tables};
 use crate::number::Number;
 use crate::sync::{AtomicPtr, Ordering};
@@ -17,20 +18,6 @@ use core::ffi::CStr;
 use core::mem::transmute_copy;
 use core::ptr;
 use std::sync::OnceLock;
-
-/// A handle of the MPI underneath: MPI_Comm, MPI_Datatype, ...
-pub type Handle = usize;
-
-/// The three binary interfaces that MPI libraries have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Abi {
-    /// MPICH, Intel MPI, MVAPICH, Cray MPICH: handles are 32-bit integers
-    Mpich,
-    /// Open MPI: handles are pointers to its objects
-    OpenMpi,
-    /// MPI-5.0 chapter 20: handles are pointers with fixed values
-    Standard,
-}
 
 /// The MPI underneath.
 pub struct Host {
@@ -265,8 +252,6 @@ fn library() -> Option<(Library, String)> {
     named.or_else(|| dl::library_at(dl::next_symbol(c"PMPI_Comm_size")))
 }
 
-/// A buffer for an MPI_Status of any ABI (20, 24 or 32 bytes).
-pub type Status = [u64; 8];
 const _: () = assert!(MPICH.status_bytes as usize <= size_of::<Status>());
 const _: () = assert!(OPENMPI_INTEGERS.status_bytes as usize <= size_of::<Status>());
 const _: () = assert!(STANDARD.status_bytes as usize <= size_of::<Status>());

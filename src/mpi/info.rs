@@ -2,7 +2,7 @@
 
 use super::comm::{Comm, check};
 use super::datatype::STANDARD_PREDEFINED_END;
-use super::host::Abi;
+use super::handle::Abi;
 use super::{Handle, Host};
 use crate::error::{Class, Error, Result};
 use crate::number::Number;

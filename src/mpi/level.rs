@@ -10,7 +10,8 @@
 //! | MULTIPLE     | a session is for several threads at once, or was, or its level is not known | |
 
 use super::comm::check;
-use super::host::{Handle, Host};
+use super::handle::Handle;
+use super::host::Host;
 use crate::number::Number;
 use crate::sync::{AtomicU32, Ordering};
 use core::ffi::{CStr, c_int};

@@ -8,9 +8,11 @@ pub mod datatype;
 mod family;
 pub mod functions;
 pub mod grequests;
+pub mod handle;
 pub mod host;
 pub mod info;
 pub mod level;
 pub mod table;
 
-pub use host::{EntryName, Handle, Host};
+pub use handle::Handle;
+pub use host::{EntryName, Host};

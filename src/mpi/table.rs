@@ -2,7 +2,7 @@
 //! ABI. The handles of predefined objects never change, so the table is made once.
 
 use super::constants::{Constants, MPICH, PREDEFINED, STANDARD, STANDARD_INTEL, openmpi};
-use super::host::{Abi, Handle};
+use super::handle::{Abi, Handle};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{OPS, Op, PredefinedOp};
 use crate::number::Number;

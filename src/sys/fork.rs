@@ -185,7 +185,8 @@ impl SegmentPart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::segment::{PAGE, Segment};
+    use crate::sys::PAGE;
+    use crate::sys::segment::Segment;
 
     const PAGES: u64 = 8;
 

@@ -30,6 +30,9 @@ pub mod vm;
 
 use crate::error::Error;
 
+/// Size of a page of memory in bytes.
+pub const PAGE: u64 = 4096;
+
 /// Repeats a system call as long as a signal interrupts it: the program may have handlers that do
 /// not restart calls. `call` returns a negative number if it fails, and sets `errno`.
 pub fn uninterrupted<T: Default + PartialOrd>(mut call: impl FnMut() -> T) -> T {

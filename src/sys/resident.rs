@@ -1,7 +1,7 @@
 //! The part of a range of addresses that has memory behind it (mincore(2)).
 
 use crate::number::Number;
-use crate::sys::segment::PAGE;
+use crate::sys::PAGE;
 
 /// The most pages that one call asks for.
 const PAGES: usize = 64 << 10;

@@ -2,7 +2,7 @@
 //! `/proc/PID/fd`, and which all of them map. Nothing is ever left in a file system.
 
 use super::memory_limits::is_available;
-use super::{last_error, memfd, uninterrupted};
+use super::{PAGE, last_error, memfd, uninterrupted};
 use crate::error::{Error, Result};
 use crate::number::Number;
 use core::mem::ManuallyDrop;
@@ -67,9 +67,6 @@ pub struct Segment {
 const STEP: u64 = 16 << 20;
 /// The bytes that one call of fallocate(2) backs.
 const CALL: u64 = 1 << 20;
-
-/// Size of a page of memory in bytes.
-pub const PAGE: u64 = 4096;
 
 impl Segment {
     /// Creates a segment of `bytes` zero bytes, none of them backed by memory yet. Seals forbid all

@@ -12,26 +12,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Source, code_of, hold, sources, words};
 
 /// Arrows that close a circle: from a file, to a file.
-const LEFT: [(&str, &str); 24] = [
-    ("abi/errhandler.rs", "abi/answer.rs"),
-    ("datatype/reduce/atomic.rs", "datatype/reduce/mod.rs"),
+const LEFT: [(&str, &str); 11] = [
     ("datatype/reduce/ops.rs", "datatype/reduce/mod.rs"),
-    ("datatype/reduce/plain.rs", "datatype/reduce/mod.rs"),
     ("datatype/reduce/wide_elements.rs", "datatype/reduce/mod.rs"),
-    ("datatype/type_map/map.rs", "datatype/type_map.rs"),
     ("datatype/type_map/overlay.rs", "datatype/type_map/beside.rs"),
-    ("datatype/type_map/rows.rs", "datatype/type_map.rs"),
     ("datatype/type_map/superpose.rs", "datatype/type_map/overlay.rs"),
     ("epoch/lock/tickets.rs", "epoch/lock.rs"),
-    ("fabric/sim/view.rs", "fabric/sim/rank.rs"),
-    ("fabric/sim/view.rs", "fabric/sim/road.rs"),
-    ("fabric/sim/world.rs", "fabric/sim/rank.rs"),
     ("memory/heap/fork_copies.rs", "memory/heap.rs"),
-    ("mpi/datatype/decode.rs", "mpi/datatype/array.rs"),
-    ("mpi/family.rs", "mpi/host.rs"),
-    ("mpi/host.rs", "mpi/functions.rs"),
-    ("mpi/table.rs", "mpi/host.rs"),
-    ("sys/segment.rs", "sys/process.rs"),
     ("window/local.rs", "window/wide/mod.rs"),
     ("window/wide/locate.rs", "window/address.rs"),
     ("window/wide/mod.rs", "window/wide/lists.rs"),

@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::memory::heap::{self, HeapRange};
 use crate::memory::{HeapPlace, HeapView};
 use crate::number::Number;
-use crate::sys::segment::{Mapping, PAGE, Segment};
+use crate::sys::PAGE;
+use crate::sys::segment::{Mapping, Segment};
 use crate::sys::{memory_limits, resident};
 use core::ptr;
 

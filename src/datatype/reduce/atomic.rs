@@ -1,16 +1,15 @@
 //! Kernels for elements that are words: the processor changes each element in one step, so that
 //! calls from any number of processes at the same time lose no update.
 
-use super::Call;
-use super::element::{Atom, Element, Word};
+use super::element::{Atom, Element, ReduceCall, Word};
 use super::ops::Combine;
 
 /// Applies an op to every element, one by one.
 ///
 /// # Safety
-/// The caller guarantees [`Call`], and [`Word`] for each element of the target.
-pub unsafe fn apply<T: Atom, C: Combine<T>>(call: &Call) {
-    let Call { target, origin, result, count } = *call;
+/// The caller guarantees [`ReduceCall`], and [`Word`] for each element of the target.
+pub unsafe fn apply<T: Atom, C: Combine<T>>(call: &ReduceCall) {
+    let ReduceCall { target, origin, result, count } = *call;
     for at in (0..count).map(|i| i * T::EXTENT) {
         // SAFETY: `at` is an element below `count`, where the caller guarantees all buffers. The
         // origin's element is read before the result is written: they may be one buffer.
@@ -29,7 +28,7 @@ pub unsafe fn apply<T: Atom, C: Combine<T>>(call: &Call) {
 ///
 /// # Safety
 /// As for [`apply`].
-pub unsafe fn fetch<T: Atom>(call: &Call) {
+pub unsafe fn fetch<T: Atom>(call: &ReduceCall) {
     let Some(result) = call.result else { return };
     for at in (0..call.count).map(|i| i * T::EXTENT) {
         // SAFETY: `at` is an element below `count`, where the caller guarantees both buffers; a

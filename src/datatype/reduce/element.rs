@@ -27,6 +27,20 @@ pub trait Element: Copy {
     unsafe fn write(self, at: *mut u8);
 }
 
+/// The buffers of one call. Its maker guarantees: for `count` elements, `target` may be read and
+/// written, `origin` read unless the op is NO_OP, and `result` written, if any. `origin` and
+/// `result` overlap nowhere with `target`, and each other not at all or entirely.
+pub struct ReduceCall {
+    /// the target's elements
+    pub target: *mut u8,
+    /// the origin's elements
+    pub origin: *const u8,
+    /// where the old elements go, if they are wanted
+    pub result: Option<*mut u8>,
+    /// number of elements
+    pub count: usize,
+}
+
 /// An element that the processor changes in one step, as the word of its extent.
 pub trait Atom: Element {
     /// The unsigned integer of the same width.

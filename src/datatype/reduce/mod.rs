@@ -35,19 +35,9 @@ mod wide_elements;
 
 #[cfg(target_arch = "x86_64")]
 use self::element::LongDouble;
-use self::element::{Complex, Element, Pair, Word};
+use self::element::{Complex, Element, Pair, ReduceCall, Word};
 use super::basic::Basic;
 pub use ops::{OPS, Op, PredefinedOp, pairs, pairs_in_mpis};
-
-/// The buffers of one call. Its maker guarantees: for `count` elements, `target` may be read and
-/// written, `origin` read unless the op is NO_OP, and `result` written, if any. `origin` and
-/// `result` overlap nowhere with `target`, and each other not at all or entirely.
-struct Call {
-    target: *mut u8,
-    origin: *const u8,
-    result: Option<*mut u8>,
-    count: usize,
-}
 
 /// Whether elements of this type at this address are changed under the target's accumulate lock.
 /// The result is equal in all processes, since each maps a window's memory at whole pages. The
@@ -183,9 +173,10 @@ pub unsafe fn accumulate(
     count: usize,
 ) {
     debug_assert!(!needs_lock(basic, target), "{basic:?} at {target:p} needs the lock");
-    let call = &Call { target, origin, result, count };
-    // SAFETY: the caller's guarantees are those of `Call`, and those of `Word`: every type below
-    // has the extent of a word and `needs_lock` saw that the first element is at a multiple of it.
+    let call = &ReduceCall { target, origin, result, count };
+    // SAFETY: the caller's guarantees are those of `ReduceCall`, and those of `Word`: every type
+    // below has the extent of a word and `needs_lock` saw that the first element is at a multiple
+    // of it.
     unsafe { words!(atomic, op, basic, call, wider: too_wide(basic)) }
 }
 
@@ -211,14 +202,14 @@ pub unsafe fn accumulate_locked(
     // word, or at no multiple of their width, hold the lock.
     unsafe {
         if moves {
-            let call = &Call { target, origin, result, count: count * extent };
+            let call = &ReduceCall { target, origin, result, count: count * extent };
             wide_elements::apply(op, Basic::Byte, call);
         } else if needs_lock(basic, target) {
             accumulate_exclusive(op, basic, target, origin, result, count);
         } else if extent == size_of::<u64>() {
             accumulate(op, basic, target, origin, result, count);
         } else {
-            wide_elements::apply(op, basic, &Call { target, origin, result, count });
+            wide_elements::apply(op, basic, &ReduceCall { target, origin, result, count });
         }
     }
 }
@@ -237,8 +228,9 @@ pub unsafe fn accumulate_exclusive(
     result: Option<*mut u8>,
     count: usize,
 ) {
-    let call = &Call { target, origin, result, count };
-    // SAFETY: the caller's guarantees are those of `Call`, and no other thread uses the target.
+    let call = &ReduceCall { target, origin, result, count };
+    // SAFETY: the caller's guarantees are those of `ReduceCall`, and no other thread uses the
+    // target.
     unsafe { words!(plain, op, basic, call, wider: accumulate_wide(op, basic, call)) }
 }
 
@@ -246,7 +238,7 @@ pub unsafe fn accumulate_exclusive(
 ///
 /// # Safety
 /// As for [`plain::apply`].
-unsafe fn accumulate_wide(op: Op, basic: Basic, call: &Call) {
+unsafe fn accumulate_wide(op: Op, basic: Basic, call: &ReduceCall) {
     // SAFETY: the caller's guarantees are the same.
     unsafe {
         match basic {

@@ -1,16 +1,15 @@
 //! Kernels for memory that no other thread changes meanwhile: loops without atomics, which the
 //! compiler turns into vector instructions where the type allows it.
 
-use super::Call;
-use super::element::Element;
+use super::element::{Element, ReduceCall};
 use super::ops::Combine;
 
 /// Applies an op to every element.
 ///
 /// # Safety
-/// The caller guarantees [`Call`], and no other thread changes the target's elements.
-pub unsafe fn apply<T: Element, C: Combine<T>>(call: &Call) {
-    let Call { target, origin, result, count } = *call;
+/// The caller guarantees [`ReduceCall`], and no other thread changes the target's elements.
+pub unsafe fn apply<T: Element, C: Combine<T>>(call: &ReduceCall) {
+    let ReduceCall { target, origin, result, count } = *call;
     let offsets = (0..count).map(|i| i * T::EXTENT);
     match result {
         None => {
@@ -42,7 +41,7 @@ pub unsafe fn apply<T: Element, C: Combine<T>>(call: &Call) {
 ///
 /// # Safety
 /// As for [`apply`].
-pub unsafe fn fetch<T: Element>(call: &Call) {
+pub unsafe fn fetch<T: Element>(call: &ReduceCall) {
     let Some(result) = call.result else { return };
     for at in (0..call.count).map(|i| i * T::EXTENT) {
         // SAFETY: `at` is an element below `count`, where the caller guarantees both buffers.

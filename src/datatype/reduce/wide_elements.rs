@@ -7,7 +7,9 @@
 //! On paper, for each [`WORDS`] words: the loads, the plain loop of the op, which is a vector loop,
 //! and a compare-exchange for each word that changes.
 
-use super::{Call, Op, Word, accumulate_exclusive};
+use super::accumulate_exclusive;
+use super::element::{ReduceCall, Word};
+use super::ops::Op;
 use crate::datatype::basic::Basic;
 use core::ops::Range;
 use core::ptr;
@@ -32,7 +34,7 @@ struct Piece<const N: usize> {
 /// # Safety
 /// As for [`super::accumulate`], by the holder of the target's accumulate lock; in place of whole
 /// elements, others change aligned words.
-pub unsafe fn apply(op: Op, basic: Basic, call: &Call) {
+pub unsafe fn apply(op: Op, basic: Basic, call: &ReduceCall) {
     let extent = basic.extent();
     debug_assert!(extent <= BYTES && call.target.addr().is_multiple_of(extent));
     let bytes = call.count * extent;
@@ -47,8 +49,8 @@ pub unsafe fn apply(op: Op, basic: Basic, call: &Call) {
 
 /// # Safety
 /// As for [`apply`].
-unsafe fn in_pieces<const N: usize>(op: Op, basic: Basic, call: &Call, bytes: usize) {
-    let Call { target, origin, result, .. } = *call;
+unsafe fn in_pieces<const N: usize>(op: Op, basic: Basic, call: &ReduceCall, bytes: usize) {
+    let ReduceCall { target, origin, result, .. } = *call;
     let mut done = 0;
     while done < bytes {
         let at = target.wrapping_add(done);

@@ -2,7 +2,7 @@
 //! subarray needs a node or two whatever its counts are; only an irregular map has a node per
 //! block. The order is that of the type map.
 
-use super::{Block, Kinds, members};
+use super::block::{BasicKinds, Block, members};
 use crate::datatype::basic::Basic;
 use crate::error::{Error, Result};
 use crate::number::Number;
@@ -123,7 +123,7 @@ pub(super) struct Map {
     /// the depth of nested repetitions
     depth: usize,
     /// the kinds of all elements
-    pub kinds: Kinds,
+    pub kinds: BasicKinds,
 }
 
 impl Map {
@@ -141,7 +141,7 @@ impl Map {
 
     /// Appends a row. A block that touches the block before it is merged with that.
     pub fn push(&mut self, row: Row) -> Result<()> {
-        self.kinds.join(Kinds::of(row.block.basic));
+        self.kinds.join(BasicKinds::of(row.block.basic));
         let last = match self.nodes[self.open..].last_mut() {
             Some(Node::Row(last)) => last,
             _ => return self.append(Node::Row(row)),

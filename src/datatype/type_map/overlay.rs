@@ -3,10 +3,11 @@
 //! transfers are one strip. `beside` has transfers with data without holes on one side, or with the
 //! same type on both; `superpose` has the others.
 
+use super::Shape;
 use super::beside::{Beside, ITSELF, ORIGIN, TARGET};
+use super::block::{Block, Piece};
 use super::map::Row;
 use super::superpose::superpose;
-use super::{Block, Piece, Shape};
 use crate::datatype::basic::Basic;
 use crate::error::{Class, Error, Result};
 use crate::number::Number;

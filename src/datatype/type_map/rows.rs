@@ -1,8 +1,8 @@
 //! The items of a transfer, walked without memory: the rows of a type map, item after item, and
 //! their blocks.
 
+use super::block::{Block, Piece};
 use super::map::{DEPTH_MAX, Map, Node, Row};
-use super::{Block, Piece};
 use crate::datatype::basic::Basic;
 
 /// A repetition under way.

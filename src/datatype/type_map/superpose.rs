@@ -2,10 +2,11 @@
 //! (foMPI's paper on datatypes, §2); here a step takes as many equal blocks as there are on both
 //! sides.
 
+use super::block::Block;
 use super::map::Row;
 use super::overlay::{Strip, in_bytes, one_row};
 use super::rows::Rows;
-use super::{Block, Layout, Shape};
+use super::{Layout, Shape};
 use crate::number::Number;
 
 /// Rows of bytes; no row touches the next.

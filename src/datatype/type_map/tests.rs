@@ -1,6 +1,7 @@
 //! Layouts by hand, after the examples of MPI-4.1 §5.1, and random ones against a type map that is
 //! expanded entry by entry as the standard defines it.
 
+use super::block::{Piece, members};
 use super::*;
 
 impl Layout {

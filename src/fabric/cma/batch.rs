@@ -22,7 +22,7 @@
 use super::{BYTES_MAX, Process, Way};
 use crate::error::{Error, Result};
 use crate::number::{Number, Offset};
-use crate::sys::segment::PAGE;
+use crate::sys::PAGE;
 use crate::sys::vm::{self, IoVec};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;

@@ -6,8 +6,9 @@ use super::ranks::{Mapped, own_process};
 use crate::fabric::Way;
 use crate::fabric::remote::{Bytes, Remote, Runs};
 use crate::sync::{AtomicU64, Ordering};
+use crate::sys::PAGE;
 use crate::sys::child::Child;
-use crate::sys::segment::{PAGE, Segment};
+use crate::sys::segment::Segment;
 
 const BYTES: u64 = 4 * PAGE;
 const ROUNDS: u64 = 300;

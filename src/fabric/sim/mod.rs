@@ -15,8 +15,8 @@ mod world;
 
 pub use crate::fabric::faults::Fault;
 pub use rank::Sim;
-pub use road::{POISON, SimCounts};
-pub use view::{FAR, FLAT, View};
+pub use road::{FAR, FLAT, POISON, SimCounts};
+pub use view::View;
 pub use world::{FinalState, run};
 
 use core::ops::Range;

@@ -2,12 +2,8 @@
 //! [`View`] instead.
 
 use super::SimShape;
-use super::road::{Effect, SimCounts, SimRoad, WordPlace};
-use super::view::{FAR, FLAT, LEADS, NEAR, SimWords, View};
-use super::world::State;
-use crate::error::Result;
-use crate::fabric::faults::{Fault, Faulty};
-use crate::fabric::{Fetch, WordAt, WordId, Words};
+use super::road::{Effect, FLAT, NEAR, SimCounts, SimRoad, State, WordPlace};
+use crate::fabric::{Fetch, WordAt, WordId};
 use crate::rank_numbers::Rank;
 use corosensei::Yielder;
 use std::cell::RefCell;
@@ -29,37 +25,6 @@ impl<'a> Sim<'a> {
         thread: u32,
     ) -> Sim<'a> {
         Sim { state, yielder, shape, thread }
-    }
-
-    /// Returns a view of this rank, with a fault.
-    pub fn view<const VIEW: usize>(&self, fault: Fault) -> View<'_, 'a, VIEW> {
-        Faulty::new(SimWords { sim: self }, fault)
-    }
-
-    /// Returns the view of words that all ranks reach in the same way.
-    pub fn weak(&self, fault: Fault) -> View<'_, 'a, FLAT> {
-        self.view(fault)
-    }
-
-    /// Returns the view [`FLAT`].
-    fn flat(&self) -> SimWords<'_, 'a, FLAT> {
-        SimWords { sim: self }
-    }
-
-    /// Returns the view of the words of this node.
-    pub fn near(&self, fault: Fault) -> View<'_, 'a, NEAR> {
-        self.view(fault)
-    }
-
-    /// Returns the view of words that are reached through a device.
-    pub fn far(&self, fault: Fault) -> View<'_, 'a, FAR> {
-        self.view(fault)
-    }
-
-    /// Returns the view of the words of the leaders of all nodes, if this rank is a leader.
-    pub fn leads(&self, fault: Fault) -> Option<View<'_, 'a, LEADS>> {
-        let leads = self.index().0.is_multiple_of(self.shape.per_node);
-        leads.then(|| self.view(fault))
     }
 }
 
@@ -269,61 +234,5 @@ impl Sim<'_> {
             None => counts.flush_all += 1,
         });
         self.drain(|road| view != NEAR && road.is_under_way(self.index(), target));
-    }
-}
-
-impl Words for Sim<'_> {
-    type Ticket = usize;
-
-    fn rank(&self) -> Rank {
-        self.index()
-    }
-
-    fn size(&self) -> u32 {
-        self.shape.ranks
-    }
-
-    fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64> {
-        self.flat().fetch(at, op)
-    }
-
-    fn begin(&self, at: WordAt, op: Fetch) -> Result<usize> {
-        self.flat().begin(at, op)
-    }
-
-    fn finish(&self, ticket: usize) -> Result<u64> {
-        self.flat().finish(ticket)
-    }
-
-    fn post(&self, at: WordAt, add: u64) -> Result<()> {
-        self.flat().post(at, add)
-    }
-
-    fn read(&self, at: WordAt) -> Result<u64> {
-        self.flat().read(at)
-    }
-
-    fn own(&self, word: WordId) -> u64 {
-        self.flat().own(word)
-    }
-
-    fn set_own(&self, word: WordId, value: u64) {
-        self.flat().set_own(word, value);
-    }
-
-    fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64> {
-        self.flat().wait_own(word, until)
-    }
-
-    fn order(&self, rank: Rank) -> Result<()> {
-        self.flat().order(rank)
-    }
-
-    fn flush(&self, rank: Rank) -> Result<()> {
-        self.flat().flush(rank)
-    }
-
-    fn flush_all(&self) -> Result<()> {
-        self.flat().flush_all()
     }
 }

@@ -1,11 +1,21 @@
 //! The memory of the ranks of the simulator, which is words and cells, and the operations under way
-//! to it. The scheduler is in `world`.
+//! to it; the state of a run. The scheduler is in `world`.
 
-use super::view::{NEAR, VIEWS};
 use super::{Profile, SimShape};
 use crate::fabric::layout;
 use crate::fabric::{Fetch, WordAt, WordKind};
 use crate::rank_numbers::Rank;
+
+/// Words that all ranks reach in the same way, with the layout of one node.
+pub const FLAT: usize = 0;
+/// Words of the ranks of this node. Operations on them take effect at once.
+pub const NEAR: usize = 1;
+/// Words of all ranks, reached through a device.
+pub const FAR: usize = 2;
+/// The words of [`FAR`] of the first rank of each node: the ranks of this view are the nodes.
+pub const LEADS: usize = 3;
+/// The number of views.
+pub const VIEWS: usize = 4;
 
 /// The contents of the buffer of a get before its value has arrived.
 pub const POISON: u64 = 0xdead_beef_dead_beef;
@@ -307,5 +317,36 @@ impl SimRoad {
                     && sent.batch == this.batch
                     && !(is_get && matches!(sent.effect, Effect::Fetch(..))) // law 9
         })
+    }
+}
+
+/// The state of a run.
+pub struct State {
+    /// the operations under way
+    pub road: SimRoad,
+    /// what the scheduler decides by
+    pub random: Random,
+    /// for each thread: the word that it waits for, if it waits
+    pub parked: Vec<Option<WordPlace>>,
+    /// number of threads of each rank
+    pub threads: u32,
+}
+
+impl State {
+    /// Lets one operation take effect.
+    pub fn deliver(&mut self) {
+        let changed = self.road.deliver(&mut self.random);
+        self.wake(changed);
+    }
+
+    /// Lets the threads go on that wait for a word.
+    pub fn wake(&mut self, changed: Option<WordPlace>) {
+        let Some(place) = changed else { return };
+        let first = (place.at.rank.0 * self.threads) as usize;
+        for parked in &mut self.parked[first..first + self.threads as usize] {
+            if *parked == changed {
+                *parked = None;
+            }
+        }
     }
 }

@@ -1,23 +1,12 @@
 //! The views of the words of a rank in the simulator: all ranks in the same way, the ranks of its
 //! node, all ranks through a device, or the leaders of the nodes. Faults are in `fabric/faults.rs`.
 
-use super::Sim;
-use super::road::SimCounts;
+use super::rank::Sim;
+use super::road::{FAR, FLAT, LEADS, NEAR, SimCounts};
 use crate::error::Result;
-use crate::fabric::faults::Faulty;
+use crate::fabric::faults::{Fault, Faulty};
 use crate::fabric::{Fetch, WordAt, WordId, Words, layout};
 use crate::rank_numbers::Rank;
-
-/// Words that all ranks reach in the same way, with the layout of one node.
-pub const FLAT: usize = 0;
-/// Words of the ranks of this node. Operations on them take effect at once.
-pub const NEAR: usize = 1;
-/// Words of all ranks, reached through a device.
-pub const FAR: usize = 2;
-/// The words of [`FAR`] of the first rank of each node: the ranks of this view are the nodes.
-pub const LEADS: usize = 3;
-/// The number of views.
-pub const VIEWS: usize = 4;
 
 /// The words of a rank in a view, with a fault.
 pub type View<'a, 'b, const VIEW: usize = FLAT> = Faulty<SimWords<'a, 'b, VIEW>>;
@@ -122,5 +111,94 @@ impl<const VIEW: usize> Words for SimWords<'_, '_, VIEW> {
     fn flush_all(&self) -> Result<()> {
         self.sim.flush_to(VIEW, None);
         Ok(())
+    }
+}
+
+impl<'a> Sim<'a> {
+    /// Returns a view of this rank, with a fault.
+    pub fn view<const VIEW: usize>(&self, fault: Fault) -> View<'_, 'a, VIEW> {
+        Faulty::new(SimWords { sim: self }, fault)
+    }
+
+    /// Returns the view of words that all ranks reach in the same way.
+    pub fn weak(&self, fault: Fault) -> View<'_, 'a, FLAT> {
+        self.view(fault)
+    }
+
+    /// Returns the view [`FLAT`].
+    fn flat(&self) -> SimWords<'_, 'a, FLAT> {
+        SimWords { sim: self }
+    }
+
+    /// Returns the view of the words of this node.
+    pub fn near(&self, fault: Fault) -> View<'_, 'a, NEAR> {
+        self.view(fault)
+    }
+
+    /// Returns the view of words that are reached through a device.
+    pub fn far(&self, fault: Fault) -> View<'_, 'a, FAR> {
+        self.view(fault)
+    }
+
+    /// Returns the view of the words of the leaders of all nodes, if this rank is a leader.
+    pub fn leads(&self, fault: Fault) -> Option<View<'_, 'a, LEADS>> {
+        let leads = self.index().0.is_multiple_of(self.shape().per_node);
+        leads.then(|| self.view(fault))
+    }
+}
+
+impl Words for Sim<'_> {
+    type Ticket = usize;
+
+    fn rank(&self) -> Rank {
+        self.index()
+    }
+
+    fn size(&self) -> u32 {
+        self.shape().ranks
+    }
+
+    fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64> {
+        self.flat().fetch(at, op)
+    }
+
+    fn begin(&self, at: WordAt, op: Fetch) -> Result<usize> {
+        self.flat().begin(at, op)
+    }
+
+    fn finish(&self, ticket: usize) -> Result<u64> {
+        self.flat().finish(ticket)
+    }
+
+    fn post(&self, at: WordAt, add: u64) -> Result<()> {
+        self.flat().post(at, add)
+    }
+
+    fn read(&self, at: WordAt) -> Result<u64> {
+        self.flat().read(at)
+    }
+
+    fn own(&self, word: WordId) -> u64 {
+        self.flat().own(word)
+    }
+
+    fn set_own(&self, word: WordId, value: u64) {
+        self.flat().set_own(word, value);
+    }
+
+    fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64> {
+        self.flat().wait_own(word, until)
+    }
+
+    fn order(&self, rank: Rank) -> Result<()> {
+        self.flat().order(rank)
+    }
+
+    fn flush(&self, rank: Rank) -> Result<()> {
+        self.flat().flush(rank)
+    }
+
+    fn flush_all(&self) -> Result<()> {
+        self.flat().flush_all()
     }
 }

@@ -2,8 +2,7 @@
 //! effect. The operations under way are in `road`.
 
 use super::rank::Sim;
-use super::road::{Random, SimRoad, WordPlace};
-use super::view::FLAT;
+use super::road::{FLAT, Random, SimRoad, State, WordPlace};
 use super::{Profile, SimShape};
 use crate::fabric::WordAt;
 use crate::rank_numbers::Rank;
@@ -16,32 +15,6 @@ use std::rc::Rc;
 /// The most steps of a run: a run with more steps is taken to have no end.
 const STEPS_MAX: u32 = 2_000_000;
 const STACK_BYTES: usize = 256 << 10;
-
-/// The state of a run.
-pub struct State {
-    pub road: SimRoad,
-    pub random: Random,
-    /// for each thread: the word that it waits for, if it waits
-    pub parked: Vec<Option<WordPlace>>,
-    threads: u32,
-}
-
-impl State {
-    pub fn deliver(&mut self) {
-        let changed = self.road.deliver(&mut self.random);
-        self.wake(changed);
-    }
-
-    pub fn wake(&mut self, changed: Option<WordPlace>) {
-        let Some(place) = changed else { return };
-        let first = (place.at.rank.0 * self.threads) as usize;
-        for parked in &mut self.parked[first..first + self.threads as usize] {
-            if *parked == changed {
-                *parked = None;
-            }
-        }
-    }
-}
 
 /// The final state of a run.
 pub struct FinalState {

@@ -12,9 +12,9 @@
 
 use super::{HEAP, HeapRange};
 use crate::number::Number;
+use crate::sys::PAGE;
 use crate::sys::fork::{self, Pipe, SegmentPart};
 use crate::sys::memory_limits;
-use crate::sys::segment::PAGE;
 use parking_lot::Mutex;
 use parking_lot::lock_api::RawMutex as _;
 use std::sync::Once;

@@ -1,10 +1,10 @@
 //! Subarrays and distributed arrays (MPI-4.1 §5.1.3, §5.1.4), one dimension after the other, from
 //! the one whose elements are neighbours in memory outwards.
 
-use super::decode::{Numbers, scaled, short};
+use super::arguments::{Numbers, scaled, short};
 use crate::datatype::type_map::Layout;
 use crate::error::Result;
-use crate::mpi::host::Abi;
+use crate::mpi::handle::Abi;
 
 /// The numbers of storage orders and distributions in an ABI.
 pub struct ArrayNumbers {

@@ -4,12 +4,13 @@
 //! Integers, addresses and counts are one row of numbers here: whether a constructor took counts of
 //! 32 or 64 bits, the numbers come in the same order, except for the arrays.
 
+use super::arguments::{Numbers, scaled, short};
 use super::array::{self, ArrayNumbers};
 use crate::datatype::basic::Basic;
 use crate::datatype::type_map::{Layout, Shape};
 use crate::error::{Class, Error, Result};
 use crate::mpi::constants::Constants;
-use crate::mpi::host::Handle;
+use crate::mpi::handle::Handle;
 use crate::number::Number;
 use std::sync::Arc;
 
@@ -296,52 +297,7 @@ fn indexed<'a>(
     inner.indexed(blocks.map(|(at, length)| (at * unit, (*length).cast_unsigned())))
 }
 
-/// Returns `displacement` times `unit` bytes.
-pub fn scaled(displacement: i64, unit: i64) -> Result<i64> {
-    let too_far = Error::Argument(Class::Type, "datatype with displacement", displacement);
-    displacement.checked_mul(unit).ok_or(too_far)
-}
-
 /// Returns the old type of a constructor that has one.
 fn only(inner: &[Layout]) -> Result<&Layout> {
     inner.first().ok_or(short())
-}
-
-/// The numbers among the arguments of a constructor, from the first to the last. The MPI checked
-/// them when the type was made.
-#[derive(Clone, Copy)]
-pub struct Numbers<'a>(&'a [i64]);
-
-impl<'a> Numbers<'a> {
-    /// Starts with all of them.
-    pub fn of(numbers: &'a [i64]) -> Numbers<'a> {
-        Numbers(numbers)
-    }
-
-    /// Returns the next one.
-    pub fn next(&mut self) -> Result<i64> {
-        Ok(self.list(1)?[0])
-    }
-
-    /// Returns the next one, which is a number of elements.
-    pub fn length(&mut self) -> Result<u64> {
-        u64::try_from(self.next()?).map_err(|_| short())
-    }
-
-    /// Returns the next one, which is a number of arguments.
-    pub fn count(&mut self) -> Result<usize> {
-        Ok(self.length()?.to_usize())
-    }
-
-    /// Returns the next `count` of them.
-    pub fn list(&mut self, count: usize) -> Result<&'a [i64]> {
-        let (list, rest) = self.0.split_at_checked(count).ok_or(short())?;
-        self.0 = rest;
-        Ok(list)
-    }
-}
-
-/// The error that the MPI underneath contradicts itself.
-pub fn short() -> Error {
-    Error::Argument(Class::Intern, "datatype with arguments missing or wrong", 0)
 }

@@ -26,8 +26,9 @@ use crate::mpi::comm::{Comm, Group};
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode, Slot};
 use crate::sync::{AtomicU64, Ordering};
+use crate::sys::PAGE;
 use crate::sys::life::{Mark, now_ns};
-use crate::sys::segment::{Mapping, Name, PAGE, Segment};
+use crate::sys::segment::{Mapping, Name, Segment};
 use slots::{FIRST_SLOTS, Slots};
 use std::sync::{Arc, OnceLock, Weak};
 

@@ -35,7 +35,7 @@ use crate::mpi::{Handle, Host};
 use crate::number::{Number, Offset};
 use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::AtomicUsize;
-use crate::sys::segment::PAGE;
+use crate::sys::PAGE;
 use agreement::{Memory, Outcome, Wish};
 use core::ffi::{c_int, c_void};
 use core::ptr;

@@ -8,9 +8,9 @@ mod refusals;
 
 use super::*;
 use crate::rank_numbers::RankOnNode;
+use crate::sys::PAGE;
 use crate::sys::child::Child;
 use crate::sys::life::Mark;
-use crate::sys::segment::PAGE;
 use core::ptr;
 use std::sync::OnceLock;
 

@@ -1,0 +1,121 @@
+//! The calls on error handlers of windows (MPI-4.1 §9.3). What a handler is, and how it is called,
+//! is in [`errhandler`](super::errhandler).
+
+use super::answer::{code, on_any_window, place_for, raise_alone};
+use super::errhandler::{Function, handle, is_predefined, keep, note, release, set};
+use super::{MPI_Errhandler, MPI_Win, MPI_Win_errhandler_function};
+use crate::error::{Class, Error};
+use crate::mpi::{Handle, Host};
+use crate::sync::Ordering;
+use crate::window::report;
+use core::ffi::{c_int, c_void};
+
+/// Makes an error handler.
+///
+/// # Safety
+/// `errhandler` points to a handle.
+pub(super) unsafe fn create(
+    host: &Host,
+    function: *mut c_void,
+    errhandler: *mut MPI_Errhandler,
+) -> c_int {
+    if function.is_null() || errhandler.is_null() {
+        let error = Error::Wrong(Class::Arg, "null pointer");
+        return raise_alone("MPI_Win_create_errhandler", host, error);
+    }
+    let mut handler: Handle = 0;
+    // SAFETY: the caller's function, and an out parameter of ours.
+    let code = unsafe { (host.call.win_create_errhandler)(function, &mut handler) };
+    if code == 0 {
+        let handler = host.handle(handler);
+        note(handler, Function::Standard(function.addr()));
+        // SAFETY: the caller's pointer to a handle.
+        unsafe { host.store(errhandler, handler) };
+    }
+    code
+}
+
+entry! {
+    /// Creates an error handler for windows (MPI-4.1 §9.3.2). The object is one of the MPI
+    /// underneath; this library notes its function, because it must be called with our window
+    /// handle. Errors: MPI_ERR_ARG for a null pointer, or those of the MPI underneath.
+    MPI_Win_create_errhandler PMPI_Win_create_errhandler (
+        function: *mut MPI_Win_errhandler_function, errhandler: *mut MPI_Errhandler,
+    ) {
+        // SAFETY: the caller's pointers.
+        unsafe { create(Host::get(), function, errhandler) }
+    }
+
+    /// Sets the error handler of a window (MPI-4.1 §9.3.2), also of a delegated one. The window
+    /// takes a reference to the handler and releases that to the old one. Errors: MPI_ERR_WIN,
+    /// MPI_ERR_ARG for a handle that is no error handler.
+    MPI_Win_set_errhandler PMPI_Win_set_errhandler (win: MPI_Win, errhandler: MPI_Errhandler) {
+        let host = Host::get();
+        let handler = host.handle(errhandler);
+        on_any_window("MPI_Win_set_errhandler", host, win, |window| {
+            set(host, window, handler)
+        }, |native| {
+            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            unsafe { (host.call.win_set_errhandler)(native, handler) }
+        })
+    }
+
+    /// Returns the error handler of a window (MPI-4.1 §9.3.2): a new reference to the handler, for
+    /// the caller to free. Errors: MPI_ERR_WIN, MPI_ERR_ARG for a null pointer.
+    MPI_Win_get_errhandler PMPI_Win_get_errhandler (
+        win: MPI_Win, errhandler: *mut MPI_Errhandler,
+    ) {
+        let host = Host::get();
+        on_any_window("MPI_Win_get_errhandler", host, win, |window| {
+            place_for(errhandler)?;
+            let handler = window.errhandler.load(Ordering::Relaxed);
+            keep(handler);
+            // SAFETY: the caller's pointer to a handle.
+            unsafe { host.store(errhandler, handler) };
+            Ok(())
+        }, |native| {
+            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            unsafe { (host.call.win_get_errhandler)(native, errhandler) }
+        })
+    }
+
+    /// Calls the error handler of a window with a code of the program (MPI-4.1 §9.5). A handler
+    /// that is fatal names this call and the code, then ends the job. Errors: MPI_ERR_WIN.
+    MPI_Win_call_errhandler PMPI_Win_call_errhandler (win: MPI_Win, error: c_int) {
+        let host = Host::get();
+        on_any_window("MPI_Win_call_errhandler", host, win, |window| {
+            handle(host, window, error, || {
+                report::say_fatal(&format!("MPI_Win_call_errhandler: error code {error}"));
+            });
+            Ok(())
+        }, |native| {
+            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            unsafe { (host.call.win_call_errhandler)(native, error) }
+        })
+    }
+
+    /// Releases the caller's reference to an error handler and stores MPI_ERRHANDLER_NULL (MPI-4.1
+    /// §9.3.4). Only handlers of windows are noted here; all others are passed on to the MPI
+    /// underneath. A handler stays valid while a window has it. Errors: MPI_ERR_ARG for a null
+    /// pointer, or those of the MPI underneath.
+    MPI_Errhandler_free PMPI_Errhandler_free (errhandler: *mut MPI_Errhandler) {
+        let host = Host::get();
+        if errhandler.is_null() {
+            return code(host, &Error::Wrong(Class::Arg, "null pointer"));
+        }
+        // SAFETY: the caller's pointer to a handle.
+        let handler = unsafe { host.fetch(errhandler) };
+        // A predefined handler is never freed. References to it that this library returned are none
+        // of the MPI underneath, which would count them down.
+        let freed = if is_predefined(host, handler) { Some(0) } else { release(host, handler) };
+        match freed {
+            Some(code) => {
+                // SAFETY: the caller's pointer to a handle.
+                unsafe { host.store(errhandler, host.constants.errhandler_null) };
+                code
+            }
+            // SAFETY: the caller's argument, as for the MPI underneath alone.
+            None => unsafe { (host.call.errhandler_free)(errhandler) },
+        }
+    }
+}
