@@ -1,6 +1,5 @@
-//! Locks: a fair *group lock* on one contended word, and the two-level scheme of MPI_Win_lock and
-//! MPI_Win_lock_all made from it (foMPI paper, section 2.3). Not for deciding whether a call is
-//! legal.
+//! Locks: a fair *group lock* on one contended word. [`two_levels`] makes the locks of MPI_Win_lock
+//! and MPI_Win_lock_all from it. Not for deciding whether a call is legal.
 //!
 //! # The words
 //!
@@ -67,16 +66,6 @@
 //! not fit, they queue in front. They wait only for holders and other nested requests, as if there
 //! were no queue.
 //!
-//! # Two levels
-//!
-//! | lock            | word of rank 0 | word of the target | operations: to lock + to unlock  |
-//! |-----------------|----------------|--------------------|----------------------------------|
-//! | lock, shared    |                | Shared             | 1 + 1                            |
-//! | lock, exclusive | Intent         | Exclusive          | 2 + 2; 1 + 1 if Intent is held   |
-//! | lock_all        | All            |                    | 1 + 1                            |
-//!
-//! Intent and All exclude each other, and so do Shared and Exclusive. Shared and All need not.
-//!
 //! # Far words
 //!
 //! A thread that enters the queue repeats its CompareSwap while other threads change the word.
@@ -86,6 +75,7 @@
 pub mod look;
 mod queue_nodes;
 pub mod tickets;
+mod two_levels;
 pub mod whole;
 mod word;
 
@@ -94,6 +84,10 @@ use crate::fabric::layout::{self, NODES_PER_RANK};
 use crate::fabric::{Fetch, WordAt, Words};
 use crate::rank_numbers::Rank;
 pub use queue_nodes::Nodes;
+pub use two_levels::{
+    lock_all, lock_exclusive, lock_shared, try_lock_exclusive, try_lock_shared, unlock_all,
+    unlock_exclusive, unlock_shared,
+};
 use word::{ID, ID_BITS, LockWord, MODE, MODE_BITS};
 pub use word::{Mode, holders};
 
@@ -185,6 +179,13 @@ fn acquire_slow<W: Words>(
         }
         nodes.pause()?;
     }
+}
+
+/// Takes the group lock `at` if it is free and no thread waits for it. One operation.
+#[inline(always)]
+pub fn try_free(words: &impl Words, at: WordAt, mode: Mode) -> Result<bool> {
+    let (expect, new) = (LockWord::FREE.0, LockWord::FREE.with_holder(mode).0);
+    Ok(words.fetch(at, Fetch::CompareSwap { expect, new })? == expect)
 }
 
 /// Takes the group lock `at` if the mode fits to the holders, even if others wait.
@@ -319,90 +320,4 @@ fn wake_after<W: Words>(words: &W, before: LockWord) -> Result<()> {
         true if W::FAR => tickets::wake_first(words, before),
         true => Waiter::of(before.head()).wake(words),
     }
-}
-
-fn target_word(target: Rank) -> WordAt {
-    WordAt { rank: target, word: layout::LOCK }
-}
-
-/// MPI_Win_lock, shared (MPI-4.1 §12.5.3).
-#[inline]
-pub fn lock_shared(words: &impl Words, target: Rank, held: Held, nodes: impl Nodes) -> Result<()> {
-    acquire(words, target_word(target), Mode::Shared, held != Held::Nothing, nodes)
-}
-
-/// Takes the group lock `at` if it is free and no thread waits for it. One operation.
-#[inline(always)]
-pub fn try_free(words: &impl Words, at: WordAt, mode: Mode) -> Result<bool> {
-    let (expect, new) = (LockWord::FREE.0, LockWord::FREE.with_holder(mode).0);
-    Ok(words.fetch(at, Fetch::CompareSwap { expect, new })? == expect)
-}
-
-/// [`lock_shared`] for a process that holds nothing. Returns whether one CompareSwap took the lock.
-#[inline(always)]
-pub fn try_lock_shared(words: &impl Words, target: Rank) -> Result<bool> {
-    try_free(words, target_word(target), Mode::Shared)
-}
-
-/// [`lock_exclusive`] for a process that holds nothing. Returns whether one CompareSwap on each of
-/// the two words took the lock.
-#[inline(always)]
-pub fn try_lock_exclusive(words: &impl Words, target: Rank) -> Result<bool> {
-    if !try_free(words, layout::global(), Mode::Intent)? {
-        return Ok(false);
-    }
-    let taken = try_free(words, target_word(target), Mode::Exclusive)?;
-    if !taken {
-        release(words, layout::global(), Mode::Intent)?;
-    }
-    Ok(taken)
-}
-
-/// MPI_Win_unlock of a shared lock. Operations that were sent to the target are done there.
-#[inline]
-pub fn unlock_shared(words: &impl Words, target: Rank) -> Result<()> {
-    release(words, target_word(target), Mode::Shared)
-}
-
-/// MPI_Win_lock, exclusive (MPI-4.1 §12.5.3). The first exclusive lock of a process takes the
-/// intent on the global word too. `held` is at most [`Held::Shared`] where threads may lock and
-/// unlock at the same time, so that each takes an intent of its own.
-#[inline]
-pub fn lock_exclusive(
-    words: &impl Words,
-    target: Rank,
-    held: Held,
-    nodes: impl Nodes,
-) -> Result<()> {
-    let nested = held != Held::Nothing;
-    if held != Held::Exclusive {
-        acquire(words, layout::global(), Mode::Intent, nested, &nodes)?;
-    }
-    acquire(words, target_word(target), Mode::Exclusive, nested, &nodes)
-}
-
-/// MPI_Win_unlock of an exclusive lock. `left`: what the process still holds afterwards. The last
-/// exclusive lock releases the intent. Operations that were sent to the target are done there.
-#[inline]
-pub fn unlock_exclusive(words: &impl Words, target: Rank, left: Held) -> Result<()> {
-    let released = release(words, target_word(target), Mode::Exclusive);
-    if left == Held::Exclusive {
-        return released;
-    }
-    // Also if the target is lost, because other ranks wait for the global word.
-    released.and(release(words, layout::global(), Mode::Intent))
-}
-
-/// MPI_Win_lock_all (MPI-4.1 §12.5.3). A process that calls it holds no lock of the window.
-#[inline]
-pub fn lock_all(words: &impl Words, nodes: impl Nodes) -> Result<()> {
-    acquire(words, layout::global(), Mode::All, false, nodes)
-}
-
-/// MPI_Win_unlock_all. Operations that were sent to any target are done there. The lock is released
-/// even if a target is lost, because other ranks wait for it.
-#[inline]
-pub fn unlock_all(words: &impl Words) -> Result<()> {
-    let flushed = words.flush_all();
-    flushed.and(release(words, layout::global(), Mode::All))
 }

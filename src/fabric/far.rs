@@ -46,8 +46,9 @@ pub trait Locate {
     /// Returns the process that serves a rank, if anything may have been sent to it.
     fn known(&self, rank: Rank) -> Option<Self::Held>;
 
-    /// Waits until everything that this process sent is done.
-    fn flush_all(&self) -> Result<()>;
+    /// Waits until everything that this process sent is done, but to the process that serves `but`,
+    /// if one is given.
+    fn flush_all(&self, but: Option<Rank>) -> Result<()>;
 
     /// Returns what this process does while it waits.
     fn idle(&self) -> &Self::Idle;
@@ -82,10 +83,34 @@ pub fn word_in(words: Remote, word: WordId) -> Remote {
     words.offset(i64::from(word.0) * size_of::<u64>().to_u64().cast_signed())
 }
 
+/// Whether both are one process.
+fn is_same<H: Deref>(one: &H, other: &H) -> bool {
+    core::ptr::addr_eq(&raw const **one, &raw const **other)
+}
+
 impl<L: Locate> Far<L> {
     /// Returns a word that the processor may change.
     fn changed_here(&self, at: WordAt) -> Option<&AtomicU64> {
         if self.0.is_coherent() { self.0.mapped(at) } else { None }
+    }
+
+    /// Changes two words at once if one process serves both ranks and the road changes both.
+    fn in_one_chain(&self, both: &[(WordAt, Fetch); 2]) -> Result<Option<[u64; 2]>> {
+        let [(first, _), (second, _)] = both;
+        if self.changed_here(*first).is_some() || self.changed_here(*second).is_some() {
+            return Ok(None);
+        }
+        // An error of one of them says nothing about the other: they are begun one by one then.
+        let (Ok(one), Ok(other)) = (self.0.find(first.rank), self.0.find(second.rank)) else {
+            return Ok(None);
+        };
+        if !is_same(&one.0, &other.0) {
+            return Ok(None);
+        }
+        let mut before = [0; 2];
+        let words = [word_in(one.1, first.word), word_in(other.1, second.word)];
+        one.0.fetch_all(|index| (words[index], both[index].1), &mut before)?;
+        Ok(Some(before))
     }
 
     fn wait(
@@ -157,6 +182,18 @@ impl<L: Locate> Words for Far<L> {
         }
     }
 
+    /// One chain of requests if one process serves both ranks.
+    fn fetch_both(&self, both: [(WordAt, Fetch); 2]) -> [Result<u64>; 2] {
+        match self.in_one_chain(&both) {
+            Ok(Some(before)) => before.map(Ok),
+            Ok(None) => {
+                let begun = both.map(|(at, op)| self.begin(at, op));
+                begun.map(|ticket| self.finish(ticket?))
+            }
+            Err(error) => [Err(error.clone()), Err(error)],
+        }
+    }
+
     fn post(&self, at: WordAt, add: u64) -> Result<()> {
         if let Some(cell) = self.changed_here(at) {
             words::fetch(cell, Fetch::Add(add));
@@ -206,6 +243,15 @@ impl<L: Locate> Words for Far<L> {
         Ok(())
     }
 
+    fn is_ordered(&self, before: Rank, next: Rank) -> bool {
+        match (self.0.known(before), self.0.known(next)) {
+            (None, _) => true,
+            // Where the processor changes the words, `order` has flushed the peer.
+            (Some(peer), Some(other)) if is_same(&peer, &other) => true,
+            (Some(peer), _) => peer.is_idle(),
+        }
+    }
+
     fn flush(&self, rank: Rank) -> Result<()> {
         full_fence();
         self.0.known(rank).map_or(Ok(()), |peer| peer.flush())
@@ -213,6 +259,11 @@ impl<L: Locate> Words for Far<L> {
 
     fn flush_all(&self) -> Result<()> {
         full_fence();
-        self.0.flush_all()
+        self.0.flush_all(None)
+    }
+
+    fn flush_others(&self, rank: Rank) -> Result<()> {
+        full_fence();
+        self.0.flush_all(Some(rank))
     }
 }

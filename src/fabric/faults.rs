@@ -181,6 +181,10 @@ impl<W: Words> Words for Faulty<W> {
         if self.is(Fault::Order) { Ok(()) } else { self.road.order(rank) }
     }
 
+    fn is_ordered(&self, before: Rank, next: Rank) -> bool {
+        self.road.is_ordered(before, next)
+    }
+
     fn flush(&self, rank: Rank) -> Result<()> {
         self.call_to(rank)?;
         if self.is(Fault::Flush) { Ok(()) } else { self.road.flush(rank) }
@@ -189,6 +193,12 @@ impl<W: Words> Words for Faulty<W> {
     fn flush_all(&self) -> Result<()> {
         (0..self.size()).map(Rank).try_for_each(|rank| self.call_to(rank))?;
         if self.is(Fault::Flush) { Ok(()) } else { self.road.flush_all() }
+    }
+
+    fn flush_others(&self, rank: Rank) -> Result<()> {
+        let others = (0..self.size()).map(Rank).filter(|other| *other != rank);
+        others.into_iter().try_for_each(|other| self.call_to(other))?;
+        if self.is(Fault::Flush) { Ok(()) } else { self.road.flush_others(rank) }
     }
 }
 

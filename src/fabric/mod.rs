@@ -132,6 +132,12 @@ pub trait Words {
     fn begin(&self, at: WordAt, op: Fetch) -> Result<Self::Ticket>;
     /// Ends a `fetch` and returns the earlier value of the word. The caller must end each ticket.
     fn finish(&self, ticket: Self::Ticket) -> Result<u64>;
+    /// Changes two contended words at once, in any order, and waits for both answers. One may fail
+    /// without the other.
+    fn fetch_both(&self, both: [(WordAt, Fetch); 2]) -> [Result<u64>; 2] {
+        let begun = both.map(|(at, op)| self.begin(at, op));
+        begun.map(|ticket| self.finish(ticket?))
+    }
     /// Adds to a contended word without an answer. Release: a rank that sees the sum sees the
     /// effect of everything that was sent to that rank and ordered before.
     fn post(&self, at: WordAt, add: u64) -> Result<()>;
@@ -152,8 +158,17 @@ pub trait Words {
     /// Orders operations: those that this rank sends to `rank` next take effect there after all
     /// that it sent before.
     fn order(&self, rank: Rank) -> Result<()>;
+    /// Whether a call of `order(before)` also orders what this rank sends to `next` afterwards
+    /// behind what it sent to `before`: both take one way, or nothing is under way to `before`.
+    /// To be asked after that call.
+    fn is_ordered(&self, before: Rank, next: Rank) -> bool {
+        before == next
+    }
     /// Waits until everything sent to `rank` is done there.
     fn flush(&self, rank: Rank) -> Result<()>;
     /// Waits until everything sent to any rank is done there.
     fn flush_all(&self) -> Result<()>;
+    /// Waits until everything sent to any other rank than `rank` is done there, if it is not
+    /// ordered by `order(rank)`.
+    fn flush_others(&self, rank: Rank) -> Result<()>;
 }

@@ -34,6 +34,10 @@ impl<W: Words, const FAR: bool, const PLACES: u64> Words for Passed<W, FAR, PLAC
         self.0.finish(ticket)
     }
 
+    fn fetch_both(&self, both: [(WordAt, Fetch); 2]) -> [Result<u64>; 2] {
+        self.0.fetch_both(both)
+    }
+
     fn post(&self, at: WordAt, add: u64) -> Result<()> {
         self.0.post(at, add)
     }
@@ -58,11 +62,19 @@ impl<W: Words, const FAR: bool, const PLACES: u64> Words for Passed<W, FAR, PLAC
         self.0.order(rank)
     }
 
+    fn is_ordered(&self, before: Rank, next: Rank) -> bool {
+        self.0.is_ordered(before, next)
+    }
+
     fn flush(&self, rank: Rank) -> Result<()> {
         self.0.flush(rank)
     }
 
     fn flush_all(&self) -> Result<()> {
         self.0.flush_all()
+    }
+
+    fn flush_others(&self, rank: Rank) -> Result<()> {
+        self.0.flush_others(rank)
     }
 }

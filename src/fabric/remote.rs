@@ -110,6 +110,12 @@ pub trait Network: Bytes {
     /// Largest number of words for one [`Network::fetch_all`].
     const WORDS_MAX: usize;
 
+    /// Whether everything that was sent is known to be done, as after a flush. A road that does not
+    /// know says no.
+    fn is_idle(&self) -> bool {
+        false
+    }
+
     /// Begins to change a word; [`Network::finish`] returns what it held before.
     fn begin(&self, at: Remote, op: Fetch) -> Result<Self::Ticket>;
 

@@ -207,16 +207,14 @@ fn what_a_lock_forgets_is_noticed() {
     assert!(is_caught(5, || writers::<FAR>(note)), "{note:?} is not noticed");
 }
 
-/// Rank 0 puts into the last rank under a lock; once it is unlocked, the last rank must see the
+/// Rank 1 puts into another rank under a lock; once it is unlocked, the other rank must see the
 /// puts.
-fn publication<const V: usize>(fault: Fault, all: bool) -> impl Fn(&Sim) + 'static {
-    use crate::fabric::Words;
+fn publication<const V: usize>(fault: Fault, all: bool, target: Rank) -> impl Fn(&Sim) + 'static {
     let published = Rc::new(Cell::new(0));
     move |sim| {
         let words = sim.view::<V>(fault);
-        let target = Rank(sim.size() - 1);
         for value in 1..=5 {
-            if sim.rank() == Rank(0) {
+            if sim.index() == Rank(1) {
                 match all {
                     true => lock_all(&words, 0).unwrap(),
                     false => lock_exclusive(&words, target, Held::Nothing, 0).unwrap(),
@@ -227,7 +225,7 @@ fn publication<const V: usize>(fault: Fault, all: bool) -> impl Fn(&Sim) + 'stat
                     false => unlock_exclusive(&words, target, Held::Nothing).unwrap(),
                 }
                 published.set(value);
-            } else if sim.rank() == target {
+            } else if sim.index() == target {
                 let value = published.get();
                 assert!(sim.load(0) >= value, "unlocked, but not there");
             }
@@ -237,12 +235,51 @@ fn publication<const V: usize>(fault: Fault, all: bool) -> impl Fn(&Sim) + 'stat
 
 #[test]
 fn what_is_unlocked_is_there() {
-    for all in [false, true] {
-        every(3, || publication::<FLAT>(Fault::Nothing, all), |_| {});
-        every(3, || publication::<FAR>(Fault::Nothing, all), |_| {});
+    // At rank 0 the global word is, too.
+    let (first, last) = (Rank(0), Rank(2));
+    for (all, target) in [(false, first), (false, last), (true, first), (true, last)] {
+        every(3, || publication::<FLAT>(Fault::Nothing, all, target), |_| {});
+        every(3, || publication::<FAR>(Fault::Nothing, all, target), |_| {});
     }
-    assert!(is_caught(3, || publication::<FLAT>(Fault::Order, false)), "unlock forgets to order");
-    assert!(is_caught(3, || publication::<FLAT>(Fault::Flush, true)), "no flush in unlock_all");
+    let order = Fault::Order;
+    assert!(is_caught(3, || publication::<FLAT>(order, false, last)), "unlock forgets to order");
+    assert!(is_caught(3, || publication::<FAR>(order, false, first)), "unlock forgets to order");
+    assert!(is_caught(3, || publication::<FAR>(order, true, first)), "no order in unlock_all");
+    assert!(is_caught(3, || publication::<FLAT>(Fault::Flush, true, last)), "no flush there");
+    assert!(is_caught(3, || publication::<FAR>(Fault::Flush, true, last)), "no flush there");
+}
+
+/// Rank 0 locks a second target while rank 1 waits for its intent to end, and rank 2 wants that
+/// target and an intent.
+fn second_targets<const V: usize>(sim: &Sim) {
+    let words = &sim.view::<V>(Fault::Nothing);
+    let (a, b) = (Rank(0), Rank(1));
+    for _ in 0..4 {
+        match sim.index().0 {
+            0 => {
+                lock_exclusive(words, a, Held::Nothing, 0).unwrap();
+                lock_exclusive(words, b, Held::Exclusive, 0).unwrap();
+                unlock_exclusive(words, a, Held::Exclusive).unwrap();
+                unlock_exclusive(words, b, Held::Nothing).unwrap();
+            }
+            1 => {
+                lock_all(words, 0).unwrap();
+                unlock_all(words).unwrap();
+            }
+            _ => {
+                lock_exclusive(words, b, Held::Nothing, 0).unwrap();
+                unlock_exclusive(words, b, Held::Nothing).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_waits_for_the_intent_holds_no_target() {
+    for ranks in [3, 4, 6] {
+        every(ranks, || second_targets::<FLAT>, all_is_free);
+        every(ranks, || second_targets::<FAR>, all_is_free);
+    }
 }
 
 /// P reads a and b at once, Q reads b and a at once, and a writer waits between the two locks of

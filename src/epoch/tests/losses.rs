@@ -6,8 +6,9 @@ use crate::epoch::lock::{
 use crate::epoch::{fence, pscw};
 use crate::error::Result;
 use crate::fabric::faults::{CUT, Fault, Faulty};
-use crate::fabric::layout::{self, GLOBAL};
-use crate::fabric::shm::thread_words::{Heap, HeapWords, words};
+use crate::fabric::layout::{self, GLOBAL, LOCK};
+use crate::fabric::passed::Passed;
+use crate::fabric::shm::thread_words::{FarHeapWords, Heap, HeapWords, words};
 use crate::fabric::{WordAt, Words};
 use crate::rank_numbers::Rank;
 
@@ -41,6 +42,18 @@ fn a_rank_that_has_lost_another_releases_its_intent() {
     let unlock = |words: &Faulty<HeapWords>| unlock_exclusive(words, VICTIM, Held::Nothing);
     let (left, free) = left_behind(lock, unlock);
     assert_eq!(left, free);
+}
+
+#[test]
+fn a_rank_that_cannot_lock_its_target_keeps_no_intent() {
+    let heap = Heap::new(3, layout::WORDS_FAR);
+    let far: FarHeapWords = Passed(words(&heap, Rank(2), 10));
+    let cut = Faulty::new(far, Fault::Lost(VICTIM));
+    assert_eq!(lock_exclusive(&cut, VICTIM, Held::Nothing, 0), Err(CUT));
+    assert_eq!(cut.read(WordAt { rank: Rank(0), word: GLOBAL }), Ok(0));
+    cut.set(Fault::Lost(Rank(0)));
+    assert_eq!(lock_exclusive(&cut, VICTIM, Held::Nothing, 0), Err(CUT));
+    assert_eq!(cut.read(WordAt { rank: VICTIM, word: LOCK }), Ok(0));
 }
 
 /// Every protocol, by a rank that is alone.

@@ -73,7 +73,7 @@ fn ranks(spins: u32, bodies: Vec<fn(&HeapWords, &Memory)>) -> Memory {
     memory
 }
 
-fn write(words: &HeapWords, memory: &Memory) {
+fn write(words: &impl Words, memory: &Memory) {
     lock_exclusive(words, Rank(0), Held::Nothing, 0).unwrap();
     increment(&memory[0]);
     increment(&memory[1]);
@@ -101,7 +101,7 @@ fn read_nested(words: &impl Words, memory: &Memory) {
     unlock_shared(words, Rank(0)).unwrap();
 }
 
-fn read_all(words: &HeapWords, memory: &Memory) {
+fn read_all(words: &impl Words, memory: &Memory) {
     lock_all(words, 0).unwrap();
     assert_eq!(memory[0].load(Relaxed), memory[1].load(Relaxed));
     unlock_all(words).unwrap();
@@ -222,6 +222,16 @@ fn loom_far_writers_exclude_each_other() {
     model(TWO, move || assert_eq!(increments(&ranks_far(AWAKE, vec![twice, twice])), 4));
     let bodies = || vec![write_one_level as fn(&FarHeapWords, &Memory); 3];
     model(THREE, move || assert_eq!(increments(&ranks_far(ASLEEP, bodies())), 3));
+}
+
+#[test]
+fn loom_far_writers_of_both_words_and_lock_all_exclude_each_other() {
+    let bodies = || vec![write as fn(&FarHeapWords, &Memory), write];
+    model(TWO, move || assert_eq!(increments(&ranks_far(AWAKE, bodies())), 2));
+    let bodies = || vec![read_all as fn(&FarHeapWords, &Memory), write];
+    model(TWO, move || assert_eq!(increments(&ranks_far(AWAKE, bodies())), 1));
+    let bodies = || vec![read_all as fn(&FarHeapWords, &Memory), write, write];
+    model(2, move || assert_eq!(increments(&ranks_far(ASLEEP, bodies())), 2));
 }
 
 #[test]

@@ -58,6 +58,9 @@ mod words {
             an_answer_behind_an_order_is_a_flush
             the_answer_of_a_begun_fetch_behind_an_order_is_a_flush
             what_an_owner_stores_is_seen_by_others
+            two_words_are_changed_at_once
+            what_is_ordered_is_there_before_what_follows
+            what_is_flushed_or_ordered_is_there_for_all
         ],
         sim: sim_ranks::sim;
         sim_far: sim_ranks::sim_far;

@@ -320,8 +320,9 @@ impl<'a, N: Network> Locate for Located<'a, Arc<N>> {
         Some(&self.0.peers[rank.0 as usize].0)
     }
 
-    fn flush_all(&self) -> Result<()> {
-        self.0.peers.iter().try_for_each(|(peer, _)| peer.flush())
+    fn flush_all(&self, but: Option<Rank>) -> Result<()> {
+        let peers = (0..).map(Rank).zip(&self.0.peers);
+        peers.filter(|(rank, _)| Some(*rank) != but).try_for_each(|(_, (peer, _))| peer.flush())
     }
 
     fn idle(&self) -> &Watched {

@@ -113,6 +113,45 @@ pub fn an_answer_behind_an_order_is_a_flush(words: &impl Words) {
     check_by_another(words);
 }
 
+pub fn two_words_are_changed_at_once(words: &impl Words) {
+    let at = |by: u32, word: WordId| WordAt { rank: above(words, by), word };
+    let (add, swap) = (Fetch::Add(3), Fetch::CompareSwap { expect: 0, new: 9 });
+    // Of one rank, and of two.
+    let both = [(at(1, LOCK), add), (at(1, COMPLETE), swap)];
+    assert_eq!(words.fetch_both(both), [Ok(0), Ok(0)]);
+    assert_eq!(words.fetch_both(both), [Ok(3), Ok(9)]);
+    let both = [(at(1, LOCK), add), (at(2, layout::fence(0)), add)];
+    assert_eq!(words.fetch_both(both), [Ok(6), Ok(0)]);
+    assert_eq!(words.read(at(1, LOCK)), Ok(9));
+    assert_eq!(words.read(at(1, COMPLETE)), Ok(9));
+    assert_eq!(words.read(at(2, layout::fence(0))), Ok(3));
+}
+
+pub fn what_is_ordered_is_there_before_what_follows(words: &impl Words) {
+    let (first, word) = (above(words, 1), layout::fence(0));
+    let (second, told) = (above(words, 2), layout::fence(1));
+    for round in 1..=20 {
+        words.post(WordAt { rank: first, word }, 1).unwrap();
+        words.order(first).unwrap();
+        if !words.is_ordered(first, second) {
+            words.flush(first).unwrap();
+        }
+        words.post(WordAt { rank: second, word: told }, 1).unwrap();
+        // The rank above this one has posted to the one below this one.
+        words.wait_own(told, |posts| posts >= round).unwrap();
+        assert!(words.read(WordAt { rank: above(words, 2), word }).unwrap() >= round);
+    }
+}
+
+pub fn what_is_flushed_or_ordered_is_there_for_all(words: &impl Words) {
+    let (rank, word) = (above(words, 1), layout::fence(0));
+    words.post(WordAt { rank, word }, 1).unwrap();
+    words.flush_others(above(words, 2)).unwrap();
+    words.order(above(words, 2)).unwrap();
+    add(words, above(words, 2), LOCK, 0);
+    check_by_another(words);
+}
+
 /// Asks the rank above the one that this rank posted to for the word: it reads 1.
 fn check_by_another(words: &impl Words) {
     words.post(WordAt { rank: above(words, 2), word: COMPLETE }, 1).unwrap();

@@ -252,6 +252,11 @@ impl<C: Cells, I: Idle> Words for CpuWords<C, I> {
     }
 
     #[inline]
+    fn is_ordered(&self, _before: Rank, _next: Rank) -> bool {
+        true
+    }
+
+    #[inline]
     fn flush(&self, _rank: Rank) -> Result<()> {
         full_fence();
         Ok(())
@@ -259,6 +264,12 @@ impl<C: Cells, I: Idle> Words for CpuWords<C, I> {
 
     #[inline]
     fn flush_all(&self) -> Result<()> {
+        full_fence();
+        Ok(())
+    }
+
+    #[inline]
+    fn flush_others(&self, _rank: Rank) -> Result<()> {
         full_fence();
         Ok(())
     }

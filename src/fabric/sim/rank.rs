@@ -2,7 +2,7 @@
 //! [`View`] instead.
 
 use super::SimShape;
-use super::road::{Effect, FLAT, NEAR, SimCounts, SimRoad, State, WordPlace};
+use super::road::{Effect, FLAT, Flush, NEAR, SimCounts, SimRoad, State, WordPlace};
 use crate::fabric::{Fetch, WordAt, WordId};
 use crate::rank_numbers::Rank;
 use corosensei::Yielder;
@@ -228,11 +228,16 @@ impl Sim<'_> {
         self.state.borrow_mut().road.order(self.index(), target);
     }
 
-    pub(super) fn flush_to(&self, view: usize, target: Option<Rank>) {
-        self.count(view, |counts| match target {
-            Some(_) => counts.flush += 1,
-            None => counts.flush_all += 1,
+    pub(super) fn flush_to(&self, view: usize, flush: Flush) {
+        self.count(view, |counts| match flush {
+            Flush::Of(_) => counts.flush += 1,
+            Flush::All | Flush::AllBut(_) => counts.flush_all += 1,
         });
-        self.drain(|road| view != NEAR && road.is_under_way(self.index(), target));
+        self.drain(|road| view != NEAR && road.is_under_way(self.index(), flush));
+    }
+
+    /// Whether nothing that this rank has sent to `target` is under way.
+    pub(super) fn is_idle(&self, target: Rank) -> bool {
+        !self.state.borrow().road.is_under_way(self.index(), Flush::Of(target))
     }
 }

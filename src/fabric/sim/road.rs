@@ -101,6 +101,14 @@ impl Effect {
     }
 }
 
+/// The ranks that a flush is about.
+#[derive(Clone, Copy)]
+pub enum Flush {
+    Of(Rank),
+    All,
+    AllBut(Rank),
+}
+
 /// An operation that is under way.
 struct Sent {
     origin: Rank,
@@ -290,10 +298,16 @@ impl SimRoad {
         })
     }
 
-    /// Returns whether an operation of `origin` to `target`, or to any rank, is under way.
-    pub fn is_under_way(&self, origin: Rank, target: Option<Rank>) -> bool {
+    /// Returns whether an operation of `origin` that a flush waits for is under way.
+    pub fn is_under_way(&self, origin: Rank, flush: Flush) -> bool {
         self.sent.iter().any(|sent| {
-            sent.origin == origin && target.is_none_or(|target| sent.effect.target() == target)
+            let target = sent.effect.target();
+            sent.origin == origin
+                && match flush {
+                    Flush::Of(rank) => target == rank,
+                    Flush::All => true,
+                    Flush::AllBut(rank) => target != rank,
+                }
         })
     }
 

@@ -2,7 +2,7 @@
 //! node, all ranks through a device, or the leaders of the nodes. Faults are in `fabric/faults.rs`.
 
 use super::rank::Sim;
-use super::road::{FAR, FLAT, LEADS, NEAR, SimCounts};
+use super::road::{FAR, FLAT, Flush, LEADS, NEAR, SimCounts};
 use crate::error::Result;
 use crate::fabric::faults::{Fault, Faulty};
 use crate::fabric::{Fetch, WordAt, WordId, Words, layout};
@@ -103,13 +103,22 @@ impl<const VIEW: usize> Words for SimWords<'_, '_, VIEW> {
         Ok(())
     }
 
+    fn is_ordered(&self, before: Rank, next: Rank) -> bool {
+        before == next || self.sim.is_idle(self.world(before))
+    }
+
     fn flush(&self, rank: Rank) -> Result<()> {
-        self.sim.flush_to(VIEW, Some(self.world(rank)));
+        self.sim.flush_to(VIEW, Flush::Of(self.world(rank)));
         Ok(())
     }
 
     fn flush_all(&self) -> Result<()> {
-        self.sim.flush_to(VIEW, None);
+        self.sim.flush_to(VIEW, Flush::All);
+        Ok(())
+    }
+
+    fn flush_others(&self, rank: Rank) -> Result<()> {
+        self.sim.flush_to(VIEW, Flush::AllBut(self.world(rank)));
         Ok(())
     }
 }
@@ -200,5 +209,13 @@ impl Words for Sim<'_> {
 
     fn flush_all(&self) -> Result<()> {
         self.flat().flush_all()
+    }
+
+    fn is_ordered(&self, before: Rank, next: Rank) -> bool {
+        self.flat().is_ordered(before, next)
+    }
+
+    fn flush_others(&self, rank: Rank) -> Result<()> {
+        self.flat().flush_others(rank)
     }
 }

@@ -52,6 +52,10 @@ impl Network for Peer {
     type Lease<'a> = BlockLease<'a>;
     const WORDS_MAX: usize = many::WORDS_MAX;
 
+    fn is_idle(&self) -> bool {
+        self.is_idle()
+    }
+
     fn begin(&self, at: Remote, op: Fetch) -> Result<Ticket> {
         self.begin(at, op)
     }

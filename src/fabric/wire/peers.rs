@@ -61,8 +61,17 @@ impl<K: Ord + Copy> Peers<K> {
 
     /// Waits until everything that was sent to any of them is done in its memory, or never will be.
     pub fn flush(&self) -> Result<()> {
-        let begun = self.each(has_work, Peer::flush_begin);
-        let done = self.each(has_work, Peer::flush);
+        self.flush_those(has_work)
+    }
+
+    /// Does the same for all of them but one.
+    pub fn flush_but(&self, but: &Peer) -> Result<()> {
+        self.flush_those(|peer| has_work(peer) && !core::ptr::eq(but, peer))
+    }
+
+    fn flush_those(&self, which: impl Fn(&Peer) -> bool) -> Result<()> {
+        let begun = self.each(&which, Peer::flush_begin);
+        let done = self.each(&which, Peer::flush);
         begun.and(done)
     }
 

@@ -73,8 +73,12 @@ impl<'a> Locate for Ranks<'a> {
         Some(&self.part.known_target(rank)?.peer)
     }
 
-    fn flush_all(&self) -> Result<()> {
-        self.part.wide.peers.flush()
+    fn flush_all(&self, but: Option<Rank>) -> Result<()> {
+        let peers = &self.part.wide.peers;
+        match but.and_then(|rank| self.known(rank)) {
+            None => peers.flush(),
+            Some(peer) => peers.flush_but(peer),
+        }
     }
 
     fn idle(&self) -> &NodeIdle {
@@ -125,8 +129,12 @@ impl<'a> Locate for Leaders<'a> {
         Some(self.0.part.wide.leader(node.of_leader_words()))
     }
 
-    fn flush_all(&self) -> Result<()> {
-        self.0.flush_all()
+    fn flush_all(&self, but: Option<Rank>) -> Result<()> {
+        let peers = &self.0.part.wide.peers;
+        match but.and_then(|node| self.known(node)) {
+            None => peers.flush(),
+            Some(peer) => peers.flush_but(&peer),
+        }
     }
 
     fn idle(&self) -> &NodeIdle {

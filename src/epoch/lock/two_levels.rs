@@ -1,0 +1,197 @@
+//! The locks of MPI_Win_lock and MPI_Win_lock_all: group locks on two levels, a global word at rank
+//! 0 and a word of each target (foMPI paper, section 2.3). Not for the group lock itself, which is
+//! in [`super`].
+//!
+//! | lock            | word of rank 0 | word of the target | operations: to lock + to unlock  |
+//! |-----------------|----------------|--------------------|----------------------------------|
+//! | lock, shared    |                | Shared             | 1 + 1                            |
+//! | lock, exclusive | Intent         | Exclusive          | 2 + 2; 1 + 1 if Intent is held   |
+//! | lock_all        | All            |                    | 1 + 1                            |
+//!
+//! Intent and All exclude each other, and so do Shared and Exclusive. Shared and All need not.
+//!
+//! # Both words at once
+//!
+//! Where words are far, a process sends its requests for both words of an exclusive lock together,
+//! and waits once. A process that waits for the global word must not hold the word of the target:
+//! it may wait for a lock_all, which waits for the intent of a process that wants that target. So
+//! a process that has got the target's word alone tries to join other intents, which is no wait,
+//! and else gives the target back and takes both words in their order. It has changed nothing at
+//! the target meanwhile, so that a lock_all at that time does no harm.
+//!
+//! The unlock also sends both releases together, if the global word is released behind the
+//! operations at the target: both words are reached in one stream, or no operation is under way.
+//! Otherwise it waits for the target first.
+
+use super::tickets::JOINS_MAX;
+use super::{Held, LockWord, Mode, Nodes, acquire, acquire_slow, release, try_free, wake_after};
+use crate::error::Result;
+use crate::fabric::layout;
+use crate::fabric::{Fetch, WordAt, Words};
+use crate::rank_numbers::Rank;
+
+/// The value of a free lock word.
+const FREE: u64 = LockWord::FREE.0;
+
+fn target_word(target: Rank) -> WordAt {
+    WordAt { rank: target, word: layout::LOCK }
+}
+
+/// MPI_Win_lock, shared (MPI-4.1 §12.5.3).
+#[inline]
+pub fn lock_shared(words: &impl Words, target: Rank, held: Held, nodes: impl Nodes) -> Result<()> {
+    acquire(words, target_word(target), Mode::Shared, held != Held::Nothing, nodes)
+}
+
+/// [`lock_shared`] for a process that holds nothing. Returns whether one CompareSwap took the lock.
+#[inline(always)]
+pub fn try_lock_shared(words: &impl Words, target: Rank) -> Result<bool> {
+    try_free(words, target_word(target), Mode::Shared)
+}
+
+/// [`lock_exclusive`] for a process that holds nothing. Returns whether one CompareSwap on each of
+/// the two words took the lock.
+#[inline(always)]
+pub fn try_lock_exclusive(words: &impl Words, target: Rank) -> Result<bool> {
+    if !try_free(words, layout::global(), Mode::Intent)? {
+        return Ok(false);
+    }
+    let taken = try_free(words, target_word(target), Mode::Exclusive)?;
+    if !taken {
+        release(words, layout::global(), Mode::Intent)?;
+    }
+    Ok(taken)
+}
+
+/// MPI_Win_unlock of a shared lock. Operations that were sent to the target are done there.
+#[inline]
+pub fn unlock_shared(words: &impl Words, target: Rank) -> Result<()> {
+    release(words, target_word(target), Mode::Shared)
+}
+
+/// MPI_Win_lock, exclusive (MPI-4.1 §12.5.3). The first exclusive lock of a process takes the
+/// intent on the global word too. `held` is at most [`Held::Shared`] where threads may lock and
+/// unlock at the same time, so that each takes an intent of its own.
+#[inline]
+pub fn lock_exclusive<W: Words>(
+    words: &W,
+    target: Rank,
+    held: Held,
+    nodes: impl Nodes,
+) -> Result<()> {
+    let nested = held != Held::Nothing;
+    if held != Held::Exclusive {
+        if W::FAR {
+            return lock_both(words, target_word(target), nested, &nodes);
+        }
+        acquire(words, layout::global(), Mode::Intent, nested, &nodes)?;
+    }
+    acquire(words, target_word(target), Mode::Exclusive, nested, &nodes)
+}
+
+/// Takes the intent and the lock `at`, whose words are requested at once.
+fn lock_both<W: Words>(words: &W, at: WordAt, nested: bool, nodes: &impl Nodes) -> Result<()> {
+    let take = |at: WordAt, mode: Mode| {
+        (at, Fetch::CompareSwap { expect: FREE, new: LockWord::FREE.with_holder(mode).0 })
+    };
+    let both = [take(layout::global(), Mode::Intent), take(at, Mode::Exclusive)];
+    match words.fetch_both(both) {
+        [Ok(FREE), Ok(FREE)] => Ok(()),
+        [Ok(FREE), Ok(seen)] => {
+            let mode = (Mode::Exclusive, nested);
+            or_without_intent(words, acquire_slow(words, at, mode, LockWord(seen), nodes))
+        }
+        [Ok(seen), Ok(FREE)] => match join_intents(words, LockWord(seen), nested) {
+            Ok(None) => Ok(()),
+            Ok(Some(seen)) => {
+                release(words, at, Mode::Exclusive)?;
+                lock_in_order(words, at, (seen, nested), nodes)
+            }
+            Err(error) => release(words, at, Mode::Exclusive).and(Err(error)),
+        },
+        [Ok(seen), Ok(_)] => lock_in_order(words, at, (LockWord(seen), nested), nodes),
+        [Ok(FREE), Err(error)] => or_without_intent(words, Err(error)),
+        [Err(error), Ok(FREE)] => release(words, at, Mode::Exclusive).and(Err(error)),
+        [Err(error), _] | [_, Err(error)] => Err(error),
+    }
+}
+
+/// Takes an intent beside others, if that needs no wait. `seen`: the value of the global word.
+/// Returns its value now if that has failed.
+fn join_intents<W: Words>(words: &W, mut seen: LockWord, nested: bool) -> Result<Option<LockWord>> {
+    for _ in 0..JOINS_MAX {
+        if !seen.fits::<W>(Mode::Intent) || !nested && !seen.nobody_waits() {
+            break;
+        }
+        let swap = Fetch::CompareSwap { expect: seen.0, new: seen.with_holder(Mode::Intent).0 };
+        match LockWord(words.fetch(layout::global(), swap)?) {
+            before if before == seen => return Ok(None),
+            before => seen = before,
+        }
+    }
+    Ok(Some(seen))
+}
+
+/// Takes the intent, on the global word that was read as `seen`, and then the lock `at`.
+#[cold]
+fn lock_in_order<W: Words>(
+    words: &W,
+    at: WordAt,
+    (seen, nested): (LockWord, bool),
+    nodes: &impl Nodes,
+) -> Result<()> {
+    acquire_slow(words, layout::global(), (Mode::Intent, nested), seen, nodes)?;
+    or_without_intent(words, acquire(words, at, Mode::Exclusive, nested, nodes))
+}
+
+/// Releases the intent if the lock of the target could not be taken: others wait for it.
+fn or_without_intent(words: &impl Words, taken: Result<()>) -> Result<()> {
+    match taken {
+        Ok(()) => Ok(()),
+        Err(error) => release(words, layout::global(), Mode::Intent).and(Err(error)),
+    }
+}
+
+/// MPI_Win_unlock of an exclusive lock. `left`: what the process still holds afterwards. The last
+/// exclusive lock releases the intent. Operations that were sent to the target are done there.
+#[inline]
+pub fn unlock_exclusive<W: Words>(words: &W, target: Rank, left: Held) -> Result<()> {
+    let (global, at) = (layout::global(), target_word(target));
+    if left == Held::Exclusive {
+        return release(words, at, Mode::Exclusive);
+    }
+    if W::FAR && words.order(target).is_ok() && words.is_ordered(target, global.rank) {
+        return unlock_both(words, at);
+    }
+    let released = release(words, at, Mode::Exclusive);
+    // Also if the target is lost, because other ranks wait for the global word.
+    released.and(release(words, global, Mode::Intent))
+}
+
+/// Releases the lock `at` and the intent at once, behind the operations at the target.
+fn unlock_both(words: &impl Words, at: WordAt) -> Result<()> {
+    let give = |at: WordAt, mode: Mode| (at, Fetch::Add(mode.holder().wrapping_neg()));
+    let both = [give(at, Mode::Exclusive), give(layout::global(), Mode::Intent)];
+    let released = words.fetch_both(both).map(|before| match LockWord(before?) {
+        before if before.nobody_waits() => Ok(()),
+        before => wake_after(words, before),
+    });
+    let [alone, intent] = released;
+    alone.and(intent)
+}
+
+/// MPI_Win_lock_all (MPI-4.1 §12.5.3). A process that calls it holds no lock of the window.
+#[inline]
+pub fn lock_all(words: &impl Words, nodes: impl Nodes) -> Result<()> {
+    acquire(words, layout::global(), Mode::All, false, nodes)
+}
+
+/// MPI_Win_unlock_all. Operations that were sent to any target are done there. The lock is released
+/// even if a target is lost, because other ranks wait for it.
+#[inline]
+pub fn unlock_all(words: &impl Words) -> Result<()> {
+    let global = layout::global();
+    // The release is ordered behind the operations at rank 0.
+    let flushed = words.flush_others(global.rank);
+    flushed.and(release(words, global, Mode::All))
+}
