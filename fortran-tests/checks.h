@@ -30,12 +30,18 @@
 
   subroutine start()
     call MPI_Init(ierr)
-    call MPI_Comm_rank(MPI_COMM_WORLD, my_rank, ierr)
-    call MPI_Comm_size(MPI_COMM_WORLD, ranks, ierr)
+    call count_in(MPI_COMM_WORLD)
+  end subroutine start
+
+  ! Ranks and neighbours are those of this communicator from here on.
+  subroutine count_in(comm)
+    COMM_T, intent(in) :: comm
+    call MPI_Comm_rank(comm, my_rank, ierr)
+    call MPI_Comm_size(comm, ranks, ierr)
     next = mod(my_rank + 1, ranks)
     previous = mod(my_rank + ranks - 1, ranks)
     ierr = -1
-  end subroutine start
+  end subroutine count_in
 
   subroutine finish()
     call MPI_Finalize(ierr)

@@ -87,8 +87,10 @@ contains
     type(c_ptr) :: base
     integer, pointer, contiguous :: memory(:)
     integer(MPI_ADDRESS_KIND) :: size, unit, address
-    call MPI_Win_allocate_shared(BYTES, 4_MPI_ADDRESS_KIND, MPI_INFO_NULL, MPI_COMM_WORLD, base, &
-                                 win, ierr)
+    type(MPI_Comm) :: node
+    call MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, node)
+    call count_in(node)
+    call MPI_Win_allocate_shared(BYTES, 4_MPI_ADDRESS_KIND, MPI_INFO_NULL, node, base, win, ierr)
     call ok('allocate_shared')
     call c_f_pointer(base, memory, [INTS])
     call MPI_Win_shared_query(win, my_rank, size, unit, base, ierr)
@@ -99,6 +101,8 @@ contains
     call unit_is(win, 4_MPI_ADDRESS_KIND)
     call transfers(win, memory)
     call MPI_Win_free(win)
+    call MPI_Comm_free(node)
+    call count_in(MPI_COMM_WORLD)
   end subroutine shared
 
   subroutine created_and_allocated()

@@ -114,21 +114,26 @@ contains
 
   subroutine shared_windows()
     type(MPI_Win) :: win
+    type(MPI_Comm) :: node
     type(c_ptr) :: base, part
     integer(MPI_ADDRESS_KIND) :: bytes
-    integer :: disp_unit
+    integer :: disp_unit, me, there
     integer, pointer :: mine(:), theirs(:)
     bytes = 64
-    call MPI_Win_allocate_shared(bytes, 4, MPI_INFO_NULL, MPI_COMM_WORLD, base, win)
+    call MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, node)
+    call MPI_Comm_rank(node, me)
+    call MPI_Comm_size(node, there)
+    call MPI_Win_allocate_shared(bytes, 4, MPI_INFO_NULL, node, base, win)
     call c_f_pointer(base, mine, [16])
-    mine = 40 + my_rank
+    mine = 40 + me
     call MPI_Win_fence(0, win)
-    call MPI_Win_shared_query(win, next_rank(), bytes, disp_unit, part)
+    call MPI_Win_shared_query(win, mod(me + 1, there), bytes, disp_unit, part)
     call check(bytes == 64 .and. disp_unit == 4, 'shared query')
     call c_f_pointer(part, theirs, [16])
-    call check(theirs(16) == 40 + next_rank(), 'load from a neighbour')
+    call check(theirs(16) == 40 + mod(me + 1, there), 'load from a neighbour')
     call MPI_Win_fence(0, win)
     call MPI_Win_free(win)
+    call MPI_Comm_free(node)
   end subroutine shared_windows
 
   subroutine attributes(win)

@@ -83,18 +83,22 @@ subroutine post_and_start(win, next, previous)
   call MPI_Group_free(group, ierr)
 end subroutine post_and_start
 
-subroutine shared_windows(next, my_rank)
+subroutine shared_windows()
   use, intrinsic :: iso_c_binding
   use mpi
   implicit none
-  integer next, my_rank, win, disp_unit, ierr
+  integer node, me, there, next, win, disp_unit, ierr
   type(c_ptr) base, part
   integer(MPI_ADDRESS_KIND) bytes
   integer, pointer :: mine(:), theirs(:)
   bytes = 64
-  call MPI_Win_allocate_shared(bytes, 4, MPI_INFO_NULL, MPI_COMM_WORLD, base, win, ierr)
+  call MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, node, ierr)
+  call MPI_Comm_rank(node, me, ierr)
+  call MPI_Comm_size(node, there, ierr)
+  next = mod(me + 1, there)
+  call MPI_Win_allocate_shared(bytes, 4, MPI_INFO_NULL, node, base, win, ierr)
   call c_f_pointer(base, mine, [16])
-  mine = 40 + my_rank
+  mine = 40 + me
   call MPI_Win_fence(0, win, ierr)
   call MPI_Win_shared_query(win, next, bytes, disp_unit, part, ierr)
   call check(bytes == 64 .and. disp_unit == 4, 'shared query')
@@ -102,6 +106,7 @@ subroutine shared_windows(next, my_rank)
   call check(theirs(16) == 40 + next, 'load from a neighbour')
   call MPI_Win_fence(0, win, ierr)
   call MPI_Win_free(win, ierr)
+  call MPI_Comm_free(node, ierr)
 end subroutine shared_windows
 
 subroutine attributes(win, ranks)
@@ -156,7 +161,7 @@ program smoke_mpi
   call check(my_rank /= 0 .or. memory(9) == 10 * ranks, 'counted')
   call post_and_start(win, next, previous)
   call check(memory(13) == 300 + my_rank, 'post and start')
-  call shared_windows(next, my_rank)
+  call shared_windows()
   call attributes(win, ranks)
   call MPI_Win_free(win, ierr)
   call check(win == MPI_WIN_NULL, 'freed')

@@ -7,6 +7,7 @@
 
 #include "created.h"
 #include "dynamic.h"
+#include "nodes.h"
 
 #include <complex.h>
 
@@ -178,7 +179,7 @@ int main(int argc, char **argv)
     MPI_Aint places[RANKS_MAX];
     void *base;
     check_start(&argc, &argv);
-    between_nodes = getenv("FOMPI_RANKS_PER_NODE") != NULL;
+    between_nodes = ranks_per_node() > 0;
     if (between_nodes)
         rounds = 20;
     unit = 4;

@@ -5,7 +5,7 @@
 // ranks: 2 4 8
 
 #include "../../include/fompi.h"
-#include "check.h"
+#include "nodes.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -76,13 +76,12 @@ int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
     *(void **)&get_counts = dlsym(RTLD_DEFAULT, "fompi_get_verbs_counts");
-    const char *count = getenv("FOMPI_RANKS_PER_NODE");
-    per_node = count == NULL ? 1 : atoi(count);
+    per_node = ranks_per_node();
     long *base;
     MPI_Win first;
     OK(MPI_Win_allocate(sizeof *base, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &first));
     fompi_verbs_counts counts;
-    if (get_counts != NULL && count != NULL && get_counts(&counts)) {
+    if (get_counts != NULL && per_node > 0 && get_counts(&counts)) {
         allocated();
         // Who a rank is does not change with the window.
         created(2);

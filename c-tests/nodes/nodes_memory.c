@@ -7,7 +7,7 @@
 
 #define _GNU_SOURCE
 #include "../../include/fompi.h"
-#include "check.h"
+#include "nodes.h"
 #include "heap.h"
 
 enum { NEIGHBOURS = 4, BYTES = 4096, PAGE = 4096, ROUNDS = 50 };
@@ -214,10 +214,9 @@ int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
     *(void **)&get_counts = dlsym(RTLD_DEFAULT, "fompi_get_verbs_counts");
-    const char *nodes = getenv("FOMPI_RANKS_PER_NODE");
-    if (get_counts == NULL || nodes == NULL)
+    per_node = ranks_per_node();
+    if (get_counts == NULL || per_node == 0)
         return check_end();
-    per_node = atoi(nodes);
     heap_watch(*(void **)&get_counts);
     if (allocated())
         created();

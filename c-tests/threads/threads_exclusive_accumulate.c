@@ -3,6 +3,7 @@
 // 12.7.1.
 // ranks: 1 2
 
+#include "nodes.h"
 #include "threads.h"
 
 enum { THREADS = 4, MANY = 32, FEW = 4 };
@@ -28,7 +29,7 @@ int main(int argc, char **argv)
     int counts[THREADS];
     if (!check_start_threads(&argc, &argv))
         return check_end();
-    if (getenv("FOMPI_RANKS_PER_NODE") != NULL)
+    if (ranks_per_node() > 0)
         rounds = 1000; // each call takes the lock of the target over the device then
     int64_t *base = window_of(8 * MANY, 8, &win);
     CHECK_EQ(pthread_barrier_init(&together, NULL, THREADS), 0);

@@ -5,6 +5,7 @@
 // between nodes: shared windows are left to the MPI underneath
 // plain ranks: 2
 
+#include "nodes.h"
 #include "threads.h"
 
 enum { THREADS = 4, FLAVORS = 4, PER_FLAVOR = 3, WINDOWS = FLAVORS * PER_FLAVOR, ROUNDS = 60,
@@ -27,8 +28,7 @@ static void make(struct window *w, int flavor)
     if (flavor == 0)
         OK(MPI_Win_allocate(bytes, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &w->base, &w->win));
     if (flavor == 1)
-        OK(MPI_Win_allocate_shared(bytes, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &w->base,
-                                   &w->win));
+        allocate_shared_if_possible(bytes, MPI_COMM_WORLD, &w->base, &w->win);
     if (flavor == 2)
         OK(MPI_Win_create(w->memory, bytes, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &w->win));
     memset(w->base, 0, (size_t)bytes);

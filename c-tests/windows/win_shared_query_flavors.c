@@ -4,17 +4,17 @@
 // ranks: 1 2 3 4
 
 #include "created.h"
+#include "nodes.h"
 
 enum { LONGS = 40, RANKS_MAX = 8 };
 
 // Whether the library must have mapped the memory, beyond what the standard asks for.
 enum promise { MAY_BE_FAR, IS_MAPPED };
 
-// Whether the memory of a rank is on this node, where several are made of one machine for tests.
+// Whether the memory of a rank is on this node.
 static int is_near(int target)
 {
-    const char *per_node = getenv("FOMPI_RANKS_PER_NODE");
-    const int k = per_node == NULL ? 0 : atoi(per_node);
+    const int k = ranks_per_node();
     return k <= 0 || rank / k == target / k;
 }
 

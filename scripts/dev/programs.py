@@ -12,6 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "build"
 C_TESTS = ROOT / "c-tests"
+CLUSTER = ROOT / "scripts" / "dev" / "cluster"
 # What other scripts build and start.
 OTHER_FOLDERS = {"abi", "adapter", "cluster", "installed", "profiler", "robustness", "unknown"}
 RUN_SECONDS_MAX = 120
@@ -81,6 +82,20 @@ class Mpi:
             command = [self.exec]
             command += ["-genv", "LD_PRELOAD", libraries] if preload else []
         return command + ["-n", str(ranks)] + program
+
+    def cluster_command(self, ranks, per_node, preload, program, values, seconds):
+        """The same on the nodes of scripts/dev/cluster; the ranks have the settings in `values`."""
+        kind = "openmpi5" if self.name == "openmpi" and self.version[0] >= "5" else self.name
+        command = [str(CLUSTER), "mpirun", "--timeout", str(seconds), "--mpi",
+                   f"{kind}:{self.prefix}" if self.prefix else kind,
+                   "-n", str(ranks), "--ppn", str(per_node)]
+        settings = {name: value for name, value in values.items()
+                    if name.startswith(("FOMPI_", "CHECK_"))}
+        if preload:
+            settings["LD_PRELOAD"] = ":".join(str(path) for path in preload)
+        for pair in settings.items():
+            command += ["-x", "=".join(pair)]
+        return command + ["--"] + program
 
     def environment(self):
         values = environment()
@@ -170,9 +185,10 @@ def compile_with(mpi, compiler, flags, source, target, libraries=()):
     return "" if answer.returncode == 0 else answer.stderr or "the compiler failed"
 
 
-# What an MPI says of itself, whatever the program does, and the library of a wrong call that it
-# carries out.
+# What an MPI says of itself, whatever the program does (its launcher, that a child was faster than
+# it), and the library of a wrong call that it carries out.
 NOISE = re.compile(r"OSC UCX component priority set inside component query failed|"
+                   r"plm:rsh: Warning: setpgid|"
                    r"^fompi: .* is carried out as MPIs do; FOMPI_STRICT=1 makes it an error$")
 
 # What an MPI adds when a rank has given up.
@@ -246,7 +262,11 @@ def build_fortran(test, mpi, target):
 
 def python(mpi, test):
     """The interpreter that belongs to this MPI, if it has mpi4py."""
-    interpreter = Path(mpi.prefix) / "bin" / "python" if mpi.prefix else None
+    if mpi.prefix:
+        interpreter = Path(mpi.prefix) / "bin" / "python"
+    else:
+        # Debian's mpi4py is for its Open MPI.
+        interpreter = Path("/usr/bin/python3") if mpi.name == "openmpi" else None
     if interpreter is None or not interpreter.exists():
         return None, ""
     answer = subprocess.run([str(interpreter), "-c", "import mpi4py"], capture_output=True)
