@@ -4,16 +4,20 @@
 //! be atomic with those of a processor (docs/decisions/0005); where they are, the processor changes
 //! the words that it has mapped. A rank reads its own words by loads.
 //!
-//! The road rings no doorbell: a waiting rank polls, and yields the core or sleeps between two
-//! polls, for longer and longer times.
+//! Over TCP a post also rings the doorbell of its rank: a request to the service thread that serves
+//! the rank does both, as do the processors of the rank's node. There a waiting rank sleeps on its
+//! doorbell. No RDMA device rings: there a waiting rank polls, and yields the core or sleeps
+//! between two polls, for longer and longer times.
 
+use super::layout::DOORBELL;
 use super::remote::{Bytes, Network, Remote};
+use super::shm::doorbell;
 use super::shm::words::{self, CHECK_NS, Idle};
 use super::{Fetch, WordAt, WordId, Words};
 use crate::error::Result;
 use crate::number::Number;
 use crate::rank_numbers::Rank;
-use crate::sync::{AtomicU64, Ordering, full_fence, spin_hint};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, full_fence, spin_hint};
 use core::ops::Deref;
 use std::time::{Duration, Instant};
 
@@ -50,6 +54,9 @@ pub trait Locate {
     /// if one is given.
     fn flush_all(&self, but: Option<Rank>) -> Result<()>;
 
+    /// Returns how this rank waits for its words.
+    fn wait(&self) -> FarWait;
+
     /// Returns what this process does while it waits.
     fn idle(&self) -> &Self::Idle;
 
@@ -59,6 +66,15 @@ pub trait Locate {
     /// Fails if a process that a waiting rank may depend on is lost. `losses` is 0 at the first
     /// call of a wait, and belongs to this function then.
     fn check(&self, losses: &mut u64) -> Result<()>;
+}
+
+/// How a rank waits for its words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FarWait {
+    /// polls: a post does not wake it
+    Polls,
+    /// looks for a change for this long, and then sleeps until a post rings its doorbell
+    Sleeps(Duration),
 }
 
 /// The words that a [`Locate`] finds.
@@ -113,13 +129,20 @@ impl<L: Locate> Far<L> {
         Ok(Some(before))
     }
 
-    fn wait(
+    fn advance(&self, losses: &mut u64) -> Result<()> {
+        self.0.check(losses)?;
+        self.0.progress();
+        Ok(())
+    }
+
+    /// Polls, and yields the core or sleeps between two polls.
+    fn poll(
         &self,
-        word: WordId,
-        until: impl Fn(u64) -> bool,
+        cell: &AtomicU64,
+        until: &impl Fn(u64) -> bool,
         wait: &mut <L::Idle as Idle>::Wait,
     ) -> Result<u64> {
-        let (idle, cell) = (self.0.idle(), self.0.own(word));
+        let idle = self.0.idle();
         let (mut rounds, mut sleep, mut looked) = (0, *SLEEP_NS.start(), Instant::now());
         let mut losses = 0;
         loop {
@@ -131,8 +154,7 @@ impl<L: Locate> Far<L> {
                 }
                 spin_hint();
             }
-            self.0.check(&mut losses)?;
-            self.0.progress();
+            self.advance(&mut losses)?;
             rounds += 1;
             if rounds < AWAKE_ROUNDS {
                 std::thread::yield_now();
@@ -147,6 +169,29 @@ impl<L: Locate> Far<L> {
                 looked = Instant::now();
             }
         }
+    }
+
+    /// Looks at a word for a time, then sleeps until a post rings the doorbell of this rank.
+    fn sleep(
+        &self,
+        cell: &AtomicU64,
+        until: &impl Fn(u64) -> bool,
+        (look, wait): (Duration, &mut <L::Idle as Idle>::Wait),
+    ) -> Result<u64> {
+        let mut losses = 0;
+        // Sends what this rank has gathered: another rank may need it before it posts.
+        self.advance(&mut losses)?;
+        let began = Instant::now();
+        while began.elapsed() < look {
+            // Acquire: as in `poll`.
+            let value = cell.load(Ordering::Acquire);
+            if until(value) {
+                return Ok(value);
+            }
+            spin_hint();
+        }
+        let bell = doorbell::in_word(self.0.own(DOORBELL));
+        words::sleep_until((cell, bell), until, (self.0.idle(), wait), || self.advance(&mut losses))
     }
 }
 
@@ -196,16 +241,18 @@ impl<L: Locate> Words for Far<L> {
 
     fn post(&self, at: WordAt, add: u64) -> Result<()> {
         if let Some(cell) = self.changed_here(at) {
-            words::fetch(cell, Fetch::Add(add));
+            let bell = self.0.mapped(WordAt { word: DOORBELL, ..at }).expect("as the word");
+            let wake = |bell: &AtomicU32| self.0.idle().wake(bell);
+            doorbell::add_and_ring(cell, add, doorbell::in_word(bell), wake);
             return Ok(());
         }
         let (peer, words) = self.0.find(at.rank)?;
-        peer.post(word_in(words, at.word), add)
+        peer.post_and_ring(word_in(words, at.word), add, word_in(words, DOORBELL))
     }
 
     fn read(&self, at: WordAt) -> Result<u64> {
         if let Some(cell) = self.0.mapped(at) {
-            // Acquire: as in `wait`.
+            // Acquire: as in `poll`.
             return Ok(cell.load(Ordering::Acquire));
         }
         let (peer, words) = self.0.find(at.rank)?;
@@ -213,7 +260,7 @@ impl<L: Locate> Words for Far<L> {
     }
 
     fn own(&self, word: WordId) -> u64 {
-        // Acquire: as in `wait`.
+        // Acquire: as in `poll`.
         self.0.own(word).load(Ordering::Acquire)
     }
 
@@ -224,9 +271,17 @@ impl<L: Locate> Words for Far<L> {
     }
 
     fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64> {
-        let idle = self.0.idle();
+        let (idle, cell) = (self.0.idle(), self.0.own(word));
+        // Acquire: as in `poll`.
+        let value = cell.load(Ordering::Acquire);
+        if until(value) {
+            return Ok(value);
+        }
         let mut wait = idle.begin(word);
-        let value = self.wait(word, until, &mut wait);
+        let value = match self.0.wait() {
+            FarWait::Polls => self.poll(cell, &until, &mut wait),
+            FarWait::Sleeps(look) => self.sleep(cell, &until, (look, &mut wait)),
+        };
         idle.end(wait);
         value
     }

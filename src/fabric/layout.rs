@@ -24,6 +24,7 @@
 //! | [`LIST`]   | owned     | the ranks to which this rank has posted last                       |
 //! | [`tickets`] | contended | the order of the requests for a lock (`epoch::lock::tickets`)     |
 //! | [`rendezvous`] | contended | slots in which holders of consecutive tickets find each other  |
+//! | [`DOORBELL`] | doorbell | where this rank sleeps, if posts wake it (`shm::doorbell`)        |
 //!
 //! Words that different ranks change at the same time for different reasons lie on lines of their
 //! own. A rank that holds a table reads its number next, so the words of the table are one line.
@@ -172,9 +173,12 @@ pub const RENDEZVOUS_SLOTS: u32 = 64;
 /// The locks of a rank.
 pub const LOCKS: [WordId; 4] = [LOCK, GLOBAL, ACC, REGIONS];
 
-/// Control words of each rank that are reached through a device, whatever the number of ranks.
+/// The word that holds the doorbell of a rank. No protocol reads or changes it.
 #[expect(clippy::cast_possible_truncation)] // a small constant
-pub const WORDS_FAR: u32 = RENDEZVOUS + LOCKS.len() as u32 * RENDEZVOUS_SLOTS;
+pub const DOORBELL: WordId = WordId(RENDEZVOUS + LOCKS.len() as u32 * RENDEZVOUS_SLOTS);
+
+/// Control words of each rank that are reached through a device, whatever the number of ranks.
+pub const WORDS_FAR: u32 = DOORBELL.0 + LINE;
 
 /// The tickets of a lock, beside it.
 pub fn tickets(lock: WordId) -> WordId {

@@ -128,6 +128,12 @@ pub trait Network: Bytes {
     /// Adds to a word without an answer (law 19).
     fn post(&self, at: Remote, add: u64) -> Result<()>;
 
+    /// Adds to a word without an answer (law 19), and wakes the threads that sleep on the doorbell
+    /// in another word of the same memory, on roads that can wake them.
+    fn post_and_ring(&self, at: Remote, add: u64, _doorbell: Remote) -> Result<()> {
+        self.post(at, add)
+    }
+
     /// Returns a lease if one is free.
     fn try_lease(&self) -> Option<Self::Lease<'_>> {
         Some(self.lease())

@@ -72,6 +72,9 @@ pub struct Order {
     /// whether a device may send the request with later ones: nothing waits for its effect before
     /// the next flush
     pub gathered: bool,
+    /// address of the doorbell that an addition rings, in the same memory, or 0; devices that
+    /// cannot wake a thread ignore it
+    pub doorbell: u64,
     /// number of the request in its queue, from 1
     pub number: u64,
 }
@@ -79,7 +82,7 @@ pub struct Order {
 impl Order {
     /// Makes a request for a queue, which numbers it.
     pub fn new(work: Work, to: Remote, from: Local, signaled: bool) -> Order {
-        Order { work, to, from, signaled, fenced: false, gathered: false, number: 0 }
+        Order { work, to, from, signaled, fenced: false, gathered: false, doorbell: 0, number: 0 }
     }
 
     /// Makes a ping.

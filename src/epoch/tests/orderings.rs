@@ -13,7 +13,9 @@ use crate::epoch::{exposure, fence, pscw, regions};
 use crate::error::Result;
 use crate::fabric::layout::{self, COMPLETE, LIST, LOCK, WORDS_FAR};
 use crate::fabric::passed::Passed;
+use crate::fabric::shm::doorbell;
 use crate::fabric::shm::thread_words::{self, FarHeapWords, Heap, HeapWords};
+use crate::fabric::shm::words::{Cells, Idle, sleep_until};
 use crate::fabric::{Fetch, WordAt, WordId, Words};
 use crate::rank_numbers::Rank;
 use crate::sync::{AtomicU64, Ordering::Relaxed};
@@ -405,5 +407,31 @@ fn loom_two_threads_that_sleep_at_one_doorbell_are_woken() {
             words.post(WordAt { rank: Rank(0), word }, 1).unwrap();
         }
         sleepers.into_iter().for_each(|sleeper| assert_eq!(sleeper.join().unwrap(), 1));
+    });
+}
+
+/// A rank of a window over several nodes sleeps until both a rank of its node and the service
+/// thread, on behalf of a rank of another node, have added to its word.
+#[test]
+fn loom_a_sleeper_is_woken_by_its_node_and_by_the_service_thread() {
+    model(THREE, || {
+        let heap = Heap::new(1, WORDS_FAR);
+        let posts = [1, 1 << 32].map(|add| {
+            let words = thread_words::words(&heap, Rank(0), ASLEEP);
+            thread::spawn(move || {
+                let cells = words.cells();
+                let cell = cells.cell(WordAt { rank: Rank(0), word: COMPLETE });
+                let bell = cells.doorbell(Rank(0));
+                doorbell::add_and_ring(cell, add, bell, |bell| words.idle().wake(bell))
+            })
+        });
+        let words = thread_words::words(&heap, Rank(0), ASLEEP);
+        let cells = words.cells();
+        let cell = cells.cell(WordAt { rank: Rank(0), word: COMPLETE });
+        let until = |value| value == 1 << 32 | 1;
+        let sleeper = (words.idle(), &mut ());
+        sleep_until((cell, cells.doorbell(Rank(0))), &until, sleeper, || Ok(())).unwrap();
+        let before: u64 = posts.into_iter().map(|post| post.join().unwrap()).sum();
+        assert!(before == 1 || before == 1 << 32, "one of them came first");
     });
 }

@@ -11,6 +11,7 @@ mod processes;
 mod ranks;
 mod sim_ranks;
 mod strength;
+mod wakes;
 mod words_laws;
 
 /// Makes a test of each case on each road: `road: run` says how a case runs there. The tests of a
@@ -52,6 +53,7 @@ mod words {
             all_posts_are_counted
             one_compare_swap_wins
             a_post_arrives_without_a_flush
+            a_post_wakes_a_rank_that_sleeps
             order_keeps_posts_in_order
             what_is_flushed_is_there_for_all
             what_is_flushed_for_all_is_there_for_all
@@ -69,6 +71,7 @@ mod words {
         far_over_example: ranks::far_over_example;
         far_over_fake_device: ranks::far_over_fake_device;
         far_over_tcp: ranks::far_over_tcp;
+        near_and_far_over_tcp: ranks::near_and_far_over_tcp;
         device far_over_device: ranks::far_over_device;
     }
 }

@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::fabric::cma::Process;
 use crate::fabric::example::Example;
-use crate::fabric::far::{Far, Locate};
+use crate::fabric::far::{Far, FarWait, Locate};
 use crate::fabric::remote::{Addressed, Bytes, Network, Remote, Road};
 use crate::fabric::shm::mapped;
 use crate::fabric::shm::thread_words::{self, Heap, HeapWords};
@@ -14,8 +14,11 @@ use crate::fabric::wire::tests as wire;
 use crate::fabric::{Way, WordAt, WordId};
 use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::{AtomicU32, AtomicU64, full_fence};
+use crate::sys::futex;
 use crate::sys::life::{Life, Mark};
 use crate::sys::process;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
@@ -281,8 +284,15 @@ fn shm(spins: u32, case: impl Fn(&HeapWords) + Copy + Send + Sync) {
         });
     }
 }
+
 /// The words of ranks that are threads: at the start of their memory.
-pub struct Located<'a, P>(&'a Threaded<P>, Watched);
+pub struct Located<'a, P> {
+    of: &'a Threaded<P>,
+    idle: Watched,
+    wait: FarWait,
+    /// the memory of ranks of the same node, which have the lowest numbers
+    near: &'a [Arc<[AtomicU64]>],
+}
 
 /// [`Far`] over such words.
 pub type FarWords<'a, R> = Far<Located<'a, Arc<<R as Road>::Peer>>>;
@@ -292,7 +302,7 @@ impl<'a, N: Network> Locate for Located<'a, Arc<N>> {
     type Idle = Watched;
 
     fn rank(&self) -> Rank {
-        Rank(self.0.rank)
+        Rank(self.of.rank)
     }
 
     fn size(&self) -> u32 {
@@ -300,37 +310,42 @@ impl<'a, N: Network> Locate for Located<'a, Arc<N>> {
     }
 
     fn own(&self, word: WordId) -> &AtomicU64 {
-        &self.0.memory[word.0 as usize]
+        &self.of.memory[word.0 as usize]
     }
 
-    fn mapped(&self, _at: WordAt) -> Option<&AtomicU64> {
-        None
+    fn mapped(&self, at: WordAt) -> Option<&AtomicU64> {
+        let mapped = self.near.get(at.rank.0 as usize)?;
+        Some(&mapped[at.word.0 as usize])
     }
 
     fn is_coherent(&self) -> bool {
-        false
+        !self.near.is_empty()
     }
 
     fn find(&self, rank: Rank) -> Result<(&'a N, Remote)> {
-        let (peer, words) = &self.0.peers[rank.0 as usize];
+        let (peer, words) = &self.of.peers[rank.0 as usize];
         Ok((peer, *words))
     }
 
     fn known(&self, rank: Rank) -> Option<&'a N> {
-        Some(&self.0.peers[rank.0 as usize].0)
+        Some(&self.of.peers[rank.0 as usize].0)
     }
 
     fn flush_all(&self, but: Option<Rank>) -> Result<()> {
-        let peers = (0..).map(Rank).zip(&self.0.peers);
+        let peers = (0..).map(Rank).zip(&self.of.peers);
         peers.filter(|(rank, _)| Some(*rank) != but).try_for_each(|(_, (peer, _))| peer.flush())
     }
 
+    fn wait(&self) -> FarWait {
+        self.wait
+    }
+
     fn idle(&self) -> &Watched {
-        &self.1
+        &self.idle
     }
 
     fn progress(&self) {
-        (self.0.progress)();
+        (self.of.progress)();
     }
 
     fn check(&self, _losses: &mut u64) -> Result<()> {
@@ -338,8 +353,11 @@ impl<'a, N: Network> Locate for Located<'a, Arc<N>> {
     }
 }
 
-/// Waits that fail after two minutes.
+/// Waits that fail after a minute. A sleep has no other bound, so that a wake-up that is lost is
+/// seen.
 pub struct Watched;
+
+const WATCHDOG: Duration = Duration::from_secs(60);
 
 impl Idle for Watched {
     type Wait = Instant;
@@ -353,35 +371,58 @@ impl Idle for Watched {
     fn progress(&self) {}
 
     fn check(&self, began: &mut Instant) -> Result<()> {
-        assert!(began.elapsed() < Duration::from_secs(120), "a word does not change");
+        assert!(began.elapsed() < WATCHDOG, "a word does not change");
         Ok(())
     }
 
-    fn sleep(&self, _doorbell: &AtomicU32, _value: u32, _ns: u64) {}
+    fn sleep(&self, doorbell: &AtomicU32, value: u32, _ns: u64) {
+        let began = Instant::now();
+        futex::wait(doorbell, value, WATCHDOG.as_nanos() as u64);
+        assert!(began.elapsed() < WATCHDOG, "a wake-up was lost");
+    }
 
-    fn wake(&self, _doorbell: &AtomicU32) {}
+    fn wake(&self, doorbell: &AtomicU32) {
+        futex::wake(doorbell);
+    }
 
     fn spins(&self) -> u32 {
         10
     }
 }
 
+fn far<R: Road>(of: &Connected<R>, wait: FarWait) -> FarWords<'_, R> {
+    Far(Located { of, idle: Watched, wait, near: &[] })
+}
+
 /// The shipped words between nodes, over the example road.
 pub fn far_over_example(case: impl Fn(&FarWords<'_, Example>) + Copy + Send + Sync) {
-    example(|rank| case(&Far(Located(rank, Watched))));
+    example(|rank| case(&far::<Example>(rank, FarWait::Polls)));
 }
 
 /// The shipped words between nodes, over simulated RDMA devices.
 pub fn far_over_fake_device(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Sync) {
-    fake_device(|rank| case(&Far(Located(rank, Watched))));
+    fake_device(|rank| case(&far::<wire::Wire>(rank, FarWait::Polls)));
 }
 
-/// The shipped words between nodes, over simulated RDMA devices.
+/// The shipped words between nodes, over TCP: a waiting rank sleeps at once.
 pub fn far_over_tcp(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Sync) {
-    tcp(|rank| case(&Far(Located(rank, Watched))));
+    tcp(|rank| case(&far::<wire::Wire>(rank, FarWait::Sleeps(Duration::ZERO))));
+}
+
+/// The shipped words over TCP, where two of the three ranks are on one node.
+pub fn near_and_far_over_tcp(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Sync) {
+    let memories: Mutex<BTreeMap<u32, Arc<[AtomicU64]>>> = Mutex::default();
+    tcp(|rank| {
+        memories.lock().insert(rank.rank, rank.memory.clone());
+        rank.meet();
+        let all: Vec<_> = memories.lock().values().cloned().collect();
+        let near = if rank.rank < 2 { &all[..2] } else { &[] };
+        let wait = FarWait::Sleeps(Duration::ZERO);
+        case(&Far(Located { of: rank, idle: Watched, wait, near }));
+    });
 }
 
 /// The shipped words between nodes, over the RDMA device of this machine.
 pub fn far_over_device(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Sync) {
-    device(|rank| case(&Far(Located(rank, Watched))));
+    device(|rank| case(&far::<wire::Wire>(rank, FarWait::Polls)));
 }

@@ -77,6 +77,22 @@ pub fn a_post_arrives_without_a_flush(words: &impl Words) {
     words.wait_own(word, |value| value == 1).unwrap();
 }
 
+/// A token goes round among the ranks, up and then down: each post finds a rank that sleeps or is
+/// about to.
+pub fn a_post_wakes_a_rank_that_sleeps(words: &impl Words) {
+    for (word, up) in [(layout::fence(0), 1), (layout::fence(1), words.size() - 1)] {
+        for round in 1..=100 {
+            if words.rank() != Rank(0) {
+                words.wait_own(word, |count| count == round).unwrap();
+            }
+            words.post(WordAt { rank: above(words, up), word }, 1).unwrap();
+            if words.rank() == Rank(0) {
+                words.wait_own(word, |count| count == round).unwrap();
+            }
+        }
+    }
+}
+
 pub fn order_keeps_posts_in_order(words: &impl Words) {
     let (rank, first, second) = (above(words, 1), layout::fence(0), layout::fence(1));
     for _ in 1..=20 {

@@ -1,6 +1,7 @@
 //! The road within a node: load and store. [`words`] is its half for control words; where the cells
 //! live (mapped memory, or the heap of one process in tests) is not its business.
 
+pub mod doorbell;
 pub mod mapped;
 #[cfg(test)]
 pub mod thread_words;

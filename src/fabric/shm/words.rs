@@ -2,27 +2,15 @@
 //! once, with its orderings, over [`Cells`] (where the words live) and [`Idle`] (what to do while
 //! waiting). Not for bytes, and not for the mapping of memory.
 //!
-//! A rank that waits long sleeps on its *doorbell*, one 32-bit word per rank, shared by all words
-//! and all threads of that rank:
-//!
-//! | doorbell | meaning                                                                   |
-//! |----------|---------------------------------------------------------------------------|
-//! | even     | no thread sleeps, or all sleeping threads are being woken                 |
-//! | odd      | a thread of the rank sleeps or is about to; a notifier adds 1 and wakes all |
-//!
-//! The sleeper makes it odd, then looks at its word once more, then sleeps while the doorbell is
-//! what it made. The notifier changes the word, then looks at the doorbell. A full barrier stands
-//! between the two steps on either side, so that at least one of them sees the other. Only
-//! notifiers make it even: a thread that wakes up without a notifier must not silence the doorbell
-//! under another that still sleeps. It counts, and is not a flag, because a second thread may
-//! announce its sleep between the notifier's step and the first one's sleep. The price: it may stay
-//! odd when its sleeper is up, and cost one needless wake. A notifier that is killed between its
-//! step and its wake loses that wake; the bounded sleep repairs it.
+//! A rank that waits long sleeps on its [doorbell], one 32-bit word per rank, shared by all words
+//! and all threads of that rank. A change of a word rings it.
 
+use super::doorbell;
 use crate::error::Result;
 use crate::fabric::{Fetch, WordAt, WordId, Words};
 use crate::rank_numbers::Rank;
-use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, fence_after_rmw, full_fence, spin_hint};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, full_fence, spin_hint};
+use std::time::{Duration, Instant};
 
 /// The control words of all ranks, mapped in this process.
 pub trait Cells {
@@ -32,7 +20,7 @@ pub trait Cells {
     fn rank(&self) -> Rank;
     /// Number of ranks.
     fn size(&self) -> u32;
-    /// The doorbell of a rank, see the table above. It may serve many windows.
+    /// The [doorbell] of a rank. It may serve many windows.
     fn doorbell(&self, rank: Rank) -> &AtomicU32;
 }
 
@@ -84,37 +72,19 @@ impl<C: Cells, I: Idle> CpuWords<C, I> {
         &self.idle
     }
 
+    /// Returns the words as they are mapped.
+    #[cfg(test)]
+    pub fn cells(&self) -> &C {
+        &self.cells
+    }
+
     fn own_cell(&self, word: WordId) -> &AtomicU64 {
         self.cells.cell(WordAt { rank: self.cells.rank(), word })
     }
 
-    /// Tells `rank` that one of its words changed, right after the locked instruction that did it.
-    #[inline]
-    fn notify(&self, rank: Rank) {
-        fence_after_rmw(); // the first step (the word) before the second (the doorbell)
-        let doorbell = self.cells.doorbell(rank);
-        // Relaxed: the fence orders it.
-        let value = doorbell.load(Ordering::Relaxed);
-        if value % 2 == 1 {
-            self.ring(doorbell, value);
-        }
-    }
-
-    #[cold]
-    fn ring(&self, doorbell: &AtomicU32, odd: u32) {
-        // Relaxed: the doorbell carries no data. The second of two threads that ring leaves the
-        // wake-up to the first; a thread that has announced itself since then has read its word
-        // after our change of it.
-        let even = odd.wrapping_add(1);
-        let rung = doorbell.compare_exchange(odd, even, Ordering::Relaxed, Ordering::Relaxed);
-        if rung.is_ok() {
-            self.idle.wake(doorbell);
-        }
-    }
-
     fn spin(&self, cell: &AtomicU64, until: &impl Fn(u64) -> bool) -> Option<u64> {
         for _ in 0..self.idle.spins() {
-            // Acquire: pairs with the Release of `post`.
+            // Acquire: pairs with the Release of `add_and_ring`.
             let value = cell.load(Ordering::Acquire);
             if until(value) {
                 return Some(value);
@@ -145,25 +115,38 @@ impl<C: Cells, I: Idle> CpuWords<C, I> {
             self.idle.progress();
         }
         let doorbell = self.cells.doorbell(self.cells.rank());
-        let (mut sleep_ns, mut unchecked_ns) = (SLEEP_NS_MIN, 0);
-        loop {
-            // Relaxed: the fence orders it before the look at the word.
-            let announced = doorbell.fetch_or(1, Ordering::Relaxed) | 1;
-            fence_after_rmw();
-            // Acquire: as in `spin`.
-            let value = cell.load(Ordering::Acquire);
-            if until(value) {
-                return Ok(value);
-            }
-            self.idle.sleep(doorbell, announced, sleep_ns);
+        sleep_until((cell, doorbell), until, (&self.idle, wait), || {
             self.idle.progress();
-            unchecked_ns += sleep_ns;
-            if unchecked_ns >= CHECK_NS {
-                unchecked_ns = 0;
-                self.idle.check(wait)?;
-            }
-            sleep_ns = SLEEP_NS_MAX.min(2 * sleep_ns);
+            Ok(())
+        })
+    }
+}
+
+/// Sleeps on a doorbell until a word satisfies `until`, and returns the word. Calls `advance` after
+/// each sleep, and from time to time [`Idle::check`].
+pub fn sleep_until<I: Idle>(
+    (cell, bell): (&AtomicU64, &AtomicU32),
+    until: &impl Fn(u64) -> bool,
+    (idle, wait): (&I, &mut I::Wait),
+    mut advance: impl FnMut() -> Result<()>,
+) -> Result<u64> {
+    let (mut sleep_ns, mut checked) = (SLEEP_NS_MIN, Instant::now());
+    loop {
+        let announced = doorbell::announce(bell);
+        // Acquire: pairs with the Release of `add_and_ring`.
+        let value = cell.load(Ordering::Acquire);
+        if until(value) {
+            return Ok(value);
         }
+        idle.sleep(bell, announced, sleep_ns);
+        advance()?;
+        // Measured by the clock, not in sleeps: where ranks share cores, a short sleep may last
+        // long.
+        if checked.elapsed() >= Duration::from_nanos(CHECK_NS) {
+            idle.check(wait)?;
+            checked = Instant::now();
+        }
+        sleep_ns = SLEEP_NS_MAX.min(2 * sleep_ns);
     }
 }
 
@@ -211,9 +194,8 @@ impl<C: Cells, I: Idle> Words for CpuWords<C, I> {
 
     #[inline]
     fn post(&self, at: WordAt, add: u64) -> Result<()> {
-        // Release: pairs with the Acquire of the rank that reads the sum.
-        self.cells.cell(at).fetch_add(add, Ordering::Release);
-        self.notify(at.rank);
+        let (cell, bell) = (self.cells.cell(at), self.cells.doorbell(at.rank));
+        doorbell::add_and_ring(cell, add, bell, |bell| self.idle.wake(bell));
         Ok(())
     }
 

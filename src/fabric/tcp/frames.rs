@@ -10,7 +10,8 @@
 //! | 4..8   | key of the memory                                                         |
 //! | 8..16  | address                                                                   |
 //! | 16..24 | WRITE and READ: length in bytes; atomics: what to add, or to compare with |
-//! | 24..32 | compare-and-swap: the new value; else 0                                   |
+//! | 24..32 | compare-and-swap: the new value; add and ring: the address of the         |
+//! |        | doorbell; else 0                                                          |
 //!
 //! | bytes  | contents of an answer                        |
 //! |--------|----------------------------------------------|
@@ -38,6 +39,9 @@ pub enum RequestKind {
     CompareSwap = 4,
     /// nothing; its answer shows that the process is there
     Ping = 5,
+    /// adds to a word and wakes the threads that sleep on a doorbell of the same memory; its answer
+    /// has no data
+    AddAndRing = 6,
 }
 
 /// A request, without the data of a WRITE.
@@ -53,7 +57,7 @@ pub struct TcpRequest {
     pub at: u64,
     /// length, addend or expected value
     pub first: u64,
-    /// new value
+    /// new value, or address of a doorbell
     pub second: u64,
 }
 
@@ -78,6 +82,7 @@ impl TcpRequest {
             3 => RequestKind::Add,
             4 => RequestKind::CompareSwap,
             5 => RequestKind::Ping,
+            6 => RequestKind::AddAndRing,
             _ => return None,
         };
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
@@ -168,6 +173,7 @@ mod tests {
             RequestKind::Add,
             RequestKind::CompareSwap,
             RequestKind::Ping,
+            RequestKind::AddAndRing,
         ];
         for (kind, answered) in kinds.into_iter().flat_map(|kind| [(kind, true), (kind, false)]) {
             let [at, first, second] = [u64::MAX - 6, 1 << 20, 5];
@@ -188,7 +194,7 @@ mod tests {
             first: 0,
             second: 0,
         };
-        for (at, value) in [(0, 0), (0, 6), (1, 2), (2, 1), (3, 9)] {
+        for (at, value) in [(0, 0), (0, 7), (1, 2), (2, 1), (3, 9)] {
             let mut bytes = ping.bytes();
             bytes[at] = value;
             assert_eq!(TcpRequest::from(&bytes), None, "byte {at} is {value}");

@@ -101,8 +101,7 @@ impl TcpLink {
                 _ => {}
             }
             if request.answered {
-                let has_data = !matches!(request.kind, RequestKind::Write | RequestKind::Ping);
-                let bytes = if has_data { order.from.bytes } else { 0 };
+                let bytes = if has_data(request.kind) { order.from.bytes } else { 0 };
                 let number = order.number;
                 self.expected.push_back(Expected { number, to: order.from.at, bytes });
             }
@@ -216,17 +215,23 @@ fn closed(error: &std::io::Error) -> Broken {
     Broken::Request(error.to_string())
 }
 
+/// Whether the answer to a request has data.
+fn has_data(kind: RequestKind) -> bool {
+    matches!(kind, RequestKind::Read | RequestKind::Add | RequestKind::CompareSwap)
+}
+
 /// Makes the request of an order. A READ and an atomic have a result, so they are always answered.
 fn request(order: &Order) -> TcpRequest {
     let bytes = u64::from(order.from.bytes);
     let (kind, first, second) = match order.work {
         Work::Write | Work::WriteInline => (RequestKind::Write, bytes, 0),
         Work::Read => (RequestKind::Read, bytes, 0),
+        Work::Add(add) if order.doorbell != 0 => (RequestKind::AddAndRing, add, order.doorbell),
         Work::Add(add) => (RequestKind::Add, add, 0),
         Work::CompareSwap { expect, new } => (RequestKind::CompareSwap, expect, new),
         Work::Ping => (RequestKind::Ping, 0, 0),
     };
-    let answered = order.signaled || !matches!(kind, RequestKind::Write | RequestKind::Ping);
+    let answered = order.signaled || has_data(kind);
     let key = order.to.key.low_u32();
     TcpRequest { kind, answered, key, at: order.to.at, first, second }
 }

@@ -11,8 +11,10 @@ use super::exposures::{ExposureTable, Exposures};
 use super::frames::{Answer, AnswerStatus, REQUEST_BYTES, RequestKind, TcpRequest};
 use super::stream_options::{piece, receive, send, would_wait};
 use super::word_copies;
+use crate::fabric::shm::doorbell;
 use crate::number::Number;
 use crate::sync::{AtomicU64, Ordering};
+use crate::sys::futex;
 
 /// Bytes of the buffer of the service thread.
 pub const BUFFER_BYTES: usize = 128 << 10;
@@ -232,15 +234,20 @@ impl Served {
                 }
             }
             RequestKind::Add | RequestKind::CompareSwap => {
-                if !at.is_multiple_of(8) {
-                    return Err(AnswerStatus::Unaligned);
-                }
-                table.check(key, at, 8)?;
-                // SAFETY: likewise; aligned.
-                let old = change(unsafe { &*place.cast::<AtomicU64>() }, request);
+                // SAFETY: exposed memory, which stays so while the table is locked; aligned.
+                let old = change(unsafe { &*word(table, key, at)? }, request);
                 if answered {
                     self.answer(Answer::new(AnswerStatus::Done, 8));
                     self.bytes().extend_from_slice(&old.to_le_bytes());
+                }
+            }
+            RequestKind::AddAndRing => {
+                let (word, bell) = (word(table, key, at)?, word(table, key, request.second)?);
+                // SAFETY: likewise.
+                let (word, bell) = unsafe { (&*word, doorbell::in_word(&*bell)) };
+                doorbell::add_and_ring(word, first, bell, futex::wake);
+                if answered {
+                    self.answer(Answer::new(AnswerStatus::Done, 0));
                 }
             }
             RequestKind::Ping if answered => self.answer(Answer::new(AnswerStatus::Done, 0)),
@@ -321,6 +328,15 @@ impl Served {
         }
         Next::Receive
     }
+}
+
+/// Returns an exposed word.
+fn word(table: &ExposureTable, key: u32, at: u64) -> Result<*const AtomicU64, AnswerStatus> {
+    if !at.is_multiple_of(8) {
+        return Err(AnswerStatus::Unaligned);
+    }
+    table.check(key, at, 8)?;
+    Ok(ptr::with_exposed_provenance(at.to_usize()))
 }
 
 /// Changes a word, and returns what it held before.

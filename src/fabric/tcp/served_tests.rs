@@ -14,6 +14,15 @@ const GUARD: usize = 4 << 10;
 /// Bytes that the model needs to be multiples of words.
 const WORD: usize = 8;
 
+const KINDS: [RequestKind; 6] = [
+    RequestKind::Write,
+    RequestKind::Read,
+    RequestKind::Add,
+    RequestKind::CompareSwap,
+    RequestKind::Ping,
+    RequestKind::AddAndRing,
+];
+
 /// A generator of numbers that look random.
 struct Numbers(u64);
 
@@ -68,14 +77,7 @@ impl Model {
     /// Returns a random request with its data, and carries it out in the model.
     fn request(&mut self, numbers: &mut Numbers) -> Vec<u8> {
         let answered = numbers.below(2) == 0;
-        let kinds = [
-            RequestKind::Write,
-            RequestKind::Read,
-            RequestKind::Add,
-            RequestKind::CompareSwap,
-            RequestKind::Ping,
-        ];
-        let kind = kinds[numbers.below(kinds.len())];
+        let kind = KINDS[numbers.below(KINDS.len())];
         let length = numbers.length();
         let word = numbers.below(BYTES / WORD) * WORD;
         let offset = if matches!(kind, RequestKind::Write | RequestKind::Read) {
@@ -104,6 +106,16 @@ impl Model {
                 }
                 self.wanted[GUARD + word..GUARD + word + WORD].copy_from_slice(&new.to_le_bytes());
                 answer.extend_from_slice(&old.to_le_bytes());
+            }
+            RequestKind::AddAndRing => {
+                // Two words: a doorbell that is odd becomes even, in its 32 bits.
+                let bell = numbers.below(BYTES / WORD) * WORD;
+                (first, second) = (numbers.below(99) as u64, self.at(bell));
+                let new = old.wrapping_add(first);
+                self.wanted[GUARD + word..GUARD + word + WORD].copy_from_slice(&new.to_le_bytes());
+                let bell = GUARD + bell..GUARD + bell + 4;
+                let value = u32::from_le_bytes(self.wanted[bell.clone()].try_into().unwrap());
+                self.wanted[bell].copy_from_slice(&value.wrapping_add(value % 2).to_le_bytes());
             }
             RequestKind::Ping => first = 0,
         }
@@ -180,21 +192,25 @@ fn what_is_not_exposed_is_refused_and_not_touched() {
                 RequestKind::Read,
                 RequestKind::Add,
                 RequestKind::CompareSwap,
-            ][numbers.below(4)],
+                RequestKind::AddAndRing,
+            ][numbers.below(5)],
             answered: true,
             key: model.key,
             at: model.at(0),
             first: 16,
-            second: 0,
+            second: model.at(8),
         };
+        let rings = good.kind == RequestKind::AddAndRing;
         let long = matches!(good.kind, RequestKind::Write | RequestKind::Read);
         let end = model.at(BYTES);
-        let (wrong, status) = match numbers.below(6) {
+        let (wrong, status) = match numbers.below(8) {
             0 => (TcpRequest { at: elsewhere, ..good }, AnswerStatus::NotExposed),
             1 => (TcpRequest { at: model.at(0) - 8, ..good }, AnswerStatus::NotExposed),
             2 if long => (TcpRequest { at: end - 8, ..good }, AnswerStatus::NotExposed),
             3 if long => (TcpRequest { first: 1 << 30, ..good }, AnswerStatus::NotExposed),
             4 if !long => (TcpRequest { at: model.at(4), ..good }, AnswerStatus::Unaligned),
+            6 if rings => (TcpRequest { second: end, ..good }, AnswerStatus::NotExposed),
+            7 if rings => (TcpRequest { second: model.at(12), ..good }, AnswerStatus::Unaligned),
             5 => (TcpRequest { key: good.key ^ 1 << 20, ..good }, AnswerStatus::NotExposed),
             _ => (TcpRequest { at: end, ..good }, AnswerStatus::NotExposed),
         };

@@ -72,6 +72,10 @@ impl Network for Peer {
         self.post(at, add)
     }
 
+    fn post_and_ring(&self, at: Remote, add: u64, doorbell: Remote) -> Result<()> {
+        self.post_and_ring(at, add, doorbell)
+    }
+
     fn try_lease(&self) -> Option<BlockLease<'_>> {
         self.try_lease()
     }

@@ -25,12 +25,15 @@ type Count = fn(&mut Kinds) -> &mut u64;
 impl Peer {
     /// Sends a request whose answer of 8 bytes is stored into `word`. Returns its number.
     fn ask(&self, at: Remote, work: Work, word: Word, count: Count) -> Result<u64> {
-        debug_assert!(at.at.is_multiple_of(8));
+        self.send(Order::new(work, at, word.local(), true), count)
+    }
+
+    /// Sends a request of 8 bytes. Returns its number.
+    fn send(&self, order: Order, count: Count) -> Result<u64> {
+        debug_assert!(order.to.at.is_multiple_of(8));
         self.with(|queue| {
             self.room(queue, 1)?;
             *count(queue.count()) += 1;
-            let from = word.local();
-            let order = Order::new(work, at, from, true);
             // SAFETY: the word is registered and lives as long as the queue.
             Ok(unsafe { queue.post(order, Kept::Nothing) }?)
         })
@@ -69,6 +72,15 @@ impl Peer {
     pub(super) fn post(&self, at: Remote, add: u64) -> Result<()> {
         let scratch = self.core.answers.scratch();
         self.ask(at, Work::Add(add), scratch, |kinds| &mut kinds.posts).map(|_| ())
+    }
+
+    /// Adds to a word of the peer, without an answer, and rings the doorbell in another word, if
+    /// the device can.
+    pub(super) fn post_and_ring(&self, at: Remote, add: u64, doorbell: Remote) -> Result<()> {
+        debug_assert_eq!(at.key, doorbell.key);
+        let from = self.core.answers.scratch().local();
+        let order = Order::new(Work::Add(add), at, from, true);
+        self.send(Order { doorbell: doorbell.at, ..order }, |kinds| &mut kinds.posts).map(|_| ())
     }
 
     /// Begins to read a word of the peer. [`Peer::finish`] returns its value.

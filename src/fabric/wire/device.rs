@@ -76,6 +76,14 @@ impl Device {
         }
     }
 
+    /// Whether an addition can ring a doorbell at the target.
+    pub fn rings(&self) -> bool {
+        match self {
+            Device::Verbs(_) => false,
+            Device::Tcp(_) => true,
+        }
+    }
+
     /// Bytes of the longest message.
     pub fn message_bytes_max(&self) -> u64 {
         match self {

@@ -73,6 +73,11 @@ impl Wire {
         self.core.device.is_coherent()
     }
 
+    /// Whether a post to a control word wakes the threads that sleep on the doorbell of its rank.
+    pub fn rings(&self) -> bool {
+        self.core.device.rings()
+    }
+
     /// Kind of the network.
     pub fn kind(&self) -> NetworkKind {
         self.core.device.kind()

@@ -4,7 +4,7 @@
 
 use super::{Member, WideWindow};
 use crate::error::Result;
-use crate::fabric::far::{Far, Locate};
+use crate::fabric::far::{Far, FarWait, Locate};
 use crate::fabric::net::Peer;
 use crate::fabric::remote::Remote;
 use crate::fabric::{WordAt, WordId};
@@ -81,6 +81,13 @@ impl<'a> Locate for Ranks<'a> {
         }
     }
 
+    fn wait(&self) -> FarWait {
+        match self.part.wide.wire.rings() {
+            false => FarWait::Polls,
+            true => FarWait::Sleeps(self.part.wide.look()),
+        }
+    }
+
     fn idle(&self) -> &NodeIdle {
         self.node.words.idle()
     }
@@ -135,6 +142,10 @@ impl<'a> Locate for Leaders<'a> {
             None => peers.flush(),
             Some(peer) => peers.flush_but(&peer),
         }
+    }
+
+    fn wait(&self) -> FarWait {
+        self.0.wait()
     }
 
     fn idle(&self) -> &NodeIdle {
