@@ -14,6 +14,15 @@ pub const CHAIN_MAX: usize = 16;
 /// device's.
 pub const END_BYTES: usize = 32;
 
+/// Whose memory a process exposes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryOf {
+    /// the library's, which stays mapped and writable until its exposure ends
+    Library,
+    /// the program's, which may unmap or protect it at any time
+    Program,
+}
+
 /// Memory of this process, as a request names it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Local {

@@ -1,6 +1,7 @@
 //! Requests and answers as bytes, little endian. A request has [`REQUEST_BYTES`] bytes; those that
 //! a WRITE carries follow it. An answer has [`ANSWER_BYTES`] bytes; those that a READ or an atomic
-//! asked for follow it. Answers come in the order of their requests.
+//! asked for follow it. Answers come in the order of their requests. The bytes of a long READ come
+//! in several partial answers, and a last one without bytes says that all were read.
 //!
 //! | bytes  | contents of a request                                                     |
 //! |--------|---------------------------------------------------------------------------|
@@ -118,6 +119,10 @@ pub enum AnswerStatus {
     Unaligned = 2,
     /// the bytes are no request
     NoRequest = 3,
+    /// the process may not access a page of this memory, or nothing is there
+    NoPermission = 4,
+    /// it is in progress: after the bytes that follow, another answer comes
+    Partial = 5,
 }
 
 impl AnswerStatus {
@@ -126,6 +131,7 @@ impl AnswerStatus {
         match number {
             _ if number == AnswerStatus::NotExposed as u32 => "remote access error",
             _ if number == AnswerStatus::Unaligned as u32 => "remote invalid request error",
+            _ if number == AnswerStatus::NoPermission as u32 => "remote access error",
             _ if number == AnswerStatus::NoRequest as u32 => "it received no valid request",
             _ => "it sent an answer that is not valid",
         }

@@ -1,5 +1,5 @@
 //! The road's device over TCP: a service thread of the target carries out the requests of an
-//! origin, so no call of the target is needed (docs/decisions/0015). [`TcpDevice`] has the memory
+//! origin, so no call of the target is needed (docs/decisions/0017). [`TcpDevice`] has the memory
 //! that this process exposes and the connections that it serves; a [`TcpLink`] is the origin's end
 //! of a connection. What is sent, and when, is decided in `wire`, which this room does not name.
 //! Invariant: the requests of one connection take effect in their order, one at a time, by
@@ -8,6 +8,7 @@
 mod exposures;
 mod frames;
 mod origin_end;
+mod page_probes;
 mod served;
 #[cfg(test)]
 mod served_tests;

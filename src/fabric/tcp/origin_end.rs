@@ -42,6 +42,8 @@ pub struct TcpLink {
     received: usize,
     /// what has not come of the data of the first expected answer, once the answer has arrived
     data: Option<(u64, usize)>,
+    /// whether more follows these data in another answer
+    partial: bool,
     done: u64,
     /// why the connection cannot be used any more
     failed: Option<String>,
@@ -57,6 +59,7 @@ impl TcpLink {
             answer: [0; ANSWER_BYTES],
             received: 0,
             data: None,
+            partial: false,
             done: 0,
             failed: None,
         }
@@ -159,8 +162,10 @@ impl TcpLink {
     fn note_data(&mut self, bytes: usize) {
         if let Some((to, left)) = &mut self.data {
             (*to, *left) = (*to + bytes.to_u64(), *left - bytes);
-            if *left == 0 {
+            if *left == 0 && !core::mem::take(&mut self.partial) {
                 self.finish();
+            } else if *left == 0 {
+                self.data = None;
             }
         }
     }
@@ -191,15 +196,19 @@ impl TcpLink {
     /// Begins with the data of the answer that has arrived.
     fn begin_answer(&mut self) -> Result<(), String> {
         let answer = Answer::from(self.answer);
-        let wanted = self.expected.front().map(|expected| (expected.to, expected.bytes));
-        let Some((to, bytes)) = wanted.filter(|(_, bytes)| {
-            answer.status == AnswerStatus::Done as u32 && *bytes == answer.bytes
-        }) else {
-            return Err(String::from(AnswerStatus::reason(answer.status)));
-        };
-        match bytes {
-            0 => self.finish(),
-            bytes => self.data = Some((to, bytes.to_usize())),
+        let refused = || String::from(AnswerStatus::reason(answer.status));
+        let expected = self.expected.front_mut().ok_or_else(refused)?;
+        let (to, bytes) = (expected.to, answer.bytes);
+        if answer.status == AnswerStatus::Partial as u32 && (1..=expected.bytes).contains(&bytes) {
+            expected.to += u64::from(bytes);
+            expected.bytes -= bytes;
+            (self.data, self.partial) = (Some((to, bytes.to_usize())), true);
+        } else if answer.status != AnswerStatus::Done as u32 || bytes != expected.bytes {
+            return Err(refused());
+        } else if bytes > 0 {
+            self.data = Some((to, bytes.to_usize()));
+        } else {
+            self.finish();
         }
         Ok(())
     }

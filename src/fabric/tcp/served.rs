@@ -7,8 +7,9 @@ use core::ptr;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use super::exposures::{ExposureTable, Exposures};
+use super::exposures::{ExposedMemory, Exposures};
 use super::frames::{Answer, AnswerStatus, REQUEST_BYTES, RequestKind, TcpRequest};
+use super::page_probes::PageAccess;
 use super::stream_options::{piece, receive, send, would_wait};
 use super::word_copies;
 use crate::fabric::shm::doorbell;
@@ -28,13 +29,24 @@ const COPIED_BYTES: u64 = 4 << 10;
 const ANSWERS_BYTES_MAX: usize = 256 << 10;
 /// Bytes of a long WRITE or READ that are moved at once.
 const MOVED_BYTES_MAX: u64 = 256 << 10;
+/// Parts of the output that one system call sends: the beginning of an answer, its memory, and its
+/// end.
+const PIECES: usize = 3;
 
 /// A part of an answer.
 enum Part {
     /// bytes, and how many of them are sent
     Bytes(Vec<u8>, usize),
     /// exposed memory
-    Memory { key: u32, at: u64, left: u64 },
+    Memory(Place),
+}
+
+/// Exposed memory that is sent from its place.
+#[derive(Clone, Copy)]
+struct Place {
+    key: u32,
+    at: u64,
+    left: u64,
 }
 
 /// A WRITE that arrives.
@@ -65,6 +77,8 @@ pub struct Served {
     input: Vec<u8>,
     writing: Option<Writing>,
     output: VecDeque<Part>,
+    /// what a long READ asked for and is not in the output yet
+    reading: Option<Place>,
     /// the events that are watched for
     watched: i32,
     /// whether received requests wait until answers are sent
@@ -82,6 +96,7 @@ impl Served {
             input,
             writing: None,
             output,
+            reading: None,
             watched: libc::EPOLLIN,
             stalled: false,
             refused: false,
@@ -123,9 +138,10 @@ impl Served {
 
     /// Receives a part of a long WRITE. Returns whether more may have arrived.
     fn receive_into_place(&mut self, exposures: &Exposures) -> Result<bool, ()> {
-        let table = exposures.read();
+        let memory = exposures.read();
         let Some(writing) = &mut self.writing else { return Ok(true) };
-        if let Err(status) = table.check(writing.key, writing.at, writing.left) {
+        let Writing { key, at, left, .. } = *writing;
+        if let Err(status) = memory.check(key, at, left, PageAccess::BySystem) {
             self.refuse(status);
             return Ok(true);
         }
@@ -144,7 +160,7 @@ impl Served {
             }
             Err(error) if would_wait(&error) => Ok(false),
             Err(error) if error.raw_os_error() == Some(libc::EFAULT) => {
-                self.refuse(AnswerStatus::NotExposed);
+                self.refuse(AnswerStatus::NoPermission);
                 Ok(true)
             }
             Err(_) => Err(()),
@@ -178,7 +194,7 @@ impl Served {
     }
 
     /// Carries out the requests at the beginning of `bytes`. Returns how many bytes were used.
-    fn carry_out(&mut self, table: &ExposureTable, bytes: &[u8]) -> usize {
+    fn carry_out(&mut self, memory: &ExposedMemory<'_>, bytes: &[u8]) -> usize {
         let mut used = 0;
         self.stalled = false;
         while let Some((header, data)) = bytes[used..].split_first_chunk::<REQUEST_BYTES>() {
@@ -192,7 +208,7 @@ impl Served {
                 break;
             }
             let data = &data[..data.len().min(request.data_bytes().to_usize())];
-            if let Err(status) = self.carry_out_one(table, &request, data) {
+            if let Err(status) = self.carry_out_one(memory, &request, data) {
                 self.refuse(status);
                 break;
             }
@@ -204,7 +220,7 @@ impl Served {
     /// Carries out one request. Of a long WRITE, `data` may be the beginning.
     fn carry_out_one(
         &mut self,
-        table: &ExposureTable,
+        memory: &ExposedMemory<'_>,
         request: &TcpRequest,
         data: &[u8],
     ) -> Result<(), AnswerStatus> {
@@ -212,8 +228,10 @@ impl Served {
         let place = ptr::with_exposed_provenance_mut::<u8>(at.to_usize());
         match kind {
             RequestKind::Write => {
-                table.check(key, at, first)?;
-                // SAFETY: exposed memory, which stays so while the table is locked.
+                memory.check(key, at, first, PageAccess::BySystem)?;
+                memory.check(key, at, data.len().to_u64(), PageAccess::Store)?;
+                // SAFETY: exposed memory, which stays so while the table is locked; what the
+                // program owns was probed.
                 unsafe { word_copies::store(place, data) };
                 let came = data.len().to_u64();
                 if came < first {
@@ -223,26 +241,26 @@ impl Served {
                     self.answer(Answer::new(AnswerStatus::Done, 0));
                 }
             }
+            RequestKind::Read if first > COPIED_BYTES => {
+                memory.check(key, at, first, PageAccess::BySystem)?;
+                self.reading = Some(Place { key, at, left: first });
+            }
             RequestKind::Read => {
-                table.check(key, at, first)?;
+                memory.check(key, at, first, PageAccess::Load)?;
                 self.answer(Answer::new(AnswerStatus::Done, first.low_u32()));
-                if first > COPIED_BYTES {
-                    self.output.push_back(Part::Memory { key, at, left: first });
-                } else {
-                    // SAFETY: likewise.
-                    unsafe { word_copies::load(self.bytes(), place, first.to_usize()) };
-                }
+                // SAFETY: likewise.
+                unsafe { word_copies::load(self.bytes(), place, first.to_usize()) };
             }
             RequestKind::Add | RequestKind::CompareSwap => {
                 // SAFETY: exposed memory, which stays so while the table is locked; aligned.
-                let old = change(unsafe { &*word(table, key, at)? }, request);
+                let old = change(unsafe { &*word(memory, key, at)? }, request);
                 if answered {
                     self.answer(Answer::new(AnswerStatus::Done, 8));
                     self.bytes().extend_from_slice(&old.to_le_bytes());
                 }
             }
             RequestKind::AddAndRing => {
-                let (word, bell) = (word(table, key, at)?, word(table, key, request.second)?);
+                let (word, bell) = (word(memory, key, at)?, word(memory, key, request.second)?);
                 // SAFETY: likewise.
                 let (word, bell) = unsafe { (&*word, doorbell::in_word(&*bell)) };
                 doorbell::add_and_ring(word, first, bell, futex::wake);
@@ -260,7 +278,7 @@ impl Served {
     /// answered before, then this answer, and then the end of the stream.
     fn refuse(&mut self, status: AnswerStatus) {
         self.answer(Answer::new(status, 0));
-        (self.refused, self.writing) = (true, None);
+        (self.refused, self.writing, self.stalled) = (true, None, false);
     }
 
     fn answer(&mut self, answer: Answer) {
@@ -281,45 +299,56 @@ impl Served {
     /// Whether answers have to be sent before more requests are carried out: memory that a READ
     /// asked for is sent before the next request may change it.
     fn is_full(&self) -> bool {
-        self.output.back().is_some_and(|part| match part {
+        let full = |part: &Part| match part {
             Part::Bytes(bytes, _) => bytes.len() >= ANSWERS_BYTES_MAX,
-            Part::Memory { .. } => true,
-        })
+            Part::Memory(_) => true,
+        };
+        self.reading.is_some() || self.output.iter().any(full)
+    }
+
+    /// Adds the next part of what a long READ asked for to the output.
+    fn read_on(&mut self) {
+        let Some(place) = self.reading.take() else { return };
+        let part = Place { left: place.left.min(MOVED_BYTES_MAX), ..place };
+        self.answer(Answer::new(AnswerStatus::Partial, part.left.low_u32()));
+        self.output.push_back(Part::Memory(part));
+        let rest = place.left - part.left;
+        if rest == 0 {
+            self.answer(Answer::new(AnswerStatus::Done, 0));
+        } else {
+            self.reading = Some(Place { at: place.at + part.left, left: rest, ..place });
+        }
+    }
+
+    /// Ends a READ whose memory cannot be read any more: zeros take the place of bytes that were
+    /// announced, and the refusal follows them.
+    fn end_reading(&mut self, status: AnswerStatus) {
+        for part in &mut self.output {
+            if let Part::Memory(place) = part {
+                *part = Part::Bytes(vec![0; place.left.to_usize()], 0);
+            }
+        }
+        // The last part has the final answer behind it.
+        if self.reading.take().is_none() {
+            self.output.pop_back();
+        }
+        self.refuse(status);
     }
 
     /// Sends what there is of answers.
     fn send(&mut self, exposures: &Exposures) -> Next {
-        while let Some(part) = self.output.front_mut() {
-            let table = exposures.read();
-            let (at, bytes) = match part {
-                Part::Bytes(bytes, sent) => (bytes[*sent..].as_ptr(), bytes.len() - *sent),
-                Part::Memory { key, at, left } => {
-                    if table.check(*key, *at, *left).is_err() {
-                        // The bytes were announced, so the stream can only end.
-                        return Next::End;
-                    }
-                    let place = ptr::with_exposed_provenance::<u8>(at.to_usize());
-                    (place, (*left).min(MOVED_BYTES_MAX).to_usize())
-                }
-            };
-            // SAFETY: bytes of this connection, or exposed memory while the table is locked.
-            let sent = match unsafe { send(self.stream.as_fd(), &[piece(at, bytes)]) } {
-                Ok(sent) => sent,
-                Err(error) if would_wait(&error) => return Next::Send,
-                Err(_) => return Next::End,
-            };
-            let done = match part {
-                Part::Bytes(bytes, before) => {
-                    *before += sent;
-                    *before == bytes.len()
-                }
-                Part::Memory { at, left, .. } => {
-                    (*at, *left) = (*at + sent.to_u64(), *left - sent.to_u64());
-                    *left == 0
-                }
-            };
-            if done {
-                self.output.pop_front();
+        loop {
+            if self.output.len() < PIECES {
+                self.read_on();
+            }
+            if self.output.is_empty() {
+                break;
+            }
+            match self.send_pieces(exposures) {
+                Ok(sent) => self.advance(sent),
+                Err(Stopped::Wait) => return Next::Send,
+                Err(Stopped::Ended) => return Next::End,
+                Err(Stopped::Refused(status)) => self.end_reading(status),
             }
         }
         if self.refused {
@@ -328,14 +357,72 @@ impl Served {
         }
         Next::Receive
     }
+
+    /// Sends the first parts of the output. Returns how many bytes were sent.
+    fn send_pieces(&self, exposures: &Exposures) -> Result<usize, Stopped> {
+        let memory = exposures.read();
+        let (mut pieces, mut count) = ([piece(ptr::null(), 0); PIECES], 0);
+        for (place, part) in pieces.iter_mut().zip(&self.output) {
+            *place = match part {
+                Part::Bytes(bytes, sent) => piece(bytes[*sent..].as_ptr(), bytes.len() - *sent),
+                Part::Memory(Place { key, at, left }) => {
+                    let checked = memory.check(*key, *at, *left, PageAccess::BySystem);
+                    checked.map_err(Stopped::Refused)?;
+                    piece(ptr::with_exposed_provenance(at.to_usize()), left.to_usize())
+                }
+            };
+            count += 1;
+        }
+        // SAFETY: bytes of this connection, or exposed memory while the table is locked.
+        unsafe { send(self.stream.as_fd(), &pieces[..count]) }.map_err(|error| {
+            match error.raw_os_error() {
+                _ if would_wait(&error) => Stopped::Wait,
+                Some(libc::EFAULT) => Stopped::Refused(AnswerStatus::NoPermission),
+                _ => Stopped::Ended,
+            }
+        })
+    }
+
+    /// Removes bytes that were sent from the beginning of the output.
+    fn advance(&mut self, mut sent: usize) {
+        while let Some(part) = self.output.front_mut() {
+            let (taken, is_done) = match part {
+                Part::Bytes(bytes, before) => {
+                    let taken = sent.min(bytes.len() - *before);
+                    *before += taken;
+                    (taken, *before == bytes.len())
+                }
+                Part::Memory(place) => {
+                    let taken = sent.to_u64().min(place.left);
+                    (place.at, place.left) = (place.at + taken, place.left - taken);
+                    (taken.to_usize(), place.left == 0)
+                }
+            };
+            sent -= taken;
+            if !is_done {
+                return;
+            }
+            self.output.pop_front();
+        }
+    }
+}
+
+/// Why no answers were sent.
+enum Stopped {
+    /// the socket has no room
+    Wait,
+    /// the connection has ended
+    Ended,
+    /// memory of a READ cannot be read any more
+    Refused(AnswerStatus),
 }
 
 /// Returns an exposed word.
-fn word(table: &ExposureTable, key: u32, at: u64) -> Result<*const AtomicU64, AnswerStatus> {
+fn word(memory: &ExposedMemory<'_>, key: u32, at: u64) -> Result<*const AtomicU64, AnswerStatus> {
     if !at.is_multiple_of(8) {
         return Err(AnswerStatus::Unaligned);
     }
-    table.check(key, at, 8)?;
+    memory.check(key, at, 8, PageAccess::Store)?;
     Ok(ptr::with_exposed_provenance(at.to_usize()))
 }
 

@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use super::exposures::Exposures;
 use super::frames::{ANSWER_BYTES, Answer, AnswerStatus, RequestKind, TcpRequest};
 use super::served::{BUFFER_BYTES, Next, Served};
+use crate::fabric::request::MemoryOf;
 
 /// Bytes of the exposed memory, and of the memory on either side of it, which must not change.
 const BYTES: usize = 64 << 10;
@@ -59,7 +60,7 @@ impl Model {
         let mut numbers = Numbers(seed | 1);
         let memory: Vec<u64> = (0..words).map(|_| numbers.below(usize::MAX) as u64).collect();
         let base = memory.as_ptr().expose_provenance() + GUARD;
-        let key = exposures.add(base as u64, BYTES as u64).unwrap();
+        let key = exposures.add(base as u64, BYTES as u64, MemoryOf::Library).unwrap();
         let mut model = Model { memory, key, wanted: Vec::new(), answers: Vec::new() };
         model.wanted = model.bytes();
         model
@@ -121,14 +122,26 @@ impl Model {
         }
         let answered = answered || kind == RequestKind::Read;
         if answered {
-            let header = Answer::new(AnswerStatus::Done, answer.len() as u32);
-            self.answers.extend(header.bytes().into_iter().chain(answer));
+            self.answers.extend(answers_with(&answer));
         }
         let at = if kind == RequestKind::Ping { 0 } else { self.at(offset) };
         let key = self.key;
         let request = TcpRequest { kind, answered, key, at, first, second };
         request.bytes().into_iter().chain(data).collect()
     }
+}
+
+/// Returns the answers to a request that was done: with these bytes, which come in parts where they
+/// are many.
+fn answers_with(bytes: &[u8]) -> Vec<u8> {
+    let header = |status, bytes: usize| Answer::new(status, bytes as u32).bytes();
+    if bytes.len() <= 4 << 10 {
+        return [&header(AnswerStatus::Done, bytes.len()), bytes].concat();
+    }
+    let part = |part: &[u8]| [&header(AnswerStatus::Partial, part.len()), part].concat();
+    let mut answers: Vec<u8> = bytes.chunks(256 << 10).flat_map(part).collect();
+    answers.extend(header(AnswerStatus::Done, 0));
+    answers
 }
 
 /// Sends bytes to a connection in pieces, and takes answers now and then. Returns all answers, and
@@ -246,4 +259,103 @@ fn bytes_that_are_no_requests_end_the_connection_at_most() {
         let guards = |bytes: &[u8]| [bytes[..GUARD].to_vec(), bytes[GUARD + BYTES..].to_vec()];
         assert!(guards(&now) == guards(&model.wanted), "memory beside it, seed {seed}");
     }
+}
+
+/// Memory of the program: pages that may be used, except for a read-only one and one that is not
+/// there.
+struct Holes {
+    base: u64,
+    key: u32,
+}
+
+const PAGE: u64 = 4 << 10;
+const PAGES: u64 = 160;
+const READ_ONLY: u64 = 70;
+const GONE: u64 = 150;
+
+impl Holes {
+    fn new(exposures: &Exposures) -> Holes {
+        let (bytes, access) = ((PAGES * PAGE) as usize, libc::PROT_READ | libc::PROT_WRITE);
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let base = unsafe { libc::mmap(core::ptr::null_mut(), bytes, access, flags, -1, 0) };
+        assert_ne!(base, libc::MAP_FAILED);
+        let protect = |page: u64, access| {
+            // SAFETY: a page of the new mapping, which nothing else uses. It stays mapped, because
+            // another thread might get its address.
+            let done = unsafe { libc::mprotect(base.byte_add((page * PAGE) as usize), 1, access) };
+            assert_eq!(done, 0);
+        };
+        protect(READ_ONLY, libc::PROT_READ);
+        protect(GONE, libc::PROT_NONE);
+        let base = base.expose_provenance() as u64;
+        let key = exposures.add(base, bytes as u64, MemoryOf::Program).unwrap();
+        Holes { base, key }
+    }
+
+    /// A request for `bytes` bytes `ahead` bytes ahead of a page, with its data.
+    fn request(&self, kind: RequestKind, page: u64, ahead: u64, bytes: u64) -> Vec<u8> {
+        let at = self.base + page * PAGE - ahead;
+        let request =
+            TcpRequest { kind, answered: true, key: self.key, at, first: bytes, second: 0 };
+        let data = if kind == RequestKind::Write { bytes } else { 0 };
+        request.bytes().into_iter().chain((0..data).map(|_| 1)).collect()
+    }
+}
+
+#[test]
+fn pages_that_the_program_took_away_are_an_error_of_the_origin() {
+    use RequestKind::{Add, CompareSwap, Read, Write};
+    let long = 80 * PAGE;
+    let refused = Answer::new(AnswerStatus::NoPermission, 0).bytes();
+    let cases = [
+        (Write, READ_ONLY, 0, 8),
+        (Write, READ_ONLY, 8, 16),
+        (Write, READ_ONLY, 100, 9000),
+        (Write, READ_ONLY, 60 * PAGE, long),
+        (Write, GONE, 3, 20),
+        (Add, READ_ONLY, 0, 1),
+        (CompareSwap, READ_ONLY, 0, 1),
+        (Add, GONE, 0, 1),
+        (Read, GONE, 0, 1),
+        (Read, GONE, 100, 3000),
+        (Read, GONE, 5000, 9000),
+        (Read, GONE, 70 * PAGE, long),
+        (Read, GONE, 79 * PAGE, long),
+    ];
+    for (kind, page, ahead, bytes) in cases {
+        let exposures = Exposures::default();
+        let holes = Holes::new(&exposures);
+        // What comes ahead of the request is done, and what comes behind it is not.
+        let mut requests = holes.request(Write, 1, 0, 8);
+        requests.extend(holes.request(kind, page, ahead, bytes));
+        requests.extend(holes.request(Write, 2, 0, 8));
+        let mut numbers = Numbers(page * 31 + bytes);
+        let (answers, _) = play(&exposures, &requests, &mut numbers);
+        let what = format!("{kind:?} of {bytes} bytes, {ahead} ahead of page {page}");
+        assert_eq!(answers[..ANSWER_BYTES], answers_with(&[]), "{what}");
+        assert_eq!(answers[answers.len() - ANSWER_BYTES..], refused, "{what}");
+        let word = |page| {
+            let at = core::ptr::with_exposed_provenance::<u64>((holes.base + page * PAGE) as usize);
+            // SAFETY: a word of the mapping.
+            unsafe { at.read_volatile() }
+        };
+        assert_eq!((word(1), word(2)), (0x0101_0101_0101_0101, 0), "{what}");
+    }
+}
+
+#[test]
+fn memory_of_the_program_can_be_read_where_it_may_not_be_written() {
+    let exposures = Exposures::default();
+    let holes = Holes::new(&exposures);
+    let lengths = [1, 8, 3000, 9000, 75 * PAGE];
+    let requests: Vec<u8> = lengths
+        .iter()
+        .flat_map(|bytes| holes.request(RequestKind::Read, READ_ONLY, 1, *bytes))
+        .collect();
+    let (answers, ended) = play(&exposures, &requests, &mut Numbers(5));
+    assert!(!ended);
+    let wanted: Vec<u8> =
+        lengths.iter().flat_map(|bytes| answers_with(&vec![0; *bytes as usize])).collect();
+    assert!(answers == wanted);
 }

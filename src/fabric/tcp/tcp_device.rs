@@ -12,10 +12,11 @@ use parking_lot::Mutex;
 use super::exposures::Exposures;
 use super::frames::MESSAGE_BYTES_MAX;
 use super::origin_end::TcpLink;
+use super::page_probes;
 use super::service_thread::ServiceThread;
 use super::stream_options;
 use crate::error::{Error, Result};
-use crate::number::Number;
+use crate::fabric::request::MemoryOf;
 
 /// This process on a TCP network.
 #[derive(Default)]
@@ -36,8 +37,8 @@ impl TcpDevice {
     }
 
     /// Exposes memory to other processes, and returns its key.
-    pub fn expose(&self, at: u64, bytes: u64) -> Result<u32> {
-        self.exposures.add(at, bytes)
+    pub fn expose(&self, at: u64, bytes: u64, owner: MemoryOf) -> Result<u32> {
+        self.exposures.add(at, bytes, owner)
     }
 
     /// Ends an exposure; no request touches the memory afterwards.
@@ -47,7 +48,8 @@ impl TcpDevice {
 
     /// Fails if a buffer of the user cannot be read at its beginning or at its end.
     pub fn buffer(&self, at: u64, bytes: u64) -> Result<()> {
-        match [at, at + (bytes - 1)].into_iter().find(|address| !is_readable(*address)) {
+        match [at, at + (bytes - 1)].into_iter().find(|address| !page_probes::is_readable(*address))
+        {
             Some(_) => Err(Error::OriginFault { address: at }),
             None => Ok(()),
         }
@@ -113,16 +115,4 @@ impl TcpOpening {
 
 fn failed(error: io::Error) -> Error {
     Error::System { call: "socket", errno: error.raw_os_error().unwrap_or(0) }
-}
-
-/// Whether a byte of this process can be read: the system reads the new mask of signals before it
-/// refuses the way to combine it with the old one.
-fn is_readable(address: u64) -> bool {
-    const MASK_BYTES: usize = 8;
-    const NO_WAY: i64 = -1;
-    let mask = address & !(MASK_BYTES.to_u64() - 1);
-    let (call, none) = (libc::SYS_rt_sigprocmask, core::ptr::null::<u8>());
-    // SAFETY: the call changes nothing, whatever it finds at the address.
-    let answer = unsafe { libc::syscall(call, NO_WAY, mask, none, MASK_BYTES) };
-    !(answer < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT))
 }

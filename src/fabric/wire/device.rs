@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::config::{Net, Verbs};
 use crate::error::Result;
-use crate::fabric::request::{Broken, END_BYTES, Order};
+use crate::fabric::request::{Broken, END_BYTES, MemoryOf, Order};
 pub use crate::fabric::verbs::Allocations;
 use crate::fabric::{tcp, verbs};
 use crate::number::Number;
@@ -101,14 +101,14 @@ impl Device {
     }
 
     /// Registers memory for other processes. Returns the number of the registration and the region.
-    pub fn expose(&self, at: u64, bytes: u64) -> Result<(u64, Region)> {
+    pub fn expose(&self, at: u64, bytes: u64, owner: MemoryOf) -> Result<(u64, Region)> {
         match self {
             Device::Verbs(device) => device
                 .registrations()
                 .expose(at, bytes)
                 .map(|(number, region)| (number, Region::Verbs(region))),
             Device::Tcp(device) => {
-                device.expose(at, bytes).map(|key| (key.into(), Region::Tcp { key }))
+                device.expose(at, bytes, owner).map(|key| (key.into(), Region::Tcp { key }))
             }
         }
     }

@@ -18,6 +18,7 @@ use crate::fabric::contact::{
     BYTES, Contact, Identity, Listener, Notices, Probe, Reply, Secret, Service,
 };
 use crate::fabric::remote::Remote;
+use crate::fabric::request::MemoryOf;
 
 impl Service for Core {
     fn identity(&self) -> &Identity {
@@ -108,9 +109,19 @@ impl Wire {
     /// Lets other processes write, read and atomically change memory of this process, until the
     /// returned value is dropped. Zero bytes are not registered, and no process can reach them.
     pub(super) fn expose(&self, base: *mut u8, bytes: u64) -> Result<Exposed> {
+        self.expose_of(MemoryOf::Library, base, bytes)
+    }
+
+    /// Does the same with memory of the program, which may unmap or protect it meanwhile: an access
+    /// to such a page is an error of the origin.
+    pub fn expose_of_program(&self, base: *mut u8, bytes: u64) -> Result<Exposed> {
+        self.expose_of(MemoryOf::Program, base, bytes)
+    }
+
+    fn expose_of(&self, owner: MemoryOf, base: *mut u8, bytes: u64) -> Result<Exposed> {
         let region = match bytes {
             0 => None,
-            bytes => Some(self.core.device.expose(base as u64, bytes)?),
+            bytes => Some(self.core.device.expose(base as u64, bytes, owner)?),
         };
         Ok(Exposed { core: self.core.clone(), base: base as u64, region })
     }

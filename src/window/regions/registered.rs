@@ -60,7 +60,7 @@ impl RegisteredRegions {
 
     fn register(&self, first: u64, end: u64) -> Result<(RegionRun, Exposed)> {
         let base = ptr::with_exposed_provenance_mut(first.to_usize());
-        let exposed = self.wire.expose(base, end - first)?;
+        let exposed = self.wire.expose_of_program(base, end - first)?;
         Ok((RegionRun { first, end, key: exposed.remote().key }, exposed))
     }
 

@@ -209,7 +209,7 @@ fn expose_own(wide: &WideArena, own: &mut Resources, (address, bytes): (u64, u64
     own.exposed.push(words);
     if bytes > 0 {
         let base = core::ptr::with_exposed_provenance_mut(address.to_usize());
-        let exposed = wide.wire.expose(base, bytes)?;
+        let exposed = wide.wire.expose_of_program(base, bytes)?;
         descriptor.remote = exposed.remote();
         own.exposed.push(exposed);
     }
