@@ -78,8 +78,8 @@ pub struct Order {
     pub signaled: bool,
     /// whether the request waits for the answers of earlier ones
     pub fenced: bool,
-    /// whether a device may send the request with later ones: nothing waits for its effect before
-    /// the next flush
+    /// whether a device may send the request with later ones: a thread that waits for it polls, and
+    /// a poll sends it
     pub gathered: bool,
     /// address of the doorbell that an addition rings, in the same memory, or 0; devices that
     /// cannot wake a thread ignore it

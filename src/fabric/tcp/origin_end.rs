@@ -80,9 +80,9 @@ impl TcpLink {
         self.sender.stream()
     }
 
-    /// Posts requests. Small puts, and additions whose answers nothing reads, are sent with later
-    /// requests, by a poll, when many of them have come together, or by the service thread after a
-    /// millisecond; everything else is sent at once.
+    /// Posts requests. Small puts and gathered requests are sent with later ones, by a poll, when
+    /// many of them have come together, or by the service thread after a millisecond; everything
+    /// else is sent at once.
     ///
     /// # Safety
     /// The memory that they name may be read or written until they are done. Inline data may be
@@ -134,6 +134,10 @@ impl TcpLink {
         let mut unsent = self.unsent.lock();
         if !unsent.is_empty() {
             self.sender.send(&mut unsent).map_err(|error| error.to_string())?;
+            if unsent.is_empty() {
+                // Nothing of what was just sent is answered yet; the next poll receives.
+                return Ok(());
+            }
         }
         drop(unsent);
         let mut buffer = [0; RECEIVED];

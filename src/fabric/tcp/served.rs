@@ -17,8 +17,8 @@ use crate::number::Number;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::futex;
 
-/// Bytes of the buffer of the service thread.
-pub const BUFFER_BYTES: usize = 128 << 10;
+/// Bytes of the buffer of the service thread. What it receives of a long WRITE is copied once more.
+pub const BUFFER_BYTES: usize = 32 << 10;
 /// Reads of the socket in one turn.
 const READS_MAX: usize = 4;
 /// Longest WRITE that is carried out at once and by words.

@@ -10,7 +10,7 @@ use super::stream_options::{piece, send, would_wait};
 
 /// Bytes and requests that are gathered before they are sent.
 const GATHERED_BYTES_MAX: usize = 32 << 10;
-const GATHERED_MAX: usize = 64;
+const GATHERED_MAX: usize = 512;
 /// Pieces of one system call.
 const PIECES_MAX: usize = 32;
 /// Capacity that is kept while nothing is gathered.

@@ -23,11 +23,6 @@ pub struct Ticket {
 type Count = fn(&mut Kinds) -> &mut u64;
 
 impl Peer {
-    /// Sends a request whose answer of 8 bytes is stored into `word`. Returns its number.
-    fn ask(&self, at: Remote, work: Work, word: Word, count: Count) -> Result<u64> {
-        self.send(Order::new(work, at, word.local(), true), count)
-    }
-
     /// Sends a request of 8 bytes. Returns its number.
     fn send(&self, order: Order, count: Count) -> Result<u64> {
         debug_assert!(order.to.at.is_multiple_of(8));
@@ -41,7 +36,9 @@ impl Peer {
 
     fn begin_with(&self, at: Remote, work: Work, count: Count) -> Result<Ticket> {
         let word = self.core.answers.take(&self.core.device)?;
-        match self.ask(at, work, word, count) {
+        // The wait for the answer sends the request, so it may leave with later ones.
+        let order = Order { gathered: true, ..Order::new(work, at, word.local(), true) };
+        match self.send(order, count) {
             Ok(number) => Ok(Ticket { number, word }),
             Err(error) => {
                 // The connection is gone, so that no answer arrives any more.
@@ -70,8 +67,9 @@ impl Peer {
 
     /// Adds to a word of the peer, without an answer.
     pub(super) fn post(&self, at: Remote, add: u64) -> Result<()> {
-        let scratch = self.core.answers.scratch();
-        self.ask(at, Work::Add(add), scratch, |kinds| &mut kinds.posts).map(|_| ())
+        let from = self.core.answers.scratch().local();
+        let order = Order::new(Work::Add(add), at, from, true);
+        self.send(order, |kinds| &mut kinds.posts).map(|_| ())
     }
 
     /// Adds to a word of the peer, without an answer, and rings the doorbell in another word, if

@@ -187,6 +187,14 @@ impl Device {
         }
     }
 
+    /// The region of any memory of the user, where nothing has to be registered.
+    pub fn unregistered(&self) -> Option<Region> {
+        match self {
+            Device::Verbs(_) => None,
+            Device::Tcp(_) => Some(Region::Tcp { key: 0 }),
+        }
+    }
+
     /// Whether the stream of a first contact is the connection from there on.
     pub fn keeps_streams(&self) -> bool {
         matches!(self, Device::Tcp(_))
@@ -336,6 +344,15 @@ impl Link {
     pub fn is_in_order(&self) -> bool {
         match self {
             Link::Verbs(link) => link.is_in_order(),
+            Link::Tcp(_) => true,
+        }
+    }
+
+    /// Whether a WRITE that has completed is done in the target's memory. An adapter may complete
+    /// it when the target's adapter has it.
+    pub fn answers_show_writes(&self) -> bool {
+        match self {
+            Link::Verbs(_) => false,
             Link::Tcp(_) => true,
         }
     }

@@ -109,6 +109,14 @@ impl Peer {
                 return unsafe { self.lend(queue, Work::Read, from, to as u64, bytes) };
             }
             self.room(queue, 1)?;
+            if let Some(region) = self.core.device.unregistered() {
+                let here = Local { at: to as u64, bytes: bytes.low_u32(), key: region.local_key() };
+                let order = Order::new(Work::Read, from, here, true);
+                let held = Kept::Buffer { _region: region };
+                // SAFETY: the caller guarantees the bytes.
+                unsafe { queue.post(Order { gathered: true, ..order }, held) }?;
+                return Ok(());
+            }
             let block = self.block(queue)?;
             queue.count().gets_copied += 1;
             let here = self.block_local(block, bytes);

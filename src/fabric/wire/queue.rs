@@ -77,7 +77,8 @@ pub struct Queue {
     /// number of the last signaled request; fewer than `SIGNAL_EVERY`, and fewer than `depth`, have
     /// been posted behind it, so that a full queue has a signaled request
     signaled: u64,
-    /// number of the last WRITE, and of the last READ or atomic
+    /// number of the last WRITE, and of the last request whose completion shows that all WRITEs up
+    /// to it are done in the target's memory: a READ, an atomic, or a WRITE that the target answers
     written: u64,
     answered: u64,
     /// number of the last request that later requests may overtake; not behind `answered`
@@ -292,6 +293,9 @@ impl Queue {
                 let bytes = order.from.bytes.min(8);
                 let last = order.to.offset(i64::from(order.from.bytes - bytes));
                 (self.written, self.proof) = (self.posted, (last, bytes));
+                if order.signaled && self.link.answers_show_writes() {
+                    self.answered = self.posted;
+                }
             }
             Work::Ping => {}
             Work::Read => (self.answered, self.overtaken) = (self.posted, self.posted),

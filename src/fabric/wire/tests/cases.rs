@@ -364,7 +364,7 @@ fn a_full_queue_is_waited_for(open: Open) {
     let (origin, target) = (open(), Side::new(open, 1024));
     let peer = target.seen_by(&origin);
     let real = core::ptr::fn_addr_eq(open, on_device as Open);
-    let puts = if real { 100_000 } else { 20_000 };
+    let puts = if real { 100_000 } else { 20_010 };
     let word = |index: u64| (index % 1024) as usize;
     let mut before = 0;
     for index in 0..puts {

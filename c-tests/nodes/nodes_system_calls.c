@@ -1,0 +1,79 @@
+// Over TCP, what an origin sends leaves in as few system calls as can be: one for an operation and
+// its flush, few for many small operations. The program has a sendmsg(2) of its own, which counts the
+// calls of this thread. Does not hold of the plain MPI, and where ranks share memory nothing is sent.
+// ranks: 2 4
+
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <dlfcn.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+enum { MANY = 1000, LONG_BYTES = 12 << 10, ROUNDS = 20 };
+
+static __thread int sends;
+static int has_library, target;
+static MPI_Win win;
+
+ssize_t sendmsg(int socket, const struct msghdr *message, int flags)
+{
+    sends++;
+    return syscall(SYS_sendmsg, socket, message, flags);
+}
+
+// The service thread may have sent what was gathered, so it may be less.
+static void expect_at_most(int line, int most)
+{
+    OK(MPI_Win_flush(target, win));
+    if (has_library && sends > most)
+        check_failed(__FILE__, line, "%d calls of sendmsg, not %d", sends, most);
+    sends = 0;
+}
+#define FLUSH_AFTER(most) expect_at_most(__LINE__, most)
+
+static void work(void)
+{
+    static char bytes[LONG_BYTES];
+    static int64_t value = 1, before[MANY], compare = -1;
+    OK(MPI_Put(&value, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win));
+    OK(MPI_Win_flush(target, win)); // makes the connection
+    sends = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        OK(MPI_Put(&value, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win));
+        FLUSH_AFTER(1);
+        OK(MPI_Get(before, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win));
+        FLUSH_AFTER(1);
+        OK(MPI_Fetch_and_op(&value, before, MPI_INT64_T, target, 0, MPI_SUM, win));
+        FLUSH_AFTER(1);
+        OK(MPI_Compare_and_swap(&value, &compare, before, MPI_INT64_T, target, 0, win));
+        FLUSH_AFTER(1);
+        OK(MPI_Put(bytes, LONG_BYTES, MPI_CHAR, target, 0, LONG_BYTES, MPI_CHAR, win));
+        FLUSH_AFTER(1);
+        for (int i = 0; i < MANY; i++)
+            OK(MPI_Put(&value, 1, MPI_INT64_T, target, i, 1, MPI_INT64_T, win));
+        FLUSH_AFTER(2);
+        for (int i = 0; i < MANY; i++)
+            OK(MPI_Get(&before[i], 1, MPI_INT64_T, target, i, 1, MPI_INT64_T, win));
+        FLUSH_AFTER(2);
+        CHECK_EQ(before[MANY - 1], value);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int64_t *memory;
+    check_start(&argc, &argv);
+    has_library = dlsym(RTLD_DEFAULT, "fompi_get_verbs_counts") != NULL;
+    target = size - 1;
+    OK(MPI_Win_allocate(LONG_BYTES, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
+    memset(memory, 0, LONG_BYTES);
+    OK(MPI_Win_lock_all(0, win));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == 0)
+        work();
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Win_unlock_all(win));
+    OK(MPI_Win_free(&win));
+    return check_end();
+}
