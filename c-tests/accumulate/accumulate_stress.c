@@ -2,7 +2,6 @@
 // bytes wide, one or thousands a call, by all the accumulate calls; no update is lost and none seen
 // half done. MPI-4.1 section 12.7.1. For created windows see created_accumulate_stress.
 // ranks: 1 2 4 8
-// between nodes: shared windows are left to the MPI underneath
 // plain ranks: 1 2
 
 #include "nodes.h"
@@ -42,7 +41,7 @@ int main(int argc, char **argv)
     stress_start(&argc, &argv);
     char *heap = heap_memory(STRESS_BYTES), *from_mpi = mpi_memory(STRESS_BYTES);
     for (int kind = 0; kind < KINDS; kind++) {
-        in_allocated(&kinds[kind], kind % 2 && !is_cluster());
+        in_allocated(&kinds[kind], kind % 2 && ranks_per_node() == 0);
         in_dynamic(&kinds[kind], (kind + rank) % 2 == 0 ? heap : from_mpi);
     }
     OK(MPI_Free_mem(from_mpi));

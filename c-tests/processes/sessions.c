@@ -2,7 +2,6 @@
 // flavours, used after other sessions have ended.
 // MPI-4.1 sections 11.3 and 12.2.
 // ranks: 1 2 4
-// between nodes: shared windows are left to the MPI underneath
 
 #include "nodes.h"
 

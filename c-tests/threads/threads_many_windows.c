@@ -2,7 +2,6 @@
 // locks, flushes, accumulates and syncs on windows that all threads have and on some that are made
 // and freed meanwhile by others, in orders of its own. MPI-4.1 sections 11.6 and 12.5.
 // ranks: 1 2 4
-// between nodes: shared windows are left to the MPI underneath
 // plain ranks: 2
 
 #include "nodes.h"

@@ -2,7 +2,6 @@
 // between while others come and go; and then freed in another order than they were made.
 // MPI-4.1 sections 12.2.1 to 12.2.5.
 // ranks: 1 2 4
-// between nodes: shared windows are left to the MPI underneath
 // plain ranks: 2
 
 #include "nodes.h"
