@@ -46,6 +46,9 @@ pub struct Config {
     pub fallback: Fallback,
     /// FOMPI_VERBS and the variables whose names begin like it
     pub verbs: Verbs,
+    /// FOMPI_NET_TIMEOUT: seconds after which a process counts as lost whose node acknowledges
+    /// nothing that was sent to it by TCP
+    pub net_timeout: u32,
     /// FOMPI_RANKS_PER_NODE: this many ranks of a communicator count as being on one node, for
     /// tests
     pub ranks_per_node: Option<u32>,
@@ -63,6 +66,7 @@ impl Default for Config {
             disable: false,
             fallback: Fallback::Warn,
             verbs: Verbs::default(),
+            net_timeout: 10,
             ranks_per_node: None,
             strategy: Strategy::Auto,
             strict: false,
@@ -129,7 +133,7 @@ struct Variable {
 }
 
 /// All variables that the library reads.
-const VARIABLES: [Variable; 13] = [
+const VARIABLES: [Variable; 14] = [
     Variable { name: "FOMPI_VERBOSE", values: "0, 1 or 2", set: set_verbose },
     Variable {
         name: "FOMPI_DISABLE",
@@ -145,6 +149,11 @@ const VARIABLES: [Variable; 13] = [
         name: "FOMPI_NET",
         values: "verbs or tcp",
         set: |config, value| net(value).map(|net| config.verbs.net = net),
+    },
+    Variable {
+        name: "FOMPI_NET_TIMEOUT",
+        values: "a number of seconds from 1 on",
+        set: |config, value| positive(value).map(|seconds| config.net_timeout = seconds),
     },
     Variable {
         name: "FOMPI_VERBS",

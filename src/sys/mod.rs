@@ -18,6 +18,7 @@ pub mod job;
 pub mod life;
 pub mod memfd;
 pub mod memory_limits;
+pub mod own_sockets;
 pub mod proc_notes;
 pub mod process;
 #[cfg(not(loom))]

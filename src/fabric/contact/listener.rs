@@ -19,7 +19,7 @@ use super::sockets;
 use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::sync::{AtomicBool, Ordering};
-use crate::sys::is_shortage;
+use crate::sys::{is_shortage, own_sockets};
 
 /// Connections that are accepted between two sleeps.
 const ACCEPTED_MAX: usize = 32;
@@ -194,7 +194,13 @@ impl<S: Service> Server<S> {
             if self.incoming.has_room(now).is_err() {
                 return;
             }
-            match socket.accept() {
+            let mut address = None;
+            let stream = own_sockets::open(|| {
+                let (stream, from) = socket.accept()?;
+                address = Some(from);
+                Ok(stream)
+            });
+            match stream.map(|stream| (stream, address.expect("it was accepted"))) {
                 Ok((stream, from)) => {
                     self.shortage.end();
                     if stream.set_nonblocking(true).is_ok() {

@@ -8,12 +8,14 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use socket2::{Domain, Socket, Type};
+
 use super::handshake::{BYTES, Initiator, InitiatorStep};
 use super::identity::Identity;
 use super::record::Contact;
 use super::secret::Secret;
 use crate::error::{Error, Result, kept};
-use crate::sys::is_shortage;
+use crate::sys::{is_shortage, own_sockets};
 
 /// Time limits for connecting to an address: in the first round, because some addresses of a node
 /// may lead nowhere while another one works at once; and in later rounds.
@@ -110,7 +112,10 @@ fn exchange_at(
     let late = || Failed::Late("does not answer");
     // A time limit of zero would be an error of the call, and not of the address.
     let connect = connect.min(left(limit)).max(PAUSE);
-    let mut stream = TcpStream::connect_timeout(&address, connect)?;
+    let socket =
+        own_sockets::open(|| Socket::new(Domain::for_address(address), Type::STREAM, None))?;
+    socket.connect_timeout(&address.into(), connect)?;
+    let mut stream = TcpStream::from(socket);
     let until = limit.min(Instant::now() + ANSWER_MAX);
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(ANSWER_MAX))?;

@@ -3,6 +3,7 @@
 //! and the system keeps back a connection on which no data has arrived, for a few seconds.
 
 use crate::number::Number;
+use crate::sys::own_sockets;
 use std::io::{ErrorKind, Result};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::fd::AsRawFd;
@@ -46,7 +47,7 @@ fn at_one_port(addresses: &[Ipv6Addr]) -> Result<Vec<TcpListener>> {
 
 fn listen_at(address: IpAddr, port: u16, only: bool) -> Result<TcpListener> {
     let place = SocketAddr::new(address, port);
-    let socket = Socket::new(Domain::for_address(place), Type::STREAM, None)?;
+    let socket = own_sockets::open(|| Socket::new(Domain::for_address(place), Type::STREAM, None))?;
     if place.is_ipv6() {
         socket.set_only_v6(only)?;
     }

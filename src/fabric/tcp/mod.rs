@@ -9,6 +9,8 @@ mod exposures;
 mod frames;
 mod origin_end;
 mod page_probes;
+#[cfg(test)]
+mod proxy_tests;
 mod served;
 #[cfg(test)]
 mod served_tests;

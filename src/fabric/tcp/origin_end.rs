@@ -4,6 +4,7 @@
 
 use core::ptr;
 use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use parking_lot::Mutex;
 
 use super::frames::{ANSWER_BYTES, Answer, AnswerStatus, RequestKind, TcpRequest};
 use super::service_thread::Sender;
-use super::stream_options::{piece, receive, would_wait};
+use super::stream_options::{self, piece, receive, would_wait};
 use super::unsent::Unsent;
 use crate::fabric::request::{Broken, Order, Work};
 use crate::number::Number;
@@ -45,8 +46,12 @@ pub struct TcpLink {
     /// whether more follows these data in another answer
     partial: bool,
     done: u64,
+    /// why nothing can be sent any more; answers that have arrived are received
+    unsendable: Option<String>,
     /// why the connection cannot be used any more
     failed: Option<String>,
+    /// whether the target's node was silent at the last check
+    was_silent: bool,
 }
 
 impl TcpLink {
@@ -61,7 +66,9 @@ impl TcpLink {
             data: None,
             partial: false,
             done: 0,
+            unsendable: None,
             failed: None,
+            was_silent: false,
         }
     }
 
@@ -110,7 +117,7 @@ impl TcpLink {
             }
         }
         if urgent || unsent.is_due() {
-            self.sender.send(&mut unsent).map_err(|error| closed(&error))?;
+            self.unsendable = send(&self.sender, &mut unsent).or(self.unsendable.take());
         } else {
             self.sender.send_soon();
         }
@@ -133,7 +140,7 @@ impl TcpLink {
     fn advance(&mut self) -> Result<(), String> {
         let mut unsent = self.unsent.lock();
         if !unsent.is_empty() {
-            self.sender.send(&mut unsent).map_err(|error| error.to_string())?;
+            self.unsendable = send(&self.sender, &mut unsent).or(self.unsendable.take());
             if unsent.is_empty() {
                 // Nothing of what was just sent is answered yet; the next poll receives.
                 return Ok(());
@@ -148,18 +155,28 @@ impl TcpLink {
             let pieces = [piece(to, left), piece(buffer.as_mut_ptr(), RECEIVED)];
             // SAFETY: the memory of a request that is not done, and a local variable.
             let came = match unsafe { receive(self.sender.stream().as_fd(), &pieces) } {
-                Ok(0) => return Err(String::from("it has closed the connection")),
+                Ok(0) => return Err(stream_options::cause(&ErrorKind::UnexpectedEof.into())),
                 Ok(came) => came,
-                Err(error) if would_wait(&error) => return Ok(()),
-                Err(error) => return Err(error.to_string()),
+                Err(error) if would_wait(&error) => break,
+                Err(error) => return Err(stream_options::cause(&error)),
             };
             self.note_data(came.min(left));
             self.take(&buffer[..came.saturating_sub(left)])?;
-            if came < left + RECEIVED {
-                return Ok(());
+            if came < left + RECEIVED && self.unsendable.is_none() {
+                break;
             }
         }
-        Ok(())
+        self.unsendable.clone().map_or(Ok(()), Err)
+    }
+
+    /// Fails if the target's node acknowledges nothing any more, at two checks: a process that was
+    /// stopped itself finds acknowledgements a moment later.
+    pub fn check(&mut self) -> Result<(), Broken> {
+        let is_silent = stream_options::is_silent(self.sender.stream().as_fd());
+        match core::mem::replace(&mut self.was_silent, is_silent) && is_silent {
+            true => Err(Broken::Request(stream_options::silence())),
+            false => Ok(()),
+        }
     }
 
     /// Notes that bytes have arrived of what the first expected request asked for.
@@ -224,8 +241,9 @@ impl TcpLink {
     }
 }
 
-fn closed(error: &std::io::Error) -> Broken {
-    Broken::Request(error.to_string())
+/// Sends what the socket takes. Returns why nothing can be sent any more, if that is so.
+fn send(sender: &Sender, unsent: &mut Unsent) -> Option<String> {
+    sender.send(unsent).err().map(|error| stream_options::cause(&error))
 }
 
 /// Whether the answer to a request has data.

@@ -359,3 +359,62 @@ fn memory_of_the_program_can_be_read_where_it_may_not_be_written() {
         lengths.iter().flat_map(|bytes| answers_with(&vec![0; *bytes as usize])).collect();
     assert!(answers == wanted);
 }
+
+/// The target's end of a connection, and the origin's stream.
+fn connection() -> (Served, UnixStream) {
+    let (here, there) = UnixStream::pair().unwrap();
+    there.set_nonblocking(true).unwrap();
+    here.set_nonblocking(true).unwrap();
+    (Served::new(there.into()), here)
+}
+
+#[test]
+fn a_long_put_that_arrives_after_its_window_is_freed_writes_nothing_more() {
+    let (exposures, mut buffer) = (Exposures::default(), vec![0; BUFFER_BYTES]);
+    let memory = vec![0u64; BYTES / WORD];
+    let at = memory.as_ptr().expose_provenance() as u64;
+    let key = exposures.add(at, BYTES as u64, MemoryOf::Library).unwrap();
+    let (kind, first) = (RequestKind::Write, BYTES as u64);
+    let request = TcpRequest { kind, answered: true, key, at, first, second: 0 };
+    let (mut served, mut here) = connection();
+    here.write_all(&request.bytes()).unwrap();
+    for arrived in [BYTES / 4, BYTES / 2] {
+        here.write_all(&[1; BYTES / 4]).unwrap();
+        assert_eq!(served.turn(&exposures, &mut buffer), Next::Receive);
+        assert_eq!(memory.iter().filter(|word| **word != 0).count(), arrived / WORD);
+    }
+    exposures.remove(key);
+    here.write_all(&[1; BYTES / 2]).unwrap();
+    assert_eq!(served.turn(&exposures, &mut buffer), Next::Receive);
+    // SAFETY: the vector lives; its words are read as they are now.
+    let words: Vec<u64> =
+        memory.iter().map(|word| unsafe { core::ptr::read_volatile(word) }).collect();
+    assert!(words[BYTES / 2 / WORD..].iter().all(|word| *word == 0), "nothing came later");
+    let mut answer = Vec::new();
+    let _ = here.read_to_end(&mut answer);
+    assert_eq!(answer, Answer::new(AnswerStatus::NotExposed, 0).bytes());
+}
+
+#[test]
+fn a_long_get_ends_with_an_error_if_its_window_is_freed() {
+    let (exposures, mut buffer) = (Exposures::default(), vec![0; BUFFER_BYTES]);
+    let bytes = 4 << 20;
+    let memory = vec![7u8; bytes];
+    let at = memory.as_ptr().expose_provenance() as u64;
+    let key = exposures.add(at, bytes as u64, MemoryOf::Library).unwrap();
+    let (kind, first) = (RequestKind::Read, bytes as u64);
+    let request = TcpRequest { kind, answered: true, key, at, first, second: 0 };
+    let (mut served, mut here) = connection();
+    here.write_all(&request.bytes()).unwrap();
+    assert_eq!(served.turn(&exposures, &mut buffer), Next::Send, "the socket is full");
+    exposures.remove(key);
+    drop(memory);
+    let (mut answers, mut part) = (Vec::new(), vec![0; 1 << 20]);
+    while let Some(count) = here.read(&mut part).ok().filter(|count| *count > 0) {
+        answers.extend_from_slice(&part[..count]);
+        served.turn(&exposures, &mut buffer);
+    }
+    assert!(answers.len() < bytes);
+    let refused = Answer::new(AnswerStatus::NotExposed, 0).bytes();
+    assert_eq!(answers[answers.len() - ANSWER_BYTES..], refused);
+}

@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::fabric::contact::without_signals;
 use crate::number::Number;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::sys::own_sockets;
 
 const STACK_BYTES: usize = 256 << 10;
 /// Events of one call of epoll_wait.
@@ -106,7 +107,7 @@ impl ServiceThread {
         // Relaxed: only uniqueness matters.
         let number = ORIGIN | shared.numbers.fetch_add(1, Ordering::Relaxed);
         let events = libc::EPOLLONESHOT;
-        let copy = Arc::new(stream.try_clone()?);
+        let copy = Arc::new(own_sockets::open(|| stream.try_clone())?);
         watch(&shared.epoll, libc::EPOLL_CTL_ADD, stream.as_fd(), events, number)?;
         let unsent = Arc::new(Mutex::new(Unsent::new(stream)));
         shared.origins.lock().insert(number, unsent.clone());

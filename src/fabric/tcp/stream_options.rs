@@ -1,15 +1,29 @@
-//! Options of the streams between origin and target, and the system calls on them that do not
-//! wait. Invariant: an error of the network, or an unreachable peer, ends a stream within
-//! [`SILENT_MAX`].
+//! Options of the streams between origin and target, the system calls on them that do not wait, and
+//! the causes of their ends. Invariant: a stream ends if the node of the other side acknowledges
+//! nothing for [`silent_max`], and never because the process there is stopped: a full window is
+//! acknowledged, too. TCP_USER_TIMEOUT makes no such difference, so it is not set.
 
-use std::io::{Error, Result};
+use std::io::{Error, ErrorKind, Result};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 
-/// Time after which a stream ends whose other side does not acknowledge what was sent.
-pub const SILENT_MAX: Duration = Duration::from_secs(10);
+use crate::config::Config;
+use crate::number::Number;
+
+/// Time after which a stream ends whose other side acknowledges nothing (FOMPI_NET_TIMEOUT).
+pub fn silent_max() -> Duration {
+    Duration::from_secs(Config::get().net_timeout.into())
+}
+
+/// The interval of the system's probes on an idle stream, and their number without an answer after
+/// which the stream ends, so that it ends after `limit`. The least interval is a second.
+fn probes(limit: Duration) -> (Duration, u32) {
+    let interval = Duration::from_secs((limit.as_secs() / 5).max(1));
+    let count = (limit.as_secs() / interval.as_secs()).saturating_sub(1).max(1);
+    (interval, count.low_u32())
+}
 
 /// Prepares a stream. A stream within this process has none of the options of TCP.
 pub fn prepare(stream: &OwnedFd) -> Result<()> {
@@ -19,10 +33,63 @@ pub fn prepare(stream: &OwnedFd) -> Result<()> {
         return Ok(());
     }
     stream.set_tcp_nodelay(true)?;
-    let interval = SILENT_MAX / 5;
+    let (interval, count) = probes(silent_max());
     let keepalive = TcpKeepalive::new().with_time(interval).with_interval(interval);
-    stream.set_tcp_keepalive(&keepalive.with_retries(4))?;
-    stream.set_tcp_user_timeout(Some(SILENT_MAX))
+    stream.set_tcp_keepalive(&keepalive.with_retries(count))
+}
+
+/// What the system knows of the acknowledgements of a stream.
+#[derive(Clone, Copy)]
+struct Acknowledged {
+    /// packets that are sent and not acknowledged
+    under_way: u32,
+    /// probes of an idle stream, or of a full window, since the last acknowledgement
+    probes: u32,
+    /// time since the last acknowledgement
+    last: Duration,
+}
+
+impl Acknowledged {
+    /// Whether the other side should have acknowledged something for as long as `limit`. The node
+    /// of a stopped process answers each probe, but the pauses between probes grow.
+    fn is_overdue(self, limit: Duration) -> bool {
+        (self.under_way > 0 || self.probes > 1) && self.last >= limit
+    }
+}
+
+/// Whether the node of the other side acknowledges nothing any more. False for a stream within this
+/// process.
+pub fn is_silent(stream: BorrowedFd<'_>) -> bool {
+    // SAFETY: plain data, for which zero is a value.
+    let mut info: libc::tcp_info = unsafe { core::mem::zeroed() };
+    let mut bytes = size_of_val(&info).to_u32();
+    let (level, option) = (libc::IPPROTO_TCP, libc::TCP_INFO);
+    let place = (&raw mut info).cast();
+    // SAFETY: a local variable and its length.
+    let told = unsafe { libc::getsockopt(stream.as_raw_fd(), level, option, place, &mut bytes) };
+    let last = Duration::from_millis(info.tcpi_last_ack_recv.into());
+    let (under_way, probes) = (info.tcpi_unacked, u32::from(info.tcpi_probes));
+    told == 0 && Acknowledged { under_way, probes, last }.is_overdue(silent_max())
+}
+
+/// Why a stream has ended whose other side acknowledges nothing.
+pub fn silence() -> String {
+    format!("its node has acknowledged nothing for {} s", silent_max().as_secs())
+}
+
+/// Why a stream has ended, as an error of a system call says.
+pub fn cause(error: &Error) -> String {
+    match error.kind() {
+        ErrorKind::ConnectionReset => String::from("it has reset the connection"),
+        ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof => {
+            String::from("it has closed the connection")
+        }
+        ErrorKind::TimedOut => silence(),
+        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {
+            String::from("there is no route to its node")
+        }
+        _ => error.to_string(),
+    }
 }
 
 /// Sends bytes without waiting, and returns how many were sent.
@@ -76,4 +143,44 @@ pub fn piece(at: *const u8, bytes: usize) -> libc::iovec {
 /// Whether a call has found that it would have to wait, or was interrupted by a signal.
 pub fn would_wait(error: &Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_silent_if_it_owes_an_acknowledgement_and_not_if_its_process_is_stopped() {
+        let limit = Duration::from_secs(10);
+        let overdue = |under_way, probes, seconds| {
+            let last = Duration::from_secs(seconds);
+            Acknowledged { under_way, probes, last }.is_overdue(limit)
+        };
+        assert!(overdue(1, 0, 10), "data under way");
+        assert!(overdue(0, 2, 11), "probes");
+        assert!(!overdue(1, 0, 9), "not yet");
+        assert!(!overdue(0, 1, 100), "a full window: the probe has just left");
+        assert!(!overdue(0, 0, 100), "nothing is owed");
+    }
+
+    #[test]
+    fn probes_of_an_idle_stream_end_it_in_time() {
+        for seconds in [2, 3, 5, 9, 10, 60, 3600] {
+            let (interval, count) = probes(Duration::from_secs(seconds));
+            let end = interval * (count + 1);
+            assert!(
+                end <= Duration::from_secs(seconds) && 2 * end.as_secs() > seconds,
+                "{seconds}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_cause_is_said_in_words() {
+        let said = |errno| cause(&Error::from_raw_os_error(errno));
+        assert_eq!(said(libc::ECONNRESET), "it has reset the connection");
+        assert_eq!(said(libc::EPIPE), "it has closed the connection");
+        assert_eq!(said(libc::ETIMEDOUT), "its node has acknowledged nothing for 10 s");
+        assert_eq!(said(libc::EHOSTUNREACH), "there is no route to its node");
+    }
 }

@@ -17,6 +17,7 @@ use super::service_thread::ServiceThread;
 use super::stream_options;
 use crate::error::{Error, Result};
 use crate::fabric::request::MemoryOf;
+use crate::sys::own_sockets;
 
 /// This process on a TCP network.
 #[derive(Default)]
@@ -94,7 +95,13 @@ impl TcpDevice {
 
     /// Returns a stream to this process itself.
     pub fn stream_to_itself(&self) -> Result<OwnedFd> {
-        let (here, there) = UnixStream::pair().map_err(failed)?;
+        let mut there = None;
+        let here = own_sockets::open(|| {
+            let (here, other) = UnixStream::pair()?;
+            there = Some(other);
+            Ok(here)
+        });
+        let (here, there) = (here.map_err(failed)?, there.expect("it was made"));
         self.adopt(there.into());
         Ok(here.into())
     }

@@ -365,6 +365,20 @@ impl Link {
         }
     }
 
+    /// Whether a request that is not done for long means that the device has failed. Over TCP it
+    /// means that the target is stopped, or busy.
+    pub fn ends_in_time(&self) -> bool {
+        matches!(self, Link::Verbs(_))
+    }
+
+    /// Fails if the target's node is not reached any more, where no completion says so.
+    pub fn check(&mut self) -> core::result::Result<(), Broken> {
+        match self {
+            Link::Verbs(_) => Ok(()),
+            Link::Tcp(link) => link.check(),
+        }
+    }
+
     /// Posts requests, at most [`CHAIN_MAX`](crate::fabric::request::CHAIN_MAX), as one chain.
     ///
     /// # Safety

@@ -232,7 +232,9 @@ impl Queue {
     /// arrives while the device checks, until something else is posted.
     pub fn ping(&mut self, blocks: &Blocks) -> Result<(), Broken> {
         self.poll(blocks)?;
-        if self.silence.is_too_long(Instant::now(), self.done, self.posted) {
+        self.link.check()?;
+        let is_late = self.silence.is_too_long(Instant::now(), self.done, self.posted);
+        if is_late && self.link.ends_in_time() {
             return Err(Broken::Silent);
         }
         if self.posted - self.done < self.places {
