@@ -233,3 +233,28 @@ fn a_refusal_is_the_cause_though_nothing_can_be_sent_any_more() {
     unsafe { link.post(&orders[2..]) }.unwrap();
     assert_eq!(wait(&mut link, 5), (0, Some(String::from("remote access error"))));
 }
+
+#[test]
+fn programs_that_are_executed_inherit_no_descriptor_of_a_device() {
+    let (origin, target) = (TcpDevice::open(), TcpDevice::open());
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    target.accept().unwrap();
+    target.adopt(theirs.into());
+    let link = origin.begin().unwrap().connect(ours.into()).unwrap();
+    let kinds =
+        ["socket:", "anon_inode:[eventpoll]", "anon_inode:[eventfd]", "anon_inode:[timerfd]"];
+    let mut found = [0; 4];
+    for entry in std::fs::read_dir("/proc/self/fd").unwrap() {
+        let path = entry.unwrap().path();
+        let what = std::fs::read_link(&path).unwrap_or_default();
+        let what = what.to_string_lossy();
+        let Some(kind) = kinds.iter().position(|kind| what.starts_with(kind)) else { continue };
+        let number: i32 = path.file_name().unwrap().to_str().unwrap().parse().unwrap();
+        // SAFETY: a plain question; another test may have closed it.
+        let flags = unsafe { libc::fcntl(number, libc::F_GETFD) };
+        assert!(flags < 0 || number < 3 || flags & libc::FD_CLOEXEC != 0, "{number}: {what}");
+        found[kind] += 1;
+    }
+    assert!(found.iter().all(|count| *count > 1), "{found:?}");
+    drop(link);
+}

@@ -108,6 +108,13 @@ impl Served {
         &self.stream
     }
 
+    /// Bytes of memory that the connection keeps.
+    #[cfg(test)]
+    pub fn kept_bytes(&self) -> usize {
+        let parts = self.output.capacity() * size_of::<Part>();
+        size_of::<Served>() + self.input.capacity() + parts
+    }
+
     /// Whether these events are watched for already; they are from here on.
     pub fn watches(&mut self, events: i32) -> bool {
         core::mem::replace(&mut self.watched, events) == events

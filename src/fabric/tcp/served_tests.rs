@@ -24,6 +24,12 @@ const KINDS: [RequestKind; 6] = [
     RequestKind::AddAndRing,
 ];
 
+/// The seeds of a test: `count`, or FOMPI_SEEDS if that is more.
+fn seeds(count: u64) -> core::ops::RangeInclusive<u64> {
+    let wanted = std::env::var("FOMPI_SEEDS").ok().and_then(|text| text.parse().ok());
+    1..=wanted.unwrap_or(0).max(count)
+}
+
 /// A generator of numbers that look random.
 struct Numbers(u64);
 
@@ -178,7 +184,7 @@ fn play(exposures: &Exposures, bytes: &[u8], numbers: &mut Numbers) -> (Vec<u8>,
 
 #[test]
 fn requests_are_carried_out_in_their_order_whatever_the_pieces() {
-    for seed in 1..=60 {
+    for seed in seeds(60) {
         let (exposures, mut numbers) = (Exposures::default(), Numbers(seed * 7919));
         let mut model = Model::new(&exposures, seed);
         let count = 1 + numbers.below(200);
@@ -194,7 +200,7 @@ fn requests_are_carried_out_in_their_order_whatever_the_pieces() {
 fn what_is_not_exposed_is_refused_and_not_touched() {
     let other = vec![7u64; 16];
     let elsewhere = other.as_ptr().expose_provenance() as u64;
-    for seed in 1..=200 {
+    for seed in seeds(200) {
         let (exposures, mut numbers) = (Exposures::default(), Numbers(seed * 7919));
         let mut model = Model::new(&exposures, seed);
         let count = numbers.below(20);
@@ -242,7 +248,7 @@ fn what_is_not_exposed_is_refused_and_not_touched() {
 
 #[test]
 fn bytes_that_are_no_requests_end_the_connection_at_most() {
-    for seed in 1..=300 {
+    for seed in seeds(300) {
         let (exposures, mut numbers) = (Exposures::default(), Numbers(seed * 104_729));
         let mut model = Model::new(&exposures, seed);
         let mut bytes = model.request(&mut numbers);
@@ -417,4 +423,33 @@ fn a_long_get_ends_with_an_error_if_its_window_is_freed() {
     assert!(answers.len() < bytes);
     let refused = Answer::new(AnswerStatus::NotExposed, 0).bytes();
     assert_eq!(answers[answers.len() - ANSWER_BYTES..], refused);
+}
+
+#[test]
+fn a_thousand_connections_at_one_thread_keep_no_memory_of_their_requests() {
+    const MANY: usize = 1000;
+    let (exposures, mut buffer) = (Exposures::default(), vec![0; BUFFER_BYTES]);
+    let memory = vec![0u64; 1024];
+    let at = memory.as_ptr().expose_provenance() as u64;
+    let key = exposures.add(at, 8192, MemoryOf::Library).unwrap();
+    let mut all: Vec<_> = (0..MANY).map(|_| connection()).collect();
+    for (served, here) in &mut all {
+        let add = |second| TcpRequest {
+            kind: RequestKind::Add,
+            answered: true,
+            key,
+            at,
+            first: 1,
+            second,
+        };
+        let read = TcpRequest { kind: RequestKind::Read, first: 8192, ..add(0) };
+        here.write_all(&[add(0).bytes(), read.bytes()].concat()).unwrap();
+        assert_eq!(served.turn(&exposures, &mut buffer), Next::Receive);
+        let mut answers = Vec::new();
+        let _ = here.read_to_end(&mut answers);
+        assert_eq!(answers.len(), 3 * ANSWER_BYTES + 8 + 8192);
+        assert!(served.kept_bytes() <= 1 << 10, "{}", served.kept_bytes());
+    }
+    // SAFETY: a word of the vector, as it is now.
+    assert_eq!(unsafe { core::ptr::read_volatile(memory.as_ptr()) }, MANY as u64);
 }
