@@ -22,6 +22,8 @@ pub mod own_sockets;
 pub mod proc_notes;
 pub mod process;
 #[cfg(not(loom))]
+pub mod processors;
+#[cfg(not(loom))]
 pub mod random;
 #[cfg(not(loom))]
 pub mod resident;

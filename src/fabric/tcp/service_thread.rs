@@ -1,8 +1,8 @@
 //! The service thread of a process: it carries out the requests of all connections that the process
 //! serves, and sends what a full socket has not taken from an origin of this process. It sleeps in
-//! epoll_wait(2) while there is nothing to do. It never calls MPI, and it handles no signal of the
-//! program. Invariant: it waits for nothing else, so no connection delays another one for longer
-//! than a turn.
+//! epoll_wait(2) while there is nothing to do. It may run on the processors of all ranks of its
+//! node. It never calls MPI, and it handles no signal of the program. Invariant: it waits for
+//! nothing else, so no connection delays another one for longer than a turn.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,6 +21,7 @@ use crate::fabric::contact::without_signals;
 use crate::number::Number;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::sys::own_sockets;
+use crate::sys::processors::Processors;
 
 const STACK_BYTES: usize = 256 << 10;
 /// Events of one call of epoll_wait.
@@ -48,6 +49,8 @@ struct Shared {
     origins: Mutex<BTreeMap<u64, Arc<Mutex<Unsent>>>>,
     numbers: AtomicU64,
     served: AtomicU64,
+    /// those on which the thread may run, if they have changed
+    processors: Mutex<Option<Processors>>,
     closing: AtomicBool,
 }
 
@@ -75,6 +78,7 @@ impl ServiceThread {
             origins: Mutex::default(),
             numbers: AtomicU64::new(0),
             served: AtomicU64::new(0),
+            processors: Mutex::default(),
             closing: AtomicBool::new(false),
         });
         let of_thread = shared.clone();
@@ -92,6 +96,12 @@ impl ServiceThread {
         // Relaxed: a count.
         self.shared.served.fetch_add(1, Ordering::Relaxed);
         self.shared.adopted.lock().push(stream);
+        self.shared.wake();
+    }
+
+    /// Lets the thread run on these processors.
+    pub fn run_on(&self, processors: Processors) {
+        *self.shared.processors.lock() = Some(processors);
         self.shared.wake();
     }
 
@@ -247,7 +257,7 @@ fn serve(shared: &Shared) {
         for event in &events[..came] {
             let number = event.u64;
             match number {
-                WAKE => connections.adopt(shared),
+                WAKE => connections.wake(shared),
                 TIMER => shared.send_gathered(),
                 _ if number & ORIGIN != 0 => {
                     let unsent = shared.origins.lock().get(&number).cloned();
@@ -264,9 +274,13 @@ fn serve(shared: &Shared) {
 }
 
 impl Connections {
-    /// Begins to serve connections that were adopted.
-    fn adopt(&mut self, shared: &Shared) {
+    /// Begins to serve connections that were adopted, and runs on new processors.
+    fn wake(&mut self, shared: &Shared) {
         drain(&shared.wake);
+        if let Some(processors) = shared.processors.lock().take() {
+            // Without them it runs where it has run.
+            let _ = processors.allow();
+        }
         let adopted = core::mem::take(&mut *shared.adopted.lock());
         for stream in adopted {
             let index = self.free.pop().unwrap_or_else(|| {

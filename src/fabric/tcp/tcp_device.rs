@@ -18,12 +18,15 @@ use super::stream_options;
 use crate::error::{Error, Result};
 use crate::fabric::request::MemoryOf;
 use crate::sys::own_sockets;
+use crate::sys::processors::Processors;
 
 /// This process on a TCP network.
 #[derive(Default)]
 pub struct TcpDevice {
     exposures: Arc<Exposures>,
     thread: Mutex<Option<Arc<ServiceThread>>>,
+    /// those on which the service thread may run; `None`: those of the thread that starts it
+    processors: Mutex<Option<Processors>>,
 }
 
 impl TcpDevice {
@@ -66,12 +69,27 @@ impl TcpDevice {
         self.thread.lock().as_ref().map_or(0, |thread| thread.served())
     }
 
+    /// Lets the service thread run on these processors, too.
+    pub fn serve_on(&self, more: &Processors) {
+        let mut processors = self.processors.lock();
+        let all = processors.get_or_insert_with(Processors::none);
+        all.add(more);
+        let all = *all;
+        drop(processors);
+        if let Some(thread) = &*self.thread.lock() {
+            thread.run_on(all);
+        }
+    }
+
     fn thread(&self) -> Result<Arc<ServiceThread>> {
         let mut thread = self.thread.lock();
         if let Some(thread) = &*thread {
             return Ok(thread.clone());
         }
         let started = Arc::new(ServiceThread::start(&self.exposures)?);
+        if let Some(processors) = *self.processors.lock() {
+            started.run_on(processors);
+        }
         Ok(thread.insert(started).clone())
     }
 

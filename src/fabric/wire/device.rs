@@ -13,6 +13,7 @@ use crate::fabric::request::{Broken, END_BYTES, MemoryOf, Order};
 pub use crate::fabric::verbs::Allocations;
 use crate::fabric::{tcp, verbs};
 use crate::number::Number;
+use crate::sys::processors::Processors;
 
 /// Number of requests for which an RDMA device is asked to have room: 128, and 4 pings.
 const VERBS_PLACES: usize = 132;
@@ -81,6 +82,15 @@ impl Device {
         match self {
             Device::Verbs(_) => false,
             Device::Tcp(_) => true,
+        }
+    }
+
+    /// Lets the thread that serves other processes, if the device has one, run on these processors,
+    /// too.
+    pub fn serve_on(&self, processors: &Processors) {
+        match self {
+            Device::Verbs(_) => {}
+            Device::Tcp(device) => device.serve_on(processors),
         }
     }
 

@@ -19,6 +19,7 @@ use crate::fabric::contact::{
 };
 use crate::fabric::remote::Remote;
 use crate::fabric::request::MemoryOf;
+use crate::sys::processors::Processors;
 
 impl Service for Core {
     fn identity(&self) -> &Identity {
@@ -77,6 +78,15 @@ impl Wire {
     /// Whether a post to a control word wakes the threads that sleep on the doorbell of its rank.
     pub fn rings(&self) -> bool {
         self.core.device.rings()
+    }
+
+    /// Lets the thread that serves other processes, if the device has one, run on the processors of
+    /// a process of this node, too.
+    pub fn serve_on_those_of(&self, pid: i32) {
+        // A process that is gone has none.
+        if let Ok(processors) = Processors::of_process(pid) {
+            self.core.device.serve_on(&processors);
+        }
     }
 
     /// Kind of the network.
