@@ -29,6 +29,8 @@ use std::sync::{Arc, OnceLock};
 pub trait RequestWork: Send {
     /// Whether it is done, without waiting.
     fn is_done(&mut self) -> Result<bool>;
+    /// Lets other threads run before the next question.
+    fn rest(&self);
 }
 
 /// Returns the code of an error of a call, in the numbers of the ABI.
@@ -68,6 +70,14 @@ impl State {
         drop(work);
         self.complete();
         true
+    }
+
+    /// Lets other threads run before the next attempt.
+    fn rest(&self) {
+        match self.work.try_lock() {
+            Some(work) => work.rest(),
+            None => std::thread::yield_now(),
+        }
     }
 
     /// Completes the request, once.
@@ -207,8 +217,9 @@ unsafe extern "C" fn wait(count: c_int, extras: *mut *mut c_void, _: f64, _: *mu
     // SAFETY: `count` of them.
     for extra in unsafe { slice::from_raw_parts(extras, count.max(0).cast_unsigned().to_usize()) } {
         // SAFETY: a callback of ours.
-        while !unsafe { behind(*extra) }.advance() {
-            std::thread::yield_now();
+        let state = unsafe { behind(*extra) };
+        while !state.advance() {
+            state.rest();
         }
     }
     0

@@ -5,6 +5,10 @@ use super::wanted::Wanted;
 use crate::epoch::lock::Nodes;
 use crate::error::Result;
 use crate::mpi::Host;
+use std::time::Duration;
+
+/// The pause before another attempt, where a thread that waits for another node sleeps.
+const REST: Duration = Duration::from_micros(50);
 
 /// The nodes for one kind of waiting.
 pub struct NodesOf<'a> {
@@ -33,7 +37,11 @@ impl Nodes for NodesOf<'_> {
 
     fn pause(&self) -> Result<()> {
         self.node.comm().progress(Host::get());
-        std::thread::yield_now();
+        match self.node.many_nodes().is_some_and(|many| many.part.wide.wire.rings()) {
+            // An attempt is a round trip, and answers sleep, too.
+            true => std::thread::sleep(REST),
+            false => std::thread::yield_now(),
+        }
         self.node.arena().check_dead()
     }
 }

@@ -266,3 +266,41 @@ fn request(order: &Order) -> TcpRequest {
     let key = order.to.key.low_u32();
     TcpRequest { kind, answered, key, at: order.to.at, first, second }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::remote::Remote;
+    use crate::fabric::request::Local;
+    use crate::fabric::tcp::exposures::Exposures;
+    use crate::fabric::tcp::frames::REQUEST_BYTES;
+    use crate::fabric::tcp::service_thread::ServiceThread;
+    use std::os::unix::net::UnixDatagram;
+
+    /// The length of the datagram, which is one system call, that has a post and a put before it.
+    fn put_and_post(link: &mut TcpLink, there: &UnixDatagram, number: u64) -> usize {
+        let (word, to) = (7u64, Remote::default());
+        let from = Local { at: (&raw const word).expose_provenance() as u64, bytes: 8, key: 0 };
+        let put = Order::new(Work::WriteInline, to, from, false);
+        let post = Order { doorbell: 8, number, ..Order::new(Work::Add(1), to, from, true) };
+        for order in [put, post] {
+            // SAFETY: the word is read now; no answer comes.
+            unsafe { link.post(&[order]) }.unwrap();
+        }
+        let mut bytes = [0; 4096];
+        let first = there.recv(&mut bytes).unwrap();
+        // The service thread may have sent the put, if this thread was slow.
+        let sent = if first < 2 * REQUEST_BYTES { there.recv(&mut bytes).unwrap() } else { 0 };
+        assert_eq!(first + sent, 2 * REQUEST_BYTES + 8);
+        first
+    }
+
+    #[test]
+    fn a_put_leaves_with_the_post_behind_it_and_waits_for_nothing() {
+        let thread = ServiceThread::start(&Arc::new(Exposures::default())).unwrap();
+        let (here, there) = UnixDatagram::pair().unwrap();
+        let mut link = TcpLink::new(thread.sender(here.into()).unwrap());
+        let both = 2 * REQUEST_BYTES + 8;
+        assert!((1..=1000).any(|number| put_and_post(&mut link, &there, number) == both));
+    }
+}

@@ -85,6 +85,14 @@ impl Device {
         }
     }
 
+    /// Whether threads that wait for it sleep. Otherwise they poll.
+    pub fn sleeps(&self) -> bool {
+        match self {
+            Device::Verbs(_) => false,
+            Device::Tcp(_) => true,
+        }
+    }
+
     /// Lets the thread that serves other processes, if the device has one, run on these processors,
     /// too.
     pub fn serve_on(&self, processors: &Processors) {

@@ -39,7 +39,7 @@ impl Peer {
                 return lease;
             }
             self.core.poll_all();
-            if pause.pause() {
+            if pause.pause_for_any(self.core.device.sleeps()) {
                 self.core.ping_all();
             }
         }

@@ -14,25 +14,55 @@ const SPINS: u32 = 16;
 const PING_AFTER: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1000 });
 const PAUSES: u32 = 64;
 
-/// The back-off of a wait: a few polls, then the thread yields its core at each pause.
+/// The longest sleep of a thread that waits for what other threads or other connections give back.
+pub const SLEEP_OF_MANY: Duration = Duration::from_micros(100);
+
+/// The back-off of a wait: a few polls, then the thread yields its core at each pause, or sleeps.
 #[derive(Default)]
 pub struct Pause {
     pauses: u32,
+    /// how long the thread looks for news before it sleeps, and the start of that time
+    look: Duration,
+    began: Option<Instant>,
     /// time of the last ping, or the start of the wait
     since: Option<Instant>,
 }
 
 impl Pause {
+    /// Returns the back-off of a thread that looks for news for this long before it sleeps.
+    pub fn looking(look: Duration) -> Pause {
+        Pause { look, ..Pause::default() }
+    }
+
     /// Pauses once, before the next poll of a link. Returns whether it is time to ping. `most`: the
     /// longest sleep, where the thread sleeps until the link has news.
     pub fn pause_for(&mut self, news: &News, most: Duration) -> bool {
         match news {
             News::Polled => self.pause(),
             News::Stream(_) => {
+                if self.looks() {
+                    spin_hint();
+                    return false;
+                }
                 news.wait(most);
                 self.is_over_now()
             }
         }
+    }
+
+    /// Whether the thread still looks for news.
+    fn looks(&mut self) -> bool {
+        !self.look.is_zero() && self.began.get_or_insert_with(Instant::now).elapsed() < self.look
+    }
+
+    /// Pauses once, for a thread that waits for news of any link. Returns whether it is time to
+    /// ping.
+    pub fn pause_for_any(&mut self, sleeps: bool) -> bool {
+        if !sleeps {
+            return self.pause();
+        }
+        std::thread::sleep(SLEEP_OF_MANY);
+        self.is_over_now()
     }
 
     /// Pauses once. Returns whether it is time to ping.

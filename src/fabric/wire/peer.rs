@@ -9,9 +9,9 @@ use std::time::Duration;
 use parking_lot::{Mutex, RwLock};
 
 use super::counts::Kinds;
-use super::device::Device;
+use super::device::{Device, News};
 use super::greeting;
-use super::pause::Pause;
+use super::pause::{Pause, SLEEP_OF_MANY};
 use super::pool::{Answers, Blocks};
 use super::queue::{End, Kept, Queue};
 use crate::error::{Error, Result};
@@ -31,6 +31,8 @@ pub(super) struct Core {
     pub(super) message_bytes_max: AtomicU64,
     /// number of peers lost so far
     losses: AtomicU64,
+    /// nanoseconds for which a thread looks for an answer before it sleeps
+    look_ns: AtomicU64,
 }
 
 impl Core {
@@ -43,12 +45,25 @@ impl Core {
             peers: RwLock::default(),
             identity: Identity::default(),
             losses: AtomicU64::new(0),
+            look_ns: AtomicU64::new(0),
         })
     }
 
     pub(super) fn message_bytes_max(&self) -> u64 {
         // Relaxed: it changes in tests only, before there are messages.
         self.message_bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// Time for which a thread looks for an answer before it sleeps.
+    fn look(&self) -> Duration {
+        // Relaxed: it decides nothing else.
+        Duration::from_nanos(self.look_ns.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn set_look(&self, look: Duration) {
+        let ns = u64::try_from(look.as_nanos()).unwrap_or(u64::MAX);
+        // Relaxed: as in `look`.
+        self.look_ns.store(ns, Ordering::Relaxed);
     }
 
     /// Polls the completion queue of each peer that no other thread is polling.
@@ -113,9 +128,8 @@ pub struct Peer {
     state: Mutex<State>,
 }
 
-/// Longest sleep of a thread that waits for answers, alone and beside others.
+/// Longest sleep of a thread that waits for answers, unless other threads wait for them, too.
 const SLEEP_MAX: Duration = Duration::from_millis(1);
-const SLEEP_OF_MANY: Duration = Duration::from_micros(100);
 
 /// The state of the connection.
 enum State {
@@ -266,7 +280,7 @@ impl Peer {
             }
             if !queue.poll(blocks)? {
                 self.core.poll_all();
-                if pause.pause() {
+                if pause.pause_for(&queue.news(), SLEEP_OF_MANY) {
                     queue.ping(&self.core.blocks)?;
                     self.core.ping_all();
                 }
@@ -398,7 +412,7 @@ impl Peer {
             queue.count().awaited += u64::from(!queue.is_done(number));
             Ok(number)
         })?;
-        let mut pause = Pause::default();
+        let mut pause = Pause::looking(self.core.look());
         // Another thread that waits may receive the answer that this one waits for.
         // Relaxed: a count, which only decides how long a thread sleeps.
         self.waiting.fetch_add(1, Ordering::Relaxed);
@@ -423,6 +437,17 @@ impl Peer {
         };
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         waited
+    }
+
+    /// Sleeps until answers may have come, for a short time at most, if the device lets a thread
+    /// sleep. Returns whether it does.
+    pub(super) fn rest(&self) -> bool {
+        let news = match &*self.state.lock() {
+            State::Up(queue) => queue.news(),
+            State::Fresh | State::Lost(..) => return false,
+        };
+        news.wait(SLEEP_OF_MANY);
+        matches!(news, News::Stream(_))
     }
 
     /// Whether there is a connection, and the counts of the connection that there is or was.

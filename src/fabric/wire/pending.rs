@@ -38,4 +38,10 @@ impl Pending {
         }
         Ok(done)
     }
+
+    /// Sleeps until they may be done, for a short time at most, if the device lets a thread sleep.
+    /// Returns whether it does.
+    pub fn rest(&self) -> bool {
+        self.peer.rest()
+    }
 }

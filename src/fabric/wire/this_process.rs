@@ -4,7 +4,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
@@ -78,6 +78,11 @@ impl Wire {
     /// Whether a post to a control word wakes the threads that sleep on the doorbell of its rank.
     pub fn rings(&self) -> bool {
         self.core.device.rings()
+    }
+
+    /// Sets the time for which a thread looks for an answer before it sleeps, where threads sleep.
+    pub fn look_for(&self, time: Duration) {
+        self.core.set_look(time);
     }
 
     /// Lets the thread that serves other processes, if the device has one, run on the processors of

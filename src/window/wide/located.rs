@@ -84,7 +84,7 @@ impl<'a> Locate for Ranks<'a> {
     fn wait(&self) -> FarWait {
         match self.part.wide.wire.rings() {
             false => FarWait::Polls,
-            true => FarWait::Sleeps(self.part.wide.look()),
+            true => FarWait::Sleeps(self.part.wide.look),
         }
     }
 

@@ -22,6 +22,10 @@ use crate::window::verdict::{self, CAUSE_ELSEWHERE, Verdict};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// The time for which a rank looks before it sleeps: about what falling asleep and waking up cost.
+const LOOK: Duration = Duration::from_micros(50);
 
 /// Communicators to free, the last one first, unless a wide arena takes them over.
 struct Comms {
@@ -109,6 +113,9 @@ impl WideArena {
         let shared = infos.and_then(|infos| Ok((infos, members?)));
         let ((infos, chunks), members) = verdict::all_succeeded(host, comm, rank, shared)?;
         let group = comm.group(host)?;
+        // Simulated nodes share the cores of this one.
+        let simulated = Config::get().ranks_per_node.is_some();
+        let look = look(if simulated { size } else { arena.size });
         // SAFETY: `WideArena` drops the notes before the table; every bit pattern is a contact.
         let contacts = unsafe { members.notes() };
         let wide = Arc::new(WideArena {
@@ -129,6 +136,7 @@ impl WideArena {
             members,
             chunks: Mutex::new(chunks),
             coherent,
+            look,
             peers: Peers::default(),
             lost_node: OnceLock::new(),
         });
@@ -137,6 +145,7 @@ impl WideArena {
         let beyond: Arc<dyn OtherNodes> = wide.clone();
         wide.near.set_other_nodes(Arc::downgrade(&beyond));
         wide.near.answer_probes();
+        wire.look_for(wide.look);
         // The launcher may have bound this process to a core that it needs for itself.
         for near in RankOnNode::all(wide.near.size) {
             wire.serve_on_those_of(wide.near.memory_of(near).life.mark().pid);
@@ -144,6 +153,17 @@ impl WideArena {
         wire.set_notices(losses::notice);
         Ok(wide)
     }
+}
+
+/// Returns how long a rank of a node with this number of ranks looks for what it waits for before
+/// it sleeps. It looks if it takes the core from no other thread: it is bound to a core, and each
+/// rank has one; or more than half of the cores are idle, so that service threads have some, too.
+/// Otherwise a rank that sleeps at once lets the system run the thread that it waits for on its
+/// core.
+fn look(ranks: u32) -> Duration {
+    let (ranks, cores) = (ranks.to_usize(), process::cores());
+    let is_bound = std::thread::available_parallelism().is_ok_and(|cores| cores.get() == 1);
+    if 2 * ranks < cores || is_bound && ranks <= cores { LOOK } else { Duration::ZERO }
 }
 
 /// Broadcasts the secret of the job from rank 0, by the MPI underneath, to all ranks of the

@@ -26,7 +26,6 @@ mod unsettled;
 use super::arena::Arena;
 use super::control_blocks::ControlBlocks;
 use super::descriptor::Descriptor;
-use crate::config::Config;
 use crate::epoch::exposure::{Posted, Started};
 use crate::error::Result;
 use crate::fabric::layout;
@@ -38,7 +37,6 @@ use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
 use crate::number::Number;
 use crate::rank_numbers::{NodeNumber, Rank, RankOnNode, Slot};
-use crate::sys::process;
 use crate::util::known::Known;
 use lists::Areas;
 use notes::Notes;
@@ -84,6 +82,8 @@ pub struct WideArena {
     chunks: Mutex<BTreeMap<u32, Exposed>>,
     /// whether all devices change words atomically with the processors of their nodes
     coherent: bool,
+    /// how long a waiting rank looks for a change before it sleeps, where it sleeps
+    look: Duration,
     /// the processes that this one has contacted
     peers: Peers<Member>,
     /// the state of the failure checks of waiting ranks
@@ -114,10 +114,6 @@ pub struct Member {
     pub index: RankOnNode,
 }
 
-/// The time for which a rank with a core of its own looks for a change before it sleeps: about what
-/// falling asleep and waking up cost.
-const LOOK: Duration = Duration::from_micros(50);
-
 /// Bytes of each block that hold words for ranks of other nodes.
 const FAR_BYTES: usize =
     ((layout::WORDS_FAR + lists::AREA_WORDS) as usize * size_of::<u64>()).next_multiple_of(64);
@@ -127,15 +123,6 @@ impl WideArena {
     #[inline]
     pub fn member(&self, rank: Rank) -> Member {
         self.members.at(rank.0)
-    }
-
-    /// Returns how long a waiting rank of this node looks for a change before it sleeps: not at all
-    /// if ranks share cores.
-    fn look(&self) -> Duration {
-        // Simulated nodes share the cores of this one.
-        let simulated = Config::get().ranks_per_node.is_some();
-        let ranks = if simulated { self.size } else { self.near.size };
-        if ranks.to_usize() > process::cores() { Duration::ZERO } else { LOOK }
     }
 
     /// Returns what is known of a node.

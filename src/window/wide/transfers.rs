@@ -26,6 +26,12 @@ impl RequestWork for Transfer {
             None => error,
         })
     }
+
+    fn rest(&self) {
+        if !self.pending.rest() {
+            std::thread::yield_now();
+        }
+    }
 }
 
 impl LocalWindow {
