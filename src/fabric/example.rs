@@ -4,7 +4,7 @@
 //! too, and waits for its answer (law 11). What is missing for a real road is the connection: its
 //! requests and answers travel as bytes. It passes the suite of [`super::conformance`].
 
-use super::remote::{Addressed, Bytes, Network, Remote, Road};
+use super::remote::{Addressed, Bytes, Network, NoWay, Remote, Road};
 use super::shm::{mapped, words};
 use super::simple_parts::{Copied, Each};
 use super::{Fetch, Way};
@@ -175,7 +175,12 @@ impl Bytes for ExamplePeer {
 impl Network for ExamplePeer {
     type Ticket = Receiver<Result<u64>>;
     type Lease<'a> = Copied<'a, ExamplePeer>;
+    type AtTarget = NoWay;
     const WORDS_MAX: usize = 64;
+
+    fn at_target(&self) -> Option<&NoWay> {
+        None
+    }
 
     fn begin(&self, at: Remote, op: Fetch) -> Result<Self::Ticket> {
         Ok(self.ask(Work::Change(op), at))

@@ -249,7 +249,12 @@ impl<P: Deref<Target: Network>> Network for Faulty<P> {
         = <P::Target as Network>::Lease<'a>
     where
         Self: 'a;
+    type AtTarget = <P::Target as Network>::AtTarget;
     const WORDS_MAX: usize = P::Target::WORDS_MAX;
+
+    fn at_target(&self) -> Option<&Self::AtTarget> {
+        self.road.at_target()
+    }
 
     fn begin(&self, at: Remote, op: Fetch) -> Result<Self::Ticket> {
         self.call()?;

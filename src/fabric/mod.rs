@@ -40,6 +40,8 @@ pub mod layout;
 pub mod net;
 #[cfg(test)]
 pub mod passed;
+#[cfg(not(loom))]
+pub mod reduction;
 pub mod remote;
 #[cfg(not(loom))]
 pub mod request;

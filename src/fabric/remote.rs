@@ -22,7 +22,22 @@
 //! 19. A change without an answer has taken effect after the next `flush` (law 2).
 //! 20. A lease is memory of this process that no other call uses until the lease is dropped. What
 //!     is read into it has arrived after `arrived`.
+//!
+//! Some roads have accumulates carried out at the target ([`AtTarget`]): that over TCP has, those
+//! over verbs have not. [`Network::at_target`] says which, and `transfer` asks for it in one place.
+//!
+//! 21. Each element is changed as its [`Protection`] says: by one atomic operation of the target's
+//!     processor, atomic with those of all other processes; or as the holder of the target's
+//!     accumulate lock changes it; or by any instructions.
+//! 22. What is sent to one process through [`AtTarget`] takes effect in the order of the calls,
+//!     with the changes, reads and transfers that are sent before and behind.
+//! 23. The operands are in use, and the results not valid, until `flush_local` or `flush`. Operands
+//!     of a run of up to [`OPERANDS_COPIED_MAX`] bytes may be changed at once.
+//! 24. A call of [`AtTarget::accumulate_under`] is carried out as a whole, with both changes of the
+//!     lock word, or not at all.
 
+#[cfg(not(loom))]
+use super::reduction::{Protection, Reduction};
 use super::{Fetch, Way};
 use crate::error::Result;
 use core::ops::Range;
@@ -107,6 +122,9 @@ pub trait Network: Bytes {
     type Lease<'a>: Lease
     where
         Self: 'a;
+    /// The way to have accumulates carried out at the target.
+    #[cfg(not(loom))]
+    type AtTarget: AtTarget;
     /// Largest number of words for one [`Network::fetch_all`].
     const WORDS_MAX: usize;
 
@@ -115,6 +133,10 @@ pub trait Network: Bytes {
     fn is_idle(&self) -> bool {
         false
     }
+
+    /// Returns the way to have accumulates carried out at the target, if this road has one.
+    #[cfg(not(loom))]
+    fn at_target(&self) -> Option<&Self::AtTarget>;
 
     /// Begins to change a word; [`Network::finish`] returns what it held before.
     fn begin(&self, at: Remote, op: Fetch) -> Result<Self::Ticket>;
@@ -181,6 +203,117 @@ pub trait Network: Bytes {
         // The answer is here by now, or will never be.
         let before = self.finish(changed);
         Ok((before?, read?))
+    }
+}
+
+/// Bytes of the operands of one run that are copied by the call.
+pub const OPERANDS_COPIED_MAX: u64 = 8 << 10;
+
+/// Elements that are contiguous at the target and in this process.
+#[cfg(not(loom))]
+#[derive(Clone, Copy, Debug)]
+pub struct Elements {
+    /// address at the target
+    pub there: u64,
+    /// their bytes; not 0
+    pub bytes: u64,
+    /// the operands; not used without operands
+    pub operands: *const u8,
+    /// where the old elements go, if they are wanted
+    pub result: Option<*mut u8>,
+}
+
+/// An accumulate on elements of one type.
+#[cfg(not(loom))]
+#[derive(Clone, Copy, Debug)]
+pub struct AccumulateAt<'a> {
+    /// the operation and the type
+    pub what: Reduction,
+    /// the protection of the elements
+    pub protection: Protection,
+    /// memory of the target with the key of all elements
+    pub within: Remote,
+    /// the elements; all with a result, or all without one
+    pub runs: &'a [Elements],
+}
+
+/// A lock word of the target, with the change that takes the lock if it is free, and the one that
+/// releases it.
+#[derive(Clone, Copy, Debug)]
+pub struct LockAt {
+    /// the word
+    pub at: Remote,
+    /// what the word holds while the lock is free, and what it holds once it is taken
+    pub take: (u64, u64),
+    /// what the release adds
+    pub release: u64,
+}
+
+/// Accumulates that the target carries out, without a call of its ranks.
+#[cfg(not(loom))]
+pub trait AtTarget {
+    /// Sends an accumulate (laws 21 to 23).
+    ///
+    /// # Safety
+    /// The elements are in memory that may be changed under this protection, at addresses that fit
+    /// to it ([`Reduction::fits`]). Operands can be read and results written while they are in use.
+    unsafe fn accumulate(&self, call: &AccumulateAt<'_>) -> Result<()>;
+
+    /// The same; then reads a word behind it, and waits for its value and for the results.
+    ///
+    /// # Safety
+    /// As for [`AtTarget::accumulate`].
+    unsafe fn accumulate_and_read(&self, call: &AccumulateAt<'_>, word: Remote) -> Result<u64>;
+
+    /// The same while this process holds a lock, if that was free, and waits (law 24). Returns
+    /// what the lock word held before it was taken, and what it held before the release. If the
+    /// lock was not free, nothing was changed, and the second value has no meaning.
+    ///
+    /// # Safety
+    /// As for [`AtTarget::accumulate`].
+    unsafe fn accumulate_under(&self, call: &AccumulateAt<'_>, lock: LockAt) -> Result<(u64, u64)>;
+
+    /// Compares and swaps a word, whose address and width of 1, 2, 4 or 8 bytes are given, and
+    /// reads the word `behind` it. `values`: what the first one must hold, and what it gets then.
+    /// Waits, and returns what the first one held before, and the second.
+    fn compare_and_swap(
+        &self,
+        word: (Remote, u8),
+        values: (u64, u64),
+        behind: Remote,
+    ) -> Result<(u64, u64)>;
+}
+
+/// The [`AtTarget`] of a road without one; there is no value of it. The roads of the library share
+/// a type of peers, so only the roads of tests need it.
+#[cfg(all(test, not(loom)))]
+pub enum NoWay {}
+
+#[cfg(all(test, not(loom)))]
+impl AtTarget for NoWay {
+    unsafe fn accumulate(&self, _call: &AccumulateAt<'_>) -> Result<()> {
+        match *self {}
+    }
+
+    unsafe fn accumulate_and_read(&self, _call: &AccumulateAt<'_>, _word: Remote) -> Result<u64> {
+        match *self {}
+    }
+
+    unsafe fn accumulate_under(
+        &self,
+        _call: &AccumulateAt<'_>,
+        _lock: LockAt,
+    ) -> Result<(u64, u64)> {
+        match *self {}
+    }
+
+    fn compare_and_swap(
+        &self,
+        _word: (Remote, u8),
+        _values: (u64, u64),
+        _behind: Remote,
+    ) -> Result<(u64, u64)> {
+        match *self {}
     }
 }
 

@@ -4,6 +4,7 @@
 use core::fmt;
 
 use super::Fetch;
+use super::reduction::{Protection, Reduction};
 use super::remote::Remote;
 use crate::error::Error;
 
@@ -54,6 +55,26 @@ pub enum Work {
         /// what it then gets
         new: u64,
     },
+    /// the same for a word of 1, 2 or 4 bytes; the answer is a word of eight
+    CompareSwapNarrow {
+        /// bytes of the word
+        width: u8,
+        /// what the word must hold
+        expect: u64,
+        /// what it then gets
+        new: u64,
+    },
+    /// combines elements at the target with the operands in the memory of this process
+    Accumulate {
+        /// the operation and the type of the elements
+        what: Reduction,
+        /// their protection
+        protection: Protection,
+        /// where the old elements go in this process; 0: they are not wanted
+        result: u64,
+        /// whether the operands are copied when the request is posted
+        inline: bool,
+    },
 }
 
 impl From<Fetch> for Work {
@@ -84,6 +105,8 @@ pub struct Order {
     /// address of the doorbell that an addition rings, in the same memory, or 0; devices that
     /// cannot wake a thread ignore it
     pub doorbell: u64,
+    /// whether it is carried out only if the compare-and-swap ahead of it has changed its word
+    pub guarded: bool,
     /// number of the request in its queue, from 1
     pub number: u64,
 }
@@ -91,7 +114,8 @@ pub struct Order {
 impl Order {
     /// Makes a request for a queue, which numbers it.
     pub fn new(work: Work, to: Remote, from: Local, signaled: bool) -> Order {
-        Order { work, to, from, signaled, fenced: false, gathered: false, doorbell: 0, number: 0 }
+        let (fenced, gathered, guarded) = (false, false, false);
+        Order { work, to, from, signaled, fenced, gathered, doorbell: 0, guarded, number: 0 }
     }
 
     /// Makes a ping.

@@ -12,7 +12,7 @@ use crate::epoch::lock::{self, Mode, look, whole};
 use crate::error::Result;
 use crate::fabric::far::Begun;
 use crate::fabric::net::Peer;
-use crate::fabric::remote::Remote;
+use crate::fabric::remote::{LockAt, Remote};
 use crate::fabric::spot::Unmapped;
 use crate::fabric::{WordAt, Words};
 use crate::rank_numbers::Rank;
@@ -131,6 +131,32 @@ impl<'a> AccLock<'a> {
     /// Returns the end of a call on a single word, which does not take the lock.
     pub fn behind(&self) -> Result<Option<LookBehind<'a>>> {
         LookBehind::new(self.place, self.rank)
+    }
+
+    /// Returns the lock for a chain of requests that takes it if it is free, and releases it.
+    pub fn around(&mut self) -> Result<LockAt> {
+        let node = self.place.node;
+        let Some(ManyNodes { part, .. }) = node.many_nodes() else { unreachable!("no device") };
+        let target = part.target(node, self.rank)?;
+        self.turn = Some(target.accumulating.lock());
+        let at = part.accumulate_lock(node, self.rank)?;
+        Ok(LockAt { at, take: look::taken(Mode::Exclusive), release: look::freed(Mode::Exclusive) })
+    }
+
+    /// Ends what the chain has begun, which has seen these values of the lock word: wakes the next
+    /// rank, if it waits. Takes the lock if it was not free. Returns whether it was.
+    pub fn has_been(&mut self, (before, at_release): (u64, u64)) -> Result<bool> {
+        let (node, at) = (self.place.node, word(self.rank));
+        let nodes = node.nodes_for(Wanted::Accumulate(self.rank));
+        let was_free = before == look::taken(Mode::Exclusive).0;
+        if was_free {
+            let woken = on_words!(node, |words| look::end_release(words, at_release));
+            self.turn = None;
+            return woken.map(|()| true);
+        }
+        on_words!(node, |words| look::acquire_seen(words, at, Mode::Exclusive, before, nodes))?;
+        self.state = State::Held;
+        Ok(false)
     }
 
     /// Requests the lock, ahead of gets from memory of `whose`; takes it where such gets are not

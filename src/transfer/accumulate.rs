@@ -11,7 +11,7 @@
 use super::acc::{AccLock, locked, single, try_locked};
 use super::acc_run::{AccRun, Guard};
 use super::combine::UnmappedAcc;
-use super::distant::is_word;
+use super::distant::is_changed_at_once;
 use super::put_get::{all_in_regions, reach, total};
 use super::{Buffer, Place, Quick, Target, elements, fits, not_null, unpaired};
 use crate::datatype::basic::Basic;
@@ -451,11 +451,11 @@ pub unsafe fn accumulate_quick(to: &Quick<'_>, origin: Buffer, target: Target, o
 }
 
 /// Whether all ranks change elements of this kind, which are mapped here, by atomic instructions:
-/// on one node most kinds, over several nodes those that the device can change atomically, too.
+/// on one node most kinds, over several nodes those that other nodes change atomically, too.
 #[inline]
 pub(super) fn by_instruction(place: Place<'_>, basic: Basic, at: *mut u8) -> bool {
     !reduce::needs_lock(basic, at)
-        && (!place.node.spans_nodes() || is_word(basic, at.addr().to_u64()))
+        && (!place.node.spans_nodes() || is_changed_at_once(place.node, basic, at.addr().to_u64()))
 }
 
 #[inline]

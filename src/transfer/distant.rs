@@ -1,22 +1,23 @@
-//! Accumulates on windows over many nodes. Integers of eight bytes at multiples of eight are words
-//! of the device: only its atomic operations change them, also for ranks of the target's own node
-//! (`word_acc`). All other elements are read, combined and written back under the target's
-//! accumulate lock; so are all elements if this process is alone at the target (`block_acc`). A
-//! call on several words holds that lock, too, and a call on a single word reads it behind its
-//! operation. The type, the address and the number of elements decide, as everywhere
-//! (docs/decisions/0004).
+//! Accumulates on windows over many nodes whose targets do not carry them out (those that do are in
+//! `target_acc`). Integers of eight bytes at multiples of eight are words of the device: only its
+//! atomic operations change them, also for ranks of the target's own node (`word_acc`). All other
+//! elements are read, combined and written back under the target's accumulate lock; so are all
+//! elements if this process is alone at the target (`block_acc`). A call on several words holds
+//! that lock, too, and a call on a single word reads it behind its operation. The type, the address
+//! and the number of elements decide, as everywhere (docs/decisions/0004).
 
 use super::acc::{AccLock, LookBehind};
 use super::acc_run::{AccRun, Guard};
 use super::block_acc::BlockAcc;
 use super::word_acc::WordAcc;
 use crate::datatype::basic::{Basic, Kind};
-use crate::datatype::reduce::Op;
+use crate::datatype::reduce::{self, Op};
 use crate::error::Result;
 use crate::fabric::Fetch;
-use crate::fabric::remote::{Bytes, Network};
+use crate::fabric::remote::{AtTarget, Bytes, Network};
 use crate::fabric::spot::{Distant, Unmapped};
 use crate::number::Number;
+use crate::window::LocalWindow;
 
 /// Whether elements of this kind at this address of the target are words of the device.
 pub fn is_word(basic: Basic, at: u64) -> bool {
@@ -24,17 +25,33 @@ pub fn is_word(basic: Basic, at: u64) -> bool {
     whole && basic.size() == size_of::<u64>() && at.is_multiple_of(size_of::<u64>().to_u64())
 }
 
-/// MPI_Compare_and_swap of a word, behind all requests that were sent before: accumulates of one
-/// origin on one element happen in their order (MPI-4.1 §12.7.2). Returns the old value.
+/// Whether all ranks of a window over several nodes change elements of this kind at this address of
+/// a target by one atomic operation: those that the processor of the target so changes if targets
+/// carry out accumulates, else the words of the device.
+pub fn is_changed_at_once(node: &LocalWindow, basic: Basic, at: u64) -> bool {
+    match node.accumulates_at_targets() {
+        true => !reduce::needs_lock(basic, core::ptr::without_provenance(at.to_usize())),
+        false => is_word(basic, at),
+    }
+}
+
+/// MPI_Compare_and_swap of a word of `width` bytes, behind all requests that were sent before:
+/// accumulates of one origin on one element happen in their order (MPI-4.1 §12.7.2). Returns the
+/// old value.
 pub fn compare_and_swap(
     word: Distant<'_>,
     behind: LookBehind<'_>,
-    expect: u64,
-    new: u64,
+    width: u8,
+    (expect, new): (u64, u64),
 ) -> Result<u64> {
-    word.peer.order();
-    let swap = Fetch::CompareSwap { expect, new };
-    let (before, lock) = word.peer.fetch_and_read(word.at, swap, behind.lock)?;
+    let (before, lock) = match word.peer.at_target() {
+        Some(road) => road.compare_and_swap((word.at, width), (expect, new), behind.lock)?,
+        None => {
+            word.peer.order();
+            let swap = Fetch::CompareSwap { expect, new };
+            word.peer.fetch_and_read(word.at, swap, behind.lock)?
+        }
+    };
     behind.end(Some(lock))?;
     Ok(before)
 }

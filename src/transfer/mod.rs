@@ -12,6 +12,7 @@ pub mod copies;
 mod distant;
 pub mod put_get;
 pub mod single;
+mod target_acc;
 mod word_acc;
 
 use crate::datatype::basic::Basic;

@@ -6,14 +6,15 @@ use super::acc::{AccLock, LookBehind, locked, single};
 use super::acc_run::Guard;
 use super::accumulate::{AccCall, by_instruction, operation, predefined};
 use super::copies::CopyBuffer;
-use super::distant::{self, is_word};
+use super::distant;
 use super::{Place, Quick, Target, not_null};
 use crate::datatype::reduce::{self, Op};
 use crate::error::{Class, Error, Result};
-use crate::fabric::spot::{Spot, Unmapped};
+use crate::fabric::spot::{Distant, Spot, Unmapped};
 use crate::mpi::Handle;
 use crate::number::Number;
 use crate::window::address::Reach;
+use core::ptr;
 
 /// A Fetch_and_op by one atomic instruction. Returns whether the arguments allowed that, and the
 /// operation is done.
@@ -147,14 +148,12 @@ pub unsafe fn compare_and_swap(
                 reduce::compare_and_swap(basic, at, compare, origin, result);
             })
         }
-        Spot::Unmapped(Unmapped::Distant(word)) if is_word(basic, word.at.at) => {
-            // SAFETY: likewise; elements of eight bytes.
-            let load = |from: *const u8| unsafe { from.cast::<u64>().read_unaligned() };
+        Spot::Unmapped(Unmapped::Distant(word))
+            if distant::is_changed_at_once(place.node, basic, word.at.at) =>
+        {
             let Some(behind) = LookBehind::new(place, rank)? else { unreachable!("no device") };
-            let old = distant::compare_and_swap(word, behind, load(compare), load(origin))?;
             // SAFETY: likewise.
-            unsafe { result.cast::<u64>().write_unaligned(old) };
-            Ok(())
+            unsafe { swap_word(word, behind, bytes, (compare, origin, result)) }
         }
         other => {
             let swap = |at: *mut u8| {
@@ -175,4 +174,28 @@ pub unsafe fn compare_and_swap(
             }
         }
     })
+}
+
+/// MPI_Compare_and_swap of an element of `bytes` bytes, at most eight, that is a word of the road.
+/// The buffers are what the word must hold, what it then gets, and the result.
+///
+/// # Safety
+/// The first two may be read and the third written, one element each; the word is in the window.
+unsafe fn swap_word(
+    word: Distant<'_>,
+    behind: LookBehind<'_>,
+    bytes: usize,
+    (compare, origin, result): (*const u8, *const u8, *mut u8),
+) -> Result<()> {
+    let load = |from: *const u8| {
+        let mut value = 0u64;
+        // SAFETY: the caller's duty; an element is no wider than a word.
+        unsafe { ptr::copy_nonoverlapping(from, (&raw mut value).cast(), bytes) };
+        u64::from_le(value)
+    };
+    let values = (load(compare), load(origin));
+    let old = distant::compare_and_swap(word, behind, bytes.low_u8(), values)?.to_le();
+    // SAFETY: likewise.
+    unsafe { ptr::copy_nonoverlapping((&raw const old).cast(), result, bytes) };
+    Ok(())
 }

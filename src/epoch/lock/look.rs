@@ -1,8 +1,11 @@
 //! Acquires a group lock and reads the memory that it guards in one round trip: the first
 //! CompareSwap is under way while the memory is read. Not for locks that are held for longer than
 //! one operation.
+//!
+//! A road may also take a free lock, do something under it, and release it, all at once; here are
+//! the numbers for that, and what is left to do then.
 
-use super::{LockWord, Mode, Nodes, acquire_slow};
+use super::{LockWord, Mode, Nodes, acquire_slow, wake_after};
 use crate::error::Result;
 use crate::fabric::{Fetch, WordAt, Words};
 
@@ -29,4 +32,31 @@ pub fn end_acquire<W: Words>(
         acquire_slow(words, at, (mode, nested), LockWord(seen), &nodes)?;
     }
     Ok(seen == LockWord::FREE.0)
+}
+
+/// The value of the word of a free lock, and its value once the lock is taken.
+pub fn taken(mode: Mode) -> (u64, u64) {
+    (LockWord::FREE.0, LockWord::FREE.with_holder(mode).0)
+}
+
+/// The number that a release adds to the word of a lock.
+pub fn freed(mode: Mode) -> u64 {
+    mode.holder().wrapping_neg()
+}
+
+/// Ends a release, before which the word was `before`: wakes a waiting rank.
+pub fn end_release(words: &impl Words, before: u64) -> Result<()> {
+    let before = LockWord(before);
+    if before.nobody_waits() { Ok(()) } else { wake_after(words, before) }
+}
+
+/// Takes a lock whose word was seen as `seen` and is not free.
+pub fn acquire_seen<W: Words>(
+    words: &W,
+    at: WordAt,
+    mode: Mode,
+    seen: u64,
+    nodes: impl Nodes,
+) -> Result<()> {
+    acquire_slow(words, at, (mode, false), LockWord(seen), &nodes)
 }

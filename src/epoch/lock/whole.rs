@@ -43,7 +43,7 @@ use crate::error::Result;
 use crate::fabric::layout::ACC;
 use crate::fabric::{WordAt, Words};
 use crate::rank_numbers::Rank;
-use crate::sync::fence_after_rmw;
+use crate::sync::{fence_after_rmw, full_fence};
 
 /// The accumulate lock of a rank.
 pub fn word(target: Rank) -> WordAt {
@@ -86,7 +86,7 @@ pub fn look_before<R>(
 /// The end of a call on a single word that is reached by a device: waits once for the lock if
 /// another call holds it after the operation.
 pub fn look_behind(words: &impl Words, target: Rank, nodes: impl Nodes) -> Result<()> {
-    fence_after_rmw(); // the operation before the look, where the processor has done it
+    full_fence(); // the operation before the look; it may be a store of this processor
     wait_if_held(words, target, nodes, words.read(word(target))?)
 }
 

@@ -1,6 +1,7 @@
 //! The tests that every road must pass: one suite for control words ([`Words`](super::Words), laws
 //! 1 to 9), one for bytes, and one for the other operations of a road between nodes
-//! ([`remote`](super::remote), laws 10 to 20). Three ranks run each case. The roads are those of
+//! ([`remote`](super::remote), laws 10 to 20), with one for accumulates that the target carries out
+//! (laws 21 to 24), on the roads that have these. Three ranks run each case. The roads are those of
 //! the library; a new one is a row in one of the lists at the end of this file, with a way to run
 //! its ranks in [`ranks`] ([`sim_ranks`] for the simulator). [`strength`] shows that the suite
 //! notices broken roads.
@@ -11,6 +12,7 @@ mod processes;
 mod ranks;
 mod sim_ranks;
 mod strength;
+mod target_laws;
 mod wakes;
 mod words_laws;
 
@@ -118,5 +120,30 @@ mod network {
         fake_device: ranks::fake_device;
         tcp: ranks::tcp;
         device device: ranks::device;
+    }
+}
+
+mod at_target {
+    use crate::fabric::conformance::ranks;
+    use crate::fabric::remote::Network;
+
+    suite! {
+        target_laws: [
+            an_accumulate_changes_its_elements_and_no_others
+            results_are_what_the_elements_were
+            no_sum_of_any_rank_is_lost
+            accumulates_take_effect_in_their_order
+            long_accumulates_arrive_in_parts
+            a_word_is_read_behind_an_accumulate
+            an_accumulate_under_a_lock_is_done_if_the_lock_is_free
+            one_swap_of_each_width_wins
+        ],
+        tcp: ranks::tcp;
+    }
+
+    #[test]
+    fn the_other_roads_say_that_their_targets_carry_out_none() {
+        ranks::example(|rank| assert!(rank.peer(0).0.at_target().is_none()));
+        ranks::fake_device(|rank| assert!(rank.peer(0).0.at_target().is_none()));
     }
 }

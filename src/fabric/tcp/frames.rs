@@ -1,29 +1,39 @@
 //! Requests and answers as bytes, little endian. A request has [`REQUEST_BYTES`] bytes; those that
-//! a WRITE carries follow it. An answer has [`ANSWER_BYTES`] bytes; those that a READ or an atomic
-//! asked for follow it. Answers come in the order of their requests. The bytes of a long READ come
-//! in several partial answers, and a last one without bytes says that all were read.
+//! a WRITE carries, or the operands of an accumulate, follow it. An answer has [`ANSWER_BYTES`]
+//! bytes; those that a READ, an atomic or a fetching accumulate asked for follow it. Answers come
+//! in the order of their requests. The bytes of a long READ or accumulate come in several partial
+//! answers, and a last one without bytes says that these were all.
 //!
 //! | bytes  | contents of a request                                                     |
 //! |--------|---------------------------------------------------------------------------|
 //! | 0      | [`RequestKind`]                                                                  |
-//! | 1      | 1 if the origin wants an answer, else 0                                   |
-//! | 2, 3   | 0                                                                         |
+//! | 1      | 1: the origin wants an answer; 2: *guarded*; both: 3                      |
+//! | 2      | compare-and-swap: bytes of the word (1, 2, 4, 8); accumulates: the number |
+//! |        | of the operation; else 0                                                  |
+//! | 3      | accumulates: the number of the type; else 0                               |
 //! | 4..8   | key of the memory                                                         |
 //! | 8..16  | address                                                                   |
-//! | 16..24 | WRITE and READ: length in bytes; atomics: what to add, or to compare with |
+//! | 16..24 | WRITE, READ, accumulates: length in bytes; atomics: what to add, or to    |
+//! |        | compare with                                                              |
 //! | 24..32 | compare-and-swap: the new value; add and ring: the address of the         |
-//! |        | doorbell; else 0                                                          |
+//! |        | doorbell; accumulates: [`Protection`]; else 0                             |
+//!
+//! A *guarded* request is carried out only if the last compare-and-swap of its connection has
+//! changed its word; else the answer is [`AnswerStatus::Skipped`]. So an origin takes a lock that
+//! is free, does something under it, and releases it, with one wait for all.
 //!
 //! | bytes  | contents of an answer                        |
 //! |--------|----------------------------------------------|
 //! | 0..4   | [`AnswerStatus`]                                   |
 //! | 4..8   | number of the bytes that follow              |
 
+use crate::fabric::reduction::{Protection, Reduction};
+
 /// Bytes of a request without its data.
 pub const REQUEST_BYTES: usize = 32;
 /// Bytes of an answer without its data.
 pub const ANSWER_BYTES: usize = 8;
-/// Bytes of the longest READ or WRITE.
+/// Bytes of the longest READ, WRITE or accumulate.
 pub const MESSAGE_BYTES_MAX: u32 = 1 << 30;
 
 /// What a request does.
@@ -43,22 +53,64 @@ pub enum RequestKind {
     /// adds to a word and wakes the threads that sleep on a doorbell of the same memory; its answer
     /// has no data
     AddAndRing = 6,
+    /// combines elements with the operands that follow
+    Accumulate = 7,
+    /// the same, and answers what the elements were before
+    FetchAccumulate = 8,
 }
 
-/// A request, without the data of a WRITE.
+/// What bytes 2 and 3 of a request say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// nothing
+    Nothing,
+    /// bytes of the word of a compare-and-swap
+    Width(u8),
+    /// the operation of an accumulate and the type of its elements
+    Reduction(Reduction),
+}
+
+impl Detail {
+    fn bytes(self) -> [u8; 2] {
+        match self {
+            Detail::Nothing => [0; 2],
+            Detail::Width(bytes) => [bytes, 0],
+            Detail::Reduction(reduction) => reduction.numbers(),
+        }
+    }
+
+    /// Decodes what a request of this kind has there.
+    fn of(kind: RequestKind, bytes: [u8; 2]) -> Option<Detail> {
+        match (kind, bytes) {
+            (RequestKind::CompareSwap, [width @ (1 | 2 | 4 | 8), 0]) => Some(Detail::Width(width)),
+            (RequestKind::CompareSwap, _) => None,
+            (RequestKind::Accumulate | RequestKind::FetchAccumulate, _) => {
+                Reduction::from_numbers(bytes).map(Detail::Reduction)
+            }
+            (_, [0, 0]) => Some(Detail::Nothing),
+            _ => None,
+        }
+    }
+}
+
+/// A request, without the data that follow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpRequest {
     /// what it does
     pub kind: RequestKind,
     /// whether the origin wants an answer
     pub answered: bool,
+    /// whether it depends on the last compare-and-swap
+    pub guarded: bool,
+    /// what else there is to know of its kind
+    pub detail: Detail,
     /// key of the memory
     pub key: u32,
     /// address of the memory
     pub at: u64,
     /// length, addend or expected value
     pub first: u64,
-    /// new value, or address of a doorbell
+    /// new value, address of a doorbell, or number of a protection
     pub second: u64,
 }
 
@@ -66,7 +118,9 @@ impl TcpRequest {
     /// Returns its bytes.
     pub fn bytes(&self) -> [u8; REQUEST_BYTES] {
         let mut bytes = [0; REQUEST_BYTES];
-        (bytes[0], bytes[1]) = (self.kind as u8, u8::from(self.answered));
+        (bytes[0], bytes[1]) =
+            (self.kind as u8, u8::from(self.answered) | u8::from(self.guarded) << 1);
+        bytes[2..4].copy_from_slice(&self.detail.bytes());
         bytes[4..8].copy_from_slice(&self.key.to_le_bytes());
         for (place, word) in bytes[8..].chunks_exact_mut(8).zip([self.at, self.first, self.second])
         {
@@ -84,26 +138,52 @@ impl TcpRequest {
             4 => RequestKind::CompareSwap,
             5 => RequestKind::Ping,
             6 => RequestKind::AddAndRing,
+            7 => RequestKind::Accumulate,
+            8 => RequestKind::FetchAccumulate,
             _ => return None,
         };
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
         let request = TcpRequest {
             kind,
-            answered: bytes[1] == 1,
+            answered: bytes[1] & 1 != 0,
+            guarded: bytes[1] & 2 != 0,
+            detail: Detail::of(kind, [bytes[2], bytes[3]])?,
             key: u32::from_le_bytes(bytes[4..8].try_into().expect("4 bytes")),
             at: word(8),
             first: word(16),
             second: word(24),
         };
-        let is_long = matches!(kind, RequestKind::Write | RequestKind::Read)
-            && request.first > u64::from(MESSAGE_BYTES_MAX);
         // What this side would not have sent is no request: a stream that is out of step ends.
-        (!is_long && request.bytes() == *bytes).then_some(request)
+        (request.is_sent() && request.bytes() == *bytes).then_some(request)
+    }
+
+    /// Whether an origin sends such numbers.
+    fn is_sent(&self) -> bool {
+        let short = self.first <= u64::from(MESSAGE_BYTES_MAX);
+        match (self.kind, self.detail) {
+            (RequestKind::Write | RequestKind::Read, _) => short && !self.guarded,
+            (RequestKind::Accumulate | RequestKind::FetchAccumulate, Detail::Reduction(what)) => {
+                let elements = self.first > 0 && self.first.is_multiple_of(what.extent());
+                let has_answer = self.answered || self.kind == RequestKind::Accumulate;
+                let protection = Protection::from_number(self.second);
+                short && elements && has_answer && protection.is_some()
+            }
+            (RequestKind::CompareSwap, Detail::Width(bytes)) => {
+                let is_whole = |value: u64| bytes == 8 || value >> (8 * bytes) == 0;
+                !self.guarded && is_whole(self.first) && is_whole(self.second)
+            }
+            (RequestKind::Add, _) => true,
+            _ => !self.guarded,
+        }
     }
 
     /// Number of bytes that follow the request.
     pub fn data_bytes(&self) -> u64 {
-        if self.kind == RequestKind::Write { self.first } else { 0 }
+        match (self.kind, self.detail) {
+            (RequestKind::Write, _) => self.first,
+            (_, Detail::Reduction(what)) if what.has_operands() => self.first,
+            _ => 0,
+        }
     }
 }
 
@@ -115,7 +195,7 @@ pub enum AnswerStatus {
     Done = 0,
     /// the process does not expose this memory under this key
     NotExposed = 1,
-    /// an atomic on an address that is not a multiple of 8
+    /// an atomic on an address that is not a multiple of its bytes
     Unaligned = 2,
     /// the bytes are no request
     NoRequest = 3,
@@ -123,6 +203,8 @@ pub enum AnswerStatus {
     NoPermission = 4,
     /// it is in progress: after the bytes that follow, another answer comes
     Partial = 5,
+    /// a guarded request: the compare-and-swap ahead of it has not changed its word
+    Skipped = 6,
 }
 
 impl AnswerStatus {
@@ -170,21 +252,33 @@ impl Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::datatype::basic::Basic;
+    use crate::datatype::reduce::Op;
 
     #[test]
     fn a_request_arrives_as_it_was_sent() {
+        let sum = Detail::Reduction(Reduction::new(Op::Sum, Basic::F64).unwrap());
         let kinds = [
-            RequestKind::Write,
-            RequestKind::Read,
-            RequestKind::Add,
-            RequestKind::CompareSwap,
-            RequestKind::Ping,
-            RequestKind::AddAndRing,
+            (RequestKind::Write, Detail::Nothing, 5, false),
+            (RequestKind::Read, Detail::Nothing, 5, false),
+            (RequestKind::Add, Detail::Nothing, 5, true),
+            (RequestKind::CompareSwap, Detail::Width(8), u64::MAX, false),
+            (RequestKind::CompareSwap, Detail::Width(4), 5, false),
+            (RequestKind::Ping, Detail::Nothing, 5, false),
+            (RequestKind::AddAndRing, Detail::Nothing, 5, false),
+            (RequestKind::Accumulate, sum, 1, true),
+            (RequestKind::FetchAccumulate, sum, 2, true),
         ];
-        for (kind, answered) in kinds.into_iter().flat_map(|kind| [(kind, true), (kind, false)]) {
-            let [at, first, second] = [u64::MAX - 6, 1 << 20, 5];
-            let request = TcpRequest { kind, answered, key: 0x0102_0304, at, first, second };
-            assert_eq!(TcpRequest::from(&request.bytes()), Some(request));
+        for (kind, detail, second, may_guard) in kinds {
+            for (answered, guarded) in [(true, false), (false, false), (true, true)] {
+                let [at, first] = [u64::MAX - 6, 1 << 20];
+                let key = 0x0102_0304;
+                let request =
+                    TcpRequest { kind, answered, guarded, detail, key, at, first, second };
+                let has_answer = answered || kind != RequestKind::FetchAccumulate;
+                let wanted = (has_answer && (may_guard || !guarded)).then_some(request);
+                assert_eq!(TcpRequest::from(&request.bytes()), wanted);
+            }
         }
         let answer = Answer::new(AnswerStatus::Unaligned, 77);
         assert_eq!(Answer::from(answer.bytes()), answer);
@@ -195,17 +289,52 @@ mod tests {
         let ping = TcpRequest {
             kind: RequestKind::Ping,
             answered: true,
+            guarded: false,
+            detail: Detail::Nothing,
             key: 0,
             at: 0,
             first: 0,
             second: 0,
         };
-        for (at, value) in [(0, 0), (0, 7), (1, 2), (2, 1), (3, 9)] {
+        for (at, value) in [(0, 0), (0, 9), (1, 2), (1, 4), (2, 1), (3, 9)] {
             let mut bytes = ping.bytes();
             bytes[at] = value;
             assert_eq!(TcpRequest::from(&bytes), None, "byte {at} is {value}");
         }
         let long = TcpRequest { kind: RequestKind::Read, first: 1 << 31, ..ping };
         assert_eq!(TcpRequest::from(&long.bytes()), None);
+        let narrow = TcpRequest { kind: RequestKind::CompareSwap, ..ping };
+        for (width, second) in [(0, 0), (3, 0), (16, 0), (1, 256), (4, 1 << 32)] {
+            let narrow = TcpRequest { detail: Detail::Width(width), second, ..narrow };
+            assert_eq!(TcpRequest::from(&narrow.bytes()), None, "{narrow:?}");
+        }
+    }
+
+    #[test]
+    fn an_accumulate_has_whole_elements_of_an_operation_that_there_is() {
+        let sum = |basic| Detail::Reduction(Reduction::new(Op::Sum, basic).unwrap());
+        let good = TcpRequest {
+            kind: RequestKind::Accumulate,
+            answered: false,
+            guarded: false,
+            detail: sum(Basic::I32),
+            key: 1,
+            at: 8,
+            first: 12,
+            second: 0,
+        };
+        assert_eq!(TcpRequest::from(&good.bytes()), Some(good));
+        let bad = [
+            TcpRequest { detail: sum(Basic::F64), ..good },
+            TcpRequest { first: 0, ..good },
+            TcpRequest { first: 1 << 31, ..good },
+            TcpRequest { second: 3, ..good },
+        ];
+        assert!(bad.iter().all(|bad| TcpRequest::from(&bad.bytes()).is_none()));
+        for (op, basic) in [(Op::Band, Basic::F64), (Op::Sum, Basic::Packed)] {
+            let mut bytes = good.bytes();
+            (bytes[2], bytes[3]) = (op as u8, basic as u8);
+            assert_eq!(TcpRequest::from(&bytes), None, "{op:?} of {basic:?}");
+        }
     }
 }

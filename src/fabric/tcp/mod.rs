@@ -12,8 +12,12 @@ mod page_probes;
 #[cfg(test)]
 mod proxy_tests;
 mod served;
+mod served_accumulate;
+#[cfg(test)]
+mod served_model;
 #[cfg(test)]
 mod served_tests;
+mod served_words;
 mod service_thread;
 mod stream_options;
 mod tcp_device;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::frames::{ANSWER_BYTES, Answer, AnswerStatus, RequestKind, TcpRequest};
+use super::frames::{ANSWER_BYTES, Answer, AnswerStatus, Detail, RequestKind, TcpRequest};
 use super::service_thread::Sender;
 use super::stream_options::{self, piece, receive, would_wait};
 use super::unsent::Unsent;
@@ -21,6 +21,9 @@ use crate::number::Number;
 const PLACES: usize = 1024;
 /// Largest number of bytes that are copied when a request is posted.
 const INLINE_BYTES_MAX: u64 = 8 << 10;
+const DONE: u32 = AnswerStatus::Done as u32;
+const PARTIAL: u32 = AnswerStatus::Partial as u32;
+const SKIPPED: u32 = AnswerStatus::Skipped as u32;
 /// Bytes that are received at once.
 const RECEIVED: usize = 16 << 10;
 
@@ -30,6 +33,8 @@ struct Expected {
     /// address and length of the memory for what it asked for
     to: u64,
     bytes: u32,
+    /// whether the target may skip it
+    guarded: bool,
 }
 
 /// The origin's end of a connection.
@@ -104,16 +109,16 @@ impl TcpLink {
             unsent.add(&request.bytes());
             urgent |= order.work != Work::WriteInline && !order.gathered;
             match order.work {
-                // SAFETY: the caller vouches for the bytes.
-                Work::WriteInline => unsafe { unsent.add_copied(at, bytes) },
+                _ if request.data_bytes() == 0 => {}
+                Work::WriteInline | Work::Accumulate { inline: true, .. } => {
+                    // SAFETY: the caller vouches for the bytes.
+                    unsafe { unsent.add_copied(at, bytes) }
+                }
                 // SAFETY: likewise, until the request is done.
-                Work::Write => unsafe { unsent.add_lent(at, bytes) },
-                _ => {}
+                _ => unsafe { unsent.add_lent(at, bytes) },
             }
             if request.answered {
-                let bytes = if has_data(request.kind) { order.from.bytes } else { 0 };
-                let number = order.number;
-                self.expected.push_back(Expected { number, to: order.from.at, bytes });
+                self.expected.push_back(expected(order));
             }
         }
         if urgent || unsent.is_due() {
@@ -219,17 +224,17 @@ impl TcpLink {
         let answer = Answer::from(self.answer);
         let refused = || String::from(AnswerStatus::reason(answer.status));
         let expected = self.expected.front_mut().ok_or_else(refused)?;
-        let (to, bytes) = (expected.to, answer.bytes);
-        if answer.status == AnswerStatus::Partial as u32 && (1..=expected.bytes).contains(&bytes) {
-            expected.to += u64::from(bytes);
-            expected.bytes -= bytes;
-            (self.data, self.partial) = (Some((to, bytes.to_usize())), true);
-        } else if answer.status != AnswerStatus::Done as u32 || bytes != expected.bytes {
-            return Err(refused());
-        } else if bytes > 0 {
-            self.data = Some((to, bytes.to_usize()));
-        } else {
-            self.finish();
+        let (to, wanted, bytes) = (expected.to, expected.bytes, answer.bytes);
+        match answer.status {
+            PARTIAL if (1..=wanted).contains(&bytes) => {
+                expected.to += u64::from(bytes);
+                expected.bytes -= bytes;
+                (self.data, self.partial) = (Some((to, bytes.to_usize())), true);
+            }
+            DONE if bytes == wanted && bytes > 0 => self.data = Some((to, bytes.to_usize())),
+            DONE if bytes == wanted => self.finish(),
+            SKIPPED if expected.guarded && bytes == 0 => self.finish(),
+            _ => return Err(refused()),
         }
         Ok(())
     }
@@ -246,25 +251,53 @@ fn send(sender: &Sender, unsent: &mut Unsent) -> Option<String> {
     sender.send(unsent).err().map(|error| stream_options::cause(&error))
 }
 
-/// Whether the answer to a request has data.
-fn has_data(kind: RequestKind) -> bool {
-    matches!(kind, RequestKind::Read | RequestKind::Add | RequestKind::CompareSwap)
+/// Returns the place for what an order asks for.
+fn expected(order: &Order) -> Expected {
+    let (to, bytes) = match order.work {
+        Work::Write | Work::WriteInline | Work::Ping => (0, 0),
+        Work::Accumulate { result: 0, .. } => (0, 0),
+        Work::Add(_) if order.doorbell != 0 => (0, 0),
+        Work::Accumulate { result, .. } => (result, order.from.bytes),
+        _ => (order.from.at, order.from.bytes),
+    };
+    Expected { number: order.number, to, bytes, guarded: order.guarded }
 }
 
-/// Makes the request of an order. A READ and an atomic have a result, so they are always answered.
+/// Makes the request of an order. What has a result is always answered.
 fn request(order: &Order) -> TcpRequest {
     let bytes = u64::from(order.from.bytes);
-    let (kind, first, second) = match order.work {
-        Work::Write | Work::WriteInline => (RequestKind::Write, bytes, 0),
-        Work::Read => (RequestKind::Read, bytes, 0),
-        Work::Add(add) if order.doorbell != 0 => (RequestKind::AddAndRing, add, order.doorbell),
-        Work::Add(add) => (RequestKind::Add, add, 0),
-        Work::CompareSwap { expect, new } => (RequestKind::CompareSwap, expect, new),
-        Work::Ping => (RequestKind::Ping, 0, 0),
+    let nothing = Detail::Nothing;
+    let (kind, detail, first, second) = match order.work {
+        Work::Write | Work::WriteInline => (RequestKind::Write, nothing, bytes, 0),
+        Work::Read => (RequestKind::Read, nothing, bytes, 0),
+        Work::Add(add) if order.doorbell != 0 => {
+            (RequestKind::AddAndRing, nothing, add, order.doorbell)
+        }
+        Work::Add(add) => (RequestKind::Add, nothing, add, 0),
+        Work::CompareSwap { expect, new } => {
+            (RequestKind::CompareSwap, Detail::Width(8), expect, new)
+        }
+        Work::CompareSwapNarrow { width, expect, new } => {
+            (RequestKind::CompareSwap, Detail::Width(width), expect, new)
+        }
+        Work::Ping => (RequestKind::Ping, nothing, 0, 0),
+        Work::Accumulate { what, protection, result, .. } => {
+            let kind = match result {
+                0 => RequestKind::Accumulate,
+                _ => RequestKind::FetchAccumulate,
+            };
+            (kind, Detail::Reduction(what), bytes, protection as u64)
+        }
     };
-    let answered = order.signaled || has_data(kind);
-    let key = order.to.key.low_u32();
-    TcpRequest { kind, answered, key, at: order.to.at, first, second }
+    let fetches = [
+        RequestKind::Read,
+        RequestKind::Add,
+        RequestKind::CompareSwap,
+        RequestKind::FetchAccumulate,
+    ];
+    let answered = order.signaled || fetches.contains(&kind);
+    let (guarded, key, at) = (order.guarded, order.to.key.low_u32(), order.to.at);
+    TcpRequest { kind, answered, guarded, detail, key, at, first, second }
 }
 
 #[cfg(test)]

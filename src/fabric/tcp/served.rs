@@ -10,18 +10,19 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use super::exposures::{ExposedMemory, Exposures};
 use super::frames::{Answer, AnswerStatus, REQUEST_BYTES, RequestKind, TcpRequest};
 use super::page_probes::PageAccess;
+use super::served_accumulate::ServedAccumulate;
+use super::served_words;
 use super::stream_options::{piece, receive, send, would_wait};
 use super::word_copies;
-use crate::fabric::shm::doorbell;
 use crate::number::Number;
-use crate::sync::{AtomicU64, Ordering};
-use crate::sys::futex;
+use crate::sync::full_fence;
 
 /// Bytes of the buffer of the service thread. What it receives of a long WRITE is copied once more.
 pub const BUFFER_BYTES: usize = 32 << 10;
 /// Reads of the socket in one turn.
 const READS_MAX: usize = 4;
-/// Longest WRITE that is carried out at once and by words.
+/// Longest WRITE that is carried out at once and by words, and longest accumulate that is carried
+/// out at once.
 const SMALL_BYTES: u64 = 8 << 10;
 /// Longest READ whose bytes are copied by words. A longer one is sent from its place.
 const COPIED_BYTES: u64 = 4 << 10;
@@ -76,6 +77,10 @@ pub struct Served {
     /// received bytes that are not carried out yet
     input: Vec<u8>,
     writing: Option<Writing>,
+    /// the accumulate whose operands arrive
+    accumulating: Option<ServedAccumulate>,
+    /// whether the last compare-and-swap has changed its word
+    swapped: bool,
     output: VecDeque<Part>,
     /// what a long READ asked for and is not in the output yet
     reading: Option<Place>,
@@ -95,6 +100,8 @@ impl Served {
             stream,
             input,
             writing: None,
+            accumulating: None,
+            swapped: false,
             output,
             reading: None,
             watched: libc::EPOLLIN,
@@ -204,24 +211,41 @@ impl Served {
     fn carry_out(&mut self, memory: &ExposedMemory<'_>, bytes: &[u8]) -> usize {
         let mut used = 0;
         self.stalled = false;
-        while let Some((header, data)) = bytes[used..].split_first_chunk::<REQUEST_BYTES>() {
-            let Some(request) = TcpRequest::from(header) else {
-                self.refuse(AnswerStatus::NoRequest);
-                break;
-            };
-            let small = request.data_bytes() <= SMALL_BYTES;
-            self.stalled = self.is_full();
-            if self.stalled || small && data.len().to_u64() < request.data_bytes() {
-                break;
+        while !self.refused {
+            match self.step(memory, &bytes[used..]) {
+                Some(taken) => used += taken,
+                None => break,
             }
-            let data = &data[..data.len().min(request.data_bytes().to_usize())];
-            if let Err(status) = self.carry_out_one(memory, &request, data) {
-                self.refuse(status);
-                break;
-            }
-            used += REQUEST_BYTES + data.len();
         }
         if self.refused { bytes.len() } else { used }
+    }
+
+    /// Carries out a request, or a piece of an accumulate. Returns how many bytes were used, or
+    /// `None` if more of them or room for answers is needed.
+    fn step(&mut self, memory: &ExposedMemory<'_>, bytes: &[u8]) -> Option<usize> {
+        if let Some(accumulating) = &self.accumulating {
+            let may = accumulating.can_advance(bytes.len()) && !self.stalls();
+            return may.then(|| self.accumulate(memory, bytes));
+        }
+        let (header, data) = bytes.split_first_chunk::<REQUEST_BYTES>()?;
+        let Some(request) = TcpRequest::from(header) else {
+            self.refuse(AnswerStatus::NoRequest);
+            return Some(0);
+        };
+        let small = request.data_bytes() <= SMALL_BYTES;
+        if small && data.len().to_u64() < request.data_bytes() || self.stalls() {
+            return None;
+        }
+        let data = &data[..data.len().min(request.data_bytes().to_usize())];
+        let done = self.carry_out_one(memory, &request, data);
+        done.unwrap_or_else(|status| self.refuse(status));
+        Some(REQUEST_BYTES + if self.accumulating.is_some() { 0 } else { data.len() })
+    }
+
+    /// Whether nothing more is carried out before answers are sent.
+    fn stalls(&mut self) -> bool {
+        self.stalled = self.is_full();
+        self.stalled
     }
 
     /// Carries out one request. Of a long WRITE, `data` may be the beginning.
@@ -232,6 +256,7 @@ impl Served {
         data: &[u8],
     ) -> Result<(), AnswerStatus> {
         let TcpRequest { kind, answered, key, at, first, .. } = *request;
+        let skipped = request.guarded && !self.swapped;
         let place = ptr::with_exposed_provenance_mut::<u8>(at.to_usize());
         match kind {
             RequestKind::Write => {
@@ -244,8 +269,8 @@ impl Served {
                 if came < first {
                     let (at, left) = (at + came, first - came);
                     self.writing = Some(Writing { key, at, left, answered });
-                } else if answered {
-                    self.answer(Answer::new(AnswerStatus::Done, 0));
+                } else {
+                    self.done(answered);
                 }
             }
             RequestKind::Read if first > COPIED_BYTES => {
@@ -255,30 +280,67 @@ impl Served {
             RequestKind::Read => {
                 memory.check(key, at, first, PageAccess::Load)?;
                 self.answer(Answer::new(AnswerStatus::Done, first.low_u32()));
+                // An accumulate ahead of it is done before what is read now, which may be the lock
+                // that tells whether a call on several words is under way.
+                full_fence();
                 // SAFETY: likewise.
                 unsafe { word_copies::load(self.bytes(), place, first.to_usize()) };
             }
+            RequestKind::Add if skipped => self.skip(answered),
             RequestKind::Add | RequestKind::CompareSwap => {
-                // SAFETY: exposed memory, which stays so while the table is locked; aligned.
-                let old = change(unsafe { &*word(memory, key, at)? }, request);
+                let old = served_words::change(memory, request)?;
+                if kind == RequestKind::CompareSwap {
+                    self.swapped = old == first;
+                }
                 if answered {
                     self.answer(Answer::new(AnswerStatus::Done, 8));
                     self.bytes().extend_from_slice(&old.to_le_bytes());
                 }
             }
             RequestKind::AddAndRing => {
-                let (word, bell) = (word(memory, key, at)?, word(memory, key, request.second)?);
-                // SAFETY: likewise.
-                let (word, bell) = unsafe { (&*word, doorbell::in_word(&*bell)) };
-                doorbell::add_and_ring(word, first, bell, futex::wake);
-                if answered {
-                    self.answer(Answer::new(AnswerStatus::Done, 0));
-                }
+                served_words::add_and_ring(memory, request)?;
+                self.done(answered);
             }
-            RequestKind::Ping if answered => self.answer(Answer::new(AnswerStatus::Done, 0)),
-            RequestKind::Ping => {}
+            RequestKind::Accumulate | RequestKind::FetchAccumulate => {
+                self.accumulating = ServedAccumulate::begin(memory, request, skipped)?;
+            }
+            RequestKind::Ping => self.done(answered),
         }
         Ok(())
+    }
+
+    /// Carries out the next piece of an accumulate. Returns how many bytes of operands were used.
+    fn accumulate(&mut self, memory: &ExposedMemory<'_>, operands: &[u8]) -> usize {
+        let Some(mut accumulating) = self.accumulating.take() else { return 0 };
+        let ServedAccumulate { fetches, skipped, answered, .. } = accumulating;
+        let answers = (fetches && !skipped).then(|| self.bytes());
+        let taken = match accumulating.advance(memory, operands, answers) {
+            Ok(taken) => taken,
+            Err(status) => {
+                self.refuse(status);
+                return 0;
+            }
+        };
+        match accumulating.is_done() {
+            false => self.accumulating = Some(accumulating),
+            true if skipped => self.skip(answered),
+            true => self.done(answered && !fetches),
+        }
+        taken
+    }
+
+    /// Answers that a request without a result was done.
+    fn done(&mut self, answered: bool) {
+        if answered {
+            self.answer(Answer::new(AnswerStatus::Done, 0));
+        }
+    }
+
+    /// Answers that a guarded request was not carried out.
+    fn skip(&mut self, answered: bool) {
+        if answered {
+            self.answer(Answer::new(AnswerStatus::Skipped, 0));
+        }
     }
 
     /// Answers that a request is refused, and ends the connection: the origin gets what was
@@ -422,28 +484,4 @@ enum Stopped {
     Ended,
     /// memory of a READ cannot be read any more
     Refused(AnswerStatus),
-}
-
-/// Returns an exposed word.
-fn word(memory: &ExposedMemory<'_>, key: u32, at: u64) -> Result<*const AtomicU64, AnswerStatus> {
-    if !at.is_multiple_of(8) {
-        return Err(AnswerStatus::Unaligned);
-    }
-    memory.check(key, at, 8, PageAccess::Store)?;
-    Ok(ptr::with_exposed_provenance(at.to_usize()))
-}
-
-/// Changes a word, and returns what it held before.
-fn change(word: &AtomicU64, request: &TcpRequest) -> u64 {
-    // AcqRel: what the origin sent before is visible to a rank that sees the change, and the change
-    // comes after what made the word what it was.
-    match request.kind {
-        RequestKind::CompareSwap => {
-            let (new, expect) = (request.second, request.first);
-            match word.compare_exchange(expect, new, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(before) | Err(before) => before,
-            }
-        }
-        _ => word.fetch_add(request.first, Ordering::AcqRel),
-    }
 }

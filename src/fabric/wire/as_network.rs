@@ -12,7 +12,9 @@ use super::pool::BLOCK_BYTES;
 use super::this_process::{Exposed, Wire};
 use crate::error::Result;
 use crate::fabric::contact::{Contact, Secret};
-use crate::fabric::remote::{self, Bytes, LEASE_BYTES, Network, Remote, Road};
+use crate::fabric::remote::{
+    self, AccumulateAt, AtTarget, Bytes, LEASE_BYTES, LockAt, Network, Remote, Road,
+};
 use crate::fabric::{Fetch, Way};
 
 const _: () = assert!(LEASE_BYTES == BLOCK_BYTES);
@@ -50,10 +52,15 @@ impl Bytes for Peer {
 impl Network for Peer {
     type Ticket = Ticket;
     type Lease<'a> = BlockLease<'a>;
+    type AtTarget = Peer;
     const WORDS_MAX: usize = many::WORDS_MAX;
 
     fn is_idle(&self) -> bool {
         self.is_idle()
+    }
+
+    fn at_target(&self) -> Option<&Peer> {
+        self.accumulates().then_some(self)
     }
 
     fn begin(&self, at: Remote, op: Fetch) -> Result<Ticket> {
@@ -94,6 +101,32 @@ impl Network for Peer {
 
     fn post_all(&self, count: usize, which: impl Fn(usize) -> (Remote, u64)) -> Result<()> {
         self.post_all(count, which)
+    }
+}
+
+impl AtTarget for Peer {
+    unsafe fn accumulate(&self, call: &AccumulateAt<'_>) -> Result<()> {
+        // SAFETY: the duties are the same.
+        unsafe { self.send_accumulate(call) }
+    }
+
+    unsafe fn accumulate_and_read(&self, call: &AccumulateAt<'_>, word: Remote) -> Result<u64> {
+        // SAFETY: the duties are the same.
+        unsafe { self.accumulate_and_read(call, word) }
+    }
+
+    unsafe fn accumulate_under(&self, call: &AccumulateAt<'_>, lock: LockAt) -> Result<(u64, u64)> {
+        // SAFETY: the duties are the same.
+        unsafe { self.accumulate_under(call, lock) }
+    }
+
+    fn compare_and_swap(
+        &self,
+        word: (Remote, u8),
+        values: (u64, u64),
+        behind: Remote,
+    ) -> Result<(u64, u64)> {
+        self.compare_and_swap_at(word, values, behind)
     }
 }
 

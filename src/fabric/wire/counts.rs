@@ -17,6 +17,8 @@ pub struct Kinds {
     pub fetches: u64,
     /// atomics without an answer
     pub posts: u64,
+    /// runs of accumulates that the target carries out
+    pub accumulates: u64,
     /// READs of a word
     pub reads: u64,
     /// READs of flushes
@@ -38,7 +40,8 @@ pub struct Kinds {
 impl Kinds {
     /// Adds the counts of another connection.
     pub fn add(&mut self, other: &Kinds) {
-        let Kinds { inline, copied, lent, gets, gets_copied, fetches, posts, .. } = other;
+        let Kinds { inline, copied, lent, gets, gets_copied, fetches, posts, accumulates, .. } =
+            other;
         self.inline += inline;
         self.copied += copied;
         self.lent += lent;
@@ -46,6 +49,7 @@ impl Kinds {
         self.gets_copied += gets_copied;
         self.fetches += fetches;
         self.posts += posts;
+        self.accumulates += accumulates;
         let Kinds { reads, proofs, pings, pieces, fenced, waits, awaited, doorbells, .. } = other;
         self.reads += reads;
         self.proofs += proofs;

@@ -93,6 +93,14 @@ impl Device {
         }
     }
 
+    /// Whether its targets carry out accumulates of any predefined operation and type.
+    pub fn accumulates(&self) -> bool {
+        match self {
+            Device::Verbs(_) => false,
+            Device::Tcp(_) => true,
+        }
+    }
+
     /// Lets the thread that serves other processes, if the device has one, run on these processors,
     /// too.
     pub fn serve_on(&self, processors: &Processors) {

@@ -23,6 +23,7 @@ mod pool;
 mod put_and_get;
 mod queue;
 mod silence;
+mod target_side;
 #[cfg(test)]
 pub mod tests;
 mod this_process;

@@ -291,7 +291,7 @@ impl Queue {
             self.signaled = self.posted;
         }
         match order.work {
-            Work::Write | Work::WriteInline => {
+            Work::Write | Work::WriteInline | Work::Accumulate { result: 0, .. } => {
                 let bytes = order.from.bytes.min(8);
                 let last = order.to.offset(i64::from(order.from.bytes - bytes));
                 (self.written, self.proof) = (self.posted, (last, bytes));
@@ -301,7 +301,10 @@ impl Queue {
             }
             Work::Ping => {}
             Work::Read => (self.answered, self.overtaken) = (self.posted, self.posted),
-            Work::Add(_) | Work::CompareSwap { .. } => {
+            Work::Add(_)
+            | Work::CompareSwap { .. }
+            | Work::CompareSwapNarrow { .. }
+            | Work::Accumulate { .. } => {
                 self.answered = self.posted;
                 // A lost answer of an atomic is sent again, while a lost READ is executed again.
                 // The fence is not set without need, because Soft-RoCE sometimes stops at a fence

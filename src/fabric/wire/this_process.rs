@@ -94,6 +94,11 @@ impl Wire {
         }
     }
 
+    /// Whether targets carry out accumulates of any predefined operation and type.
+    pub fn accumulates(&self) -> bool {
+        self.core.device.accumulates()
+    }
+
     /// Kind of the network.
     pub fn kind(&self) -> NetworkKind {
         self.core.device.kind()

@@ -83,6 +83,12 @@ impl LocalWindow {
         Some(ManyNodes { node: self, part, words: part.far(self) })
     }
 
+    /// Whether targets of its ranks carry out accumulates, so that the processor of the target
+    /// changes elements for ranks of all nodes.
+    pub fn accumulates_at_targets(&self) -> bool {
+        self.wide.as_deref().is_some_and(|part| part.wide.wire.accumulates())
+    }
+
     /// Whether its ranks are on several nodes.
     #[inline(always)]
     pub fn spans_nodes(&self) -> bool {

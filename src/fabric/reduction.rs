@@ -1,0 +1,117 @@
+//! An accumulate as plain data, for the road that has it carried out at the target: the operation,
+//! the type of the elements, and their protection there. `datatype::reduce` combines elements; this
+//! file only decides which combinations there are.
+
+use crate::datatype::basic::Basic;
+use crate::datatype::reduce::{OPS, Op, needs_lock, pairs, pairs_in_mpis};
+use crate::number::Number;
+
+/// An operation on elements of a predefined type that `datatype::reduce` carries out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reduction {
+    op: Op,
+    basic: Basic,
+}
+
+impl Reduction {
+    /// Returns the operation on elements of a type, if there is one.
+    pub fn new(op: Op, basic: Basic) -> Option<Reduction> {
+        (pairs(op, basic) || pairs_in_mpis(op, basic)).then_some(Reduction { op, basic })
+    }
+
+    /// Decodes the numbers of the operation and of the type.
+    pub fn from_numbers([op, basic]: [u8; 2]) -> Option<Reduction> {
+        let op = OPS.get(op.to_usize())?.op;
+        Reduction::new(op, *Basic::ALL.get(basic.to_usize())?)
+    }
+
+    /// Returns the numbers of the operation and of the type.
+    pub fn numbers(self) -> [u8; 2] {
+        [self.op as u8, self.basic as u8]
+    }
+
+    /// The operation.
+    pub fn op(self) -> Op {
+        self.op
+    }
+
+    /// The type of the elements.
+    pub fn basic(self) -> Basic {
+        self.basic
+    }
+
+    /// Bytes from one element to the next.
+    pub fn extent(self) -> u64 {
+        self.basic.extent().to_u64()
+    }
+
+    /// Whether it has operands.
+    pub fn has_operands(self) -> bool {
+        self.op != Op::NoOp
+    }
+
+    /// Whether elements at this address can be changed under this protection.
+    pub fn fits(self, protection: Protection, at: u64) -> bool {
+        let target = core::ptr::without_provenance(at.to_usize());
+        protection != Protection::Atomic || !needs_lock(self.basic, target)
+    }
+}
+
+/// The protection of the elements of a target against other accumulates, which the origin has made
+/// sure of. It decides how the target changes them (`docs/decisions/0004`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Protection {
+    /// none: each element is changed by one atomic operation of the processor
+    Atomic = 0,
+    /// the origin holds the target's accumulate lock
+    Locked = 1,
+    /// no other accumulate changes the elements
+    Alone = 2,
+}
+
+impl Protection {
+    /// Decodes a number.
+    pub fn from_number(number: u64) -> Option<Protection> {
+        [Protection::Atomic, Protection::Locked, Protection::Alone]
+            .into_iter()
+            .find(|protection| *protection as u64 == number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_name_what_reduce_carries_out_and_nothing_else() {
+        let numbers = (0..=u8::MAX).flat_map(|op| (0..=u8::MAX).map(move |basic| [op, basic]));
+        let known: Vec<_> = numbers.filter_map(Reduction::from_numbers).collect();
+        assert!(known.len() > Basic::ALL.len());
+        for reduction in known {
+            assert_eq!(Reduction::from_numbers(reduction.numbers()), Some(reduction));
+            let (op, basic) = (reduction.op(), reduction.basic());
+            let mut element = [[0u8; 32]; 2];
+            let [target, origin] = element.each_mut().map(|bytes| bytes.as_mut_ptr());
+            // SAFETY: both have room for an element, and are local variables.
+            unsafe {
+                crate::datatype::reduce::accumulate_exclusive(op, basic, target, origin, None, 1);
+            }
+        }
+        assert_eq!(Reduction::from_numbers([Op::Sum as u8, Basic::Packed as u8]), None);
+        assert_eq!(Reduction::from_numbers([Op::Sum as u8, u8::MAX]), None);
+        assert_eq!(Reduction::from_numbers([u8::MAX, Basic::I32 as u8]), None);
+    }
+
+    #[test]
+    fn only_aligned_words_are_changed_without_protection() {
+        let sum = |basic| Reduction::new(Op::Sum, basic).unwrap();
+        assert!(sum(Basic::F64).fits(Protection::Atomic, 8));
+        assert!(!sum(Basic::F64).fits(Protection::Atomic, 12));
+        assert!(sum(Basic::F64).fits(Protection::Locked, 12));
+        assert!(!sum(Basic::Complex64).fits(Protection::Atomic, 16));
+        assert!(sum(Basic::Complex64).fits(Protection::Alone, 3));
+        assert_eq!(Protection::from_number(1), Some(Protection::Locked));
+        assert_eq!(Protection::from_number(3), None);
+    }
+}

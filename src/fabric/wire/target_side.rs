@@ -1,0 +1,243 @@
+//! Accumulates that the target carries out: requests with an operation, a type and operands, where
+//! the device has such requests. A call posts all of its requests one after the other while it has
+//! the connection for itself, because a guarded request looks at the compare-and-swap ahead of it.
+//! Invariant: as for puts, memory that is used after a call has returned is held by its request.
+
+use super::device::Region;
+use super::peer::{Fault, Peer};
+use super::pool::Word;
+use super::queue::{Kept, Queue};
+use crate::error::Result;
+use crate::fabric::remote::{AccumulateAt, Elements, LockAt, OPERANDS_COPIED_MAX, Remote};
+use crate::fabric::request::{CHAIN_MAX, Local, Order, Work};
+use crate::number::Number;
+use crate::sync::Ordering;
+
+/// Requests of one call that wait to be posted as a chain.
+struct Chain<'a> {
+    peer: &'a Peer,
+    queue: &'a mut Queue,
+    orders: [Order; CHAIN_MAX],
+    count: usize,
+    /// whether one of them uses memory of the user
+    lends: bool,
+    /// number of the last one that was posted
+    number: u64,
+}
+
+impl Chain<'_> {
+    /// Adds a request.
+    ///
+    /// # Safety
+    /// As for [`Queue::post`]; with `lends` until it is done.
+    unsafe fn push(&mut self, order: Order, lends: bool) -> core::result::Result<(), Fault> {
+        if self.count == self.queue.chain_max() {
+            // SAFETY: the caller's duty.
+            unsafe { self.post() }?;
+        }
+        self.orders[self.count] = order;
+        self.count += 1;
+        self.lends |= lends;
+        Ok(())
+    }
+
+    /// Posts the requests.
+    ///
+    /// # Safety
+    /// As for `push`.
+    unsafe fn post(&mut self) -> core::result::Result<(), Fault> {
+        if self.count == 0 {
+            return Ok(());
+        }
+        self.peer.room(self.queue, self.count)?;
+        let held = match core::mem::take(&mut self.lends) {
+            true => Kept::Buffer { _region: Region::Tcp { key: 0 } },
+            false => Kept::Nothing,
+        };
+        let orders = &mut self.orders[..core::mem::take(&mut self.count)];
+        // SAFETY: the caller's duty.
+        self.number = unsafe { self.queue.post_chain(orders, held) }?;
+        Ok(())
+    }
+
+    /// Adds the requests of an accumulate.
+    ///
+    /// # Safety
+    /// As for [`AtTarget::accumulate`](crate::fabric::remote::AtTarget::accumulate).
+    unsafe fn accumulate(
+        &mut self,
+        call: &AccumulateAt<'_>,
+        guarded: bool,
+    ) -> core::result::Result<(), Fault> {
+        let AccumulateAt { what, protection, within, runs } = *call;
+        let most = self.peer.core.message_bytes_max();
+        let most = most - most % what.extent();
+        self.queue.count().accumulates += runs.len().to_u64();
+        for run in runs {
+            let Elements { there, bytes, operands, result } = *run;
+            debug_assert!(bytes > 0 && what.fits(protection, there));
+            let inline = is_copied(call, run);
+            let lends = !inline || result.is_some();
+            let mut offset = 0;
+            while offset < bytes {
+                let length = most.min(bytes - offset);
+                let at = if what.has_operands() { operands as u64 + offset } else { 0 };
+                let from = Local { at, bytes: length.low_u32(), key: 0 };
+                let result = result.map_or(0, |result| result as u64 + offset);
+                let work = Work::Accumulate { what, protection, result, inline };
+                let to = Remote { at: there + offset, ..within };
+                let gathered = inline && result == 0;
+                let order = Order { gathered, guarded, ..Order::new(work, to, from, lends) };
+                // SAFETY: the caller guarantees the memory.
+                unsafe { self.push(order, lends) }?;
+                offset += length;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the operands of a run are copied when its request is posted.
+fn is_copied(call: &AccumulateAt<'_>, run: &Elements) -> bool {
+    run.bytes <= OPERANDS_COPIED_MAX || !call.what.has_operands()
+}
+
+/// A request with an answer of eight bytes, for which the caller waits.
+fn asks(work: Work, to: Remote, word: Word) -> Order {
+    Order { gathered: true, ..Order::new(work, to, word.local(), true) }
+}
+
+impl Peer {
+    /// Whether the target carries out accumulates.
+    pub(super) fn accumulates(&self) -> bool {
+        self.core.device.accumulates()
+    }
+
+    /// Fails if memory of the user cannot be used. Called before anything is sent, since a lock
+    /// that is taken must be released.
+    fn check_buffers(&self, call: &AccumulateAt<'_>) -> Result<()> {
+        let device = &self.core.device;
+        call.runs.iter().try_for_each(|run| {
+            if !is_copied(call, run) {
+                device.buffer(run.operands as u64, run.bytes, false)?;
+            }
+            match run.result {
+                Some(result) => device.buffer(result as u64, run.bytes, true).map(drop),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Does `work` with a chain, posts it, and returns the number of its last request.
+    fn in_chain(
+        &self,
+        work: impl FnOnce(&mut Chain<'_>) -> core::result::Result<(), Fault>,
+    ) -> Result<u64> {
+        self.with(|queue| {
+            let orders = [Order::ping(); CHAIN_MAX];
+            let mut chain = Chain { peer: self, queue, orders, count: 0, lends: false, number: 0 };
+            work(&mut chain)?;
+            // SAFETY: the callers of `push` guarantee the memory.
+            unsafe { chain.post() }?;
+            Ok(chain.number)
+        })
+    }
+
+    /// The same, with words for the answers of some requests. Waits for all, and returns the
+    /// answers.
+    fn in_chain_with<const N: usize>(
+        &self,
+        work: impl FnOnce(&mut Chain<'_>, [Word; N]) -> core::result::Result<(), Fault>,
+    ) -> Result<[u64; N]> {
+        let mut words = [self.core.answers.scratch(); N];
+        self.core.answers.take_all(&self.core.device, &mut words)?;
+        let sent = self.in_chain(|chain| work(chain, words));
+        // If sending failed the connection is gone, or nothing has been sent that uses the words.
+        let done = sent.and_then(|number| self.wait_for(|_| number));
+        // SAFETY: words of the pool, which live as long as the core; aligned.
+        // Acquire: pairs with the device's store, which came before its completion.
+        let answers = words.map(|word| unsafe { (*word.at).load(Ordering::Acquire) });
+        self.core.answers.give_all_back(&words);
+        self.core.device.sweep();
+        done.map(|()| answers)
+    }
+
+    /// Sends an accumulate.
+    ///
+    /// # Safety
+    /// As for [`AtTarget::accumulate`](crate::fabric::remote::AtTarget::accumulate).
+    pub(super) unsafe fn send_accumulate(&self, call: &AccumulateAt<'_>) -> Result<()> {
+        self.check_buffers(call)?;
+        // SAFETY: the caller's duties.
+        self.in_chain(|chain| unsafe { chain.accumulate(call, false) }).map(drop)
+    }
+
+    /// Sends an accumulate, reads a word behind it, and waits for all.
+    ///
+    /// # Safety
+    /// As for [`AtTarget::accumulate`](crate::fabric::remote::AtTarget::accumulate).
+    pub(super) unsafe fn accumulate_and_read(
+        &self,
+        call: &AccumulateAt<'_>,
+        word: Remote,
+    ) -> Result<u64> {
+        self.check_buffers(call)?;
+        let [value] = self.in_chain_with(|chain, [answer]| {
+            chain.queue.count().reads += 1;
+            // SAFETY: the caller's duties; the answer's word lives as long as the queue.
+            unsafe {
+                chain.accumulate(call, false)?;
+                chain.push(asks(Work::Read, word, answer), false)
+            }
+        })?;
+        Ok(value)
+    }
+
+    /// Takes a lock if it is free, has an accumulate carried out under it, releases it, and waits
+    /// for all. Returns what the lock word held before either change.
+    ///
+    /// # Safety
+    /// As for [`AtTarget::accumulate`](crate::fabric::remote::AtTarget::accumulate).
+    pub(super) unsafe fn accumulate_under(
+        &self,
+        call: &AccumulateAt<'_>,
+        lock: LockAt,
+    ) -> Result<(u64, u64)> {
+        self.check_buffers(call)?;
+        let (expect, new) = lock.take;
+        let [taken, released] = self.in_chain_with(|chain, [before, behind]| {
+            chain.queue.count().fetches += 2;
+            let release = asks(Work::Add(lock.release), lock.at, behind);
+            // SAFETY: the caller's duties; the words of the answers live as long as the queue.
+            unsafe {
+                chain.push(asks(Work::CompareSwap { expect, new }, lock.at, before), false)?;
+                chain.accumulate(call, true)?;
+                chain.push(Order { guarded: true, ..release }, false)
+            }
+        })?;
+        Ok((taken, released))
+    }
+
+    /// Compares and swaps a word of `width` bytes, reads another one behind it, and waits.
+    pub(super) fn compare_and_swap_at(
+        &self,
+        (at, width): (Remote, u8),
+        (expect, new): (u64, u64),
+        word: Remote,
+    ) -> Result<(u64, u64)> {
+        let [before, value] = self.in_chain_with(|chain, [before, value]| {
+            chain.queue.count().fetches += 1;
+            chain.queue.count().reads += 1;
+            let work = match width {
+                8 => Work::CompareSwap { expect, new },
+                width => Work::CompareSwapNarrow { width, expect, new },
+            };
+            // SAFETY: the words of the answers live as long as the queue.
+            unsafe {
+                chain.push(asks(work, at, before), false)?;
+                chain.push(asks(Work::Read, word, value), false)
+            }
+        })?;
+        Ok((before, value))
+    }
+}

@@ -1,0 +1,204 @@
+//! Accumulates on distant elements that the target carries out: requests with the operation and the
+//! operands, many runs of a type map at once. The rules are those of all accumulates
+//! (docs/decisions/0004): a call on a single word reads the target's accumulate lock behind its
+//! operation, any other call holds that lock, and a process that is alone at the target needs none.
+//!
+//! On paper: a single word without a result is a request and no wait; with a result one wait. A
+//! call under the lock is one wait if the lock is free and the operands are short: one chain of
+//! requests takes the lock, changes the elements, and releases the lock; the target skips the last
+//! two if the lock was not free. Long operands are sent once the lock is held, with two waits.
+
+use super::acc::{AccLock, LookBehind};
+use super::acc_run::{AccRun, Guard};
+use super::unpaired;
+use crate::datatype::basic::Basic;
+use crate::datatype::reduce::{self, Op};
+use crate::error::Result;
+use crate::fabric::net::Peer;
+use crate::fabric::reduction::{Protection, Reduction};
+use crate::fabric::remote::{
+    AccumulateAt, AtTarget, Bytes, Elements, Network, OPERANDS_COPIED_MAX,
+};
+use crate::fabric::spot::{Distant, Unmapped};
+use crate::number::Number;
+use core::mem::MaybeUninit;
+use core::slice;
+
+/// The most runs that are sent together.
+const RUNS: usize = 128;
+/// The most bytes of elements that are sent before it is known that the lock is held: sending them
+/// again takes no longer than a wait.
+const UNCERTAIN_BYTES_MAX: u64 = 64 << 10;
+
+/// Old elements that have padding, which a result buffer must keep: they arrive here.
+struct Padded {
+    elements: Vec<u8>,
+    basic: Basic,
+    result: *mut u8,
+}
+
+/// An accumulate of many runs.
+pub struct TargetAcc<'a> {
+    target: Distant<'a>,
+    road: &'a <Peer as Network>::AtTarget,
+    op: Op,
+    guard: Guard,
+    /// the target's lock; `None`: held already, or no other call changes the elements
+    lock: Option<AccLock<'a>>,
+    /// whether `lock` is held
+    held: bool,
+    /// the type of the pending runs
+    what: Option<Reduction>,
+    /// the first `count` are valid
+    runs: [MaybeUninit<Elements>; RUNS],
+    count: usize,
+    /// bytes of their elements
+    bytes: u64,
+    /// whether memory of the user is in use
+    lends: bool,
+    padded: Vec<Padded>,
+}
+
+impl<'a> TargetAcc<'a> {
+    /// Starts without runs.
+    pub fn new(
+        target: Distant<'a>,
+        road: &'a <Peer as Network>::AtTarget,
+        op: Op,
+        guard: Guard,
+        lock: Option<AccLock<'a>>,
+    ) -> TargetAcc<'a> {
+        TargetAcc {
+            target,
+            road,
+            op,
+            guard,
+            lock,
+            held: false,
+            what: None,
+            runs: [const { MaybeUninit::uninit() }; RUNS],
+            count: 0,
+            bytes: 0,
+            lends: false,
+            padded: Vec::new(),
+        }
+    }
+
+    /// Adds a run.
+    ///
+    /// # Safety
+    /// As for [`super::combine::UnmappedAcc::push`].
+    pub unsafe fn push(&mut self, run: AccRun) -> Result<()> {
+        let Some(what) = Reduction::new(self.op, run.basic) else {
+            return unpaired(self.op, run.basic);
+        };
+        if self.count == RUNS || self.count > 0 && self.what != Some(what) {
+            // SAFETY: the caller's promise.
+            unsafe { self.send(false)? };
+        }
+        let bytes = run.bytes();
+        let result = run.result.map(|result| self.arriving(run.basic, result, bytes));
+        let there = run.there;
+        self.runs[self.count].write(Elements { there, bytes, operands: run.origin, result });
+        self.count += 1;
+        self.bytes += bytes;
+        self.lends |= result.is_some() || bytes > OPERANDS_COPIED_MAX;
+        self.what = Some(what);
+        Ok(())
+    }
+
+    /// Returns where old elements arrive.
+    fn arriving(&mut self, basic: Basic, result: *mut u8, bytes: u64) -> *mut u8 {
+        if basic.size() == basic.extent() {
+            return result;
+        }
+        let mut elements = vec![0; bytes.to_usize()];
+        let at = elements.as_mut_ptr();
+        self.padded.push(Padded { elements, basic, result });
+        at
+    }
+
+    /// Carries out the pending runs and releases the lock, also if something failed before.
+    ///
+    /// # Safety
+    /// As for `push`.
+    pub unsafe fn done(&mut self, before: Result<()>) -> Result<()> {
+        // SAFETY: the caller's promise.
+        let sent = before.and_then(|()| unsafe { self.send(true) });
+        // The answer to the release comes behind everything else.
+        let done = match &mut self.lock {
+            Some(lock) => lock.release().and(sent),
+            None if self.lends => Bytes::flush_local(self.target.peer).and(sent),
+            None => sent,
+        };
+        for Padded { elements, basic, result } in self.padded.drain(..) {
+            let (from, count) = (elements.as_ptr().cast_mut(), elements.len() / basic.extent());
+            let nothing = core::ptr::null();
+            // SAFETY: elements of this call, and the caller's result.
+            unsafe {
+                reduce::accumulate_exclusive(Op::NoOp, basic, from, nothing, Some(result), count);
+            }
+        }
+        done
+    }
+
+    /// Sends the pending runs; none is left afterwards. `last`: no others follow.
+    ///
+    /// # Safety
+    /// As for `push`.
+    unsafe fn send(&mut self, last: bool) -> Result<()> {
+        let (Some(what), count) = (self.what.take(), core::mem::take(&mut self.count)) else {
+            return Ok(());
+        };
+        let bytes = core::mem::take(&mut self.bytes);
+        // SAFETY: `push` has written the first `count`.
+        let runs = unsafe { slice::from_raw_parts(self.runs.as_ptr().cast::<Elements>(), count) };
+        let call = |protection| AccumulateAt { what, protection, within: self.target.at, runs };
+        let (road, target) = (self.road, self.target);
+        // SAFETY: the caller's promise, for each of the calls.
+        unsafe {
+            let Some(lock) = &mut self.lock else {
+                let alone = self.guard == Guard::Alone;
+                let protection = if alone { Protection::Alone } else { Protection::Locked };
+                return road.accumulate(&call(protection));
+            };
+            if self.guard == Guard::Single && what.fits(Protection::Atomic, runs[0].there) {
+                let (call, behind) = (call(Protection::Atomic), lock.behind()?);
+                return single(road, &call, behind);
+            }
+            let call = call(Protection::Locked);
+            if !self.held && last && bytes <= UNCERTAIN_BYTES_MAX {
+                let seen = road.accumulate_under(&call, lock.around()?)?;
+                if lock.has_been(seen)? {
+                    return Ok(());
+                }
+            } else if !self.held {
+                lock.take(Unmapped::Distant(target))?;
+            }
+            self.held = true;
+            road.accumulate(&call)
+        }
+    }
+}
+
+/// Sends an accumulate on a single word, which takes no lock.
+///
+/// # Safety
+/// As for [`AtTarget::accumulate`].
+unsafe fn single(
+    road: &impl AtTarget,
+    call: &AccumulateAt<'_>,
+    behind: Option<LookBehind<'_>>,
+) -> Result<()> {
+    let fetches = call.runs.iter().any(|run| run.result.is_some());
+    // SAFETY: the caller's duty.
+    unsafe {
+        let Some(behind) = behind else { return road.accumulate(call) };
+        if !fetches {
+            road.accumulate(call)?;
+            return behind.end(None);
+        }
+        let lock = road.accumulate_and_read(call, behind.lock)?;
+        behind.end(Some(lock))
+    }
+}
