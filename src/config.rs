@@ -1,6 +1,8 @@
 //! The FOMPI_ environment variables, read once. A variable or value that is not known gives one
 //! warning and is then ignored; nothing in the environment can make the library fail.
 
+pub use crate::net_settings::{Net, NetSettings, Ports, Verbs};
+
 use crate::sys::process;
 use std::io::Write;
 use std::sync::OnceLock;
@@ -44,8 +46,8 @@ pub struct Config {
     pub disable: bool,
     /// FOMPI_FALLBACK
     pub fallback: Fallback,
-    /// FOMPI_VERBS and the variables whose names begin like it
-    pub verbs: Verbs,
+    /// FOMPI_NET, FOMPI_VERBS, and the variables whose names begin like them
+    pub net: NetSettings,
     /// FOMPI_NET_TIMEOUT: seconds after which a process counts as lost whose node acknowledges
     /// nothing that was sent to it by TCP
     pub net_timeout: u32,
@@ -65,57 +67,11 @@ impl Default for Config {
             reports_waits: false,
             disable: false,
             fallback: Fallback::Warn,
-            verbs: Verbs::default(),
+            net: NetSettings::default(),
             net_timeout: 10,
             ranks_per_node: None,
             strategy: Strategy::Auto,
             strict: false,
-        }
-    }
-}
-
-/// Kind of the device of the road between nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Net {
-    /// an RDMA device
-    Verbs,
-    /// TCP
-    Tcp,
-}
-
-/// The device of the road between nodes, and how to use it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verbs {
-    /// FOMPI_NET: the kind of the device
-    pub net: Net,
-    /// FOMPI_VERBS: whether to use a device
-    pub wanted: bool,
-    /// FOMPI_VERBS_LIBRARY: the library of the device
-    pub library: String,
-    /// FOMPI_VERBS_DEVICE: the name of the device
-    pub device: Option<String>,
-    /// FOMPI_VERBS_DEVICE, behind a colon: its port, counted from 1
-    pub port: Option<u8>,
-    /// FOMPI_VERBS_GID: index of the port's address
-    pub gid: Option<u8>,
-    /// FOMPI_VERBS_MTU: the largest packet, in bytes
-    pub mtu: Option<u32>,
-    /// FOMPI_VERBS_INTERFACE: the network interface whose address other processes use for the first
-    /// contact
-    pub interface: Option<String>,
-}
-
-impl Default for Verbs {
-    fn default() -> Verbs {
-        Verbs {
-            net: Net::Verbs,
-            wanted: true,
-            library: String::from("libibverbs.so.1"),
-            device: None,
-            port: None,
-            gid: None,
-            mtu: None,
-            interface: None,
         }
     }
 }
@@ -133,7 +89,7 @@ struct Variable {
 }
 
 /// All variables that the library reads.
-const VARIABLES: [Variable; 14] = [
+const VARIABLES: [Variable; 16] = [
     Variable { name: "FOMPI_VERBOSE", values: "0, 1 or 2", set: set_verbose },
     Variable {
         name: "FOMPI_DISABLE",
@@ -147,8 +103,18 @@ const VARIABLES: [Variable; 14] = [
     },
     Variable {
         name: "FOMPI_NET",
-        values: "verbs or tcp",
-        set: |config, value| net(value).map(|net| config.verbs.net = net),
+        values: "auto, verbs, tcp or off",
+        set: |config, value| Net::parse(value).map(|choice| config.net.choice = choice),
+    },
+    Variable {
+        name: "FOMPI_NET_INTERFACE",
+        values: "the name of a network interface",
+        set: |config, value| text(value).map(|name| config.net.interface = Some(name)),
+    },
+    Variable {
+        name: "FOMPI_NET_PORTS",
+        values: "two ports from 1 to 65535, LOW-HIGH",
+        set: |config, value| Ports::parse(value).map(|ports| config.net.ports = Some(ports)),
     },
     Variable {
         name: "FOMPI_NET_TIMEOUT",
@@ -158,7 +124,7 @@ const VARIABLES: [Variable; 14] = [
     Variable {
         name: "FOMPI_VERBS",
         values: "on or off",
-        set: |config, value| switch(value).map(|on| config.verbs.wanted = on),
+        set: |config, value| switch(value).map(|on| config.net.verbs.wanted = on),
     },
     Variable {
         name: "FOMPI_VERBS_DEVICE",
@@ -168,22 +134,22 @@ const VARIABLES: [Variable; 14] = [
     Variable {
         name: "FOMPI_VERBS_GID",
         values: "the index of an address, 0 to 255",
-        set: |config, value| value.parse().ok().map(|gid| config.verbs.gid = Some(gid)),
+        set: |config, value| value.parse().ok().map(|gid| config.net.verbs.gid = Some(gid)),
     },
     Variable {
         name: "FOMPI_VERBS_MTU",
         values: "256, 512, 1024, 2048 or 4096",
-        set: |config, value| mtu(value).map(|mtu| config.verbs.mtu = Some(mtu)),
+        set: |config, value| mtu(value).map(|mtu| config.net.verbs.mtu = Some(mtu)),
     },
     Variable {
         name: "FOMPI_VERBS_INTERFACE",
         values: "the name of a network interface",
-        set: |config, value| text(value).map(|name| config.verbs.interface = Some(name)),
+        set: |config, value| text(value).map(|name| config.net.older_interface = Some(name)),
     },
     Variable {
         name: "FOMPI_VERBS_LIBRARY",
         values: "a path",
-        set: |config, value| text(value).map(|path| config.verbs.library = path),
+        set: |config, value| text(value).map(|path| config.net.verbs.library = path),
     },
     Variable {
         name: "FOMPI_RANKS_PER_NODE",
@@ -292,8 +258,8 @@ fn set_device(config: &mut Config, value: &str) -> Option<()> {
         Some((device, port)) => (device, Some(port.parse().ok().filter(|port| *port > 0)?)),
         None => (value, None),
     };
-    config.verbs.device = Some(text(device)?);
-    config.verbs.port = port;
+    config.net.verbs.device = Some(text(device)?);
+    config.net.verbs.port = port;
     Some(())
 }
 
@@ -327,14 +293,6 @@ fn strategy(value: &str) -> Option<Strategy> {
         "block" => Some(Strategy::MaximalBlock),
         "buffer" => Some(Strategy::FixedBuffer),
         "target" => Some(Strategy::TargetBlock),
-        _ => None,
-    }
-}
-
-fn net(value: &str) -> Option<Net> {
-    match value {
-        "verbs" => Some(Net::Verbs),
-        "tcp" => Some(Net::Tcp),
         _ => None,
     }
 }
@@ -393,23 +351,44 @@ mod tests {
             ("FOMPI_VERBS_DEVICE", "mlx5_0:2"),
             ("FOMPI_VERBS_GID", "3"),
             ("FOMPI_VERBS_MTU", "1024"),
-            ("FOMPI_VERBS_INTERFACE", "eth1"),
             ("FOMPI_VERBS_LIBRARY", "/opt/libibverbs.so"),
             ("FOMPI_VERBS", "off"),
         ]);
         assert!(warnings.is_empty());
-        let text = |text: &str| Some(text.to_owned());
         let expected = Verbs {
-            net: Net::Verbs,
             wanted: false,
             library: String::from("/opt/libibverbs.so"),
-            device: text("mlx5_0"),
+            device: Some(String::from("mlx5_0")),
             port: Some(2),
             gid: Some(3),
             mtu: Some(1024),
-            interface: text("eth1"),
         };
-        assert_eq!(config.verbs, expected);
+        assert_eq!(config.net.verbs, expected);
+    }
+
+    #[test]
+    fn what_is_said_of_networks_is_read() {
+        for (value, choice) in
+            [("auto", Net::Auto), ("verbs", Net::Verbs), ("tcp", Net::Tcp), ("off", Net::Off)]
+        {
+            let (config, warnings) = parse(&[("FOMPI_NET", value), ("FOMPI_NET_PORTS", "7-70")]);
+            assert!(warnings.is_empty());
+            assert_eq!((config.net.choice, config.net.ports), (choice, Ports::parse("7-70")));
+        }
+    }
+
+    #[test]
+    fn a_new_name_of_a_setting_wins_over_the_old_one() {
+        let (new, old) = (("FOMPI_NET_INTERFACE", "eth0"), ("FOMPI_VERBS_INTERFACE", "eth1"));
+        let interface = |variables: &[_]| parse(variables).0.net.interface().map(str::to_owned);
+        assert_eq!(interface(&[old]).as_deref(), Some("eth1"));
+        for both in [[old, new], [new, old]] {
+            assert_eq!(interface(&both).as_deref(), Some("eth0"));
+        }
+        let off = ("FOMPI_VERBS", "off");
+        assert!(!parse(&[off]).0.net.tries_verbs());
+        assert!(!parse(&[off, ("FOMPI_NET", "auto")]).0.net.tries_verbs());
+        assert!(parse(&[off, ("FOMPI_NET", "verbs")]).0.net.tries_verbs());
     }
 
     #[test]
@@ -420,12 +399,16 @@ mod tests {
             ("FOMPI_VERBS_GID", "256"),
             ("FOMPI_VERBS_MTU", "1500"),
             ("FOMPI_VERBS_INTERFACE", ""),
+            ("FOMPI_NET", "udp"),
+            ("FOMPI_NET_PORTS", "9-8"),
+            ("FOMPI_NET_PORTS", "0-8"),
+            ("FOMPI_NET_PORTS", "8000"),
             ("FOMPI_VERBS_PORT", "1"),
             ("FOMPI_VERBS", "perhaps"),
         ];
         for one in wrong {
             let (config, warnings) = parse(&[one]);
-            assert_eq!((config.verbs, warnings.len()), (Verbs::default(), 1), "{one:?}");
+            assert_eq!((config.net, warnings.len()), (NetSettings::default(), 1), "{one:?}");
         }
     }
 
@@ -433,9 +416,9 @@ mod tests {
     fn a_privileged_program_loads_no_library_of_the_user_that_starts_it() {
         let variables = [("FOMPI_VERBS_LIBRARY", "/tmp/mine.so"), ("FOMPI_VERBOSE", "1")];
         let (config, warnings) = parse_for(&variables, true);
-        assert_eq!((config.verbs, config.verbose), (Verbs::default(), true));
+        assert_eq!((config.net, config.verbose), (NetSettings::default(), true));
         assert_eq!(warnings.len(), 1);
-        assert_eq!(parse(&variables).0.verbs.library, "/tmp/mine.so");
+        assert_eq!(parse(&variables).0.net.verbs.library, "/tmp/mine.so");
     }
 
     #[test]

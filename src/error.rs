@@ -224,6 +224,8 @@ pub enum Error {
     },
     /// A requirement of the road over an RDMA device that is not met.
     NoVerbs(&'static str),
+    /// This process cannot listen for others, and why.
+    NoListener(&'static str),
     /// Memory that the RDMA device was not allowed to keep in place.
     Registration {
         /// its length
@@ -272,7 +274,7 @@ impl Error {
             Error::Truncated { .. } => Class::Truncate,
             Error::Unsupported(_) | Error::NotDelegated(_) => Class::Unsupported,
             Error::System { .. } | Error::Died { .. } | Error::Host(_) => Class::Other,
-            Error::NoVerbs(_) | Error::Lost { .. } => Class::Other,
+            Error::NoVerbs(_) | Error::NoListener(_) | Error::Lost { .. } => Class::Other,
             Error::Unanswered { .. } | Error::Differs { .. } => Class::Other,
             Error::NoMemory { .. } | Error::TooMuch { .. } => Class::NoMem,
             Error::Registration { .. } => Class::NoMem,
@@ -338,6 +340,7 @@ impl fmt::Display for Error {
                 write!(f, "not possible on rank {rank}, whose error is {}", class.name())
             }
             Error::Differs { fact, rank, there, here } => differs(f, *fact, *rank, *there, *here),
+            Error::NoListener(what) => write!(f, "no place to listen at: {what}"),
             Error::NoVerbs(what) => write!(f, "no RDMA device to use: {what}"),
             Error::Registration { bytes, errno, limit } => registration(f, *bytes, *errno, *limit),
             Error::Lost { rank, node, pid, cause } => {

@@ -30,6 +30,7 @@ pub(crate) mod liveness;
 pub(crate) mod memory;
 #[cfg(not(loom))]
 pub(crate) mod mpi;
+mod net_settings;
 pub(crate) mod number;
 pub(crate) mod rank_numbers;
 pub(crate) mod sync;

@@ -32,7 +32,7 @@ static int thrown(MPI_Comm comm, int *memory, int times)
 int main(int argc, char **argv)
 {
     setenv("FOMPI_RANKS_PER_NODE", "1", 1);
-    setenv("FOMPI_VERBS", "off", 1);
+    setenv("FOMPI_NET", "off", 1);
     setenv("FOMPI_FALLBACK", "quiet", 1);
     MPI_Init(&argc, &argv);
     MPI_Errhandler handler;

@@ -317,5 +317,7 @@ def adapter():
 
 
 def on_adapter(folder):
-    """The environment of ranks that use the software adapter and find each other in `folder`."""
-    return {"FOMPI_VERBS_LIBRARY": adapter(), "ADAPTER_DIR": str(folder)}
+    """The environment of ranks that use the software adapter, unless FOMPI_NET says otherwise, and
+    find each other in `folder`."""
+    return {"FOMPI_VERBS_LIBRARY": adapter(), "ADAPTER_DIR": str(folder),
+            "FOMPI_NET": os.environ.get("FOMPI_NET", "verbs")}

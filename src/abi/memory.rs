@@ -68,7 +68,7 @@ fn free(base: *mut c_void) -> c_int {
     if heap::is_inherited(base.addr().to_u64()) {
         return 0;
     }
-    if let Some(wire) = Wire::opened() {
+    for wire in Wire::opened() {
         wire.forget(base.cast());
     }
     // Zero bytes may be at NULL, where the MPI underneath allocated them.

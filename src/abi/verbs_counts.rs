@@ -38,7 +38,10 @@ pub struct fompi_verbs_counts {
 /// with all counters 0. Not MPI; raises no error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fompi_get_verbs_counts(counts: *mut fompi_verbs_counts) -> c_int {
-    let found = Wire::opened().map(Wire::counts);
+    let found = Wire::opened().map(Wire::counts).reduce(|mut all, counts| {
+        all.add(&counts);
+        all
+    });
     let filled = found.map_or(fompi_verbs_counts::default(), |found| {
         let kinds = found.kinds;
         fompi_verbs_counts {

@@ -6,4 +6,7 @@
 //! registrations and counts of the device.
 
 pub use super::contact::{Contact, Probe, Secret};
-pub use super::wire::{BlockLease, Exposed, GAP_MAX, NetworkKind, Peer, Peers, Pending, Wire};
+pub use super::wire::{
+    BlockLease, DeviceChoice, DeviceOffer, Exposed, GAP_MAX, Peer, Peers, Pending, Wire,
+    settings_differ, why_no_device,
+};

@@ -114,10 +114,20 @@ impl Comm {
 
     /// Sends `data` from rank 0 to all ranks. Collective.
     pub fn broadcast<const N: usize>(self, host: &Host, data: &mut [u64; N]) -> Result<()> {
+        self.broadcast_from(host, 0, data)
+    }
+
+    /// Sends `data` from a rank to all ranks. Collective.
+    pub fn broadcast_from<const N: usize>(
+        self,
+        host: &Host,
+        root: u32,
+        data: &mut [u64; N],
+    ) -> Result<()> {
         let (bytes, byte) = (size_of_val(data).to_i32(), host.byte());
         let data = data.as_mut_ptr().cast();
         // SAFETY: `data` is a live array of that length.
-        check(unsafe { (host.call.bcast)(data, bytes, byte, 0, self.0) })
+        check(unsafe { (host.call.bcast)(data, bytes, byte, root.to_i32(), self.0) })
     }
 
     /// Returns the least of the values of all ranks. They are signed, because MPICH 4.0 compares

@@ -6,6 +6,7 @@ pub mod cgroup;
 #[cfg(all(test, not(loom)))]
 pub mod child;
 pub mod dl;
+pub mod fast_networks;
 #[cfg(not(loom))]
 pub mod fork;
 #[cfg(not(loom))]

@@ -6,7 +6,6 @@ use super::flavor::Flavor;
 use crate::config::{Config, Fallback};
 use crate::error::{Class, Error, NO_DESCRIPTOR, Result};
 use crate::fabric::layout::RANKS_MAX;
-use crate::fabric::net::Wire;
 use crate::rank_numbers::Rank;
 use crate::sync::{AtomicBool, Ordering};
 use std::io::Write;
@@ -17,12 +16,18 @@ use std::time::Duration;
 pub enum Why {
     /// the processes share no memory
     NoRoad,
-    /// the processes are on several nodes, and one has no RDMA device
-    NoDevice,
+    /// the processes are on several nodes, and one has no RDMA device: why
+    NoDevice(&'static str),
+    /// they are on several nodes, one of which has a fast network, and verbs are not used
+    FastNetwork(&'static str),
+    /// they are on several nodes, and FOMPI_NET=off
+    NetOff,
     /// some have InfiniBand, others RoCE
     Links,
     /// a node cannot reach the next one by its device
     NoContact,
+    /// a process has no place to listen at
+    NoListener,
     /// more processes than control words have numbers for
     TooMany,
     /// memory of the window that the RDMA device cannot register
@@ -48,17 +53,23 @@ impl Why {
     fn text(self) -> &'static str {
         match self {
             Why::NoRoad => "its processes share no memory, and there is no other road",
-            Why::NoDevice => "its processes are on several nodes, and one has no RDMA device",
-            Why::Links => "some of its processes have InfiniBand, others RoCE or TCP",
+            Why::NoDevice(text) | Why::FastNetwork(text) => text,
+            Why::NetOff => "its processes are on several nodes, and FOMPI_NET=off",
+            Why::Links => "some of its processes have InfiniBand, others RoCE",
             Why::NoContact => "a node does not reach another one over the network",
+            Why::NoListener => {
+                "a process cannot listen for others (FOMPI_NET_PORTS, FOMPI_NET_INTERFACE)"
+            }
             Why::TooMany => {
                 "it has more than 40,329 processes, the most that a lock word can count"
             }
             Why::Unregistered => {
-                "the RDMA device cannot register all of its memory: a part may not be written"
+                "the RDMA device cannot register all of its memory: a part may not be written; \
+                 FOMPI_NET=tcp registers nothing"
             }
             Why::TooLarge => {
-                "a node has less memory than the RDMA device would have to keep in place for it"
+                "a node has less memory than the RDMA device would have to keep in place for it; \
+                 FOMPI_NET=tcp keeps none in place"
             }
             Why::Apart => "its processes are on several nodes",
             Why::Denied => {
@@ -88,6 +99,14 @@ impl Why {
             | Error::TooMuch { .. }
             | Error::System { errno: libc::ENOMEM | libc::ENOSPC, .. } => Why::Memory,
             _ => Why::NoRoad,
+        }
+    }
+
+    /// Returns the reason for the error of a process that cannot use its device.
+    pub fn no_wire(error: &Error) -> Why {
+        match error {
+            Error::NoListener(_) => Why::NoListener,
+            error => Why::no_segment(error),
         }
     }
 
@@ -153,10 +172,7 @@ pub fn delegated(flavor: Flavor, why: Why, rank: Rank) {
     let first = !SAID.swap(true, Ordering::Relaxed);
     if rank == Rank::FIRST && (config.verbose || first && config.fallback == Fallback::Warn) {
         let call = flavor.call();
-        let line = format!("{call}: delegated to the MPI underneath: {}", why.text());
-        // Only this reason is explained by opening a device.
-        let cause = if why == Why::NoDevice { Wire::get().err() } else { None };
-        say(&cause.map_or(line.clone(), |cause| format!("{line} ({cause})")));
+        say(&format!("{call}: delegated to the MPI underneath: {}", why.text()));
     }
 }
 
@@ -196,10 +212,24 @@ pub fn carry_out(call: &'static str, wrong: Wrong, error: Error) -> Result<()> {
     Ok(())
 }
 
-/// Prints why this rank cannot reach another node: no other rank knows the cause.
-pub fn no_contact(rank: Rank, error: &Error) {
+/// Prints why this rank cannot reach another node, or cannot be reached: no other rank knows the
+/// cause.
+pub fn own_cause(rank: Rank, error: &Error) {
+    warn(&format!("rank {rank}: {error}"));
+}
+
+/// Prints once that ranks have different settings.
+pub fn differ(line: &str) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    // Relaxed: the flag orders nothing.
+    if !SAID.swap(true, Ordering::Relaxed) {
+        warn(line);
+    }
+}
+
+fn warn(line: &str) {
     let config = Config::get();
     if config.verbose || config.fallback != Fallback::Quiet {
-        say(&format!("rank {rank}: {error}"));
+        say(line);
     }
 }

@@ -28,9 +28,10 @@ const WHYS: i64 = 1 << 62;
 
 /// Reasons to leave a window to the MPI underneath. Of several reasons, the first in this list is
 /// the verdict.
-const REASONS: [Why; 8] = [
+const REASONS: [Why; 9] = [
     Why::Descriptors,
     Why::Memory,
+    Why::NoListener,
     Why::NoContact,
     Why::TooLarge,
     Why::Gpu,

@@ -7,7 +7,7 @@
 //! ([`incoming`](super::incoming)). Unidentified connections cost a quarter of a core at most.
 
 use std::io::ErrorKind;
-use std::net::{Ipv6Addr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use super::incoming::{CONNECTIONS_MAX, Incoming, Service};
 use super::record::{ADDRESSES_MAX, Contact, node_addresses};
-use super::sockets;
+use super::sockets::ListenPlaces;
 use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::sync::{AtomicBool, Ordering};
@@ -38,11 +38,10 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Starts the thread, which calls `service`. It listens at this interface only, if one is
-    /// named.
+    /// Starts the thread, which calls `service`, and listens at these places.
     pub fn start<S: Service + Send + Sync + 'static>(
         service: &Arc<S>,
-        interface: Option<&str>,
+        places: &ListenPlaces,
     ) -> Result<Listener> {
         let failed = |call| {
             move |error: std::io::Error| Error::System {
@@ -50,9 +49,9 @@ impl Listener {
                 errno: error.raw_os_error().unwrap_or(0),
             }
         };
-        let mut addresses = node_addresses(interface)?;
+        let (interface, mut addresses) = (places.interface(), node_addresses(places.interface())?);
         addresses.truncate(ADDRESSES_MAX);
-        let sockets = bind(&addresses, interface.is_some()).map_err(failed("bind"))?;
+        let sockets = places.listen(&addresses)?;
         let port = sockets[0].local_addr().map_err(failed("getsockname"))?.port();
         let uid = service.identity().uid();
         let contact = Contact::new(uid, port, &addresses, interface.is_some());
@@ -79,10 +78,6 @@ impl Listener {
     pub fn contact(&self) -> &Contact {
         &self.contact
     }
-}
-
-fn bind(addresses: &[Ipv6Addr], only: bool) -> std::io::Result<Vec<TcpListener>> {
-    if only { sockets::at(addresses) } else { sockets::anywhere() }
 }
 
 impl Drop for Listener {

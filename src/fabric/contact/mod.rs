@@ -26,3 +26,4 @@ pub use outgoing::exchange;
 pub use probe::Probe;
 pub use record::Contact;
 pub use secret::Secret;
+pub use sockets::ListenPlaces;

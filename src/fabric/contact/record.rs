@@ -124,8 +124,8 @@ pub fn node_addresses(interface: Option<&str>) -> Result<Vec<Ipv6Addr>> {
     // SAFETY: the list is freed once.
     unsafe { libc::freeifaddrs(first) };
     if let (true, Some(name)) = (found.is_empty(), interface) {
-        let what = format!("interface {name} (FOMPI_VERBS_INTERFACE) has no address");
-        return Err(Error::NoVerbs(kept(what)));
+        let what = format!("interface {name} (FOMPI_NET_INTERFACE) has no address");
+        return Err(Error::NoListener(kept(what)));
     }
     let rank = |address: &Ipv6Addr| {
         let address = address.to_canonical();

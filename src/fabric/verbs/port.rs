@@ -53,9 +53,6 @@ fn missing(what: impl Into<String>) -> Error {
 impl Port {
     /// Opens the device that the settings select.
     pub fn open(settings: &Verbs) -> Result<Port> {
-        if !settings.wanted {
-            return Err(missing("switched off by FOMPI_VERBS"));
-        }
         let library = Library::open(&settings.library).map_err(missing)?;
         Port::of(library, settings)
     }
@@ -234,8 +231,6 @@ mod tests {
         let none = Verbs { library: String::from("libfompi-none.so"), ..Verbs::default() };
         let text = |settings: &Verbs| Port::open(settings).err().unwrap().to_string();
         assert!(text(&none).contains("cannot load libfompi-none.so"), "{}", text(&none));
-        let off = Verbs { wanted: false, ..Verbs::default() };
-        assert!(text(&off).contains("switched off by FOMPI_VERBS"));
         let c = Verbs { library: String::from("libc.so.6"), ..Verbs::default() };
         assert!(text(&c).contains("has no ibv_get_device_list"), "{}", text(&c));
     }

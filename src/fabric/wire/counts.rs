@@ -78,3 +78,16 @@ pub struct Counts {
     /// operations of all connections
     pub kinds: Kinds,
 }
+
+impl Counts {
+    /// Adds the counts of this process on another kind of device.
+    pub fn add(&mut self, other: &Counts) {
+        let Counts { contacted, accepted, regions, registered_bytes, registrations, kinds } = other;
+        self.contacted += contacted;
+        self.accepted += accepted;
+        self.regions += regions;
+        self.registered_bytes += registered_bytes;
+        self.registrations += registrations;
+        self.kinds.add(kinds);
+    }
+}

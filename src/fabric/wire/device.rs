@@ -7,8 +7,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::config::{Net, Verbs};
-use crate::error::Result;
+use crate::config::NetSettings;
+use crate::error::{Error, Result};
 use crate::fabric::request::{Broken, END_BYTES, MemoryOf, Order};
 pub use crate::fabric::verbs::Allocations;
 use crate::fabric::{tcp, verbs};
@@ -17,6 +17,15 @@ use crate::sys::processors::Processors;
 
 /// Number of requests for which an RDMA device is asked to have room: 128, and 4 pings.
 const VERBS_PLACES: usize = 132;
+
+/// Kind of a device: what opens it, and what its connections are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// a port of an RDMA device
+    Verbs,
+    /// TCP
+    Tcp,
+}
 
 /// Kind of the network of a device. Two processes connect only if they are on one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,13 +58,15 @@ pub enum Device {
 }
 
 impl Device {
-    /// Opens the device that the settings select.
-    pub fn open(settings: &Verbs) -> Result<Device> {
-        match settings.net {
-            Net::Verbs => {
-                verbs::VerbsDevice::open(settings).map(|device| Device::Verbs(Box::new(device)))
+    /// Opens the device of a kind, with these settings.
+    pub fn open(kind: DeviceKind, settings: &NetSettings) -> Result<Device> {
+        match kind {
+            DeviceKind::Verbs if !settings.tries_verbs() => {
+                Err(Error::NoVerbs("switched off by FOMPI_VERBS or FOMPI_NET"))
             }
-            Net::Tcp => Ok(Device::Tcp(tcp::TcpDevice::open())),
+            DeviceKind::Verbs => verbs::VerbsDevice::open(&settings.verbs)
+                .map(|device| Device::Verbs(Box::new(device))),
+            DeviceKind::Tcp => Ok(Device::Tcp(tcp::TcpDevice::open())),
         }
     }
 

@@ -11,6 +11,7 @@ mod atomics;
 mod coalesce;
 mod counts;
 mod device;
+mod device_choice;
 mod gathered;
 mod greeting;
 mod leases;
@@ -29,7 +30,7 @@ pub mod tests;
 mod this_process;
 
 pub use coalesce::GAP_MAX;
-pub use device::NetworkKind;
+pub use device_choice::{DeviceChoice, DeviceOffer, settings_differ, why_no_device};
 pub use leases::BlockLease;
 pub use peer::Peer;
 pub use peers::Peers;

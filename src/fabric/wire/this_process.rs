@@ -1,6 +1,6 @@
 //! This process on the road between nodes: the device that it has opened, its listener, its peers,
-//! and the memory that it exposes. Invariant: a process has one of these, but in tests, where each
-//! stands for a process.
+//! and the memory that it exposes. Invariant: a process has one of these for each kind of device
+//! that it uses, but in tests, where each stands for a process.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::counts::Counts;
-use super::device::{Allocations, Device, NetworkKind, Region};
+use super::device::{Allocations, Device, DeviceKind, NetworkKind, Region};
 use super::greeting;
 use super::peer::{Core, Peer};
-use crate::config::{Config, Verbs};
+use crate::config::{Config, NetSettings};
 use crate::error::{Error, Result};
 use crate::fabric::contact::{
-    BYTES, Contact, Identity, Listener, Notices, Probe, Reply, Secret, Service,
+    BYTES, Contact, Identity, ListenPlaces, Listener, Notices, Probe, Reply, Secret, Service,
 };
 use crate::fabric::remote::Remote;
 use crate::fabric::request::MemoryOf;
@@ -43,31 +43,33 @@ impl Service for Core {
 pub struct Wire {
     pub(super) core: Arc<Core>,
     listener: Mutex<Option<Listener>>,
-    interface: Option<String>,
+    places: ListenPlaces,
 }
 
-static WIRE: OnceLock<Result<Wire>> = OnceLock::new();
+/// The `Wire` of each kind of device.
+static WIRES: [OnceLock<Result<Wire>>; 2] = [const { OnceLock::new() }; 2];
 
 impl Wire {
-    /// Returns the `Wire` of this process if it has been opened.
-    pub fn opened() -> Option<&'static Wire> {
-        WIRE.get()?.as_ref().ok()
+    /// Returns each `Wire` of this process that has been opened.
+    pub fn opened() -> impl Iterator<Item = &'static Wire> {
+        WIRES.iter().filter_map(|wire| wire.get()?.as_ref().ok())
     }
 
-    /// Returns the `Wire` of this process. The first call opens it; later calls return the same
-    /// result.
-    pub fn get() -> Result<&'static Wire> {
-        WIRE.get_or_init(|| Wire::open(&Config::get().verbs)).as_ref().map_err(Error::clone)
+    /// Returns the `Wire` of this process on a kind of device. The first call opens it; later calls
+    /// return the same result.
+    pub fn get(kind: DeviceKind) -> Result<&'static Wire> {
+        let open = || Wire::open(kind, &Config::get().net);
+        WIRES[kind as usize].get_or_init(open).as_ref().map_err(Error::clone)
     }
 
-    /// Opens a `Wire` with these settings.
-    pub fn open(settings: &Verbs) -> Result<Wire> {
-        Wire::on(Device::open(settings)?, settings)
+    /// Opens a `Wire` on a kind of device, with these settings.
+    pub fn open(kind: DeviceKind, settings: &NetSettings) -> Result<Wire> {
+        Wire::on(Device::open(kind, settings)?, settings)
     }
 
-    pub(super) fn on(device: Device, settings: &Verbs) -> Result<Wire> {
-        let interface = settings.interface.clone();
-        Ok(Wire { core: Arc::new(Core::new(device)?), listener: Mutex::default(), interface })
+    pub(super) fn on(device: Device, settings: &NetSettings) -> Result<Wire> {
+        let places = ListenPlaces::of(settings);
+        Ok(Wire { core: Arc::new(Core::new(device)?), listener: Mutex::default(), places })
     }
 
     /// Whether the device's atomics are atomic with respect to those of the CPU.
@@ -99,6 +101,11 @@ impl Wire {
         self.core.device.accumulates()
     }
 
+    /// Whether the device keeps exposed memory in place, so that all of its pages are allocated.
+    pub fn keeps_in_place(&self) -> bool {
+        self.kind() != NetworkKind::Tcp
+    }
+
     /// Kind of the network.
     pub fn kind(&self) -> NetworkKind {
         self.core.device.kind()
@@ -111,7 +118,7 @@ impl Wire {
         if let Some(listener) = &*listener {
             return Ok(*listener.contact());
         }
-        let opened = Listener::start(&self.core, self.interface.as_deref())?;
+        let opened = Listener::start(&self.core, &self.places)?;
         Ok(*listener.insert(opened).contact())
     }
 

@@ -48,6 +48,7 @@ impl From<Error> for Refusal {
         match error {
             // The pages are not mapped, or not writable.
             Error::System { errno: libc::EFAULT, .. } => Refusal::Delegate(Why::Unregistered),
+            Error::NoListener(_) => Refusal::Delegate(Why::NoListener),
             error => Refusal::Error(error),
         }
     }
@@ -159,7 +160,9 @@ fn expose(
     own: &mut Resources,
     memory: Option<Memory>,
 ) -> core::result::Result<(), Refusal> {
-    if let Some(Memory::Expose { address, bytes }) = memory {
+    if let Some(Memory::Expose { address, bytes }) = memory
+        && wide.wire.keeps_in_place()
+    {
         let fits = has_memory(wide, own.slot, (address, bytes));
         // All ranks of the node check the available memory before any rank registers.
         if !wide.near.comm.all(Host::get(), fits)? {

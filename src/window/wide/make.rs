@@ -2,11 +2,14 @@
 //! must know of each other. It uses collective calls of the MPI underneath; the lists of all ranks
 //! that these calls return are freed when the wide arena is made.
 
+use super::no_device;
 use super::shared::Shared;
 use super::{FAR_BYTES, Member, NodeInfo, WideArena};
 use crate::config::Config;
 use crate::error::Result;
-use crate::fabric::net::{Contact, Exposed, NetworkKind, Peers, Secret, Wire};
+use crate::fabric::net::{
+    Contact, DeviceChoice, DeviceOffer, Exposed, Peers, Secret, Wire, settings_differ,
+};
 use crate::fabric::remote::{Addressed, Network, Remote, Road};
 use crate::liveness::losses;
 use crate::liveness::watch::Watch;
@@ -56,13 +59,16 @@ impl WideArena {
         let mut comms = Comms { host, made: Vec::new() };
         let comm = comms.add(user.duplicate(host)?);
         let rank = Rank(comm.rank(host)?);
-        let wire = Wire::get().inspect(|wire| wire.set_allocations(heap::allocation));
-        let (members, devices) = members(host, comm, rank, Devices::of(&wire))?;
+        let (members, offers) = members(host, comm, rank, DeviceOffer::own())?;
         let nodes = members.iter().map(|member| member.node.0 + 1).max().unwrap_or(1);
         if nodes == 1 {
             return Ok(Err(Why::NoRoad));
         }
-        if let Some(why) = devices.useless() {
+        if rank == Rank::FIRST {
+            settings_differ(&offers).iter().for_each(|line| report::differ(line));
+        }
+        let choice = DeviceChoice::of(&offers);
+        if let Some(why) = no_device::refused(host, comm, choice, &offers)? {
             return Ok(Err(why));
         }
         let Member { node, index } = members[rank.0.to_usize()];
@@ -71,20 +77,21 @@ impl WideArena {
             .split(host, (index == RankOnNode::LEADER).then_some(0))?
             .map(|comm| comms.add(comm));
         let arena = Arena::make(host, near, FAR_BYTES)?;
-        let arena = match verdict::none_has_reasons(host, comm, arena)? {
-            Ok(arena) => arena,
+        let wire = open(choice, index).inspect_err(|error| report::own_cause(rank, error));
+        let part = arena.and_then(|arena| Ok((arena, wire.map_err(|error| Why::no_wire(&error))?)));
+        let (arena, wire) = match verdict::none_has_reasons(host, comm, part)? {
+            Ok(part) => part,
             Err(why) => return Ok(Err(why)),
         };
         let all = (comm, near, leaders);
-        let wire = wire?;
         let secret = share_secret(host, comm, rank, wire)?;
-        let local = (wire, secret, devices.coherent(), arena);
+        let local = (wire, secret, choice.coherent(), arena);
         let wide = WideArena::join(host, all, local, (nodes, node), members)?;
         comms.made = vec![near];
         let contact = if index == RankOnNode::LEADER { wide.contact_next_node() } else { Ok(()) };
         let mine = contact.as_ref().err().map_or(Verdict::FINE, |_| Verdict::why(Why::NoContact));
         let all = mine.of_all(host, comm)?;
-        contact.unwrap_or_else(|error| report::no_contact(rank, &error));
+        contact.unwrap_or_else(|error| report::own_cause(rank, &error));
         Ok(match all.outcome()? {
             None => Ok(wide),
             Some(why) => Err(why),
@@ -184,54 +191,25 @@ fn share_secret(host: &Host, comm: Comm, rank: Rank, wire: &Wire) -> Result<Secr
     Ok(secret)
 }
 
-/// The properties that several devices have in common, one bit each: the device is present; its
-/// link is Ethernet; its link is InfiniBand; its atomic operations are atomic with those of the
-/// processor; it is no RDMA device, but a service thread for TCP.
-#[derive(Clone, Copy)]
-struct Devices(u64);
-
-impl Devices {
-    const PRESENT: u64 = 1;
-    const ETHERNET: u64 = 2;
-    const INFINIBAND: u64 = 4;
-    const COHERENT: u64 = 8;
-    const TCP: u64 = 16;
-    /// Exactly one of these bits is set for a device.
-    const KINDS: u64 = Devices::ETHERNET | Devices::INFINIBAND | Devices::TCP;
-
-    /// Returns the properties of this process's device.
-    fn of(wire: &Result<&Wire>) -> Devices {
-        Devices(wire.as_ref().map_or(0, |wire| {
-            let link = match wire.kind() {
-                NetworkKind::Roce => Devices::ETHERNET,
-                NetworkKind::InfiniBand => Devices::INFINIBAND,
-                NetworkKind::Tcp => Devices::TCP,
-            };
-            let coherent = if wire.is_coherent() { Devices::COHERENT } else { 0 };
-            Devices::PRESENT | link | coherent
-        }))
+/// Returns this process on the device of the choice. A leader also begins to listen.
+fn open(choice: DeviceChoice, index: RankOnNode) -> Result<&'static Wire> {
+    let wire = Wire::get(choice.kind())?;
+    wire.set_allocations(heap::allocation);
+    if index == RankOnNode::LEADER {
+        wire.contact()?;
     }
-
-    /// Returns the reason why the devices cannot be used together, if there is one.
-    fn useless(self) -> Option<Why> {
-        match self.0 {
-            all if all & Devices::PRESENT == 0 => Some(Why::NoDevice),
-            all if all & Devices::KINDS == 0 => Some(Why::Links),
-            _ => None,
-        }
-    }
-
-    /// Returns whether all devices are coherent. If one is not, all ranks change contended words by
-    /// the device only.
-    fn coherent(self) -> bool {
-        self.0 & Devices::COHERENT != 0
-    }
+    Ok(wire)
 }
 
-/// Returns the place of each rank, and the properties that all devices have in common. Nodes are
-/// numbered in the order of their lowest ranks. Collective.
-fn members(host: &Host, comm: Comm, rank: Rank, device: Devices) -> Result<(Vec<Member>, Devices)> {
-    let all = comm.gather_all(host, &[node_key(rank), device.0])?;
+/// Returns the place and the offer of each rank. Nodes are numbered in the order of their lowest
+/// ranks. Collective.
+fn members(
+    host: &Host,
+    comm: Comm,
+    rank: Rank,
+    offer: DeviceOffer,
+) -> Result<(Vec<Member>, Vec<DeviceOffer>)> {
+    let all = comm.gather_all(host, &[node_key(rank), offer.0])?;
     let mut nodes = BTreeMap::new();
     let members = all.iter().map(|[key, _]| {
         let next = NodeNumber(nodes.len().to_u32());
@@ -240,8 +218,7 @@ fn members(host: &Host, comm: Comm, rank: Rank, device: Devices) -> Result<(Vec<
         Member { node: *node, index: RankOnNode(*count - 1) }
     });
     let members = members.collect();
-    let common = all.iter().fold(u64::MAX, |common, [_, device]| common & device);
-    Ok((members, Devices(common)))
+    Ok((members, all.iter().map(|[_, offer]| DeviceOffer(*offer)).collect()))
 }
 
 /// Returns a number that is equal on ranks of one node and differs between nodes.

@@ -17,6 +17,7 @@ pub mod locate;
 pub mod located;
 mod make;
 pub mod many_nodes;
+mod no_device;
 mod notes;
 mod shared;
 pub mod targets;

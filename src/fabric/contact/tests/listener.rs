@@ -25,7 +25,7 @@ fn flood(place: std::net::SocketAddr, done: &AtomicU64, said: &[u8]) -> u64 {
 
 #[test]
 fn first_contact_is_made_in_a_crowd_of_strangers() {
-    let target = Listener::start(&Echo::new(), None).unwrap();
+    let target = Listener::start(&Echo::new(), &ListenPlaces::default()).unwrap();
     let place = target.contact().addresses()[0];
     let done = AtomicU64::new(0);
     std::thread::scope(|scope| {
@@ -42,7 +42,7 @@ fn first_contact_is_made_in_a_crowd_of_strangers() {
 
 #[test]
 fn no_signal_is_handled_on_the_connection_thread() {
-    let _listener = Listener::start(&Echo::new(), None).unwrap();
+    let _listener = Listener::start(&Echo::new(), &ListenPlaces::default()).unwrap();
     let mut seen = 0;
     // The thread sets its name itself.
     until("the thread", || {
@@ -71,7 +71,7 @@ fn is_deaf(task: &std::path::Path) -> bool {
 
 #[test]
 fn a_caller_that_says_nothing_keeps_nobody_waiting() {
-    let target = Listener::start(&Echo::new(), None).unwrap();
+    let target = Listener::start(&Echo::new(), &ListenPlaces::default()).unwrap();
     let address = target.contact().addresses()[0];
     // Just below the bound: at the bound further connections would wait for a place.
     let silent: Vec<_> = (0..60).map(|_| TcpStream::connect(address).unwrap()).collect();
@@ -82,7 +82,7 @@ fn a_caller_that_says_nothing_keeps_nobody_waiting() {
 #[test]
 fn a_listener_stops_while_a_connection_is_open() {
     for _ in 0..300 {
-        let listener = Listener::start(&Echo::new(), None).unwrap();
+        let listener = Listener::start(&Echo::new(), &ListenPlaces::default()).unwrap();
         let address = listener.contact().addresses()[0];
         let mut stranger = TcpStream::connect(address).unwrap();
         stranger.write_all(&[b'x'; 48]).unwrap();

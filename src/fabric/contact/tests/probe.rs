@@ -20,7 +20,7 @@ fn told(by: &Echo, contact: &Contact, about: u64) -> Result<[u64; 2]> {
 #[test]
 fn a_probe_returns_the_failure_notice() {
     let (one, other) = (Echo::new(), Echo::new());
-    let listener = Listener::start(&other, None).unwrap();
+    let listener = Listener::start(&other, &ListenPlaces::default()).unwrap();
     let contact = listener.contact();
     assert_eq!(told(&one, contact, 7), Ok([0; 2]), "no notice is known");
     other.0.set_notices(notices);
@@ -30,7 +30,7 @@ fn a_probe_returns_the_failure_notice() {
 #[test]
 fn a_probe_of_a_closed_port_or_of_another_process_fails() {
     let one = Echo::new();
-    let other = Listener::start(&Echo::new(), None).unwrap();
+    let other = Listener::start(&Echo::new(), &ListenPlaces::default()).unwrap();
     let mut contact = *other.contact();
     // Another process listens there.
     contact.0[0] ^= 1;

@@ -169,7 +169,7 @@ fn a_link_that_is_cut_is_an_error() {
     set("down");
     let sent = (0..10_000).find_map(|_| put(&peer, target.at(0), &data).err());
     let error = sent.or_else(|| peer.flush().err()).unwrap();
-    let down = Wire::open(&Verbs::default()).err();
+    let down = Wire::open(DeviceKind::Verbs, &NetSettings::default()).err();
     set("up");
     assert!(matches!(error, Error::Lost { .. }), "{error}");
     println!("{error}; {down:?}");

@@ -14,9 +14,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::counts::Counts;
-use super::device::Device;
+use super::device::{Device, DeviceKind};
 pub use super::*;
-use crate::config::{Config, Verbs};
+use crate::config::{Config, NetSettings, Verbs};
 pub use crate::error::{Error, Result};
 use crate::fabric::Fetch;
 pub use crate::fabric::contact::tests::{secret, until};
@@ -39,14 +39,14 @@ fn of_the_job(wire: Wire) -> Wire {
 /// Makes a process on the device of this machine, or on those that TEST_DEVICES names, in turns.
 pub fn on_device() -> Wire {
     static TURNS: AtomicU64 = AtomicU64::new(0);
-    let mut settings = Config::get().verbs.clone();
+    let mut settings = Config::get().net.clone();
     if let Ok(names) = std::env::var("TEST_DEVICES") {
         let names: Vec<&str> = names.split(',').collect();
         // Relaxed: only uniqueness matters.
         let turn = TURNS.fetch_add(1, Ordering::Relaxed) as usize;
-        settings.device = Some(names[turn % names.len()].to_owned());
+        settings.verbs.device = Some(names[turn % names.len()].to_owned());
     }
-    of_the_job(Wire::open(&settings).unwrap())
+    of_the_job(Wire::open(DeviceKind::Verbs, &settings).unwrap())
 }
 
 /// Returns what another process of the tests must know to reach this one.
@@ -63,7 +63,8 @@ pub fn turn() -> impl Drop {
 /// Makes a process of the job on an opened port.
 fn on_port(port: Port, settings: &Verbs) -> Result<Wire> {
     let device = Box::new(verbs::VerbsDevice::on(port)?);
-    Wire::on(Device::Verbs(device), settings).map(of_the_job)
+    let settings = NetSettings { verbs: settings.clone(), ..NetSettings::default() };
+    Wire::on(Device::Verbs(device), &settings).map(of_the_job)
 }
 
 /// Makes a process on the simulated device.
@@ -75,7 +76,7 @@ pub fn on_fake() -> Wire {
 /// Makes a process that is reached by TCP.
 pub fn on_tcp() -> Wire {
     let device = Device::Tcp(TcpDevice::open());
-    Wire::on(device, &Verbs::default()).map(of_the_job).unwrap()
+    Wire::on(device, &NetSettings::default()).map(of_the_job).unwrap()
 }
 
 /// A process with memory for others. The fields are dropped in their order.

@@ -1,0 +1,75 @@
+//! The reason why windows over several nodes are delegated by the choice of a device: the ranks
+//! have no device in common, or a faster network, or the settings say so. The line that reports it
+//! has the cause of the rank that has no RDMA device.
+
+use crate::error::{Result, kept};
+use crate::fabric::net::{DeviceChoice, DeviceOffer, why_no_device};
+use crate::mpi::Host;
+use crate::mpi::comm::Comm;
+use crate::number::Number;
+use crate::rank_numbers::Rank;
+use crate::window::report::Why;
+use parking_lot::Mutex;
+
+/// Returns the reason to delegate the windows, if that is the choice. All ranks learn why a rank
+/// has no RDMA device. Collective.
+pub fn refused(
+    host: &Host,
+    comm: Comm,
+    choice: DeviceChoice,
+    offers: &[DeviceOffer],
+) -> Result<Option<Why>> {
+    Ok(match choice {
+        DeviceChoice::Use(..) => None,
+        DeviceChoice::Off => Some(Why::NetOff),
+        DeviceChoice::Links => Some(Why::Links),
+        DeviceChoice::NoDevice(rank) => {
+            let cause = cause(host, comm, rank)?;
+            Some(Why::NoDevice(kept_once(format!(
+                "its processes are on several nodes, and one has no RDMA device ({cause})"
+            ))))
+        }
+        DeviceChoice::Fast(without, rank) => {
+            let cause = match without {
+                Some(without) => cause(host, comm, without)?,
+                None => String::from("some of its processes have InfiniBand, others RoCE"),
+            };
+            let network = offers[rank.0.to_usize()].networks().text().unwrap_or_default();
+            Some(Why::FastNetwork(kept_once(format!(
+                "its processes are on several nodes, and that of rank {rank} has {network}, which \
+                 the MPI may use; FOMPI_NET=tcp selects TCP nevertheless ({cause})"
+            ))))
+        }
+    })
+}
+
+/// Keeps a text for good, once however often it comes: communicators of one job have few of them.
+fn kept_once(text: String) -> &'static str {
+    static TEXTS: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    let mut texts = TEXTS.lock();
+    if let Some(known) = texts.iter().find(|known| **known == text) {
+        return known;
+    }
+    texts.push(kept(text));
+    texts[texts.len() - 1]
+}
+
+/// Words of a cause.
+const CAUSE_WORDS: usize = 32;
+
+/// Returns why rank `rank` has no RDMA device. Collective.
+fn cause(host: &Host, comm: Comm, rank: Rank) -> Result<String> {
+    let mut words = [0_u64; CAUSE_WORDS];
+    if comm.rank(host)? == rank.0 {
+        let text = why_no_device().map_or_else(String::new, |error| error.to_string());
+        for (word, bytes) in words.iter_mut().zip(text.as_bytes().chunks(8)) {
+            let mut whole = [0; 8];
+            whole[..bytes.len()].copy_from_slice(bytes);
+            *word = u64::from_ne_bytes(whole);
+        }
+    }
+    comm.broadcast_from(host, rank.0, &mut words)?;
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let text = String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or(&[]));
+    Ok(format!("rank {rank}: {text}"))
+}
