@@ -19,6 +19,7 @@ pub mod job;
 pub mod life;
 pub mod memfd;
 pub mod memory_limits;
+#[cfg(not(loom))]
 pub mod own_sockets;
 pub mod proc_notes;
 pub mod process;
