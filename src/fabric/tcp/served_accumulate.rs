@@ -94,7 +94,6 @@ impl ServedAccumulate {
         if !self.skipped {
             let access =
                 if self.what.has_operands() { PageAccess::Store } else { PageAccess::Load };
-            memory.check(self.key, self.at, self.left, PageAccess::BySystem)?;
             memory.check(self.key, self.at, bytes, access)?;
             if let Some(answers) = &mut answers {
                 let status = if whole { AnswerStatus::Done } else { AnswerStatus::Partial };
