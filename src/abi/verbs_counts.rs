@@ -1,18 +1,19 @@
-//! Counters of the road over an RDMA device, for programs that measure. Not MPI.
+//! Counters of the road between nodes, over an RDMA device or TCP, for programs that measure. Not
+//! MPI.
 
 use crate::fabric::net::Wire;
 use core::ffi::c_int;
 
-/// The objects of this process on the road over an RDMA device, and its requests there since it
-/// began.
+/// The objects of this process on the road between nodes, over an RDMA device or TCP, and its
+/// requests there since it began.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct fompi_verbs_counts {
-    /// queue pairs on which this process sends: processes that it has contacted
+    /// connections on which this process sends: processes that it has contacted
     pub contacted: u64,
-    /// queue pairs by which other processes reach this one: processes that have contacted it
+    /// connections by which other processes reach this one: processes that have contacted it
     pub accepted: u64,
-    /// registered regions of memory
+    /// registered or exposed regions of memory
     pub regions: u64,
     /// their bytes
     pub registered_bytes: u64,
@@ -28,14 +29,14 @@ pub struct fompi_verbs_counts {
     pub reads: u64,
     /// READs that only prove that WRITEs are done
     pub proofs: u64,
-    /// waits for the device, one after the other
+    /// waits for the device, one after the other: round trips
     pub waits: u64,
     /// times that requests were posted to the device, one or a chain of them
     pub doorbells: u64,
 }
 
-/// Stores the counters of the road over an RDMA device. Returns 1, or 0 if no device was opened,
-/// with all counters 0. Not MPI; raises no error.
+/// Stores the counters of the road between nodes. Returns 1, or 0 if no device was opened, with all
+/// counters 0. Not MPI; raises no error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fompi_get_verbs_counts(counts: *mut fompi_verbs_counts) -> c_int {
     let found = Wire::opened().map(Wire::counts).reduce(|mut all, counts| {

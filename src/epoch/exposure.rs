@@ -122,23 +122,20 @@ pub fn start(
     Ok(())
 }
 
-/// MPI_Win_complete: `finish` waits until the buffers of the access epoch may be used again. Then
-/// this adds to the COMPLETE of each rank of `group` (the targets), behind the data that was sent
-/// to it before: one road carries data and words, so a target that sees the addition sees the data.
-/// [`super::pscw::complete`] serves any road. All additions are done when this returns: a target
-/// that knows of the complete from elsewhere, from a barrier for example, finds with MPI_Win_test
-/// that its exposure is over.
-pub fn complete(
-    words: &impl Words,
-    finish: impl FnOnce() -> Result<()>,
-    group: &[Rank],
-) -> Result<()> {
-    finish()?;
-    for &rank in group {
+/// MPI_Win_complete: adds to the COMPLETE of each rank of `group` (the targets), behind the data
+/// that was sent to it before: one road carries data and words, so a target that sees the addition
+/// sees the data. [`super::pscw::complete`] serves any road. Everything is done when this returns,
+/// with one wait: gets have arrived, the buffers of puts may be used again, and a target that knows
+/// of the complete from elsewhere, from a barrier for example, finds with MPI_Win_test that its
+/// exposure is over. After an error the other targets are still notified.
+pub fn complete(words: &impl Words, group: &[Rank]) -> Result<()> {
+    let tell = |rank: Rank| {
         words.order(rank)?;
-        words.post(WordAt { rank, word: COMPLETE }, 1)?;
-    }
-    group.iter().try_for_each(|rank| words.flush(*rank))
+        words.post(WordAt { rank, word: COMPLETE }, 1)
+    };
+    let told = group.iter().map(|rank| tell(*rank)).fold(Ok(()), Result::and);
+    let done = group.iter().map(|rank| words.flush(*rank)).fold(Ok(()), Result::and);
+    told.and(done)
 }
 
 impl Started {

@@ -8,7 +8,8 @@
 //! The rank 2^k below adds 1 per barrier. After ceil(log2 p) rounds a rank knows that all have
 //! entered. The numbers only grow and are never reset, so one word per round is enough: a rank may
 //! be one barrier ahead of another, and the other waits for *at least n*. The additions may arrive
-//! in any order: n of them are n barriers.
+//! in any order: n of them are n barriers. The rank above waits for each of them, so that no flush
+//! has to: a fence without operations waits for one way in each round, and for no answer.
 //!
 //! # Over many nodes
 //!
@@ -30,7 +31,7 @@ pub fn barrier(words: &impl Words, number: u64) -> Result<()> {
     for round in 0..rounds(size) {
         // No overflow: ranks are at most `RANKS_MAX`, and 2^round is less than twice that.
         let (rank, word) = (Rank((me + (1 << round)) % size), layout::fence(round));
-        words.post(WordAt { rank, word }, 1)?;
+        words.post_awaited(WordAt { rank, word }, 1)?;
         words.wait_own(word, |reached| reached >= number)?;
     }
     Ok(())

@@ -233,6 +233,11 @@ impl<L: Locate> Words for Far<L> {
             Ok(Some(before)) => before.map(Ok),
             Ok(None) => {
                 let begun = both.map(|(at, op)| self.begin(at, op));
+                for begun in begun.iter().flatten() {
+                    if let Begun::Sent(peer, _) = begun {
+                        peer.send_gathered();
+                    }
+                }
                 begun.map(|ticket| self.finish(ticket?))
             }
             Err(error) => [Err(error.clone()), Err(error)],
@@ -248,6 +253,14 @@ impl<L: Locate> Words for Far<L> {
         }
         let (peer, words) = self.0.find(at.rank)?;
         peer.post_and_ring(word_in(words, at.word), add, word_in(words, DOORBELL))
+    }
+
+    fn post_awaited(&self, at: WordAt, add: u64) -> Result<()> {
+        if self.changed_here(at).is_some() {
+            return self.post(at, add);
+        }
+        let (peer, words) = self.0.find(at.rank)?;
+        peer.post_awaited(word_in(words, at.word), add, word_in(words, DOORBELL))
     }
 
     fn read(&self, at: WordAt) -> Result<u64> {

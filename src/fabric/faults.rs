@@ -156,6 +156,11 @@ impl<W: Words> Words for Faulty<W> {
         if self.omits_post(at.word) { Ok(()) } else { self.road.post(at, add) }
     }
 
+    fn post_awaited(&self, at: WordAt, add: u64) -> Result<()> {
+        self.call_to(at.rank)?;
+        if self.omits_post(at.word) { Ok(()) } else { self.road.post_awaited(at, add) }
+    }
+
     fn read(&self, at: WordAt) -> Result<u64> {
         self.call_to(at.rank)?;
         self.road.read(at)

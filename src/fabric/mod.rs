@@ -143,6 +143,11 @@ pub trait Words {
     /// Adds to a contended word without an answer. Release: a rank that sees the sum sees the
     /// effect of everything that was sent to that rank and ordered before.
     fn post(&self, at: WordAt, add: u64) -> Result<()>;
+    /// Does the same where the owner of the word waits for this addition, so that no other wait is
+    /// needed: a flush need not wait for it.
+    fn post_awaited(&self, at: WordAt, add: u64) -> Result<()> {
+        self.post(at, add)
+    }
     /// Loads a word of any rank. Acquire.
     fn read(&self, at: WordAt) -> Result<u64>;
     /// Loads a word of this rank. Acquire.

@@ -42,6 +42,10 @@ impl<W: Words, const FAR: bool, const PLACES: u64> Words for Passed<W, FAR, PLAC
         self.0.post(at, add)
     }
 
+    fn post_awaited(&self, at: WordAt, add: u64) -> Result<()> {
+        self.0.post_awaited(at, add)
+    }
+
     fn read(&self, at: WordAt) -> Result<u64> {
         self.0.read(at)
     }

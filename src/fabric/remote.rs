@@ -144,6 +144,10 @@ pub trait Network: Bytes {
     /// Begins to read a word.
     fn begin_read(&self, at: Remote) -> Result<Self::Ticket>;
 
+    /// Sends what was gathered for the process, without waiting for answers. A wait for an answer
+    /// does it, too, but for no other process.
+    fn send_gathered(&self) {}
+
     /// Waits for an answer, and returns it.
     fn finish(&self, ticket: Self::Ticket) -> Result<u64>;
 
@@ -154,6 +158,11 @@ pub trait Network: Bytes {
     /// in another word of the same memory, on roads that can wake them.
     fn post_and_ring(&self, at: Remote, add: u64, _doorbell: Remote) -> Result<()> {
         self.post(at, add)
+    }
+
+    /// Does the same where the owner of the word waits for the sum: a flush need not wait for it.
+    fn post_awaited(&self, at: Remote, add: u64, doorbell: Remote) -> Result<()> {
+        self.post_and_ring(at, add, doorbell)
     }
 
     /// Returns a lease if one is free.

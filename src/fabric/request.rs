@@ -107,6 +107,8 @@ pub struct Order {
     pub doorbell: u64,
     /// whether it is carried out only if the compare-and-swap ahead of it has changed its word
     pub guarded: bool,
+    /// whether the target waits for the effect of the request, so that no flush has to
+    pub awaited: bool,
     /// number of the request in its queue, from 1
     pub number: u64,
 }
@@ -114,8 +116,9 @@ pub struct Order {
 impl Order {
     /// Makes a request for a queue, which numbers it.
     pub fn new(work: Work, to: Remote, from: Local, signaled: bool) -> Order {
-        let (fenced, gathered, guarded) = (false, false, false);
-        Order { work, to, from, signaled, fenced, gathered, doorbell: 0, guarded, number: 0 }
+        let (fenced, gathered, guarded, awaited) = (false, false, false, false);
+        let (doorbell, number) = (0, 0);
+        Order { work, to, from, signaled, fenced, gathered, doorbell, guarded, awaited, number }
     }
 
     /// Makes a ping.

@@ -56,6 +56,7 @@ mod words {
             one_compare_swap_wins
             a_post_arrives_without_a_flush
             a_post_wakes_a_rank_that_sleeps
+            an_awaited_post_arrives_and_is_ordered
             order_keeps_posts_in_order
             what_is_flushed_is_there_for_all
             what_is_flushed_for_all_is_there_for_all

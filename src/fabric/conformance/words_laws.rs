@@ -93,6 +93,19 @@ pub fn a_post_wakes_a_rank_that_sleeps(words: &impl Words) {
     }
 }
 
+pub fn an_awaited_post_arrives_and_is_ordered(words: &impl Words) {
+    let (rank, first, second) = (above(words, 1), layout::fence(0), layout::fence(1));
+    for _ in 1..=20 {
+        words.post(WordAt { rank, word: first }, 1).unwrap();
+        words.order(rank).unwrap();
+        words.post_awaited(WordAt { rank, word: second }, 1).unwrap();
+    }
+    for value in 1..=20 {
+        let seen = words.wait_own(second, |seen| seen >= value).unwrap();
+        assert!(words.own(first) >= seen);
+    }
+}
+
 pub fn order_keeps_posts_in_order(words: &impl Words) {
     let (rank, first, second) = (above(words, 1), layout::fence(0), layout::fence(1));
     for _ in 1..=20 {

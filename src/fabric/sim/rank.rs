@@ -194,6 +194,11 @@ impl Sim<'_> {
         self.send(Effect::Post(WordPlace::new(view, at), add));
     }
 
+    pub(super) fn post_awaited(&self, view: usize, at: WordAt, add: u64) {
+        self.count(view, |counts| counts.post += 1);
+        self.send(Effect::PostAwaited(WordPlace::new(view, at), add));
+    }
+
     pub(super) fn read_word(&self, view: usize, at: WordAt) -> u64 {
         self.count(view, |counts| counts.read += 1);
         self.drain_before(view, at.rank);

@@ -79,6 +79,8 @@ impl WordPlace {
 #[derive(Clone, Copy, Debug)]
 pub enum Effect {
     Post(WordPlace, u64),
+    /// as `Post`, but no flush waits for it
+    PostAwaited(WordPlace, u64),
     Fetch(WordPlace, Fetch, usize),
     Put(Rank, usize, u64),
     Get(Rank, usize, usize),
@@ -87,7 +89,9 @@ pub enum Effect {
 impl Effect {
     fn target(self) -> Rank {
         match self {
-            Effect::Post(place, _) | Effect::Fetch(place, ..) => place.at.rank,
+            Effect::Post(place, _) | Effect::PostAwaited(place, _) | Effect::Fetch(place, ..) => {
+                place.at.rank
+            }
             Effect::Put(target, ..) | Effect::Get(target, ..) => target,
         }
     }
@@ -95,7 +99,9 @@ impl Effect {
     /// Returns the word that it changes.
     fn place(self) -> Option<WordPlace> {
         match self {
-            Effect::Post(place, _) | Effect::Fetch(place, ..) => Some(place),
+            Effect::Post(place, _) | Effect::PostAwaited(place, _) | Effect::Fetch(place, ..) => {
+                Some(place)
+            }
             _ => None,
         }
     }
@@ -216,7 +222,7 @@ impl SimRoad {
     pub fn send(&mut self, origin: Rank, effect: Effect) -> Option<WordPlace> {
         match effect {
             Effect::Put(_, cell, _) | Effect::Get(_, cell, _) => assert!(cell < CELLS),
-            Effect::Post(place, _) | Effect::Fetch(place, ..) => {
+            Effect::Post(place, _) | Effect::PostAwaited(place, _) | Effect::Fetch(place, ..) => {
                 assert!(place.view != NEAR || self.are_near(origin, place.at.rank));
             }
         }
@@ -265,7 +271,7 @@ impl SimRoad {
 
     fn apply(&mut self, effect: Effect) -> Option<WordPlace> {
         match effect {
-            Effect::Post(place, add) => {
+            Effect::Post(place, add) | Effect::PostAwaited(place, add) => {
                 self.fetch(place, Fetch::Add(add));
                 Some(place)
             }
@@ -303,6 +309,7 @@ impl SimRoad {
         self.sent.iter().any(|sent| {
             let target = sent.effect.target();
             sent.origin == origin
+                && !matches!(sent.effect, Effect::PostAwaited(..))
                 && match flush {
                     Flush::Of(rank) => target == rank,
                     Flush::All => true,

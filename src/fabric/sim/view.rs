@@ -81,6 +81,11 @@ impl<const VIEW: usize> Words for SimWords<'_, '_, VIEW> {
         Ok(())
     }
 
+    fn post_awaited(&self, at: WordAt, add: u64) -> Result<()> {
+        self.sim.post_awaited(VIEW, self.at(at), add);
+        Ok(())
+    }
+
     fn read(&self, at: WordAt) -> Result<u64> {
         Ok(self.sim.read_word(VIEW, self.at(at)))
     }
@@ -181,6 +186,10 @@ impl Words for Sim<'_> {
 
     fn post(&self, at: WordAt, add: u64) -> Result<()> {
         self.flat().post(at, add)
+    }
+
+    fn post_awaited(&self, at: WordAt, add: u64) -> Result<()> {
+        self.flat().post_awaited(at, add)
     }
 
     fn read(&self, at: WordAt) -> Result<u64> {

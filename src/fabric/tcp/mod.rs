@@ -8,6 +8,8 @@
 mod exposures;
 mod frames;
 mod origin_end;
+#[cfg(test)]
+mod origin_tests;
 mod page_probes;
 #[cfg(test)]
 mod proxy_tests;

@@ -71,6 +71,10 @@ impl Network for Peer {
         self.begin_read(at)
     }
 
+    fn send_gathered(&self) {
+        self.send_gathered();
+    }
+
     fn finish(&self, ticket: Ticket) -> Result<u64> {
         self.finish(ticket)
     }
@@ -81,6 +85,10 @@ impl Network for Peer {
 
     fn post_and_ring(&self, at: Remote, add: u64, doorbell: Remote) -> Result<()> {
         self.post_and_ring(at, add, doorbell)
+    }
+
+    fn post_awaited(&self, at: Remote, add: u64, doorbell: Remote) -> Result<()> {
+        self.post_awaited(at, add, doorbell)
     }
 
     fn try_lease(&self) -> Option<BlockLease<'_>> {

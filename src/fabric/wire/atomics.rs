@@ -75,10 +75,20 @@ impl Peer {
     /// Adds to a word of the peer, without an answer, and rings the doorbell in another word, if
     /// the device can.
     pub(super) fn post_and_ring(&self, at: Remote, add: u64, doorbell: Remote) -> Result<()> {
+        self.ring(at, add, doorbell, false)
+    }
+
+    /// Does the same where the owner of the word waits for the sum: a flush does not wait for it.
+    pub(super) fn post_awaited(&self, at: Remote, add: u64, doorbell: Remote) -> Result<()> {
+        self.ring(at, add, doorbell, true)
+    }
+
+    fn ring(&self, at: Remote, add: u64, doorbell: Remote, awaited: bool) -> Result<()> {
         debug_assert_eq!(at.key, doorbell.key);
         let from = self.core.answers.scratch().local();
-        let order = Order::new(Work::Add(add), at, from, true);
-        self.send(Order { doorbell: doorbell.at, ..order }, |kinds| &mut kinds.posts).map(|_| ())
+        let order = Order::new(Work::Add(add), at, from, !awaited);
+        let order = Order { doorbell: doorbell.at, awaited, ..order };
+        self.send(order, |kinds| &mut kinds.posts).map(|_| ())
     }
 
     /// Begins to read a word of the peer. [`Peer::finish`] returns its value.

@@ -31,7 +31,8 @@ pub struct Kinds {
     pub fenced: u64,
     /// operations that waited for room in the queue
     pub waits: u64,
-    /// waits for an answer or a completion: round trips one after the other
+    /// waits for an answer or a completion: round trips one after the other. A wait for a request
+    /// that was posted before another wait began is not counted, because both pass at once
     pub awaited: u64,
     /// chains of requests that were posted; a single request is a chain of one
     pub doorbells: u64,

@@ -33,6 +33,8 @@ pub(super) struct Core {
     losses: AtomicU64,
     /// nanoseconds for which a thread looks for an answer before it sleeps
     look_ns: AtomicU64,
+    /// number of counted waits so far
+    waits: AtomicU64,
 }
 
 impl Core {
@@ -46,6 +48,7 @@ impl Core {
             identity: Identity::default(),
             losses: AtomicU64::new(0),
             look_ns: AtomicU64::new(0),
+            waits: AtomicU64::new(0),
         })
     }
 
@@ -194,6 +197,8 @@ impl Peer {
             State::Lost(error, _) => return Err(error.clone()),
             State::Fresh => unreachable!("it was made"),
         };
+        // Relaxed: a count.
+        queue.note_waits(self.core.waits.load(Ordering::Relaxed));
         let answer = work(queue);
         self.note(queue);
         match answer {
@@ -245,7 +250,8 @@ impl Peer {
     /// breaks soon, because this call pings unless requests are under way already.
     fn is_worth_keeping(&self) -> bool {
         let asked = match &*self.state.lock() {
-            State::Up(queue) => queue.is_under_way(),
+            // No thread waits for the answers of a quiet queue.
+            State::Up(queue) => queue.is_under_way() && !queue.is_quiet(),
             State::Fresh | State::Lost(..) => return false,
         };
         asked || self.ping().is_ok()
@@ -286,6 +292,14 @@ impl Peer {
                 }
             }
         }
+    }
+
+    /// Sends what the device has gathered: over TCP a poll does it; a queue pair gathers nothing.
+    pub(super) fn send_gathered(&self) {
+        self.try_with(|queue| match queue.news() {
+            News::Polled => Ok(()),
+            News::Stream(_) => queue.poll(&self.core.blocks).map(|_| ()),
+        });
     }
 
     /// Polls for completions if no other thread is using the connection.
@@ -409,7 +423,11 @@ impl Peer {
     pub(super) fn wait_for(&self, which: impl Fn(&Queue) -> u64) -> Result<()> {
         let number = self.with(|queue| {
             let number = which(queue);
-            queue.count().awaited += u64::from(!queue.is_done(number));
+            if !queue.is_done(number) && queue.waits_anew() {
+                queue.count().awaited += 1;
+                // Relaxed: a count.
+                self.core.waits.fetch_add(1, Ordering::Relaxed);
+            }
             Ok(number)
         })?;
         let mut pause = Pause::looking(self.core.look());

@@ -77,6 +77,8 @@ pub struct Queue {
     /// number of the last signaled request; fewer than `SIGNAL_EVERY`, and fewer than `depth`, have
     /// been posted behind it, so that a full queue has a signaled request
     signaled: u64,
+    /// number of the last request that a flush waits for: not for those that the target waits for
+    needed: u64,
     /// number of the last WRITE, and of the last request whose completion shows that all WRITEs up
     /// to it are done in the target's memory: a READ, an atomic, or a WRITE that the target answers
     written: u64,
@@ -90,6 +92,9 @@ pub struct Queue {
     /// the next request is fenced: it waits for the answers under way
     fence: bool,
     kinds: Kinds,
+    /// number of waits of this process at the last request, and now
+    waits_at_request: u64,
+    waits: u64,
     /// polls that found no completion
     empty_polls: u32,
     silence: Silence,
@@ -118,6 +123,7 @@ impl Queue {
             posted: 0,
             done: 0,
             signaled: 0,
+            needed: 0,
             written: 0,
             answered: 0,
             overtaken: 0,
@@ -125,6 +131,8 @@ impl Queue {
             proof: (Remote::default(), 0),
             fence: false,
             kinds: Kinds::default(),
+            waits_at_request: 0,
+            waits: 0,
             empty_polls: 0,
             silence: Silence::default(),
         };
@@ -143,6 +151,7 @@ impl Queue {
             assert!(self.signaled <= self.posted);
             assert!(self.posted - self.signaled < SIGNAL_EVERY.min(self.depth));
             assert!(self.written.max(self.answered).max(self.lent) <= self.posted);
+            assert!(self.written.max(self.lent) <= self.needed && self.needed <= self.posted);
             assert!(self.overtaken <= self.answered);
             assert!(self.proof.1 <= 8);
             let numbers = || self.kept.iter().map(|(number, _)| *number);
@@ -181,9 +190,21 @@ impl Queue {
         self.lent
     }
 
-    /// Whether everything that was sent is known to be done in the target's memory.
+    /// Whether everything that was sent is known to be done in the target's memory, but requests
+    /// that the target waits for.
     pub fn is_quiet(&self) -> bool {
-        self.done == self.posted && self.written <= self.answered
+        self.done >= self.needed && self.written <= self.answered
+    }
+
+    /// Notes the number of waits of this process so far, for the requests that are posted next.
+    pub fn note_waits(&mut self, waits: u64) {
+        self.waits = waits;
+    }
+
+    /// Whether a wait for the last request takes a round trip of its own: no other wait has begun
+    /// since the request was posted.
+    pub fn waits_anew(&self) -> bool {
+        self.waits_at_request == self.waits
     }
 
     /// Whether any request is under way.
@@ -283,6 +304,12 @@ impl Queue {
     fn number(&mut self, order: &mut Order) {
         self.posted += 1;
         order.number = self.posted;
+        self.waits_at_request = self.waits;
+        // An atomic behind WRITEs proves them: a flush waits for it.
+        if !order.awaited || self.needs_proof() {
+            self.needed = self.posted;
+            order.signaled |= order.awaited;
+        }
         // A ping is never fenced: it accesses no memory, so that its order does not matter.
         order.fenced = order.work != Work::Ping && core::mem::take(&mut self.fence);
         self.kinds.fenced += u64::from(order.fenced);

@@ -54,7 +54,10 @@ impl WideWindow {
         let begin = |rank: Rank| {
             let (peer, lock) = (&self.target(node, rank)?.peer, self.accumulate_lock(node, rank)?);
             peer.order();
-            Ok((rank, peer, peer.begin_read(lock)?))
+            let read = peer.begin_read(lock)?;
+            // All reads leave before the first wait.
+            peer.send_gathered();
+            Ok((rank, peer, read))
         };
         let reads: Vec<Result<_>> = ranks.iter().map(|rank| begin(*rank)).collect();
         let mut done = Ok(());

@@ -56,6 +56,45 @@ fn bytes_need_no_alignment(open: Open) {
     assert_eq!(target.word(0) as u8, 0);
 }
 
+/// The target waits for the addition, so that this process need not.
+fn a_flush_waits_for_no_awaited_post(open: Open) {
+    let (origin, target) = (open(), Side::new(open, 8));
+    let peer = target.seen_by(&origin);
+    peer.post(target.at(0), 1).unwrap();
+    assert!(!peer.is_idle());
+    peer.flush().unwrap();
+    let waits = origin.counts().kinds.awaited;
+    for _ in 0..10 {
+        peer.post_awaited(target.at(0), 1, target.at(2)).unwrap();
+        assert!(peer.is_idle());
+        peer.flush().unwrap();
+    }
+    assert_eq!(origin.counts().kinds.awaited, waits);
+    until("the additions", || target.word(0) == 11);
+    // Data before it are waited for.
+    put(&peer, target.at(1), &[7]).unwrap();
+    peer.post_awaited(target.at(0), 1, target.at(2)).unwrap();
+    assert!(!peer.is_idle());
+    peer.flush().unwrap();
+    assert_eq!((target.word(0), target.word(1)), (12, 7));
+}
+
+/// Round trips one after the other are counted, not those that pass at once.
+fn waits_at_one_time_count_once(open: Open) {
+    let (origin, targets) = (open(), [Side::new(open, 8), Side::new(open, 8)]);
+    let peers = [targets[0].seen_by(&origin), targets[1].seen_by(&origin)];
+    let begin = |index: usize| peers[index].begin(targets[index].at(0), Fetch::Add(1)).unwrap();
+    let count = || origin.counts().kinds.awaited;
+    for round in 0..10 {
+        let before = count();
+        let begun = [begin(0), begin(1), begin(0)];
+        for (index, ticket) in begun.into_iter().enumerate() {
+            peers[index % 2].finish(ticket).unwrap();
+        }
+        assert_eq!((count() - before, round), (1, round));
+    }
+}
+
 fn nothing_costs_nothing(open: Open) {
     let (origin, target) = (open(), Side::new(open, 1));
     let peer = target.seen_by(&origin);
@@ -419,6 +458,8 @@ cases! {
     every_operation
     bytes_need_no_alignment
     nothing_costs_nothing
+    a_flush_waits_for_no_awaited_post
+    waits_at_one_time_count_once
     memory_without_bytes_can_be_exposed
     a_flush_is_seen_by_others
     an_answer_behind_an_order_is_a_flush

@@ -1,0 +1,168 @@
+// How many round trips calls between nodes wait for, one after the other: at most two for a lock, a
+// put and an unlock, one for a complete and for a flush, none for a fence without operations. What
+// docs/decisions/0011 promises, over an RDMA device and over TCP. The plain MPI has nothing to
+// count.
+// ranks: 2 3 4
+
+#include "../../include/fompi.h"
+#include "check.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+enum { LONGS = 8 << 10 };
+
+static int (*get_counts)(fompi_verbs_counts *);
+static uint64_t before;
+static MPI_Win win;
+static long *base;
+static long values[LONGS], got[LONGS];
+// Whether processors change the words of their node, so that a rank there waits for nothing.
+static int is_coherent;
+static int per_node, target;
+
+static uint64_t waits(void)
+{
+    fompi_verbs_counts counts;
+    CHECK(get_counts(&counts));
+    return counts.waits;
+}
+
+static void begin(void) { before = waits(); }
+
+static void cost_at(int line, uint64_t wanted)
+{
+    const uint64_t now = waits();
+    if (now - before != wanted)
+        check_failed(__FILE__, line, "rank %d at rank %d waits %d times, not %d", rank, target,
+                     (int)(now - before), (int)wanted);
+    before = now;
+}
+
+#define COST(...) cost_at(__LINE__, __VA_ARGS__)
+
+static int node_of(int of) { return of / per_node; }
+
+static void put(void)
+{
+    values[0]++;
+    OK(MPI_Put(values, 1, MPI_LONG, target, rank, 1, MPI_LONG, win));
+}
+
+// Rank 0 has the word that exclusive locks and lock_all share.
+static void locks(void)
+{
+    const int beside = node_of(rank) == 0 && is_coherent, behind = node_of(target) == 0;
+    begin();
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win));
+    put();
+    OK(MPI_Win_unlock(target, win));
+    COST(2);
+    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
+    COST(1);
+    put();
+    OK(MPI_Win_unlock(target, win));
+    COST(beside || behind ? 1 : 2);
+    // Without operations, or after a flush, both words at once.
+    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
+    OK(MPI_Win_unlock(target, win));
+    COST(2);
+    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
+    put();
+    OK(MPI_Win_flush(target, win));
+    COST(2);
+    OK(MPI_Win_unlock(target, win));
+    COST(1);
+    OK(MPI_Win_lock_all(0, win));
+    COST(!beside);
+    put();
+    OK(MPI_Win_flush(target, win));
+    COST(1);
+    put();
+    OK(MPI_Win_unlock_all(win));
+    COST(beside || behind ? 1 : 2);
+}
+
+// A rank works on each target of another node, the others are in a barrier of the MPI.
+static void by(int worker)
+{
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    for (target = 0; rank == worker && target < size; target++) {
+        if (node_of(target) == node_of(rank))
+            continue;
+        // The first contact is counted apart.
+        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
+        put();
+        OK(MPI_Win_unlock(target, win));
+        locks();
+    }
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+static void fences(void)
+{
+    OK(MPI_Win_fence(0, win));
+    target = (rank + per_node) % size;
+    put();
+    OK(MPI_Win_fence(0, win));
+    begin();
+    for (int i = 0; i < 20; i++)
+        OK(MPI_Win_fence(0, win));
+    COST(0);
+    put();
+    OK(MPI_Win_fence(0, win));
+    COST(node_of(target) != node_of(rank));
+    OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+}
+
+// Long puts and gets do not add a wait of their own.
+static void completes(MPI_Group world)
+{
+    MPI_Group group;
+    target = (rank + per_node) % size;
+    const int origin = (rank + size - per_node) % size, is_far = node_of(target) != node_of(rank);
+    for (int i = 0; i < 3; i++) {
+        OK(MPI_Group_incl(world, 1, &origin, &group));
+        OK(MPI_Win_post(group, 0, win));
+        OK(MPI_Group_free(&group));
+        OK(MPI_Group_incl(world, 1, &target, &group));
+        OK(MPI_Win_start(group, 0, win));
+        OK(MPI_Group_free(&group));
+        put();
+        OK(MPI_Put(values, LONGS, MPI_LONG, target, LONGS, LONGS, MPI_LONG, win));
+        OK(MPI_Get(got, LONGS, MPI_LONG, target, 2 * LONGS, LONGS, MPI_LONG, win));
+        begin();
+        OK(MPI_Win_complete(win));
+        COST(is_far);
+        for (int k = 0; is_far && k < LONGS; k++)
+            CHECK_EQ(got[k], target);
+        OK(MPI_Win_wait(win));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Group world;
+    check_start(&argc, &argv);
+    *(void **)&get_counts = dlsym(RTLD_DEFAULT, "fompi_get_verbs_counts");
+    const char *ranks = getenv("FOMPI_RANKS_PER_NODE"), *net = getenv("FOMPI_NET");
+    const char *atomic = getenv("ADAPTER_ATOMIC");
+    OK(MPI_Win_allocate(3 * LONGS * (MPI_Aint)sizeof(long), sizeof(long), MPI_INFO_NULL,
+                        MPI_COMM_WORLD, &base, &win));
+    for (int i = 0; i < LONGS; i++)
+        base[2 * LONGS + i] = rank;
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    fompi_verbs_counts counts;
+    if (get_counts != NULL && ranks != NULL && get_counts(&counts)) {
+        per_node = atoi(ranks);
+        is_coherent = (net && strcmp(net, "tcp") == 0) || (atomic && strcmp(atomic, "glob") == 0);
+        for (int worker = 0; worker < size; worker++)
+            by(worker);
+        OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
+        fences();
+        completes(world);
+        OK(MPI_Group_free(&world));
+    }
+    OK(MPI_Win_free(&win));
+    return check_end();
+}
