@@ -93,6 +93,13 @@ pub fn place() -> Vec<u8> {
     place
 }
 
+/// Returns bytes that processes of one machine have in common if and only if they are in one mount
+/// namespace.
+pub fn mounts() -> Vec<u8> {
+    let namespace = std::fs::read_link("/proc/self/ns/mnt").unwrap_or_default();
+    namespace.into_os_string().into_encoded_bytes()
+}
+
 /// Returns the number of cores of this node that may run the job: those of the machine, because a
 /// rank that is bound to one core does not share it, or this process's own if it may use several
 /// but not all.

@@ -148,6 +148,12 @@ impl LocalWindow {
             (false, (_, false)) => "process_vm",
         }
     }
+
+    /// Returns by what this process reaches other nodes, if the window has any.
+    pub fn way(&self) -> Option<String> {
+        let way = self.many_nodes()?.part.wide.wire.way();
+        (!way.is_empty()).then_some(way)
+    }
 }
 
 impl Drop for LocalWindow {

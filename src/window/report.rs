@@ -20,7 +20,7 @@ pub enum Why {
     NoDevice(&'static str),
     /// they are on several nodes, one of which has a fast network, and verbs are not used
     FastNetwork(&'static str),
-    /// they are on several nodes, and FOMPI_NET=off
+    /// the processes share no memory, and FOMPI_NET=off
     NetOff,
     /// some have InfiniBand, others RoCE
     Links,
@@ -54,7 +54,7 @@ impl Why {
         match self {
             Why::NoRoad => "its processes share no memory, and there is no other road",
             Why::NoDevice(text) | Why::FastNetwork(text) => text,
-            Why::NetOff => "its processes are on several nodes, and FOMPI_NET=off",
+            Why::NetOff => "its processes share no memory, and FOMPI_NET=off",
             Why::Links => "some of its processes have InfiniBand, others RoCE",
             Why::NoContact => "a node does not reach another one over the network",
             Why::NoListener => {

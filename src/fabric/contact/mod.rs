@@ -6,6 +6,7 @@
 //! device. Invariant: no byte of a question is handled before its sender has proved that it knows
 //! the secret.
 
+mod dial;
 mod handshake;
 mod identity;
 mod incoming;
@@ -24,6 +25,6 @@ pub use incoming::{Reply, Service};
 pub use listener::{Listener, without_signals};
 pub use outgoing::exchange;
 pub use probe::Probe;
-pub use record::Contact;
+pub use record::{Contact, interface_of};
 pub use secret::Secret;
 pub use sockets::ListenPlaces;

@@ -1,25 +1,24 @@
 //! The origin's side of a first contact: a TCP exchange with another process, whose addresses are
-//! tried in turn until one of them answers. It blocks. The other side is in
+//! tried until one of them answers. It blocks. The other side is in
 //! [`listener`](super::listener); liveness probes are in [`probe`](super::probe). Invariant: the
 //! result is the answer of a process that knows the secret, or the process is lost for good; if
 //! the time limit has passed, the state of the process is unknown, and the next use may try again.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use socket2::{Domain, Socket, Type};
-
+use super::dial::Dial;
 use super::handshake::{BYTES, Initiator, InitiatorStep};
 use super::identity::Identity;
 use super::record::Contact;
 use super::secret::Secret;
 use crate::error::{Error, Result, kept};
-use crate::sys::{is_shortage, own_sockets};
+use crate::sys::is_shortage;
 
-/// Time limits for connecting to an address: in the first round, because some addresses of a node
-/// may lead nowhere while another one works at once; and in later rounds.
-const FIRST_CONNECT_MAX: Duration = Duration::from_secs(3);
+/// Time limit for connecting to the addresses of a process: in the first round, because each may
+/// have lost a packet; and in later rounds.
+const FIRST_CONNECT_MAX: Duration = Duration::from_secs(5);
 const CONNECT_MAX: Duration = Duration::from_secs(20);
 /// Time limit for the answer of an address.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
@@ -33,6 +32,8 @@ enum Failed {
     Closed(std::io::Error),
     /// the process that listens there does not know the secret
     WrongProcess,
+    /// it neither accepts nor refuses connections
+    Silent,
     /// it is or was too busy; it may answer later
     Late(&'static str),
     /// this process cannot open a connection
@@ -41,27 +42,36 @@ enum Failed {
 
 /// Sends a question to the process of a contact. Returns what `read` makes of the answer, and the
 /// stream, behind the answer. `read` returns `None` if the bytes are no answer to the question.
+/// `patient`: whether addresses that are all silent are tried again; else the process counts as one
+/// that cannot be reached.
 pub fn exchange<T>(
     identity: &Identity,
     contact: &Contact,
     secret: Secret,
     question: &[u8; BYTES],
     read: impl Fn(&[u8; BYTES]) -> Option<T>,
+    patient: bool,
 ) -> Result<(T, TcpStream)> {
     let addresses = contact.addresses();
     let limit = Instant::now() + identity.contact_limit();
     let (mut connect, mut pause) = (FIRST_CONNECT_MAX, PAUSE);
     loop {
         let (mut causes, mut late) = (Vec::new(), false);
-        for address in &addresses {
+        // A time limit of zero would be an error of the call, and not of the address.
+        let left = limit.saturating_duration_since(Instant::now()).max(PAUSE);
+        for (address, stream) in Dial::new(&addresses, connect.min(left)) {
             let initiator = Initiator::new(secret, contact.uid(), identity.uid(), *question)?;
-            match exchange_at(*address, initiator, connect, limit) {
+            match exchange_over(stream, initiator, limit) {
                 Ok((answer, stream)) => match read(&answer) {
                     Some(answer) => return Ok((answer, stream)),
                     None => causes.push(format!("{address} gives no answer to this question")),
                 },
                 Err(Failed::Local(error)) => return Err(error),
                 Err(Failed::Closed(error)) => causes.push(format!("{address}: {error}")),
+                Err(Failed::Silent) => {
+                    late |= patient;
+                    causes.push(format!("{address} does not answer"));
+                }
                 Err(Failed::WrongProcess) => causes.push(format!("{address} is another process")),
                 Err(Failed::Late(why)) => {
                     late = true;
@@ -101,21 +111,19 @@ impl From<std::io::Error> for Failed {
     }
 }
 
-/// Makes one exchange, which ends at `limit` at the latest.
-fn exchange_at(
-    address: SocketAddr,
+/// Makes one exchange over a stream, unless connecting has failed. It ends at `limit` at the
+/// latest.
+fn exchange_over(
+    stream: std::io::Result<TcpStream>,
     mut initiator: Initiator,
-    connect: Duration,
     limit: Instant,
 ) -> core::result::Result<([u8; BYTES], TcpStream), Failed> {
     let left = |until: Instant| until.saturating_duration_since(Instant::now());
     let late = || Failed::Late("does not answer");
-    // A time limit of zero would be an error of the call, and not of the address.
-    let connect = connect.min(left(limit)).max(PAUSE);
-    let socket =
-        own_sockets::open(|| Socket::new(Domain::for_address(address), Type::STREAM, None))?;
-    socket.connect_timeout(&address.into(), connect)?;
-    let mut stream = TcpStream::from(socket);
+    let mut stream = match stream {
+        Err(error) if error.kind() == ErrorKind::TimedOut => return Err(Failed::Silent),
+        stream => stream?,
+    };
     let until = limit.min(Instant::now() + ANSWER_MAX);
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(ANSWER_MAX))?;

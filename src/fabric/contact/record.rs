@@ -102,6 +102,32 @@ fn node_name() -> Vec<u8> {
 /// Returns the addresses of this node, or of one interface of it: IPv4 first, loopback addresses
 /// last, and no link-local addresses.
 pub fn node_addresses(interface: Option<&str>) -> Result<Vec<Ipv6Addr>> {
+    let all = interfaces()?.into_iter();
+    let mut found: Vec<Ipv6Addr> = all
+        .filter(|(name, _)| interface.is_none_or(|wanted| wanted == name))
+        .map(|(_, address)| address)
+        .collect();
+    if let (true, Some(name)) = (found.is_empty(), interface) {
+        let what = format!("interface {name} (FOMPI_NET_INTERFACE) has no address");
+        return Err(Error::NoListener(kept(what)));
+    }
+    let rank = |address: &Ipv6Addr| {
+        let address = address.to_canonical();
+        (address.is_loopback(), address.is_ipv6())
+    };
+    found.sort_by_key(rank);
+    Ok(found)
+}
+
+/// Returns the name of the interface of this node that has an address.
+pub fn interface_of(address: IpAddr) -> Option<String> {
+    let has = |(_, found): &(String, Ipv6Addr)| found.to_canonical() == address.to_canonical();
+    interfaces().ok()?.into_iter().find(has).map(|(name, _)| name)
+}
+
+/// Returns all addresses of this node that other nodes can use, each with the name of its
+/// interface.
+fn interfaces() -> Result<Vec<(String, Ipv6Addr)>> {
     let mut first = core::ptr::null_mut();
     // SAFETY: `first` is a local variable.
     if unsafe { libc::getifaddrs(&mut first) } != 0 {
@@ -115,23 +141,13 @@ pub fn node_addresses(interface: Option<&str>) -> Result<Vec<Ipv6Addr>> {
         next = element.ifa_next;
         // SAFETY: the name of an interface is a C string.
         let name = unsafe { core::ffi::CStr::from_ptr(element.ifa_name) };
-        if interface.is_some_and(|wanted| wanted.as_bytes() != name.to_bytes()) {
-            continue;
-        }
+        let name = name.to_string_lossy();
         // SAFETY: an address of the list, or null.
-        found.extend(unsafe { usable_address(element.ifa_addr) });
+        let address = unsafe { usable_address(element.ifa_addr) };
+        found.extend(address.map(|address| (name.clone().into_owned(), address)));
     }
     // SAFETY: the list is freed once.
     unsafe { libc::freeifaddrs(first) };
-    if let (true, Some(name)) = (found.is_empty(), interface) {
-        let what = format!("interface {name} (FOMPI_NET_INTERFACE) has no address");
-        return Err(Error::NoListener(kept(what)));
-    }
-    let rank = |address: &Ipv6Addr| {
-        let address = address.to_canonical();
-        (address.is_loopback(), address.is_ipv6())
-    };
-    found.sort_by_key(rank);
     Ok(found)
 }
 
@@ -187,6 +203,12 @@ mod tests {
         assert!(there.iter().all(|address| address.ip().is_loopback()));
         let error = contact(Some("none0")).unwrap_err();
         assert!(error.to_string().contains("interface none0"));
+    }
+
+    #[test]
+    fn an_address_belongs_to_an_interface() {
+        assert_eq!(interface_of(Ipv4Addr::LOCALHOST.into()).as_deref(), Some("lo"));
+        assert_eq!(interface_of(Ipv4Addr::new(192, 0, 2, 1).into()), None);
     }
 
     #[test]

@@ -44,6 +44,11 @@ impl VerbsDevice {
         })
     }
 
+    /// Name of the device and number of the port.
+    pub fn name(&self) -> String {
+        self.port.name()
+    }
+
     /// Whether the link is Ethernet (RoCE); otherwise it is InfiniBand.
     pub fn is_ethernet(&self) -> bool {
         self.port.ethernet

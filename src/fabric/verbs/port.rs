@@ -127,7 +127,6 @@ impl Port {
     }
 
     /// Name of the device and number of the port, for messages.
-    #[cfg(test)]
     pub fn name(&self) -> String {
         format!("{}:{}", self.domain.device().name(), self.port)
     }

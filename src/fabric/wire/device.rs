@@ -79,6 +79,14 @@ impl Device {
         }
     }
 
+    /// Name of an RDMA device, and its port.
+    pub fn name(&self) -> Option<String> {
+        match self {
+            Device::Verbs(device) => Some(device.name()),
+            Device::Tcp(_) => None,
+        }
+    }
+
     /// Whether its atomics are atomic with respect to those of the CPU.
     pub fn is_coherent(&self) -> bool {
         match self {

@@ -10,6 +10,8 @@
 //! | 8..16  | number of the sending process                                         |
 //! | 16..48 | the device's end; 0 if there is none                                  |
 
+use std::net::IpAddr;
+
 use super::device::{Device, NetworkKind};
 use super::queue::Queue;
 use crate::error::{Error, Result};
@@ -83,18 +85,21 @@ impl Greeting {
 }
 
 /// Connects to the process of a contact, which may be this one. Both processes know the secret.
+/// `patient`: as for [`contact::exchange`]. Returns the own address of the connection, too, if it
+/// is one over TCP.
 pub fn connect(
     device: &Device,
     identity: &Identity,
-    contact: &Contact,
-    secret: Secret,
-) -> Result<Queue> {
+    (contact, secret): (&Contact, Secret),
+    patient: bool,
+) -> Result<(Queue, Option<IpAddr>)> {
     let (uid, kind) = (identity.uid(), device.kind());
     let begun = device.begin();
     let opening = begun.map_err(|error| local_error(contact, error))?;
     let question = Greeting::new(kind, uid, opening.end()).bytes();
     let read =
         |bytes: &[u8; BYTES]| Greeting::from(bytes).filter(|answer| answer.uid == contact.uid());
+    let mut own = None;
     let (answer, stream) = match contact.uid() == uid {
         true => {
             let reply = answer(device, identity, &question).expect("a greeting");
@@ -102,7 +107,9 @@ pub fn connect(
             (read(&reply.bytes).expect("a greeting"), stream)
         }
         false => {
-            let (answer, stream) = contact::exchange(identity, contact, secret, &question, read)?;
+            let (answer, stream) =
+                contact::exchange(identity, contact, secret, &question, read, patient)?;
+            own = stream.local_addr().ok().map(|address| address.ip().to_canonical());
             (answer, Some(stream.into()))
         }
     };
@@ -114,7 +121,8 @@ pub fn connect(
         return Err(contact.lost(what));
     }
     let link = opening.connect(&answer.end, stream);
-    link.map(Queue::new).map_err(|error| local_error(contact, error))
+    let queue = link.map(Queue::new).map_err(|error| local_error(contact, error));
+    queue.map(|queue| (queue, own))
 }
 
 /// The error for a failure of this side: a shortage is an error of this call alone, because a later

@@ -12,6 +12,7 @@ mod coalesce;
 mod counts;
 mod device;
 mod device_choice;
+mod fault;
 mod gathered;
 mod greeting;
 mod leases;

@@ -3,13 +3,15 @@
 //! bytes travel is in `bytes`, `gathered` and `leases`. The first operation makes the connection.
 //! Invariant: a lost peer stays lost, and each later call fails with the same error.
 
-use std::sync::Arc;
+use std::net::IpAddr;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 
 use super::counts::Kinds;
 use super::device::{Device, News};
+use super::fault::Fault;
 use super::greeting;
 use super::pause::{Pause, SLEEP_OF_MANY};
 use super::pool::{Answers, Blocks};
@@ -29,6 +31,8 @@ pub(super) struct Core {
     pub(super) identity: Identity,
     /// length of the longest message, if it is below the limit of the device
     pub(super) message_bytes_max: AtomicU64,
+    /// own address of the first connection that was made
+    pub(super) own_address: OnceLock<IpAddr>,
     /// number of peers lost so far
     losses: AtomicU64,
     /// nanoseconds for which a thread looks for an answer before it sleeps
@@ -46,6 +50,7 @@ impl Core {
             device,
             peers: RwLock::default(),
             identity: Identity::default(),
+            own_address: OnceLock::new(),
             losses: AtomicU64::new(0),
             look_ns: AtomicU64::new(0),
             waits: AtomicU64::new(0),
@@ -142,25 +147,6 @@ enum State {
     Lost(Error, End),
 }
 
-/// The reason why an operation has failed: the connection is broken, or this process has a failure
-/// of its own.
-pub(super) enum Fault {
-    Broken(Broken),
-    Local(Error),
-}
-
-impl From<Broken> for Fault {
-    fn from(broken: Broken) -> Fault {
-        Fault::Broken(broken)
-    }
-}
-
-impl From<Error> for Fault {
-    fn from(error: Error) -> Fault {
-        Fault::Local(error)
-    }
-}
-
 impl Peer {
     fn new(core: Arc<Core>, contact: Contact, secret: Secret) -> Peer {
         let (dirty, state) = (AtomicBool::new(false), Mutex::new(State::Fresh));
@@ -179,18 +165,7 @@ impl Peer {
     ) -> Result<T> {
         let mut state = self.state.lock();
         if matches!(*state, State::Fresh) {
-            match greeting::connect(
-                &self.core.device,
-                &self.core.identity,
-                &self.contact,
-                self.secret,
-            ) {
-                Ok(queue) => *state = State::Up(queue),
-                Err(error @ Error::Lost { .. }) => return Err(self.lose(&mut state, error)),
-                // A failure of this process, or no answer in time: the peer is not lost, and the
-                // next use tries again.
-                Err(error) => return Err(error),
-            }
+            self.connect(&mut state, true)?;
         }
         let queue = match &mut *state {
             State::Up(queue) => queue,
@@ -208,6 +183,33 @@ impl Peer {
                 let error = self.contact.lost(broken.to_string());
                 Err(self.lose(&mut state, error))
             }
+        }
+    }
+
+    /// Connects if there is no connection yet. A process all of whose addresses are silent counts
+    /// as one that cannot be reached, after a few seconds.
+    pub fn meet(&self) -> Result<()> {
+        let mut state = self.state.lock();
+        match &*state {
+            State::Fresh => self.connect(&mut state, false),
+            State::Lost(error, _) => Err(error.clone()),
+            State::Up(_) => Ok(()),
+        }
+    }
+
+    /// Makes the connection. `patient`: as for [`greeting::connect`].
+    fn connect(&self, state: &mut State, patient: bool) -> Result<()> {
+        let Core { device, identity, .. } = &*self.core;
+        match greeting::connect(device, identity, (&self.contact, self.secret), patient) {
+            Ok((queue, own_address)) => {
+                own_address.map(|address| self.core.own_address.set(address));
+                *state = State::Up(queue);
+                Ok(())
+            }
+            Err(error @ Error::Lost { .. }) => Err(self.lose(state, error)),
+            // A failure of this process, or no answer in time: the peer is not lost, and the next
+            // use tries again.
+            Err(error) => Err(error),
         }
     }
 

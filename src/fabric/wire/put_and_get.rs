@@ -3,7 +3,8 @@
 //! for completion. Invariant: memory that the device accesses after a call has returned is held by
 //! its request.
 
-use super::peer::{Fault, Peer};
+use super::fault::Fault;
+use super::peer::Peer;
 use super::pool::BLOCK_BYTES;
 use super::queue::{Kept, Queue};
 use crate::error::Result;

@@ -4,7 +4,8 @@
 //! Invariant: as for puts, memory that is used after a call has returned is held by its request.
 
 use super::device::Region;
-use super::peer::{Fault, Peer};
+use super::fault::Fault;
+use super::peer::Peer;
 use super::pool::Word;
 use super::queue::{Kept, Queue};
 use crate::error::Result;

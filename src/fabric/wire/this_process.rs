@@ -2,6 +2,7 @@
 //! and the memory that it exposes. Invariant: a process has one of these for each kind of device
 //! that it uses, but in tests, where each stands for a process.
 
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -16,6 +17,7 @@ use crate::config::{Config, NetSettings};
 use crate::error::{Error, Result};
 use crate::fabric::contact::{
     BYTES, Contact, Identity, ListenPlaces, Listener, Notices, Probe, Reply, Secret, Service,
+    interface_of,
 };
 use crate::fabric::remote::Remote;
 use crate::fabric::request::MemoryOf;
@@ -109,6 +111,13 @@ impl Wire {
     /// Kind of the network.
     pub fn kind(&self) -> NetworkKind {
         self.core.device.kind()
+    }
+
+    /// Returns by what this process reaches others, for a report: its RDMA device and port, or the
+    /// interface and the address of its first connection; empty before there is one.
+    pub fn way(&self) -> String {
+        let address = self.core.own_address.get();
+        self.core.device.name().unwrap_or_else(|| address.map(in_words).unwrap_or_default())
     }
 
     /// Returns what other processes need to contact this process. The first call starts the
@@ -208,6 +217,14 @@ impl Drop for Wire {
         // The thread and the peers hold references to the core.
         *self.listener.lock() = None;
         self.core.peers.write().clear();
+    }
+}
+
+/// An own address, with the name of its interface.
+fn in_words(address: &IpAddr) -> String {
+    match interface_of(*address) {
+        Some(interface) => format!("{interface}, {address}"),
+        None => address.to_string(),
     }
 }
 

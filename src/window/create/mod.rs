@@ -138,8 +138,9 @@ fn report_made(host: &Host, flavor: Flavor, node: &LocalWindow) {
         let (call, abi, ranks) = (flavor.call(), host.abi_name(), node.size);
         let (bytes, _) = node.exposed();
         let road = node.road();
+        let way = node.way().map(|way| format!(" by {way}")).unwrap_or_default();
         let ranks = if ranks == 1 { String::from("1 rank") } else { format!("{ranks} ranks") };
-        report::say(&format!("{call}: {ranks}, {bytes} bytes, road: {road} ({abi})"));
+        report::say(&format!("{call}: {ranks}, {bytes} bytes, road: {road}{way} ({abi})"));
     }
 }
 

@@ -23,7 +23,7 @@ use crate::util::known::Known;
 use crate::window::common::Common;
 use crate::window::control_blocks::ControlBlocks;
 use crate::window::create::agreement::{self, Memory, Outcome, Wish};
-use crate::window::report::Why;
+use crate::window::report::{self, Why};
 use crate::window::verdict::{self, Verdict};
 use crate::window::{Flavor, LocalWindow};
 use parking_lot::Mutex;
@@ -217,7 +217,9 @@ fn expose_own(wide: &WideArena, own: &mut Resources, (address, bytes): (u64, u64
         own.exposed.push(exposed);
     }
     blocks.describe(descriptor);
-    wide.near.process(wide.near.rank).set_contact(&wide.wire.contact()?);
+    let contact = wide.wire.contact();
+    let contact = contact.inspect_err(|error| report::own_cause(wide.rank, error))?;
+    wide.near.process(wide.near.rank).set_contact(&contact);
     Ok(())
 }
 

@@ -3,8 +3,9 @@
 //! that these calls return are freed when the wide arena is made.
 
 use super::no_device;
+use super::nodes::{Comms, Grouping, count};
 use super::shared::Shared;
-use super::{FAR_BYTES, Member, NodeInfo, WideArena};
+use super::{Member, NodeInfo, WideArena};
 use crate::config::Config;
 use crate::error::Result;
 use crate::fabric::net::{
@@ -13,7 +14,6 @@ use crate::fabric::net::{
 use crate::fabric::remote::{Addressed, Network, Remote, Road};
 use crate::liveness::losses;
 use crate::liveness::watch::Watch;
-use crate::memory::heap;
 use crate::mpi::Host;
 use crate::mpi::comm::Comm;
 use crate::number::Number;
@@ -30,25 +30,6 @@ use std::time::Duration;
 /// The time for which a rank looks before it sleeps: about what falling asleep and waking up cost.
 const LOOK: Duration = Duration::from_micros(50);
 
-/// Communicators to free, the last one first, unless a wide arena takes them over.
-struct Comms {
-    host: &'static Host,
-    made: Vec<Comm>,
-}
-
-impl Comms {
-    fn add(&mut self, comm: Comm) -> Comm {
-        self.made.push(comm);
-        comm
-    }
-}
-
-impl Drop for Comms {
-    fn drop(&mut self) {
-        self.made.iter().rev().for_each(|comm| comm.free(self.host));
-    }
-}
-
 impl WideArena {
     /// Makes the wide arena of the processes of a communicator, or returns the reason why there is
     /// none. Collective.
@@ -56,14 +37,14 @@ impl WideArena {
         host: &'static Host,
         user: Comm,
     ) -> Result<core::result::Result<Arc<WideArena>, Why>> {
-        let mut comms = Comms { host, made: Vec::new() };
+        let mut comms = Comms::new(host);
         let comm = comms.add(user.duplicate(host)?);
         let rank = Rank(comm.rank(host)?);
-        let (members, offers) = members(host, comm, rank, DeviceOffer::own())?;
-        let nodes = members.iter().map(|member| member.node.0 + 1).max().unwrap_or(1);
-        if nodes == 1 {
+        if comm.size(host)? == 1 {
             return Ok(Err(Why::NoRoad));
         }
+        let offers = comm.gather_all(host, &[DeviceOffer::own().0])?;
+        let offers: Vec<_> = offers.iter().map(|[offer]| DeviceOffer(*offer)).collect();
         if rank == Rank::FIRST {
             settings_differ(&offers).iter().for_each(|line| report::differ(line));
         }
@@ -71,23 +52,18 @@ impl WideArena {
         if let Some(why) = no_device::refused(host, comm, choice, &offers)? {
             return Ok(Err(why));
         }
+        let Grouping { members, near, leaders, arena, wire } =
+            match Grouping::find(host, comm, choice, &mut comms)? {
+                Ok(nodes) => nodes,
+                Err(why) => return Ok(Err(why)),
+            };
         let Member { node, index } = members[rank.0.to_usize()];
-        let near = comms.add(comm.split(host, Some(node.0))?.ok_or(CAUSE_ELSEWHERE)?);
-        let leaders = comm
-            .split(host, (index == RankOnNode::LEADER).then_some(0))?
-            .map(|comm| comms.add(comm));
-        let arena = Arena::make(host, near, FAR_BYTES)?;
-        let wire = open(choice, index).inspect_err(|error| report::own_cause(rank, error));
-        let part = arena.and_then(|arena| Ok((arena, wire.map_err(|error| Why::no_wire(&error))?)));
-        let (arena, wire) = match verdict::none_has_reasons(host, comm, part)? {
-            Ok(part) => part,
-            Err(why) => return Ok(Err(why)),
-        };
+        let nodes = count(&members);
         let all = (comm, near, leaders);
         let secret = share_secret(host, comm, rank, wire)?;
         let local = (wire, secret, choice.coherent(), arena);
         let wide = WideArena::join(host, all, local, (nodes, node), members)?;
-        comms.made = vec![near];
+        [Some(comm), leaders].into_iter().flatten().for_each(|comm| comms.give_away(comm));
         let contact = if index == RankOnNode::LEADER { wide.contact_next_node() } else { Ok(()) };
         let mine = contact.as_ref().err().map_or(Verdict::FINE, |_| Verdict::why(Why::NoContact));
         let all = mine.of_all(host, comm)?;
@@ -99,10 +75,13 @@ impl WideArena {
     }
 
     /// Reads a word of the next node. Each node contacts one other node, so that nodes without a
-    /// network path between them are found before a window relies on the path.
+    /// network path between them are found before a window relies on the path. A firewall that
+    /// drops packets delays the window for a few seconds.
     fn contact_next_node(&self) -> Result<()> {
         let next = self.node.after(1, self.nodes);
-        self.leader(next).read(self.info(next).first).map(|_| ())
+        let leader = self.leader(next);
+        leader.meet()?;
+        leader.read(self.info(next).first).map(|_| ())
     }
 
     /// Makes the wide arena from the arenas of all nodes and the device. Collective.
@@ -189,46 +168,6 @@ fn share_secret(host: &Host, comm: Comm, rank: Rank, wire: &Wire) -> Result<Secr
     let secret = Secret::from(words);
     wire.admit(secret);
     Ok(secret)
-}
-
-/// Returns this process on the device of the choice. A leader also begins to listen.
-fn open(choice: DeviceChoice, index: RankOnNode) -> Result<&'static Wire> {
-    let wire = Wire::get(choice.kind())?;
-    wire.set_allocations(heap::allocation);
-    if index == RankOnNode::LEADER {
-        wire.contact()?;
-    }
-    Ok(wire)
-}
-
-/// Returns the place and the offer of each rank. Nodes are numbered in the order of their lowest
-/// ranks. Collective.
-fn members(
-    host: &Host,
-    comm: Comm,
-    rank: Rank,
-    offer: DeviceOffer,
-) -> Result<(Vec<Member>, Vec<DeviceOffer>)> {
-    let all = comm.gather_all(host, &[node_key(rank), offer.0])?;
-    let mut nodes = BTreeMap::new();
-    let members = all.iter().map(|[key, _]| {
-        let next = NodeNumber(nodes.len().to_u32());
-        let (node, count) = nodes.entry(key).or_insert((next, 0_u32));
-        *count += 1;
-        Member { node: *node, index: RankOnNode(*count - 1) }
-    });
-    let members = members.collect();
-    Ok((members, all.iter().map(|[_, offer]| DeviceOffer(*offer)).collect()))
-}
-
-/// Returns a number that is equal on ranks of one node and differs between nodes.
-fn node_key(rank: Rank) -> u64 {
-    let simulated = Config::get().ranks_per_node.map_or(0, |ranks| rank.0 / ranks);
-    let mut key = 0xcbf2_9ce4_8422_2325_u64 ^ u64::from(simulated);
-    for byte in process::place() {
-        key = (key ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-    }
-    key
 }
 
 /// Words of an encoded [`NodeInfo`].

@@ -18,6 +18,7 @@ pub mod located;
 mod make;
 pub mod many_nodes;
 mod no_device;
+mod nodes;
 mod notes;
 mod shared;
 pub mod targets;

@@ -40,7 +40,7 @@ impl Echo {
 
     /// Asks the process of a contact. Returns the answer.
     fn ask(&self, contact: &Contact, question: &[u8; BYTES]) -> Result<[u8; BYTES]> {
-        exchange(&self.0, contact, secret(), question, |answer| Some(*answer))
+        exchange(&self.0, contact, secret(), question, |answer| Some(*answer), true)
             .map(|(answer, _)| answer)
     }
 }

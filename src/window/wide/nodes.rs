@@ -1,0 +1,187 @@
+//! The nodes of a communicator. Ranks are on one node if they can share memory. Whether they can is
+//! tried: ranks that see the same processes of the same machine are tried first. Where that fails,
+//! although the machine is the same (containers that may not open each other's files), the ranks of
+//! that node are separated further, down to single ranks, which reach each other by the device.
+
+use super::{FAR_BYTES, Member};
+use crate::config::Config;
+use crate::error::Result;
+use crate::fabric::net::{DeviceChoice, Wire};
+use crate::memory::heap;
+use crate::mpi::Host;
+use crate::mpi::comm::Comm;
+use crate::number::Number;
+use crate::rank_numbers::{NodeNumber, Rank, RankOnNode};
+use crate::sys::process;
+use crate::window::arena::Arena;
+use crate::window::report::{self, Why};
+use crate::window::verdict::{self, CAUSE_ELSEWHERE};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Communicators to free, the last one first, unless a wide arena takes them over.
+pub struct Comms {
+    host: &'static Host,
+    made: Vec<Comm>,
+}
+
+impl Comms {
+    /// Starts without communicators.
+    pub fn new(host: &'static Host) -> Comms {
+        Comms { host, made: Vec::new() }
+    }
+
+    /// Leaves a communicator to others, which free it.
+    pub fn give_away(&mut self, comm: Comm) {
+        self.made.retain(|made| made.0 != comm.0);
+    }
+
+    /// Adds a communicator.
+    pub fn add(&mut self, comm: Comm) -> Comm {
+        self.made.push(comm);
+        comm
+    }
+}
+
+impl Drop for Comms {
+    fn drop(&mut self) {
+        self.made.iter().rev().for_each(|comm| comm.free(self.host));
+    }
+}
+
+/// The nodes of a communicator, and what this rank has on its own.
+pub struct Grouping {
+    /// the place of each rank
+    pub members: Vec<Member>,
+    /// the ranks of this node
+    pub near: Comm,
+    /// the leaders of all nodes; `None` on other ranks
+    pub leaders: Option<Comm>,
+    /// the arena of this node
+    pub arena: Arc<Arena>,
+    /// this process on the chosen device
+    pub wire: &'static Wire,
+}
+
+/// What the ranks of a node have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Apart {
+    /// the machine, and the processes that they see
+    Place,
+    /// and the files that they see: a container
+    Container,
+    /// each rank is alone
+    Rank,
+}
+
+impl Apart {
+    fn next(self) -> Option<Apart> {
+        match self {
+            Apart::Place => Some(Apart::Container),
+            Apart::Container => Some(Apart::Rank),
+            Apart::Rank => None,
+        }
+    }
+}
+
+impl Grouping {
+    /// Finds the nodes of a communicator, or returns the reason why its processes have no road. The
+    /// communicators that it makes are added to `comms`. Collective.
+    pub fn find(
+        host: &'static Host,
+        comm: Comm,
+        choice: DeviceChoice,
+        comms: &mut Comms,
+    ) -> Result<core::result::Result<Grouping, Why>> {
+        let rank = Rank(comm.rank(host)?);
+        let mut apart = Apart::Place;
+        let (members, node) = loop {
+            let members = members(host, comm, node_key(rank, apart))?;
+            let node = match count(&members) {
+                // All of them have tried already to share memory as one node.
+                1 => None,
+                _ => Some(TriedNode::of(host, comm, members[rank.0.to_usize()], comms)?),
+            };
+            let shares = node.as_ref().is_some_and(|node| !matches!(node.arena, Err(Why::NoRoad)));
+            let next = if shares { Some(apart) } else { apart.next() };
+            // A rank that has no memory of its own has no road.
+            if !comm.all(host, next.is_some())? {
+                return Ok(Err(Why::NoRoad));
+            }
+            match (comm.all(host, shares)?, node, next) {
+                (true, Some(node), _) => break (members, node),
+                (_, _, Some(next)) => apart = next,
+                (_, _, None) => unreachable!("all ranks have returned"),
+            }
+        };
+        let TriedNode { near, leaders, arena } = node;
+        let wire = open(choice, leaders.is_some());
+        let wire = wire.inspect_err(|error| report::own_cause(rank, error));
+        let part = arena.and_then(|arena| Ok((arena, wire.map_err(|error| Why::no_wire(&error))?)));
+        let part = verdict::none_has_reasons(host, comm, part)?;
+        Ok(part.map(|(arena, wire)| Grouping { members, near, leaders, arena, wire }))
+    }
+}
+
+/// The ranks that are tried as a node.
+struct TriedNode {
+    near: Comm,
+    leaders: Option<Comm>,
+    /// their arena, or the reason why they have none
+    arena: core::result::Result<Arc<Arena>, Why>,
+}
+
+impl TriedNode {
+    /// Makes the arena of the node of this rank, whose place is `member`. Collective.
+    fn of(host: &'static Host, comm: Comm, member: Member, comms: &mut Comms) -> Result<TriedNode> {
+        let near = comm.split(host, Some(member.node.0))?.ok_or(CAUSE_ELSEWHERE)?;
+        let near = comms.add(near);
+        let leads = member.index == RankOnNode::LEADER;
+        let leaders = comm.split(host, leads.then_some(0))?.map(|comm| comms.add(comm));
+        Ok(TriedNode { near, leaders, arena: Arena::make(host, near, FAR_BYTES)? })
+    }
+}
+
+/// Returns this process on the device of the choice. A leader also begins to listen.
+fn open(choice: DeviceChoice, leads: bool) -> Result<&'static Wire> {
+    let wire = Wire::get(choice.kind())?;
+    wire.set_allocations(heap::allocation);
+    if leads {
+        wire.contact()?;
+    }
+    Ok(wire)
+}
+
+/// Returns the number of nodes.
+pub fn count(members: &[Member]) -> u32 {
+    members.iter().map(|member| member.node.0 + 1).max().unwrap_or(1)
+}
+
+/// Returns the place of each rank. Grouping are numbered in the order of their lowest ranks. `key`
+/// is equal on the ranks of one node. Collective.
+fn members(host: &Host, comm: Comm, key: u64) -> Result<Vec<Member>> {
+    let all = comm.gather_all(host, &[key])?;
+    let mut nodes = BTreeMap::new();
+    let members = all.iter().map(|[key]| {
+        let next = NodeNumber(nodes.len().to_u32());
+        let (node, count) = nodes.entry(key).or_insert((next, 0_u32));
+        *count += 1;
+        Member { node: *node, index: RankOnNode(*count - 1) }
+    });
+    Ok(members.collect())
+}
+
+/// Returns a number that is equal on ranks of one node and differs between nodes.
+fn node_key(rank: Rank, apart: Apart) -> u64 {
+    let simulated = Config::get().ranks_per_node.map_or(0, |ranks| rank.0 / ranks);
+    let mut bytes = process::place();
+    bytes.extend(simulated.to_le_bytes());
+    if apart != Apart::Place {
+        bytes.extend(process::mounts());
+    }
+    if apart == Apart::Rank {
+        bytes.extend(rank.0.to_le_bytes());
+    }
+    let step = |key: u64, byte: &u8| (key ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
