@@ -157,7 +157,7 @@ pub fn count(members: &[Member]) -> u32 {
     members.iter().map(|member| member.node.0 + 1).max().unwrap_or(1)
 }
 
-/// Returns the place of each rank. Grouping are numbered in the order of their lowest ranks. `key`
+/// Returns the place of each rank. Nodes are numbered in the order of their lowest ranks. `key`
 /// is equal on the ranks of one node. Collective.
 fn members(host: &Host, comm: Comm, key: u64) -> Result<Vec<Member>> {
     let all = comm.gather_all(host, &[key])?;
