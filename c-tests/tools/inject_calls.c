@@ -289,6 +289,9 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "--plan") == 0)
         return print_plan();
 
+    // Ranks of one node that cannot share memory would take TCP, whose descriptors stay.
+    if (getenv("FOMPI_RANKS_PER_NODE") == NULL)
+        setenv("FOMPI_NET", "off", 0);
     check_start_within(110, &argc, &argv);
     if (argc == 2 && strcmp(argv[1], "--first") == 0) {
         injected = inject_first();
