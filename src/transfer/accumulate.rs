@@ -8,11 +8,12 @@
 //! They are ordered as the standard's default demands (§12.7.2): each is done when it returns, and
 //! atomic instructions of one process on one location keep their order.
 
-use super::acc::{AccLock, locked, single, try_locked};
+use super::acc::{AccLock, LookBehind, locked, single, try_locked};
 use super::acc_run::{AccRun, Guard};
 use super::combine::UnmappedAcc;
 use super::distant::is_changed_at_once;
 use super::put_get::{all_in_regions, reach, total};
+use super::target_acc::one_word;
 use super::{Buffer, Place, Quick, Target, elements, fits, not_null, unpaired};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{self, Op, pairs};
@@ -369,12 +370,18 @@ impl<'a> AccCall<'a> {
                 unsafe { reduce::accumulate_exclusive(op, basic, at, origin, result, count) };
                 Ok(())
             }
-            (Spot::Unmapped(whose), _) => {
-                let mut combine = UnmappedAcc::new(whose, op, self.guard, self.lock());
+            (Spot::Unmapped(whose), guard) => {
+                let run = AccRun { there: whose.address(), basic, count, origin, result };
+                if guard == Guard::Single {
+                    let behind = || LookBehind::new(self.place, self.rank);
+                    // SAFETY: likewise.
+                    if let Some(done) = unsafe { one_word(whose, (op, &run), behind) } {
+                        return done;
+                    }
+                }
+                let mut combine = UnmappedAcc::new(whose, op, guard, self.lock());
                 // SAFETY: likewise; all such elements of this target share the lock.
                 unsafe {
-                    let there = whose.address();
-                    let run = AccRun { there, basic, count, origin, result };
                     let pushed = combine.push(run);
                     combine.done(pushed)
                 }

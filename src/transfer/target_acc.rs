@@ -181,6 +181,31 @@ impl<'a> TargetAcc<'a> {
     }
 }
 
+/// Carries out a call on one element that the target changes by one atomic operation, which is most
+/// calls. Returns `None` for other elements, and where the target does not combine elements.
+/// `behind` gives the end of the call.
+///
+/// # Safety
+/// As for [`super::combine::UnmappedAcc::push`].
+pub unsafe fn one_word<'a>(
+    whose: Unmapped<'a>,
+    (op, run): (Op, &AccRun),
+    behind: impl FnOnce() -> Result<Option<LookBehind<'a>>>,
+) -> Option<Result<()>> {
+    let Unmapped::Distant(target) = whose else { return None };
+    let (road, what) = (target.peer.at_target()?, Reduction::new(op, run.basic)?);
+    let (protection, there) = (Protection::Atomic, run.there);
+    let dense = run.basic.size() == run.basic.extent();
+    if run.count != 1 || !dense || !what.fits(protection, there) {
+        return None;
+    }
+    let (bytes, operands, result) = (run.bytes(), run.origin, run.result);
+    let runs = &[Elements { there, bytes, operands, result }];
+    let call = AccumulateAt { what, protection, within: target.at, runs };
+    // SAFETY: the caller's promise.
+    Some(behind().and_then(|behind| unsafe { single(road, &call, behind) }))
+}
+
 /// Sends an accumulate on a single word, which takes no lock.
 ///
 /// # Safety

@@ -168,9 +168,36 @@ impl Peer {
     /// # Safety
     /// As for [`AtTarget::accumulate`](crate::fabric::remote::AtTarget::accumulate).
     pub(super) unsafe fn send_accumulate(&self, call: &AccumulateAt<'_>) -> Result<()> {
+        if let [run] = call.runs
+            && is_copied(call, run)
+            && run.result.is_none()
+        {
+            // SAFETY: the caller's duties.
+            return unsafe { self.send_copied(call, run) };
+        }
         self.check_buffers(call)?;
         // SAFETY: the caller's duties.
         self.in_chain(|chain| unsafe { chain.accumulate(call, false) }).map(drop)
+    }
+
+    /// Sends an accumulate on one run, whose operands are copied here.
+    ///
+    /// # Safety
+    /// The operands may be read now, and the elements are inside of the target's window.
+    unsafe fn send_copied(&self, call: &AccumulateAt<'_>, run: &Elements) -> Result<()> {
+        let AccumulateAt { what, protection, within, .. } = *call;
+        let at = if what.has_operands() { run.operands as u64 } else { 0 };
+        let from = Local { at, bytes: run.bytes.low_u32(), key: 0 };
+        let work = Work::Accumulate { what, protection, result: 0, inline: true };
+        let to = Remote { at: run.there, ..within };
+        let order = Order { gathered: true, ..Order::new(work, to, from, false) };
+        self.with(|queue| {
+            self.room(queue, 1)?;
+            queue.count().accumulates += 1;
+            // SAFETY: the caller's duties; the operands are copied now.
+            unsafe { queue.post(order, Kept::Nothing) }?;
+            Ok(())
+        })
     }
 
     /// Sends an accumulate, reads a word behind it, and waits for all.
