@@ -6,7 +6,7 @@
 #define _GNU_SOURCE // sched_setaffinity, RTLD_DEFAULT
 
 #include "../../include/fompi.h"
-#include "check.h"
+#include "nodes.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -67,16 +67,16 @@ static int service_thread(unsigned long *blocked)
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
-    const char *net = getenv("FOMPI_NET"), *per_node = getenv("FOMPI_RANKS_PER_NODE");
+    const char *net = getenv("FOMPI_NET");
     MPI_Comm node;
-    const int nodes = per_node == NULL ? 1 : atoi(per_node);
-    OK(MPI_Comm_split(MPI_COMM_WORLD, rank / nodes, rank, &node));
+    const int per_node = ranks_per_node() > 0 ? ranks_per_node() : size;
+    OK(MPI_Comm_split(MPI_COMM_WORLD, rank / per_node, rank, &node));
     unsigned long one = bind_to_one(), all = 0, blocked = 0;
     OK(MPI_Allreduce(&one, &all, 1, MPI_UNSIGNED_LONG, MPI_BOR, node));
     MPI_Win win;
     window_of(64, 1, &win);
-    const int leads = rank % nodes == 0, thread = service_thread(&blocked);
-    if (per_node != NULL && net != NULL && strcmp(net, "tcp") == 0 && size > nodes && leads)
+    const int leads = rank % per_node == 0, thread = service_thread(&blocked);
+    if (net != NULL && strcmp(net, "tcp") == 0 && size > per_node && leads)
         CHECK(thread != 0 || dlsym(RTLD_DEFAULT, "fompi_get_verbs_counts") == NULL);
     if (thread != 0) {
         // The thread may not have run yet.
