@@ -358,6 +358,10 @@ pub fn free(host: &Host, window: &'static Window) -> Result<()> {
         Carrier::Node(node) | Carrier::Wide(node) => {
             synchronise::last_fence(node, "MPI_Win_free")?;
             waits::freed(window, node);
+            if node.report_waits_of_nodes() {
+                // The ranks of other nodes keep their times until rank 0 has read them.
+                synchronise::fence_all(node, false)?;
+            }
             if node.arena().rank == RankOnNode::LEADER {
                 node.arena().slots.free(node.slot);
             }

@@ -78,7 +78,11 @@ pub fn freed(window: &Window, node: &LocalWindow) {
         (rank, on_words!(node, |words| words.read(at)).unwrap_or(0))
     };
     let row = kind(window, node, true);
-    ROWS.lock().entry(row).or_default().add(Rank::all(node.size).map(waited));
+    // Where ranks of other nodes do not report, they do not wait for this rank to read their times.
+    let is_known =
+        |rank: &Rank| *rank == node.rank || !node.spans_nodes() || node.report_waits_of_nodes();
+    let ranks = Rank::all(node.size).filter(is_known);
+    ROWS.lock().entry(row).or_default().add(ranks.map(waited));
 }
 
 /// Prints the rows of this process, with the windows that it has not freed. Call in MPI_Finalize.

@@ -43,8 +43,10 @@ impl WideArena {
         if comm.size(host)? == 1 {
             return Ok(Err(Why::NoRoad));
         }
-        let offers = comm.gather_all(host, &[DeviceOffer::own().0])?;
-        let offers: Vec<_> = offers.iter().map(|[offer]| DeviceOffer(*offer)).collect();
+        let reports_waits = u64::from(Config::get().reports_waits);
+        let all = comm.gather_all(host, &[DeviceOffer::own().0, reports_waits])?;
+        let offers: Vec<_> = all.iter().map(|[offer, _]| DeviceOffer(*offer)).collect();
+        let report_waits = all.iter().all(|[_, reports]| *reports != 0);
         if rank == Rank::FIRST {
             settings_differ(&offers).iter().for_each(|line| report::differ(line));
         }
@@ -61,7 +63,7 @@ impl WideArena {
         let nodes = count(&members);
         let all = (comm, near, leaders);
         let secret = share_secret(host, comm, rank, wire)?;
-        let local = (wire, secret, choice.coherent(), arena);
+        let local = (wire, secret, (choice.coherent(), report_waits), arena);
         let wide = WideArena::join(host, all, local, (nodes, node), members)?;
         [Some(comm), leaders].into_iter().flatten().for_each(|comm| comms.give_away(comm));
         let contact = if index == RankOnNode::LEADER { wide.contact_next_node() } else { Ok(()) };
@@ -88,7 +90,12 @@ impl WideArena {
     fn join(
         host: &'static Host,
         (comm, near_comm, leaders): (Comm, Comm, Option<Comm>),
-        (wire, secret, coherent, arena): (&'static Wire, Secret, bool, Arc<Arena>),
+        (wire, secret, (coherent, report_waits), arena): (
+            &'static Wire,
+            Secret,
+            (bool, bool),
+            Arc<Arena>,
+        ),
         (nodes, node): (u32, NodeNumber),
         members: Vec<Member>,
     ) -> Result<Arc<WideArena>> {
@@ -122,6 +129,7 @@ impl WideArena {
             members,
             chunks: Mutex::new(chunks),
             coherent,
+            report_waits,
             look,
             peers: Peers::default(),
             lost_node: OnceLock::new(),

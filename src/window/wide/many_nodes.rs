@@ -89,6 +89,11 @@ impl LocalWindow {
         self.wide.as_deref().is_some_and(|part| part.wide.wire.accumulates())
     }
 
+    /// Whether its ranks are on several nodes, and all of them report how long they waited.
+    pub fn report_waits_of_nodes(&self) -> bool {
+        self.wide.as_deref().is_some_and(|part| part.wide.report_waits)
+    }
+
     /// Whether its ranks are on several nodes.
     #[inline(always)]
     pub fn spans_nodes(&self) -> bool {

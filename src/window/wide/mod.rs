@@ -84,6 +84,8 @@ pub struct WideArena {
     chunks: Mutex<BTreeMap<u32, Exposed>>,
     /// whether all devices change words atomically with the processors of their nodes
     coherent: bool,
+    /// whether all ranks report how long they waited (FOMPI_VERBOSE=2)
+    report_waits: bool,
     /// how long a waiting rank looks for a change before it sleeps, where it sleeps
     look: Duration,
     /// the processes that this one has contacted
