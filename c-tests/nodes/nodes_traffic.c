@@ -1,10 +1,10 @@
 // Puts, gets, accumulates and locks to targets on the own node and on others, in one window, for
 // windows of every flavor: every byte and every sum is right. MPI-4.1 sections 12.3 and 12.5.
 // ranks: 1 2 4 8
-// between nodes: shared windows are left to the MPI underneath
 // plain ranks: 2
 
 #include "created.h"
+#include "nodes.h"
 
 enum { ROUNDS = 12, BLOCK = 12000, RANKS_MAX = 8, BYTES = 64 + RANKS_MAX * BLOCK };
 enum { GUARDED = 0, SUM = 8, HALVES = 16, WIDE = 24 };
@@ -177,7 +177,10 @@ int main(int argc, char **argv)
     OK(MPI_Get_address(base, &starts[me]));
     OK(MPI_Allgather(MPI_IN_PLACE, 1, MPI_AINT, starts, 1, MPI_AINT, comm));
     use();
-    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node));
+    if (ranks_per_node() > 0)
+        OK(MPI_Comm_split(MPI_COMM_WORLD, rank / ranks_per_node(), rank, &node));
+    else
+        OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node));
     over(node);
     OK(MPI_Win_allocate_shared(BYTES, 1, MPI_INFO_NULL, comm, &base, &win));
     use();
