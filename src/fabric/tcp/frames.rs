@@ -55,7 +55,7 @@ pub enum RequestKind {
     AddAndRing = 6,
     /// combines elements with the operands that follow
     Accumulate = 7,
-    /// the same, and answers what the elements were before
+    /// combines elements with the operands that follow, and answers what the elements were before
     FetchAccumulate = 8,
 }
 

@@ -2,7 +2,8 @@
 //! when it polls. What a full socket does not take, the service thread sends later. Invariant:
 //! answers come in the order of the requests, so the number of the last one is enough.
 
-use core::ptr;
+use core::mem::MaybeUninit;
+use core::{ptr, slice};
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, OwnedFd};
@@ -152,12 +153,12 @@ impl TcpLink {
             }
         }
         drop(unsent);
-        let mut buffer = [0; RECEIVED];
+        let mut buffer = MaybeUninit::<[u8; RECEIVED]>::uninit();
         while !self.expected.is_empty() {
             // What was asked for arrives in its place, what follows in the buffer.
             let (to, left) = self.data.unwrap_or_default();
             let to = ptr::with_exposed_provenance_mut::<u8>(to.to_usize());
-            let pieces = [piece(to, left), piece(buffer.as_mut_ptr(), RECEIVED)];
+            let pieces = [piece(to, left), piece(buffer.as_mut_ptr().cast(), RECEIVED)];
             // SAFETY: the memory of a request that is not done, and a local variable.
             let came = match unsafe { receive(self.sender.stream().as_fd(), &pieces) } {
                 Ok(0) => return Err(stream_options::cause(&ErrorKind::UnexpectedEof.into())),
@@ -166,7 +167,9 @@ impl TcpLink {
                 Err(error) => return Err(stream_options::cause(&error)),
             };
             self.note_data(came.min(left));
-            self.take(&buffer[..came.saturating_sub(left)])?;
+            let more = came.saturating_sub(left);
+            // SAFETY: the system has written these bytes of the buffer.
+            self.take(unsafe { slice::from_raw_parts(buffer.as_ptr().cast(), more) })?;
             if came < left + RECEIVED && self.unsendable.is_none() {
                 break;
             }

@@ -70,25 +70,16 @@ impl Chain<'_> {
         call: &AccumulateAt<'_>,
         guarded: bool,
     ) -> core::result::Result<(), Fault> {
-        let AccumulateAt { what, protection, within, runs } = *call;
         let most = self.peer.core.message_bytes_max();
-        let most = most - most % what.extent();
-        self.queue.count().accumulates += runs.len().to_u64();
-        for run in runs {
-            let Elements { there, bytes, operands, result } = *run;
-            debug_assert!(bytes > 0 && what.fits(protection, there));
-            let inline = is_copied(call, run);
-            let lends = !inline || result.is_some();
+        let most = most - most % call.what.extent();
+        self.queue.count().accumulates += call.runs.len().to_u64();
+        for run in call.runs {
+            debug_assert!(run.bytes > 0 && call.what.fits(call.protection, run.there));
+            let lends = !is_copied(call, run) || run.result.is_some();
             let mut offset = 0;
-            while offset < bytes {
-                let length = most.min(bytes - offset);
-                let at = if what.has_operands() { operands as u64 + offset } else { 0 };
-                let from = Local { at, bytes: length.low_u32(), key: 0 };
-                let result = result.map_or(0, |result| result as u64 + offset);
-                let work = Work::Accumulate { what, protection, result, inline };
-                let to = Remote { at: there + offset, ..within };
-                let gathered = inline && result == 0;
-                let order = Order { gathered, guarded, ..Order::new(work, to, from, lends) };
+            while offset < run.bytes {
+                let length = most.min(run.bytes - offset);
+                let order = Order { guarded, ..request_for(call, run, (offset, length)) };
                 // SAFETY: the caller guarantees the memory.
                 unsafe { self.push(order, lends) }?;
                 offset += length;
@@ -101,6 +92,19 @@ impl Chain<'_> {
 /// Whether the operands of a run are copied when its request is posted.
 fn is_copied(call: &AccumulateAt<'_>, run: &Elements) -> bool {
     run.bytes <= OPERANDS_COPIED_MAX || !call.what.has_operands()
+}
+
+/// Returns the request for `length` bytes of a run, from `offset` on.
+fn request_for(call: &AccumulateAt<'_>, run: &Elements, (offset, length): (u64, u64)) -> Order {
+    let AccumulateAt { what, protection, within, .. } = *call;
+    let at = if what.has_operands() { run.operands as u64 + offset } else { 0 };
+    let from = Local { at, bytes: length.low_u32(), key: 0 };
+    let (inline, result) = (is_copied(call, run), run.result.map_or(0, |at| at as u64 + offset));
+    let work = Work::Accumulate { what, protection, result, inline };
+    let to = Remote { at: run.there + offset, ..within };
+    // It leaves with later requests if it uses no memory of the user once it is posted.
+    let gathered = inline && result == 0;
+    Order { gathered, ..Order::new(work, to, from, !gathered) }
 }
 
 /// A request with an answer of eight bytes, for which the caller waits.
@@ -144,8 +148,8 @@ impl Peer {
         })
     }
 
-    /// The same, with words for the answers of some requests. Waits for all, and returns the
-    /// answers.
+    /// Calls [`Peer::in_chain`] with a word for the answer of each of `N` requests. Waits for all
+    /// requests, and returns the answers.
     fn in_chain_with<const N: usize>(
         &self,
         work: impl FnOnce(&mut Chain<'_>, [Word; N]) -> core::result::Result<(), Fault>,
@@ -185,12 +189,7 @@ impl Peer {
     /// # Safety
     /// The operands may be read now, and the elements are inside of the target's window.
     unsafe fn send_copied(&self, call: &AccumulateAt<'_>, run: &Elements) -> Result<()> {
-        let AccumulateAt { what, protection, within, .. } = *call;
-        let at = if what.has_operands() { run.operands as u64 } else { 0 };
-        let from = Local { at, bytes: run.bytes.low_u32(), key: 0 };
-        let work = Work::Accumulate { what, protection, result: 0, inline: true };
-        let to = Remote { at: run.there, ..within };
-        let order = Order { gathered: true, ..Order::new(work, to, from, false) };
+        let order = request_for(call, run, (0, run.bytes));
         self.with(|queue| {
             self.room(queue, 1)?;
             queue.count().accumulates += 1;
