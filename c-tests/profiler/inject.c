@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <link.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -179,6 +180,13 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     return NEXT(pthread_create)(thread, attributes, work, argument);
 }
 
+// Whether this operation of futex waits.
+static int waits(int operation)
+{
+    int command = operation & FUTEX_CMD_MASK;
+    return command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
+}
+
 long syscall(long number, ...)
 {
     long word[6];
@@ -187,7 +195,12 @@ long syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         word[i] = va_arg(rest, long);
     va_end(rest);
-    const char *name = number == SYS_pidfd_open ? "pidfd_open" : number == SYS_futex ? "futex" : "";
+    const char *name = "";
+    if (number == SYS_pidfd_open)
+        name = "pidfd_open";
+    // The kernel interrupts a wait; it never refuses to wake another thread.
+    else if (number == SYS_futex && waits((int)word[1]))
+        name = "futex";
     if (fails(name, CALLER))
         return -1;
     return NEXT(syscall)(number, word[0], word[1], word[2], word[3], word[4], word[5]);
