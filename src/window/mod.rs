@@ -89,10 +89,12 @@ impl Window {
     /// Prepares for calls of several threads, from now on.
     pub fn several_threads(&self) {
         self.epochs.several_threads();
-        if let Some(node) = self.local()
-            && let Memory::Attached(regions) = &node.memory
-        {
+        let Some(node) = self.local() else { return };
+        if let Memory::Attached(regions) = &node.memory {
             regions.several_threads();
+        }
+        if let Some(many) = node.many_nodes() {
+            many.part.wide.wire.several_threads();
         }
     }
 }

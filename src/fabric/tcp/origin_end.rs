@@ -6,14 +6,14 @@ use core::mem::MaybeUninit;
 use core::{ptr, slice};
 use std::collections::VecDeque;
 use std::io::ErrorKind;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use super::frames::{ANSWER_BYTES, Answer, AnswerStatus, Detail, RequestKind, TcpRequest};
 use super::service_thread::Sender;
-use super::stream_options::{self, piece, receive, would_wait};
+use super::stream_options::{self, piece, would_wait};
 use super::unsent::Unsent;
 use crate::fabric::request::{Broken, Order, Work};
 use crate::number::Number;
@@ -27,6 +27,9 @@ const PARTIAL: u32 = AnswerStatus::Partial as u32;
 const SKIPPED: u32 = AnswerStatus::Skipped as u32;
 /// Bytes that are received at once.
 const RECEIVED: usize = 16 << 10;
+
+/// One of the calls that receive.
+type Receive = unsafe fn(BorrowedFd<'_>, &[libc::iovec]) -> std::io::Result<usize>;
 
 /// A request whose answer has not arrived.
 struct Expected {
@@ -133,9 +136,19 @@ impl TcpLink {
     /// Sends what was gathered, and receives answers. Returns the number of the last request that
     /// is known to be done, if there is a new one.
     pub fn poll(&mut self) -> Result<Option<u64>, Broken> {
+        self.poll_by(false)
+    }
+
+    /// [`TcpLink::poll`] that sleeps until bytes come, for a few milliseconds at most: one system
+    /// call, where a poll and a sleep beside it are two.
+    pub fn poll_asleep(&mut self) -> Result<Option<u64>, Broken> {
+        self.poll_by(true)
+    }
+
+    fn poll_by(&mut self, asleep: bool) -> Result<Option<u64>, Broken> {
         if self.failed.is_none() {
             let before = self.done;
-            self.failed = self.advance().err();
+            self.failed = self.advance(asleep).err();
             if self.done > before {
                 return Ok(Some(self.done));
             }
@@ -143,16 +156,19 @@ impl TcpLink {
         self.failed.as_ref().map_or(Ok(None), |why| Err(Broken::Request(why.clone())))
     }
 
-    fn advance(&mut self) -> Result<(), String> {
+    /// `asleep`: whether the first call that receives may sleep.
+    fn advance(&mut self, asleep: bool) -> Result<(), String> {
         let mut unsent = self.unsent.lock();
         if !unsent.is_empty() {
             self.unsendable = send(&self.sender, &mut unsent).or(self.unsendable.take());
-            if unsent.is_empty() {
+            if unsent.is_empty() && !asleep {
                 // Nothing of what was just sent is answered yet; the next poll receives.
                 return Ok(());
             }
         }
         drop(unsent);
+        let mut receive: Receive =
+            if asleep { stream_options::receive_asleep } else { stream_options::receive };
         let mut buffer = MaybeUninit::<[u8; RECEIVED]>::uninit();
         while !self.expected.is_empty() {
             // What was asked for arrives in its place, what follows in the buffer.
@@ -166,6 +182,7 @@ impl TcpLink {
                 Err(error) if would_wait(&error) => break,
                 Err(error) => return Err(stream_options::cause(&error)),
             };
+            receive = stream_options::receive;
             self.note_data(came.min(left));
             let more = came.saturating_sub(left);
             // SAFETY: the system has written these bytes of the buffer.

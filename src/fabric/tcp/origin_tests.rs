@@ -1,13 +1,15 @@
-//! The origin's end of a connection: which requests leave by the call that posts them.
+//! The origin's end of a connection: which requests leave by the call that posts them, and what a
+//! poll that sleeps finds.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use super::exposures::Exposures;
-use super::frames::REQUEST_BYTES;
+use super::frames::{Answer, AnswerStatus, REQUEST_BYTES};
 use super::origin_end::TcpLink;
 use super::service_thread::ServiceThread;
+use super::stream_options;
 use crate::fabric::remote::Remote;
 use crate::fabric::request::{Local, Order, Work};
 
@@ -26,4 +28,30 @@ fn a_post_that_a_rank_waits_for_leaves_at_once() {
         let mut bytes = [0; 2 * REQUEST_BYTES];
         assert_eq!(there.read(&mut bytes).unwrap(), REQUEST_BYTES);
     }
+}
+
+#[test]
+fn a_poll_that_sleeps_sends_finds_an_answer_in_pieces_and_ends_with_the_stream() {
+    let thread = ServiceThread::start(&Arc::new(Exposures::default())).unwrap();
+    let (here, mut there) = UnixStream::pair().unwrap();
+    let here = here.into();
+    stream_options::prepare_to_sleep(&here).unwrap();
+    let mut link = TcpLink::new(thread.sender(here).unwrap());
+    let answer = Box::new(0u64);
+    let local = Local { at: (&raw const *answer).expose_provenance() as u64, bytes: 8, key: 0 };
+    let order = Order::new(Work::Add(1), Remote::default(), local, true);
+    // SAFETY: the answer lives until the end.
+    unsafe { link.post(&[Order { number: 1, gathered: true, ..order }]) }.unwrap();
+    let target = std::thread::spawn(move || {
+        there.read_exact(&mut [0; REQUEST_BYTES]).unwrap();
+        let all = [&Answer::new(AnswerStatus::Done, 8).bytes()[..], &7u64.to_ne_bytes()].concat();
+        all.chunks(3).for_each(|bytes| there.write_all(bytes).unwrap());
+    });
+    while link.poll_asleep().unwrap().is_none() {}
+    assert_eq!(*answer, 7);
+    target.join().unwrap();
+    // SAFETY: as above.
+    unsafe { link.post(&[Order { number: 2, ..order }]) }.unwrap();
+    let ended = (0..10_000).find_map(|_| link.poll_asleep().err());
+    assert!(ended.is_some());
 }

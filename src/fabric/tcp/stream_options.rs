@@ -1,6 +1,6 @@
-//! Options of the streams between origin and target, the system calls on them that do not wait, and
-//! the causes of their ends. Invariant: a stream ends if the node of the other side acknowledges
-//! nothing for [`silent_max`], and never because the process there is stopped: a full window is
+//! Options of the streams between origin and target, the system calls on them, and the causes of
+//! their ends. Invariant: a stream ends if the node of the other side acknowledges nothing for
+//! [`silent_max`], and never because the process there is stopped: a full window is
 //! acknowledged, too. TCP_USER_TIMEOUT makes no such difference, so it is not set.
 
 use std::io::{Error, ErrorKind, Result};
@@ -11,6 +11,9 @@ use socket2::{SockRef, TcpKeepalive};
 
 use crate::config::Config;
 use crate::number::Number;
+
+/// Longest sleep in a call that receives; the system rounds it up to its next tick.
+const RECEIVE_MAX: Duration = Duration::from_millis(1);
 
 /// Time after which a stream ends whose other side acknowledges nothing (FOMPI_NET_TIMEOUT).
 pub fn silent_max() -> Duration {
@@ -112,6 +115,24 @@ pub unsafe fn receive(stream: BorrowedFd<'_>, pieces: &[libc::iovec]) -> Result<
     let mut message = message(pieces);
     // SAFETY: as in `send`.
     count(unsafe { libc::recvmsg(stream.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) })
+}
+
+/// Lets [`receive_asleep`] sleep on a stream; the other calls never wait.
+pub fn prepare_to_sleep(stream: &OwnedFd) -> Result<()> {
+    let stream = SockRef::from(stream);
+    stream.set_read_timeout(Some(RECEIVE_MAX))?;
+    stream.set_nonblocking(false)
+}
+
+/// Receives bytes as [`receive`] does. If there are none, it sleeps until some have arrived, or for
+/// a few milliseconds.
+///
+/// # Safety
+/// The memory of the pieces may be written.
+pub unsafe fn receive_asleep(stream: BorrowedFd<'_>, pieces: &[libc::iovec]) -> Result<usize> {
+    let mut message = message(pieces);
+    // SAFETY: as in `send`.
+    count(unsafe { libc::recvmsg(stream.as_raw_fd(), &raw mut message, 0) })
 }
 
 /// Sleeps until bytes have arrived, the stream has ended, or `most` is over.

@@ -133,7 +133,8 @@ pub struct TcpOpening {
 impl TcpOpening {
     /// Makes the connection of the stream to the target.
     pub fn connect(self, stream: OwnedFd) -> Result<TcpLink> {
-        stream_options::prepare(&stream).map_err(failed)?;
+        let sleeps = stream_options::prepare_to_sleep;
+        stream_options::prepare(&stream).and_then(|()| sleeps(&stream)).map_err(failed)?;
         self.thread.sender(stream).map(TcpLink::new).map_err(failed)
     }
 }

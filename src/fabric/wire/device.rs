@@ -342,6 +342,8 @@ impl Opening<'_> {
 /// How a thread learns that a poll of a link may find something.
 #[derive(Clone)]
 pub enum News {
+    /// it has just slept in a poll
+    Asked,
     /// it polls again and again
     Polled,
     /// it sleeps until bytes have come
@@ -353,7 +355,7 @@ impl News {
     /// no way to sleep.
     pub fn wait(&self, most: Duration) {
         match self {
-            News::Polled => {}
+            News::Asked | News::Polled => {}
             News::Stream(stream) => tcp::wait(stream, most),
         }
     }
@@ -452,6 +454,15 @@ impl Link {
         match self {
             Link::Verbs(link) => link.poll(),
             Link::Tcp(link) => link.poll(),
+        }
+    }
+
+    /// [`Link::poll`] that sleeps until answers come, for a few milliseconds at most, if the device
+    /// can.
+    pub fn poll_asleep(&mut self) -> core::result::Result<Option<u64>, Broken> {
+        match self {
+            Link::Verbs(link) => link.poll(),
+            Link::Tcp(link) => link.poll_asleep(),
         }
     }
 }

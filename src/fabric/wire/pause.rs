@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use super::device::News;
-use crate::sync::spin_hint;
+use crate::sync::{AtomicBool, AtomicU64, Ordering, spin_hint};
 
 /// Polls of a queue before the waiting thread yields its core.
 const SPINS: u32 = 16;
@@ -16,6 +16,43 @@ const PAUSES: u32 = 64;
 
 /// The longest sleep of a thread that waits for what other threads or other connections give back.
 pub const SLEEP_OF_MANY: Duration = Duration::from_micros(100);
+
+/// How the threads of this process wait for answers.
+#[derive(Default)]
+pub struct WaitPolicy {
+    /// nanoseconds for which a thread looks for an answer before it sleeps
+    look_ns: AtomicU64,
+    /// whether several threads may communicate at once
+    threads: AtomicBool,
+}
+
+impl WaitPolicy {
+    /// Time for which a thread looks for an answer before it sleeps.
+    pub fn look(&self) -> Duration {
+        // Relaxed: it decides nothing else.
+        Duration::from_nanos(self.look_ns.load(Ordering::Relaxed))
+    }
+
+    /// Sets that time.
+    pub fn set_look(&self, look: Duration) {
+        let ns = u64::try_from(look.as_nanos()).unwrap_or(u64::MAX);
+        // Relaxed: as in `look`.
+        self.look_ns.store(ns, Ordering::Relaxed);
+    }
+
+    /// Whether a thread may keep its connection to itself while it sleeps, because no other thread
+    /// communicates. A thread that does nevertheless waits for a few milliseconds.
+    pub fn is_alone(&self) -> bool {
+        // Relaxed: it decides nothing else.
+        !self.threads.load(Ordering::Relaxed)
+    }
+
+    /// Notes that several threads may communicate at once.
+    pub fn several_threads(&self) {
+        // Relaxed: as in `is_alone`.
+        self.threads.store(true, Ordering::Relaxed);
+    }
+}
 
 /// The back-off of a wait: a few polls, then the thread yields its core at each pause, or sleeps.
 #[derive(Default)]
@@ -38,6 +75,7 @@ impl Pause {
     /// longest sleep, where the thread sleeps until the link has news.
     pub fn pause_for(&mut self, news: &News, most: Duration) -> bool {
         match news {
+            News::Asked => self.is_over_now(),
             News::Polled => self.pause(),
             News::Stream(_) => {
                 if self.looks() {
@@ -48,6 +86,11 @@ impl Pause {
                 self.is_over_now()
             }
         }
+    }
+
+    /// Whether the thread sleeps next, where the link lets it sleep.
+    pub fn sleeps(&mut self, news: &News) -> bool {
+        matches!(news, News::Stream(_)) && !self.looks()
     }
 
     /// Whether the thread still looks for news.

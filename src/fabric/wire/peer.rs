@@ -13,7 +13,7 @@ use super::counts::Kinds;
 use super::device::{Device, News};
 use super::fault::Fault;
 use super::greeting;
-use super::pause::{Pause, SLEEP_OF_MANY};
+use super::pause::{Pause, SLEEP_OF_MANY, WaitPolicy};
 use super::pool::{Answers, Blocks};
 use super::queue::{End, Kept, Queue};
 use crate::error::{Error, Result};
@@ -35,8 +35,8 @@ pub(super) struct Core {
     pub(super) own_address: OnceLock<IpAddr>,
     /// number of peers lost so far
     losses: AtomicU64,
-    /// nanoseconds for which a thread looks for an answer before it sleeps
-    look_ns: AtomicU64,
+    /// how the threads of this process wait
+    pub(super) wait_policy: WaitPolicy,
     /// number of counted waits so far
     waits: AtomicU64,
 }
@@ -52,7 +52,7 @@ impl Core {
             identity: Identity::default(),
             own_address: OnceLock::new(),
             losses: AtomicU64::new(0),
-            look_ns: AtomicU64::new(0),
+            wait_policy: WaitPolicy::default(),
             waits: AtomicU64::new(0),
         })
     }
@@ -60,18 +60,6 @@ impl Core {
     pub(super) fn message_bytes_max(&self) -> u64 {
         // Relaxed: it changes in tests only, before there are messages.
         self.message_bytes_max.load(Ordering::Relaxed)
-    }
-
-    /// Time for which a thread looks for an answer before it sleeps.
-    fn look(&self) -> Duration {
-        // Relaxed: it decides nothing else.
-        Duration::from_nanos(self.look_ns.load(Ordering::Relaxed))
-    }
-
-    pub(super) fn set_look(&self, look: Duration) {
-        let ns = u64::try_from(look.as_nanos()).unwrap_or(u64::MAX);
-        // Relaxed: as in `look`.
-        self.look_ns.store(ns, Ordering::Relaxed);
     }
 
     /// Polls the completion queue of each peer that no other thread is polling.
@@ -299,7 +287,7 @@ impl Peer {
     /// Sends what the device has gathered: over TCP a poll does it; a queue pair gathers nothing.
     pub(super) fn send_gathered(&self) {
         self.try_with(|queue| match queue.news() {
-            News::Polled => Ok(()),
+            News::Asked | News::Polled => Ok(()),
             News::Stream(_) => queue.poll(&self.core.blocks).map(|_| ()),
         });
     }
@@ -432,15 +420,21 @@ impl Peer {
             }
             Ok(number)
         })?;
-        let mut pause = Pause::looking(self.core.look());
+        let mut pause = Pause::looking(self.core.wait_policy.look());
         // Another thread that waits may receive the answer that this one waits for.
         // Relaxed: a count, which only decides how long a thread sleeps.
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let waited = loop {
             let step = self.with(|queue| {
+                if queue.is_done(number) {
+                    return Ok(None);
+                }
                 let blocks = &self.core.blocks;
-                let done = queue.is_done(number) || queue.poll(blocks)? && queue.is_done(number);
-                Ok(if done { None } else { Some(queue.news()) })
+                let news = queue.news();
+                let asleep = self.core.wait_policy.is_alone() && pause.sleeps(&news);
+                let came = if asleep { queue.poll_asleep(blocks) } else { queue.poll(blocks) }?;
+                let news = if asleep { News::Asked } else { news };
+                Ok(if came && queue.is_done(number) { None } else { Some(news) })
             });
             let others = self.waiting.load(Ordering::Relaxed) > 1;
             let most = if others { SLEEP_OF_MANY } else { SLEEP_MAX };

@@ -345,10 +345,23 @@ impl Queue {
 
     /// Polls for completions. Returns whether there were any.
     pub fn poll(&mut self, blocks: &Blocks) -> Result<bool, Broken> {
+        self.poll_by(blocks, Link::poll)
+    }
+
+    /// [`Queue::poll`] that sleeps for a short time until there is an answer, if the device can.
+    pub fn poll_asleep(&mut self, blocks: &Blocks) -> Result<bool, Broken> {
+        self.poll_by(blocks, Link::poll_asleep)
+    }
+
+    fn poll_by(
+        &mut self,
+        blocks: &Blocks,
+        poll: impl FnOnce(&mut Link) -> Result<Option<u64>, Broken>,
+    ) -> Result<bool, Broken> {
         if self.done == self.posted {
             return Ok(false);
         }
-        if let Some(number) = self.link.poll()? {
+        if let Some(number) = poll(&mut self.link)? {
             self.finish(number, blocks);
             self.invariants();
             return Ok(true);

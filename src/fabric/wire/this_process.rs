@@ -84,9 +84,18 @@ impl Wire {
         self.core.device.rings()
     }
 
-    /// Sets the time for which a thread looks for an answer before it sleeps, where threads sleep.
-    pub fn look_for(&self, time: Duration) {
-        self.core.set_look(time);
+    /// Sets the time for which a thread looks for an answer before it sleeps, where threads sleep,
+    /// and says whether several threads may communicate at once.
+    pub fn wait_so(&self, look: Duration, threads: bool) {
+        self.core.wait_policy.set_look(look);
+        if threads {
+            self.several_threads();
+        }
+    }
+
+    /// Prepares for calls of several threads, from now on.
+    pub fn several_threads(&self) {
+        self.core.wait_policy.several_threads();
     }
 
     /// Lets the thread that serves other processes, if the device has one, run on the processors of

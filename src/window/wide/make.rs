@@ -139,7 +139,7 @@ impl WideArena {
         let beyond: Arc<dyn OtherNodes> = wide.clone();
         wide.near.set_other_nodes(Arc::downgrade(&beyond));
         wide.near.answer_probes();
-        wire.look_for(wide.look);
+        wire.wait_so(wide.look, host.threads());
         // The launcher may have bound this process to a core that it needs for itself.
         for near in RankOnNode::all(wide.near.size) {
             wire.serve_on_those_of(wide.near.memory_of(near).life.mark().pid);
