@@ -202,7 +202,7 @@ static void contact(MPI_Win win, int is_last)
 // The ports that were opened between two looks, of all ranks.
 static void share_ports(const int *before, int count_before, const int *now, int count_now)
 {
-    const char *interface = getenv("FOMPI_VERBS_INTERFACE");
+    const char *interface = getenv("FOMPI_NET_INTERFACE");
     int mine = 0;
     for (int i = 0; i < count_now; i++) {
         int known = 0;

@@ -9,21 +9,26 @@
 #include "inject.h"
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <link.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -134,6 +139,19 @@ WRAP(ssize_t, send, (int fd, const void *data, size_t bytes, int flags), (fd, da
 WRAP(ssize_t, recv, (int fd, void *data, size_t bytes, int flags), (fd, data, bytes, flags))
 WRAP(ssize_t, read, (int fd, void *data, size_t bytes), (fd, data, bytes))
 WRAP(int, poll, (struct pollfd *fds, nfds_t count, int ms), (fds, count, ms))
+WRAP(int, ppoll, (struct pollfd *fds, nfds_t count, const struct timespec *most, const sigset_t *set),
+     (fds, count, most, set))
+WRAP(int, socketpair, (int family, int type, int protocol, int ends[2]),
+     (family, type, protocol, ends))
+WRAP(int, getsockopt, (int fd, int level, int name, void *out, socklen_t *bytes),
+     (fd, level, name, out, bytes))
+WRAP(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
+WRAP(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags))
+WRAP(int, epoll_create1, (int flags), (flags))
+WRAP(int, epoll_wait, (int fd, struct epoll_event *events, int most, int ms), (fd, events, most, ms))
+WRAP(int, eventfd, (unsigned count, int flags), (count, flags))
+WRAP(int, timerfd_create, (int clock, int flags), (clock, flags))
+WRAP(int, sched_setaffinity, (pid_t pid, size_t bytes, const cpu_set_t *set), (pid, bytes, set))
 WRAP(int, getifaddrs, (struct ifaddrs **out), (out))
 WRAP(ssize_t, process_vm_readv,
      (pid_t pid, const struct iovec *here, unsigned long heres, const struct iovec *there,
@@ -178,6 +196,25 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     if (fails("pthread_create", CALLER))
         return error_number;
     return NEXT(pthread_create)(thread, attributes, work, argument);
+}
+
+// Only what is added to a set needs memory.
+int epoll_ctl(int set, int operation, int fd, struct epoll_event *event)
+{
+    const char *name = operation == EPOLL_CTL_ADD ? "epoll_ctl" : "";
+    return fails(name, CALLER) ? -1 : NEXT(epoll_ctl)(set, operation, fd, event);
+}
+
+// Only a copy of a descriptor needs a number.
+int fcntl(int fd, int command, ...)
+{
+    int (*next)(int, int, ...) = (int (*)(int, int, ...))dlsym(RTLD_NEXT, "fcntl");
+    const char *name = command == F_DUPFD_CLOEXEC ? "fcntl" : "";
+    va_list rest;
+    va_start(rest, command);
+    void *argument = va_arg(rest, void *);
+    va_end(rest);
+    return fails(name, CALLER) ? -1 : next(fd, command, argument);
 }
 
 // Whether this operation of futex waits.

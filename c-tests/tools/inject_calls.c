@@ -58,6 +58,18 @@ static const struct {
     {"send", {EINTR, EAGAIN, ECONNRESET, ENOMEM}},
     {"recv", {EINTR, EAGAIN, ECONNRESET, ENOMEM}},
     {"pthread_create", {EAGAIN, EPERM}},
+    {"socketpair", {EMFILE, ENFILE, ENOMEM}},
+    {"fcntl", {EMFILE, ENOMEM}},
+    {"epoll_create1", {EMFILE, ENFILE, ENOMEM}},
+    {"epoll_ctl", {ENOMEM, ENOSPC}},
+    {"epoll_wait", {EINTR}},
+    {"eventfd", {EMFILE, ENFILE, ENOMEM}},
+    {"timerfd_create", {EMFILE, ENFILE, ENOMEM}},
+    {"sched_setaffinity", {EINVAL, EPERM}},
+    {"getsockopt", {EACCES, EPERM}},
+    {"sendmsg", {EAGAIN, ENOMEM, ENOBUFS}},
+    {"recvmsg", {EINTR, ENOMEM, EAGAIN}},
+    {"ppoll", {EINTR, ENOMEM}},
 };
 
 // How a window comes to be.

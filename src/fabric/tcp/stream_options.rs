@@ -161,9 +161,11 @@ pub fn piece(at: *const u8, bytes: usize) -> libc::iovec {
     libc::iovec { iov_base: at.cast_mut().cast(), iov_len: bytes }
 }
 
-/// Whether a call has found that it would have to wait, or was interrupted by a signal.
+/// Whether a call succeeds later: it would have had to wait, a signal interrupted it, or the system
+/// was short of memory, which says nothing about the stream.
 pub fn would_wait(error: &Error) -> bool {
-    matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::Interrupted)
+    let waits = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted);
+    waits || matches!(error.raw_os_error(), Some(libc::ENOMEM | libc::ENOBUFS))
 }
 
 #[cfg(test)]
@@ -194,6 +196,14 @@ mod tests {
                 "{seconds}"
             );
         }
+    }
+
+    #[test]
+    fn a_call_that_finds_no_memory_is_repeated_and_one_on_an_ended_stream_is_not() {
+        let repeats = |errno| would_wait(&Error::from_raw_os_error(errno));
+        assert!(repeats(libc::ENOMEM) && repeats(libc::ENOBUFS));
+        assert!(repeats(libc::EAGAIN) && repeats(libc::EINTR));
+        assert!(!repeats(libc::ECONNRESET) && !repeats(libc::EFAULT) && !repeats(libc::EPIPE));
     }
 
     #[test]
