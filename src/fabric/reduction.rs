@@ -13,6 +13,14 @@ pub struct Reduction {
     basic: Basic,
 }
 
+const _: () = {
+    let mut index = 0;
+    while index < Basic::ALL.len() {
+        assert!(Basic::ALL[index].extent().is_power_of_two());
+        index += 1;
+    }
+};
+
 impl Reduction {
     /// Returns the operation on elements of a type, if there is one.
     pub fn new(op: Op, basic: Basic) -> Option<Reduction> {
@@ -40,9 +48,22 @@ impl Reduction {
         self.basic
     }
 
-    /// Bytes from one element to the next.
+    /// Bytes from one element to the next: a power of two.
+    #[inline]
     pub fn extent(self) -> u64 {
         self.basic.extent().to_u64()
+    }
+
+    /// The number of whole elements in `bytes` bytes.
+    #[inline]
+    pub fn elements(self, bytes: u64) -> u64 {
+        bytes >> self.extent().trailing_zeros()
+    }
+
+    /// The bytes of the whole elements in `bytes` bytes.
+    #[inline]
+    pub fn whole(self, bytes: u64) -> u64 {
+        bytes & !(self.extent() - 1)
     }
 
     /// Whether it has operands.
@@ -73,9 +94,12 @@ pub enum Protection {
 impl Protection {
     /// Decodes a number.
     pub fn from_number(number: u64) -> Option<Protection> {
-        [Protection::Atomic, Protection::Locked, Protection::Alone]
-            .into_iter()
-            .find(|protection| *protection as u64 == number)
+        match number {
+            0 => Some(Protection::Atomic),
+            1 => Some(Protection::Locked),
+            2 => Some(Protection::Alone),
+            _ => None,
+        }
     }
 }
 

@@ -104,6 +104,7 @@ pub struct ExposedMemory<'a> {
 impl ExposedMemory<'_> {
     /// Fails unless all of the `bytes` bytes at `at` are exposed under `key`, and permit the
     /// access. Zero bytes need no key.
+    #[inline]
     pub fn check(
         &self,
         key: u32,
@@ -129,6 +130,7 @@ impl ExposedMemory<'_> {
     }
 
     /// Whether all pages of the bytes permit an access.
+    #[inline(never)]
     fn permits(&self, at: u64, bytes: u64, access: PageAccess) -> bool {
         let last = self.pages.iter().find(|(known, _)| *known == access);
         last.is_none_or(|(_, last)| {

@@ -117,19 +117,19 @@ pub struct TcpRequest {
 impl TcpRequest {
     /// Returns its bytes.
     pub fn bytes(&self) -> [u8; REQUEST_BYTES] {
+        let flags = u8::from(self.answered) | u8::from(self.guarded) << 1;
+        let [a, b] = self.detail.bytes();
+        let head = u32::from_le_bytes([self.kind as u8, flags, a, b]);
+        let head = u64::from(head) | u64::from(self.key) << 32;
         let mut bytes = [0; REQUEST_BYTES];
-        (bytes[0], bytes[1]) =
-            (self.kind as u8, u8::from(self.answered) | u8::from(self.guarded) << 1);
-        bytes[2..4].copy_from_slice(&self.detail.bytes());
-        bytes[4..8].copy_from_slice(&self.key.to_le_bytes());
-        for (place, word) in bytes[8..].chunks_exact_mut(8).zip([self.at, self.first, self.second])
-        {
-            place.copy_from_slice(&word.to_le_bytes());
+        for (index, word) in [head, self.at, self.first, self.second].into_iter().enumerate() {
+            bytes[8 * index..][..8].copy_from_slice(&word.to_le_bytes());
         }
         bytes
     }
 
     /// Decodes received bytes, or returns `None` if no request has these bytes.
+    #[inline]
     pub fn from(bytes: &[u8; REQUEST_BYTES]) -> Option<TcpRequest> {
         let kind = match bytes[0] {
             1 => RequestKind::Write,
@@ -143,6 +143,10 @@ impl TcpRequest {
             _ => return None,
         };
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
+        // What this side would not have sent is no request: a stream that is out of step ends.
+        if bytes[1] & !3 != 0 {
+            return None;
+        }
         let request = TcpRequest {
             kind,
             answered: bytes[1] & 1 != 0,
@@ -153,8 +157,7 @@ impl TcpRequest {
             first: word(16),
             second: word(24),
         };
-        // What this side would not have sent is no request: a stream that is out of step ends.
-        (request.is_sent() && request.bytes() == *bytes).then_some(request)
+        request.is_sent().then_some(request)
     }
 
     /// Whether an origin sends such numbers.
@@ -163,7 +166,7 @@ impl TcpRequest {
         match (self.kind, self.detail) {
             (RequestKind::Write | RequestKind::Read, _) => short && !self.guarded,
             (RequestKind::Accumulate | RequestKind::FetchAccumulate, Detail::Reduction(what)) => {
-                let elements = self.first > 0 && self.first.is_multiple_of(what.extent());
+                let elements = self.first > 0 && what.whole(self.first) == self.first;
                 let has_answer = self.answered || self.kind == RequestKind::Accumulate;
                 let protection = Protection::from_number(self.second);
                 short && elements && has_answer && protection.is_some()

@@ -20,6 +20,7 @@ mod served_model;
 #[cfg(test)]
 mod served_tests;
 mod served_words;
+mod served_write;
 mod service_thread;
 mod stream_options;
 mod tcp_device;

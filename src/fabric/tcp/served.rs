@@ -12,6 +12,7 @@ use super::frames::{Answer, AnswerStatus, REQUEST_BYTES, RequestKind, TcpRequest
 use super::page_probes::PageAccess;
 use super::served_accumulate::ServedAccumulate;
 use super::served_words;
+use super::served_write::{ServedWrite, WriteStep};
 use super::stream_options::{piece, receive, send, would_wait};
 use super::word_copies;
 use crate::number::Number;
@@ -28,7 +29,7 @@ const SMALL_BYTES: u64 = 8 << 10;
 const COPIED_BYTES: u64 = 4 << 10;
 /// Bytes of answers that are held before they are sent.
 const ANSWERS_BYTES_MAX: usize = 256 << 10;
-/// Bytes of a long WRITE or READ that are moved at once.
+/// Bytes of a long READ that are moved at once.
 const MOVED_BYTES_MAX: u64 = 256 << 10;
 /// Parts of the output that one system call sends: the beginning of an answer, its memory, and its
 /// end.
@@ -50,14 +51,6 @@ struct Place {
     left: u64,
 }
 
-/// A WRITE that arrives.
-struct Writing {
-    key: u32,
-    at: u64,
-    left: u64,
-    answered: bool,
-}
-
 /// What the service thread does next with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -76,7 +69,8 @@ pub struct Served {
     stream: OwnedFd,
     /// received bytes that are not carried out yet
     input: Vec<u8>,
-    writing: Option<Writing>,
+    /// the WRITE whose bytes arrive
+    writing: Option<ServedWrite>,
     /// the accumulate whose operands arrive
     accumulating: Option<ServedAccumulate>,
     /// whether the last compare-and-swap has changed its word
@@ -153,31 +147,16 @@ impl Served {
     /// Receives a part of a long WRITE. Returns whether more may have arrived.
     fn receive_into_place(&mut self, exposures: &Exposures) -> Result<bool, ()> {
         let memory = exposures.read();
-        let Some(writing) = &mut self.writing else { return Ok(true) };
-        let Writing { key, at, left, .. } = *writing;
-        if let Err(status) = memory.check(key, at, left, PageAccess::BySystem) {
-            self.refuse(status);
-            return Ok(true);
-        }
-        let wanted = writing.left.min(MOVED_BYTES_MAX).to_usize();
-        let at = ptr::with_exposed_provenance::<u8>(writing.at.to_usize());
-        // SAFETY: exposed memory, which stays so while the table is locked.
-        match unsafe { receive(self.stream.as_fd(), &[piece(at, wanted)]) } {
-            Ok(0) => Err(()),
-            Ok(came) => {
-                writing.at += came.to_u64();
-                writing.left -= came.to_u64();
-                if writing.left == 0 && self.writing.take().is_some_and(|done| done.answered) {
-                    self.answer(Answer::new(AnswerStatus::Done, 0));
-                }
-                Ok(came == wanted)
-            }
-            Err(error) if would_wait(&error) => Ok(false),
-            Err(error) if error.raw_os_error() == Some(libc::EFAULT) => {
-                self.refuse(AnswerStatus::NoPermission);
+        let Some(mut writing) = self.writing.take() else { return Ok(true) };
+        let received = writing.receive(&memory, self.stream.as_fd());
+        self.go_on(writing);
+        match received {
+            Ok(WriteStep::End) => Err(()),
+            Ok(step) => Ok(step == WriteStep::Filled),
+            Err(status) => {
+                self.refuse(status);
                 Ok(true)
             }
-            Err(_) => Err(()),
         }
     }
 
@@ -224,8 +203,11 @@ impl Served {
     /// `None` if more of them or room for answers is needed.
     fn step(&mut self, memory: &ExposedMemory<'_>, bytes: &[u8]) -> Option<usize> {
         if let Some(accumulating) = &self.accumulating {
-            let may = accumulating.can_advance(bytes.len()) && !self.stalls();
-            return may.then(|| self.accumulate(memory, bytes));
+            if !accumulating.can_advance(bytes.len()) || self.stalls() {
+                return None;
+            }
+            let accumulating = self.accumulating.take()?;
+            return Some(self.accumulate(memory, accumulating, bytes));
         }
         let (header, data) = bytes.split_first_chunk::<REQUEST_BYTES>()?;
         let Some(request) = TcpRequest::from(header) else {
@@ -237,9 +219,13 @@ impl Served {
             return None;
         }
         let data = &data[..data.len().min(request.data_bytes().to_usize())];
-        let done = self.carry_out_one(memory, &request, data);
-        done.unwrap_or_else(|status| self.refuse(status));
-        Some(REQUEST_BYTES + if self.accumulating.is_some() { 0 } else { data.len() })
+        match self.carry_out_one(memory, &request, data) {
+            Ok(used) => Some(REQUEST_BYTES + used),
+            Err(status) => {
+                self.refuse(status);
+                Some(0)
+            }
+        }
     }
 
     /// Whether nothing more is carried out before answers are sent.
@@ -248,30 +234,22 @@ impl Served {
         self.stalled
     }
 
-    /// Carries out one request. Of a long WRITE, `data` may be the beginning.
+    /// Carries out one request. Of a long WRITE or accumulate, `data` may be the beginning. Returns
+    /// how many bytes of them were used.
+    #[inline]
     fn carry_out_one(
         &mut self,
         memory: &ExposedMemory<'_>,
         request: &TcpRequest,
         data: &[u8],
-    ) -> Result<(), AnswerStatus> {
+    ) -> Result<usize, AnswerStatus> {
         let TcpRequest { kind, answered, key, at, first, .. } = *request;
         let skipped = request.guarded && !self.swapped;
         let place = ptr::with_exposed_provenance_mut::<u8>(at.to_usize());
         match kind {
             RequestKind::Write => {
-                memory.check(key, at, first, PageAccess::BySystem)?;
-                memory.check(key, at, data.len().to_u64(), PageAccess::Store)?;
-                // SAFETY: exposed memory, which stays so while the table is locked; what the
-                // program owns was probed.
-                unsafe { word_copies::store(place, data) };
-                let came = data.len().to_u64();
-                if came < first {
-                    let (at, left) = (at + came, first - came);
-                    self.writing = Some(Writing { key, at, left, answered });
-                } else {
-                    self.done(answered);
-                }
+                let writing = ServedWrite::begin(memory, request, data)?;
+                self.go_on(writing);
             }
             RequestKind::Read if first > COPIED_BYTES => {
                 memory.check(key, at, first, PageAccess::BySystem)?;
@@ -302,16 +280,22 @@ impl Served {
                 self.done(answered);
             }
             RequestKind::Accumulate | RequestKind::FetchAccumulate => {
-                self.accumulating = ServedAccumulate::begin(memory, request, skipped)?;
+                let begun = ServedAccumulate::begin(memory, (request, data.len()), skipped)?;
+                return Ok(self.accumulate(memory, begun, data));
             }
             RequestKind::Ping => self.done(answered),
         }
-        Ok(())
+        Ok(data.len())
     }
 
     /// Carries out the next piece of an accumulate. Returns how many bytes of operands were used.
-    fn accumulate(&mut self, memory: &ExposedMemory<'_>, operands: &[u8]) -> usize {
-        let Some(mut accumulating) = self.accumulating.take() else { return 0 };
+    #[inline]
+    fn accumulate(
+        &mut self,
+        memory: &ExposedMemory<'_>,
+        mut accumulating: ServedAccumulate,
+        operands: &[u8],
+    ) -> usize {
         let ServedAccumulate { fetches, skipped, answered, .. } = accumulating;
         let answers = (fetches && !skipped).then(|| self.bytes());
         let taken = match accumulating.advance(memory, operands, answers) {
@@ -327,6 +311,14 @@ impl Served {
             true => self.done(answered && !fetches),
         }
         taken
+    }
+
+    /// Waits for the rest of a WRITE, or answers it.
+    fn go_on(&mut self, writing: ServedWrite) {
+        match writing.is_done() {
+            true => self.done(writing.answered),
+            false => self.writing = Some(writing),
+        }
     }
 
     /// Answers that a request without a result was done.
@@ -366,13 +358,18 @@ impl Served {
     }
 
     /// Whether answers have to be sent before more requests are carried out: memory that a READ
-    /// asked for is sent before the next request may change it.
+    /// asked for is sent before the next request may change it. Of several parts one is memory,
+    /// because bytes are added to bytes.
+    #[inline]
     fn is_full(&self) -> bool {
-        let full = |part: &Part| match part {
-            Part::Bytes(bytes, _) => bytes.len() >= ANSWERS_BYTES_MAX,
-            Part::Memory(_) => true,
+        let full = match self.output.front() {
+            Some(Part::Bytes(bytes, _)) => {
+                bytes.len() >= ANSWERS_BYTES_MAX || self.output.len() > 1
+            }
+            Some(Part::Memory(_)) => true,
+            None => false,
         };
-        self.reading.is_some() || self.output.iter().any(full)
+        full || self.reading.is_some()
     }
 
     /// Adds the next part of what a long READ asked for to the output.

@@ -35,34 +35,28 @@ pub struct ServedAccumulate {
 }
 
 impl ServedAccumulate {
-    /// Checks the request of an accumulate. Returns `None` for any other request.
+    /// Checks the request of an accumulate, of whose operands `came` bytes are there: all elements,
+    /// unless their one piece is checked next.
+    #[inline]
     pub fn begin(
         memory: &ExposedMemory<'_>,
-        request: &TcpRequest,
+        (request, came): (&TcpRequest, usize),
         skipped: bool,
-    ) -> Result<Option<ServedAccumulate>, AnswerStatus> {
+    ) -> Result<ServedAccumulate, AnswerStatus> {
         let TcpRequest { answered, key, at, first: left, second, .. } = *request;
-        let Detail::Reduction(what) = request.detail else { return Ok(None) };
-        let fetches = request.kind == RequestKind::FetchAccumulate;
-        let Some(protection) = Protection::from_number(second) else {
+        let (Detail::Reduction(what), Some(protection)) =
+            (request.detail, Protection::from_number(second))
+        else {
             return Err(AnswerStatus::NoRequest);
         };
         if !what.fits(protection, at) {
             return Err(AnswerStatus::Unaligned);
         }
-        memory.check(key, at, left, PageAccess::BySystem)?;
-        let begun = false;
-        Ok(Some(ServedAccumulate {
-            what,
-            protection,
-            key,
-            at,
-            left,
-            begun,
-            fetches,
-            answered,
-            skipped,
-        }))
+        if came.to_u64() < left {
+            memory.check(key, at, left, PageAccess::BySystem)?;
+        }
+        let (begun, fetches) = (false, request.kind == RequestKind::FetchAccumulate);
+        Ok(ServedAccumulate { what, protection, key, at, left, begun, fetches, answered, skipped })
     }
 
     /// Whether all elements are changed.
@@ -78,6 +72,7 @@ impl ServedAccumulate {
     /// Changes the elements whose operands have arrived, as far as one piece goes. `answers` gets
     /// what they were before, as an answer or a partial one. Returns how many bytes of operands
     /// were used.
+    #[inline]
     pub fn advance(
         &mut self,
         memory: &ExposedMemory<'_>,
@@ -85,8 +80,7 @@ impl ServedAccumulate {
         mut answers: Option<&mut Vec<u8>>,
     ) -> Result<usize, AnswerStatus> {
         let came = if self.what.has_operands() { operands.len().to_u64() } else { self.left };
-        let most = came.min(self.left).min(PIECE_BYTES_MAX);
-        let bytes = most - most % self.what.extent();
+        let bytes = self.what.whole(came.min(self.left).min(PIECE_BYTES_MAX));
         if bytes == 0 {
             return Ok(0);
         }
@@ -118,7 +112,7 @@ impl ServedAccumulate {
     unsafe fn change(&self, operands: *const u8, bytes: u64, old: Option<&mut Vec<u8>>) {
         let target = ptr::with_exposed_provenance_mut::<u8>(self.at.to_usize());
         let (op, basic) = (self.what.op(), self.what.basic());
-        let count = (bytes / self.what.extent()).to_usize();
+        let count = self.what.elements(bytes).to_usize();
         let result = old.map(|old| {
             let before = old.len();
             // Zeroed: the padding of an element is not written.

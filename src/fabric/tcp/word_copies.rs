@@ -15,23 +15,29 @@ fn split(at: usize, bytes: usize) -> (usize, usize, usize) {
     (head, words, bytes - head - words * WORD)
 }
 
-/// Copies bytes into exposed memory.
+/// Copies bytes into exposed memory. Mostly they are whole words, and a call of the C library for
+/// no bytes takes longer than a word.
 ///
 /// # Safety
 /// `from.len()` bytes at `to` may be written.
+#[inline]
 pub unsafe fn store(to: *mut u8, from: &[u8]) {
     let (head, words, tail) = split(to.addr(), from.len());
     // SAFETY: each access is inside of the given bytes.
     unsafe {
-        ptr::copy_nonoverlapping(from.as_ptr(), to, head);
-        for index in 0..words {
-            let at = head + index * WORD;
+        if head > 0 {
+            ptr::copy_nonoverlapping(from.as_ptr(), to, head);
+        }
+        let mut at = head;
+        while at < head + words * WORD {
             let value = from.as_ptr().add(at).cast::<u64>().read_unaligned();
             // Release: a reader that sees this word sees what was stored before it.
             (*to.add(at).cast::<AtomicU64>()).store(value, Ordering::Release);
+            at += WORD;
         }
-        let at = head + words * WORD;
-        copy_end(to.add(at), from.as_ptr().add(at), tail);
+        if tail > 0 {
+            copy_end(to.add(at), from.as_ptr().add(at), tail);
+        }
     }
 }
 

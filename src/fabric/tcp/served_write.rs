@@ -1,0 +1,85 @@
+//! A WRITE that a target carries out, as its bytes arrive: the first of them come with the request,
+//! and the rest of a long WRITE is received into its place. Each part is checked against the key
+//! again, because the memory may have been given back since the part before.
+
+use core::ptr;
+use std::os::fd::BorrowedFd;
+
+use super::exposures::ExposedMemory;
+use super::frames::{AnswerStatus, TcpRequest};
+use super::page_probes::PageAccess;
+use super::stream_options::{piece, receive, would_wait};
+use super::word_copies;
+use crate::number::Number;
+
+/// Bytes that are moved at once.
+const MOVED_BYTES_MAX: u64 = 256 << 10;
+
+/// A WRITE whose bytes arrive.
+pub struct ServedWrite {
+    key: u32,
+    at: u64,
+    left: u64,
+    /// whether the origin wants an answer
+    pub answered: bool,
+}
+
+/// What a part of a WRITE says about the stream.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum WriteStep {
+    /// it has ended
+    End,
+    /// more may have arrived
+    Filled,
+    /// nothing more has arrived
+    Part,
+}
+
+impl ServedWrite {
+    /// Writes the bytes that have come with the request.
+    #[inline]
+    pub fn begin(
+        memory: &ExposedMemory<'_>,
+        request: &TcpRequest,
+        data: &[u8],
+    ) -> Result<ServedWrite, AnswerStatus> {
+        let TcpRequest { answered, key, at, first, .. } = *request;
+        let came = data.len().to_u64();
+        if came < first {
+            memory.check(key, at, first, PageAccess::BySystem)?;
+        }
+        memory.check(key, at, came, PageAccess::Store)?;
+        // SAFETY: exposed memory, which stays so while the table is locked; what the program owns
+        // was probed.
+        unsafe { word_copies::store(ptr::with_exposed_provenance_mut(at.to_usize()), data) };
+        Ok(ServedWrite { key, at: at + came, left: first - came, answered })
+    }
+
+    /// Whether all bytes have arrived.
+    pub fn is_done(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Receives a part of the rest into its place.
+    pub fn receive(
+        &mut self,
+        memory: &ExposedMemory<'_>,
+        stream: BorrowedFd<'_>,
+    ) -> Result<WriteStep, AnswerStatus> {
+        memory.check(self.key, self.at, self.left, PageAccess::BySystem)?;
+        let wanted = self.left.min(MOVED_BYTES_MAX).to_usize();
+        let at = ptr::with_exposed_provenance::<u8>(self.at.to_usize());
+        // SAFETY: exposed memory, which stays so while the table is locked.
+        let came = match unsafe { receive(stream, &[piece(at, wanted)]) } {
+            Ok(0) => return Ok(WriteStep::End),
+            Ok(came) => came,
+            Err(error) if would_wait(&error) => return Ok(WriteStep::Part),
+            Err(error) if error.raw_os_error() == Some(libc::EFAULT) => {
+                return Err(AnswerStatus::NoPermission);
+            }
+            Err(_) => return Ok(WriteStep::End),
+        };
+        (self.at, self.left) = (self.at + came.to_u64(), self.left - came.to_u64());
+        Ok(if came == wanted { WriteStep::Filled } else { WriteStep::Part })
+    }
+}
