@@ -1,6 +1,7 @@
 //! The only file that names atomics. Everything that is shared between threads or processes uses
 //! these names, so that the same code runs on the machine's atomics and, with `--cfg loom`, under
-//! the model checker. No other file may name `core::sync::atomic`.
+//! the model checker. No other file may name `core::sync::atomic`. `Mutex` is for code that the
+//! model checker runs.
 
 #[cfg(not(loom))]
 pub use core::sync::atomic::{
@@ -13,6 +14,27 @@ pub use loom::sync::atomic::{
     AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
     Ordering, fence,
 };
+
+#[cfg(not(loom))]
+pub use parking_lot::Mutex;
+
+/// A mutex that the model checker knows.
+#[cfg(loom)]
+#[derive(Debug)]
+pub struct Mutex<T>(loom::sync::Mutex<T>);
+
+#[cfg(loom)]
+impl<T> Mutex<T> {
+    /// Makes one that is free.
+    pub fn new(value: T) -> Mutex<T> {
+        Mutex(loom::sync::Mutex::new(value))
+    }
+
+    /// Locks it.
+    pub fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
+        self.0.lock().expect("a panic ends the model")
+    }
+}
 
 /// Tells the processor (or the model checker) that this thread only waits for another one.
 #[inline]

@@ -52,7 +52,6 @@ pub mod sim;
 mod simple_parts;
 #[cfg(not(loom))]
 pub mod spot;
-#[cfg(not(loom))]
 mod tcp;
 #[cfg(not(loom))]
 mod verbs;

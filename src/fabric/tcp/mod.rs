@@ -5,28 +5,47 @@
 //! Invariant: the requests of one connection take effect in their order, one at a time, by
 //! instructions of the target's processor.
 
+#[cfg(not(loom))]
 mod exposures;
+#[cfg(not(loom))]
 mod frames;
+mod hand_over;
+#[cfg(test)]
+mod hand_over_tests;
+#[cfg(not(loom))]
 mod origin_end;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod origin_tests;
+#[cfg(not(loom))]
 mod page_probes;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod proxy_tests;
+#[cfg(not(loom))]
 mod served;
+#[cfg(not(loom))]
 mod served_accumulate;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod served_model;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod served_tests;
+#[cfg(not(loom))]
 mod served_words;
+#[cfg(not(loom))]
 mod served_write;
+#[cfg(not(loom))]
 mod service_thread;
+mod stream_calls;
+#[cfg(not(loom))]
 mod stream_options;
+#[cfg(not(loom))]
 mod tcp_device;
 mod unsent;
+#[cfg(not(loom))]
 mod word_copies;
 
+#[cfg(not(loom))]
 pub use origin_end::TcpLink;
+#[cfg(not(loom))]
 pub use stream_options::wait;
+#[cfg(not(loom))]
 pub use tcp_device::{TcpDevice, TcpOpening};

@@ -9,14 +9,14 @@ use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use super::frames::{ANSWER_BYTES, Answer, AnswerStatus, Detail, RequestKind, TcpRequest};
 use super::service_thread::Sender;
-use super::stream_options::{self, piece, would_wait};
+use super::stream_calls::{self, piece, would_wait};
+use super::stream_options;
 use super::unsent::Unsent;
 use crate::fabric::request::{Broken, Order, Work};
 use crate::number::Number;
+use crate::sync::Mutex;
 
 /// Number of requests that can be under way.
 const PLACES: usize = 1024;
@@ -125,11 +125,8 @@ impl TcpLink {
                 self.expected.push_back(expected(order));
             }
         }
-        if urgent || unsent.is_due() {
-            self.unsendable = send(&self.sender, &mut unsent).or(self.unsendable.take());
-        } else {
-            self.sender.send_soon();
-        }
+        let sent = self.sender.send_or_leave(&mut unsent, urgent);
+        self.unsendable = sent.err().as_ref().map(stream_options::cause);
         Ok(())
     }
 
@@ -160,7 +157,8 @@ impl TcpLink {
     fn advance(&mut self, asleep: bool) -> Result<(), String> {
         let mut unsent = self.unsent.lock();
         if !unsent.is_empty() {
-            self.unsendable = send(&self.sender, &mut unsent).or(self.unsendable.take());
+            let sent = self.sender.send(&mut unsent);
+            self.unsendable = sent.err().as_ref().map(stream_options::cause);
             if unsent.is_empty() && !asleep {
                 // Nothing of what was just sent is answered yet; the next poll receives.
                 return Ok(());
@@ -168,7 +166,7 @@ impl TcpLink {
         }
         drop(unsent);
         let mut receive: Receive =
-            if asleep { stream_options::receive_asleep } else { stream_options::receive };
+            if asleep { stream_calls::receive_asleep } else { stream_calls::receive };
         let mut buffer = MaybeUninit::<[u8; RECEIVED]>::uninit();
         while !self.expected.is_empty() {
             // What was asked for arrives in its place, what follows in the buffer.
@@ -182,7 +180,7 @@ impl TcpLink {
                 Err(error) if would_wait(&error) => break,
                 Err(error) => return Err(stream_options::cause(&error)),
             };
-            receive = stream_options::receive;
+            receive = stream_calls::receive;
             self.note_data(came.min(left));
             let more = came.saturating_sub(left);
             // SAFETY: the system has written these bytes of the buffer.
@@ -264,11 +262,6 @@ impl TcpLink {
         self.data = None;
         self.done = self.expected.pop_front().map_or(self.done, |expected| expected.number);
     }
-}
-
-/// Sends what the socket takes. Returns why nothing can be sent any more, if that is so.
-fn send(sender: &Sender, unsent: &mut Unsent) -> Option<String> {
-    sender.send(unsent).err().map(|error| stream_options::cause(&error))
 }
 
 /// Returns the place for what an order asks for.

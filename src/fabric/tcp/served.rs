@@ -13,7 +13,7 @@ use super::page_probes::PageAccess;
 use super::served_accumulate::ServedAccumulate;
 use super::served_words;
 use super::served_write::{ServedWrite, WriteStep};
-use super::stream_options::{piece, receive, send, would_wait};
+use super::stream_calls::{piece, receive, send, would_wait};
 use super::word_copies;
 use crate::number::Number;
 use crate::sync::full_fence;

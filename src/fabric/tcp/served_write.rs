@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 use super::exposures::ExposedMemory;
 use super::frames::{AnswerStatus, TcpRequest};
 use super::page_probes::PageAccess;
-use super::stream_options::{piece, receive, would_wait};
+use super::stream_calls::{piece, receive, would_wait};
 use super::word_copies;
 use crate::number::Number;
 

@@ -4,22 +4,20 @@
 //! node. It never calls MPI, and it handles no signal of the program. Invariant: it waits for
 //! nothing else, so no connection delays another one for longer than a turn.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use parking_lot::Mutex;
-
 use super::exposures::Exposures;
+use super::hand_over::{HandOver, ThreadEvents};
 use super::served::{BUFFER_BYTES, Next, Served};
 use super::unsent::Unsent;
 use crate::error::{Error, Result};
 use crate::fabric::contact::without_signals;
 use crate::number::Number;
-use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 use crate::sys::own_sockets;
 use crate::sys::processors::Processors;
 
@@ -37,21 +35,22 @@ const ORIGIN: u64 = 1 << 63;
 
 /// The state that the thread and its callers share.
 struct Shared {
-    epoll: OwnedFd,
-    wake: OwnedFd,
-    timer: OwnedFd,
-    /// whether the timer runs
-    timed: AtomicBool,
+    /// what the origins of this process have not sent
+    unsent: HandOver<Descriptors>,
     exposures: Arc<Exposures>,
     /// connections that the thread has not begun to serve
     adopted: Mutex<Vec<OwnedFd>>,
-    /// what the origins of this process have not sent, by number
-    origins: Mutex<BTreeMap<u64, Arc<Mutex<Unsent>>>>,
-    numbers: AtomicU64,
     served: AtomicU64,
     /// those on which the thread may run, if they have changed
     processors: Mutex<Option<Processors>>,
     closing: AtomicBool,
+}
+
+/// What the thread waits for.
+struct Descriptors {
+    epoll: OwnedFd,
+    wake: OwnedFd,
+    timer: OwnedFd,
 }
 
 /// The running service thread; dropping it stops the thread.
@@ -69,14 +68,9 @@ impl ServiceThread {
                 .map_err(failed("epoll_ctl"))?;
         }
         let shared = Arc::new(Shared {
-            epoll,
-            wake,
-            timer,
-            timed: AtomicBool::new(false),
+            unsent: HandOver::new(Descriptors { epoll, wake, timer }),
             exposures: exposures.clone(),
             adopted: Mutex::default(),
-            origins: Mutex::default(),
-            numbers: AtomicU64::new(0),
             served: AtomicU64::new(0),
             processors: Mutex::default(),
             closing: AtomicBool::new(false),
@@ -96,13 +90,13 @@ impl ServiceThread {
         // Relaxed: a count.
         self.shared.served.fetch_add(1, Ordering::Relaxed);
         self.shared.adopted.lock().push(stream);
-        self.shared.wake();
+        self.shared.descriptors().wake();
     }
 
     /// Lets the thread run on these processors.
     pub fn run_on(&self, processors: Processors) {
         *self.shared.processors.lock() = Some(processors);
-        self.shared.wake();
+        self.shared.descriptors().wake();
     }
 
     /// Number of connections that are served.
@@ -114,13 +108,8 @@ impl ServiceThread {
     /// Sends the requests of an origin of this process.
     pub fn sender(&self, stream: OwnedFd) -> io::Result<Sender> {
         let shared = self.shared.clone();
-        // Relaxed: only uniqueness matters.
-        let number = ORIGIN | shared.numbers.fetch_add(1, Ordering::Relaxed);
-        let events = libc::EPOLLONESHOT;
         let copy = Arc::new(own_sockets::open(|| stream.try_clone())?);
-        watch(&shared.epoll, libc::EPOLL_CTL_ADD, stream.as_fd(), events, number)?;
-        let unsent = Arc::new(Mutex::new(Unsent::new(stream)));
-        shared.origins.lock().insert(number, unsent.clone());
+        let (number, unsent) = shared.unsent.add(stream)?;
         Ok(Sender { shared, number, unsent, stream: copy })
     }
 }
@@ -129,7 +118,7 @@ impl Drop for ServiceThread {
     fn drop(&mut self) {
         // Release: pairs with the Acquire in `serve`.
         self.shared.closing.store(true, Ordering::Release);
-        self.shared.wake();
+        self.shared.descriptors().wake();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -157,45 +146,39 @@ impl Sender {
 
     /// Sends what the socket takes; the thread sends the rest.
     pub fn send(&self, unsent: &mut Unsent) -> io::Result<()> {
-        send(&self.shared, self.number, unsent)
+        self.shared.unsent.send(self.number, unsent)
     }
 
-    /// Lets the thread send in a millisecond what is not sent by then. The caller has locked the
-    /// requests.
-    pub fn send_soon(&self) {
-        // AcqRel: pairs with the swap in `send_gathered`. Either the timer runs from here on, or
-        // the thread has not locked the requests yet.
-        if !self.shared.timed.swap(true, Ordering::AcqRel) {
-            self.shared.start_timer();
-        }
+    /// Sends requests that were added, if they are due or `urgent`; otherwise the thread sends in a
+    /// millisecond what is not sent by then. The caller has locked the requests.
+    pub fn send_or_leave(&self, unsent: &mut Unsent, urgent: bool) -> io::Result<()> {
+        self.shared.unsent.send_or_leave(self.number, unsent, urgent)
     }
 }
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        self.shared.origins.lock().remove(&self.number);
-        // The thread sends nothing while this is locked, and nothing afterwards.
-        let mut unsent = self.unsent.lock();
-        unsent.clear();
-        let _ = watch(&self.shared.epoll, libc::EPOLL_CTL_DEL, unsent.stream().as_fd(), 0, 0);
-        // SAFETY: a socket that is owned here.
-        unsafe { libc::shutdown(self.stream.as_raw_fd(), libc::SHUT_RDWR) };
+        self.shared.unsent.close(self.number, &self.unsent);
     }
 }
 
-fn send(shared: &Shared, number: u64, unsent: &mut Unsent) -> io::Result<()> {
-    if !unsent.send()? {
-        let events = libc::EPOLLOUT | libc::EPOLLONESHOT;
-        watch(&shared.epoll, libc::EPOLL_CTL_MOD, unsent.stream().as_fd(), events, number)?;
-    }
-    Ok(())
-}
+impl ThreadEvents for Descriptors {
+    type Stream = OwnedFd;
 
-impl Shared {
-    fn wake(&self) {
-        let one = 1u64;
-        // SAFETY: eight bytes of a local variable. The counter of the event does not overflow.
-        unsafe { libc::write(self.wake.as_raw_fd(), (&raw const one).cast(), size_of::<u64>()) };
+    fn add(&self, number: u64, stream: &OwnedFd) -> io::Result<()> {
+        let (operation, events) = (libc::EPOLL_CTL_ADD, libc::EPOLLONESHOT);
+        watch(&self.epoll, operation, stream.as_fd(), events, ORIGIN | number)
+    }
+
+    fn await_room(&self, number: u64, stream: &OwnedFd) -> io::Result<()> {
+        let (operation, events) = (libc::EPOLL_CTL_MOD, libc::EPOLLOUT | libc::EPOLLONESHOT);
+        watch(&self.epoll, operation, stream.as_fd(), events, ORIGIN | number)
+    }
+
+    fn end(&self, stream: &OwnedFd) {
+        let _ = watch(&self.epoll, libc::EPOLL_CTL_DEL, stream.as_fd(), 0, 0);
+        // SAFETY: a socket that is owned by the caller.
+        unsafe { libc::shutdown(stream.as_raw_fd(), libc::SHUT_RDWR) };
     }
 
     fn start_timer(&self) {
@@ -208,16 +191,22 @@ impl Shared {
         unsafe { libc::timerfd_settime(timer, 0, &raw const time, core::ptr::null_mut()) };
     }
 
-    /// Sends what the origins of this process have gathered.
-    fn send_gathered(&self) {
+    fn take_timer(&self) {
         drain(&self.timer);
-        self.timed.swap(false, Ordering::AcqRel);
-        let origins: Vec<_> =
-            self.origins.lock().iter().map(|(number, unsent)| (*number, unsent.clone())).collect();
-        for (number, unsent) in origins {
-            // A failure is found by the origin's next call.
-            let _ = send(self, number, &mut unsent.lock());
-        }
+    }
+}
+
+impl Descriptors {
+    fn wake(&self) {
+        let one = 1u64;
+        // SAFETY: eight bytes of a local variable. The counter of the event does not overflow.
+        unsafe { libc::write(self.wake.as_raw_fd(), (&raw const one).cast(), size_of::<u64>()) };
+    }
+}
+
+impl Shared {
+    fn descriptors(&self) -> &Descriptors {
+        self.unsent.events()
     }
 
     fn close(&self, connection: &mut Option<Served>) {
@@ -246,7 +235,9 @@ fn serve(shared: &Shared) {
         let timeout = if connections.again.is_empty() { -1 } else { 0 };
         let (place, most) = (events.as_mut_ptr(), EVENTS_MAX.to_i32());
         // SAFETY: the array has that many elements.
-        let count = unsafe { libc::epoll_wait(shared.epoll.as_raw_fd(), place, most, timeout) };
+        let count = unsafe {
+            libc::epoll_wait(shared.descriptors().epoll.as_raw_fd(), place, most, timeout)
+        };
         // Acquire: pairs with the Release in `drop`, which precedes the event that wakes this
         // thread.
         if shared.closing.load(Ordering::Acquire) {
@@ -258,12 +249,8 @@ fn serve(shared: &Shared) {
             let number = event.u64;
             match number {
                 WAKE => connections.wake(shared),
-                TIMER => shared.send_gathered(),
-                _ if number & ORIGIN != 0 => {
-                    let unsent = shared.origins.lock().get(&number).cloned();
-                    // A failure is found by the origin's next call.
-                    let _ = unsent.map(|unsent| send(shared, number, &mut unsent.lock()));
-                }
+                TIMER => shared.unsent.send_gathered(),
+                _ if number & ORIGIN != 0 => shared.unsent.send_rest(number & !ORIGIN),
                 _ => connections.turn(shared, number.to_usize(), &mut buffer),
             }
         }
@@ -276,7 +263,7 @@ fn serve(shared: &Shared) {
 impl Connections {
     /// Begins to serve connections that were adopted, and runs on new processors.
     fn wake(&mut self, shared: &Shared) {
-        drain(&shared.wake);
+        drain(&shared.descriptors().wake);
         if let Some(processors) = shared.processors.lock().take() {
             // Without them it runs where it has run.
             let _ = processors.allow();
@@ -289,7 +276,13 @@ impl Connections {
             });
             let served = Served::new(stream);
             let (stream, events) = (served.stream().as_fd(), libc::EPOLLIN);
-            let watched = watch(&shared.epoll, libc::EPOLL_CTL_ADD, stream, events, index.to_u64());
+            let watched = watch(
+                &shared.descriptors().epoll,
+                libc::EPOLL_CTL_ADD,
+                stream,
+                events,
+                index.to_u64(),
+            );
             self.list[index] = Some(served);
             if watched.is_err() {
                 // The origin finds the end of the stream.
@@ -315,8 +308,13 @@ impl Connections {
             return;
         }
         let number = index.to_u64();
-        let watched =
-            watch(&shared.epoll, libc::EPOLL_CTL_MOD, served.stream().as_fd(), events, number);
+        let watched = watch(
+            &shared.descriptors().epoll,
+            libc::EPOLL_CTL_MOD,
+            served.stream().as_fd(),
+            events,
+            number,
+        );
         if watched.is_err() {
             self.close(shared, index);
         }

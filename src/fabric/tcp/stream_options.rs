@@ -1,4 +1,4 @@
-//! Options of the streams between origin and target, the system calls on them, and the causes of
+//! Options of the streams between origin and target, how a thread sleeps on one, and the causes of
 //! their ends. Invariant: a stream ends if the node of the other side acknowledges nothing for
 //! [`silent_max`], and never because the process there is stopped: a full window is
 //! acknowledged, too. TCP_USER_TIMEOUT makes no such difference, so it is not set.
@@ -95,44 +95,12 @@ pub fn cause(error: &Error) -> String {
     }
 }
 
-/// Sends bytes without waiting, and returns how many were sent.
-///
-/// # Safety
-/// The memory of the pieces may be read.
-pub unsafe fn send(stream: BorrowedFd<'_>, pieces: &[libc::iovec]) -> Result<usize> {
-    let mut message = message(pieces);
-    // SAFETY: the pieces live during the call, and the caller vouches for their memory.
-    count(unsafe {
-        libc::sendmsg(stream.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
-    })
-}
-
-/// Receives bytes without waiting, and returns how many have arrived; 0 at the end of the stream.
-///
-/// # Safety
-/// The memory of the pieces may be written.
-pub unsafe fn receive(stream: BorrowedFd<'_>, pieces: &[libc::iovec]) -> Result<usize> {
-    let mut message = message(pieces);
-    // SAFETY: as in `send`.
-    count(unsafe { libc::recvmsg(stream.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) })
-}
-
-/// Lets [`receive_asleep`] sleep on a stream; the other calls never wait.
+/// Lets [`receive_asleep`](super::stream_calls::receive_asleep) sleep on a stream; the other calls
+/// never wait.
 pub fn prepare_to_sleep(stream: &OwnedFd) -> Result<()> {
     let stream = SockRef::from(stream);
     stream.set_read_timeout(Some(RECEIVE_MAX))?;
     stream.set_nonblocking(false)
-}
-
-/// Receives bytes as [`receive`] does. If there are none, it sleeps until some have arrived, or for
-/// a few milliseconds.
-///
-/// # Safety
-/// The memory of the pieces may be written.
-pub unsafe fn receive_asleep(stream: BorrowedFd<'_>, pieces: &[libc::iovec]) -> Result<usize> {
-    let mut message = message(pieces);
-    // SAFETY: as in `send`.
-    count(unsafe { libc::recvmsg(stream.as_raw_fd(), &raw mut message, 0) })
 }
 
 /// Sleeps until bytes have arrived, the stream has ended, or `most` is over.
@@ -142,30 +110,6 @@ pub fn wait(stream: &OwnedFd, most: Duration) {
     let most = libc::timespec { tv_sec: most.as_secs().cast_signed(), tv_nsec: nanoseconds };
     // SAFETY: one element, and a time; both are local variables.
     unsafe { libc::ppoll(&raw mut one, 1, &raw const most, core::ptr::null()) };
-}
-
-fn message(pieces: &[libc::iovec]) -> libc::msghdr {
-    // SAFETY: plain data; null and zero mean that there is no address and no control data.
-    let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
-    message.msg_iov = pieces.as_ptr().cast_mut();
-    message.msg_iovlen = pieces.len();
-    message
-}
-
-fn count(answer: isize) -> Result<usize> {
-    usize::try_from(answer).map_err(|_| Error::last_os_error())
-}
-
-/// Memory as a system call takes it.
-pub fn piece(at: *const u8, bytes: usize) -> libc::iovec {
-    libc::iovec { iov_base: at.cast_mut().cast(), iov_len: bytes }
-}
-
-/// Whether a call succeeds later: it would have had to wait, a signal interrupted it, or the system
-/// was short of memory, which says nothing about the stream.
-pub fn would_wait(error: &Error) -> bool {
-    let waits = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted);
-    waits || matches!(error.raw_os_error(), Some(libc::ENOMEM | libc::ENOBUFS))
 }
 
 #[cfg(test)]
@@ -196,14 +140,6 @@ mod tests {
                 "{seconds}"
             );
         }
-    }
-
-    #[test]
-    fn a_call_that_finds_no_memory_is_repeated_and_one_on_an_ended_stream_is_not() {
-        let repeats = |errno| would_wait(&Error::from_raw_os_error(errno));
-        assert!(repeats(libc::ENOMEM) && repeats(libc::ENOBUFS));
-        assert!(repeats(libc::EAGAIN) && repeats(libc::EINTR));
-        assert!(!repeats(libc::ECONNRESET) && !repeats(libc::EFAULT) && !repeats(libc::EPIPE));
     }
 
     #[test]

@@ -3,10 +3,10 @@
 
 use core::ptr;
 use std::collections::VecDeque;
-use std::io::Result;
+use std::io::{Error, Result};
 use std::os::fd::{AsFd, OwnedFd};
 
-use super::stream_options::{piece, send, would_wait};
+use super::stream_calls::{self, piece, would_wait};
 
 /// Bytes and requests that are gathered before they are sent.
 const GATHERED_BYTES_MAX: usize = 32 << 10;
@@ -15,6 +15,22 @@ const GATHERED_MAX: usize = 512;
 const PIECES_MAX: usize = 32;
 /// Capacity that is kept while nothing is gathered.
 const KEPT_BYTES: usize = 4 << 10;
+
+/// A stream that takes bytes without waiting.
+pub trait RequestStream {
+    /// Sends bytes, and returns how many were sent.
+    ///
+    /// # Safety
+    /// The memory of the pieces may be read.
+    unsafe fn send(&self, pieces: &[libc::iovec]) -> Result<usize>;
+}
+
+impl RequestStream for OwnedFd {
+    unsafe fn send(&self, pieces: &[libc::iovec]) -> Result<usize> {
+        // SAFETY: the caller's duty.
+        unsafe { stream_calls::send(self.as_fd(), pieces) }
+    }
+}
 
 /// Memory of the user that is sent from its place.
 struct Lent {
@@ -25,8 +41,8 @@ struct Lent {
 }
 
 /// The unsent requests, and the stream.
-pub struct Unsent {
-    stream: OwnedFd,
+pub struct Unsent<S = OwnedFd> {
+    stream: S,
     gathered: Vec<u8>,
     /// number of gathered bytes that are sent
     sent: usize,
@@ -35,20 +51,22 @@ pub struct Unsent {
     requests: usize,
     /// whether the system had no room at the last attempt
     stuck: bool,
+    /// `errno` of the first failure: the system reports it once
+    failure: Option<i32>,
 }
 
 // SAFETY: the pointers are to memory that the user has lent until the requests are done.
-unsafe impl Send for Unsent {}
+unsafe impl<S: Send> Send for Unsent<S> {}
 
-impl Unsent {
+impl<S: RequestStream> Unsent<S> {
     /// Starts with nothing to send.
-    pub fn new(stream: OwnedFd) -> Unsent {
+    pub fn new(stream: S) -> Unsent<S> {
         let (gathered, lent) = (Vec::new(), VecDeque::new());
-        Unsent { stream, gathered, sent: 0, lent, requests: 0, stuck: false }
+        Unsent { stream, gathered, sent: 0, lent, requests: 0, stuck: false, failure: None }
     }
 
     /// The stream.
-    pub fn stream(&self) -> &OwnedFd {
+    pub fn stream(&self) -> &S {
         &self.stream
     }
 
@@ -96,24 +114,33 @@ impl Unsent {
     pub fn is_due(&self) -> bool {
         let bytes = self.gathered.len() - self.sent;
         let many = self.requests >= GATHERED_MAX || bytes >= GATHERED_BYTES_MAX;
-        many || self.stuck || !self.lent.is_empty()
+        many || self.stuck || !self.lent.is_empty() || self.failure.is_some()
+    }
+
+    /// Ends the sending. Returns the first failure.
+    pub fn fail(&mut self, error: &Error) -> Error {
+        let errno = error.raw_os_error().unwrap_or(libc::EPIPE);
+        Error::from_raw_os_error(*self.failure.get_or_insert(errno))
     }
 
     /// Sends what there is. Returns whether all of it was sent; otherwise the system has no room.
     ///
     /// # Errors
-    /// Those of sendmsg(2): the connection cannot be used any more.
+    /// The first one of sendmsg(2), or of [`Unsent::fail`]: the connection cannot be used any more.
     pub fn send(&mut self) -> Result<bool> {
+        if let Some(errno) = self.failure {
+            return Err(Error::from_raw_os_error(errno));
+        }
         while !self.is_empty() {
             let (pieces, count) = self.pieces();
             // SAFETY: gathered bytes, and bytes that the user has lent.
-            match unsafe { send(self.stream.as_fd(), &pieces[..count]) } {
+            match unsafe { self.stream.send(&pieces[..count]) } {
                 Ok(sent) => self.advance(sent),
                 Err(error) if would_wait(&error) => {
                     self.stuck = true;
                     return Ok(false);
                 }
-                Err(error) => return Err(error),
+                Err(error) => return Err(self.fail(&error)),
             }
         }
         (self.sent, self.requests, self.stuck) = (0, 0, false);
@@ -177,7 +204,7 @@ mod tests {
     #[test]
     fn bytes_leave_in_the_order_of_the_calls_whatever_the_socket_takes() {
         let (here, mut there) = UnixStream::pair().unwrap();
-        let mut unsent = Unsent::new(here.into());
+        let mut unsent: Unsent = Unsent::new(here.into());
         let long: Vec<u8> = (0..400_000u32).map(|index| (index % 241) as u8).collect();
         let mut wanted = Vec::new();
         for round in 0..20u8 {
@@ -208,7 +235,7 @@ mod tests {
     #[test]
     fn a_small_request_waits_for_more() {
         let (here, _there) = UnixStream::pair().unwrap();
-        let mut unsent = Unsent::new(here.into());
+        let mut unsent: Unsent = Unsent::new(here.into());
         for _ in 1..GATHERED_MAX {
             unsent.add(&[1; 32]);
             assert!(!unsent.is_due());
