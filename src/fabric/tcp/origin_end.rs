@@ -25,6 +25,8 @@ const INLINE_BYTES_MAX: u64 = 8 << 10;
 const DONE: u32 = AnswerStatus::Done as u32;
 const PARTIAL: u32 = AnswerStatus::Partial as u32;
 const SKIPPED: u32 = AnswerStatus::Skipped as u32;
+/// Answers for which an idle connection keeps room.
+const EXPECTED_KEPT: usize = 64;
 /// Bytes that are received at once.
 const RECEIVED: usize = 16 << 10;
 
@@ -146,6 +148,9 @@ impl TcpLink {
         if self.failed.is_none() {
             let before = self.done;
             self.failed = self.advance(asleep).err();
+            if self.expected.is_empty() && self.expected.capacity() > EXPECTED_KEPT {
+                self.expected.shrink_to(EXPECTED_KEPT);
+            }
             if self.done > before {
                 return Ok(Some(self.done));
             }
@@ -200,6 +205,13 @@ impl TcpLink {
             true => Err(Broken::Request(stream_options::silence())),
             false => Ok(()),
         }
+    }
+
+    /// Bytes of memory that the connection keeps.
+    #[cfg(test)]
+    pub fn kept_bytes(&self) -> usize {
+        let expected = self.expected.capacity() * size_of::<Expected>();
+        size_of::<TcpLink>() + expected + self.unsent.lock().kept_bytes()
     }
 
     /// Notes that bytes have arrived of what the first expected request asked for.

@@ -1,17 +1,19 @@
-//! The origin's end of a connection: which requests leave by the call that posts them, and what a
-//! poll that sleeps finds.
+//! The origin's end of a connection: which requests leave by the call that posts them, what a poll
+//! that sleeps finds, and what an idle connection keeps.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::exposures::Exposures;
 use super::frames::{Answer, AnswerStatus, REQUEST_BYTES};
 use super::origin_end::TcpLink;
 use super::service_thread::ServiceThread;
 use super::stream_options;
+use super::tcp_device::TcpDevice;
 use crate::fabric::remote::Remote;
-use crate::fabric::request::{Local, Order, Work};
+use crate::fabric::request::{Local, MemoryOf, Order, Work};
 
 #[test]
 fn a_post_that_a_rank_waits_for_leaves_at_once() {
@@ -54,4 +56,41 @@ fn a_poll_that_sleeps_sends_finds_an_answer_in_pieces_and_ends_with_the_stream()
     unsafe { link.post(&[Order { number: 2, ..order }]) }.unwrap();
     let ended = (0..10_000).find_map(|_| link.poll_asleep().err());
     assert!(ended.is_some());
+}
+
+/// Bytes that an idle connection may keep at its origin, without the road's queue.
+const KEPT_BYTES_MAX: usize = 7 << 10;
+
+#[test]
+fn an_idle_connection_keeps_little_whatever_it_has_sent() {
+    let device = TcpDevice::open();
+    let mut memory = vec![1u8; 1 << 20];
+    let at = memory.as_mut_ptr().expose_provenance() as u64;
+    let key = device.expose(at, 1 << 20, MemoryOf::Library).unwrap();
+    let to = Remote { at, key: key.into() };
+    let own_stream = device.stream_to_itself().unwrap();
+    let mut link = device.begin().unwrap().connect(own_stream).unwrap();
+    let works = [
+        (Work::WriteInline, 8, 1000),
+        (Work::WriteInline, 8 << 10, 500),
+        (Work::Write, 1 << 20, 20),
+        (Work::Write, 16 << 10, 500),
+        (Work::Read, 8, 1000),
+        (Work::Add(1), 8, 1000),
+    ];
+    let mut number = 0;
+    for (work, bytes, count) in works {
+        let local = Local { at, bytes, key: 0 };
+        for _ in 0..count {
+            number += 1;
+            let order = Order::new(work, to, local, true);
+            // SAFETY: the memory lives until the link is dropped.
+            unsafe { link.post(&[Order { number, gathered: true, ..order }]) }.unwrap();
+        }
+        assert!(count < 500 || link.kept_bytes() > KEPT_BYTES_MAX, "{work:?} under way");
+        while link.poll().unwrap() != Some(number) {
+            super::wait(&link.stream().clone(), Duration::from_millis(10));
+        }
+        assert!(link.kept_bytes() <= KEPT_BYTES_MAX, "{work:?}: {}", link.kept_bytes());
+    }
 }

@@ -6,6 +6,8 @@ use std::collections::VecDeque;
 use std::io::{Error, Result};
 use std::os::fd::{AsFd, OwnedFd};
 
+use parking_lot::Mutex;
+
 use super::stream_calls::{self, piece, would_wait};
 
 /// Bytes and requests that are gathered before they are sent.
@@ -13,8 +15,15 @@ const GATHERED_BYTES_MAX: usize = 32 << 10;
 const GATHERED_MAX: usize = 512;
 /// Pieces of one system call.
 const PIECES_MAX: usize = 32;
-/// Capacity that is kept while nothing is gathered.
-const KEPT_BYTES: usize = 4 << 10;
+/// Bytes of a connection's own buffer, and pieces for which it keeps room.
+const OWN_BYTES: usize = 4 << 10;
+const OWN_PIECES: usize = 32;
+/// Capacity of the longest buffer that is kept for the connections of this process.
+const SPARE_BYTES_MAX: usize = 2 * GATHERED_BYTES_MAX;
+
+/// The buffer for a connection that has gathered more than its own one holds; `None` while one has
+/// it. A connection that finds none allocates one, so no connection waits for another.
+static SPARE: Mutex<Option<Vec<u8>>> = Mutex::new(None);
 
 /// A stream that takes bytes without waiting.
 pub trait RequestStream {
@@ -43,7 +52,10 @@ struct Lent {
 /// The unsent requests, and the stream.
 pub struct Unsent<S = OwnedFd> {
     stream: S,
+    /// the gathered bytes, in the own buffer or in a long one
     gathered: Vec<u8>,
+    /// the own buffer, while there is a long one
+    own: Option<Vec<u8>>,
     /// number of gathered bytes that are sent
     sent: usize,
     lent: VecDeque<Lent>,
@@ -61,8 +73,16 @@ unsafe impl<S: Send> Send for Unsent<S> {}
 impl<S: RequestStream> Unsent<S> {
     /// Starts with nothing to send.
     pub fn new(stream: S) -> Unsent<S> {
-        let (gathered, lent) = (Vec::new(), VecDeque::new());
-        Unsent { stream, gathered, sent: 0, lent, requests: 0, stuck: false, failure: None }
+        Unsent {
+            stream,
+            gathered: Vec::new(),
+            own: None,
+            sent: 0,
+            lent: VecDeque::new(),
+            requests: 0,
+            stuck: false,
+            failure: None,
+        }
     }
 
     /// The stream.
@@ -73,6 +93,7 @@ impl<S: RequestStream> Unsent<S> {
     /// Adds a request.
     pub fn add(&mut self, request: &[u8]) {
         self.requests += 1;
+        self.reserve(request.len());
         self.gathered.extend_from_slice(request);
     }
 
@@ -81,7 +102,7 @@ impl<S: RequestStream> Unsent<S> {
     /// # Safety
     /// The bytes may be read.
     pub unsafe fn add_copied(&mut self, at: *const u8, bytes: usize) {
-        self.gathered.reserve(bytes);
+        self.reserve(bytes);
         let end = self.gathered.len();
         // SAFETY: there is room for the bytes, and the caller vouches for their source.
         unsafe {
@@ -98,11 +119,56 @@ impl<S: RequestStream> Unsent<S> {
         self.lent.push_back(Lent { ahead: self.gathered.len(), at, bytes });
     }
 
+    /// Makes room for more gathered bytes.
+    #[inline]
+    fn reserve(&mut self, more: usize) {
+        if self.gathered.capacity() - self.gathered.len() < more {
+            self.grow(self.gathered.len() + more);
+        }
+    }
+
+    /// Makes room for `bytes` gathered bytes: in the own buffer, if it may be as long.
+    #[cold]
+    fn grow(&mut self, bytes: usize) {
+        if self.own.is_none() && bytes > OWN_BYTES {
+            let spare = SPARE.try_lock().and_then(|mut spare| spare.take());
+            let mut long = spare.unwrap_or_default();
+            long.extend_from_slice(&self.gathered);
+            self.own = Some(core::mem::replace(&mut self.gathered, long));
+        }
+        let more = bytes.next_power_of_two() - self.gathered.len();
+        self.gathered.reserve_exact(more);
+    }
+
+    /// Forgets what is gathered, and goes back to the own buffer.
+    fn forget_gathered(&mut self) {
+        (self.sent, self.requests, self.stuck) = (0, 0, false);
+        self.gathered.clear();
+        if let Some(mut own) = self.own.take() {
+            own.clear();
+            let long = core::mem::replace(&mut self.gathered, own);
+            if let Some(mut spare) = SPARE.try_lock().filter(|_| long.capacity() <= SPARE_BYTES_MAX)
+            {
+                *spare = Some(long);
+            }
+        }
+        if self.lent.capacity() > OWN_PIECES {
+            self.lent.shrink_to(OWN_PIECES);
+        }
+    }
+
     /// Forgets what is not sent, and the memory that the user has lent for it.
     pub fn clear(&mut self) {
-        self.sent = 0;
-        self.gathered = Vec::new();
         self.lent.clear();
+        self.forget_gathered();
+    }
+
+    /// Bytes of memory that the connection keeps.
+    #[cfg(test)]
+    pub fn kept_bytes(&self) -> usize {
+        let own = self.own.as_ref().map_or(0, Vec::capacity);
+        let lent = self.lent.capacity() * size_of::<Lent>();
+        size_of::<Unsent<S>>() + self.gathered.capacity() + own + lent
     }
 
     /// Whether there is anything to send.
@@ -143,12 +209,7 @@ impl<S: RequestStream> Unsent<S> {
                 Err(error) => return Err(self.fail(&error)),
             }
         }
-        (self.sent, self.requests, self.stuck) = (0, 0, false);
-        self.gathered.clear();
-        // A process with many connections keeps little memory for each of them.
-        if self.gathered.capacity() > 2 * GATHERED_BYTES_MAX {
-            self.gathered.shrink_to(KEPT_BYTES);
-        }
+        self.forget_gathered();
         Ok(true)
     }
 

@@ -21,6 +21,8 @@ const PINGS: usize = 4;
 const SIGNAL_EVERY: u64 = 32;
 /// Empty polls of the completion queue between two checks whether the device has failed.
 const DEVICE_CHECK_POLLS: u32 = 1024;
+/// Requests that hold something, for which an idle queue keeps room.
+const KEPT_WHILE_IDLE: usize = 64;
 /// The resources that a request holds until it is done.
 #[derive(Default)]
 pub enum Kept {
@@ -398,6 +400,9 @@ impl Queue {
                     blocks.give_back(block);
                 }
             }
+        }
+        if self.kept.is_empty() && self.kept.capacity() > KEPT_WHILE_IDLE {
+            self.kept.shrink_to(KEPT_WHILE_IDLE);
         }
     }
 
