@@ -9,7 +9,8 @@
 //   whole                                       it holds the accumulate lock of rank 0, or waits for it
 //   attaches                                    it changes its table, which the others look at
 //   holds                                       it puts to the others, who change their tables
-// With LEAVES_A_CHILD in the environment a child of it lives on.
+// With LEAVES_A_CHILD in the environment a child of it lives on. With STOPS_FIRST it is stopped
+// (SIGSTOP) for so many seconds before it is killed.
 
 #include "robust.h"
 
@@ -33,7 +34,13 @@ static void die(void)
         sleep(20);
         _exit(0);
     }
-    kill(getpid(), SIGKILL);
+    const char *seconds = getenv("STOPS_FIRST");
+    if (seconds != NULL && fork() == 0) {
+        sleep((unsigned)atoi(seconds));
+        kill(getppid(), SIGKILL);
+        _exit(0);
+    }
+    kill(getpid(), seconds != NULL ? SIGSTOP : SIGKILL);
 }
 
 // Dies in the middle of what this process does by then.
