@@ -22,6 +22,7 @@ use crate::window::protocols::{Protocols, on_protocols, on_words};
 use crate::window::wanted::Wanted;
 use crate::window::wide::WideWindow;
 use crate::window::wide::many_nodes::ManyNodes;
+use crate::window::wide::targets::WideTarget;
 use parking_lot::MutexGuard;
 
 /// Runs `work` under the accumulate lock of a target.
@@ -59,26 +60,31 @@ pub fn single(place: Place<'_>, rank: Rank, work: impl FnOnce()) -> Result<()> {
 pub struct LookBehind<'a> {
     node: &'a LocalWindow,
     part: &'a WideWindow,
+    target: &'a WideTarget,
     rank: Rank,
-    /// the address of the lock
-    pub lock: Remote,
 }
 
 impl<'a> LookBehind<'a> {
     /// Returns the end of a call on a word of this rank, or `None` on a window of one node.
+    #[inline]
     pub fn new(place: Place<'a>, rank: Rank) -> Result<Option<LookBehind<'a>>> {
         let node = place.node;
         let Some(ManyNodes { part, .. }) = node.many_nodes() else { return Ok(None) };
-        let lock = part.accumulate_lock(node, rank)?;
-        Ok(Some(LookBehind { node, part, rank, lock }))
+        Ok(Some(LookBehind { node, part, target: part.target(node, rank)?, rank }))
+    }
+
+    /// The address of the lock.
+    pub fn lock(&self) -> Remote {
+        self.target.accumulate_lock()
     }
 
     /// Ends the call. `lock`: the value of the lock, read behind the operation; `None` if the call
     /// has not waited for its operation, so that it ends later.
+    #[inline]
     pub fn end(self, lock: Option<u64>) -> Result<()> {
-        let LookBehind { node, part, rank, .. } = self;
+        let LookBehind { node, part, target, rank } = self;
         let Some(lock) = lock else {
-            part.note_unsettled(rank);
+            part.note_unsettled(target);
             return Ok(());
         };
         whole::wait_if_held(&part.far(node), rank, node.nodes_for(Wanted::Accumulate(rank)), lock)
@@ -139,7 +145,7 @@ impl<'a> AccLock<'a> {
         let Some(ManyNodes { part, .. }) = node.many_nodes() else { unreachable!("no device") };
         let target = part.target(node, self.rank)?;
         self.turn = Some(target.accumulating.lock());
-        let at = part.accumulate_lock(node, self.rank)?;
+        let at = target.accumulate_lock();
         Ok(LockAt { at, take: look::taken(Mode::Exclusive), release: look::freed(Mode::Exclusive) })
     }
 

@@ -8,20 +8,21 @@
 //! They are ordered as the standard's default demands (§12.7.2): each is done when it returns, and
 //! atomic instructions of one process on one location keep their order.
 
-use super::acc::{AccLock, LookBehind, locked, single, try_locked};
+use super::acc::{AccLock, locked, single, try_locked};
 use super::acc_run::{AccRun, Guard};
+use super::acc_sides::{Side, Sides, each_run, kinds_agree};
 use super::combine::UnmappedAcc;
 use super::distant::is_changed_at_once;
 use super::put_get::{all_in_regions, reach, total};
 use super::target_acc::one_word;
-use super::{Buffer, Place, Quick, Target, elements, fits, not_null, unpaired};
+use super::{Buffer, Place, Quick, Target, elements, fits, unpaired};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{self, Op, pairs};
-use crate::datatype::type_map::{Shape, zip_elements};
+use crate::datatype::type_map::{Block, Shape};
 use crate::error::{Class, Error, Result};
 use crate::fabric::spot::{Spot, Unmapped};
 use crate::mpi::Handle;
-use crate::number::{Number, Offset};
+use crate::number::Number;
 use crate::rank_numbers::Rank;
 use crate::sync::fence_after_rmw;
 use crate::window::address::Reach;
@@ -49,6 +50,87 @@ pub unsafe fn accumulate(
     let Some(rank) = access else {
         return place.on_proc_null(origin.into_iter().chain(result), target);
     };
+    // SAFETY: the caller vouches for the buffers.
+    unsafe {
+        match alike(place, origin, result, target) {
+            Some(alike) => accumulate_alike(place, rank, &alike, target.disp, op),
+            None => accumulate_shaped(place, rank, (origin, result), target, op),
+        }
+    }
+}
+
+/// Elements of one predefined type in all buffers, which is the common case: no type map is needed.
+struct Alike {
+    basic: Basic,
+    count: u64,
+    /// bytes from the first element to the end of the last
+    bytes: u64,
+    origin: *const u8,
+    result: Option<*mut u8>,
+}
+
+/// Returns the elements of an accumulate whose buffers have as many elements of one predefined type
+/// as the target, at least one. Returns `None` for all others, wrong arguments included.
+#[inline]
+fn alike(
+    place: Place<'_>,
+    origin: Option<Buffer>,
+    result: Option<Buffer>,
+    target: Target,
+) -> Option<Alike> {
+    let types = &place.host.tables.types;
+    let known = types.find(target.datatype)?;
+    let is_alike = |buffer: &Buffer| {
+        let same = || types.find(buffer.datatype).is_some_and(|other| other.basic == known.basic);
+        let given = buffer.count == target.count && !buffer.address.is_null();
+        given && (buffer.datatype == target.datatype || same())
+    };
+    let count = u64::try_from(target.count).ok().filter(|count| *count > 0)?;
+    let origin = origin.filter(is_alike)?;
+    if !result.as_ref().is_none_or(is_alike) {
+        return None;
+    }
+    let (basic, address) = (known.basic, origin.address.cast_const());
+    let bytes = match known.dense {
+        true => count.checked_mul(u64::from(known.size))?,
+        false => u64::try_from(Block { offset: 0, basic, count }.end()).ok()?,
+    };
+    let result = result.map(|result| result.address);
+    (bytes < 1 << 63).then_some(Alike { basic, count, bytes, origin: address, result })
+}
+
+/// Carries out an accumulate on elements of one predefined type.
+///
+/// # Safety
+/// The buffers are valid.
+unsafe fn accumulate_alike(
+    place: Place<'_>,
+    rank: Rank,
+    alike: &Alike,
+    disp: i64,
+    op: Op,
+) -> Result<()> {
+    let Alike { basic, count, bytes, origin, result } = *alike;
+    let guard = if count == 1 { Guard::Single } else { guard_of_several(place, rank, count) };
+    let work = AccCall { place, rank, disp, op, zero: None, guard };
+    place.node.at_common(rank, disp, Reach { first: 0, bytes }, |spot| {
+        // SAFETY: `at_common` checked the window's side, the caller vouches for the buffers.
+        unsafe { work.on_elements(basic, spot, (origin, result), count) }
+    })
+}
+
+/// Carries out an accumulate of any types.
+///
+/// # Safety
+/// As for [`accumulate`].
+#[cold]
+unsafe fn accumulate_shaped(
+    place: Place<'_>,
+    rank: Rank,
+    (origin, result): (Option<Buffer>, Option<Buffer>),
+    target: Target,
+    op: Op,
+) -> Result<()> {
     let target_count = elements("target count", target.count)?;
     let target_shape = place.shape(target.datatype)?;
     let origin = origin.map(|buffer| Side::new(place, buffer, "origin count")).transpose()?;
@@ -67,12 +149,7 @@ pub unsafe fn accumulate(
     let sides = (origin.as_ref(), result.as_ref());
     let several = target_count > 1 || !matches!(target_shape, Shape::Basic(_));
     let guard = match several {
-        // The device changes a few words at once by its own operations.
-        true if place.window.epochs.is_exclusive(rank) => match place.node.spans_nodes() {
-            true if target_count < FEW => Guard::Held,
-            _ => Guard::Alone,
-        },
-        true => Guard::Several,
+        true => guard_of_several(place, rank, target_count),
         false => Guard::Single,
     };
     let work = AccCall { place, rank, disp: target.disp, op, zero: None, guard };
@@ -80,101 +157,13 @@ pub unsafe fn accumulate(
     unsafe { work.begin(sides, &target_shape, target_count) }
 }
 
-/// One of the origin's buffers with its shape.
-struct Side {
-    address: *mut u8,
-    count: u64,
-    shape: Shape,
-    bytes: u64,
-}
-
-impl Side {
-    fn new(place: Place<'_>, buffer: Buffer, what: &'static str) -> Result<Side> {
-        let count = elements(what, buffer.count)?;
-        let shape = place.shape(buffer.datatype)?;
-        let bytes = total(&shape, count)?;
-        if let (Shape::Basic(_), true) = (&shape, bytes > 0) {
-            not_null(buffer.address, "null pointer as the origin or result address")?;
-        }
-        Ok(Side { address: buffer.address, count, shape, bytes })
-    }
-}
-
-/// Elements that are contiguous both in a buffer of the origin and at the target.
-struct ElementRun {
-    here: *mut u8,
-    /// offset from displacement zero of the target's type map
-    there: i64,
-    basic: Basic,
-    count: u64,
-}
-
-impl ElementRun {
-    fn skip(&mut self, count: u64) {
-        let bytes = (count * self.basic.extent().to_u64()).cast_signed();
-        self.here = self.here.wrapping_offset(bytes.to_isize());
-        self.there += bytes;
-        self.count -= count;
-    }
-}
-
-/// The runs of elements that are contiguous both in a buffer and at the target; without a buffer,
-/// at the target alone.
-fn overlay<'a>(
-    side: Option<&'a Side>,
-    target: &'a Shape,
-    count: u64,
-) -> impl Iterator<Item = Result<ElementRun>> {
-    let nowhere = (core::ptr::null_mut::<u8>(), target, count);
-    let (zero, shape, own) = side.map_or(nowhere, |side| (side.address, &side.shape, side.count));
-    zip_elements(shape.pieces(own), target.pieces(count)).map(move |run| {
-        let (here, there, basic, count) = run?;
-        Ok(ElementRun { here: zero.wrapping_offset(here.to_isize()), there, basic, count })
-    })
-}
-
-/// Does `work` on the runs that are contiguous in both buffers and at the target. It gets the
-/// offset from displacement zero of the target's type map, and the run without its address at the
-/// target.
-fn each_run(
-    (origin, result): Sides<'_>,
-    target: &Shape,
-    count: u64,
-    mut work: impl FnMut(i64, AccRun) -> Result<()>,
-) -> Result<()> {
-    let mut results = overlay(result, target, count);
-    let mut into = results.next().transpose()?;
-    for run in overlay(origin, target, count) {
-        let mut run = run?;
-        while run.count > 0 {
-            let Some(old) = &mut into else { return Ok(()) };
-            debug_assert_eq!((run.there, run.basic), (old.there, old.basic));
-            let count = run.count.min(old.count);
-            let (basic, origin) = (run.basic, run.here.cast_const());
-            let result = result.is_some().then_some(old.here);
-            let count_here = count.to_usize();
-            work(run.there, AccRun { there: 0, basic, count: count_here, origin, result })?;
-            run.skip(count);
-            old.skip(count);
-            if old.count == 0 {
-                into = results.next().transpose()?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Checks that the elements of both sides are of the same kinds, in the same order, and that the
-/// operation is defined for them. Each side must have one kind only (§12.3.4), so this is nearly
-/// always quick.
-fn kinds_agree(op: Op, side: Option<&Side>, target: &Shape, count: u64) -> Result<()> {
-    let mut others = target.kinds().filter(|basic| !pairs(op, *basic));
-    others.try_for_each(|basic| unpaired(op, basic))?;
-    match side {
-        Some(side) if target.uniform().is_none() || side.shape.uniform() != target.uniform() => {
-            overlay(Some(side), target, count).try_for_each(|run| run.map(|_| ()))
-        }
-        _ => Ok(()),
+/// The protection of several elements before the call.
+fn guard_of_several(place: Place<'_>, rank: Rank, count: u64) -> Guard {
+    match (place.window.epochs.is_exclusive(rank), place.node.spans_nodes()) {
+        // The device changes a few words at once by its own operations.
+        (true, true) if count < FEW => Guard::Held,
+        (true, _) => Guard::Alone,
+        (false, _) => Guard::Several,
     }
 }
 
@@ -192,9 +181,6 @@ pub(super) struct AccCall<'a> {
     pub guard: Guard,
 }
 
-/// The origin's buffer and the result buffer.
-type Sides<'a> = (Option<&'a Side>, Option<&'a Side>);
-
 impl<'a> AccCall<'a> {
     /// Finds the target, and applies the operation there.
     ///
@@ -206,7 +192,7 @@ impl<'a> AccCall<'a> {
         let whole = place.node.at_common(rank, disp, reach, |spot| {
             let zero = spot.offset(-offset);
             // SAFETY: `at` checked the window's side, the caller vouches for the other two.
-            self.protected(zero, |work| unsafe { work.run(sides, zero, target, count) })
+            self.protected(zero, |work| unsafe { work.run_shaped(sides, target, count) })
         });
         if !matches!(whole, Err(Error::NotInRegion { .. })) {
             return whole;
@@ -226,6 +212,34 @@ impl<'a> AccCall<'a> {
                 Guard::Alone => run(Guard::Alone),
                 _ => locked(place, rank, || run(Guard::Held)),
             }
+        })
+    }
+
+    /// Applies the operation to contiguous elements, under the protection that they need.
+    ///
+    /// # Safety
+    /// As for `element_run`.
+    #[inline]
+    pub unsafe fn on_elements(
+        self,
+        basic: Basic,
+        at: Spot<'_>,
+        (origin, result): (*const u8, Option<*mut u8>),
+        count: u64,
+    ) -> Result<()> {
+        if let (Spot::Unmapped(Unmapped::Distant(target)), Guard::Single) = (at, self.guard)
+            && pairs(self.op, basic)
+        {
+            let what = (self.op, basic);
+            // SAFETY: the caller's promise.
+            let done = unsafe { one_word((self.place, self.rank), target, what, (origin, result)) };
+            if let Some(done) = done {
+                return done;
+            }
+        }
+        self.protected(at, |work| {
+            // SAFETY: the caller's promise.
+            unsafe { work.element_run(basic, at, origin, result, count) }
         })
     }
 
@@ -258,39 +272,10 @@ impl<'a> AccCall<'a> {
         }
     }
 
-    /// # Safety
-    /// The buffers are valid for their shapes, and `zero` for the target's.
-    unsafe fn run(
-        &self,
-        sides: Sides<'_>,
-        zero: Spot<'_>,
-        target: &Shape,
-        count: u64,
-    ) -> Result<()> {
-        match sides {
-            // One type everywhere, which is the common case: no type map is needed.
-            (Some(o), None) if same(&o.shape, target) && o.count == count => unsafe {
-                // SAFETY: the caller's promise.
-                self.element_run(basic(target), zero, o.address, None, count)
-            },
-            (Some(o), Some(r))
-                if same(&o.shape, target)
-                    && same(&r.shape, target)
-                    && o.count == count
-                    && r.count == count =>
-            unsafe {
-                // SAFETY: the caller's promise.
-                self.element_run(basic(target), zero, o.address, Some(r.address), count)
-            },
-            // SAFETY: the caller's promise.
-            _ => unsafe { self.run_shaped(sides, target, count) },
-        }
-    }
-
     /// Applies the operation to any types: lays the type maps over each other.
     ///
     /// # Safety
-    /// As for `run`.
+    /// The buffers are valid for their shapes, and the target's is inside of the window.
     unsafe fn run_shaped(&self, sides: Sides<'_>, target: &Shape, count: u64) -> Result<()> {
         let (origin, result) = sides;
         // All kinds are checked before anything is changed.
@@ -372,13 +357,6 @@ impl<'a> AccCall<'a> {
             }
             (Spot::Unmapped(whose), guard) => {
                 let run = AccRun { there: whose.address(), basic, count, origin, result };
-                if guard == Guard::Single {
-                    let behind = || LookBehind::new(self.place, self.rank);
-                    // SAFETY: likewise.
-                    if let Some(done) = unsafe { one_word(whose, (op, &run), behind) } {
-                        return done;
-                    }
-                }
                 let mut combine = UnmappedAcc::new(whose, op, guard, self.lock());
                 // SAFETY: likewise; all such elements of this target share the lock.
                 unsafe {
@@ -477,16 +455,5 @@ pub(super) fn predefined(place: Place<'_>, datatype: Handle) -> Result<Basic> {
     match place.shape(datatype)? {
         Shape::Basic(basic) => Ok(basic),
         _ => Err(Error::Wrong(Class::Type, "datatype that is not a predefined one")),
-    }
-}
-
-fn same(one: &Shape, other: &Shape) -> bool {
-    matches!((one, other), (Shape::Basic(one), Shape::Basic(other)) if one == other)
-}
-
-fn basic(shape: &Shape) -> Basic {
-    match shape {
-        Shape::Basic(basic) => *basic,
-        Shape::Derived(_) => unreachable!("only asked of predefined types"),
     }
 }

@@ -45,11 +45,11 @@ pub fn compare_and_swap(
     (expect, new): (u64, u64),
 ) -> Result<u64> {
     let (before, lock) = match word.peer.at_target() {
-        Some(road) => road.compare_and_swap((word.at, width), (expect, new), behind.lock)?,
+        Some(road) => road.compare_and_swap((word.at, width), (expect, new), behind.lock())?,
         None => {
             word.peer.order();
             let swap = Fetch::CompareSwap { expect, new };
-            word.peer.fetch_and_read(word.at, swap, behind.lock)?
+            word.peer.fetch_and_read(word.at, swap, behind.lock())?
         }
     };
     behind.end(Some(lock))?;

@@ -5,6 +5,7 @@
 
 mod acc;
 mod acc_run;
+mod acc_sides;
 pub mod accumulate;
 mod block_acc;
 mod combine;

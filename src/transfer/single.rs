@@ -112,9 +112,7 @@ pub unsafe fn fetch_and_op(
         let guard = if alone { Guard::Held } else { Guard::Single };
         let work = AccCall { place, rank, disp: target.disp, op, zero: None, guard };
         // SAFETY: likewise.
-        work.protected(spot, |work| unsafe {
-            work.element_run(basic, spot, origin, Some(result), 1)
-        })
+        unsafe { work.on_elements(basic, spot, (origin, Some(result)), 1) }
     })
 }
 

@@ -10,7 +10,7 @@
 
 use super::acc::{AccLock, LookBehind};
 use super::acc_run::{AccRun, Guard};
-use super::unpaired;
+use super::{Place, unpaired};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{self, Op};
 use crate::error::Result;
@@ -21,6 +21,7 @@ use crate::fabric::remote::{
 };
 use crate::fabric::spot::{Distant, Unmapped};
 use crate::number::Number;
+use crate::rank_numbers::Rank;
 use core::mem::MaybeUninit;
 use core::slice;
 
@@ -183,27 +184,27 @@ impl<'a> TargetAcc<'a> {
 
 /// Carries out a call on one element that the target changes by one atomic operation, which is most
 /// calls. Returns `None` for other elements, and where the target does not combine elements.
-/// `behind` gives the end of the call.
 ///
 /// # Safety
 /// As for [`super::combine::UnmappedAcc::push`].
-pub unsafe fn one_word<'a>(
-    whose: Unmapped<'a>,
-    (op, run): (Op, &AccRun),
-    behind: impl FnOnce() -> Result<Option<LookBehind<'a>>>,
+#[inline]
+pub unsafe fn one_word(
+    (place, rank): (Place<'_>, Rank),
+    target: Distant<'_>,
+    (op, basic): (Op, Basic),
+    (operands, result): (*const u8, Option<*mut u8>),
 ) -> Option<Result<()>> {
-    let Unmapped::Distant(target) = whose else { return None };
-    let (road, what) = (target.peer.at_target()?, Reduction::new(op, run.basic)?);
-    let (protection, there) = (Protection::Atomic, run.there);
-    let dense = run.basic.size() == run.basic.extent();
-    if run.count != 1 || !dense || !what.fits(protection, there) {
+    let (road, what) = (target.peer.at_target()?, Reduction::new(op, basic)?);
+    let (protection, there) = (Protection::Atomic, target.at.at);
+    if basic.size() != basic.extent() || !what.fits(protection, there) {
         return None;
     }
-    let (bytes, operands, result) = (run.bytes(), run.origin, run.result);
+    let bytes = basic.size().to_u64();
     let runs = &[Elements { there, bytes, operands, result }];
     let call = AccumulateAt { what, protection, within: target.at, runs };
+    let behind = LookBehind::new(place, rank);
     // SAFETY: the caller's promise.
-    Some(behind().and_then(|behind| unsafe { single(road, &call, behind) }))
+    Some(behind.and_then(|behind| unsafe { single(road, &call, behind) }))
 }
 
 /// Sends an accumulate on a single word, which takes no lock.
@@ -223,7 +224,7 @@ unsafe fn single(
             road.accumulate(call)?;
             return behind.end(None);
         }
-        let lock = road.accumulate_and_read(call, behind.lock)?;
+        let lock = road.accumulate_and_read(call, behind.lock())?;
         behind.end(Some(lock))
     }
 }

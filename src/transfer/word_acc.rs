@@ -150,7 +150,7 @@ impl<'a> WordAcc<'a> {
         };
         debug_assert_eq!(before.len(), 1);
         let (at, op) = which(0);
-        let (old, lock) = peer.fetch_and_read(at, op, behind.lock)?;
+        let (old, lock) = peer.fetch_and_read(at, op, behind.lock())?;
         before[0] = old;
         self.lock.set(Some(lock));
         Ok(())
@@ -194,7 +194,7 @@ impl<'a> WordAcc<'a> {
         // SAFETY: likewise.
         let sent = unsafe { batch.finish() };
         // READs are carried out in their order.
-        let lock = self.target.peer.read(behind.lock);
+        let lock = self.target.peer.read(behind.lock());
         let came = self.target.peer.flush_local();
         self.lock.set(Some(sent.and(came).and(lock)?));
         Ok(())

@@ -10,10 +10,13 @@
 //! node find both in their [notes](super::notes).
 
 use super::{Contact, Member, Peer, Remote, WideWindow};
+use crate::epoch::lock::whole;
 use crate::error::Result;
+use crate::fabric::far::word_in;
 use crate::fabric::remote::{Bytes, Road};
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode};
+use crate::sync::AtomicBool;
 use crate::window::arena::Arena;
 use crate::window::descriptor::Descriptor;
 use crate::window::{LocalWindow, Memory};
@@ -35,6 +38,20 @@ pub struct WideTarget {
     /// elements. The queue of that lock would order the threads too, as it does for other calls,
     /// but each handover there costs several requests and waits, and here none
     pub accumulating: Mutex<()>,
+    /// whether the rank is among the unsettled ones
+    pub(super) is_unsettled: AtomicBool,
+}
+
+impl WideTarget {
+    /// The rank.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// The address of its accumulate lock.
+    pub fn accumulate_lock(&self) -> Remote {
+        word_in(self.block, whole::word(self.rank).word)
+    }
 }
 
 /// The memory that a target exposes.
@@ -97,20 +114,19 @@ impl WideWindow {
     #[cold]
     fn new_target(&self, node: &LocalWindow, rank: Rank) -> Result<WideTarget> {
         let member = self.wide.member(rank);
-        let accumulating = Mutex::default();
-        Ok(match &node.memory {
+        let (peer, block, data) = match &node.memory {
             Memory::Common(_) => {
-                let (peer, block) = (self.wide.leader(member.node), self.block(member));
-                WideTarget { rank, member, peer, block, data: OnceLock::new(), accumulating }
+                (self.wide.leader(member.node), self.block(member), OnceLock::new())
             }
             Memory::Owned(_) | Memory::Attached(_) => {
                 let descriptor = self.descriptor(node, rank, member)?;
                 let Descriptor { remote: at, words: block, .. } = *descriptor.get();
-                let peer = self.process(rank, member)?;
                 let data = OnceLock::from(Data { descriptor, at });
-                WideTarget { rank, member, peer, block, data, accumulating }
+                (self.process(rank, member)?, block, data)
             }
-        })
+        };
+        let (accumulating, is_unsettled) = (Mutex::default(), AtomicBool::new(false));
+        Ok(WideTarget { rank, member, peer, block, data, accumulating, is_unsettled })
     }
 
     /// Returns the memory that a target exposes.

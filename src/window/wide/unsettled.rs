@@ -4,12 +4,12 @@
 //! accumulates with an answer: those have read the lock when they return.
 
 use super::WideWindow;
+use super::targets::WideTarget;
 use crate::epoch::lock::whole;
 use crate::error::Result;
-use crate::fabric::far::word_in;
-use crate::fabric::remote::Remote;
 use crate::fabric::remote::{Bytes, Network};
 use crate::rank_numbers::Rank;
+use crate::sync::Ordering;
 use crate::window::LocalWindow;
 use crate::window::wanted::Wanted;
 use parking_lot::Mutex;
@@ -20,28 +20,50 @@ use std::collections::BTreeSet;
 pub struct Unsettled(Mutex<BTreeSet<Rank>>);
 
 impl WideWindow {
-    /// Returns the address of the accumulate lock of a rank.
-    pub fn accumulate_lock(&self, node: &LocalWindow, rank: Rank) -> Result<Remote> {
-        let target = self.target(node, rank)?;
-        Ok(word_in(target.block, whole::word(rank).word))
+    /// Notes that an accumulate on a word of a rank was sent and no call waits for it.
+    #[inline]
+    pub fn note_unsettled(&self, target: &WideTarget) {
+        // Relaxed: a thread that finds the mark has sent its accumulate ahead of the read that a
+        // settling thread sends after it has cleared the mark. Both lock the connection to send, so
+        // a thread that sends behind the read finds no mark.
+        if !target.is_unsettled.load(Ordering::Relaxed) {
+            self.mark_unsettled(target);
+        }
     }
 
-    /// Notes that an accumulate on a word of a rank was sent and no call waits for it.
-    pub fn note_unsettled(&self, rank: Rank) {
-        self.unsettled.0.lock().insert(rank);
+    #[cold]
+    fn mark_unsettled(&self, target: &WideTarget) {
+        let mut ranks = self.unsettled.0.lock();
+        ranks.insert(target.rank());
+        // Relaxed: as in `note_unsettled`; changed under the lock of the ranks alone.
+        target.is_unsettled.store(true, Ordering::Relaxed);
+    }
+
+    /// Clears the mark of a rank, whose accumulates are settled next. The ranks are locked.
+    fn clear_mark(&self, rank: Rank) {
+        if let Some(target) = self.known_target(rank) {
+            // Relaxed: as in `note_unsettled`.
+            target.is_unsettled.store(false, Ordering::Relaxed);
+        }
     }
 
     /// Settles the accumulates on words of a rank.
     pub fn settle(&self, node: &LocalWindow, rank: Rank) -> Result<()> {
-        match self.unsettled.0.lock().remove(&rank) {
-            true => self.settle_ranks(node, &[rank]),
-            false => Ok(()),
+        let mut ranks = self.unsettled.0.lock();
+        if !ranks.remove(&rank) {
+            return Ok(());
         }
+        self.clear_mark(rank);
+        drop(ranks);
+        self.settle_ranks(node, &[rank])
     }
 
     /// Settles the accumulates on words of all ranks.
     pub fn settle_all(&self, node: &LocalWindow) -> Result<()> {
-        let ranks = core::mem::take(&mut *self.unsettled.0.lock());
+        let mut unsettled = self.unsettled.0.lock();
+        let ranks = core::mem::take(&mut *unsettled);
+        ranks.iter().for_each(|rank| self.clear_mark(*rank));
+        drop(unsettled);
         match ranks.is_empty() {
             true => Ok(()),
             false => self.settle_ranks(node, &Vec::from_iter(ranks)),
@@ -52,7 +74,8 @@ impl WideWindow {
     /// after an error, and returns the first error.
     fn settle_ranks(&self, node: &LocalWindow, ranks: &[Rank]) -> Result<()> {
         let begin = |rank: Rank| {
-            let (peer, lock) = (&self.target(node, rank)?.peer, self.accumulate_lock(node, rank)?);
+            let target = self.target(node, rank)?;
+            let (peer, lock) = (&target.peer, target.accumulate_lock());
             peer.order();
             let read = peer.begin_read(lock)?;
             // All reads leave before the first wait.
