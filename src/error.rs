@@ -246,6 +246,15 @@ pub enum Error {
         /// the reason
         cause: &'static str,
     },
+    /// A process on another node that may not read or write memory that it exposes.
+    NoAccess {
+        /// its rank in the window, where that is known
+        rank: Option<Rank>,
+        /// the name of its node
+        node: &'static str,
+        /// its process id there
+        pid: i32,
+    },
     /// A process that has not answered the first contact in time; the next use tries again.
     Unanswered {
         /// its rank in the window, where that is known
@@ -278,7 +287,7 @@ impl Error {
             Error::Unanswered { .. } | Error::Differs { .. } => Class::Other,
             Error::NoMemory { .. } | Error::TooMuch { .. } => Class::NoMem,
             Error::Registration { .. } => Class::NoMem,
-            Error::Fault { .. } => Class::RmaRange,
+            Error::Fault { .. } | Error::NoAccess { .. } => Class::RmaRange,
             Error::OriginFault { .. } => Class::Buffer,
             Error::Forbidden { .. } => Class::RmaShared,
         }
@@ -346,6 +355,10 @@ impl fmt::Display for Error {
             Error::Lost { rank, node, pid, cause } => {
                 process_of(f, *rank, node, *pid)?;
                 write!(f, " cannot be reached: {cause}")
+            }
+            Error::NoAccess { rank, node, pid } => {
+                process_of(f, *rank, node, *pid)?;
+                write!(f, " cannot read or write a page of its window, which an operation names")
             }
             Error::Unanswered { rank, node, pid, cause } => {
                 process_of(f, *rank, node, *pid)?;

@@ -116,6 +116,48 @@ static void mended(char *memory)
     CHECK_EQ(((long *)memory)[READ_ONLY * LONGS + 1], 51);
 }
 
+static int put_behind_file(int target)
+{
+    const long value = 1;
+    return MPI_Put(&value, 1, MPI_LONG, target, NO_FILE * LONGS, 1, MPI_LONG, win);
+}
+
+// The end of an epoch fails if the call in it has not, and the epoch has ended: other ranks get the
+// lock, and those that wait go on.
+static void ends_of_epochs(void)
+{
+    const int target = next_rank(), before = previous_rank();
+    MPI_Group all, next, previous;
+    int code, end;
+    for (int round = 0; round < 2; round++) {
+        OK(MPI_Win_lock(round == 0 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, 0, win));
+        code = put_behind_file(target);
+        end = MPI_Win_unlock(target, win);
+        EXPECT(code != MPI_SUCCESS ? code : end, MPI_ERR_RMA_RANGE);
+    }
+    OK(MPI_Win_lock_all(0, win));
+    code = put_behind_file(target);
+    end = MPI_Win_unlock_all(win);
+    EXPECT(code != MPI_SUCCESS ? code : end, MPI_ERR_RMA_RANGE);
+    OK(MPI_Win_fence(0, win));
+    code = put_behind_file(target);
+    end = MPI_Win_fence(0, win);
+    EXPECT(code != MPI_SUCCESS ? code : end, MPI_ERR_RMA_RANGE);
+    OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &all));
+    OK(MPI_Group_incl(all, 1, &target, &next));
+    OK(MPI_Group_incl(all, 1, &before, &previous));
+    OK(MPI_Win_post(previous, 0, win));
+    OK(MPI_Win_start(next, 0, win));
+    code = put_behind_file(target);
+    end = MPI_Win_complete(win);
+    EXPECT(code != MPI_SUCCESS ? code : end, MPI_ERR_RMA_RANGE);
+    OK(MPI_Win_wait(win));
+    OK(MPI_Group_free(&all));
+    OK(MPI_Group_free(&next));
+    OK(MPI_Group_free(&previous));
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -132,6 +174,8 @@ int main(int argc, char **argv)
     }
     mended(memory);
     OK(MPI_Win_unlock_all(win));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    ends_of_epochs();
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Win_free(&win));
     return check_end();

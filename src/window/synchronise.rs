@@ -30,7 +30,7 @@ pub fn fence(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result<()
     window.epochs.may_fence()?;
     fence_all(node, !asserts.noprecede)?;
     window.epochs.fenced(!asserts.nosucceed);
-    Ok(())
+    node.take_refusals()
 }
 
 /// Completes the operations of this rank, if it may have sent any (`precede`), and waits until all
@@ -77,7 +77,7 @@ pub fn complete(window: &Window, node: &LocalWindow) -> Result<()> {
     let targets = window.epochs.started()?;
     on_protocols!(node, |protocols| protocols.complete(&targets))?;
     window.epochs.completed();
-    Ok(())
+    node.take_refusals()
 }
 
 /// Does MPI_Win_wait.
@@ -147,7 +147,8 @@ pub fn unlock(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
         // The lock is given back even if the target is lost: other ranks wait for it.
         let settled = protocols.settle(target);
         settled.and(give_back(protocols.words(), target, hold, left))
-    })
+    })?;
+    node.take_refusals()
 }
 
 /// Releases a lock after the operations on the target are done there.
@@ -188,7 +189,8 @@ pub fn unlock_all(window: &Window, node: &LocalWindow) -> Result<()> {
         // As in `unlock`.
         let settled = protocols.settle_all();
         settled.and(give_all_back(protocols.words(), locked))
-    })
+    })?;
+    node.take_refusals()
 }
 
 /// Does MPI_Win_flush: waits until all operations on `target` are done there. Loads and stores are
@@ -198,7 +200,8 @@ pub fn flush(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
     on_protocols!(node, |protocols| {
         protocols.settle(target)?;
         protocols.words().flush(target)
-    })
+    })?;
+    node.take_refusals()
 }
 
 /// Does MPI_Win_flush for a target that this process may access in an epoch of locks, on one node.
@@ -217,14 +220,16 @@ pub fn flush_quick(window: &Window, node: &LocalWindow, target: Rank) -> bool {
 #[inline]
 pub fn flush_local(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
     window.epochs.may_flush(target)?;
-    node.flush_local(target)
+    node.flush_local(target)?;
+    node.take_refusals()
 }
 
 /// Does MPI_Win_flush_local_all.
 #[inline]
 pub fn flush_local_all(window: &Window, node: &LocalWindow) -> Result<()> {
     window.epochs.may_flush_all()?;
-    on_protocols!(node, |protocols| protocols.flush_local_all())
+    on_protocols!(node, |protocols| protocols.flush_local_all())?;
+    node.take_refusals()
 }
 
 /// Does MPI_Win_flush_all.
@@ -233,7 +238,8 @@ pub fn flush_all(window: &Window, node: &LocalWindow) -> Result<()> {
     on_protocols!(node, |protocols| {
         protocols.settle_all()?;
         protocols.words().flush_all()
-    })
+    })?;
+    node.take_refusals()
 }
 
 /// Does MPI_Win_sync (MPI-4.1 §12.5.4). The private and the public copy of the window are the same
@@ -254,6 +260,13 @@ impl LocalWindow {
     #[inline]
     pub fn flush_local(&self, target: Rank) -> Result<()> {
         on_protocols!(self, |protocols| protocols.flush_local(target))
+    }
+
+    /// Fails if a target on another node was not permitted to access its own memory for an
+    /// operation of this process: the end of an epoch, or a flush, is the first call that knows it.
+    #[inline]
+    fn take_refusals(&self) -> Result<()> {
+        self.many_nodes().map_or(Ok(()), |many| many.part.wide.take_refusals())
     }
 
     /// Lets the MPI underneath make progress.

@@ -22,6 +22,11 @@
 //! changed its word; else the answer is [`AnswerStatus::Skipped`]. So an origin takes a lock that
 //! is free, does something under it, and releases it, with one wait for all.
 //!
+//! A request for a page that the target's program has unmapped or protected is not carried out, or
+//! only in part, and the connection goes on: the answer is [`AnswerStatus::NoPermission`]. For a
+//! request that wants no answer it is [`AnswerStatus::NoPermissionBefore`], which comes ahead of
+//! the answers of later requests. All other refusals end the connection.
+//!
 //! | bytes  | contents of an answer                        |
 //! |--------|----------------------------------------------|
 //! | 0..4   | [`AnswerStatus`]                                   |
@@ -208,6 +213,8 @@ pub enum AnswerStatus {
     Partial = 5,
     /// a guarded request: the compare-and-swap ahead of it has not changed its word
     Skipped = 6,
+    /// as `NoPermission`, of an earlier request that wants no answer: it answers none
+    NoPermissionBefore = 7,
 }
 
 impl AnswerStatus {

@@ -26,6 +26,8 @@ mod served;
 mod served_accumulate;
 #[cfg(all(test, not(loom)))]
 mod served_model;
+#[cfg(not(loom))]
+mod served_parts;
 #[cfg(all(test, not(loom)))]
 mod served_tests;
 #[cfg(not(loom))]

@@ -25,6 +25,7 @@ const INLINE_BYTES_MAX: u64 = 8 << 10;
 const DONE: u32 = AnswerStatus::Done as u32;
 const PARTIAL: u32 = AnswerStatus::Partial as u32;
 const SKIPPED: u32 = AnswerStatus::Skipped as u32;
+const NO_PERMISSION: u32 = AnswerStatus::NoPermission as u32;
 /// Answers for which an idle connection keeps room.
 const EXPECTED_KEPT: usize = 64;
 /// Bytes that are received at once.
@@ -57,6 +58,8 @@ pub struct TcpLink {
     /// whether more follows these data in another answer
     partial: bool,
     done: u64,
+    /// whether a request has met a page that the target's process may not access
+    is_refused: bool,
     /// why nothing can be sent any more; answers that have arrived are received
     unsendable: Option<String>,
     /// why the connection cannot be used any more
@@ -77,6 +80,7 @@ impl TcpLink {
             data: None,
             partial: false,
             done: 0,
+            is_refused: false,
             unsendable: None,
             failed: None,
             was_silent: false,
@@ -214,6 +218,17 @@ impl TcpLink {
         size_of::<TcpLink>() + expected + self.unsent.lock().kept_bytes()
     }
 
+    /// Whether a request since the last [`TcpLink::forget_refusal`] has met a page that the
+    /// target's process may not access.
+    pub fn is_refused(&self) -> bool {
+        self.is_refused
+    }
+
+    /// Forgets the refusals so far, of which the user has learnt.
+    pub fn forget_refusal(&mut self) {
+        self.is_refused = false;
+    }
+
     /// Notes that bytes have arrived of what the first expected request asked for.
     fn note_data(&mut self, bytes: usize) {
         if let Some((to, left)) = &mut self.data {
@@ -252,6 +267,10 @@ impl TcpLink {
     /// Begins with the data of the answer that has arrived.
     fn begin_answer(&mut self) -> Result<(), String> {
         let answer = Answer::from(self.answer);
+        if answer == Answer::new(AnswerStatus::NoPermissionBefore, 0) {
+            self.is_refused = true;
+            return Ok(());
+        }
         let refused = || String::from(AnswerStatus::reason(answer.status));
         let expected = self.expected.front_mut().ok_or_else(refused)?;
         let (to, wanted, bytes) = (expected.to, expected.bytes, answer.bytes);
@@ -264,6 +283,10 @@ impl TcpLink {
             DONE if bytes == wanted && bytes > 0 => self.data = Some((to, bytes.to_usize())),
             DONE if bytes == wanted => self.finish(),
             SKIPPED if expected.guarded && bytes == 0 => self.finish(),
+            NO_PERMISSION if bytes == 0 => {
+                self.is_refused = true;
+                self.finish();
+            }
             _ => return Err(refused()),
         }
         Ok(())

@@ -11,6 +11,7 @@ use super::exposures::{ExposedMemory, Exposures};
 use super::frames::{Answer, AnswerStatus, REQUEST_BYTES, RequestKind, TcpRequest};
 use super::page_probes::PageAccess;
 use super::served_accumulate::ServedAccumulate;
+use super::served_parts::{AnswerMemory, AnswerPart};
 use super::served_words;
 use super::served_write::{ServedWrite, WriteStep};
 use super::stream_calls::{piece, receive, send, would_wait};
@@ -34,22 +35,6 @@ const MOVED_BYTES_MAX: u64 = 256 << 10;
 /// Parts of the output that one system call sends: the beginning of an answer, its memory, and its
 /// end.
 const PIECES: usize = 3;
-
-/// A part of an answer.
-enum Part {
-    /// bytes, and how many of them are sent
-    Bytes(Vec<u8>, usize),
-    /// exposed memory
-    Memory(Place),
-}
-
-/// Exposed memory that is sent from its place.
-#[derive(Clone, Copy)]
-struct Place {
-    key: u32,
-    at: u64,
-    left: u64,
-}
 
 /// What the service thread does next with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,13 +60,15 @@ pub struct Served {
     accumulating: Option<ServedAccumulate>,
     /// whether the last compare-and-swap has changed its word
     swapped: bool,
-    output: VecDeque<Part>,
+    output: VecDeque<AnswerPart>,
     /// what a long READ asked for and is not in the output yet
-    reading: Option<Place>,
+    reading: Option<AnswerMemory>,
     /// the events that are watched for
     watched: i32,
     /// whether received requests wait until answers are sent
     stalled: bool,
+    /// bytes of a request that was not carried out, which are still to come
+    left_out: u64,
     /// whether a request was refused: nothing is carried out any more
     refused: bool,
 }
@@ -100,6 +87,7 @@ impl Served {
             reading: None,
             watched: libc::EPOLLIN,
             stalled: false,
+            left_out: 0,
             refused: false,
         }
     }
@@ -112,7 +100,7 @@ impl Served {
     /// Bytes of memory that the connection keeps.
     #[cfg(test)]
     pub fn kept_bytes(&self) -> usize {
-        let parts = self.output.capacity() * size_of::<Part>();
+        let parts = self.output.capacity() * size_of::<AnswerPart>();
         size_of::<Served>() + self.input.capacity() + parts
     }
 
@@ -149,12 +137,13 @@ impl Served {
         let memory = exposures.read();
         let Some(mut writing) = self.writing.take() else { return Ok(true) };
         let received = writing.receive(&memory, self.stream.as_fd());
+        let (answered, left) = (writing.answered, writing.left());
         self.go_on(writing);
         match received {
             Ok(WriteStep::End) => Err(()),
             Ok(step) => Ok(step == WriteStep::Filled),
             Err(status) => {
-                self.refuse(status);
+                self.decline(status, answered, left);
                 Ok(true)
             }
         }
@@ -202,6 +191,11 @@ impl Served {
     /// Carries out a request, or a piece of an accumulate. Returns how many bytes were used, or
     /// `None` if more of them or room for answers is needed.
     fn step(&mut self, memory: &ExposedMemory<'_>, bytes: &[u8]) -> Option<usize> {
+        if self.left_out > 0 {
+            let taken = self.left_out.min(bytes.len().to_u64());
+            self.left_out -= taken;
+            return (taken > 0).then_some(taken.to_usize());
+        }
         if let Some(accumulating) = &self.accumulating {
             if !accumulating.can_advance(bytes.len()) || self.stalls() {
                 return None;
@@ -222,8 +216,9 @@ impl Served {
         match self.carry_out_one(memory, &request, data) {
             Ok(used) => Some(REQUEST_BYTES + used),
             Err(status) => {
-                self.refuse(status);
-                Some(0)
+                let left = request.data_bytes() - data.len().to_u64();
+                self.decline(status, request.answered, left);
+                Some(REQUEST_BYTES + data.len())
             }
         }
     }
@@ -253,7 +248,7 @@ impl Served {
             }
             RequestKind::Read if first > COPIED_BYTES => {
                 memory.check(key, at, first, PageAccess::BySystem)?;
-                self.reading = Some(Place { key, at, left: first });
+                self.reading = Some(AnswerMemory { key, at, left: first });
             }
             RequestKind::Read => {
                 memory.check(key, at, first, PageAccess::Load)?;
@@ -266,10 +261,10 @@ impl Served {
             }
             RequestKind::Add if skipped => self.skip(answered),
             RequestKind::Add | RequestKind::CompareSwap => {
+                let is_swap = kind == RequestKind::CompareSwap;
+                self.swapped &= !is_swap;
                 let old = served_words::change(memory, request)?;
-                if kind == RequestKind::CompareSwap {
-                    self.swapped = old == first;
-                }
+                self.swapped |= is_swap && old == first;
                 if answered {
                     self.answer(Answer::new(AnswerStatus::Done, 8));
                     self.bytes().extend_from_slice(&old.to_le_bytes());
@@ -301,7 +296,7 @@ impl Served {
         let taken = match accumulating.advance(memory, operands, answers) {
             Ok(taken) => taken,
             Err(status) => {
-                self.refuse(status);
+                self.decline(status, answered, accumulating.operands_left());
                 return 0;
             }
         };
@@ -335,6 +330,18 @@ impl Served {
         }
     }
 
+    /// Answers that a request is not carried out, or not to its end, which has `left` bytes more to
+    /// come. The connection goes on if only the program keeps its memory from the request; anything
+    /// else is a mistake of the other side, which no origin of ours makes.
+    fn decline(&mut self, status: AnswerStatus, answered: bool, left: u64) {
+        if status != AnswerStatus::NoPermission {
+            return self.refuse(status);
+        }
+        let unasked = AnswerStatus::NoPermissionBefore;
+        self.answer(Answer::new(if answered { status } else { unasked }, 0));
+        (self.writing, self.left_out) = (None, left);
+    }
+
     /// Answers that a request is refused, and ends the connection: the origin gets what was
     /// answered before, then this answer, and then the end of the stream.
     fn refuse(&mut self, status: AnswerStatus) {
@@ -348,11 +355,11 @@ impl Served {
 
     /// Returns the bytes at the end of the output.
     fn bytes(&mut self) -> &mut Vec<u8> {
-        if !matches!(self.output.back(), Some(Part::Bytes(..))) {
-            self.output.push_back(Part::Bytes(Vec::new(), 0));
+        if !matches!(self.output.back(), Some(AnswerPart::Bytes(..))) {
+            self.output.push_back(AnswerPart::Bytes(Vec::new(), 0));
         }
         match self.output.back_mut() {
-            Some(Part::Bytes(bytes, _)) => bytes,
+            Some(AnswerPart::Bytes(bytes, _)) => bytes,
             _ => unreachable!("it was added"),
         }
     }
@@ -363,10 +370,10 @@ impl Served {
     #[inline]
     fn is_full(&self) -> bool {
         let full = match self.output.front() {
-            Some(Part::Bytes(bytes, _)) => {
+            Some(AnswerPart::Bytes(bytes, _)) => {
                 bytes.len() >= ANSWERS_BYTES_MAX || self.output.len() > 1
             }
-            Some(Part::Memory(_)) => true,
+            Some(AnswerPart::Memory(_)) => true,
             None => false,
         };
         full || self.reading.is_some()
@@ -375,14 +382,14 @@ impl Served {
     /// Adds the next part of what a long READ asked for to the output.
     fn read_on(&mut self) {
         let Some(place) = self.reading.take() else { return };
-        let part = Place { left: place.left.min(MOVED_BYTES_MAX), ..place };
+        let part = AnswerMemory { left: place.left.min(MOVED_BYTES_MAX), ..place };
         self.answer(Answer::new(AnswerStatus::Partial, part.left.low_u32()));
-        self.output.push_back(Part::Memory(part));
+        self.output.push_back(AnswerPart::Memory(part));
         let rest = place.left - part.left;
         if rest == 0 {
             self.answer(Answer::new(AnswerStatus::Done, 0));
         } else {
-            self.reading = Some(Place { at: place.at + part.left, left: rest, ..place });
+            self.reading = Some(AnswerMemory { at: place.at + part.left, left: rest, ..place });
         }
     }
 
@@ -390,15 +397,15 @@ impl Served {
     /// announced, and the refusal follows them.
     fn end_reading(&mut self, status: AnswerStatus) {
         for part in &mut self.output {
-            if let Part::Memory(place) = part {
-                *part = Part::Bytes(vec![0; place.left.to_usize()], 0);
+            if let AnswerPart::Memory(place) = part {
+                *part = AnswerPart::Bytes(vec![0; place.left.to_usize()], 0);
             }
         }
         // The last part has the final answer behind it.
         if self.reading.take().is_none() {
             self.output.pop_back();
         }
-        self.refuse(status);
+        self.decline(status, true, 0);
     }
 
     /// Sends what there is of answers.
@@ -430,8 +437,10 @@ impl Served {
         let (mut pieces, mut count) = ([piece(ptr::null(), 0); PIECES], 0);
         for (place, part) in pieces.iter_mut().zip(&self.output) {
             *place = match part {
-                Part::Bytes(bytes, sent) => piece(bytes[*sent..].as_ptr(), bytes.len() - *sent),
-                Part::Memory(Place { key, at, left }) => {
+                AnswerPart::Bytes(bytes, sent) => {
+                    piece(bytes[*sent..].as_ptr(), bytes.len() - *sent)
+                }
+                AnswerPart::Memory(AnswerMemory { key, at, left }) => {
                     let checked = memory.check(*key, *at, *left, PageAccess::BySystem);
                     checked.map_err(Stopped::Refused)?;
                     piece(ptr::with_exposed_provenance(at.to_usize()), left.to_usize())
@@ -453,12 +462,12 @@ impl Served {
     fn advance(&mut self, mut sent: usize) {
         while let Some(part) = self.output.front_mut() {
             let (taken, is_done) = match part {
-                Part::Bytes(bytes, before) => {
+                AnswerPart::Bytes(bytes, before) => {
                     let taken = sent.min(bytes.len() - *before);
                     *before += taken;
                     (taken, *before == bytes.len())
                 }
-                Part::Memory(place) => {
+                AnswerPart::Memory(place) => {
                     let taken = sent.to_u64().min(place.left);
                     (place.at, place.left) = (place.at + taken, place.left - taken);
                     (taken.to_usize(), place.left == 0)

@@ -64,6 +64,11 @@ impl ServedAccumulate {
         self.left == 0
     }
 
+    /// Bytes of operands that are not used yet.
+    pub fn operands_left(&self) -> u64 {
+        if self.what.has_operands() { self.left } else { 0 }
+    }
+
     /// Whether `bytes` bytes of operands are enough to change an element.
     pub fn can_advance(&self, bytes: usize) -> bool {
         !self.what.has_operands() || bytes.to_u64() >= self.what.extent()

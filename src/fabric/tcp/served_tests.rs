@@ -188,6 +188,18 @@ impl Holes {
 
     /// A request for `bytes` bytes `ahead` bytes ahead of a page, with its data.
     fn request(&self, kind: RequestKind, page: u64, ahead: u64, bytes: u64) -> Vec<u8> {
+        self.request_that(true, kind, page, ahead, bytes)
+    }
+
+    /// The same, `answered` or not.
+    fn request_that(
+        &self,
+        answered: bool,
+        kind: RequestKind,
+        page: u64,
+        ahead: u64,
+        bytes: u64,
+    ) -> Vec<u8> {
         let at = self.base + page * PAGE - ahead;
         let detail = match kind {
             RequestKind::CompareSwap => Detail::Width(8),
@@ -197,7 +209,7 @@ impl Holes {
             _ => Detail::Nothing,
         };
         let (key, first) = (self.key, bytes);
-        let request = TcpRequest { answered: true, detail, key, at, first, ..blank(kind) };
+        let request = TcpRequest { answered, detail, key, at, first, ..blank(kind) };
         let data = request.data_bytes();
         request.bytes().into_iter().chain((0..data).map(|_| 1)).collect()
     }
@@ -207,7 +219,6 @@ impl Holes {
 fn pages_that_the_program_took_away_are_an_error_of_the_origin() {
     use RequestKind::{Accumulate, Add, CompareSwap, FetchAccumulate, Read, Write};
     let long = 80 * PAGE;
-    let refused = Answer::new(AnswerStatus::NoPermission, 0).bytes();
     let cases = [
         (Write, READ_ONLY, 0, 8),
         (Write, READ_ONLY, 8, 16),
@@ -219,6 +230,7 @@ fn pages_that_the_program_took_away_are_an_error_of_the_origin() {
         (Add, GONE, 0, 1),
         (Accumulate, READ_ONLY, 0, 1),
         (Accumulate, GONE, 5000, 9000),
+        (Accumulate, READ_ONLY, 60 * PAGE, long),
         (FetchAccumulate, READ_ONLY, 60 * PAGE, long),
         (FetchAccumulate, GONE, 8, 16),
         (Read, GONE, 0, 1),
@@ -228,24 +240,64 @@ fn pages_that_the_program_took_away_are_an_error_of_the_origin() {
         (Read, GONE, 79 * PAGE, long),
     ];
     for (kind, page, ahead, bytes) in cases {
-        let exposures = Exposures::default();
-        let holes = Holes::new(&exposures);
-        // What comes ahead of the request is done, and what comes behind it is not.
-        let mut requests = holes.request(Write, 1, 0, 8);
-        requests.extend(holes.request(kind, page, ahead, bytes));
-        requests.extend(holes.request(Write, 2, 0, 8));
-        let mut numbers = RandomNumbers(page * 31 + bytes);
-        let (answers, _) = play(&exposures, &requests, &mut numbers);
-        let what = format!("{kind:?} of {bytes} bytes, {ahead} ahead of page {page}");
-        assert_eq!(answers[..ANSWER_BYTES], answer_with(&[]), "{what}");
-        assert_eq!(answers[answers.len() - ANSWER_BYTES..], refused, "{what}");
-        let word = |page| {
-            let at = core::ptr::with_exposed_provenance::<u64>((holes.base + page * PAGE) as usize);
-            // SAFETY: a word of the mapping.
-            unsafe { at.read_volatile() }
-        };
-        assert_eq!((word(1), word(2)), (0x0101_0101_0101_0101, 0), "{what}");
+        for answered in [true, false] {
+            let has_answer = answered || matches!(kind, FetchAccumulate | Read);
+            let refused = if has_answer {
+                AnswerStatus::NoPermission
+            } else {
+                AnswerStatus::NoPermissionBefore
+            };
+            let exposures = Exposures::default();
+            let holes = Holes::new(&exposures);
+            // What comes ahead of the request is done, and what comes behind it, too.
+            let mut requests = holes.request(Write, 1, 0, 8);
+            requests.extend(holes.request_that(has_answer, kind, page, ahead, bytes));
+            requests.extend(holes.request(Write, 2, 0, 8));
+            let mut numbers = RandomNumbers(page * 31 + bytes);
+            let (answers, ended) = play(&exposures, &requests, &mut numbers);
+            let what = format!("{kind:?} of {bytes} bytes, {ahead} ahead of page {page}");
+            assert!(!ended, "{what}");
+            assert_eq!(answers[..ANSWER_BYTES], answer_with(&[]), "{what}");
+            let last = [Answer::new(refused, 0), Answer::new(AnswerStatus::Done, 0)];
+            assert!(answers.ends_with(&last.map(|answer| answer.bytes()).concat()), "{what}");
+            let word = |page| {
+                let at = (holes.base + page * PAGE) as usize;
+                let at = core::ptr::with_exposed_provenance::<u64>(at);
+                // SAFETY: a word of the mapping.
+                unsafe { at.read_volatile() }
+            };
+            assert_eq!([word(1), word(2)], [0x0101_0101_0101_0101; 2], "{what}");
+        }
     }
+}
+
+#[test]
+fn what_a_lock_guards_is_skipped_if_the_lock_is_on_a_page_that_is_gone() {
+    let exposures = Exposures::default();
+    let holes = Holes::new(&exposures);
+    let (key, word, gone) = (holes.key, holes.base, holes.base + GONE * PAGE);
+    let swap = TcpRequest {
+        answered: true,
+        detail: Detail::Width(8),
+        key,
+        second: 1,
+        ..blank(RequestKind::CompareSwap)
+    };
+    let add = TcpRequest {
+        answered: true,
+        guarded: true,
+        key,
+        at: word,
+        first: 1,
+        ..blank(RequestKind::Add)
+    };
+    // The first one changes its word, and the second one does not.
+    let swaps = [TcpRequest { at: word, ..swap }, TcpRequest { at: gone, ..swap }];
+    let requests = [swaps[0], swaps[1], add].map(|request| request.bytes()).concat();
+    let (answers, _) = play(&exposures, &requests, &mut RandomNumbers(3));
+    let refused = [AnswerStatus::NoPermission, AnswerStatus::Skipped];
+    let refused = refused.map(|status| Answer::new(status, 0).bytes()).concat();
+    assert_eq!(answers, [answer_with(&[0; 8]), refused].concat());
 }
 
 #[test]

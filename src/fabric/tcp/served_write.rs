@@ -60,6 +60,11 @@ impl ServedWrite {
         self.left == 0
     }
 
+    /// Number of bytes that have not arrived.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
     /// Receives a part of the rest into its place.
     pub fn receive(
         &mut self,

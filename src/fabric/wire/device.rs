@@ -426,6 +426,23 @@ impl Link {
         }
     }
 
+    /// Whether a request since the last [`Link::forget_refusal`] has met memory that the target's
+    /// process may not access, and the connection goes on. An RDMA device ends it.
+    pub fn is_refused(&self) -> bool {
+        match self {
+            Link::Verbs(_) => false,
+            Link::Tcp(link) => link.is_refused(),
+        }
+    }
+
+    /// Forgets the refusals so far.
+    pub fn forget_refusal(&mut self) {
+        match self {
+            Link::Verbs(_) => {}
+            Link::Tcp(link) => link.forget_refusal(),
+        }
+    }
+
     /// Posts requests, at most [`CHAIN_MAX`](crate::fabric::request::CHAIN_MAX), as one chain.
     ///
     /// # Safety

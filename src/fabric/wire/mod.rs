@@ -24,6 +24,7 @@ mod pending;
 mod pool;
 mod put_and_get;
 mod queue;
+mod refusals;
 mod silence;
 mod target_side;
 #[cfg(test)]

@@ -37,6 +37,8 @@ pub(super) struct Core {
     losses: AtomicU64,
     /// how the threads of this process wait
     pub(super) wait_policy: WaitPolicy,
+    /// number of peers that have refused a request, of which the user has not learnt
+    pub(super) refusing: AtomicU64,
     /// number of counted waits so far
     waits: AtomicU64,
 }
@@ -53,6 +55,7 @@ impl Core {
             own_address: OnceLock::new(),
             losses: AtomicU64::new(0),
             wait_policy: WaitPolicy::default(),
+            refusing: AtomicU64::new(0),
             waits: AtomicU64::new(0),
         })
     }
@@ -119,16 +122,18 @@ pub struct Peer {
     secret: Secret,
     /// whether anything was sent that is not known to be done
     dirty: AtomicBool,
+    /// whether it has refused a request, of which the user has not learnt
+    pub(super) refused: AtomicBool,
     /// number of threads that wait for answers
     waiting: AtomicU32,
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
 }
 
 /// Longest sleep of a thread that waits for answers, unless other threads wait for them, too.
 const SLEEP_MAX: Duration = Duration::from_millis(1);
 
 /// The state of the connection.
-enum State {
+pub(super) enum State {
     /// not connected yet
     Fresh,
     Up(Queue),
@@ -137,8 +142,9 @@ enum State {
 
 impl Peer {
     fn new(core: Arc<Core>, contact: Contact, secret: Secret) -> Peer {
-        let (dirty, state) = (AtomicBool::new(false), Mutex::new(State::Fresh));
-        Peer { core, contact, secret, dirty, waiting: AtomicU32::new(0), state }
+        let (dirty, refused) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (waiting, state) = (AtomicU32::new(0), Mutex::new(State::Fresh));
+        Peer { core, contact, secret, dirty, refused, waiting, state }
     }
 
     /// The contact of the process.
@@ -210,6 +216,7 @@ impl Peer {
         if quiet {
             self.core.device.sweep();
         }
+        self.note_refusal(queue.is_refused());
     }
 
     /// Marks this peer as lost.
@@ -221,6 +228,7 @@ impl Peer {
             State::Lost(_, end) => end,
         };
         *state = State::Lost(error.clone(), end);
+        self.note_refusal(false);
         self.dirty.store(true, Ordering::Relaxed);
         // The user learns that operations have ended.
         self.core.device.sweep();
@@ -382,6 +390,10 @@ impl Peer {
         self.try_poll();
         let Some(state) = self.state.try_lock() else { return Ok(false) };
         match &*state {
+            State::Up(queue) if queue.is_done(number) && queue.is_refused() => {
+                drop(state);
+                self.take_refusal().map(|()| true)
+            }
             State::Up(queue) => Ok(queue.is_done(number)),
             State::Lost(_, end) if end.done >= number => Ok(true),
             State::Lost(error, _) => Err(error.clone()),

@@ -80,6 +80,12 @@ impl<K: Ord + Copy> Peers<K> {
         self.each(has_work, Peer::flush_local)
     }
 
+    /// Fails if one of them was not permitted to access memory of its own for a request of this
+    /// process, and forgets it.
+    pub fn take_refusals(&self) -> Result<()> {
+        self.each(Peer::is_refused, Peer::take_refusal)
+    }
+
     /// Pings all of them that were contacted, without waiting for the answers. A rank that waits
     /// for another process calls this from time to time, because nothing else would show that the
     /// process is gone.

@@ -172,6 +172,17 @@ impl Queue {
         self.link.inline_bytes_max()
     }
 
+    /// Whether a request has met memory that the peer may not access, of which the user has not
+    /// learnt.
+    pub fn is_refused(&self) -> bool {
+        self.link.is_refused()
+    }
+
+    /// Forgets such requests.
+    pub fn forget_refusal(&mut self) {
+        self.link.forget_refusal();
+    }
+
     /// Number of requests that can be posted now.
     pub fn room(&self) -> usize {
         self.depth.saturating_sub(self.posted - self.done).to_usize()

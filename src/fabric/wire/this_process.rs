@@ -195,6 +195,11 @@ impl Wire {
         self.core.losses()
     }
 
+    /// Whether a peer has refused a request, of which the user has not learnt.
+    pub fn has_refusals(&self) -> bool {
+        self.core.has_refusals()
+    }
+
     /// Begins a liveness probe of the process of a contact, which also asks for the failure notice
     /// about `about`. It needs no connection of the device to that process.
     pub fn probe(&self, contact: &Contact, secret: Secret, about: u64) -> Probe {

@@ -62,6 +62,12 @@ impl WideArena {
         if now == core::mem::replace(losses, now) { Ok(()) } else { self.peers.check() }
     }
 
+    /// Fails if a process was not permitted to access its own memory for an operation of this one,
+    /// and forgets it.
+    pub fn take_refusals(&self) -> Result<()> {
+        if self.wire.has_refusals() { self.peers.take_refusals() } else { Ok(()) }
+    }
+
     /// Fails if the failure notice of a node's leader names a lost process of this communicator.
     fn take_notice(&self, node: NodeNumber, [dead, lost]: [u64; 2]) -> Result<()> {
         let of_node = |loss: Loss<RankOnNode>| {
@@ -121,6 +127,9 @@ impl WideArena {
             // The process may be alive, so that no loss is noted: a later call may reach it.
             Error::Unanswered { rank: None, node, pid, cause } => {
                 Error::Unanswered { rank: self.rank_of_process(node, pid), node, pid, cause }
+            }
+            Error::NoAccess { rank: None, node, pid } => {
+                Error::NoAccess { rank: self.rank_of_process(node, pid), node, pid }
             }
             Error::Died { rank, pid } => self.lost(Loss {
                 rank: self.rank_of(rank.of_error_of_road()),

@@ -8,6 +8,7 @@ mod contact;
 mod device;
 mod faked;
 mod leases;
+mod refused_requests;
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use super::counts::Counts;
 use super::device::{Device, DeviceKind};
 pub use super::*;
 use crate::config::{Config, NetSettings, Verbs};
-pub use crate::error::{Error, Result};
+pub use crate::error::{Class, Error, Result};
 use crate::fabric::Fetch;
 pub use crate::fabric::contact::tests::{secret, until};
 pub use crate::fabric::contact::{Contact, Secret};

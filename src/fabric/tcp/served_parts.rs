@@ -1,0 +1,20 @@
+//! The parts of the answers that the target's end of a connection has to send.
+
+/// A part of an answer.
+pub enum AnswerPart {
+    /// bytes, and how many of them are sent
+    Bytes(Vec<u8>, usize),
+    /// exposed memory
+    Memory(AnswerMemory),
+}
+
+/// Exposed memory that is sent from its place.
+#[derive(Clone, Copy)]
+pub struct AnswerMemory {
+    /// key of the memory
+    pub key: u32,
+    /// its address
+    pub at: u64,
+    /// its length in bytes
+    pub left: u64,
+}

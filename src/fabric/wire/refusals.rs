@@ -1,0 +1,47 @@
+//! Requests that a peer has not carried out because its process may not access a page of its own
+//! memory. The connection goes on, and the user learns of them at the end of an epoch or at a
+//! flush: a protocol that ended in the middle would leave locks and posts behind. Invariant:
+//! `refusing` of the core counts the peers whose `refused` is set.
+
+use super::peer::{Core, Peer, State};
+use crate::error::Result;
+use crate::sync::Ordering;
+
+impl Core {
+    /// Whether a peer has refused a request, of which the user has not learnt.
+    pub(super) fn has_refusals(&self) -> bool {
+        // Relaxed: a thread that asks has waited for the answers, which another thread may have
+        // received, under the lock of the peer's state.
+        self.refusing.load(Ordering::Relaxed) > 0
+    }
+}
+
+impl Peer {
+    /// Records whether the peer has refused a request, of which the user has not learnt.
+    #[inline]
+    pub(super) fn note_refusal(&self, refused: bool) {
+        // Relaxed: changed while the state is locked; otherwise as for `dirty`.
+        if self.refused.load(Ordering::Relaxed) != refused {
+            self.refused.store(refused, Ordering::Relaxed);
+            let change = if refused { 1 } else { u64::MAX };
+            self.core.refusing.fetch_add(change, Ordering::Relaxed);
+        }
+    }
+
+    /// Fails if the process was not permitted to access memory of its own for a request of this
+    /// one, and forgets it.
+    pub(super) fn take_refusal(&self) -> Result<()> {
+        let mut state = self.state.lock();
+        let State::Up(queue) = &mut *state else { return Ok(()) };
+        let refused = queue.is_refused();
+        queue.forget_refusal();
+        self.note_refusal(false);
+        if refused { Err(self.contact().no_access()) } else { Ok(()) }
+    }
+
+    /// Whether the peer has refused a request, of which the user has not learnt.
+    pub(super) fn is_refused(&self) -> bool {
+        // Relaxed: as where it is stored.
+        self.refused.load(Ordering::Relaxed)
+    }
+}
