@@ -310,10 +310,12 @@ int main(int argc, char **argv)
     } else {
         inject_all("no function", 0); // makes what stays
         int before = entries("/proc/self/fd");
-        for (size_t i = 0; i < sizeof plan / sizeof plan[0]; i++)
-            for (int e = 0; e < errors && plan[i].errors[e] != 0; e++)
-                if (is_wanted(argc, argv, plan[i].function))
-                    injected += inject_all(plan[i].function, plan[i].errors[e]);
+        for (size_t i = 0; i < sizeof plan / sizeof plan[0]; i++) {
+            long count = is_wanted(argc, argv, plan[i].function);
+            // What is not called with one error is not called with another one.
+            for (int e = 0; count > 0 && e < errors && plan[i].errors[e] != 0; e++)
+                injected += count = inject_all(plan[i].function, plan[i].errors[e]);
+        }
         HOLDS(entries("/proc/self/fd") <= before);
     }
     if (rank == 0 && getenv("INJECT_COUNT") != NULL)
