@@ -1,8 +1,10 @@
 // What a process keeps for windows over many nodes, however many ranks there are: queue pairs,
 // regions and registered bytes by the formulas of docs/decisions/0012, and how many bytes of the
 // heap the library holds, for a window, for a target, for a queue pair, and for traffic. Each rank
-// has to do with four others. The plain MPI has nothing to count. With CHECK_SHOW the first and the
-// last rank print what they have. MPI-4.1 section 12.2.
+// has to do with four others. Over TCP a connection keeps at most 10 KiB where requests are sent
+// and 1 KiB where they are served, whatever it has carried, and a rank needs no connection for words of its own node.
+// The plain MPI has nothing to count. With CHECK_SHOW the first and the last rank print what they
+// have. MPI-4.1 section 12.2.
 // ranks: 2 8 32
 
 #define _GNU_SOURCE
@@ -19,9 +21,13 @@ enum { NODE_BYTES = 64, RANK_BYTES = 448, WINDOW_BYTES = 4096, WINDOWS = 16 };
 // not in these, and what stays behind traffic, which is less than a byte for a call.
 enum { HEAP_ANY = 1136 << 10, HEAP_WINDOW = 4 << 10, HEAP_TARGET = 192, HEAP_SENDS = 3712,
        HEAP_LETS_IN = 112, HEAP_CONTACT = 2 << 10, HEAP_TRAFFIC = 512 };
+// Over TCP: a connection, the buffer that all connections of a process share, and the service
+// thread, which the first connection starts.
+enum { HEAP_TCP_SENDS = 10 << 10, HEAP_TCP_SERVES = 1 << 10, HEAP_TCP_SHARED = 64 << 10,
+       HEAP_TCP_THREAD = 36 << 10, BURST = 1000 };
 
 static int (*get_counts)(fompi_verbs_counts *);
-static int per_node;
+static int per_node, over_tcp;
 static MPI_Win win;
 
 // What this process has.
@@ -70,6 +76,12 @@ static int leader_of(int other)
     return other / per_node * per_node;
 }
 
+// Whether the processor reaches the words of the rank: over TCP those of this node.
+static int is_of_node(int other)
+{
+    return over_tcp && leader_of(other) == leader_of(rank);
+}
+
 // How many different numbers there are.
 static int different(const int *numbers, int count)
 {
@@ -101,6 +113,25 @@ static void talk(int rounds)
     }
 }
 
+// Many requests under way to each other rank at once: small and long puts, and gets.
+static void burst(void)
+{
+    static char bytes[BYTES];
+    static long values[BURST];
+    for (int i = 0; i < NEIGHBOURS; i++) {
+        const int target = neighbour(i);
+        OK(MPI_Win_lock(MPI_LOCK_SHARED, target, MPI_MODE_NOCHECK, win));
+        for (int j = 0; j < BURST; j++)
+            OK(MPI_Put(values, 1, MPI_LONG, target, 2 * NEIGHBOURS, 1, MPI_LONG, win));
+        for (int j = 0; j < BURST / 10; j++)
+            OK(MPI_Put(bytes, BYTES / 2, MPI_BYTE, target, BYTES / 16, BYTES / 2, MPI_BYTE, win));
+        OK(MPI_Win_flush(target, win));
+        for (int j = 0; j < BURST; j++)
+            OK(MPI_Get(values + j, 1, MPI_LONG, target, 2 * NEIGHBOURS, 1, MPI_LONG, win));
+        OK(MPI_Win_unlock(target, win));
+    }
+}
+
 static void show(const char *what, struct state before, struct state now)
 {
     if (getenv("CHECK_SHOW") == NULL || (rank > 0 && rank < size - 1))
@@ -116,8 +147,10 @@ static void show(const char *what, struct state before, struct state now)
 static void grown(const char *what, struct state before, struct state now, long bytes)
 {
     show(what, before, now);
-    bytes += HEAP_SENDS * (long)(now.counts.contacted - before.counts.contacted);
-    bytes += HEAP_LETS_IN * (long)(now.counts.accepted - before.counts.accepted);
+    const long sends = over_tcp ? HEAP_TCP_SENDS : HEAP_SENDS;
+    const long lets_in = over_tcp ? HEAP_TCP_SERVES : HEAP_LETS_IN;
+    bytes += sends * (long)(now.counts.contacted - before.counts.contacted);
+    bytes += lets_in * (long)(now.counts.accepted - before.counts.accepted);
     if (now.heap - before.heap > bytes)
         check_failed(__FILE__, __LINE__, "%s: %ld bytes of the heap, and at most %ld are right",
                      what, now.heap - before.heap, bytes);
@@ -137,10 +170,19 @@ static void in_use(void)
     struct state made = state_now();
     talk(1);
     struct state known = state_now();
-    grown("first contact", made, known, NEIGHBOURS * HEAP_TARGET + HEAP_CONTACT);
+    const long contact = HEAP_CONTACT + (over_tcp ? HEAP_TCP_THREAD : 0);
+    grown("first contact", made, known, NEIGHBOURS * HEAP_TARGET + contact);
     talk(ROUNDS);
+    if (over_tcp)
+        burst();
     struct state then = state_now();
-    grown("traffic", known, then, HEAP_TRAFFIC);
+    if (over_tcp) {
+        // What all connections keep now, and not only those that are new.
+        made.counts.contacted = made.counts.accepted = 0;
+        grown("traffic", made, then, NEIGHBOURS * HEAP_TARGET + contact + HEAP_TCP_SHARED);
+    } else {
+        grown("traffic", known, then, HEAP_TRAFFIC);
+    }
     CHECK_EQ(then.counts.contacted, known.counts.contacted);
     CHECK_EQ(then.counts.regions, known.counts.regions);
     CHECK_EQ(then.counts.registered_bytes, known.counts.registered_bytes);
@@ -174,7 +216,8 @@ static int allocated(void)
     CHECK_EQ(two.counts.contacted, is_leader);
     in_use();
     for (int i = 0; i < NEIGHBOURS; i++)
-        leaders[count++] = leader_of(neighbour(i));
+        if (!is_of_node(neighbour(i)))
+            leaders[count++] = leader_of(neighbour(i));
     if (is_leader)
         leaders[count++] = (rank / per_node + 1) % nodes * per_node;
     CHECK_EQ(state_now().counts.contacted, different(leaders, count));
@@ -200,7 +243,8 @@ static void created(void)
     in_use();
     for (int i = 0; i < NEIGHBOURS; i++) {
         others[count++] = neighbour(i);
-        others[count++] = leader_of(neighbour(i));
+        if (!is_of_node(neighbour(i)))
+            others[count++] = leader_of(neighbour(i));
     }
     // The barrier that freed the allocated windows.
     const int nodes = (size + per_node - 1) / per_node;
@@ -215,6 +259,8 @@ int main(int argc, char **argv)
     check_start(&argc, &argv);
     *(void **)&get_counts = dlsym(RTLD_DEFAULT, "fompi_get_verbs_counts");
     per_node = ranks_per_node();
+    const char *net = getenv("FOMPI_NET");
+    over_tcp = net != NULL && strcmp(net, "tcp") == 0;
     if (get_counts == NULL || per_node == 0)
         return check_end();
     heap_watch(*(void **)&get_counts);

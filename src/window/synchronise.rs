@@ -266,7 +266,7 @@ impl LocalWindow {
     /// operation of this process: the end of an epoch, or a flush, is the first call that knows it.
     #[inline]
     fn take_refusals(&self) -> Result<()> {
-        self.many_nodes().map_or(Ok(()), |many| many.part.wide.take_refusals())
+        self.wide.as_deref().map_or(Ok(()), |part| part.wide.take_refusals())
     }
 
     /// Lets the MPI underneath make progress.

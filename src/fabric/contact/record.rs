@@ -89,11 +89,6 @@ impl Contact {
     pub fn lost(&self, cause: impl Into<String>) -> Error {
         Error::Lost { rank: None, node: kept(self.node()), pid: self.pid(), cause: kept(cause) }
     }
-
-    /// The error of a request for memory that this process may not access.
-    pub fn no_access(&self) -> Error {
-        Error::NoAccess { rank: None, node: kept(self.node()), pid: self.pid() }
-    }
 }
 
 /// Name of this node.

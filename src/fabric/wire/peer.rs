@@ -124,6 +124,8 @@ pub struct Peer {
     dirty: AtomicBool,
     /// whether it has refused a request, of which the user has not learnt
     pub(super) refused: AtomicBool,
+    /// name of its node, once an error has named it
+    pub(super) node: OnceLock<&'static str>,
     /// number of threads that wait for answers
     waiting: AtomicU32,
     pub(super) state: Mutex<State>,
@@ -144,7 +146,7 @@ impl Peer {
     fn new(core: Arc<Core>, contact: Contact, secret: Secret) -> Peer {
         let (dirty, refused) = (AtomicBool::new(false), AtomicBool::new(false));
         let (waiting, state) = (AtomicU32::new(0), Mutex::new(State::Fresh));
-        Peer { core, contact, secret, dirty, refused, waiting, state }
+        Peer { core, contact, secret, dirty, refused, node: OnceLock::new(), waiting, state }
     }
 
     /// The contact of the process.

@@ -4,7 +4,7 @@
 //! `refusing` of the core counts the peers whose `refused` is set.
 
 use super::peer::{Core, Peer, State};
-use crate::error::Result;
+use crate::error::{Error, Result, kept};
 use crate::sync::Ordering;
 
 impl Core {
@@ -36,7 +36,13 @@ impl Peer {
         let refused = queue.is_refused();
         queue.forget_refusal();
         self.note_refusal(false);
-        if refused { Err(self.contact().no_access()) } else { Ok(()) }
+        if refused { Err(self.no_access()) } else { Ok(()) }
+    }
+
+    fn no_access(&self) -> Error {
+        let contact = self.contact();
+        let node = self.node.get_or_init(|| kept(contact.node()));
+        Error::NoAccess { rank: None, node, pid: contact.pid() }
     }
 
     /// Whether the peer has refused a request, of which the user has not learnt.
