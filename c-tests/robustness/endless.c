@@ -14,7 +14,6 @@ enum { BYTES = 64 << 10 };
 int main(int argc, char **argv)
 {
     static char bytes[BYTES];
-    const time_t until = time(NULL) + (argc > 1 ? atoi(argv[1]) : 60);
     char *base;
     MPI_Win win;
     MPI_Init(&argc, &argv);
@@ -22,6 +21,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     OK(MPI_Win_allocate(BYTES + 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
     const int target = (rank + 1) % size;
+    const time_t until = time(NULL) + (argc > 1 ? atoi(argv[1]) : 60);
     for (long turn = 0; time(NULL) < until; turn++) {
         const long one = 1;
         long before = -1;
