@@ -121,6 +121,7 @@ pub struct TcpRequest {
 
 impl TcpRequest {
     /// Returns its bytes.
+    #[inline]
     pub fn bytes(&self) -> [u8; REQUEST_BYTES] {
         let flags = u8::from(self.answered) | u8::from(self.guarded) << 1;
         let [a, b] = self.detail.bytes();
@@ -186,6 +187,7 @@ impl TcpRequest {
     }
 
     /// Number of bytes that follow the request.
+    #[inline]
     pub fn data_bytes(&self) -> u64 {
         match (self.kind, self.detail) {
             (RequestKind::Write, _) => self.first,

@@ -116,8 +116,8 @@ impl TcpLink {
             let request = request(order);
             let bytes = order.from.bytes.to_usize();
             let at = ptr::with_exposed_provenance::<u8>(order.from.at.to_usize());
-            unsent.add(&request.bytes());
             urgent |= order.work != Work::WriteInline && !order.gathered;
+            unsent.add(&request.bytes());
             match order.work {
                 _ if request.data_bytes() == 0 => {}
                 Work::WriteInline | Work::Accumulate { inline: true, .. } => {
@@ -312,6 +312,7 @@ fn expected(order: &Order) -> Expected {
 }
 
 /// Makes the request of an order. What has a result is always answered.
+#[inline]
 fn request(order: &Order) -> TcpRequest {
     let bytes = u64::from(order.from.bytes);
     let nothing = Detail::Nothing;
@@ -337,13 +338,14 @@ fn request(order: &Order) -> TcpRequest {
             (kind, Detail::Reduction(what), bytes, protection as u64)
         }
     };
-    let fetches = [
-        RequestKind::Read,
-        RequestKind::Add,
-        RequestKind::CompareSwap,
-        RequestKind::FetchAccumulate,
-    ];
-    let answered = order.signaled || fetches.contains(&kind);
+    let fetches = matches!(
+        kind,
+        RequestKind::Read
+            | RequestKind::Add
+            | RequestKind::CompareSwap
+            | RequestKind::FetchAccumulate
+    );
+    let answered = order.signaled || fetches;
     let (guarded, key, at) = (order.guarded, order.to.key.low_u32(), order.to.at);
     TcpRequest { kind, answered, guarded, detail, key, at, first, second }
 }

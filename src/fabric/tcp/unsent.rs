@@ -91,7 +91,8 @@ impl<S: RequestStream> Unsent<S> {
     }
 
     /// Adds a request.
-    pub fn add(&mut self, request: &[u8]) {
+    #[inline]
+    pub fn add<const BYTES: usize>(&mut self, request: &[u8; BYTES]) {
         self.requests += 1;
         self.reserve(request.len());
         self.gathered.extend_from_slice(request);
@@ -101,6 +102,7 @@ impl<S: RequestStream> Unsent<S> {
     ///
     /// # Safety
     /// The bytes may be read.
+    #[inline]
     pub unsafe fn add_copied(&mut self, at: *const u8, bytes: usize) {
         self.reserve(bytes);
         let end = self.gathered.len();

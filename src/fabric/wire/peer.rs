@@ -258,14 +258,16 @@ impl Peer {
     }
 
     /// Waits until `wanted` requests fit into the queue.
+    #[inline]
     pub(super) fn room(
         &self,
         queue: &mut Queue,
         wanted: usize,
     ) -> core::result::Result<(), Broken> {
-        if queue.room() >= wanted {
-            return Ok(());
-        }
+        if queue.room() >= wanted { Ok(()) } else { self.make_room(queue, wanted) }
+    }
+
+    fn make_room(&self, queue: &mut Queue, wanted: usize) -> core::result::Result<(), Broken> {
         queue.count().waits += 1;
         let (mut pause, news) = (Pause::default(), queue.news());
         while queue.room() < wanted {

@@ -300,17 +300,22 @@ impl Queue {
             self.number(order);
         }
         assert!(self.posted - self.done <= self.places);
-        if !matches!(held, Kept::Nothing | Kept::Leaving(_)) {
-            self.lent = self.posted;
-        }
         if !matches!(held, Kept::Nothing) {
-            self.kept.push_back((self.posted, held));
+            self.keep(held);
         }
         self.kinds.doorbells += 1;
         // SAFETY: the caller guarantees the memory.
         unsafe { self.link.post(orders) }?;
         self.invariants();
         Ok(self.posted)
+    }
+
+    /// Keeps what the last request holds.
+    fn keep(&mut self, held: Kept) {
+        if !matches!(held, Kept::Leaving(_)) {
+            self.lent = self.posted;
+        }
+        self.kept.push_back((self.posted, held));
     }
 
     /// Gives a request the next number, and decides whether it is signaled and fenced.
