@@ -6,10 +6,12 @@
 //!
 //! Over TCP a post also rings the doorbell of its rank: a request to the service thread that serves
 //! the rank does both, as do the processors of the rank's node. There a waiting rank sleeps on its
-//! doorbell. No RDMA device rings: there a waiting rank polls, and yields the core or sleeps
-//! between two polls, for longer and longer times.
+//! doorbell, or serves requests itself if nothing else changes its words. No RDMA device rings:
+//! there a waiting rank polls, and yields the core or sleeps between two polls, for longer and
+//! longer times.
 
 use super::layout::DOORBELL;
+use super::net::Serving;
 use super::remote::{Bytes, Network, Remote};
 use super::shm::doorbell;
 use super::shm::words::{self, CHECK_NS, Idle};
@@ -57,6 +59,12 @@ pub trait Locate {
     /// Returns how this rank waits for its words.
     fn wait(&self) -> FarWait;
 
+    /// Lets this rank serve other processes while it waits, if no other process of its node changes
+    /// its words.
+    fn serving(&self) -> Option<Serving> {
+        None
+    }
+
     /// Returns what this process does while it waits.
     fn idle(&self) -> &Self::Idle;
 
@@ -93,6 +101,9 @@ pub enum Begun<H: Deref<Target: Network>> {
 const AWAKE_ROUNDS: u32 = 100;
 /// The first sleep and the longest.
 const SLEEP_NS: core::ops::RangeInclusive<u64> = 20_000..=500_000;
+
+/// The longest wait of a rank that serves, in milliseconds.
+const SERVE_MS: i32 = 1;
 
 /// Returns the address of a word among the words of a rank.
 pub fn word_in(words: Remote, word: WordId) -> Remote {
@@ -181,6 +192,9 @@ impl<L: Locate> Far<L> {
         let mut losses = 0;
         // Sends what this rank has gathered: another rank may need it before it posts.
         self.advance(&mut losses)?;
+        if let Some(serving) = self.0.serving() {
+            return self.serve(cell, until, (look, wait), serving);
+        }
         let began = Instant::now();
         while began.elapsed() < look {
             // Acquire: as in `poll`.
@@ -192,6 +206,35 @@ impl<L: Locate> Far<L> {
         }
         let bell = doorbell::in_word(self.0.own(DOORBELL));
         words::sleep_until((cell, bell), until, (self.0.idle(), wait), || self.advance(&mut losses))
+    }
+}
+
+impl<L: Locate> Far<L> {
+    /// Serves other processes until one of them has changed a word.
+    fn serve(
+        &self,
+        cell: &AtomicU64,
+        until: &impl Fn(u64) -> bool,
+        (look, wait): (Duration, &mut <L::Idle as Idle>::Wait),
+        mut serving: Serving,
+    ) -> Result<u64> {
+        let (mut losses, mut checked) = (0, Instant::now());
+        loop {
+            // Acquire: as in `poll`.
+            let value = cell.load(Ordering::Acquire);
+            if until(value) {
+                return Ok(value);
+            }
+            let looks = checked.elapsed() < look;
+            if !serving.step(if looks { 0 } else { SERVE_MS }) && !looks {
+                self.advance(&mut losses)?;
+            }
+            if checked.elapsed() >= Duration::from_nanos(CHECK_NS) {
+                self.0.idle().check(wait)?;
+                self.advance(&mut losses)?;
+                checked = Instant::now();
+            }
+        }
     }
 }
 

@@ -39,12 +39,14 @@ impl Processors {
         }
     }
 
-    /// Lets the calling thread run on these processors, as far as the cgroup of the process allows
-    /// it. Changes nothing if there is none.
-    pub fn allow(&self) -> core::result::Result<(), Error> {
-        // SAFETY: the set is a local variable of that length.
-        let answer =
-            unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const self.0) };
-        if answer == 0 { Ok(()) } else { Err(Error::last_os_error()) }
+    /// Lets a thread of this process run on these processors, as far as the cgroup of the process
+    /// allows it. Changes nothing if there is none. The thread has not been joined.
+    pub fn allow_to(&self, thread: libc::pthread_t) -> core::result::Result<(), Error> {
+        let bytes = size_of::<libc::cpu_set_t>();
+        // SAFETY: a thread that is not joined, and a set of that length.
+        match unsafe { libc::pthread_setaffinity_np(thread, bytes, &raw const self.0) } {
+            0 => Ok(()),
+            errno => Err(Error::from_raw_os_error(errno)),
+        }
     }
 }

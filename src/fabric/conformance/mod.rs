@@ -74,6 +74,7 @@ mod words {
         far_over_example: ranks::far_over_example;
         far_over_fake_device: ranks::far_over_fake_device;
         far_over_tcp: ranks::far_over_tcp;
+        far_served_over_tcp: ranks::far_served_over_tcp;
         near_and_far_over_tcp: ranks::near_and_far_over_tcp;
         device far_over_device: ranks::far_over_device;
     }

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::fabric::cma::Process;
 use crate::fabric::example::Example;
 use crate::fabric::far::{Far, FarWait, Locate};
+use crate::fabric::net::Serving;
 use crate::fabric::remote::{Addressed, Bytes, Network, Remote, Road};
 use crate::fabric::shm::mapped;
 use crate::fabric::shm::thread_words::{self, Heap, HeapWords};
@@ -56,6 +57,8 @@ pub struct Threaded<P> {
     met: Arc<Barrier>,
     /// lets what is under way advance
     progress: Box<dyn Fn() + Send + Sync>,
+    /// lets the rank serve others while it waits
+    serving: Box<dyn Fn() -> Option<Serving> + Send + Sync>,
 }
 
 impl<P> Threaded<P> {
@@ -129,6 +132,7 @@ fn flat<P>(peer: impl Fn() -> P) -> Vec<Threaded<P>> {
             memory: memories[rank as usize].clone(),
             met: met.clone(),
             progress: Box::new(|| ()),
+            serving: Box::new(|| None),
         })
         .collect()
 }
@@ -143,6 +147,7 @@ type Connected<R> = Threaded<Arc<<R as Road>::Peer>>;
 fn connected<R>(
     open: impl Fn() -> R,
     address: impl Fn(&R) -> R::Address,
+    serving: fn(&R) -> Option<Serving>,
     case: impl Fn(&Connected<R>) + Copy + Send + Sync,
 ) where
     R: Road + Send + Sync + 'static,
@@ -159,13 +164,14 @@ fn connected<R>(
         let connect = |(other, exposed): (&Arc<R>, &R::Exposed)| {
             (road.connect(&address(other)), exposed.remote())
         };
-        let advancing = road.clone();
+        let (advancing, server) = (road.clone(), road.clone());
         Threaded {
             rank: rank as u32,
             peers: roads.iter().zip(&exposed).map(connect).collect(),
             memory: memories[rank].clone(),
             met: met.clone(),
             progress: Box::new(move || _ = advancing.progress()),
+            serving: Box::new(move || serving(&server)),
         }
     };
     let ranks: Vec<Connected<R>> = roads.iter().enumerate().map(rank_of).collect();
@@ -174,22 +180,22 @@ fn connected<R>(
 
 /// Threads on the example road.
 pub fn example(case: impl Fn(&Connected<Example>) + Copy + Send + Sync) {
-    connected(Example::open, |road| road.address.clone(), case);
+    connected(Example::open, |road| road.address.clone(), |_| None, case);
 }
 
 /// Threads, each with a simulated RDMA device.
 pub fn fake_device(case: impl Fn(&Connected<wire::Wire>) + Copy + Send + Sync) {
-    connected(wire::on_fake, wire::address, case);
+    connected(wire::on_fake, wire::address, |_| None, case);
 }
 
 /// Threads, each with a service thread for TCP.
 pub fn tcp(case: impl Fn(&Connected<wire::Wire>) + Copy + Send + Sync) {
-    connected(wire::on_tcp, wire::address, case);
+    connected(wire::on_tcp, wire::address, wire::Wire::serving, case);
 }
 
 /// Threads, each with the RDMA device of this machine.
 pub fn device(case: impl Fn(&Connected<wire::Wire>) + Copy + Send + Sync) {
-    connected(wire::on_device, wire::address, case);
+    connected(wire::on_device, wire::address, |_| None, case);
 }
 
 /// Load and store, by the function that copies window memory that is mapped.
@@ -290,6 +296,8 @@ pub struct Located<'a, P> {
     of: &'a Threaded<P>,
     idle: Watched,
     wait: FarWait,
+    /// whether the rank serves others while it waits
+    serves: bool,
     /// the memory of ranks of the same node, which have the lowest numbers
     near: &'a [Arc<[AtomicU64]>],
 }
@@ -338,6 +346,10 @@ impl<'a, N: Network> Locate for Located<'a, Arc<N>> {
 
     fn wait(&self) -> FarWait {
         self.wait
+    }
+
+    fn serving(&self) -> Option<Serving> {
+        if self.serves { (self.of.serving)() } else { None }
     }
 
     fn idle(&self) -> &Watched {
@@ -391,7 +403,7 @@ impl Idle for Watched {
 }
 
 fn far<R: Road>(of: &Connected<R>, wait: FarWait) -> FarWords<'_, R> {
-    Far(Located { of, idle: Watched, wait, near: &[] })
+    Far(Located { of, idle: Watched, wait, serves: false, near: &[] })
 }
 
 /// The shipped words between nodes, over the example road.
@@ -409,6 +421,17 @@ pub fn far_over_tcp(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Syn
     tcp(|rank| case(&far::<wire::Wire>(rank, FarWait::Sleeps(Duration::ZERO))));
 }
 
+/// The shipped words over TCP, where a waiting rank serves the others: at once, or after it has
+/// looked for a time.
+pub fn far_served_over_tcp(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Sync) {
+    for look in [Duration::ZERO, Duration::from_micros(50)] {
+        tcp(|rank| {
+            let wait = FarWait::Sleeps(look);
+            case(&Far(Located { of: rank, idle: Watched, wait, serves: true, near: &[] }));
+        });
+    }
+}
+
 /// The shipped words over TCP, where two of the three ranks are on one node.
 pub fn near_and_far_over_tcp(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Sync) {
     let memories: Mutex<BTreeMap<u32, Arc<[AtomicU64]>>> = Mutex::default();
@@ -418,7 +441,7 @@ pub fn near_and_far_over_tcp(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + S
         let all: Vec<_> = memories.lock().values().cloned().collect();
         let near = if rank.rank < 2 { &all[..2] } else { &[] };
         let wait = FarWait::Sleeps(Duration::ZERO);
-        case(&Far(Located { of: rank, idle: Watched, wait, near }));
+        case(&Far(Located { of: rank, idle: Watched, wait, serves: false, near }));
     });
 }
 

@@ -6,6 +6,12 @@
 //! instructions of the target's processor.
 
 #[cfg(not(loom))]
+mod connections;
+#[cfg(all(test, not(loom)))]
+mod connections_tests;
+#[cfg(not(loom))]
+mod epoll;
+#[cfg(not(loom))]
 mod exposures;
 #[cfg(not(loom))]
 mod frames;
@@ -36,6 +42,8 @@ mod served_words;
 mod served_write;
 #[cfg(not(loom))]
 mod service_thread;
+#[cfg(not(loom))]
+mod serving;
 mod stream_calls;
 #[cfg(not(loom))]
 mod stream_options;
@@ -47,6 +55,8 @@ mod word_copies;
 
 #[cfg(not(loom))]
 pub use origin_end::TcpLink;
+#[cfg(not(loom))]
+pub use serving::Serving;
 #[cfg(not(loom))]
 pub use stream_options::wait;
 #[cfg(not(loom))]

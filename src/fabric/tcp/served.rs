@@ -14,7 +14,7 @@ use super::served_accumulate::ServedAccumulate;
 use super::served_parts::{AnswerMemory, AnswerPart};
 use super::served_words;
 use super::served_write::{ServedWrite, WriteStep};
-use super::stream_calls::{piece, receive, send, would_wait};
+use super::stream_calls::{is_empty, piece, receive, send, would_wait};
 use super::word_copies;
 use crate::number::Number;
 use crate::sync::full_fence;
@@ -104,30 +104,36 @@ impl Served {
         size_of::<Served>() + self.input.capacity() + parts
     }
 
+    /// The events that are watched for.
+    pub fn watched(&self) -> i32 {
+        self.watched
+    }
+
     /// Whether these events are watched for already; they are from here on.
     pub fn watches(&mut self, events: i32) -> bool {
         core::mem::replace(&mut self.watched, events) == events
     }
 
-    /// Sends answers, receives requests, carries them out, and sends their answers.
+    /// Sends answers, receives requests, carries them out, and sends their answers. A turn ends
+    /// where the stream is empty or full, or the connection is to be served again.
     pub fn turn(&mut self, exposures: &Exposures, buffer: &mut [u8]) -> Next {
+        let mut more = true;
         for _ in 0..READS_MAX {
             match self.send(exposures) {
-                Next::Receive => {}
-                other => return other,
+                Next::Receive if more => {}
+                next => return next,
             }
-            let more = match self.writing {
+            let received = match self.writing {
                 Some(_) => self.receive_into_place(exposures),
                 None => self.receive(exposures, buffer),
             };
-            match more {
-                Ok(true) => {}
-                Ok(false) => break,
+            match received {
+                Ok(came) => more = came,
                 Err(()) => return Next::End,
             }
         }
         match self.send(exposures) {
-            Next::Receive if self.stalled => Next::Again,
+            Next::Receive if self.stalled || more => Next::Again,
             next => next,
         }
     }
@@ -159,7 +165,8 @@ impl Served {
         let came = match unsafe { receive(self.stream.as_fd(), &[place]) } {
             Ok(0) => return Err(()),
             Ok(came) => came,
-            Err(error) if would_wait(&error) => 0,
+            Err(error) if is_empty(&error) => 0,
+            Err(error) if would_wait(&error) => return Ok(true),
             Err(_) => return Err(()),
         };
         let bytes = &buffer[..before + came];

@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 use super::exposures::ExposedMemory;
 use super::frames::{AnswerStatus, TcpRequest};
 use super::page_probes::PageAccess;
-use super::stream_calls::{piece, receive, would_wait};
+use super::stream_calls::{is_empty, piece, receive, would_wait};
 use super::word_copies;
 use crate::number::Number;
 
@@ -78,7 +78,9 @@ impl ServedWrite {
         let came = match unsafe { receive(stream, &[piece(at, wanted)]) } {
             Ok(0) => return Ok(WriteStep::End),
             Ok(came) => came,
-            Err(error) if would_wait(&error) => return Ok(WriteStep::Part),
+            Err(error) if is_empty(&error) => return Ok(WriteStep::Part),
+            // More may have arrived.
+            Err(error) if would_wait(&error) => return Ok(WriteStep::Filled),
             Err(error) if error.raw_os_error() == Some(libc::EFAULT) => {
                 return Err(AnswerStatus::NoPermission);
             }

@@ -54,6 +54,11 @@ pub fn piece(at: *const u8, bytes: usize) -> libc::iovec {
     libc::iovec { iov_base: at.cast_mut().cast(), iov_len: bytes }
 }
 
+/// Whether a call has found that nothing has arrived.
+pub fn is_empty(error: &Error) -> bool {
+    error.kind() == ErrorKind::WouldBlock
+}
+
 /// Whether a call succeeds later: it would have had to wait, a signal interrupted it, or the system
 /// was short of memory, which says nothing about the stream.
 pub fn would_wait(error: &Error) -> bool {

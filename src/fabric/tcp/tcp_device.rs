@@ -14,6 +14,7 @@ use super::frames::MESSAGE_BYTES_MAX;
 use super::origin_end::TcpLink;
 use super::page_probes;
 use super::service_thread::ServiceThread;
+use super::serving::Serving;
 use super::stream_options;
 use crate::error::{Error, Result};
 use crate::fabric::request::MemoryOf;
@@ -79,6 +80,12 @@ impl TcpDevice {
         if let Some(thread) = &*self.thread.lock() {
             thread.run_on(all);
         }
+    }
+
+    /// Lets the calling thread serve other processes until the returned value is dropped; `None` if
+    /// there is nothing to serve.
+    pub fn serving(&self) -> Option<Serving> {
+        self.thread.lock().clone().map(Serving::begin)
     }
 
     fn thread(&self) -> Result<Arc<ServiceThread>> {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crate::config::NetSettings;
 use crate::error::{Error, Result};
 use crate::fabric::request::{Broken, END_BYTES, MemoryOf, Order};
+pub use crate::fabric::tcp::Serving;
 pub use crate::fabric::verbs::Allocations;
 use crate::fabric::{tcp, verbs};
 use crate::number::Number;
@@ -126,6 +127,15 @@ impl Device {
         match self {
             Device::Verbs(_) => {}
             Device::Tcp(device) => device.serve_on(processors),
+        }
+    }
+
+    /// Lets the calling thread serve other processes until the returned value is dropped; `None` if
+    /// the device does it, or if there is nothing to serve.
+    pub fn serving(&self) -> Option<Serving> {
+        match self {
+            Device::Verbs(_) => None,
+            Device::Tcp(device) => device.serving(),
         }
     }
 

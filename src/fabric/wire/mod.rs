@@ -32,6 +32,7 @@ pub mod tests;
 mod this_process;
 
 pub use coalesce::GAP_MAX;
+pub use device::Serving;
 pub use device_choice::{DeviceChoice, DeviceOffer, settings_differ, why_no_device};
 pub use leases::BlockLease;
 pub use peer::Peer;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::counts::Counts;
-use super::device::{Allocations, Device, DeviceKind, NetworkKind, Region};
+use super::device::{Allocations, Device, DeviceKind, NetworkKind, Region, Serving};
 use super::greeting;
 use super::peer::{Core, Peer};
 use crate::config::{Config, NetSettings};
@@ -96,6 +96,13 @@ impl Wire {
     /// Prepares for calls of several threads, from now on.
     pub fn several_threads(&self) {
         self.core.wait_policy.several_threads();
+    }
+
+    /// Lets the calling thread, which waits for its own words, serve other processes until the
+    /// returned value is dropped: a request that changes a word then wakes one thread, not two.
+    /// `None` if other threads of this process may communicate, or if a device serves them.
+    pub fn serving(&self) -> Option<Serving> {
+        if self.core.wait_policy.is_alone() { self.core.device.serving() } else { None }
     }
 
     /// Lets the thread that serves other processes, if the device has one, run on the processors of

@@ -5,7 +5,7 @@
 use super::{Member, WideWindow};
 use crate::error::Result;
 use crate::fabric::far::{Far, FarWait, Locate};
-use crate::fabric::net::Peer;
+use crate::fabric::net::{Peer, Serving};
 use crate::fabric::remote::Remote;
 use crate::fabric::{WordAt, WordId};
 use crate::mpi::Host;
@@ -88,6 +88,12 @@ impl<'a> Locate for Ranks<'a> {
         }
     }
 
+    /// Ranks of the same node change the words of this rank without a request.
+    fn serving(&self) -> Option<Serving> {
+        let wide = &self.part.wide;
+        if wide.near.size == 1 { wide.wire.serving() } else { None }
+    }
+
     fn idle(&self) -> &NodeIdle {
         self.node.words.idle()
     }
@@ -146,6 +152,10 @@ impl<'a> Locate for Leaders<'a> {
 
     fn wait(&self) -> FarWait {
         self.0.wait()
+    }
+
+    fn serving(&self) -> Option<Serving> {
+        self.0.part.wide.wire.serving()
     }
 
     fn idle(&self) -> &NodeIdle {

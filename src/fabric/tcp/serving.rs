@@ -1,0 +1,45 @@
+//! A rank that serves the connections of its process while it waits, in place of the service
+//! thread. [`super::connections`] has the states, and says how both agree.
+
+use std::sync::Arc;
+
+use super::connections::Server;
+use super::epoll::Events;
+use super::service_thread::ServiceThread;
+
+/// A rank that serves; dropping it lets the service thread serve again.
+pub struct Serving {
+    thread: Arc<ServiceThread>,
+    events: Events,
+    /// whether nothing is left to do before events come
+    may_wait: bool,
+}
+
+impl Serving {
+    /// Begins to serve in place of a thread, which carries out no requests when this returns.
+    pub(super) fn begin(thread: Arc<ServiceThread>) -> Serving {
+        let may_wait = thread.connections().begin_rank();
+        Serving { thread, events: Events::default(), may_wait }
+    }
+
+    /// Waits for requests, for at most this number of milliseconds, and carries them out. Returns
+    /// whether any came.
+    pub fn step(&mut self, milliseconds: i32) -> bool {
+        let most = if self.may_wait { milliseconds } else { 0 };
+        self.events.wait(self.thread.epoll(), most);
+        let came = !self.events.came().is_empty();
+        // A rank that looks again and again makes few steps that found nothing.
+        if came || milliseconds > 0 || !self.may_wait {
+            self.thread.connections().note_step();
+            self.thread.take(&self.events, Server::Rank);
+            self.may_wait = self.thread.connections().may_wait();
+        }
+        came
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.thread.connections().end_rank();
+    }
+}
