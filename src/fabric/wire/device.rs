@@ -352,7 +352,7 @@ impl Opening<'_> {
 /// How a thread learns that a poll of a link may find something.
 #[derive(Clone)]
 pub enum News {
-    /// it has just slept in a poll
+    /// it waits in the poll itself
     Asked,
     /// it polls again and again
     Polled,

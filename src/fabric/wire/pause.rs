@@ -88,13 +88,8 @@ impl Pause {
         }
     }
 
-    /// Whether the thread sleeps next, where the link lets it sleep.
-    pub fn sleeps(&mut self, news: &News) -> bool {
-        matches!(news, News::Stream(_)) && !self.looks()
-    }
-
     /// Whether the thread still looks for news.
-    fn looks(&mut self) -> bool {
+    pub fn looks(&mut self) -> bool {
         !self.look.is_zero() && self.began.get_or_insert_with(Instant::now).elapsed() < self.look
     }
 

@@ -447,9 +447,10 @@ impl Peer {
                 }
                 let blocks = &self.core.blocks;
                 let news = queue.news();
-                let asleep = self.core.wait_policy.is_alone() && pause.sleeps(&news);
+                let alone = self.core.wait_policy.is_alone() && matches!(news, News::Stream(_));
+                let asleep = alone && !pause.looks();
                 let came = if asleep { queue.poll_asleep(blocks) } else { queue.poll(blocks) }?;
-                let news = if asleep { News::Asked } else { news };
+                let news = if alone { News::Asked } else { news };
                 Ok(if came && queue.is_done(number) { None } else { Some(news) })
             });
             let others = self.waiting.load(Ordering::Relaxed) > 1;
