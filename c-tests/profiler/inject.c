@@ -151,7 +151,6 @@ WRAP(int, epoll_create1, (int flags), (flags))
 WRAP(int, epoll_wait, (int fd, struct epoll_event *events, int most, int ms), (fd, events, most, ms))
 WRAP(int, eventfd, (unsigned count, int flags), (count, flags))
 WRAP(int, timerfd_create, (int clock, int flags), (clock, flags))
-WRAP(int, sched_setaffinity, (pid_t pid, size_t bytes, const cpu_set_t *set), (pid, bytes, set))
 WRAP(int, getifaddrs, (struct ifaddrs **out), (out))
 WRAP(ssize_t, process_vm_readv,
      (pid_t pid, const struct iovec *here, unsigned long heres, const struct iovec *there,
@@ -215,6 +214,13 @@ int fcntl(int fd, int command, ...)
     void *argument = va_arg(rest, void *);
     va_end(rest);
     return fails(name, CALLER) ? -1 : next(fd, command, argument);
+}
+
+int pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t *set)
+{
+    if (fails("pthread_setaffinity_np", CALLER))
+        return error_number;
+    return NEXT(pthread_setaffinity_np)(thread, bytes, set);
 }
 
 // Whether this operation of futex waits.

@@ -65,7 +65,7 @@ static const struct {
     {"epoll_wait", {EINTR}},
     {"eventfd", {EMFILE, ENFILE, ENOMEM}},
     {"timerfd_create", {EMFILE, ENFILE, ENOMEM}},
-    {"sched_setaffinity", {EINVAL, EPERM}},
+    {"pthread_setaffinity_np", {EINVAL, EPERM}},
     {"getsockopt", {EACCES, EPERM}},
     {"sendmsg", {EAGAIN, ENOMEM, ENOBUFS}},
     {"recvmsg", {EINTR, ENOMEM, EAGAIN}},
