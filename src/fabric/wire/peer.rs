@@ -445,8 +445,7 @@ impl Peer {
                 if queue.is_done(number) {
                     return Ok(None);
                 }
-                let blocks = &self.core.blocks;
-                let news = queue.news();
+                let (blocks, news) = (&self.core.blocks, queue.news());
                 let alone = self.core.wait_policy.is_alone() && matches!(news, News::Stream(_));
                 let asleep = alone && !pause.looks();
                 let came = if asleep { queue.poll_asleep(blocks) } else { queue.poll(blocks) }?;
