@@ -207,9 +207,7 @@ impl<L: Locate> Far<L> {
         let bell = doorbell::in_word(self.0.own(DOORBELL));
         words::sleep_until((cell, bell), until, (self.0.idle(), wait), || self.advance(&mut losses))
     }
-}
 
-impl<L: Locate> Far<L> {
     /// Serves other processes until one of them has changed a word.
     fn serve(
         &self,
@@ -218,14 +216,14 @@ impl<L: Locate> Far<L> {
         (look, wait): (Duration, &mut <L::Idle as Idle>::Wait),
         mut serving: Serving,
     ) -> Result<u64> {
-        let (mut losses, mut checked) = (0, Instant::now());
+        let (began, mut checked, mut losses) = (Instant::now(), Instant::now(), 0);
         loop {
             // Acquire: as in `poll`.
             let value = cell.load(Ordering::Acquire);
             if until(value) {
                 return Ok(value);
             }
-            let looks = checked.elapsed() < look;
+            let looks = began.elapsed() < look;
             if !serving.step(if looks { 0 } else { SERVE_MS }) && !looks {
                 self.advance(&mut losses)?;
             }

@@ -13,7 +13,7 @@ use super::page_probes::PageAccess;
 use super::served_accumulate::ServedAccumulate;
 use super::served_parts::{AnswerMemory, AnswerPart};
 use super::served_words;
-use super::served_write::{ServedWrite, WriteStep};
+use super::served_write::{MOVED_BYTES_MAX, ServedWrite, WriteStep};
 use super::stream_calls::{is_empty, piece, receive, send, would_wait};
 use super::word_copies;
 use crate::number::Number;
@@ -30,8 +30,6 @@ const SMALL_BYTES: u64 = 8 << 10;
 const COPIED_BYTES: u64 = 4 << 10;
 /// Bytes of answers that are held before they are sent.
 const ANSWERS_BYTES_MAX: usize = 256 << 10;
-/// Bytes of a long READ that are moved at once.
-const MOVED_BYTES_MAX: u64 = 256 << 10;
 /// Parts of the output that one system call sends: the beginning of an answer, its memory, and its
 /// end.
 const PIECES: usize = 3;

@@ -191,7 +191,7 @@ impl Holes {
         self.request_that(true, kind, page, ahead, bytes)
     }
 
-    /// The same, `answered` or not.
+    /// Makes such a request; `answered`: whether the origin wants an answer.
     fn request_that(
         &self,
         answered: bool,

@@ -12,8 +12,8 @@ use super::stream_calls::{is_empty, piece, receive, would_wait};
 use super::word_copies;
 use crate::number::Number;
 
-/// Bytes that are moved at once.
-const MOVED_BYTES_MAX: u64 = 256 << 10;
+/// Bytes of a long WRITE or READ that are moved at once.
+pub const MOVED_BYTES_MAX: u64 = 256 << 10;
 
 /// A WRITE whose bytes arrive.
 pub struct ServedWrite {

@@ -1,5 +1,5 @@
 //! Requests for pages that the target's program has taken away: the peer stays, later requests are
-//! carried out, and the refusal is told once.
+//! carried out, and the origin learns of the refusal once.
 
 use super::*;
 use crate::sys::PAGE;
@@ -21,7 +21,7 @@ fn pages(target: &Wire) -> (Exposed, *const u64) {
     (target.expose_of_program(base.cast(), bytes as u64).unwrap(), base.cast())
 }
 
-/// Fails unless the peer has refused a request; it is told once.
+/// Fails unless the peer has refused a request, and the origin learns of it once.
 fn is_refused(origin: &Wire, peers: &Peers<usize>) {
     assert!(origin.has_refusals());
     let error = peers.take_refusals().unwrap_err();
