@@ -23,6 +23,7 @@ const _: () = {
 
 impl Reduction {
     /// Returns the operation on elements of a type, if there is one.
+    #[inline]
     pub fn new(op: Op, basic: Basic) -> Option<Reduction> {
         (pairs(op, basic) || pairs_in_mpis(op, basic)).then_some(Reduction { op, basic })
     }
@@ -34,6 +35,7 @@ impl Reduction {
     }
 
     /// Returns the numbers of the operation and of the type.
+    #[inline]
     pub fn numbers(self) -> [u8; 2] {
         [self.op as u8, self.basic as u8]
     }
@@ -67,11 +69,13 @@ impl Reduction {
     }
 
     /// Whether it has operands.
+    #[inline]
     pub fn has_operands(self) -> bool {
         self.op != Op::NoOp
     }
 
     /// Whether elements at this address can be changed under this protection.
+    #[inline]
     pub fn fits(self, protection: Protection, at: u64) -> bool {
         let target = core::ptr::without_provenance(at.to_usize());
         protection != Protection::Atomic || !needs_lock(self.basic, target)

@@ -268,7 +268,16 @@ pub trait AtTarget {
     /// to it ([`Reduction::fits`]). Operands can be read and results written while they are in use.
     unsafe fn accumulate(&self, call: &AccumulateAt<'_>) -> Result<()>;
 
-    /// The same; then reads a word behind it, and waits for its value and for the results.
+    /// The same for one element without padding, by one atomic operation, without a result: most
+    /// accumulates are such. The operand is copied.
+    ///
+    /// # Safety
+    /// The element is in memory that may be changed, at an address that fits to
+    /// [`Protection::Atomic`]. There is an operand, which can be read now.
+    unsafe fn accumulate_one(&self, what: Reduction, at: Remote, operand: *const u8) -> Result<()>;
+
+    /// The same as [`AtTarget::accumulate`]; then reads a word behind it, and waits for its value
+    /// and for the results.
     ///
     /// # Safety
     /// As for [`AtTarget::accumulate`].
@@ -301,6 +310,10 @@ pub enum NoWay {}
 #[cfg(all(test, not(loom)))]
 impl AtTarget for NoWay {
     unsafe fn accumulate(&self, _call: &AccumulateAt<'_>) -> Result<()> {
+        match *self {}
+    }
+
+    unsafe fn accumulate_one(&self, _: Reduction, _: Remote, _: *const u8) -> Result<()> {
         match *self {}
     }
 

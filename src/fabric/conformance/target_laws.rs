@@ -84,16 +84,20 @@ pub fn no_sum_of_any_rank_is_lost<E: Networked>(rank: &E) {
     let (peer, side, memory) = side(rank, 0);
     let (float, int, double) = ([0.5f32], [1i32], [0.25f64]);
     let here = |at: usize| ptr::with_exposed_provenance_mut::<u8>(memory.at as usize + at);
-    for _ in 0..ALL {
+    for round in 0..ALL {
         let sums = [
             (Basic::F32, run(memory, 0, &float, None)),
             (Basic::I32, run(memory, 4, &int, None)),
             (Basic::F64, run(memory, 8, &double, None)),
         ];
         for (basic, run) in sums {
+            let at = Remote { at: run.there, ..memory };
             // SAFETY: inside of the memory, and all change it by atomic instructions.
             unsafe {
-                side.accumulate(&atomic(sum(basic), memory, &[run])).unwrap();
+                match round % 2 {
+                    0 => side.accumulate(&atomic(sum(basic), memory, &[run])).unwrap(),
+                    _ => side.accumulate_one(sum(basic), at, run.operands).unwrap(),
+                }
                 if rank.rank() == 0 {
                     let to = here((run.there - memory.at) as usize);
                     reduce::accumulate(Op::Sum, basic, to, run.operands, None, 1);

@@ -73,6 +73,7 @@ impl<E: ThreadEvents> HandOver<E> {
 
     /// Sends requests that were added, if they are due or `urgent`; otherwise the thread sends in a
     /// millisecond what is not sent by then. The caller has locked the requests.
+    #[inline]
     pub fn send_or_leave(
         &self,
         number: u64,
@@ -82,12 +83,21 @@ impl<E: ThreadEvents> HandOver<E> {
         if urgent || unsent.is_due() {
             return self.send(number, unsent);
         }
-        // AcqRel: pairs with the swap in `send_gathered`. Either the timer runs from here on, or
-        // the thread has not locked the requests yet.
+        // Either the timer runs from here on, or the thread has not locked the requests yet.
+        // Relaxed: if the thread has locked them since its swap in `send_gathered`, that lock
+        // orders the swap ahead of this load.
+        if !self.timed.load(Ordering::Relaxed) {
+            self.run_timer();
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn run_timer(&self) {
+        // AcqRel: pairs with the swap in `send_gathered`.
         if !self.timed.swap(true, Ordering::AcqRel) {
             self.events.start_timer();
         }
-        Ok(())
     }
 
     /// Sends what the origins have gathered: the thread's part when the timer has ended.

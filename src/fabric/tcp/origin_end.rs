@@ -113,27 +113,28 @@ impl TcpLink {
         let mut unsent = self.unsent.lock();
         let mut urgent = false;
         for order in orders {
-            let request = request(order);
-            let bytes = order.from.bytes.to_usize();
-            let at = ptr::with_exposed_provenance::<u8>(order.from.at.to_usize());
             urgent |= order.work != Work::WriteInline && !order.gathered;
-            unsent.add(&request.bytes());
-            match order.work {
-                _ if request.data_bytes() == 0 => {}
-                Work::WriteInline | Work::Accumulate { inline: true, .. } => {
-                    // SAFETY: the caller vouches for the bytes.
-                    unsafe { unsent.add_copied(at, bytes) }
-                }
-                // SAFETY: likewise, until the request is done.
-                _ => unsafe { unsent.add_lent(at, bytes) },
-            }
-            if request.answered {
-                self.expected.push_back(expected(order));
-            }
+            // SAFETY: the caller's duties.
+            unsafe { add(&mut unsent, &mut self.expected, order) };
         }
-        let sent = self.sender.send_or_leave(&mut unsent, urgent);
-        self.unsendable = sent.err().as_ref().map(stream_options::cause);
+        if let Err(error) = self.sender.send_or_leave(&mut unsent, urgent) {
+            self.unsendable = Some(stream_options::cause(&error));
+        }
         Ok(())
+    }
+
+    /// Posts a request that may be sent with later ones, and that has no data or inline data.
+    ///
+    /// # Safety
+    /// As for [`TcpLink::post`].
+    #[inline(always)]
+    pub unsafe fn post_gathered(&mut self, order: &Order) {
+        let mut unsent = self.unsent.lock();
+        // SAFETY: the caller's duties.
+        unsafe { add(&mut unsent, &mut self.expected, order) };
+        if let Err(error) = self.sender.send_or_leave(&mut unsent, false) {
+            self.unsendable = Some(stream_options::cause(&error));
+        }
     }
 
     /// Sends what was gathered, and receives answers. Returns the number of the last request that
@@ -299,6 +300,30 @@ impl TcpLink {
     }
 }
 
+/// Adds the request of an order to those that are not sent, and the place for its answer.
+///
+/// # Safety
+/// The memory that it names may be read or written until it is done. Inline data may be read now.
+#[inline(always)]
+unsafe fn add(unsent: &mut Unsent, answers: &mut VecDeque<Expected>, order: &Order) {
+    let request = request(order);
+    let bytes = order.from.bytes.to_usize();
+    let at = ptr::with_exposed_provenance::<u8>(order.from.at.to_usize());
+    unsent.add(&request.bytes());
+    match order.work {
+        _ if request.data_bytes() == 0 => {}
+        // SAFETY: the caller vouches for the bytes.
+        Work::WriteInline | Work::Accumulate { inline: true, .. } => unsafe {
+            unsent.add_copied(at, bytes);
+        },
+        // SAFETY: likewise, until the request is done.
+        _ => unsafe { unsent.add_lent(at, bytes) },
+    }
+    if request.answered {
+        answers.push_back(expected(order));
+    }
+}
+
 /// Returns the place for what an order asks for.
 fn expected(order: &Order) -> Expected {
     let (to, bytes) = match order.work {
@@ -312,7 +337,7 @@ fn expected(order: &Order) -> Expected {
 }
 
 /// Makes the request of an order. What has a result is always answered.
-#[inline]
+#[inline(always)]
 fn request(order: &Order) -> TcpRequest {
     let bytes = u64::from(order.from.bytes);
     let nothing = Detail::Nothing;

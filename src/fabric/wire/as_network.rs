@@ -12,6 +12,7 @@ use super::pool::BLOCK_BYTES;
 use super::this_process::{Exposed, Wire};
 use crate::error::Result;
 use crate::fabric::contact::{Contact, Secret};
+use crate::fabric::reduction::Reduction;
 use crate::fabric::remote::{
     self, AccumulateAt, AtTarget, Bytes, LEASE_BYTES, LockAt, Network, Remote, Road,
 };
@@ -116,6 +117,12 @@ impl AtTarget for Peer {
     unsafe fn accumulate(&self, call: &AccumulateAt<'_>) -> Result<()> {
         // SAFETY: the duties are the same.
         unsafe { self.send_accumulate(call) }
+    }
+
+    #[inline]
+    unsafe fn accumulate_one(&self, what: Reduction, at: Remote, operand: *const u8) -> Result<()> {
+        // SAFETY: the duties are the same.
+        unsafe { self.send_one_element(what, at, operand) }
     }
 
     unsafe fn accumulate_and_read(&self, call: &AccumulateAt<'_>, word: Remote) -> Result<u64> {

@@ -4,20 +4,17 @@
 //! Invariant: all objects of a process are of one device.
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use super::device_link::{Link, VERBS_PLACES};
 use crate::config::NetSettings;
 use crate::error::{Error, Result};
-use crate::fabric::request::{Broken, END_BYTES, MemoryOf, Order};
+use crate::fabric::request::{END_BYTES, MemoryOf};
 pub use crate::fabric::tcp::Serving;
 pub use crate::fabric::verbs::Allocations;
 use crate::fabric::{tcp, verbs};
 use crate::number::Number;
 use crate::sys::processors::Processors;
-
-/// Number of requests for which an RDMA device is asked to have room: 128, and 4 pings.
-const VERBS_PLACES: usize = 132;
 
 /// Kind of a device: what opens it, and what its connections are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -345,151 +342,6 @@ impl Opening<'_> {
                 let stream = stream.expect("the device keeps it");
                 opening.connect(stream).map(|link| Link::Tcp(Box::new(link)))
             }
-        }
-    }
-}
-
-/// How a thread learns that a poll of a link may find something.
-#[derive(Clone)]
-pub enum News {
-    /// it waits in the poll itself
-    Asked,
-    /// it polls again and again
-    Polled,
-    /// it sleeps until bytes have come
-    Stream(Arc<OwnedFd>),
-}
-
-impl News {
-    /// Sleeps until there may be news, and for `most` at the longest; returns at once if there is
-    /// no way to sleep.
-    pub fn wait(&self, most: Duration) {
-        match self {
-            News::Asked | News::Polled => {}
-            News::Stream(stream) => tcp::wait(stream, most),
-        }
-    }
-}
-
-/// The origin's end of a connection.
-pub enum Link {
-    /// of InfiniBand or RoCE
-    Verbs(verbs::VerbsLink),
-    /// of TCP
-    Tcp(Box<tcp::TcpLink>),
-}
-
-impl Link {
-    /// Number of requests that can be under way.
-    pub fn places(&self) -> usize {
-        match self {
-            // A device may have room for more than it was asked for.
-            Link::Verbs(link) => link.places().min(VERBS_PLACES),
-            Link::Tcp(link) => link.places(),
-        }
-    }
-
-    /// Largest number of bytes that a request can carry inline.
-    pub fn inline_bytes_max(&self) -> u64 {
-        match self {
-            Link::Verbs(link) => link.inline_bytes_max(),
-            Link::Tcp(link) => link.inline_bytes_max(),
-        }
-    }
-
-    /// Whether the target executes requests in order, one at a time.
-    pub fn is_in_order(&self) -> bool {
-        match self {
-            Link::Verbs(link) => link.is_in_order(),
-            Link::Tcp(_) => true,
-        }
-    }
-
-    /// Whether a WRITE that has completed is done in the target's memory. An adapter may complete
-    /// it when the target's adapter has it.
-    pub fn answers_show_writes(&self) -> bool {
-        match self {
-            Link::Verbs(_) => false,
-            Link::Tcp(_) => true,
-        }
-    }
-
-    /// Whether the device has failed for good, as far as it has reported.
-    pub fn has_failed(&self) -> bool {
-        match self {
-            Link::Verbs(link) => link.has_failed(),
-            Link::Tcp(_) => false,
-        }
-    }
-
-    /// Whether a request that is not done for long means that the device has failed. Over TCP it
-    /// means that the target is stopped, or busy.
-    pub fn ends_in_time(&self) -> bool {
-        matches!(self, Link::Verbs(_))
-    }
-
-    /// Fails if the target's node is not reached any more, where no completion says so.
-    pub fn check(&mut self) -> core::result::Result<(), Broken> {
-        match self {
-            Link::Verbs(_) => Ok(()),
-            Link::Tcp(link) => link.check(),
-        }
-    }
-
-    /// Whether a request since the last [`Link::forget_refusal`] has met memory that the target's
-    /// process may not access, and the connection goes on. An RDMA device ends it.
-    pub fn is_refused(&self) -> bool {
-        match self {
-            Link::Verbs(_) => false,
-            Link::Tcp(link) => link.is_refused(),
-        }
-    }
-
-    /// Forgets the refusals so far.
-    pub fn forget_refusal(&mut self) {
-        match self {
-            Link::Verbs(_) => {}
-            Link::Tcp(link) => link.forget_refusal(),
-        }
-    }
-
-    /// Posts requests, at most [`CHAIN_MAX`](crate::fabric::request::CHAIN_MAX), as one chain.
-    ///
-    /// # Safety
-    /// The memory that they name is registered with the given key, and stays so until they are
-    /// done. For inline data it is enough that the memory can be read now.
-    pub unsafe fn post(&mut self, orders: &[Order]) -> core::result::Result<(), Broken> {
-        match self {
-            // SAFETY: the caller's duty.
-            Link::Verbs(link) => unsafe { link.post(orders) },
-            // SAFETY: the caller's duty.
-            Link::Tcp(link) => unsafe { link.post(orders) },
-        }
-    }
-
-    /// Returns how a thread learns that a poll may find something.
-    pub fn news(&self) -> News {
-        match self {
-            Link::Verbs(_) => News::Polled,
-            Link::Tcp(link) => News::Stream(link.stream().clone()),
-        }
-    }
-
-    /// Polls for completions. Returns the number of the last request that is known to be done, if
-    /// there is a new one; all requests before it are done, too.
-    pub fn poll(&mut self) -> core::result::Result<Option<u64>, Broken> {
-        match self {
-            Link::Verbs(link) => link.poll(),
-            Link::Tcp(link) => link.poll(),
-        }
-    }
-
-    /// [`Link::poll`] that sleeps until answers come, for a few milliseconds at most, if the device
-    /// can.
-    pub fn poll_asleep(&mut self) -> core::result::Result<Option<u64>, Broken> {
-        match self {
-            Link::Verbs(link) => link.poll(),
-            Link::Tcp(link) => link.poll_asleep(),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The road (transport) between nodes: access to the memory of other processes by a network device,
 //! without a call of the target (decision 0005). A process has one [`Wire`] and one [`Peer`] for
 //! each process that it contacts. The first operation on a peer makes the connection, with the help
-//! of the target's connection thread. This room speaks to its device through `device.rs` alone,
-//! and does not define the control words of the protocols; `fabric/far.rs` builds them from these
-//! operations. Invariant: memory and connections are O(processes contacted), and the number of
-//! operations under way has a bound.
+//! of the target's connection thread. This room speaks to its device through `device.rs` and
+//! `device_link.rs` alone, and does not define the control words of the protocols; `fabric/far.rs`
+//! builds them from these operations. Invariant: memory and connections are O(processes contacted),
+//! and the number of operations under way has a bound.
 
 mod as_network;
 mod atomics;
@@ -12,6 +12,7 @@ mod coalesce;
 mod counts;
 mod device;
 mod device_choice;
+mod device_link;
 mod fault;
 mod gathered;
 mod greeting;

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::device::News;
+use super::device_link::News;
 use crate::sync::{AtomicBool, AtomicU64, Ordering, spin_hint};
 
 /// Polls of a queue before the waiting thread yields its core.

@@ -1,8 +1,9 @@
-//! Another process, or this one, as the origin reaches it: the connection, and every wait for the
-//! device; and the state that all peers share. Operations on words are in `words` and `many`; how
-//! bytes travel is in `bytes`, `gathered` and `leases`. The first operation makes the connection.
-//! Invariant: a lost peer stays lost, and each later call fails with the same error.
+//! Another process, or this one, as the origin reaches it: the connection, every wait for the
+//! device, and the state that all peers share. Operations on words are in `atomics` and `many`;
+//! bytes travel in `put_and_get`, `gathered` and `leases`. The first operation makes the
+//! connection. Invariant: a lost peer stays lost, and each later call fails with the same error.
 
+use core::result;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -10,7 +11,8 @@ use std::time::Duration;
 use parking_lot::{Mutex, RwLock};
 
 use super::counts::Kinds;
-use super::device::{Device, News};
+use super::device::Device;
+use super::device_link::News;
 use super::fault::Fault;
 use super::greeting;
 use super::pause::{Pause, SLEEP_OF_MANY, WaitPolicy};
@@ -157,7 +159,7 @@ impl Peer {
     /// Calls `work` with the queue of the connection, which is made first if there is none.
     pub(super) fn with<T>(
         &self,
-        work: impl FnOnce(&mut Queue) -> core::result::Result<T, Fault>,
+        work: impl FnOnce(&mut Queue) -> result::Result<T, Fault>,
     ) -> Result<T> {
         let mut state = self.state.lock();
         if matches!(*state, State::Fresh) {
@@ -259,15 +261,11 @@ impl Peer {
 
     /// Waits until `wanted` requests fit into the queue.
     #[inline]
-    pub(super) fn room(
-        &self,
-        queue: &mut Queue,
-        wanted: usize,
-    ) -> core::result::Result<(), Broken> {
+    pub(super) fn room(&self, queue: &mut Queue, wanted: usize) -> result::Result<(), Broken> {
         if queue.room() >= wanted { Ok(()) } else { self.make_room(queue, wanted) }
     }
 
-    fn make_room(&self, queue: &mut Queue, wanted: usize) -> core::result::Result<(), Broken> {
+    fn make_room(&self, queue: &mut Queue, wanted: usize) -> result::Result<(), Broken> {
         queue.count().waits += 1;
         let (mut pause, news) = (Pause::default(), queue.news());
         while queue.room() < wanted {
@@ -279,7 +277,7 @@ impl Peer {
     }
 
     /// Returns a block. Waits if all are in use, by this queue or by others.
-    pub(super) fn block(&self, queue: &mut Queue) -> core::result::Result<u32, Broken> {
+    pub(super) fn block(&self, queue: &mut Queue) -> result::Result<u32, Broken> {
         let blocks = &self.core.blocks;
         let mut pause = Pause::default();
         loop {
@@ -314,7 +312,7 @@ impl Peer {
         self.try_with(|queue| queue.ping(&self.core.blocks));
     }
 
-    fn try_with(&self, work: impl FnOnce(&mut Queue) -> core::result::Result<(), Broken>) {
+    fn try_with(&self, work: impl FnOnce(&mut Queue) -> result::Result<(), Broken>) {
         if self.is_idle() {
             return;
         }

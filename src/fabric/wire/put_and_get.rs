@@ -43,7 +43,7 @@ impl Peer {
                 let from = Local { at, bytes: bytes.low_u32(), key: 0 };
                 let order = Order::new(Work::WriteInline, to, from, false);
                 // SAFETY: inline; the caller guarantees the bytes.
-                unsafe { queue.post(order, Kept::Nothing) }?;
+                unsafe { queue.post_gathered(order) }?;
             } else if bytes <= BLOCK_BYTES.to_u64() {
                 self.room(queue, 1)?;
                 let block = self.block(queue)?;

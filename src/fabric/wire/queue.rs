@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::counts::Kinds;
-use super::device::{Link, News, Region};
+use super::device::Region;
+use super::device_link::{Link, News};
 use super::pool::{BLOCK_BYTES, Blocks};
 use super::silence::Silence;
 use crate::fabric::remote::Remote;
@@ -290,6 +291,23 @@ impl Queue {
         unsafe { self.post_chain(core::slice::from_mut(&mut order), held) }
     }
 
+    /// Posts a small request that nothing waits for: it holds nothing, has no data or inline data,
+    /// and may be sent with later ones. Inlined, so that what its kind decides is decided by the
+    /// compiler.
+    ///
+    /// # Safety
+    /// As for [`Queue::post`].
+    #[inline(always)]
+    pub unsafe fn post_gathered(&mut self, mut order: Order) -> Result<(), Broken> {
+        self.number(&mut order);
+        assert!(self.posted - self.done <= self.places);
+        self.kinds.doorbells += 1;
+        // SAFETY: the caller guarantees the memory.
+        unsafe { self.link.post_gathered(&order) }?;
+        self.invariants();
+        Ok(())
+    }
+
     /// Posts several requests at once, at most [`CHAIN_MAX`], for which there is room. The last of
     /// them holds `held`. Returns its number.
     ///
@@ -319,6 +337,7 @@ impl Queue {
     }
 
     /// Gives a request the next number, and decides whether it is signaled and fenced.
+    #[inline(always)]
     fn number(&mut self, order: &mut Order) {
         self.posted += 1;
         order.number = self.posted;

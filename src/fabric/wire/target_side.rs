@@ -9,6 +9,7 @@ use super::peer::Peer;
 use super::pool::Word;
 use super::queue::{Kept, Queue};
 use crate::error::Result;
+use crate::fabric::reduction::{Protection, Reduction};
 use crate::fabric::remote::{AccumulateAt, Elements, LockAt, OPERANDS_COPIED_MAX, Remote};
 use crate::fabric::request::{CHAIN_MAX, Local, Order, Work};
 use crate::number::Number;
@@ -176,27 +177,51 @@ impl Peer {
             && is_copied(call, run)
             && run.result.is_none()
         {
+            let order = request_for(call, run, (0, run.bytes));
             // SAFETY: the caller's duties.
-            return unsafe { self.send_copied(call, run) };
+            return self.with(|queue| unsafe { self.post_copied(queue, order) });
         }
         self.check_buffers(call)?;
         // SAFETY: the caller's duties.
         self.in_chain(|chain| unsafe { chain.accumulate(call, false) }).map(drop)
     }
 
-    /// Sends an accumulate on one run, whose operands are copied here.
+    /// Sends an accumulate on one element, without a result.
+    ///
+    /// # Safety
+    /// As for [`AtTarget::accumulate_one`](crate::fabric::remote::AtTarget::accumulate_one).
+    #[inline]
+    pub(super) unsafe fn send_one_element(
+        &self,
+        what: Reduction,
+        at: Remote,
+        operand: *const u8,
+    ) -> Result<()> {
+        self.with(|queue| {
+            let protection = Protection::Atomic;
+            let from = Local { at: operand as u64, bytes: what.extent().low_u32(), key: 0 };
+            let work = Work::Accumulate { what, protection, result: 0, inline: true };
+            let order = Order { gathered: true, ..Order::new(work, at, from, false) };
+            // SAFETY: the caller's duties.
+            unsafe { self.post_copied(queue, order) }
+        })
+    }
+
+    /// Posts an accumulate on one run without a result, whose operands are copied now.
     ///
     /// # Safety
     /// The operands may be read now, and the elements are inside of the target's window.
-    unsafe fn send_copied(&self, call: &AccumulateAt<'_>, run: &Elements) -> Result<()> {
-        let order = request_for(call, run, (0, run.bytes));
-        self.with(|queue| {
-            self.room(queue, 1)?;
-            queue.count().accumulates += 1;
-            // SAFETY: the caller's duties; the operands are copied now.
-            unsafe { queue.post(order, Kept::Nothing) }?;
-            Ok(())
-        })
+    #[inline(always)]
+    unsafe fn post_copied(
+        &self,
+        queue: &mut Queue,
+        order: Order,
+    ) -> core::result::Result<(), Fault> {
+        self.room(queue, 1)?;
+        queue.count().accumulates += 1;
+        // SAFETY: the caller's duties.
+        unsafe { queue.post_gathered(order) }?;
+        Ok(())
     }
 
     /// Sends an accumulate, reads a word behind it, and waits for all.
