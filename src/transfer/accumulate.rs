@@ -14,7 +14,7 @@ use super::acc_sides::{Side, Sides, each_run, kinds_agree};
 use super::combine::UnmappedAcc;
 use super::distant::is_changed_at_once;
 use super::put_get::{all_in_regions, reach, total};
-use super::target_acc::one_word;
+use super::target_acc::{one_word, post_word};
 use super::{Buffer, Place, Quick, Target, elements, fits, unpaired};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{self, Op, pairs};
@@ -103,6 +103,7 @@ fn alike(
 ///
 /// # Safety
 /// The buffers are valid.
+#[inline]
 unsafe fn accumulate_alike(
     place: Place<'_>,
     rank: Rank,
@@ -111,9 +112,19 @@ unsafe fn accumulate_alike(
     op: Op,
 ) -> Result<()> {
     let Alike { basic, count, bytes, origin, result } = *alike;
+    let reach = Reach { first: 0, bytes };
+    if let (1, None) = (count, result)
+        && pairs(op, basic)
+        && let Some(there) = place.node.elsewhere(rank, disp, reach)?
+    {
+        // SAFETY: the caller vouches for the origin, `elsewhere` checked the window's side.
+        if let Some(sent) = unsafe { post_word(&there, (op, basic), origin) } {
+            return sent;
+        }
+    }
     let guard = if count == 1 { Guard::Single } else { guard_of_several(place, rank, count) };
     let work = AccCall { place, rank, disp, op, zero: None, guard };
-    place.node.at_common(rank, disp, Reach { first: 0, bytes }, |spot| {
+    place.node.at_common(rank, disp, reach, |spot| {
         // SAFETY: `at_common` checked the window's side, the caller vouches for the buffers.
         unsafe { work.on_elements(basic, spot, (origin, result), count) }
     })

@@ -22,6 +22,7 @@ use crate::fabric::remote::{
 use crate::fabric::spot::{Distant, Unmapped};
 use crate::number::Number;
 use crate::rank_numbers::Rank;
+use crate::window::wide::locate::Elsewhere;
 use core::mem::MaybeUninit;
 use core::slice;
 
@@ -182,12 +183,34 @@ impl<'a> TargetAcc<'a> {
     }
 }
 
+/// Sends an accumulate on one element without a result, which the target changes by one atomic
+/// operation: a request and no wait. Returns `None` for other elements, and where the target does
+/// not combine elements.
+///
+/// # Safety
+/// The operand may be read.
+#[inline(always)]
+pub unsafe fn post_word(
+    there: &Elsewhere<'_>,
+    (op, basic): (Op, Basic),
+    operand: *const u8,
+) -> Option<Result<()>> {
+    let (road, what) = (there.at.peer.at_target()?, Reduction::new(op, basic)?);
+    let at = there.at.at;
+    if basic.size() != basic.extent() || !what.fits(Protection::Atomic, at.at) {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let sent = unsafe { road.accumulate_one(what, at, operand) };
+    Some(sent.map(|()| there.note_unsettled()))
+}
+
 /// Carries out a call on one element that the target changes by one atomic operation, which is most
 /// calls. Returns `None` for other elements, and where the target does not combine elements.
 ///
 /// # Safety
 /// As for [`super::combine::UnmappedAcc::push`].
-#[inline]
+#[inline(always)]
 pub unsafe fn one_word(
     (place, rank): (Place<'_>, Rank),
     target: Distant<'_>,
@@ -211,6 +234,7 @@ pub unsafe fn one_word(
 ///
 /// # Safety
 /// As for [`AtTarget::accumulate`].
+#[inline]
 unsafe fn single(
     road: &impl AtTarget,
     call: &AccumulateAt<'_>,

@@ -20,7 +20,41 @@ pub enum By {
     All,
 }
 
+/// A location in the memory of a rank of another node, in a window that is not dynamic.
+pub struct Elsewhere<'a> {
+    /// the location
+    pub at: Distant<'a>,
+    part: &'a WideWindow,
+    target: &'a WideTarget,
+}
+
+impl Elsewhere<'_> {
+    /// Notes that an accumulate on a single element there was sent, which takes no lock and waits
+    /// for nothing: [`WideWindow::note_unsettled`].
+    #[inline]
+    pub fn note_unsettled(&self) {
+        self.part.note_unsettled(self.target);
+    }
+}
+
 impl LocalWindow {
+    /// Returns the location of `reach` at displacement `disp` of a rank of another node, or `None`
+    /// for ranks of this node and for dynamic windows.
+    #[inline(always)]
+    pub fn elsewhere(&self, rank: Rank, disp: i64, reach: Reach) -> Result<Option<Elsewhere<'_>>> {
+        let Some(part) = self.wide.as_deref() else { return Ok(None) };
+        if let Memory::Attached(_) = &self.memory {
+            return Ok(None);
+        }
+        let target = part.target(self, rank)?;
+        if target.member.node == part.wide.node {
+            return Ok(None);
+        }
+        let data = part.data(self, target)?;
+        let first = data.exposed().find(rank, disp, reach)?;
+        Ok(Some(Elsewhere { at: distant(target, data, first), part, target }))
+    }
+
     /// Does the work of [`LocalWindow::at`] for a window over several nodes.
     pub(in crate::window) fn at_wide<R>(
         &self,
@@ -42,11 +76,11 @@ impl LocalWindow {
                 spot => return work(spot),
             }
         }
-        work(distant(target, data, first))
+        work(Spot::Unmapped(Unmapped::Distant(distant(target, data, first))))
     }
 }
 
-fn distant<'a>(target: &'a WideTarget, data: &Data, first: u64) -> Spot<'a> {
-    let at = data.at.offset(first.cast_signed());
-    Spot::Unmapped(Unmapped::Distant(Distant { peer: &target.peer, at }))
+#[inline]
+fn distant<'a>(target: &'a WideTarget, data: &Data, first: u64) -> Distant<'a> {
+    Distant { peer: &target.peer, at: data.at.offset(first.cast_signed()) }
 }
