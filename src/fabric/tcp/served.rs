@@ -10,8 +10,8 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use super::exposures::{ExposedMemory, Exposures};
 use super::frames::{Answer, AnswerStatus, REQUEST_BYTES, RequestKind, TcpRequest};
 use super::page_probes::PageAccess;
-use super::served_accumulate::ServedAccumulate;
-use super::served_parts::{AnswerMemory, AnswerPart};
+use super::served_accumulate::{ServedAccumulate, one_element};
+use super::served_parts::{AnswerMemory, AnswerPart, Stopped};
 use super::served_words;
 use super::served_write::{MOVED_BYTES_MAX, ServedWrite, WriteStep};
 use super::stream_calls::{is_empty, piece, receive, send, would_wait};
@@ -280,6 +280,10 @@ impl Served {
                 self.done(answered);
             }
             RequestKind::Accumulate | RequestKind::FetchAccumulate => {
+                if one_element(memory, request, data)? {
+                    self.done(answered);
+                    return Ok(data.len());
+                }
                 let begun = ServedAccumulate::begin(memory, (request, data.len()), skipped)?;
                 return Ok(self.accumulate(memory, begun, data));
             }
@@ -485,14 +489,4 @@ impl Served {
             self.output.pop_front();
         }
     }
-}
-
-/// Why no answers were sent.
-enum Stopped {
-    /// the socket has no room
-    Wait,
-    /// the connection has ended
-    Ended,
-    /// memory of a READ cannot be read any more
-    Refused(AnswerStatus),
 }

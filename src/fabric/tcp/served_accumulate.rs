@@ -16,6 +16,29 @@ use crate::number::Number;
 /// Bytes of elements that are changed at once: a multiple of the bytes of any element.
 const PIECE_BYTES_MAX: u64 = 64 << 10;
 
+/// Carries out an accumulate on one element without protection and without a result, whose operand
+/// has arrived: most accumulates are such. Returns whether this one is.
+#[inline]
+pub fn one_element(
+    memory: &ExposedMemory<'_>,
+    request: &TcpRequest,
+    operand: &[u8],
+) -> Result<bool, AnswerStatus> {
+    let TcpRequest { kind, guarded, key, at, first, second, .. } = *request;
+    let Detail::Reduction(what) = request.detail else { return Ok(false) };
+    let is_whole = first == what.extent() && operand.len().to_u64() == first;
+    let is_free = second == Protection::Atomic as u64 && what.fits(Protection::Atomic, at);
+    if kind != RequestKind::Accumulate || guarded || !is_whole || !is_free {
+        return Ok(false);
+    }
+    memory.check(key, at, first, PageAccess::Store)?;
+    let target = ptr::with_exposed_provenance_mut::<u8>(at.to_usize());
+    // SAFETY: the element is exposed, and stays so while the table is locked; what the program
+    // owns was probed. The operand is as long.
+    unsafe { reduce::accumulate(what.op(), what.basic(), target, operand.as_ptr(), None, 1) };
+    Ok(true)
+}
+
 /// An accumulate that is not done yet.
 pub struct ServedAccumulate {
     what: Reduction,
