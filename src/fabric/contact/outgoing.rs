@@ -32,6 +32,9 @@ enum Failed {
     Closed(std::io::Error),
     /// the process that listens there does not know the secret
     WrongProcess,
+    /// the connection ended without an answer: another program listens there, or something between
+    /// the nodes ends connections
+    Ended,
     /// it neither accepts nor refuses connections
     Silent,
     /// it is or was too busy; it may answer later
@@ -73,6 +76,9 @@ pub fn exchange<T>(
                     causes.push(format!("{address} does not answer"));
                 }
                 Err(Failed::WrongProcess) => causes.push(format!("{address} is another process")),
+                Err(Failed::Ended) => {
+                    causes.push(format!("{address} ended the connection without an answer"));
+                }
                 Err(Failed::Late(why)) => {
                     late = true;
                     causes.push(format!("{address} {why}"));
@@ -146,12 +152,12 @@ fn exchange_over(
             Err(error) => match error.kind() {
                 ErrorKind::Interrupted => {}
                 ErrorKind::WouldBlock | ErrorKind::TimedOut => return Err(late()),
-                // The process is the right one, and has closed this connection to make room for
-                // others.
+                // The process is the right one. It may have closed this connection to make room
+                // for others.
                 _ if initiator.is_verified() => {
-                    return Err(Failed::Late("has too many connections"));
+                    return Err(Failed::Late("ended the connection before its answer"));
                 }
-                ErrorKind::UnexpectedEof => return Err(Failed::WrongProcess),
+                ErrorKind::UnexpectedEof => return Err(Failed::Ended),
                 _ => return Err(error.into()),
             },
         }

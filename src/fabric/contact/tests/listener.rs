@@ -4,8 +4,26 @@
 use super::*;
 use crate::sync::{AtomicU64, Ordering};
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Ipv6Addr, TcpListener, TcpStream};
 use std::time::Duration;
+
+#[test]
+fn an_address_that_ends_connections_is_named_with_what_it_did() {
+    let stranger = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).unwrap();
+    let port = stranger.local_addr().unwrap().port();
+    let contact = Contact::new(7, port, &[Ipv6Addr::LOCALHOST], true);
+    let cause = std::thread::scope(|scope| {
+        let stranger = scope.spawn(|| {
+            // Read first: unread bytes would make the end a reset.
+            let (mut stream, _) = stranger.accept().unwrap();
+            stream.read(&mut [0; 4096]).map(drop)
+        });
+        let cause = Echo::new().ask(&contact, &QUESTION).unwrap_err().to_string();
+        stranger.join().unwrap().unwrap();
+        cause
+    });
+    assert!(cause.contains("ended the connection without an answer"), "{cause}");
+}
 
 /// Connects as a stranger repeatedly until `done` is set. Returns the number of connections.
 fn flood(place: std::net::SocketAddr, done: &AtomicU64, said: &[u8]) -> u64 {
