@@ -303,6 +303,31 @@ static void fences(int is_leader)
     OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
 }
 
+// Rank 0 and its target expose to each other. The second post asks for a bit of the origin; from the
+// fourth epoch on rank 0 knows the bit of its target, and its start asks for nothing.
+static void exposures(void)
+{
+    const int other = rank == 0 ? target : 0;
+    MPI_Group world, group;
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
+    OK(MPI_Group_incl(world, 1, &other, &group));
+    for (int epoch = 1; (rank == 0 || rank == target) && epoch <= 8; epoch++) {
+        begin();
+        OK(MPI_Win_post(group, 0, win));
+        if (rank == 0)
+            COST(0, 0, 1 + (epoch == 2), 0, 0, epoch == 2);
+        OK(MPI_Win_start(group, 0, win));
+        if (rank == 0) {
+            CHECK_EQ(counted().gets - before.gets, epoch <= 3);
+            CHECK_EQ(counted().reads - before.reads, 0);
+        }
+        OK(MPI_Win_complete(win));
+        OK(MPI_Win_wait(win));
+    }
+    OK(MPI_Group_free(&group));
+    OK(MPI_Group_free(&world));
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -326,6 +351,7 @@ int main(int argc, char **argv)
     CHECK_EQ(counts.regions, is_leader ? 2 : 0);
     by_rank_0(locks);
     fences(is_leader);
+    exposures();
     // Rank 0 has contacted the last node, its own for the global lock, and as a leader those of its
     // rounds.
     if (rank == 0)

@@ -3,20 +3,44 @@
 //!
 //! The paper (section 2.3) keeps the posts that wait for their start in a list at the origin.
 //! Posters take the elements of that list from a free storage there. A post then takes several
-//! round trips, and blocks when there are more posts than the origin expected. Here the *poster*
-//! keeps the list of the origins of its current exposure, in its own memory, and makes it as long
-//! as it needs. A post cannot run out of memory at another rank, and waits for nothing.
+//! round trips, and blocks when there are more posts than the origin expected. Here a poster has a
+//! *bit* of its own in the word POSTS of the origin, so that a start sees which of its targets have
+//! posted, and sends nothing. An origin has [`BITS`] bits. Posts of ranks without a bit are only
+//! counted there. The *poster* keeps the list of the origins of its current exposure, in its own
+//! memory, and makes it as long as it needs. A start reads the lists of targets without bits. A
+//! post cannot run out of memory at another rank.
 //!
-//! | word     | kind      | meaning                                                            |
-//! |----------|-----------|--------------------------------------------------------------------|
-//! | list     | owned     | pairs: number of an exposure << 24, rank of an origin; its inverse |
-//! | POSTS    | contended | the number of posts that named this rank, ever                     |
-//! | COMPLETE | contended | the number of complete access epochs that named this rank, ever    |
+//! | word       | kind      | meaning                                                             |
+//! |------------|-----------|---------------------------------------------------------------------|
+//! | list       | owned     | pairs: exposure << 24, bit << 16, rank of an origin; its inverse    |
+//! | POSTS      | contended | the sum of all posts that named this rank, ever                     |
+//! | BITS_TAKEN | contended | the number of requests for a bit of this rank, ever                 |
+//! | COMPLETE   | contended | the number of complete access epochs that named this rank, ever     |
 //!
-//! A post stores the list, then adds 1 to the POSTS of each origin, without an answer. A start of k
-//! targets sleeps until POSTS counts k posts that no start has used, then reads the lists of the k
-//! targets, all at once. An origin remembers the number that it used last of each target that it
-//! has ever started to.
+//! | part of POSTS | meaning                                                            |
+//! |---------------|--------------------------------------------------------------------|
+//! | bits 0 to 46  | to each, its poster adds 1 at each post                            |
+//! | bits 47 to 63 | the number of posts of ranks without a bit, signed                 |
+//!
+//! A post stores the list, then adds to the POSTS of each origin, without an answer. A start waits
+//! until POSTS shows the bits of those targets whose bits the origin knows, and as many other posts
+//! as it has other targets. Then it reads the lists of the other targets, all at once. An origin
+//! remembers of each target that it has ever started to its bit, or the number of the last exposure
+//! that it used.
+//!
+//! *A rank takes a bit at an origin* in its second post to it: a pair of ranks that meets once
+//! needs none. The poster adds 1 to BITS_TAKEN at the origin and waits for the answer behind its
+//! posts. From its next post on it adds the bit, and its list says so. The origin has to read that
+//! list, and so learns the bit. A rank keeps its bit for ever, so an old list says nothing wrong
+//! about it.
+//!
+//! *POSTS less the sum of all posts that the starts have used* shows the posts that are not used. A
+//! rank posts to an origin again only after its wait, that is, after that origin's complete and
+//! start, and the start used the post. So a rank has at most one unused post to an origin, and its
+//! bit is 0 or 1 in the difference. A start uses a bit only when it is 1. So bits never carry or
+//! borrow. The count may be negative for a time, because a start may find a post in a list before
+//! the post has been added to POSTS. But a start that reads m lists has seen m posts without known
+//! bits, and uses at most m. So the count is at least the negative of the number of bits.
 //!
 //! *A list need not be read in one step.* It changes while others read it, and a device may copy
 //! even a word in parts (decision 0005). But each pair is complete in itself: it says that exposure
@@ -29,21 +53,19 @@
 //! that word is gone by then; and a mixture of a list with zeros agrees only if no byte differs.
 //!
 //! *Each missing target will post.* The origin reads POSTS before the lists. A target whose list
-//! did not name this rank then had not stored it, so its post is not among those counted. So the
-//! origin waits for m missing targets until POSTS has grown by m more, and then reads only their
-//! lists again. The wait ends, because these posts will be made.
+//! did not name this rank then had not stored it, so its post is not among those in POSTS. So the
+//! origin waits for m missing targets until m more posts without known bits have been added, and
+//! then reads only their lists again. The wait ends, because these posts will be made.
 //!
-//! *Few reads are wasted.* A post that wakes a start and is not from one of its targets is from
-//! another rank, for a start that is still to come, or from a target whose list was read before the
-//! post arrived. Each such post makes at most one list be read once more: a start of k targets
-//! costs k reads and one for each such post, and n posts cost at most 2n reads, ever. No read is
-//! repeated without a new post.
+//! *Few reads are wasted.* A start of k targets reads k lists at most, and then at most one list
+//! again for each post that has arrived meanwhile. So n posts cost at most 2n reads, ever. A pair
+//! of ranks with a bit costs reads only until the origin knows the bit: in its first three epochs.
 //!
 //! *Numbers* are 40 bits wide: a million posts per second for twelve days.
 
 use crate::error::Result;
-use crate::fabric::layout::{COMPLETE, POSTS, RANKS_MAX};
-use crate::fabric::{WordAt, Words};
+use crate::fabric::layout::{BITS_TAKEN, COMPLETE, POSTS, RANKS_MAX};
+use crate::fabric::{Fetch, WordAt, Words};
 use crate::number::Number;
 use crate::rank_numbers::Rank;
 use std::collections::BTreeMap;
@@ -58,28 +80,48 @@ pub trait Lists {
     fn read(&self, targets: &[Rank], see: impl FnMut(Rank, &[u64])) -> Result<()>;
 }
 
+/// The bits of an origin.
+pub const BITS: u32 = 47;
+/// What the post of a rank without a bit adds to POSTS.
+const COUNTED: u64 = 1 << BITS;
+/// In a word of a list: where the number of the exposure is, and the bit.
+const NUMBER_AT: u32 = 24;
+const BIT_AT: u32 = 16;
+
+const _: () = assert!(RANKS_MAX + BITS < 1 << (u64::BITS - BITS - 1));
+const _: () = assert!(BITS < 1 << (NUMBER_AT - BIT_AT));
+// No rank has all bits set: `window::wide::lists` uses such words for itself.
+const _: () = assert!(RANKS_MAX < (1 << BIT_AT) - 1);
+
+/// A rank's bit at an origin, counted from 1; 0: it has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct PostBit(u64);
+
 /// The posts that a process has made.
 #[derive(Debug, Default)]
 pub struct Posted {
     number: u64,
+    /// its bit at each origin that it has ever posted to; `None` after the first post
+    bits: BTreeMap<Rank, Option<PostBit>>,
+}
+
+/// What an origin remembers of a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    /// the last exposure of it that was used
+    Number(u64),
+    /// its bit
+    Bit(PostBit),
 }
 
 /// The posts that the starts of a process have used.
 #[derive(Debug, Default)]
 pub struct Started {
-    /// their number, ever
-    count: u64,
-    /// the number of the last one of each target
-    last: BTreeMap<Rank, u64>,
-}
-
-const RANK_BITS: u32 = 24;
-const _: () = assert!(RANKS_MAX < 1 << RANK_BITS);
-
-/// The pair of a list that says: the exposure `number` is open to `origin`.
-fn entry(number: u64, origin: Rank) -> [u64; 2] {
-    let word = number << RANK_BITS | u64::from(origin.0);
-    [word, !word]
+    /// what they added to POSTS, ever
+    used: u64,
+    /// the bits that it knows
+    known: u64,
+    targets: BTreeMap<Rank, Seen>,
 }
 
 /// MPI_Win_post: opens an exposure epoch to `group` (the origins).
@@ -90,11 +132,27 @@ pub fn post(
     group: &[Rank],
 ) -> Result<()> {
     posted.number += 1;
-    assert!(posted.number < 1 << (u64::BITS - RANK_BITS));
-    let list: Vec<u64> = group.iter().flat_map(|origin| entry(posted.number, *origin)).collect();
-    lists.publish(&list)?;
-    for &rank in group {
-        words.post(WordAt { rank, word: POSTS }, 1)?;
+    assert!(posted.number < 1 << (u64::BITS - NUMBER_AT));
+    let ask = |at| words.begin(WordAt { rank: at, word: BITS_TAKEN }, Fetch::Add(1));
+    let asked: Vec<_> = posted.second(group).map(|origin| (origin, ask(origin))).collect();
+    let told = tell(words, lists, posted, group);
+    // Each ticket has to be finished, also after an error.
+    asked.into_iter().fold(told, |told, (origin, ticket)| {
+        let taken = ticket.and_then(|ticket| words.finish(ticket))?;
+        posted.bits.insert(origin, Some(PostBit::after(taken)));
+        told
+    })
+}
+
+/// Stores the list of the exposure, and posts to its origins.
+fn tell(words: &impl Words, lists: &impl Lists, posted: &mut Posted, group: &[Rank]) -> Result<()> {
+    let bit = |origin| posted.bits.entry(origin).or_default().unwrap_or_default();
+    let bits: Vec<_> = group.iter().copied().map(bit).collect();
+    let named = || group.iter().zip(&bits);
+    let entries = named().flat_map(|(origin, bit)| entry(posted.number, *bit, *origin));
+    lists.publish(&entries.collect::<Vec<u64>>())?;
+    for (&rank, bit) in named() {
+        words.post(WordAt { rank, word: POSTS }, bit.post())?;
     }
     Ok(())
 }
@@ -106,20 +164,27 @@ pub fn start(
     started: &mut Started,
     group: &[Rank],
 ) -> Result<()> {
-    let mut missing = group.to_vec();
-    let mut awaited = started.count + missing.len().to_u64();
-    while !missing.is_empty() {
-        let posts = words.wait_own(POSTS, |posts| posts >= awaited)?;
+    let (mut missing, mut before) = (group.to_vec(), started.used);
+    loop {
+        let bits = started.take_known(&mut missing);
+        let posts = words.wait_own(POSTS, |posts| {
+            let unused = posts.wrapping_sub(started.used);
+            let others = started.others(posts.wrapping_sub(before));
+            unused & bits == bits && others >= missing.len().to_u64().cast_signed()
+        })?;
+        started.used = started.used.wrapping_add(bits);
+        if missing.is_empty() {
+            return Ok(());
+        }
+        before = posts;
         let mut left = Vec::new();
         lists.read(&missing, |target, list| {
             if !started.uses(target, words.rank(), list) {
                 left.push(target);
             }
         })?;
-        awaited = posts + left.len().to_u64();
         missing = left;
     }
-    Ok(())
 }
 
 /// MPI_Win_complete: adds to the COMPLETE of each rank of `group` (the targets), behind the data
@@ -138,23 +203,100 @@ pub fn complete(words: &impl Words, group: &[Rank]) -> Result<()> {
     told.and(done)
 }
 
-impl Started {
-    /// Uses the post of `target` to `me`, if its list has one that is not used.
-    fn uses(&mut self, target: Rank, me: Rank, list: &[u64]) -> bool {
-        let last = self.last.get(&target).copied().unwrap_or(0);
-        let pairs = list.chunks_exact(2).map(|pair| (pair[0] >> RANK_BITS, pair));
-        let mine = pairs.filter(|(number, pair)| **pair == entry(*number, me));
-        let found = mine.map(|(number, _)| number).find(|number| *number != last);
-        if let Some(number) = found {
-            self.last.insert(target, number);
-            self.count += 1;
+impl PostBit {
+    /// The bit of a rank before which `taken` ranks have taken one.
+    fn after(taken: u64) -> PostBit {
+        PostBit(if taken < u64::from(BITS) { taken + 1 } else { 0 })
+    }
+
+    /// What a post adds to POSTS.
+    fn post(self) -> u64 {
+        match self.0 {
+            0 => COUNTED,
+            bit => 1 << (bit - 1),
         }
-        found.is_some()
+    }
+}
+
+/// The pair of a list that says: the exposure `number` is open to `origin`, where the rank of the
+/// list has this bit.
+fn entry(number: u64, bit: PostBit, origin: Rank) -> [u64; 2] {
+    let word = number << NUMBER_AT | bit.0 << BIT_AT | u64::from(origin.0);
+    [word, !word]
+}
+
+/// Returns the number and the bit in the pair of a list that names `origin`.
+fn pair_of(origin: Rank, pair: &[u64]) -> Option<(u64, PostBit)> {
+    let number = pair[0] >> NUMBER_AT;
+    let bit = PostBit(pair[0] >> BIT_AT & ((1 << (NUMBER_AT - BIT_AT)) - 1));
+    (*pair == entry(number, bit, origin) && bit.0 <= u64::from(BITS)).then_some((number, bit))
+}
+
+impl Posted {
+    /// Returns the ranks of `group` to which this rank has posted once.
+    fn second(&self, group: &[Rank]) -> impl Iterator<Item = Rank> {
+        group.iter().copied().filter(|origin| self.bits.get(origin) == Some(&None))
+    }
+}
+
+impl Started {
+    /// Takes the targets whose bits are known from `targets`, and returns their bits.
+    fn take_known(&self, targets: &mut Vec<Rank>) -> u64 {
+        let mut bits = 0;
+        targets.retain(|target| match self.targets.get(target) {
+            Some(Seen::Bit(bit)) => {
+                bits |= bit.post();
+                false
+            }
+            Some(Seen::Number(_)) | None => true,
+        });
+        bits
+    }
+
+    /// Returns the number of posts in `sum`, the difference of two sums of posts, without those
+    /// whose bits are known.
+    fn others(&self, sum: u64) -> i64 {
+        let bits = sum & (COUNTED - 1) & !self.known;
+        (sum.cast_signed() >> BITS) + i64::from(bits.count_ones())
+    }
+
+    /// Uses the post of `target` to `me` if its list has one that is only counted and not used.
+    /// If the list has a bit instead, learns the bit.
+    fn uses(&mut self, target: Rank, me: Rank, list: &[u64]) -> bool {
+        let last = self.targets.get(&target).copied();
+        let pairs = list.chunks_exact(2).filter_map(|pair| pair_of(me, pair));
+        let mut seen = pairs.map(|(number, bit)| match bit {
+            PostBit(0) => Seen::Number(number),
+            bit => Seen::Bit(bit),
+        });
+        let Some(new) = seen.find(|seen| Some(*seen) != last) else { return false };
+        self.targets.insert(target, new);
+        match new {
+            Seen::Number(_) => self.used = self.used.wrapping_add(COUNTED),
+            Seen::Bit(bit) => self.known |= bit.post(),
+        }
+        matches!(new, Seen::Number(_))
+    }
+}
+
+#[cfg(test)]
+impl Posted {
+    /// Posts of a rank that has the first bit of `origin`.
+    pub fn with_bit(origin: Rank) -> Posted {
+        Posted { number: 2, bits: BTreeMap::from([(origin, Some(PostBit(1)))]) }
+    }
+}
+
+#[cfg(test)]
+impl Started {
+    /// Starts of an origin that knows that `target` has its first bit.
+    pub fn with_bit_of(target: Rank) -> Started {
+        let targets = BTreeMap::from([(target, Seen::Bit(PostBit(1)))]);
+        Started { used: 0, known: 1, targets }
     }
 
     /// The number of targets that it remembers.
-    #[cfg(test)]
     pub fn targets(&self) -> usize {
-        self.last.len()
+        self.targets.len()
     }
 }

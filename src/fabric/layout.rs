@@ -20,7 +20,8 @@
 //!
 //! | words      | kind      | content                                                            |
 //! |------------|-----------|--------------------------------------------------------------------|
-//! | [`POSTS`]  | contended | the number of posts that named this rank, ever (`epoch::exposure`) |
+//! | [`POSTS`]  | contended | the sum of all posts that named this rank, ever (`epoch::exposure`) |
+//! | [`BITS_TAKEN`] | contended | requests for a bit of `POSTS`, ever                            |
 //! | [`LIST`]   | owned     | the ranks to which this rank has posted last                       |
 //! | [`tickets`] | contended | the order of the requests for a lock (`epoch::lock::tickets`)     |
 //! | [`rendezvous`] | contended | slots in which holders of consecutive tickets find each other  |
@@ -158,9 +159,11 @@ pub fn posted(from: Rank) -> (WordId, u64) {
     (WordId(POSTED + from.0 / RANKS_PER_WORD), 1 << (from.0 % RANKS_PER_WORD))
 }
 
-/// The number of posts that named this rank, ever. This word and those below are reached through a
+/// The sum of all posts that named this rank, ever. This word and those below are reached through a
 /// device.
 pub const POSTS: WordId = WordId(POSTED);
+/// The number of requests for a bit of [`POSTS`], ever.
+pub const BITS_TAKEN: WordId = WordId(POSTED + 1);
 /// The first word of the list of the ranks to which this rank has posted, two words for each.
 pub const LIST: WordId = WordId(POSTED + LINE);
 /// The length of that list. A longer list is elsewhere; one word here has its location, because a

@@ -269,10 +269,10 @@ impl Lists for Short<'_> {
     }
 }
 
-#[test]
-fn loom_an_epoch_over_nodes_shows_what_was_put() {
-    fn target(words: HeapWords, memory: &Memory) {
-        let mut posted = Posted::default();
+/// Rank 0 is the target and rank 1 the origin of two epochs. `know`: the target has a bit, and the
+/// origin knows it.
+fn epochs_over_nodes(know: bool) {
+    fn target(words: HeapWords, memory: &Memory, mut posted: Posted) {
         for epoch in 1..=2 {
             memory[0].store(epoch, Relaxed);
             exposure::post(&words, &Short(&words), &mut posted, &[Rank(1)]).unwrap();
@@ -280,8 +280,7 @@ fn loom_an_epoch_over_nodes_shows_what_was_put() {
             assert_eq!(memory[1].load(Relaxed), epoch);
         }
     }
-    fn origin(words: HeapWords, memory: &Memory) {
-        let mut started = Started::default();
+    fn origin(words: HeapWords, memory: &Memory, mut started: Started) {
         for epoch in 1..=2 {
             exposure::start(&words, &Short(&words), &mut started, &[Rank(0)]).unwrap();
             assert_eq!(memory[0].load(Relaxed), epoch);
@@ -289,13 +288,27 @@ fn loom_an_epoch_over_nodes_shows_what_was_put() {
             pscw::complete(&words, [Rank(0)]).unwrap();
         }
     }
-    model(TWO, || {
+    model(TWO, move || {
         let (heap, memory) = (Heap::new(2, WORDS_FAR), memory());
+        let (posted, started) = match know {
+            true => (Posted::with_bit(Rank(1)), Started::with_bit_of(Rank(0))),
+            false => Default::default(),
+        };
         let (words, same) = (thread_words::words(&heap, Rank(0), AWAKE), memory.clone());
-        let other = thread::spawn(move || target(words, &same));
-        origin(thread_words::words(&heap, Rank(1), AWAKE), &memory);
+        let other = thread::spawn(move || target(words, &same, posted));
+        origin(thread_words::words(&heap, Rank(1), AWAKE), &memory, started);
         other.join().unwrap();
     });
+}
+
+#[test]
+fn loom_an_epoch_over_nodes_shows_what_was_put() {
+    epochs_over_nodes(false);
+}
+
+#[test]
+fn loom_an_epoch_of_ranks_that_know_their_bits_shows_what_was_put() {
+    epochs_over_nodes(true);
 }
 
 /// The table, of one slot at most, is the first cell, and the region in it the second.

@@ -47,8 +47,8 @@ const _: () =
 const AT_ONCE: usize = 64;
 const WORDS: usize = LIST_WORDS as usize;
 
-/// The low bits of a word that locates a long list, all ones. The low bits of an entry are a rank,
-/// and no rank is so large.
+/// The low bits of a word that locates a long list, all ones. The lowest 16 bits of an entry are a
+/// rank, and no rank is so large.
 const LONG: u64 = (1 << LENGTH_AT) - 1;
 const LENGTH_AT: u32 = 24;
 const AREA_AT: u32 = 48;
