@@ -1,7 +1,7 @@
 //! The only file that names atomics. Everything that is shared between threads or processes uses
 //! these names, so that the same code runs on the machine's atomics and, with `--cfg loom`, under
-//! the model checker. No other file may name `core::sync::atomic`. `Mutex` is for code that the
-//! model checker runs.
+//! the model checker. No other file may name `core::sync::atomic`. `Mutex` and `Condvar` are for
+//! code that the model checker runs.
 
 #[cfg(not(loom))]
 pub use core::sync::atomic::{
@@ -15,8 +15,13 @@ pub use loom::sync::atomic::{
     Ordering, fence,
 };
 
+use core::time::Duration;
+
 #[cfg(not(loom))]
-pub use parking_lot::Mutex;
+pub use parking_lot::{Mutex, MutexGuard};
+
+#[cfg(loom)]
+pub use loom::sync::MutexGuard;
 
 /// A mutex that the model checker knows.
 #[cfg(loom)]
@@ -33,6 +38,59 @@ impl<T> Mutex<T> {
     /// Locks it.
     pub fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
         self.0.lock().expect("a panic ends the model")
+    }
+}
+
+/// Where a thread waits with a [`Mutex`] for another one.
+pub struct Condvar {
+    #[cfg(not(loom))]
+    condvar: parking_lot::Condvar,
+    #[cfg(loom)]
+    condvar: loom::sync::Condvar,
+}
+
+impl Condvar {
+    /// Makes one.
+    #[cfg(not(loom))]
+    pub fn new() -> Condvar {
+        Condvar { condvar: parking_lot::Condvar::new() }
+    }
+
+    /// Makes one.
+    #[cfg(loom)]
+    pub fn new() -> Condvar {
+        Condvar { condvar: loom::sync::Condvar::new() }
+    }
+
+    /// Wakes a thread that waits.
+    pub fn notify_one(&self) {
+        self.condvar.notify_one();
+    }
+
+    /// Waits until another thread wakes this one, for at most this time. Returns whether it has
+    /// passed.
+    #[cfg(not(loom))]
+    pub fn wait_for<'a, T>(
+        &self,
+        mut guard: MutexGuard<'a, T>,
+        most: Duration,
+    ) -> (MutexGuard<'a, T>, bool) {
+        let late = self.condvar.wait_for(&mut guard, most).timed_out();
+        (guard, late)
+    }
+
+    /// Waits until another thread wakes this one. No time passes in a model: none at all has passed
+    /// at once, and any other never does.
+    #[cfg(loom)]
+    pub fn wait_for<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        most: Duration,
+    ) -> (MutexGuard<'a, T>, bool) {
+        if most.is_zero() {
+            return (guard, true);
+        }
+        (self.condvar.wait(guard).expect("a panic ends the model"), false)
     }
 }
 

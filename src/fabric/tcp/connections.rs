@@ -15,24 +15,19 @@
 //! thread carries out a request from there on, so the rank sleeps in epoll_wait(2) alone. A rank
 //! that makes no step (a handler of a signal of the program runs, say) loses its turn; it looks at
 //! its word when its bounded wait ends. Events are reported when they come, not while they last
-//! (EPOLLET), so that one thread wakes up for each: a turn ends where the stream is empty or full.
+//! (EPOLLET), so that one thread wakes up for each: a turn ends where the stream is empty or full,
+//! and a thread that takes an event serves the connection, or gives the event back. A rank that
+//! makes no step may have taken events, so the service thread then serves all connections once.
+//! Streams and events are behind [`ServedStreams`], so that the model checker runs this file.
 
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
+use std::io::Result;
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
-
-use super::epoll::Epoll;
-use super::exposures::Exposures;
-use super::served::{BUFFER_BYTES, Next, Served};
 use crate::number::Number;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Condvar, Mutex, Ordering};
 
 /// Events with which a stream ends.
 const ENDED: i32 = libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR;
-/// Time after which a rank that serves must have made a step.
-const STEP_MAX: Duration = Duration::from_millis(20);
 
 /// A thread that serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,19 +38,48 @@ pub enum Server {
     Rank,
 }
 
+/// What a server does next with a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// serves it when more requests have arrived
+    Receive,
+    /// serves it when there is room for its answers
+    Send,
+    /// serves it again after the other connections: requests that have arrived are left
+    Again,
+    /// closes it
+    End,
+}
+
+/// The streams of the connections, and the list of their events.
+pub trait ServedStreams {
+    /// The target's end of a connection.
+    type Served;
+    /// Bytes of the buffer for a turn.
+    const BUFFER_BYTES: usize;
+    /// Begins to report these events of a connection with this number; those that are there already
+    /// are reported at once.
+    fn add(&self, served: &Self::Served, events: i32, number: u64) -> Result<()>;
+    /// Reports these events from here on. Those that are there already are reported once more.
+    fn change(&self, served: &Self::Served, events: i32, number: u64) -> Result<()>;
+    /// Serves a connection once.
+    fn serve(&self, served: &mut Self::Served, buffer: &mut [u8]) -> Next;
+}
+
 /// The connections.
-pub struct Connections {
-    epoll: Arc<Epoll>,
-    exposures: Arc<Exposures>,
-    table: Mutex<Table>,
+pub struct Connections<S: ServedStreams> {
+    streams: S,
+    /// time after which a rank that serves must have made a step
+    step_max: Duration,
+    table: Mutex<Table<S::Served>>,
     /// the service thread rests until the rank has ended its wait
     rest: Condvar,
     /// number of connections, with those that are not served yet
     count: AtomicU64,
 }
 
-struct Table {
-    list: Vec<Option<Served>>,
+struct Table<C> {
+    list: Vec<Option<Entry<C>>>,
     free: Vec<usize>,
     /// those that are to be served again before a server waits
     again: Vec<usize>,
@@ -67,21 +91,27 @@ struct Table {
     rests: bool,
 }
 
-impl Connections {
-    /// Starts without any.
-    pub fn new(epoll: &Arc<Epoll>, exposures: &Arc<Exposures>) -> Connections {
+struct Entry<C> {
+    served: C,
+    /// the events that are watched for
+    watched: i32,
+}
+
+impl<S: ServedStreams> Connections<S> {
+    /// Starts without any. A rank that serves must make a step in `step_max`.
+    pub fn new(streams: S, step_max: Duration) -> Connections<S> {
         let table = Table {
             list: Vec::new(),
             free: Vec::new(),
             again: Vec::new(),
-            buffer: vec![0; BUFFER_BYTES],
+            buffer: vec![0; S::BUFFER_BYTES],
             rank_serves: false,
             steps: 0,
             rests: false,
         };
         Connections {
-            epoll: epoll.clone(),
-            exposures: exposures.clone(),
+            streams,
+            step_max,
             table: Mutex::new(table),
             rest: Condvar::new(),
             count: AtomicU64::new(0),
@@ -101,15 +131,15 @@ impl Connections {
     }
 
     /// Begins to serve a connection.
-    pub fn add(&self, stream: OwnedFd) {
+    pub fn add(&self, served: S::Served) {
         let table = &mut *self.table.lock();
         let index = table.free.pop().unwrap_or_else(|| {
             table.list.push(None);
             table.list.len() - 1
         });
-        let served = table.list[index].insert(Served::new(stream));
-        let events = watched(libc::EPOLLIN);
-        if self.epoll.add(served.stream().as_fd(), events, index.to_u64()).is_err() {
+        let entry = table.list[index].insert(Entry { served, watched: libc::EPOLLIN });
+        let events = reported(entry.watched);
+        if self.streams.add(&entry.served, events, index.to_u64()).is_err() {
             // The origin finds the end of the stream.
             self.close(table, index);
         }
@@ -134,7 +164,8 @@ impl Connections {
             if table.is_served(by) {
                 self.turn(&mut table, index, false);
             } else {
-                table.again.push(index);
+                // The other server may wait for events already.
+                self.give_back(&mut table, index);
             }
         }
         if by == Server::Thread {
@@ -180,27 +211,30 @@ impl Connections {
         while table.rank_serves {
             let steps = table.steps;
             table.rests = true;
-            let late = self.rest.wait_for(&mut table, STEP_MAX).timed_out();
+            let (locked, late) = self.rest.wait_for(table, self.step_max);
+            table = locked;
             if late && table.steps == steps {
                 table.rank_serves = false;
+                // No other event comes for those that the rank has taken.
+                table.again = (0..table.list.len()).collect();
             }
         }
         table.rests = false;
     }
 
     /// Reports the events of a connection once more, for the other server.
-    fn give_back(&self, table: &mut Table, index: usize) {
-        let Some(Some(served)) = table.list.get(index) else { return };
-        let events = watched(served.watched());
-        if self.epoll.change(served.stream().as_fd(), events, index.to_u64()).is_err() {
+    fn give_back(&self, table: &mut Table<S::Served>, index: usize) {
+        let Some(Some(entry)) = table.list.get(index) else { return };
+        let events = reported(entry.watched);
+        if self.streams.change(&entry.served, events, index.to_u64()).is_err() {
             self.close(table, index);
         }
     }
 
     /// Serves a connection once. `ended`: its stream may have ended.
-    fn turn(&self, table: &mut Table, index: usize, ended: bool) {
-        let Some(Some(served)) = table.list.get_mut(index) else { return };
-        let events = match served.turn(&self.exposures, &mut table.buffer) {
+    fn turn(&self, table: &mut Table<S::Served>, index: usize, ended: bool) {
+        let Some(Some(entry)) = table.list.get_mut(index) else { return };
+        let events = match self.streams.serve(&mut entry.served, &mut table.buffer) {
             Next::End => return self.close(table, index),
             Next::Again => return table.again.push(index),
             // No other event comes for the end of the stream.
@@ -208,13 +242,14 @@ impl Connections {
             Next::Receive => libc::EPOLLIN,
             Next::Send => libc::EPOLLOUT,
         };
+        let before = core::mem::replace(&mut entry.watched, events);
         // A call that sends may also have found no memory; there is room then, which is reported.
-        if !served.watches(events) || events == libc::EPOLLOUT {
+        if before != events || events == libc::EPOLLOUT {
             self.give_back(table, index);
         }
     }
 
-    fn close(&self, table: &mut Table, index: usize) {
+    fn close(&self, table: &mut Table<S::Served>, index: usize) {
         if table.list[index].take().is_some() {
             table.free.push(index);
             // Relaxed: a count.
@@ -223,12 +258,12 @@ impl Connections {
     }
 }
 
-impl Table {
+impl<C> Table<C> {
     fn is_served(&self, by: Server) -> bool {
         self.rank_serves == (by == Server::Rank)
     }
 }
 
-fn watched(events: i32) -> i32 {
+fn reported(events: i32) -> i32 {
     events | libc::EPOLLRDHUP | libc::EPOLLET
 }

@@ -5,7 +5,6 @@
 //! Invariant: the requests of one connection take effect in their order, one at a time, by
 //! instructions of the target's processor.
 
-#[cfg(not(loom))]
 mod connections;
 #[cfg(all(test, not(loom)))]
 mod connections_tests;
@@ -34,6 +33,8 @@ mod served_accumulate;
 mod served_model;
 #[cfg(not(loom))]
 mod served_parts;
+#[cfg(not(loom))]
+mod served_streams;
 #[cfg(all(test, not(loom)))]
 mod served_tests;
 #[cfg(not(loom))]
@@ -44,6 +45,8 @@ mod served_write;
 mod service_thread;
 #[cfg(not(loom))]
 mod serving;
+#[cfg(test)]
+mod serving_tests;
 mod stream_calls;
 #[cfg(not(loom))]
 mod stream_options;

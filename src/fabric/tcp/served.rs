@@ -7,6 +7,7 @@ use core::ptr;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
+use super::connections::Next;
 use super::exposures::{ExposedMemory, Exposures};
 use super::frames::{Answer, AnswerStatus, REQUEST_BYTES, RequestKind, TcpRequest};
 use super::page_probes::PageAccess;
@@ -34,19 +35,6 @@ const ANSWERS_BYTES_MAX: usize = 256 << 10;
 /// end.
 const PIECES: usize = 3;
 
-/// What the service thread does next with a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// serves it when more requests have arrived
-    Receive,
-    /// serves it when there is room for its answers
-    Send,
-    /// serves it again after the other connections: requests that have arrived are left
-    Again,
-    /// closes it
-    End,
-}
-
 /// The target's end of a connection.
 pub struct Served {
     stream: OwnedFd,
@@ -61,8 +49,6 @@ pub struct Served {
     output: VecDeque<AnswerPart>,
     /// what a long READ asked for and is not in the output yet
     reading: Option<AnswerMemory>,
-    /// the events that are watched for
-    watched: i32,
     /// whether received requests wait until answers are sent
     stalled: bool,
     /// bytes of a request that was not carried out, which are still to come
@@ -83,7 +69,6 @@ impl Served {
             swapped: false,
             output,
             reading: None,
-            watched: libc::EPOLLIN,
             stalled: false,
             left_out: 0,
             refused: false,
@@ -100,16 +85,6 @@ impl Served {
     pub fn kept_bytes(&self) -> usize {
         let parts = self.output.capacity() * size_of::<AnswerPart>();
         size_of::<Served>() + self.input.capacity() + parts
-    }
-
-    /// The events that are watched for.
-    pub fn watched(&self) -> i32 {
-        self.watched
-    }
-
-    /// Whether these events are watched for already; they are from here on.
-    pub fn watches(&mut self, events: i32) -> bool {
-        core::mem::replace(&mut self.watched, events) == events
     }
 
     /// Sends answers, receives requests, carries them out, and sends their answers. A turn ends

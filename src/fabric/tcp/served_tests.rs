@@ -4,9 +4,10 @@
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 
+use super::connections::Next;
 use super::exposures::Exposures;
 use super::frames::{ANSWER_BYTES, Answer, AnswerStatus, Detail, RequestKind, TcpRequest};
-use super::served::{BUFFER_BYTES, Next, Served};
+use super::served::{BUFFER_BYTES, Served};
 use super::served_model::{BYTES, GUARD, Model, RandomNumbers, WORD, answer_with, blank};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::Op;

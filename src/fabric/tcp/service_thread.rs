@@ -16,6 +16,8 @@ use super::connections::{Connections, Server};
 use super::epoll::{Epoll, Events};
 use super::exposures::Exposures;
 use super::hand_over::{HandOver, ThreadEvents};
+use super::served::Served;
+use super::served_streams::SystemStreams;
 use super::unsent::Unsent;
 use crate::error::{Error, Result};
 use crate::fabric::contact::without_signals;
@@ -31,6 +33,8 @@ const WAKE: u64 = u64::MAX;
 const TIMER: u64 = u64::MAX - 1;
 /// Time after which the thread sends requests that were gathered.
 const GATHERED_MAX: Duration = Duration::from_millis(1);
+/// Time after which a rank that serves must have made a step.
+const STEP_MAX: Duration = Duration::from_millis(20);
 /// The events of an origin of this process have this bit; its number is the others.
 const ORIGIN: u64 = 1 << 63;
 
@@ -38,7 +42,7 @@ const ORIGIN: u64 = 1 << 63;
 struct Shared {
     /// what the origins of this process have not sent
     unsent: HandOver<Descriptors>,
-    connections: Connections,
+    connections: Connections<SystemStreams>,
     /// connections that are not served yet
     adopted: Mutex<Vec<OwnedFd>>,
     closing: AtomicBool,
@@ -65,7 +69,7 @@ impl ServiceThread {
             epoll.add(descriptor.as_fd(), libc::EPOLLIN, number).map_err(failed("epoll_ctl"))?;
         }
         let shared = Arc::new(Shared {
-            connections: Connections::new(&epoll, exposures),
+            connections: Connections::new(SystemStreams::new(&epoll, exposures), STEP_MAX),
             unsent: HandOver::new(Descriptors { epoll, wake, timer }),
             adopted: Mutex::default(),
             closing: AtomicBool::new(false),
@@ -101,7 +105,7 @@ impl ServiceThread {
     }
 
     /// The connections.
-    pub(super) fn connections(&self) -> &Connections {
+    pub(super) fn connections(&self) -> &Connections<SystemStreams> {
         &self.shared.connections
     }
 
@@ -235,7 +239,7 @@ impl Shared {
     fn adopt(&self) {
         drain(&self.descriptors().wake);
         for stream in core::mem::take(&mut *self.adopted.lock()) {
-            self.connections.add(stream);
+            self.connections.add(Served::new(stream));
         }
     }
 }
