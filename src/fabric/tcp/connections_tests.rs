@@ -142,3 +142,18 @@ fn a_stream_that_ends_behind_its_last_request_is_closed_when_that_is_carried_out
         assert_eq!(unsafe { there.as_ptr().read_volatile() }, 0);
     }
 }
+
+#[test]
+fn the_service_thread_ends_though_it_takes_that_event_with_one_for_a_connection() {
+    let (ended, all) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for _ in 0..3000 {
+            let target = TcpDevice::open();
+            target.accept().unwrap();
+            target.adopt(UnixStream::pair().unwrap().0.into());
+            drop(target);
+        }
+        ended.send(()).unwrap();
+    });
+    all.recv_timeout(WATCHDOG).expect("a service thread has ended");
+}

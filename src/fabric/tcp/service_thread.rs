@@ -250,12 +250,12 @@ fn serve(shared: &Shared) {
     loop {
         events
             .wait(&shared.descriptors().epoll, if shared.connections.may_wait() { -1 } else { 0 });
+        shared.take(&events, Server::Thread);
         // Acquire: pairs with the Release in `drop`, which precedes the event that wakes this
-        // thread.
+        // thread. Behind `take`, because that takes this event with one for a connection.
         if shared.closing.load(Ordering::Acquire) {
             return;
         }
-        shared.take(&events, Server::Thread);
     }
 }
 
