@@ -20,6 +20,7 @@
 //! makes no step may have taken events, so the service thread then serves all connections once.
 //! Streams and events are behind [`ServedStreams`], so that the model checker runs this file.
 
+use std::collections::VecDeque;
 use std::io::Result;
 use std::time::Duration;
 
@@ -81,8 +82,8 @@ pub struct Connections<S: ServedStreams> {
 struct Table<C> {
     list: Vec<Option<Entry<C>>>,
     free: Vec<usize>,
-    /// those that are to be served again before a server waits
-    again: Vec<usize>,
+    /// those that are to be served again before a server waits, each once
+    again: VecDeque<usize>,
     buffer: Vec<u8>,
     rank_serves: bool,
     /// number of steps of ranks
@@ -95,6 +96,8 @@ struct Entry<C> {
     served: C,
     /// the events that are watched for
     watched: i32,
+    /// whether it is to be served again
+    again: bool,
 }
 
 impl<S: ServedStreams> Connections<S> {
@@ -103,7 +106,7 @@ impl<S: ServedStreams> Connections<S> {
         let table = Table {
             list: Vec::new(),
             free: Vec::new(),
-            again: Vec::new(),
+            again: VecDeque::new(),
             buffer: vec![0; S::BUFFER_BYTES],
             rank_serves: false,
             steps: 0,
@@ -137,7 +140,8 @@ impl<S: ServedStreams> Connections<S> {
             table.list.push(None);
             table.list.len() - 1
         });
-        let entry = table.list[index].insert(Entry { served, watched: libc::EPOLLIN });
+        let entry =
+            table.list[index].insert(Entry { served, watched: libc::EPOLLIN, again: false });
         let events = reported(entry.watched);
         if self.streams.add(&entry.served, events, index.to_u64()).is_err() {
             // The origin finds the end of the stream.
@@ -155,18 +159,17 @@ impl<S: ServedStreams> Connections<S> {
         }
     }
 
-    /// Ends the round of a server: serves connections again that have had their turn. The service
-    /// thread rests while a rank serves.
+    /// Ends the round of a server: serves connections once more that have had their turn. The
+    /// service thread rests while a rank serves.
     pub fn end_round(&self, by: Server) {
-        let again = core::mem::take(&mut self.table.lock().again);
-        for index in again {
+        let many = self.table.lock().again.len();
+        for _ in 0..many {
             let mut table = self.table.lock();
-            if table.is_served(by) {
-                self.turn(&mut table, index, false);
-            } else {
-                // The other server may wait for events already.
-                self.give_back(&mut table, index);
+            if !table.is_served(by) {
+                break;
             }
+            let Some(index) = table.take_again() else { break };
+            self.turn(&mut table, index, false);
         }
         if by == Server::Thread {
             self.rest();
@@ -200,7 +203,7 @@ impl<S: ServedStreams> Connections<S> {
             self.rest.notify_one();
             return;
         }
-        for index in core::mem::take(&mut table.again) {
+        while let Some(index) = table.take_again() {
             self.give_back(&mut table, index);
         }
     }
@@ -216,7 +219,7 @@ impl<S: ServedStreams> Connections<S> {
             if late && table.steps == steps {
                 table.rank_serves = false;
                 // No other event comes for those that the rank has taken.
-                table.again = (0..table.list.len()).collect();
+                (0..table.list.len()).for_each(|index| table.serve_again(index));
             }
         }
         table.rests = false;
@@ -236,9 +239,9 @@ impl<S: ServedStreams> Connections<S> {
         let Some(Some(entry)) = table.list.get_mut(index) else { return };
         let events = match self.streams.serve(&mut entry.served, &mut table.buffer) {
             Next::End => return self.close(table, index),
-            Next::Again => return table.again.push(index),
+            Next::Again => return table.serve_again(index),
             // No other event comes for the end of the stream.
-            Next::Receive if ended => return table.again.push(index),
+            Next::Receive if ended => return table.serve_again(index),
             Next::Receive => libc::EPOLLIN,
             Next::Send => libc::EPOLLOUT,
         };
@@ -261,6 +264,24 @@ impl<S: ServedStreams> Connections<S> {
 impl<C> Table<C> {
     fn is_served(&self, by: Server) -> bool {
         self.rank_serves == (by == Server::Rank)
+    }
+
+    /// Has a connection served again, once: with several turns in a round it would delay the others
+    /// by the more, the longer its origin sends.
+    fn serve_again(&mut self, index: usize) {
+        let Some(Some(entry)) = self.list.get_mut(index) else { return };
+        if !core::mem::replace(&mut entry.again, true) {
+            self.again.push_back(index);
+        }
+    }
+
+    /// Takes the first connection that is to be served again.
+    fn take_again(&mut self) -> Option<usize> {
+        let index = self.again.pop_front()?;
+        if let Some(entry) = &mut self.list[index] {
+            entry.again = false;
+        }
+        Some(index)
     }
 }
 

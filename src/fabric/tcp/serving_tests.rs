@@ -388,3 +388,13 @@ fn loom_the_service_thread_serves_what_a_rank_has_taken_that_makes_no_step() {
         beside_the_thread(&target, rank, None, (2, 0));
     });
 }
+
+#[test]
+fn a_connection_has_one_turn_in_a_round_besides_its_events() {
+    let target = Target::new(WATCHDOG, 1, 20);
+    (0..20).for_each(|_| target.list.send(0));
+    for round in 1..=4 {
+        target.take(vec![(0, IN.cast_unsigned())], Server::Thread);
+        assert_eq!(target.list.answered(), 2 * round);
+    }
+}
