@@ -129,6 +129,12 @@ impl ExposedMemory<'_> {
         }
     }
 
+    /// Whether the memory under a key is the program's, which may take pages away.
+    pub fn is_of_program(&self, key: u32) -> bool {
+        let entry = self.table.entries.get(index(key));
+        entry.is_some_and(|entry| entry.owner == MemoryOf::Program)
+    }
+
     /// Whether all pages of the bytes permit an access.
     #[inline(never)]
     fn permits(&self, at: u64, bytes: u64, access: PageAccess) -> bool {

@@ -6,7 +6,9 @@ use std::os::unix::net::UnixStream;
 
 use super::connections::Next;
 use super::exposures::Exposures;
-use super::frames::{ANSWER_BYTES, Answer, AnswerStatus, Detail, RequestKind, TcpRequest};
+use super::frames::{
+    ANSWER_BYTES, Answer, AnswerStatus, Detail, REQUEST_BYTES, RequestKind, TcpRequest,
+};
 use super::served::{BUFFER_BYTES, Served};
 use super::served_model::{BYTES, GUARD, Model, RandomNumbers, WORD, answer_with, blank};
 use crate::datatype::basic::Basic;
@@ -350,6 +352,25 @@ fn a_long_put_that_arrives_after_its_window_is_freed_writes_nothing_more() {
     let mut answer = Vec::new();
     let _ = here.read_to_end(&mut answer);
     assert_eq!(answer, Answer::new(AnswerStatus::NotExposed, 0).bytes());
+}
+
+#[test]
+fn a_page_in_the_middle_of_a_long_put_is_reported_though_nothing_more_arrives() {
+    let (exposures, mut buffer) = (Exposures::default(), vec![0; BUFFER_BYTES]);
+    let holes = Holes::new(&exposures);
+    let (mut served, mut here) = connection();
+    let request = holes.request(RequestKind::Write, GONE, 4 * PAGE, 8 * PAGE);
+    // Three calls: the system receives the bytes of each as a whole, or none of them.
+    let (head, data) = request.split_at(REQUEST_BYTES);
+    let (before, behind) = data.split_at(4 * PAGE as usize);
+    here.write_all(head).unwrap();
+    assert_eq!(served.turn(&exposures, &mut buffer), Next::Receive);
+    here.write_all(before).unwrap();
+    here.write_all(behind).unwrap();
+    while served.turn(&exposures, &mut buffer) == Next::Again {}
+    let mut answer = Vec::new();
+    let _ = here.read_to_end(&mut answer);
+    assert_eq!(answer, Answer::new(AnswerStatus::NoPermission, 0).bytes());
 }
 
 #[test]
