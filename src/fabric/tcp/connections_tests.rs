@@ -147,10 +147,14 @@ fn a_stream_that_ends_behind_its_last_request_is_closed_when_that_is_carried_out
 fn the_service_thread_ends_though_it_takes_that_event_with_one_for_a_connection() {
     let (ended, all) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        for _ in 0..3000 {
+        for round in 0..3000 {
             let target = TcpDevice::open();
             target.accept().unwrap();
-            target.adopt(UnixStream::pair().unwrap().0.into());
+            let (_ours, theirs) = UnixStream::pair().unwrap();
+            target.adopt(theirs.into());
+            // The thread wakes up meanwhile.
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_nanos(round % 300 * 1000) {}
             drop(target);
         }
         ended.send(()).unwrap();

@@ -19,8 +19,10 @@ use std::thread;
 const IN: i32 = libc::EPOLLIN;
 const OUT: i32 = libc::EPOLLOUT;
 const ENDED: i32 = libc::EPOLLRDHUP;
-/// No time passes in most models; where none is allowed, it has always passed.
+/// Time after which a test gives up without loom.
 const WATCHDOG: Duration = Duration::from_secs(60);
+/// Times in which a rank has to make a step: one that never passes, and one that has passed.
+const NEVER: Duration = Duration::from_secs(3600);
 const AT_ONCE: Duration = Duration::ZERO;
 
 /// A connection: its peer, and the system's part of it.
@@ -309,7 +311,7 @@ fn loom_a_rank_that_serves_misses_no_request_though_it_sleeps() {
         list.send(0);
     }
     model(2, || {
-        let target = Target::new(WATCHDOG, 1, 2);
+        let target = Target::new(NEVER, 1, 2);
         beside_the_thread(&target, |target| target.wait_own(2), Some(peer), (2, 0));
     });
 }
@@ -321,7 +323,7 @@ fn loom_the_service_thread_carries_out_what_a_rank_leaves() {
         (0..3).for_each(|_| list.send(0));
     }
     model(2, || {
-        let target = Target::new(WATCHDOG, 1, 3);
+        let target = Target::new(NEVER, 1, 3);
         beside_the_thread(&target, Target::serve_once, Some(peer), (3, 0));
     });
 }
@@ -334,7 +336,7 @@ fn loom_answers_leave_when_there_is_room_whoever_serves_then() {
         list.send(0);
     }
     model(2, || {
-        let target = Target::new(WATCHDOG, 1, 0);
+        let target = Target::new(NEVER, 1, 0);
         beside_the_thread(&target, Target::serve_once, Some(peer), (2, 0));
     });
 }
@@ -346,7 +348,7 @@ fn loom_a_rank_that_serves_again_finds_what_it_has_left() {
         target.wait_own(3);
     }
     model(2, || {
-        let target = Target::new(WATCHDOG, 1, 3);
+        let target = Target::new(NEVER, 1, 3);
         target.list.send(0);
         beside_the_thread(&target, rank, Some(|list| (0..2).for_each(|_| list.send(0))), (3, 0));
     });
@@ -355,7 +357,7 @@ fn loom_a_rank_that_serves_again_finds_what_it_has_left() {
 #[test]
 fn loom_an_answer_that_has_found_no_memory_is_sent_again() {
     model(2, || {
-        let target = Target::new(WATCHDOG, 1, 1);
+        let target = Target::new(NEVER, 1, 1);
         target.list.state.lock().streams[0].no_memory = 2;
         beside_the_thread(&target, Target::serve_once, Some(|list| list.send(0)), (1, 0));
     });
@@ -368,7 +370,7 @@ fn loom_a_connection_that_ends_is_closed_behind_its_last_request_whoever_serves(
         list.end(0);
     }
     model(2, || {
-        let target = Target::new(WATCHDOG, 1, 1);
+        let target = Target::new(NEVER, 1, 1);
         beside_the_thread(&target, Target::serve_once, Some(peer), (1, 1));
         assert_eq!(target.connections.count(), 0);
     });
@@ -391,7 +393,7 @@ fn loom_the_service_thread_serves_what_a_rank_has_taken_that_makes_no_step() {
 
 #[test]
 fn a_connection_has_one_turn_in_a_round_besides_its_events() {
-    let target = Target::new(WATCHDOG, 1, 20);
+    let target = Target::new(NEVER, 1, 20);
     (0..20).for_each(|_| target.list.send(0));
     for round in 1..=4 {
         target.take(vec![(0, IN.cast_unsigned())], Server::Thread);
