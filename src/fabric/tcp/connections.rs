@@ -17,7 +17,8 @@
 //! its word when its bounded wait ends. Events are reported when they come, not while they last
 //! (EPOLLET), so that one thread wakes up for each: a turn ends where the stream is empty or full,
 //! and a thread that takes an event serves the connection, or gives the event back. A rank that
-//! makes no step may have taken events, so the service thread then serves all connections once.
+//! makes no step may have taken events, so the service thread then serves all connections once. It
+//! learns of that rank when another event wakes it; an origin that waits sends one each second.
 //! Streams and events are behind [`ServedStreams`], so that the model checker runs this file.
 
 use std::collections::VecDeque;
