@@ -72,6 +72,9 @@ pub trait OtherNodes: Send + Sync {
     /// Makes one failure check for a waiting rank, without waiting for answers. Fails if a process
     /// is lost. `dead` is a process of the arena that has died, by its rank there and process id.
     fn look(&self, dead: Option<(RankOnNode, i32)>) -> Result<()>;
+
+    /// Whether a device keeps the pages of windows in place, so that all of them are allocated.
+    fn keeps_in_place(&self) -> bool;
 }
 
 /// Returns the bytes of a rank's block, without words for ranks of other nodes.
@@ -258,9 +261,10 @@ impl Arena {
         self.beyond.get().and_then(Weak::upgrade)
     }
 
-    /// Returns whether the ranks are those of one node of several.
-    pub fn is_one_of_several(&self) -> bool {
-        self.beyond.get().is_some()
+    /// Returns whether a device keeps the pages of windows in place, so that all of them are
+    /// allocated: over several nodes an RDMA device does.
+    pub fn keeps_in_place(&self) -> bool {
+        self.beyond().is_some_and(|beyond| beyond.keeps_in_place())
     }
 
     /// Returns the creation number of the next window.

@@ -319,7 +319,7 @@ fn plan(arena: &Arena, turn: u64) -> Plan {
 /// Returns whether memory is backed by pages at creation: an RDMA device or the kernel's policy
 /// requires that.
 fn is_backed(arena: &Arena) -> bool {
-    arena.is_one_of_several() || memory_limits::are_strict()
+    arena.keeps_in_place() || memory_limits::are_strict()
 }
 
 /// Fails if the memory of all ranks is more than the node has, or if the memory of the ranks in a

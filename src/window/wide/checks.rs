@@ -32,6 +32,10 @@ impl OtherNodes for WideArena {
             None => Ok(()),
         }
     }
+
+    fn keeps_in_place(&self) -> bool {
+        self.wire.keeps_in_place()
+    }
 }
 
 impl Checks for WideArena {
