@@ -112,7 +112,7 @@ pub fn handle(host: &'static Host, window: &Window, error: c_int, say: impl FnOn
         Some(function) => unsafe { call(function, window, error) },
         None => {
             say();
-            end(host, window, error);
+            end(host, window, handler, error);
             error
         }
     }
@@ -169,12 +169,20 @@ fn throwing_of_open_mpi(host: &Host) -> Option<Handle> {
 }
 
 /// Ends the job, by MPI_ERRORS_ARE_FATAL, or at least the processes of the window, by
-/// MPI_ERRORS_ABORT. The MPI's own handler would name a function that the program has not called.
-fn end(host: &Host, window: &Window, error: c_int) {
+/// MPI_ERRORS_ABORT (MPI-4.1 §9.3). The MPI's own handler would name a function that the program
+/// has not called.
+fn end(host: &Host, window: &Window, handler: Handle, error: c_int) {
     match &window.carrier {
         Carrier::Node(node) | Carrier::Wide(node) => {
-            // SAFETY: our communicator.
-            unsafe { (host.call.abort)(node.comm().0, error) };
+            // MPICH ends the processes of any other communicator by messages, for which it waits
+            // also if one of them cannot be reached. Without MPI_Init there is no MPI_COMM_WORLD.
+            let ends_group = handler == host.constants.errors_abort;
+            let comm = match ends_group || !host.initialized() {
+                true => node.comm().0,
+                false => host.constants.comm_world,
+            };
+            // SAFETY: our communicator, or MPI_COMM_WORLD.
+            unsafe { (host.call.abort)(comm, error) };
         }
         Carrier::Host(delegated) => {
             let fatal = host.constants.errors_are_fatal;
