@@ -286,6 +286,10 @@ impl<C> Table<C> {
     }
 }
 
+/// The events that are reported where `events` are watched for. The end of the requests is one only
+/// while requests are received: behind answers that find no room it would be reported at once,
+/// again and again.
 fn reported(events: i32) -> i32 {
-    events | libc::EPOLLRDHUP | libc::EPOLLET
+    let end = if events & libc::EPOLLIN != 0 { libc::EPOLLRDHUP } else { 0 };
+    events | end | libc::EPOLLET
 }

@@ -1,8 +1,11 @@
 //! Who serves the connections of a process: the service thread, or a rank that waits.
 
+use std::io::Write;
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use super::frames::{Detail, RequestKind, TcpRequest};
 use super::origin_end::TcpLink;
 use super::tcp_device::TcpDevice;
 use crate::fabric::remote::Remote;
@@ -113,6 +116,32 @@ fn what_a_turn_leaves_in_the_stream_is_served_without_another_event() {
         }
     }
     assert_eq!(pair.there, pair.here);
+}
+
+#[test]
+fn an_origin_that_has_ended_its_half_and_reads_no_answer_takes_no_time_of_the_server() {
+    let pair = Pair::new();
+    let mut serving = pair.target.serving().unwrap();
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    pair.target.adopt(theirs.into());
+    let read = TcpRequest {
+        kind: RequestKind::Read,
+        answered: true,
+        guarded: false,
+        detail: Detail::Nothing,
+        key: pair.key,
+        at: pair.there.as_ptr().expose_provenance() as u64,
+        first: 8 * WORDS as u64,
+        second: 0,
+    };
+    ours.set_nonblocking(true).unwrap();
+    // Until the target has no room for answers, and takes no more requests.
+    while (&ours).write_all(&read.bytes()).is_ok() {
+        serving.step(1);
+    }
+    ours.shutdown(Shutdown::Write).unwrap();
+    let rests = (0..100).filter(|_| !serving.step(1)).count();
+    assert!(rests > 50, "{rests} of 100 steps found nothing to do");
 }
 
 #[test]
