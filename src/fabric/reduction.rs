@@ -28,6 +28,12 @@ impl Reduction {
         (pairs(op, basic) || pairs_in_mpis(op, basic)).then_some(Reduction { op, basic })
     }
 
+    /// Returns the operation on elements of a type if the standard defines it.
+    #[inline]
+    pub fn of_standard(op: Op, basic: Basic) -> Option<Reduction> {
+        pairs(op, basic).then_some(Reduction { op, basic })
+    }
+
     /// Decodes the numbers of the operation and of the type.
     pub fn from_numbers([op, basic]: [u8; 2]) -> Option<Reduction> {
         let op = OPS.get(op.to_usize())?.op;

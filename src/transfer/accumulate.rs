@@ -114,7 +114,6 @@ unsafe fn accumulate_alike(
     let Alike { basic, count, bytes, origin, result } = *alike;
     let reach = Reach { first: 0, bytes };
     if let (1, None) = (count, result)
-        && pairs(op, basic)
         && let Some(there) = place.node.elsewhere(rank, disp, reach)?
     {
         // SAFETY: the caller vouches for the origin, `elsewhere` checked the window's side.

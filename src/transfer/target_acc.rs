@@ -195,7 +195,7 @@ pub unsafe fn post_word(
     (op, basic): (Op, Basic),
     operand: *const u8,
 ) -> Option<Result<()>> {
-    let (road, what) = (there.at.peer.at_target()?, Reduction::new(op, basic)?);
+    let (road, what) = (there.at.peer.at_target()?, Reduction::of_standard(op, basic)?);
     let at = there.at.at;
     if basic.size() != basic.extent() || !what.fits(Protection::Atomic, at.at) {
         return None;
