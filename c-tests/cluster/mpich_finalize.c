@@ -20,9 +20,17 @@ static void *workers[WORKERS_MAX];
 static int worker_count, is_closing;
 static pthread_t closer;
 
+// A program that loads its MPI by dlopen has UCX in no scope that is searched behind this library.
+static void *next_of(const char *name)
+{
+    void *found = dlsym(RTLD_NEXT, name);
+    void *ucp = found == NULL ? dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    return ucp == NULL ? found : dlsym(ucp, name);
+}
+
 int ucp_worker_create(void *context, const void *parameters, void **worker)
 {
-    int (*next)(void *, const void *, void **) = dlsym(RTLD_NEXT, "ucp_worker_create");
+    int (*next)(void *, const void *, void **) = next_of("ucp_worker_create");
     int status = next(context, parameters, worker);
     if (status == 0 && worker_count < WORKERS_MAX)
         workers[worker_count++] = *worker;
@@ -31,7 +39,7 @@ int ucp_worker_create(void *context, const void *parameters, void **worker)
 
 void ucp_worker_destroy(void *worker)
 {
-    void (*next)(void *) = dlsym(RTLD_NEXT, "ucp_worker_destroy");
+    void (*next)(void *) = next_of("ucp_worker_destroy");
     for (int i = 0; i < worker_count; i++)
         if (workers[i] == worker)
             workers[i--] = workers[--worker_count];
@@ -40,7 +48,7 @@ void ucp_worker_destroy(void *worker)
 
 void *ucp_disconnect_nb(void *endpoint)
 {
-    void *(*next)(void *) = dlsym(RTLD_NEXT, "ucp_disconnect_nb");
+    void *(*next)(void *) = next_of("ucp_disconnect_nb");
     closer = pthread_self();
     is_closing = 1;
     return next(endpoint);
@@ -48,7 +56,7 @@ void *ucp_disconnect_nb(void *endpoint)
 
 static void progress_until_readable(int fd)
 {
-    unsigned (*progress)(void *) = dlsym(RTLD_DEFAULT, "ucp_worker_progress");
+    unsigned (*progress)(void *) = next_of("ucp_worker_progress");
     struct pollfd readable = {fd, POLLIN, 0};
     while (progress != NULL && poll(&readable, 1, 0) == 0) {
         for (int i = 0; i < worker_count; i++)
