@@ -74,7 +74,7 @@ static void prepare_min(long count) {
 
 static void complete(void) {
     if (is_origin()) flush();
-    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Barrier(job.comm);
     MPI_Win_sync(wide.win);
 }
 static int verify_sum(long count) {

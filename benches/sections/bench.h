@@ -14,7 +14,10 @@
 /* The job and its options. Rank 0 is the origin of what one rank does alone; the last rank is the
  * target, which is on another node if there are several. */
 typedef struct {
-    int rank, ranks, target;
+    MPI_Comm comm; /* of all that take part */
+    int rank, ranks, target, is_one_node;
+    const char *place; /* node, nodes or "": see group.c */
+    long wanted;       /* ranks of the group; 0: all */
     long runs_max;
     double seconds_max; /* of one point */
     const char *window; /* allocate, create, alloc_mem or dynamic */
@@ -24,6 +27,11 @@ extern Job job;
 
 static inline int is_origin(void) { return job.rank == 0; }
 static inline int is_target(void) { return job.rank == job.target; }
+
+void group_begin(void);
+int group_open(void);
+void group_close(void);
+void group_about(void);
 
 /* A window in which every rank exposes `bytes` at `base`. */
 typedef struct {
@@ -73,6 +81,7 @@ double median_of(const Series *series);
 /* How often the call of the last series was called, warming up included; the same on all ranks. */
 long calls_made(void);
 double now_ns(void);
+double clock_costs(void);
 /* Collective. Rank 0 tells whether a loop of runs that began at `begin` goes on. */
 int goes_on(long runs, double begin);
 long runs_max_of(void);

@@ -6,7 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-Job job = {0, 0, 0, 1000, 0.5, "allocate", 1};
+Job job;
+static const Job defaults = {.runs_max = 1000,
+                             .seconds_max = 0.5,
+                             .window = "allocate",
+                             .place = "",
+                             .target = -1,
+                             .all_verified = 1};
 
 static const Measurement *const tables[] = {transfers, atomics, epochs, locks};
 enum { VALUES_MAX = 256, SMALL_BYTES = 65536 };
@@ -16,8 +22,8 @@ static int given_count;
 static long from, to, by = 2;
 
 static const char *const help =
-    "usage: mpirun -n RANKS rma_bench MEASUREMENT[,MEASUREMENT...] [OPTION VALUE]...\n"
-    "       mpirun -n 1 rma_bench --list | --help\n"
+    "usage: mpirun -n RANKS rma_bench MEASUREMENT[,MEASUREMENT...] [OPTION VALUE]... [then ...]\n"
+    "       mpirun -n RANKS rma_bench --list | --help | about\n"
     "\n"
     "  --values A,B,..  values of the parameter, instead of those that --list shows\n"
     "  --sizes A,B,..   the same\n"
@@ -27,6 +33,13 @@ static const char *const help =
     "  --seconds S      seconds of a point; three runs at least (0.5)\n"
     "  --window KIND    allocate, create, alloc_mem or dynamic (allocate)\n"
     "  --target RANK    the target of what rank 0 does alone (the last rank)\n"
+    "  --ranks N        the first N ranks take part, and the others sleep (all)\n"
+    "  --place WHERE    node: only ranks of rank 0's node; nodes: ranks of all nodes by turns, so\n"
+    "                   that two ranks are on two nodes. The measurement is left out where there\n"
+    "                   are too few ranks or nodes\n"
+    "\n"
+    "`then` begins another measurement in the same job, with options of its own. `about` prints\n"
+    "what the job runs on.\n"
     "\n"
     "Each point is a line of NAME=VALUE pairs. Exit status 1 if one has verified=0.\n";
 
@@ -61,8 +74,8 @@ static int read_values(const char *text, long *values) {
 }
 
 static void read_option(const char *name, const char *text) {
-    long *const numbers[] = {&from, &to, &by, &job.runs_max};
-    static const char *const names[] = {"--from", "--to", "--by", "--runs"};
+    long *const numbers[] = {&from, &to, &by, &job.runs_max, &job.wanted};
+    static const char *const names[] = {"--from", "--to", "--by", "--runs", "--ranks"};
     if (!text) wrong("needs a value", name);
     for (size_t k = 0; k < COUNT(names); k++)
         if (strcmp(name, names[k]) == 0) {
@@ -76,7 +89,10 @@ static void read_option(const char *name, const char *text) {
         job.seconds_max = atof(text);
     } else if (strcmp(name, "--target") == 0) {
         job.target = atoi(text);
-        if (job.target < 0 || job.target >= job.ranks) wrong("no such rank", text);
+        if (job.target < 0) wrong("no such rank", text);
+    } else if (strcmp(name, "--place") == 0 &&
+               (strcmp(text, "node") == 0 || strcmp(text, "nodes") == 0)) {
+        job.place = text;
     } else if (strcmp(name, "--window") == 0 && strstr("allocate create alloc_mem dynamic", text)) {
         job.window = text;
     } else {
@@ -136,24 +152,58 @@ static void measure(const Measurement *m) {
     close_scope(m);
 }
 
-int main(int argc, char **argv) {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &job.ranks);
-    job.target = job.ranks - 1;
-    const char *names = argc > 1 ? argv[1] : "--help";
-    if (strcmp(names, "--list") == 0) list();
-    if (strcmp(names, "--help") == 0 && is_origin()) fputs(help, stdout);
-    if (strncmp(names, "--", 2) == 0) names = "";
-    for (int k = 2; k < argc; k += 2) read_option(argv[k], argv[k + 1]);
+static void measure_all(const char *names) {
     for (const char *at = names; *at; at += strspn(at, ",")) {
         size_t length = strcspn(at, ",");
         const Measurement *m = found(at, length);
-        if (!m) wrong("no such measurement", at);
         at += length;
         if (job.ranks >= m->ranks_min) measure(m);
         else if (is_origin()) fprintf(stderr, "rma_bench: %s needs more ranks\n", m->name);
     }
+}
+
+static void check_names(const char *names) {
+    for (const char *at = names; *at; at += strcspn(at, ","), at += strspn(at, ","))
+        if (!found(at, strcspn(at, ","))) wrong("no such measurement", at);
+}
+
+/* One measurement list with its options; returns how many words it has. */
+static int part(int count, char **words) {
+    Job before = job;
+    int length = 0;
+    while (length < count && strcmp(words[length], "then") != 0) length++;
+    if (length == 0) wrong("no measurement", "then");
+    job = defaults;
+    job.comm = before.comm, job.rank = before.rank, job.ranks = before.ranks;
+    job.all_verified = before.all_verified;
+    from = to = given_count = 0, by = 2;
+    if (strcmp(words[0], "--list") == 0) list();
+    else if (strcmp(words[0], "--help") == 0) fputs(is_origin() ? help : "", stdout);
+    else if (strcmp(words[0], "about") == 0) group_about();
+    else {
+        check_names(words[0]);
+        for (int k = 1; k < length; k += 2)
+            read_option(words[k], k + 1 < length ? words[k + 1] : NULL);
+        if (group_open()) {
+            if (job.target < 0) job.target = job.ranks - 1;
+            if (job.target >= job.ranks) wrong("no such rank", "--target");
+            measure_all(words[0]);
+        }
+        group_close();
+    }
+    return length;
+}
+
+int main(int argc, char **argv) {
+    static char *usage[] = {"--help"};
+    MPI_Init(&argc, &argv);
+    job = defaults;
+    job.comm = MPI_COMM_WORLD;
+    MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &job.ranks);
+    group_begin();
+    if (argc < 2) part(1, usage);
+    for (int at = 1; at < argc; at++) at += part(argc - at, argv + at);
     MPI_Finalize();
     return job.all_verified ? 0 : 1;
 }

@@ -21,7 +21,7 @@ double now_ns(void) {
 }
 
 /* The least time between two readings of the clock, which a run of one call contains. */
-static double clock_costs(void) {
+double clock_costs(void) {
     double least = 1e9;
     for (int k = 0; k < 1000 && clock_ns < 0; k++) {
         double start = now_ns(), passed = now_ns() - start;
@@ -42,8 +42,8 @@ static int is_within_budget(long runs, double begin) {
 
 int goes_on(long runs, double begin) {
     int go = is_within_budget(runs, begin);
-    MPI_Bcast(&go, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Bcast(&go, 1, MPI_INT, 0, job.comm);
+    MPI_Barrier(job.comm);
     return go;
 }
 
@@ -65,10 +65,10 @@ static long suitable_batch(const Timed *timed, long value) {
         if (batch > batch_max) batch = batch_max;
         double least = 1e18;
         for (int k = 0; k < 2 && least > BATCH_NS; k++) {
-            if (timed->callers == ALL) MPI_Barrier(MPI_COMM_WORLD);
+            if (timed->callers == ALL) MPI_Barrier(job.comm);
             double ns = run(timed, value, batch);
             if (timed->callers == ALL)
-                MPI_Allreduce(MPI_IN_PLACE, &ns, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+                MPI_Allreduce(MPI_IN_PLACE, &ns, 1, MPI_DOUBLE, MPI_MAX, job.comm);
             if (ns < least) least = ns;
             if (ns > job.seconds_max * 1e9 / RUNS_MIN) break;
         }
@@ -87,7 +87,7 @@ static void sort(Series *series) {
 
 void combine_series(Series *series) {
     MPI_Allreduce(MPI_IN_PLACE, series->values, (int)series->runs, MPI_DOUBLE, MPI_MAX,
-                  MPI_COMM_WORLD);
+                  job.comm);
     sort(series);
 }
 
@@ -95,7 +95,7 @@ void time_series(const Timed *timed, long value, Series *series) {
     long operations = timed->operations ? timed->operations : 1;
     calls = 0;
     series->runs = 0;
-    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Barrier(job.comm);
     if (timed->callers == ALL || is_origin()) {
         series->batch = suitable_batch(timed, value);
         double begin = now_ns();
@@ -108,7 +108,7 @@ void time_series(const Timed *timed, long value, Series *series) {
     if (timed->callers == ALL) combine_series(series);
     else sort(series);
     /* The other ranks wait here, inside of MPI, while rank 0 is the origin. */
-    MPI_Bcast(&calls, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+    MPI_Bcast(&calls, 1, MPI_LONG, 0, job.comm);
 }
 
 double median_of(const Series *series) { return series->values[series->runs / 2]; }
@@ -117,14 +117,14 @@ double median_of(const Series *series) { return series->values[series->runs / 2]
 static void report_values(const char *unit, const char *name, const char *parameter, long value,
                           const Series *series, int is_verified) {
     int all_verified;
-    MPI_Allreduce(&is_verified, &all_verified, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    MPI_Allreduce(&is_verified, &all_verified, 1, MPI_INT, MPI_LAND, job.comm);
     job.all_verified &= all_verified;
     if (!is_origin()) return;
-    printf("measurement=%s ranks=%d window=%s parameter=%s value=%ld median_%s=%.2f least_%s=%.2f "
-           "p90_%s=%.2f runs=%ld batch=%ld verified=%d",
-           name, job.ranks, job.window, parameter, value, unit, median_of(series), unit,
-           series->values[0], unit, series->values[series->runs * 9 / 10], series->runs,
-           series->batch, all_verified);
+    printf("measurement=%s ranks=%d nodes=%s window=%s parameter=%s value=%ld ", name, job.ranks,
+           job.is_one_node ? "one" : "several", job.window, parameter, value);
+    printf("median_%s=%.2f least_%s=%.2f p90_%s=%.2f runs=%ld batch=%ld verified=%d", unit,
+           median_of(series), unit, series->values[0], unit,
+           series->values[series->runs * 9 / 10], series->runs, series->batch, all_verified);
 }
 
 void report(const char *name, const char *parameter, long value, const Series *series,

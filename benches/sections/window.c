@@ -22,23 +22,23 @@ void window_open(Window *window, size_t bytes) {
     if (is_kind("create") || is_kind("dynamic")) window->base = pages(bytes);
     if (is_kind("alloc_mem")) MPI_Alloc_mem(length, MPI_INFO_NULL, &window->base);
     if (is_kind("allocate")) {
-        MPI_Win_allocate(length, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window->base, &window->win);
+        MPI_Win_allocate(length, 1, MPI_INFO_NULL, job.comm, &window->base, &window->win);
     } else if (is_kind("dynamic")) {
-        MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &window->win);
+        MPI_Win_create_dynamic(MPI_INFO_NULL, job.comm, &window->win);
         MPI_Win_attach(window->win, window->base, length);
         MPI_Get_address(window->base, &start);
     } else {
-        MPI_Win_create(window->base, length, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window->win);
+        MPI_Win_create(window->base, length, 1, MPI_INFO_NULL, job.comm, &window->win);
     }
     window->starts = malloc((size_t)job.ranks * sizeof *window->starts);
-    MPI_Allgather(&start, 1, MPI_AINT, window->starts, 1, MPI_AINT, MPI_COMM_WORLD);
+    MPI_Allgather(&start, 1, MPI_AINT, window->starts, 1, MPI_AINT, job.comm);
     /* Every page is in memory before the first run. */
     memset(window->base, 0, bytes);
-    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Barrier(job.comm);
 }
 
 void window_close(Window *window) {
-    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Barrier(job.comm);
     if (is_kind("dynamic")) MPI_Win_detach(window->win, window->base);
     MPI_Win_free(&window->win);
     if (is_kind("create") || is_kind("dynamic")) free(window->base);
