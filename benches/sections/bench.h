@@ -22,6 +22,7 @@ typedef struct {
     double seconds_max; /* of one point */
     const char *window; /* allocate, create, alloc_mem or dynamic */
     int all_verified;
+    int has_window; /* the current measurement has one of that kind */
 } Job;
 extern Job job;
 
@@ -89,10 +90,12 @@ long runs_max_of(void);
 /* Collective. Prints the line of a point in nanoseconds. */
 void report(const char *name, const char *parameter, long value, const Series *series,
             int is_verified);
-/* The same in another unit, which ends the names of its pairs, and with more pairs. */
-void report_more(const char *unit, const char *name, const char *parameter, long value,
-                 const Series *series, int is_verified, const char *more, ...)
-    __attribute__((format(printf, 7, 8)));
+/* The same in another unit, which ends the names of its pairs. */
+void report_in(const char *unit, const char *name, const char *parameter, long value,
+               const Series *series, int is_verified);
+/* In nanoseconds, with more pairs. */
+void report_more(const char *name, const char *parameter, long value, const Series *series,
+                 int is_verified, const char *more, ...) __attribute__((format(printf, 6, 7)));
 
 typedef enum { NO_WINDOW, NO_EPOCH, IN_LOCK_ALL, IN_FENCES, SMALL_WINDOWS } Scope;
 
@@ -110,7 +113,8 @@ typedef struct Measurement {
 } Measurement;
 
 /* The tables, each in a file of its own, which end with a row without a name. */
-extern const Measurement transfers[], atomics[], epochs[], locks[];
+extern const Measurement transfers[], derived[], overlaps[], atomics[], epochs[], locks[],
+    creation[], memories[], messages[], by_hand[];
 
 /* Memory that shows whether it was transferred: a byte for each place and each seed. */
 static inline char pattern(size_t at, long seed) {

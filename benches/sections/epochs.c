@@ -64,6 +64,22 @@ static int verify_fence(long value) {
     return wide.base[previous()] == one;
 }
 
+/* What a fence could be made of, under lock_all. */
+static void flush_barrier(long value) {
+    (void)value;
+    MPI_Win_flush_all(wide.win);
+    MPI_Win_sync(wide.win);
+    MPI_Barrier(job.comm);
+    MPI_Win_sync(wide.win);
+}
+static void put_flush_barrier(long value) { put_byte(&wide, next()), flush_barrier(value); }
+static int verify_flush_barrier(long value) {
+    clear(&wide);
+    flush_barrier(value);
+    put_flush_barrier(value);
+    return wide.base[previous()] == one;
+}
+
 /* The k nearest ranks of the ring by turns on both sides: this rank has access to those at the
  * offsets +1, -1, +2, -2 ..., and is exposed to those at the opposite ones. */
 static MPI_Group access, exposure;
@@ -181,6 +197,11 @@ const Measurement epochs[] = {
      {ALL, fence, NULL, NULL, 0, 1}, NULL, verify_fence, NULL},
     {"put_fence", "ranks", NULL, "every rank puts a byte to the next one, fence", IN_FENCES, 65536,
      1, {ALL, put_fence, NULL, NULL, 0, 1}, NULL, verify_fence, NULL},
+    {"flush_barrier", "ranks", NULL, "flush_all, sync, barrier, sync", IN_LOCK_ALL, 65536, 1,
+     {ALL, flush_barrier, NULL, NULL, 0, 1}, NULL, verify_flush_barrier, NULL},
+    {"put_flush_barrier", "ranks", NULL, "every rank puts a byte to the next one, and the same",
+     IN_LOCK_ALL, 65536, 1, {ALL, put_flush_barrier, NULL, NULL, 0, 1}, NULL, verify_flush_barrier,
+     NULL},
     {"pscw", "neighbours", "1,2,4,8,16,32",
      "post, start, complete, wait on a ring; also with a put of a byte to each (pscw_put)",
      SMALL_WINDOWS, 0, 2, {0}, NULL, NULL, pscw_point},

@@ -14,7 +14,8 @@ static const Job defaults = {.runs_max = 1000,
                              .target = -1,
                              .all_verified = 1};
 
-static const Measurement *const tables[] = {transfers, atomics, epochs, locks};
+static const Measurement *const tables[] = {transfers, derived,  overlaps, atomics,  epochs,
+                                            locks,     creation, memories, messages, by_hand};
 enum { VALUES_MAX = 256, SMALL_BYTES = 65536 };
 
 static long given[VALUES_MAX]; /* values of the parameter from the command line */
@@ -101,8 +102,9 @@ static void read_option(const char *name, const char *text) {
 }
 
 static void open_scope(const Measurement *m) {
+    job.has_window = m->scope != NO_WINDOW;
+    if (m->bytes && job.has_window) window_open(&wide, m->bytes);
     if (m->bytes) {
-        window_open(&wide, m->bytes);
         local = calloc(1, m->bytes);
         fetched = calloc(1, m->bytes);
     }
@@ -116,8 +118,8 @@ static void close_scope(const Measurement *m) {
     if (m->scope == IN_LOCK_ALL) MPI_Win_unlock_all(wide.win);
     if (m->scope == IN_FENCES) MPI_Win_fence(MPI_MODE_NOSUCCEED, wide.win);
     for (int k = 0; k < WINDOWS && m->scope == SMALL_WINDOWS; k++) window_close(&windows[k]);
+    if (m->bytes && job.has_window) window_close(&wide);
     if (m->bytes) {
-        window_close(&wide);
         free(local);
         free(fetched);
     }
@@ -157,6 +159,7 @@ static void measure_all(const char *names) {
         size_t length = strcspn(at, ",");
         const Measurement *m = found(at, length);
         at += length;
+        if (is_origin()) printf("begin=%s\n", m->name), fflush(stdout);
         if (job.ranks >= m->ranks_min) measure(m);
         else if (is_origin()) fprintf(stderr, "rma_bench: %s needs more ranks\n", m->name);
     }

@@ -121,23 +121,29 @@ static void report_values(const char *unit, const char *name, const char *parame
     job.all_verified &= all_verified;
     if (!is_origin()) return;
     printf("measurement=%s ranks=%d nodes=%s window=%s parameter=%s value=%ld ", name, job.ranks,
-           job.is_one_node ? "one" : "several", job.window, parameter, value);
+           job.is_one_node ? "one" : "several", job.has_window ? job.window : "none", parameter,
+           value);
     printf("median_%s=%.2f least_%s=%.2f p90_%s=%.2f runs=%ld batch=%ld verified=%d", unit,
            median_of(series), unit, series->values[0], unit,
            series->values[series->runs * 9 / 10], series->runs, series->batch, all_verified);
 }
 
-void report(const char *name, const char *parameter, long value, const Series *series,
-            int is_verified) {
-    report_values("ns", name, parameter, value, series, is_verified);
+void report_in(const char *unit, const char *name, const char *parameter, long value,
+               const Series *series, int is_verified) {
+    report_values(unit, name, parameter, value, series, is_verified);
     if (is_origin()) printf("\n");
     fflush(stdout);
 }
 
-void report_more(const char *unit, const char *name, const char *parameter, long value,
-                 const Series *series, int is_verified, const char *more, ...) {
+void report(const char *name, const char *parameter, long value, const Series *series,
+            int is_verified) {
+    report_in("ns", name, parameter, value, series, is_verified);
+}
+
+void report_more(const char *name, const char *parameter, long value, const Series *series,
+                 int is_verified, const char *more, ...) {
     va_list pairs;
-    report_values(unit, name, parameter, value, series, is_verified);
+    report_values("ns", name, parameter, value, series, is_verified);
     va_start(pairs, more);
     if (is_origin()) {
         printf(" ");
