@@ -32,9 +32,9 @@ mpi_name() {
   esac
 }
 
-# compile MPI source.c program: with the MPI's own compiler.
+# compile MPI source.c program [more.c]...: with the MPI's own compiler.
 compile() {
-  "mpicc.$1" -O2 -std=gnu11 -Wall -Wextra -Werror "-I$top/c-tests" -o "$3" "$2" -lm
+  "mpicc.$1" -O2 -std=gnu11 -Wall -Wextra -Werror "-I$top/c-tests" -o "$3" "$2" "${@:4}" -lm
 }
 
 # launch plain|fompi MPI SECONDS arguments of mpirun...: ends after SECONDS at the latest.
