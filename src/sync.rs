@@ -132,3 +132,22 @@ pub fn fence_after_rmw() {
     #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
     fence(Ordering::SeqCst);
 }
+
+/// Runs the body of a test under loom: every order of its threads with at most these preemptions,
+/// unless LOOM_MAX_PREEMPTIONS says another number; without loom many times on threads of the
+/// machine.
+#[cfg(test)]
+pub fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
+    #[cfg(loom)]
+    {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
+        builder.max_branches = 20_000;
+        builder.check(body);
+    }
+    #[cfg(not(loom))]
+    {
+        let _ = preemptions;
+        (0..200).for_each(|_| body());
+    }
+}

@@ -4,6 +4,7 @@
 // ranks: 1 2
 
 #include "check.h"
+#include "resident.h"
 
 #include <dirent.h>
 
@@ -18,17 +19,6 @@ static int descriptors(void)
         count++;
     closedir(folder);
     return count;
-}
-
-// Bytes of this process that are in memory, shared ones too.
-static long resident(void)
-{
-    long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    CHECK(file != NULL);
-    CHECK_EQ(fscanf(file, "%*d %ld", &pages), 1);
-    fclose(file);
-    return pages * sysconf(_SC_PAGESIZE);
 }
 
 static size_t size_of(int i) { return (size_t)i * 7919 % 30000; }

@@ -7,21 +7,11 @@
 #define _GNU_SOURCE
 #include "check.h"
 #include "nodes.h"
+#include "resident.h"
 
 #include <dlfcn.h>
 
 enum { LARGE = 64 << 20, SMALL = 8 << 20, FAR = 40 << 20 };
-
-// Bytes of this process that are in memory, shared ones too.
-static long resident(void)
-{
-    long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    CHECK(file != NULL);
-    CHECK_EQ(fscanf(file, "%*d %ld", &pages), 1);
-    fclose(file);
-    return pages * sysconf(_SC_PAGESIZE);
-}
 
 // The window is larger than all that is taken for it, with the page that other ranks touch.
 static void allocated(void)

@@ -18,7 +18,7 @@ use crate::fabric::shm::thread_words::{self, FarHeapWords, Heap, HeapWords};
 use crate::fabric::shm::words::{Cells, Idle, sleep_until};
 use crate::fabric::{Fetch, WordAt, WordId, Words};
 use crate::rank_numbers::Rank;
-use crate::sync::{AtomicU64, Ordering::Relaxed};
+use crate::sync::{AtomicU64, Ordering::Relaxed, model};
 
 #[cfg(loom)]
 use loom::{sync::Arc, thread};
@@ -29,19 +29,6 @@ use std::{sync::Arc, thread};
 pub(super) const AWAKE: u32 = if cfg!(loom) { u32::MAX } else { 200 };
 /// Sleeps at once.
 pub(super) const ASLEEP: u32 = 0;
-
-#[cfg(loom)]
-pub(super) fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
-    builder.max_branches = 20_000;
-    builder.check(body);
-}
-
-#[cfg(not(loom))]
-pub(super) fn model(_preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
-    (0..200).for_each(|_| body());
-}
 
 /// The preemptions that loom tries with two threads, and with three. All possible ones would take
 /// too long.

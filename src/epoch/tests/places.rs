@@ -10,11 +10,11 @@ use crate::fabric::passed::Passed;
 use crate::fabric::shm::thread_words::{self, Heap, HeapWords};
 use crate::fabric::sim::{FAR, FLAT, Fault, Sim, SimShape, every};
 use crate::rank_numbers::Rank;
-use crate::sync::{AtomicU64, Ordering::Relaxed};
+use crate::sync::{AtomicU64, Ordering::Relaxed, model};
 use std::cell::Cell;
 
 use super::locks::{Inside, all_is_free};
-use super::orderings::{ASLEEP, AWAKE, THREE, model};
+use super::orderings::{ASLEEP, AWAKE, THREE};
 #[cfg(loom)]
 use loom::{sync::Arc, thread};
 #[cfg(not(loom))]

@@ -8,7 +8,7 @@ use std::sync::Mutex as Plain;
 use super::hand_over::{HandOver, ThreadEvents};
 use super::unsent::{RequestStream, Unsent};
 use crate::sync::Ordering::{AcqRel, Acquire, Release};
-use crate::sync::{AtomicBool, AtomicU64, Mutex};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, model};
 
 #[cfg(loom)]
 use loom::thread;
@@ -173,18 +173,6 @@ fn beside_the_thread(breaks: bool, calls: &[fn(&Origin)]) -> Vec<Arc<Origin>> {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
     while turn(&all, &sockets) {}
     origins
-}
-
-#[cfg(loom)]
-fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
-    builder.check(body);
-}
-
-#[cfg(not(loom))]
-fn model(_preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
-    (0..200).for_each(|_| body());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::connections::{Connections, Next, ServedStreams, Server};
-use crate::sync::{Condvar, Mutex};
+use crate::sync::{Condvar, Mutex, model};
 
 #[cfg(loom)]
 use loom::thread;
@@ -290,18 +290,6 @@ fn beside_the_thread(
     target.list.await_progress(answered, closed);
     target.list.stop();
     service.join().unwrap();
-}
-
-#[cfg(loom)]
-fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
-    builder.check(body);
-}
-
-#[cfg(not(loom))]
-fn model(_preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
-    (0..200).for_each(|_| body());
 }
 
 #[test]
