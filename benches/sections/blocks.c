@@ -68,7 +68,7 @@ static int verify_packed(long bytes) {
     MPI_Win_sync(wide.win);
     if (is_target())
         for (long at = 0; at < bytes; at++)
-            if (wide.base[at] != pattern((size_t)(at / block * 2 * block + at % block), 3)) return 0;
+            if (wide.base[at] != pattern((size_t)(at + at / block * block), 3)) return 0;
     return !is_origin() || is_vector(fetched, bytes);
 }
 

@@ -11,10 +11,12 @@ static Series series;
 static volatile double sink;
 static long steps;
 
-/* Fixed work, so that a rank that has to share its core is not taken for one that has computed. */
+/* Fixed work that begins with the last result, so that the processor does not do two of them at
+ * once. No clock bounds it, so that a rank that shares its core is not taken for one that has
+ * computed. */
 static void compute(void) {
-    double x = 1;
-    for (long k = 0; k < steps; k++) x = x * 1.0000001 + 1e-9;
+    double x = sink;
+    for (long k = 0; k < steps; k++) x = x * 0.9999999 + 1e-9;
     sink = x;
 }
 static void computation(long value) { (void)value, compute(); }

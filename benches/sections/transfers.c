@@ -42,19 +42,21 @@ static void put_start(long bytes) { put_many(bytes, RATE); }
 static void flush_after(long bytes) { (void)bytes, flush(); }
 
 /* Puts bring the origin's pattern to the target, gets the target's to the origin. The other memory
- * has another pattern before. */
+ * has another pattern before, also behind the last of the transfers of a call. */
+static size_t span(long bytes) {
+    size_t most = (size_t)bytes * RATE + 1;
+    return most < BYTES ? most : BYTES;
+}
 static void prepare_put(long bytes) {
-    (void)bytes;
     seed++;
-    fill(local, wide.bytes, seed);
-    fill(wide.base, wide.bytes, seed + 1);
+    fill(local, span(bytes), seed);
+    fill(wide.base, span(bytes), seed + 1);
     MPI_Win_sync(wide.win);
 }
 static void prepare_get(long bytes) {
-    (void)bytes;
     seed++;
-    fill(wide.base, wide.bytes, seed);
-    fill(fetched, wide.bytes, seed + 1);
+    fill(wide.base, span(bytes), seed);
+    fill(fetched, span(bytes), seed + 1);
     MPI_Win_sync(wide.win);
 }
 

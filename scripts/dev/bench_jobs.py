@@ -1,0 +1,299 @@
+"""What scripts/bench runs: the figures of benches/definitions.toml as jobs of rma_bench, under each
+MPI plain, with libfompi, by messages, and by hand on shared memory."""
+
+import dataclasses
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tomllib
+
+from programs import ROOT, Mpi, environment
+
+DEFINITIONS = ROOT / "benches" / "definitions.toml"
+SOURCES = ROOT / "benches" / "sections"
+FOMPIRUN = ROOT / "scripts" / "fompirun"
+TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "intel": "Intel MPI"}
+# The key of a series in definitions.toml that each layer runs.
+KEY_OF_LAYER = {"plain": "rma", "libfompi": "rma", "messages": "messages", "hand": "hand"}
+STOP_SECONDS = 5
+FOUND_SUFFIXES = (".mpich", ".openmpi")
+C_FLAGS = ["-O2", "-std=gnu11", "-Wall", "-Wextra", "-Wno-stringop-overflow"]
+
+
+def definitions():
+    return tomllib.loads(DEFINITIONS.read_text())
+
+
+def values_of(sweep):
+    """The values of a parameter; None: the program's own, which is the number of ranks."""
+    if not isinstance(sweep, dict):
+        return sweep
+    values, value = [], sweep["from"]
+    while value <= sweep["to"]:
+        values.append(value)
+        value *= sweep["by"]
+    return values
+
+
+def title(mpi):
+    return f"{TITLES.get(mpi.name, mpi.name)} {mpi.version}"
+
+
+def named_mpi(name):
+    """The MPI that --mpi names: by its suffix, or by its folder."""
+    if "/" not in name:
+        return Mpi(suffix=f".{name}")
+    path = os.path.abspath(name)
+    if os.path.basename(path) == "bin":
+        path = os.path.dirname(path)
+    return Mpi(prefix=path)
+
+
+def found_mpis(names):
+    """Those named, or Debian's and the one in PATH, each once."""
+    if names:
+        mpis = [named_mpi(name) for name in names]
+        for name, mpi in zip(names, mpis):
+            if not (mpi.cc and mpi.exec):
+                sys.exit(f"bench: --mpi {name}: no mpicc or no mpiexec of it")
+        return mpis
+    found = {}
+    for suffix in (*FOUND_SUFFIXES, ""):
+        if shutil.which(f"mpicc{suffix}") and shutil.which(f"mpiexec{suffix}"):
+            mpi = Mpi(suffix=suffix)
+            found.setdefault(mpi.label, mpi)
+    return list(found.values())
+
+
+def compiled(mpi, folder):
+    """rma_bench, built by this MPI's compiler in a folder of its own."""
+    program = folder / mpi.label / "rma_bench"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    include = [f"-I{mpi.prefix}/include"] if mpi.prefix else []
+    files = [str(path) for path in sorted(SOURCES.glob("*.c"))]
+    answer = subprocess.run([mpi.cc, *C_FLAGS, *include, "-o", str(program), *files, "-ldl"],
+                            capture_output=True, text=True, env=mpi.environment())
+    if answer.returncode:
+        sys.exit(f"bench: {mpi.cc} does not compile rma_bench:\n{answer.stderr}")
+    return program
+
+
+@dataclasses.dataclass(frozen=True)
+class Engine:
+    """An MPI and a layer on it."""
+    mpi: Mpi
+    layer: str
+    program: object
+
+    @property
+    def label(self):
+        return f"{title(self.mpi)}, {self.layer}"
+
+
+@dataclasses.dataclass
+class Job:
+    """Measurements of one engine at one number of ranks: (name, values) in the order of the
+    figures. A measurement that two figures have runs once, with the values of both."""
+    engine: Engine
+    ranks: int
+    parts: list
+    broken: dict = dataclasses.field(default_factory=dict)
+    left_out: set = dataclasses.field(default_factory=set)
+
+
+def sweep_of(figure, series, quick):
+    """The values of a series: its own, or the figure's up to its own largest one."""
+    full = values_of(series.get("full", figure.get("full")))
+    if not quick or full is None:
+        return full
+    return [value for value in series.get("quick", figure["quick"]) if value <= max(full)]
+
+
+def ranks_of(figure, quick):
+    return figure.get("quick_ranks", figure["ranks"]) if quick else figure["ranks"]
+
+
+def jobs_of(figures, engine, quick):
+    """The jobs of an engine, by the number of ranks."""
+    together, alone = {}, {}
+    key = KEY_OF_LAYER[engine.layer]
+    for figure in figures:
+        for series in figure["series"]:
+            name = series.get(key)
+            if name is None:
+                continue
+            for ranks in ranks_of(figure, quick):
+                kept = alone.setdefault((ranks, name), {}) if figure.get("alone") else \
+                    together.setdefault(ranks, {})
+                values = sweep_of(figure, series, quick)
+                kept[name] = sorted({*(kept.get(name) or []), *values}) if values else None
+    parts = [(ranks, kept) for ranks, kept in together.items()]
+    parts += [(ranks, kept) for (ranks, _), kept in alone.items()]
+    return [Job(engine, ranks, list(kept.items())) for ranks, kept in sorted(parts,
+                                                                             key=lambda p: p[0])]
+
+
+def arguments(parts, runs, seconds):
+    """The command line of rma_bench: measurements of the same values side by side."""
+    words = []
+    for k, (name, values) in enumerate(parts):
+        if k and parts[k - 1][1] == values:
+            words[start] += f",{name}"
+            continue
+        words += ["then"] if words else []
+        start = len(words)
+        words += [name, "--runs", str(runs), "--seconds", str(seconds)]
+        words += ["--values", ",".join(map(str, values))] if values else []
+    return words
+
+
+def settings_for(mpi, place, table):
+    """Variables that definitions.toml has for this MPI and that are not set already."""
+    variables = {}
+    for setting in table:
+        if title(mpi).startswith(setting["mpi"]) and setting["place"] == place:
+            variables |= setting["variables"]
+    return {name: value for name, value in variables.items() if name not in os.environ}
+
+
+def stopped(child):
+    """Ends what a launcher that runs still has started: gently, then by force."""
+    for how in (signal.SIGTERM, signal.SIGKILL):
+        if child.poll() is not None:
+            return
+        os.killpg(child.pid, how)
+        try:
+            child.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            pass
+
+
+class Runner:
+    """Starts jobs on this node, or between simulated nodes."""
+
+    def __init__(self, options, settings, library):
+        self.runs, self.seconds, self.nodes = options.runs, options.seconds, options.nodes
+        self.settings, self.library = settings, library
+        self.deadline = time.monotonic() + 60 * options.minutes if options.minutes else math.inf
+        self.cores = len(os.sched_getaffinity(0))
+
+    def command(self, engine, ranks, words):
+        mpi, program = engine.mpi, [str(engine.program), *words]
+        is_ours = engine.layer == "libfompi"
+        if self.nodes:
+            values = {"FOMPI_NET": os.environ.get("FOMPI_NET", "tcp"), "FOMPI_FALLBACK": "error"}
+            per_node = -(-ranks // self.nodes)
+            return mpi.cluster_command(ranks, per_node, [self.library] if is_ours else [], program,
+                                       values if is_ours else {}, 600)
+        launcher = [str(FOMPIRUN), "--mpi", mpi.exec] if is_ours else [mpi.exec]
+        fits = ranks <= self.cores
+        if mpi.name == "openmpi":
+            launcher += ["--bind-to", "core" if fits else "none"]
+            launcher += [] if fits else ["--map-by", ":OVERSUBSCRIBE"]
+        elif mpi.name == "mpich" and fits:
+            launcher += ["-bind-to", "core"]
+        return [*launcher, "-n", str(ranks), *program]
+
+    def environment(self, engine):
+        mpi = engine.mpi
+        values = mpi.environment() if mpi.prefix else environment()
+        values |= {"FOMPI_FALLBACK": "error", "FOMPI_LIB": str(self.library)}
+        if engine.layer != "libfompi":
+            values |= settings_for(mpi, "nodes" if self.nodes else "node", self.settings)
+        return values
+
+    def run(self, job, progress):
+        """All points of a job. After a measurement in which the job broke off it goes on with the
+        next one, until the time of the whole run is over."""
+        points, parts = [], job.parts
+        while parts:
+            left = self.deadline - time.monotonic()
+            if left < STOP_SECONDS:
+                job.left_out |= {name for name, _ in parts}
+                break
+            seconds = 60 + sum(len(values or [1]) for _, values in parts) * (2 + 6 * self.seconds)
+            status, lines, said = self.watched(job, parts, min(seconds, left), progress)
+            begun = [line[6:].strip() for line in lines if line.startswith("begin=")]
+            points += self.points(job, lines)
+            if status in (0, 1) and len(begun) == len(parts):
+                break
+            if status is None and seconds > left:
+                job.left_out |= {name for name, _ in parts if name not in begun[:-1]}
+                break
+            reason = f"no end after {seconds:.0f} s" if status is None else f"status {status}"
+            if not begun:
+                job.broken |= {name: f"{reason}: {said}" for name, _ in parts}
+                break
+            job.broken[begun[-1]] = f"{reason}: {said}"
+            parts = parts[[name for name, _ in parts].index(begun[-1]) + 1:]
+        return points
+
+    def watched(self, job, parts, seconds, progress):
+        """A run: its status (None after the time), its lines, and the end of what it complains."""
+        words = arguments(parts, self.runs, self.seconds)
+        # An MPI that breaks off may print any bytes.
+        child = subprocess.Popen(self.command(job.engine, job.ranks, words), text=True,
+                                 errors="replace", stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 env=self.environment(job.engine), start_new_session=True)
+        late, errors, lines = [], [], []
+        timer = threading.Timer(seconds, lambda: late.append(True) or stopped(child))
+        reader = threading.Thread(target=lambda: errors.append(child.stderr.read()), daemon=True)
+        timer.daemon = True
+        timer.start()
+        reader.start()
+        try:
+            for line in child.stdout:
+                lines.append(line)
+                if line.startswith("begin="):
+                    progress(f"{job.engine.label}, {job.ranks} ranks: {line[6:].strip()}")
+            child.wait()
+        finally:
+            timer.cancel()
+            stopped(child)
+        reader.join(STOP_SECONDS)
+        said = [line for line in "".join(errors).splitlines() if re.search(r"\w", line)]
+        return None if late else child.returncode, lines, " / ".join(said[:3])[:300]
+
+    def points(self, job, lines):
+        points, asked = [], ""
+        for line in lines:
+            if line.startswith("begin="):
+                asked = line[6:].strip()
+            if line.startswith("measurement="):
+                point = dict(pair.split("=", 1) for pair in line.split())
+                unit = next(key[7:] for key in point if key.startswith("median_"))
+                points.append(Point(job.engine, job.ranks, asked, unit, point))
+        return points
+
+
+KNOWN = re.compile(r"measurement|ranks|nodes|window|parameter|value|runs|batch|verified|"
+                   r"(median|least|p90)_(ns|bytes)")
+
+
+@dataclasses.dataclass
+class Point:
+    """A line of rma_bench: `asked` is the measurement that printed it."""
+    engine: Engine
+    ranks: int
+    asked: str
+    unit: str
+    pairs: dict
+
+    @property
+    def key(self):
+        return (self.engine.mpi.label, self.engine.layer, self.ranks, self.asked,
+                self.pairs["measurement"], int(self.pairs["value"]))
+
+    def number(self, which):
+        return float(self.pairs[f"{which}_{self.unit}"])
+
+    @property
+    def more(self):
+        return {name: value for name, value in self.pairs.items() if not KNOWN.fullmatch(name)}
