@@ -74,8 +74,8 @@ static Place mt_arriving(const Domain *d, int source, int target) {
     (void)target;
     MPI_Type_vector(planes, row, planes * d->ranks * row, MPI_FLOAT, &column);
     MPI_Type_create_resized(column, 0, sizeof(float) * row, &resized);
-    MPI_Aint b = mt_bytes(d) / 2;
-    return (Place){b + sizeof(float) * source * planes * row, planes, finished(resized, 1, &column)};
+    MPI_Aint first = mt_bytes(d) / 2 + sizeof(float) * source * planes * row;
+    return (Place){first, planes, finished(resized, 1, &column)};
 }
 
 static void mt_pack(const Domain *d, int source, int target, const char *arrays, char *buffer) {
