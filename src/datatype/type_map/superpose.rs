@@ -1,25 +1,91 @@
 //! Any two type maps laid over each other. In each step the smaller of both blocks is used up
 //! (foMPI's paper on datatypes, §2); here a step takes as many equal blocks as there are on both
 //! sides.
+//!
+//! Each side finds some rows before they are used: a processor waits for a row that it loads by
+//! other pieces than it has just stored, which took most of the time of an irregular map.
 
-use super::block::Block;
 use super::map::Row;
 use super::overlay::{Strip, in_bytes, one_row};
 use super::rows::Rows;
 use super::{Layout, Shape};
 use crate::number::Number;
 
-/// Rows of bytes; no row touches the next.
-struct Joined<'a> {
-    rows: Rows<'a>,
-    /// a row that comes before the pending one
-    ready: Option<Row>,
-    /// a row of which the last block may still grow
-    pending: Option<Row>,
+/// The most rows that are found before they are used.
+const AHEAD: usize = 32;
+
+/// Equal blocks of bytes at equal distances.
+#[derive(Clone, Copy)]
+struct Bytes {
+    /// the first block
+    offset: i64,
+    /// of each block
+    bytes: u64,
+    /// number of blocks; 0 if there is no row
+    blocks: u64,
+    /// bytes from one block to the next; 0 if there is one block
+    stride: i64,
 }
 
-impl<'a> Joined<'a> {
-    fn of(items: (&'a Shape, u64)) -> Joined<'a> {
+impl Bytes {
+    const NONE: Bytes = Bytes { offset: 0, bytes: 0, blocks: 0, stride: 0 };
+
+    #[inline(always)]
+    fn of(row: Row) -> Bytes {
+        let Row { block, blocks, stride } = in_bytes(row);
+        Bytes { offset: block.offset, bytes: block.count, blocks, stride }
+    }
+
+    fn single(offset: i64, bytes: u64) -> Bytes {
+        Bytes { offset, bytes, blocks: 1, stride: 0 }
+    }
+
+    /// Its last block.
+    #[inline(always)]
+    fn last(self) -> Bytes {
+        // Does not wrap: all blocks lie inside of the reach of a layout.
+        let steps = (self.blocks.cast_signed() - 1).wrapping_mul(self.stride);
+        Bytes::single(self.offset.wrapping_add(steps), self.bytes)
+    }
+
+    /// One past its last byte; wraps at most to the end of the address space.
+    #[inline(always)]
+    fn end(self) -> i64 {
+        self.last().offset.wrapping_add(self.bytes.cast_signed())
+    }
+
+    /// All blocks but the first `some`, which are fewer than all.
+    #[inline(always)]
+    fn behind(self, some: u64) -> Bytes {
+        let offset = self.offset.wrapping_add(some.cast_signed().wrapping_mul(self.stride));
+        Bytes { offset, ..self }.shortened(some)
+    }
+
+    /// All blocks but the last `some`; `NONE` if there are no others.
+    #[inline(always)]
+    fn shortened(self, some: u64) -> Bytes {
+        match self.blocks - some {
+            0 => Bytes::NONE,
+            1 => Bytes { blocks: 1, stride: 0, ..self },
+            blocks => Bytes { blocks, ..self },
+        }
+    }
+}
+
+/// One of the two sides of a superposition: rows of bytes, of which none touches the next.
+struct Side<'a> {
+    rows: Rows<'a>,
+    /// rows that come next, from `at` to `end`. They are changed in place. The one before `at` is
+    /// unused.
+    ready: [Bytes; AHEAD],
+    at: usize,
+    end: usize,
+    /// a row of which the last block may still grow
+    pending: Bytes,
+}
+
+impl<'a> Side<'a> {
+    fn of(items: (&'a Shape, u64)) -> Side<'a> {
         let rows = match (one_row(items), items) {
             (Some(row), _) => Rows::single(Some(row)),
             (None, (Shape::Basic(basic), count)) => {
@@ -29,134 +95,117 @@ impl<'a> Joined<'a> {
                 Rows::of(layout.bytes(), count, layout.extent())
             }
         };
-        Joined { rows, ready: None, pending: None }
+        Side { rows, ready: [Bytes::NONE; AHEAD], at: 1, end: 1, pending: Bytes::NONE }
     }
 
-    /// Joins the last block of the pending row and the first one of `row`, which touch. Returns the
-    /// row that is complete then.
-    fn join(&mut self, last: Row, row: Row) -> Option<Row> {
-        let end = last.last();
-        let joined = Row::of(Block { count: end.count + row.block.count, ..end });
-        match (last.before(), row.behind()) {
-            (before, None) => {
-                self.pending = Some(joined);
-                before
-            }
-            (None, Some(behind)) => {
-                self.pending = Some(behind);
-                Some(joined)
-            }
-            (before, Some(behind)) => {
-                self.ready = Some(joined);
-                self.pending = Some(behind);
-                before
-            }
+    /// Returns whether there is a row.
+    #[inline(always)]
+    fn has_more(&mut self) -> bool {
+        if self.at == self.end {
+            self.find();
         }
+        self.at < self.end
     }
-}
 
-impl Iterator for Joined<'_> {
-    type Item = Row;
+    /// The row that comes next; there must be one.
+    #[inline(always)]
+    fn now(&mut self) -> &mut Bytes {
+        &mut self.ready[self.at]
+    }
 
-    #[inline]
-    fn next(&mut self) -> Option<Row> {
-        if let Some(ready) = self.ready.take() {
-            return Some(ready);
-        }
-        loop {
-            let Some(row) = self.rows.next().map(in_bytes) else { return self.pending.take() };
-            let Some(last) = self.pending.replace(row) else { continue };
-            if last.last().next() != i128::from(row.block.offset) {
-                return Some(last);
-            }
-            if let Some(complete) = self.join(last, row) {
-                return Some(complete);
+    /// Finds the next rows; none at the end.
+    #[inline(never)]
+    fn find(&mut self) {
+        (self.at, self.end) = (1, 1);
+        let mut pending = self.pending;
+        // A step completes two rows at most.
+        while self.end + 2 <= AHEAD {
+            let Some(row) = self.rows.next().map(Bytes::of) else {
+                self.complete(pending);
+                pending = Bytes::NONE;
+                break;
+            };
+            if pending.blocks > 0 && pending.end() == row.offset {
+                pending = self.join(pending, row);
+            } else {
+                self.complete(pending);
+                pending = row;
             }
         }
-    }
-}
-
-/// One of the two sides of a superposition.
-struct Side<'a> {
-    rows: Joined<'a>,
-    now: Row,
-    then: Option<Row>,
-}
-
-impl<'a> Side<'a> {
-    fn of(items: (&'a Shape, u64)) -> Option<Side<'a>> {
-        let mut rows = Joined::of(items);
-        let now = rows.next()?;
-        Some(Side { rows, now, then: None })
+        self.pending = pending;
     }
 
-    fn bytes(&self) -> u64 {
-        self.now.block.count
+    /// Makes one block of the last block of `pending` and the first one of `row`, which touch.
+    /// Completes all but the row of which the last block may grow, and returns that.
+    fn join(&mut self, pending: Bytes, row: Bytes) -> Bytes {
+        let last = pending.last();
+        let joined = Bytes::single(last.offset, last.bytes + row.bytes);
+        self.complete(pending.shortened(1));
+        if row.blocks == 1 {
+            return joined;
+        }
+        self.complete(joined);
+        row.behind(1)
     }
 
-    /// Splits the row: its first block is next, and the blocks behind it come after that.
-    fn split(&mut self) {
-        if let Some(behind) = self.now.behind() {
-            debug_assert!(self.then.is_none());
-            self.then = Some(behind);
-            self.now = Row::of(self.now.block);
+    /// Appends a row, if it has blocks.
+    #[inline(always)]
+    fn complete(&mut self, row: Bytes) {
+        if row.blocks > 0 {
+            self.ready[self.end] = row;
+            self.end += 1;
         }
     }
 
-    /// Skips `blocks` blocks; returns false at the end.
-    fn skip_blocks(&mut self, blocks: u64) -> bool {
-        if blocks < self.now.blocks {
-            let offset = blocks.cast_signed().wrapping_mul(self.now.stride);
-            let offset = self.now.block.offset.wrapping_add(offset);
-            let block = Block { offset, ..self.now.block };
-            self.now = Row::new(block, self.now.blocks - blocks, self.now.stride);
-            return true;
+    /// Returns the number of blocks of `bytes` bytes that come next, `most` at most, and their
+    /// stride. A longer block counts as the number of such blocks that fit into it; it becomes a
+    /// row of its own.
+    #[inline(always)]
+    fn blocks_of(&mut self, bytes: u64, most: u64) -> (u64, i64) {
+        let now = *self.now();
+        if now.bytes == bytes {
+            return (now.blocks.min(most), now.stride);
         }
-        match self.then.take().or_else(|| self.rows.next()) {
-            Some(row) => self.now = row,
-            None => return false,
+        if now.blocks > 1 {
+            *self.now() = now.behind(1);
+            self.at -= 1;
+            *self.now() = Bytes::single(now.offset, now.bytes);
         }
-        true
+        // Without the division where the answer is known: lists of indices have single blocks.
+        let blocks = if most == 1 { 1 } else { (now.bytes / bytes).min(most) };
+        (blocks, bytes.cast_signed())
     }
 
-    /// Skips `bytes` bytes of the only block; returns false at the end.
-    fn skip_bytes(&mut self, bytes: u64) -> bool {
-        let Block { offset, basic, count } = self.now.block;
-        if bytes == count {
-            return self.skip_blocks(1);
+    /// Skips `blocks` blocks of `bytes` bytes, which `blocks_of` has returned.
+    #[inline(always)]
+    fn skip(&mut self, blocks: u64, bytes: u64) {
+        let now = self.now();
+        let done = blocks * bytes;
+        if now.bytes == bytes && now.blocks > blocks {
+            *now = now.behind(blocks);
+        } else if now.bytes == bytes || now.bytes == done {
+            self.at += 1;
+        } else {
+            now.offset = now.offset.wrapping_add(done.cast_signed());
+            now.bytes -= done;
         }
-        let offset = offset.wrapping_add(bytes.cast_signed());
-        self.now = Row::of(Block { offset, basic, count: count - bytes });
-        true
     }
 }
 
 /// Does `work` on all data of `count` items on either side, in the order of the type maps. Ends
 /// with the shorter of the two. The blocks are maximal.
 pub(super) fn superpose(origin: (&Shape, u64), target: (&Shape, u64), mut work: impl FnMut(Strip)) {
-    let (Some(mut one), Some(mut two)) = (Side::of(origin), Side::of(target)) else { return };
-    loop {
-        let bytes = one.bytes().min(two.bytes());
-        let (here, there) = (one.now.block.offset, two.now.block.offset);
-        let [first, second] = [&mut one, &mut two].map(|side| {
-            if side.bytes() > bytes {
-                side.split();
-            }
-            // A longer block counts as the number of blocks of the other side that fit into it.
-            match side.bytes() == bytes {
-                true => (side.now.blocks, side.now.stride),
-                false => (side.bytes() / bytes, bytes.cast_signed()),
-            }
-        });
-        let blocks = first.0.min(second.0);
-        let (here_stride, there_stride) = (first.1, second.1);
+    let (mut one, mut two) = (Side::of(origin), Side::of(target));
+    while one.has_more() && two.has_more() {
+        let (first, second) = (*one.now(), *two.now());
+        let (here, there) = (first.offset, second.offset);
+        let bytes = first.bytes.min(second.bytes);
+        // The side with the shorter blocks has as many as its row.
+        let most = if first.bytes == bytes { first.blocks } else { second.blocks };
+        let (blocks, here_stride) = one.blocks_of(bytes, most);
+        let (blocks, there_stride) = two.blocks_of(bytes, blocks);
         work(Strip { here, there, bytes, blocks, here_stride, there_stride });
-        let [more, also] = [&mut one, &mut two].map(|side| match side.bytes() == bytes {
-            true => side.skip_blocks(blocks),
-            false => side.skip_bytes(blocks * bytes),
-        });
-        if !(more && also) {
-            return;
-        }
+        one.skip(blocks, bytes);
+        two.skip(blocks, bytes);
     }
 }
