@@ -268,6 +268,12 @@ fn of_bytes(mut nodes: &[Node]) -> Result<Map> {
     while let [node, rest @ ..] = nodes {
         nodes = rest;
         match *node {
+            // Without a map for the block: an irregular map has very many of these rows.
+            Node::Row(row) if row.block.basic.size() == row.block.basic.extent() => {
+                let count = row.block.count * row.block.basic.size().to_u64();
+                let block = Block { basic: Basic::Byte, count, ..row.block };
+                made.push(Row::new(block, row.blocks, row.stride))?;
+            }
             Node::Row(row) => {
                 let block = bytes_of(row.block)?;
                 made.add(&block, 0, row.blocks, row.stride)?;
@@ -282,17 +288,13 @@ fn of_bytes(mut nodes: &[Node]) -> Result<Map> {
     Ok(made)
 }
 
-/// The bytes of a block of elements.
+/// The bytes of a block of elements with padding.
 fn bytes_of(block: Block) -> Result<Map> {
     let Block { offset, basic, count } = block;
-    let run = |offset, count| Row::of(Block { offset, basic: Basic::Byte, count });
     let mut element = Map::default();
-    if basic.size() == basic.extent() {
-        element.push(run(offset, count * basic.size().to_u64()))?;
-        return Ok(element);
-    }
     for (from, bytes) in members(basic).into_iter().filter(|(_, bytes)| *bytes > 0) {
-        element.push(run(offset + from.to_u64().cast_signed(), bytes.to_u64()))?;
+        let (offset, count) = (offset + from.to_u64().cast_signed(), bytes.to_u64());
+        element.push(Row::of(Block { offset, basic: Basic::Byte, count }))?;
     }
     let mut made = Map::default();
     made.add(&element, 0, count, basic.extent().to_u64().cast_signed())?;
