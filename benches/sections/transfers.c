@@ -41,6 +41,12 @@ static void get_rate(long bytes) { get_many(bytes, RATE), flush(); }
 static void put_start(long bytes) { put_many(bytes, RATE); }
 static void flush_after(long bytes) { (void)bytes, flush(); }
 
+/* Of rank 0: the others have slept through some measurements of this job. */
+static void next_seed(void) {
+    seed++;
+    MPI_Bcast(&seed, 1, MPI_LONG, 0, job.comm);
+}
+
 /* Puts bring the origin's pattern to the target, gets the target's to the origin. The other memory
  * has another pattern before, also behind the last of the transfers of a call. */
 static size_t span(long bytes) {
@@ -48,13 +54,13 @@ static size_t span(long bytes) {
     return most < BYTES ? most : BYTES;
 }
 static void prepare_put(long bytes) {
-    seed++;
+    next_seed();
     fill(local, span(bytes), seed);
     fill(wide.base, span(bytes), seed + 1);
     MPI_Win_sync(wide.win);
 }
 static void prepare_get(long bytes) {
-    seed++;
+    next_seed();
     fill(wide.base, span(bytes), seed);
     fill(fetched, span(bytes), seed + 1);
     MPI_Win_sync(wide.win);
