@@ -4,16 +4,16 @@
  *
  * This file measures the inserts and verifies them: every element is looked for from another rank
  * than the one that inserted it, and the elements in all local volumes are counted. The table is in
- * table.c, the inserts are in onesided.c and messages.c. */
+ * table.c, the inserts are in onesided.c, pipelined.c and messages.c. */
 #include "../example.h"
 #include "table.h"
 #include <inttypes.h>
 
 static Option options[] = {
-    {"variant", "all", "onesided, messages (one element each) or batched, or a list of these"},
+    {"variant", "all", "onesided, pipelined, messages or batched, or a list of these"},
     {"inserts", "16384", "elements that each rank inserts"},
     {"rounds", "3", "times that this is done; the median time counts"},
-    {"batch", "256", "elements of a message of the variant batched"},
+    {"batch", "256", "elements of a message of batched, and under way of pipelined"},
     {"poll", "1", "inserts from one look for messages to the next"},
     {"memory", "allocated", "or created: MPI_Win_create over memory of malloc"},
     {"seconds", "10", "a rank stops inserting after this time, even if fewer elements are in"},
@@ -23,9 +23,11 @@ static Option options[] = {
     {NULL, NULL, NULL}};
 
 /* What a run does, and what this rank has done in one round. */
+typedef enum { ONESIDED, PIPELINED, MESSAGES, BATCHED, VARIANTS } Variant;
+static const char *const names[VARIANTS] = {"onesided", "pipelined", "messages", "batched"};
 typedef struct {
-    const char *name;
-    uint64_t inserts, batch; /* batch: 0 for one-sided inserts */
+    Variant variant;
+    uint64_t inserts, batch;
     double seconds_max, pause;
     int poll_every, computes, has_events;
 } Plan;
@@ -51,27 +53,49 @@ static void compute(double seconds) {
         for (int i = 0; i < 100000; i++) x = x * 1.0000001 + 1e-9;
 }
 
-static void insert(Table *t, Messages *messages, uint64_t value) {
-    if (messages == NULL) insert_onesided(t, value);
-    else insert_by_message(messages, value);
+/* What the inserts of a round go through; a variant has one of the two at most. */
+typedef struct {
+    Table *table;
+    Messages *messages;
+    Pipeline *pipeline;
+} Inserter;
+
+static Inserter inserter_begin(Table *t, const Plan *plan) {
+    Inserter inserter = {.table = t};
+    if (plan->variant == PIPELINED) inserter.pipeline = pipeline_begin(t, plan->batch);
+    if (plan->variant == MESSAGES) inserter.messages = messages_begin(t, 1, plan->poll_every);
+    if (plan->variant == BATCHED)
+        inserter.messages = messages_begin(t, plan->batch, plan->poll_every);
+    return inserter;
+}
+
+/* The i-th element of this rank. */
+static void insert(const Inserter *to, uint64_t i) {
+    uint64_t value = element(to->table->rank, i);
+    if (to->pipeline != NULL) insert_pipelined(to->pipeline, value);
+    else if (to->messages != NULL) insert_by_message(to->messages, value);
+    else insert_onesided(to->table, value);
+}
+
+static void inserter_end(const Inserter *inserter) {
+    if (inserter->pipeline != NULL) pipeline_end(inserter->pipeline);
+    if (inserter->messages != NULL) messages_end(inserter->messages);
 }
 
 /* One element after the other, as fast as it goes. Returns how many. */
-static uint64_t insert_all(Table *t, Messages *messages, const Plan *plan, double end) {
+static uint64_t insert_all(const Inserter *to, const Plan *plan, double end) {
     uint64_t i = 0;
-    for (; i < plan->inserts && (i % 16 || MPI_Wtime() < end); i++)
-        insert(t, messages, element(t->rank, i));
+    for (; i < plan->inserts && (i % 16 || MPI_Wtime() < end); i++) insert(to, i);
     return i;
 }
 
 /* One element in each pause, as a program that computes in between. */
-static uint64_t insert_paced(Table *t, Messages *messages, const Plan *plan, double start,
-                             double end) {
+static uint64_t insert_paced(const Inserter *to, const Plan *plan, double start, double end) {
     uint64_t i = 0;
     for (double next = start; i < plan->inserts && MPI_Wtime() < end; next += plan->pause) {
         while (MPI_Wtime() < next) continue;
         double begin = MPI_Wtime();
-        insert(t, messages, element(t->rank, i++));
+        insert(to, i++);
         double wait = MPI_Wtime() - begin;
         if (wait > longest_wait) longest_wait = wait;
         note(start, begin, begin + wait);
@@ -83,16 +107,15 @@ static uint64_t insert_paced(Table *t, Messages *messages, const Plan *plan, dou
 static Round insert_round(Table *t, const Plan *plan) {
     Round round = {0};
     double start = MPI_Wtime(), end = start + plan->seconds_max;
-    Messages *messages =
-        plan->batch > 0 ? messages_begin(t, plan->batch, plan->poll_every) : NULL;
+    Inserter inserter = inserter_begin(t, plan);
     if (plan->computes) {
         compute(plan->seconds_max);
         note(start, start, MPI_Wtime());
     } else {
-        round.inserted = plan->pause > 0 ? insert_paced(t, messages, plan, start, end)
-                                         : insert_all(t, messages, plan, end);
+        round.inserted = plan->pause > 0 ? insert_paced(&inserter, plan, start, end)
+                                         : insert_all(&inserter, plan, end);
     }
-    if (messages != NULL) messages_end(messages);
+    inserter_end(&inserter);
     MPI_Win_sync(t->win); /* what this rank stored for messages, before the others look */
     MPI_Barrier(MPI_COMM_WORLD);
     round.seconds = MPI_Wtime() - start;
@@ -150,12 +173,12 @@ static int run_variant(Table *t, const Plan *plan, int rounds) {
     for (int i = 0; i < rounds; i++) {
         round[i] = measure_round(t, plan);
         good &= is_good(&round[i]);
-        example_progress("%s: round %d of %d", plan->name, i + 1, rounds);
+        example_progress("%s: round %d of %d", names[plan->variant], i + 1, rounds);
     }
     MPI_Allreduce(&longest_wait, &wait, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     qsort(round, (size_t)rounds, sizeof *round, is_faster);
     const Round *median = &round[rounds / 2];
-    good = example_result("hashtable", plan->name, median->seconds, good,
+    good = example_result("hashtable", names[plan->variant], median->seconds, good,
                           "inserts=%" PRIu64 " rate=%.0f collisions=%" PRIu64 " found=%" PRIu64
                           " stored=%" PRIu64 " wait=%.9f", median->inserted,
                           (double)median->inserted / median->seconds, median->collided,
@@ -165,27 +188,23 @@ static int run_variant(Table *t, const Plan *plan, int rounds) {
 }
 
 int main(int argc, char **argv) {
-    static const char *const variants[] = {"onesided", "messages", "batched"};
     int good = 1;
     Table table = {0};
     example_begin(&argc, &argv, "A distributed hash table, into which all ranks insert.", options);
     Plan plan = {.inserts = (uint64_t)option_number(options, "inserts", 1),
+                 .batch = (uint64_t)option_number(options, "batch", 1),
                  .seconds_max = atof(option_text(options, "seconds")),
                  .pause = (double)option_number(options, "pause", 0) / 1e6,
                  .poll_every = (int)option_number(options, "poll", 1),
                  .has_events = (int)option_number(options, "events", 0)};
-    uint64_t batch = (uint64_t)option_number(options, "batch", 1);
     long rounds = option_number(options, "rounds", 1);
     rounds = rounds > ROUNDS_MAX ? ROUNDS_MAX : rounds;
     table.is_created = strcmp(option_text(options, "memory"), "created") == 0;
     table_create(&table, plan.inserts);
     plan.computes = option_number(options, "busy", 0) && table.rank % 2 == 1;
-    for (int i = 0; i < 3; i++) {
-        plan.name = variants[i];
-        plan.batch = i == 0 ? 0 : i == 1 ? 1 : batch;
-        if (option_has_variant(options, plan.name))
+    for (plan.variant = ONESIDED; plan.variant < VARIANTS; plan.variant++)
+        if (option_has_variant(options, names[plan.variant]))
             good &= run_variant(&table, &plan, (int)rounds);
-    }
     table_free(&table);
     return example_end(good);
 }

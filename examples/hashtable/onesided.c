@@ -1,9 +1,5 @@
 /* Inserts by one-sided calls: the origin does all of it, and the owner of the element nothing. */
 #include "table.h"
-#include <stddef.h>
-
-static MPI_Aint value_at(uint64_t cell) { return (MPI_Aint)(cell * sizeof(Cell)); }
-static MPI_Aint next_at(uint64_t cell) { return value_at(cell) + (MPI_Aint)offsetof(Cell, next); }
 
 /* Each word of a cell is changed by one kind of atomic operation only, as MPI requires of
  * concurrent ones without the info key accumulate_ops (MPI-4.1 §12.2.1): `value` by

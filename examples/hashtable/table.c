@@ -8,9 +8,6 @@ static MPI_Aint window_bytes(const Table *t) {
     return (MPI_Aint)((1 + t->table_cells + t->heap_cells) * sizeof(Cell));
 }
 
-/* The displacements of a cell are in bytes, because the window's displacement unit is 1. */
-static MPI_Aint cell_at(uint64_t cell) { return (MPI_Aint)(cell * sizeof(Cell)); }
-
 /* A bijection of 64-bit integers (the finaliser of splitmix64): random values that never repeat. */
 static uint64_t scramble(uint64_t x) {
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -65,7 +62,7 @@ int find(Table *t, uint64_t value) {
     int owner = owner_of(t, value);
     Cell cell;
     for (uint64_t at = table_cell(t, value);; at = heap_cell(t, cell.next)) {
-        MPI_Get(&cell, 2, MPI_UINT64_T, owner, cell_at(at), 2, MPI_UINT64_T, t->win);
+        MPI_Get(&cell, 2, MPI_UINT64_T, owner, value_at(at), 2, MPI_UINT64_T, t->win);
         MPI_Win_flush(owner, t->win);
         if (cell.value == value) return 1;
         if (cell.next == EMPTY) return 0;

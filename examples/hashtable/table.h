@@ -7,6 +7,7 @@
 #define TABLE_H
 
 #include <mpi.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { EMPTY = 0 };                            /* the value of a free cell, and the end of a chain */
@@ -29,6 +30,12 @@ static inline uint64_t table_cell(const Table *t, uint64_t value) {
 }
 static inline uint64_t heap_cell(const Table *t, uint64_t next) { return t->table_cells + next; }
 
+/* The displacements of a cell's words are in bytes: the window's displacement unit is 1. */
+static inline MPI_Aint value_at(uint64_t cell) { return (MPI_Aint)(cell * sizeof(Cell)); }
+static inline MPI_Aint next_at(uint64_t cell) {
+    return value_at(cell) + (MPI_Aint)offsetof(Cell, next);
+}
+
 /* The i-th element that a rank inserts: random, never EMPTY, never the same twice. */
 uint64_t element(int rank, uint64_t i);
 
@@ -46,8 +53,16 @@ int find(Table *t, uint64_t value);
 uint64_t count_mine(Table *t, uint64_t *heap);
 
 /* The variants: how an element gets into its owner's local volume. */
-typedef struct Messages Messages;
 void insert_onesided(Table *t, uint64_t value);
+
+typedef struct Pipeline Pipeline;
+/* `batch`: elements whose operations are under way at the same time. */
+Pipeline *pipeline_begin(Table *t, uint64_t batch);
+void insert_pipelined(Pipeline *p, uint64_t value);
+/* Local: returns when all elements of this rank are in the table. */
+void pipeline_end(Pipeline *p);
+
+typedef struct Messages Messages;
 /* `batch`: elements of a message; `poll_every`: inserts from one look for messages to the next. */
 Messages *messages_begin(Table *t, uint64_t batch, int poll_every);
 void insert_by_message(Messages *m, uint64_t value);
