@@ -67,7 +67,7 @@ void fill(Grid *g) {
     free(sine);
 }
 
-/* The larger one of an error and a difference that may be not-a-number, which counts as infinite. */
+/* The larger one of an error and a difference; not-a-number counts as infinite. */
 static double worse(double error, double difference) {
     return isnan(difference) ? INFINITY : fmax(error, fabs(difference));
 }
