@@ -40,10 +40,6 @@ static void prepare(long bytes) {
     fill(local, wide.bytes, 3);
     memset(wide.base, 0, wide.bytes);
     memset(fetched, 0, wide.bytes);
-    if (packed) {
-        free(packed);
-        MPI_Type_free(&vector);
-    }
     packed = calloc(1, (size_t)bytes);
     MPI_Type_vector((int)blocks(bytes), (int)block, 2 * (int)block, MPI_BYTE, &vector);
     MPI_Type_commit(&vector);
@@ -60,11 +56,17 @@ static int is_vector(const char *memory, long bytes) {
     }
     return 1;
 }
+static void release(void) {
+    free(packed);
+    MPI_Type_free(&vector);
+}
 static int verify(long bytes) {
+    release();
     MPI_Win_sync(wide.win);
     return !is_target() || is_vector(wide.base, bytes);
 }
 static int verify_packed(long bytes) {
+    release();
     MPI_Win_sync(wide.win);
     if (is_target())
         for (long at = 0; at < bytes; at++)

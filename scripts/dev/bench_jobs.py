@@ -13,7 +13,7 @@ import threading
 import time
 import tomllib
 
-from programs import ROOT, Mpi, environment
+from programs import BUILD, ROOT, Mpi, environment
 
 DEFINITIONS = ROOT / "benches" / "definitions.toml"
 SOURCES = ROOT / "benches" / "sections"
@@ -21,7 +21,7 @@ FOMPIRUN = ROOT / "scripts" / "fompirun"
 TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "intel": "Intel MPI"}
 # The key of a series in definitions.toml that each layer runs.
 KEY_OF_LAYER = {"plain": "rma", "libfompi": "rma", "messages": "messages", "hand": "hand"}
-STOP_SECONDS = 5
+STOP_SECONDS = 8
 FOUND_SUFFIXES = (".mpich", ".openmpi")
 C_FLAGS = ["-O2", "-std=gnu11", "-Wall", "-Wextra", "-Wno-stringop-overflow"]
 
@@ -71,16 +71,23 @@ def found_mpis(names):
     return list(found.values())
 
 
-def compiled(mpi, folder):
-    """rma_bench, built by this MPI's compiler in a folder of its own."""
-    program = folder / mpi.label / "rma_bench"
+def compiled(mpi):
+    """rma_bench, built by this MPI's compiler if a source is newer. Not in /tmp, because each
+    simulated node has its own."""
+    program = BUILD / mpi.label / "rma_bench"
+    files = sorted(SOURCES.glob("*.c"))
+    newest = max(path.stat().st_mtime for path in SOURCES.iterdir())
+    if program.exists() and program.stat().st_mtime > newest:
+        return program
     program.parent.mkdir(parents=True, exist_ok=True)
     include = [f"-I{mpi.prefix}/include"] if mpi.prefix else []
-    files = [str(path) for path in sorted(SOURCES.glob("*.c"))]
-    answer = subprocess.run([mpi.cc, *C_FLAGS, *include, "-o", str(program), *files, "-ldl"],
-                            capture_output=True, text=True, env=mpi.environment())
+    fresh = program.with_name(f"rma_bench.{os.getpid()}")
+    answer = subprocess.run([mpi.cc, *C_FLAGS, *include, "-o", str(fresh), *map(str, files),
+                             "-ldl"], capture_output=True, text=True, env=mpi.environment())
     if answer.returncode:
         sys.exit(f"bench: {mpi.cc} does not compile rma_bench:\n{answer.stderr}")
+    # Another run may have the old one in use.
+    fresh.replace(program)
     return program
 
 
@@ -180,7 +187,7 @@ class Runner:
     def __init__(self, options, settings, library):
         self.runs, self.seconds, self.nodes = options.runs, options.seconds, options.nodes
         self.settings, self.library = settings, library
-        self.deadline = time.monotonic() + 60 * options.minutes if options.minutes else math.inf
+        self.deadline = options.start + 60 * options.minutes if options.minutes else math.inf
         self.cores = len(os.sched_getaffinity(0))
 
     def command(self, engine, ranks, words):
@@ -242,24 +249,28 @@ class Runner:
                                  errors="replace", stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                  env=self.environment(job.engine), start_new_session=True)
-        late, errors, lines = [], [], []
-        timer = threading.Timer(seconds, lambda: late.append(True) or stopped(child))
-        reader = threading.Thread(target=lambda: errors.append(child.stderr.read()), daemon=True)
-        timer.daemon = True
-        timer.start()
-        reader.start()
-        try:
+        lines, errors, is_late = [], [], False
+
+        def read_lines():
             for line in child.stdout:
                 lines.append(line)
                 if line.startswith("begin="):
                     progress(f"{job.engine.label}, {job.ranks} ranks: {line[6:].strip()}")
-            child.wait()
+        readers = [threading.Thread(target=read_lines, daemon=True),
+                   threading.Thread(target=lambda: errors.extend(child.stderr), daemon=True)]
+        for reader in readers:
+            reader.start()
+        try:
+            child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            is_late = True
         finally:
-            timer.cancel()
             stopped(child)
-        reader.join(STOP_SECONDS)
-        said = [line for line in "".join(errors).splitlines() if re.search(r"\w", line)]
-        return None if late else child.returncode, lines, " / ".join(said[:3])[:300]
+        # Ranks that outlive their launcher keep the pipes open.
+        for reader in readers:
+            reader.join(STOP_SECONDS)
+        said = [line.strip() for line in errors if re.search(r"\w", line)]
+        return None if is_late else child.returncode, list(lines), " / ".join(said[:3])[:300]
 
     def points(self, job, lines):
         points, asked = [], ""
