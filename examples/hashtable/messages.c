@@ -1,11 +1,11 @@
 /* Inserts by active messages: an element is sent to its owner, and the owner inserts it when it
- * receives the message. So each rank has to receive while it inserts, and until all others are done.
+ * receives the message. So each rank receives while it inserts, and until all others are done.
  *
- * Termination: a rank that has sent its last element tells all others by an empty message. MPI keeps
- * the order of messages from one rank to another if a receive could match both (MPI-4.1 §3.5), and
- * MPI_Iprobe with MPI_ANY_TAG finds the message that such a receive would get. So the empty message
- * is the last one of its sender, and a rank that has received one of each other rank has received
- * all elements. */
+ * Termination: a rank that has sent its last element tells all others by an empty message. MPI
+ * keeps the order of messages from one rank to another if a receive could match both (MPI-4.1
+ * §3.5), and MPI_Iprobe with MPI_ANY_TAG finds the message that such a receive would get. So the
+ * empty message is the last one of its sender, and a rank that has received one of each other rank
+ * has received all elements. */
 #include "table.h"
 #include <sched.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { EMPTY = 0 };                            /* the value of a free cell, and the end of a chain */
+enum { EMPTY = 0 }; /* the value of a free cell, and the end of a chain */
 typedef struct { uint64_t value, next; } Cell; /* next: index in the heap plus 1 */
 
 typedef struct {
