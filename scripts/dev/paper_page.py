@@ -1,0 +1,158 @@
+"""The page of scripts/paper: HTML with a picture for each panel, from the CSVs of scripts/bench and
+of the applications. It needs no network to be read."""
+
+import csv
+import html
+from pathlib import Path
+
+import paper_plots
+
+STYLE = """
+:root { color-scheme: light }
+body { font: 17px/1.5 Georgia, serif; max-width: 62rem; margin: 0 auto; padding: 1rem; color: #222 }
+h1, h2, h3, th, figcaption, .says b { font-family: system-ui, sans-serif }
+h2 { border-bottom: 2px solid #1b6ca8; padding-bottom: .2rem; margin-top: 3rem }
+.panels { display: flex; flex-wrap: wrap; gap: 1rem }
+.panels figure { flex: 1 1 24rem; max-width: 30rem; margin: 0 }
+.panels img { width: 100%; height: auto }
+.says { display: grid; grid-template-columns: repeat(auto-fit, minmax(16rem, 1fr)); gap: 0 2rem }
+.says p { margin: .3rem 0 }
+.table { overflow-x: auto }
+table { border-collapse: collapse; font: 14px/1.4 system-ui, sans-serif }
+th, td { padding: .25rem .6rem; text-align: right; white-space: nowrap }
+th, td { border-bottom: 1px solid #ddd }
+th:first-child, td:first-child { text-align: left }
+.slower { color: #a33 }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: 0 1rem; font-size: 15px }
+dt { font-weight: bold } dd { margin: 0; overflow-wrap: anywhere }
+@media print { body { max-width: none; font-size: 11pt } h2 { break-before: page }
+  .panels figure { flex-basis: 45%; break-inside: avoid } }
+"""
+
+
+PLACES = {"node": "On one node", "nodes": "Between simulated nodes, over TCP"}
+
+
+def escaped(text):
+    return html.escape(str(text))
+
+
+def read(path):
+    """The head lines and the rows of a CSV; nothing where there is none."""
+    if not path.exists():
+        return [], []
+    lines = path.read_text(encoding="utf-8").splitlines()
+    head = [line[2:] for line in lines if line.startswith("# ")]
+    return head, list(csv.DictReader(line for line in lines if not line.startswith("#")))
+
+
+def lines_of(rows, by_ranks):
+    """The lines of a panel: (mpi, layer, points)."""
+    found = {}
+    for row in rows:
+        x = row["ranks"] if by_ranks else row["value"]
+        found.setdefault((row["mpi"], row["layer"]), []).append((float(x), float(row["median"])))
+    return [(mpi, layer, points) for (mpi, layer), points in sorted(found.items())]
+
+
+class Page:
+    """The page as it grows, and the folder that its pictures go to."""
+
+    def __init__(self, folder, definitions, texts):
+        self.folder, self.definitions, self.texts = folder, definitions, texts
+        self.parts, self.pictures = [], 0
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob("*.svg"):
+            old.unlink()
+
+    def add(self, text):
+        self.parts.append(text)
+
+    def picture(self, name, title, x_name, y_name, unit, lines, mpis):
+        """A panel as a figure element; empty if there is nothing to draw."""
+        path = self.folder / f"{name}.svg"
+        if not paper_plots.panel(path, title, x_name, y_name, unit, lines, mpis):
+            return ""
+        self.pictures += 1
+        return (f'<figure><img src="{path.name}" alt="{escaped(title)}" loading="lazy">'
+                "</figure>\n")
+
+    def panels_of(self, figure, rows, place):
+        """The panels of a figure at one place: one for each series and number of ranks."""
+        mpis = sorted({row["mpi"] for row in rows})
+        by_ranks = figure["parameter"] == "ranks" or len(figure.get("full", [])) == 1
+        drawn = ""
+        for series in figure["series"]:
+            mine = [row for row in rows if row["measurement"] in series.values()]
+            groups = [None] if by_ranks else sorted({int(row["ranks"]) for row in mine})
+            for ranks in groups:
+                part = [row for row in mine if ranks is None or int(row["ranks"]) == ranks]
+                if not part:
+                    continue
+                title = series["rma"].replace("_", " ") + (f", {ranks} ranks" if ranks else "")
+                name = f"{figure['name']}-{place}-{series['rma']}-{ranks or 'ranks'}"
+                drawn += self.picture(name, title, "ranks" if by_ranks else figure["parameter"],
+                                      "median", part[0]["unit"], lines_of(part, by_ranks), mpis)
+        return drawn
+
+    def figure(self, name, rows):
+        figure = next(f for f in self.definitions["figure"] if f["name"] == name)
+        text = self.texts["figure"].get(name, {})
+        mine = [row for row in rows if row["figure"] == name]
+        self.add(f"<h3>{escaped(figure['title'])}</h3>\n")
+        self.add(f"<div class=says><p><b>The paper</b> ({escaped(figure['paper'])}): "
+                 f"{escaped(text.get('paper', ''))}</p><p><b>Here:</b> "
+                 f"{escaped(text.get('differs', ''))}</p></div>\n")
+        for place, where in PLACES.items():
+            at = [row for row in mine if row["place"] == place]
+            drawn = self.panels_of(figure, at, place)
+            if drawn:
+                self.add(f"<p><b>{where}</b></p>\n<div class=panels>\n{drawn}</div>\n")
+            elif place in figure["place"]:
+                self.add(f"<p>{where}: not measured in this run.</p>\n")
+
+    def sections(self, rows):
+        for section in self.texts["section"]:
+            self.add(f"<h2>{escaped(section['title'])}</h2>\n")
+            for name in section["figures"]:
+                self.figure(name, rows)
+
+    def machine(self, heads):
+        """What was measured on, from the heads of the CSVs."""
+        self.add("<dl>\n")
+        seen = set()
+        for line in heads:
+            name, _, value = line.partition(": ")
+            if line not in seen:
+                self.add(f"<dt>{escaped(name)}</dt><dd>{escaped(value)}</dd>\n")
+            seen.add(line)
+        self.add("</dl>\n")
+
+    def violations(self, rows):
+        """The calls of libfompi that are slower than what they could be made of."""
+        ours = [row for row in rows if row["layer"] == "libfompi"]
+        self.add("<h2>Self-consistent performance</h2>\n<p>A call should not be slower than what "
+                 "it could be made of (foMPI, section 2.1). These calls of libfompi were:</p>\n")
+        self.table(["rule", "place", "ranks", "MPI", "parameter", "value", "times slower"],
+                   [[row["rule"], row["place"], row["ranks"], row["mpi"], row["parameter"],
+                     row["value"], row["times"]] for row in ours])
+
+    def table(self, columns, lines):
+        if not lines:
+            self.add("<p>None.</p>\n")
+            return
+        head = "".join(f"<th>{escaped(column)}</th>" for column in columns)
+        self.add(f"<div class=table><table>\n<tr>{head}</tr>\n")
+        for line in lines:
+            cells = (cell if str(cell).startswith("<td") else f"<td>{escaped(cell)}</td>"
+                     for cell in line)
+            self.add(f"<tr>{''.join(cells)}</tr>\n")
+        self.add("</table></div>\n")
+
+    def write(self, title):
+        head = (f"<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n"
+                f'<meta name=viewport content="width=device-width, initial-scale=1">\n'
+                f"<title>{escaped(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n")
+        path = Path(self.folder) / "index.html"
+        path.write_text(head + "".join(self.parts) + "</body>\n</html>\n", encoding="utf-8")
+        return path

@@ -1,0 +1,85 @@
+"""The plots of scripts/paper, by matplotlib: a file of SVG for each panel. A panel has one
+measurement or one application, and a line for each engine."""
+
+import statistics
+
+import matplotlib
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt
+from matplotlib import ticker
+
+plt.rcParams.update({"svg.fonttype": "none", "font.size": 12, "font.family": "sans-serif",
+                     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
+                     "grid.color": "#dddddd", "svg.hashsalt": "fompi", "legend.fontsize": 10})
+
+# A colour for each MPI, a line for each layer; what is done by hand is black.
+COLOURS = ["#1b6ca8", "#c8553d", "#4f772d", "#7b2d8b", "#b8860b", "#444444"]
+LINES = {"libfompi": ("-", "o"), "plain": ("--", "s"), "messages": (":", "^"), "hand": ("-.", "x")}
+UNITS = {"ns": (("ns", 1), ("µs", 1e3), ("ms", 1e6), ("s", 1e9))}
+
+
+def engine_name(mpi, layer):
+    return "by hand" if layer == "hand" else f"{mpi}, {layer}"
+
+
+def style(mpis, mpi, layer):
+    line, mark = LINES.get(layer, ("-", "."))
+    colour = "black" if layer == "hand" else COLOURS[mpis.index(mpi) % len(COLOURS)]
+    return {"linestyle": line, "marker": mark, "color": colour, "markersize": 4.5, "linewidth": 1.6}
+
+
+def scaled(unit, values):
+    """The values in a unit that people read, and its name."""
+    divided = 1
+    for name, factor in UNITS.get(unit, ((unit, 1),)):
+        if statistics.median(values) >= factor:
+            unit, divided = name, factor
+    return unit, divided
+
+
+def bytes_name(value, _=None):
+    for factor, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if value >= factor:
+            return f"{value / factor:g} {name}"
+    return f"{value:g} B"
+
+
+def number_name(value, _=None):
+    return f"{value:,.0f}" if value >= 1000 else f"{value:g}"
+
+
+def panel(path, title, x_name, y_name, unit, lines, mpis):
+    """Draws lines, each (mpi, layer, points), where a point is (x, y). Nothing below two points in
+    all. Returns whether the panel was drawn."""
+    values = [y for _, _, points in lines for _, y in points if y > 0]
+    if len(values) < 2:
+        return False
+    shown_unit, divided = scaled(unit, values)
+    figure, axes = plt.subplots(figsize=(5.2, 3.9))
+    for mpi, layer, points in lines:
+        points = sorted(point for point in points if point[1] > 0)
+        if points:
+            axes.plot([x for x, _ in points], [y / divided for _, y in points],
+                      label=engine_name(mpi, layer), **style(mpis, mpi, layer))
+    xs = sorted({x for _, _, points in lines for x, _ in points})
+    if len(xs) > 1 and min(xs) > 0:
+        axes.set_xscale("log", base=2 if x_name in ("bytes", "ranks") else 10)
+    axes.xaxis.set_major_formatter(ticker.FuncFormatter(
+        bytes_name if x_name == "bytes" else number_name))
+    if len(xs) <= 6:
+        axes.set_xticks(xs)
+        axes.xaxis.set_minor_locator(ticker.NullLocator())
+    if max(values) / min(values) > 8:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter(ticker.FuncFormatter(number_name))
+    axes.set_xlabel(x_name)
+    axes.set_ylabel(f"{y_name} ({shown_unit})" if shown_unit else y_name)
+    axes.set_title(title, fontsize=12, loc="left", fontweight="bold")
+    figure.legend(*axes.get_legend_handles_labels(), loc="upper center", ncol=2, frameon=False,
+                  bbox_to_anchor=(0.5, 0.0))
+    figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
+    plt.close(figure)
+    return True
