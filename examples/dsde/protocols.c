@@ -30,20 +30,25 @@ static int has_slot(const Exchange *x, const int *slot, int i) {
     return slot != NULL && slot[i] < x->slot_count;
 }
 
-/* Sends the messages that have no slot, and receives this number of messages from any rank. */
+/* Sends the messages that have no slot, and receives this number of messages from any rank. The
+ * sends do not block, because all ranks send before they receive. The probe is there for MPICH
+ * 5.0.2, where a receive from MPI_ANY_SOURCE between nodes sometimes does not complete. */
 static void send_and_receive(Exchange *x, const int *slot, int arriving) {
-    MPI_Request *requests = allocate((long)arriving + x->sends, sizeof *requests);
+    MPI_Request *sends = allocate(x->sends, sizeof *sends);
     int count = 0;
-    make_room(x, x->received + arriving);
-    for (; count < arriving; count++)
-        MPI_Irecv(place(x, x->received++), x->bytes, MPI_BYTE, MPI_ANY_SOURCE, TAG, MPI_COMM_WORLD,
-                  &requests[count]);
     for (int i = 0; i < x->sends; i++)
         if (!has_slot(x, slot, i))
             MPI_Isend(message(x, i), x->bytes, MPI_BYTE, x->targets[i], TAG, MPI_COMM_WORLD,
-                      &requests[count++]);
-    MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
-    free(requests);
+                      &sends[count++]);
+    make_room(x, x->received + arriving);
+    for (int i = 0; i < arriving; i++) {
+        MPI_Status status;
+        MPI_Probe(MPI_ANY_SOURCE, TAG, MPI_COMM_WORLD, &status);
+        MPI_Recv(place(x, x->received++), x->bytes, MPI_BYTE, status.MPI_SOURCE, TAG,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPI_Waitall(count, sends, MPI_STATUSES_IGNORE);
+    free(sends);
 }
 
 /* Personalised exchange: each rank tells each rank the number of messages that it has for it, which
