@@ -1,7 +1,8 @@
 // How many round trips calls between nodes wait for, one after the other: at most two for a lock, a
-// put and an unlock, one for a complete and for a flush, none for a fence without operations. What
-// docs/decisions/0011 promises, over an RDMA device and over TCP. The plain MPI has nothing to
-// count.
+// put and an unlock, one for a complete and for a flush, none for a fence without operations; over
+// TCP none for a call on one element with a result, and one for all of them together. What
+// docs/decisions/0011 and 0017 promise, over an RDMA device and over TCP. The plain MPI has nothing
+// to count.
 // ranks: 2 3 4
 
 #include "../../include/fompi.h"
@@ -10,7 +11,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-enum { LONGS = 8 << 10 };
+enum { LONGS = 8 << 10, FETCHES = 20 };
 
 static int (*get_counts)(fompi_verbs_counts *);
 static uint64_t before;
@@ -19,7 +20,10 @@ static long *base;
 static long values[LONGS], got[LONGS];
 // Whether processors change the words of their node, so that a rank there waits for nothing.
 static int is_coherent;
-static int per_node, target;
+static int over_tcp, per_node, target;
+// Of this rank's counter at each target: what it holds.
+static long sums[16];
+static long fetched[3 * FETCHES];
 
 static uint64_t waits(void)
 {
@@ -83,6 +87,73 @@ static void locks(void)
     COST(beside || behind ? 1 : 2);
 }
 
+// Calls on one element with a result, of which none waits.
+static void fetch(void)
+{
+    static const long one = 1;
+    const MPI_Aint at = LONGS / 2 + rank;
+    begin();
+    for (int i = 0; i < FETCHES; i++) {
+        const long now = sums[target] + 3 * i + 2, next = now + 1;
+        long *found = fetched + 3 * i;
+        OK(MPI_Fetch_and_op(&one, found, MPI_LONG, target, at, MPI_SUM, win));
+        OK(MPI_Get_accumulate(&one, 1, MPI_LONG, found + 1, 1, MPI_LONG, target, at, 1, MPI_LONG,
+                              MPI_SUM, win));
+        OK(MPI_Compare_and_swap(&next, &now, found + 2, MPI_LONG, target, at, win));
+    }
+    COST(0);
+}
+
+static void have_fetched(void)
+{
+    for (int i = 0; i < 3 * FETCHES; i++)
+        CHECK_EQ(fetched[i], sums[target]++);
+}
+
+static void results(void)
+{
+    static const long one = 1;
+    const int beside = node_of(rank) == 0, behind = node_of(target) == 0;
+    MPI_Request request;
+    OK(MPI_Win_lock_all(0, win));
+    fetch();
+    OK(MPI_Win_flush_local(target, win));
+    COST(1);
+    have_fetched();
+    OK(MPI_Win_flush(target, win));
+    COST(0);
+    fetch();
+    OK(MPI_Win_flush_local_all(win));
+    COST(1);
+    have_fetched();
+    OK(MPI_Win_flush_all(win));
+    COST(0);
+    fetch();
+    OK(MPI_Win_flush(target, win));
+    COST(1);
+    have_fetched();
+    begin();
+    OK(MPI_Rget_accumulate(&one, 1, MPI_LONG, fetched, 1, MPI_LONG, target, LONGS / 2 + rank, 1,
+                           MPI_LONG, MPI_SUM, win, &request));
+    COST(1);
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    CHECK_EQ(fetched[0], sums[target]++);
+    fetch();
+    OK(MPI_Win_unlock_all(win));
+    COST(1 + !beside);
+    have_fetched();
+    // Nobody else accumulates, so that the release may follow the calls at once.
+    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
+    fetch();
+    OK(MPI_Win_flush_local(target, win));
+    COST(1);
+    have_fetched();
+    fetch();
+    OK(MPI_Win_unlock(target, win));
+    COST(beside || behind ? 1 : 2);
+    have_fetched();
+}
+
 // A rank works on each target of another node, the others are in a barrier of the MPI.
 static void by(int worker)
 {
@@ -95,6 +166,8 @@ static void by(int worker)
         put();
         OK(MPI_Win_unlock(target, win));
         locks();
+        if (over_tcp)
+            results();
     }
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
@@ -155,7 +228,8 @@ int main(int argc, char **argv)
     fompi_verbs_counts counts;
     if (get_counts != NULL && ranks != NULL && get_counts(&counts)) {
         per_node = atoi(ranks);
-        is_coherent = (net && strcmp(net, "tcp") == 0) || (atomic && strcmp(atomic, "glob") == 0);
+        over_tcp = net && strcmp(net, "tcp") == 0;
+        is_coherent = over_tcp || (atomic && strcmp(atomic, "glob") == 0);
         for (int worker = 0; worker < size; worker++)
             by(worker);
         OK(MPI_Comm_group(MPI_COMM_WORLD, &world));

@@ -126,9 +126,16 @@ unsafe fn accumulate(
     theirs: impl FnOnce(Handle) -> c_int,
 ) -> c_int {
     let op = call.host.handle(op);
-    // SAFETY: the caller's promise.
+    let waits = call.request.is_some() && result.is_some(); // docs/decisions/0017
     call.carry_out(
-        |place| unsafe { accumulate::accumulate(place, from, result, target, op) },
+        |place| {
+            // SAFETY: the caller's promise.
+            unsafe { accumulate::accumulate(place, from, result, target, op) }?;
+            match place.node.target(target.rank) {
+                Ok(rank) if waits => place.node.wait_for_results(rank),
+                _ => Ok(()),
+            }
+        },
         theirs,
     )
 }
@@ -327,9 +334,9 @@ get_accumulates! {
 quick_entry! {
     /// Returns one element of a target and combines it with one of the origin (MPI-4.1 §12.3.4).
     /// One atomic instruction of the processor where the memory is mapped, FETCH_ADD or CMP_SWAP of
-    /// the RDMA device for words of 64 bits between nodes, else under the accumulate lock of the
-    /// target. Complete when it returns. The quick path serves the first case. Errors: those of
-    /// MPI_Accumulate.
+    /// the RDMA device for words of 64 bits between nodes, one of the target's processor over TCP,
+    /// else under the accumulate lock of the target. Complete when it returns, but over TCP. The
+    /// quick path serves the first case. Errors: those of MPI_Accumulate.
     MPI_Fetch_and_op PMPI_Fetch_and_op (
         origin: *const c_void, result: *mut c_void, datatype: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, op: MPI_Op, win: MPI_Win,
@@ -358,9 +365,10 @@ quick_entry! {
 
     /// Returns one element of a target and replaces it if it equals `compare` (MPI-4.1 §12.3.4).
     /// One atomic instruction of the processor where the memory is mapped, CMP_SWAP of the RDMA
-    /// device for words of 64 bits between nodes, else under the accumulate lock of the target.
-    /// Complete when it returns. The quick path serves the first case. Errors: those of MPI_Put,
-    /// MPI_ERR_TYPE for a type that is not compared.
+    /// device for words of 64 bits between nodes, one of the target's processor over TCP, else
+    /// under the accumulate lock of the target. Complete when it returns, but over TCP. The quick
+    /// path serves the first case. Errors: those of MPI_Put, MPI_ERR_TYPE for a type that is not
+    /// compared.
     MPI_Compare_and_swap PMPI_Compare_and_swap (
         origin: *const c_void, compare: *const c_void, result: *mut c_void,
         datatype: MPI_Datatype, rank: c_int, disp: MPI_Aint, win: MPI_Win,

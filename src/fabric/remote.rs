@@ -31,8 +31,9 @@
 //!     accumulate lock changes it; or by any instructions.
 //! 22. What is sent to one process through [`AtTarget`] takes effect in the order of the calls,
 //!     with the changes, reads and transfers that are sent before and behind.
-//! 23. The operands are in use, and the results not valid, until `flush_local` or `flush`. Operands
-//!     of a run of up to [`OPERANDS_COPIED_MAX`] bytes may be changed at once.
+//! 23. The operands are in use, and the results not valid, until `flush_local` or `flush`: nothing
+//!     else uses them meanwhile. Operands of a run of up to [`OPERANDS_COPIED_MAX`] bytes, and the
+//!     values of a compare-and-swap, may be changed at once.
 //! 24. A call of [`AtTarget::accumulate_under`] is carried out as a whole, with both changes of the
 //!     lock word, or not at all.
 
@@ -276,13 +277,6 @@ pub trait AtTarget {
     /// [`Protection::Atomic`]. There is an operand, which can be read now.
     unsafe fn accumulate_one(&self, what: Reduction, at: Remote, operand: *const u8) -> Result<()>;
 
-    /// The same as [`AtTarget::accumulate`]; then reads a word behind it, and waits for its value
-    /// and for the results.
-    ///
-    /// # Safety
-    /// As for [`AtTarget::accumulate`].
-    unsafe fn accumulate_and_read(&self, call: &AccumulateAt<'_>, word: Remote) -> Result<u64>;
-
     /// The same while this process holds a lock, if that was free, and waits (law 24). Returns
     /// what the lock word held before it was taken, and what it held before the release. If the
     /// lock was not free, nothing was changed, and the second value has no meaning.
@@ -291,15 +285,19 @@ pub trait AtTarget {
     /// As for [`AtTarget::accumulate`].
     unsafe fn accumulate_under(&self, call: &AccumulateAt<'_>, lock: LockAt) -> Result<(u64, u64)>;
 
-    /// Compares and swaps a word, whose address and width of 1, 2, 4 or 8 bytes are given, and
-    /// reads the word `behind` it. `values`: what the first one must hold, and what it gets then.
-    /// Waits, and returns what the first one held before, and the second.
-    fn compare_and_swap(
+    /// Sends a compare-and-swap of a word, whose address and width of 1, 2, 4 or 8 bytes are given.
+    /// `values`: what it must hold, and what it gets then. What it held before goes to `result`, as
+    /// many bytes (law 23).
+    ///
+    /// # Safety
+    /// The word may be changed by [`Protection::Atomic`]. The result can be written while it is in
+    /// use.
+    unsafe fn compare_and_swap(
         &self,
         word: (Remote, u8),
         values: (u64, u64),
-        behind: Remote,
-    ) -> Result<(u64, u64)>;
+        result: *mut u8,
+    ) -> Result<()>;
 }
 
 /// The [`AtTarget`] of a road without one; there is no value of it. The roads of the library share
@@ -317,10 +315,6 @@ impl AtTarget for NoWay {
         match *self {}
     }
 
-    unsafe fn accumulate_and_read(&self, _call: &AccumulateAt<'_>, _word: Remote) -> Result<u64> {
-        match *self {}
-    }
-
     unsafe fn accumulate_under(
         &self,
         _call: &AccumulateAt<'_>,
@@ -329,12 +323,12 @@ impl AtTarget for NoWay {
         match *self {}
     }
 
-    fn compare_and_swap(
+    unsafe fn compare_and_swap(
         &self,
         _word: (Remote, u8),
         _values: (u64, u64),
-        _behind: Remote,
-    ) -> Result<(u64, u64)> {
+        _result: *mut u8,
+    ) -> Result<()> {
         match *self {}
     }
 }

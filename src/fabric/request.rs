@@ -55,7 +55,7 @@ pub enum Work {
         /// what it then gets
         new: u64,
     },
-    /// the same for a word of 1, 2 or 4 bytes; the answer is a word of eight
+    /// the same for a word of 1, 2 or 4 bytes; the answer is as wide
     CompareSwapNarrow {
         /// bytes of the word
         width: u8,

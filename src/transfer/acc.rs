@@ -58,7 +58,7 @@ pub fn single(place: Place<'_>, rank: Rank, work: impl FnOnce()) -> Result<()> {
 /// after its operation.
 #[derive(Clone, Copy)]
 pub struct LookBehind<'a> {
-    node: &'a LocalWindow,
+    place: Place<'a>,
     part: &'a WideWindow,
     target: &'a WideTarget,
     rank: Rank,
@@ -68,9 +68,8 @@ impl<'a> LookBehind<'a> {
     /// Returns the end of a call on a word of this rank, or `None` on a window of one node.
     #[inline]
     pub fn new(place: Place<'a>, rank: Rank) -> Result<Option<LookBehind<'a>>> {
-        let node = place.node;
-        let Some(ManyNodes { part, .. }) = node.many_nodes() else { return Ok(None) };
-        Ok(Some(LookBehind { node, part, target: part.target(node, rank)?, rank }))
+        let Some(ManyNodes { part, .. }) = place.node.many_nodes() else { return Ok(None) };
+        Ok(Some(LookBehind { place, part, target: part.target(place.node, rank)?, rank }))
     }
 
     /// The address of the lock.
@@ -82,12 +81,24 @@ impl<'a> LookBehind<'a> {
     /// has not waited for its operation, so that it ends later.
     #[inline]
     pub fn end(self, lock: Option<u64>) -> Result<()> {
-        let LookBehind { node, part, target, rank } = self;
+        let LookBehind { place, part, target, rank } = self;
         let Some(lock) = lock else {
             part.note_unsettled(target);
             return Ok(());
         };
+        let node = place.node;
         whole::wait_if_held(&part.far(node), rank, node.nodes_for(Wanted::Accumulate(rank)), lock)
+    }
+}
+
+impl LookBehind<'_> {
+    /// Ends a call with a result that has not waited for it: the look comes ahead of the call that
+    /// waits. A rank that is alone at the target needs none.
+    #[inline]
+    pub fn end_with_result(self) {
+        if !self.place.window.epochs.is_exclusive(self.rank) {
+            self.part.note_result(self.target);
+        }
     }
 }
 

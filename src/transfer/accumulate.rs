@@ -6,7 +6,7 @@
 //! begin to its end, and a call on a single element reads that lock (`epoch::lock::whole`).
 //!
 //! They are ordered as the standard's default demands (§12.7.2): each is done when it returns, and
-//! atomic instructions of one process on one location keep their order.
+//! atomic instructions of one process on one location keep their order, or the road keeps it.
 
 use super::acc::{AccLock, locked, single, try_locked};
 use super::acc_run::{AccRun, Guard};
@@ -237,7 +237,7 @@ impl<'a> AccCall<'a> {
         (origin, result): (*const u8, Option<*mut u8>),
         count: u64,
     ) -> Result<()> {
-        if let (Spot::Unmapped(Unmapped::Distant(target)), Guard::Single) = (at, self.guard)
+        if let (Spot::Unmapped(Unmapped::Distant(target)), 1) = (at, count)
             && pairs(self.op, basic)
         {
             let what = (self.op, basic);

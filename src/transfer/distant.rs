@@ -18,6 +18,7 @@ use crate::fabric::remote::{AtTarget, Bytes, Network};
 use crate::fabric::spot::{Distant, Unmapped};
 use crate::number::Number;
 use crate::window::LocalWindow;
+use core::ptr;
 
 /// Whether elements of this kind at this address of the target are words of the device.
 pub fn is_word(basic: Basic, at: u64) -> bool {
@@ -30,30 +31,37 @@ pub fn is_word(basic: Basic, at: u64) -> bool {
 /// carry out accumulates, else the words of the device.
 pub fn is_changed_at_once(node: &LocalWindow, basic: Basic, at: u64) -> bool {
     match node.accumulates_at_targets() {
-        true => !reduce::needs_lock(basic, core::ptr::without_provenance(at.to_usize())),
+        true => !reduce::needs_lock(basic, ptr::without_provenance(at.to_usize())),
         false => is_word(basic, at),
     }
 }
 
 /// MPI_Compare_and_swap of a word of `width` bytes, behind all requests that were sent before:
-/// accumulates of one origin on one element happen in their order (MPI-4.1 §12.7.2). Returns the
-/// old value.
-pub fn compare_and_swap(
+/// accumulates of one origin on one element happen in their order (MPI-4.1 §12.7.2). Where the
+/// target does not carry it out, this waits for the result.
+///
+/// # Safety
+/// The word is in the window. The result may be written, until a call completes the operation.
+pub unsafe fn compare_and_swap(
     word: Distant<'_>,
     behind: LookBehind<'_>,
     width: u8,
     (expect, new): (u64, u64),
-) -> Result<u64> {
-    let (before, lock) = match word.peer.at_target() {
-        Some(road) => road.compare_and_swap((word.at, width), (expect, new), behind.lock())?,
-        None => {
-            word.peer.order();
-            let swap = Fetch::CompareSwap { expect, new };
-            word.peer.fetch_and_read(word.at, swap, behind.lock())?
-        }
-    };
+    result: *mut u8,
+) -> Result<()> {
+    if let Some(road) = word.peer.at_target() {
+        // SAFETY: the caller's duty; all ranks change the word by one atomic operation.
+        unsafe { road.compare_and_swap((word.at, width), (expect, new), result) }?;
+        behind.end_with_result();
+        return Ok(());
+    }
+    word.peer.order();
+    let swap = Fetch::CompareSwap { expect, new };
+    let (before, lock) = word.peer.fetch_and_read(word.at, swap, behind.lock())?;
     behind.end(Some(lock))?;
-    Ok(before)
+    // SAFETY: likewise.
+    unsafe { ptr::copy_nonoverlapping(before.to_le_bytes().as_ptr(), result, width.into()) };
+    Ok(())
 }
 
 /// An accumulate of many runs.

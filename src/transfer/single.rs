@@ -10,7 +10,7 @@ use super::distant;
 use super::{Place, Quick, Target, not_null};
 use crate::datatype::reduce::{self, Op};
 use crate::error::{Class, Error, Result};
-use crate::fabric::spot::{Distant, Spot, Unmapped};
+use crate::fabric::spot::{Spot, Unmapped};
 use crate::mpi::Handle;
 use crate::number::Number;
 use crate::window::address::Reach;
@@ -151,7 +151,10 @@ pub unsafe fn compare_and_swap(
         {
             let Some(behind) = LookBehind::new(place, rank)? else { unreachable!("no device") };
             // SAFETY: likewise.
-            unsafe { swap_word(word, behind, bytes, (compare, origin, result)) }
+            unsafe {
+                let values = (load_word(compare, bytes), load_word(origin, bytes));
+                distant::compare_and_swap(word, behind, bytes.low_u8(), values, result)
+            }
         }
         other => {
             let swap = |at: *mut u8| {
@@ -174,26 +177,13 @@ pub unsafe fn compare_and_swap(
     })
 }
 
-/// MPI_Compare_and_swap of an element of `bytes` bytes, at most eight, that is a word of the road.
-/// The buffers are what the word must hold, what it then gets, and the result.
+/// Returns an element of `bytes` bytes, at most eight, as the low bytes of a word.
 ///
 /// # Safety
-/// The first two may be read and the third written, one element each; the word is in the window.
-unsafe fn swap_word(
-    word: Distant<'_>,
-    behind: LookBehind<'_>,
-    bytes: usize,
-    (compare, origin, result): (*const u8, *const u8, *mut u8),
-) -> Result<()> {
-    let load = |from: *const u8| {
-        let mut value = 0u64;
-        // SAFETY: the caller's duty; an element is no wider than a word.
-        unsafe { ptr::copy_nonoverlapping(from, (&raw mut value).cast(), bytes) };
-        u64::from_le(value)
-    };
-    let values = (load(compare), load(origin));
-    let old = distant::compare_and_swap(word, behind, bytes.low_u8(), values)?.to_le();
-    // SAFETY: likewise.
-    unsafe { ptr::copy_nonoverlapping((&raw const old).cast(), result, bytes) };
-    Ok(())
+/// It may be read.
+unsafe fn load_word(from: *const u8, bytes: usize) -> u64 {
+    let mut value = 0u64;
+    // SAFETY: the caller's duty; an element is no wider than a word.
+    unsafe { ptr::copy_nonoverlapping(from, (&raw mut value).cast(), bytes) };
+    u64::from_le(value)
 }

@@ -3,10 +3,10 @@
 //! (docs/decisions/0004): a call on a single word reads the target's accumulate lock behind its
 //! operation, any other call holds that lock, and a process that is alone at the target needs none.
 //!
-//! On paper: a single word without a result is a request and no wait; with a result one wait. A
-//! call under the lock is one wait if the lock is free and the operands are short: one chain of
-//! requests takes the lock, changes the elements, and releases the lock; the target skips the last
-//! two if the lock was not free. Long operands are sent once the lock is held, with two waits.
+//! On paper: a single word is a request and no wait; its result arrives later. A call under the
+//! lock is one wait if the lock is free and the operands are short: one chain of requests takes the
+//! lock, changes the elements, and releases the lock; the target skips the last two if the lock was
+//! not free. Long operands are sent once the lock is held, with two waits.
 
 use super::acc::{AccLock, LookBehind};
 use super::acc_run::{AccRun, Guard};
@@ -128,11 +128,13 @@ impl<'a> TargetAcc<'a> {
         // SAFETY: the caller's promise.
         let sent = before.and_then(|()| unsafe { self.send(true) });
         // The answer to the release comes behind everything else.
-        let done = match &mut self.lock {
+        let mut done = match &mut self.lock {
             Some(lock) => lock.release().and(sent),
-            None if self.lends => Bytes::flush_local(self.target.peer).and(sent),
             None => sent,
         };
+        if self.lends && (self.lock.is_none() || !self.padded.is_empty()) {
+            done = Bytes::flush_local(self.target.peer).and(done);
+        }
         for Padded { elements, basic, result } in self.padded.drain(..) {
             let (from, count) = (elements.as_ptr().cast_mut(), elements.len() / basic.extent());
             let nothing = core::ptr::null();
@@ -242,13 +244,11 @@ unsafe fn single(
 ) -> Result<()> {
     let fetches = call.runs.iter().any(|run| run.result.is_some());
     // SAFETY: the caller's duty.
-    unsafe {
-        let Some(behind) = behind else { return road.accumulate(call) };
-        if !fetches {
-            road.accumulate(call)?;
-            return behind.end(None);
-        }
-        let lock = road.accumulate_and_read(call, behind.lock())?;
-        behind.end(Some(lock))
+    unsafe { road.accumulate(call) }?;
+    match behind {
+        Some(behind) if fetches => behind.end_with_result(),
+        Some(behind) => behind.end(None)?,
+        None => {}
     }
+    Ok(())
 }

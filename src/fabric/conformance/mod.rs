@@ -136,7 +136,7 @@ mod at_target {
             no_sum_of_any_rank_is_lost
             accumulates_take_effect_in_their_order
             long_accumulates_arrive_in_parts
-            a_word_is_read_behind_an_accumulate
+            many_results_arrive_at_one_local_flush
             an_accumulate_under_a_lock_is_done_if_the_lock_is_free
             one_swap_of_each_width_wins
         ],

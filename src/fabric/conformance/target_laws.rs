@@ -177,16 +177,41 @@ pub fn long_accumulates_arrive_in_parts<E: Networked>(rank: &E) {
     rank.meet();
 }
 
-pub fn a_word_is_read_behind_an_accumulate<E: Networked>(rank: &E) {
-    let (_, side, memory) = next(rank);
-    for times in 1..=10u64 {
-        let (one, mut old) = ([1u64], [0u64]);
-        let runs = [run(memory, 0, &one, Some(&mut old))];
-        let call = atomic(sum(Basic::U64), memory, &runs);
+/// Results of calls that follow each other without a wait, on one word and on many, between puts
+/// and gets: each is what its word held after the calls before it.
+pub fn many_results_arrive_at_one_local_flush<E: Networked>(rank: &E) {
+    const MANY: usize = 1500; // more than a queue has places
+    let (peer, side, memory) = next(rank);
+    let counter = |index: usize| 8 * (index % 3);
+    let put_at = |index: usize| memory.offset(8 * (64 + index as i64 % 64));
+    let (one, mut old, mut swapped) = ([1i64], vec![-1i64; MANY], vec![[0xffu8; 8]; MANY]);
+    let mut got = vec![u64::MAX; MANY];
+    for index in 0..MANY {
+        let runs = [run(memory, counter(index), &one, Some(&mut old[index..=index]))];
+        let width = 1u8 << (index % 4);
+        let word = memory.offset(8 * (8 + i64::from(width)));
+        let now = (index / 4) as u64 & 0x7f;
+        let value = index as u64;
         // SAFETY: inside of the memory; the buffers stay.
-        let read = unsafe { side.accumulate_and_read(&call, memory) }.unwrap();
-        assert_eq!((old[0], read), (times - 1, times));
+        unsafe {
+            side.accumulate(&atomic(sum(Basic::I64), memory, &runs)).unwrap();
+            peer.put(put_at(index), (&raw const value).cast(), 8).unwrap();
+            let result = swapped[index].as_mut_ptr();
+            let next = (index / 4 + 1) as u64 & 0x7f;
+            side.compare_and_swap((word, width), (now, next), result).unwrap();
+            peer.get(got[index..].as_mut_ptr().cast(), put_at(index), 8).unwrap();
+        }
     }
+    peer.flush_local().unwrap();
+    for index in 0..MANY {
+        assert_eq!(old[index], (index / 3) as i64);
+        assert_eq!(got[index], index as u64);
+        let width = 1 << (index % 4);
+        let mut wanted = [0xff; 8];
+        wanted[..width].copy_from_slice(&((index / 4) & 0x7f).to_le_bytes()[..width]);
+        assert_eq!(swapped[index], wanted, "a swap of {width} bytes changes as many of the result");
+    }
+    peer.flush().unwrap();
     rank.meet();
 }
 
@@ -230,9 +255,14 @@ pub fn one_swap_of_each_width_wins<E: Networked>(rank: &E) {
     for (index, width) in [1u8, 2, 4, 8].into_iter().enumerate() {
         let at = memory.offset(8 * index as i64 + i64::from(8 - width));
         let new = u64::from(rank.rank()) + 1;
-        let (before, _) = side.compare_and_swap((at, width), (0, new), memory).unwrap();
+        let [mut before, mut now] = [0u64; 2];
+        for result in [&mut before, &mut now] {
+            let result = ptr::from_mut(result).cast();
+            // SAFETY: inside of the memory; the results stay.
+            unsafe { side.compare_and_swap((at, width), (0, new), result) }.unwrap();
+        }
+        peer.flush_local().unwrap();
         won += u64::from(before == 0);
-        let (now, _) = side.compare_and_swap((at, width), (0, new), memory).unwrap();
         assert!((1..=u64::from(RANKS)).contains(&now), "{width} bytes: {now}");
         assert!(before == 0 || before == now);
     }

@@ -246,8 +246,9 @@ impl Served {
                 let old = served_words::change(memory, request)?;
                 self.swapped |= is_swap && old == first;
                 if answered {
-                    self.answer(Answer::new(AnswerStatus::Done, 8));
-                    self.bytes().extend_from_slice(&old.to_le_bytes());
+                    let width = served_words::width(request);
+                    self.answer(Answer::new(AnswerStatus::Done, width.into()));
+                    self.bytes().extend_from_slice(&old.to_le_bytes()[..width.into()]);
                 }
             }
             RequestKind::AddAndRing => {

@@ -170,7 +170,7 @@ impl Model {
             place.copy_from_slice(&second.to_le_bytes()[..width]);
         }
         if answered {
-            self.answer(AnswerStatus::Done, &old.to_le_bytes());
+            self.answer(AnswerStatus::Done, &old.to_le_bytes()[..width]);
         }
         let (key, at, detail) = (self.key, self.at(at), Detail::Width(width as u8));
         let request = blank(RequestKind::CompareSwap);

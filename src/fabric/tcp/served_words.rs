@@ -25,10 +25,15 @@ fn word(
     Ok(ptr::with_exposed_provenance_mut(at.to_usize()))
 }
 
+/// Returns the bytes of the word that a request changes, and so of its answer.
+pub fn width(request: &TcpRequest) -> u8 {
+    if let Detail::Width(bytes) = request.detail { bytes } else { 8 }
+}
+
 /// Adds to a word, or compares and swaps it, and returns what it held before.
 pub fn change(memory: &ExposedMemory<'_>, request: &TcpRequest) -> Result<u64, AnswerStatus> {
     let TcpRequest { key, at, first, second, .. } = *request;
-    let width = if let Detail::Width(bytes) = request.detail { bytes } else { 8 };
+    let width = width(request);
     let place = word(memory, (key, at), width)?;
     if request.kind == RequestKind::Add {
         // AcqRel: what the origin sent before is visible to a rank that sees the change, and the

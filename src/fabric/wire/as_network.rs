@@ -125,23 +125,19 @@ impl AtTarget for Peer {
         unsafe { self.send_one_element(what, at, operand) }
     }
 
-    unsafe fn accumulate_and_read(&self, call: &AccumulateAt<'_>, word: Remote) -> Result<u64> {
-        // SAFETY: the duties are the same.
-        unsafe { self.accumulate_and_read(call, word) }
-    }
-
     unsafe fn accumulate_under(&self, call: &AccumulateAt<'_>, lock: LockAt) -> Result<(u64, u64)> {
         // SAFETY: the duties are the same.
         unsafe { self.accumulate_under(call, lock) }
     }
 
-    fn compare_and_swap(
+    unsafe fn compare_and_swap(
         &self,
         word: (Remote, u8),
         values: (u64, u64),
-        behind: Remote,
-    ) -> Result<(u64, u64)> {
-        self.compare_and_swap_at(word, values, behind)
+        result: *mut u8,
+    ) -> Result<()> {
+        // SAFETY: the duties are the same.
+        unsafe { self.compare_and_swap_at(word, values, result) }
     }
 }
 

@@ -103,9 +103,9 @@ fn request_for(call: &AccumulateAt<'_>, run: &Elements, (offset, length): (u64, 
     let (inline, result) = (is_copied(call, run), run.result.map_or(0, |at| at as u64 + offset));
     let work = Work::Accumulate { what, protection, result, inline };
     let to = Remote { at: run.there + offset, ..within };
-    // It leaves with later requests if it uses no memory of the user once it is posted.
-    let gathered = inline && result == 0;
-    Order { gathered, ..Order::new(work, to, from, !gathered) }
+    // A short one leaves with later requests, whether or not its answer goes to the user's memory.
+    let gathered = inline && length <= OPERANDS_COPIED_MAX;
+    Order { gathered, ..Order::new(work, to, from, !gathered || result != 0) }
 }
 
 /// A request with an answer of eight bytes, for which the caller waits.
@@ -175,11 +175,18 @@ impl Peer {
     pub(super) unsafe fn send_accumulate(&self, call: &AccumulateAt<'_>) -> Result<()> {
         if let [run] = call.runs
             && is_copied(call, run)
-            && run.result.is_none()
+            && run.bytes <= OPERANDS_COPIED_MAX
         {
             let order = request_for(call, run, (0, run.bytes));
-            // SAFETY: the caller's duties.
-            return self.with(|queue| unsafe { self.post_copied(queue, order) });
+            return self.with(|queue| match run.result {
+                // SAFETY: the caller's duties.
+                None => unsafe { self.post_copied(queue, order) },
+                Some(_) => {
+                    queue.count().accumulates += 1;
+                    // SAFETY: likewise.
+                    unsafe { self.post_fetching(queue, order) }
+                }
+            });
         }
         self.check_buffers(call)?;
         // SAFETY: the caller's duties.
@@ -224,25 +231,19 @@ impl Peer {
         Ok(())
     }
 
-    /// Sends an accumulate, reads a word behind it, and waits for all.
+    /// Posts a short request whose answer goes to memory of the user, which the request holds.
     ///
     /// # Safety
-    /// As for [`AtTarget::accumulate`](crate::fabric::remote::AtTarget::accumulate).
-    pub(super) unsafe fn accumulate_and_read(
+    /// That memory may be written until the request is done.
+    unsafe fn post_fetching(
         &self,
-        call: &AccumulateAt<'_>,
-        word: Remote,
-    ) -> Result<u64> {
-        self.check_buffers(call)?;
-        let [value] = self.in_chain_with(|chain, [answer]| {
-            chain.queue.count().reads += 1;
-            // SAFETY: the caller's duties; the answer's word lives as long as the queue.
-            unsafe {
-                chain.accumulate(call, false)?;
-                chain.push(asks(Work::Read, word, answer), false)
-            }
-        })?;
-        Ok(value)
+        queue: &mut Queue,
+        order: Order,
+    ) -> core::result::Result<(), Fault> {
+        self.room(queue, 1)?;
+        // SAFETY: the caller's duty.
+        unsafe { queue.post(order, Kept::Buffer { _region: Region::Tcp { key: 0 } }) }?;
+        Ok(())
     }
 
     /// Takes a lock if it is free, has an accumulate carried out under it, releases it, and waits
@@ -270,26 +271,26 @@ impl Peer {
         Ok((taken, released))
     }
 
-    /// Compares and swaps a word of `width` bytes, reads another one behind it, and waits.
-    pub(super) fn compare_and_swap_at(
+    /// Sends a compare-and-swap of a word of `width` bytes.
+    ///
+    /// # Safety
+    /// As for [`AtTarget::compare_and_swap`](crate::fabric::remote::AtTarget::compare_and_swap).
+    pub(super) unsafe fn compare_and_swap_at(
         &self,
         (at, width): (Remote, u8),
         (expect, new): (u64, u64),
-        word: Remote,
-    ) -> Result<(u64, u64)> {
-        let [before, value] = self.in_chain_with(|chain, [before, value]| {
-            chain.queue.count().fetches += 1;
-            chain.queue.count().reads += 1;
-            let work = match width {
-                8 => Work::CompareSwap { expect, new },
-                width => Work::CompareSwapNarrow { width, expect, new },
-            };
-            // SAFETY: the words of the answers live as long as the queue.
-            unsafe {
-                chain.push(asks(work, at, before), false)?;
-                chain.push(asks(Work::Read, word, value), false)
-            }
-        })?;
-        Ok((before, value))
+        result: *mut u8,
+    ) -> Result<()> {
+        let work = match width {
+            8 => Work::CompareSwap { expect, new },
+            width => Work::CompareSwapNarrow { width, expect, new },
+        };
+        let from = Local { at: result as u64, bytes: width.into(), key: 0 };
+        let order = Order { gathered: true, ..Order::new(work, at, from, true) };
+        self.with(|queue| {
+            queue.count().fetches += 1;
+            // SAFETY: the caller's duties.
+            unsafe { self.post_fetching(queue, order) }
+        })
     }
 }

@@ -7,7 +7,6 @@ use crate::epoch::lock::{Nodes, whole};
 use crate::epoch::{exposure, fence};
 use crate::error::Result;
 use crate::fabric::far::Far;
-use crate::fabric::remote::Bytes;
 use crate::rank_numbers::{Rank, RankOnNode};
 use crate::window::LocalWindow;
 use crate::window::protocols::Protocols;
@@ -62,11 +61,11 @@ impl<'a> Protocols for ManyNodes<'a> {
     }
 
     fn flush_local(&self, target: Rank) -> Result<()> {
-        self.part.known_target(target).map_or(Ok(()), |target| target.peer.flush_local())
+        self.part.flush_local(self.node, target)
     }
 
     fn flush_local_all(&self) -> Result<()> {
-        self.part.flush_local_all()
+        self.part.flush_local_all(self.node)
     }
 
     fn single(&self, rank: Rank, nodes: impl Nodes, work: impl FnOnce()) -> Result<()> {

@@ -40,6 +40,8 @@ pub struct WideTarget {
     pub accumulating: Mutex<()>,
     /// whether the rank is among the unsettled ones
     pub(super) is_unsettled: AtomicBool,
+    /// whether that is so because of accumulates with a result
+    pub(super) has_results: AtomicBool,
 }
 
 impl WideTarget {
@@ -94,8 +96,16 @@ impl KnownDescriptor {
 }
 
 impl WideWindow {
+    /// Waits until the local buffers of all transfers with a rank may be reused.
+    pub fn flush_local(&self, node: &LocalWindow, rank: Rank) -> Result<()> {
+        let Some(target) = self.known_target(rank) else { return Ok(()) };
+        self.settle_results(node, target)?;
+        target.peer.flush_local()
+    }
+
     /// Waits until the local buffers of all transfers may be reused.
-    pub fn flush_local_all(&self) -> Result<()> {
+    pub fn flush_local_all(&self, node: &LocalWindow) -> Result<()> {
+        self.settle_all_results(node)?;
         self.wide.peers.flush_local()
     }
 
@@ -125,8 +135,9 @@ impl WideWindow {
                 (self.process(rank, member)?, block, data)
             }
         };
-        let (accumulating, is_unsettled) = (Mutex::default(), AtomicBool::new(false));
-        Ok(WideTarget { rank, member, peer, block, data, accumulating, is_unsettled })
+        let (is_unsettled, has_results) = (AtomicBool::new(false), AtomicBool::new(false));
+        let accumulating = Mutex::default();
+        Ok(WideTarget { rank, member, peer, block, data, accumulating, is_unsettled, has_results })
     }
 
     /// Returns the memory that a target exposes.

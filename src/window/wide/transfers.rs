@@ -44,6 +44,15 @@ impl LocalWindow {
         }
     }
 
+    /// Waits for the results of accumulates on single words of a rank. A call with a request that
+    /// has such a result returns after that: its request must not be complete before, and what is
+    /// left to do may wait for a lock, which the progress of a request must not.
+    pub fn wait_for_results(&self, target: Rank) -> Result<()> {
+        let Some(ManyNodes { part, .. }) = self.many_nodes() else { return Ok(()) };
+        let Some(target) = part.known_target(target) else { return Ok(()) };
+        part.settle_results(self, target)
+    }
+
     /// Returns the transfers with a rank that were begun since [`LocalWindow::lent`] returned
     /// `before` and are not complete at this process: their buffers are in use, or their data have
     /// not arrived.

@@ -9,6 +9,7 @@ mod device;
 mod faked;
 mod leases;
 mod refused_requests;
+mod results;
 
 use std::sync::Arc;
 

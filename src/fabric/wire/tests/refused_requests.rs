@@ -2,6 +2,7 @@
 //! carried out, and the origin learns of the refusal once.
 
 use super::*;
+use crate::fabric::remote::AtTarget;
 use crate::sys::PAGE;
 
 /// Pages that may be used, ahead of one that may not.
@@ -53,6 +54,16 @@ fn a_page_that_is_gone_is_an_error_and_no_loss() {
         is_refused(&origin, &peers);
         peer.fetch(gone, Fetch::Add(1)).unwrap();
         is_refused(&origin, &peers);
+        let mut old = [7u64, 7];
+        let [one, other] = old.each_mut().map(|old| core::ptr::from_mut(old).cast());
+        // SAFETY: no page of this process; the results stay.
+        unsafe {
+            peer.compare_and_swap((gone, 8), (0, 1), one).unwrap();
+            peer.compare_and_swap((good.offset(16), 4), (round, round + 1), other).unwrap();
+        }
+        peer.flush_local().unwrap();
+        is_refused(&origin, &peers);
+        assert_eq!(old, [7, round], "of the second one, four bytes");
         assert_eq!(peer.fetch(good, Fetch::Add(1)).unwrap(), round);
         // SAFETY: a word of the mapping.
         assert_eq!(unsafe { first.add(1).read_volatile() }, round + 1);
