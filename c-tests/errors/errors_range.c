@@ -56,6 +56,23 @@ static void shapes(void)
     OK(MPI_Type_free(&backwards));
 }
 
+// A type of one block, at `first` longs from its address, of which a byte lies outside.
+static void one_block(int first, int longs, MPI_Aint disp)
+{
+    MPI_Datatype type;
+    long values[4 * LONGS] = {0};
+    OK(MPI_Type_indexed(1, &longs, &first, MPI_LONG, &type));
+    OK(MPI_Type_commit(&type));
+    // The first call finds out what the type is, the second one knows.
+    for (int i = 0; i < 2; i++) {
+        EXPECT(MPI_Put(values, longs, MPI_LONG, next_rank(), disp, 1, type, win),
+               MPI_ERR_RMA_RANGE, MPI_ERR_DISP);
+        EXPECT(MPI_Get(values, longs, MPI_LONG, next_rank(), disp, 1, type, win),
+               MPI_ERR_RMA_RANGE, MPI_ERR_DISP);
+    }
+    OK(MPI_Type_free(&type));
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -72,6 +89,11 @@ int main(int argc, char **argv)
     outside(-((MPI_Aint)1 << 60), 1);
     single_words(LONGS);
     single_words(-1);
+    one_block(0, LONGS + 1, 0);
+    one_block(1, LONGS, 0);
+    one_block(-1, 2, 0);
+    one_block(-2, 2, 1);
+    one_block(LONGS, 1, 0);
     OK(MPI_Win_unlock_all(win));
     OK(MPI_Barrier(MPI_COMM_WORLD));
     for (int i = 0; i < LONGS; i++)

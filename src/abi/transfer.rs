@@ -150,7 +150,7 @@ puts_and_gets! {
     MPI_Put PMPI_Put (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
-    ) = put(put) quick put_get::put_quick;
+    ) = put(put) quick put_get::put_quick, put_get::put_block;
 
     /// Transfers data to a target (MPI-4.1 §12.3.1), with large counts. By stores where the
     /// target's memory is mapped here, by process_vm into other memory of this node, and by RDMA
@@ -193,7 +193,7 @@ puts_and_gets! {
     MPI_Get PMPI_Get (
         origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
-    ) = get(get) quick put_get::get_quick;
+    ) = get(get) quick put_get::get_quick, put_get::get_block;
 
     /// Transfers data from a target (MPI-4.1 §12.3.2), with large counts. By loads where the
     /// target's memory is mapped here, by process_vm from other memory of this node, and by RDMA

@@ -52,7 +52,7 @@ macro_rules! puts_and_gets {
             $origin:ident: $pointer:ty, $oc:ident: $oct:ty, $ot:ident: $ott:ty, $rank:ident: $rt:ty,
             $disp:ident: $dt:ty, $tc:ident: $tct:ty, $tt:ident: $ttt:ty, $win:ident: $wt:ty,
             $($request:ident: $rqt:ty,)?
-        ) = $work:ident($($native:ident)+) $(quick $quick:path)?;
+        ) = $work:ident($($native:ident)+) $(quick $quick:path, $block:path)?;
     )*) => {$( row! {
         $(#[$doc])*
         $name $profiled (
@@ -66,6 +66,17 @@ macro_rules! puts_and_gets {
                 unsafe { $quick(&to, buffer, target) }
             })
         })?] {
+            $(
+                let quick = Quick::new($win, $rank, ENTRY).is_some_and(|to| {
+                    let buffer = buffer(to.host, $origin, $oc.into(), $ot);
+                    let target = target(to.host, $rank, $disp, $tc.into(), $tt);
+                    // SAFETY: the caller's buffer.
+                    unsafe { $block(&to, buffer, target) }
+                });
+                if quick {
+                    return 0;
+                }
+            )?
             let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));
             let call = Call { name, host, rank: $rank, win: $win, request };
             let buffer = buffer(host, $origin, $oc.into(), $ot);

@@ -8,21 +8,25 @@
 
 mod beside;
 mod block;
+mod list;
 mod map;
 mod overlay;
 mod rows;
+mod strip;
 mod superpose;
 #[cfg(test)]
 mod tests;
 
 pub use block::Block;
-pub use overlay::{Strip, each_run, each_strip, zip_elements};
+pub use overlay::{each_run, each_strip, zip_elements};
 pub use rows::Pieces;
+pub use strip::Strip;
 
 use super::basic::Basic;
 use crate::error::{Class, Error, Result};
 use crate::number::Number;
 use block::BasicKinds;
+use list::List;
 use map::{Map, Row};
 use rows::Rows;
 use std::sync::{Arc, LazyLock};
@@ -34,6 +38,8 @@ pub struct Layout {
     map: Map,
     /// the map of its bytes, if that differs
     bytes: Option<Map>,
+    /// the blocks of its bytes one by one
+    list: List,
     /// bytes of data
     size: u64,
     /// lb and ub
@@ -43,6 +49,22 @@ pub struct Layout {
     /// whether MPI_Type_create_resized has set lb and ub, which then override those of other
     /// members
     marked: bool,
+}
+
+/// The only block of an item, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OneBlock {
+    /// bytes from the address of the item to the block
+    pub first: i64,
+    /// bytes of the block
+    pub bytes: u64,
+    /// the most items that are one block: 1 if there is a hole between two of them
+    pub items_max: u64,
+}
+
+impl OneBlock {
+    /// No items.
+    pub const NONE: OneBlock = OneBlock { first: 0, bytes: 0, items_max: 0 };
 }
 
 /// A first byte and one past the last.
@@ -78,6 +100,7 @@ impl Layout {
         Layout {
             bytes: made.map.bytes().unwrap_or_default(),
             map: made.map,
+            list: List::default(),
             size: basic.size().to_u64(),
             bounds: Bounds { lower: 0, upper: basic.extent().to_u64().cast_signed() },
             reach: Bounds { lower: 0, upper: i64::try_from(block.end()).unwrap_or(i64::MAX) },
@@ -89,7 +112,8 @@ impl Layout {
     pub fn empty() -> Layout {
         let none = Bounds::default();
         let map = Map::default();
-        Layout { map, bytes: None, size: 0, bounds: none, reach: none, marked: false }
+        let list = List::default();
+        Layout { map, bytes: None, list, size: 0, bounds: none, reach: none, marked: false }
     }
 
     /// MPI_Type_contiguous.
@@ -146,6 +170,13 @@ impl Layout {
     /// Whether the data of `count` items is `bytes` bytes long.
     fn holds(&self, count: u64, bytes: u64) -> bool {
         self.size.checked_mul(count) == Some(bytes)
+    }
+
+    /// Returns the only block of an item, or `None` if an item has several or no data.
+    pub fn one_block(&self) -> Option<OneBlock> {
+        let row = self.bytes().row().filter(|row| row.blocks == 1)?;
+        let items_max = if self.extent() == self.size.cast_signed() { u64::MAX } else { 1 };
+        Some(OneBlock { first: row.block.offset, bytes: self.size, items_max })
     }
 
     /// Returns the map of an element of a predefined type with padding.
@@ -304,6 +335,7 @@ impl Combination {
         Ok(Layout {
             bytes: self.map.bytes()?,
             map: self.map,
+            list: List::default(),
             size: u64::try_from(self.size).unwrap_or(u64::MAX),
             bounds,
             reach: self.reach.unwrap_or_default(),

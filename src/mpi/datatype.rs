@@ -1,12 +1,14 @@
 //! Datatypes of the MPI underneath, taken apart (MPI-4.1 §5.1.13). This file asks the MPI level by
 //! level how a type was made, and `decode` makes the layout from that. It calls only functions that
 //! cannot fail, since errors of datatype calls may end the process: so it checks handles first, as
-//! far as a handle shows that it is a datatype. The result is kept with the type, see `cache`.
+//! far as a handle shows that it is a datatype. The result is kept with the type, see `cache`, and
+//! found by its handle, see `handles`.
 
 mod arguments;
 mod array;
 mod cache;
 mod decode;
+mod handles;
 #[cfg(test)]
 mod tests;
 
@@ -14,13 +16,14 @@ use super::comm::{Comm, check};
 use super::handle::{Abi, Handle};
 use super::host::Host;
 use crate::datatype::basic::Basic;
-use crate::datatype::type_map::Shape;
+use crate::datatype::type_map::{OneBlock, Shape};
 use crate::error::{Class, Error, Result};
 use crate::number::Number;
 use array::ArrayNumbers;
 use core::ffi::c_int;
 use core::ptr;
 use decode::{Arguments, Combiner, Contents, Envelope};
+use handles::HANDLES;
 
 /// The first value of handles that are not predefined in the MPI-5 ABI (MPI-5.0 §20.3).
 pub const STANDARD_PREDEFINED_END: Handle = 0x1000;
@@ -32,7 +35,23 @@ impl Host {
     pub fn shape(&self, comm: Comm, datatype: Handle) -> Result<Shape> {
         match self.tables.types.find(datatype) {
             Some(known) => Ok(Shape::Basic(known.basic)),
-            None => self.derived(comm, datatype),
+            None => match cache::find(datatype) {
+                Some(layout) => Ok(Shape::Derived(layout)),
+                None => self.derived(comm, datatype),
+            },
+        }
+    }
+
+    /// Returns the only block of an item of a type, or `None` if an item has several or none, or if
+    /// it is not known without a call of the MPI.
+    #[inline(always)]
+    pub fn one_block(&self, datatype: Handle) -> Option<OneBlock> {
+        match self.tables.types.find(datatype) {
+            Some(known) if known.dense => {
+                Some(OneBlock { first: 0, bytes: u64::from(known.size), items_max: u64::MAX })
+            }
+            Some(_) => None,
+            None => HANDLES.one_block(datatype),
         }
     }
 

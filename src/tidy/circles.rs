@@ -12,11 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Source, code_of, hold, sources, words};
 
 /// Arrows that close a circle: from a file, to a file.
-const LEFT: [(&str, &str); 11] = [
+const LEFT: [(&str, &str); 9] = [
     ("datatype/reduce/ops.rs", "datatype/reduce/mod.rs"),
     ("datatype/reduce/wide_elements.rs", "datatype/reduce/mod.rs"),
-    ("datatype/type_map/overlay.rs", "datatype/type_map/beside.rs"),
-    ("datatype/type_map/superpose.rs", "datatype/type_map/overlay.rs"),
     ("epoch/lock/tickets.rs", "epoch/lock.rs"),
     ("memory/heap/fork_copies.rs", "memory/heap.rs"),
     ("window/local.rs", "window/wide/mod.rs"),

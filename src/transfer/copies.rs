@@ -55,8 +55,36 @@ pub unsafe fn strip(way: Way, at: *mut u8, here: *mut u8, strip: Strip) {
     // SAFETY: the caller's promise.
     unsafe {
         match strip.blocks {
-            1 => mapped(way, at.wrapping_offset(there), here.wrapping_offset(from), strip.bytes),
+            1 => {
+                let (at, here) = (at.wrapping_offset(there), here.wrapping_offset(from));
+                match way {
+                    Way::Put => one_block(at, here, strip.bytes),
+                    Way::Get => one_block(here, at, strip.bytes),
+                }
+            }
             _ => many_blocks(way, at, here, strip),
+        }
+    }
+}
+
+/// Copies one block. Irregular type maps have many short blocks, and a call of a function takes
+/// longer than such a copy.
+///
+/// # Safety
+/// `bytes` bytes at `from` may be read, and `bytes` bytes at `to` written.
+#[inline(always)]
+unsafe fn one_block(to: *mut u8, from: *const u8, bytes: u64) {
+    let aligned = |width: usize| (to.addr() | from.addr()) & (width - 1) == 0;
+    // SAFETY: the caller's promise, and elements are at multiples of their size.
+    unsafe {
+        match bytes {
+            8 if aligned(8) => element::<u64>(to, from),
+            4 if aligned(4) => element::<u32>(to, from),
+            12 => some_bytes::<12>(to, from),
+            16 => some_bytes::<16>(to, from),
+            17..=32 => both_ends::<16>(to, from, bytes),
+            33..=64 => both_ends::<32>(to, from, bytes),
+            _ => copy(to, from, bytes),
         }
     }
 }
@@ -111,6 +139,25 @@ unsafe fn some_bytes<const BYTES: usize>(to: *mut u8, from: *const u8) {
     let (to, from) = (to.cast::<[u8; BYTES]>(), from.cast::<[u8; BYTES]>());
     // SAFETY: the caller's promise; bytes have no alignment.
     unsafe { to.write(from.read()) };
+}
+
+/// Copies `bytes` bytes through registers: the first `BYTES` and the last `BYTES`, which may
+/// overlap.
+///
+/// # Safety
+/// They may be read and written, and are `BYTES` at least and twice as many at most.
+#[inline(always)]
+unsafe fn both_ends<const BYTES: usize>(to: *mut u8, from: *const u8, bytes: u64) {
+    let last = bytes.to_usize() - BYTES;
+    let last_from = from.wrapping_add(last).cast::<[u8; BYTES]>();
+    let last_to = to.wrapping_add(last).cast::<[u8; BYTES]>();
+    let (from, to) = (from.cast::<[u8; BYTES]>(), to.cast::<[u8; BYTES]>());
+    // SAFETY: the caller's promise; bytes have no alignment.
+    unsafe {
+        let (first, last) = (from.read(), last_from.read());
+        to.write(first);
+        last_to.write(last);
+    }
 }
 
 /// Blocks at equal distances.
@@ -204,5 +251,33 @@ impl CopyBuffer {
         let read = lock.read(whose, || once(Way::Get));
         let done = read.and_then(|()| if work(here) { once(Way::Put) } else { Ok(()) });
         lock.release().and(done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns bytes of which each differs from its neighbours.
+    fn pattern(bytes: usize, first: u8) -> Vec<u8> {
+        (0..bytes).map(|n| (n as u8).wrapping_mul(7).wrapping_add(first)).collect()
+    }
+
+    #[test]
+    fn a_block_of_any_length_and_alignment_is_copied_and_nothing_else() {
+        const ROOM: usize = 160;
+        for bytes in (0..=72).chain([80, 96, 128]) {
+            for (from_at, to_at) in [(0, 0), (8, 16), (4, 12), (1, 0), (3, 5), (2, 8), (7, 15)] {
+                let from = pattern(ROOM, 1);
+                let mut to = pattern(ROOM, 100);
+                let mut expected = to.clone();
+                expected[to_at..to_at + bytes].copy_from_slice(&from[from_at..from_at + bytes]);
+                let (at, here) =
+                    (to.as_mut_ptr().wrapping_add(to_at), from.as_ptr().wrapping_add(from_at));
+                // SAFETY: both have room for that many bytes behind their offsets.
+                unsafe { one_block(at, here, bytes as u64) };
+                assert_eq!(to, expected, "{bytes} bytes from {from_at} to {to_at}");
+            }
+        }
     }
 }

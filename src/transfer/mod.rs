@@ -22,6 +22,7 @@ use crate::datatype::type_map::Shape;
 use crate::error::{Class, Error, Result};
 use crate::mpi::{EntryName, Handle, Host};
 use crate::rank_numbers::Rank;
+use crate::window::address::Reach;
 use crate::window::report::{self, Wrong};
 use crate::window::{Carrier, LocalWindow, Window, registry};
 use core::ffi::c_int;
@@ -94,6 +95,12 @@ impl<'a> Quick<'a> {
     #[inline(always)]
     fn address(&self, disp: i64, bytes: u64) -> Option<*mut u8> {
         self.node.address_within(self.rank, disp, bytes)
+    }
+
+    /// Returns the address of bytes that are all inside of the window.
+    #[inline]
+    fn reach(&self, disp: i64, reach: Reach) -> Option<*mut u8> {
+        self.node.reach_within(self.rank, disp, reach)
     }
 }
 

@@ -43,6 +43,36 @@ pub unsafe fn get_quick(to: &Quick<'_>, origin: Buffer, target: Target) -> bool 
     true
 }
 
+/// A put of one block to one block, of types of any kind. Returns whether the arguments were such,
+/// and the put is done.
+///
+/// # Safety
+/// As for [`put`].
+#[inline]
+pub unsafe fn put_block(to: &Quick<'_>, origin: Buffer, target: Target) -> bool {
+    match block(to, origin, target) {
+        // SAFETY: `block` checked the window's side, the caller vouches for the origin's.
+        Some((at, here, length)) => unsafe { copies::copy(at, here, length) },
+        None => return false,
+    }
+    true
+}
+
+/// A get of one block from one block, of types of any kind. Returns whether the arguments were
+/// such, and the get is done.
+///
+/// # Safety
+/// As for [`get`].
+#[inline]
+pub unsafe fn get_block(to: &Quick<'_>, origin: Buffer, target: Target) -> bool {
+    match block(to, origin, target) {
+        // SAFETY: `block` checked the window's side, the caller vouches for the origin's.
+        Some((at, here, length)) => unsafe { copies::copy(here, at, length) },
+        None => return false,
+    }
+    true
+}
+
 /// Returns the address and length at the target if both sides have the same dense predefined type.
 #[inline(always)]
 fn quick(to: &Quick<'_>, origin: Buffer, target: Target) -> Option<(*mut u8, u64)> {
@@ -53,6 +83,25 @@ fn quick(to: &Quick<'_>, origin: Buffer, target: Target) -> Option<(*mut u8, u64
     }
     let length = origin.count.cast_unsigned().checked_mul(u64::from(known.size))?;
     Some((to.address(target.disp, length)?, length))
+}
+
+/// Returns the addresses at the target and at the origin, and their length, if either side is one
+/// block.
+#[inline]
+fn block(to: &Quick<'_>, origin: Buffer, target: Target) -> Option<(*mut u8, *mut u8, u64)> {
+    let reach = |count: i64, datatype| {
+        let block = to.host.one_block(datatype)?;
+        let items = u64::try_from(count).ok().filter(|n| (1..=block.items_max).contains(n))?;
+        Some(Reach { first: block.first, bytes: block.bytes.checked_mul(items)? })
+    };
+    let here = reach(origin.count, origin.datatype)?;
+    let there = reach(target.count, target.datatype)?;
+    // A null address is that of a type with absolute addresses, or wrong.
+    if here.bytes != there.bytes || origin.address.is_null() {
+        return None;
+    }
+    let from = origin.address.wrapping_offset(here.first.to_isize());
+    Some((to.reach(target.disp, there)?, from, here.bytes))
 }
 
 /// MPI_Put.

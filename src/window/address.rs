@@ -149,8 +149,21 @@ impl LocalWindow {
         Some(unsafe { self.data.add((exposed.offset + first).to_usize()) })
     }
 
-    /// Returns that address for an element that one atomic instruction is to change; `None` also
-    /// while a thread holds the accumulate lock of the rank (`epoch::lock::whole`).
+    /// Returns the address of `reach` in the common memory at the displacement; `None` if a byte of
+    /// it is outside.
+    #[inline]
+    pub fn reach_within(&self, rank: Rank, disp: i64, reach: Reach) -> Option<*mut u8> {
+        let exposed = self.blocks.descriptor(rank.on_only_node());
+        let start = disp.cast_unsigned().checked_mul(exposed.disp_unit)?;
+        let first = start.checked_add_signed(reach.first)?;
+        let behind = exposed.bytes.checked_sub(first)?;
+        let at = self.data.wrapping_add((exposed.offset + first).to_usize());
+        (reach.bytes <= behind).then_some(at)
+    }
+
+    /// Returns the address of an element that one atomic instruction is to change; `None` if a byte
+    /// of it is outside, and while a thread holds the accumulate lock of the rank
+    /// (`epoch::lock::whole`).
     #[inline(always)]
     pub fn element_within(&self, rank: Rank, disp: i64, bytes: u64) -> Option<*mut u8> {
         let exposed = self.blocks.descriptor(rank.on_only_node());

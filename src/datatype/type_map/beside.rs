@@ -2,7 +2,7 @@
 //! where a few blocks are repeated, each of these blocks gives a strip.
 
 use super::map::Node;
-use super::overlay::{Strip, in_bytes};
+use super::strip::{Strip, in_bytes};
 use super::{Block, Layout};
 
 /// The most nodes of which copies are processed node by node.

@@ -1,79 +1,21 @@
 //! Two type maps laid over each other: the maximal blocks of foMPI's paper on datatypes (§2), found
 //! on the way instead of in a list, and equal ones at equal distances at once. The commonest
 //! transfers are one strip. `beside` has transfers with data without holes on one side, or with the
-//! same type on both; `superpose` has the others.
+//! same type on both; `list` has those with blocks at irregular places, or with few blocks;
+//! `superpose` has the others.
 
-use super::Shape;
 use super::beside::{Beside, ITSELF, ORIGIN, TARGET};
-use super::block::{Block, Piece};
+use super::block::Piece;
+use super::list::{Blocks, ByteBlock, merge};
 use super::map::Row;
-use super::superpose::superpose;
+use super::strip::Strip;
+use super::superpose::{one_row, superpose};
+use super::{Layout, Shape};
 use crate::datatype::basic::Basic;
 use crate::error::{Class, Error, Result};
 use crate::number::Number;
 use core::iter;
 use std::sync::Arc;
-
-/// Blocks that are contiguous on both sides and cannot grow, at equal distances.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Strip {
-    /// offset of the first block at the origin
-    pub here: i64,
-    /// offset of the first block at the target
-    pub there: i64,
-    /// bytes of each block
-    pub bytes: u64,
-    /// number of blocks, not 0
-    pub blocks: u64,
-    /// bytes from one block to the next at the origin
-    pub here_stride: i64,
-    /// bytes from one block to the next at the target
-    pub there_stride: i64,
-}
-
-impl Strip {
-    /// Returns all data of two rows, if that is one strip, as in the commonest transfers.
-    #[inline]
-    fn whole(one: Row, two: Row) -> Option<Strip> {
-        let (here, there) = (one.block.offset, two.block.offset);
-        let (dense, other) = (one.block.count, two.block.count);
-        let strip = |bytes, blocks, here_stride, there_stride| {
-            Some(Strip { here, there, bytes, blocks, here_stride, there_stride })
-        };
-        if dense == other && one.blocks == two.blocks {
-            return strip(dense, one.blocks, one.stride, two.stride);
-        }
-        if one.blocks == 1 && two.blocks.checked_mul(other) == Some(dense) {
-            return strip(other, two.blocks, other.cast_signed(), two.stride);
-        }
-        if two.blocks == 1 && one.blocks.checked_mul(dense) == Some(other) {
-            return strip(dense, one.blocks, one.stride, dense.cast_signed());
-        }
-        None
-    }
-}
-
-/// Returns some items as one row of bytes, if they are one.
-#[inline]
-pub(super) fn one_row((shape, count): (&Shape, u64)) -> Option<Row> {
-    match shape {
-        Shape::Basic(basic) if basic.size() == basic.extent() => {
-            let bytes = count.saturating_mul(basic.size().to_u64());
-            let block = Block { offset: 0, basic: Basic::Byte, count: bytes };
-            (count > 0).then(|| Row::of(block))
-        }
-        Shape::Basic(_) => None,
-        Shape::Derived(layout) => layout.bytes().row()?.items(count, layout.extent()).map(in_bytes),
-    }
-}
-
-/// Returns a row of elements without padding as a row of bytes.
-#[inline]
-pub(super) fn in_bytes(row: Row) -> Row {
-    let Block { offset, basic, count } = row.block;
-    let count = count * basic.size().to_u64();
-    Row { block: Block { offset, basic: Basic::Byte, count }, ..row }
-}
 
 /// Does `work` on all data of `count` items on either side. Ends with the shorter of the two.
 /// Strips come in no order, and need none: the bytes that are written do not overlap (MPI-4.1
@@ -90,17 +32,51 @@ pub fn each_strip(origin: (&Shape, u64), target: (&Shape, u64), mut work: impl F
         {
             Beside::<ITSELF>.items(same, count, 0, &mut work)
         }
-        (Some(dense), _, _, (Shape::Derived(layout), count))
-            if dense.blocks == 1 && layout.holds(count, dense.block.count) =>
-        {
+        (Some(dense), _, _, (Shape::Derived(layout), count)) if is_dense(dense, layout, count) => {
             Beside::<ORIGIN>.items(layout, count, dense.block.offset, &mut work)
         }
-        (_, Some(dense), (Shape::Derived(layout), count), _)
-            if dense.blocks == 1 && layout.holds(count, dense.block.count) =>
-        {
+        (_, Some(dense), (Shape::Derived(layout), count), _) if is_dense(dense, layout, count) => {
             Beside::<TARGET>.items(layout, count, dense.block.offset, &mut work)
         }
-        _ => superpose(origin, target, work),
+        _ => any_two((origin, one), (target, two), work),
+    }
+}
+
+/// Whether a row is all data of some items without a hole.
+fn is_dense(row: Row, layout: &Layout, items: u64) -> bool {
+    row.blocks == 1 && layout.holds(items, row.block.count)
+}
+
+/// [`each_strip`] for any two sides; a side that is one row comes with it.
+fn any_two(
+    (origin, one): ((&Shape, u64), Option<Row>),
+    (target, two): ((&Shape, u64), Option<Row>),
+    work: impl FnMut(Strip),
+) {
+    let (first, second) = (one.map(ByteBlock::first), two.map(ByteBlock::first));
+    let blocks = match (one.zip(first.as_ref()), two.zip(second.as_ref())) {
+        // A strip has many blocks of a row if the other side is longer.
+        (Some((one, _)), Some((two, _))) if one.blocks == 1 || two.blocks == 1 => None,
+        (one, two) => blocks(origin, one).zip(blocks(target, two)),
+    };
+    match blocks {
+        Some((one, two)) => merge(one, two, work),
+        None => superpose(origin, target, work),
+    }
+}
+
+/// Returns the blocks of a side one by one, if they are a row or listed.
+fn blocks<'a>(
+    (shape, count): (&'a Shape, u64),
+    row: Option<(Row, &'a ByteBlock)>,
+) -> Option<Blocks<'a>> {
+    match (row, shape) {
+        (Some((row, first)), _) => Some(Blocks::of_row(row, first)),
+        (None, Shape::Derived(layout)) => {
+            let list = layout.list.of(layout.bytes())?;
+            Some(Blocks::new(list, count, layout.extent()))
+        }
+        (None, Shape::Basic(_)) => None,
     }
 }
 

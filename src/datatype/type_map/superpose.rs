@@ -6,10 +6,25 @@
 //! other pieces than it has just stored, which took most of the time of an irregular map.
 
 use super::map::Row;
-use super::overlay::{Strip, in_bytes, one_row};
 use super::rows::Rows;
-use super::{Layout, Shape};
+use super::strip::{Strip, in_bytes};
+use super::{Block, Layout, Shape};
+use crate::datatype::basic::Basic;
 use crate::number::Number;
+
+/// Returns some items as one row of bytes, if they are one.
+#[inline]
+pub(super) fn one_row((shape, count): (&Shape, u64)) -> Option<Row> {
+    match shape {
+        Shape::Basic(basic) if basic.size() == basic.extent() => {
+            let bytes = count.saturating_mul(basic.size().to_u64());
+            let block = Block { offset: 0, basic: Basic::Byte, count: bytes };
+            (count > 0).then(|| Row::of(block))
+        }
+        Shape::Basic(_) => None,
+        Shape::Derived(layout) => layout.bytes().row()?.items(count, layout.extent()).map(in_bytes),
+    }
+}
 
 /// The most rows that are found before they are used.
 const AHEAD: usize = 32;

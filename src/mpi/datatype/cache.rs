@@ -1,8 +1,10 @@
 //! Layouts that were decoded, kept as attributes of their types: the MPI reuses handles after
 //! MPI_Type_free, and an attribute is gone with its type. A transfer keeps its layout by counting.
+//! `handles` finds most of them without a call of the MPI.
 
 #![allow(clippy::missing_safety_doc)] // callbacks: called by the MPI underneath
 
+use super::handles::HANDLES;
 use crate::datatype::type_map::Layout;
 use crate::error::Result;
 use crate::mpi::comm::check;
@@ -12,6 +14,26 @@ use core::ffi::{c_int, c_void};
 use core::ptr;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
+
+/// Returns the layout that is kept with a type, or `None` if it is not known without a call of the
+/// MPI.
+#[inline]
+pub fn find(datatype: Handle) -> Option<Arc<Layout>> {
+    let layout = HANDLES.layout(datatype)?;
+    // SAFETY: the attribute of the type, which the caller uses, so that it is not freed meanwhile.
+    Some(unsafe { counted(layout) })
+}
+
+/// Returns a further owner of a layout.
+///
+/// # Safety
+/// It is the pointer that `set` made of an Arc whose count is not given back yet.
+unsafe fn counted(layout: *const Layout) -> Arc<Layout> {
+    // SAFETY: the caller's promise.
+    unsafe { Arc::increment_strong_count(layout) };
+    // SAFETY: one count more than before, and it is ours.
+    unsafe { Arc::from_raw(layout) }
+}
 
 /// Returns the layout that is kept with a type.
 pub fn get(host: &Host, datatype: Handle) -> Result<Option<Arc<Layout>>> {
@@ -23,9 +45,9 @@ pub fn get(host: &Host, datatype: Handle) -> Result<Option<Arc<Layout>>> {
         return Ok(None);
     }
     // SAFETY: the attribute is the pointer that `set` made of an Arc, whose count it holds.
-    unsafe { Arc::increment_strong_count(layout) };
-    // SAFETY: one count more than before, and it is ours.
-    Ok(Some(unsafe { Arc::from_raw(layout) }))
+    let layout = unsafe { counted(layout) };
+    HANDLES.note(datatype, &layout);
+    Ok(Some(layout))
 }
 
 /// Keeps a layout with its type, unless another thread was first. A layout that `get` has found in
@@ -47,7 +69,8 @@ pub fn set(host: &Host, datatype: Handle, layout: &Arc<Layout>) -> Result<()> {
 
 fn keyval(host: &Host) -> Result<c_int> {
     static KEYVAL: OnceLock<c_int> = OnceLock::new();
-    unsafe extern "C" fn delete(_: Handle, _: c_int, value: *mut c_void, _: *mut c_void) -> c_int {
+    unsafe extern "C" fn delete(of: Handle, _: c_int, value: *mut c_void, _: *mut c_void) -> c_int {
+        HANDLES.forget(Host::get().handle(of));
         // SAFETY: the attribute is the pointer that `set` made of an Arc; the type is being freed,
         // so no code may use it any more.
         drop(unsafe { Arc::from_raw(value.cast_const().cast::<Layout>()) });
