@@ -18,9 +18,9 @@ mod superpose;
 mod tests;
 
 pub use block::Block;
-pub use overlay::{each_run, each_strip, zip_elements};
+pub use overlay::{each_portion, each_run, zip_elements};
 pub use rows::Pieces;
-pub use strip::Strip;
+pub use strip::{Offsets, Portion, Scattered, Strip};
 
 use super::basic::Basic;
 use crate::error::{Class, Error, Result};

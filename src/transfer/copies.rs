@@ -3,7 +3,7 @@
 //! alignment is one load or store where the memory is mapped, so that no reader sees half of it.
 
 use super::acc::AccLock;
-use crate::datatype::type_map::Strip;
+use crate::datatype::type_map::{Offsets, Portion, Scattered, Strip};
 use crate::error::Result;
 use crate::fabric::Way;
 pub use crate::fabric::shm::mapped::copy;
@@ -44,13 +44,28 @@ pub unsafe fn mapped(way: Way, at: *mut u8, here: *mut u8, bytes: u64) {
     }
 }
 
+/// Copies a portion of a transfer, as [`strip`].
+///
+/// # Safety
+/// As for [`strip`].
+#[inline(always)]
+pub unsafe fn portion(way: Way, at: *mut u8, here: *mut u8, portion: Portion<'_>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match portion {
+            Portion::Strip(blocks) => strip(way, at, here, blocks),
+            Portion::Scattered(blocks) => scattered(way, at, here, blocks),
+        }
+    }
+}
+
 /// Copies a strip between the origin, of which `here` is offset zero, and window memory that is
 /// mapped, of which `at` is.
 ///
 /// # Safety
 /// As for [`transfer`], of each block.
 #[inline(always)]
-pub unsafe fn strip(way: Way, at: *mut u8, here: *mut u8, strip: Strip) {
+unsafe fn strip(way: Way, at: *mut u8, here: *mut u8, strip: Strip) {
     let (there, from) = (strip.there.to_isize(), strip.here.to_isize());
     // SAFETY: the caller's promise.
     unsafe {
@@ -117,6 +132,98 @@ unsafe fn many_blocks(way: Way, at: *mut u8, here: *mut u8, strip: Strip) {
             64 => each_block(to, from, blocks, |to, from| some_bytes::<64>(to, from)),
             bytes => each_block(to, from, blocks, |to, from| copy(to, from, bytes)),
         }
+    }
+}
+
+/// Copies blocks at listed places, as [`strip`].
+///
+/// # Safety
+/// As for [`strip`].
+#[inline(never)]
+unsafe fn scattered(way: Way, at: *mut u8, here: *mut u8, blocks: Scattered<'_>) {
+    let (there, here) = ((at, blocks.there), (here, blocks.here));
+    let ((to, to_places), (from, from_places)) = match way {
+        Way::Put => (there, here),
+        Way::Get => (here, there),
+    };
+    let (length, bytes) = (blocks.blocks.to_usize(), blocks.bytes);
+    let all = (length, bytes, bits(to, to_places) | bits(from, from_places));
+    // SAFETY: the caller's promise.
+    unsafe {
+        match (to_places, from_places) {
+            (Offsets::Listed { places, base, .. }, Offsets::Every { first, stride }) => {
+                each_place(listed(to, &places[..length], base), every(from, first, stride), all)
+            }
+            (Offsets::Every { first, stride }, Offsets::Listed { places, base, .. }) => {
+                each_place(every(to, first, stride), listed(from, &places[..length], base), all)
+            }
+            (
+                Offsets::Listed { places, base, .. },
+                Offsets::Listed { places: others, base: other, .. },
+            ) => each_place(
+                listed(to, &places[..length], base),
+                listed(from, &others[..length], other),
+                all,
+            ),
+            (Offsets::Every { .. }, Offsets::Every { .. }) => unreachable!("a strip"),
+        }
+    }
+}
+
+/// Returns bits of which the lowest is the alignment of all places.
+fn bits(zero: *mut u8, places: Offsets<'_>) -> usize {
+    let offsets = match places {
+        Offsets::Every { first, stride } => first.cast_unsigned() | stride.cast_unsigned(),
+        Offsets::Listed { base, bits, .. } => base.cast_unsigned() | bits,
+    };
+    zero.addr() | offsets.to_usize()
+}
+
+/// The address of each of the listed places.
+#[inline(always)]
+fn listed(zero: *mut u8, places: &[i64], base: i64) -> impl Fn(usize) -> *mut u8 + Copy {
+    let zero = zero.wrapping_offset(base.to_isize());
+    move |n| zero.wrapping_offset(places[n].to_isize())
+}
+
+/// The address of each place at equal distances.
+#[inline(always)]
+fn every(zero: *mut u8, first: i64, stride: i64) -> impl Fn(usize) -> *mut u8 + Copy {
+    let (first, stride) = (zero.wrapping_offset(first.to_isize()), stride.to_isize());
+    move |n| first.wrapping_offset(n.cast_signed().wrapping_mul(stride))
+}
+
+/// Copies blocks: their number, the bytes of each, and bits of which the lowest is the alignment of
+/// all.
+///
+/// # Safety
+/// As for [`strip`].
+#[inline(always)]
+unsafe fn each_place(
+    to: impl Fn(usize) -> *mut u8 + Copy,
+    from: impl Fn(usize) -> *mut u8 + Copy,
+    (blocks, bytes, bits): (usize, u64, usize),
+) {
+    let aligned = |width: usize| bits & (width - 1) == 0;
+    macro_rules! each {
+        ($copy:expr $(, $bytes:expr)?) => {
+            for n in 0..blocks {
+                // SAFETY: the caller vouches for all blocks, and elements are at multiples of their
+                // size.
+                unsafe { $copy(to(n), from(n) $(, $bytes)?) };
+            }
+        };
+    }
+    match bytes {
+        8 if aligned(8) => each!(element::<u64>),
+        4 if aligned(4) => each!(element::<u32>),
+        12 => each!(some_bytes::<12>),
+        16 => each!(some_bytes::<16>),
+        24 => each!(some_bytes::<24>),
+        32 => each!(some_bytes::<32>),
+        17..=32 => each!(both_ends::<16>, bytes),
+        33..=64 => each!(both_ends::<32>, bytes),
+        _ => each!(copy, bytes),
     }
 }
 

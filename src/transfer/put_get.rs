@@ -5,7 +5,7 @@
 //! 15 branches, all predictable. No atomic instruction, no call, no frame.
 
 use super::{Buffer, Place, Quick, Target, copies, elements, fits, not_null};
-use crate::datatype::type_map::{Shape, each_run, each_strip};
+use crate::datatype::type_map::{Shape, each_portion, each_run};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
 use crate::fabric::spot::{Spot, Unmapped};
@@ -231,9 +231,9 @@ impl Shaped<'_> {
     unsafe fn at(&self, zero: Spot<'_>) -> Result<()> {
         match zero {
             Spot::Mapped(zero) | Spot::Own(zero) => {
-                each_strip(self.origin, self.target, |strip| {
+                each_portion(self.origin, self.target, |portion| {
                     // SAFETY: the caller vouches for both sides of each run.
-                    unsafe { copies::strip(self.way, zero, self.address, strip) };
+                    unsafe { copies::portion(self.way, zero, self.address, portion) };
                 });
                 Ok(())
             }

@@ -6,7 +6,7 @@ use super::strip::{Strip, in_bytes};
 use super::{Block, Layout};
 
 /// The most nodes of which copies are processed node by node.
-const FEW_NODES: usize = 8;
+pub(super) const FEW_NODES: usize = 8;
 
 /// The copies that are processed together, so that they stay in the cache from one node to the
 /// next.

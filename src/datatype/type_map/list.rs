@@ -1,16 +1,15 @@
 //! The blocks of a type map one by one, in a plain list, and two such lists laid over each other.
 //! For maps whose blocks lie at irregular places; rows of many blocks are quicker as rows.
 //!
-//! On paper, some twenty instructions a block, of which none stores anything but the data. A loop
-//! that keeps its place in memory loads what it has just stored, and if the processor cannot
-//! forward such a store, the load waits until all stores before it are done: those to memory that
-//! another process has in its cache take up to 100 ns each.
+//! A step takes as many blocks as are equally long on both sides. Nothing is stored between two
+//! blocks but the data. A loop that keeps its place in memory loads what it has just stored, and if
+//! the processor cannot forward such a store, the load waits until all stores before it are done:
+//! those to memory that another process has in its cache take up to 100 ns each.
 
 use super::map::{Map, Node, Row};
 use super::rows::Rows;
-use super::strip::{Strip, in_bytes};
+use super::strip::{Offsets, Portion, Scattered, Strip, in_bytes};
 use crate::number::Number;
-use core::slice;
 use std::sync::OnceLock;
 
 /// The most blocks that are listed where they are fewer as rows.
@@ -19,26 +18,34 @@ const BLOCKS_MAX: u64 = 1024;
 /// The most blocks for each node of a map that counts as irregular.
 const BLOCKS_PER_NODE: u64 = 4;
 
-/// A block of bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ByteBlock {
-    pub offset: i64,
-    /// not 0
-    pub bytes: u64,
+/// The most blocks of a run as which a longer block is listed.
+const PARTS_MAX: u64 = 4;
+
+/// Blocks of equal length that follow each other in a list.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// of each block, not 0
+    bytes: u64,
+    /// number of blocks, not 0
+    blocks: u64,
 }
 
-impl ByteBlock {
-    /// Returns the first block of a row.
-    pub fn first(row: Row) -> ByteBlock {
-        let block = in_bytes(row).block;
-        ByteBlock { offset: block.offset, bytes: block.count }
-    }
+/// The blocks of an item.
+#[derive(Debug)]
+pub(super) struct Listed {
+    /// where each block begins
+    places: Vec<i64>,
+    runs: Vec<Run>,
+    /// bits of which the lowest is the alignment of all places
+    bits: u64,
+    /// whether the blocks are mostly nodes of their own
+    pub is_irregular: bool,
 }
 
 /// The list of a layout, made when it is first needed. It follows from the layout: two lists do not
 /// differ, and a copy makes its own.
 #[derive(Debug, Default)]
-pub(super) struct List(OnceLock<Option<Box<[ByteBlock]>>>);
+pub(super) struct List(OnceLock<Option<Listed>>);
 
 impl Clone for List {
     fn clone(&self) -> List {
@@ -55,40 +62,69 @@ impl PartialEq for List {
 impl Eq for List {}
 
 impl List {
-    /// Returns the blocks of a map of bytes; `None` if it has too many.
-    pub fn of(&self, map: &Map) -> Option<&[ByteBlock]> {
-        self.0.get_or_init(|| listed(map)).as_deref()
-    }
-}
-
-/// Whether the blocks of a map are mostly nodes of their own.
-fn is_irregular(map: &Map) -> bool {
-    let nodes = map.nodes();
-    nodes.len() > 1 && blocks_in(nodes) <= BLOCKS_PER_NODE.saturating_mul(nodes.len().to_u64())
-}
-
-/// Makes the list of a map. Blocks that touch are one.
-fn listed(map: &Map) -> Option<Box<[ByteBlock]>> {
-    let blocks = blocks_in(map.nodes());
-    if blocks > BLOCKS_MAX && !is_irregular(map) {
-        return None;
-    }
-    let mut list: Vec<ByteBlock> = Vec::new();
-    list.try_reserve_exact(blocks.to_usize()).ok()?;
-    for row in Rows::of(map, 1, 0) {
-        let mut block = ByteBlock::first(row);
-        for _ in 0..row.blocks {
-            match list.last_mut() {
-                Some(last) if last.offset.wrapping_add_unsigned(last.bytes) == block.offset => {
-                    last.bytes += block.bytes;
-                }
-                _ => list.push(block),
-            }
-            // Wraps at most behind the last block.
-            block.offset = block.offset.wrapping_add(row.stride);
+    /// Returns the blocks of a map of bytes; `None` if it has too many, or is a row.
+    #[inline]
+    pub fn of(&self, map: &Map) -> Option<&Listed> {
+        if map.nodes().len() <= 1 {
+            return None;
         }
+        self.0.get_or_init(|| Listed::of(map)).as_ref()
     }
-    Some(list.into_boxed_slice())
+}
+
+impl Listed {
+    /// Makes the list of a map.
+    fn of(map: &Map) -> Option<Listed> {
+        let (nodes, blocks) = (map.nodes().len().to_u64(), blocks_in(map.nodes()));
+        let is_irregular = blocks <= BLOCKS_PER_NODE.saturating_mul(nodes);
+        if blocks > BLOCKS_MAX && !is_irregular {
+            return None;
+        }
+        let mut made = Listed { places: Vec::new(), runs: Vec::new(), bits: 0, is_irregular };
+        made.places.try_reserve_exact(blocks.to_usize()).ok()?;
+        let mut last: Option<(i64, u64)> = None;
+        for row in Rows::of(map, 1, 0).map(in_bytes) {
+            let (mut offset, more) = (row.block.offset, row.block.count);
+            for _ in 0..row.blocks {
+                last = match last {
+                    // Blocks that touch are one.
+                    Some((at, bytes)) if at.wrapping_add_unsigned(bytes) == offset => {
+                        Some((at, bytes + more))
+                    }
+                    before => {
+                        before.map_or(Some(()), |block| made.add(block))?;
+                        Some((offset, more))
+                    }
+                };
+                // Wraps at most behind the last block.
+                offset = offset.wrapping_add(row.stride);
+            }
+        }
+        last.map_or(Some(()), |block| made.add(block))?;
+        Some(made)
+    }
+
+    /// Appends a block: offset and bytes. One that is as long as a few of the run before is listed
+    /// as these, because a run costs more than a few blocks. `None` without memory.
+    fn add(&mut self, (offset, bytes): (i64, u64)) -> Option<()> {
+        let parts = match self.runs.last_mut() {
+            Some(run) if bytes.is_multiple_of(run.bytes) && bytes / run.bytes <= PARTS_MAX => {
+                run.blocks += bytes / run.bytes;
+                bytes / run.bytes
+            }
+            _ => {
+                self.runs.push(Run { bytes, blocks: 1 });
+                1
+            }
+        };
+        self.places.try_reserve(parts.to_usize()).ok()?;
+        for part in 0..parts {
+            let place = offset.wrapping_add_unsigned(part * (bytes / parts));
+            self.bits |= place.cast_unsigned();
+            self.places.push(place);
+        }
+        Some(())
+    }
 }
 
 /// Returns the number of blocks of some nodes.
@@ -108,82 +144,158 @@ fn blocks_in(mut nodes: &[Node]) -> u64 {
     blocks
 }
 
-/// Copies of a list of blocks.
+/// The data of one side.
 #[derive(Clone, Copy)]
-pub(super) struct Blocks<'a> {
-    list: &'a [ByteBlock],
-    copies: u64,
-    /// bytes from one copy to the next
-    extent: i64,
-}
-
-impl<'a> Blocks<'a> {
-    /// The blocks of a row, of which the first is `block`.
-    pub fn of_row(row: Row, block: &'a ByteBlock) -> Blocks<'a> {
-        Blocks::new(slice::from_ref(block), row.blocks, row.stride)
-    }
-
-    /// `copies` copies of a list, `extent` bytes apart.
-    pub fn new(list: &'a [ByteBlock], copies: u64, extent: i64) -> Blocks<'a> {
-        Blocks { list, copies, extent }
-    }
+pub(super) enum Blocks<'a> {
+    /// a row of bytes
+    Row(Row),
+    /// copies of a list: their number, and the bytes from one to the next
+    Copies(&'a Listed, u64, i64),
 }
 
 /// The next block of a side, and those behind it.
 struct Cursor<'a> {
-    /// the rest of the next block
-    offset: i64,
+    /// equally long blocks, from the next one on
+    places: Offsets<'a>,
+    /// their number
+    blocks: u64,
+    /// bytes of each
     bytes: u64,
-    /// the blocks of this copy that come then
-    rest: &'a [ByteBlock],
-    /// the bytes by which this copy is moved
-    base: i64,
-    /// this copy and the others to come
-    blocks: Blocks<'a>,
+    /// bytes of the next block that are skipped
+    done: u64,
+    /// the runs of this copy that come then
+    runs: &'a [Run],
+    /// the list, the copies to come, this one included, and the bytes from one to the next
+    copies: Option<(&'a Listed, u64, i64)>,
 }
 
 impl<'a> Cursor<'a> {
     /// Begins with the first block, if there is one.
     fn of(blocks: Blocks<'a>) -> Option<Cursor<'a>> {
-        let (first, rest) = blocks.list.split_first().filter(|_| blocks.copies > 0)?;
-        Some(Cursor { offset: first.offset, bytes: first.bytes, rest, base: 0, blocks })
+        match blocks {
+            Blocks::Row(Row { block, blocks, stride }) => {
+                let places = Offsets::Every { first: block.offset, stride };
+                let bytes = block.count;
+                Some(Cursor { places, blocks, bytes, done: 0, runs: &[], copies: None })
+            }
+            Blocks::Copies(list, copies, extent) => {
+                let (run, runs) = list.runs.split_first().filter(|_| copies > 0)?;
+                let (places, copies) = (&list.places[..], Some((list, copies, extent)));
+                let places = Offsets::Listed { places, base: 0, bits: list.bits };
+                let Run { bytes, blocks } = *run;
+                Some(Cursor { places, blocks, bytes, done: 0, runs, copies })
+            }
+        }
     }
 
-    /// Skips `bytes` bytes of the next block. Returns whether there is more.
+    /// Bytes of the next block.
     #[inline(always)]
-    fn skip(&mut self, bytes: u64) -> bool {
-        if self.bytes > bytes {
-            self.bytes -= bytes;
-            self.offset = self.offset.wrapping_add_unsigned(bytes);
-            return true;
+    fn rest(&self) -> u64 {
+        self.bytes - self.done
+    }
+
+    /// Returns the number of blocks of `bytes` bytes that come next, `most` at most. A longer block
+    /// counts as the number of such blocks that fit into it.
+    #[inline(always)]
+    fn blocks_of(&self, bytes: u64, most: u64) -> u64 {
+        match self.rest() {
+            _ if most == 1 => 1,
+            rest if rest > bytes => (rest / bytes).min(most),
+            _ if self.done > 0 => 1,
+            _ => self.blocks.min(most),
         }
-        if self.rest.is_empty() {
-            self.blocks.copies -= 1;
-            if self.blocks.copies == 0 {
-                return false;
+    }
+
+    /// Returns the places of the blocks of which `blocks_of` has told the number.
+    #[inline(always)]
+    fn places_of(&self, bytes: u64) -> Offsets<'a> {
+        match self.bytes == bytes {
+            true => self.places,
+            false => Offsets::Every {
+                first: self.places.first().wrapping_add_unsigned(self.done),
+                stride: bytes.cast_signed(),
+            },
+        }
+    }
+
+    /// Skips `blocks` blocks of `bytes` bytes, as `blocks_of` has returned them. Returns whether
+    /// there is more.
+    #[inline(always)]
+    fn skip(&mut self, blocks: u64, bytes: u64) -> bool {
+        let whole = match self.bytes == bytes {
+            true => blocks,
+            false => {
+                self.done += blocks * bytes;
+                if self.done < self.bytes {
+                    return true;
+                }
+                self.done = 0;
+                1
             }
-            // Does not wrap: all copies lie inside of the reach.
-            self.base = self.base.wrapping_add(self.blocks.extent);
-            self.rest = self.blocks.list;
+        };
+        self.blocks -= whole;
+        self.places.skip(whole);
+        self.blocks > 0 || self.next_run()
+    }
+
+    /// Goes on to the next run, or to the next copy. Returns whether there is one.
+    #[inline(always)]
+    fn next_run(&mut self) -> bool {
+        if self.runs.is_empty() && !self.next_copy() {
+            return false;
         }
-        let [next, rest @ ..] = self.rest else { return false };
-        self.rest = rest;
-        self.offset = next.offset.wrapping_add(self.base);
-        self.bytes = next.bytes;
+        let [run, runs @ ..] = self.runs else { return false };
+        (self.blocks, self.bytes, self.runs) = (run.blocks, run.bytes, runs);
         true
+    }
+
+    fn next_copy(&mut self) -> bool {
+        let (Some((list, copies, extent)), Offsets::Listed { places, base, .. }) =
+            (&mut self.copies, &mut self.places)
+        else {
+            return false;
+        };
+        *copies -= 1;
+        // Wraps at most behind the last copy.
+        (*places, *base) = (&list.places, base.wrapping_add(*extent));
+        self.runs = &list.runs;
+        *copies > 0
     }
 }
 
-/// Does `work` on all data of either side, block by block, in the order of the lists. Ends with the
-/// shorter of the two.
+/// Does `work` on all data of either side, in the order of the lists. Ends with the shorter of the
+/// two.
 #[inline]
-pub(super) fn merge(origin: Blocks<'_>, target: Blocks<'_>, mut work: impl FnMut(Strip)) {
+pub(super) fn merge(origin: Blocks<'_>, target: Blocks<'_>, mut work: impl FnMut(Portion<'_>)) {
     let (Some(mut one), Some(mut two)) = (Cursor::of(origin), Cursor::of(target)) else { return };
     loop {
-        let bytes = one.bytes.min(two.bytes);
-        let (here, there) = (one.offset, two.offset);
-        work(Strip { here, there, bytes, blocks: 1, here_stride: 0, there_stride: 0 });
-        if !one.skip(bytes) || !two.skip(bytes) {
+        let bytes = one.rest().min(two.rest());
+        // The side with the shorter block first, so that no other one needs a division.
+        let blocks = match one.rest() == bytes {
+            true => two.blocks_of(bytes, one.blocks_of(bytes, u64::MAX)),
+            false => one.blocks_of(bytes, two.blocks_of(bytes, u64::MAX)),
+        };
+        let (here, there) = (one.places_of(bytes), two.places_of(bytes));
+        work(match (blocks, here, there) {
+            (1, ..) => Portion::Strip(Strip::single(here.first(), there.first(), bytes)),
+            (
+                _,
+                Offsets::Every { first, stride },
+                Offsets::Every { first: there, stride: other },
+            ) => {
+                let (here_stride, there_stride) = (stride, other);
+                Portion::Strip(Strip {
+                    here: first,
+                    there,
+                    bytes,
+                    blocks,
+                    here_stride,
+                    there_stride,
+                })
+            }
+            _ => Portion::Scattered(Scattered { here, there, bytes, blocks }),
+        });
+        if !one.skip(blocks, bytes) || !two.skip(blocks, bytes) {
             return;
         }
     }

@@ -4,11 +4,11 @@
 //! same type on both; `list` has those with blocks at irregular places, or with few blocks;
 //! `superpose` has the others.
 
-use super::beside::{Beside, ITSELF, ORIGIN, TARGET};
+use super::beside::{Beside, FEW_NODES, ITSELF, ORIGIN, TARGET};
 use super::block::Piece;
-use super::list::{Blocks, ByteBlock, merge};
+use super::list::{Blocks, merge};
 use super::map::Row;
-use super::strip::Strip;
+use super::strip::{Portion, Strip};
 use super::superpose::{one_row, superpose};
 use super::{Layout, Shape};
 use crate::datatype::basic::Basic;
@@ -18,25 +18,34 @@ use core::iter;
 use std::sync::Arc;
 
 /// Does `work` on all data of `count` items on either side. Ends with the shorter of the two.
-/// Strips come in no order, and need none: the bytes that are written do not overlap (MPI-4.1
+/// Portions come in no order, and need none: the bytes that are written do not overlap (MPI-4.1
 /// §12.3).
 #[inline]
-pub fn each_strip(origin: (&Shape, u64), target: (&Shape, u64), mut work: impl FnMut(Strip)) {
+pub fn each_portion(
+    origin: (&Shape, u64),
+    target: (&Shape, u64),
+    mut work: impl FnMut(Portion<'_>),
+) {
     let (one, two) = (one_row(origin), one_row(target));
     if let Some(strip) = one.zip(two).and_then(|(one, two)| Strip::whole(one, two)) {
-        return work(strip);
+        return work(Portion::Strip(strip));
     }
+    let mut by_strip = |strip| work(Portion::Strip(strip));
     match (one, two, origin, target) {
         (_, _, (Shape::Derived(same), count), (Shape::Derived(other), items))
-            if Arc::ptr_eq(same, other) && count == items =>
+            if Arc::ptr_eq(same, other) && count == items && goes_by_rows(same, count) =>
         {
-            Beside::<ITSELF>.items(same, count, 0, &mut work)
+            Beside::<ITSELF>.items(same, count, 0, &mut by_strip)
         }
-        (Some(dense), _, _, (Shape::Derived(layout), count)) if is_dense(dense, layout, count) => {
-            Beside::<ORIGIN>.items(layout, count, dense.block.offset, &mut work)
+        (Some(dense), _, _, (Shape::Derived(layout), count))
+            if is_dense(dense, layout, count) && goes_by_rows(layout, count) =>
+        {
+            Beside::<ORIGIN>.items(layout, count, dense.block.offset, &mut by_strip)
         }
-        (_, Some(dense), (Shape::Derived(layout), count), _) if is_dense(dense, layout, count) => {
-            Beside::<TARGET>.items(layout, count, dense.block.offset, &mut work)
+        (_, Some(dense), (Shape::Derived(layout), count), _)
+            if is_dense(dense, layout, count) && goes_by_rows(layout, count) =>
+        {
+            Beside::<TARGET>.items(layout, count, dense.block.offset, &mut by_strip)
         }
         _ => any_two((origin, one), (target, two), work),
     }
@@ -47,34 +56,31 @@ fn is_dense(row: Row, layout: &Layout, items: u64) -> bool {
     row.blocks == 1 && layout.holds(items, row.block.count)
 }
 
-/// [`each_strip`] for any two sides; a side that is one row comes with it.
+/// Whether some items beside dense data are quicker by the rows of their map than by a list.
+fn goes_by_rows(layout: &Layout, items: u64) -> bool {
+    let few = items > 1 && layout.bytes().nodes().len() <= FEW_NODES;
+    few || !layout.list.of(layout.bytes()).is_some_and(|list| list.is_irregular)
+}
+
+/// [`each_portion`] for any two sides; a side that is one row comes with it.
 fn any_two(
     (origin, one): ((&Shape, u64), Option<Row>),
     (target, two): ((&Shape, u64), Option<Row>),
-    work: impl FnMut(Strip),
+    mut work: impl FnMut(Portion<'_>),
 ) {
-    let (first, second) = (one.map(ByteBlock::first), two.map(ByteBlock::first));
-    let blocks = match (one.zip(first.as_ref()), two.zip(second.as_ref())) {
-        // A strip has many blocks of a row if the other side is longer.
-        (Some((one, _)), Some((two, _))) if one.blocks == 1 || two.blocks == 1 => None,
-        (one, two) => blocks(origin, one).zip(blocks(target, two)),
-    };
-    match blocks {
+    match blocks(origin, one).zip(blocks(target, two)) {
         Some((one, two)) => merge(one, two, work),
-        None => superpose(origin, target, work),
+        None => superpose(origin, target, |strip| work(Portion::Strip(strip))),
     }
 }
 
-/// Returns the blocks of a side one by one, if they are a row or listed.
-fn blocks<'a>(
-    (shape, count): (&'a Shape, u64),
-    row: Option<(Row, &'a ByteBlock)>,
-) -> Option<Blocks<'a>> {
+/// Returns the blocks of a side, if they are a row or listed.
+fn blocks((shape, count): (&Shape, u64), row: Option<Row>) -> Option<Blocks<'_>> {
     match (row, shape) {
-        (Some((row, first)), _) => Some(Blocks::of_row(row, first)),
+        (Some(row), _) => Some(Blocks::Row(row)),
         (None, Shape::Derived(layout)) => {
             let list = layout.list.of(layout.bytes())?;
-            Some(Blocks::new(list, count, layout.extent()))
+            Some(Blocks::Copies(list, count, layout.extent()))
         }
         (None, Shape::Basic(_)) => None,
     }

@@ -12,16 +12,23 @@ impl Layout {
 }
 
 /// Returns the runs of both sides, in the order of the type maps. The shorter ways of
-/// [`each_strip`] must give the same runs in any order.
+/// [`each_portion`] must give the same runs in any order.
 fn zip_bytes(origin: (&Shape, u64), target: (&Shape, u64)) -> Vec<(i64, i64, u64)> {
     let mut runs = Vec::new();
     each_run(origin, target, |here, there, bytes| runs.push((here, there, bytes)));
     let mut any_order = pairs_of_bytes(&runs);
     let mut others = Vec::new();
-    each_strip(origin, target, |strip| {
-        for n in 0..strip.blocks as i64 {
-            let (here, there) = (n * strip.here_stride, n * strip.there_stride);
-            others.push((strip.here + here, strip.there + there, strip.bytes));
+    each_portion(origin, target, |portion| {
+        let (here, there, bytes, blocks) = match portion {
+            Portion::Strip(strip) => {
+                let every = |first, stride| Offsets::Every { first, stride };
+                let here = every(strip.here, strip.here_stride);
+                (here, every(strip.there, strip.there_stride), strip.bytes, strip.blocks)
+            }
+            Portion::Scattered(part) => (part.here, part.there, part.bytes, part.blocks),
+        };
+        for n in 0..blocks as usize {
+            others.push((place(here, n), place(there, n), bytes));
         }
     });
     let mut others = pairs_of_bytes(&others);
@@ -29,6 +36,17 @@ fn zip_bytes(origin: (&Shape, u64), target: (&Shape, u64)) -> Vec<(i64, i64, u64
     others.sort();
     assert_eq!(others, any_order, "{origin:?} {target:?}");
     runs
+}
+
+/// Returns the place of a block. Its alignment is that of all places at least.
+fn place(places: Offsets, n: usize) -> i64 {
+    match places {
+        Offsets::Every { first, stride } => first + n as i64 * stride,
+        Offsets::Listed { places, base, bits } => {
+            assert!(places[n] as u64 & bits == places[n] as u64);
+            places[n] + base
+        }
+    }
 }
 
 /// Returns the places of each byte at the origin and at the target.
