@@ -48,6 +48,8 @@ pub struct Config {
     pub fallback: Fallback,
     /// FOMPI_NET, FOMPI_VERBS, and the variables whose names begin like them
     pub net: NetSettings,
+    /// FOMPI_NET_LOOK: microseconds for which a waiting rank may look before it sleeps, over TCP
+    pub net_look: Option<u32>,
     /// FOMPI_NET_TIMEOUT: seconds after which a process counts as lost whose node acknowledges
     /// nothing that was sent to it by TCP
     pub net_timeout: u32,
@@ -68,6 +70,7 @@ impl Default for Config {
             disable: false,
             fallback: Fallback::Warn,
             net: NetSettings::default(),
+            net_look: None,
             net_timeout: 10,
             ranks_per_node: None,
             strategy: Strategy::Auto,
@@ -89,7 +92,7 @@ struct Variable {
 }
 
 /// All variables that the library reads.
-const VARIABLES: [Variable; 16] = [
+const VARIABLES: [Variable; 17] = [
     Variable { name: "FOMPI_VERBOSE", values: "0, 1 or 2", set: set_verbose },
     Variable {
         name: "FOMPI_DISABLE",
@@ -110,6 +113,11 @@ const VARIABLES: [Variable; 16] = [
         name: "FOMPI_NET_INTERFACE",
         values: "the name of a network interface",
         set: |config, value| text(value).map(|name| config.net.interface = Some(name)),
+    },
+    Variable {
+        name: "FOMPI_NET_LOOK",
+        values: "a number of microseconds",
+        set: |config, value| value.parse().ok().map(|us: u32| config.net_look = Some(us)),
     },
     Variable {
         name: "FOMPI_NET_PORTS",

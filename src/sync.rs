@@ -16,6 +16,7 @@ pub use loom::sync::atomic::{
 };
 
 use core::time::Duration;
+use std::time::Instant;
 
 #[cfg(not(loom))]
 pub use parking_lot::{Mutex, MutexGuard};
@@ -92,6 +93,11 @@ impl Condvar {
         }
         (self.condvar.wait(guard).expect("a panic ends the model"), false)
     }
+}
+
+/// Whether this time has passed since then. In a model as for [`Condvar::wait_for`].
+pub fn has_passed(most: Duration, since: Instant) -> bool {
+    if cfg!(loom) { most.is_zero() } else { since.elapsed() >= most }
 }
 
 /// Tells the processor (or the model checker) that this thread only waits for another one.

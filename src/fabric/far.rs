@@ -10,7 +10,7 @@
 //! there a waiting rank polls, and yields the core or sleeps between two polls, for longer and
 //! longer times.
 
-use super::layout::DOORBELL;
+use super::layout::{self, DOORBELL};
 use super::net::Serving;
 use super::remote::{Bytes, Network, Remote};
 use super::shm::doorbell;
@@ -59,10 +59,17 @@ pub trait Locate {
     /// Returns how this rank waits for its words.
     fn wait(&self) -> FarWait;
 
-    /// Lets this rank serve other processes while it waits, if no other process of its node changes
-    /// its words.
+    /// Notes how long a wait of this rank took.
+    fn waited(&self, _took: Duration) {}
+
+    /// Lets this rank serve other processes while it waits.
     fn serving(&self) -> Option<Serving> {
         None
+    }
+
+    /// Whether this rank may sleep while it serves: only requests change its words.
+    fn serves_asleep(&self) -> bool {
+        true
     }
 
     /// Returns what this process does while it waits.
@@ -185,27 +192,30 @@ impl<L: Locate> Far<L> {
     /// Looks at a word for a time, then sleeps until a post rings the doorbell of this rank.
     fn sleep(
         &self,
-        cell: &AtomicU64,
+        (word, cell): (WordId, &AtomicU64),
         until: &impl Fn(u64) -> bool,
         (look, wait): (Duration, &mut <L::Idle as Idle>::Wait),
     ) -> Result<u64> {
         let mut losses = 0;
         // Sends what this rank has gathered: another rank may need it before it posts.
         self.advance(&mut losses)?;
-        if let Some(serving) = self.0.serving() {
-            return self.serve(cell, until, (look, wait), serving);
-        }
-        let began = Instant::now();
-        while began.elapsed() < look {
-            // Acquire: as in `poll`.
-            let value = cell.load(Ordering::Acquire);
-            if until(value) {
-                return Ok(value);
+        let asleep = self.0.serves_asleep();
+        let mut serving = self.0.serving();
+        if let Some(value) = look_at(cell, until, look, &mut serving) {
+            // The holder of a lock does not wait again soon, but its work may be long.
+            if let Some(serving) = serving.filter(|_| !layout::is_of_queue(word)) {
+                serving.keep();
             }
-            spin_hint();
+            return Ok(value);
         }
-        let bell = doorbell::in_word(self.0.own(DOORBELL));
-        words::sleep_until((cell, bell), until, (self.0.idle(), wait), || self.advance(&mut losses))
+        match serving.filter(|_| asleep) {
+            Some(serving) => self.serve(cell, until, wait, serving),
+            None => {
+                let bell = doorbell::in_word(self.0.own(DOORBELL));
+                let idle = (self.0.idle(), wait);
+                words::sleep_until((cell, bell), until, idle, || self.advance(&mut losses))
+            }
+        }
     }
 
     /// Serves other processes until one of them has changed a word.
@@ -213,18 +223,17 @@ impl<L: Locate> Far<L> {
         &self,
         cell: &AtomicU64,
         until: &impl Fn(u64) -> bool,
-        (look, wait): (Duration, &mut <L::Idle as Idle>::Wait),
+        wait: &mut <L::Idle as Idle>::Wait,
         mut serving: Serving,
     ) -> Result<u64> {
-        let (began, mut checked, mut losses) = (Instant::now(), Instant::now(), 0);
+        let (mut checked, mut losses) = (Instant::now(), 0);
         loop {
             // Acquire: as in `poll`.
             let value = cell.load(Ordering::Acquire);
             if until(value) {
                 return Ok(value);
             }
-            let looks = began.elapsed() < look;
-            if !serving.step(if looks { 0 } else { SERVE_MS }) && !looks {
+            if !serving.step(SERVE_MS) {
                 self.advance(&mut losses)?;
             }
             if checked.elapsed() >= Duration::from_nanos(CHECK_NS) {
@@ -232,6 +241,30 @@ impl<L: Locate> Far<L> {
                 self.advance(&mut losses)?;
                 checked = Instant::now();
             }
+        }
+    }
+}
+
+/// Looks at a word for a time, and serves other processes meanwhile, if this rank can.
+fn look_at(
+    cell: &AtomicU64,
+    until: &impl Fn(u64) -> bool,
+    look: Duration,
+    serving: &mut Option<Serving>,
+) -> Option<u64> {
+    let began = Instant::now();
+    loop {
+        // Acquire: as in `poll`.
+        let value = cell.load(Ordering::Acquire);
+        if until(value) {
+            return Some(value);
+        }
+        if began.elapsed() >= look {
+            return None;
+        }
+        match serving {
+            Some(serving) => _ = serving.step(0),
+            None => spin_hint(),
         }
     }
 }
@@ -334,7 +367,12 @@ impl<L: Locate> Words for Far<L> {
         let mut wait = idle.begin(word);
         let value = match self.0.wait() {
             FarWait::Polls => self.poll(cell, &until, &mut wait),
-            FarWait::Sleeps(look) => self.sleep(cell, &until, (look, &mut wait)),
+            FarWait::Sleeps(look) => {
+                let began = Instant::now();
+                let value = self.sleep((word, cell), &until, (look, &mut wait));
+                self.0.waited(began.elapsed());
+                value
+            }
         };
         idle.end(wait);
         value

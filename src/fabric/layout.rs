@@ -141,11 +141,16 @@ pub enum Purpose {
 pub fn purpose(word: WordId) -> Purpose {
     match word.0 {
         _ if word == COMPLETE => Purpose::Complete,
-        word if (NODES..FENCE).contains(&word) => Purpose::Queue((word - NODES) / WORDS_PER_NODE),
+        at if is_of_queue(word) => Purpose::Queue((at - NODES) / WORDS_PER_NODE),
         word if (FENCE..WAITED.0).contains(&word) => Purpose::Barrier,
         word if word >= POSTED => Purpose::Posts,
         word => unreachable!("no rank waits for its word {word}"),
     }
+}
+
+/// Whether a rank waits for this word as one in the queue of a lock.
+pub fn is_of_queue(word: WordId) -> bool {
+    (NODES..FENCE).contains(&word.0)
 }
 
 /// The counter of a round of the barrier.

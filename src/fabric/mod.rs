@@ -37,6 +37,8 @@ pub mod far;
 pub mod faults;
 pub mod layout;
 #[cfg(not(loom))]
+pub mod look_or_sleep;
+#[cfg(not(loom))]
 pub mod net;
 #[cfg(test)]
 pub mod passed;

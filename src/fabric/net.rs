@@ -7,6 +7,6 @@
 
 pub use super::contact::{Contact, Probe, Secret};
 pub use super::wire::{
-    BlockLease, DeviceChoice, DeviceOffer, Exposed, GAP_MAX, Peer, Peers, Pending, Serving, Wire,
-    settings_differ, why_no_device,
+    BlockLease, DeviceChoice, DeviceOffer, Exposed, GAP_MAX, LOOK, Peer, Peers, Pending, Serving,
+    Wire, settings_differ, why_no_device,
 };

@@ -4,12 +4,15 @@
 //! up, one after the other. Both wait for events of one list of epoll, which wakes the thread that
 //! began to wait last: the rank.
 //!
-//! | `rank_serves` | meaning                                                                  |
-//! |---------------|--------------------------------------------------------------------------|
-//! | false         | the service thread carries out requests; the rank sets it when its wait  |
-//! |               | ends, and the service thread if the rank makes no step                   |
-//! | true          | the rank does, which sets it at each step; the service thread gives      |
-//! |               | events of connections back, and rests                                    |
+//! | `turn`  | meaning                                                                        |
+//! |---------|--------------------------------------------------------------------------------|
+//! | Thread  | the service thread carries out requests; the rank sets it when its wait ends,  |
+//! |         | and the service thread if the rank makes no step, or comes back too late       |
+//! | Rank    | the rank does, which sets it at each step; the service thread gives events of  |
+//! |         | connections back, and rests                                                    |
+//! | Kept    | the wait of the rank has ended, and the rank is expected to wait again soon, as |
+//! |         | in a loop of epochs: the service thread rests for a short time, because two    |
+//! |         | changes of threads cost more than the request                                  |
 //!
 //! The lock of the table protects it. A rank looks at its word after it has set it, and no other
 //! thread carries out a request from there on, so the rank sleeps in epoll_wait(2) alone. A rank
@@ -23,13 +26,16 @@
 
 use std::collections::VecDeque;
 use std::io::Result;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::number::Number;
-use crate::sync::{AtomicU64, Condvar, Mutex, Ordering};
+use crate::sync::{AtomicU64, Condvar, Mutex, Ordering, has_passed};
 
 /// Events with which a stream ends.
 const ENDED: i32 = libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR;
+
+/// Time between two turns of a rank that makes one call after the other.
+const BUSY_MAX: Duration = Duration::from_micros(50);
 
 /// A thread that serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +79,8 @@ pub struct Connections<S: ServedStreams> {
     streams: S,
     /// time after which a rank that serves must have made a step
     step_max: Duration,
+    /// time in which a rank that has kept the turn must come back
+    keep_max: Duration,
     table: Mutex<Table<S::Served>>,
     /// the service thread rests until the rank has ended its wait
     rest: Condvar,
@@ -86,11 +94,23 @@ struct Table<C> {
     /// those that are to be served again before a server waits, each once
     again: VecDeque<usize>,
     buffer: Vec<u8>,
-    rank_serves: bool,
+    turn: Turn,
+    /// end of the last turn of a rank
+    ended: Option<Instant>,
     /// number of steps of ranks
     steps: u64,
-    /// whether the service thread rests
+    /// whether the service thread rests, and whether for as long as a rank serves
     rests: bool,
+    rests_long: bool,
+}
+
+/// Whose turn it is to serve.
+#[derive(Clone, Copy)]
+enum Turn {
+    Thread,
+    Rank,
+    /// since when
+    Kept(Instant),
 }
 
 struct Entry<C> {
@@ -102,20 +122,24 @@ struct Entry<C> {
 }
 
 impl<S: ServedStreams> Connections<S> {
-    /// Starts without any. A rank that serves must make a step in `step_max`.
-    pub fn new(streams: S, step_max: Duration) -> Connections<S> {
+    /// Starts without any. A rank that serves must make a step in `step_max`, and one that has kept
+    /// the turn in `keep_max`.
+    pub fn new(streams: S, step_max: Duration, keep_max: Duration) -> Connections<S> {
         let table = Table {
             list: Vec::new(),
             free: Vec::new(),
             again: VecDeque::new(),
             buffer: vec![0; S::BUFFER_BYTES],
-            rank_serves: false,
+            turn: Turn::Thread,
+            ended: None,
             steps: 0,
             rests: false,
+            rests_long: false,
         };
         Connections {
             streams,
             step_max,
+            keep_max,
             table: Mutex::new(table),
             rest: Condvar::new(),
             count: AtomicU64::new(0),
@@ -153,8 +177,11 @@ impl<S: ServedStreams> Connections<S> {
     /// Takes an event of a connection.
     pub fn event(&self, by: Server, index: usize, events: u32) {
         let mut table = self.table.lock();
+        if by == Server::Thread && self.is_late(&table) {
+            table.turn = Turn::Thread;
+        }
         if table.is_served(by) {
-            self.turn(&mut table, index, events.cast_signed() & ENDED != 0);
+            self.serve(&mut table, index, events.cast_signed() & ENDED != 0);
         } else {
             self.give_back(&mut table, index);
         }
@@ -170,7 +197,7 @@ impl<S: ServedStreams> Connections<S> {
                 break;
             }
             let Some(index) = table.take_again() else { break };
-            self.turn(&mut table, index, false);
+            self.serve(&mut table, index, false);
         }
         if by == Server::Thread {
             self.rest();
@@ -185,45 +212,89 @@ impl<S: ServedStreams> Connections<S> {
     /// Lets a rank serve from here on. Returns whether it may wait for events.
     pub fn begin_rank(&self) -> bool {
         let mut table = self.table.lock();
-        table.rank_serves = true;
+        table.turn = Turn::Rank;
         table.again.is_empty()
+    }
+
+    /// Whether a rank has ended a turn just now: it makes one call after the other.
+    pub fn is_busy(&self) -> bool {
+        self.table.lock().ended.is_some_and(|ended| ended.elapsed() < BUSY_MAX)
     }
 
     /// Notes a step of a rank that serves.
     pub fn note_step(&self) {
         let mut table = self.table.lock();
-        table.rank_serves = true;
+        table.turn = Turn::Rank;
         table.steps += 1;
+    }
+
+    /// Keeps the turn for a rank whose wait has ended, and which is expected to wait again soon.
+    pub fn keep_turn(&self) {
+        let (mut table, now) = (self.table.lock(), Instant::now());
+        if table.again.is_empty() {
+            table.turn = Turn::Kept(now);
+            table.ended = Some(now);
+            table.steps += 1;
+            // It must not rest longer than the rank may keep the turn.
+            if core::mem::take(&mut table.rests_long) {
+                self.rest.notify_one();
+            }
+        } else {
+            self.end_turn(&mut table);
+        }
     }
 
     /// Lets the service thread serve from here on.
     pub fn end_rank(&self) {
+        self.end_turn(&mut self.table.lock());
+    }
+
+    /// Does so if a rank has kept the turn.
+    pub fn end_kept_turn(&self) {
         let mut table = self.table.lock();
-        table.rank_serves = false;
+        if matches!(table.turn, Turn::Kept(_)) {
+            self.end_turn(&mut table);
+        }
+    }
+
+    fn end_turn(&self, table: &mut Table<S::Served>) {
+        table.turn = Turn::Thread;
+        table.ended = Some(Instant::now());
         if table.rests {
             self.rest.notify_one();
             return;
         }
         while let Some(index) = table.take_again() {
-            self.give_back(&mut table, index);
+            self.give_back(table, index);
         }
     }
 
     /// Rests while a rank serves.
     fn rest(&self) {
         let mut table = self.table.lock();
-        while table.rank_serves {
+        while !table.is_served(Server::Thread) {
             let steps = table.steps;
-            table.rests = true;
-            let (locked, late) = self.rest.wait_for(table, self.step_max);
+            let (long, most) = match table.turn {
+                Turn::Kept(since) => (false, self.keep_max.saturating_sub(since.elapsed())),
+                _ => (true, self.step_max),
+            };
+            (table.rests, table.rests_long) = (true, long);
+            let (locked, late) = self.rest.wait_for(table, most);
             table = locked;
             if late && table.steps == steps {
-                table.rank_serves = false;
-                // No other event comes for those that the rank has taken.
-                (0..table.list.len()).for_each(|index| table.serve_again(index));
+                // No other event comes for those that a rank has taken in the middle of a step.
+                if matches!(table.turn, Turn::Rank) {
+                    (0..table.list.len()).for_each(|index| table.serve_again(index));
+                }
+                table.turn = Turn::Thread;
             }
         }
-        table.rests = false;
+        (table.rests, table.rests_long) = (false, false);
+    }
+
+    /// Whether a rank has kept the turn for too long.
+    fn is_late(&self, table: &Table<S::Served>) -> bool {
+        matches!(table.turn, Turn::Kept(since) if has_passed(self.keep_max, since))
     }
 
     /// Reports the events of a connection once more, for the other server.
@@ -236,7 +307,7 @@ impl<S: ServedStreams> Connections<S> {
     }
 
     /// Serves a connection once. `ended`: its stream may have ended.
-    fn turn(&self, table: &mut Table<S::Served>, index: usize, ended: bool) {
+    fn serve(&self, table: &mut Table<S::Served>, index: usize, ended: bool) {
         let Some(Some(entry)) = table.list.get_mut(index) else { return };
         let events = match self.streams.serve(&mut entry.served, &mut table.buffer) {
             Next::End => return self.close(table, index),
@@ -264,7 +335,7 @@ impl<S: ServedStreams> Connections<S> {
 
 impl<C> Table<C> {
     fn is_served(&self, by: Server) -> bool {
-        self.rank_serves == (by == Server::Rank)
+        matches!(self.turn, Turn::Thread) == (by == Server::Thread)
     }
 
     /// Has a connection served again, once: with several turns in a round it would delay the others

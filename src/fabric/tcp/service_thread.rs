@@ -35,6 +35,9 @@ const TIMER: u64 = u64::MAX - 1;
 const GATHERED_MAX: Duration = Duration::from_millis(1);
 /// Time after which a rank that serves must have made a step.
 const STEP_MAX: Duration = Duration::from_millis(20);
+/// Time in which a rank that has kept the turn to serve must come back. A request of an epoch for
+/// which this rank need not call MPI waits for that long at most.
+const KEEP_MAX: Duration = Duration::from_micros(250);
 /// The events of an origin of this process have this bit; its number is the others.
 const ORIGIN: u64 = 1 << 63;
 
@@ -69,7 +72,11 @@ impl ServiceThread {
             epoll.add(descriptor.as_fd(), libc::EPOLLIN, number).map_err(failed("epoll_ctl"))?;
         }
         let shared = Arc::new(Shared {
-            connections: Connections::new(SystemStreams::new(&epoll, exposures), STEP_MAX),
+            connections: Connections::new(
+                SystemStreams::new(&epoll, exposures),
+                STEP_MAX,
+                KEEP_MAX,
+            ),
             unsent: HandOver::new(Descriptors { epoll, wake, timer }),
             adopted: Mutex::default(),
             closing: AtomicBool::new(false),

@@ -13,13 +13,15 @@ pub struct Serving {
     events: Events,
     /// whether nothing is left to do before events come
     may_wait: bool,
+    /// whether the turn is kept when this is dropped
+    keeps: bool,
 }
 
 impl Serving {
     /// Begins to serve in place of a thread, which carries out no requests when this returns.
     pub(super) fn begin(thread: Arc<ServiceThread>) -> Serving {
         let may_wait = thread.connections().begin_rank();
-        Serving { thread, events: Events::default(), may_wait }
+        Serving { thread, events: Events::default(), may_wait, keeps: false }
     }
 
     /// Waits for requests, for at most this number of milliseconds, and carries them out. Returns
@@ -36,10 +38,25 @@ impl Serving {
         }
         came
     }
+
+    /// Ends the wait of a rank that is expected to wait again soon. The service thread leaves it
+    /// the requests that come before, for a short time.
+    pub fn keep(mut self) {
+        self.keeps = true;
+    }
+
+    /// The same if this rank makes one call after the other.
+    pub fn keep_if_busy(mut self) {
+        self.keeps = self.thread.connections().is_busy();
+    }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.thread.connections().end_rank();
+        if self.keeps {
+            self.thread.connections().keep_turn();
+        } else {
+            self.thread.connections().end_rank();
+        }
     }
 }

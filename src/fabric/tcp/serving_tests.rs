@@ -219,10 +219,15 @@ struct Target {
 
 impl Target {
     /// Starts with this number of connections, and room for `room` answers in each.
-    fn new(step_max: Duration, connections: usize, room: usize) -> Arc<Target> {
+    fn new(
+        (step_max, keep_max): (Duration, Duration),
+        connections: usize,
+        room: usize,
+    ) -> Arc<Target> {
         let (state, progress) = (Mutex::new(State::default()), Condvar::new());
         let list = Arc::new(List { state, progress });
-        let target = Target { connections: Connections::new(list.clone(), step_max), list };
+        let target =
+            Target { connections: Connections::new(list.clone(), step_max, keep_max), list };
         for index in 0..connections {
             target.list.state.lock().streams.push(Stream { room, ..Stream::default() });
             target.connections.count_one();
@@ -271,6 +276,17 @@ impl Target {
     }
 }
 
+/// A rank waits in each of two epochs, until `answered` requests are answered, and has kept the
+/// turn in between.
+fn wait_twice(target: &Target, answered: [usize; 2]) {
+    let mut may_sleep = target.connections.begin_rank();
+    while target.list.answered() < answered[0] {
+        may_sleep = target.step(may_sleep);
+    }
+    target.connections.keep_turn();
+    target.wait_own(answered[1]);
+}
+
 /// Runs a rank beside the service thread and a peer, if there is one; then all requests have to be
 /// answered by the service thread.
 fn beside_the_thread(
@@ -299,7 +315,7 @@ fn loom_a_rank_that_serves_misses_no_request_though_it_sleeps() {
         list.send(0);
     }
     model(2, || {
-        let target = Target::new(NEVER, 1, 2);
+        let target = Target::new((NEVER, NEVER), 1, 2);
         beside_the_thread(&target, |target| target.wait_own(2), Some(peer), (2, 0));
     });
 }
@@ -311,7 +327,7 @@ fn loom_the_service_thread_carries_out_what_a_rank_leaves() {
         (0..3).for_each(|_| list.send(0));
     }
     model(2, || {
-        let target = Target::new(NEVER, 1, 3);
+        let target = Target::new((NEVER, NEVER), 1, 3);
         beside_the_thread(&target, Target::serve_once, Some(peer), (3, 0));
     });
 }
@@ -324,7 +340,7 @@ fn loom_answers_leave_when_there_is_room_whoever_serves_then() {
         list.send(0);
     }
     model(2, || {
-        let target = Target::new(NEVER, 1, 0);
+        let target = Target::new((NEVER, NEVER), 1, 0);
         beside_the_thread(&target, Target::serve_once, Some(peer), (2, 0));
     });
 }
@@ -336,7 +352,7 @@ fn loom_a_rank_that_serves_again_finds_what_it_has_left() {
         target.wait_own(3);
     }
     model(2, || {
-        let target = Target::new(NEVER, 1, 3);
+        let target = Target::new((NEVER, NEVER), 1, 3);
         target.list.send(0);
         beside_the_thread(&target, rank, Some(|list| (0..2).for_each(|_| list.send(0))), (3, 0));
     });
@@ -345,7 +361,7 @@ fn loom_a_rank_that_serves_again_finds_what_it_has_left() {
 #[test]
 fn loom_an_answer_that_has_found_no_memory_is_sent_again() {
     model(2, || {
-        let target = Target::new(NEVER, 1, 1);
+        let target = Target::new((NEVER, NEVER), 1, 1);
         target.list.state.lock().streams[0].no_memory = 2;
         beside_the_thread(&target, Target::serve_once, Some(|list| list.send(0)), (1, 0));
     });
@@ -358,7 +374,7 @@ fn loom_a_connection_that_ends_is_closed_behind_its_last_request_whoever_serves(
         list.end(0);
     }
     model(2, || {
-        let target = Target::new(NEVER, 1, 1);
+        let target = Target::new((NEVER, NEVER), 1, 1);
         beside_the_thread(&target, Target::serve_once, Some(peer), (1, 1));
         assert_eq!(target.connections.count(), 0);
     });
@@ -374,14 +390,41 @@ fn loom_the_service_thread_serves_what_a_rank_has_taken_that_makes_no_step() {
         target.list.send(1);
     }
     model(3, || {
-        let target = Target::new(AT_ONCE, 2, 1);
+        let target = Target::new((AT_ONCE, NEVER), 2, 1);
         beside_the_thread(&target, rank, None, (2, 0));
     });
 }
 
 #[test]
+fn loom_a_rank_that_has_kept_the_turn_serves_what_comes_before_its_next_wait() {
+    fn peer(list: &List) {
+        (0..2).for_each(|_| list.send(0));
+    }
+    model(2, || {
+        let target = Target::new((NEVER, NEVER), 1, 2);
+        beside_the_thread(&target, |target| wait_twice(target, [1, 2]), Some(peer), (2, 0));
+    });
+}
+
+#[test]
+fn loom_the_service_thread_serves_if_a_rank_that_has_kept_the_turn_comes_too_late() {
+    fn rank(target: &Target) {
+        target.connections.begin_rank();
+        target.step(false);
+        target.connections.keep_turn();
+    }
+    fn peer(list: &List) {
+        (0..3).for_each(|_| list.send(0));
+    }
+    model(2, || {
+        let target = Target::new((NEVER, AT_ONCE), 1, 3);
+        beside_the_thread(&target, rank, Some(peer), (3, 0));
+    });
+}
+
+#[test]
 fn a_connection_has_one_turn_in_a_round_besides_its_events() {
-    let target = Target::new(NEVER, 1, 20);
+    let target = Target::new((NEVER, NEVER), 1, 20);
     (0..20).for_each(|_| target.list.send(0));
     for round in 1..=4 {
         target.take(vec![(0, IN.cast_unsigned())], Server::Thread);

@@ -88,6 +88,13 @@ impl TcpDevice {
         self.thread.lock().clone().map(Serving::begin)
     }
 
+    /// Lets the service thread carry out what it leaves to a rank that has kept its turn.
+    pub fn end_kept_turn(&self) {
+        if let Some(thread) = &*self.thread.lock() {
+            thread.connections().end_kept_turn();
+        }
+    }
+
     fn thread(&self) -> Result<Arc<ServiceThread>> {
         let mut thread = self.thread.lock();
         if let Some(thread) = &*thread {

@@ -136,6 +136,15 @@ impl Device {
         }
     }
 
+    /// Lets the service thread, if the device has one, carry out what it leaves to a rank that has
+    /// kept its turn ([`Serving::keep`]).
+    pub fn end_kept_turn(&self) {
+        match self {
+            Device::Verbs(_) => {}
+            Device::Tcp(device) => device.end_kept_turn(),
+        }
+    }
+
     /// Bytes of the longest message.
     pub fn message_bytes_max(&self) -> u64 {
         match self {

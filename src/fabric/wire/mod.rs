@@ -6,6 +6,7 @@
 //! builds them from these operations. Invariant: memory and connections are O(processes contacted),
 //! and the number of operations under way has a bound.
 
+mod answer_waits;
 mod as_network;
 mod atomics;
 mod coalesce;
@@ -36,6 +37,7 @@ pub use coalesce::GAP_MAX;
 pub use device::Serving;
 pub use device_choice::{DeviceChoice, DeviceOffer, settings_differ, why_no_device};
 pub use leases::BlockLease;
+pub use pause::LOOK;
 pub use peer::Peer;
 pub use peers::Peers;
 pub use pending::Pending;

@@ -5,7 +5,9 @@
 use std::time::{Duration, Instant};
 
 use super::device_link::News;
-use crate::sync::{AtomicBool, AtomicU64, Ordering, spin_hint};
+use crate::fabric::look_or_sleep::Look;
+use crate::sync::{AtomicBool, Ordering, spin_hint};
+use parking_lot::RwLock;
 
 /// Polls of a queue before the waiting thread yields its core.
 const SPINS: u32 = 16;
@@ -14,30 +16,43 @@ const SPINS: u32 = 16;
 const PING_AFTER: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1000 });
 const PAUSES: u32 = 64;
 
+/// The longest sleep of a thread that waits for answers, unless other threads wait for them, too.
+pub const SLEEP_MAX: Duration = Duration::from_millis(1);
 /// The longest sleep of a thread that waits for what other threads or other connections give back.
 pub const SLEEP_OF_MANY: Duration = Duration::from_micros(100);
 
+/// Time for which a thread looks for what it waits for before it sleeps, if it looks. About twice
+/// the time of a message and of the wake-up of its receiver.
+pub const LOOK: Duration = Duration::from_micros(50);
+
 /// How the threads of this process wait for answers.
-#[derive(Default)]
 pub struct WaitPolicy {
-    /// nanoseconds for which a thread looks for an answer before it sleeps
-    look_ns: AtomicU64,
+    /// how long a thread looks for an answer before it sleeps
+    look: RwLock<Look>,
     /// whether several threads may communicate at once
     threads: AtomicBool,
 }
 
+impl Default for WaitPolicy {
+    fn default() -> WaitPolicy {
+        WaitPolicy { look: RwLock::new(Look::new(Duration::ZERO)), threads: AtomicBool::new(false) }
+    }
+}
+
 impl WaitPolicy {
-    /// Time for which a thread looks for an answer before it sleeps.
+    /// Time for which the next wait of a thread looks for an answer before it sleeps.
     pub fn look(&self) -> Duration {
-        // Relaxed: it decides nothing else.
-        Duration::from_nanos(self.look_ns.load(Ordering::Relaxed))
+        self.look.read().next()
     }
 
-    /// Sets that time.
+    /// Notes how long a wait took.
+    pub fn waited(&self, took: Duration) {
+        self.look.read().end(took);
+    }
+
+    /// Sets the longest such time.
     pub fn set_look(&self, look: Duration) {
-        let ns = u64::try_from(look.as_nanos()).unwrap_or(u64::MAX);
-        // Relaxed: as in `look`.
-        self.look_ns.store(ns, Ordering::Relaxed);
+        *self.look.write() = Look::new(look);
     }
 
     /// Whether a thread may keep its connection to itself while it sleeps, because no other thread

@@ -1,12 +1,12 @@
-//! Another process, or this one, as the origin reaches it: the connection, every wait for the
-//! device, and the state that all peers share. Operations on words are in `atomics` and `many`;
-//! bytes travel in `put_and_get`, `gathered` and `leases`. The first operation makes the
-//! connection. Invariant: a lost peer stays lost, and each later call fails with the same error.
+//! Another process, or this one, as the origin reaches it: the connection, and the state that all
+//! peers share. Operations on words are in `atomics` and `many`; bytes travel in `put_and_get`,
+//! `gathered` and `leases`; `answer_waits` has every wait for the device. The first operation makes
+//! the connection. Invariant: a lost peer stays lost, and each later call fails with the same
+//! error.
 
 use core::result;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 
@@ -15,7 +15,7 @@ use super::device::Device;
 use super::device_link::News;
 use super::fault::Fault;
 use super::greeting;
-use super::pause::{Pause, SLEEP_OF_MANY, WaitPolicy};
+use super::pause::{Pause, SLEEP_MAX, SLEEP_OF_MANY, WaitPolicy};
 use super::pool::{Answers, Blocks};
 use super::queue::{End, Kept, Queue};
 use crate::error::{Error, Result};
@@ -42,7 +42,7 @@ pub(super) struct Core {
     /// number of peers that have refused a request, of which the user has not learnt
     pub(super) refusing: AtomicU64,
     /// number of counted waits so far
-    waits: AtomicU64,
+    pub(super) waits: AtomicU64,
 }
 
 impl Core {
@@ -129,12 +129,9 @@ pub struct Peer {
     /// name of its node, once an error has named it
     pub(super) node: OnceLock<&'static str>,
     /// number of threads that wait for answers
-    waiting: AtomicU32,
+    pub(super) waiting: AtomicU32,
     pub(super) state: Mutex<State>,
 }
-
-/// Longest sleep of a thread that waits for answers, unless other threads wait for them, too.
-const SLEEP_MAX: Duration = Duration::from_millis(1);
 
 /// The state of the connection.
 pub(super) enum State {
@@ -420,62 +417,6 @@ impl Peer {
     pub fn is_idle(&self) -> bool {
         // Relaxed: as where it is stored.
         !self.dirty.load(Ordering::Relaxed)
-    }
-
-    /// Waits until a request is done. `which` gives its number from the queue, once at the
-    /// beginning.
-    pub(super) fn wait_for(&self, which: impl Fn(&Queue) -> u64) -> Result<()> {
-        let number = self.with(|queue| {
-            let number = which(queue);
-            if !queue.is_done(number) && queue.waits_anew() {
-                queue.count().awaited += 1;
-                // Relaxed: a count.
-                self.core.waits.fetch_add(1, Ordering::Relaxed);
-            }
-            Ok(number)
-        })?;
-        let mut pause = Pause::looking(self.core.wait_policy.look());
-        // Another thread that waits may receive the answer that this one waits for.
-        // Relaxed: a count, which only decides how long a thread sleeps.
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        let waited = loop {
-            let step = self.with(|queue| {
-                if queue.is_done(number) {
-                    return Ok(None);
-                }
-                let (blocks, news) = (&self.core.blocks, queue.news());
-                let alone = self.core.wait_policy.is_alone() && matches!(news, News::Stream(_));
-                let asleep = alone && !pause.looks();
-                let came = if asleep { queue.poll_asleep(blocks) } else { queue.poll(blocks) }?;
-                let news = if alone { News::Asked } else { news };
-                Ok(if came && queue.is_done(number) { None } else { Some(news) })
-            });
-            let others = self.waiting.load(Ordering::Relaxed) > 1;
-            let most = if others { SLEEP_OF_MANY } else { SLEEP_MAX };
-            match step {
-                Ok(Some(news)) if !pause.pause_for(&news, most) => {}
-                Ok(Some(_)) => {
-                    if let Err(error) = self.ping() {
-                        break Err(error);
-                    }
-                }
-                Ok(None) => break Ok(()),
-                Err(error) => break Err(error),
-            }
-        };
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
-        waited
-    }
-
-    /// Sleeps until answers may have come, for a short time at most, if the device lets a thread
-    /// sleep. Returns whether it does.
-    pub(super) fn rest(&self) -> bool {
-        let news = match &*self.state.lock() {
-            State::Up(queue) => queue.news(),
-            State::Fresh | State::Lost(..) => return false,
-        };
-        news.wait(SLEEP_OF_MANY);
-        matches!(news, News::Stream(_))
     }
 
     /// Whether there is a connection, and the counts of the connection that there is or was.

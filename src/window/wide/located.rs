@@ -14,6 +14,7 @@ use crate::sync::AtomicU64;
 use crate::window::LocalWindow;
 use crate::window::idle::NodeIdle;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The words of all ranks.
 #[derive(Clone, Copy)]
@@ -84,14 +85,21 @@ impl<'a> Locate for Ranks<'a> {
     fn wait(&self) -> FarWait {
         match self.part.wide.wire.rings() {
             false => FarWait::Polls,
-            true => FarWait::Sleeps(self.part.wide.look),
+            true => FarWait::Sleeps(self.part.wide.look.next()),
         }
     }
 
-    /// Ranks of the same node change the words of this rank without a request.
+    fn waited(&self, took: Duration) {
+        self.part.wide.look.end(took);
+    }
+
     fn serving(&self) -> Option<Serving> {
-        let wide = &self.part.wide;
-        if wide.near.size == 1 { wide.wire.serving() } else { None }
+        self.part.wide.wire.serving()
+    }
+
+    /// Ranks of the same node change the words of this rank without a request.
+    fn serves_asleep(&self) -> bool {
+        self.part.wide.near.size == 1
     }
 
     fn idle(&self) -> &NodeIdle {
@@ -154,8 +162,12 @@ impl<'a> Locate for Leaders<'a> {
         self.0.wait()
     }
 
+    fn waited(&self, took: Duration) {
+        self.0.waited(took);
+    }
+
     fn serving(&self) -> Option<Serving> {
-        self.0.part.wide.wire.serving()
+        self.0.serving()
     }
 
     fn idle(&self) -> &NodeIdle {

@@ -8,8 +8,9 @@ use super::shared::Shared;
 use super::{Member, NodeInfo, WideArena};
 use crate::config::Config;
 use crate::error::Result;
+use crate::fabric::look_or_sleep::Look;
 use crate::fabric::net::{
-    Contact, DeviceChoice, DeviceOffer, Exposed, Peers, Secret, Wire, settings_differ,
+    Contact, DeviceChoice, DeviceOffer, Exposed, LOOK, Peers, Secret, Wire, settings_differ,
 };
 use crate::fabric::remote::{Addressed, Network, Remote, Road};
 use crate::liveness::losses;
@@ -26,9 +27,6 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-
-/// The time for which a rank looks before it sleeps: about what falling asleep and waking up cost.
-const LOOK: Duration = Duration::from_micros(50);
 
 impl WideArena {
     /// Makes the wide arena of the processes of a communicator, or returns the reason why there is
@@ -130,7 +128,7 @@ impl WideArena {
             chunks: Mutex::new(chunks),
             coherent,
             report_waits,
-            look,
+            look: Look::new(look),
             peers: Peers::default(),
             lost_node: OnceLock::new(),
         });
@@ -139,7 +137,7 @@ impl WideArena {
         let beyond: Arc<dyn OtherNodes> = wide.clone();
         wide.near.set_other_nodes(Arc::downgrade(&beyond));
         wide.near.answer_probes();
-        wire.wait_so(wide.look, host.threads());
+        wire.wait_so(look, host.threads());
         // The launcher may have bound this process to a core that it needs for itself.
         for near in RankOnNode::all(wide.near.size) {
             wire.serve_on_those_of(wide.near.memory_of(near).life.mark().pid);
@@ -149,15 +147,14 @@ impl WideArena {
     }
 }
 
-/// Returns how long a rank of a node with this number of ranks looks for what it waits for before
-/// it sleeps. It looks if it takes the core from no other thread: it is bound to a core, and each
-/// rank has one; or more than half of the cores are idle, so that service threads have some, too.
-/// Otherwise a rank that sleeps at once lets the system run the thread that it waits for on its
-/// core.
+/// Returns how long a rank of a node with this number of ranks may look for what it waits for
+/// before it sleeps: not at all where ranks share cores.
 fn look(ranks: u32) -> Duration {
-    let (ranks, cores) = (ranks.to_usize(), process::cores());
-    let is_bound = std::thread::available_parallelism().is_ok_and(|cores| cores.get() == 1);
-    if 2 * ranks < cores || is_bound && ranks <= cores { LOOK } else { Duration::ZERO }
+    match Config::get().net_look {
+        Some(us) => Duration::from_micros(us.into()),
+        None if ranks.to_usize() <= process::cores() => LOOK,
+        None => Duration::ZERO,
+    }
 }
 
 /// Broadcasts the secret of the job from rank 0, by the MPI underneath, to all ranks of the

@@ -31,6 +31,7 @@ use super::descriptor::Descriptor;
 use crate::epoch::exposure::{Posted, Started};
 use crate::error::Result;
 use crate::fabric::layout;
+use crate::fabric::look_or_sleep::Look;
 use crate::fabric::net::{Contact, Exposed, Peer, Peers, Probe, Secret, Wire};
 use crate::fabric::remote::{Addressed, Remote, Road};
 use crate::liveness::departures;
@@ -47,7 +48,6 @@ use shared::Shared;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 use targets::WideTarget;
 use unsettled::Unsettled;
 
@@ -87,7 +87,7 @@ pub struct WideArena {
     /// whether all ranks report how long they waited (FOMPI_VERBOSE=2)
     report_waits: bool,
     /// how long a waiting rank looks for a change before it sleeps, where it sleeps
-    look: Duration,
+    look: Look,
     /// the processes that this one has contacted
     peers: Peers<Member>,
     /// the state of the failure checks of waiting ranks
