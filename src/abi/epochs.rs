@@ -213,8 +213,8 @@ entry! {
     /// MPI_ERR_WIN.
     MPI_Win_sync PMPI_Win_sync (win: MPI_Win) {
         let host = Host::get();
-        on_window("MPI_Win_sync", host, win, |_, _| {
-            synchronise::sync();
+        on_window("MPI_Win_sync", host, win, |_, node| {
+            synchronise::sync(node);
             Ok(())
         }, |native| {
             // SAFETY: the caller's window, as for the MPI underneath alone.

@@ -197,6 +197,10 @@ pub fn unlock_all(window: &Window, node: &LocalWindow) -> Result<()> {
 /// done when they are globally visible.
 pub fn flush(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
     window.epochs.may_flush(target)?;
+    // No other reason to flush operations on the own memory than to see what others have changed.
+    if target == node.rank {
+        node.serve_polling();
+    }
     on_protocols!(node, |protocols| {
         protocols.settle(target)?;
         protocols.words().flush(target)
@@ -243,10 +247,12 @@ pub fn flush_all(window: &Window, node: &LocalWindow) -> Result<()> {
 }
 
 /// Does MPI_Win_sync (MPI-4.1 §12.5.4). The private and the public copy of the window are the same
-/// in the unified model, so that only loads and stores have to be ordered.
+/// in the unified model, so that only loads and stores have to be ordered. A rank that polls its
+/// memory calls it again and again, so some of the calls also serve other processes.
 #[inline]
-pub fn sync() {
+pub fn sync(node: &LocalWindow) {
     full_fence();
+    node.serve_polling();
 }
 
 impl LocalWindow {
@@ -260,6 +266,13 @@ impl LocalWindow {
     #[inline]
     pub fn flush_local(&self, target: Rank) -> Result<()> {
         on_protocols!(self, |protocols| protocols.flush_local(target))
+    }
+
+    /// Serves other processes at some of the calls by which a rank polls its memory.
+    fn serve_polling(&self) {
+        if let Some(part) = self.wide.as_deref() {
+            part.wide.wire.serve_at_times();
+        }
     }
 
     /// Fails if a target on another node was not permitted to access its own memory for an

@@ -21,6 +21,7 @@ use crate::fabric::contact::{
 };
 use crate::fabric::remote::Remote;
 use crate::fabric::request::MemoryOf;
+use crate::sync::{AtomicU32, Ordering};
 use crate::sys::processors::Processors;
 
 impl Service for Core {
@@ -46,7 +47,13 @@ pub struct Wire {
     pub(super) core: Arc<Core>,
     listener: Mutex<Option<Listener>>,
     places: ListenPlaces,
+    /// calls of `serve_at_times`
+    calls: AtomicU32,
 }
+
+/// Calls of a polling rank of which one serves other processes: a system call costs as much as some
+/// ten others.
+pub(super) const CALLS_PER_SERVICE: u32 = 32;
 
 /// The `Wire` of each kind of device.
 static WIRES: [OnceLock<Result<Wire>>; 2] = [const { OnceLock::new() }; 2];
@@ -71,7 +78,12 @@ impl Wire {
 
     pub(super) fn on(device: Device, settings: &NetSettings) -> Result<Wire> {
         let places = ListenPlaces::of(settings);
-        Ok(Wire { core: Arc::new(Core::new(device)?), listener: Mutex::default(), places })
+        Ok(Wire {
+            core: Arc::new(Core::new(device)?),
+            listener: Mutex::default(),
+            places,
+            calls: AtomicU32::new(0),
+        })
     }
 
     /// Whether the device's atomics are atomic with respect to those of the CPU.
@@ -103,6 +115,18 @@ impl Wire {
     /// `None` if other threads of this process may communicate, or if a device serves them.
     pub fn serving(&self) -> Option<Serving> {
         if self.core.wait_policy.is_alone() { self.core.device.serving() } else { None }
+    }
+
+    /// Carries out the requests that have come, at one of [`CALLS_PER_SERVICE`] calls. For a rank
+    /// that polls its memory: on a node without a free processor, the system lets the service
+    /// thread run only when that rank has used up its share of time, which takes milliseconds.
+    pub fn serve_at_times(&self) {
+        // Relaxed: it decides nothing else.
+        if self.calls.fetch_add(1, Ordering::Relaxed).is_multiple_of(CALLS_PER_SERVICE)
+            && let Some(mut serving) = self.core.device.serving()
+        {
+            serving.step(0);
+        }
     }
 
     /// Lets the thread that serves other processes, if the device has one, run on the processors of

@@ -8,6 +8,7 @@ mod contact;
 mod device;
 mod faked;
 mod leases;
+mod polling;
 mod refused_requests;
 mod results;
 
