@@ -49,13 +49,13 @@ impl Look {
     /// Notes how long a wait took.
     pub fn end(&self, took: Duration) {
         if !self.most.is_zero() {
-            self.learnt.lock().end(took.min(COUNTED_MAX));
+            self.learnt.lock().count(took.min(COUNTED_MAX));
         }
     }
 }
 
 impl Learnt {
-    fn end(&mut self, took: Duration) {
+    fn count(&mut self, took: Duration) {
         self.waits += 1;
         if self.waits > SETTLING {
             self.sum += u64::from(took.subsec_nanos());

@@ -181,7 +181,7 @@ impl<S: ServedStreams> Connections<S> {
             table.turn = Turn::Thread;
         }
         if table.is_served(by) {
-            self.serve(&mut table, index, events.cast_signed() & ENDED != 0);
+            self.serve_once(&mut table, index, events.cast_signed() & ENDED != 0);
         } else {
             self.give_back(&mut table, index);
         }
@@ -197,7 +197,7 @@ impl<S: ServedStreams> Connections<S> {
                 break;
             }
             let Some(index) = table.take_again() else { break };
-            self.serve(&mut table, index, false);
+            self.serve_once(&mut table, index, false);
         }
         if by == Server::Thread {
             self.rest();
@@ -307,7 +307,7 @@ impl<S: ServedStreams> Connections<S> {
     }
 
     /// Serves a connection once. `ended`: its stream may have ended.
-    fn serve(&self, table: &mut Table<S::Served>, index: usize, ended: bool) {
+    fn serve_once(&self, table: &mut Table<S::Served>, index: usize, ended: bool) {
         let Some(Some(entry)) = table.list.get_mut(index) else { return };
         let events = match self.streams.serve(&mut entry.served, &mut table.buffer) {
             Next::End => return self.close(table, index),
