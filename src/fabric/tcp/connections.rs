@@ -257,6 +257,12 @@ impl<S: ServedStreams> Connections<S> {
         }
     }
 
+    /// Whether the service thread rests.
+    #[cfg(test)]
+    pub fn thread_rests(&self) -> bool {
+        self.table.lock().rests
+    }
+
     fn end_turn(&self, table: &mut Table<S::Served>) {
         table.turn = Turn::Thread;
         table.ended = Some(Instant::now());

@@ -431,3 +431,34 @@ fn a_connection_has_one_turn_in_a_round_besides_its_events() {
         assert_eq!(target.list.answered(), 2 * round);
     }
 }
+
+#[test]
+fn the_service_thread_ends_a_long_rest_when_a_rank_keeps_the_turn() {
+    let target = Target::new((NEVER, AT_ONCE), 1, 1);
+    target.connections.begin_rank();
+    let of_thread = target.clone();
+    let service = thread::spawn(move || of_thread.thread());
+    target.list.send(0);
+    // It has given the event back, and rests until the rank ends its wait or makes no step.
+    while !target.connections.thread_rests() {
+        thread::yield_now();
+    }
+    target.connections.keep_turn();
+    target.list.await_progress(1, 0);
+    target.list.stop();
+    service.join().unwrap();
+}
+
+#[test]
+fn a_rank_finds_what_the_service_thread_has_left_while_it_kept_the_turn() {
+    let target = Target::new((NEVER, NEVER), 1, 1);
+    target.connections.begin_rank();
+    target.connections.keep_turn();
+    target.list.send(0);
+    for (index, what) in target.list.wait(false) {
+        target.connections.event(Server::Thread, index, what);
+    }
+    assert_eq!(target.list.answered(), 0);
+    target.serve_once();
+    assert_eq!(target.list.answered(), 1);
+}
