@@ -154,12 +154,12 @@ fn comments() -> impl Iterator<Item = Source> {
     })
 }
 
-/// All files and folders below `folder`, but what git and cargo keep.
+/// All files and folders below `folder`, but those of git and of builds.
 fn paths(folder: &Path, found: &mut BTreeSet<String>) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
-        if [".git", "target"].contains(&name.as_str()) {
+        if [".git", "target", "build", "examples/build"].contains(&name.as_str()) {
             continue;
         }
         if path.is_dir() {

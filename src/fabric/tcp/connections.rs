@@ -257,6 +257,12 @@ impl<S: ServedStreams> Connections<S> {
         }
     }
 
+    /// Number of steps of ranks.
+    #[cfg(test)]
+    pub fn steps(&self) -> u64 {
+        self.table.lock().steps
+    }
+
     /// Whether the service thread rests.
     #[cfg(test)]
     pub fn thread_rests(&self) -> bool {

@@ -46,6 +46,10 @@ mod service_thread;
 #[cfg(not(loom))]
 mod serving;
 #[cfg(test)]
+mod serving_model;
+#[cfg(all(test, not(loom)))]
+mod serving_order_tests;
+#[cfg(test)]
 mod serving_tests;
 mod stream_calls;
 #[cfg(not(loom))]

@@ -39,6 +39,12 @@ impl Serving {
         came
     }
 
+    /// Number of steps of ranks that have found requests, and of turns that were kept.
+    #[cfg(test)]
+    pub fn steps(&self) -> u64 {
+        self.thread.connections().steps()
+    }
+
     /// Ends the wait of a rank that is expected to wait again soon. The service thread leaves it
     /// the requests that come before, for a short time.
     pub fn keep(mut self) {

@@ -9,18 +9,20 @@ const ROUNDS: u64 = 50;
 fn a_rank_that_polls_its_memory_serves_what_the_service_thread_leaves_to_it() {
     let (origin, target) = (Side::new(on_tcp, 1), Side::new(on_tcp, 1));
     let peer = target.seen_by(&origin.wire);
-    let mut at_once = 0;
+    let mut by_rank = 0;
     for round in 0..ROUNDS {
         assert_eq!(peer.fetch(target.at(0), Fetch::Add(1)).unwrap(), 2 * round);
-        target.wire.serving().unwrap().keep();
+        let serving = target.wire.serving().unwrap();
+        let before = serving.steps();
+        serving.keep(); // a step, too
         let ticket = peer.begin(target.at(0), Fetch::Add(1)).unwrap();
         peer.send_gathered();
-        for _ in 0..2 * CALLS_PER_SERVICE {
+        for _ in 0..CALLS_PER_SERVICE {
             target.wire.serve_at_times();
         }
-        at_once += u64::from(target.word(0) == 2 * round + 2);
+        by_rank += target.wire.serving().unwrap().steps() - before - 1;
         assert_eq!(peer.finish(ticket).unwrap(), 2 * round + 1);
     }
     // On a busy machine the service thread may have the event of a request, or serve again already.
-    assert!(at_once > ROUNDS / 2, "{at_once} of {ROUNDS} requests");
+    assert!(by_rank > 0);
 }

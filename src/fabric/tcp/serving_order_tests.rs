@@ -1,0 +1,103 @@
+//! Who serves a connection, in one order of the rank, the service thread and the peers each. The
+//! models of `serving_tests` go through all orders, but only under loom.
+
+use std::thread;
+
+use super::connections::Server;
+use super::serving_model::{AT_ONCE, IN, NEVER, TargetProcess};
+
+/// The service thread takes the events that are there, and does not end its round.
+fn take_by_thread(target: &TargetProcess) {
+    for (index, what) in target.list.wait(false) {
+        target.connections.event(Server::Thread, index, what);
+    }
+}
+
+#[test]
+fn the_service_thread_serves_what_comes_behind_the_turn_of_a_rank() {
+    let target = TargetProcess::new((NEVER, NEVER), 1, 1);
+    target.connections.begin_rank();
+    target.connections.end_rank();
+    target.list.send(0);
+    take_by_thread(&target);
+    assert_eq!(target.list.answered(), 1);
+}
+
+#[test]
+fn a_rank_finds_the_event_that_the_service_thread_has_taken() {
+    let target = TargetProcess::new((NEVER, NEVER), 1, 1);
+    target.connections.begin_rank();
+    target.list.send(0);
+    take_by_thread(&target);
+    assert_eq!(target.list.answered(), 0);
+    target.step(false);
+    assert_eq!(target.list.answered(), 1);
+}
+
+#[test]
+fn requests_are_awaited_again_behind_an_answer_that_found_no_room() {
+    let target = TargetProcess::new((NEVER, NEVER), 1, 0);
+    target.list.send(0);
+    take_by_thread(&target);
+    assert_eq!(target.list.answered(), 0);
+    (0..2).for_each(|_| target.list.make_room(0));
+    take_by_thread(&target);
+    assert_eq!(target.list.answered(), 1);
+    target.list.send(0);
+    take_by_thread(&target);
+    assert_eq!(target.list.answered(), 2);
+}
+
+#[test]
+fn the_service_thread_serves_what_a_rank_that_makes_no_step_has_taken() {
+    let target = TargetProcess::new((AT_ONCE, NEVER), 2, 1);
+    target.connections.begin_rank();
+    target.list.send(0);
+    // The rank takes the event; a handler of a signal begins before it serves the connection.
+    target.list.wait(false);
+    target.list.send(1);
+    // In its first round the service thread finds that the rank is late.
+    for _ in 0..2 {
+        target.take(target.list.wait(false), Server::Thread);
+    }
+    assert_eq!(target.list.answered(), 2);
+}
+
+#[test]
+fn a_connection_has_one_turn_in_a_round_besides_its_events() {
+    let target = TargetProcess::new((NEVER, NEVER), 1, 20);
+    (0..20).for_each(|_| target.list.send(0));
+    for round in 1..=4 {
+        target.take(vec![(0, IN.cast_unsigned())], Server::Thread);
+        assert_eq!(target.list.answered(), 2 * round);
+    }
+}
+
+#[test]
+fn the_service_thread_ends_a_long_rest_when_a_rank_keeps_the_turn() {
+    let target = TargetProcess::new((NEVER, AT_ONCE), 1, 1);
+    target.connections.begin_rank();
+    let of_thread = target.clone();
+    let service = thread::spawn(move || of_thread.thread());
+    target.list.send(0);
+    // It has given the event back, and rests until the rank ends its wait or makes no step.
+    while !target.connections.thread_rests() {
+        thread::yield_now();
+    }
+    target.connections.keep_turn();
+    target.list.await_progress(1, 0);
+    target.list.stop();
+    service.join().unwrap();
+}
+
+#[test]
+fn a_rank_finds_what_the_service_thread_has_left_while_it_kept_the_turn() {
+    let target = TargetProcess::new((NEVER, NEVER), 1, 1);
+    target.connections.begin_rank();
+    target.connections.keep_turn();
+    target.list.send(0);
+    take_by_thread(&target);
+    assert_eq!(target.list.answered(), 0);
+    target.serve_once();
+    assert_eq!(target.list.answered(), 1);
+}
