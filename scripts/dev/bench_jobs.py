@@ -105,13 +105,19 @@ class Engine:
 
 @dataclasses.dataclass
 class Job:
-    """Measurements of one engine at one number of ranks: (name, values) in the order of the
-    figures. A measurement that two figures have runs once, with the values of both."""
+    """Measurements of one engine at one number of ranks and over one kind of window: (name, values)
+    in the order of the figures. A measurement that two figures have runs once, with the values of
+    both."""
     engine: Engine
     ranks: int
+    window: str
     parts: list
     broken: dict = dataclasses.field(default_factory=dict)
     left_out: set = dataclasses.field(default_factory=set)
+
+    def named(self, measurement):
+        """A measurement, with the kind of window if it is not the usual one."""
+        return measurement if self.window == "allocate" else f"{measurement} ({self.window})"
 
 
 def sweep_of(figure, series, quick):
@@ -126,9 +132,14 @@ def ranks_of(figure, quick):
     return figure.get("quick_ranks", figure["ranks"]) if quick else figure["ranks"]
 
 
+def window_of(figure):
+    """The kind of window of a figure, as rma_bench calls it."""
+    return figure.get("window", "allocate")
+
+
 def jobs_of(figures, engine, quick):
     """The jobs of an engine, by the number of ranks."""
-    together, alone = {}, {}
+    jobs = {}
     key = KEY_OF_LAYER[engine.layer]
     for figure in figures:
         for series in figure["series"]:
@@ -136,17 +147,16 @@ def jobs_of(figures, engine, quick):
             if name is None:
                 continue
             for ranks in ranks_of(figure, quick):
-                kept = alone.setdefault((ranks, name), {}) if figure.get("alone") else \
-                    together.setdefault(ranks, {})
+                # A job of its own for a measurement that is alone.
+                kept = jobs.setdefault((ranks, window_of(figure), name if figure.get("alone") else ""),
+                                       {})
                 values = sweep_of(figure, series, quick)
                 kept[name] = sorted({*(kept.get(name) or []), *values}) if values else None
-    parts = [(ranks, kept) for ranks, kept in together.items()]
-    parts += [(ranks, kept) for (ranks, _), kept in alone.items()]
-    return [Job(engine, ranks, list(kept.items())) for ranks, kept in sorted(parts,
-                                                                             key=lambda p: p[0])]
+    in_order = sorted(jobs.items(), key=lambda job: (job[0][0], job[0][2] != ""))
+    return [Job(engine, ranks, window, list(kept.items())) for (ranks, window, _), kept in in_order]
 
 
-def arguments(parts, runs, seconds):
+def arguments(parts, window, runs, seconds):
     """The command line of rma_bench: measurements of the same values side by side."""
     words = []
     for k, (name, values) in enumerate(parts):
@@ -155,7 +165,7 @@ def arguments(parts, runs, seconds):
             continue
         words += ["then"] if words else []
         start = len(words)
-        words += [name, "--runs", str(runs), "--seconds", str(seconds)]
+        words += [name, "--window", window, "--runs", str(runs), "--seconds", str(seconds)]
         words += ["--values", ",".join(map(str, values))] if values else []
     return words
 
@@ -246,7 +256,7 @@ class Runner:
 
     def watched(self, job, parts, seconds, progress):
         """A run: its status (None after the time), its lines, and the end of what it complains."""
-        words = arguments(parts, self.runs, self.seconds)
+        words = arguments(parts, job.window, self.runs, self.seconds)
         # An MPI that breaks off may print any bytes.
         child = subprocess.Popen(self.command(job.engine, job.ranks, words), text=True,
                                  errors="replace", stdin=subprocess.DEVNULL,
@@ -283,7 +293,7 @@ class Runner:
             if line.startswith("measurement="):
                 point = dict(pair.split("=", 1) for pair in line.split())
                 unit = next(key[7:] for key in point if key.startswith("median_"))
-                points.append(Point(job.engine, job.ranks, asked, unit, point))
+                points.append(Point(job.engine, job.ranks, job.window, asked, unit, point))
         return points
 
 
@@ -293,16 +303,18 @@ KNOWN = re.compile(r"measurement|ranks|nodes|window|parameter|value|runs|batch|v
 
 @dataclasses.dataclass
 class Point:
-    """A line of rma_bench: `asked` is the measurement that printed it."""
+    """A line of rma_bench: `asked` is the measurement that printed it, `window` the kind of window
+    that it was to use."""
     engine: Engine
     ranks: int
+    window: str
     asked: str
     unit: str
     pairs: dict
 
     @property
     def key(self):
-        return (self.engine.mpi.label, self.engine.layer, self.ranks, self.asked,
+        return (self.engine.mpi.label, self.engine.layer, self.ranks, self.window, self.asked,
                 self.pairs["measurement"], int(self.pairs["value"]))
 
     def number(self, which):

@@ -9,17 +9,17 @@ import re
 import statistics
 import subprocess
 
-from bench_jobs import FOMPIRUN, KEY_OF_LAYER, ranks_of, sweep_of, title
+from bench_jobs import FOMPIRUN, KEY_OF_LAYER, ranks_of, sweep_of, title, window_of
 from programs import ROOT
 
 COLUMNS = ("figure place nodes ranks mpi layer measurement parameter value window unit median "
            "least p90 runs rounds verified more").split()
-VIOLATION_COLUMNS = ("rule place nodes ranks mpi layer parameter value unit median least "
+VIOLATION_COLUMNS = ("rule place nodes ranks mpi layer window parameter value unit median least "
                      "than_median than_least times").split()
 
 
 class Results:
-    """The points of all rounds, by measurement, value, ranks and engine."""
+    """The points of all rounds, by engine, ranks, kind of window, measurement and value."""
 
     def __init__(self):
         self.rounds = {}
@@ -44,7 +44,7 @@ class Results:
         points = self.rounds[key]
         pairs = points[-1].pairs
         return {"ranks": key[2], "mpi": title(points[0].engine.mpi), "layer": key[1],
-                "measurement": key[4], "parameter": pairs["parameter"], "value": key[5],
+                "measurement": key[5], "parameter": pairs["parameter"], "value": key[6],
                 "window": pairs["window"], "unit": points[0].unit,
                 "median": shown(self.value(key, "median")),
                 "least": shown(self.value(key, "least")), "p90": shown(self.value(key, "p90")),
@@ -65,9 +65,11 @@ def shown(number):
 
 def belongs(figure, key, quick):
     """Whether a point is one of the figure's, and by which series."""
-    _, layer, ranks, asked, _, value = key
+    _, layer, ranks, window, asked, _, value = key
+    if ranks not in ranks_of(figure, quick) or window != window_of(figure):
+        return None
     for series in figure["series"]:
-        if series.get(KEY_OF_LAYER[layer]) != asked or ranks not in ranks_of(figure, quick):
+        if series.get(KEY_OF_LAYER[layer]) != asked:
             continue
         values = sweep_of(figure, series, quick)
         if not values or value in values or figure["name"] == "scal-8":
@@ -136,12 +138,12 @@ def figure_table(figure, results, quick):
         series = belongs(figure, key, quick)
         if series is None:
             continue
-        name = key[4] if KEY_OF_LAYER[key[1]] == "rma" else series["rma"]
+        name = key[5] if KEY_OF_LAYER[key[1]] == "rma" else series["rma"]
         for other in figure["series"]:
-            same = other is series or other.get(KEY_OF_LAYER[key[1]]) == key[3]
+            same = other is series or other.get(KEY_OF_LAYER[key[1]]) == key[4]
             row = other["rma"] if KEY_OF_LAYER[key[1]] != "rma" else name
             if same:
-                cells.setdefault((row, key[2], key[5]), {})[key[:2]] = results.value(key, "median")
+                cells.setdefault((row, key[2], key[6]), {})[key[:2]] = results.value(key, "median")
                 units[row] = results.rounds[key][0].unit
     if not cells:
         return []
@@ -177,16 +179,16 @@ class Violations:
         self.compared = 0
         self.by_name = {}
         for key in results.rounds:
-            self.by_name[key[:3] + key[4:]] = key
+            self.by_name[key[:4] + key[5:]] = key
 
     def find(self):
         """(rule, key of the call, how many times slower) of each violation."""
         found = []
         for rule in self.rules:
             for name, key in self.by_name.items():
-                if name[3] != rule["call"] or name[1] not in ("plain", "libfompi"):
+                if name[4] != rule["call"] or name[1] not in ("plain", "libfompi"):
                     continue
-                if "values" in rule and key[5] not in rule["values"]:
+                if "values" in rule and name[5] not in rule["values"]:
                     continue
                 limits = self.limits(rule, name)
                 if limits is None:
@@ -201,12 +203,13 @@ class Violations:
     def limits(self, rule, name):
         """The median and the least time of what the call could be made of; None if a part of it
         was not measured."""
-        mpi, layer, ranks, _, value = name
-        layer = rule.get("layer", layer)
+        mpi, layer, ranks, window, _, value = name
+        if "layer" in rule:
+            layer, window = rule["layer"], "allocate"
         half = rule.get("half", False)
         if half and value % 2:
             return None
-        keys = [self.by_name.get((mpi, layer, ranks, part, value // 2 if half else value))
+        keys = [self.by_name.get((mpi, layer, ranks, window, part, value // 2 if half else value))
                 for part in rule["than"]]
         if None in keys:
             return None
@@ -219,8 +222,8 @@ def violation_rows(found, results, place, nodes):
         row = results.row(key)
         yield {"rule": rule["name"], "place": place, "nodes": nodes, "times": f"{times:.2f}",
                "than_median": shown(limits[0]), "than_least": shown(limits[1]),
-               **{name: row[name] for name in ("ranks", "mpi", "layer", "parameter", "value",
-                                               "unit", "median", "least")}}
+               **{name: row[name] for name in ("ranks", "mpi", "layer", "window", "parameter",
+                                               "value", "unit", "median", "least")}}
 
 
 def violation_lines(found, results):

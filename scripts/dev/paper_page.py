@@ -133,9 +133,10 @@ class Page:
         ours = [row for row in rows if row["layer"] == "libfompi"]
         self.add("<h2>Self-consistent performance</h2>\n<p>A call should not be slower than what "
                  "it could be made of (foMPI, section 2.1). These calls of libfompi were:</p>\n")
-        self.table(["rule", "place", "ranks", "MPI", "parameter", "value", "times slower"],
-                   [[row["rule"], row["place"], row["ranks"], row["mpi"], row["parameter"],
-                     row["value"], row["times"]] for row in ours])
+        columns = {"rule": "rule", "place": "place", "ranks": "ranks", "mpi": "MPI",
+                   "window": "window", "parameter": "parameter", "value": "value",
+                   "times": "times slower"}
+        self.table(list(columns.values()), [[row[name] for name in columns] for row in ours])
 
     def table(self, columns, lines):
         if not lines:
