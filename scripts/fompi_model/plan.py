@@ -77,11 +77,14 @@ class Plan:
         parts = [["put,get", "--values", listed(self.values("bytes")), *pair],
                   ["put_rate", "--values", listed(self.values("rate")), *pair],
                   ["acc_sum,acc_min", "--values", listed(self.values("elements")), *pair]]
-        parts += [["fence", "--ranks", str(count), *seconds] for count in self.rank_counts()]
-        parts += [["pscw_calls,pscw", "--values", listed(self.neighbour_counts()), *seconds]]
-        # Constants several times in a pass, between the others.
+        # In these all ranks wait for others, so that it matters where the system runs them.
+        together = [["fence", "--ranks", str(count), *seconds] for count in self.rank_counts()]
+        together += [["pscw_calls,pscw", "--values", listed(self.neighbour_counts()), *seconds]]
+        # Both several times in a pass, between the others.
+        often = constants + together
         for index in range(self.repeats):
-            parts[2 * index:2 * index] = constants
+            at = index * (len(often) + 1)
+            parts[at:at] = often
         return parts
 
     def words(self):
@@ -96,7 +99,7 @@ class Plan:
     def expected(self):
         """About how many points one place has."""
         sizes = 2 * len(self.values("bytes")) + len(self.values("rate"))
-        few = 10 * self.repeats + 6 * len(self.rank_counts())
+        few = (10 + 6 * len(self.rank_counts())) * self.repeats
         return self.passes * (sizes + 2 * len(self.values("elements")) + few)
 
     def is_used(self, name, value):
