@@ -100,8 +100,10 @@ class Page:
         text = self.texts["figure"].get(name, {})
         mine = [row for row in rows if row["figure"] == name]
         self.add(f"<h3>{escaped(figure['title'])}</h3>\n")
-        self.add(f"<div class=says><p><b>The paper</b> ({escaped(figure['paper'])}): "
-                 f"{escaped(text.get('paper', ''))}</p><p><b>Here:</b> "
+        said = text.get("paper", "")
+        paper = (f"<b>The paper</b> ({escaped(figure['paper'])}): {escaped(said)}" if said
+                 else f"<b>{escaped(figure['paper'].capitalize())}.</b>")
+        self.add(f"<div class=says><p>{paper}</p><p><b>Here:</b> "
                  f"{escaped(text.get('differs', ''))}</p></div>\n")
         for place, where in PLACES.items():
             at = [row for row in mine if row["place"] == place]
