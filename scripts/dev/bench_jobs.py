@@ -115,6 +115,11 @@ class Job:
     broken: dict = dataclasses.field(default_factory=dict)
     left_out: set = dataclasses.field(default_factory=set)
 
+    @property
+    def weight(self):
+        """What part of a run it takes, about: its points, each the longer the more ranks there are."""
+        return self.ranks * sum(len(values or [1]) for _, values in self.parts)
+
     def named(self, measurement):
         """A measurement, with the kind of window if it is not the usual one."""
         return measurement if self.window == "allocate" else f"{measurement} ({self.window})"
@@ -191,6 +196,19 @@ def stopped(child):
             pass
 
 
+def launcher(mpi, is_ours, ranks):
+    """What starts ranks on this node, each on a core of its own if there are as many. Else the
+    system may run two ranks on one core, for as long as a short program takes."""
+    words = [str(FOMPIRUN), "--mpi", mpi.exec] if is_ours else [mpi.exec]
+    fits = ranks <= len(os.sched_getaffinity(0))
+    if mpi.name == "openmpi":
+        words += ["--bind-to", "core" if fits else "none"]
+        words += [] if fits else ["--map-by", ":OVERSUBSCRIBE"]
+    elif mpi.name == "mpich" and fits:
+        words += ["-bind-to", "core"]
+    return words
+
+
 class Runner:
     """Starts jobs on this node, or between simulated nodes."""
 
@@ -198,7 +216,6 @@ class Runner:
         self.runs, self.seconds, self.nodes = options.runs, options.seconds, options.nodes
         self.settings, self.library = settings, library
         self.deadline = options.start + 60 * options.minutes if options.minutes else math.inf
-        self.cores = len(os.sched_getaffinity(0))
 
     def command(self, engine, ranks, words):
         mpi, program = engine.mpi, [str(engine.program), *words]
@@ -208,14 +225,7 @@ class Runner:
             per_node = -(-ranks // self.nodes)
             return mpi.cluster_command(ranks, per_node, [self.library] if is_ours else [], program,
                                        values if is_ours else {}, 600)
-        launcher = [str(FOMPIRUN), "--mpi", mpi.exec] if is_ours else [mpi.exec]
-        fits = ranks <= self.cores
-        if mpi.name == "openmpi":
-            launcher += ["--bind-to", "core" if fits else "none"]
-            launcher += [] if fits else ["--map-by", ":OVERSUBSCRIBE"]
-        elif mpi.name == "mpich" and fits:
-            launcher += ["-bind-to", "core"]
-        return [*launcher, "-n", str(ranks), *program]
+        return [*launcher(mpi, is_ours, ranks), "-n", str(ranks), *program]
 
     def environment(self, engine):
         mpi = engine.mpi
@@ -225,13 +235,13 @@ class Runner:
             values |= settings_for(mpi, "nodes" if self.nodes else "node", self.settings)
         return values
 
-    def run(self, job, jobs_left, progress):
+    def run(self, job, share, progress):
         """All points of a job. After a measurement in which the job broke off it goes on with the
         next one, until the job's time is over: its share of what is left of the run, and twice as
         much again, because most jobs need less."""
         points, parts = [], job.parts
         left = self.deadline - time.monotonic()
-        end = time.monotonic() + min(left, max(SHARE_SECONDS_MIN, 3 * left / jobs_left))
+        end = time.monotonic() + min(left, max(SHARE_SECONDS_MIN, 3 * left * share))
         while parts:
             left = end - time.monotonic()
             if left < STOP_SECONDS:

@@ -12,6 +12,10 @@ def ratio(value):
     return f'<td class={"slower" if value < 0.97 else "same"}>{value:.2f}</td>'
 
 
+def name_of(application):
+    return application.get("name", application["program"])
+
+
 KINDS = (("plain", "messages", "messages"), ("plain", "onesided", "plain"),
          ("libfompi", "onesided", "libfompi"))
 
@@ -27,7 +31,7 @@ def table(page, applications, rows):
             messages = cells.value(key, "plain", "messages")
             plain = cells.value(key, "plain", "onesided")
             ours = cells.value(key, "libfompi", "onesided")
-            lines.append([application["program"], {"node": "one node"}.get(key[0], key[0]), key[1],
+            lines.append([name_of(application), {"node": "one node"}.get(key[0], key[0]), key[1],
                           key[2], shown(messages, compared), shown(plain, compared),
                           shown(ours, compared), ratio(times(ours, messages, compared)),
                           ratio(times(ours, plain, compared))])
@@ -48,13 +52,14 @@ def section(page, applications, rows):
                  f"{escaped(application['paper'])}</p>\n<p><b>Here:</b> <code>"
                  f"{escaped((application['program'] + ' ' + application['arguments']).strip())}"
                  f"</code>; messages: <code>{application['messages']}</code>, one-sided: <code>"
-                 f"{application['onesided']}</code>.</p>\n<div class=panels>\n")
+                 f"{application['onesided']}</code>. {escaped(application.get('differs', ''))}</p>\n"
+                 "<div class=panels>\n")
         drawn = ""
         for place, where in (("node", "one node"), ("nodes", "between nodes")):
             lines = cells.lines(place, KINDS)
             mpis = sorted({mpi for mpi, _, _ in lines})
-            drawn += page.picture(f"application-{application['program']}-{place}",
-                                  f"{application['program']}, {where}", "ranks",
+            name = name_of(application)
+            drawn += page.picture(f"application-{name}-{place}", f"{name}, {where}", "ranks",
                                   "time" if compared == "seconds" else compared,
                                   "ns" if compared == "seconds" else "1/s", lines, mpis)
         page.add((drawn or "<p>Not measured in this run.</p>\n") + "</div>\n")

@@ -8,7 +8,7 @@ import statistics
 import subprocess
 import sys
 
-from bench_jobs import title
+from bench_jobs import launcher, title
 from programs import BUILD, CLUSTER, ROOT
 
 COLUMNS = ("program place nodes ranks mpi layer variant seconds least runs verified more").split()
@@ -37,18 +37,18 @@ def build(mpi):
 
 def command_of(mpi, library, layer, nodes, ranks, program):
     """The command line and the environment of a run."""
+    is_ours = layer == "libfompi"
     ours = {"FOMPI_FALLBACK": "error"} | ({"FOMPI_NET": "tcp"} if nodes else {})
-    preload = [library] if layer == "libfompi" else []
     values = mpi.environment()
-    if layer == "libfompi":
-        values |= ours
+    if is_ours:
+        values |= ours | {"FOMPI_LIB": str(library)}
     elif mpi.name == "openmpi" and mpi.version.startswith("4."):
         # Its osc/rdma fails in MPI_Compare_and_swap on one node.
         values["OMPI_MCA_osc"] = "^rdma"
     if not nodes:
-        return mpi.command(ranks, preload, program), values
+        return [*launcher(mpi, is_ours, ranks), "-n", str(ranks), *program], values
     per_node = -(-ranks // nodes)
-    settings = ours if layer == "libfompi" else {}
+    preload, settings = ([library], ours) if is_ours else ([], {})
     return mpi.cluster_command(ranks, per_node, preload, program, settings, SECONDS_MAX), values
 
 
@@ -105,7 +105,8 @@ def run_all(applications, mpis, library, nodes, rounds, ranks_max, say):
     """Runs the applications on one node, or between `nodes` simulated ones that are up."""
     runs = Runs(nodes)
     folders = {mpi.label: build(mpi) for mpi in mpis}
-    for application in applications:
+    # A program runs all of its variants, so once is enough for all of its entries.
+    for application in {one["program"]: one for one in applications}.values():
         for ranks in ranks_of(application, ranks_max):
             if nodes and ranks < nodes:
                 continue
