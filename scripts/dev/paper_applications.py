@@ -2,7 +2,7 @@
 one-sided layer and libfompi, and a picture of each program over ranks."""
 
 from paper_numbers import Cells, shown, times
-from paper_page import escaped
+from paper_page import escaped, said
 
 
 def ratio(value):
@@ -48,11 +48,12 @@ def section(page, applications, rows):
     for application in applications:
         cells = Cells(application, rows)
         compared = application["compared"]
-        page.add(f"<h3>{escaped(application['figure'])}</h3>\n<p><b>The paper:</b> "
-                 f"{escaped(application['paper'])}</p>\n<p><b>Here:</b> <code>"
+        paper = (f"<b>The paper:</b> {said(application['paper'])}" if "paper" in application
+                 else "Not in the papers.")
+        page.add(f"<h3>{escaped(application['figure'])}</h3>\n<p>{paper}</p>\n<p><b>Here:</b> <code>"
                  f"{escaped((application['program'] + ' ' + application['arguments']).strip())}"
                  f"</code>; messages: <code>{application['messages']}</code>, one-sided: <code>"
-                 f"{application['onesided']}</code>. {escaped(application.get('differs', ''))}</p>\n"
+                 f"{application['onesided']}</code>. {said(application.get('differs', ''))}</p>\n"
                  "<div class=panels>\n")
         drawn = ""
         for place, where in (("node", "one node"), ("nodes", "between nodes")):

@@ -3,6 +3,7 @@ of the applications. It needs no network to be read."""
 
 import csv
 import html
+import re
 from pathlib import Path
 
 import paper_plots
@@ -26,6 +27,7 @@ th:first-child, td:first-child { text-align: left }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0 1rem; font-size: 15px }
 dt { font-weight: bold } dd { margin: 0; overflow-wrap: anywhere }
 @media print { body { max-width: none; font-size: 11pt } h2 { break-before: page }
+  h3, .says { break-after: avoid }
   .panels figure { flex-basis: 45%; break-inside: avoid } }
 """
 
@@ -35,6 +37,11 @@ PLACES = {"node": "On one node", "nodes": "Between simulated nodes, over TCP"}
 
 def escaped(text):
     return html.escape(str(text))
+
+
+def said(text):
+    """A text of paper.toml, in which names stand between backquotes."""
+    return re.sub(r"`(.*?)`", r"<code>\1</code>", escaped(text))
 
 
 def read(path):
@@ -100,11 +107,10 @@ class Page:
         text = self.texts["figure"].get(name, {})
         mine = [row for row in rows if row["figure"] == name]
         self.add(f"<h3>{escaped(figure['title'])}</h3>\n")
-        said = text.get("paper", "")
-        paper = (f"<b>The paper</b> ({escaped(figure['paper'])}): {escaped(said)}" if said
-                 else f"<b>{escaped(figure['paper'].capitalize())}.</b>")
+        paper = (f"<b>The paper</b> ({escaped(figure['paper'])}): {said(text['paper'])}"
+                 if "paper" in text else f"<b>{escaped(figure['paper'].capitalize())}.</b>")
         self.add(f"<div class=says><p>{paper}</p><p><b>Here:</b> "
-                 f"{escaped(text.get('differs', ''))}</p></div>\n")
+                 f"{said(text.get('differs', ''))}</p></div>\n")
         for place, where in PLACES.items():
             at = [row for row in mine if row["place"] == place]
             drawn = self.panels_of(figure, at, place)
