@@ -1,6 +1,8 @@
 """What the applications' CSVs of scripts/paper say: a number for each application, place, MPI,
 number of ranks, layer and variant."""
 
+from bench_results import short
+
 HIGHER_IS_BETTER = {"rate"}
 
 
@@ -24,10 +26,7 @@ def shown(value, compared):
         return "-"
     if compared != "seconds":
         return f"{value:,.0f}/s"
-    for unit, factor in (("s", 1), ("ms", 1e3), ("us", 1e6)):
-        if value * factor >= 1 or unit == "us":
-            return f"{value * factor:.3g} {unit}"
-    return "-"
+    return short(1e9 * value, "ns")
 
 
 class Cells:

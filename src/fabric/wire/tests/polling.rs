@@ -20,9 +20,9 @@ fn a_rank_that_polls_its_memory_serves_what_the_service_thread_leaves_to_it() {
         for _ in 0..CALLS_PER_SERVICE {
             target.wire.serve_at_times();
         }
-        by_rank += target.wire.serving().unwrap().steps() - before - 1;
+        by_rank += target.wire.serving().unwrap().steps().saturating_sub(before + 1);
         assert_eq!(peer.finish(ticket).unwrap(), 2 * round + 1);
     }
     // On a busy machine the service thread may have the event of a request, or serve again already.
-    assert!(by_rank > 0);
+    assert!(by_rank > ROUNDS / 2, "{by_rank} of {ROUNDS} requests");
 }
