@@ -73,6 +73,7 @@
 //! word and the same functions.
 
 pub mod look;
+pub mod passes;
 mod queue_nodes;
 pub mod tickets;
 mod two_levels;

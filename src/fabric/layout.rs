@@ -7,6 +7,7 @@
 //! | [`LOCK`]   | contended | readers and writer of this rank's memory (`epoch::lock`)           |
 //! | [`GLOBAL`] | contended | lock_all against exclusive locks; used at rank 0 alone             |
 //! | [`ACC`]    | contended | lock of accumulates that no single instruction can do              |
+//! | [`MIX`] to [`owed`] | contended | who may do without that lock (`epoch::lock::passes`)      |
 //! | [`COMPLETE`] | contended | MPI_Win_complete calls that named this rank (`epoch::pscw`)    |
 //! | [`REGIONS`] | contended | accesses to this rank's regions (`epoch::regions`)              |
 //! | [`REGIONS_ID`] to [`TABLE_KEY`] | owned | the table of its regions                      |
@@ -14,6 +15,7 @@
 //! | [`fence`]  | contended | one counter per round of the barrier (`epoch::fence`)            |
 //! | [`WAITED`] | owned     | how long this rank has waited in the window, for a report         |
 //! | [`posted`] | contended | one bit per rank: it has posted to this rank                       |
+//! | [`pass`], [`owed`] | contended | two bits for each rank from the 65th on                    |
 //!
 //! Words that several nodes reach through a device have no such bits, whose number grows with the
 //! ranks, but these ([`WORDS_FAR`]):
@@ -47,6 +49,11 @@ pub const LOCK: WordId = WordId(0);
 pub const GLOBAL: WordId = WordId(LINE);
 /// The lock of large accumulates at this rank.
 pub const ACC: WordId = WordId(2 * LINE);
+/// How the calls on this rank's memory mix: on single words, and on several.
+pub const MIX: WordId = WordId(2 * LINE + 2);
+/// The number of fences of the window when passes were withdrawn last.
+pub const WITHDRAWN: WordId = WordId(2 * LINE + 3);
+const PASSES: u32 = 2 * LINE + 4;
 /// The cumulative count of completed access epochs that named this rank.
 pub const COMPLETE: WordId = WordId(3 * LINE);
 
@@ -95,7 +102,18 @@ const _: () = assert!(RANKS_MAX * NODES_PER_RANK < 1 << 22);
 /// Control words of each rank of a window with `size` ranks: a whole number of cache lines.
 pub const fn words_per_rank(size: u32) -> u32 {
     assert!(size <= RANKS_MAX);
-    (POSTED + size.div_ceil(RANKS_PER_WORD)).next_multiple_of(LINE)
+    let (posted, passes) = (bitmap_words(size), 2 * (bitmap_words(size) - 1));
+    (POSTED + posted + passes).next_multiple_of(LINE)
+}
+
+/// The words of a bitmap with a bit for each of `size` ranks, at least one.
+pub const fn bitmap_words(size: u32) -> u32 {
+    if size <= RANKS_PER_WORD { 1 } else { size.div_ceil(RANKS_PER_WORD) }
+}
+
+/// Returns the word and the bit of a rank in a bitmap.
+pub fn bit_of(rank: Rank) -> (u32, u64) {
+    (rank.0 / RANKS_PER_WORD, 1 << (rank.0 % RANKS_PER_WORD))
 }
 
 /// Returns how a word may change; the simulator checks every access.
@@ -161,7 +179,24 @@ pub fn fence(round: u32) -> WordId {
 
 /// Returns the word and the bit for a post by `from` to this rank.
 pub fn posted(from: Rank) -> (WordId, u64) {
-    (WordId(POSTED + from.0 / RANKS_PER_WORD), 1 << (from.0 % RANKS_PER_WORD))
+    let (word, bit) = bit_of(from);
+    (WordId(POSTED + word), bit)
+}
+
+/// Word `index` of the bitmap of the ranks that may change a single word of this rank without its
+/// accumulate lock, in a window of `size` ranks. The first one is on the line of [`ACC`], which
+/// such a rank reads, too.
+pub fn pass(index: u32, size: u32) -> WordId {
+    assert!(index < bitmap_words(size));
+    match index {
+        0 => WordId(PASSES),
+        _ => WordId(POSTED + bitmap_words(size) + 2 * (index - 1)),
+    }
+}
+
+/// Word `index` of the bitmap of the ranks whose pass was withdrawn, and that may still be using it.
+pub fn owed(index: u32, size: u32) -> WordId {
+    WordId(pass(index, size).0 + 1)
 }
 
 /// The sum of all posts that named this rank, ever. This word and those below are reached through a

@@ -8,6 +8,8 @@
 //! new elements, and not four times.
 
 use super::Place;
+use super::acc_run::Guard;
+use crate::epoch::lock::passes::{self, Caller, Limits};
 use crate::epoch::lock::{self, Mode, look, whole};
 use crate::error::Result;
 use crate::fabric::far::Begun;
@@ -16,34 +18,51 @@ use crate::fabric::remote::{LockAt, Remote};
 use crate::fabric::spot::Unmapped;
 use crate::fabric::{WordAt, Words};
 use crate::rank_numbers::Rank;
-use crate::sync::fence_after_rmw;
-use crate::window::LocalWindow;
 use crate::window::protocols::{Protocols, on_protocols, on_words};
 use crate::window::wanted::Wanted;
 use crate::window::wide::WideWindow;
 use crate::window::wide::many_nodes::ManyNodes;
 use crate::window::wide::targets::WideTarget;
+use crate::window::{LocalWindow, Window};
 use parking_lot::MutexGuard;
 
-/// Runs `work` under the accumulate lock of a target.
+/// Runs `work`, which changes `elements` elements, under the accumulate lock of a target. `work` gets
+/// the protection that mapped elements have then.
 #[inline]
-pub fn locked(place: Place<'_>, rank: Rank, work: impl FnOnce() -> Result<()>) -> Result<()> {
+pub fn locked(
+    place: Place<'_>,
+    rank: Rank,
+    elements: u64,
+    work: impl FnOnce(Guard) -> Result<()>,
+) -> Result<()> {
     let (node, nodes) = (place.node, place.node.nodes_for(Wanted::Accumulate(rank)));
-    on_words!(node, |words| whole::several(words, rank, nodes, work))
+    let at = (rank, caller(place.window, node));
+    on_protocols!(node, |protocols| {
+        protocols.several(at, elements, nodes, |others| work(Guard::under_lock(others)))
+    })
 }
 
 /// [`locked`] for memory of this node, if the lock is free. Returns whether it was and `work` ran.
 #[inline(always)]
-pub fn try_locked(node: &LocalWindow, rank: Rank, work: impl FnOnce()) -> bool {
-    let words = &node.words;
-    if !matches!(lock::try_free(words, word(rank), Mode::Exclusive), Ok(true)) {
-        return false;
-    }
-    fence_after_rmw(); // as in `locked`
-    work();
-    let released = lock::release(words, word(rank), Mode::Exclusive);
-    debug_assert!(released.is_ok(), "words of this node fail in waits alone");
-    true
+pub fn try_locked(
+    (window, node): (&Window, &LocalWindow),
+    rank: Rank,
+    elements: u64,
+    work: impl FnOnce(Guard),
+) -> bool {
+    let at = (rank, caller(window, node));
+    let ran = passes::try_several(&node.words, at, elements, |others| {
+        work(Guard::under_lock(others));
+    });
+    debug_assert!(ran.is_ok(), "words of this node fail in waits alone");
+    ran == Ok(true)
+}
+
+/// Returns this process as it asks for the elements of a target.
+#[inline(always)]
+fn caller(window: &Window, node: &LocalWindow) -> Caller {
+    let (threads, fences) = (window.epochs.has_threads(), node.fences());
+    Caller { rank: node.rank, threads, fences, limits: Limits::USUAL }
 }
 
 /// Does `work`, a single instruction on a word that is mapped here, such that each call on several
@@ -51,7 +70,8 @@ pub fn try_locked(node: &LocalWindow, rank: Rank, work: impl FnOnce()) -> bool {
 #[inline]
 pub fn single(place: Place<'_>, rank: Rank, work: impl FnOnce()) -> Result<()> {
     let (node, nodes) = (place.node, place.node.nodes_for(Wanted::Accumulate(rank)));
-    on_protocols!(node, |protocols| protocols.single(rank, nodes, work))
+    let at = (rank, caller(place.window, node));
+    on_protocols!(node, |protocols| protocols.single(at, nodes, work))
 }
 
 /// The end of a call on a single word through the device: the call reads the lock of its target

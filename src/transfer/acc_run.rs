@@ -2,6 +2,7 @@
 
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::Op;
+use crate::epoch::lock::passes::Others;
 use crate::number::Number;
 
 /// The protection of the elements against other accumulates.
@@ -15,6 +16,17 @@ pub enum Guard {
     Held,
     /// no other call changes the elements now
     Alone,
+}
+
+impl Guard {
+    /// Returns the protection of a holder of the accumulate lock.
+    #[inline(always)]
+    pub fn under_lock(others: Others) -> Guard {
+        match others {
+            Others::OnSingleWords => Guard::Held,
+            Others::Nobody => Guard::Alone,
+        }
+    }
 }
 
 /// Elements that are contiguous at the target and in the origin's buffers.

@@ -27,8 +27,10 @@ use crate::rank_numbers::Rank;
 use crate::sync::fence_after_rmw;
 use crate::window::address::Reach;
 
-/// A call with one type and fewer elements than this takes the quick path.
+/// Over several nodes the device changes fewer elements than this at once by its own operations.
 const FEW: u64 = 16;
+/// Bytes of a word, by which elements of several types are counted.
+const WORD_BYTES: u64 = 8;
 
 /// MPI_Accumulate, and MPI_Get_accumulate with a `result`.
 ///
@@ -122,7 +124,7 @@ unsafe fn accumulate_alike(
         }
     }
     let guard = if count == 1 { Guard::Single } else { guard_of_several(place, rank, count) };
-    let work = AccCall { place, rank, disp, op, zero: None, guard };
+    let work = AccCall { place, rank, disp, op, zero: None, guard, elements: count };
     place.node.at_common(rank, disp, reach, |spot| {
         // SAFETY: `at_common` checked the window's side, the caller vouches for the buffers.
         unsafe { work.on_elements(basic, spot, (origin, result), count) }
@@ -162,7 +164,8 @@ unsafe fn accumulate_shaped(
         true => guard_of_several(place, rank, target_count),
         false => Guard::Single,
     };
-    let work = AccCall { place, rank, disp: target.disp, op, zero: None, guard };
+    let (disp, elements) = (target.disp, moved / WORD_BYTES);
+    let work = AccCall { place, rank, disp, op, zero: None, guard, elements };
     // SAFETY: the caller vouches for the buffers.
     unsafe { work.begin(sides, &target_shape, target_count) }
 }
@@ -189,6 +192,8 @@ pub(super) struct AccCall<'a> {
     pub zero: Option<Spot<'a>>,
     /// the protection of the target now
     pub guard: Guard,
+    /// about the number of elements
+    pub elements: u64,
 }
 
 impl<'a> AccCall<'a> {
@@ -220,7 +225,7 @@ impl<'a> AccCall<'a> {
             };
             match self.guard {
                 Guard::Alone => run(Guard::Alone),
-                _ => locked(place, rank, || run(Guard::Held)),
+                _ => locked(place, rank, self.elements, run),
             }
         })
     }
@@ -265,13 +270,16 @@ impl<'a> AccCall<'a> {
         'a: 's,
     {
         let found = AccCall { zero: Some(zero), ..self };
-        let guard = match (zero, self.guard) {
-            (Spot::Mapped(_), Guard::Several) => Guard::Held,
+        let is_mapped = match (zero, self.guard) {
+            (Spot::Mapped(_), Guard::Several) => true,
             (Spot::Mapped(_) | Spot::Unmapped(Unmapped::Distant(_)), _) => return work(found),
             (_, Guard::Held | Guard::Alone) => return work(found),
-            _ => Guard::Alone,
+            _ => false,
         };
-        locked(self.place, self.rank, || work(AccCall { guard, ..found }))
+        // All calls on memory that is not mapped hold the lock.
+        let of = |guard| if is_mapped { guard } else { Guard::Alone };
+        let held = |guard| work(AccCall { guard: of(guard), ..found });
+        locked(self.place, self.rank, self.elements, held)
     }
 
     /// The target's lock, for elements that are not mapped here, if this call has to take it.
@@ -390,7 +398,7 @@ impl<'a> AccCall<'a> {
     ) -> Result<()> {
         let AccCall { place, rank, op, .. } = *self;
         if !by_instruction(place, basic, at) {
-            return locked(place, rank, || {
+            return locked(place, rank, 1, |_| {
                 // SAFETY: the caller's promise, and the lock is held.
                 unsafe { reduce::accumulate_locked(op, basic, at, origin, result, 1) };
                 Ok(())
@@ -414,12 +422,11 @@ pub unsafe fn accumulate_quick(to: &Quick<'_>, origin: Buffer, target: Target, o
         let (op, known) =
             (to.host.tables.ops.find(op)?, to.host.tables.types.find(origin.datatype)?);
         let same = origin.datatype == target.datatype && origin.count == target.count;
-        let few = origin.count > 0 && origin.count.cast_unsigned() < FEW;
         let given = known.dense && !origin.address.is_null() && op != Op::NoOp;
-        if !(same && few && given && pairs(op, known.basic)) {
+        if !(same && origin.count > 0 && given && pairs(op, known.basic)) {
             return None;
         }
-        let bytes = origin.count.cast_unsigned() * u64::from(known.size);
+        let bytes = origin.count.cast_unsigned().checked_mul(u64::from(known.size))?;
         let at = match origin.count {
             1 => to.element(target.disp, bytes)?,
             _ => to.address(target.disp, bytes)?,
@@ -439,9 +446,13 @@ pub unsafe fn accumulate_quick(to: &Quick<'_>, origin: Buffer, target: Target, o
         unsafe { reduce::accumulate_exclusive(op, basic, at, origin.address, None, count) };
         return true;
     }
-    try_locked(to.node, to.rank, || {
+    try_locked((to.window, to.node), to.rank, count.to_u64(), |guard| match guard {
+        // SAFETY: likewise; no other call changes the target.
+        Guard::Alone => unsafe {
+            reduce::accumulate_exclusive(op, basic, at, origin.address, None, count);
+        },
         // SAFETY: likewise, and the lock is held.
-        unsafe { reduce::accumulate_locked(op, basic, at, origin.address, None, count) };
+        _ => unsafe { reduce::accumulate_locked(op, basic, at, origin.address, None, count) },
     })
 }
 

@@ -110,7 +110,8 @@ pub unsafe fn fetch_and_op(
         // Between nodes it costs a round trip to read the lock, and here no process can hold it.
         let alone = place.node.spans_nodes() && place.window.epochs.is_exclusive(rank);
         let guard = if alone { Guard::Held } else { Guard::Single };
-        let work = AccCall { place, rank, disp: target.disp, op, zero: None, guard };
+        let disp = target.disp;
+        let work = AccCall { place, rank, disp, op, zero: None, guard, elements: 1 };
         // SAFETY: likewise.
         unsafe { work.on_elements(basic, spot, (origin, Some(result)), 1) }
     })
@@ -164,7 +165,7 @@ pub unsafe fn compare_and_swap(
                 true
             };
             match other {
-                Spot::Mapped(at) | Spot::Own(at) => locked(place, rank, || {
+                Spot::Mapped(at) | Spot::Own(at) => locked(place, rank, 1, |_| {
                     swap(at);
                     Ok(())
                 }),

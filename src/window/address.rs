@@ -6,6 +6,7 @@ use super::wide::locate::By;
 use super::{LocalWindow, Memory};
 use crate::epoch::lock::whole;
 use crate::error::{Class, Error, Result};
+use crate::fabric::WordAt;
 use crate::fabric::spot::{Spot, Unmapped};
 use crate::memory::HeapView;
 use crate::number::Number;
@@ -162,12 +163,18 @@ impl LocalWindow {
     }
 
     /// Returns the address of an element that one atomic instruction is to change; `None` if a byte
-    /// of it is outside, and while a thread holds the accumulate lock of the rank
-    /// (`epoch::lock::whole`).
+    /// of it is outside, without a pass of this rank there, and while a thread holds the accumulate
+    /// lock of the rank (`epoch::lock::passes`).
     #[inline(always)]
     pub fn element_within(&self, rank: Rank, disp: i64, bytes: u64) -> Option<*mut u8> {
         let exposed = self.blocks.descriptor(rank.on_only_node());
         let lock = self.blocks.word(whole::word(rank));
+        let pass = self.blocks.word(WordAt { rank, word: self.pass.0 });
+        // Acquire: the operation comes after the look; pairs with nothing, because the holder of the
+        // lock waits until this rank was there again (`epoch::lock::passes`).
+        if pass.load(Ordering::Acquire) & self.pass.1 == 0 {
+            return None;
+        }
         let first = disp.cast_unsigned().checked_mul(exposed.disp_unit)?;
         let behind = exposed.bytes.checked_sub(first)?;
         let at = self.data.wrapping_add((exposed.offset + first).to_usize());

@@ -6,7 +6,8 @@
 use super::LocalWindow;
 use super::control_blocks::ControlBlocks;
 use super::idle::NodeIdle;
-use crate::epoch::lock::{Nodes, whole};
+use crate::epoch::lock::Nodes;
+use crate::epoch::lock::passes::{self, Caller, Others};
 use crate::epoch::{fence, pscw};
 use crate::error::Result;
 use crate::fabric::Words;
@@ -47,7 +48,16 @@ pub trait Protocols {
 
     /// Does `work`, a single instruction on a mapped word of a rank, such that each call on several
     /// words sees either all or nothing of it.
-    fn single(&self, rank: Rank, nodes: impl Nodes, work: impl FnOnce()) -> Result<()>;
+    fn single(&self, at: (Rank, Caller), nodes: impl Nodes, work: impl FnOnce()) -> Result<()>;
+
+    /// Does `work`, a call on `elements` elements of a rank, under its accumulate lock.
+    fn several(
+        &self,
+        at: (Rank, Caller),
+        elements: u64,
+        nodes: impl Nodes,
+        work: impl FnOnce(Others) -> Result<()>,
+    ) -> Result<()>;
 }
 
 /// The protocols of a window whose ranks are all on this node. Transfers are done when their calls
@@ -99,11 +109,22 @@ impl Protocols for OneNode<'_> {
     }
 
     #[inline]
-    fn single(&self, rank: Rank, nodes: impl Nodes, work: impl FnOnce()) -> Result<()> {
-        whole::look_before(&self.0.words, rank, nodes, || {
+    fn single(&self, at: (Rank, Caller), nodes: impl Nodes, work: impl FnOnce()) -> Result<()> {
+        passes::single(&self.0.words, at, nodes, || {
             work();
             Ok(())
         })
+    }
+
+    #[inline]
+    fn several(
+        &self,
+        at: (Rank, Caller),
+        elements: u64,
+        nodes: impl Nodes,
+        work: impl FnOnce(Others) -> Result<()>,
+    ) -> Result<()> {
+        passes::several(&self.0.words, at, elements, nodes, work)
     }
 }
 

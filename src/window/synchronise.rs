@@ -262,6 +262,13 @@ impl LocalWindow {
         self.fences.fetch_add(1, Ordering::Relaxed) + 1
     }
 
+    /// Returns the number of fences and barriers on this window so far.
+    #[inline(always)]
+    pub fn fences(&self) -> u64 {
+        // Relaxed: as in `next_barrier`.
+        self.fences.load(Ordering::Relaxed)
+    }
+
     /// Waits until the buffers of all transfers with a rank may be used again.
     #[inline]
     pub fn flush_local(&self, target: Rank) -> Result<()> {

@@ -11,6 +11,10 @@
 //! | on this node        | looks before: if the lock is held, it is done under the lock         |
 //! | reached by a device | looks behind: if the lock is held, it ends when it had the lock once |
 //!
+//! On one node ([`super::passes`]) some calls on single words take the lock, too, and a call on
+//! several words may then use plain loops. Calls that hold the lock are in the order of the lock,
+//! so that this changes nothing below.
+//!
 //! All calls on a window look on the same side.
 //!
 //! # Why that is enough
@@ -64,22 +68,6 @@ pub fn several<R>(
     fence_after_rmw(); // the lock before what is read under it
     let done = work();
     release(words, word(target), Mode::Exclusive)?;
-    done
-}
-
-/// A call on a single word on this node: `work` is one atomic instruction.
-#[inline]
-pub fn look_before<R>(
-    words: &impl Words,
-    target: Rank,
-    nodes: impl Nodes,
-    work: impl FnOnce() -> Result<R>,
-) -> Result<R> {
-    if is_held(words.read(word(target))?) {
-        return several(words, target, nodes, work);
-    }
-    let done = work();
-    fence_after_rmw(); // before others learn that this call has ended
     done
 }
 

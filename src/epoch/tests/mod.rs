@@ -11,6 +11,7 @@ mod locks;
 mod losses;
 mod nodes;
 mod orderings;
+mod passes;
 mod places;
 mod queues;
 mod regions;

@@ -3,10 +3,12 @@
 //! threads of the machine. Memory that a protocol guards is relaxed here, so that only the protocol
 //! orders it.
 
+use super::passes::caller;
 use crate::epoch::exposure::{Lists, Posted, Started};
 use crate::epoch::lock::{
-    Held, Mode, acquire, lock_all, lock_exclusive, lock_shared, release, unlock_all,
-    unlock_exclusive, unlock_shared, whole,
+    Held, Mode, acquire, lock_all, lock_exclusive, lock_shared,
+    passes::{self, Caller},
+    release, unlock_all, unlock_exclusive, unlock_shared, whole,
 };
 use crate::epoch::regions::{Change, Table, change, hold, seen, table};
 use crate::epoch::{exposure, fence, pscw, regions};
@@ -352,18 +354,26 @@ fn read_both<const FIRST: u32>(words: &HeapWords, _: &Memory) {
     assert!(both[FIRST as usize] >= both[1 - FIRST as usize], "{both:?}");
 }
 
+/// The caller at rank 0, where a rank has a pass before its call.
+fn with_pass(words: &HeapWords) -> (Rank, Caller) {
+    let caller = caller(words, 1);
+    passes::single(words, (Rank(0), caller), 0, || Ok(())).unwrap();
+    (Rank(0), caller)
+}
+
 /// Reads one of the words, and then the other: what was added to both is there.
 fn read_each<const FIRST: u32>(words: &HeapWords, _: &Memory) {
-    let read =
-        |index| whole::look_before(words, Rank(0), 0, || words.read(element(index))).unwrap();
+    let at = with_pass(words);
+    let read = |index| passes::single(words, at, 0, || words.read(element(index))).unwrap();
     let first = read(FIRST);
     assert!(read(1 - FIRST) >= first, "a part of a call on both");
 }
 
 fn add_to_each<const FIRST: u32>(words: &HeapWords, _: &Memory) {
+    let at = with_pass(words);
     for index in [FIRST, 1 - FIRST] {
         let add = || words.fetch(element(index), Fetch::Add(1));
-        whole::look_before(words, Rank(0), 0, add).unwrap();
+        passes::single(words, at, 0, add).unwrap();
     }
 }
 

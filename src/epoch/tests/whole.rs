@@ -2,7 +2,9 @@
 //! whole, with words that are near, and with words that are reached by a device. Under loom:
 //! `orderings`.
 
-use crate::epoch::lock::whole::{look_before, look_behind, several};
+use super::passes::caller;
+use crate::epoch::lock::passes;
+use crate::epoch::lock::whole::{look_behind, several};
 use crate::error::Result;
 use crate::fabric::layout::fence;
 use crate::fabric::sim::{FAR, FLAT, Fault, Sim, View, every, is_caught};
@@ -59,7 +61,7 @@ fn on_one<const VIEW: usize>(words: &View<VIEW>, index: u32, add: u64, slip: Sli
     let behind = (VIEW == FAR) != (slip == Slip::Mixed && words.sim.random(2) == 0);
     match (slip, behind) {
         (Slip::Blind, _) => fetch(),
-        (_, false) => look_before(words, TARGET, 0, fetch),
+        (_, false) => passes::single(words, (TARGET, caller(words, u64::MAX)), 0, fetch),
         (_, true) => {
             // As on a device: the read of the lock is under way behind the operation.
             let ticket = words.begin(data(index), Fetch::Add(add)).unwrap();

@@ -3,6 +3,7 @@
 
 use super::WideWindow;
 use super::located::Ranks;
+use crate::epoch::lock::passes::{Caller, Others};
 use crate::epoch::lock::{Nodes, whole};
 use crate::epoch::{exposure, fence};
 use crate::error::Result;
@@ -68,9 +69,24 @@ impl<'a> Protocols for ManyNodes<'a> {
         self.part.flush_local_all(self.node)
     }
 
-    fn single(&self, rank: Rank, nodes: impl Nodes, work: impl FnOnce()) -> Result<()> {
+    fn single(
+        &self,
+        (rank, _): (Rank, Caller),
+        nodes: impl Nodes,
+        work: impl FnOnce(),
+    ) -> Result<()> {
         work();
         whole::look_behind(&self.words, rank, nodes)
+    }
+
+    fn several(
+        &self,
+        (rank, _): (Rank, Caller),
+        _elements: u64,
+        nodes: impl Nodes,
+        work: impl FnOnce(Others) -> Result<()>,
+    ) -> Result<()> {
+        whole::several(&self.words, rank, nodes, || work(Others::OnSingleWords))
     }
 }
 

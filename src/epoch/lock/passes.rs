@@ -1,0 +1,320 @@
+//! Which accumulates may do without the lock of their target, on one node (docs/decisions/0004).
+//! Calls on several words run as plain loops, which vector instructions make fast, while no rank
+//! changes single words without the lock. Not for windows over several nodes, and not for the proof
+//! that a call is seen whole, which is in [`super::whole`].
+//!
+//! A rank changes a single word of a target *without the lock* if it has a *pass* there, a bit of
+//! its own. All words below are the target's, and only the holder of its accumulate lock changes
+//! them:
+//!
+//! | word        | meaning                                                                     |
+//! |-------------|-----------------------------------------------------------------------------|
+//! | pass bit    | this rank may change a single word of this target without the lock          |
+//! | owed bit    | its pass was withdrawn, and it may still be in a call that has seen the pass |
+//! | `MIX`       | which calls this target has had, below                                      |
+//! | `WITHDRAWN` | the number of fences of the window when passes were withdrawn last          |
+//!
+//! | `MIX`                | state                                                              |
+//! |----------------------|--------------------------------------------------------------------|
+//! | n                    | *open*: a rank that asks gets a pass. Calls on several words have changed n elements word by word since then |
+//! | [`CLOSED`] + n       | *closed*: no rank gets a pass before n more calls on single words  |
+//! | [`THREADS`] + either | a rank with several threads has had a pass: never closed again     |
+//!
+//! | call                            | what the holder of the lock does                        |
+//! |---------------------------------|---------------------------------------------------------|
+//! | single word, of a rank without a pass | clears its owed bit; open: sets its pass; closed: counts down |
+//! | several words, nobody else has a pass or owes one | plain loop; closed: counts from [`Limits::calls`] again |
+//! | several words, open             | word by word; after [`Limits::elements`]: withdraws all passes, closed |
+//! | several words, closed           | word by word, until all ranks that owe a pass were here, or a fence later |
+//!
+//! # Why a plain loop is right
+//!
+//! A rank without a pass holds the lock when it changes a word. So a plain loop loses no change
+//! unless another rank has looked at its pass, and changes a word later. That rank's pass bit is
+//! still set, or it was withdrawn after the look, and then the owed bit is set. The rank itself
+//! clears its owed bit, when it holds the lock and so is in no other call. A rank with several
+//! threads may be in another call at that time: it never clears its owed bit. A call ends before
+//! its rank enters a later fence, so a pass that was withdrawn before the last fence is not in use.
+//! The caller's own pass does not count: the caller is in this call, unless it has several threads.
+//!
+//! # What it costs
+//!
+//! A call on a single word reads its pass and the lock, which lie on one line. The first one of
+//! each rank at a target takes the lock. A target that is closed lets calls on single words queue
+//! for the lock. A switch costs each rank that had a pass one such call, and [`Limits`] say that a
+//! target switches only after calls that were slow for as long as that.
+
+use super::{Mode, Nodes, acquire, release, try_free, whole};
+use crate::error::Result;
+use crate::fabric::layout::{self, MIX, WITHDRAWN};
+use crate::fabric::{Fetch, WordAt, WordId, Words};
+use crate::rank_numbers::Rank;
+use crate::sync::fence_after_rmw;
+
+/// No rank gets a pass.
+const CLOSED: u64 = 1 << 63;
+/// A rank with several threads has had a pass.
+const THREADS: u64 = 1 << 62;
+
+/// The values at which a target switches.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// the elements that calls on several words change word by word before the passes are withdrawn
+    pub elements: u64,
+    /// the calls on single words under the lock before ranks get passes again
+    pub calls: u64,
+}
+
+impl Limits {
+    /// The values of a window: about as long as a switch takes.
+    pub const USUAL: Limits = Limits { elements: 1024, calls: 64 };
+}
+
+/// The rank that calls, and the window as it sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Caller {
+    /// the calling rank
+    pub rank: Rank,
+    /// whether several of its threads may call
+    pub threads: bool,
+    /// the number of fences of the window so far, the same at all ranks
+    pub fences: u64,
+    /// when a target switches
+    pub limits: Limits,
+}
+
+/// Whether others change the target while a call on several words runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    /// a call on a single word may be under way: each word has to be changed by an atomic operation
+    OnSingleWords,
+    /// nobody: plain loops are right
+    Nobody,
+}
+
+/// The words of one target, for the holder of its accumulate lock.
+struct Passes<'a, W> {
+    words: &'a W,
+    target: Rank,
+    caller: Caller,
+}
+
+/// Runs `work`, a call on `elements` elements, or on one that no atomic operation can change, under
+/// the accumulate lock of a target.
+#[inline]
+pub fn several<R>(
+    words: &impl Words,
+    (target, caller): (Rank, Caller),
+    elements: u64,
+    nodes: impl Nodes,
+    work: impl FnOnce(Others) -> Result<R>,
+) -> Result<R> {
+    // Not nested: the holder of this lock waits for nothing.
+    acquire(words, whole::word(target), Mode::Exclusive, false, nodes)?;
+    let done = under_lock(words, (target, caller), elements, work);
+    release(words, whole::word(target), Mode::Exclusive)?;
+    done
+}
+
+/// [`several`], if the lock is free. Returns whether it was and `work` ran.
+#[inline(always)]
+pub fn try_several(
+    words: &impl Words,
+    (target, caller): (Rank, Caller),
+    elements: u64,
+    work: impl FnOnce(Others),
+) -> Result<bool> {
+    if !try_free(words, whole::word(target), Mode::Exclusive)? {
+        return Ok(false);
+    }
+    under_lock(words, (target, caller), elements, |others| {
+        work(others);
+        Ok(())
+    })?;
+    release(words, whole::word(target), Mode::Exclusive)?;
+    Ok(true)
+}
+
+#[inline(always)]
+fn under_lock<R>(
+    words: &impl Words,
+    (target, caller): (Rank, Caller),
+    elements: u64,
+    work: impl FnOnce(Others) -> Result<R>,
+) -> Result<R> {
+    fence_after_rmw(); // the lock before what is read under it
+    let others = Passes { words, target, caller }.others(elements)?;
+    work(others)
+}
+
+/// A call on a single word: `work` is one atomic instruction.
+#[inline]
+pub fn single<R>(
+    words: &impl Words,
+    (target, caller): (Rank, Caller),
+    nodes: impl Nodes,
+    work: impl FnOnce() -> Result<R>,
+) -> Result<R> {
+    let at = Passes { words, target, caller };
+    if at.has_pass()? && !whole::is_held(words.read(whole::word(target))?) {
+        let done = work();
+        fence_after_rmw(); // before others learn that this call has ended
+        return done;
+    }
+    acquire(words, whole::word(target), Mode::Exclusive, false, nodes)?;
+    fence_after_rmw(); // as in `under_lock`
+    let done = at.enter().and_then(|()| work());
+    release(words, whole::word(target), Mode::Exclusive)?;
+    done
+}
+
+impl<W: Words> Passes<'_, W> {
+    #[inline(always)]
+    fn at(&self, word: WordId) -> WordAt {
+        WordAt { rank: self.target, word }
+    }
+
+    #[inline(always)]
+    fn read(&self, word: WordId) -> Result<u64> {
+        self.words.read(self.at(word))
+    }
+
+    /// Stores a value into a word that is `before`, and that the holder of the lock alone changes.
+    fn set(&self, word: WordId, before: u64, value: u64) -> Result<()> {
+        self.words.fetch(self.at(word), Fetch::Add(value.wrapping_sub(before))).map(drop)
+    }
+
+    fn size(&self) -> u32 {
+        self.words.size()
+    }
+
+    /// Returns the words of the caller's pass and owed bits, and its bit there.
+    #[inline(always)]
+    fn own(&self) -> (WordId, WordId, u64) {
+        let (index, bit) = layout::bit_of(self.caller.rank);
+        (layout::pass(index, self.size()), layout::owed(index, self.size()), bit)
+    }
+
+    #[inline(always)]
+    fn has_pass(&self) -> Result<bool> {
+        let (pass, _, bit) = self.own();
+        Ok(self.read(pass)? & bit != 0)
+    }
+
+    /// Notes that the caller is in no call that uses an earlier pass, and gives it a pass if the
+    /// target is open, for a call on a single word.
+    #[cold]
+    fn enter(&self) -> Result<()> {
+        let (pass, owed, bit) = self.own();
+        let (passes, mix) = (self.read(pass)?, self.read(MIX)?);
+        self.pay(owed, bit)?;
+        if passes & bit != 0 {
+            return Ok(());
+        }
+        let left = match mix & CLOSED {
+            0 => 0,
+            _ => (mix & !(CLOSED | THREADS)).saturating_sub(1),
+        };
+        if left > 0 {
+            return self.set(MIX, mix, mix - 1);
+        }
+        let threads = if self.caller.threads { THREADS } else { mix & THREADS };
+        let elements = if mix & CLOSED == 0 { mix & !THREADS } else { 0 };
+        self.set(MIX, mix, threads | elements)?;
+        self.set(pass, passes, passes | bit)
+    }
+
+    /// Clears the owed bit of the caller, unless another thread of it may use the pass.
+    #[inline(always)]
+    fn pay(&self, owed: WordId, bit: u64) -> Result<()> {
+        let owing = self.read(owed)?;
+        if owing & bit == 0 || self.caller.threads {
+            return Ok(());
+        }
+        self.set(owed, owing, owing & !bit)
+    }
+
+    /// Decides how a call on several words changes them, and whether the target switches.
+    #[inline(always)]
+    fn others(&self, elements: u64) -> Result<Others> {
+        let (pass, owed, bit) = self.own();
+        let (passes, owing, mix) = (self.read(pass)?, self.read(owed)?, self.read(MIX)?);
+        let own = if self.caller.threads { 0 } else { bit };
+        let few = self.size() <= u64::BITS;
+        if few && passes & !own == 0 && owing == 0 {
+            // The common case. A closed target stays so for as many calls as before.
+            if mix & CLOSED != 0 && mix & !(CLOSED | THREADS) != self.caller.limits.calls {
+                self.restart(mix)?;
+            }
+            return Ok(Others::Nobody);
+        }
+        self.others_in_full(elements)
+    }
+
+    #[cold]
+    fn restart(&self, mix: u64) -> Result<()> {
+        self.set(MIX, mix, mix & (CLOSED | THREADS) | self.caller.limits.calls)
+    }
+
+    #[cold]
+    fn others_in_full(&self, elements: u64) -> Result<Others> {
+        let (_, owed, bit) = self.own();
+        self.pay(owed, bit)?;
+        let mix = self.read(MIX)?;
+        let (passes, owes) = (self.anybody(layout::pass)?, self.anybody(layout::owed)?);
+        let owes = owes && !self.forgive()?;
+        let limits = self.caller.limits;
+        if mix & CLOSED != 0 {
+            self.restart(mix)?;
+        }
+        if !passes && !owes {
+            return Ok(Others::Nobody);
+        }
+        if mix & (CLOSED | THREADS) == 0 {
+            match mix.saturating_add(elements) {
+                now if now < limits.elements => self.set(MIX, mix, now)?,
+                _ => self.withdraw(mix)?,
+            }
+        }
+        Ok(Others::OnSingleWords)
+    }
+
+    /// Whether a rank other than the caller has its bit in a bitmap.
+    fn anybody(&self, bitmap: fn(u32, u32) -> WordId) -> Result<bool> {
+        let (own, bit) = layout::bit_of(self.caller.rank);
+        for index in 0..layout::bitmap_words(self.size()) {
+            let ours = if index == own && !self.caller.threads { bit } else { 0 };
+            if self.read(bitmap(index, self.size()))? & !ours != 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Clears all owed bits if the window has had a fence since the passes were withdrawn. Returns
+    /// whether it had.
+    fn forgive(&self) -> Result<bool> {
+        if self.caller.fences <= self.read(WITHDRAWN)? {
+            return Ok(false);
+        }
+        for index in 0..layout::bitmap_words(self.size()) {
+            let owed = layout::owed(index, self.size());
+            self.set(owed, self.read(owed)?, 0)?;
+        }
+        Ok(true)
+    }
+
+    /// Withdraws all passes; every rank but the caller owes its pass then. The target is closed.
+    fn withdraw(&self, mix: u64) -> Result<()> {
+        let (own, bit) = layout::bit_of(self.caller.rank);
+        for index in 0..layout::bitmap_words(self.size()) {
+            let (pass, owed) = (layout::pass(index, self.size()), layout::owed(index, self.size()));
+            let (passes, owing) = (self.read(pass)?, self.read(owed)?);
+            let ours = if index == own && !self.caller.threads { bit } else { 0 };
+            self.set(pass, passes, 0)?;
+            self.set(owed, owing, owing | passes & !ours)?;
+        }
+        self.set(WITHDRAWN, self.read(WITHDRAWN)?, self.caller.fences)?;
+        self.set(MIX, mix, CLOSED | self.caller.limits.calls)
+    }
+}
