@@ -13,6 +13,15 @@ static int64_t one = 1, result;
 
 static void put(void) { MPI_Put(&one, 1, MPI_INT64_T, 0, 8, 1, MPI_INT64_T, win); }
 static void get(void) { MPI_Get(&result, 1, MPI_INT64_T, 0, 8, 1, MPI_INT64_T, win); }
+static MPI_Request request;
+static void rput_wait(void) {
+    MPI_Rput(&one, 1, MPI_INT64_T, 0, 8, 1, MPI_INT64_T, win, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+static void rget_wait(void) {
+    MPI_Rget(&result, 1, MPI_INT64_T, 0, 8, 1, MPI_INT64_T, win, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
 static MPI_Datatype vector;
 static double doubles[512];
 static void put_vector(void) { MPI_Put(doubles, 512, MPI_DOUBLE, 0, 0, 1, vector, win); }
@@ -34,6 +43,8 @@ static const struct {
 } calls[] = {
     {"put8", put, 1},
     {"get8", get, 1},
+    {"rput8_wait", rput_wait, 1},
+    {"rget8_wait", rget_wait, 1},
     {"put_vector512", put_vector, 1},
     {"flush", flush, 1},
     {"fetch_and_op", fetch_and_op, 1},

@@ -44,11 +44,14 @@ static void in_active_epochs(void)
 
 int main(int argc, char **argv)
 {
+    MPI_Request request;
     check_start(&argc, &argv);
     base = returning_window_of(64, sizeof(long), &win);
     in_active_epochs();
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Win_lock_all(0, win));
+    OK(MPI_Rput(&value, 1, MPI_LONG, next_rank(), 3, 1, MPI_LONG, win, &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     refused(next_rank(), NULL, MPI_ERR_ARG, MPI_ERR_REQUEST);
     OK(MPI_Win_unlock_all(win));
     OK(MPI_Barrier(MPI_COMM_WORLD));

@@ -9,9 +9,46 @@ use super::{MPI_Request, MPI_Status, MPI_Win};
 use crate::epoch::state::REQUEST;
 use crate::error::Result;
 use crate::mpi::{Handle, Host, grequests};
-use crate::transfer::Place;
+use crate::transfer::{Place, Quick};
 use crate::window::report::{Wrong, carry_out};
 use core::ffi::c_int;
+
+/// Carries out a quick call by `transfer`, which returns whether the data have moved, and stores
+/// a request. Returns whether both are done. Does nothing where the full call is needed, because a
+/// call of the MPI has to make the request, or the request or the epoch may be wrong.
+#[inline(always)]
+pub(super) fn with_quick_request(
+    to: &Quick<'_>,
+    request: *mut MPI_Request,
+    transfer: impl FnOnce() -> bool,
+) -> bool {
+    let Some(handle) = to.host.completed.known() else { return false };
+    let moved = may_request(to, request) && transfer();
+    if moved {
+        // SAFETY: the caller's pointer to a request, which is not null.
+        unsafe { to.host.store(request, handle) };
+    }
+    moved
+}
+
+/// Carries out a put or a get by `transfer`, as [`with_quick_request`]; a call of the MPI may make
+/// the request. If that fails, the full call begins again.
+#[inline]
+pub(super) fn with_any_request(
+    to: &Quick<'_>,
+    request: *mut MPI_Request,
+    transfer: impl FnOnce() -> bool,
+) -> bool {
+    let moved = may_request(to, request) && transfer();
+    // SAFETY: the caller's pointer to a request, which is not null.
+    moved && unsafe { to.comm().completed_request(to.host, request) }.is_ok()
+}
+
+/// Whether a call with a request is known to be right in this epoch, and has a place for it.
+#[inline(always)]
+fn may_request(to: &Quick<'_>, request: *mut MPI_Request) -> bool {
+    to.is_passive() && !request.is_null()
+}
 
 /// Carries out a communication call on `rank`, and stores a request. Anything wrong with the
 /// request or the epoch is found before any byte moves.

@@ -2,10 +2,11 @@
 //! counts and in whether they have a request: `MPI_Put`, `MPI_Put_c`, `MPI_Rput`, `MPI_Rput_c`.
 //! Each is a row below, `signature = work(native)`. `work` is a function of this file. `native` is
 //! the function of the MPI underneath, for windows of that MPI; `native_c else native` where an MPI
-//! may have no function with large counts.
+//! may have no function with large counts. `quick[]` and `quick[request]` name the functions that
+//! try the common case.
 
 use super::answer::on_window;
-use super::request_calls::on_target_with;
+use super::request_calls::{on_target_with, with_any_request, with_quick_request};
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
 use crate::error::{Class, Result};
 use crate::mpi::{Handle, Host};
@@ -150,7 +151,7 @@ puts_and_gets! {
     MPI_Put PMPI_Put (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
-    ) = put(put) quick put_get::put_quick, put_get::put_block;
+    ) = put(put) quick[] put_get::put_quick, put_get::put_block;
 
     /// Transfers data to a target (MPI-4.1 §12.3.1), with large counts. By stores where the
     /// target's memory is mapped here, by process_vm into other memory of this node, and by RDMA
@@ -171,7 +172,7 @@ puts_and_gets! {
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
         request: *mut MPI_Request,
-    ) = put(rput);
+    ) = put(rput) quick[request] put_get::put_quick, put_get::put_block;
 
     /// Transfers data to a target, as MPI_Put, with a request (MPI-4.1 §12.3.5), with large counts.
     /// The request is one of the MPI underneath: on one node it is complete when the call returns;
@@ -193,7 +194,7 @@ puts_and_gets! {
     MPI_Get PMPI_Get (
         origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
-    ) = get(get) quick put_get::get_quick, put_get::get_block;
+    ) = get(get) quick[] put_get::get_quick, put_get::get_block;
 
     /// Transfers data from a target (MPI-4.1 §12.3.2), with large counts. By loads where the
     /// target's memory is mapped here, by process_vm from other memory of this node, and by RDMA
@@ -215,7 +216,7 @@ puts_and_gets! {
         origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
         request: *mut MPI_Request,
-    ) = get(rget);
+    ) = get(rget) quick[request] put_get::get_quick, put_get::get_block;
 
     /// Transfers data from a target, as MPI_Get, with a request (MPI-4.1 §12.3.5), with large
     /// counts. The request is one of the MPI underneath: on one node it is complete when the call
@@ -240,7 +241,7 @@ accumulates! {
     MPI_Accumulate PMPI_Accumulate (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
-    ) = accumulate(accumulate) quick accumulate::accumulate_quick;
+    ) = accumulate(accumulate) quick[] accumulate::accumulate_quick;
 
     /// Combines data with those of a target, by a predefined operation (MPI-4.1 §12.3.4), with
     /// large counts. A single element that all ranks can change by one atomic instruction of the
@@ -264,7 +265,7 @@ accumulates! {
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
         request: *mut MPI_Request,
-    ) = accumulate(raccumulate);
+    ) = accumulate(raccumulate) quick[request] accumulate::accumulate_quick;
 
     /// Combines data with those of a target, as MPI_Accumulate, with a request (MPI-4.1 §12.3.5),
     /// with large counts. The request is one of the MPI underneath: on one node it is complete when

@@ -34,6 +34,26 @@ macro_rules! native {
     };
 }
 
+/// Carries out a quick call, and stores the request of a call that has one.
+macro_rules! and_request {
+    ($to:ident [] $quick:expr) => {
+        $quick
+    };
+    ($to:ident [$request:ident] $quick:expr) => {
+        with_quick_request(&$to, $request, || $quick)
+    };
+}
+
+/// The same, for the full call: a call of the MPI may make the request.
+macro_rules! and_any_request {
+    ($to:ident [] $quick:expr) => {
+        $quick
+    };
+    ($to:ident [$request:ident] $quick:expr) => {
+        with_any_request(&$to, $request, || $quick)
+    };
+}
+
 /// An entry, or a quick entry if there is a block that tries the common case.
 macro_rules! row {
     ($(#[$doc:meta])* $name:ident $profiled:ident $parameters:tt [] $body:block) => {
@@ -52,7 +72,7 @@ macro_rules! puts_and_gets {
             $origin:ident: $pointer:ty, $oc:ident: $oct:ty, $ot:ident: $ott:ty, $rank:ident: $rt:ty,
             $disp:ident: $dt:ty, $tc:ident: $tct:ty, $tt:ident: $ttt:ty, $win:ident: $wt:ty,
             $($request:ident: $rqt:ty,)?
-        ) = $work:ident($($native:ident)+) $(quick $quick:path, $block:path)?;
+        ) = $work:ident($($native:ident)+) $(quick[$($q:ident)?] $quick:path, $block:path)?;
     )*) => {$( row! {
         $(#[$doc])*
         $name $profiled (
@@ -63,7 +83,7 @@ macro_rules! puts_and_gets {
                 let buffer = buffer(to.host, $origin, $oc.into(), $ot);
                 let target = target(to.host, $rank, $disp, $tc.into(), $tt);
                 // SAFETY: the caller's buffer.
-                unsafe { $quick(&to, buffer, target) }
+                and_request!(to [$($q)?] unsafe { $quick(&to, buffer, target) })
             })
         })?] {
             $(
@@ -71,7 +91,7 @@ macro_rules! puts_and_gets {
                     let buffer = buffer(to.host, $origin, $oc.into(), $ot);
                     let target = target(to.host, $rank, $disp, $tc.into(), $tt);
                     // SAFETY: the caller's buffer.
-                    unsafe { $block(&to, buffer, target) }
+                    and_any_request!(to [$($q)?] unsafe { $block(&to, buffer, target) })
                 });
                 if quick {
                     return 0;
@@ -99,7 +119,7 @@ macro_rules! accumulates {
             $origin:ident: $pointer:ty, $oc:ident: $oct:ty, $ot:ident: $ott:ty, $rank:ident: $rt:ty,
             $disp:ident: $dt:ty, $tc:ident: $tct:ty, $tt:ident: $ttt:ty, $op:ident: $opt:ty,
             $win:ident: $wt:ty, $($request:ident: $rqt:ty,)?
-        ) = $work:ident($($native:ident)+) $(quick $quick:path)?;
+        ) = $work:ident($($native:ident)+) $(quick[$($q:ident)?] $quick:path)?;
     )*) => {$( row! {
         $(#[$doc])*
         $name $profiled (
@@ -109,8 +129,9 @@ macro_rules! accumulates {
             Quick::new($win, $rank, ENTRY).is_some_and(|to| {
                 let from = buffer(to.host, $origin, $oc.into(), $ot);
                 let target = target(to.host, $rank, $disp, $tc.into(), $tt);
+                let op = to.host.handle($op);
                 // SAFETY: the caller's buffer.
-                unsafe { $quick(&to, from, target, to.host.handle($op)) }
+                and_request!(to [$($q)?] unsafe { $quick(&to, from, target, op) })
             })
         })?] {
             let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));

@@ -190,17 +190,6 @@ impl Comm {
         unsafe { (host.call.iprobe)(any, PROGRESS_TAG, self.0, &mut found, &mut status) };
     }
 
-    /// Starts a request that is complete: a receive from MPI_PROC_NULL, which every Wait and Test
-    /// takes.
-    ///
-    /// # Safety
-    /// `request` points to a request handle of this ABI.
-    pub unsafe fn completed_request(self, host: &Host, request: *mut usize) -> Result<()> {
-        let (nobody, byte) = (host.constants.proc_null, host.byte());
-        // SAFETY: nothing is received; the caller vouches for `request`.
-        check(unsafe { (host.call.irecv)(ptr::null_mut(), 0, byte, nobody, 0, self.0, request) })
-    }
-
     /// Checks that messages of this type may be sent: it is a datatype, and committed (MPI-4.1
     /// §5.1.9).
     pub fn takes(self, host: &Host, datatype: Handle) -> Result<()> {

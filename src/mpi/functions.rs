@@ -252,6 +252,7 @@ functions! {
         get_version = c"PMPI_Get_version" (*mut c_int, *mut c_int);
         grequest_start_with_poll = c"PMPIX_Grequest_start"
             (QueryFn, FreeFn, CancelFn, PollFn, WaitFn, *mut c_void, *mut Handle);
+        request_toint = c"PMPI_Request_toint" (Handle);
         progress_register = c"opal_progress_register" (ProgressFn);
     }
 }

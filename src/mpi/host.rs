@@ -8,6 +8,7 @@
 use super::constants::{Constants, MPICH, OPENMPI_INTEGERS, STANDARD};
 use super::family::{self, Named};
 use super::functions::Functions;
+use super::handle::ReusableRequest;
 pub use super::handle::{Abi, Handle, Status};
 use super::table::{self, Tables};
 use crate::number::Number;
@@ -33,6 +34,8 @@ pub struct Host {
     pub library: Library,
     /// whether it is Intel MPI
     pub is_intel: bool,
+    /// its handle of a complete request
+    pub completed: ReusableRequest,
     /// all bits that a handle may have
     mask: usize,
 }
@@ -166,7 +169,8 @@ impl Host {
         let constants = table::constants(abi, resolve, is_intel);
         let tables = Tables::new(abi, &constants, resolve);
         let mask = if abi == Abi::Mpich { 0xffff_ffff } else { usize::MAX };
-        Ok(Host { abi, constants, tables, call, library, is_intel, mask })
+        let completed = ReusableRequest::unknown();
+        Ok(Host { abi, constants, tables, call, library, is_intel, completed, mask })
     }
 
     /// Returns a handle as the caller passed it, without the garbage above it in its register.

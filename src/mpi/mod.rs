@@ -3,6 +3,7 @@
 //! for one-sided transfers.
 
 pub mod comm;
+mod completed;
 pub mod constants;
 pub mod datatype;
 mod family;

@@ -20,6 +20,7 @@ use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{Op, pairs_in_mpis};
 use crate::datatype::type_map::Shape;
 use crate::error::{Class, Error, Result};
+use crate::mpi::comm::Comm;
 use crate::mpi::{EntryName, Handle, Host};
 use crate::rank_numbers::Rank;
 use crate::window::address::Reach;
@@ -83,6 +84,17 @@ impl<'a> Quick<'a> {
         let rank = Rank(rank.cast_unsigned());
         let open = rank.0 < node.size && window.epochs.is_open(rank);
         open.then_some(Quick { host, window, node, rank })
+    }
+
+    /// Returns the window's communicator.
+    pub fn comm(&self) -> Comm {
+        self.node.comm()
+    }
+
+    /// Whether the target is known to be in a passive target epoch.
+    #[inline(always)]
+    pub fn is_passive(&self) -> bool {
+        self.window.epochs.is_passive(self.rank)
     }
 
     /// Returns the address of an element that one atomic instruction may change now.
