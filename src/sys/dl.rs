@@ -29,6 +29,28 @@ pub fn any_loaded(wanted: impl Fn(&str) -> bool) -> bool {
     visit(&mut |path| wanted(file_name(path)))
 }
 
+/// Returns how often a library was loaded or unloaded in this process so far: while the number does
+/// not change, the same libraries are loaded. `None`: the C library does not count. Looks at one
+/// library, however many are loaded.
+pub fn changes() -> Option<u64> {
+    unsafe extern "C" fn read(
+        info: *mut libc::dl_phdr_info,
+        bytes: libc::size_t,
+        changes: *mut c_void,
+    ) -> c_int {
+        // `bytes` is the length of what the C library has filled in.
+        if bytes >= size_of::<libc::dl_phdr_info>() {
+            // SAFETY: the loader passes a valid `info`, and `changes` is the one given below.
+            unsafe { *changes.cast() = Some((*info).dlpi_adds + (*info).dlpi_subs) };
+        }
+        1
+    }
+    let mut changes: Option<u64> = None;
+    // SAFETY: `read` matches the callback's type and only uses `changes`.
+    unsafe { libc::dl_iterate_phdr(Some(read), (&raw mut changes).cast()) };
+    changes
+}
+
 /// Returns the file name in a path.
 pub fn file_name(path: &CStr) -> &str {
     let path = path.to_str().unwrap_or("");

@@ -66,27 +66,32 @@ fn has_meaning(key: &str, value: &str) -> bool {
     }
 }
 
-/// Hints by key.
+/// Returns the hints of a window of this flavor for which the user gives none.
+fn defaults(flavor: Flavor) -> BTreeMap<&'static str, &'static str> {
+    let defaults = [
+        ("no_locks", "false"),
+        ("accumulate_ordering", "rar,raw,war,waw"),
+        ("accumulate_ops", "same_op_no_op"),
+        ("mpi_accumulate_granularity", "0"),
+        ("same_size", "false"),
+        ("same_disp_unit", "false"),
+        (NONCONTIG, "false"),
+    ];
+    defaults.into_iter().filter(|(key, _)| concerns(key, flavor)).collect()
+}
+
+/// The hints of a window.
 #[derive(Clone, Debug)]
 pub struct Hints {
     flavor: Flavor,
+    /// those that the user gave; a window without any allocates nothing for them
     values: BTreeMap<&'static str, String>,
 }
 
 impl Hints {
-    /// Returns the hints of a window of this flavor for which the user gives none.
-    pub fn defaults(flavor: Flavor) -> Hints {
-        let defaults = [
-            ("no_locks", "false"),
-            ("accumulate_ordering", "rar,raw,war,waw"),
-            ("accumulate_ops", "same_op_no_op"),
-            ("mpi_accumulate_granularity", "0"),
-            ("same_size", "false"),
-            ("same_disp_unit", "false"),
-            (NONCONTIG, "false"),
-        ];
-        let own = defaults.into_iter().filter(|(key, _)| concerns(key, flavor));
-        Hints { flavor, values: own.map(|(key, value)| (key, value.to_owned())).collect() }
+    /// Creates the hints of a window of this flavor, all with their default values.
+    pub fn of(flavor: Flavor) -> Hints {
+        Hints { flavor, values: BTreeMap::new() }
     }
 
     /// Takes the hints of an info object when the window is made.
@@ -129,11 +134,12 @@ impl Hints {
     pub fn give(&self, host: &Host, comm: Comm) -> Result<Handle> {
         let kinds = info::memory_kinds(host, comm)?;
         let kinds = kinds.iter().map(|kinds| (info::KINDS, kinds.as_str()));
-        let own = self.values.iter().map(|(key, value)| (*key, value.as_str()));
+        let mut own = defaults(self.flavor);
+        own.extend(self.values.iter().map(|(key, value)| (*key, value.as_str())));
         let mut info: Handle = 0;
         // SAFETY: an out parameter of ours.
         check(unsafe { (host.call.info_create)(&mut info) })?;
-        for (key, value) in own.chain(kinds) {
+        for (key, value) in own.into_iter().chain(kinds) {
             let key = CString::new(key).unwrap_or_default();
             let value = CString::new(value).unwrap_or_default();
             // SAFETY: a valid info object and two C strings.
@@ -183,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_window_reports_the_hints_that_concern_it() {
-        let has = |flavor, key| Hints::defaults(flavor).values.contains_key(key);
+        let has = |flavor, key| defaults(flavor).contains_key(key);
         assert!(has(Flavor::Shared, NONCONTIG));
         assert!(!has(Flavor::Allocate, NONCONTIG));
         assert!(has(Flavor::Dynamic, "accumulate_ops"));

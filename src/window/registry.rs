@@ -234,7 +234,7 @@ mod tests {
             facts,
             errhandler: AtomicUsize::new(0),
             name: Mutex::default(),
-            info: Mutex::new(Hints::defaults(Flavor::Allocate)),
+            info: Mutex::new(Hints::of(Flavor::Allocate)),
             attributes: Attributes::default(),
         });
         assert!(window.epochs.lock_first(Rank(1), Hold::Shared, || true));

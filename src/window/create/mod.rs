@@ -107,7 +107,7 @@ pub fn make(
         Ground::None(why) => why,
         ground => {
             // A failure of this rank is reported to the others, which wait for it in `agree`.
-            let mut hints = Hints::defaults(request.flavor);
+            let mut hints = Hints::of(request.flavor);
             let taken = hints.take(host, request.info);
             let ready =
                 place.clone().and(taken).and(entry.as_ref().map(drop).map_err(Error::clone));
@@ -277,7 +277,7 @@ fn delegate(
     let errors_return = host.constants.errors_return;
     // SAFETY: a window that was just made, and a predefined handler.
     check(unsafe { (host.call.win_set_errhandler)(native, errors_return) })?;
-    let hints = Hints::defaults(request.flavor);
+    let hints = Hints::of(request.flavor);
     let facts = native_facts(host, native, request.flavor);
     Ok(insert(host, entry, hints, facts, Carrier::Host(Delegated { native })))
 }
