@@ -17,10 +17,13 @@ use crate::error::{Error, Result};
 use crate::rank_numbers::Rank;
 use crate::sync::{AtomicU32, Ordering};
 use crate::util::serial::Serial;
-use std::collections::BTreeMap;
 
+mod held_targets;
 #[cfg(test)]
 mod tests;
+
+pub use held_targets::Hold;
+use held_targets::{NOBODY, Targets};
 
 /// The access epoch that a process is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,83 +40,6 @@ pub enum Access {
     Lock,
     /// between lock_all and unlock_all
     LockAll,
-}
-
-/// The way in which a target is held in an epoch of `Lock` or `Start`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hold {
-    /// MPI_LOCK_SHARED
-    Shared,
-    /// MPI_LOCK_EXCLUSIVE
-    Exclusive,
-    /// locked with MPI_MODE_NOCHECK: no lock was taken
-    Unchecked,
-    /// in the group of MPI_Win_start
-    Started,
-}
-
-/// Targets by rank. The first needs no allocation, because most programs hold one at a time.
-struct Targets {
-    /// `NOBODY`: no first
-    first: Rank,
-    first_hold: Hold,
-    more: BTreeMap<Rank, Hold>,
-}
-
-impl Targets {
-    const NONE: Targets =
-        Targets { first: NOBODY, first_hold: Hold::Unchecked, more: BTreeMap::new() };
-
-    #[inline]
-    fn is_empty(&self) -> bool {
-        self.first == NOBODY && self.more.is_empty()
-    }
-
-    #[inline]
-    fn get(&self, rank: Rank) -> Option<Hold> {
-        if self.first == rank {
-            return Some(self.first_hold);
-        }
-        if self.more.is_empty() { None } else { self.more.get(&rank).copied() }
-    }
-
-    #[inline]
-    fn insert(&mut self, rank: Rank, hold: Hold) {
-        if self.first == NOBODY {
-            (self.first, self.first_hold) = (rank, hold);
-        } else {
-            self.more.insert(rank, hold);
-        }
-    }
-
-    #[inline]
-    fn remove(&mut self, rank: Rank) -> Option<Hold> {
-        if self.first == rank {
-            self.first = NOBODY;
-            return Some(self.first_hold);
-        }
-        if self.more.is_empty() { None } else { self.more.remove(&rank) }
-    }
-
-    /// Returns what the process holds, as the lock protocol needs it. Threads may lock and unlock
-    /// while another one waits: then no thread may count on the exclusive lock of another.
-    #[inline]
-    fn held(&self, threads: bool) -> Held {
-        if self.is_empty() { Held::Nothing } else { self.held_any(threads) }
-    }
-
-    #[cold]
-    fn held_any(&self, threads: bool) -> Held {
-        let is_exclusive = |hold: &Hold| *hold == Hold::Exclusive;
-        let first = self.first != NOBODY && is_exclusive(&self.first_hold);
-        let more = || self.more.values().any(is_exclusive);
-        if !threads && (first || more()) { Held::Exclusive } else { Held::Shared }
-    }
-
-    fn ranks(&self) -> Vec<Rank> {
-        let more = self.more.keys().copied();
-        Some(self.first).into_iter().filter(|first| *first != NOBODY).chain(more).collect()
-    }
 }
 
 /// The state that calls which open and close epochs change.
@@ -139,7 +65,6 @@ pub struct Epochs {
 }
 
 const EVERY: Rank = Rank(u32::MAX);
-const NOBODY: Rank = Rank(u32::MAX - 1);
 
 /// A request in an epoch of a fence or a start.
 pub const REQUEST: Error = Error::Epoch("a request is for passive target epochs only");

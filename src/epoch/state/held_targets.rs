@@ -1,0 +1,86 @@
+//! The targets that a process holds in an epoch of locks or of MPI_Win_start. Not for whether a
+//! call is legal, which [`super`] decides. Invariant: no target is in it twice.
+
+use crate::epoch::lock::Held;
+use crate::rank_numbers::Rank;
+use std::collections::BTreeMap;
+
+/// No rank.
+pub(super) const NOBODY: Rank = Rank(u32::MAX - 1);
+
+/// The way in which a target is held in an epoch of `Lock` or `Start`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// MPI_LOCK_SHARED
+    Shared,
+    /// MPI_LOCK_EXCLUSIVE
+    Exclusive,
+    /// locked with MPI_MODE_NOCHECK: no lock was taken
+    Unchecked,
+    /// in the group of MPI_Win_start
+    Started,
+}
+
+/// Targets by rank. The first needs no allocation, because most programs hold one at a time.
+pub(super) struct Targets {
+    /// `NOBODY`: no first
+    pub(super) first: Rank,
+    pub(super) first_hold: Hold,
+    pub(super) more: BTreeMap<Rank, Hold>,
+}
+
+impl Targets {
+    pub(super) const NONE: Targets =
+        Targets { first: NOBODY, first_hold: Hold::Unchecked, more: BTreeMap::new() };
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.first == NOBODY && self.more.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn get(&self, rank: Rank) -> Option<Hold> {
+        if self.first == rank {
+            return Some(self.first_hold);
+        }
+        if self.more.is_empty() { None } else { self.more.get(&rank).copied() }
+    }
+
+    #[inline]
+    pub(super) fn insert(&mut self, rank: Rank, hold: Hold) {
+        if self.first == NOBODY {
+            (self.first, self.first_hold) = (rank, hold);
+        } else {
+            self.more.insert(rank, hold);
+        }
+    }
+
+    #[inline]
+    pub(super) fn remove(&mut self, rank: Rank) -> Option<Hold> {
+        if self.first == rank {
+            self.first = NOBODY;
+            return Some(self.first_hold);
+        }
+        if self.more.is_empty() { None } else { self.more.remove(&rank) }
+    }
+
+    /// Returns what the process holds, as the lock protocol needs it. Threads may lock and unlock
+    /// while another one waits: then no thread may count on the exclusive lock of another.
+    #[inline]
+    pub(super) fn held(&self, threads: bool) -> Held {
+        if self.is_empty() { Held::Nothing } else { self.held_any(threads) }
+    }
+
+    #[cold]
+    fn held_any(&self, threads: bool) -> Held {
+        let is_exclusive = |hold: &Hold| *hold == Hold::Exclusive;
+        let first = self.first != NOBODY && is_exclusive(&self.first_hold);
+        let more = || self.more.values().any(is_exclusive);
+        if !threads && (first || more()) { Held::Exclusive } else { Held::Shared }
+    }
+
+    pub(super) fn ranks(&self) -> Vec<Rank> {
+        let more = self.more.keys().copied();
+        Some(self.first).into_iter().filter(|first| *first != NOBODY).chain(more).collect()
+    }
+}
