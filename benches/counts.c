@@ -36,6 +36,11 @@ static void lock_shared(void) {
     MPI_Win_unlock(0, win);
 }
 
+static void lock_all(void) {
+    MPI_Win_lock_all(0, win);
+    MPI_Win_unlock_all(win);
+}
+
 static const struct {
     const char *name;
     void (*call)(void);
@@ -50,6 +55,7 @@ static const struct {
     {"fetch_and_op", fetch_and_op, 1},
     {"lock_unlock_exclusive", lock_exclusive, 0},
     {"lock_unlock_shared", lock_shared, 0},
+    {"lock_unlock_all", lock_all, 0},
 };
 
 /* n calls, dumped under "name n". */

@@ -2,13 +2,15 @@
 
 use super::answer::{asserts, on_window, place_for, raise};
 use super::{MPI_Group, MPI_Win};
+use crate::epoch::lock::Released;
 use crate::epoch::state::Hold;
 use crate::error::{Class, Error, Result};
-use crate::mpi::Host;
 use crate::mpi::comm::Group;
 use crate::mpi::constants::Constants;
+use crate::mpi::{EntryName, Host};
 use crate::rank_numbers::Rank;
-use crate::window::{Carrier, LocalWindow, registry, synchronise};
+use crate::window::synchronise::{self, QuickLock, QuickUnlock};
+use crate::window::{Carrier, LocalWindow, Window, registry};
 use core::ffi::c_int;
 
 type Modes = [fn(&Constants) -> c_int];
@@ -56,6 +58,59 @@ fn passive(host: &Host, node: &LocalWindow, rank: c_int) -> Result<Option<Rank>>
         Err(_) if rank == host.constants.proc_null => Ok(None),
         other => other.map(Some),
     }
+}
+
+/// Returns a window and its part here, if all its ranks are on this node.
+#[inline(always)]
+fn on_node(host: &Host, win: MPI_Win) -> Option<(&'static Window, &'static LocalWindow)> {
+    let window = registry::lookup(host.handle(win))?;
+    match &window.carrier {
+        Carrier::Node(node) => Some((window, node)),
+        Carrier::Wide(_) | Carrier::Host(_) => None,
+    }
+}
+
+/// [`on_node`], if the MPI underneath is known.
+#[inline(always)]
+fn known_on_node(
+    entry: EntryName,
+    win: MPI_Win,
+) -> Option<(&'static Host, &'static Window, &'static LocalWindow)> {
+    let host = Host::known(entry)?;
+    on_node(host, win).map(|(window, node)| (host, window, node))
+}
+
+/// Does what a quick release has left to do. Returns the code of the call.
+#[cold]
+#[inline(never)]
+fn finish(call: &'static str, host: &'static Host, window: &Window, rest: Released) -> c_int {
+    let finished = window.local().map_or(Ok(()), |node| rest.finish(&node.words));
+    finished.map_or_else(|error| raise(call, host, window, error), |()| 0)
+}
+
+/// Does MPI_Win_lock where the lock has two words: on its quick path, or else by `in_full`.
+#[inline(never)]
+unsafe fn lock_both(
+    lock_type: c_int,
+    rank: c_int,
+    assert: c_int,
+    win: MPI_Win,
+    window: &Window,
+    in_full: unsafe extern "C-unwind" fn(c_int, c_int, c_int, MPI_Win) -> c_int,
+) -> c_int {
+    let target = Rank(rank.cast_unsigned());
+    if window.local().is_some_and(|node| synchronise::lock_both(window, node, target)) {
+        return 0;
+    }
+    // SAFETY: the caller's arguments.
+    unsafe { in_full(lock_type, rank, assert, win) }
+}
+
+/// Ends a quick MPI_Win_unlock that has two words to release.
+#[inline(never)]
+fn release_both(host: &'static Host, window: &Window, target: Rank) -> c_int {
+    let released = window.local().map_or(Ok(()), |node| synchronise::release_both(node, target));
+    released.map_or_else(|error| raise("MPI_Win_unlock", host, window, error), |()| 0)
 }
 
 entry! {
@@ -144,31 +199,6 @@ entry! {
         })
     }
 
-    /// Locks all targets, shared (MPI-4.1 §12.5.3): takes the group lock on the global word at rank
-    /// 0, by one atomic operation. Waits while others hold exclusive locks. With MPI_MODE_NOCHECK
-    /// it takes no lock. Errors: MPI_ERR_WIN, MPI_ERR_ASSERT, MPI_ERR_RMA_SYNC within another
-    /// access epoch, MPI_ERR_OTHER if a rank has died.
-    MPI_Win_lock_all PMPI_Win_lock_all (assert: c_int, win: MPI_Win) {
-        let host = Host::get();
-        on_window("MPI_Win_lock_all", host, win, |window, node| {
-            synchronise::lock_all(window, node, asserts(host, assert, LOCK)?)
-        }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
-            unsafe { (host.call.win_lock_all)(assert, native) }
-        })
-    }
-
-    /// Ends the epoch of MPI_Win_lock_all (MPI-4.1 §12.5.3): completes all operations at their
-    /// targets, then releases the lock, also if a target is lost. Errors: MPI_ERR_WIN,
-    /// MPI_ERR_RMA_SYNC without MPI_Win_lock_all, MPI_ERR_OTHER if a target is lost.
-    MPI_Win_unlock_all PMPI_Win_unlock_all (win: MPI_Win) {
-        let host = Host::get();
-        on_window("MPI_Win_unlock_all", host, win, synchronise::unlock_all, |native| {
-            // SAFETY: the caller's window, as for the MPI underneath alone.
-            unsafe { (host.call.win_unlock_all)(native) }
-        })
-    }
-
     /// Completes all operations on one target at the origin, so that its buffers may be used again
     /// (MPI-4.1 §12.5.4). On one node they always may; on the RDMA device this waits until it has
     /// read and written them. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC if the target is
@@ -230,21 +260,25 @@ quick_entry! {
     /// takes locks that are free on one node. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_LOCKTYPE,
     /// MPI_ERR_ASSERT, MPI_ERR_RMA_SYNC, MPI_ERR_OTHER if a rank has died.
     MPI_Win_lock PMPI_Win_lock (lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) {
-        Host::known(ENTRY).is_some_and(|host| {
-            let c = &host.constants;
-            let hold = match lock_type {
-                kind if kind == c.lock_exclusive => Hold::Exclusive,
-                kind if kind == c.lock_shared => Hold::Shared,
-                _ => Hold::Unchecked,
-            };
-            let window = registry::lookup(host.handle(win)).filter(|_| assert == 0);
-            window.is_some_and(|window| match &window.carrier {
-                Carrier::Node(node) => {
-                    synchronise::lock_quick(window, node, Rank(rank.cast_unsigned()), hold)
+        let target = Rank(rank.cast_unsigned());
+        match known_on_node(ENTRY, win) {
+            Some((host, window, node)) if assert == 0 => {
+                let is = |hold: Hold| match hold {
+                    Hold::Shared => lock_type == host.constants.lock_shared,
+                    Hold::Exclusive => lock_type == host.constants.lock_exclusive,
+                    Hold::Unchecked | Hold::Started => false,
+                };
+                match synchronise::lock_quick(window, node, target, is) {
+                    QuickLock::Nothing => true,
+                    QuickLock::Both => {
+                        // SAFETY: the caller's arguments.
+                        return unsafe { lock_both(lock_type, rank, assert, win, window, in_full) };
+                    }
+                    QuickLock::All => false,
                 }
-                Carrier::Wide(_) | Carrier::Host(_) => false,
-            })
-        })
+            }
+            _ => false,
+        }
     } {
         let host = Host::get();
         on_window("MPI_Win_lock", host, win, |window, node| {
@@ -264,18 +298,15 @@ quick_entry! {
     /// path unlocks the only target that is locked, on one node. Errors: MPI_ERR_WIN, MPI_ERR_RANK,
     /// MPI_ERR_RMA_SYNC if the target is not locked, MPI_ERR_OTHER if the target is lost.
     MPI_Win_unlock PMPI_Win_unlock (rank: c_int, win: MPI_Win) {
-        let found = Host::known(ENTRY)
-            .and_then(|host| Some((host, registry::lookup(host.handle(win))?)))
-            .map(|(host, window)| (host, window, &window.carrier));
-        match found {
-            Some((host, window, Carrier::Node(node))) => {
-                match synchronise::unlock_quick(window, node, Rank(rank.cast_unsigned())) {
-                    Some(Ok(())) => true,
-                    Some(Err(error)) => return raise("MPI_Win_unlock", host, window, error),
-                    None => false,
-                }
-            }
-            _ => false,
+        let target = Rank(rank.cast_unsigned());
+        match known_on_node(ENTRY, win) {
+            Some((host, window, node)) => match synchronise::unlock_quick(window, node, target) {
+                QuickUnlock::Rest(rest) if rest.is_done() => true,
+                QuickUnlock::Rest(rest) => return finish("MPI_Win_unlock", host, window, rest),
+                QuickUnlock::Both => return release_both(host, window, target),
+                QuickUnlock::All => false,
+            },
+            None => false,
         }
     } {
         let host = Host::get();
@@ -290,18 +321,53 @@ quick_entry! {
         })
     }
 
+    /// Locks all targets, shared (MPI-4.1 §12.5.3): takes the group lock on the global word at rank
+    /// 0, by one atomic operation. Waits while others hold exclusive locks. With MPI_MODE_NOCHECK
+    /// it takes no lock. The quick path takes the lock if it is free, on one node. Errors:
+    /// MPI_ERR_WIN, MPI_ERR_ASSERT, MPI_ERR_RMA_SYNC within another access epoch, MPI_ERR_OTHER if
+    /// a rank has died.
+    MPI_Win_lock_all PMPI_Win_lock_all (assert: c_int, win: MPI_Win) {
+        Host::known(ENTRY).is_some_and(|host| match on_node(host, win) {
+            Some((window, node)) if assert == 0 => synchronise::lock_all_quick(window, node),
+            _ => false,
+        })
+    } {
+        let host = Host::get();
+        on_window("MPI_Win_lock_all", host, win, |window, node| {
+            synchronise::lock_all(window, node, asserts(host, assert, LOCK)?)
+        }, |native| {
+            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            unsafe { (host.call.win_lock_all)(assert, native) }
+        })
+    }
+
+    /// Ends the epoch of MPI_Win_lock_all (MPI-4.1 §12.5.3): completes all operations at their
+    /// targets, then releases the lock, also if a target is lost. Errors: MPI_ERR_WIN,
+    /// MPI_ERR_RMA_SYNC without MPI_Win_lock_all, MPI_ERR_OTHER if a target is lost.
+    MPI_Win_unlock_all PMPI_Win_unlock_all (win: MPI_Win) {
+        match known_on_node(ENTRY, win) {
+            Some((host, window, node)) => match synchronise::unlock_all_quick(window, node) {
+                QuickUnlock::Rest(rest) if rest.is_done() => true,
+                QuickUnlock::Rest(rest) => return finish("MPI_Win_unlock_all", host, window, rest),
+                QuickUnlock::Both | QuickUnlock::All => false,
+            },
+            None => false,
+        }
+    } {
+        let host = Host::get();
+        on_window("MPI_Win_unlock_all", host, win, synchronise::unlock_all, |native| {
+            // SAFETY: the caller's window, as for the MPI underneath alone.
+            unsafe { (host.call.win_unlock_all)(native) }
+        })
+    }
+
     /// Completes all operations on one target, at the target (MPI-4.1 §12.5.4): a full fence for
     /// load, store and process_vm, and on the RDMA device a wait until all requests are done.
     /// Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC if the target is not locked,
     /// MPI_ERR_OTHER if the target is lost.
     MPI_Win_flush PMPI_Win_flush (rank: c_int, win: MPI_Win) {
-        Host::known(ENTRY).is_some_and(|host| {
-            registry::lookup(host.handle(win)).is_some_and(|window| match &window.carrier {
-                Carrier::Node(node) => {
-                    synchronise::flush_quick(window, node, Rank(rank.cast_unsigned()))
-                }
-                Carrier::Wide(_) | Carrier::Host(_) => false,
-            })
+        known_on_node(ENTRY, win).is_some_and(|(_, window, node)| {
+            synchronise::flush_quick(window, node, Rank(rank.cast_unsigned()))
         })
     } {
         let host = Host::get();

@@ -86,8 +86,8 @@ use crate::fabric::{Fetch, WordAt, Words};
 use crate::rank_numbers::Rank;
 pub use queue_nodes::Nodes;
 pub use two_levels::{
-    lock_all, lock_exclusive, lock_shared, try_lock_exclusive, try_lock_shared, unlock_all,
-    unlock_exclusive, unlock_shared,
+    let_all_go, let_shared_go, lock_all, lock_exclusive, lock_shared, try_lock_all,
+    try_lock_exclusive, try_lock_shared, unlock_all, unlock_exclusive, unlock_shared,
 };
 use word::{ID, ID_BITS, LockWord, MODE, MODE_BITS};
 pub use word::{Mode, holders};
@@ -299,17 +299,42 @@ impl<W: Words> Request<'_, W> {
     }
 }
 
+/// A lock that was released, and whose head has yet to be woken if it may enter.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Released(LockWord);
+
+impl Released {
+    /// Whether no thread waits for the lock, so that nothing is left to do.
+    #[inline(always)]
+    pub fn is_done(self) -> bool {
+        self.0.nobody_waits()
+    }
+
+    /// Does what is left to do.
+    #[inline(always)]
+    pub fn finish(self, words: &impl Words) -> Result<()> {
+        if self.is_done() { Ok(()) } else { wake_after(words, self.0) }
+    }
+}
+
 /// Releases the group lock `at`, which is held in `mode`. When this returns, all operations that
 /// were sent to that rank before are done there (laws 2 and 6 of the road). The caller flushes
 /// other ranks before, if it sent operations to them under this lock.
 #[inline(always)]
-pub fn release<W: Words>(words: &W, at: WordAt, mode: Mode) -> Result<()> {
+pub fn release(words: &impl Words, at: WordAt, mode: Mode) -> Result<()> {
+    let_go(words, at, mode)?.finish(words)
+}
+
+/// The first part of [`release`], which is all of it if no thread waits.
+#[inline(always)]
+pub fn let_go(words: &impl Words, at: WordAt, mode: Mode) -> Result<Released> {
     words.order(at.rank)?;
     let before = LockWord(words.fetch(at, Fetch::Add(mode.holder().wrapping_neg()))?);
     debug_assert!(
         before.holders() != 0 && (before.holders() > 0) == (mode.holder().cast_signed() > 0)
     );
-    if before.nobody_waits() { Ok(()) } else { wake_after(words, before) }
+    Ok(Released(before))
 }
 
 /// Wakes the head of the queue if it may enter after the release of a lock, whose word was

@@ -275,27 +275,28 @@ impl Epochs {
     }
 
     /// [`Epochs::lock`] for a process without threads that holds nothing. `take` tries to get the
-    /// lock without waiting, and returns whether it did; so does this.
+    /// lock without waiting, and returns how it is held. Returns whether it is.
     #[inline(always)]
-    pub fn lock_first(&self, rank: Rank, hold: Hold, take: impl FnOnce() -> bool) -> bool {
+    pub fn lock_first(&self, rank: Rank, take: impl FnOnce() -> Option<Hold>) -> bool {
         let taken = self.book.with_alone(|book| {
             let idle = matches!(book.access, Access::None | Access::FenceIdle);
-            (idle && take()).then(|| {
-                book.access = Access::Lock;
-                (book.held.first, book.held.first_hold) = (rank, hold);
-                self.repeat(rank);
-            })
+            let hold = if idle { take()? } else { return None };
+            book.access = Access::Lock;
+            (book.held.first, book.held.first_hold) = (rank, hold);
+            self.repeat(rank);
+            Some(())
         });
         taken.is_some()
     }
 
     /// Notes that the only locked target is unlocked, in a process without threads. Returns how it
-    /// was held, or `None` if it is not the only one.
+    /// was held; `None`, and notes nothing, if it is not the only one or no lock was taken for it.
     #[inline(always)]
     pub fn unlock_last(&self, rank: Rank) -> Option<Hold> {
         self.book.with_alone(|book| {
             let only = book.held.first == rank && book.held.more.is_empty();
-            (book.access == Access::Lock && only).then(|| {
+            let taken = matches!(book.held.first_hold, Hold::Shared | Hold::Exclusive);
+            (book.access == Access::Lock && only && taken).then(|| {
                 book.access = Access::None;
                 book.held.first = NOBODY;
                 self.repeat(NOBODY);
@@ -343,6 +344,33 @@ impl Epochs {
             self.repeat(EVERY);
             Ok(())
         })
+    }
+
+    /// [`Epochs::lock_all`] for a process without threads. `take` tries to get the lock without
+    /// waiting, and returns whether it did; so does this.
+    #[inline(always)]
+    pub fn lock_all_first(&self, take: impl FnOnce() -> bool) -> bool {
+        let taken = self.book.with_alone(|book| {
+            let idle = matches!(book.access, Access::None | Access::FenceIdle);
+            (idle && take()).then(|| {
+                (book.access, book.unchecked) = (Access::LockAll, false);
+                self.repeat(EVERY);
+            })
+        });
+        taken.is_some()
+    }
+
+    /// [`Epochs::unlock_all`] for a process without threads. Returns false, and notes nothing, if
+    /// lock_all has taken no lock.
+    #[inline(always)]
+    pub fn unlock_all_alone(&self) -> bool {
+        let noted = self.book.with_alone(|book| {
+            (book.access == Access::LockAll && !book.unchecked).then(|| {
+                book.access = Access::None;
+                self.repeat(NOBODY);
+            })
+        });
+        noted.is_some()
     }
 
     /// Notes that the lock_all epoch is over. Returns whether it had taken a lock.

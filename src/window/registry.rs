@@ -237,11 +237,11 @@ mod tests {
             info: Mutex::new(Hints::of(Flavor::Allocate)),
             attributes: Attributes::default(),
         });
-        assert!(window.epochs.lock_first(Rank(1), Hold::Shared, || true));
+        assert!(window.epochs.lock_first(Rank(1), || Some(Hold::Shared)));
         several_threads();
         assert_eq!(window.epochs.unlock_last(Rank(1)), None);
         assert!(window.epochs.unlock(Rank(1)).is_ok());
-        assert!(!window.epochs.lock_first(Rank(1), Hold::Shared, || true));
+        assert!(!window.epochs.lock_first(Rank(1), || Some(Hold::Shared)));
         remove(window);
     }
 

@@ -5,7 +5,7 @@ use super::create::barrier::collective_words;
 use super::protocols::{Protocols, on_protocols, on_words};
 use super::wanted::Wanted;
 use super::{LocalWindow, Window, waits};
-use crate::epoch::lock::{self, Held};
+use crate::epoch::lock::{self, Held, Released};
 use crate::epoch::state::Hold;
 use crate::epoch::{fence, pscw};
 use crate::error::Result;
@@ -120,24 +120,80 @@ pub fn lock(window: &Window, node: &LocalWindow, target: Rank, hold: Hold) -> Re
     taken
 }
 
-/// Takes a lock that is free, in a process with one thread and no open epoch. Returns false, and
-/// has done nothing, in any other case.
-#[inline(always)]
-pub fn lock_quick(window: &Window, node: &LocalWindow, target: Rank, hold: Hold) -> bool {
-    target.0 < node.size
-        && window.epochs.lock_first(target, hold, || match hold {
-            Hold::Shared => lock::try_lock_shared(&node.words, target) == Ok(true),
-            Hold::Exclusive => lock::try_lock_exclusive(&node.words, target) == Ok(true),
-            Hold::Unchecked | Hold::Started => false,
-        })
+/// What is left to do of a lock after the part that is quick.
+pub enum QuickLock {
+    /// nothing: the lock is held
+    Nothing,
+    /// [`lock_both`], and all if that returns false: nothing was done
+    Both,
+    /// all: nothing was done
+    All,
 }
 
-/// Unlocks `target` if it is the only target that is locked, in a process with one thread. `None`,
-/// and nothing is done, in any other case.
+/// Takes a lock that is free, if it has one word, in a process with one thread and no open epoch.
+/// `is`: whether the call asks for a lock of this kind.
 #[inline(always)]
-pub fn unlock_quick(window: &Window, node: &LocalWindow, target: Rank) -> Option<Result<()>> {
-    let hold = window.epochs.unlock_last(target)?;
-    Some(give_back(&node.words, target, hold, Held::Nothing))
+pub fn lock_quick(
+    window: &Window,
+    node: &LocalWindow,
+    target: Rank,
+    is: impl Fn(Hold) -> bool,
+) -> QuickLock {
+    let mut left = QuickLock::All;
+    let take = || {
+        if is(Hold::Shared) {
+            return (lock::try_lock_shared(&node.words, target) == Ok(true))
+                .then_some(Hold::Shared);
+        }
+        if is(Hold::Exclusive) {
+            left = QuickLock::Both;
+        }
+        None
+    };
+    match target.0 < node.size && window.epochs.lock_first(target, take) {
+        true => QuickLock::Nothing,
+        false => left,
+    }
+}
+
+/// Takes both words of an exclusive lock if they are free, in a process with one thread and no open
+/// epoch. Returns false, and has done nothing, in any other case.
+#[inline(never)]
+pub fn lock_both(window: &Window, node: &LocalWindow, target: Rank) -> bool {
+    let taken = || lock::try_lock_exclusive(&node.words, target) == Ok(true);
+    window.epochs.lock_first(target, || taken().then_some(Hold::Exclusive))
+}
+
+/// What is left to do of an unlock after the part that is quick.
+pub enum QuickUnlock {
+    /// all: nothing was done
+    All,
+    /// [`Released::finish`]
+    Rest(Released),
+    /// [`release_both`]: the state of the epochs has changed already
+    Both,
+}
+
+/// Unlocks `target` if it is the only target that is locked, in a process with one thread.
+#[inline(always)]
+pub fn unlock_quick(window: &Window, node: &LocalWindow, target: Rank) -> QuickUnlock {
+    match window.epochs.unlock_last(target) {
+        Some(Hold::Shared) => rest(lock::let_shared_go(&node.words, target)),
+        Some(Hold::Exclusive) => QuickUnlock::Both,
+        _ => QuickUnlock::All,
+    }
+}
+
+/// Returns what is left to do after a release on words of this node, where none fails.
+#[inline(always)]
+fn rest(released: Result<Released>) -> QuickUnlock {
+    released.map_or(QuickUnlock::All, QuickUnlock::Rest)
+}
+
+/// Releases both words of the exclusive lock of `target`.
+#[inline(never)]
+pub fn release_both(node: &LocalWindow, target: Rank) -> Result<()> {
+    lock::unlock_exclusive(&node.words, target, Held::Nothing)
 }
 
 /// Does MPI_Win_unlock.
@@ -179,6 +235,23 @@ pub fn lock_all(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result
         window.epochs.unlock_all()?;
     }
     taken
+}
+
+/// Takes the lock of lock_all if it is free, in a process with one thread and no open epoch.
+/// Returns false, and has done nothing, in any other case.
+#[inline(always)]
+pub fn lock_all_quick(window: &Window, node: &LocalWindow) -> bool {
+    window.epochs.lock_all_first(|| lock::try_lock_all(&node.words) == Ok(true))
+}
+
+/// Unlocks all targets in a process with one thread, if lock_all has taken a lock. Loads and stores
+/// are done before the release, as in an unlock of one target.
+#[inline(always)]
+pub fn unlock_all_quick(window: &Window, node: &LocalWindow) -> QuickUnlock {
+    match window.epochs.unlock_all_alone() {
+        true => rest(lock::let_all_go(&node.words)),
+        false => QuickUnlock::All,
+    }
 }
 
 /// Does MPI_Win_unlock_all.

@@ -24,7 +24,10 @@
 //! Otherwise it waits for the target first.
 
 use super::tickets::JOINS_MAX;
-use super::{Held, LockWord, Mode, Nodes, acquire, acquire_slow, release, try_free, wake_after};
+use super::{
+    Held, LockWord, Mode, Nodes, Released, acquire, acquire_slow, let_go, release, try_free,
+    wake_after,
+};
 use crate::error::Result;
 use crate::fabric::layout;
 use crate::fabric::{Fetch, WordAt, Words};
@@ -67,6 +70,12 @@ pub fn try_lock_exclusive(words: &impl Words, target: Rank) -> Result<bool> {
 #[inline]
 pub fn unlock_shared(words: &impl Words, target: Rank) -> Result<()> {
     release(words, target_word(target), Mode::Shared)
+}
+
+/// [`unlock_shared`], but for waking a waiter.
+#[inline(always)]
+pub fn let_shared_go(words: &impl Words, target: Rank) -> Result<Released> {
+    let_go(words, target_word(target), Mode::Shared)
 }
 
 /// MPI_Win_lock, exclusive (MPI-4.1 §12.5.3). The first exclusive lock of a process takes the
@@ -184,6 +193,19 @@ fn unlock_both(words: &impl Words, at: WordAt) -> Result<()> {
 #[inline]
 pub fn lock_all(words: &impl Words, nodes: impl Nodes) -> Result<()> {
     acquire(words, layout::global(), Mode::All, false, nodes)
+}
+
+/// [`lock_all`], if one CompareSwap takes the lock. Returns whether it did.
+#[inline(always)]
+pub fn try_lock_all(words: &impl Words) -> Result<bool> {
+    try_free(words, layout::global(), Mode::All)
+}
+
+/// [`unlock_all`] for a process that is done with other targets than rank 0, but for waking a
+/// waiter.
+#[inline(always)]
+pub fn let_all_go(words: &impl Words) -> Result<Released> {
+    let_go(words, layout::global(), Mode::All)
 }
 
 /// MPI_Win_unlock_all. Operations that were sent to any target are done there. The lock is released

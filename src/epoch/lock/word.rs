@@ -73,7 +73,7 @@ pub(super) const MODE_BITS: u32 = 3;
 pub(super) const MODE: u64 = (1 << MODE_BITS) - 1;
 
 /// A value of the lock word.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LockWord(pub(super) u64);
 
 impl LockWord {

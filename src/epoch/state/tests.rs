@@ -37,7 +37,7 @@ fn a_process_with_threads_is_never_known_to_be_alone() {
 #[test]
 fn each_intent_is_given_back_once_though_threads_come_while_locks_are_held() {
     let epochs = Epochs::new(false);
-    assert!(epochs.lock_first(Rank(1), Hold::Exclusive, || true));
+    assert!(epochs.lock_first(Rank(1), || Some(Hold::Exclusive)));
     assert_eq!(epochs.lock(Rank(2), Hold::Exclusive), Ok(Held::Exclusive));
     epochs.several_threads();
     assert_eq!(epochs.lock(Rank(3), Hold::Exclusive), Ok(Held::Shared));
@@ -46,7 +46,7 @@ fn each_intent_is_given_back_once_though_threads_come_while_locks_are_held() {
     assert_eq!(epochs.unlock(Rank(3)), Ok((Hold::Exclusive, Held::Shared)));
     assert_eq!(epochs.unlock_last(Rank(2)), None);
     assert_eq!(epochs.unlock(Rank(2)), Ok((Hold::Exclusive, Held::Nothing)));
-    assert!(!epochs.lock_first(Rank(1), Hold::Exclusive, || true));
+    assert!(!epochs.lock_first(Rank(1), || Some(Hold::Exclusive)));
     assert!(epochs.may_free().is_ok());
 }
 
@@ -132,4 +132,23 @@ fn lock_all_opens_everything_once() {
     assert!(epochs.may_access(Rank(77)).is_ok() && epochs.lock(Rank(1), Hold::Shared).is_err());
     assert_eq!(epochs.unlock_all(), Ok(false));
     assert!(epochs.may_access(Rank(77)).is_err() && epochs.unlock_all().is_err());
+}
+
+#[test]
+fn the_quick_path_of_lock_all_is_for_an_idle_process_with_one_thread() {
+    let epochs = Epochs::new(false);
+    assert!(!epochs.lock_all_first(|| false) && epochs.may_free().is_ok());
+    assert!(epochs.lock_all_first(|| true) && epochs.is_passive(Rank(77)));
+    assert!(!epochs.lock_all_first(|| true));
+    assert!(epochs.unlock_all_alone() && !epochs.unlock_all_alone());
+    epochs.lock_all(false).unwrap();
+    assert!(!epochs.unlock_all_alone());
+    epochs.unlock_all().unwrap();
+    epochs.lock(Rank(1), Hold::Shared).unwrap();
+    assert!(!epochs.lock_all_first(|| true) && !epochs.unlock_all_alone());
+    epochs.unlock(Rank(1)).unwrap();
+    assert!(epochs.lock_all_first(|| true));
+    epochs.several_threads();
+    assert!(!epochs.unlock_all_alone() && epochs.unlock_all() == Ok(true));
+    assert!(!epochs.lock_all_first(|| true));
 }
