@@ -159,6 +159,20 @@ fn a_long_call_under_the_lock_computes_what_the_model_does() {
     }
 }
 
+/// As many elements as wide vectors need, and some more.
+#[test]
+fn a_long_plain_loop_computes_what_the_model_does() {
+    let mut random = Random::new(19);
+    for (op, basic) in legal() {
+        for (target_shift, count) in [(0, 32), (8, 45), (3, 77)] {
+            for answer in [Answer::None, Answer::Apart, Answer::InOrigin] {
+                let case = Case { op, basic, count, target_shift, answer };
+                check(accumulate_exclusive, &case, &mut random);
+            }
+        }
+    }
+}
+
 #[test]
 fn the_fast_fetch_and_op_agrees_with_the_slow_one() {
     let mut random = Random::new(11);
