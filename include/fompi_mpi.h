@@ -68,14 +68,6 @@ int MPI_Win_test(MPI_Win win, int *flag);
 
 int PMPI_Win_test(MPI_Win win, int *flag);
 
-int MPI_Win_lock_all(int assert, MPI_Win win);
-
-int PMPI_Win_lock_all(int assert, MPI_Win win);
-
-int MPI_Win_unlock_all(MPI_Win win);
-
-int PMPI_Win_unlock_all(MPI_Win win);
-
 int MPI_Win_flush_local(int rank, MPI_Win win);
 
 int PMPI_Win_flush_local(int rank, MPI_Win win);
@@ -99,6 +91,14 @@ int PMPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win);
 int MPI_Win_unlock(int rank, MPI_Win win);
 
 int PMPI_Win_unlock(int rank, MPI_Win win);
+
+int MPI_Win_lock_all(int assert, MPI_Win win);
+
+int PMPI_Win_lock_all(int assert, MPI_Win win);
+
+int MPI_Win_unlock_all(MPI_Win win);
+
+int PMPI_Win_unlock_all(MPI_Win win);
 
 int MPI_Win_flush(int rank, MPI_Win win);
 

@@ -194,7 +194,7 @@ pub fn pass(index: u32, size: u32) -> WordId {
     }
 }
 
-/// Word `index` of the bitmap of the ranks whose pass was withdrawn, and that may still be using it.
+/// Word `index` of the bitmap of the ranks whose pass was withdrawn, and that may still use it.
 pub fn owed(index: u32, size: u32) -> WordId {
     WordId(pass(index, size).0 + 1)
 }

@@ -9,7 +9,7 @@
 
 use super::Place;
 use super::acc_run::Guard;
-use crate::epoch::lock::passes::{self, Caller, Limits};
+use crate::epoch::lock::passes::{self, Caller, SwitchLimits};
 use crate::epoch::lock::{self, Mode, look, whole};
 use crate::error::Result;
 use crate::fabric::far::Begun;
@@ -26,8 +26,8 @@ use crate::window::wide::targets::WideTarget;
 use crate::window::{LocalWindow, Window};
 use parking_lot::MutexGuard;
 
-/// Runs `work`, which changes `elements` elements, under the accumulate lock of a target. `work` gets
-/// the protection that mapped elements have then.
+/// Runs `work`, which changes `elements` elements, under the accumulate lock of a target. `work`
+/// gets the protection that mapped elements have then.
 #[inline]
 pub fn locked(
     place: Place<'_>,
@@ -62,7 +62,7 @@ pub fn try_locked(
 #[inline(always)]
 fn caller(window: &Window, node: &LocalWindow) -> Caller {
     let (threads, fences) = (window.epochs.has_threads(), node.fences());
-    Caller { rank: node.rank, threads, fences, limits: Limits::USUAL }
+    Caller { rank: node.rank, threads, fences, limits: SwitchLimits::USUAL }
 }
 
 /// Does `work`, a single instruction on a word that is mapped here, such that each call on several

@@ -24,7 +24,7 @@ impl Guard {
     pub fn under_lock(others: Others) -> Guard {
         match others {
             Others::OnSingleWords => Guard::Held,
-            Others::Nobody => Guard::Alone,
+            Others::None => Guard::Alone,
         }
     }
 }

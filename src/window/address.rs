@@ -170,8 +170,8 @@ impl LocalWindow {
         let exposed = self.blocks.descriptor(rank.on_only_node());
         let lock = self.blocks.word(whole::word(rank));
         let pass = self.blocks.word(WordAt { rank, word: self.pass.0 });
-        // Acquire: the operation comes after the look; pairs with nothing, because the holder of the
-        // lock waits until this rank was there again (`epoch::lock::passes`).
+        // Acquire: the operation comes after the look. It pairs with nothing: the holder of the
+        // lock waits until this rank has called again (`epoch::lock::passes`).
         if pass.load(Ordering::Acquire) & self.pass.1 == 0 {
             return None;
         }

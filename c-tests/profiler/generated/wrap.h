@@ -32,12 +32,6 @@ WRAP(int, Win_wait,
 WRAP(int, Win_test,
     (MPI_Win win, int *flag),
     (win, flag))
-WRAP(int, Win_lock_all,
-    (int assert, MPI_Win win),
-    (assert, win))
-WRAP(int, Win_unlock_all,
-    (MPI_Win win),
-    (win))
 WRAP(int, Win_flush_local,
     (int rank, MPI_Win win),
     (rank, win))
@@ -56,6 +50,12 @@ WRAP(int, Win_lock,
 WRAP(int, Win_unlock,
     (int rank, MPI_Win win),
     (rank, win))
+WRAP(int, Win_lock_all,
+    (int assert, MPI_Win win),
+    (assert, win))
+WRAP(int, Win_unlock_all,
+    (MPI_Win win),
+    (win))
 WRAP(int, Win_flush,
     (int rank, MPI_Win win),
     (rank, win))

@@ -1,7 +1,7 @@
 //! Which accumulates may do without the lock of their target, on one node (docs/decisions/0004).
 //! Calls on several words run as plain loops, which vector instructions make fast, while no rank
 //! changes single words without the lock. Not for windows over several nodes, and not for the proof
-//! that a call is seen whole, which is in [`super::whole`].
+//! that a call is atomic as a whole, which is in [`super::whole`].
 //!
 //! A rank changes a single word of a target *without the lock* if it has a *pass* there, a bit of
 //! its own. All words below are the target's, and only the holder of its accumulate lock changes
@@ -16,16 +16,19 @@
 //!
 //! | `MIX`                | state                                                              |
 //! |----------------------|--------------------------------------------------------------------|
-//! | n                    | *open*: a rank that asks gets a pass. Calls on several words have changed n elements word by word since then |
+//! | n                    | *open*: a rank that asks gets a pass; n elements changed word by word |
 //! | [`CLOSED`] + n       | *closed*: no rank gets a pass before n more calls on single words  |
 //! | [`THREADS`] + either | a rank with several threads has had a pass: never closed again     |
 //!
-//! | call                            | what the holder of the lock does                        |
-//! |---------------------------------|---------------------------------------------------------|
-//! | single word, of a rank without a pass | clears its owed bit; open: sets its pass; closed: counts down |
-//! | several words, nobody else has a pass or owes one | plain loop; closed: counts from [`Limits::calls`] again |
-//! | several words, open             | word by word; after [`Limits::elements`]: withdraws all passes, closed |
-//! | several words, closed           | word by word, until all ranks that owe a pass were here, or a fence later |
+//! What the holder of the lock does:
+//!
+//! | call          | target | others  | steps                                                    |
+//! |---------------|--------|---------|----------------------------------------------------------|
+//! | single word   | open   |         | clears the caller's owed bit, sets its pass              |
+//! | single word   | closed |         | clears the caller's owed bit, counts down                |
+//! | several words |        | none    | plain loop; closed: [`SwitchLimits::calls`] again        |
+//! | several words | open   | a pass  | word by word; after some elements no pass is left: closed |
+//! | several words | closed | owed   | word by word, until each such rank has called, or a fence |
 //!
 //! # Why a plain loop is right
 //!
@@ -41,8 +44,8 @@
 //!
 //! A call on a single word reads its pass and the lock, which lie on one line. The first one of
 //! each rank at a target takes the lock. A target that is closed lets calls on single words queue
-//! for the lock. A switch costs each rank that had a pass one such call, and [`Limits`] say that a
-//! target switches only after calls that were slow for as long as that.
+//! for the lock. A switch costs each rank that had a pass one such call. By the [`SwitchLimits`]
+//! a target switches only after calls that were slow for as long as that.
 
 use super::{Mode, Nodes, acquire, release, try_free, whole};
 use crate::error::Result;
@@ -58,16 +61,16 @@ const THREADS: u64 = 1 << 62;
 
 /// The values at which a target switches.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct SwitchLimits {
     /// the elements that calls on several words change word by word before the passes are withdrawn
     pub elements: u64,
     /// the calls on single words under the lock before ranks get passes again
     pub calls: u64,
 }
 
-impl Limits {
+impl SwitchLimits {
     /// The values of a window: about as long as a switch takes.
-    pub const USUAL: Limits = Limits { elements: 1024, calls: 64 };
+    pub const USUAL: SwitchLimits = SwitchLimits { elements: 1024, calls: 64 };
 }
 
 /// The rank that calls, and the window as it sees it.
@@ -80,7 +83,7 @@ pub struct Caller {
     /// the number of fences of the window so far, the same at all ranks
     pub fences: u64,
     /// when a target switches
-    pub limits: Limits,
+    pub limits: SwitchLimits,
 }
 
 /// Whether others change the target while a call on several words runs.
@@ -88,8 +91,8 @@ pub struct Caller {
 pub enum Others {
     /// a call on a single word may be under way: each word has to be changed by an atomic operation
     OnSingleWords,
-    /// nobody: plain loops are right
-    Nobody,
+    /// no thread: plain loops are right
+    None,
 }
 
 /// The words of one target, for the holder of its accumulate lock.
@@ -246,7 +249,7 @@ impl<W: Words> Passes<'_, W> {
             if mix & CLOSED != 0 && mix & !(CLOSED | THREADS) != self.caller.limits.calls {
                 self.restart(mix)?;
             }
-            return Ok(Others::Nobody);
+            return Ok(Others::None);
         }
         self.others_in_full(elements)
     }
@@ -268,7 +271,7 @@ impl<W: Words> Passes<'_, W> {
             self.restart(mix)?;
         }
         if !passes && !owes {
-            return Ok(Others::Nobody);
+            return Ok(Others::None);
         }
         if mix & (CLOSED | THREADS) == 0 {
             match mix.saturating_add(elements) {

@@ -1,7 +1,7 @@
 //! Calls on several words as plain loops against calls on single words, in the simulator and under
-//! loom: no change is lost, whoever has a pass.
+//! loom: no change is lost, with or without passes.
 
-use crate::epoch::lock::passes::{Caller, Limits, Others, several, single};
+use crate::epoch::lock::passes::{Caller, Others, SwitchLimits, several, single};
 use crate::error::Result;
 use crate::fabric::layout::{self, COMPLETE, fence};
 use crate::fabric::shm::thread_words::{self, Heap, HeapWords};
@@ -23,7 +23,7 @@ const TIMES: u64 = 6;
 
 /// A caller that withdraws passes after this number of elements, and closes a target for one call.
 pub(super) fn caller(words: &impl Words, elements: u64) -> Caller {
-    let limits = Limits { elements, calls: 1 };
+    let limits = SwitchLimits { elements, calls: 1 };
     Caller { rank: words.rank(), threads: false, fences: 0, limits }
 }
 
@@ -42,12 +42,12 @@ fn store(words: &impl Words, at: WordAt, value: u64) -> Result<()> {
     }
 }
 
-/// Adds 1 to all words: by a plain loop where nobody else changes them.
+/// Adds 1 to all words: by a plain loop where no other rank changes them.
 fn add_to_all(words: &impl Words, target: Rank, others: Others) -> Result<()> {
     for index in 0..WORDS {
         let at = data(target, index);
         match others {
-            Others::Nobody => store(words, at, words.read(at)? + 1)?,
+            Others::None => store(words, at, words.read(at)? + 1)?,
             Others::OnSingleWords => words.fetch(at, Fetch::Add(1)).map(drop)?,
         }
     }
@@ -102,7 +102,7 @@ fn call(
 ) {
     let at = (TARGET, caller);
     if sim.random(2) == 0 {
-        let plain = |others| if slip == Slip::Plain { Others::Nobody } else { others };
+        let plain = |others| if slip == Slip::Plain { Others::None } else { others };
         let work = |others| add_to_all(words, TARGET, plain(others));
         several(words, at, 2, sim.thread(), work).unwrap();
         added.iter_mut().for_each(|added| *added += 1);
@@ -148,7 +148,7 @@ fn a_target_switches_after_calls_that_were_slow() {
     let heap = Heap::window(3);
     let words = [0, 1, 2].map(|rank| thread_words::words(&heap, Rank(rank), 10));
     let [a, b, c] = [0, 1, 2].map(|rank| {
-        let limits = Limits { elements: 10, calls: 2 };
+        let limits = SwitchLimits { elements: 10, calls: 2 };
         Caller { limits, ..caller(&words[rank], 0) }
     });
     let pass = |rank: u32| {
@@ -157,10 +157,10 @@ fn a_target_switches_after_calls_that_were_slow() {
         passes & bit != 0
     };
     let add = |rank: usize, caller| single(&words[rank], (Rank(0), caller), 0, || Ok(())).unwrap();
-    assert_eq!(others(&words[0], a, 100), Others::Nobody);
+    assert_eq!(others(&words[0], a, 100), Others::None);
     add(0, a);
     assert!(pass(0), "an open target");
-    assert_eq!(others(&words[0], a, 100), Others::Nobody, "the caller's own pass");
+    assert_eq!(others(&words[0], a, 100), Others::None, "the caller's own pass");
     assert_eq!(others(&words[1], b, 4), Others::OnSingleWords);
     assert!(pass(0), "few elements so far");
     assert_eq!(others(&words[1], b, 6), Others::OnSingleWords);
@@ -168,13 +168,13 @@ fn a_target_switches_after_calls_that_were_slow() {
     assert_eq!(others(&words[2], c, 1), Others::OnSingleWords, "rank 0 owes its pass");
     add(0, a);
     assert!(!pass(0), "a closed target");
-    assert_eq!(others(&words[2], c, 1), Others::Nobody);
+    assert_eq!(others(&words[2], c, 1), Others::None);
     add(0, a);
     add(1, b);
     assert!(!pass(0) && pass(1), "open again after two calls");
     let later = Caller { fences: 1, ..c };
     assert_eq!(others(&words[2], c, 10), Others::OnSingleWords);
-    assert_eq!(others(&words[2], later, 1), Others::Nobody, "a fence later");
+    assert_eq!(others(&words[2], later, 1), Others::None, "a fence later");
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn each_rank_has_a_pass_of_its_own() {
         single(&words(rank), at, 0, || Ok(())).unwrap();
         assert_eq!(others(&words(5), caller(&words(5), 1), 1), Others::OnSingleWords, "a pass");
         let later = Caller { fences: 1 + u64::from(rank), ..caller(&words(rank), 1) };
-        assert_eq!(others(&words(rank), later, 1), Others::Nobody);
+        assert_eq!(others(&words(rank), later, 1), Others::None);
     }
 }
 
