@@ -60,24 +60,19 @@ fn passive(host: &Host, node: &LocalWindow, rank: c_int) -> Result<Option<Rank>>
     }
 }
 
-/// Returns a window and its part here, if all its ranks are on this node.
-#[inline(always)]
-fn on_node(host: &Host, win: MPI_Win) -> Option<(&'static Window, &'static LocalWindow)> {
-    let window = registry::lookup(host.handle(win))?;
-    match &window.carrier {
-        Carrier::Node(node) => Some((window, node)),
-        Carrier::Wide(_) | Carrier::Host(_) => None,
-    }
-}
-
-/// [`on_node`], if the MPI underneath is known.
+/// Returns the MPI underneath, if it is known, and a window and its part here, if all its ranks are
+/// on this node.
 #[inline(always)]
 fn known_on_node(
     entry: EntryName,
     win: MPI_Win,
 ) -> Option<(&'static Host, &'static Window, &'static LocalWindow)> {
     let host = Host::known(entry)?;
-    on_node(host, win).map(|(window, node)| (host, window, node))
+    let window = registry::lookup(host.handle(win))?;
+    match &window.carrier {
+        Carrier::Node(node) => Some((host, window, node)),
+        Carrier::Wide(_) | Carrier::Host(_) => None,
+    }
 }
 
 /// Does what a quick release has left to do. Returns the code of the call.
@@ -327,10 +322,10 @@ quick_entry! {
     /// MPI_ERR_WIN, MPI_ERR_ASSERT, MPI_ERR_RMA_SYNC within another access epoch, MPI_ERR_OTHER if
     /// a rank has died.
     MPI_Win_lock_all PMPI_Win_lock_all (assert: c_int, win: MPI_Win) {
-        Host::known(ENTRY).is_some_and(|host| match on_node(host, win) {
-            Some((window, node)) if assert == 0 => synchronise::lock_all_quick(window, node),
+        match known_on_node(ENTRY, win) {
+            Some((_, window, node)) if assert == 0 => synchronise::lock_all_quick(window, node),
             _ => false,
-        })
+        }
     } {
         let host = Host::get();
         on_window("MPI_Win_lock_all", host, win, |window, node| {

@@ -34,23 +34,14 @@ macro_rules! native {
     };
 }
 
-/// Carries out a quick call, and stores the request of a call that has one.
-macro_rules! and_request {
-    ($to:ident [] $quick:expr) => {
+/// Runs a quick call: by the function `with` if the call has a request, which that function
+/// stores.
+macro_rules! run {
+    ($with:ident, $to:ident [] $quick:expr) => {
         $quick
     };
-    ($to:ident [$request:ident] $quick:expr) => {
-        with_quick_request(&$to, $request, || $quick)
-    };
-}
-
-/// The same, for the full call: a call of the MPI may make the request.
-macro_rules! and_any_request {
-    ($to:ident [] $quick:expr) => {
-        $quick
-    };
-    ($to:ident [$request:ident] $quick:expr) => {
-        with_any_request(&$to, $request, || $quick)
+    ($with:ident, $to:ident [$request:ident] $quick:expr) => {
+        $with(&$to, $request, || $quick)
     };
 }
 
@@ -83,7 +74,7 @@ macro_rules! puts_and_gets {
                 let buffer = buffer(to.host, $origin, $oc.into(), $ot);
                 let target = target(to.host, $rank, $disp, $tc.into(), $tt);
                 // SAFETY: the caller's buffer.
-                and_request!(to [$($q)?] unsafe { $quick(&to, buffer, target) })
+                run!(with_quick_request, to [$($q)?] unsafe { $quick(&to, buffer, target) })
             })
         })?] {
             $(
@@ -91,7 +82,7 @@ macro_rules! puts_and_gets {
                     let buffer = buffer(to.host, $origin, $oc.into(), $ot);
                     let target = target(to.host, $rank, $disp, $tc.into(), $tt);
                     // SAFETY: the caller's buffer.
-                    and_any_request!(to [$($q)?] unsafe { $block(&to, buffer, target) })
+                    run!(with_any_request, to [$($q)?] unsafe { $block(&to, buffer, target) })
                 });
                 if quick {
                     return 0;
@@ -131,7 +122,7 @@ macro_rules! accumulates {
                 let target = target(to.host, $rank, $disp, $tc.into(), $tt);
                 let op = to.host.handle($op);
                 // SAFETY: the caller's buffer.
-                and_request!(to [$($q)?] unsafe { $quick(&to, from, target, op) })
+                run!(with_quick_request, to [$($q)?] unsafe { $quick(&to, from, target, op) })
             })
         })?] {
             let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));

@@ -47,7 +47,7 @@
 //! for the lock. A switch costs each rank that had a pass one such call. By the [`SwitchLimits`]
 //! a target switches only after calls that were slow for as long as that.
 
-use super::{Mode, Nodes, acquire, release, try_free, whole};
+use super::{Mode, Nodes, release, try_free, whole};
 use crate::error::Result;
 use crate::fabric::layout::{self, MIX, WITHDRAWN};
 use crate::fabric::{Fetch, WordAt, WordId, Words};
@@ -112,11 +112,8 @@ pub fn several<R>(
     nodes: impl Nodes,
     work: impl FnOnce(Others) -> Result<R>,
 ) -> Result<R> {
-    // Not nested: the holder of this lock waits for nothing.
-    acquire(words, whole::word(target), Mode::Exclusive, false, nodes)?;
-    let done = under_lock(words, (target, caller), elements, work);
-    release(words, whole::word(target), Mode::Exclusive)?;
-    done
+    let at = Passes { words, target, caller };
+    whole::several(words, target, nodes, || work(at.others(elements)?))
 }
 
 /// [`several`], if the lock is free. Returns whether it was and `work` ran.
@@ -130,24 +127,10 @@ pub fn try_several(
     if !try_free(words, whole::word(target), Mode::Exclusive)? {
         return Ok(false);
     }
-    under_lock(words, (target, caller), elements, |others| {
-        work(others);
-        Ok(())
-    })?;
+    fence_after_rmw(); // as in `whole::several`
+    work(Passes { words, target, caller }.others(elements)?);
     release(words, whole::word(target), Mode::Exclusive)?;
     Ok(true)
-}
-
-#[inline(always)]
-fn under_lock<R>(
-    words: &impl Words,
-    (target, caller): (Rank, Caller),
-    elements: u64,
-    work: impl FnOnce(Others) -> Result<R>,
-) -> Result<R> {
-    fence_after_rmw(); // the lock before what is read under it
-    let others = Passes { words, target, caller }.others(elements)?;
-    work(others)
 }
 
 /// A call on a single word: `work` is one atomic instruction.
@@ -164,11 +147,10 @@ pub fn single<R>(
         fence_after_rmw(); // before others learn that this call has ended
         return done;
     }
-    acquire(words, whole::word(target), Mode::Exclusive, false, nodes)?;
-    fence_after_rmw(); // as in `under_lock`
-    let done = at.enter().and_then(|()| work());
-    release(words, whole::word(target), Mode::Exclusive)?;
-    done
+    whole::several(words, target, nodes, || {
+        at.enter()?;
+        work()
+    })
 }
 
 impl<W: Words> Passes<'_, W> {
@@ -196,6 +178,14 @@ impl<W: Words> Passes<'_, W> {
     fn own(&self) -> (WordId, WordId, u64) {
         let (index, bit) = layout::bit_of(self.caller.rank);
         (layout::pass(index, self.size()), layout::owed(index, self.size()), bit)
+    }
+
+    /// Returns the bits of a word of a bitmap that do not count for the caller: its own, unless
+    /// another of its threads may use them.
+    #[inline(always)]
+    fn ignored(&self, index: u32) -> u64 {
+        let (own, bit) = layout::bit_of(self.caller.rank);
+        if index == own && !self.caller.threads { bit } else { 0 }
     }
 
     #[inline(always)]
@@ -240,11 +230,10 @@ impl<W: Words> Passes<'_, W> {
     /// Decides how a call on several words changes them, and whether the target switches.
     #[inline(always)]
     fn others(&self, elements: u64) -> Result<Others> {
-        let (pass, owed, bit) = self.own();
+        let (pass, owed, _) = self.own();
         let (passes, owing, mix) = (self.read(pass)?, self.read(owed)?, self.read(MIX)?);
-        let own = if self.caller.threads { 0 } else { bit };
-        let few = self.size() <= u64::BITS;
-        if few && passes & !own == 0 && owing == 0 {
+        let has_one_word = layout::bitmap_words(self.size()) == 1;
+        if has_one_word && passes & !self.ignored(0) == 0 && owing == 0 {
             // The common case. A closed target stays so for as many calls as before.
             if mix & CLOSED != 0 && mix & !(CLOSED | THREADS) != self.caller.limits.calls {
                 self.restart(mix)?;
@@ -284,10 +273,8 @@ impl<W: Words> Passes<'_, W> {
 
     /// Whether a rank other than the caller has its bit in a bitmap.
     fn anybody(&self, bitmap: fn(u32, u32) -> WordId) -> Result<bool> {
-        let (own, bit) = layout::bit_of(self.caller.rank);
         for index in 0..layout::bitmap_words(self.size()) {
-            let ours = if index == own && !self.caller.threads { bit } else { 0 };
-            if self.read(bitmap(index, self.size()))? & !ours != 0 {
+            if self.read(bitmap(index, self.size()))? & !self.ignored(index) != 0 {
                 return Ok(true);
             }
         }
@@ -309,13 +296,11 @@ impl<W: Words> Passes<'_, W> {
 
     /// Withdraws all passes; every rank but the caller owes its pass then. The target is closed.
     fn withdraw(&self, mix: u64) -> Result<()> {
-        let (own, bit) = layout::bit_of(self.caller.rank);
         for index in 0..layout::bitmap_words(self.size()) {
             let (pass, owed) = (layout::pass(index, self.size()), layout::owed(index, self.size()));
             let (passes, owing) = (self.read(pass)?, self.read(owed)?);
-            let ours = if index == own && !self.caller.threads { bit } else { 0 };
             self.set(pass, passes, 0)?;
-            self.set(owed, owing, owing | passes & !ours)?;
+            self.set(owed, owing, owing | passes & !self.ignored(index))?;
         }
         self.set(WITHDRAWN, self.read(WITHDRAWN)?, self.caller.fences)?;
         self.set(MIX, mix, CLOSED | self.caller.limits.calls)

@@ -1,6 +1,7 @@
 //! Calls on several words as plain loops against calls on single words, in the simulator and under
 //! loom: no change is lost, with or without passes.
 
+use super::orderings::{ASLEEP, AWAKE};
 use crate::epoch::lock::passes::{Caller, Others, SwitchLimits, several, single};
 use crate::error::Result;
 use crate::fabric::layout::{self, COMPLETE, fence};
@@ -208,11 +209,11 @@ fn each_rank_has_a_pass_of_its_own() {
 
 #[test]
 fn loom_a_plain_loop_and_calls_on_single_words_lose_no_change() {
-    for callers in [2, 3] {
-        model(if callers == 2 { 4 } else { 2 }, move || {
+    for (callers, preemptions, spins) in [(2, 4, AWAKE), (3, 2, ASLEEP)] {
+        model(preemptions, move || {
             let heap = Heap::window(callers);
             let run = |rank: u32| {
-                let words = thread_words::words(&heap, Rank(rank), super::orderings::AWAKE);
+                let words = thread_words::words(&heap, Rank(rank), spins);
                 move || {
                     let at = (Rank(0), caller(&words, 1));
                     if rank == 0 {
