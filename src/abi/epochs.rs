@@ -2,7 +2,7 @@
 
 use super::answer::{asserts, on_window, place_for, raise};
 use super::{MPI_Group, MPI_Win};
-use crate::epoch::lock::Released;
+use crate::epoch::lock::{Released, Spare, Tried};
 use crate::epoch::state::Hold;
 use crate::error::{Class, Error, Result};
 use crate::mpi::comm::Group;
@@ -83,28 +83,29 @@ fn finish(call: &'static str, host: &'static Host, window: &Window, rest: Releas
     finished.map_or_else(|error| raise(call, host, window, error), |()| 0)
 }
 
-/// Does MPI_Win_lock where the lock has two words: on its quick path, or else by `in_full`.
+/// Does what a quick MPI_Win_lock without asserts has left to do, or all if that is not enough.
 #[inline(never)]
-unsafe fn lock_both(
+unsafe fn lock_rest(
     lock_type: c_int,
     rank: c_int,
-    assert: c_int,
     win: MPI_Win,
     window: &Window,
+    tried: Tried,
     in_full: unsafe extern "C-unwind" fn(c_int, c_int, c_int, MPI_Win) -> c_int,
 ) -> c_int {
     let target = Rank(rank.cast_unsigned());
-    if window.local().is_some_and(|node| synchronise::lock_both(window, node, target)) {
+    if window.local().is_some_and(|node| synchronise::lock_rest(window, node, target, tried)) {
         return 0;
     }
     // SAFETY: the caller's arguments.
-    unsafe { in_full(lock_type, rank, assert, win) }
+    unsafe { in_full(lock_type, rank, 0, win) }
 }
 
 /// Ends a quick MPI_Win_unlock that has two words to release.
 #[inline(never)]
-fn release_both(host: &'static Host, window: &Window, target: Rank) -> c_int {
-    let released = window.local().map_or(Ok(()), |node| synchronise::release_both(node, target));
+fn release_both(host: &'static Host, window: &Window, target: Rank, spare: Spare) -> c_int {
+    let of = |node| synchronise::release_both(node, target, spare);
+    let released = window.local().map_or(Ok(()), of);
     released.map_or_else(|error| raise("MPI_Win_unlock", host, window, error), |()| 0)
 }
 
@@ -251,9 +252,10 @@ entry! {
 quick_entry! {
     /// Locks one target, shared or exclusively (MPI-4.1 §12.5.3). Takes group locks by atomic
     /// operations on control words: that of the target, and for an exclusive lock also an intent on
-    /// the global word at rank 0. Waits while others hold them in another mode. The quick path
-    /// takes locks that are free on one node. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_LOCKTYPE,
-    /// MPI_ERR_ASSERT, MPI_ERR_RMA_SYNC, MPI_ERR_OTHER if a rank has died.
+    /// the global word at rank 0, unless an intent stands there. Waits while others hold them in
+    /// another mode. The quick path takes locks that are free on one node. Errors: MPI_ERR_WIN,
+    /// MPI_ERR_RANK, MPI_ERR_LOCKTYPE, MPI_ERR_ASSERT, MPI_ERR_RMA_SYNC, MPI_ERR_OTHER if a rank
+    /// has died.
     MPI_Win_lock PMPI_Win_lock (lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) {
         let target = Rank(rank.cast_unsigned());
         match known_on_node(ENTRY, win) {
@@ -265,9 +267,9 @@ quick_entry! {
                 };
                 match synchronise::lock_quick(window, node, target, is) {
                     QuickLock::Nothing => true,
-                    QuickLock::Both => {
+                    QuickLock::Rest(tried) => {
                         // SAFETY: the caller's arguments.
-                        return unsafe { lock_both(lock_type, rank, assert, win, window, in_full) };
+                        return unsafe { lock_rest(lock_type, rank, win, window, tried, in_full) };
                     }
                     QuickLock::All => false,
                 }
@@ -298,7 +300,7 @@ quick_entry! {
             Some((host, window, node)) => match synchronise::unlock_quick(window, node, target) {
                 QuickUnlock::Rest(rest) if rest.is_done() => true,
                 QuickUnlock::Rest(rest) => return finish("MPI_Win_unlock", host, window, rest),
-                QuickUnlock::Both => return release_both(host, window, target),
+                QuickUnlock::Both(spare) => return release_both(host, window, target, spare),
                 QuickUnlock::All => false,
             },
             None => false,
@@ -317,10 +319,10 @@ quick_entry! {
     }
 
     /// Locks all targets, shared (MPI-4.1 §12.5.3): takes the group lock on the global word at rank
-    /// 0, by one atomic operation. Waits while others hold exclusive locks. With MPI_MODE_NOCHECK
-    /// it takes no lock. The quick path takes the lock if it is free, on one node. Errors:
-    /// MPI_ERR_WIN, MPI_ERR_ASSERT, MPI_ERR_RMA_SYNC within another access epoch, MPI_ERR_OTHER if
-    /// a rank has died.
+    /// 0, by one atomic operation, after it has ended the standing intent if there is one. Waits
+    /// while others hold exclusive locks. With MPI_MODE_NOCHECK it takes no lock. The quick path
+    /// takes the lock if it is free, on one node. Errors: MPI_ERR_WIN, MPI_ERR_ASSERT,
+    /// MPI_ERR_RMA_SYNC within another access epoch, MPI_ERR_OTHER if a rank has died.
     MPI_Win_lock_all PMPI_Win_lock_all (assert: c_int, win: MPI_Win) {
         match known_on_node(ENTRY, win) {
             Some((_, window, node)) if assert == 0 => synchronise::lock_all_quick(window, node),
@@ -344,7 +346,7 @@ quick_entry! {
             Some((host, window, node)) => match synchronise::unlock_all_quick(window, node) {
                 QuickUnlock::Rest(rest) if rest.is_done() => true,
                 QuickUnlock::Rest(rest) => return finish("MPI_Win_unlock_all", host, window, rest),
-                QuickUnlock::Both | QuickUnlock::All => false,
+                QuickUnlock::Both(_) | QuickUnlock::All => false,
             },
             None => false,
         }

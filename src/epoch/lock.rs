@@ -50,9 +50,10 @@
 //!
 //! # Places
 //!
-//! The word counts [`Words::HOLDERS_MAX`] holders. There are fewer processes
-//! ([`layout::RANKS_MAX`]), but each of their threads may hold an intent, or access the regions of
-//! a rank. A thread that finds all places taken waits as for a lock that is held in another mode.
+//! The word counts [`Words::HOLDERS_MAX`] holders, of which the standing intent is one. There are
+//! fewer processes ([`layout::RANKS_MAX`]), but each of their threads may hold an intent, or access
+//! the regions of a rank. A thread that finds all places taken waits as for a lock that is held in
+//! another mode.
 //! The release of one of these places wakes the head of the queue; the head enters and wakes the
 //! next waiter, as after any other release.
 //!
@@ -75,6 +76,7 @@
 pub mod look;
 pub mod passes;
 mod queue_nodes;
+pub mod standing;
 pub mod tickets;
 mod two_levels;
 pub mod whole;
@@ -86,8 +88,9 @@ use crate::fabric::{Fetch, WordAt, Words};
 use crate::rank_numbers::Rank;
 pub use queue_nodes::Nodes;
 pub use two_levels::{
-    let_all_go, let_shared_go, lock_all, lock_exclusive, lock_shared, try_lock_all,
-    try_lock_exclusive, try_lock_shared, unlock_all, unlock_exclusive, unlock_shared,
+    Intent, Spare, Tried, give_back_late, let_all_go, let_alone_go, let_shared_go, lock_all,
+    lock_exclusive, lock_shared, try_lock_all, try_lock_alone, try_lock_exclusive, try_lock_shared,
+    unlock_all, unlock_exclusive, unlock_shared,
 };
 use word::{ID, ID_BITS, LockWord, MODE, MODE_BITS};
 pub use word::{Mode, holders};
@@ -97,9 +100,10 @@ pub use word::{Mode, holders};
 pub enum Held {
     /// no lock
     Nothing,
-    /// shared locks only, or any locks where threads may change that at the same time
+    /// shared locks, or exclusive ones without an intent of the process; or any locks where threads
+    /// may change that at the same time
     Shared,
-    /// at least one exclusive lock, and its intent on the global word
+    /// at least one exclusive lock, and an intent of the process on the global word
     Exclusive,
 }
 

@@ -12,18 +12,20 @@
 //!
 //! Exposure (post to wait) is independent of it.
 
-use super::lock::Held;
+use super::lock::{Held, Intent, Spare};
 use crate::error::{Error, Result};
 use crate::rank_numbers::Rank;
 use crate::sync::{AtomicU32, Ordering};
 use crate::util::serial::Serial;
 
 mod held_targets;
+mod intents;
 #[cfg(test)]
 mod tests;
 
 pub use held_targets::Hold;
 use held_targets::{NOBODY, Targets};
+use intents::Intents;
 
 /// The access epoch that a process is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,9 +52,7 @@ struct Book {
     exposure: Option<u32>,
     /// lock_all took no lock (MPI_MODE_NOCHECK)
     unchecked: bool,
-    /// the number of exclusive locks without an intent of their own on the global word: less than
-    /// the number of exclusive locks, if there are any
-    borrowed: u32,
+    intents: Intents,
 }
 
 /// The epochs of one process on one window.
@@ -79,10 +79,16 @@ impl Epochs {
             held: Targets::NONE,
             exposure: None,
             unchecked: false,
-            borrowed: 0,
+            intents: Intents::NONE,
         };
         let (open, locked) = (AtomicU32::new(NOBODY.0), AtomicU32::new(NOBODY.0));
         Epochs { open, locked, book: Serial::new(threads, book) }
+    }
+
+    /// Offers the intent of every `locks`-th exclusive lock with one of its own to stand.
+    pub fn offering_after(self, locks: u32) -> Epochs {
+        self.book.with(|book| book.intents.offer_after(locks));
+        self
     }
 
     /// Notes that several threads may call from now on.
@@ -255,7 +261,9 @@ impl Epochs {
         self.book.with(|book| book.exposure = None);
     }
 
-    /// Notes that `rank` is going to be locked. Returns what this process holds already.
+    /// Notes that `rank` is going to be locked. Returns what this process holds already. Threads
+    /// may lock and unlock while another one waits: then no thread may count on the intent of
+    /// another.
     #[inline]
     pub fn lock(&self, rank: Rank, hold: Hold) -> Result<Held> {
         self.book.with(|book| {
@@ -265,8 +273,14 @@ impl Epochs {
             if book.held.get(rank).is_some() {
                 return Err(Error::Epoch("target is locked already"));
             }
-            let held = book.held.held(self.book.has_threads());
-            book.borrowed += u32::from(hold == Hold::Exclusive && held == Held::Exclusive);
+            let held = match book.held.is_empty() {
+                true => Held::Nothing,
+                false if book.intents.are_owned() && !self.book.has_threads() => Held::Exclusive,
+                false => Held::Shared,
+            };
+            if hold == Hold::Exclusive && held == Held::Exclusive {
+                book.intents.borrow();
+            }
             book.access = Access::Lock;
             book.held.insert(rank, hold);
             self.repeat(rank);
@@ -274,13 +288,40 @@ impl Epochs {
         })
     }
 
-    /// [`Epochs::lock`] for a process without threads that holds nothing. `take` tries to get the
-    /// lock without waiting, and returns how it is held. Returns whether it is.
+    /// Notes that an exclusive lock is held, which [`Epochs::lock`] has begun.
+    pub fn locked(&self, intent: Intent) {
+        self.book.with(|book| book.intents.add(intent));
+    }
+
+    /// Notes that `rank` could not be locked, for which [`Epochs::lock`] has returned `held`.
+    pub fn not_locked(&self, rank: Rank, held: Held) {
+        self.book.with(|book| {
+            let hold = book.held.remove(rank);
+            if hold == Some(Hold::Exclusive) && held == Held::Exclusive {
+                book.intents.give_back();
+            }
+            self.end_lock(book);
+        });
+    }
+
+    /// Ends the epoch if no target is locked any more.
     #[inline(always)]
-    pub fn lock_first(&self, rank: Rank, take: impl FnOnce() -> Option<Hold>) -> bool {
+    fn end_lock(&self, book: &mut Book) {
+        if book.held.is_empty() {
+            book.access = Access::None;
+        }
+        self.repeat(NOBODY);
+    }
+
+    /// [`Epochs::lock`] and [`Epochs::locked`] for a process without threads that holds nothing.
+    /// `take` tries to get the lock without waiting, and returns how it is held. Returns whether it
+    /// is.
+    #[inline(always)]
+    pub fn lock_first(&self, rank: Rank, take: impl FnOnce() -> Option<(Hold, Intent)>) -> bool {
         let taken = self.book.with_alone(|book| {
             let idle = matches!(book.access, Access::None | Access::FenceIdle);
-            let hold = if idle { take()? } else { return None };
+            let (hold, intent) = if idle { take()? } else { return None };
+            book.intents.add(intent);
             book.access = Access::Lock;
             (book.held.first, book.held.first_hold) = (rank, hold);
             self.repeat(rank);
@@ -289,48 +330,47 @@ impl Epochs {
         taken.is_some()
     }
 
-    /// Notes that the only locked target is unlocked, in a process without threads. Returns how it
-    /// was held; `None`, and notes nothing, if it is not the only one or no lock was taken for it.
+    /// [`Epochs::unlock`] of the only locked target, in a process without threads. Returns `None`,
+    /// and notes nothing, if it is not the only one or no lock was taken for it.
     #[inline(always)]
-    pub fn unlock_last(&self, rank: Rank) -> Option<Hold> {
+    pub fn unlock_last(&self, rank: Rank) -> Option<(Hold, Spare)> {
         self.book.with_alone(|book| {
             let only = book.held.first == rank && book.held.more.is_empty();
+            // Then the epoch is one of locks.
             let taken = matches!(book.held.first_hold, Hold::Shared | Hold::Exclusive);
-            (book.access == Access::Lock && only && taken).then(|| {
+            (only && taken).then(|| {
+                debug_assert!(book.access == Access::Lock);
                 book.access = Access::None;
                 book.held.first = NOBODY;
                 self.repeat(NOBODY);
-                book.held.first_hold
+                match book.held.first_hold {
+                    Hold::Exclusive => (Hold::Exclusive, book.intents.end_last()),
+                    hold => (hold, Spare::Nothing),
+                }
             })
         })
     }
 
-    /// Notes that `rank` is not locked any more. Returns how it was held, and what this process
-    /// still holds: after an exclusive lock, `Exclusive` only if the intent must be kept for
-    /// another one. `borrowed` counts exclusive locks without an intent of their own, because
-    /// whether threads may call can change while locks are held.
+    /// Notes that `rank` is not locked any more. Returns how it was held, and what becomes of an
+    /// intent. Whether threads may call can change while locks are held, so each lock is counted as
+    /// it was taken.
     #[inline]
-    pub fn unlock(&self, rank: Rank) -> Result<(Hold, Held)> {
+    pub fn unlock(&self, rank: Rank) -> Result<(Hold, Spare)> {
         self.book.with(|book| {
-            let hold = match book.access {
-                Access::Lock => book.held.remove(rank),
+            let known = match book.access {
+                Access::Lock => book.held.get(rank),
                 _ => None,
             };
-            let Some(hold) = hold else { return Err(Error::Epoch(NOT_LOCKED)) };
-            let left = match hold {
-                _ if book.held.is_empty() => Held::Nothing,
-                Hold::Exclusive if book.borrowed == 0 => Held::Shared,
-                Hold::Exclusive => {
-                    book.borrowed -= 1;
-                    Held::Exclusive
-                }
-                _ => book.held.held(self.book.has_threads()),
+            // Another thread may be about to lock it.
+            let held = known.filter(|hold| *hold != Hold::Exclusive || !book.intents.has_no_lock());
+            let Some(hold) = held else { return Err(Error::Epoch(NOT_LOCKED)) };
+            let spare = match hold {
+                Hold::Exclusive => book.intents.end_lock(),
+                _ => Spare::Nothing,
             };
-            if left == Held::Nothing {
-                book.access = Access::None;
-            }
-            self.repeat(NOBODY);
-            Ok((hold, left))
+            book.held.remove(rank);
+            self.end_lock(book);
+            Ok((hold, spare))
         })
     }
 

@@ -34,6 +34,10 @@ pub enum Fault {
     Wait,
     /// does a CompareSwap in two steps
     Atomicity,
+    /// returns 0 from each read of one word
+    Unread(WordId),
+    /// returns the value of the read before from every other read of one word
+    ReadOnce(WordId),
     /// fails from this call on, counted from 0
     Cut(u32),
     /// fails calls that reach this rank
@@ -50,6 +54,8 @@ pub struct Faulty<W> {
     calls: AtomicU32,
     /// of those, the posts that may be left out
     posts: AtomicU32,
+    /// the value of the last read, if the next one is to return it
+    last_read: Mutex<Option<u64>>,
 }
 
 impl<W> Faulty<W> {
@@ -60,6 +66,7 @@ impl<W> Faulty<W> {
             fault: Mutex::new(fault),
             calls: AtomicU32::new(0),
             posts: AtomicU32::new(0),
+            last_read: Mutex::new(None),
         }
     }
 
@@ -163,7 +170,17 @@ impl<W: Words> Words for Faulty<W> {
 
     fn read(&self, at: WordAt) -> Result<u64> {
         self.call_to(at.rank)?;
-        self.road.read(at)
+        let fault = *self.fault.lock();
+        match fault {
+            Fault::Unread(word) if word == at.word => Ok(0),
+            Fault::ReadOnce(word) if word == at.word => {
+                let last = self.last_read.lock().take();
+                let value = last.map_or_else(|| self.road.read(at), Ok)?;
+                *self.last_read.lock() = last.is_none().then_some(value);
+                Ok(value)
+            }
+            _ => self.road.read(at),
+        }
     }
 
     fn own(&self, word: WordId) -> u64 {

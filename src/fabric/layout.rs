@@ -6,6 +6,7 @@
 //! |------------|-----------|--------------------------------------------------------------------|
 //! | [`LOCK`]   | contended | readers and writer of this rank's memory (`epoch::lock`)           |
 //! | [`GLOBAL`] | contended | lock_all against exclusive locks; used at rank 0 alone             |
+//! | [`STANDING`] | contended | the standing intent (`epoch::lock::standing`); at rank 0 alone |
 //! | [`ACC`]    | contended | lock of accumulates that no single instruction can do              |
 //! | [`MIX`] to [`owed`] | contended | who may do without that lock (`epoch::lock::passes`)      |
 //! | [`COMPLETE`] | contended | MPI_Win_complete calls that named this rank (`epoch::pscw`)    |
@@ -47,6 +48,9 @@ const LINE: u32 = 8;
 pub const LOCK: WordId = WordId(0);
 /// The window-global lock; rank 0's is used.
 pub const GLOBAL: WordId = WordId(LINE);
+/// Whether an intent stands on the global lock; rank 0's is used. A process reads it before it
+/// takes an intent, so it is beside [`GLOBAL`], behind the tickets of that lock.
+pub const STANDING: WordId = WordId(LINE + 2);
 /// The lock of large accumulates at this rank.
 pub const ACC: WordId = WordId(2 * LINE);
 /// How the calls on this rank's memory mix: on single words, and on several.
@@ -253,4 +257,9 @@ pub fn kind_far(word: WordId) -> WordKind {
 /// The global lock word of the window.
 pub fn global() -> WordAt {
     WordAt { rank: Rank(0), word: GLOBAL }
+}
+
+/// The word of the standing intent of the window.
+pub fn standing() -> WordAt {
+    WordAt { rank: Rank(0), word: STANDING }
 }

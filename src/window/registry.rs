@@ -189,6 +189,7 @@ pub fn remove(window: &'static Window) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::epoch::lock::Intent;
     use crate::epoch::state::{Epochs, Hold};
     use crate::rank_numbers::Rank;
     use crate::sync::AtomicUsize;
@@ -237,11 +238,11 @@ mod tests {
             info: Mutex::new(Hints::of(Flavor::Allocate)),
             attributes: Attributes::default(),
         });
-        assert!(window.epochs.lock_first(Rank(1), || Some(Hold::Shared)));
+        assert!(window.epochs.lock_first(Rank(1), || Some((Hold::Shared, Intent::Other))));
         several_threads();
         assert_eq!(window.epochs.unlock_last(Rank(1)), None);
         assert!(window.epochs.unlock(Rank(1)).is_ok());
-        assert!(!window.epochs.lock_first(Rank(1), || Some(Hold::Shared)));
+        assert!(!window.epochs.lock_first(Rank(1), || Some((Hold::Shared, Intent::Other))));
         remove(window);
     }
 

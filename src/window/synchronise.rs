@@ -5,7 +5,7 @@ use super::create::barrier::collective_words;
 use super::protocols::{Protocols, on_protocols, on_words};
 use super::wanted::Wanted;
 use super::{LocalWindow, Window, waits};
-use crate::epoch::lock::{self, Held, Released};
+use crate::epoch::lock::{self, Intent, Released, Spare, Tried};
 use crate::epoch::state::Hold;
 use crate::epoch::{fence, pscw};
 use crate::error::Result;
@@ -110,12 +110,13 @@ pub fn lock(window: &Window, node: &LocalWindow, target: Rank, hold: Hold) -> Re
     let held = window.epochs.lock(target, hold)?;
     let (rank, nodes) = (target, node.nodes_for(Wanted::Lock(target)));
     let taken = on_words!(node, |words| match hold {
-        Hold::Exclusive => lock::lock_exclusive(words, rank, held, nodes),
+        Hold::Exclusive => lock::lock_exclusive(words, rank, held, nodes)
+            .map(|intent| window.epochs.locked(intent)),
         Hold::Shared => lock::lock_shared(words, rank, held, nodes),
         Hold::Unchecked | Hold::Started => Ok(()),
     });
     if taken.is_err() {
-        window.epochs.unlock(target)?;
+        window.epochs.not_locked(target, held);
     }
     taken
 }
@@ -124,8 +125,8 @@ pub fn lock(window: &Window, node: &LocalWindow, target: Rank, hold: Hold) -> Re
 pub enum QuickLock {
     /// nothing: the lock is held
     Nothing,
-    /// [`lock_both`], and all if that returns false: nothing was done
-    Both,
+    /// [`lock_rest`], and all if that returns false
+    Rest(Tried),
     /// all: nothing was done
     All,
 }
@@ -139,29 +140,49 @@ pub fn lock_quick(
     target: Rank,
     is: impl Fn(Hold) -> bool,
 ) -> QuickLock {
-    let mut left = QuickLock::All;
-    let take = || {
-        if is(Hold::Shared) {
-            return (lock::try_lock_shared(&node.words, target) == Ok(true))
-                .then_some(Hold::Shared);
-        }
-        if is(Hold::Exclusive) {
-            left = QuickLock::Both;
-        }
-        None
-    };
-    match target.0 < node.size && window.epochs.lock_first(target, take) {
-        true => QuickLock::Nothing,
-        false => left,
+    if target.0 >= node.size {
+        return QuickLock::All;
     }
+    if is(Hold::Shared) {
+        let taken = || lock::try_lock_shared(&node.words, target) == Ok(true);
+        let take = || taken().then_some((Hold::Shared, Intent::Other));
+        return if window.epochs.lock_first(target, take) {
+            QuickLock::Nothing
+        } else {
+            QuickLock::All
+        };
+    }
+    if !is(Hold::Exclusive) {
+        return QuickLock::All;
+    }
+    let mut left = QuickLock::All;
+    let take = || match lock::try_lock_alone(&node.words, target) {
+        Ok(Tried::Held) => Some((Hold::Exclusive, Intent::Standing)),
+        Ok(tried @ (Tried::TwoWords | Tried::Late)) => {
+            left = QuickLock::Rest(tried);
+            None
+        }
+        Ok(Tried::Busy) | Err(_) => None,
+    };
+    if window.epochs.lock_first(target, take) { QuickLock::Nothing } else { left }
 }
 
-/// Takes both words of an exclusive lock if they are free, in a process with one thread and no open
-/// epoch. Returns false, and has done nothing, in any other case.
+/// Does what a quick exclusive lock has left to do, in a process with one thread and no open epoch:
+/// takes both words if they are free. Returns false if the lock is not held then.
 #[inline(never)]
-pub fn lock_both(window: &Window, node: &LocalWindow, target: Rank) -> bool {
-    let taken = || lock::try_lock_exclusive(&node.words, target) == Ok(true);
-    window.epochs.lock_first(target, || taken().then_some(Hold::Exclusive))
+pub fn lock_rest(window: &Window, node: &LocalWindow, target: Rank, tried: Tried) -> bool {
+    match tried {
+        Tried::TwoWords => {
+            let taken = || lock::try_lock_exclusive(&node.words, target) == Ok(true);
+            window.epochs.lock_first(target, || taken().then_some((Hold::Exclusive, Intent::Own)))
+        }
+        Tried::Late => {
+            let given_back = lock::give_back_late(&node.words, target);
+            assert!(given_back.is_ok(), "words of this node are not lost");
+            false
+        }
+        Tried::Held | Tried::Busy => false,
+    }
 }
 
 /// What is left to do of an unlock after the part that is quick.
@@ -171,16 +192,17 @@ pub enum QuickUnlock {
     /// [`Released::finish`]
     Rest(Released),
     /// [`release_both`]: the state of the epochs has changed already
-    Both,
+    Both(Spare),
 }
 
 /// Unlocks `target` if it is the only target that is locked, in a process with one thread.
 #[inline(always)]
 pub fn unlock_quick(window: &Window, node: &LocalWindow, target: Rank) -> QuickUnlock {
     match window.epochs.unlock_last(target) {
-        Some(Hold::Shared) => rest(lock::let_shared_go(&node.words, target)),
-        Some(Hold::Exclusive) => QuickUnlock::Both,
-        _ => QuickUnlock::All,
+        Some((Hold::Shared, _)) => rest(lock::let_shared_go(&node.words, target)),
+        Some((_, Spare::Nothing)) => rest(lock::let_alone_go(&node.words, target)),
+        Some((_, spare)) => QuickUnlock::Both(spare),
+        None => QuickUnlock::All,
     }
 }
 
@@ -190,28 +212,28 @@ fn rest(released: Result<Released>) -> QuickUnlock {
     released.map_or(QuickUnlock::All, QuickUnlock::Rest)
 }
 
-/// Releases both words of the exclusive lock of `target`.
+/// Releases the exclusive lock of `target`, which has an intent to spare.
 #[inline(never)]
-pub fn release_both(node: &LocalWindow, target: Rank) -> Result<()> {
-    lock::unlock_exclusive(&node.words, target, Held::Nothing)
+pub fn release_both(node: &LocalWindow, target: Rank, spare: Spare) -> Result<()> {
+    lock::unlock_exclusive(&node.words, target, spare)
 }
 
 /// Does MPI_Win_unlock.
 pub fn unlock(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
-    let (hold, left) = window.epochs.unlock(target)?;
+    let (hold, spare) = window.epochs.unlock(target)?;
     on_protocols!(node, |protocols| {
         // The lock is given back even if the target is lost: other ranks wait for it.
         let settled = protocols.settle(target);
-        settled.and(give_back(protocols.words(), target, hold, left))
+        settled.and(give_back(protocols.words(), target, hold, spare))
     })?;
     node.take_refusals()
 }
 
 /// Releases a lock after the operations on the target are done there.
 #[inline(always)]
-fn give_back(words: &impl Words, target: Rank, hold: Hold, left: Held) -> Result<()> {
+fn give_back(words: &impl Words, target: Rank, hold: Hold, spare: Spare) -> Result<()> {
     match hold {
-        Hold::Exclusive => lock::unlock_exclusive(words, target, left),
+        Hold::Exclusive => lock::unlock_exclusive(words, target, spare),
         Hold::Shared => lock::unlock_shared(words, target),
         Hold::Unchecked | Hold::Started => words.flush(target),
     }

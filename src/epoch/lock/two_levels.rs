@@ -2,13 +2,25 @@
 //! 0 and a word of each target (foMPI paper, section 2.3). Not for the group lock itself, which is
 //! in [`super`].
 //!
-//! | lock            | word of rank 0 | word of the target | operations: to lock + to unlock  |
-//! |-----------------|----------------|--------------------|----------------------------------|
-//! | lock, shared    |                | Shared             | 1 + 1                            |
-//! | lock, exclusive | Intent         | Exclusive          | 2 + 2; 1 + 1 if Intent is held   |
-//! | lock_all        | All            |                    | 1 + 1                            |
+//! | lock                       | word of rank 0 | word of the target | operations              |
+//! |----------------------------|----------------|--------------------|-------------------------|
+//! | lock, shared               |                | Shared             | 1 to lock + 1 to unlock |
+//! | lock, exclusive            | Intent         | Exclusive          | 2 + 2                   |
+//! | the same, process has an intent |           | Exclusive          | 1 + 1                   |
+//! | the same, an intent stands | (read twice)   | Exclusive          | 1 + 1                   |
+//! | lock_all                   | All            |                    | 1 + 1                   |
 //!
 //! Intent and All exclude each other, and so do Shared and Exclusive. Shared and All need not.
+//!
+//! While no lock_all is about, an intent that belongs to no process stands on the global word
+//! ([`standing`]), so that exclusive locks take the word of their target alone. Near words only.
+//!
+//! # The release of an intent
+//!
+//! A process counts its exclusive locks and its intents (`epoch::state`), and not which intent is
+//! that of which lock: any intent of the process keeps lock_all from all targets. It releases one
+//! at the end of an exclusive lock if fewer exclusive locks are left than intents ([`Spare`]). Thus
+//! a process that has an intent keeps one until its last exclusive lock has ended.
 //!
 //! # Both words at once
 //!
@@ -23,6 +35,7 @@
 //! operations at the target: both words are reached in one stream, or no operation is under way.
 //! Otherwise it waits for the target first.
 
+use super::standing::{self, stands, stands_behind};
 use super::tickets::JOINS_MAX;
 use super::{
     Held, LockWord, Mode, Nodes, Released, acquire, acquire_slow, let_go, release, try_free,
@@ -35,6 +48,28 @@ use crate::rank_numbers::Rank;
 
 /// The value of a free lock word.
 const FREE: u64 = LockWord::FREE.0;
+
+/// What keeps lock_all from an exclusive lock that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intent {
+    /// an intent that was taken with it
+    Own,
+    /// the standing intent
+    Standing,
+    /// an intent that the process had already
+    Other,
+}
+
+/// What an unlock of an exclusive lock does with an intent of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spare {
+    /// nothing: the process has no more intents than other exclusive locks
+    Nothing,
+    /// releases it
+    Released,
+    /// leaves it on the global word as the standing one if it can, else releases it
+    Offered,
+}
 
 fn target_word(target: Rank) -> WordAt {
     WordAt { rank: target, word: layout::LOCK }
@@ -52,9 +87,41 @@ pub fn try_lock_shared(words: &impl Words, target: Rank) -> Result<bool> {
     try_free(words, target_word(target), Mode::Shared)
 }
 
+/// What came of an attempt to take an exclusive lock without an intent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tried {
+    /// the lock is held
+    Held,
+    /// the target's word is not free
+    Busy,
+    /// the standing intent is about to end, and the target's word is to be given back
+    /// ([`give_back_late`])
+    Late,
+    /// no intent stands: the lock has two words
+    TwoWords,
+}
+
+/// [`lock_exclusive`] for a process that holds nothing, by one CompareSwap under the standing
+/// intent.
+#[inline(always)]
+pub fn try_lock_alone(words: &impl Words, target: Rank) -> Result<Tried> {
+    if !stands(words)? {
+        return Ok(Tried::TwoWords);
+    }
+    if !try_free(words, target_word(target), Mode::Exclusive)? {
+        return Ok(Tried::Busy);
+    }
+    Ok(if stands_behind(words)? { Tried::Held } else { Tried::Late })
+}
+
+/// Gives back the word of a target that [`try_lock_alone`] took too late.
+pub fn give_back_late(words: &impl Words, target: Rank) -> Result<()> {
+    release(words, target_word(target), Mode::Exclusive)
+}
+
 /// [`lock_exclusive`] for a process that holds nothing. Returns whether one CompareSwap on each of
 /// the two words took the lock.
-#[inline(always)]
+#[inline]
 pub fn try_lock_exclusive(words: &impl Words, target: Rank) -> Result<bool> {
     if !try_free(words, layout::global(), Mode::Intent)? {
         return Ok(false);
@@ -78,24 +145,35 @@ pub fn let_shared_go(words: &impl Words, target: Rank) -> Result<Released> {
     let_go(words, target_word(target), Mode::Shared)
 }
 
-/// MPI_Win_lock, exclusive (MPI-4.1 §12.5.3). The first exclusive lock of a process takes the
-/// intent on the global word too. `held` is at most [`Held::Shared`] where threads may lock and
-/// unlock at the same time, so that each takes an intent of its own.
+/// MPI_Win_lock, exclusive (MPI-4.1 §12.5.3). Takes an intent too, unless the process has one or
+/// one stands. `held` is at most [`Held::Shared`] where threads may lock and unlock at the same
+/// time, so that no lock counts on the intent of another thread.
 #[inline]
 pub fn lock_exclusive<W: Words>(
     words: &W,
     target: Rank,
     held: Held,
     nodes: impl Nodes,
-) -> Result<()> {
-    let nested = held != Held::Nothing;
-    if held != Held::Exclusive {
-        if W::FAR {
-            return lock_both(words, target_word(target), nested, &nodes);
-        }
-        acquire(words, layout::global(), Mode::Intent, nested, &nodes)?;
+) -> Result<Intent> {
+    let (at, nested) = (target_word(target), held != Held::Nothing);
+    if held == Held::Exclusive {
+        acquire(words, at, Mode::Exclusive, nested, &nodes)?;
+        return Ok(Intent::Other);
     }
-    acquire(words, target_word(target), Mode::Exclusive, nested, &nodes)
+    if W::FAR {
+        lock_both(words, at, nested, &nodes)?;
+    } else if stands(words)? {
+        acquire(words, at, Mode::Exclusive, nested, &nodes)?;
+        if stands_behind(words)? {
+            return Ok(Intent::Standing);
+        }
+        let seen = LockWord(words.read(layout::global())?);
+        add_intent(words, at, (seen, nested), &nodes)?;
+    } else {
+        acquire(words, layout::global(), Mode::Intent, nested, &nodes)?;
+        acquire(words, at, Mode::Exclusive, nested, &nodes)?;
+    }
+    Ok(Intent::Own)
 }
 
 /// Takes the intent and the lock `at`, whose words are requested at once.
@@ -110,14 +188,7 @@ fn lock_both<W: Words>(words: &W, at: WordAt, nested: bool, nodes: &impl Nodes) 
             let mode = (Mode::Exclusive, nested);
             or_without_intent(words, acquire_slow(words, at, mode, LockWord(seen), nodes))
         }
-        [Ok(seen), Ok(FREE)] => match join_intents(words, LockWord(seen), nested) {
-            Ok(None) => Ok(()),
-            Ok(Some(seen)) => {
-                release(words, at, Mode::Exclusive)?;
-                lock_in_order(words, at, (seen, nested), nodes)
-            }
-            Err(error) => release(words, at, Mode::Exclusive).and(Err(error)),
-        },
+        [Ok(seen), Ok(FREE)] => add_intent(words, at, (LockWord(seen), nested), nodes),
         [Ok(seen), Ok(_)] => lock_in_order(words, at, (LockWord(seen), nested), nodes),
         [Ok(FREE), Err(error)] => or_without_intent(words, Err(error)),
         [Err(error), Ok(FREE)] => release(words, at, Mode::Exclusive).and(Err(error)),
@@ -125,14 +196,38 @@ fn lock_both<W: Words>(words: &W, at: WordAt, nested: bool, nodes: &impl Nodes) 
     }
 }
 
-/// Takes an intent beside others, if that needs no wait. `seen`: the value of the global word.
-/// Returns its value now if that has failed.
-fn join_intents<W: Words>(words: &W, mut seen: LockWord, nested: bool) -> Result<Option<LockWord>> {
+/// Takes an intent after the lock `at`: beside others if that needs no wait, else both in their
+/// order. The process has changed nothing at the target yet. `seen`: the value of the global word.
+#[cold]
+fn add_intent<W: Words>(
+    words: &W,
+    at: WordAt,
+    (seen, nested): (LockWord, bool),
+    nodes: &impl Nodes,
+) -> Result<()> {
+    match join(words, seen, Mode::Intent, nested) {
+        Ok(None) => Ok(()),
+        Ok(Some(seen)) => {
+            release(words, at, Mode::Exclusive)?;
+            lock_in_order(words, at, (seen, nested), nodes)
+        }
+        Err(error) => release(words, at, Mode::Exclusive).and(Err(error)),
+    }
+}
+
+/// Takes the global word beside other holders of this mode, if that needs no wait. `seen`: the
+/// value of that word. Returns its value now if that has failed.
+fn join<W: Words>(
+    words: &W,
+    mut seen: LockWord,
+    mode: Mode,
+    nested: bool,
+) -> Result<Option<LockWord>> {
     for _ in 0..JOINS_MAX {
-        if !seen.fits::<W>(Mode::Intent) || !nested && !seen.nobody_waits() {
+        if !seen.fits::<W>(mode) || !nested && !seen.nobody_waits() {
             break;
         }
-        let swap = Fetch::CompareSwap { expect: seen.0, new: seen.with_holder(Mode::Intent).0 };
+        let swap = Fetch::CompareSwap { expect: seen.0, new: seen.with_holder(mode).0 };
         match LockWord(words.fetch(layout::global(), swap)?) {
             before if before == seen => return Ok(None),
             before => seen = before,
@@ -161,20 +256,30 @@ fn or_without_intent(words: &impl Words, taken: Result<()>) -> Result<()> {
     }
 }
 
-/// MPI_Win_unlock of an exclusive lock. `left`: what the process still holds afterwards. The last
-/// exclusive lock releases the intent. Operations that were sent to the target are done there.
+/// MPI_Win_unlock of an exclusive lock, and of an intent if the process has one to spare.
+/// Operations that were sent to the target are done there.
 #[inline]
-pub fn unlock_exclusive<W: Words>(words: &W, target: Rank, left: Held) -> Result<()> {
+pub fn unlock_exclusive<W: Words>(words: &W, target: Rank, spare: Spare) -> Result<()> {
     let (global, at) = (layout::global(), target_word(target));
-    if left == Held::Exclusive {
+    if spare == Spare::Nothing {
         return release(words, at, Mode::Exclusive);
     }
     if W::FAR && words.order(target).is_ok() && words.is_ordered(target, global.rank) {
         return unlock_both(words, at);
     }
     let released = release(words, at, Mode::Exclusive);
+    if spare == Spare::Offered && !W::FAR && released.is_ok() && standing::leave(words) == Ok(true)
+    {
+        return Ok(());
+    }
     // Also if the target is lost, because other ranks wait for the global word.
     released.and(release(words, global, Mode::Intent))
+}
+
+/// [`unlock_exclusive`] without an intent to spare, but for waking a waiter.
+#[inline(always)]
+pub fn let_alone_go(words: &impl Words, target: Rank) -> Result<Released> {
+    let_go(words, target_word(target), Mode::Exclusive)
 }
 
 /// Releases the lock `at` and the intent at once, behind the operations at the target.
@@ -191,8 +296,15 @@ fn unlock_both(words: &impl Words, at: WordAt) -> Result<()> {
 
 /// MPI_Win_lock_all (MPI-4.1 §12.5.3). A process that calls it holds no lock of the window.
 #[inline]
-pub fn lock_all(words: &impl Words, nodes: impl Nodes) -> Result<()> {
-    acquire(words, layout::global(), Mode::All, false, nodes)
+pub fn lock_all<W: Words>(words: &W, nodes: impl Nodes) -> Result<()> {
+    let mode = Mode::All;
+    if W::FAR {
+        return acquire(words, layout::global(), mode, false, nodes);
+    }
+    match join(words, LockWord::FREE, mode, false)? {
+        None => Ok(()),
+        Some(_) => standing::acquire_all(words, mode, &nodes),
+    }
 }
 
 /// [`lock_all`], if one CompareSwap takes the lock. Returns whether it did.

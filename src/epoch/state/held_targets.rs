@@ -1,7 +1,6 @@
 //! The targets that a process holds in an epoch of locks or of MPI_Win_start. Not for whether a
 //! call is legal, which [`super`] decides. Invariant: no target is in it twice.
 
-use crate::epoch::lock::Held;
 use crate::rank_numbers::Rank;
 use std::collections::BTreeMap;
 
@@ -62,21 +61,6 @@ impl Targets {
             return Some(self.first_hold);
         }
         if self.more.is_empty() { None } else { self.more.remove(&rank) }
-    }
-
-    /// Returns what the process holds, as the lock protocol needs it. Threads may lock and unlock
-    /// while another one waits: then no thread may count on the exclusive lock of another.
-    #[inline]
-    pub(super) fn held(&self, threads: bool) -> Held {
-        if self.is_empty() { Held::Nothing } else { self.held_any(threads) }
-    }
-
-    #[cold]
-    fn held_any(&self, threads: bool) -> Held {
-        let is_exclusive = |hold: &Hold| *hold == Hold::Exclusive;
-        let first = self.first != NOBODY && is_exclusive(&self.first_hold);
-        let more = || self.more.values().any(is_exclusive);
-        if !threads && (first || more()) { Held::Exclusive } else { Held::Shared }
     }
 
     pub(super) fn ranks(&self) -> Vec<Rank> {

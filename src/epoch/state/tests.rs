@@ -15,15 +15,16 @@ fn a_lock_opens_its_target_only() {
     let epochs = Epochs::new(false);
     assert_eq!(epochs.lock(Rank(3), Hold::Shared), Ok(Held::Nothing));
     assert_eq!(epochs.lock(Rank(5), Hold::Exclusive), Ok(Held::Shared));
+    epochs.locked(Intent::Own);
     assert!(epochs.lock(Rank(3), Hold::Shared).is_err());
     for rank in 0..8 {
         assert_eq!(epochs.may_access(Rank(rank)).is_ok(), rank == 3 || rank == 5);
     }
     assert!(epochs.is_exclusive(Rank(5)) && !epochs.is_exclusive(Rank(3)));
-    assert_eq!(epochs.unlock(Rank(3)), Ok((Hold::Shared, Held::Exclusive)));
+    assert_eq!(epochs.unlock(Rank(3)), Ok((Hold::Shared, Spare::Nothing)));
     assert!(epochs.may_access(Rank(3)).is_err() && epochs.may_access(Rank(5)).is_ok());
     assert!(epochs.may_free().is_err());
-    assert_eq!(epochs.unlock(Rank(5)), Ok((Hold::Exclusive, Held::Nothing)));
+    assert_eq!(epochs.unlock(Rank(5)), Ok((Hold::Exclusive, Spare::Released)));
     assert!(epochs.may_free().is_ok() && epochs.lock_all(true).is_ok());
 }
 
@@ -37,16 +38,17 @@ fn a_process_with_threads_is_never_known_to_be_alone() {
 #[test]
 fn each_intent_is_given_back_once_though_threads_come_while_locks_are_held() {
     let epochs = Epochs::new(false);
-    assert!(epochs.lock_first(Rank(1), || Some(Hold::Exclusive)));
+    assert!(epochs.lock_first(Rank(1), || Some((Hold::Exclusive, Intent::Own))));
     assert_eq!(epochs.lock(Rank(2), Hold::Exclusive), Ok(Held::Exclusive));
     epochs.several_threads();
     assert_eq!(epochs.lock(Rank(3), Hold::Exclusive), Ok(Held::Shared));
+    epochs.locked(Intent::Own);
     // Two intents for three locks: the first lock that ends keeps its intent.
-    assert_eq!(epochs.unlock(Rank(1)), Ok((Hold::Exclusive, Held::Exclusive)));
-    assert_eq!(epochs.unlock(Rank(3)), Ok((Hold::Exclusive, Held::Shared)));
+    assert_eq!(epochs.unlock(Rank(1)), Ok((Hold::Exclusive, Spare::Nothing)));
+    assert_eq!(epochs.unlock(Rank(3)), Ok((Hold::Exclusive, Spare::Released)));
     assert_eq!(epochs.unlock_last(Rank(2)), None);
-    assert_eq!(epochs.unlock(Rank(2)), Ok((Hold::Exclusive, Held::Nothing)));
-    assert!(!epochs.lock_first(Rank(1), || Some(Hold::Exclusive)));
+    assert_eq!(epochs.unlock(Rank(2)), Ok((Hold::Exclusive, Spare::Released)));
+    assert!(!epochs.lock_first(Rank(1), || Some((Hold::Exclusive, Intent::Own))));
     assert!(epochs.may_free().is_ok());
 }
 
@@ -54,6 +56,7 @@ fn each_intent_is_given_back_once_though_threads_come_while_locks_are_held() {
 fn a_lock_of_one_thread_is_no_exclusive_one_for_others_when_they_come() {
     let epochs = Epochs::new(false);
     epochs.lock(Rank(5), Hold::Exclusive).unwrap();
+    epochs.locked(Intent::Own);
     epochs.several_threads();
     assert!(!epochs.is_exclusive(Rank(5)));
     assert_eq!(epochs.lock(Rank(6), Hold::Exclusive), Ok(Held::Shared));
@@ -151,4 +154,82 @@ fn the_quick_path_of_lock_all_is_for_an_idle_process_with_one_thread() {
     epochs.several_threads();
     assert!(!epochs.unlock_all_alone() && epochs.unlock_all() == Ok(true));
     assert!(!epochs.lock_all_first(|| true));
+}
+
+/// Takes an exclusive lock of a rank, and returns what the process held.
+fn lock(epochs: &Epochs, rank: Rank, intent: Intent) -> Held {
+    let held = epochs.lock(rank, Hold::Exclusive).unwrap();
+    epochs.locked(intent);
+    held
+}
+
+fn spare(epochs: &Epochs, rank: Rank) -> Spare {
+    let (hold, spare) = epochs.unlock(rank).unwrap();
+    assert_eq!(hold, Hold::Exclusive);
+    spare
+}
+
+#[test]
+fn an_intent_is_kept_until_the_last_exclusive_lock_ends() {
+    let epochs = Epochs::new(false);
+    // Two locks under the standing intent, one with an intent, and one that counts on that.
+    assert_eq!(lock(&epochs, Rank(1), Intent::Standing), Held::Nothing);
+    assert_eq!(lock(&epochs, Rank(2), Intent::Standing), Held::Shared);
+    assert_eq!(lock(&epochs, Rank(3), Intent::Own), Held::Shared);
+    assert_eq!(lock(&epochs, Rank(4), Intent::Other), Held::Exclusive);
+    for rank in [3, 1, 4] {
+        assert_eq!(spare(&epochs, Rank(rank)), Spare::Nothing);
+    }
+    assert_eq!(spare(&epochs, Rank(2)), Spare::Released);
+    assert_eq!(lock(&epochs, Rank(1), Intent::Standing), Held::Nothing);
+    assert_eq!(spare(&epochs, Rank(1)), Spare::Nothing);
+    assert!(epochs.may_free().is_ok());
+}
+
+#[test]
+fn the_quick_path_counts_intents_as_the_other_one_does() {
+    let epochs = Epochs::new(false);
+    for (intent, left) in [(Intent::Standing, Spare::Nothing), (Intent::Own, Spare::Released)] {
+        assert!(epochs.lock_first(Rank(1), || Some((Hold::Exclusive, intent))));
+        assert_eq!(epochs.unlock_last(Rank(1)), Some((Hold::Exclusive, left)));
+        assert!(epochs.lock_first(Rank(1), || Some((Hold::Exclusive, intent))));
+        assert_eq!(spare(&epochs, Rank(1)), left);
+        lock(&epochs, Rank(1), intent);
+        assert_eq!(epochs.unlock_last(Rank(1)), Some((Hold::Exclusive, left)));
+    }
+}
+
+#[test]
+fn a_lock_that_failed_leaves_the_intents_as_they_were() {
+    let epochs = Epochs::new(false);
+    lock(&epochs, Rank(1), Intent::Own);
+    let held = epochs.lock(Rank(2), Hold::Exclusive).unwrap();
+    // A thread that unlocks meanwhile must not take the intent away.
+    epochs.several_threads();
+    assert_eq!(spare(&epochs, Rank(1)), Spare::Nothing);
+    epochs.locked(Intent::Other);
+    assert_eq!((held, spare(&epochs, Rank(2))), (Held::Exclusive, Spare::Released));
+    lock(&epochs, Rank(1), Intent::Standing);
+    let held = epochs.lock(Rank(2), Hold::Exclusive).unwrap();
+    assert!(epochs.unlock(Rank(1)).is_ok() && epochs.unlock(Rank(2)).is_err());
+    epochs.not_locked(Rank(2), held);
+    assert!(epochs.may_free().is_ok() && epochs.unlock(Rank(2)).is_err());
+}
+
+#[test]
+fn every_so_many_locks_with_an_intent_offer_it() {
+    let epochs = Epochs::new(false).offering_after(3);
+    let times = |intent: Intent| {
+        lock(&epochs, Rank(1), intent);
+        spare(&epochs, Rank(1))
+    };
+    assert_eq!(
+        [0; 3].map(|_| times(Intent::Own)),
+        [Spare::Released, Spare::Released, Spare::Offered]
+    );
+    assert_eq!([0; 4].map(|_| times(Intent::Standing)), [Spare::Nothing; 4]);
+    assert_eq!(
+        [0; 3].map(|_| times(Intent::Own)),
+        [Spare::Released, Spare::Released, Spare::Offered]
+    );
 }

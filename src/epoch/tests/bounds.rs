@@ -3,7 +3,8 @@
 
 use crate::epoch::lock::tickets::JOINS_MAX;
 use crate::epoch::lock::{
-    Held, Mode, Nodes, acquire, lock_all, lock_exclusive, release, unlock_all, unlock_exclusive,
+    Held, Mode, Nodes, Spare, acquire, lock_all, lock_exclusive, release, unlock_all,
+    unlock_exclusive,
 };
 use crate::error::Result;
 use crate::fabric::layout::{
@@ -170,7 +171,7 @@ fn a_free_lock_costs_what_it_costs_near() {
         let words = sim.far(Fault::Nothing);
         if sim.index() == Rank(0) {
             lock_exclusive(&words, Rank(1), Held::Nothing, 0).unwrap();
-            unlock_exclusive(&words, Rank(1), Held::Nothing).unwrap();
+            unlock_exclusive(&words, Rank(1), Spare::Released).unwrap();
             // Both words at once, so that one order is enough.
             assert_eq!(words.counts(), SimCounts { fetch: 4, order: 1, ..SimCounts::default() });
             lock_all(&words, 0).unwrap();

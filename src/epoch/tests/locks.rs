@@ -2,8 +2,8 @@
 //! that these tests notice steps that a protocol leaves out.
 
 use crate::epoch::lock::{
-    Held, lock_all, lock_exclusive, lock_shared, try_lock_exclusive, try_lock_shared, unlock_all,
-    unlock_exclusive, unlock_shared,
+    Held, Spare, lock_all, lock_exclusive, lock_shared, try_lock_exclusive, try_lock_shared,
+    unlock_all, unlock_exclusive, unlock_shared,
 };
 use crate::fabric::WordAt;
 use crate::fabric::layout::{self, GLOBAL, LOCK};
@@ -36,7 +36,7 @@ impl Inside {
 
 /// The promises of the locks of a window, kept by hand.
 #[derive(Default)]
-struct Oracle {
+pub(super) struct Oracle {
     readers: RefCell<[u32; 8]>,
     writers: RefCell<[u32; 8]>,
     alls: Cell<u32>,
@@ -44,16 +44,21 @@ struct Oracle {
 }
 
 impl Oracle {
-    fn enter_shared(&self, target: Rank) {
+    /// Returns what a reader of a target must find there.
+    pub(super) fn written(&self, target: Rank) -> u64 {
+        self.increments.borrow()[target.0 as usize]
+    }
+
+    pub(super) fn enter_shared(&self, target: Rank) {
         assert_eq!(self.writers.borrow()[target.0 as usize], 0, "reader beside a writer");
         self.readers.borrow_mut()[target.0 as usize] += 1;
     }
 
-    fn leave_shared(&self, target: Rank) {
+    pub(super) fn leave_shared(&self, target: Rank) {
         self.readers.borrow_mut()[target.0 as usize] -= 1;
     }
 
-    fn enter_exclusive(&self, target: Rank) {
+    pub(super) fn enter_exclusive(&self, target: Rank) {
         assert_eq!(self.readers.borrow()[target.0 as usize], 0, "writer beside a reader");
         assert_eq!(self.writers.borrow()[target.0 as usize], 0, "writer beside a writer");
         assert_eq!(self.alls.get(), 0, "writer beside lock_all");
@@ -61,21 +66,21 @@ impl Oracle {
         self.increments.borrow_mut()[target.0 as usize] += 1;
     }
 
-    fn leave_exclusive(&self, target: Rank) {
+    pub(super) fn leave_exclusive(&self, target: Rank) {
         self.writers.borrow_mut()[target.0 as usize] -= 1;
     }
 
-    fn enter_all(&self) {
+    pub(super) fn enter_all(&self) {
         assert!(self.writers.borrow().iter().all(|&writers| writers == 0), "all beside a writer");
         self.alls.set(self.alls.get() + 1);
     }
 
-    fn leave_all(&self) {
+    pub(super) fn leave_all(&self) {
         self.alls.set(self.alls.get() - 1);
     }
 }
 
-fn get(sim: &Sim, target: Rank) -> u64 {
+pub(super) fn get(sim: &Sim, target: Rank) -> u64 {
     let buffer = sim.get(target, 0);
     // The simulator itself flushes here, so that a fault of the road does not spoil the get.
     crate::fabric::Words::flush(sim, target).unwrap();
@@ -96,7 +101,7 @@ fn write_once<const V: usize>(words: &View<V>, oracle: &Oracle, target: Rank, he
     let value = get(sim, target);
     sim.put(target, 0, value + 1);
     oracle.leave_exclusive(target);
-    unlock_exclusive(words, target, Held::Nothing).unwrap();
+    unlock_exclusive(words, target, Spare::Released).unwrap();
 }
 
 fn read_once<const V: usize>(words: &View<V>, oracle: &Oracle, target: Rank, held: Held) {
@@ -217,12 +222,12 @@ fn publication<const V: usize>(fault: Fault, all: bool, target: Rank) -> impl Fn
             if sim.index() == Rank(1) {
                 match all {
                     true => lock_all(&words, 0).unwrap(),
-                    false => lock_exclusive(&words, target, Held::Nothing, 0).unwrap(),
+                    false => drop(lock_exclusive(&words, target, Held::Nothing, 0).unwrap()),
                 }
                 sim.put(target, 0, value);
                 match all {
                     true => unlock_all(&words).unwrap(),
-                    false => unlock_exclusive(&words, target, Held::Nothing).unwrap(),
+                    false => unlock_exclusive(&words, target, Spare::Released).unwrap(),
                 }
                 published.set(value);
             } else if sim.index() == target {
@@ -259,8 +264,8 @@ fn second_targets<const V: usize>(sim: &Sim) {
             0 => {
                 lock_exclusive(words, a, Held::Nothing, 0).unwrap();
                 lock_exclusive(words, b, Held::Exclusive, 0).unwrap();
-                unlock_exclusive(words, a, Held::Exclusive).unwrap();
-                unlock_exclusive(words, b, Held::Nothing).unwrap();
+                unlock_exclusive(words, a, Spare::Nothing).unwrap();
+                unlock_exclusive(words, b, Spare::Released).unwrap();
             }
             1 => {
                 lock_all(words, 0).unwrap();
@@ -268,7 +273,7 @@ fn second_targets<const V: usize>(sim: &Sim) {
             }
             _ => {
                 lock_exclusive(words, b, Held::Nothing, 0).unwrap();
-                unlock_exclusive(words, b, Held::Nothing).unwrap();
+                unlock_exclusive(words, b, Spare::Released).unwrap();
             }
         }
     }
@@ -296,7 +301,7 @@ fn crossing_readers<const V: usize>(second: Held) -> impl Fn(&Sim) + 'static {
         };
         let write = |target: Rank| {
             lock_exclusive(words, target, Held::Nothing, 0).unwrap();
-            unlock_exclusive(words, target, Held::Nothing).unwrap();
+            unlock_exclusive(words, target, Spare::Released).unwrap();
         };
         for _ in 0..3 {
             match sim.index().0 {
@@ -327,14 +332,14 @@ fn nested_locks_in_one_order_of_targets_do_not_deadlock() {
                     0 => {
                         lock_exclusive(words, Rank(0), Held::Nothing, 0).unwrap();
                         lock_exclusive(words, Rank(1), Held::Exclusive, 0).unwrap();
-                        unlock_exclusive(words, Rank(0), Held::Exclusive).unwrap();
-                        unlock_exclusive(words, Rank(1), Held::Nothing).unwrap();
+                        unlock_exclusive(words, Rank(0), Spare::Nothing).unwrap();
+                        unlock_exclusive(words, Rank(1), Spare::Released).unwrap();
                     }
                     1 => {
                         lock_shared(words, Rank(0), Held::Nothing, 0).unwrap();
                         lock_exclusive(words, Rank(1), Held::Shared, 0).unwrap();
                         unlock_shared(words, Rank(0)).unwrap();
-                        unlock_exclusive(words, Rank(1), Held::Nothing).unwrap();
+                        unlock_exclusive(words, Rank(1), Spare::Released).unwrap();
                     }
                     _ => {
                         lock_all(words, 0).unwrap();

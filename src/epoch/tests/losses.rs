@@ -1,7 +1,7 @@
 //! Locks after the loss of a rank: a process releases every lock that other ranks can still get.
 
 use crate::epoch::lock::{
-    Held, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive, unlock_shared,
+    Held, Spare, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive, unlock_shared,
 };
 use crate::epoch::{fence, pscw};
 use crate::error::Result;
@@ -38,8 +38,9 @@ fn a_rank_that_has_lost_another_releases_its_lock_all() {
 
 #[test]
 fn a_rank_that_has_lost_another_releases_its_intent() {
-    let lock = |words: &Faulty<HeapWords>| lock_exclusive(words, VICTIM, Held::Nothing, 0);
-    let unlock = |words: &Faulty<HeapWords>| unlock_exclusive(words, VICTIM, Held::Nothing);
+    let lock =
+        |words: &Faulty<HeapWords>| lock_exclusive(words, VICTIM, Held::Nothing, 0).map(drop);
+    let unlock = |words: &Faulty<HeapWords>| unlock_exclusive(words, VICTIM, Spare::Released);
     let (left, free) = left_behind(lock, unlock);
     assert_eq!(left, free);
 }
@@ -60,7 +61,7 @@ fn a_rank_that_cannot_lock_its_target_keeps_no_intent() {
 fn all_protocols(words: &Faulty<HeapWords>) -> Result<()> {
     let me = Rank(0);
     lock_exclusive(words, me, Held::Nothing, 0)?;
-    unlock_exclusive(words, me, Held::Nothing)?;
+    unlock_exclusive(words, me, Spare::Released)?;
     lock_shared(words, me, Held::Nothing, 0)?;
     unlock_shared(words, me)?;
     lock_all(words, 0)?;

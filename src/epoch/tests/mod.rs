@@ -15,4 +15,7 @@ mod passes;
 mod places;
 mod queues;
 mod regions;
+#[cfg(not(loom))]
+mod standing;
+mod standing_orderings;
 mod whole;

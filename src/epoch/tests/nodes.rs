@@ -1,7 +1,8 @@
 //! More threads of a rank wait for locks than it has queue nodes, on the simulator.
 
 use crate::epoch::lock::{
-    Held, Nodes, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive, unlock_shared,
+    Held, Nodes, Spare, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive,
+    unlock_shared,
 };
 use crate::error::Result;
 use crate::fabric::sim::{FAR, FLAT, Fault, Sim, SimShape, every};
@@ -50,13 +51,13 @@ fn threads_without_a_node_take_locks_as_others_do() {
                 let nodes = One { sim, taken: &taken };
                 let lock = sim.random(3);
                 match lock {
-                    0 => lock_exclusive(words, target, Held::Nothing, nodes).unwrap(),
+                    0 => drop(lock_exclusive(words, target, Held::Nothing, nodes).unwrap()),
                     1 => lock_shared(words, target, Held::Nothing, nodes).unwrap(),
                     _ => lock_all(words, nodes).unwrap(),
                 }
                 inside.stay(sim, lock == 0);
                 match lock {
-                    0 => unlock_exclusive(words, target, Held::Nothing).unwrap(),
+                    0 => unlock_exclusive(words, target, Spare::Released).unwrap(),
                     1 => unlock_shared(words, target).unwrap(),
                     _ => unlock_all(words).unwrap(),
                 }
@@ -84,7 +85,7 @@ fn a_thread_without_a_node_does_not_wait_for_those_with_one() {
                     while !through.get() {
                         sim.step();
                     }
-                    unlock_exclusive(words, kept, Held::Nothing).unwrap();
+                    unlock_exclusive(words, kept, Spare::Released).unwrap();
                 }
                 (1, 0) => {
                     while !held.get() {
@@ -99,7 +100,7 @@ fn a_thread_without_a_node_does_not_wait_for_those_with_one() {
                     }
                     let nodes = One { sim, taken: &taken };
                     lock_exclusive(words, other, Held::Shared, nodes).unwrap();
-                    unlock_exclusive(words, other, Held::Nothing).unwrap();
+                    unlock_exclusive(words, other, Spare::Released).unwrap();
                     through.set(true);
                 }
                 // Holds the lock that thread 1 of rank 1 wants, now and then.

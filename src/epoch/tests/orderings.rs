@@ -6,7 +6,7 @@
 use super::passes::caller;
 use crate::epoch::exposure::{Lists, Posted, Started};
 use crate::epoch::lock::{
-    Held, Mode, acquire, lock_all, lock_exclusive, lock_shared,
+    Held, Mode, Spare, acquire, lock_all, lock_exclusive, lock_shared,
     passes::{self, Caller},
     release, unlock_all, unlock_exclusive, unlock_shared, whole,
 };
@@ -34,17 +34,17 @@ pub(super) const ASLEEP: u32 = 0;
 
 /// The preemptions that loom tries with two threads, and with three. All possible ones would take
 /// too long.
-const TWO: usize = 5;
+pub(super) const TWO: usize = 5;
 pub(super) const THREE: usize = 3;
 
 /// Plain memory of a window.
-type Memory = Arc<[AtomicU64; 2]>;
+pub(super) type Memory = Arc<[AtomicU64; 2]>;
 
-fn memory() -> Memory {
+pub(super) fn memory() -> Memory {
     Arc::new([AtomicU64::new(0), AtomicU64::new(0)])
 }
 
-fn increment(cell: &AtomicU64) {
+pub(super) fn increment(cell: &AtomicU64) {
     // Two steps, not one: only a lock makes this right.
     cell.store(cell.load(Relaxed) + 1, Relaxed);
 }
@@ -68,7 +68,7 @@ fn write(words: &impl Words, memory: &Memory) {
     lock_exclusive(words, Rank(0), Held::Nothing, 0).unwrap();
     increment(&memory[0]);
     increment(&memory[1]);
-    unlock_exclusive(words, Rank(0), Held::Nothing).unwrap();
+    unlock_exclusive(words, Rank(0), Spare::Released).unwrap();
 }
 
 /// [`write`] without the intent: one word only, so that loom explores more.
@@ -92,13 +92,13 @@ fn read_nested(words: &impl Words, memory: &Memory) {
     unlock_shared(words, Rank(0)).unwrap();
 }
 
-fn read_all(words: &impl Words, memory: &Memory) {
+pub(super) fn read_all(words: &impl Words, memory: &Memory) {
     lock_all(words, 0).unwrap();
     assert_eq!(memory[0].load(Relaxed), memory[1].load(Relaxed));
     unlock_all(words).unwrap();
 }
 
-fn increments(memory: &Memory) -> u64 {
+pub(super) fn increments(memory: &Memory) -> u64 {
     assert_eq!(memory[0].load(Relaxed), memory[1].load(Relaxed));
     memory[0].load(Relaxed)
 }

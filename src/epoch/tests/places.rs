@@ -1,8 +1,8 @@
 //! More threads want a lock than its word can count, on the simulator: with room for two holders.
 
 use super::super::lock::{
-    Held, acquire, lock_all, lock_exclusive, lock_shared, release, unlock_all, unlock_exclusive,
-    unlock_shared,
+    Held, Spare, acquire, lock_all, lock_exclusive, lock_shared, release, unlock_all,
+    unlock_exclusive, unlock_shared,
 };
 use crate::epoch::lock::Mode;
 use crate::fabric::layout;
@@ -55,13 +55,13 @@ fn locks_exclude_each_other_where_places_are_few() {
             for _ in 0..4 {
                 let (lock, target, node) = (sim.random(4), Rank(0), sim.thread());
                 match lock {
-                    0 => lock_exclusive(words, target, Held::Nothing, node).unwrap(),
+                    0 => drop(lock_exclusive(words, target, Held::Nothing, node).unwrap()),
                     1 => lock_all(words, node).unwrap(),
                     _ => lock_shared(words, target, Held::Nothing, node).unwrap(),
                 }
                 inside.stay(sim, lock == 0);
                 match lock {
-                    0 => unlock_exclusive(words, target, Held::Nothing).unwrap(),
+                    0 => unlock_exclusive(words, target, Spare::Released).unwrap(),
                     1 => unlock_all(words).unwrap(),
                     _ => unlock_shared(words, target).unwrap(),
                 }

@@ -1,7 +1,7 @@
 //! Fairness of locks on the simulator: no waiting rank is overtaken for ever.
 
 use crate::epoch::lock::{
-    self, Held, Mode, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive,
+    self, Held, Mode, Spare, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive,
     unlock_shared,
 };
 use crate::epoch::regions::{Change, Table, change, hold, release};
@@ -53,7 +53,7 @@ fn a_writer_is_not_starved_by_readers() {
             WordAt { rank: TARGET, word: LOCK },
             |words| {
                 lock_exclusive(words, TARGET, Held::Nothing, 0).unwrap();
-                unlock_exclusive(words, TARGET, Held::Nothing).unwrap();
+                unlock_exclusive(words, TARGET, Spare::Released).unwrap();
             },
             |words| lock_shared(words, TARGET, Held::Nothing, 0).unwrap(),
             |words| unlock_shared(words, TARGET).unwrap(),
@@ -72,8 +72,11 @@ fn lock_all_is_not_starved_by_writers() {
                 lock_all(words, 0).unwrap();
                 unlock_all(words).unwrap();
             },
-            |words| lock_exclusive(words, Rank(words.rank().0 % 3), Held::Nothing, 0).unwrap(),
-            |words| unlock_exclusive(words, Rank(words.rank().0 % 3), Held::Nothing).unwrap(),
+            |words| {
+                let target = Rank(words.rank().0 % 3);
+                lock_exclusive(words, target, Held::Nothing, 0).unwrap();
+            },
+            |words| unlock_exclusive(words, Rank(words.rank().0 % 3), Spare::Released).unwrap(),
         )
     }
     every(5, body::<FLAT>, |_| {});
@@ -87,7 +90,7 @@ fn writers_are_not_starved_by_lock_all() {
             layout::global(),
             |words| {
                 lock_exclusive(words, TARGET, Held::Nothing, 0).unwrap();
-                unlock_exclusive(words, TARGET, Held::Nothing).unwrap();
+                unlock_exclusive(words, TARGET, Spare::Released).unwrap();
             },
             |words| lock_all(words, 0).unwrap(),
             |words| unlock_all(words).unwrap(),
@@ -106,8 +109,10 @@ fn a_reader_is_not_starved_by_writers() {
                 lock_shared(words, TARGET, Held::Nothing, 0).unwrap();
                 unlock_shared(words, TARGET).unwrap();
             },
-            |words| lock_exclusive(words, TARGET, Held::Nothing, 0).unwrap(),
-            |words| unlock_exclusive(words, TARGET, Held::Nothing).unwrap(),
+            |words| {
+                lock_exclusive(words, TARGET, Held::Nothing, 0).unwrap();
+            },
+            |words| unlock_exclusive(words, TARGET, Spare::Released).unwrap(),
         )
     }
     every(5, body::<FLAT>, |_| {});
@@ -121,7 +126,7 @@ fn a_nested_writer_is_not_starved_by_readers() {
             WordAt { rank: TARGET, word: LOCK },
             |words| {
                 lock_exclusive(words, TARGET, Held::Exclusive, 0).unwrap();
-                unlock_exclusive(words, TARGET, Held::Exclusive).unwrap();
+                unlock_exclusive(words, TARGET, Spare::Nothing).unwrap();
             },
             |words| lock_shared(words, TARGET, Held::Nothing, 0).unwrap(),
             |words| unlock_shared(words, TARGET).unwrap(),
@@ -167,7 +172,7 @@ fn batch<const V: usize>(held: Held) -> impl Fn(&Sim) + 'static {
                 }
                 sim.step();
             }
-            unlock_exclusive(words, TARGET, Held::Nothing).unwrap();
+            unlock_exclusive(words, TARGET, Spare::Released).unwrap();
             return;
         }
         // One rank after the other queues, so that each change is seen.

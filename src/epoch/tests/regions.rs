@@ -2,8 +2,8 @@
 //! returns; and proof that these tests notice steps that the protocol leaves out.
 
 use crate::epoch::lock::{
-    Held, Mode, acquire, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive,
-    unlock_shared,
+    Held, Mode, Spare, acquire, lock_all, lock_exclusive, lock_shared, unlock_all,
+    unlock_exclusive, unlock_shared,
 };
 use crate::epoch::regions::{Change, Table, change, hold, release, seen, table, while_held};
 use crate::epoch::{fence, lock, pscw};
@@ -286,7 +286,7 @@ fn epochs<const V: usize>() -> impl Fn(&Sim) + 'static {
         for number in 1..=4 {
             let (kind, target) = (sim.random(4), Rank(sim.random(sim.size())));
             match kind {
-                0 => lock_exclusive(&words, target, Held::Nothing, 0).unwrap(),
+                0 => drop(lock_exclusive(&words, target, Held::Nothing, 0).unwrap()),
                 1 => lock_shared(&words, target, Held::Nothing, 0).unwrap(),
                 2 => lock_all(&words, 0).unwrap(),
                 _ => {}
@@ -301,7 +301,7 @@ fn epochs<const V: usize>() -> impl Fn(&Sim) + 'static {
                 attached = !attached;
             }
             match kind {
-                0 => unlock_exclusive(&words, target, Held::Nothing).unwrap(),
+                0 => unlock_exclusive(&words, target, Spare::Released).unwrap(),
                 1 => unlock_shared(&words, target).unwrap(),
                 2 => unlock_all(&words).unwrap(),
                 _ => {}
@@ -338,7 +338,7 @@ fn detach_within_an_epoch(whole_epoch: bool) -> impl Fn(&Sim) + 'static {
         if whole_epoch {
             release(sim, owner).unwrap();
         }
-        unlock_exclusive(sim, owner, Held::Nothing).unwrap();
+        unlock_exclusive(sim, owner, Spare::Released).unwrap();
     }
 }
 

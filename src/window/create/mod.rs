@@ -27,6 +27,7 @@ use super::{
     Carrier, Delegated, Facts, Flavor, LocalWindow, Window, registry, synchronise, waits, wide,
 };
 use crate::config::Config;
+use crate::epoch::lock::standing::leaves_after;
 use crate::epoch::state::Epochs;
 use crate::error::{Class, Error, Result};
 use crate::memory::gpu;
@@ -254,9 +255,13 @@ fn insert(
     facts: Facts,
     carrier: Carrier,
 ) -> &'static Window {
+    let ranks = match &carrier {
+        Carrier::Node(node) | Carrier::Wide(node) => node.size,
+        Carrier::Host(_) => 0,
+    };
     entry.insert(|handle| Window {
         handle,
-        epochs: Epochs::new(host.threads()),
+        epochs: Epochs::new(host.threads()).offering_after(leaves_after(ranks)),
         carrier,
         facts,
         errhandler: AtomicUsize::new(host.constants.errors_are_fatal),

@@ -4,7 +4,7 @@
 
 use super::claims;
 use super::label::label;
-use crate::epoch::lock::{self, Mode};
+use crate::epoch::lock::{self, Mode, standing};
 use crate::epoch::state::Hold;
 use crate::epoch::{fence, pscw};
 use crate::fabric::layout::{self, LOCK};
@@ -146,13 +146,7 @@ fn queue(window: &Window, node: &LocalWindow, wanted: Wanted) -> String {
             format!(", for the {kind} lock of {of}{holders}")
         }
         Wanted::LockAll => {
-            let word = read(node, layout::global());
-            let holders = match lock::holders(word) {
-                Some((Mode::Exclusive, 1)) => ": a rank holds an exclusive lock",
-                Some((Mode::Exclusive, _)) => ": ranks hold exclusive locks",
-                _ => ": it is passed on",
-            };
-            claims::text(window, node, wanted).unwrap_or_else(|| String::from(holders))
+            claims::text(window, node, wanted).unwrap_or_else(|| String::from(all_holders(node)))
         }
         Wanted::Accumulate(rank) => {
             format!(", for the end of another accumulate on {}", ranks(node, [rank]))
@@ -160,6 +154,27 @@ fn queue(window: &Window, node: &LocalWindow, wanted: Wanted) -> String {
         Wanted::Regions(rank) => {
             format!(", for the end of another call on what {} has attached", ranks(node, [rank]))
         }
+    }
+}
+
+/// Returns which holders keep lock_all from this process, as far as the lock words show them. The
+/// standing intent is none: while it ends, the locks of targets are what lock_all waits for.
+fn all_holders(node: &LocalWindow) -> &'static str {
+    let is_alone = |rank: &Rank| {
+        let word = read(node, WordAt { rank: *rank, word: LOCK });
+        matches!(lock::holders(word), Some((Mode::Exclusive, _)))
+    };
+    let holders = match lock::holders(read(node, layout::global())) {
+        Some((Mode::Exclusive, _)) if standing::is_standing(read(node, layout::standing())) => {
+            Rank::all(node.size).filter(is_alone).count() as u64
+        }
+        Some((Mode::Exclusive, intents)) => intents,
+        _ => 0,
+    };
+    match holders {
+        0 => ": it is passed on",
+        1 => ": a rank holds an exclusive lock",
+        _ => ": ranks hold exclusive locks",
     }
 }
 
