@@ -137,7 +137,14 @@ int main(int argc, char **argv)
         lock(MPI_LOCK_EXCLUSIVE, 0);
     else if (strcmp(what, "lock_all") == 0)
         lock(0, MPI_LOCK_EXCLUSIVE);
-    else if (strcmp(what, "holder") == 0)
+    else if (strcmp(what, "standing") == 0) {
+        // So many that the next one has no intent of its own.
+        for (int i = 0; rank == 1 && i < 100; i++) {
+            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+            MPI_Win_unlock(1, win);
+        }
+        lock(0, MPI_LOCK_EXCLUSIVE);
+    } else if (strcmp(what, "holder") == 0)
         holder();
     else if (strcmp(what, "deadlock") == 0)
         deadlock();
