@@ -27,6 +27,24 @@ static double doubles[512];
 static void put_vector(void) { MPI_Put(doubles, 512, MPI_DOUBLE, 0, 0, 1, vector, win); }
 static void flush(void) { MPI_Win_flush(0, win); }
 static void fetch_and_op(void) { MPI_Fetch_and_op(&one, &result, MPI_INT64_T, 0, 8, MPI_SUM, win); }
+static void fetch_and_op_replace(void) {
+    MPI_Fetch_and_op(&one, &result, MPI_INT64_T, 0, 8, MPI_REPLACE, win);
+}
+static int64_t other = 2;
+static void compare_and_swap(void) {
+    MPI_Compare_and_swap(&one, &other, &result, MPI_INT64_T, 0, 8, win);
+}
+static void accumulate1(void) {
+    MPI_Accumulate(&one, 1, MPI_INT64_T, 0, 8, 1, MPI_INT64_T, MPI_SUM, win);
+}
+static void accumulate1_double(void) {
+    MPI_Accumulate(doubles, 1, MPI_DOUBLE, 0, 16, 1, MPI_DOUBLE, MPI_SUM, win);
+}
+static void put4k(void) { MPI_Put(doubles, 512, MPI_DOUBLE, 0, 0, 512, MPI_DOUBLE, win); }
+static void flush_all(void) { MPI_Win_flush_all(win); }
+static void flush_local(void) { MPI_Win_flush_local(0, win); }
+static void synchronize(void) { MPI_Win_sync(win); }
+static void fence(void) { MPI_Win_fence(0, win); }
 static void lock_exclusive(void) {
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
     MPI_Win_unlock(0, win);
@@ -50,9 +68,18 @@ static const struct {
     {"get8", get, 1},
     {"rput8_wait", rput_wait, 1},
     {"rget8_wait", rget_wait, 1},
+    {"put4k", put4k, 1},
     {"put_vector512", put_vector, 1},
     {"flush", flush, 1},
+    {"flush_all", flush_all, 1},
+    {"flush_local", flush_local, 1},
+    {"sync", synchronize, 1},
+    {"fence", fence, 0},
     {"fetch_and_op", fetch_and_op, 1},
+    {"fetch_and_op_replace", fetch_and_op_replace, 1},
+    {"compare_and_swap", compare_and_swap, 1},
+    {"accumulate1", accumulate1, 1},
+    {"accumulate1_double", accumulate1_double, 1},
     {"lock_unlock_exclusive", lock_exclusive, 0},
     {"lock_unlock_shared", lock_shared, 0},
     {"lock_unlock_all", lock_all, 0},

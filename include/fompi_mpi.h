@@ -68,22 +68,6 @@ int MPI_Win_test(MPI_Win win, int *flag);
 
 int PMPI_Win_test(MPI_Win win, int *flag);
 
-int MPI_Win_flush_local(int rank, MPI_Win win);
-
-int PMPI_Win_flush_local(int rank, MPI_Win win);
-
-int MPI_Win_flush_all(MPI_Win win);
-
-int PMPI_Win_flush_all(MPI_Win win);
-
-int MPI_Win_flush_local_all(MPI_Win win);
-
-int PMPI_Win_flush_local_all(MPI_Win win);
-
-int MPI_Win_sync(MPI_Win win);
-
-int PMPI_Win_sync(MPI_Win win);
-
 int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win);
 
 int PMPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win);
@@ -103,6 +87,22 @@ int PMPI_Win_unlock_all(MPI_Win win);
 int MPI_Win_flush(int rank, MPI_Win win);
 
 int PMPI_Win_flush(int rank, MPI_Win win);
+
+int MPI_Win_flush_local(int rank, MPI_Win win);
+
+int PMPI_Win_flush_local(int rank, MPI_Win win);
+
+int MPI_Win_flush_all(MPI_Win win);
+
+int PMPI_Win_flush_all(MPI_Win win);
+
+int MPI_Win_flush_local_all(MPI_Win win);
+
+int PMPI_Win_flush_local_all(MPI_Win win);
+
+int MPI_Win_sync(MPI_Win win);
+
+int PMPI_Win_sync(MPI_Win win);
 
 int MPI_Win_create_errhandler(MPI_Win_errhandler_function *function, MPI_Errhandler *errhandler);
 

@@ -111,12 +111,16 @@ pub fn spin_hint() {
 
 /// A full barrier: no access after it is done before an access ahead of it, not even a load before
 /// a store. A locked instruction on the own stack is cheaper than `mfence`, and orders as much
-/// here.
+/// here. It is on a word below the stack pointer, as in Linux: a return that follows would have to
+/// wait for a locked instruction on the word at the stack pointer, where its address is.
 #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
 #[inline]
 pub fn full_fence() {
-    // SAFETY: the four bytes at the stack pointer belong to this thread, and they keep their value.
-    unsafe { core::arch::asm!("lock or dword ptr [rsp], 0", options(nostack)) }
+    // SAFETY: the 128 bytes below the stack pointer belong to the running function (the ABI's red
+    // zone, on which leaf functions have their variables), so they are mapped and writable, no
+    // signal handler uses them, and no other thread does. These bytes keep their value: the
+    // instruction is atomic, so that nothing can be stored there between its load and its store.
+    unsafe { core::arch::asm!("lock or dword ptr [rsp - 8], 0", options(nostack)) }
 }
 
 /// A full barrier: no access after it is done before an access ahead of it, not even a load before
@@ -138,6 +142,28 @@ pub fn fence_after_rmw() {
     #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
     fence(Ordering::SeqCst);
 }
+
+/// The value, computed here, as an integer or a pointer that the compiler knows nothing about. It
+/// would move the computation behind later branches, and keep all that it needs in registers until
+/// there; a quick call has few, and would first have to save some. Costs no instruction.
+#[cfg(not(loom))]
+macro_rules! computed {
+    ($value:expr) => {{
+        #[allow(unused_mut)]
+        let mut value = $value;
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        #[allow(clippy::pointers_in_nomem_asm_block)] // it accesses none
+        // SAFETY: a comment, which changes nothing.
+        unsafe {
+            core::arch::asm!(
+                "/* {0:r} */", inout(reg) value, options(nostack, nomem, preserves_flags)
+            );
+        }
+        value
+    }};
+}
+#[cfg(not(loom))]
+pub(crate) use computed;
 
 /// Runs the body of a test under loom: every order of its threads with at most these preemptions,
 /// unless LOOM_MAX_PREEMPTIONS says another number; without loom many times on threads of the

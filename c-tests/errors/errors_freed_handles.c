@@ -20,8 +20,10 @@ int main(int argc, char **argv)
         else
             CHECK(win != kept);
         // The kept one is always that of a window that was freed.
-        if (i > 0 && (i % LOOK == 0 || i > WINDOWS - LOOK))
+        if (i > 0 && (i % LOOK == 0 || i > WINDOWS - LOOK)) {
             EXPECT(MPI_Win_fence(0, kept), MPI_ERR_WIN);
+            EXPECT(MPI_Win_sync(kept), MPI_ERR_WIN);
+        }
         OK(MPI_Win_free(&win));
     }
     return check_end();

@@ -85,7 +85,7 @@ macro_rules! entry {
 /// Makes the entries of calls that must be quick. The first block tries the common case; it needs
 /// no frame and raises no error, and returns whether it carried out the call. If not, it has done
 /// nothing, and the second block carries out the call from the beginning, out of line. The first
-/// block gets the host with `ENTRY`, so that it does nothing where a tool may come behind.
+/// block finds the window by the name `ENTRY`, so that it finds none where a tool may come behind.
 macro_rules! quick_entry {
     ($(
         $(#[$doc:meta])*

@@ -10,7 +10,7 @@ use crate::mpi::constants::Constants;
 use crate::mpi::{EntryName, Host};
 use crate::rank_numbers::Rank;
 use crate::window::synchronise::{self, QuickLock, QuickUnlock};
-use crate::window::{Carrier, LocalWindow, Window, registry};
+use crate::window::{LocalWindow, Window, registry};
 use core::ffi::c_int;
 
 type Modes = [fn(&Constants) -> c_int];
@@ -60,19 +60,14 @@ fn passive(host: &Host, node: &LocalWindow, rank: c_int) -> Result<Option<Rank>>
     }
 }
 
-/// Returns the MPI underneath, if it is known, and a window and its part here, if all its ranks are
-/// on this node.
+/// Returns the MPI underneath, a window and its part here, if quick calls serve it.
 #[inline(always)]
 fn known_on_node(
     entry: EntryName,
     win: MPI_Win,
 ) -> Option<(&'static Host, &'static Window, &'static LocalWindow)> {
-    let host = Host::known(entry)?;
-    let window = registry::lookup(host.handle(win))?;
-    match &window.carrier {
-        Carrier::Node(node) => Some((host, window, node)),
-        Carrier::Wide(_) | Carrier::Host(_) => None,
-    }
+    let window = registry::quick(win, entry)?;
+    Some((window.part().host(), window.whole(), window.node()))
 }
 
 /// Does what a quick release has left to do. Returns the code of the call.
@@ -194,59 +189,6 @@ entry! {
             unsafe { (host.call.win_test)(native, flag) }
         })
     }
-
-    /// Completes all operations on one target at the origin, so that its buffers may be used again
-    /// (MPI-4.1 §12.5.4). On one node they always may; on the RDMA device this waits until it has
-    /// read and written them. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC if the target is
-    /// not locked, MPI_ERR_OTHER if the target is lost.
-    MPI_Win_flush_local PMPI_Win_flush_local (rank: c_int, win: MPI_Win) {
-        let host = Host::get();
-        on_window("MPI_Win_flush_local", host, win, |window, node| {
-            match passive(host, node, rank)? {
-                Some(target) => synchronise::flush_local(window, node, target),
-                None => Ok(()),
-            }
-        }, |native| {
-            // SAFETY: the caller's arguments, as for the MPI underneath alone.
-            unsafe { (host.call.win_flush_local)(rank, native) }
-        })
-    }
-
-    /// Completes all operations of this rank at their targets (MPI-4.1 §12.5.4): a full fence
-    /// within the node, and a wait for the RDMA device where requests are under way. Errors:
-    /// MPI_ERR_WIN, MPI_ERR_RMA_SYNC if no target is locked, MPI_ERR_OTHER if a target is lost.
-    MPI_Win_flush_all PMPI_Win_flush_all (win: MPI_Win) {
-        let host = Host::get();
-        on_window("MPI_Win_flush_all", host, win, synchronise::flush_all, |native| {
-            // SAFETY: the caller's window, as for the MPI underneath alone.
-            unsafe { (host.call.win_flush_all)(native) }
-        })
-    }
-
-    /// Completes all operations of this rank at the origin, so that their buffers may be used again
-    /// (MPI-4.1 §12.5.4). Waits only for the RDMA device. Errors: MPI_ERR_WIN, MPI_ERR_RMA_SYNC if
-    /// no target is locked, MPI_ERR_OTHER if a target is lost.
-    MPI_Win_flush_local_all PMPI_Win_flush_local_all (win: MPI_Win) {
-        let host = Host::get();
-        on_window("MPI_Win_flush_local_all", host, win, synchronise::flush_local_all, |native| {
-            // SAFETY: the caller's window, as for the MPI underneath alone.
-            unsafe { (host.call.win_flush_local_all)(native) }
-        })
-    }
-
-    /// Orders loads and stores of this process (MPI-4.1 §12.5.4): a full fence. Private and public
-    /// copy of a window are the same here (MPI_WIN_UNIFIED). Legal in every epoch. Errors:
-    /// MPI_ERR_WIN.
-    MPI_Win_sync PMPI_Win_sync (win: MPI_Win) {
-        let host = Host::get();
-        on_window("MPI_Win_sync", host, win, |_, node| {
-            synchronise::sync(node);
-            Ok(())
-        }, |native| {
-            // SAFETY: the caller's window, as for the MPI underneath alone.
-            unsafe { (host.call.win_sync)(native) }
-        })
-    }
 }
 
 quick_entry! {
@@ -363,9 +305,9 @@ quick_entry! {
     /// Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC if the target is not locked,
     /// MPI_ERR_OTHER if the target is lost.
     MPI_Win_flush PMPI_Win_flush (rank: c_int, win: MPI_Win) {
-        known_on_node(ENTRY, win).is_some_and(|(_, window, node)| {
-            synchronise::flush_quick(window, node, Rank(rank.cast_unsigned()))
-        })
+        let window = registry::quick(win, ENTRY);
+        let target = Rank(rank.cast_unsigned());
+        window.is_some_and(|window| synchronise::flush_quick(window, target))
     } {
         let host = Host::get();
         on_window("MPI_Win_flush", host, win, |window, node| {
@@ -376,6 +318,69 @@ quick_entry! {
         }, |native| {
             // SAFETY: the caller's arguments, as for the MPI underneath alone.
             unsafe { (host.call.win_flush)(rank, native) }
+        })
+    }
+
+    /// Completes all operations on one target at the origin, so that its buffers may be used again
+    /// (MPI-4.1 §12.5.4). On one node they always may; on the RDMA device this waits until it has
+    /// read and written them. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC if the target is
+    /// not locked, MPI_ERR_OTHER if the target is lost.
+    MPI_Win_flush_local PMPI_Win_flush_local (rank: c_int, win: MPI_Win) {
+        let window = registry::quick(win, ENTRY);
+        let target = Rank(rank.cast_unsigned());
+        window.is_some_and(|window| synchronise::flush_local_quick(window, target))
+    } {
+        let host = Host::get();
+        on_window("MPI_Win_flush_local", host, win, |window, node| {
+            match passive(host, node, rank)? {
+                Some(target) => synchronise::flush_local(window, node, target),
+                None => Ok(()),
+            }
+        }, |native| {
+            // SAFETY: the caller's arguments, as for the MPI underneath alone.
+            unsafe { (host.call.win_flush_local)(rank, native) }
+        })
+    }
+
+    /// Completes all operations of this rank at their targets (MPI-4.1 §12.5.4): a full fence
+    /// within the node, and a wait for the RDMA device where requests are under way. Errors:
+    /// MPI_ERR_WIN, MPI_ERR_RMA_SYNC if no target is locked, MPI_ERR_OTHER if a target is lost.
+    MPI_Win_flush_all PMPI_Win_flush_all (win: MPI_Win) {
+        registry::quick(win, ENTRY).is_some_and(synchronise::flush_all_quick)
+    } {
+        let host = Host::get();
+        on_window("MPI_Win_flush_all", host, win, synchronise::flush_all, |native| {
+            // SAFETY: the caller's window, as for the MPI underneath alone.
+            unsafe { (host.call.win_flush_all)(native) }
+        })
+    }
+
+    /// Completes all operations of this rank at the origin, so that their buffers may be used again
+    /// (MPI-4.1 §12.5.4). Waits only for the RDMA device. Errors: MPI_ERR_WIN, MPI_ERR_RMA_SYNC if
+    /// no target is locked, MPI_ERR_OTHER if a target is lost.
+    MPI_Win_flush_local_all PMPI_Win_flush_local_all (win: MPI_Win) {
+        registry::quick(win, ENTRY).is_some_and(synchronise::flush_local_all_quick)
+    } {
+        let host = Host::get();
+        on_window("MPI_Win_flush_local_all", host, win, synchronise::flush_local_all, |native| {
+            // SAFETY: the caller's window, as for the MPI underneath alone.
+            unsafe { (host.call.win_flush_local_all)(native) }
+        })
+    }
+
+    /// Orders loads and stores of this process (MPI-4.1 §12.5.4): a full fence. Private and public
+    /// copy of a window are the same here (MPI_WIN_UNIFIED). Legal in every epoch. Errors:
+    /// MPI_ERR_WIN.
+    MPI_Win_sync PMPI_Win_sync (win: MPI_Win) {
+        registry::quick(win, ENTRY).is_some_and(synchronise::sync_quick)
+    } {
+        let host = Host::get();
+        on_window("MPI_Win_sync", host, win, |_, node| {
+            synchronise::sync(node);
+            Ok(())
+        }, |native| {
+            // SAFETY: the caller's window, as for the MPI underneath alone.
+            unsafe { (host.call.win_sync)(native) }
         })
     }
 }

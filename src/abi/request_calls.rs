@@ -13,40 +13,44 @@ use crate::transfer::{Place, Quick};
 use crate::window::report::{Wrong, carry_out};
 use core::ffi::c_int;
 
-/// Carries out a quick call by `transfer`, which returns whether the data have moved, and stores
-/// a request. Returns whether both are done. Does nothing where the full call is needed, because a
+/// Carries out a quick call by `transfer`, which returns `Some` if the data have moved, and
+/// stores a request. `Some` if both are done. Does nothing where the full call is needed, because a
 /// call of the MPI has to make the request, or the request or the epoch may be wrong.
 #[inline(always)]
 pub(super) fn with_quick_request(
-    to: &Quick<'_>,
+    to: &Quick,
     request: *mut MPI_Request,
-    transfer: impl FnOnce() -> bool,
-) -> bool {
-    let Some(handle) = to.host.completed.known() else { return false };
-    let moved = may_request(to, request) && transfer();
-    if moved {
-        // SAFETY: the caller's pointer to a request, which is not null.
-        unsafe { to.host.store(request, handle) };
+    transfer: impl FnOnce() -> Option<()>,
+) -> Option<()> {
+    let handle = to.host().completed.known()?;
+    if !may_request(to, request) {
+        return None;
     }
-    moved
+    transfer()?;
+    // SAFETY: the caller's pointer to a request, which is not null.
+    unsafe { to.host().store(request, handle) };
+    Some(())
 }
 
 /// Carries out a put or a get by `transfer`, as [`with_quick_request`]; a call of the MPI may make
 /// the request. If that fails, the full call begins again.
 #[inline]
 pub(super) fn with_any_request(
-    to: &Quick<'_>,
+    to: &Quick,
     request: *mut MPI_Request,
-    transfer: impl FnOnce() -> bool,
-) -> bool {
-    let moved = may_request(to, request) && transfer();
+    transfer: impl FnOnce() -> Option<()>,
+) -> Option<()> {
+    if !may_request(to, request) {
+        return None;
+    }
+    transfer()?;
     // SAFETY: the caller's pointer to a request, which is not null.
-    moved && unsafe { to.comm().completed_request(to.host, request) }.is_ok()
+    unsafe { to.comm().completed_request(to.host(), request) }.ok()
 }
 
 /// Whether a call with a request is known to be right in this epoch, and has a place for it.
 #[inline(always)]
-fn may_request(to: &Quick<'_>, request: *mut MPI_Request) -> bool {
+fn may_request(to: &Quick, request: *mut MPI_Request) -> bool {
     to.is_passive() && !request.is_null()
 }
 

@@ -13,6 +13,7 @@ use super::aside;
 use crate::mpi::Host;
 use crate::sync::{AtomicU32, AtomicUsize, Ordering};
 use crate::sys::dl;
+use crate::window::registry;
 use core::ffi::CStr;
 use std::ffi::CString;
 
@@ -53,6 +54,7 @@ impl ToolFunction {
             STATE.store(state, Ordering::Relaxed);
             if state == NONE {
                 Host::get().no_tool_is_behind();
+                registry::no_tool_is_behind();
             }
         }
         let mut address = self.address.load(Ordering::Relaxed);

@@ -20,6 +20,12 @@ fn buffer(host: &Host, address: *const c_void, count: i64, datatype: MPI_Datatyp
     Buffer { address, count, datatype: host.handle(datatype) }
 }
 
+/// Returns a buffer of the caller with its handle as it was passed, for a quick call.
+#[inline(always)]
+fn passed(address: *const c_void, count: i64, datatype: MPI_Datatype) -> Buffer {
+    Buffer { address: address.cast_mut().cast(), count, datatype }
+}
+
 /// Returns a place in a window.
 #[inline]
 fn target(host: &Host, rank: c_int, disp: MPI_Aint, count: i64, datatype: MPI_Datatype) -> Target {
@@ -241,7 +247,7 @@ accumulates! {
     MPI_Accumulate PMPI_Accumulate (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
-    ) = accumulate(accumulate) quick[] accumulate::accumulate_quick;
+    ) = accumulate(accumulate) quick[] accumulate::one_quick, accumulate::several_quick;
 
     /// Combines data with those of a target, by a predefined operation (MPI-4.1 §12.3.4), with
     /// large counts. A single element that all ranks can change by one atomic instruction of the
@@ -265,7 +271,7 @@ accumulates! {
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
         request: *mut MPI_Request,
-    ) = accumulate(raccumulate) quick[request] accumulate::accumulate_quick;
+    ) = accumulate(raccumulate) quick[request] accumulate::one_quick, accumulate::several_quick;
 
     /// Combines data with those of a target, as MPI_Accumulate, with a request (MPI-4.1 §12.3.5),
     /// with large counts. The request is one of the MPI underneath: on one node it is complete when
@@ -342,14 +348,13 @@ quick_entry! {
         origin: *const c_void, result: *mut c_void, datatype: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, op: MPI_Op, win: MPI_Win,
     ) {
-        Quick::new(win, rank, ENTRY).is_some_and(|to| {
-            let target = target(to.host, rank, disp, 1, datatype);
-            let op = to.host.handle(op);
-            // SAFETY: the caller's buffers.
-            unsafe {
-                single::fetch_and_op_quick(&to, origin.cast(), result.cast(), target, op)
-            }
-        })
+        let given = !origin.is_null() && !result.is_null();
+        let to = if given { Quick::new(win, rank, ENTRY) } else { None };
+        let what = (disp as i64, datatype, op);
+        // SAFETY: the caller's buffers.
+        to.and_then(|to| unsafe {
+            single::fetch_and_op_quick(&to, origin.cast(), result.cast(), what)
+        }).is_some()
     } {
         let host = Host::get();
         let target = target(host, rank, disp, 1, datatype);
@@ -374,12 +379,13 @@ quick_entry! {
         origin: *const c_void, compare: *const c_void, result: *mut c_void,
         datatype: MPI_Datatype, rank: c_int, disp: MPI_Aint, win: MPI_Win,
     ) {
-        Quick::new(win, rank, ENTRY).is_some_and(|to| {
-            let target = target(to.host, rank, disp, 1, datatype);
-            let (origin, compare, result) = (origin.cast(), compare.cast(), result.cast());
-            // SAFETY: the caller's buffers.
-            unsafe { single::compare_and_swap_quick(&to, origin, compare, result, target) }
-        })
+        let given = !origin.is_null() && !compare.is_null() && !result.is_null();
+        let to = if given { Quick::new(win, rank, ENTRY) } else { None };
+        let (origin, what) = ((origin.cast(), compare.cast()), (disp as i64, datatype));
+        // SAFETY: the caller's buffers.
+        to.and_then(|to| unsafe {
+            single::compare_and_swap_quick(&to, origin, result.cast(), what)
+        }).is_some()
     } {
         let host = Host::get();
         let target = target(host, rank, disp, 1, datatype);

@@ -70,21 +70,25 @@ macro_rules! puts_and_gets {
             $origin: $pointer, $oc: $oct, $ot: $ott, $rank: $rt, $disp: $dt, $tc: $tct, $tt: $ttt,
             $win: $wt, $($request: $rqt,)?
         ) [$({
-            Quick::new($win, $rank, ENTRY).is_some_and(|to| {
-                let buffer = buffer(to.host, $origin, $oc.into(), $ot);
-                let target = target(to.host, $rank, $disp, $tc.into(), $tt);
+            // Handles as the caller passed them: if those of one type differ in the garbage above
+            // them, the block below serves the call.
+            let alike = $oc == $tc && $ot == $tt && !$origin.is_null();
+            let to = if alike { Quick::new($win, $rank, ENTRY) } else { None };
+            let from = passed($origin, $oc.into(), $ot);
+            to.and_then(|to| {
                 // SAFETY: the caller's buffer.
-                run!(with_quick_request, to [$($q)?] unsafe { $quick(&to, buffer, target) })
-            })
+                run!(with_quick_request, to [$($q)?] unsafe { $quick(&to, from, $disp as i64) })
+            }).is_some()
         })?] {
             $(
-                let quick = Quick::new($win, $rank, ENTRY).is_some_and(|to| {
-                    let buffer = buffer(to.host, $origin, $oc.into(), $ot);
-                    let target = target(to.host, $rank, $disp, $tc.into(), $tt);
+                let done = Quick::new($win, $rank, ENTRY).and_then(|to| {
+                    let from = passed($origin, $oc.into(), $ot);
+                    let (count, datatype) = ($tc.into(), $tt);
+                    let target = Target { rank: $rank, disp: $disp as i64, count, datatype };
                     // SAFETY: the caller's buffer.
-                    run!(with_any_request, to [$($q)?] unsafe { $block(&to, buffer, target) })
+                    run!(with_any_request, to [$($q)?] unsafe { $block(&to, from, target) })
                 });
-                if quick {
+                if done.is_some() {
                     return 0;
                 }
             )?
@@ -110,21 +114,33 @@ macro_rules! accumulates {
             $origin:ident: $pointer:ty, $oc:ident: $oct:ty, $ot:ident: $ott:ty, $rank:ident: $rt:ty,
             $disp:ident: $dt:ty, $tc:ident: $tct:ty, $tt:ident: $ttt:ty, $op:ident: $opt:ty,
             $win:ident: $wt:ty, $($request:ident: $rqt:ty,)?
-        ) = $work:ident($($native:ident)+) $(quick[$($q:ident)?] $quick:path)?;
+        ) = $work:ident($($native:ident)+) $(quick[$($q:ident)?] $quick:path, $several:path)?;
     )*) => {$( row! {
         $(#[$doc])*
         $name $profiled (
             $origin: $pointer, $oc: $oct, $ot: $ott, $rank: $rt, $disp: $dt, $tc: $tct, $tt: $ttt,
             $op: $opt, $win: $wt, $($request: $rqt,)?
         ) [$({
-            Quick::new($win, $rank, ENTRY).is_some_and(|to| {
-                let from = buffer(to.host, $origin, $oc.into(), $ot);
-                let target = target(to.host, $rank, $disp, $tc.into(), $tt);
-                let op = to.host.handle($op);
+            let alike = $oc == 1 && $tc == 1 && $ot == $tt && !$origin.is_null(); // as above
+            let to = if alike { Quick::new($win, $rank, ENTRY) } else { None };
+            let (from, what) = ($origin.cast(), ($disp as i64, $ot, $op));
+            to.and_then(|to| {
                 // SAFETY: the caller's buffer.
-                run!(with_quick_request, to [$($q)?] unsafe { $quick(&to, from, target, op) })
-            })
+                run!(with_quick_request, to [$($q)?] unsafe { $quick(&to, from, what) })
+            }).is_some()
         })?] {
+            $(
+                let done = Quick::new($win, $rank, ENTRY).and_then(|to| {
+                    let from = passed($origin, $oc.into(), $ot);
+                    let (count, datatype) = ($tc.into(), $tt);
+                    let target = Target { rank: $rank, disp: $disp as i64, count, datatype };
+                    // SAFETY: the caller's buffer.
+                    run!(with_quick_request, to [$($q)?] unsafe { $several(&to, from, target, $op) })
+                });
+                if done.is_some() {
+                    return 0;
+                }
+            )?
             let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));
             let call = Call { name, host, rank: $rank, win: $win, request };
             let from = buffer(host, $origin, $oc.into(), $ot);

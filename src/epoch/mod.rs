@@ -3,6 +3,8 @@
 
 pub mod exposure;
 pub mod fence;
+#[cfg(not(loom))]
+pub mod known_ranks;
 pub mod lock;
 pub mod pscw;
 pub mod regions;

@@ -12,10 +12,10 @@
 //!
 //! Exposure (post to wait) is independent of it.
 
+use super::known_ranks::{KnownRanks, RankRange};
 use super::lock::{Held, Intent, Spare};
 use crate::error::{Error, Result};
 use crate::rank_numbers::Rank;
-use crate::sync::{AtomicU32, Ordering};
 use crate::util::serial::Serial;
 
 mod held_targets;
@@ -56,15 +56,12 @@ struct Book {
 }
 
 /// The epochs of one process on one window.
+#[repr(C)]
 pub struct Epochs {
-    /// the rank that may be accessed without a look into `book`, or `EVERY` or `NOBODY`
-    open: AtomicU32,
-    /// the rank that is known to be locked, so that it may be flushed, or `EVERY` or `NOBODY`
-    locked: AtomicU32,
+    /// what calls may do without a look into `book`; where it knows nothing, the book decides
+    pub known: KnownRanks,
     book: Serial<Book>,
 }
-
-const EVERY: Rank = Rank(u32::MAX);
 
 /// A request in an epoch of a fence or a start.
 pub const REQUEST: Error = Error::Epoch("a request is for passive target epochs only");
@@ -72,8 +69,9 @@ const NO_EPOCH: &str = "no access epoch is open";
 const NOT_LOCKED: &str = "target is not locked";
 
 impl Epochs {
-    /// Starts without an epoch. `threads`: whether several threads may call.
-    pub fn new(threads: bool) -> Epochs {
+    /// Starts without an epoch, on a window of `size` ranks. `threads`: whether several threads may
+    /// call.
+    pub fn new(size: u32, threads: bool) -> Epochs {
         let book = Book {
             access: Access::None,
             held: Targets::NONE,
@@ -81,8 +79,7 @@ impl Epochs {
             unchecked: false,
             intents: Intents::NONE,
         };
-        let (open, locked) = (AtomicU32::new(NOBODY.0), AtomicU32::new(NOBODY.0));
-        Epochs { open, locked, book: Serial::new(threads, book) }
+        Epochs { known: KnownRanks::new(size), book: Serial::new(threads, book) }
     }
 
     /// Offers the intent of every `locks`-th exclusive lock with one of its own to stand.
@@ -96,38 +93,11 @@ impl Epochs {
         self.book.several_threads();
     }
 
-    /// Whether an operation on `rank` is legal now. One load and two compares for the target that
-    /// was accessed last. Relaxed throughout: the word only repeats what this process decided.
+    /// Whether an operation on `rank` is legal now. One load and one compare for the target that
+    /// was accessed last.
     #[inline]
     pub fn may_access(&self, rank: Rank) -> Result<()> {
-        let open = Rank(self.open.load(Ordering::Relaxed));
-        if open == EVERY || open == rank {
-            return Ok(());
-        }
-        self.look_up(rank)
-    }
-
-    /// Whether an operation on `rank` is known to be legal; if false, [`Epochs::may_access`]
-    /// decides.
-    #[inline(always)]
-    pub fn is_open(&self, rank: Rank) -> bool {
-        let open = Rank(self.open.load(Ordering::Relaxed));
-        open == EVERY || open == rank
-    }
-
-    /// Whether `rank` is known to be in a passive target epoch; if false, the book decides.
-    #[inline(always)]
-    pub fn is_passive(&self, rank: Rank) -> bool {
-        let locked = Rank(self.locked.load(Ordering::Relaxed));
-        locked == EVERY || locked == rank
-    }
-
-    /// Repeats the state of a passive epoch, or of no epoch, in the words that calls read without
-    /// the book.
-    #[inline(always)]
-    fn repeat(&self, rank: Rank) {
-        self.open.store(rank.0, Ordering::Relaxed);
-        self.locked.store(rank.0, Ordering::Relaxed);
+        if self.known.is_open(rank) { Ok(()) } else { self.look_up(rank) }
     }
 
     #[cold]
@@ -137,14 +107,14 @@ impl Epochs {
                 Access::None => return Err(Error::Epoch(NO_EPOCH)),
                 // The epoch begins only if the operation succeeds ([`Epochs::accessed`]).
                 Access::FenceIdle => {}
-                Access::Fence | Access::LockAll => self.open.store(EVERY.0, Ordering::Relaxed),
+                Access::Fence | Access::LockAll => self.known.set_open(self.known.all()),
                 Access::Start if book.held.get(rank).is_none() => {
                     return Err(Error::Epoch("target is not in the group of MPI_Win_start"));
                 }
                 Access::Lock if book.held.get(rank).is_none() => {
                     return Err(Error::Epoch(NOT_LOCKED));
                 }
-                Access::Start | Access::Lock => self.open.store(rank.0, Ordering::Relaxed),
+                Access::Start | Access::Lock => self.known.set_open(self.known.one(rank)),
             }
             Ok(())
         })
@@ -153,7 +123,7 @@ impl Epochs {
     /// Notes that an operation was carried out. The first one after a fence begins its epoch.
     #[inline]
     pub fn accessed(&self) {
-        if Rank(self.open.load(Ordering::Relaxed)) == NOBODY {
+        if self.known.is_none_open() {
             self.begin_fence_epoch();
         }
     }
@@ -163,7 +133,7 @@ impl Epochs {
         self.book.with(|book| {
             if book.access == Access::FenceIdle {
                 book.access = Access::Fence;
-                self.open.store(EVERY.0, Ordering::Relaxed);
+                self.known.set_open(self.known.all());
             }
         });
     }
@@ -173,7 +143,7 @@ impl Epochs {
     /// request is [`REQUEST`].
     #[inline]
     pub fn may_request(&self, rank: Rank) -> Result<()> {
-        if self.is_passive(rank) { Ok(()) } else { self.look_up_passive(rank) }
+        if self.known.is_passive(rank) { Ok(()) } else { self.look_up_passive(rank) }
     }
 
     #[cold]
@@ -205,7 +175,7 @@ impl Epochs {
     pub fn fenced(&self, succeeds: bool) {
         self.book.with(|book| {
             book.access = if succeeds { Access::FenceIdle } else { Access::None };
-            self.open.store(NOBODY.0, Ordering::Relaxed);
+            self.known.set_open(RankRange::NONE);
         });
     }
 
@@ -232,7 +202,7 @@ impl Epochs {
         self.book.with(|book| {
             book.held = Targets::NONE;
             book.access = Access::None;
-            self.open.store(NOBODY.0, Ordering::Relaxed);
+            self.known.set_open(RankRange::NONE);
         });
     }
 
@@ -283,7 +253,7 @@ impl Epochs {
             }
             book.access = Access::Lock;
             book.held.insert(rank, hold);
-            self.repeat(rank);
+            self.known.set_passive(self.known.one(rank));
             Ok(held)
         })
     }
@@ -310,7 +280,7 @@ impl Epochs {
         if book.held.is_empty() {
             book.access = Access::None;
         }
-        self.repeat(NOBODY);
+        self.known.set_passive(RankRange::NONE);
     }
 
     /// [`Epochs::lock`] and [`Epochs::locked`] for a process without threads that holds nothing.
@@ -324,7 +294,7 @@ impl Epochs {
             book.intents.add(intent);
             book.access = Access::Lock;
             (book.held.first, book.held.first_hold) = (rank, hold);
-            self.repeat(rank);
+            self.known.set_passive(self.known.one(rank));
             Some(())
         });
         taken.is_some()
@@ -342,7 +312,7 @@ impl Epochs {
                 debug_assert!(book.access == Access::Lock);
                 book.access = Access::None;
                 book.held.first = NOBODY;
-                self.repeat(NOBODY);
+                self.known.set_passive(RankRange::NONE);
                 match book.held.first_hold {
                     Hold::Exclusive => (Hold::Exclusive, book.intents.end_last()),
                     hold => (hold, Spare::Nothing),
@@ -381,7 +351,7 @@ impl Epochs {
             idle(book.access)?;
             book.access = Access::LockAll;
             book.unchecked = !checked;
-            self.repeat(EVERY);
+            self.known.set_passive(self.known.all());
             Ok(())
         })
     }
@@ -394,7 +364,7 @@ impl Epochs {
             let idle = matches!(book.access, Access::None | Access::FenceIdle);
             (idle && take()).then(|| {
                 (book.access, book.unchecked) = (Access::LockAll, false);
-                self.repeat(EVERY);
+                self.known.set_passive(self.known.all());
             })
         });
         taken.is_some()
@@ -407,7 +377,7 @@ impl Epochs {
         let noted = self.book.with_alone(|book| {
             (book.access == Access::LockAll && !book.unchecked).then(|| {
                 book.access = Access::None;
-                self.repeat(NOBODY);
+                self.known.set_passive(RankRange::NONE);
             })
         });
         noted.is_some()
@@ -420,7 +390,7 @@ impl Epochs {
             if book.access != Access::LockAll {
                 return Err(Error::Epoch("no MPI_Win_lock_all before it"));
             }
-            self.repeat(NOBODY);
+            self.known.set_passive(RankRange::NONE);
             book.access = Access::None;
             Ok(!book.unchecked)
         })

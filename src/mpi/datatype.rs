@@ -47,7 +47,7 @@ impl Host {
     #[inline(always)]
     pub fn one_block(&self, datatype: Handle) -> Option<OneBlock> {
         match self.tables.types.find(datatype) {
-            Some(known) if known.dense => {
+            Some(known) if known.is_dense() => {
                 Some(OneBlock { first: 0, bytes: u64::from(known.size), items_max: u64::MAX })
             }
             Some(_) => None,

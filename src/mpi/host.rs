@@ -10,7 +10,8 @@ use super::family::{self, Named};
 use super::functions::Functions;
 use super::handle::ReusableRequest;
 pub use super::handle::{Abi, Handle, Status};
-use super::table::{self, Tables};
+use super::table::{self, Predefined, Tables};
+use crate::datatype::reduce::Op;
 use crate::number::Number;
 use crate::sync::{AtomicPtr, Ordering};
 use crate::sys::dl::{self, Library};
@@ -177,6 +178,18 @@ impl Host {
     #[inline(always)]
     pub fn handle(&self, raw: usize) -> Handle {
         raw & self.mask
+    }
+
+    /// Returns a predefined type by its handle as the caller passed it.
+    #[inline(always)]
+    pub fn predefined(&self, raw: usize) -> Option<&Predefined> {
+        self.tables.types.find(self.handle(raw))
+    }
+
+    /// Returns a predefined operation by its handle as the caller passed it.
+    #[inline(always)]
+    pub fn op(&self, raw: usize) -> Option<Op> {
+        self.tables.ops.find(self.handle(raw)).copied()
     }
 
     /// Stores a handle at an address of the user.

@@ -13,14 +13,14 @@ use core::ffi::CStr;
 const ENTRIES: usize = 1024;
 const BITS: u32 = ENTRIES.trailing_zeros();
 
-/// The places of a table: handle and value. A free place has a handle that
-/// belongs to another one, so that a handle that is found where it belongs has a value.
-type Entries<T> = Box<[(Handle, T); ENTRIES]>;
-
-/// A map from handles to small values without collisions.
+/// A map from handles to small values without collisions. The places are in the table itself, so
+/// that a call that has the table needs no load to find them.
 pub struct HandleTable<T> {
     multiplier: u64,
-    entries: Entries<T>,
+    /// the handle of each place. A free place has a handle that belongs to another one, so that a
+    /// handle that is found where it belongs has a value.
+    handles: [Handle; ENTRIES],
+    values: [T; ENTRIES],
 }
 
 impl<T: Copy> HandleTable<T> {
@@ -32,36 +32,35 @@ impl<T: Copy> HandleTable<T> {
     fn new(pairs: &[(Handle, T)]) -> HandleTable<T> {
         let mut multiplier: u64 = 0x9e37_79b9_7f4a_7c15;
         for _ in 0..1_000_000 {
-            if let Some(entries) = Self::fill(multiplier, pairs) {
-                return HandleTable { multiplier, entries };
+            if let Some(table) = Self::fill(multiplier, pairs) {
+                return table;
             }
             multiplier = multiplier.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(2) | 1;
         }
         panic!("no table for {} handles", pairs.len());
     }
 
-    fn fill(multiplier: u64, pairs: &[(Handle, T)]) -> Option<Entries<T>> {
+    fn fill(multiplier: u64, pairs: &[(Handle, T)]) -> Option<HandleTable<T>> {
         // The place of handle 0 is the first.
         let not_first = (1..).find(|handle| index(multiplier, *handle) != 0)?;
-        let mut entries = Box::new([(0, pairs[0].1); ENTRIES]);
-        entries[0].0 = not_first;
+        let (mut handles, mut values) = ([0; ENTRIES], [pairs[0].1; ENTRIES]);
+        handles[0] = not_first;
         for (handle, value) in pairs {
             let place = index(multiplier, *handle);
-            let entry = &mut entries[place];
-            if index(multiplier, entry.0) != place {
-                *entry = (*handle, *value);
-            } else if entry.0 != *handle {
+            if index(multiplier, handles[place]) != place {
+                (handles[place], values[place]) = (*handle, *value);
+            } else if handles[place] != *handle {
                 return None;
             }
         }
-        Some(entries)
+        Some(HandleTable { multiplier, handles, values })
     }
 
     /// Returns the value of `handle`, if it is predefined.
     #[inline(always)]
-    pub fn find(&self, handle: Handle) -> Option<T> {
-        let entry = &self.entries[index(self.multiplier, handle)];
-        (entry.0 == handle).then_some(entry.1)
+    pub fn find(&self, handle: Handle) -> Option<&T> {
+        let place = index(self.multiplier, handle);
+        (self.handles[place] == handle).then_some(&self.values[place])
     }
 }
 
@@ -76,9 +75,21 @@ pub struct Predefined {
     /// the kind of its elements
     pub basic: Basic,
     /// bytes of data (MPI_Type_size)
-    pub size: u32,
-    /// whether elements follow each other without holes
-    pub dense: bool,
+    pub size: u16,
+    /// `size` if elements follow each other without holes, and else 0
+    pub dense_size: u32,
+}
+
+impl Predefined {
+    fn new(basic: Basic) -> Predefined {
+        let (size, is_dense) = (basic.size().low_u16(), basic.size() == basic.extent());
+        Predefined { basic, size, dense_size: if is_dense { u32::from(size) } else { 0 } }
+    }
+
+    /// Returns whether elements follow each other without holes.
+    pub fn is_dense(&self) -> bool {
+        self.dense_size > 0
+    }
 }
 
 /// The tables of an MPI.
@@ -111,11 +122,8 @@ impl Tables {
             .iter()
             .filter_map(|known| {
                 let handle = of_abi(known.mpich, known.openmpi, known.standard);
-                let (size, extent) = (known.basic.size(), known.basic.extent());
-                let predefined =
-                    Predefined { basic: known.basic, size: size.to_u32(), dense: size == extent };
                 let absent = handle == 0 || handle == constants.datatype_null;
-                (!absent).then_some((handle, predefined))
+                (!absent).then(|| (handle, Predefined::new(known.basic)))
             })
             .collect();
         let op = |known: &PredefinedOp| {
@@ -151,7 +159,7 @@ mod tests {
         let pairs: Vec<(Handle, u8)> = (0..120).map(|n| (0x4c00_0100 + 7 * n, n as u8)).collect();
         let table = HandleTable::new(&pairs);
         for (handle, value) in pairs {
-            assert_eq!(table.find(handle), Some(value));
+            assert_eq!(table.find(handle), Some(&value));
             assert_eq!(table.find(handle + 1), None);
         }
         assert_eq!(table.find(0), None);

@@ -24,8 +24,8 @@ use crate::fabric::spot::{Spot, Unmapped};
 use crate::mpi::Handle;
 use crate::number::Number;
 use crate::rank_numbers::Rank;
-use crate::sync::fence_after_rmw;
 use crate::window::address::Reach;
+use core::ptr;
 
 /// Over several nodes the device changes fewer elements than this at once by its own operations.
 const FEW: u64 = 16;
@@ -93,7 +93,7 @@ fn alike(
         return None;
     }
     let (basic, address) = (known.basic, origin.address.cast_const());
-    let bytes = match known.dense {
+    let bytes = match known.is_dense() {
         true => count.checked_mul(u64::from(known.size))?,
         false => u64::try_from(Block { offset: 0, basic, count }.end()).ok()?,
     };
@@ -411,49 +411,64 @@ impl<'a> AccCall<'a> {
     }
 }
 
-/// An accumulate with the same predefined type on both sides, and elements that need no lock.
-/// Returns whether the arguments were such, and the accumulate is done.
+/// An accumulate of one element of one predefined type by one atomic instruction. `Some` if
+/// the arguments allowed that, and the accumulate is done.
+///
+/// # Safety
+/// As for [`accumulate`], with one element at `origin`.
+#[inline(always)]
+pub unsafe fn one_quick(
+    to: &Quick,
+    origin: *const u8,
+    (disp, datatype, op): (i64, Handle, Handle),
+) -> Option<()> {
+    // In this order few values are in use at a time, so that the call needs few registers.
+    let (start, host) = (to.element(disp)?, to.host());
+    let known = host.predefined(datatype)?;
+    let at = start.of_word(u64::from(known.size))?;
+    let kernel = reduce::change_kernel(host.op(op)?, known.basic)?;
+    // SAFETY: the window's side was checked, the caller vouches for the origin's; there is no
+    // result.
+    unsafe { kernel(origin, ptr::null_mut(), at) };
+    Some(())
+}
+
+/// An accumulate of several elements of one predefined type that need no lock each. `Some` if the
+/// arguments were such, and the accumulate is done.
 ///
 /// # Safety
 /// As for [`accumulate`].
-#[inline(always)]
-pub unsafe fn accumulate_quick(to: &Quick<'_>, origin: Buffer, target: Target, op: Handle) -> bool {
-    let find = || {
-        let (op, known) =
-            (to.host.tables.ops.find(op)?, to.host.tables.types.find(origin.datatype)?);
-        let same = origin.datatype == target.datatype && origin.count == target.count;
-        let given = known.dense && !origin.address.is_null() && op != Op::NoOp;
-        if !(same && origin.count > 0 && given && pairs(op, known.basic)) {
-            return None;
-        }
-        let bytes = origin.count.cast_unsigned().checked_mul(u64::from(known.size))?;
-        let at = match origin.count {
-            1 => to.element(target.disp, bytes)?,
-            _ => to.address(target.disp, bytes)?,
-        };
-        (!reduce::needs_lock(known.basic, at)).then_some((op, known.basic, at))
-    };
-    let Some((op, basic, at)) = find() else { return false };
+#[inline]
+pub unsafe fn several_quick(to: &Quick, origin: Buffer, target: Target, op: Handle) -> Option<()> {
+    let (op, known) = (to.host().op(op)?, to.host().predefined(origin.datatype)?);
+    let same = origin.datatype == target.datatype && origin.count == target.count;
+    let several = origin.count > 1 && !origin.address.is_null();
+    if !(same && several && op != Op::NoOp && pairs(op, known.basic)) {
+        return None;
+    }
+    // No bytes, and so no address, for a type with holes.
+    let bytes = origin.count.cast_unsigned().checked_mul(u64::from(known.dense_size))?;
+    let (basic, at) = (known.basic, to.start(target.disp)?.of(bytes)?);
+    if reduce::needs_lock(basic, at) {
+        return None;
+    }
     let count = origin.count.cast_unsigned().to_usize();
-    if count == 1 {
-        // SAFETY: the window's side was checked, the caller vouches for the origin's.
-        unsafe { reduce::accumulate(op, basic, at, origin.address, None, 1) };
-        fence_after_rmw(); // as in `acc::single`
-        return true;
-    }
     if to.window.epochs.is_exclusive(to.rank) {
-        // SAFETY: likewise; no other process changes the target.
+        // SAFETY: the window's side was checked, the caller vouches for the origin's; no other
+        // process changes the target.
         unsafe { reduce::accumulate_exclusive(op, basic, at, origin.address, None, count) };
-        return true;
+        return Some(());
     }
-    try_locked((to.window, to.node), to.rank, count.to_u64(), |guard| match guard {
+    let at_target = (&*to.window, to.window.node());
+    let done = try_locked(at_target, to.rank, count.to_u64(), |guard| match guard {
         // SAFETY: likewise; no other call changes the target.
         Guard::Alone => unsafe {
             reduce::accumulate_exclusive(op, basic, at, origin.address, None, count);
         },
         // SAFETY: likewise, and the lock is held.
         _ => unsafe { reduce::accumulate_locked(op, basic, at, origin.address, None, count) },
-    })
+    });
+    done.then_some(())
 }
 
 /// Whether all ranks change elements of this kind, which are mapped here, by atomic instructions:
@@ -467,7 +482,7 @@ pub(super) fn by_instruction(place: Place<'_>, basic: Basic, at: *mut u8) -> boo
 #[inline]
 pub(super) fn operation(place: Place<'_>, op: Handle) -> Result<Op> {
     let unknown = || Error::Wrong(Class::Op, "operation that is not a predefined one");
-    place.host.tables.ops.find(op).ok_or_else(unknown)
+    place.host.tables.ops.find(op).copied().ok_or_else(unknown)
 }
 
 /// Returns the element of a predefined type, also of one without a name (MPI-4.1 §19.1.5).

@@ -23,9 +23,10 @@ use crate::error::{Class, Error, Result};
 use crate::mpi::comm::Comm;
 use crate::mpi::{EntryName, Handle, Host};
 use crate::rank_numbers::Rank;
-use crate::window::address::Reach;
+use crate::window::address::{Reach, Start};
+use crate::window::quick_window::QuickWindow;
 use crate::window::report::{self, Wrong};
-use crate::window::{Carrier, LocalWindow, Window, registry};
+use crate::window::{LocalWindow, Window, registry};
 use core::ffi::c_int;
 
 /// A buffer of the origin, as the user described it.
@@ -65,54 +66,57 @@ pub struct Place<'a> {
 
 /// The target of a quick call, which is found and checked.
 #[derive(Clone, Copy)]
-pub struct Quick<'a> {
-    /// the MPI underneath
-    pub host: &'static Host,
-    window: &'a Window,
-    node: &'a LocalWindow,
+pub struct Quick {
+    window: QuickWindow,
+    /// a rank of the window
     rank: Rank,
 }
 
-impl<'a> Quick<'a> {
+impl Quick {
     /// Finds one of our windows, and a target that may be accessed now. Returns `None` for anything
     /// unusual; the full call carries that out, or finds the error.
     #[inline(always)]
-    pub fn new(win: usize, rank: c_int, entry: EntryName) -> Option<Quick<'a>> {
-        let host = Host::known(entry)?;
-        let window = registry::lookup(host.handle(win))?;
-        let Carrier::Node(node) = &window.carrier else { return None };
-        let rank = Rank(rank.cast_unsigned());
-        let open = rank.0 < node.size && window.epochs.is_open(rank);
-        open.then_some(Quick { host, window, node, rank })
+    pub fn new(win: usize, rank: c_int, entry: EntryName) -> Option<Quick> {
+        let (window, rank) = (registry::quick(win, entry)?, Rank(rank.cast_unsigned()));
+        window.epochs.known.is_open(rank).then_some(Quick { window, rank })
     }
 
     /// Returns the window's communicator.
     pub fn comm(&self) -> Comm {
-        self.node.comm()
+        self.window.node().comm()
     }
 
     /// Whether the target is known to be in a passive target epoch.
     #[inline(always)]
     pub fn is_passive(&self) -> bool {
-        self.window.epochs.is_passive(self.rank)
+        self.window.epochs.known.is_passive(self.rank)
     }
 
-    /// Returns the address of an element that one atomic instruction may change now.
+    /// Returns the MPI underneath.
     #[inline(always)]
-    fn element(&self, disp: i64, bytes: u64) -> Option<*mut u8> {
-        self.node.element_within(self.rank, disp, bytes)
+    pub fn host(&self) -> &'static Host {
+        self.window.part().host()
     }
 
-    /// Returns the address of `bytes` bytes that are all inside of the window.
+    /// Returns the begin of an element that one atomic instruction may change now.
     #[inline(always)]
-    fn address(&self, disp: i64, bytes: u64) -> Option<*mut u8> {
-        self.node.address_within(self.rank, disp, bytes)
+    fn element(&self, disp: i64) -> Option<Start> {
+        // SAFETY: an open rank is a rank of the window.
+        unsafe { self.window.part().element_start(self.rank, disp) }
+    }
+
+    /// Returns the begin of a displacement that is inside of the window.
+    #[inline(always)]
+    fn start(&self, disp: i64) -> Option<Start> {
+        // SAFETY: likewise.
+        unsafe { self.window.part().start(self.rank, disp) }
     }
 
     /// Returns the address of bytes that are all inside of the window.
     #[inline]
     fn reach(&self, disp: i64, reach: Reach) -> Option<*mut u8> {
-        self.node.reach_within(self.rank, disp, reach)
+        // SAFETY: likewise.
+        unsafe { self.window.part().reach_within(self.rank, disp, reach) }
     }
 }
 
@@ -156,7 +160,7 @@ impl Place<'_> {
     #[inline]
     fn dense_bytes(&self, count: i64, datatype: Handle) -> Option<u64> {
         let known = self.host.tables.types.find(datatype)?;
-        if known.dense && count >= 0 {
+        if known.is_dense() && count >= 0 {
             count.cast_unsigned().checked_mul(u64::from(known.size))
         } else {
             None

@@ -1,96 +1,91 @@
 //! MPI_Put and MPI_Get (MPI-4.1 §12.3.1, §12.3.2).
 //!
-//! On paper, a put of eight bytes ([`put_quick`]): window and state 6 loads, type 1 multiplication
-//! and 2 loads, descriptor 3 loads and 1 multiplication, 1 load and 1 store for the data, and about
-//! 15 branches, all predictable. No atomic instruction, no call, no frame.
+//! On paper, a put of eight bytes ([`put_quick`]): window and state 7 loads, type 4 loads and 2
+//! multiplications, descriptor 4 loads and 2 multiplications, 1 load and 1 store for the data, and
+//! 11 branches, all predictable. No atomic instruction, no call. docs/hot-path.md says what they
+//! are for.
 
 use super::{Buffer, Place, Quick, Target, copies, elements, fits, not_null};
 use crate::datatype::type_map::{Shape, each_portion, each_run};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
+use crate::fabric::shm::mapped::copy_quick;
 use crate::fabric::spot::{Spot, Unmapped};
 use crate::number::{Number, Offset};
 use crate::rank_numbers::Rank;
 use crate::window::address::Reach;
 
-/// A put of one predefined type without holes. Returns whether the arguments were such, and the put
-/// is done.
+/// A put of one predefined type without holes. `Some` if the arguments were such, and the put is
+/// done.
 ///
 /// # Safety
 /// As for [`put`].
 #[inline(always)]
-pub unsafe fn put_quick(to: &Quick<'_>, origin: Buffer, target: Target) -> bool {
-    match quick(to, origin, target) {
-        // SAFETY: `quick` checked the window's side, the caller vouches for the origin's.
-        Some((at, length)) => unsafe { copies::copy(at, origin.address, length) },
-        None => return false,
-    }
-    true
+pub unsafe fn put_quick(to: &Quick, origin: Buffer, disp: i64) -> Option<()> {
+    let (at, length) = quick(to, origin, disp)?;
+    // SAFETY: `quick` checked the window's side, the caller vouches for the origin's.
+    unsafe { copy_quick(at, origin.address, length) };
+    Some(())
 }
 
-/// A get of one predefined type without holes. Returns whether the arguments were such, and the get
-/// is done.
+/// A get of one predefined type without holes. `Some` if the arguments were such, and the get is
+/// done.
 ///
 /// # Safety
 /// As for [`get`].
 #[inline(always)]
-pub unsafe fn get_quick(to: &Quick<'_>, origin: Buffer, target: Target) -> bool {
-    match quick(to, origin, target) {
-        // SAFETY: `quick` checked the window's side, the caller vouches for the origin's.
-        Some((at, length)) => unsafe { copies::copy(origin.address, at, length) },
-        None => return false,
-    }
-    true
+pub unsafe fn get_quick(to: &Quick, origin: Buffer, disp: i64) -> Option<()> {
+    let (at, length) = quick(to, origin, disp)?;
+    // SAFETY: `quick` checked the window's side, the caller vouches for the origin's.
+    unsafe { copy_quick(origin.address, at, length) };
+    Some(())
 }
 
-/// A put of one block to one block, of types of any kind. Returns whether the arguments were such,
+/// A put of one block to one block, of types of any kind. `Some` if the arguments were such,
 /// and the put is done.
 ///
 /// # Safety
 /// As for [`put`].
 #[inline]
-pub unsafe fn put_block(to: &Quick<'_>, origin: Buffer, target: Target) -> bool {
-    match block(to, origin, target) {
-        // SAFETY: `block` checked the window's side, the caller vouches for the origin's.
-        Some((at, here, length)) => unsafe { copies::copy(at, here, length) },
-        None => return false,
-    }
-    true
+pub unsafe fn put_block(to: &Quick, origin: Buffer, target: Target) -> Option<()> {
+    let (at, here, length) = block(to, origin, target)?;
+    // SAFETY: `block` checked the window's side, the caller vouches for the origin's.
+    unsafe { copy_quick(at, here, length) };
+    Some(())
 }
 
-/// A get of one block from one block, of types of any kind. Returns whether the arguments were
-/// such, and the get is done.
+/// A get of one block from one block, of types of any kind. `Some` if the arguments were such,
+/// and the get is done.
 ///
 /// # Safety
 /// As for [`get`].
 #[inline]
-pub unsafe fn get_block(to: &Quick<'_>, origin: Buffer, target: Target) -> bool {
-    match block(to, origin, target) {
-        // SAFETY: `block` checked the window's side, the caller vouches for the origin's.
-        Some((at, here, length)) => unsafe { copies::copy(here, at, length) },
-        None => return false,
-    }
-    true
+pub unsafe fn get_block(to: &Quick, origin: Buffer, target: Target) -> Option<()> {
+    let (at, here, length) = block(to, origin, target)?;
+    // SAFETY: `block` checked the window's side, the caller vouches for the origin's.
+    unsafe { copy_quick(here, at, length) };
+    Some(())
 }
 
-/// Returns the address and length at the target if both sides have the same dense predefined type.
+/// Returns the address and length at the target if the type is a dense predefined one; there is at
+/// least one byte.
 #[inline(always)]
-fn quick(to: &Quick<'_>, origin: Buffer, target: Target) -> Option<(*mut u8, u64)> {
-    let known = to.host.tables.types.find(origin.datatype)?;
-    let same = origin.datatype == target.datatype && origin.count == target.count;
-    if !known.dense || !same || origin.count <= 0 || origin.address.is_null() {
-        return None;
-    }
-    let length = origin.count.cast_unsigned().checked_mul(u64::from(known.size))?;
-    Some((to.address(target.disp, length)?, length))
+fn quick(to: &Quick, origin: Buffer, disp: i64) -> Option<(*mut u8, u64)> {
+    // In this order few values are in use at a time, so that the call needs few registers.
+    let start = to.start(disp)?;
+    let known = to.host().predefined(origin.datatype)?;
+    // No bytes for a type with holes. A negative length is larger than any memory.
+    let length = origin.count.checked_mul(i64::from(known.dense_size))?.cast_unsigned();
+    Some((start.of(length)?, length))
 }
 
 /// Returns the addresses at the target and at the origin, and their length, if either side is one
 /// block.
 #[inline]
-fn block(to: &Quick<'_>, origin: Buffer, target: Target) -> Option<(*mut u8, *mut u8, u64)> {
+fn block(to: &Quick, origin: Buffer, target: Target) -> Option<(*mut u8, *mut u8, u64)> {
+    let host = to.host();
     let reach = |count: i64, datatype| {
-        let block = to.host.one_block(datatype)?;
+        let block = host.one_block(host.handle(datatype))?;
         let items = u64::try_from(count).ok().filter(|n| (1..=block.items_max).contains(n))?;
         Some(Reach { first: block.first, bytes: block.bytes.checked_mul(items)? })
     };

@@ -2,16 +2,16 @@
 //! library are here; a [`Spot`] proves that one was made.
 
 use super::descriptor::Descriptor;
+use super::quick_part::QuickPart;
 use super::wide::locate::By;
 use super::{LocalWindow, Memory};
 use crate::epoch::lock::whole;
 use crate::error::{Class, Error, Result};
-use crate::fabric::WordAt;
 use crate::fabric::spot::{Spot, Unmapped};
 use crate::memory::HeapView;
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode};
-use crate::sync::Ordering;
+use crate::sync::{Ordering, computed};
 use core::ptr;
 
 /// The bytes that a transfer touches, relative to the displacement.
@@ -135,54 +135,6 @@ impl LocalWindow {
         })
     }
 
-    /// Returns the address of `bytes` bytes of the common memory at the displacement; `None` if one
-    /// of them is outside.
-    #[inline(always)]
-    pub fn address_within(&self, rank: Rank, disp: i64, bytes: u64) -> Option<*mut u8> {
-        let exposed = self.blocks.descriptor(rank.on_only_node());
-        // A negative displacement becomes a huge number here, and its product with the unit is too
-        // large.
-        let first = disp.cast_unsigned().checked_mul(exposed.disp_unit)?;
-        if first > exposed.bytes || bytes > exposed.bytes - first {
-            return None;
-        }
-        // SAFETY: inside of the rank's part of the common memory, as was just checked.
-        Some(unsafe { self.data.add((exposed.offset + first).to_usize()) })
-    }
-
-    /// Returns the address of `reach` in the common memory at the displacement; `None` if a byte of
-    /// it is outside.
-    #[inline]
-    pub fn reach_within(&self, rank: Rank, disp: i64, reach: Reach) -> Option<*mut u8> {
-        let exposed = self.blocks.descriptor(rank.on_only_node());
-        let start = disp.cast_unsigned().checked_mul(exposed.disp_unit)?;
-        let first = start.checked_add_signed(reach.first)?;
-        let behind = exposed.bytes.checked_sub(first)?;
-        let at = self.data.wrapping_add((exposed.offset + first).to_usize());
-        (reach.bytes <= behind).then_some(at)
-    }
-
-    /// Returns the address of an element that one atomic instruction is to change; `None` if a byte
-    /// of it is outside, without a pass of this rank there, and while a thread holds the accumulate
-    /// lock of the rank (`epoch::lock::passes`).
-    #[inline(always)]
-    pub fn element_within(&self, rank: Rank, disp: i64, bytes: u64) -> Option<*mut u8> {
-        let exposed = self.blocks.descriptor(rank.on_only_node());
-        let lock = self.blocks.word(whole::word(rank));
-        let pass = self.blocks.word(WordAt { rank, word: self.pass.0 });
-        // Acquire: the operation comes after the look. It pairs with nothing: the holder of the
-        // lock waits until this rank has called again (`epoch::lock::passes`).
-        if pass.load(Ordering::Acquire) & self.pass.1 == 0 {
-            return None;
-        }
-        let first = disp.cast_unsigned().checked_mul(exposed.disp_unit)?;
-        let behind = exposed.bytes.checked_sub(first)?;
-        let at = self.data.wrapping_add((exposed.offset + first).to_usize());
-        // Acquire: pairs with the release of the lock. It comes after the loads of the descriptor,
-        // which never changes.
-        (whole::weigh(lock.load(Ordering::Acquire), bytes) <= behind).then_some(at)
-    }
-
     /// Returns the memory that `rank` exposes, as this process reaches it by load and store:
     /// address, bytes, displacement unit (MPI-4.1 §12.2.3). Without such memory, the address is
     /// null and the number of bytes 0. Fails for a dynamic window, which may have many parts.
@@ -235,5 +187,93 @@ impl LocalWindow {
             return Ok(Rank(rank.cast_unsigned()));
         }
         Err(Error::TargetRank { rank: i64::from(rank), size: self.size })
+    }
+}
+
+/// A place in the common memory, for a quick call.
+#[derive(Clone, Copy)]
+pub struct Start {
+    at: *mut u8,
+    /// bytes from there to the end of the memory that its rank exposes
+    room: u64,
+}
+
+impl Start {
+    /// Returns the address if there are `bytes` bytes, at least one, that are all inside.
+    #[inline(always)]
+    pub fn of(self, bytes: u64) -> Option<*mut u8> {
+        // One comparison: 0 bytes become the largest number.
+        (bytes.wrapping_sub(1) < self.room).then_some(self.at)
+    }
+
+    /// Returns the address if there are `bytes` bytes, a power of two, that are all inside, and it
+    /// is a multiple of them.
+    #[inline(always)]
+    pub fn of_word(self, bytes: u64) -> Option<*mut u8> {
+        let at = self.of(bytes)?;
+        if at.addr().to_u64() & (bytes - 1) != 0 {
+            return None;
+        }
+        Some(at)
+    }
+}
+
+impl QuickPart {
+    /// Returns the begin of displacement `disp` of `rank`; `None` if it is outside.
+    ///
+    /// # Safety
+    /// The window has this rank.
+    #[inline(always)]
+    pub unsafe fn start(&self, rank: Rank, disp: i64) -> Option<Start> {
+        // SAFETY: the window has a block for each of its ranks, mapped as long as it has this part.
+        let exposed = unsafe { self.blocks.descriptor(rank.on_only_node()) };
+        self.start_in(exposed, disp)
+    }
+
+    #[inline(always)]
+    fn start_in(&self, exposed: &Descriptor, disp: i64) -> Option<Start> {
+        let (first, room) = exposed.start(disp)?;
+        let at = self.data.wrapping_add((exposed.offset + first).to_usize());
+        Some(Start { at: computed!(at), room: computed!(room) })
+    }
+
+    /// Returns the begin of an element that one atomic instruction is to change; `None` if it is
+    /// outside, without a pass of this rank there, and while a thread holds the accumulate lock of
+    /// the rank (`epoch::lock::passes`).
+    ///
+    /// # Safety
+    /// The window has this rank.
+    #[inline(always)]
+    pub unsafe fn element_start(&self, rank: Rank, disp: i64) -> Option<Start> {
+        let words = [self.pass_word, whole::word(rank).word];
+        // SAFETY: as in `start`; each block has these words.
+        let (exposed, [pass, lock]) =
+            unsafe { self.blocks.descriptor_and_words(rank.on_only_node(), words) };
+        // Acquire: the operation comes after the look. It pairs with nothing: the holder of the
+        // lock waits until this rank has called again (`epoch::lock::passes`).
+        if pass.load(Ordering::Acquire) & self.pass == 0 {
+            return None;
+        }
+        // Acquire: pairs with the release of the lock.
+        if whole::is_held(lock.load(Ordering::Acquire)) {
+            return None;
+        }
+        self.start_in(exposed, disp)
+    }
+
+    /// Returns the address of `reach` in the common memory at the displacement; `None` if a byte of
+    /// it is outside.
+    ///
+    /// # Safety
+    /// The window has this rank.
+    #[inline]
+    pub unsafe fn reach_within(&self, rank: Rank, disp: i64, reach: Reach) -> Option<*mut u8> {
+        // SAFETY: as in `start`.
+        let exposed = unsafe { self.blocks.descriptor(rank.on_only_node()) };
+        let (start, _) = exposed.start(disp)?;
+        let first = start.checked_add_signed(reach.first)?;
+        let behind = exposed.bytes.checked_sub(first)?;
+        let at = self.data.wrapping_add((exposed.offset + first).to_usize());
+        (reach.bytes <= behind).then_some(at)
     }
 }

@@ -7,15 +7,63 @@ use crate::fabric::shm::words::Cells;
 use crate::fabric::{WordAt, WordId};
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode, Slot};
-use crate::sync::{AtomicU32, AtomicU64};
+use crate::sync::{AtomicU32, AtomicU64, computed};
 use std::sync::Arc;
+
+/// Where the blocks of one slot of an arena are in this process.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct BlockPlaces {
+    /// the descriptor of rank 0
+    base: *mut u8,
+    /// bytes from the descriptor of a rank to that of the next one
+    stride: usize,
+}
+
+impl BlockPlaces {
+    /// Returns the address of the descriptor of `rank`.
+    #[inline(always)]
+    fn block(self, rank: RankOnNode) -> *mut u8 {
+        self.base.wrapping_add(rank.0.to_usize() * self.stride)
+    }
+
+    /// Returns the descriptor of `rank`.
+    ///
+    /// # Safety
+    /// The slot has a block for this rank, and is mapped for `'a`.
+    #[inline(always)]
+    pub unsafe fn descriptor<'a>(self, rank: RankOnNode) -> &'a Descriptor {
+        let block = computed!(self.block(rank));
+        // SAFETY: the address is that of a descriptor, which no process changes any more.
+        unsafe { &*block.cast::<Descriptor>() }
+    }
+
+    /// Returns the descriptor and some control words of a rank of this node.
+    ///
+    /// # Safety
+    /// The slot has a block with these words for this rank, and is mapped for `'a`.
+    #[inline(always)]
+    pub unsafe fn descriptor_and_words<'a, const N: usize>(
+        self,
+        rank: RankOnNode,
+        words: [WordId; N],
+    ) -> (&'a Descriptor, [&'a AtomicU64; N]) {
+        let block = computed!(self.block(rank));
+        let words = words.map(|word| {
+            let offset = size_of::<Descriptor>() + word.0.to_usize() * size_of::<u64>();
+            // SAFETY: the word is inside the rank's block, aligned, and only ever used as an
+            // atomic.
+            unsafe { &*block.wrapping_add(offset).cast::<AtomicU64>() }
+        });
+        // SAFETY: as in `descriptor`.
+        (unsafe { &*block.cast::<Descriptor>() }, words)
+    }
+}
 
 /// The blocks of one slot of an arena.
 #[derive(Clone)]
 pub struct ControlBlocks {
-    /// the descriptor of rank 0
-    base: *mut u8,
-    stride: usize,
+    places: BlockPlaces,
     /// bytes of each block ahead of its descriptor
     far_bytes: usize,
     size: u32,
@@ -33,7 +81,8 @@ impl ControlBlocks {
     pub fn of(arena: &Arc<Arena>, slot: Slot) -> ControlBlocks {
         let (stride, far_bytes, size) = (arena.stride, arena.far_bytes, arena.size);
         let base = arena.base_of(slot).wrapping_add(far_bytes);
-        ControlBlocks { base, stride, far_bytes, size, arena: arena.clone() }
+        let places = BlockPlaces { base, stride };
+        ControlBlocks { places, far_bytes, size, arena: arena.clone() }
     }
 
     /// Returns the arena that they are part of.
@@ -41,9 +90,14 @@ impl ControlBlocks {
         &self.arena
     }
 
+    /// Returns where they are.
+    pub fn places(&self) -> BlockPlaces {
+        self.places
+    }
+
     /// Returns the address of the first block.
     pub fn start(&self) -> *mut u8 {
-        self.base.wrapping_sub(self.far_bytes)
+        self.places.base.wrapping_sub(self.far_bytes)
     }
 
     /// Returns the address of this rank's block.
@@ -59,31 +113,33 @@ impl ControlBlocks {
     #[inline]
     fn block(&self, rank: RankOnNode) -> *mut u8 {
         debug_assert!(rank.0 < self.size);
-        // SAFETY: the slot has a block for each rank.
-        unsafe { self.base.add(rank.0.to_usize() * self.stride) }
+        self.places.block(rank)
     }
 
     /// Returns the descriptor of `rank`.
     #[inline]
     pub fn descriptor(&self, rank: RankOnNode) -> &Descriptor {
-        // SAFETY: the address is that of a descriptor, which no process changes any more.
-        unsafe { &*self.block(rank).cast::<Descriptor>() }
+        debug_assert!(rank.0 < self.size);
+        // SAFETY: the slot has a block for each rank, and `arena` keeps it mapped.
+        unsafe { self.places.descriptor(rank) }
     }
 
     /// Returns a control word of a rank of this node.
     #[inline]
     pub fn word(&self, at: WordAt) -> &AtomicU64 {
         let word = size_of::<Descriptor>() + at.word.0.to_usize() * size_of::<u64>();
-        debug_assert!(at.rank.0 < self.size && word < self.stride - self.far_bytes);
-        // SAFETY: the word is inside the rank's block, aligned, and only ever used as an atomic.
-        unsafe { &*self.block(at.rank.of_node_words()).add(word).cast::<AtomicU64>() }
+        debug_assert!(at.rank.0 < self.size && word < self.places.stride - self.far_bytes);
+        // SAFETY: the slot has a block for each rank, and `arena` keeps it mapped.
+        let (_, [word]) =
+            unsafe { self.places.descriptor_and_words(at.rank.of_node_words(), [at.word]) };
+        word
     }
 
     /// Zeroes this rank's block for a new window.
     pub fn clear(&self) {
         let block = self.own_start();
         // SAFETY: the block has `stride` bytes, and between two windows only its owner uses it.
-        unsafe { core::ptr::write_bytes(block, 0, self.stride) };
+        unsafe { core::ptr::write_bytes(block, 0, self.places.stride) };
     }
 
     /// Returns the word `word` for ranks of other nodes, in the block of a rank of this node.

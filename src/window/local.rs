@@ -10,7 +10,6 @@ use super::regions::Regions;
 use super::wanted::UsedNodes;
 use super::wide::WideWindow;
 use crate::fabric::shm::words::CpuWords;
-use crate::fabric::{WordId, layout};
 use crate::memory::HeapView;
 use crate::mpi::comm::{Comm, Group};
 use crate::rank_numbers::{Rank, RankOnNode, Slot};
@@ -34,8 +33,6 @@ pub struct LocalWindow {
     pub(super) fences: AtomicU64,
     /// the number of MPI_Win_complete of others that this process has waited for or still expects
     pub(super) completes: AtomicU64,
-    /// the word with the pass of this rank at any target, and its bit there (`epoch::lock::passes`)
-    pub(super) pass: (WordId, u64),
     /// queue nodes in use
     pub(super) nodes: UsedNodes,
     /// whether MPI_Win_free was called
@@ -84,10 +81,7 @@ impl LocalWindow {
             (None, _) => Memory::Owned(Known::default()),
         };
         let blocks = ControlBlocks::of(arena, slot);
-        let (index, bit) = layout::bit_of(arena.rank.in_node_words());
-        let pass = (layout::pass(index, arena.size), bit);
         LocalWindow {
-            pass,
             rank,
             size,
             data,

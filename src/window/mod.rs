@@ -17,6 +17,8 @@ pub mod idle;
 mod local;
 pub mod lock_nodes;
 pub mod protocols;
+pub mod quick_part;
+pub mod quick_window;
 pub mod regions;
 pub mod registry;
 pub mod report;
@@ -36,13 +38,17 @@ use crate::sync::AtomicUsize;
 use attributes::Attributes;
 use core::ffi::c_int;
 use parking_lot::Mutex;
+use quick_part::QuickPart;
 
-/// A window.
+/// A window. Quick calls read its first cache line only.
+#[repr(C, align(64))]
 pub struct Window {
-    /// its handle, see `registry`
-    pub handle: u32,
+    /// what quick calls read beside the epochs, if all its ranks are on this node
+    pub quick: Option<QuickPart>,
     /// the epochs that this process is in
     pub epochs: Epochs,
+    /// its handle, see `registry`
+    pub handle: u32,
     /// what carries it out
     pub carrier: Carrier,
     /// the values of its predefined attributes

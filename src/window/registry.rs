@@ -10,8 +10,9 @@
 //! ([`HANDLES`]) have been made; only then a new window gets the same number.
 
 use super::Window;
+use super::quick_window::QuickWindow;
 use crate::error::{Class, Error, Result};
-use crate::mpi::level;
+use crate::mpi::{EntryName, Host, level};
 use crate::number::Number;
 use crate::sync::{AtomicPtr, Ordering};
 use core::ptr;
@@ -26,6 +27,10 @@ const HANDLES: u32 = (SLOTS as u32) << 9;
 
 /// The windows by slot; null: none. Filled by `insert`, emptied by `remove`.
 static WINDOWS: [AtomicPtr<Window>; SLOTS] = [const { AtomicPtr::new(ptr::null_mut()) }; SLOTS];
+
+/// The windows by slot that quick calls by either name serve; null: none. As [`WINDOWS`].
+static QUICK: [[AtomicPtr<Window>; SLOTS]; 2] =
+    [const { [const { AtomicPtr::new(ptr::null_mut()) }; SLOTS] }; 2];
 
 /// The handles that are free.
 struct Free {
@@ -67,6 +72,11 @@ fn place(slot: usize) -> (usize, u64) {
     (slot / 64, 1 << (slot % 64))
 }
 
+/// Returns the slot of a window.
+fn slot_of(handle: u32) -> usize {
+    (handle >> 1).to_usize() % SLOTS
+}
+
 /// The meaning of a handle.
 pub enum Found {
     /// a window of ours
@@ -75,15 +85,6 @@ pub enum Found {
     Foreign,
     /// a number of our encoding that is no window, or no longer one
     Stale,
-}
-
-/// Returns the window of a handle, if it is an existing window of ours.
-#[inline(always)]
-pub fn lookup(handle: usize) -> Option<&'static Window> {
-    match find(handle) {
-        Found::Window(window) => Some(window),
-        _ => None,
-    }
 }
 
 /// Looks a handle up.
@@ -102,6 +103,43 @@ pub fn find(handle: usize) -> Found {
     // window while it uses it in another thread is erroneous (MPI-4.1 §11.6.2).
     let window: &'static Window = unsafe { &*window };
     if window.handle.to_usize() == handle { Found::Window(window) } else { Found::Stale }
+}
+
+/// Returns the window of a handle as the caller passed it, if calls by this name are for this
+/// library, and quick calls serve the window. Seven instructions and two loads: no check of the
+/// encoding, because an entry compares its handle with all 32 bits that a handle may have. Garbage
+/// above them does not matter, and a handle of the MPI underneath is even in its lower half.
+#[inline(always)]
+pub fn quick(handle: usize, name: EntryName) -> Option<QuickWindow> {
+    let slot = (handle >> 1) & (SLOTS - 1);
+    // Acquire: pairs with the Release in `serve`.
+    let window = QUICK[name as usize][slot].load(Ordering::Acquire);
+    // SAFETY: null, or as in `find`.
+    let window: &'static Window = unsafe { window.as_ref() }?;
+    // SAFETY: `serve` checked that it has a part for quick calls.
+    let window = unsafe { QuickWindow::new(window) };
+    (window.part().handle == handle.low_u32()).then_some(window)
+}
+
+/// Enters a window for quick calls by the names whose calls are known to be for this library, if
+/// quick calls serve it. The lock of [`FREE`] is held.
+fn serve(window: &Window) {
+    if window.quick.is_none() {
+        return;
+    }
+    for name in [EntryName::Mpi, EntryName::Pmpi] {
+        if Host::known(name).is_some() {
+            let entry = &QUICK[name as usize][slot_of(window.handle)];
+            // Release: pairs with the Acquire in `quick`.
+            entry.store(ptr::from_ref(window).cast_mut(), Ordering::Release);
+        }
+    }
+}
+
+/// Lets quick calls by their MPI names find all windows. [`Host::known`] knows that these calls are
+/// for this library.
+pub fn no_tool_is_behind() {
+    for_each(serve);
 }
 
 /// A place for a window that is being made. It is freed when this is dropped without a window.
@@ -135,6 +173,7 @@ impl Entry {
         let free = FREE.lock();
         // Release: pairs with the Acquire in `find`.
         WINDOWS[self.slot()].store(window, Ordering::Release);
+        serve(known);
         // The level that `make` saw may be an old one; a thread that raises it later finds
         // this window.
         if level::is_raised() {
@@ -176,8 +215,12 @@ pub fn for_each(mut work: impl FnMut(&Window)) {
 
 /// Removes a window from the registry and frees it.
 pub fn remove(window: &'static Window) {
-    let slot = (window.handle >> 1).to_usize() % SLOTS;
+    let slot = slot_of(window.handle);
     let free = FREE.lock();
+    for quick in &QUICK {
+        // Relaxed: no call uses a window while it is freed.
+        quick[slot].store(ptr::null_mut(), Ordering::Relaxed);
+    }
     let window = WINDOWS[slot].swap(ptr::null_mut(), Ordering::AcqRel);
     drop(free);
     assert!(!window.is_null(), "a window is removed once");
@@ -230,7 +273,8 @@ mod tests {
         };
         let window = reserve().unwrap().insert(|handle| Window {
             handle,
-            epochs: Epochs::new(false),
+            quick: None,
+            epochs: Epochs::new(2, false),
             carrier: Carrier::Host(Delegated { native: 0 }),
             facts,
             errhandler: AtomicUsize::new(0),

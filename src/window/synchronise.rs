@@ -3,6 +3,7 @@
 
 use super::create::barrier::collective_words;
 use super::protocols::{Protocols, on_protocols, on_words};
+use super::quick_window::QuickWindow;
 use super::wanted::Wanted;
 use super::{LocalWindow, Window, waits};
 use crate::epoch::lock::{self, Intent, Released, Spare, Tried};
@@ -303,15 +304,40 @@ pub fn flush(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
     node.take_refusals()
 }
 
-/// Does MPI_Win_flush for a target that this process may access in an epoch of locks, on one node.
-/// In any other case it does nothing and returns false.
+/// Does MPI_Win_flush for a target that is known to be in a passive target epoch, on one node. In
+/// any other case it does nothing and returns false.
 #[inline(always)]
-pub fn flush_quick(window: &Window, node: &LocalWindow, target: Rank) -> bool {
-    let legal = target.0 < node.size && window.epochs.is_passive(target);
+pub fn flush_quick(window: QuickWindow, target: Rank) -> bool {
+    let legal = window.epochs.known.is_passive(target);
     if legal {
         full_fence();
     }
     legal
+}
+
+/// Does MPI_Win_flush_all if a passive target epoch is known to be open, on one node. In any other
+/// case it does nothing and returns false.
+#[inline(always)]
+pub fn flush_all_quick(window: QuickWindow) -> bool {
+    let legal = window.epochs.known.is_any_passive();
+    if legal {
+        full_fence();
+    }
+    legal
+}
+
+/// Does MPI_Win_flush_local for a target that is known to be in a passive target epoch, on one
+/// node, where all transfers are done when their calls return. In any other case it returns false.
+#[inline(always)]
+pub fn flush_local_quick(window: QuickWindow, target: Rank) -> bool {
+    window.epochs.known.is_passive(target)
+}
+
+/// Does MPI_Win_flush_local_all if a passive target epoch is known to be open, on one node. In any
+/// other case it returns false.
+#[inline(always)]
+pub fn flush_local_all_quick(window: QuickWindow) -> bool {
+    window.epochs.known.is_any_passive()
 }
 
 /// Does MPI_Win_flush_local: waits until the origin's buffers may be used again. On one node this
@@ -348,6 +374,13 @@ pub fn flush_all(window: &Window, node: &LocalWindow) -> Result<()> {
 pub fn sync(node: &LocalWindow) {
     full_fence();
     node.serve_polling();
+}
+
+/// Does MPI_Win_sync on one node, where no other process needs to be served.
+#[inline(always)]
+pub fn sync_quick(_window: QuickWindow) -> bool {
+    full_fence();
+    true
 }
 
 impl LocalWindow {

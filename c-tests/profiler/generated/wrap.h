@@ -32,18 +32,6 @@ WRAP(int, Win_wait,
 WRAP(int, Win_test,
     (MPI_Win win, int *flag),
     (win, flag))
-WRAP(int, Win_flush_local,
-    (int rank, MPI_Win win),
-    (rank, win))
-WRAP(int, Win_flush_all,
-    (MPI_Win win),
-    (win))
-WRAP(int, Win_flush_local_all,
-    (MPI_Win win),
-    (win))
-WRAP(int, Win_sync,
-    (MPI_Win win),
-    (win))
 WRAP(int, Win_lock,
     (int lock_type, int rank, int assert, MPI_Win win),
     (lock_type, rank, assert, win))
@@ -59,6 +47,18 @@ WRAP(int, Win_unlock_all,
 WRAP(int, Win_flush,
     (int rank, MPI_Win win),
     (rank, win))
+WRAP(int, Win_flush_local,
+    (int rank, MPI_Win win),
+    (rank, win))
+WRAP(int, Win_flush_all,
+    (MPI_Win win),
+    (win))
+WRAP(int, Win_flush_local_all,
+    (MPI_Win win),
+    (win))
+WRAP(int, Win_sync,
+    (MPI_Win win),
+    (win))
 WRAP(int, Win_create_errhandler,
     (MPI_Win_errhandler_function *function, MPI_Errhandler *errhandler),
     (function, errhandler))

@@ -7,7 +7,7 @@
 //! | elements                                   | way                                            |
 //! |--------------------------------------------|------------------------------------------------|
 //! | one, 1, 2, 4 or 8 bytes wide, at a         | the processor's atomics: [`accumulate`],       |
-//! | multiple of that                           | [`compare_and_swap`], [`fetch_and_op_fast`]    |
+//! | multiple of that                           | [`compare_and_swap`], [`fetch_kernel`]         |
 //! | wider ones, and all at other addresses     | the target's accumulate lock, held by the      |
 //! |                                            | caller around [`accumulate_exclusive`] or      |
 //! |                                            | [`compare_and_swap_exclusive`]                 |
@@ -35,9 +35,10 @@ mod wide_elements;
 
 #[cfg(target_arch = "x86_64")]
 use self::element::LongDouble;
-use self::element::{Complex, Element, Pair, ReduceCall, Word};
+use self::element::{Complex, Pair, ReduceCall};
 use super::basic::Basic;
 pub use ops::{OPS, Op, PredefinedOp, pairs, pairs_in_mpis};
+pub use single_element::{change_kernel, compare_kernel, fetch_kernel};
 
 /// Whether elements of this type at this address are changed under the target's accumulate lock.
 /// The result is equal in all processes, since each maps a window's memory at whole pages. The
@@ -155,6 +156,8 @@ macro_rules! words {
         }
     };
 }
+
+mod single_element; // behind the macros, which it uses
 
 /// Applies `op` to `count` elements at the target by the processor's atomics and, if there is a
 /// result buffer, returns their old values.
@@ -293,16 +296,11 @@ pub unsafe fn compare_and_swap(
 ) {
     debug_assert!(basic.compares(), "compare and swap of {basic:?}");
     debug_assert!(!needs_lock(basic, target), "{basic:?} at {target:p} needs the lock");
-    // SAFETY: the caller's guarantees; the target is at a multiple of its extent.
-    unsafe {
-        match basic.extent() {
-            8 => atomic::compare_and_swap::<u64>(target, compare, origin, result),
-            4 => atomic::compare_and_swap::<u32>(target, compare, origin, result),
-            2 => atomic::compare_and_swap::<u16>(target, compare, origin, result),
-            1 => atomic::compare_and_swap::<u8>(target, compare, origin, result),
-            _ => too_wide(basic),
-        }
-    }
+    match compare_kernel(basic) {
+        // SAFETY: the caller's guarantees; the target is at a multiple of its extent.
+        Some(kernel) => unsafe { kernel(origin, compare, result, target) },
+        None => too_wide(basic),
+    };
 }
 
 /// Compares and swaps as [`compare_and_swap`] when no other thread changes the target's element.
@@ -328,82 +326,6 @@ pub unsafe fn compare_and_swap_exclusive(
             _ => too_wide(basic),
         }
     }
-}
-
-/// Carries out the most common calls of Fetch_and_op inline in the caller: SUM, REPLACE and NO_OP
-/// of an aligned integer of four or eight bytes. For all other calls it does nothing and returns
-/// false.
-///
-/// On paper, a SUM of eight bytes: three branches (range of the type's number, alignment, op), one
-/// load of the operand, one `lock xadd`, one store of the result. So the type is found by comparing
-/// numbers, where a `match` of both widths becomes a jump table, and the other ops are a call.
-///
-/// # Safety
-/// As for [`accumulate`] of one element, but the target may be at any address.
-#[inline(always)]
-pub unsafe fn fetch_and_op_fast(
-    op: Op,
-    basic: Basic,
-    target: *mut u8,
-    origin: *const u8,
-    result: *mut u8,
-) -> bool {
-    let among = |first: Basic, last: Basic| {
-        (basic as u8).wrapping_sub(first as u8) <= last as u8 - first as u8
-    };
-    // SAFETY: the caller's guarantees; the target is at a multiple of the width.
-    unsafe {
-        if among(Basic::I64, Basic::Aint64) {
-            target.addr() & 7 == 0 && fetch_and_op_word::<u64>(op, target, origin, result)
-        } else if among(Basic::I32, Basic::U32) {
-            target.addr() & 3 == 0 && fetch_and_op_word::<u32>(op, target, origin, result)
-        } else {
-            false
-        }
-    }
-}
-
-const _: () = assert!(Basic::U64 as u8 == Basic::I64 as u8 + 1);
-const _: () = assert!(Basic::Aint64 as u8 == Basic::I64 as u8 + 2);
-const _: () = assert!(Basic::U32 as u8 == Basic::I32 as u8 + 1);
-
-/// # Safety
-/// As for [`fetch_and_op_fast`], and the target is aligned.
-#[inline(always)]
-unsafe fn fetch_and_op_word<W: Word + Element>(
-    op: Op,
-    target: *mut u8,
-    origin: *const u8,
-    result: *mut u8,
-) -> bool {
-    if op != Op::Sum {
-        // SAFETY: the caller's guarantees.
-        return unsafe { replace_or_fetch::<W>(op, target, origin, result) };
-    }
-    // SAFETY: the caller guarantees all buffers.
-    unsafe { W::add(target, W::read(origin)).write(result) };
-    true
-}
-
-/// # Safety
-/// As for [`fetch_and_op_word`].
-#[inline(never)]
-unsafe fn replace_or_fetch<W: Word + Element>(
-    op: Op,
-    target: *mut u8,
-    origin: *const u8,
-    result: *mut u8,
-) -> bool {
-    // SAFETY: the caller guarantees all buffers. A NO_OP does not look at the origin.
-    unsafe {
-        let old = match op {
-            Op::Replace => W::swap(target, W::read(origin)),
-            Op::NoOp => W::load(target),
-            _ => return false,
-        };
-        old.write(result);
-    }
-    true
 }
 
 #[cold]

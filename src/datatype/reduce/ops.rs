@@ -141,8 +141,13 @@ pub struct PredefinedOp {
 }
 
 /// The place of a kind in a set of kinds.
-const fn bit(kind: Kind) -> u16 {
+pub(super) const fn bit(kind: Kind) -> u16 {
     1 << kind as u16
+}
+
+/// The set of kinds that the standard pairs with an op.
+pub(super) const fn kinds(op: Op) -> u16 {
+    STANDARD[op as usize]
 }
 
 /// A set of kinds.

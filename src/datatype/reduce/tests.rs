@@ -5,7 +5,6 @@ mod contention;
 mod model;
 
 use super::*;
-use crate::datatype::basic::Kind;
 use model::{Random, element, expected, same};
 
 /// Aligned memory with a margin on both sides that must stay as it is.
@@ -173,31 +172,44 @@ fn a_long_plain_loop_computes_what_the_model_does() {
     }
 }
 
+/// Calls the function for one element.
+///
+/// # Safety
+/// As for [`accumulate`].
+unsafe fn one(
+    op: Op,
+    basic: Basic,
+    target: *mut u8,
+    origin: *const u8,
+    result: Option<*mut u8>,
+    count: usize,
+) {
+    assert_eq!(count, 1);
+    let kernel = match result {
+        Some(_) => fetch_kernel(op, basic),
+        None => change_kernel(op, basic),
+    };
+    // SAFETY: the caller's promise.
+    unsafe { kernel.unwrap()(origin, result.unwrap_or_default(), target) };
+}
+
 #[test]
-fn the_fast_fetch_and_op_agrees_with_the_slow_one() {
+fn the_functions_for_one_element_agree_with_the_model() {
     let mut random = Random::new(11);
-    for (op, basic) in legal() {
-        for shift in [0, 4, 8, 1] {
-            let (old, operand) = (element(op, basic, &mut random), element(op, basic, &mut random));
-            let mut target = Memory::new(64, &mut random);
-            target.fill(shift, &old);
-            let before = target.bytes().to_vec();
-            let mut result = [0; 32];
-            let origin = if op == Op::NoOp { core::ptr::null() } else { operand.as_ptr() };
-            // SAFETY: all hold one element, and no other code knows them.
-            let done = unsafe {
-                fetch_and_op_fast(op, basic, target.at(shift), origin, result.as_mut_ptr())
-            };
-            let fast_type = matches!(basic.extent(), 4 | 8)
-                && matches!(basic.kind(), Kind::Integer | Kind::MultiLanguage);
-            let fast_op = matches!(op, Op::Sum | Op::Replace | Op::NoOp);
-            assert_eq!(done, fast_type && fast_op && shift % basic.extent() == 0);
-            if done {
-                let found = &target.bytes()[MARGIN + shift..][..basic.extent()];
-                assert!(same(op, basic, found, &expected(op, basic, &old, &operand)));
-                assert_eq!(result[..basic.extent()], old);
-            } else {
-                assert_eq!(target.bytes(), before);
+    let ops = OPS.iter().map(|known| known.op);
+    for (op, &basic) in ops.flat_map(|op| Basic::ALL.iter().map(move |basic| (op, basic))) {
+        let is_word = basic.extent() <= 8 && basic.size() == basic.extent();
+        let fetches = pairs(op, basic) && is_word;
+        let changes = fetches && op != Op::NoOp;
+        assert_eq!(fetch_kernel(op, basic).is_some(), fetches, "{op:?} {basic:?}");
+        assert_eq!(change_kernel(op, basic).is_some(), changes, "{op:?} {basic:?}");
+        for round in 0..64 {
+            for answer in [Answer::None, Answer::Apart, Answer::InOrigin] {
+                if if answer == Answer::None { changes } else { fetches } {
+                    let target_shift = round % 2 * basic.extent();
+                    let case = Case { op, basic, count: 1, target_shift, answer };
+                    check(one, &case, &mut random);
+                }
             }
         }
     }

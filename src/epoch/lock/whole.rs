@@ -83,18 +83,8 @@ pub fn wait_if_held(words: &impl Words, target: Rank, nodes: impl Nodes, lock: u
     if is_held(lock) { several(words, target, nodes, || Ok(())) } else { Ok(()) }
 }
 
-/// Whether a call holds the lock, whose word is `lock`.
-#[inline]
-pub fn is_held(lock: u64) -> bool {
-    LockWord(lock).holders() != 0
-}
-
-/// Returns a length that is too large for any memory if the lock is held, whose word is `lock`, and
-/// else at least `bytes`. A check of this length against the memory thus checks the lock, too.
+/// Whether a call holds the lock, whose word is `lock`. All holders take it exclusively.
 #[inline(always)]
-pub fn weigh(lock: u64, bytes: u64) -> u64 {
-    // Where the lock is held exclusively the count is -1, in the upper bits. The lower bits hold
-    // numbers of waiters and are never all ones, and `bytes` is the size of an element.
-    debug_assert!(bytes <= 1 << 20);
-    lock.wrapping_add(bytes)
+pub fn is_held(lock: u64) -> bool {
+    LockWord(lock).holders() < 0
 }

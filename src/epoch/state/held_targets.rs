@@ -5,7 +5,7 @@ use crate::rank_numbers::Rank;
 use std::collections::BTreeMap;
 
 /// No rank.
-pub(super) const NOBODY: Rank = Rank(u32::MAX - 1);
+pub(super) const NOBODY: Rank = Rank(u32::MAX);
 
 /// The way in which a target is held in an epoch of `Lock` or `Start`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

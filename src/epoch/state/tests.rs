@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn nothing_may_be_accessed_outside_an_epoch() {
-    let epochs = Epochs::new(false);
+    let epochs = Epochs::new(100, false);
     assert!(epochs.may_access(Rank(0)).is_err());
     assert!(epochs.may_flush(Rank(0)).is_err());
     assert!(epochs.may_free().is_ok());
@@ -12,7 +12,7 @@ fn nothing_may_be_accessed_outside_an_epoch() {
 
 #[test]
 fn a_lock_opens_its_target_only() {
-    let epochs = Epochs::new(false);
+    let epochs = Epochs::new(100, false);
     assert_eq!(epochs.lock(Rank(3), Hold::Shared), Ok(Held::Nothing));
     assert_eq!(epochs.lock(Rank(5), Hold::Exclusive), Ok(Held::Shared));
     epochs.locked(Intent::Own);
@@ -30,14 +30,14 @@ fn a_lock_opens_its_target_only() {
 
 #[test]
 fn a_process_with_threads_is_never_known_to_be_alone() {
-    let epochs = Epochs::new(true);
+    let epochs = Epochs::new(100, true);
     epochs.lock(Rank(5), Hold::Exclusive).unwrap();
     assert!(!epochs.is_exclusive(Rank(5)));
 }
 
 #[test]
 fn each_intent_is_given_back_once_though_threads_come_while_locks_are_held() {
-    let epochs = Epochs::new(false);
+    let epochs = Epochs::new(100, false);
     assert!(epochs.lock_first(Rank(1), || Some((Hold::Exclusive, Intent::Own))));
     assert_eq!(epochs.lock(Rank(2), Hold::Exclusive), Ok(Held::Exclusive));
     epochs.several_threads();
@@ -54,7 +54,7 @@ fn each_intent_is_given_back_once_though_threads_come_while_locks_are_held() {
 
 #[test]
 fn a_lock_of_one_thread_is_no_exclusive_one_for_others_when_they_come() {
-    let epochs = Epochs::new(false);
+    let epochs = Epochs::new(100, false);
     epochs.lock(Rank(5), Hold::Exclusive).unwrap();
     epochs.locked(Intent::Own);
     epochs.several_threads();
@@ -64,7 +64,7 @@ fn a_lock_of_one_thread_is_no_exclusive_one_for_others_when_they_come() {
 
 #[test]
 fn a_fence_without_operations_is_no_epoch() {
-    let epochs = Epochs::new(false);
+    let epochs = Epochs::new(100, false);
     epochs.fenced(true);
     assert!(epochs.lock(Rank(0), Hold::Shared).is_ok());
     epochs.unlock(Rank(0)).unwrap();
@@ -79,9 +79,9 @@ fn a_fence_without_operations_is_no_epoch() {
 
 #[test]
 fn an_operation_that_failed_after_a_fence_begins_no_epoch() {
-    let epochs = Epochs::new(false);
+    let epochs = Epochs::new(100, false);
     epochs.fenced(true);
-    assert!(epochs.may_access(Rank(1)).is_ok() && !epochs.is_open(Rank(1)));
+    assert!(epochs.may_access(Rank(1)).is_ok() && !epochs.known.is_open(Rank(1)));
     assert!(epochs.lock_all(true).is_ok());
     epochs.accessed();
     assert_eq!(epochs.unlock_all(), Ok(true));
@@ -91,7 +91,7 @@ fn an_operation_that_failed_after_a_fence_begins_no_epoch() {
 
 #[test]
 fn requests_are_for_passive_target_epochs() {
-    let epochs = Epochs::new(false);
+    let epochs = Epochs::new(100, false);
     assert_eq!(epochs.may_request(Rank(0)), Err(Error::Epoch(NO_EPOCH)));
     epochs.fenced(true);
     assert_eq!(epochs.may_request(Rank(0)), Err(REQUEST));
@@ -116,7 +116,7 @@ fn requests_are_for_passive_target_epochs() {
 
 #[test]
 fn start_opens_its_group_and_post_is_independent() {
-    let epochs = Epochs::new(false);
+    let epochs = Epochs::new(100, false);
     epochs.post(2).unwrap();
     epochs.start(&[Rank(1), Rank(2)]).unwrap();
     assert!(epochs.may_access(Rank(2)).is_ok() && epochs.may_access(Rank(0)).is_err());
@@ -130,7 +130,7 @@ fn start_opens_its_group_and_post_is_independent() {
 
 #[test]
 fn lock_all_opens_everything_once() {
-    let epochs = Epochs::new(true);
+    let epochs = Epochs::new(100, true);
     epochs.lock_all(false).unwrap();
     assert!(epochs.may_access(Rank(77)).is_ok() && epochs.lock(Rank(1), Hold::Shared).is_err());
     assert_eq!(epochs.unlock_all(), Ok(false));
@@ -139,9 +139,9 @@ fn lock_all_opens_everything_once() {
 
 #[test]
 fn the_quick_path_of_lock_all_is_for_an_idle_process_with_one_thread() {
-    let epochs = Epochs::new(false);
+    let epochs = Epochs::new(100, false);
     assert!(!epochs.lock_all_first(|| false) && epochs.may_free().is_ok());
-    assert!(epochs.lock_all_first(|| true) && epochs.is_passive(Rank(77)));
+    assert!(epochs.lock_all_first(|| true) && epochs.known.is_passive(Rank(77)));
     assert!(!epochs.lock_all_first(|| true));
     assert!(epochs.unlock_all_alone() && !epochs.unlock_all_alone());
     epochs.lock_all(false).unwrap();
@@ -171,7 +171,7 @@ fn spare(epochs: &Epochs, rank: Rank) -> Spare {
 
 #[test]
 fn an_intent_is_kept_until_the_last_exclusive_lock_ends() {
-    let epochs = Epochs::new(false);
+    let epochs = Epochs::new(100, false);
     // Two locks under the standing intent, one with an intent, and one that counts on that.
     assert_eq!(lock(&epochs, Rank(1), Intent::Standing), Held::Nothing);
     assert_eq!(lock(&epochs, Rank(2), Intent::Standing), Held::Shared);
@@ -188,7 +188,7 @@ fn an_intent_is_kept_until_the_last_exclusive_lock_ends() {
 
 #[test]
 fn the_quick_path_counts_intents_as_the_other_one_does() {
-    let epochs = Epochs::new(false);
+    let epochs = Epochs::new(100, false);
     for (intent, left) in [(Intent::Standing, Spare::Nothing), (Intent::Own, Spare::Released)] {
         assert!(epochs.lock_first(Rank(1), || Some((Hold::Exclusive, intent))));
         assert_eq!(epochs.unlock_last(Rank(1)), Some((Hold::Exclusive, left)));
@@ -201,7 +201,7 @@ fn the_quick_path_counts_intents_as_the_other_one_does() {
 
 #[test]
 fn a_lock_that_failed_leaves_the_intents_as_they_were() {
-    let epochs = Epochs::new(false);
+    let epochs = Epochs::new(100, false);
     lock(&epochs, Rank(1), Intent::Own);
     let held = epochs.lock(Rank(2), Hold::Exclusive).unwrap();
     // A thread that unlocks meanwhile must not take the intent away.
@@ -218,7 +218,7 @@ fn a_lock_that_failed_leaves_the_intents_as_they_were() {
 
 #[test]
 fn every_so_many_locks_with_an_intent_offer_it() {
-    let epochs = Epochs::new(false).offering_after(3);
+    let epochs = Epochs::new(100, false).offering_after(3);
     let times = |intent: Intent| {
         lock(&epochs, Rank(1), intent);
         spare(&epochs, Rank(1))

@@ -46,7 +46,7 @@ struct Processes {
 impl Processes {
     /// Each process offers an intent after this number of exclusive locks.
     fn new(shape: SimShape, offers_after: u32, cases: &Rc<Cases>) -> Processes {
-        let epochs = || Epochs::new(shape.threads > 1).offering_after(offers_after);
+        let epochs = || Epochs::new(shape.ranks, shape.threads > 1).offering_after(offers_after);
         let epochs = (0..shape.ranks).map(|_| epochs()).collect();
         Processes { epochs, oracle: Oracle::default(), cases: cases.clone() }
     }

@@ -5,19 +5,63 @@
 use crate::number::Number;
 use core::ptr;
 
+/// Whether one load and one store, which need no alignment here, are single instructions.
+const UNALIGNED: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+
 /// Copies `bytes` bytes; the buffers may overlap.
 ///
 /// # Safety
 /// `bytes` bytes at `from` may be read, and `bytes` bytes at `to` written.
 #[inline]
 pub unsafe fn copy(to: *mut u8, from: *const u8, bytes: u64) {
-    let aligned = |width: usize| (to.addr() | from.addr()) & (width - 1) == 0;
-    match bytes {
-        // SAFETY: eight bytes on either side, at multiples of eight.
-        8 if aligned(8) => unsafe { to.cast::<u64>().write_volatile(*from.cast::<u64>()) },
-        // SAFETY: four bytes on either side, at multiples of four.
-        4 if aligned(4) => unsafe { to.cast::<u32>().write_volatile(*from.cast::<u32>()) },
-        // SAFETY: the caller vouches for `bytes` bytes on either side.
-        _ => unsafe { ptr::copy(from, to, bytes.to_usize()) },
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !copy_element(to, from, bytes) {
+            ptr::copy(from, to, bytes.to_usize());
+        }
     }
+}
+
+/// Copies as [`copy`]. All but elements of four and eight bytes are copied out of line, so that the
+/// caller keeps nothing in registers for them.
+///
+/// # Safety
+/// As for [`copy`].
+#[inline(always)]
+pub unsafe fn copy_quick(to: *mut u8, from: *const u8, bytes: u64) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !copy_element(to, from, bytes) {
+            copy_others(to, from, bytes);
+        }
+    }
+}
+
+/// Copies four or eight bytes, and returns whether `bytes` is one of these numbers.
+///
+/// # Safety
+/// As for [`copy`].
+#[inline(always)]
+unsafe fn copy_element(to: *mut u8, from: *const u8, bytes: u64) -> bool {
+    let single = |width: usize| UNALIGNED || (to.addr() | from.addr()) & (width - 1) == 0;
+    match bytes {
+        // SAFETY: the caller vouches for eight bytes on either side.
+        8 if single(8) => unsafe {
+            to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned())
+        },
+        // SAFETY: the caller vouches for four bytes on either side.
+        4 if single(4) => unsafe {
+            to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned())
+        },
+        _ => return false,
+    }
+    true
+}
+
+/// # Safety
+/// As for [`copy`].
+#[inline(never)]
+unsafe fn copy_others(to: *mut u8, from: *const u8, bytes: u64) {
+    // SAFETY: the caller's promise.
+    unsafe { ptr::copy(from, to, bytes.to_usize()) }
 }

@@ -20,6 +20,7 @@ pub mod late;
 
 use super::attributes::Attributes;
 use super::hints::{Hints, NONCONTIG};
+use super::quick_part::QuickPart;
 use super::registry::Entry;
 use super::report;
 use super::wide::exchange::Agreed;
@@ -255,13 +256,17 @@ fn insert(
     facts: Facts,
     carrier: Carrier,
 ) -> &'static Window {
-    let ranks = match &carrier {
+    let size = match &carrier {
         Carrier::Node(node) | Carrier::Wide(node) => node.size,
-        Carrier::Host(_) => 0,
+        Carrier::Host(_) => 0, // that MPI checks its epochs
     };
     entry.insert(|handle| Window {
         handle,
-        epochs: Epochs::new(host.threads()).offering_after(leaves_after(ranks)),
+        quick: match &carrier {
+            Carrier::Node(node) => Some(QuickPart::of(host, handle, node)),
+            Carrier::Wide(_) | Carrier::Host(_) => None,
+        },
+        epochs: Epochs::new(size, host.threads()).offering_after(leaves_after(size)),
         carrier,
         facts,
         errhandler: AtomicUsize::new(host.constants.errors_are_fatal),

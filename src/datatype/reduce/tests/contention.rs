@@ -98,8 +98,8 @@ fn mixed_calls_lose_no_sum_on_any_width() {
                         1 => accumulate(Op::Sum, basic, all, ones, Some(old), ELEMENTS),
                         2 => accumulate(Op::NoOp, basic, all, ones, Some(old), ELEMENTS),
                         3 if basic.compares() => add_by_compare_and_swap(basic, target),
-                        _ if fetch_and_op_fast(Op::Sum, basic, target, ones, old) => {}
-                        _ => accumulate(Op::Sum, basic, target, ones, Some(old), 1),
+                        3 => change_kernel(Op::Sum, basic).unwrap()(ones, old, target),
+                        _ => fetch_kernel(Op::Sum, basic).unwrap()(ones, old, target),
                     }
                     match (round + thread) % 5 {
                         0 | 1 => 0..ELEMENTS,
@@ -133,10 +133,10 @@ fn every_fetch_sees_a_value_of_its_own() {
                 let (target, result) = (shared.element(basic, 0), old.as_mut_ptr());
                 // SAFETY: all hold one element; only atomics are used.
                 unsafe {
-                    if (round + thread) % 2 == 0
-                        || !fetch_and_op_fast(Op::Sum, basic, target, one.as_ptr(), result)
-                    {
+                    if (round + thread) % 2 == 0 {
                         accumulate(Op::Sum, basic, target, one.as_ptr(), Some(result), 1);
+                    } else {
+                        fetch_kernel(Op::Sum, basic).unwrap()(one.as_ptr(), result, target);
                     }
                 }
                 u64::from_le_bytes(old)

@@ -1,0 +1,168 @@
+//! The ranks to which a call is known to be legal, in words that calls read without the book of
+//! `state`. The words only repeat what this process has decided, so their accesses are Relaxed.
+//!
+//! | ranks of the word | lower half, the first rank | upper half, their number |
+//! |-------------------|----------------------------|--------------------------|
+//! | none is known     | 0                          | 0                        |
+//! | one               | that rank                  | 1                        |
+//! | all               | 0                          | the size of the window   |
+//!
+//! Invariant: each rank of a range is a rank of the window. So calls that find a target in a range
+//! need not compare it with the size of the window. This is why both halves are in one word: half
+//! of one range and half of another one could be a range that the window does not have, and threads
+//! may change the word at any time.
+
+use crate::number::Number;
+use crate::rank_numbers::Rank;
+use crate::sync::{AtomicU64, Ordering, computed};
+
+/// Ranks of a window that follow each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct RankRange(u64);
+
+impl RankRange {
+    /// No rank.
+    pub const NONE: RankRange = RankRange(0);
+
+    /// Returns the range of one rank of a window of `size` ranks.
+    #[inline(always)]
+    fn one(rank: Rank, size: u32) -> RankRange {
+        debug_assert!(rank.0 < size, "{rank:?} is a rank of the window");
+        RankRange(u64::from(rank.0) | 1 << 32)
+    }
+
+    /// Returns the range of all ranks of a window of `size` ranks.
+    #[inline(always)]
+    fn all(size: u32) -> RankRange {
+        RankRange(u64::from(size) << 32)
+    }
+
+    /// Returns whether `rank`, which may be any number, is one of them.
+    #[inline(always)]
+    fn has(self, rank: Rank) -> bool {
+        let behind_first = computed!(rank.0.wrapping_sub(self.0.low_u32()));
+        behind_first < (self.0 >> 32).low_u32()
+    }
+}
+
+/// A word with a range.
+#[repr(transparent)]
+struct RangeWord(AtomicU64);
+
+impl RangeWord {
+    #[inline(always)]
+    fn get(&self) -> RankRange {
+        RankRange(self.0.load(Ordering::Relaxed))
+    }
+
+    #[inline(always)]
+    fn set(&self, ranks: RankRange) {
+        self.0.store(ranks.0, Ordering::Relaxed);
+    }
+}
+
+/// The ranks of a window to which this process is known to have an epoch. The words come first.
+#[repr(C)]
+pub struct KnownRanks {
+    /// the ranks that may be accessed
+    open: RangeWord,
+    /// the ranks that are in a passive target epoch
+    locked: RangeWord,
+    /// the number of ranks of the window
+    size: u32,
+}
+
+impl KnownRanks {
+    /// The bytes of the words.
+    pub const WORDS_BYTES: usize = core::mem::offset_of!(KnownRanks, size);
+
+    /// Knows of no epoch, on a window of `size` ranks.
+    pub fn new(size: u32) -> KnownRanks {
+        let none = || RangeWord(AtomicU64::new(RankRange::NONE.0));
+        KnownRanks { open: none(), locked: none(), size }
+    }
+
+    /// Returns the range of one rank of the window.
+    #[inline(always)]
+    pub fn one(&self, rank: Rank) -> RankRange {
+        RankRange::one(rank, self.size)
+    }
+
+    /// Returns the range of all ranks of the window.
+    #[inline(always)]
+    pub fn all(&self) -> RankRange {
+        RankRange::all(self.size)
+    }
+
+    /// Whether `rank`, which may be any number, is a rank of the window that is known to be open.
+    #[inline(always)]
+    pub fn is_open(&self, rank: Rank) -> bool {
+        self.open.get().has(rank)
+    }
+
+    /// Whether no rank is known to be open.
+    #[inline(always)]
+    pub fn is_none_open(&self) -> bool {
+        self.open.get() == RankRange::NONE
+    }
+
+    /// Whether `rank`, which may be any number, is a rank of the window that is known to be in a
+    /// passive target epoch.
+    #[inline(always)]
+    pub fn is_passive(&self, rank: Rank) -> bool {
+        self.locked.get().has(rank)
+    }
+
+    /// Whether any rank is known to be in a passive target epoch.
+    #[inline(always)]
+    pub fn is_any_passive(&self) -> bool {
+        self.locked.get() != RankRange::NONE
+    }
+
+    /// Notes the ranks that are open.
+    #[inline(always)]
+    pub fn set_open(&self, ranks: RankRange) {
+        self.open.set(ranks);
+    }
+
+    /// Notes the ranks that are in a passive target epoch, and therefore open.
+    #[inline(always)]
+    pub fn set_passive(&self, ranks: RankRange) {
+        self.open.set(ranks);
+        self.locked.set(ranks);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_has_its_ranks_alone() {
+        let numbers = [0, 1, 2, 6, 7, 8, 1 << 31, u32::MAX - 1, u32::MAX];
+        for rank in numbers.map(Rank) {
+            assert!(!RankRange::NONE.has(rank));
+            assert_eq!(RankRange::all(7).has(rank), rank.0 < 7);
+            for only in (0..7).map(Rank) {
+                assert_eq!(RankRange::one(only, 7).has(rank), rank == only);
+            }
+        }
+    }
+
+    /// Threads change the word while another one reads it: a reader sees one of the ranges.
+    #[test]
+    fn no_thread_reads_a_rank_that_the_window_does_not_have() {
+        let word = RangeWord(AtomicU64::new(RankRange::NONE.0));
+        std::thread::scope(|scope| {
+            let change = |ranks: [RankRange; 2]| {
+                let word = &word;
+                scope.spawn(move || (0..20_000).for_each(|turn| word.set(ranks[turn % 2])));
+            };
+            change([RankRange::one(Rank(6), 7), RankRange::all(7)]);
+            change([RankRange::one(Rank(3), 7), RankRange::NONE]);
+            for rank in (0..20_000).map(|turn| Rank(7 + turn % 7)) {
+                assert!(!word.get().has(rank));
+            }
+        });
+    }
+}
