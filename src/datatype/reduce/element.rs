@@ -14,6 +14,13 @@ pub trait Element: Copy {
     /// Bytes from one element to the next.
     const EXTENT: usize;
 
+    /// Whether it has no padding, so that copies of its bytes are copies of the value.
+    const DENSE: bool = true;
+
+    /// The numbers of which an element consists if the processor's vectors can compute with them:
+    /// one, or two of the same width. Else 0.
+    const NUMBERS: usize;
+
     /// Takes the value out of a buffer.
     ///
     /// # Safety
@@ -134,9 +141,10 @@ words! {
 }
 
 macro_rules! elements {
-    ($($element:ty),* $(,)?) => {$(
+    ($numbers:literal: $($element:ty),* $(,)?) => {$(
         impl Element for $element {
             const EXTENT: usize = size_of::<$element>();
+            const NUMBERS: usize = $numbers;
             #[inline(always)]
             unsafe fn read(at: *const u8) -> $element {
                 // SAFETY: the caller guarantees the bytes; all bits are a value, none is padding.
@@ -151,10 +159,9 @@ macro_rules! elements {
     )*};
 }
 
-elements! {
-    u8, u16, u32, u64, u128, i8, i16, i32, i64, i128, f32, f64, LongDouble,
-    Complex<f32>, Complex<f64>, Complex<LongDouble>, [u8; 32],
-}
+elements! { 1: u8, u16, u32, u64, i8, i16, i32, i64, f32, f64 }
+elements! { 2: Complex<f32>, Complex<f64> }
+elements! { 0: u128, i128, LongDouble, Complex<LongDouble>, [u8; 32] }
 
 macro_rules! atoms {
     ($($atom:ty: $word:ty;)*) => {$(
@@ -230,6 +237,9 @@ pub struct Pair<V, I> {
 
 impl<V: Element, I: Element> Element for Pair<V, I> {
     const EXTENT: usize = size_of::<Self>();
+    const DENSE: bool = size_of::<V>() + size_of::<I>() == size_of::<Self>();
+    const NUMBERS: usize =
+        if V::NUMBERS * I::NUMBERS == 1 && size_of::<V>() == size_of::<I>() { 2 } else { 0 };
     #[inline(always)]
     unsafe fn read(at: *const u8) -> Self {
         // SAFETY: the caller guarantees one element; both members lie inside.

@@ -27,11 +27,17 @@ mod atomic;
 mod element;
 #[cfg(target_arch = "x86_64")]
 mod long_double;
+mod loops;
 mod ops;
 mod plain;
+#[cfg(target_arch = "x86_64")]
+mod processor;
 #[cfg(test)]
 mod tests;
+mod vectors;
 mod wide_elements;
+#[cfg(target_arch = "x86_64")]
+mod wide_loops;
 
 #[cfg(target_arch = "x86_64")]
 use self::element::LongDouble;

@@ -175,6 +175,9 @@ pub const fn pairs_in_mpis(op: Op, basic: Basic) -> bool {
 
 /// An op on one type of element.
 pub trait Combine<T: Element> {
+    /// Whether the new value is the origin's.
+    const MOVES: bool = false;
+
     /// The target's new value.
     fn combine(target: T, origin: T) -> T;
 
@@ -299,9 +302,8 @@ impl<V: Element + PartialOrd, I: Element + PartialOrd> Combine<Pair<V, I>> for M
 /// The origin's value. MPI_NO_OP needs no such type: it only loads.
 pub struct Replace;
 
-combine!(Replace, |_target, origin| origin, for u128 [u8; 32]);
-
 impl<V: Element, I: Element> Combine<Pair<V, I>> for Replace {
+    const MOVES: bool = true;
     #[inline(always)]
     fn combine(_target: Pair<V, I>, origin: Pair<V, I>) -> Pair<V, I> {
         origin
@@ -309,8 +311,18 @@ impl<V: Element, I: Element> Combine<Pair<V, I>> for Replace {
 }
 
 macro_rules! replace {
+    (wide: $($element:ty)*) => {$(
+        impl Combine<$element> for Replace {
+            const MOVES: bool = true;
+            #[inline(always)]
+            fn combine(_target: $element, origin: $element) -> $element {
+                origin
+            }
+        }
+    )*};
     ($($word:ty)*) => {$(
         impl Combine<$word> for Replace {
+            const MOVES: bool = true;
             #[inline(always)]
             fn combine(_target: $word, origin: $word) -> $word {
                 origin
@@ -330,6 +342,7 @@ macro_rules! replace {
 }
 
 replace!(u8 u16 u32 u64);
+replace!(wide: u128 [u8; 32]);
 
 #[cfg(test)]
 mod tests {

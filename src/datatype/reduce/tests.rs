@@ -3,6 +3,8 @@
 
 mod contention;
 mod model;
+#[cfg(target_arch = "x86_64")]
+mod versions;
 
 use super::*;
 use model::{Random, element, expected, same};
