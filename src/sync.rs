@@ -15,6 +15,35 @@ pub use loom::sync::atomic::{
     AtomicUsize, Ordering, fence,
 };
 
+/// Stores `new` if the two words there are `old`, and returns what they were. Others may change
+/// each word by the atomics above at the same time. Acquire and Release.
+///
+/// # Safety
+/// `at` is a multiple of sixteen, and its bytes may be read and written. The processor has the
+/// instruction.
+#[cfg(all(target_arch = "x86_64", not(loom)))]
+#[inline(always)]
+pub unsafe fn compare_exchange_pair(at: *mut u64, old: [u64; 2], new: [u64; 2]) -> [u64; 2] {
+    let [mut low, mut high] = old;
+    // SAFETY: reads and writes the caller's two words. The compiler keeps rbx for itself, so it is
+    // as before at the end. In place of an intrinsic, since the compiler may put that into a
+    // function without the feature, and then calls a function that does not exist.
+    unsafe {
+        core::arch::asm!(
+            "xchg {low}, rbx",
+            "lock cmpxchg16b [{at}]",
+            "mov rbx, {low}",
+            at = in(reg) at,
+            low = inout(reg) new[0] => _,
+            in("rcx") new[1],
+            inout("rax") low,
+            inout("rdx") high,
+            options(nostack),
+        );
+    }
+    [low, high]
+}
+
 use core::time::Duration;
 use std::time::Instant;
 

@@ -34,6 +34,12 @@ pub fn vectors() -> Vectors {
     }
 }
 
+/// Whether this processor has the compare-exchange of sixteen bytes. All with wide vectors have it.
+#[inline(always)]
+pub fn exchanges_pairs() -> bool {
+    vectors() != Vectors::Baseline && std::is_x86_feature_detected!("cmpxchg16b")
+}
+
 /// VBMI2 came with the processors that do not run slower while they use vectors of 64 bytes; for
 /// the older ones AVX2 is better.
 #[cold]
