@@ -105,6 +105,13 @@ impl HeapRange {
         self.dirty
     }
 
+    /// Whether any of its pages has memory or swap space behind it; `None` if that is not known.
+    pub fn has_data(&self) -> Option<bool> {
+        let first = self.offset / PAGE * PAGE;
+        let end = (self.offset + self.bytes).next_multiple_of(PAGE);
+        self.chunk.segment.has_data(first, end - first)
+    }
+
     /// Backs it with memory, so that touching it later cannot fail.
     pub fn back(&self) -> Result<()> {
         let first = self.offset / PAGE * PAGE;

@@ -11,12 +11,12 @@ use std::sync::Arc;
 /// A range of a heap, which stays valid until this is dropped.
 pub struct HeapView {
     base: *mut u8,
-    _hold: Hold,
+    hold: Hold,
 }
 
 /// The owner that keeps a range valid.
 enum Hold {
-    Own { _lease: HeapRange },
+    Own { lease: HeapRange },
     OfAnother { _map: Arc<Mapping> },
 }
 
@@ -30,7 +30,16 @@ impl HeapView {
     pub fn of(place: &HeapPlace) -> Result<HeapView> {
         let map = maps::map(&place.name)?;
         let base = map.base().wrapping_add(place.offset.to_usize());
-        Ok(HeapView { base, _hold: Hold::OfAnother { _map: map } })
+        Ok(HeapView { base, hold: Hold::OfAnother { _map: map } })
+    }
+
+    /// Whether any of its pages has memory or swap space behind it; `None` if that is not known, as
+    /// for a range of another process.
+    pub fn has_data(&self) -> Option<bool> {
+        match &self.hold {
+            Hold::Own { lease } => lease.has_data(),
+            Hold::OfAnother { .. } => None,
+        }
     }
 
     /// Returns its address in this process.
@@ -43,6 +52,6 @@ impl HeapView {
 impl From<HeapRange> for HeapView {
     /// A range that this process has allocated.
     fn from(lease: HeapRange) -> HeapView {
-        HeapView { base: lease.base(), _hold: Hold::Own { _lease: lease } }
+        HeapView { base: lease.base(), hold: Hold::Own { lease } }
     }
 }

@@ -31,12 +31,13 @@ pub fn missing(base: u64, bytes: u64) -> u64 {
 const ASKED: usize = 64 << 10;
 
 /// Zeroes a range of memory that processes share. Writes to pages that have memory, because that is
-/// cheaper than to take new ones. Other pages are not touched, and take no memory.
+/// cheaper than to take new ones. Other pages are not touched, and take no memory. Returns whether
+/// every page of the range has memory now.
 ///
 /// # Safety
 /// The range is mapped from a memfd, may be written, and no other thread or process uses it
 /// meanwhile.
-pub unsafe fn clear(base: *mut u8, bytes: usize) {
+pub unsafe fn clear(base: *mut u8, bytes: usize) -> bool {
     let page = PAGE.to_usize();
     let skipped = (base.addr().next_multiple_of(page) - base.addr()).min(bytes);
     let count = (bytes - skipped) / page;
@@ -46,7 +47,7 @@ pub unsafe fn clear(base: *mut u8, bytes: usize) {
     if unsafe { libc::mincore(first.cast(), there.len() * page, there.as_mut_ptr()) } != 0 {
         there.clear();
     }
-    let mut at = first;
+    let (mut at, mut all) = (first, true);
     for run in there.chunk_by(|one, next| one & 1 == next & 1) {
         let length = run.len() * page;
         let is_there = run[0] & 1 != 0;
@@ -55,6 +56,8 @@ pub unsafe fn clear(base: *mut u8, bytes: usize) {
         if is_there || unsafe { libc::madvise(at.cast(), length, libc::MADV_REMOVE) } != 0 {
             // SAFETY: likewise.
             unsafe { at.write_bytes(0, length) };
+        } else {
+            all = false;
         }
         at = at.wrapping_add(length);
     }
@@ -64,6 +67,7 @@ pub unsafe fn clear(base: *mut u8, bytes: usize) {
         base.write_bytes(0, skipped);
         at.write_bytes(0, bytes - done);
     }
+    all
 }
 
 #[cfg(test)]
@@ -86,7 +90,8 @@ mod tests {
             written.iter().for_each(|byte| unsafe { at(*byte).write(7) });
             let before = not_there();
             // SAFETY: likewise.
-            unsafe { clear(at(first), bytes as usize) };
+            let all = unsafe { clear(at(first), bytes as usize) };
+            assert!(!all || bytes < 64 * PAGE, "pages that were not there have no memory");
             for byte in written {
                 let inside = (first..first + bytes).contains(&byte);
                 // SAFETY: likewise.

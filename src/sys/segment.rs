@@ -101,6 +101,29 @@ impl Segment {
         status.is_ok_and(|status| (status.dev(), status.ino()) == (self.device, self.inode))
     }
 
+    /// Returns how many bytes have memory or swap space behind them; `None` if its descriptor is
+    /// not open any more.
+    pub fn backed_bytes(&self) -> Option<u64> {
+        let status = self.file.metadata().ok()?;
+        let is_it = (status.dev(), status.ino()) == (self.device, self.inode);
+        is_it.then(|| 512 * status.blocks()) // the unit of stat(2)
+    }
+
+    /// Whether any of `bytes` bytes from `first` has memory or swap space behind it; `None` if its
+    /// descriptor is not open any more.
+    pub fn has_data(&self, first: u64, bytes: u64) -> Option<bool> {
+        if !self.is_open() {
+            return None;
+        }
+        let (fd, from) = (self.file.as_raw_fd(), first.cast_signed());
+        // SAFETY: a plain system call on a descriptor that is ours; nothing uses its position.
+        let found = unsafe { libc::lseek(fd, from, libc::SEEK_DATA) };
+        // ENXIO: there are no data up to the end of the file.
+        let none = found < 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ENXIO);
+        let is_after = found >= 0 && found.cast_unsigned() >= first + bytes;
+        (found >= 0 || none).then_some(!none && !is_after)
+    }
+
     /// Opens a segment of another process (or of this one). Fails if there is no such process here,
     /// if its files may not be read, or if the descriptor is another file's.
     pub fn open(name: &Name) -> Result<Segment> {

@@ -1,10 +1,11 @@
 //! The common memory of an allocated window, one range for all its ranks. Rank 0 allocates it. A
 //! small range comes from the heap of rank 0, which the other ranks have mapped already from the
 //! second window on. A large range is a segment of its own, so that its pages are near the rank
-//! that touches them first, and go back to the system when the window is freed. The memory reads as
+//! that touches them first. The memory may be kept when the window is freed (`kept`). It reads as
 //! zero. Its pages are taken from the system when they are touched; only where a device or the
 //! kernel's policy requires it, each rank backs its own part when the window is made.
 
+use super::kept::{Content, HasKeep, Keep, TouchState, content_of_file};
 use crate::error::{Error, Result};
 use crate::memory::heap::{self, HeapRange};
 use crate::memory::{HeapPlace, HeapView};
@@ -81,7 +82,13 @@ pub struct Common {
     base: *mut u8,
     bytes: u64,
     hold: Hold,
+    keep: Option<Keep>,
 }
+
+// SAFETY: an address and what keeps it valid; the bytes are accessed by copies and atomics only.
+unsafe impl Send for Common {}
+// SAFETY: likewise.
+unsafe impl Sync for Common {}
 
 /// The object that keeps the memory mapped.
 enum Hold {
@@ -126,7 +133,7 @@ impl Common {
             // other rank touches it before the barrier at the end of the window's creation.
             unsafe { resident::clear(base.wrapping_add(part.0.to_usize()), part.1.to_usize()) };
         }
-        Ok(Common { base, bytes: total, hold })
+        Ok(Common { base, bytes: total, hold, keep: None })
     }
 
     /// The address of the first byte.
@@ -140,10 +147,61 @@ impl Common {
     }
 
     /// To be called when all ranks have mapped the memory: no process has to open it any more.
-    pub fn all_have_it(&mut self) {
-        if let Hold::Segment { open, .. } = &mut self.hold {
+    /// `keep`: the memory is going to be kept when the window is freed. Then rank 0 (`first`)
+    /// leaves its descriptor open, which tells how much of the memory was touched.
+    pub fn all_have_it(&mut self, keep: Option<Keep>, first: bool) {
+        if let Hold::Segment { open, .. } = &mut self.hold
+            && !(first && keep.is_some())
+        {
             *open = None;
         }
+        self.keep = keep;
+    }
+
+    /// Returns what kept memory holds, on rank 0; `None` if it must not be used again. A small
+    /// memory that was touched once is taken to be touched each time: to look costs more than to
+    /// clear it.
+    pub fn content(&self) -> Option<Content> {
+        match &self.hold {
+            Hold::Nothing => None,
+            Hold::Heap(_) if self.keep.as_ref()?.touch != TouchState::Untouched => {
+                Some(Content::Some)
+            }
+            Hold::Heap(view) => {
+                Some(if view.has_data()? { Content::Some } else { Content::Nothing })
+            }
+            Hold::Segment { open, .. } => {
+                content_of_file(open.as_ref()?.backed_bytes()?, self.bytes)
+            }
+        }
+    }
+
+    /// Clears this rank's part of kept memory. All ranks have agreed to use it again, and none uses
+    /// it before the next barrier.
+    pub fn clear(&mut self, content: Content) {
+        let Some(keep) = &mut self.keep else { return };
+        let base = self.base.wrapping_add(keep.part.offset.to_usize());
+        let bytes = keep.part.bytes.to_usize();
+        // Pages of kept memory keep what is behind them. A large memory has its own count of them.
+        let full = keep.touch == (TouchState::Touched { all: true });
+        let full = full && matches!(self.hold, Hold::Heap(_));
+        let all = match content {
+            Content::Nothing => return,
+            // SAFETY: this rank's own part, which no other rank uses meanwhile.
+            Content::Some if !full => unsafe { resident::clear(base, bytes) },
+            _ => {
+                // SAFETY: likewise.
+                unsafe { base.write_bytes(0, bytes) };
+                true
+            }
+        };
+        keep.touch = TouchState::Touched { all };
+    }
+}
+
+impl HasKeep for Common {
+    fn keep(&self) -> Option<&Keep> {
+        self.keep.as_ref()
     }
 }
 

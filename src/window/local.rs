@@ -6,6 +6,7 @@ use super::arena::Arena;
 use super::common::Common;
 use super::control_blocks::ControlBlocks;
 use super::idle::NodeIdle;
+use super::kept::HasKeep;
 use super::regions::Regions;
 use super::wanted::UsedNodes;
 use super::wide::WideWindow;
@@ -95,6 +96,16 @@ impl LocalWindow {
             wide: wide.map(Box::new),
             memory,
         }
+    }
+
+    /// Takes the common memory out of a window that is freed, if it is kept.
+    pub(super) fn take_kept(&mut self) -> Option<Common> {
+        match &self.memory {
+            Memory::Common(common) if common.keep().is_some() => {}
+            _ => return None,
+        }
+        let memory = core::mem::replace(&mut self.memory, Memory::Owned(Known::default()));
+        if let Memory::Common(common) = memory { Some(common) } else { None }
     }
 
     /// Notes that MPI_Win_free was called.

@@ -14,6 +14,7 @@ pub mod descriptor;
 mod flavor;
 pub mod hints;
 pub mod idle;
+pub mod kept;
 mod local;
 pub mod lock_nodes;
 pub mod protocols;

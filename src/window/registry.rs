@@ -213,8 +213,8 @@ pub fn for_each(mut work: impl FnMut(&Window)) {
     }
 }
 
-/// Removes a window from the registry and frees it.
-pub fn remove(window: &'static Window) {
+/// Removes a window from the registry, and returns it to be freed.
+pub fn remove(window: &'static Window) -> Box<Window> {
     let slot = slot_of(window.handle);
     let free = FREE.lock();
     for quick in &QUICK {
@@ -225,8 +225,9 @@ pub fn remove(window: &'static Window) {
     drop(free);
     assert!(!window.is_null(), "a window is removed once");
     // SAFETY: leaked by `insert`, and no lookup finds it any more.
-    drop(unsafe { Box::from_raw(window) });
+    let window = unsafe { Box::from_raw(window) };
     FREE.lock().give_back(slot);
+    window
 }
 
 #[cfg(test)]

@@ -11,7 +11,9 @@ mod slots;
 
 pub use records::{ProcessRecord, Record};
 
+use super::common::Common;
 use super::descriptor::Descriptor;
+use super::kept::KeptList;
 use super::report::Why;
 use super::verdict;
 use crate::error::{Error, Result};
@@ -29,6 +31,8 @@ use crate::sync::{AtomicU64, Ordering};
 use crate::sys::PAGE;
 use crate::sys::life::{Mark, now_ns};
 use crate::sys::segment::{Mapping, Name, Segment};
+use parking_lot::Mutex;
+pub use slots::Announcement;
 use slots::{FIRST_SLOTS, Slots};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -57,6 +61,8 @@ pub struct Arena {
     turns: AtomicU64,
     /// the failure counters as this rank last saw them
     seen: [AtomicU64; 4],
+    /// the memory that is kept of allocated windows that were freed
+    pub kept: Mutex<KeptList<Common>>,
     /// whether this process may access the memory of all the others
     permitted: OnceLock<bool>,
     /// the object that knows the other nodes, if the ranks of the communicator are on several nodes
@@ -123,6 +129,7 @@ impl Arena {
             barriers: AtomicU64::new(0),
             turns: AtomicU64::new(0),
             seen: [const { AtomicU64::new(0) }; 4],
+            kept: Mutex::new(KeptList::NONE),
             permitted: OnceLock::new(),
             beyond: OnceLock::new(),
         };
@@ -265,6 +272,11 @@ impl Arena {
     /// allocated: over several nodes an RDMA device does.
     pub fn keeps_in_place(&self) -> bool {
         self.beyond().is_some_and(|beyond| beyond.keeps_in_place())
+    }
+
+    /// Whether all ranks of the communicator are on this node.
+    pub fn is_whole(&self) -> bool {
+        self.beyond.get().is_none()
     }
 
     /// Returns the creation number of the next window.

@@ -69,10 +69,14 @@ pub struct Record {
     /// alignment of the beginning of its part; odd if the part must directly follow that of the
     /// rank before it
     pub alignment: u64,
+    /// the kept memory that fits its request, see `kept`
+    pub kept: u64,
+    /// whether the common memory was used before and must be cleared (from rank 0)
+    pub dirty: u64,
+    /// whether the common memory is kept when the window is freed (from rank 0)
+    pub keeps: u64,
     /// the common memory of the window (from rank 0)
     pub data: HeapPlace,
-    /// whether that memory was used before and must be cleared (from rank 0)
-    pub dirty: u64,
     /// the slot of the next window (from rank 0)
     pub announcement: Announcement,
 }

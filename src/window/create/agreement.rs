@@ -9,6 +9,9 @@
 //! 3. Each rank checks that the memory of all ranks can fit on the node, maps it, clears or backs
 //!    its own part, and writes whether it has succeeded. *Barrier.*
 //!
+//! If all ranks have kept the memory of the same earlier window, and it fits their requests, an
+//! allocated window needs neither step 2 nor step 3 ([`Reuse`]).
+//!
 //! | value               | `status`, after 1     | `offered`, after 2    | `mapped`, after 3     |
 //! |---------------------|-----------------------|-----------------------|-----------------------|
 //! | 0                   | makes the window      | rank 0 has succeeded  | has succeeded         |
@@ -22,16 +25,18 @@
 //! need not read the records of all others.
 
 use super::barrier::barrier;
+use super::reuse::{self, Reuse};
 use crate::error::{Class, Error, Result};
 use crate::memory::heap;
 use crate::number::Number;
 use crate::rank_numbers::{RankOnNode, Slot};
 use crate::sys::memory_limits::{self, Limits};
 use crate::window::Flavor;
-use crate::window::arena::{Arena, Record};
+use crate::window::arena::{Announcement, Arena, Record};
 use crate::window::common::{Common, LARGE, Offer};
 use crate::window::control_blocks::ControlBlocks;
 use crate::window::descriptor::Descriptor;
+use crate::window::kept::{Keep, OwnPart, Share};
 use crate::window::report::Why;
 use std::sync::Arc;
 
@@ -135,12 +140,14 @@ fn attempt(
 ) -> Result<Option<Outcome>> {
     let turn = arena.next_turn();
     let slot = arena.slots.next();
+    let mut again = wish.as_ref().ok().and_then(|wish| kept(arena, wish));
     let ready = slot.clone().and_then(|slot| {
         let wish = wish.as_ref().map_err(Error::clone)?;
-        enter(arena, slot, wish)?;
+        enter(arena, slot, wish, again.as_ref())?;
         Ok((slot, wish))
     });
     let mut record = request(arena, &ready, is_foreign);
+    record.kept = again.as_ref().map_or(0, Reuse::word);
     if slot.is_err() && wish.is_ok() && no_slot != FINE {
         record.status = no_slot;
     }
@@ -152,7 +159,7 @@ fn attempt(
         arena.report_failure(turn, 0);
     }
     barrier(arena, call)?;
-    arena.slots.learn(&read(arena, turn, RankOnNode::LEADER).announcement);
+    arena.slots.learn(&announcement(arena, turn));
     let verdict = match arena.failure_reported(turn, 0) {
         true => verdict(arena, turn),
         false => Ok(Verdict::Make),
@@ -160,7 +167,10 @@ fn attempt(
     let entered = ready.is_ok();
     let outcome = match (ready, verdict) {
         (Ok((slot, wish)), Ok(Verdict::Make)) => match wish.memory {
-            Memory::Allocate { .. } => allocate((arena, call), turn, slot, wish, record).map(Some),
+            Memory::Allocate { .. } => {
+                let common = common((arena, call), turn, (slot, wish, record), again.take());
+                common.map(|common| Some(Outcome::Made { slot, common: Some(common) }))
+            }
             _ => Ok(Some(Outcome::Made { slot, common: None })),
         },
         (_, Ok(Verdict::Delegate(why))) => Ok(Some(Outcome::Delegate(why))),
@@ -170,16 +180,26 @@ fn attempt(
     if !matches!(outcome, Ok(Some(Outcome::Made { .. }))) {
         give_up(arena, slot, entered);
     }
+    again.into_iter().for_each(|again| again.give_up(arena));
     outcome
 }
 
-/// Enters the announced slot, and prepares this rank's block.
-fn enter(arena: &Arc<Arena>, slot: Slot, wish: &Wish) -> Result<()> {
+/// Returns the kept memory, if it fits this rank's request.
+fn kept(arena: &Arena, wish: &Wish) -> Option<Reuse> {
+    let Memory::Allocate { bytes, alignment, contiguous } = wish.memory else { return None };
+    Reuse::of(arena, bytes, alignment | u64::from(contiguous))
+}
+
+/// Enters the announced slot, and prepares this rank's block. `again`: memory that the window may
+/// use again.
+fn enter(arena: &Arc<Arena>, slot: Slot, wish: &Wish, again: Option<&Reuse>) -> Result<()> {
     arena.slots.enter(slot, || arena.check_dead())?;
     let blocks = ControlBlocks::of(arena, slot);
     blocks.clear();
     match wish.memory {
-        Memory::Allocate { .. } => {}
+        Memory::Allocate { .. } => {
+            again.inspect(|again| again.describe(&blocks, wish.disp_unit));
+        }
         Memory::Expose { address, bytes } => {
             let place = heap::find(address, bytes);
             blocks.describe(Descriptor::owned(address, bytes, wish.disp_unit, place));
@@ -256,21 +276,35 @@ struct Plan {
     alignment: u64,
 }
 
+/// Returns the memory of an allocated window: that of an earlier one, if all ranks have kept it, or
+/// new memory.
+fn common(
+    (arena, call): (&Arc<Arena>, &'static str),
+    turn: u64,
+    (slot, wish, record): (Slot, &Wish, Record),
+    again: Option<Reuse>,
+) -> Result<Common> {
+    match again.filter(|again| again.is_agreed(arena, turn)) {
+        Some(again) => again.finish(arena, turn, call),
+        None => allocate((arena, call), turn, (slot, wish, record)),
+    }
+}
+
 /// Does steps 2 and 3.
 fn allocate(
     (arena, call): (&Arc<Arena>, &'static str),
     turn: u64,
-    slot: Slot,
-    wish: &Wish,
-    mut record: Record,
-) -> Result<Outcome> {
+    (slot, wish, mut record): (Slot, &Wish, Record),
+) -> Result<Common> {
     let plan = plan(arena, turn);
-    let mut offer = None;
+    let (mut offer, mut share) = (None, None);
     if arena.rank == RankOnNode::LEADER {
         let made = Offer::of(plan.total, plan.alignment, arena.size, is_backed(arena));
         match made.and_then(|made| Ok((made.place()?, made))) {
             Ok((place, made)) => {
                 (record.data, record.dirty) = (place, u64::from(made.is_dirty()));
+                share = share_of(arena, plan.total);
+                record.keeps = share.as_ref().map_or(0, |_| reuse::oldest(arena, turn));
                 offer = Some(made);
             }
             Err(error) => record.offered = REFUSED + error.class() as u64,
@@ -294,8 +328,20 @@ fn allocate(
         let (rank, status) = failed.unwrap_or((RankOnNode::LEADER, REFUSED + Class::Intern as u64));
         return Err(refusal(arena, rank, status));
     }
-    common.all_have_it();
-    Ok(Outcome::Made { slot, common: Some(common) })
+    let part = OwnPart { bytes: record.bytes, alignment: record.alignment, offset: plan.offset };
+    let keep = (answer.keeps != 0).then(|| {
+        reuse::forget(arena, answer.keeps);
+        Keep::new(turn, part, share)
+    });
+    common.all_have_it(keep, arena.rank == RankOnNode::LEADER);
+    Ok(common)
+}
+
+/// Returns the share of kept memory for a new window; `None`: its memory is not kept. Over several
+/// nodes a device has registered it, and where pages are backed at creation they are counted.
+fn share_of(arena: &Arena, total: u64) -> Option<Share> {
+    let may = arena.is_whole() && !is_backed(arena);
+    may.then(|| reuse::share_of(arena, total)).flatten()
 }
 
 /// Returns the place of this rank's part. A rank that requests contiguous memory, or an alignment,
@@ -389,6 +435,13 @@ fn write_mapped(arena: &Arena, turn: u64, status: u64) {
     // SAFETY: as for `write`; only this field changes, and no rank reads it before the next
     // barrier.
     unsafe { (&raw mut (*arena.record(turn, arena.rank)).mapped).write_volatile(status) };
+}
+
+/// Returns the slot of the next window.
+fn announcement(arena: &Arena, turn: u64) -> Announcement {
+    let record = arena.record(turn, RankOnNode::LEADER);
+    // SAFETY: as for `read`; rank 0 writes the same announcement again in step 2.
+    unsafe { (&raw const (*record).announcement).read_volatile() }
 }
 
 fn read(arena: &Arena, turn: u64, rank: RankOnNode) -> Record {

@@ -10,6 +10,21 @@
 //!    of this library, too.
 //!
 //! Freeing a window waits until all ranks are done with it, and releases its slot.
+//!
+//! On paper, for the second and later windows of a communicator on one node:
+//!
+//! | window                       | barriers | system calls of rank 0 | of other ranks       |
+//! |------------------------------|----------|------------------------|----------------------|
+//! | created, dynamic             | 1        | none                   | none                 |
+//! | allocated, kept memory       | 1        | statx, lseek           | none                 |
+//! | the same, touched once       | 2        | the same, mincore      | mincore              |
+//! | small, touched again         | 2        | none                   | none                 |
+//! | large, all of it touched     | 2        | statx                  | none                 |
+//! | small, memory not kept       | 3        | mincore, madvise       | mincore, madvise     |
+//! | large, memory not kept       | 3        | memfd_create, mmap, .. | stat, open, mmap, .. |
+//!
+//! Each is one barrier more with MPI_Win_free. The MPI underneath is called twice, for the kind of
+//! the communicator and for the attribute with its ground.
 
 pub mod agreement;
 mod alike;
@@ -17,6 +32,7 @@ mod alone;
 pub mod barrier;
 mod ground;
 pub mod late;
+mod reuse;
 
 use super::attributes::Attributes;
 use super::hints::{Hints, NONCONTIG};
@@ -382,6 +398,11 @@ pub fn free(host: &Host, window: &'static Window) -> Result<()> {
             check(unsafe { (host.call.win_free)(&mut native) })?;
         }
     }
-    registry::remove(window);
+    let mut window = registry::remove(window);
+    if let Carrier::Node(node) = &mut window.carrier
+        && let Some(memory) = node.take_kept()
+    {
+        reuse::keep(node.arena(), memory);
+    }
     Ok(())
 }
