@@ -135,7 +135,8 @@ macro_rules! accumulates {
                     let (count, datatype) = ($tc.into(), $tt);
                     let target = Target { rank: $rank, disp: $disp as i64, count, datatype };
                     // SAFETY: the caller's buffer.
-                    run!(with_quick_request, to [$($q)?] unsafe { $several(&to, from, target, $op) })
+                    let several = || unsafe { $several(&to, from, target, $op) };
+                    run!(with_quick_request, to [$($q)?] several())
                 });
                 if done.is_some() {
                     return 0;

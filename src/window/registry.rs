@@ -28,9 +28,11 @@ const HANDLES: u32 = (SLOTS as u32) << 9;
 /// The windows by slot; null: none. Filled by `insert`, emptied by `remove`.
 static WINDOWS: [AtomicPtr<Window>; SLOTS] = [const { AtomicPtr::new(ptr::null_mut()) }; SLOTS];
 
-/// The windows by slot that quick calls by either name serve; null: none. As [`WINDOWS`].
-static QUICK: [[AtomicPtr<Window>; SLOTS]; 2] =
-    [const { [const { AtomicPtr::new(ptr::null_mut()) }; SLOTS] }; 2];
+/// The windows that quick calls by either name serve; null: none. As [`WINDOWS`], but by the lower
+/// half of the handle, which is one instruction less. Slots above its half are not served.
+static QUICK: [[AtomicPtr<Window>; QUICK_ENTRIES]; 2] =
+    [const { [const { AtomicPtr::new(ptr::null_mut()) }; QUICK_ENTRIES] }; 2];
+const QUICK_ENTRIES: usize = 1 << u16::BITS;
 
 /// The handles that are free.
 struct Free {
@@ -105,15 +107,21 @@ pub fn find(handle: usize) -> Found {
     if window.handle.to_usize() == handle { Found::Window(window) } else { Found::Stale }
 }
 
+/// Returns the entry of a window for quick calls, if it has one.
+fn quick_entry(handle: u32) -> Option<usize> {
+    let entry = handle.to_usize() % QUICK_ENTRIES;
+    (slot_of(handle) == entry >> 1).then_some(entry)
+}
+
 /// Returns the window of a handle as the caller passed it, if calls by this name are for this
-/// library, and quick calls serve the window. Seven instructions and two loads: no check of the
+/// library, and quick calls serve the window. Six instructions and two loads: no check of the
 /// encoding, because an entry compares its handle with all 32 bits that a handle may have. Garbage
 /// above them does not matter, and a handle of the MPI underneath is even in its lower half.
 #[inline(always)]
 pub fn quick(handle: usize, name: EntryName) -> Option<QuickWindow> {
-    let slot = (handle >> 1) & (SLOTS - 1);
+    let entry = usize::from(handle.low_u16());
     // Acquire: pairs with the Release in `serve`.
-    let window = QUICK[name as usize][slot].load(Ordering::Acquire);
+    let window = QUICK[name as usize][entry].load(Ordering::Acquire);
     // SAFETY: null, or as in `find`.
     let window: &'static Window = unsafe { window.as_ref() }?;
     // SAFETY: `serve` checked that it has a part for quick calls.
@@ -124,14 +132,11 @@ pub fn quick(handle: usize, name: EntryName) -> Option<QuickWindow> {
 /// Enters a window for quick calls by the names whose calls are known to be for this library, if
 /// quick calls serve it. The lock of [`FREE`] is held.
 fn serve(window: &Window) {
-    if window.quick.is_none() {
-        return;
-    }
+    let (Some(_), Some(entry)) = (&window.quick, quick_entry(window.handle)) else { return };
     for name in [EntryName::Mpi, EntryName::Pmpi] {
         if Host::known(name).is_some() {
-            let entry = &QUICK[name as usize][slot_of(window.handle)];
             // Release: pairs with the Acquire in `quick`.
-            entry.store(ptr::from_ref(window).cast_mut(), Ordering::Release);
+            QUICK[name as usize][entry].store(ptr::from_ref(window).cast_mut(), Ordering::Release);
         }
     }
 }
@@ -217,9 +222,11 @@ pub fn for_each(mut work: impl FnMut(&Window)) {
 pub fn remove(window: &'static Window) -> Box<Window> {
     let slot = slot_of(window.handle);
     let free = FREE.lock();
-    for quick in &QUICK {
-        // Relaxed: no call uses a window while it is freed.
-        quick[slot].store(ptr::null_mut(), Ordering::Relaxed);
+    if let Some(entry) = quick_entry(window.handle) {
+        for quick in &QUICK {
+            // Relaxed: no call uses a window while it is freed.
+            quick[entry].store(ptr::null_mut(), Ordering::Relaxed);
+        }
     }
     let window = WINDOWS[slot].swap(ptr::null_mut(), Ordering::AcqRel);
     drop(free);
@@ -301,5 +308,18 @@ mod tests {
         free.give_back(77);
         assert_eq!(free.take().map(|number| number as usize % SLOTS), Some(77));
         assert_eq!(free.take(), None);
+    }
+
+    #[test]
+    fn no_window_has_the_quick_entry_of_another_one() {
+        let mut owners = vec![None; QUICK_ENTRIES];
+        for number in 1..3 * SLOTS as u32 {
+            let handle = TAG.to_u32() | number << 1;
+            if let Some(entry) = quick_entry(handle) {
+                assert_eq!(entry, usize::from(handle.low_u16()));
+                assert_eq!(*owners[entry].get_or_insert(slot_of(handle)), slot_of(handle));
+            }
+        }
+        assert_eq!(owners.iter().flatten().count(), SLOTS / 2);
     }
 }
