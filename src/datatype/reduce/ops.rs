@@ -334,8 +334,10 @@ macro_rules! replace {
             }
             #[inline(always)]
             unsafe fn atomic_combine(at: *mut u8, origin: $word) {
+                // No plain store: a call on a single word ends behind its change for all others
+                // (`epoch::lock::whole`).
                 // SAFETY: the caller guarantees what `Word` asks.
-                unsafe { Word::store(at, origin) }
+                unsafe { Word::swap(at, origin) };
             }
         }
     )*};
