@@ -17,6 +17,7 @@ use super::lock::{Held, Intent, Spare};
 use crate::error::{Error, Result};
 use crate::rank_numbers::Rank;
 use crate::util::serial::Serial;
+use core::mem::replace;
 
 mod held_targets;
 mod intents;
@@ -313,7 +314,7 @@ impl Epochs {
                 book.access = Access::None;
                 book.held.first = NOBODY;
                 self.known.set_passive(RankRange::NONE);
-                match book.held.first_hold {
+                match replace(&mut book.held.first_hold, Hold::Unchecked) {
                     Hold::Exclusive => (Hold::Exclusive, book.intents.end_last()),
                     hold => (hold, Spare::Nothing),
                 }

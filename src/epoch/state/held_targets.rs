@@ -2,6 +2,7 @@
 //! call is legal, which [`super`] decides. Invariant: no target is in it twice.
 
 use crate::rank_numbers::Rank;
+use core::mem::replace;
 use std::collections::BTreeMap;
 
 /// No rank.
@@ -24,6 +25,7 @@ pub enum Hold {
 pub(super) struct Targets {
     /// `NOBODY`: no first
     pub(super) first: Rank,
+    /// `Unchecked` if there is no first: a quick call may ask for any number as a rank
     pub(super) first_hold: Hold,
     pub(super) more: BTreeMap<Rank, Hold>,
 }
@@ -58,7 +60,7 @@ impl Targets {
     pub(super) fn remove(&mut self, rank: Rank) -> Option<Hold> {
         if self.first == rank {
             self.first = NOBODY;
-            return Some(self.first_hold);
+            return Some(replace(&mut self.first_hold, Hold::Unchecked));
         }
         if self.more.is_empty() { None } else { self.more.remove(&rank) }
     }

@@ -11,6 +11,19 @@ fn nothing_may_be_accessed_outside_an_epoch() {
 }
 
 #[test]
+fn no_number_is_unlocked_that_is_no_locked_rank() {
+    let epochs = Epochs::new(100, false);
+    for taken in [(Hold::Shared, Intent::Other), (Hold::Exclusive, Intent::Standing)] {
+        assert!(epochs.lock_first(Rank(1), || Some(taken)));
+        assert!(epochs.unlock_last(Rank(1)).is_some());
+        // Those of MPI_PROC_NULL among them.
+        for number in [0, 1, 2, 99, 100, u32::MAX - 2, u32::MAX - 1, u32::MAX] {
+            assert_eq!(epochs.unlock_last(Rank(number)), None);
+        }
+    }
+}
+
+#[test]
 fn a_lock_opens_its_target_only() {
     let epochs = Epochs::new(100, false);
     assert_eq!(epochs.lock(Rank(3), Hold::Shared), Ok(Held::Nothing));
