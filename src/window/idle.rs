@@ -6,8 +6,9 @@ use super::arena::Arena;
 use crate::config::Config;
 use crate::error::Result;
 use crate::fabric::WordId;
-use crate::fabric::shm::words::Idle;
+use crate::fabric::shm::words::{AWAKE_ROUNDS, Idle};
 use crate::mpi::Host;
+use crate::mpi::handle::Abi;
 use crate::number::Number;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::proc_notes::Note;
@@ -20,6 +21,9 @@ use std::time::{Duration, Instant};
 const SPINS: u32 = 300;
 /// Polls where ranks share cores: the awaited rank may need the core of the waiting rank.
 const SPINS_SHARED: u32 = 20;
+/// Rounds before the first sleep where each round yields the core: where ranks share cores, the
+/// awaited ranks have most likely run by then, and that costs much less than a sleep and a wake.
+const ROUNDS_YIELDING: u32 = 64;
 
 /// The time that a process has waited for other ranks in one window.
 #[derive(Default)]
@@ -68,6 +72,8 @@ pub fn report_by(report: Report) {
 pub struct NodeIdle {
     arena: Arc<Arena>,
     spins: u32,
+    /// whether a round of a wait yields the core
+    yields: bool,
     /// how long this process has waited for words of the window; `None` if waits are not reported
     total: Option<Total>,
 }
@@ -75,9 +81,12 @@ pub struct NodeIdle {
 impl NodeIdle {
     /// Creates it for a window of the processes of `arena`.
     pub fn new(arena: Arc<Arena>) -> NodeIdle {
-        let spins = if arena.size.to_usize() > process::cores() { SPINS_SHARED } else { SPINS };
+        let is_shared = arena.size.to_usize() > process::cores();
+        let spins = if is_shared { SPINS_SHARED } else { SPINS };
+        // Open MPI yields in its own progress where its ranks share cores.
+        let yields = is_shared && Host::get().abi != Abi::OpenMpi;
         let total = Config::get().reports_waits.then(Total::default);
-        NodeIdle { arena, spins, total }
+        NodeIdle { arena, spins, yields, total }
     }
 
     /// Returns the arena of the processes that this one waits for.
@@ -107,6 +116,9 @@ impl Idle for NodeIdle {
     }
 
     fn progress(&self) {
+        if self.yields {
+            std::thread::yield_now();
+        }
         self.arena.comm.progress(Host::get());
     }
 
@@ -128,5 +140,9 @@ impl Idle for NodeIdle {
 
     fn spins(&self) -> u32 {
         self.spins
+    }
+
+    fn rounds(&self) -> u32 {
+        if self.yields { ROUNDS_YIELDING } else { AWAKE_ROUNDS }
     }
 }

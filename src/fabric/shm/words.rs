@@ -43,10 +43,14 @@ pub trait Idle {
     /// The number of reads of a word before the waiting thread does anything else: large if every
     /// rank has a core of its own, small if ranks share cores.
     fn spins(&self) -> u32;
+    /// Rounds of progress and spinning before the first sleep.
+    fn rounds(&self) -> u32 {
+        AWAKE_ROUNDS
+    }
 }
 
-/// Rounds of progress and spinning before the first sleep.
-const AWAKE_ROUNDS: u32 = 4;
+/// [`Idle::rounds`] where each round takes some time.
+pub const AWAKE_ROUNDS: u32 = 4;
 /// The first sleep: about what a wake costs, so that short waits do not become long ones.
 const SLEEP_NS_MIN: u64 = 50_000;
 /// The longest sleep: the MPI underneath makes progress at least this often.
@@ -108,7 +112,7 @@ impl<C: Cells, I: Idle> CpuWords<C, I> {
         until: &impl Fn(u64) -> bool,
         wait: &mut I::Wait,
     ) -> Result<u64> {
-        for _ in 0..AWAKE_ROUNDS {
+        for _ in 0..self.idle.rounds() {
             if let Some(value) = self.spin(cell, until) {
                 return Ok(value);
             }

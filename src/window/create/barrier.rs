@@ -67,4 +67,8 @@ impl Idle for Collective {
     fn spins(&self) -> u32 {
         self.idle.spins()
     }
+
+    fn rounds(&self) -> u32 {
+        self.idle.rounds()
+    }
 }
