@@ -110,6 +110,20 @@ static int verify_swapped(long count) {
     return !is_target() || elements()[count] == 0;
 }
 
+/* All ranks add to one counter. */
+static int64_t one = 1;
+static void count(long ranks) {
+    (void)ranks;
+    MPI_Fetch_and_op(&one, results(), MPI_INT64_T, job.target, at(0), MPI_SUM, wide.win);
+    flush();
+}
+static int verify_count(long ranks) {
+    flush();
+    MPI_Barrier(job.comm);
+    MPI_Win_sync(wide.win);
+    return !is_target() || elements()[0] == ranks * calls_made();
+}
+
 #define ROW(name, values, what, call, prepare, check)                                            \
     {                                                                                            \
         name, "elements", values, what, IN_LOCK_ALL, 8 * (size_t)ELEMENTS_MAX, 2,                \
@@ -133,4 +147,6 @@ const Measurement atomics[] = {
         prepare, verify_sum),
     ROW("acc_flush_local", ELEMENTS, "accumulate of integers with SUM, flush_local",
         acc_flush_local, prepare, verify_sum),
+    {"counter", "ranks", NULL, "all ranks: fetch-and-op on one integer, flush", IN_LOCK_ALL,
+     8 * (size_t)ELEMENTS_MAX, 2, {ALL, count, NULL, NULL, 0, 1}, prepare, verify_count, NULL},
     {0}};

@@ -45,6 +45,21 @@ static void prepare(long bytes) {
     MPI_Type_commit(&vector);
     MPI_Win_sync(wide.win);
 }
+/* Doubles at places in random order, with gaps. */
+static void prepare_random(long bytes) {
+    block = sizeof(double), prepare(bytes);
+    MPI_Type_free(&vector);
+    int count = (int)blocks(bytes), *places = malloc((size_t)count * sizeof *places);
+    unsigned random = 1;
+    for (int k = 0; k < count; k++) {
+        random = random * 1103515245u + 12345;
+        int other = (int)(random >> 8) % (k + 1);
+        places[k] = places[other], places[other] = 2 * k;
+    }
+    MPI_Type_create_indexed_block(count, 1, places, MPI_DOUBLE, &vector);
+    MPI_Type_commit(&vector);
+    free(places);
+}
 static void prepare_bytes(long bytes) { block = 1, prepare(bytes); }
 static void prepare_doubles(long bytes) { block = sizeof(double), prepare(bytes); }
 
@@ -89,6 +104,7 @@ const Measurement derived[] = {
         bytes, verify_packed),
     ROW("put_doubles", SIZES, "put of a vector of doubles with stride 2, flush", put_vector,
         doubles, verify),
+    ROW("put_random", SIZES, "put of doubles at random places, flush", put_vector, random, verify),
     ROW("put_each_double", SIZES, "the same by a put of each double", put_each, doubles, verify),
     ROW("pack_put_doubles", SIZES, "the same packed by MPI_Pack, put and unpacked",
         pack_put_unpack, doubles, verify_packed),

@@ -33,6 +33,15 @@ static void add(long count) {
     for (long k = 0; k < count; k++)
         __atomic_fetch_add(word(k), ((int64_t *)local)[k], __ATOMIC_SEQ_CST);
 }
+static void add_doubles(long count) {
+    double *restrict to = (double *)target, *restrict from = (double *)local;
+    for (long k = 0; k < count; k++) to[k] += from[k];
+    complete();
+}
+static void count_up(long ranks) {
+    (void)ranks;
+    ((int64_t *)fetched)[0] = __atomic_fetch_add(word(0), 1, __ATOMIC_SEQ_CST);
+}
 static void fetch_and_add(long count) {
     for (long k = 0; k < count; k++)
         ((int64_t *)fetched)[k] =
@@ -91,6 +100,16 @@ static int verify_sum(long count) {
         if (*word(k) != (1 + k % 7) * calls_made()) return 0;
     return *word(count) == 0;
 }
+static void prepare_doubles(long count) {
+    prepare_numbers(count);
+    for (long k = 0; k < count; k++) ((double *)local)[k] = (double)(1 + k % 7);
+}
+static int verify_doubles(long count) {
+    for (long k = 0; k < count; k++)
+        if (((double *)target)[k] != (double)((1 + k % 7) * calls_made())) return 0;
+    return *word(count) == 0;
+}
+static int verify_count(long ranks) { return *word(0) == ranks * calls_made(); }
 static int verify_swapped(long count) {
     for (long k = 0; k < count; k++)
         if (*word(k) != calls_made()) return 0;
@@ -129,6 +148,8 @@ POINT(put, "bytes", ORIGIN, put, prepare, verify_put, 1)
 POINT(get, "bytes", ORIGIN, get, prepare_get, verify_get, 1)
 POINT(put_rate, "bytes", ORIGIN, put_many, prepare, verify_put_many, 1000)
 POINT(acc_sum, "elements", ORIGIN, add, prepare_numbers, verify_sum, 1)
+POINT(acc_sum_double, "elements", ORIGIN, add_doubles, prepare_doubles, verify_doubles, 1)
+POINT(counter, "ranks", ALL, count_up, prepare, verify_count, 1)
 POINT(fop_sum, "elements", ORIGIN, fetch_and_add, prepare_numbers, verify_sum, 1)
 POINT(cas, "elements", ORIGIN, swap, prepare_numbers, verify_swapped, 1)
 POINT(lock_unlock, "ranks", ORIGIN, lock_unlock, prepare, verify_lock, 1)
@@ -149,6 +170,9 @@ const Measurement by_hand[] = {
     ROW(get, "bytes", SIZES, "memcpy from shared memory"),
     ROW(put_rate, "bytes", RATE_SIZES, "one of 1,000 memcpys before a fence instruction"),
     ROW(acc_sum, "elements", "1,10,100,1000,10000,100000", "an atomic addition to each integer"),
+    ROW(acc_sum_double, "elements", "1,10,100,1000,10000,100000",
+        "a plain loop that adds doubles to shared memory"),
+    ROW(counter, "ranks", NULL, "all ranks: an atomic fetch-and-add of one integer"),
     ROW(fop_sum, "elements", "1,10,100,1000", "an atomic fetch-and-add of each integer"),
     ROW(cas, "elements", "1,10,100,1000", "an atomic compare-and-swap of each integer"),
     ROW(lock_unlock, "ranks", NULL, "a lock by compare-and-swap in a loop, and unlock"),

@@ -15,7 +15,8 @@ static const Job defaults = {.runs_max = 1000,
                              .all_verified = 1};
 
 static const Measurement *const tables[] = {transfers, derived,  overlaps, atomics,  epochs,
-                                            locks,     creation, memories, messages, by_hand};
+                                            locks,     creation, memories, messages, by_hand,
+                                            by_threads};
 enum { VALUES_MAX = 256, SMALL_BYTES = 65536 };
 
 static long given[VALUES_MAX]; /* values of the parameter from the command line */
@@ -199,9 +200,12 @@ static int part(int count, char **words) {
 
 int main(int argc, char **argv) {
     static char *usage[] = {"--help"};
-    MPI_Init(&argc, &argv);
+    int provided, is_threaded = 0;
+    for (int k = 1; k < argc; k++) is_threaded |= strncmp(argv[k], "threads_", 8) == 0;
+    MPI_Init_thread(&argc, &argv, is_threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     job = defaults;
     job.comm = MPI_COMM_WORLD;
+    if (is_threaded && provided < MPI_THREAD_MULTIPLE) wrong("needs MPI_THREAD_MULTIPLE", "threads");
     MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &job.ranks);
     group_begin();

@@ -41,6 +41,19 @@ static void get_rate(long bytes) { get_many(bytes, RATE), flush(); }
 static void put_start(long bytes) { put_many(bytes, RATE); }
 static void flush_after(long bytes) { (void)bytes, flush(); }
 
+static void put_request(long bytes) {
+    MPI_Request request;
+    MPI_Rput(local, (int)bytes, MPI_BYTE, job.target, wide_at(job.target, 0), (int)bytes, MPI_BYTE,
+             wide.win, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+static void get_request(long bytes) {
+    MPI_Request request;
+    MPI_Rget(fetched, (int)bytes, MPI_BYTE, job.target, wide_at(job.target, 0), (int)bytes,
+             MPI_BYTE, wide.win, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 /* Of rank 0: the others have slept through some measurements of this job. */
 static void next_seed(void) {
     seed++;
@@ -83,6 +96,12 @@ static int verify_get(long bytes, int count) {
                    fetched[total] == pattern(total, seed + 1);
     return has(is_origin(), fetched, total, seed) && is_clean;
 }
+/* A put with a request is complete at the target after a flush. */
+static int verify_put_request(long bytes) {
+    if (is_origin()) flush();
+    MPI_Barrier(job.comm);
+    return verify_put(bytes, 1);
+}
 static int verify_put_one(long bytes) { return verify_put(bytes, 1); }
 static int verify_get_one(long bytes) { return verify_get(bytes, 1); }
 static int verify_put_in_flight(long bytes) { return verify_put(bytes, IN_FLIGHT); }
@@ -108,6 +127,10 @@ const Measurement transfers[] = {
         verify_put_rate),
     ROW("get_rate", RATE_SIZES, "one of 1,000 gets before a flush", get_rate, NULL, RATE, get,
         verify_get_rate),
+    ROW("rput_wait", SIZES, "put with a request, and wait", put_request, NULL, 1, put,
+        verify_put_request),
+    ROW("rget_wait", SIZES, "get with a request, and wait", get_request, NULL, 1, get,
+        verify_get_one),
     {"put_start", "bytes", RATE_SIZES, "one of 1,000 puts, without the flush", IN_LOCK_ALL,
      (size_t)8 << 20, 2, {ORIGIN, put_start, NULL, flush_after, 1, RATE}, prepare_put,
      verify_put_rate, NULL},

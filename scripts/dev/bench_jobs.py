@@ -83,7 +83,7 @@ def compiled(mpi):
     include = [f"-I{mpi.prefix}/include"] if mpi.prefix else []
     fresh = program.with_name(f"rma_bench.{os.getpid()}")
     answer = subprocess.run([mpi.cc, *C_FLAGS, *include, "-o", str(fresh), *map(str, files),
-                             "-ldl"], capture_output=True, text=True, env=mpi.environment())
+                             "-ldl", "-lpthread"], capture_output=True, text=True, env=mpi.environment())
     if answer.returncode:
         sys.exit(f"bench: {mpi.cc} does not compile rma_bench:\n{answer.stderr}")
     # Another run may have the old one in use.
@@ -130,7 +130,7 @@ def sweep_of(figure, series, quick):
     full = values_of(series.get("full", figure.get("full")))
     if not quick or full is None:
         return full
-    return [value for value in series.get("quick", figure["quick"]) if value <= max(full)]
+    return [value for value in series.get("quick") or figure["quick"] if value <= max(full)]
 
 
 def ranks_of(figure, quick):
