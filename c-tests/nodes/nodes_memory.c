@@ -15,7 +15,7 @@
 enum { NEIGHBOURS = 4, BYTES = 4096, PAGE = 4096, ROUNDS = 50 };
 // Bytes of the node's first control memory: for all, for a rank, and for a rank and each of the 16
 // windows that it has room for.
-enum { NODE_BYTES = 64, RANK_BYTES = 448, WINDOW_BYTES = 4096, WINDOWS = 16 };
+enum { NODE_BYTES = 64, RANK_BYTES = 576, WINDOW_BYTES = 4096, WINDOWS = 16 };
 // Of the heap, at most: blocks, answers and what else a process has in any case; a window; a target
 // in use; a queue pair that sends, without what the driver keeps for it; one that lets in; what is
 // not in these, and what stays behind traffic, which is less than a byte for a call.

@@ -5,6 +5,7 @@
 // plain ranks: 2
 
 #include "created.h"
+#include "nodes.h"
 
 enum { NOTHING, ALL, ONE_PAGE_BY_OTHERS, WAYS };
 
@@ -30,7 +31,7 @@ static void is_zero(const Window *window)
 static Window made(MPI_Comm comm, MPI_Aint bytes, int unit, int shared)
 {
     Window window = {.bytes = bytes, .unit = unit};
-    if (shared)
+    if (shared && ranks_per_node() == 0)
         OK(MPI_Win_allocate_shared(bytes, unit, MPI_INFO_NULL, comm, &window.base, &window.win));
     else
         OK(MPI_Win_allocate(bytes, unit, MPI_INFO_NULL, comm, &window.base, &window.win));
