@@ -2,7 +2,7 @@
 // no increment is lost, and no rank under lock_all sees half of what a writer does. A writer holds
 // one target or two. MPI-4.1 section 12.5.3.
 // ranks: 2 3 4 8
-// plain ranks: 2 3
+// plain ranks: 2
 
 #include "check.h"
 
