@@ -422,11 +422,8 @@ pub unsafe fn one_quick(
     origin: *const u8,
     (disp, datatype, op): (i64, Handle, Handle),
 ) -> Option<()> {
-    // In this order few values are in use at a time, so that the call needs few registers.
-    let (start, host) = (to.element(disp)?, to.host());
-    let known = host.predefined(datatype)?;
-    let at = start.of_word(u64::from(known.size))?;
-    let kernel = reduce::change_kernel(host.op(op)?, known.basic)?;
+    let (host, at, basic) = to.word(disp, datatype)?;
+    let kernel = reduce::change_kernel(host.op(op)?, basic)?;
     // SAFETY: the window's side was checked, the caller vouches for the origin's; there is no
     // result.
     unsafe { kernel(origin, ptr::null_mut(), at) };

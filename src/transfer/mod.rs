@@ -98,11 +98,16 @@ impl Quick {
         self.window.part().host()
     }
 
-    /// Returns the begin of an element that one atomic instruction may change now.
+    /// Returns the MPI underneath, and an element of a predefined type that one atomic instruction
+    /// may change now: its address and its kind.
     #[inline(always)]
-    fn element(&self, disp: i64) -> Option<Start> {
+    fn word(&self, disp: i64, datatype: Handle) -> Option<(&'static Host, *mut u8, Basic)> {
+        // In this order few values are in use at a time, so that the call needs few registers.
         // SAFETY: an open rank is a rank of the window.
-        unsafe { self.window.part().element_start(self.rank, disp) }
+        let start = unsafe { self.window.part().element_start(self.rank, disp) }?;
+        let host = self.host();
+        let known = host.predefined(datatype)?;
+        Some((host, start.of_word(u64::from(known.size))?, known.basic))
     }
 
     /// Returns the begin of a displacement that is inside of the window.

@@ -32,11 +32,8 @@ pub unsafe fn fetch_and_op_quick(
     result: *mut u8,
     (disp, datatype, op): (i64, Handle, Handle),
 ) -> Option<()> {
-    // In this order few values are in use at a time, so that the call needs few registers.
-    let (start, host) = (to.element(disp)?, to.host());
-    let known = host.predefined(datatype)?;
-    let at = start.of_word(u64::from(known.size))?;
-    let kernel = reduce::fetch_kernel(host.op(op)?, known.basic)?;
+    let (host, at, basic) = to.word(disp, datatype)?;
+    let kernel = reduce::fetch_kernel(host.op(op)?, basic)?;
     // SAFETY: the window's side was checked, the caller vouches for the other two.
     unsafe { kernel(origin, result, at) };
     Some(())
@@ -54,10 +51,8 @@ pub unsafe fn compare_and_swap_quick(
     result: *mut u8,
     (disp, datatype): (i64, Handle),
 ) -> Option<()> {
-    let start = to.element(disp)?; // first, as in `fetch_and_op_quick`
-    let known = to.host().predefined(datatype)?;
-    let at = start.of_word(u64::from(known.size))?;
-    let kernel = reduce::compare_kernel(known.basic)?;
+    let (_, at, basic) = to.word(disp, datatype)?;
+    let kernel = reduce::compare_kernel(basic)?;
     // SAFETY: the window's side was checked, the caller vouches for the other three.
     unsafe { kernel(origin, compare, result, at) };
     Some(())

@@ -5,7 +5,7 @@
 //! that finds the version, and its call.
 
 use super::element::Element;
-use super::loops::{BLOCK, change_each, exchange_each};
+use super::loops::{BLOCK, each};
 use super::ops::Combine;
 #[cfg(target_arch = "x86_64")]
 use super::wide_loops::{change_wide, exchange_wide};
@@ -32,7 +32,7 @@ pub unsafe fn change<T: Element, C: Combine<T>>(target: *mut u8, origin: *const 
     };
     let (at, left) = (wide * T::EXTENT, count - wide);
     // SAFETY: the elements that are left are the caller's, too.
-    unsafe { change_each::<T, C>(target.add(at), origin.add(at), left, 0) }
+    unsafe { each::<T, C>(target.add(at), origin.add(at), None, left, 0) }
 }
 
 /// Applies an op to every element, and puts the old ones into the result.
@@ -56,5 +56,5 @@ pub unsafe fn exchange<T: Element, C: Combine<T>>(
     };
     let (at, left) = (wide * T::EXTENT, count - wide);
     // SAFETY: the elements that are left are the caller's, too.
-    unsafe { exchange_each::<T, C>(target.add(at), origin.add(at), result.add(at), left, 0) }
+    unsafe { each::<T, C>(target.add(at), origin.add(at), Some(result.add(at)), left, 0) }
 }

@@ -7,7 +7,7 @@ use core::mem::MaybeUninit;
 use core::slice;
 
 use super::element::Element;
-use super::loops::{BLOCK, change_each, exchange_each};
+use super::loops::{BLOCK, each};
 use super::ops::Combine;
 use super::processor::{Vectors, vectors};
 
@@ -86,7 +86,7 @@ macro_rules! versions {
             let count = in_blocks::<T>(target.len());
             let (target, origin) = (target.as_mut_ptr().cast(), origin.as_ptr().cast());
             // SAFETY: elements of the slices.
-            unsafe { change_each::<T, C>(target, origin, count, $flip) }
+            unsafe { each::<T, C>(target, origin, None, count, $flip) }
         }
 
         /// # Safety
@@ -101,7 +101,7 @@ macro_rules! versions {
             let (target, origin) = (target.as_mut_ptr().cast(), origin.as_ptr().cast());
             let result = result.as_mut_ptr().cast();
             // SAFETY: elements of the slices.
-            unsafe { exchange_each::<T, C>(target, origin, result, count, $flip) }
+            unsafe { each::<T, C>(target, origin, Some(result), count, $flip) }
         }
     )*};
 }

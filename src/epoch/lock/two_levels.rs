@@ -6,8 +6,8 @@
 //! |----------------------------|----------------|--------------------|-------------------------|
 //! | lock, shared               |                | Shared             | 1 to lock + 1 to unlock |
 //! | lock, exclusive            | Intent         | Exclusive          | 2 + 2                   |
-//! | the same, process has an intent |           | Exclusive          | 1 + 1                   |
-//! | the same, an intent stands | (read twice)   | Exclusive          | 1 + 1                   |
+//! | lock, exclusive; the process has an intent | | Exclusive        | 1 + 1                   |
+//! | lock, exclusive; an intent stands | read twice | Exclusive       | 1 + 1                   |
 //! | lock_all                   | All            |                    | 1 + 1                   |
 //!
 //! Intent and All exclude each other, and so do Shared and Exclusive. Shared and All need not.

@@ -17,7 +17,7 @@
 //! |------------------------------|----------|------------------------|----------------------|
 //! | created, dynamic             | 1        | none                   | none                 |
 //! | allocated, kept memory       | 1        | statx, lseek           | none                 |
-//! | the same, touched once       | 2        | the same, mincore      | mincore              |
+//! | allocated, kept, was touched | 2        | statx, lseek, mincore  | mincore              |
 //! | small, touched again         | 2        | none                   | none                 |
 //! | large, all of it touched     | 2        | statx                  | none                 |
 //! | small, memory not kept       | 3        | mincore, madvise       | mincore, madvise     |
