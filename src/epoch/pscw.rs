@@ -1,71 +1,97 @@
 //! General active target synchronisation: post, start, complete, wait (foMPI paper, section 2.3;
 //! MPI-4.1 §12.5.2). Not for deciding whether a call is legal.
 //!
-//! | word     | kind      | meaning                                                              |
-//! |----------|-----------|----------------------------------------------------------------------|
-//! | posted   | contended | bit r: rank r has posted to this rank, and this rank has not started |
-//! | COMPLETE | contended | the number of complete access epochs that named this rank, ever      |
+//! | word      | kind      | meaning                                                             |
+//! |-----------|-----------|---------------------------------------------------------------------|
+//! | posted    | contended | bit r: whether rank r has posted to this rank an odd number of times |
+//! | made      | owned     | bit r: the same for the posts of this rank to rank r                 |
+//! | used      | owned     | bit r: the same for the posts of rank r that this rank has used      |
+//! | COMPLETE  | contended | the number of complete access epochs that named this rank, ever     |
 //!
 //! The paper keeps the posts that wait for their start in a list, whose elements come from a free
 //! storage at the origin. That takes memory O(k), but a post takes several round trips, and must
 //! block if k was guessed too small. On one node a bit per pair of ranks takes less memory than
 //! such a list (64 ranks: one word), a post is one addition without an answer, and it can neither
-//! block nor run out of elements. A rank posts to the same origin again only after its wait, that
-//! is, after that origin's complete and start, and the start took the bit away. So an addition
-//! never carries into the next bit. For communicators of many nodes, where a bit per pair is O(p)
-//! in each process, [`super::exposure`] takes over.
+//! block nor run out of elements. For communicators of many nodes, where a bit per pair is O(p) in
+//! each process, [`super::exposure`] takes over.
+//!
+//! | posted and used, bit r | meaning                                                      |
+//! |------------------------|--------------------------------------------------------------|
+//! | equal                  | this rank has used all posts of rank r                       |
+//! | different              | rank r has posted, and this rank has not started an epoch yet |
+//!
+//! A rank posts to the same origin again only after its wait, that is, after that origin's complete
+//! and start, and the start used the post. So at most one post of a rank is not used. A rank adds
+//! its bit with its first, third, .. post to an origin, and takes it away with the others; `made`
+//! says which is next. So the bit is 0 or 1, and no addition carries into the next bit. A start
+//! changes `used` only, which no other rank waits for. If it took the bits away from `posted`, it
+//! would have to fetch a line for itself alone that the poster has just changed, and so would the
+//! next post: half as long as the post itself, each time.
 
 use crate::error::Result;
 use crate::fabric::layout;
-use crate::fabric::{Fetch, WordAt, WordId, Words};
+use crate::fabric::{WordAt, WordId, Words};
 use crate::rank_numbers::Rank;
 
 /// MPI_Win_post: notifies each rank of `group` (the origins) that this rank's memory is exposed.
 pub fn post(words: &impl Words, group: impl IntoIterator<Item = Rank>) -> Result<()> {
     let (word, bit) = layout::posted(words.rank());
     for rank in group {
-        words.post(WordAt { rank, word }, bit)?;
+        let (made, to) = layout::made(rank, words.size());
+        let before = words.own(made);
+        let add = if before & to == 0 { bit } else { bit.wrapping_neg() };
+        words.set_own(made, before ^ to);
+        words.post(WordAt { rank, word }, add)?;
     }
     Ok(())
 }
 
-/// MPI_Win_start: waits until each rank of `group` (the targets) has posted, and takes the posts.
-/// It waits once, and takes the posts together, for ranks that follow each other in the group and
+/// The bits of one word that a start waits for.
+#[derive(Clone, Copy)]
+struct Awaited {
+    posted: WordId,
+    used: WordId,
+    bits: u64,
+}
+
+/// MPI_Win_start: waits until each rank of `group` (the targets) has posted, and uses the posts.
+/// It waits once, and uses the posts together, for ranks that follow each other in the group and
 /// have their bits in one word.
 pub fn start(words: &impl Words, group: impl IntoIterator<Item = Rank>) -> Result<()> {
-    let mut awaited: Option<(WordId, u64)> = None;
+    let mut awaited: Option<Awaited> = None;
     for rank in group {
-        let (word, bit) = layout::posted(rank);
+        let ((posted, bit), (used, _)) = (layout::posted(rank), layout::used(rank, words.size()));
         awaited = match awaited {
-            Some((same, bits)) if same == word => Some((word, bits | bit)),
-            Some((other, bits)) => {
-                take(words, other, bits)?;
-                Some((word, bit))
+            Some(same) if same.posted == posted => Some(Awaited { bits: same.bits | bit, ..same }),
+            other => {
+                other.map_or(Ok(()), |other| take(words, other))?;
+                Some(Awaited { posted, used, bits: bit })
             }
-            None => Some((word, bit)),
         };
     }
-    awaited.map_or(Ok(()), |(word, bits)| take(words, word, bits))
+    awaited.map_or(Ok(()), |awaited| take(words, awaited))
+}
+
+/// Waits for the posts, and uses them.
+fn take(words: &impl Words, Awaited { posted, used, bits }: Awaited) -> Result<()> {
+    let before = words.own(used);
+    words.wait_own(posted, |posted| (posted ^ before) & bits == bits)?;
+    words.set_own(used, before ^ bits);
+    Ok(())
 }
 
 /// Whether `target` has posted to this rank, and this rank has not used the post. For a report.
 pub fn has_posted(words: &impl Words, target: Rank) -> bool {
-    let (word, bit) = layout::posted(target);
-    words.own(word) & bit != 0
+    let ((posted, bit), (used, _)) = (layout::posted(target), layout::used(target, words.size()));
+    (words.own(posted) ^ words.own(used)) & bit != 0
 }
 
 /// Whether `origin` has used all posts of this rank to it. For a report.
 pub fn has_started(words: &impl Words, origin: Rank) -> bool {
-    let (word, bit) = layout::posted(words.rank());
-    words.read(WordAt { rank: origin, word }).is_ok_and(|posted| posted & bit == 0)
-}
-
-fn take(words: &impl Words, word: WordId, bits: u64) -> Result<()> {
-    words.wait_own(word, |posted| posted & bits == bits)?;
-    let before =
-        words.fetch(WordAt { rank: words.rank(), word }, Fetch::Add(bits.wrapping_neg()))?;
-    assert!(before & bits == bits);
-    Ok(())
+    let (used, from) = layout::used(words.rank(), words.size());
+    let (made, to) = layout::made(origin, words.size());
+    let used = words.read(WordAt { rank: origin, word: used });
+    used.is_ok_and(|used| (used & from == 0) == (words.own(made) & to == 0))
 }
 
 /// MPI_Win_complete: completes the operations of the epoch, then notifies each rank of `group` (the

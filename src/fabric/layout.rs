@@ -15,8 +15,11 @@
 //! | [`next`], [`go`] | link, contended | a queue node of each thread that waits for a lock    |
 //! | [`fence`]  | contended | one counter per round of the barrier (`epoch::fence`)            |
 //! | [`WAITED`] | owned     | how long this rank has waited in the window, for a report         |
-//! | [`posted`] | contended | one bit per rank: it has posted to this rank                       |
+//! | [`made`], [`used`] | owned | this rank's posts, and its starts (`epoch::pscw`)               |
+//! | [`posted`] | contended | one bit per rank: whether its posts to this rank are an odd number |
 //! | [`pass`], [`owed`] | contended | two bits for each rank from the 65th on                    |
+//!
+//! From the 65th rank on, the bits of `made` and `used` lie behind those of `owed`.
 //!
 //! Words that several nodes reach through a device have no such bits, whose number grows with the
 //! ranks, but these ([`WORDS_FAR`]):
@@ -92,6 +95,10 @@ pub const ROUNDS_MAX: u32 = 2 * LINE;
 /// of a window, for a report: no protocol reads it.
 pub const WAITED: WordId = WordId(FENCE + ROUNDS_MAX);
 
+/// The first words of [`made`] and of [`used`], on the line of the other words that this rank alone
+/// stores into.
+const MADE_AND_USED: u32 = WAITED.0 + 1;
+
 const POSTED: u32 = WAITED.0 + LINE;
 /// Bits, and so ranks, of a word of the bitmap.
 const RANKS_PER_WORD: u32 = 64;
@@ -106,8 +113,13 @@ const _: () = assert!(RANKS_MAX * NODES_PER_RANK < 1 << 22);
 /// Control words of each rank of a window with `size` ranks: a whole number of cache lines.
 pub const fn words_per_rank(size: u32) -> u32 {
     assert!(size <= RANKS_MAX);
-    let (posted, passes) = (bitmap_words(size), 2 * (bitmap_words(size) - 1));
-    (POSTED + posted + passes).next_multiple_of(LINE)
+    (owned_bitmaps(size) + 2 * (bitmap_words(size) - 1)).next_multiple_of(LINE)
+}
+
+/// The first word behind the bitmaps that other ranks change: the words of [`made`] and [`used`]
+/// for the ranks from the 65th on.
+const fn owned_bitmaps(size: u32) -> u32 {
+    POSTED + bitmap_words(size) + 2 * (bitmap_words(size) - 1)
 }
 
 /// The words of a bitmap with a bit for each of `size` ranks, at least one.
@@ -120,11 +132,14 @@ pub fn bit_of(rank: Rank) -> (u32, u64) {
     (rank.0 / RANKS_PER_WORD, 1 << (rank.0 % RANKS_PER_WORD))
 }
 
-/// Returns how a word may change; the simulator checks every access.
+/// Returns how a word may change in a window of `size` ranks; the simulator checks every access.
 #[cfg(any(test, doc))]
-pub fn kind(word: WordId) -> WordKind {
+pub fn kind(word: WordId, size: u32) -> WordKind {
     match word.0 {
-        word if (REGIONS_ID.0..=TABLE_KEY.0).contains(&word) || word == WAITED.0 => WordKind::Owned,
+        word if (REGIONS_ID.0..=TABLE_KEY.0).contains(&word) => WordKind::Owned,
+        word if (WAITED.0..POSTED).contains(&word) || word >= owned_bitmaps(size) => {
+            WordKind::Owned
+        }
         word if (NODES..FENCE).contains(&word) => match (word - NODES) % WORDS_PER_NODE {
             0 => WordKind::Link,
             _ => WordKind::Contended,
@@ -181,10 +196,27 @@ pub fn fence(round: u32) -> WordId {
     WordId(FENCE + round)
 }
 
-/// Returns the word and the bit for a post by `from` to this rank.
+/// Returns the word and the bit for the posts of `from` to this rank.
 pub fn posted(from: Rank) -> (WordId, u64) {
     let (word, bit) = bit_of(from);
     (WordId(POSTED + word), bit)
+}
+
+/// Returns the word and the bit for the posts of this rank to `to`, in a window of `size` ranks.
+pub fn made(to: Rank, size: u32) -> (WordId, u64) {
+    let (index, bit) = bit_of(to);
+    assert!(index < bitmap_words(size));
+    match index {
+        0 => (WordId(MADE_AND_USED), bit),
+        _ => (WordId(owned_bitmaps(size) + 2 * (index - 1)), bit),
+    }
+}
+
+/// Returns the word and the bit for the posts of `from` that this rank has used. The bits of a word
+/// stand for the same ranks as those of a word of [`posted`].
+pub fn used(from: Rank, size: u32) -> (WordId, u64) {
+    let (word, bit) = made(from, size);
+    (WordId(word.0 + 1), bit)
 }
 
 /// Word `index` of the bitmap of the ranks that may change a single word of this rank without its
@@ -250,7 +282,7 @@ pub fn kind_far(word: WordId) -> WordKind {
     match word.0 {
         word if (LIST.0..LIST.0 + LIST_WORDS).contains(&word) => WordKind::Owned,
         word if word >= POSTED => WordKind::Contended,
-        _ => kind(word),
+        _ => kind(word, 1),
     }
 }
 

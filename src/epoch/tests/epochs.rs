@@ -62,7 +62,9 @@ fn no_post_is_left() {
         || neighbours(Fault::Nothing, false),
         |end| {
             for rank in end.ranks() {
-                assert_eq!(end.word(WordAt { rank, word: layout::posted(Rank(0)).0 }), 0);
+                let word = |word| end.word(WordAt { rank, word });
+                let (posted, used) = (layout::posted(Rank(0)).0, layout::used(Rank(0), 4).0);
+                assert_eq!(word(posted), word(used));
             }
         },
     );

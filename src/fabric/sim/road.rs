@@ -70,8 +70,12 @@ impl WordPlace {
         WordPlace { view: view.min(VIEWS - 2), at }
     }
 
-    fn kind(self) -> WordKind {
-        if self.view > NEAR { layout::kind_far(self.at.word) } else { layout::kind(self.at.word) }
+    fn kind(self, shape: SimShape) -> WordKind {
+        match self.view {
+            ..NEAR => layout::kind(self.at.word, shape.ranks),
+            NEAR => layout::kind(self.at.word, shape.per_node),
+            _ => layout::kind_far(self.at.word),
+        }
     }
 }
 
@@ -185,15 +189,16 @@ impl SimRoad {
 
     /// Stores into a word of the storing rank.
     pub fn reset(&mut self, place: WordPlace, value: u64) {
-        let at = place.at;
-        assert!(place.kind() != WordKind::Contended, "{at:?} is contended, but stored into");
+        let (at, kind) = (place.at, place.kind(self.shape));
+        assert!(kind != WordKind::Contended, "{at:?} is contended, but stored into");
         let is_sent_to = |sent: &Sent| sent.effect.place() == Some(place);
         assert!(!self.sent.iter().any(is_sent_to), "{at:?} is reset, but sent to");
         *self.word_mut(place) = value;
     }
 
     pub fn fetch(&mut self, place: WordPlace, op: Fetch) -> u64 {
-        assert!(place.kind() != WordKind::Owned, "{:?} is its owner's, but sent to", place.at);
+        let kind = place.kind(self.shape);
+        assert!(kind != WordKind::Owned, "{:?} is its owner's, but sent to", place.at);
         let word = self.word_mut(place);
         let before = *word;
         match op {
