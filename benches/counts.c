@@ -1,6 +1,7 @@
 /* Runs the calls of the data path N and 11 N times each between two dumps of callgrind, for
  * scripts/dev/counts: a tenth of the difference is N calls, free of everything that happens only once.
- * The one rank is its own target: the path is that to any target whose memory is mapped. */
+ * The one rank is its own target: the path is that to any target whose memory is mapped. All calls run
+ * on an allocated window, and on one that MPI_Win_create makes of memory of MPI_Alloc_mem. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -86,12 +87,24 @@ static const struct {
 };
 
 /* n calls, dumped under "name n". */
-static void count(const char *name, void (*call)(void), long n) {
+static void count(const char *name, const char *memory, void (*call)(void), long n) {
     char label[64];
-    snprintf(label, sizeof label, "%s %ld", name, n);
+    snprintf(label, sizeof label, "%s%s %ld", name, memory, n);
     CALLGRIND_ZERO_STATS;
     for (long i = 0; i < n; i++) call();
     CALLGRIND_DUMP_STATS_AT(label);
+}
+
+/* Counts each call on `win`. */
+static void count_all(const char *memory, long n) {
+    for (size_t k = 0; k < sizeof calls / sizeof *calls; k++) {
+        if (calls[k].locked) MPI_Win_lock_all(0, win);
+        /* Enough for an exclusive lock to leave its intent standing. */
+        for (int i = 0; i < 100; i++) calls[k].call();
+        count(calls[k].name, memory, calls[k].call, n);
+        count(calls[k].name, memory, calls[k].call, 11 * n);
+        if (calls[k].locked) MPI_Win_unlock_all(win);
+    }
 }
 
 int main(int argc, char **argv) {
@@ -100,19 +113,18 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Type_vector(512, 1, 2, MPI_DOUBLE, &vector);
     MPI_Type_commit(&vector);
+    CALLGRIND_START_INSTRUMENTATION;
     MPI_Win_allocate(8192, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     memset(base, 0, 8192);
-    CALLGRIND_START_INSTRUMENTATION;
-    for (size_t k = 0; k < sizeof calls / sizeof *calls; k++) {
-        if (calls[k].locked) MPI_Win_lock_all(0, win);
-        /* Enough for an exclusive lock to leave its intent standing. */
-        for (int i = 0; i < 100; i++) calls[k].call();
-        count(calls[k].name, calls[k].call, n);
-        count(calls[k].name, calls[k].call, 11 * n);
-        if (calls[k].locked) MPI_Win_unlock_all(win);
-    }
+    count_all("", n);
+    MPI_Win_free(&win);
+    MPI_Alloc_mem(8192, MPI_INFO_NULL, &base);
+    memset(base, 0, 8192);
+    MPI_Win_create(base, 8192, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    count_all("_alloc_mem", n);
     CALLGRIND_STOP_INSTRUMENTATION;
     MPI_Win_free(&win);
+    MPI_Free_mem(base);
     MPI_Type_free(&vector);
     MPI_Finalize();
     return 0;

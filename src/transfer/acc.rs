@@ -70,6 +70,7 @@ fn caller(window: &Window, node: &LocalWindow) -> Caller {
 #[inline]
 pub fn single(place: Place<'_>, rank: Rank, work: impl FnOnce()) -> Result<()> {
     let (node, nodes) = (place.node, place.node.nodes_for(Wanted::Accumulate(rank)));
+    place.window.learn(rank);
     let at = (rank, caller(place.window, node));
     on_protocols!(node, |protocols| protocols.single(at, nodes, work))
 }

@@ -443,9 +443,12 @@ pub unsafe fn several_quick(to: &Quick, origin: Buffer, target: Target, op: Hand
     if !(same && several && op != Op::NoOp && pairs(op, known.basic)) {
         return None;
     }
-    // No bytes, and so no address, for a type with holes.
+    // No bytes for a type with holes.
     let bytes = origin.count.cast_unsigned().checked_mul(u64::from(known.dense_size))?;
-    let (basic, at) = (known.basic, to.start(target.disp)?.of(bytes)?);
+    if bytes == 0 {
+        return None;
+    }
+    let (basic, at) = (known.basic, to.reach(target.disp, Reach { first: 0, bytes })?);
     if reduce::needs_lock(basic, at) {
         return None;
     }

@@ -121,7 +121,8 @@ impl Quick {
     #[inline]
     fn reach(&self, disp: i64, reach: Reach) -> Option<*mut u8> {
         // SAFETY: likewise.
-        unsafe { self.window.part().reach_within(self.rank, disp, reach) }
+        let reach = || unsafe { self.window.part().reach_within(self.rank, disp, reach) };
+        reach().or_else(|| self.window.learn(self.rank).then(reach).flatten())
     }
 }
 

@@ -3,11 +3,13 @@
 
 use super::descriptor::Descriptor;
 use super::quick_part::QuickPart;
+use super::target_views::TargetView;
 use super::wide::locate::By;
-use super::{LocalWindow, Memory};
+use super::{Carrier, LocalWindow, Memory, Window};
 use crate::epoch::lock::whole;
 use crate::error::{Class, Error, Result};
 use crate::fabric::spot::{Spot, Unmapped};
+use crate::fabric::{WordAt, layout};
 use crate::memory::HeapView;
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode};
@@ -190,7 +192,7 @@ impl LocalWindow {
     }
 }
 
-/// A place in the common memory, for a quick call.
+/// A place in mapped memory, for a quick call.
 #[derive(Clone, Copy)]
 pub struct Start {
     at: *mut u8,
@@ -219,22 +221,15 @@ impl Start {
 }
 
 impl QuickPart {
-    /// Returns the begin of displacement `disp` of `rank`; `None` if it is outside.
+    /// Returns the begin of displacement `disp` of `rank`; `None` if it is outside, and if quick
+    /// calls do not access the rank.
     ///
     /// # Safety
     /// The window has this rank.
     #[inline(always)]
     pub unsafe fn start(&self, rank: Rank, disp: i64) -> Option<Start> {
-        // SAFETY: the window has a block for each of its ranks, mapped as long as it has this part.
-        let exposed = unsafe { self.blocks.descriptor(rank.on_only_node()) };
-        self.start_in(exposed, disp)
-    }
-
-    #[inline(always)]
-    fn start_in(&self, exposed: &Descriptor, disp: i64) -> Option<Start> {
-        let (first, room) = exposed.start(disp)?;
-        let at = self.data.wrapping_add((exposed.offset + first).to_usize());
-        Some(Start { at: computed!(at), room: computed!(room) })
+        // SAFETY: the caller's promise.
+        unsafe { self.view(rank.on_only_node()) }.place(disp)
     }
 
     /// Returns the begin of an element that one atomic instruction is to change; `None` if it is
@@ -245,35 +240,88 @@ impl QuickPart {
     /// The window has this rank.
     #[inline(always)]
     pub unsafe fn element_start(&self, rank: Rank, disp: i64) -> Option<Start> {
-        let words = [self.pass_word, whole::word(rank).word];
-        // SAFETY: as in `start`; each block has these words.
-        let (exposed, [pass, lock]) =
-            unsafe { self.blocks.descriptor_and_words(rank.on_only_node(), words) };
+        // SAFETY: the caller's promise.
+        let view = unsafe { self.view(rank.on_only_node()) };
         // Acquire: the operation comes after the look. It pairs with nothing: the holder of the
         // lock waits until this rank has called again (`epoch::lock::passes`).
-        if pass.load(Ordering::Acquire) & self.pass == 0 {
+        if view.pass().load(Ordering::Acquire) & self.pass == 0 {
             return None;
         }
         // Acquire: pairs with the release of the lock.
-        if whole::is_held(lock.load(Ordering::Acquire)) {
+        if whole::is_held(view.lock().load(Ordering::Acquire)) {
             return None;
         }
-        self.start_in(exposed, disp)
+        view.place(disp)
     }
 
-    /// Returns the address of `reach` in the common memory at the displacement; `None` if a byte of
-    /// it is outside.
+    /// Returns the address of `reach` at the displacement; `None` if a byte of it is outside, and
+    /// if quick calls do not access the rank.
     ///
     /// # Safety
     /// The window has this rank.
     #[inline]
     pub unsafe fn reach_within(&self, rank: Rank, disp: i64, reach: Reach) -> Option<*mut u8> {
-        // SAFETY: as in `start`.
-        let exposed = unsafe { self.blocks.descriptor(rank.on_only_node()) };
-        let (start, _) = exposed.start(disp)?;
+        // SAFETY: the caller's promise.
+        let view = unsafe { self.view(rank.on_only_node()) };
+        let (start, _) = view.start(disp)?;
         let first = start.checked_add_signed(reach.first)?;
-        let behind = exposed.bytes.checked_sub(first)?;
-        let at = self.data.wrapping_add((exposed.offset + first).to_usize());
-        (reach.bytes <= behind).then_some(at)
+        let behind = view.behind(first)?;
+        (reach.bytes <= behind).then_some(view.at.wrapping_add(first.to_usize()))
+    }
+
+    /// Lets quick calls access a target whose memory is mapped here.
+    #[cold]
+    fn learn(&self, node: &LocalWindow, rank: Rank) {
+        let index = rank.on_only_node();
+        let exposed = node.blocks.descriptor(index);
+        // An error is that of the full call.
+        let Ok(Spot::Mapped(at)) = node.spot(index, exposed, 0) else { return };
+        let own = node.arena().rank.in_node_words();
+        let pass = layout::pass(layout::bit_of(own).0, node.size);
+        let words = [pass, whole::word(rank).word];
+        let [pass, lock] = words.map(|word| {
+            let at = WordAt { rank: index.in_node_words(), word };
+            ptr::from_ref(node.blocks.word(at))
+        });
+        let extent = (exposed.exposed, exposed.disp_unit);
+        // SAFETY: words of the target, mapped as long as the window.
+        self.views.insert(index, unsafe { TargetView::new(at, extent, pass, lock) });
+    }
+}
+
+impl TargetView {
+    #[inline(always)]
+    fn place(&self, disp: i64) -> Option<Start> {
+        let (first, room) = self.start(disp)?;
+        let at = self.at.wrapping_add(first.to_usize());
+        Some(Start { at: computed!(at), room: computed!(room) })
+    }
+}
+
+impl Window {
+    /// Returns the address of `reach` at the displacement, if quick calls may access the target and
+    /// all bytes are inside of the window.
+    ///
+    /// # Safety
+    /// The window has this rank.
+    #[inline]
+    pub unsafe fn mapped(&self, rank: Rank, disp: i64, reach: Reach) -> Option<*mut u8> {
+        let quick = self.quick.as_ref()?;
+        // SAFETY: the caller's promise.
+        let look = || unsafe { quick.reach_within(rank, disp, reach) };
+        look().or_else(|| self.learn(rank).then(look).flatten())
+    }
+
+    /// Lets quick calls access a target from now on, if its memory is mapped here. Returns whether
+    /// they did not before, and do now.
+    #[inline]
+    pub fn learn(&self, rank: Rank) -> bool {
+        let (Some(quick), Carrier::Node(node)) = (&self.quick, &self.carrier) else { return false };
+        let has = || quick.views.has(rank.on_only_node());
+        if has() {
+            return false;
+        }
+        quick.learn(node, rank);
+        has()
     }
 }

@@ -10,60 +10,13 @@ use crate::rank_numbers::{Rank, RankOnNode, Slot};
 use crate::sync::{AtomicU32, AtomicU64, computed};
 use std::sync::Arc;
 
-/// Where the blocks of one slot of an arena are in this process.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct BlockPlaces {
+/// The blocks of one slot of an arena.
+#[derive(Clone)]
+pub struct ControlBlocks {
     /// the descriptor of rank 0
     base: *mut u8,
     /// bytes from the descriptor of a rank to that of the next one
     stride: usize,
-}
-
-impl BlockPlaces {
-    /// Returns the address of the descriptor of `rank`.
-    #[inline(always)]
-    fn block(self, rank: RankOnNode) -> *mut u8 {
-        self.base.wrapping_add(rank.0.to_usize() * self.stride)
-    }
-
-    /// Returns the descriptor of `rank`.
-    ///
-    /// # Safety
-    /// The slot has a block for this rank, and is mapped for `'a`.
-    #[inline(always)]
-    pub unsafe fn descriptor<'a>(self, rank: RankOnNode) -> &'a Descriptor {
-        let block = computed!(self.block(rank));
-        // SAFETY: the address is that of a descriptor, which no process changes any more.
-        unsafe { &*block.cast::<Descriptor>() }
-    }
-
-    /// Returns the descriptor and some control words of a rank of this node.
-    ///
-    /// # Safety
-    /// The slot has a block with these words for this rank, and is mapped for `'a`.
-    #[inline(always)]
-    pub unsafe fn descriptor_and_words<'a, const N: usize>(
-        self,
-        rank: RankOnNode,
-        words: [WordId; N],
-    ) -> (&'a Descriptor, [&'a AtomicU64; N]) {
-        let block = computed!(self.block(rank));
-        let words = words.map(|word| {
-            let offset = size_of::<Descriptor>() + word.0.to_usize() * size_of::<u64>();
-            // SAFETY: the word is inside the rank's block, aligned, and only ever used as an
-            // atomic.
-            unsafe { &*block.wrapping_add(offset).cast::<AtomicU64>() }
-        });
-        // SAFETY: as in `descriptor`.
-        (unsafe { &*block.cast::<Descriptor>() }, words)
-    }
-}
-
-/// The blocks of one slot of an arena.
-#[derive(Clone)]
-pub struct ControlBlocks {
-    places: BlockPlaces,
     /// bytes of each block ahead of its descriptor
     far_bytes: usize,
     size: u32,
@@ -81,8 +34,7 @@ impl ControlBlocks {
     pub fn of(arena: &Arc<Arena>, slot: Slot) -> ControlBlocks {
         let (stride, far_bytes, size) = (arena.stride, arena.far_bytes, arena.size);
         let base = arena.base_of(slot).wrapping_add(far_bytes);
-        let places = BlockPlaces { base, stride };
-        ControlBlocks { places, far_bytes, size, arena: arena.clone() }
+        ControlBlocks { base, stride, far_bytes, size, arena: arena.clone() }
     }
 
     /// Returns the arena that they are part of.
@@ -90,14 +42,9 @@ impl ControlBlocks {
         &self.arena
     }
 
-    /// Returns where they are.
-    pub fn places(&self) -> BlockPlaces {
-        self.places
-    }
-
     /// Returns the address of the first block.
     pub fn start(&self) -> *mut u8 {
-        self.places.base.wrapping_sub(self.far_bytes)
+        self.base.wrapping_sub(self.far_bytes)
     }
 
     /// Returns the address of this rank's block.
@@ -113,33 +60,33 @@ impl ControlBlocks {
     #[inline]
     fn block(&self, rank: RankOnNode) -> *mut u8 {
         debug_assert!(rank.0 < self.size);
-        self.places.block(rank)
+        self.base.wrapping_add(rank.0.to_usize() * self.stride)
     }
 
     /// Returns the descriptor of `rank`.
     #[inline]
     pub fn descriptor(&self, rank: RankOnNode) -> &Descriptor {
-        debug_assert!(rank.0 < self.size);
-        // SAFETY: the slot has a block for each rank, and `arena` keeps it mapped.
-        unsafe { self.places.descriptor(rank) }
+        // SAFETY: the slot has a block for each rank, and `arena` keeps it mapped. It begins with a
+        // descriptor, which no process changes any more.
+        unsafe { &*self.block(rank).cast::<Descriptor>() }
     }
 
     /// Returns a control word of a rank of this node.
     #[inline]
     pub fn word(&self, at: WordAt) -> &AtomicU64 {
         let word = size_of::<Descriptor>() + at.word.0.to_usize() * size_of::<u64>();
-        debug_assert!(at.rank.0 < self.size && word < self.places.stride - self.far_bytes);
-        // SAFETY: the slot has a block for each rank, and `arena` keeps it mapped.
-        let (_, [word]) =
-            unsafe { self.places.descriptor_and_words(at.rank.of_node_words(), [at.word]) };
-        word
+        debug_assert!(word < self.stride - self.far_bytes);
+        let block = computed!(self.block(at.rank.of_node_words()));
+        // SAFETY: the word is inside the rank's block, which `arena` keeps mapped, aligned, and
+        // only ever used as an atomic.
+        unsafe { &*block.wrapping_add(word).cast::<AtomicU64>() }
     }
 
     /// Zeroes this rank's block for a new window.
     pub fn clear(&self) {
         let block = self.own_start();
         // SAFETY: the block has `stride` bytes, and between two windows only its owner uses it.
-        unsafe { core::ptr::write_bytes(block, 0, self.places.stride) };
+        unsafe { core::ptr::write_bytes(block, 0, self.stride) };
     }
 
     /// Returns the word `word` for ranks of other nodes, in the block of a rank of this node.

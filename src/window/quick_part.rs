@@ -2,9 +2,10 @@
 //! accessed now; all of it is in one cache line. `address` has the bounds checks.
 
 use super::LocalWindow;
-use super::control_blocks::BlockPlaces;
-use crate::fabric::{WordId, layout};
+use super::target_views::{TargetView, TargetViews};
+use crate::fabric::layout;
 use crate::mpi::Host;
+use crate::rank_numbers::RankOnNode;
 use crate::sync::computed;
 use core::ptr;
 
@@ -13,33 +14,26 @@ use core::ptr;
 pub struct QuickPart {
     /// the handle of the window
     pub(super) handle: u32,
-    /// the word of a target with the pass of this rank (`epoch::lock::passes`)
-    pub(super) pass_word: WordId,
-    /// the bit of the pass in that word
+    /// the bit of this rank's pass (`epoch::lock::passes`), in the word to which a view leads
     pub(super) pass: u64,
     /// the MPI underneath, for its datatypes and operations
     host: &'static Host,
-    /// where the descriptors and control words are
-    pub(super) blocks: BlockPlaces,
-    /// the begin of the common memory of all ranks. If there is none, the descriptors say that no
-    /// byte is in it.
-    pub(super) data: *mut u8,
+    /// what they know of its targets
+    pub(super) views: TargetViews,
 }
-
-// SAFETY: the addresses are of shared memory, which is reached by copies, by atomics, and by loads
-// of descriptors, which no process changes any more.
-unsafe impl Send for QuickPart {}
-// SAFETY: likewise.
-unsafe impl Sync for QuickPart {}
 
 impl QuickPart {
     /// Returns the part of a window whose ranks are all on this node.
-    pub fn of(host: &'static Host, handle: u32, node: &LocalWindow) -> QuickPart {
+    ///
+    /// # Safety
+    /// The arena of `node` lives as long as the result.
+    pub unsafe fn of(host: &'static Host, handle: u32, node: &LocalWindow) -> QuickPart {
         debug_assert!(!node.spans_nodes());
         let arena = node.arena();
-        let (index, pass) = layout::bit_of(arena.rank.in_node_words());
-        let (pass_word, blocks) = (layout::pass(index, arena.size), node.blocks.places());
-        QuickPart { handle, pass_word, pass, host, blocks, data: node.data }
+        let (_, pass) = layout::bit_of(arena.rank.in_node_words());
+        // SAFETY: the caller's promise.
+        let views = unsafe { TargetViews::new(&arena.no_views) };
+        QuickPart { handle, pass, host, views }
     }
 
     /// Returns the MPI underneath.
@@ -48,5 +42,17 @@ impl QuickPart {
         let host = computed!(ptr::from_ref(self.host));
         // SAFETY: the address of a reference.
         unsafe { &*host }
+    }
+
+    /// Returns the view of a target.
+    ///
+    /// # Safety
+    /// The window has this rank.
+    #[inline(always)]
+    pub(super) unsafe fn view(&self, rank: RankOnNode) -> &TargetView {
+        // SAFETY: the caller's promise.
+        let view = computed!(ptr::from_ref(unsafe { self.views.of(rank) }));
+        // SAFETY: the address of a reference.
+        unsafe { &*view }
     }
 }

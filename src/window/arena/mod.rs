@@ -15,6 +15,7 @@ use super::common::Common;
 use super::descriptor::Descriptor;
 use super::kept::KeptList;
 use super::report::Why;
+use super::target_views::NoViews;
 use super::verdict;
 use crate::error::{Error, Result};
 use crate::fabric::cma;
@@ -65,6 +66,8 @@ pub struct Arena {
     pub kept: Mutex<KeptList<Common>>,
     /// whether this process may access the memory of all the others
     permitted: OnceLock<bool>,
+    /// the table of windows that quick calls have not used
+    pub no_views: NoViews,
     /// the object that knows the other nodes, if the ranks of the communicator are on several nodes
     beyond: OnceLock<Weak<dyn OtherNodes>>,
 }
@@ -131,6 +134,7 @@ impl Arena {
             seen: [const { AtomicU64::new(0) }; 4],
             kept: Mutex::new(KeptList::NONE),
             permitted: OnceLock::new(),
+            no_views: NoViews::new(size),
             beyond: OnceLock::new(),
         };
         arena.write_own_record();

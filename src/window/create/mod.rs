@@ -279,7 +279,8 @@ fn insert(
     entry.insert(|handle| Window {
         handle,
         quick: match &carrier {
-            Carrier::Node(node) => Some(QuickPart::of(host, handle, node)),
+            // SAFETY: the carrier keeps the arena, and is dropped after the quick part.
+            Carrier::Node(node) => Some(unsafe { QuickPart::of(host, handle, node) }),
             Carrier::Wide(_) | Carrier::Host(_) => None,
         },
         epochs: Epochs::new(size, host.threads()).offering_after(leaves_after(size)),
