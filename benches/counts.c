@@ -41,11 +41,28 @@ static void accumulate1(void) {
 static void accumulate1_double(void) {
     MPI_Accumulate(doubles, 1, MPI_DOUBLE, 0, 16, 1, MPI_DOUBLE, MPI_SUM, win);
 }
+static double results[512];
+/* Kernels for AVX-512 are not counted: valgrind has no such instructions. */
+static void accumulate512(void) {
+    MPI_Accumulate(doubles, 512, MPI_DOUBLE, 0, 0, 512, MPI_DOUBLE, MPI_SUM, win);
+}
+static void get_accumulate512(void) {
+    MPI_Get_accumulate(doubles, 512, MPI_DOUBLE, results, 512, MPI_DOUBLE, 0, 0, 512, MPI_DOUBLE,
+                       MPI_SUM, win);
+}
 static void put4k(void) { MPI_Put(doubles, 512, MPI_DOUBLE, 0, 0, 512, MPI_DOUBLE, win); }
 static void flush_all(void) { MPI_Win_flush_all(win); }
 static void flush_local(void) { MPI_Win_flush_local(0, win); }
 static void synchronize(void) { MPI_Win_sync(win); }
 static void fence(void) { MPI_Win_fence(0, win); }
+static MPI_Group self;
+static void post_start_put_complete_wait(void) {
+    MPI_Win_post(self, 0, win);
+    MPI_Win_start(self, 0, win);
+    put();
+    MPI_Win_complete(win);
+    MPI_Win_wait(win);
+}
 static void lock_exclusive(void) {
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
     MPI_Win_unlock(0, win);
@@ -76,11 +93,14 @@ static const struct {
     {"flush_local", flush_local, 1},
     {"sync", synchronize, 1},
     {"fence", fence, 0},
+    {"post_start_put_complete_wait", post_start_put_complete_wait, 0},
     {"fetch_and_op", fetch_and_op, 1},
     {"fetch_and_op_replace", fetch_and_op_replace, 1},
     {"compare_and_swap", compare_and_swap, 1},
     {"accumulate1", accumulate1, 1},
     {"accumulate1_double", accumulate1_double, 1},
+    {"accumulate512_double", accumulate512, 1},
+    {"get_accumulate512_double", get_accumulate512, 1},
     {"lock_unlock_exclusive", lock_exclusive, 0},
     {"lock_unlock_shared", lock_shared, 0},
     {"lock_unlock_all", lock_all, 0},
@@ -113,6 +133,7 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Type_vector(512, 1, 2, MPI_DOUBLE, &vector);
     MPI_Type_commit(&vector);
+    MPI_Comm_group(MPI_COMM_SELF, &self);
     CALLGRIND_START_INSTRUMENTATION;
     MPI_Win_allocate(8192, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     memset(base, 0, 8192);
@@ -126,6 +147,7 @@ int main(int argc, char **argv) {
     MPI_Win_free(&win);
     MPI_Free_mem(base);
     MPI_Type_free(&vector);
+    MPI_Group_free(&self);
     MPI_Finalize();
     return 0;
 }

@@ -3,7 +3,7 @@
 use super::answer::{asserts, on_window, place_for, raise};
 use super::{MPI_Group, MPI_Win};
 use crate::epoch::lock::{Released, Spare, Tried};
-use crate::epoch::state::Hold;
+use crate::epoch::state::{Hold, RankList};
 use crate::error::{Class, Error, Result};
 use crate::mpi::comm::Group;
 use crate::mpi::constants::Constants;
@@ -27,7 +27,7 @@ const START: &Modes = &[NOCHECK];
 const LOCK: &Modes = &[NOCHECK];
 
 /// Returns the ranks in the window of a user's group.
-fn members(host: &Host, node: &LocalWindow, group: MPI_Group) -> Result<Vec<Rank>> {
+fn members(host: &Host, node: &LocalWindow, group: MPI_Group) -> Result<RankList> {
     let group = host.handle(group);
     if group == host.constants.group_null || group == 0 {
         return Err(Error::Wrong(Class::Group, "MPI_GROUP_NULL"));

@@ -24,7 +24,7 @@ mod intents;
 #[cfg(test)]
 mod tests;
 
-pub use held_targets::Hold;
+pub use held_targets::{Hold, RankList};
 use held_targets::{NOBODY, Targets};
 use intents::Intents;
 
@@ -186,12 +186,15 @@ impl Epochs {
             idle(book.access)?;
             book.access = Access::Start;
             group.iter().for_each(|rank| book.held.insert(*rank, Hold::Started));
+            if let [only] = *group {
+                self.known.set_open(self.known.one(only));
+            }
             Ok(())
         })
     }
 
     /// Returns the targets of the open start epoch.
-    pub fn started(&self) -> Result<Vec<Rank>> {
+    pub fn started(&self) -> Result<RankList> {
         self.book.with(|book| match book.access {
             Access::Start => Ok(book.held.ranks()),
             _ => Err(Error::Epoch("no MPI_Win_start before it")),

@@ -8,6 +8,7 @@ use crate::number::Number;
 use core::ffi::{c_int, c_void};
 use core::ptr;
 use parking_lot::Mutex;
+use smallvec::{SmallVec, smallvec};
 
 /// Returns the result of a function of the MPI underneath.
 pub fn check(code: c_int) -> Result<()> {
@@ -213,6 +214,9 @@ impl Comm {
     }
 }
 
+/// The most ranks of a group that are listed without an allocation.
+pub const FEW_RANKS: usize = 16;
+
 /// A group of the MPI underneath. A non-owning handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group(pub Handle);
@@ -227,10 +231,10 @@ impl Group {
     }
 
     /// Returns the ranks that its processes have in `of`; an error if one is not in `of`.
-    pub fn ranks_in(self, host: &Host, of: Group) -> Result<Vec<u32>> {
+    pub fn ranks_in(self, host: &Host, of: Group) -> Result<SmallVec<[u32; FEW_RANKS]>> {
         let size = self.size(host)?;
-        let here: Vec<c_int> = (0..size.cast_signed()).collect();
-        let mut there: Vec<c_int> = vec![0; size.to_usize()];
+        let here: SmallVec<[c_int; FEW_RANKS]> = (0..size.cast_signed()).collect();
+        let mut there: SmallVec<[c_int; FEW_RANKS]> = smallvec![0; size.to_usize()];
         if size > 0 {
             let (from, to) = (here.as_ptr(), there.as_mut_ptr());
             // SAFETY: both arrays have `size` elements.

@@ -3,10 +3,14 @@
 
 use crate::rank_numbers::Rank;
 use core::mem::replace;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// No rank.
 pub(super) const NOBODY: Rank = Rank(u32::MAX);
+
+/// Ranks of a group; a few of them need no allocation.
+pub type RankList = SmallVec<[Rank; 16]>;
 
 /// The way in which a target is held in an epoch of `Lock` or `Start`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +69,7 @@ impl Targets {
         if self.more.is_empty() { None } else { self.more.remove(&rank) }
     }
 
-    pub(super) fn ranks(&self) -> Vec<Rank> {
+    pub(super) fn ranks(&self) -> RankList {
         let more = self.more.keys().copied();
         Some(self.first).into_iter().filter(|first| *first != NOBODY).chain(more).collect()
     }

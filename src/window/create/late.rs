@@ -127,7 +127,7 @@ impl Finder {
         let groups = [comm.group(host).ok()?, world.group(host).ok()?];
         let worlds = groups[0].ranks_in(host, groups[1]).ok();
         groups.iter().for_each(|group: &Group| group.free(host));
-        let worlds = worlds?;
+        let worlds = worlds?.into_vec();
         let add = |hash: u64, world: &u32| (hash ^ u64::from(*world)).wrapping_mul(0x100_0000_01b3);
         let mark = WaitMark::show(worlds.iter().fold(0xcbf2_9ce4_8422_2325, add)).ok()?;
         Some(Finder { worlds, variable, mark })

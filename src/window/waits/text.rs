@@ -105,11 +105,9 @@ fn absent(node: &LocalWindow) -> Option<String> {
 /// Returns the targets whose MPI_Win_post this rank waits for.
 fn not_posted(window: &Window, node: &LocalWindow) -> String {
     let targets = window.epochs.started().unwrap_or_default();
-    let missing: Vec<Rank> = match node.spans_nodes() {
-        // Over several nodes MPI_Win_start reads the posts only when it uses them.
-        true => targets,
-        false => targets.into_iter().filter(|rank| !pscw::has_posted(&node.words, *rank)).collect(),
-    };
+    // Over several nodes MPI_Win_start reads the posts only when it uses them.
+    let is_missing = |rank: &Rank| node.spans_nodes() || !pscw::has_posted(&node.words, *rank);
+    let missing: Vec<Rank> = targets.into_iter().filter(is_missing).collect();
     let one_of = if node.spans_nodes() && missing.len() > 1 { "one of " } else { "" };
     format!(": MPI_Win_post for this rank not called yet by {one_of}{}", ranks(node, missing))
 }
