@@ -67,6 +67,10 @@
 //! not fit, they queue in front. They wait only for holders and other nested requests, as if there
 //! were no queue.
 //!
+//! Where ranks share cores, a process that has had its turn may take a *free* lock again for a
+//! bounded time, ahead of waiters that are woken but do not run yet ([`overtaking`]). Its release
+//! wakes the head once more, which does not sleep then: an addition.
+//!
 //! # Far words
 //!
 //! A thread that enters the queue repeats its CompareSwap while other threads change the word.
@@ -74,6 +78,7 @@
 //! word and the same functions.
 
 pub mod look;
+pub mod overtaking;
 pub mod passes;
 mod queue_nodes;
 pub mod standing;
@@ -174,7 +179,7 @@ fn acquire_slow<W: Words>(
             let taken = if W::FAR {
                 request.acquire_far(seen, nodes)
             } else {
-                request.acquire_queued(seen)
+                request.acquire_queued(seen, nodes)
             };
             nodes.give_back(queue_node);
             return taken;
@@ -224,16 +229,25 @@ impl<W: Words> Request<'_, W> {
         Ok(if before == from.0 { None } else { Some(LockWord(before)) })
     }
 
-    /// Takes the lock, whose word was read as `seen`: at once if that is fair, else in the queue.
-    fn acquire_queued(&self, mut seen: LockWord) -> Result<()> {
+    /// Takes the lock, whose word was read as `seen`: at once if that is fair, or if the process
+    /// may overtake others now; else in the queue.
+    fn acquire_queued(&self, mut seen: LockWord, nodes: &impl Nodes) -> Result<()> {
         loop {
-            let changed = if seen.fits::<W>(self.mode) && (self.nested || seen.head() == 0) {
+            let overtakes = || seen.holders() == 0 && nodes.may_overtake(self.at);
+            let enters = self.nested || seen.head() == 0 || overtakes();
+            let changed = if seen.fits::<W>(self.mode) && enters {
                 self.replace(seen, seen.with_holder(self.mode))?
             } else {
                 let go = self.words.own(layout::go(self.me.queue_node)); // before the CompareSwap
                 let queued = self.place(seen);
                 match self.enqueue(seen, queued)? {
-                    None => return self.wait_in_queue(queued.tail(), go),
+                    None => {
+                        self.wait_in_queue(queued.tail(), go)?;
+                        if !self.nested {
+                            nodes.had_turn(self.at);
+                        }
+                        return Ok(());
+                    }
                     changed => changed,
                 }
             };

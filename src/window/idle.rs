@@ -72,6 +72,8 @@ pub fn report_by(report: Report) {
 pub struct NodeIdle {
     arena: Arc<Arena>,
     spins: u32,
+    /// whether there are more ranks than cores
+    is_shared: bool,
     /// whether a round of a wait yields the core
     yields: bool,
     /// how long this process has waited for words of the window; `None` if waits are not reported
@@ -86,12 +88,17 @@ impl NodeIdle {
         // Open MPI yields in its own progress where its ranks share cores.
         let yields = is_shared && Host::get().abi != Abi::OpenMpi;
         let total = Config::get().reports_waits.then(Total::default);
-        NodeIdle { arena, spins, yields, total }
+        NodeIdle { arena, spins, is_shared, yields, total }
     }
 
     /// Returns the arena of the processes that this one waits for.
     pub fn arena(&self) -> &Arc<Arena> {
         &self.arena
+    }
+
+    /// Returns whether the ranks of the node share cores.
+    pub fn shares_cores(&self) -> bool {
+        self.is_shared
     }
 
     /// Returns how long this process has waited for words of the window; `None` if waits are not

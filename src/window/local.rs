@@ -10,6 +10,7 @@ use super::kept::HasKeep;
 use super::regions::Regions;
 use super::wanted::UsedNodes;
 use super::wide::WideWindow;
+use crate::epoch::lock::overtaking::{self, Overtaking};
 use crate::fabric::shm::words::CpuWords;
 use crate::memory::HeapView;
 use crate::mpi::comm::{Comm, Group};
@@ -36,6 +37,8 @@ pub struct LocalWindow {
     pub(super) completes: AtomicU64,
     /// queue nodes in use
     pub(super) nodes: UsedNodes,
+    /// its right to take locks ahead of waiting ranks
+    pub(super) overtaking: Overtaking,
     /// whether MPI_Win_free was called
     pub(super) ending: AtomicBool,
     pub(super) slot: Slot,
@@ -91,6 +94,7 @@ impl LocalWindow {
             fences: AtomicU64::new(0),
             completes: AtomicU64::new(0),
             nodes: UsedNodes::default(),
+            overtaking: Overtaking::new(overtaking::TURN),
             ending: AtomicBool::new(false),
             slot,
             wide: wide.map(Box::new),

@@ -4,6 +4,7 @@ use super::LocalWindow;
 use super::wanted::Wanted;
 use crate::epoch::lock::Nodes;
 use crate::error::Result;
+use crate::fabric::WordAt;
 use crate::mpi::Host;
 use std::time::Duration;
 
@@ -43,5 +44,15 @@ impl Nodes for NodesOf<'_> {
             false => std::thread::yield_now(),
         }
         self.node.arena().check_dead()
+    }
+
+    fn had_turn(&self, at: WordAt) {
+        if self.node.words.idle().shares_cores() {
+            self.node.overtaking.had_turn(at);
+        }
+    }
+
+    fn may_overtake(&self, at: WordAt) -> bool {
+        self.node.words.idle().shares_cores() && self.node.overtaking.may_overtake(at)
     }
 }

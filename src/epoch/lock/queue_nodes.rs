@@ -1,6 +1,8 @@
-//! The source of queue nodes for threads that have to wait for a lock.
+//! The source of queue nodes for threads that have to wait for a lock, and the right of their
+//! process to overtake other waiters ([`super::overtaking`]).
 
 use crate::error::Result;
+use crate::fabric::WordAt;
 
 /// The free queue nodes of a rank, as a waiting thread sees them.
 pub trait Nodes {
@@ -10,9 +12,17 @@ pub trait Nodes {
     fn give_back(&self, queue_node: u32);
     /// Passes some time without a node, so that threads with a node can go on.
     fn pause(&self) -> Result<()>;
+    /// Notes that a thread of this rank got the lock `at` in its queue.
+    fn had_turn(&self, _at: WordAt) {}
+    /// Whether a thread of this rank may take the lock `at`, which is free, ahead of others that
+    /// wait for it. The answer is `true` a bounded number of times after each
+    /// [`had_turn`](Nodes::had_turn) for the same lock, and not before.
+    fn may_overtake(&self, _at: WordAt) -> bool {
+        false
+    }
 }
 
-/// The only node of a rank of which one thread waits at a time.
+/// The only node of a rank of which one thread waits at a time, and which overtakes no other rank.
 impl Nodes for u32 {
     fn take(&self) -> Option<u32> {
         Some(*self)
@@ -36,5 +46,13 @@ impl<N: Nodes> Nodes for &N {
 
     fn pause(&self) -> Result<()> {
         N::pause(self)
+    }
+
+    fn had_turn(&self, at: WordAt) {
+        N::had_turn(self, at);
+    }
+
+    fn may_overtake(&self, at: WordAt) -> bool {
+        N::may_overtake(self, at)
     }
 }

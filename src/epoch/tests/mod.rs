@@ -11,6 +11,9 @@ mod locks;
 mod losses;
 mod nodes;
 mod orderings;
+#[cfg(not(loom))]
+mod overtaking;
+mod overtaking_orderings;
 mod passes;
 mod places;
 mod queues;
