@@ -18,6 +18,7 @@ mod passes;
 mod places;
 mod queues;
 mod regions;
+mod singles;
 #[cfg(not(loom))]
 mod standing;
 mod standing_orderings;
