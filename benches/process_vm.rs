@@ -1,11 +1,11 @@
 //! What memory of another process costs: a bare system call, the road on top of it
-//! (`fabric::cma`), and many runs, as bare lists and as a batch. The target is a fork of this
-//! process that sleeps. Nanoseconds, first quartiles: a machine that others use disturbs most rounds
-//! of long work.
+//! (`fabric::cma`), many runs, as bare lists and as a batch, and small puts that are gathered. The
+//! target is a fork of this process that sleeps. Nanoseconds, first quartiles: a machine that others
+//! use disturbs most rounds of long work.
 //!
 //!     cargo bench --bench process_vm
 
-use fompi::measured::{Batch, Life, Mark, Process, RankOnNode, Way};
+use fompi::measured::{Batch, Gathering, Life, Mark, Process, RankOnNode, SmallPuts, Way};
 use std::hint::black_box;
 use std::ptr;
 use std::time::Instant;
@@ -171,6 +171,35 @@ fn runs(target: Process<'static>, here: *mut u8, there: *mut u8) {
     }
 }
 
+/// Small puts, each made at once and gathered: a put with its flush, and many puts with a flush.
+fn small_puts(process: Process<'static>, here: *mut u8, there: *mut u8) {
+    println!("\nper put            bytes    stride     puts     once    later     ratio");
+    let puts = SmallPuts::default();
+    let to = Gathering { process, small_puts: Some(&puts) };
+    for bytes in [8, 64, 1024] {
+        for (count, stride) in [(1, bytes), (RUNS, bytes), (RUNS, 8192)] {
+            let place = |i: usize| there.wrapping_add(i * stride).addr() as u64;
+            // SAFETY: memory that both processes have.
+            let put = |i: usize| unsafe { process.put(place(i), here, bytes as u64) }.unwrap();
+            let mut once = || (0..count).for_each(put);
+            let mut later = || {
+                for i in 0..count {
+                    // SAFETY: likewise.
+                    unsafe { to.put_later(place(i), here, bytes as u64, || ()) }.unwrap();
+                }
+                assert!(!puts.complete(process));
+            };
+            let repeat = if count == 1 { 200 } else { 1 };
+            let [once, later] =
+                quartiles([&mut once, &mut later], repeat).map(|time| time / count as f64);
+            let ratio = later / once;
+            println!(
+                "Put {bytes:>20} {stride:>9} {count:>8} {once:>8.0} {later:>8.0} {ratio:>9.3}"
+            );
+        }
+    }
+}
+
 /// Gets of a word that its owner changes between two values, and how many saw something else.
 fn torn(here: *mut u8, there: *mut u8) {
     let word = there.cast::<u64>();
@@ -208,6 +237,7 @@ fn main() {
     single(target, here, there);
     lists(target, here, there);
     runs(target, here, there);
+    small_puts(target, here, there);
     end(target);
     torn(here, there);
 }

@@ -48,7 +48,7 @@ pub(crate) mod window;
 #[doc(hidden)]
 pub mod measured {
     pub use crate::fabric::Way;
-    pub use crate::fabric::cma::{Batch, Process};
+    pub use crate::fabric::cma::{Batch, Gathering, Process, SmallPuts};
     pub use crate::rank_numbers::RankOnNode;
     pub use crate::sys::life::{Life, Mark};
 }

@@ -301,7 +301,8 @@ quick_entry! {
     }
 
     /// Completes all operations on one target, at the target (MPI-4.1 §12.5.4): a full fence for
-    /// load, store and process_vm, and on the RDMA device a wait until all requests are done.
+    /// load, store and process_vm, a system call for small puts by process_vm that wait, and on the
+    /// RDMA device a wait until all requests are done.
     /// Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC if the target is not locked,
     /// MPI_ERR_OTHER if the target is lost.
     MPI_Win_flush PMPI_Win_flush (rank: c_int, win: MPI_Win) {

@@ -150,10 +150,11 @@ unsafe fn accumulate(
 puts_and_gets! {
     /// Transfers data to a target (MPI-4.1 §12.3.1). By stores where the target's memory is mapped
     /// here, by process_vm into other memory of this node, and by RDMA WRITE to other nodes. Only
-    /// the last is not complete at the target when the call returns. The quick path serves one
-    /// predefined type in mapped memory. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC
-    /// without an access epoch, MPI_ERR_RMA_RANGE, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE,
-    /// MPI_ERR_BUFFER, MPI_ERR_OTHER if the target is lost.
+    /// the last, and small puts by process_vm of which an epoch has several, are not complete at
+    /// the target when the call returns. The quick path serves one predefined type in mapped
+    /// memory. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch,
+    /// MPI_ERR_RMA_RANGE, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER,
+    /// MPI_ERR_OTHER if the target is lost.
     MPI_Put PMPI_Put (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
@@ -161,10 +162,10 @@ puts_and_gets! {
 
     /// Transfers data to a target (MPI-4.1 §12.3.1), with large counts. By stores where the
     /// target's memory is mapped here, by process_vm into other memory of this node, and by RDMA
-    /// WRITE to other nodes. Only the last is not complete at the target when the call returns.
-    /// Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch,
-    /// MPI_ERR_RMA_RANGE, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER,
-    /// MPI_ERR_OTHER if the target is lost.
+    /// WRITE to other nodes. Only the last, and small puts by process_vm of which an epoch has
+    /// several, are not complete at the target when the call returns. Errors: MPI_ERR_WIN,
+    /// MPI_ERR_RANK, MPI_ERR_RMA_SYNC without an access epoch, MPI_ERR_RMA_RANGE, MPI_ERR_COUNT,
+    /// MPI_ERR_TYPE, MPI_ERR_TRUNCATE, MPI_ERR_BUFFER, MPI_ERR_OTHER if the target is lost.
     MPI_Put_c PMPI_Put_c (
         origin: *const c_void, origin_count: MPI_Count, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: MPI_Count, target_type: MPI_Datatype, win: MPI_Win,

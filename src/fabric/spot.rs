@@ -2,9 +2,9 @@
 //! `window::address` makes the checks; `transfer` copies between mapped memory.
 
 use super::Way;
-use super::cma::{Batch, Process};
+use super::cma::{Batch, Gathering};
 use super::net::Peer;
-use super::remote::{Bytes, Remote, Runs as _};
+use super::remote::{Bytes, Network as _, Remote, Runs as _};
 use crate::error::Result;
 use crate::number::Offset;
 
@@ -24,7 +24,7 @@ pub enum Spot<'a> {
 #[derive(Clone, Copy)]
 pub enum Unmapped<'a> {
     /// in a process of this node, at an address of that process: the system copies them
-    Process(Process<'a>, u64),
+    Process(Gathering<'a>, u64),
     /// where the road between nodes reaches them
     Distant(Distant<'a>),
 }
@@ -102,11 +102,19 @@ impl<'a> Unmapped<'a> {
         }
     }
 
+    /// Sends the puts that were gathered, ahead of an access by another road.
+    pub fn send_gathered(self) {
+        match self {
+            Unmapped::Process(process, _) => process.send(),
+            Unmapped::Distant(distant) => distant.peer.send_gathered(),
+        }
+    }
+
     /// Returns an empty transfer of many runs, with bytes near this location.
     #[inline]
     pub fn runs(self, way: Way) -> Runs<'a> {
         match self {
-            Unmapped::Process(process, _) => Runs::Process(Batch::new(process, way)),
+            Unmapped::Process(process, _) => Runs::Process(process.runs(way)),
             Unmapped::Distant(Distant { peer, at }) => Runs::Distant(peer, peer.runs(at, way)),
         }
     }

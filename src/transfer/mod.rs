@@ -1,7 +1,8 @@
 //! Data transfer: put, get and the accumulate calls. Every argument is checked before any byte
 //! moves. When a call on memory of the own node returns, its data are at the target, and a flush
-//! only makes them visible to others. Data for another node are on their way then, or from there,
-//! and a flush waits for them.
+//! only makes them visible to others. Small puts that the system copies may wait until then
+//! (`fabric::cma::SmallPuts`). Data for another node are on their way, or from there, and a flush
+//! waits for them.
 
 mod acc;
 mod acc_run;

@@ -135,8 +135,17 @@ unsafe fn transfer(place: Place<'_>, way: Way, origin: Buffer, target: Target) -
             not_null(origin.address, "null pointer as the origin address")?;
             let reach = Reach { first: 0, bytes: length };
             place.node.at(rank, target.disp, reach, |spot| {
+                let here = origin.address;
                 // SAFETY: `at` checked the window's side, the caller vouches for the origin's.
-                unsafe { copies::transfer(way, spot, origin.address, length) }
+                unsafe {
+                    match (way, spot) {
+                        (Way::Put, Spot::Unmapped(Unmapped::Process(process, there))) => {
+                            let prepare = || place.window.may_gather(place.node);
+                            process.put_later(there, here, length, prepare)
+                        }
+                        _ => copies::transfer(way, spot, here, length),
+                    }
+                }
             })
         }
         // SAFETY: the caller's promise is passed on.

@@ -45,6 +45,17 @@ impl<K: ProcessNumber, T> Known<K, T> {
         }
     }
 
+    /// Returns all ranks that have a value, and their values.
+    pub fn all(&self) -> Vec<(K, &T)> {
+        let all = self.all.lock();
+        let known = |entry: &Entry<K, T>| {
+            // SAFETY: as in `look_up`.
+            let entry = unsafe { &*ptr::from_ref(entry) };
+            (entry.key, &entry.value)
+        };
+        all.values().map(|entry| known(entry)).collect()
+    }
+
     #[cold]
     fn look_up(&self, rank: K) -> Option<&T> {
         let all = self.all.lock();

@@ -131,7 +131,7 @@ impl LocalWindow {
                 Spot::Mapped(view.base().wrapping_add(first.to_usize()))
             }
             Memory::Owned(_) | Memory::Attached(_) => {
-                let process = self.arena().memory_of(rank);
+                let process = self.gathering(rank);
                 Spot::Unmapped(Unmapped::Process(process, exposed.address + first))
             }
         })

@@ -9,6 +9,7 @@ use super::wide::locate::By;
 use super::{LocalWindow, Memory};
 use crate::epoch::regions::{self, Table};
 use crate::error::{Class, Error, Result};
+use crate::fabric::cma::Gathering;
 use crate::fabric::net::Peer;
 use crate::fabric::remote::{Bytes, Remote};
 use crate::fabric::spot::{Distant, Spot, Unmapped};
@@ -106,7 +107,8 @@ impl LocalWindow {
         match location {
             Location::Private if rank == self.rank => work(Spot::Own(own())),
             Location::Private => {
-                let process = self.arena().memory_of(index);
+                // The region may be detached when this returns, so that no put may be left to do.
+                let process = Gathering::nothing(self.arena().memory_of(index));
                 work(Spot::Unmapped(Unmapped::Process(process, first)))
             }
             Location::Segment { .. } if rank == self.rank => work(Spot::Mapped(own())),

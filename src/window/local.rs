@@ -10,6 +10,7 @@ use super::kept::HasKeep;
 use super::regions::Regions;
 use super::wanted::UsedNodes;
 use super::wide::WideWindow;
+use super::window_puts::WindowPuts;
 use crate::epoch::lock::overtaking::{self, Overtaking};
 use crate::fabric::shm::words::CpuWords;
 use crate::memory::HeapView;
@@ -45,6 +46,8 @@ pub struct LocalWindow {
     /// what it has beside this node, if its ranks are on several nodes; dropped before `memory`
     pub(super) wide: Option<Box<WideWindow>>,
     pub(super) memory: Memory,
+    /// small puts to targets whose memory the system copies
+    pub(super) small_puts: WindowPuts,
 }
 
 /// The memory of a window.
@@ -84,6 +87,7 @@ impl LocalWindow {
             (None, Flavor::Dynamic) => Memory::Attached(Regions::new(threads, wire)),
             (None, _) => Memory::Owned(Known::default()),
         };
+        let small_puts = WindowPuts::new(wide.is_some());
         let blocks = ControlBlocks::of(arena, slot);
         LocalWindow {
             rank,
@@ -99,6 +103,7 @@ impl LocalWindow {
             slot,
             wide: wide.map(Box::new),
             memory,
+            small_puts,
         }
     }
 

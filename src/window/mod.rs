@@ -8,6 +8,7 @@ pub mod arena;
 pub mod attached;
 pub mod attributes;
 pub mod common;
+mod complete_puts;
 pub mod control_blocks;
 pub mod create;
 pub mod descriptor;
@@ -29,6 +30,7 @@ pub mod verdict;
 pub mod waits;
 pub mod wanted;
 pub mod wide;
+mod window_puts;
 
 pub use flavor::Flavor;
 pub use local::LocalWindow;

@@ -61,7 +61,7 @@ pub trait Protocols {
 }
 
 /// The protocols of a window whose ranks are all on this node. Transfers are done when their calls
-/// return.
+/// return, except for small puts, which the callers complete (`complete_puts`).
 pub struct OneNode<'a>(pub &'a LocalWindow);
 
 impl Protocols for OneNode<'_> {

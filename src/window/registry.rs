@@ -11,6 +11,7 @@
 
 use super::Window;
 use super::quick_window::QuickWindow;
+use super::window_puts::WindowPuts;
 use crate::error::{Class, Error, Result};
 use crate::mpi::{EntryName, Host, level};
 use crate::number::Number;
@@ -133,12 +134,28 @@ pub fn quick(handle: usize, name: EntryName) -> Option<QuickWindow> {
 /// quick calls serve it. The lock of [`FREE`] is held.
 fn serve(window: &Window) {
     let (Some(_), Some(entry)) = (&window.quick, quick_entry(window.handle)) else { return };
+    if window.local().is_some_and(|node| node.small_puts.may_wait()) {
+        return; // a quick call does not complete them
+    }
     for name in [EntryName::Mpi, EntryName::Pmpi] {
         if Host::known(name).is_some() {
             // Release: pairs with the Acquire in `quick`.
             QUICK[name as usize][entry].store(ptr::from_ref(window).cast_mut(), Ordering::Release);
         }
     }
+}
+
+/// Takes a window out of the quick calls, ahead of the first small put that is gathered for it.
+#[cold]
+pub(super) fn withdraw(window: &Window, puts: &WindowPuts) {
+    let _free = FREE.lock();
+    if let Some(entry) = quick_entry(window.handle) {
+        for quick in &QUICK {
+            // Relaxed: a thread that has to find the put has met the one that made it.
+            quick[entry].store(ptr::null_mut(), Ordering::Relaxed);
+        }
+    }
+    puts.note();
 }
 
 /// Lets quick calls by their MPI names find all windows. [`Host::known`] knows that these calls are

@@ -1,8 +1,9 @@
 //! The calls that open and close epochs on a window of ours: first `epoch::state` says
-//! whether the call is legal, then the protocol runs, then the state changes (MPI-4.1 §12.5).
+//! whether the call is legal, then small puts are completed, then the protocol runs, then the state
+//! changes (MPI-4.1 §12.5).
 
 use super::create::barrier::collective_words;
-use super::protocols::{Protocols, on_protocols, on_words};
+use super::protocols::{OneNode, Protocols, on_protocols, on_words};
 use super::quick_window::QuickWindow;
 use super::wanted::Wanted;
 use super::{LocalWindow, Window, waits};
@@ -29,9 +30,14 @@ pub struct Asserts {
 /// Does MPI_Win_fence.
 pub fn fence(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result<()> {
     window.epochs.may_fence()?;
-    fence_all(node, !asserts.noprecede)?;
+    if node.small_puts.may_err() {
+        node.complete_all_puts();
+        fence_all(node, !asserts.noprecede)?;
+    } else {
+        OneNode(node).fence(!asserts.noprecede)?;
+    }
     window.epochs.fenced(!asserts.nosucceed);
-    node.take_refusals()
+    node.take_errors()
 }
 
 /// Completes the operations of this rank, if it may have sent any (`precede`), and waits until all
@@ -44,6 +50,8 @@ pub fn fence_all(node: &LocalWindow, precede: bool) -> Result<()> {
 pub fn last_fence(node: &LocalWindow, call: &'static str) -> Result<()> {
     waits::leave(node);
     node.end();
+    // An error has no call left to be the answer of: the window is freed also then.
+    node.complete_all_puts();
     if node.spans_nodes() {
         return fence_all(node, true);
     }
@@ -57,6 +65,7 @@ pub fn last_fence(node: &LocalWindow, call: &'static str) -> Result<()> {
 /// the next one.
 pub fn post(window: &Window, node: &LocalWindow, origins: &[Rank]) -> Result<()> {
     window.epochs.post(origins.len().to_u32())?;
+    node.send_puts();
     // Relaxed: only this process uses the count.
     node.completes.fetch_add(origins.len().to_u64(), Ordering::Relaxed);
     full_fence(); // what this process stored to its own memory is seen by the origins
@@ -76,14 +85,16 @@ pub fn start(window: &Window, node: &LocalWindow, targets: &[Rank]) -> Result<()
 /// Does MPI_Win_complete.
 pub fn complete(window: &Window, node: &LocalWindow) -> Result<()> {
     let targets = window.epochs.started()?;
+    node.complete_all_puts();
     on_protocols!(node, |protocols| protocols.complete(&targets))?;
     window.epochs.completed();
-    node.take_refusals()
+    node.take_errors()
 }
 
 /// Does MPI_Win_wait.
 pub fn wait(window: &Window, node: &LocalWindow) -> Result<()> {
     window.epochs.posted()?;
+    node.send_puts();
     let completes = node.completes.load(Ordering::Relaxed);
     on_words!(node, |words| pscw::wait(words, completes))?;
     window.epochs.waited();
@@ -95,6 +106,7 @@ pub fn wait(window: &Window, node: &LocalWindow) -> Result<()> {
 /// would repeat it for ever.
 pub fn test(window: &Window, node: &LocalWindow) -> Result<bool> {
     window.epochs.posted()?;
+    node.send_puts();
     let completes = node.completes.load(Ordering::Relaxed);
     let done = on_words!(node, |words| pscw::test(words, completes));
     if done {
@@ -109,6 +121,7 @@ pub fn test(window: &Window, node: &LocalWindow) -> Result<bool> {
 /// Does MPI_Win_lock.
 pub fn lock(window: &Window, node: &LocalWindow, target: Rank, hold: Hold) -> Result<()> {
     let held = window.epochs.lock(target, hold)?;
+    node.send_puts();
     let (rank, nodes) = (target, node.nodes_for(Wanted::Lock(target)));
     let taken = on_words!(node, |words| match hold {
         Hold::Exclusive => lock::lock_exclusive(words, rank, held, nodes)
@@ -222,12 +235,13 @@ pub fn release_both(node: &LocalWindow, target: Rank, spare: Spare) -> Result<()
 /// Does MPI_Win_unlock.
 pub fn unlock(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
     let (hold, spare) = window.epochs.unlock(target)?;
+    node.complete_puts(target);
     on_protocols!(node, |protocols| {
         // The lock is given back even if the target is lost: other ranks wait for it.
         let settled = protocols.settle(target);
         settled.and(give_back(protocols.words(), target, hold, spare))
     })?;
-    node.take_refusals()
+    node.take_errors()
 }
 
 /// Releases a lock after the operations on the target are done there.
@@ -281,12 +295,13 @@ pub fn unlock_all_quick(window: &Window, node: &LocalWindow) -> QuickUnlock {
 #[inline(always)]
 pub fn unlock_all(window: &Window, node: &LocalWindow) -> Result<()> {
     let locked = window.epochs.unlock_all()?;
+    node.complete_all_puts();
     on_protocols!(node, |protocols| {
         // As in `unlock`.
         let settled = protocols.settle_all();
         settled.and(give_all_back(protocols.words(), locked))
     })?;
-    node.take_refusals()
+    node.take_errors()
 }
 
 /// Does MPI_Win_flush: waits until all operations on `target` are done there. Loads and stores are
@@ -296,12 +311,14 @@ pub fn flush(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
     // No other reason to flush operations on the own memory than to see what others have changed.
     if target == node.rank {
         node.serve_polling();
+        node.send_puts();
     }
+    node.complete_puts(target);
     on_protocols!(node, |protocols| {
         protocols.settle(target)?;
         protocols.words().flush(target)
     })?;
-    node.take_refusals()
+    node.take_errors()
 }
 
 /// Does MPI_Win_flush for a target that is known to be in a passive target epoch, on one node. In
@@ -346,7 +363,7 @@ pub fn flush_local_all_quick(window: QuickWindow) -> bool {
 pub fn flush_local(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
     window.epochs.may_flush(target)?;
     node.flush_local(target)?;
-    node.take_refusals()
+    node.take_errors()
 }
 
 /// Does MPI_Win_flush_local_all.
@@ -354,17 +371,18 @@ pub fn flush_local(window: &Window, node: &LocalWindow, target: Rank) -> Result<
 pub fn flush_local_all(window: &Window, node: &LocalWindow) -> Result<()> {
     window.epochs.may_flush_all()?;
     on_protocols!(node, |protocols| protocols.flush_local_all())?;
-    node.take_refusals()
+    node.take_errors()
 }
 
 /// Does MPI_Win_flush_all.
 pub fn flush_all(window: &Window, node: &LocalWindow) -> Result<()> {
     window.epochs.may_flush_all()?;
+    node.complete_all_puts();
     on_protocols!(node, |protocols| {
         protocols.settle_all()?;
         protocols.words().flush_all()
     })?;
-    node.take_refusals()
+    node.take_errors()
 }
 
 /// Does MPI_Win_sync (MPI-4.1 §12.5.4). The private and the public copy of the window are the same
@@ -372,6 +390,7 @@ pub fn flush_all(window: &Window, node: &LocalWindow) -> Result<()> {
 /// memory calls it again and again, so some of the calls also serve other processes.
 #[inline]
 pub fn sync(node: &LocalWindow) {
+    node.send_puts();
     full_fence();
     node.serve_polling();
 }
@@ -410,11 +429,18 @@ impl LocalWindow {
         }
     }
 
-    /// Fails if a target on another node was not permitted to access its own memory for an
-    /// operation of this process: the end of an epoch, or a flush, is the first call that knows it.
+    /// Fails if an operation of this process has failed, and no call has returned its error: a
+    /// target on another node was not permitted to access its own memory, or a put was gathered.
+    /// The end of an epoch, or a flush, is the first call that knows it.
     #[inline]
-    fn take_refusals(&self) -> Result<()> {
-        self.wide.as_deref().map_or(Ok(()), |part| part.wide.take_refusals())
+    fn take_errors(&self) -> Result<()> {
+        if self.small_puts.may_err() { self.take_kept_errors() } else { Ok(()) }
+    }
+
+    #[inline(never)]
+    fn take_kept_errors(&self) -> Result<()> {
+        let refused = self.wide.as_deref().map_or(Ok(()), |part| part.wide.take_refusals());
+        self.error_of_puts().and(refused)
     }
 
     /// Lets the MPI underneath make progress.

@@ -1,7 +1,8 @@
 //! The road by process_vm as the contract of [`crate::fabric::remote`] sees it: a transfer is done
-//! when its call returns, so that nothing is left to order or to flush.
+//! when its call returns, so that nothing is left to order or to flush, except for small puts that
+//! are gathered.
 
-use super::{Batch, Process};
+use super::{Batch, Gathering, Process, SmallPuts};
 use crate::error::Result;
 use crate::fabric::Way;
 use crate::fabric::remote::{Bytes, Remote, Runs};
@@ -32,6 +33,39 @@ impl Bytes for Process<'_> {
     fn flush(&self) -> Result<()> {
         full_fence();
         Ok(())
+    }
+
+    fn flush_local(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Bytes for Gathering<'_> {
+    type Runs<'a>
+        = Batch<'a>
+    where
+        Self: 'a;
+
+    unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()> {
+        // SAFETY: the caller's duty.
+        unsafe { self.put_later(to.at, from, bytes, || ()) }
+    }
+
+    unsafe fn get(&self, to: *mut u8, from: Remote, bytes: u64) -> Result<()> {
+        // SAFETY: the caller's duty.
+        unsafe { Gathering::get(*self, to, from.at, bytes) }
+    }
+
+    fn runs(&self, _within: Remote, way: Way) -> Batch<'_> {
+        Gathering::runs(*self, way)
+    }
+
+    fn order(&self) {}
+
+    fn flush(&self) -> Result<()> {
+        let has_error = self.small_puts.is_some_and(|puts| puts.complete(self.process));
+        full_fence();
+        self.small_puts.filter(|_| has_error).map_or(Ok(()), SmallPuts::take_error)
     }
 
     fn flush_local(&self) -> Result<()> {

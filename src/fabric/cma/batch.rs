@@ -100,7 +100,7 @@ impl<const N: usize> Runs<N> {
 
 /// Returns the address one past the last byte of a run.
 #[inline]
-fn end(run: &IoVec) -> u64 {
+pub(super) fn end(run: &IoVec) -> u64 {
     run.iov_base.addr().wrapping_add(run.iov_len).to_u64()
 }
 
@@ -309,7 +309,7 @@ impl<'a> Batch<'a> {
 /// # Safety
 /// The caller must own `bytes` bytes at `from` for reading and at `to` for writing.
 #[inline(always)]
-unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
+pub(super) unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         match bytes {

@@ -12,14 +12,17 @@
 //! | 1 MiB | 62,642 | 63,118 | 68,477 | 68,563 |
 //!
 //! A further contiguous run costs 140 ns at the target, because the kernel looks up the target's
-//! pages for each run, and 20 ns at the origin; [`Batch`] avoids both where it can.
+//! pages for each run, and 20 ns at the origin; [`Batch`] avoids both where it can. [`SmallPuts`]
+//! makes runs of puts.
 
 mod as_bytes;
 mod batch;
+mod small_puts;
 #[cfg(test)]
 mod tests;
 
 pub use batch::Batch;
+pub use small_puts::{Gathering, SmallPuts};
 
 use super::Way;
 use crate::error::{Error, Result};

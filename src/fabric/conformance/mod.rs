@@ -97,6 +97,7 @@ mod bytes {
         sim: sim_ranks::sim_bytes;
         shm: ranks::mapped;
         process_vm: ranks::process_vm;
+        process_vm_later: ranks::process_vm_later;
         example: ranks::example;
         fake_device: ranks::fake_device;
         tcp: ranks::tcp;

@@ -2,7 +2,7 @@
 //! other one has put before. The window is memory that both map at the same address, so that both
 //! roads of a node reach it.
 
-use super::ranks::{Mapped, own_process};
+use super::ranks::{Mapped, own_process, own_process_later};
 use crate::fabric::Way;
 use crate::fabric::remote::{Bytes, Remote, Runs};
 use crate::sync::{AtomicU64, Ordering};
@@ -68,6 +68,18 @@ fn a_later_store_is_seen_behind_a_put_by_load_and_store() {
 fn a_later_store_is_seen_behind_a_put_by_process_vm() {
     let own = own_process();
     later_stores_are_seen_behind_puts(|to, from| put_whole(&*own, to, from));
+}
+
+#[test]
+fn a_later_store_is_seen_behind_gathered_puts_by_process_vm() {
+    let own = own_process_later();
+    later_stores_are_seen_behind_puts(|to, from| {
+        // Two parts: the first put behind a flush is made at once.
+        let (first, second) = from.split_at(7);
+        // SAFETY: inside of the window.
+        unsafe { Bytes::put(&*own, to, first.as_ptr(), first.len() as u64) }.unwrap();
+        put_whole(&*own, to.offset(7), second);
+    });
 }
 
 #[test]

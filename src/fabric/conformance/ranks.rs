@@ -2,7 +2,7 @@
 //! rank exposes memory to the others. Not the laws, nor the ranks of the simulator.
 
 use crate::error::Result;
-use crate::fabric::cma::Process;
+use crate::fabric::cma::{Gathering, Process, SmallPuts};
 use crate::fabric::example::Example;
 use crate::fabric::far::{Far, FarWait, Locate};
 use crate::fabric::net::Serving;
@@ -267,6 +267,28 @@ pub fn process_vm(case: impl Fn(&Threaded<Own>) + Copy + Send + Sync) {
 pub fn own_process() -> Own {
     let life = Box::leak(Box::new(Life::new(Mark::of(process::id()))));
     Own(Process { rank: RankOnNode(0), life })
+}
+
+/// A process of this node to which small puts are gathered, which is this process.
+pub struct Later(Gathering<'static>);
+
+impl core::ops::Deref for Later {
+    type Target = Gathering<'static>;
+
+    fn deref(&self) -> &Gathering<'static> {
+        &self.0
+    }
+}
+
+/// Threads whose memory the system copies, small puts later.
+pub fn process_vm_later(case: impl Fn(&Threaded<Later>) + Copy + Send + Sync) {
+    threads(&flat(own_process_later), case);
+}
+
+/// Returns this process, as another one of its node reaches it by small puts that are gathered.
+pub fn own_process_later() -> Later {
+    let small_puts = Some(&*Box::leak(Box::new(SmallPuts::default())));
+    Later(Gathering { process: *own_process(), small_puts })
 }
 
 /// Threads that look for a change before they sleep.

@@ -79,7 +79,8 @@ impl LocalWindow {
         if target.member.node == part.wide.node && (by == By::Own || part.wide.coherent) {
             match self.spot(target.member.index, data.exposed(), first)? {
                 // Atomic instructions do not reach this memory: the common way is the device.
-                Spot::Own(_) | Spot::Unmapped(_) if by == By::All => {}
+                Spot::Own(_) if by == By::All => {}
+                Spot::Unmapped(unmapped) if by == By::All => unmapped.send_gathered(),
                 spot => return work(spot),
             }
         }

@@ -5,6 +5,7 @@ mod batches;
 mod borders;
 mod faults;
 mod refusals;
+mod small_puts;
 
 use super::*;
 use crate::rank_numbers::RankOnNode;
@@ -25,6 +26,9 @@ struct Pages {
     base: *mut u8,
     bytes: usize,
 }
+
+// SAFETY: tests with several threads order the accesses of these.
+unsafe impl Sync for Pages {}
 
 impl Pages {
     /// `count` pages, in which the [`marks`] of `seed` stand.
