@@ -20,7 +20,6 @@ impl Adopt {
     /// Returns what holds for a window with that value of the info key `fompi_adopt`: `false`
     /// forbids moves, `true` consents to those of `Edges`. FOMPI_ADOPT=never forbids them in any
     /// case.
-    #[allow(dead_code)] // no window uses it yet
     pub fn for_window(self, info: Option<bool>) -> Adopt {
         match (self, info) {
             (Adopt::Never, _) | (_, Some(false)) => Adopt::Never,

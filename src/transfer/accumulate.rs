@@ -125,6 +125,10 @@ unsafe fn accumulate_alike(
     }
     let guard = if count == 1 { Guard::Single } else { guard_of_several(place, rank, count) };
     let work = AccCall { place, rank, disp, op, zero: None, guard, elements: count };
+    if place.node.is_mixed(rank, disp, reach)? {
+        // SAFETY: `is_mixed` checked the window's side, the caller vouches for the buffers.
+        return work.in_parts(|work| unsafe { work.run_at(0, basic, origin, result, count) });
+    }
     place.node.at_common(rank, disp, reach, |spot| {
         // SAFETY: `at_common` checked the window's side, the caller vouches for the buffers.
         unsafe { work.on_elements(basic, spot, (origin, result), count) }
@@ -204,6 +208,10 @@ impl<'a> AccCall<'a> {
     unsafe fn begin(self, sides: Sides<'_>, target: &Shape, count: u64) -> Result<()> {
         let (reach, offset) = reach(target, count)?;
         let AccCall { place, rank, disp, .. } = self;
+        if place.node.is_mixed(rank, disp, reach)? {
+            // SAFETY: `is_mixed` checked the window's side, the caller vouches for the other two.
+            return self.in_parts(|work| unsafe { work.run_shaped(sides, target, count) });
+        }
         let whole = place.node.at_common(rank, disp, reach, |spot| {
             let zero = spot.offset(-offset);
             // SAFETY: `at` checked the window's side, the caller vouches for the other two.
@@ -219,15 +227,19 @@ impl<'a> AccCall<'a> {
             all_in_regions((target, count), |reach| {
                 place.node.at_held(rank, disp, reach, |_| Ok(()))
             })?;
-            let run = |guard| {
-                // SAFETY: the caller vouches for the buffers; each run is checked again.
-                unsafe { AccCall { guard, ..self }.run_shaped(sides, target, count) }
-            };
-            match self.guard {
-                Guard::Alone => run(Guard::Alone),
-                _ => locked(place, rank, self.elements, run),
-            }
+            // SAFETY: the caller vouches for the buffers; each run is checked again.
+            self.in_parts(|work| unsafe { work.run_shaped(sides, target, count) })
         })
+    }
+
+    /// Does `work`, which looks each run up, for memory of which a part is not mapped. The lock of
+    /// the target is held meanwhile, so that the call is atomic as a whole.
+    fn in_parts(self, work: impl FnOnce(AccCall<'a>) -> Result<()>) -> Result<()> {
+        let run = |guard| work(AccCall { guard, zero: None, ..self });
+        match self.guard {
+            Guard::Alone => run(Guard::Alone),
+            _ => locked(self.place, self.rank, self.elements, run),
+        }
     }
 
     /// Applies the operation to contiguous elements, under the protection that they need.
@@ -332,11 +344,22 @@ impl<'a> AccCall<'a> {
             // SAFETY: the caller's promise.
             return unsafe { self.element_run(basic, zero.offset(there), origin, result, count) };
         }
-        let reach = Reach { first: there, bytes: count * basic.extent().to_u64() };
-        self.place.node.at_held(self.rank, self.disp, reach, |spot| {
-            // SAFETY: the caller's promise, and `at_held` checked the window's side.
-            unsafe { self.element_run(basic, spot, origin, result, count) }
-        })
+        let (extent, mut done) = (basic.extent().to_u64(), 0);
+        let parts = self.place.node.split((self.rank, self.disp), there, (extent, count))?;
+        for part in parts.into_iter().filter(|part| *part > 0) {
+            let behind = done * extent;
+            let at = there.wrapping_add_unsigned(behind);
+            let reach = Reach { first: at, bytes: part * extent };
+            let behind = behind.to_usize();
+            let origin = origin.wrapping_add(behind);
+            let result = result.map(|result| result.wrapping_add(behind));
+            self.place.node.at_held(self.rank, self.disp, reach, |spot| {
+                // SAFETY: the caller's promise, and `at_held` checked the window's side.
+                unsafe { self.element_run(basic, spot, origin, result, part) }
+            })?;
+            done += part;
+        }
+        Ok(())
     }
 
     /// Applies the operation to contiguous elements.

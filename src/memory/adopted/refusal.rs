@@ -54,6 +54,7 @@ reasons! {
     OnlyEdges false "its pages hold other objects, and the kernel may write to them",
     Threads true "another thread runs, or sleeps in a call that may use the memory",
     Untouched true "less than half of the memory was ever touched",
+    OtherWindow false "another window is over some of its pages already",
     Budget true "moving the memory at creation does not fit the budget",
     NoMemory true "the system has no memory or no mapping for it now",
     Failed true "the system refused a step of the move",
