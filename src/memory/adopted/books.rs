@@ -4,7 +4,7 @@
 
 use super::budget::{Budget, Direction};
 use super::own_tools::OwnTools;
-use super::runs::{Runs, Stretch};
+use super::runs::{PageRuns, Stretch};
 use crate::error::{Error, Result};
 use crate::memory::heap::{self, Beside, HeapRange};
 use crate::number::Number;
@@ -16,14 +16,14 @@ use parking_lot::lock_api::RawMutex as _;
 use parking_lot::{Mutex, MutexGuard};
 
 /// Memory of the heap that pages have moved into.
-pub struct Lease {
+pub struct HeapLease {
     /// the memory
     pub range: HeapRange,
     /// whether the pages were huge before
     pub huge: bool,
 }
 
-impl Lease {
+impl HeapLease {
     /// Returns its part for the page at `at`, if it begins at `origin`.
     pub fn room(&self, at: u64, origin: u64) -> Room {
         let place = self.range.place();
@@ -44,7 +44,7 @@ pub struct Books {
     /// the process that it belongs to; 0: none yet
     pid: i32,
     /// the adopted pages
-    pub runs: Runs<Lease>,
+    pub runs: PageRuns<HeapLease>,
     /// what this process moves pages with; `None`: not opened yet, or refused
     pub tools: Option<OwnTools>,
     /// whether the system has refused the tools
@@ -57,7 +57,7 @@ pub struct Books {
 
 static BOOKS: Mutex<Books> = Mutex::new(Books {
     pid: 0,
-    runs: Runs::NONE,
+    runs: PageRuns::NONE,
     tools: None,
     is_refused: false,
     budget: Budget::UNKNOWN,
@@ -107,7 +107,7 @@ impl Books {
 
     /// Returns the parts of a stretch that lie in its lease still. The program may have mapped
     /// other memory there, which is wrong while a window is over it, and not while none is.
-    fn still_laid(&mut self, stretch: &Stretch<Lease>) -> Result<Vec<(u64, u64)>> {
+    fn still_laid(&mut self, stretch: &Stretch<HeapLease>) -> Result<Vec<(u64, u64)>> {
         let Some((lease, origin)) = &stretch.lease else { return Ok(Vec::new()) };
         let tools = self.tools.as_mut().ok_or(Error::System { call: "userfaultfd", errno: 0 })?;
         let areas = tools.areas().over(stretch.first, stretch.end - stretch.first)?;
@@ -120,7 +120,7 @@ impl Books {
     }
 
     /// Whether all of a stretch lies in its lease still.
-    pub fn is_laid(&mut self, stretch: &Stretch<Lease>) -> bool {
+    pub fn is_laid(&mut self, stretch: &Stretch<HeapLease>) -> bool {
         let bytes = |laid: Vec<(u64, u64)>| laid.iter().map(|(first, end)| end - first).sum();
         self.still_laid(stretch).map_or(0, bytes) == stretch.end - stretch.first
     }
@@ -142,7 +142,7 @@ impl Books {
         result
     }
 
-    fn give_back(&mut self, stretch: &Stretch<Lease>) -> Result<()> {
+    fn give_back(&mut self, stretch: &Stretch<HeapLease>) -> Result<()> {
         let laid = self.still_laid(stretch)?;
         let Some(((lease, origin), tools)) = stretch.lease.as_ref().zip(self.tools.as_ref()) else {
             return Ok(());

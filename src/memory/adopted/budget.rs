@@ -66,12 +66,12 @@ impl Budget {
         closed: false,
     };
 
-    /// Returns the cost of moving so many pages in and back.
+    /// Returns the cost of moving this number of pages in and back.
     pub fn price(&self, pages: u64) -> u64 {
         self.costs[0].of(pages).saturating_add(self.costs[1].of(pages))
     }
 
-    /// Whether so many pages may move at the creation of a window, at the time `now`. The first
+    /// Whether this number of pages may move at the creation of a window, at the time `now`. The first
     /// call tells the time of the first window.
     pub fn permits(&mut self, pages: u64, now: u64) -> bool {
         let since = *self.since.get_or_insert(now);
@@ -84,7 +84,7 @@ impl Budget {
         self.costs[direction as usize].learn(pages, time);
     }
 
-    /// Notes that a move at the creation of a window took so much time. The move back, which will
+    /// Notes that a move at the creation of a window took this time. The move back, which will
     /// follow, counts from now on.
     pub fn spend(&mut self, pages: u64, time: u64) {
         let back = self.costs[Direction::Back as usize].of(pages);

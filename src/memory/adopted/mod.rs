@@ -34,7 +34,7 @@ use crate::sys::adopt::other_threads::{self, Sleep};
 use crate::sys::adopt::page_moves::{self, PageMove};
 use crate::sys::adopt::{huge_pages, page_moves::HUGE};
 use crate::sys::{PAGE, process};
-use books::{Books, Lease};
+use books::{Books, HeapLease};
 use budget::Direction;
 use runs::Stretch;
 use std::sync::Arc;
@@ -173,7 +173,7 @@ struct Wish {
 impl Wish {
     /// Returns the pages to adopt or to share: the longest stretch of one kind, without edges that
     /// must not move.
-    fn stretch(&self, books: &mut Books) -> core::result::Result<Stretch<Lease>, NotAdopted> {
+    fn stretch(&self, books: &mut Books) -> core::result::Result<Stretch<HeapLease>, NotAdopted> {
         let (mut first, mut end) = pages_of(self.address, self.end - self.address);
         let no_tools = NotAdopted::NoUserfaultfd;
         let tools = books.tools.as_mut().ok_or(no_tools)?;
@@ -224,8 +224,8 @@ impl Wish {
     fn move_in(
         &self,
         books: &mut Books,
-        stretch: &Stretch<Lease>,
-    ) -> core::result::Result<Arc<Lease>, NotAdopted> {
+        stretch: &Stretch<HeapLease>,
+    ) -> core::result::Result<Arc<HeapLease>, NotAdopted> {
         let (first, end) = (stretch.first, stretch.end);
         let (bytes, pages) = (end - first, (end - first) / PAGE);
         let budgeted = self.when == When::Creation && self.consent != Adopt::Always;
@@ -245,7 +245,7 @@ impl Wish {
         let huge = bytes >= HUGE && huge_pages::any(moves.pagemap, first, bytes);
         Books::watch_forks();
         let range = heap::take_empty(bytes, first).map_err(|_| NotAdopted::NoMemory)?;
-        let lease = Arc::new(Lease { range, huge });
+        let lease = Arc::new(HeapLease { range, huge });
         let room = lease.room(first, first);
         let mut permit = Permit { user_only: !tools.is_exact(), wish: self, is_first: true };
         let moved = PageMove { tools: moves, address: first, bytes, room };

@@ -1,7 +1,7 @@
 //! What this process moves pages with: a userfaultfd, and what /proc tells of its memory. Opened
 //! once; anew in a child of fork(2), and if the program has closed a descriptor.
 
-use crate::sys::adopt::areas::Areas;
+use crate::sys::adopt::areas::MemoryAreas;
 use crate::sys::adopt::kept_file::KeptFile;
 use crate::sys::adopt::page_moves::Tools;
 use crate::sys::adopt::userfault::Userfault;
@@ -10,7 +10,7 @@ use crate::sys::adopt::userfault::Userfault;
 pub struct OwnTools {
     userfault: Userfault,
     pagemap: KeptFile,
-    areas: Areas,
+    areas: MemoryAreas,
 }
 
 impl OwnTools {
@@ -19,7 +19,7 @@ impl OwnTools {
         Some(OwnTools {
             userfault: Userfault::open(!is_user_only_test())?,
             pagemap: KeptFile::of_process("/proc/self/pagemap")?,
-            areas: Areas::open()?,
+            areas: MemoryAreas::open()?,
         })
     }
 
@@ -44,7 +44,7 @@ impl OwnTools {
     }
 
     /// Returns the areas of memory.
-    pub fn areas(&mut self) -> &mut Areas {
+    pub fn areas(&mut self) -> &mut MemoryAreas {
         &mut self.areas
     }
 }

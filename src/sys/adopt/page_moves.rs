@@ -242,7 +242,7 @@ impl PageMove<'_> {
         PageMove { address: self.address + from, bytes, room: self.room.behind(from), ..*self }
     }
 
-    /// Watches the range, each area by itself: kernels before 6.2 protect no range over several ones.
+    /// Watches the range, each area by itself: old kernels (6.1) protect no range over several ones.
     fn watch(&self, areas: &[u64]) -> Result<()> {
         let mut from = self.address;
         for end in areas {

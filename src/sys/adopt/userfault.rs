@@ -1,12 +1,14 @@
 //! userfaultfd(2) with write-protection: threads that store to protected pages wait in the kernel
 //! until the pages are woken. No thread reads the events.
 //!
-//! | kind      | a store of a thread | a system call that writes there   | who may have it            |
-//! |-----------|---------------------|-----------------------------------|----------------------------|
-//! | exact     | waits               | waits                             | CAP_SYS_PTRACE,            |
-//! |           |                     |                                   | vm.unprivileged_userfaultfd|
-//! |           |                     |                                   | or /dev/userfaultfd (6.1)  |
-//! | user-only | waits               | fails (EFAULT), or is short       | every process (5.11)       |
+//! | kind      | a store of a thread | a system call that writes there | for which process         |
+//! |-----------|---------------------|---------------------------------|---------------------------|
+//! | exact     | waits               | waits                           | one with CAP_SYS_PTRACE;  |
+//! |           |                     |                                 | all with the setting      |
+//! |           |                     |                                 | unprivileged_userfaultfd; |
+//! |           |                     |                                 | one that may open         |
+//! |           |                     |                                 | /dev/userfaultfd (6.1)    |
+//! | user-only | waits               | fails (EFAULT), or is short     | every process (5.11)      |
 
 use super::kept_file::KeptFile;
 use crate::error::Result;
