@@ -10,10 +10,14 @@ use crate::memory::heap::{self, Beside, HeapRange};
 use crate::number::Number;
 use crate::sys::adopt::areas::Area;
 use crate::sys::adopt::page_moves::{self, PageMove, Room};
+use crate::sys::adopt::process_state;
 use crate::sys::fork::SegmentPart;
 use crate::sys::{PAGE, process};
 use parking_lot::lock_api::RawMutex as _;
 use parking_lot::{Mutex, MutexGuard};
+
+/// The time in nanoseconds after which the process is looked through for an io_uring again.
+const LOOK_AGAIN: u64 = 10_000_000;
 
 /// Memory of the heap that pages have moved into.
 pub struct HeapLease {
@@ -53,6 +57,8 @@ pub struct Books {
     pub budget: Budget,
     /// mappings made so far, which do not merge again
     pub mappings: u64,
+    /// when the process was last found without an io_uring or AIO context
+    looked: u64,
 }
 
 static BOOKS: Mutex<Books> = Mutex::new(Books {
@@ -62,6 +68,7 @@ static BOOKS: Mutex<Books> = Mutex::new(Books {
     is_refused: false,
     budget: Budget::UNKNOWN,
     mappings: 0,
+    looked: 0,
 });
 
 static BESIDE: Beside =
@@ -74,7 +81,7 @@ pub fn lock() -> MutexGuard<'static, Books> {
     if books.pid != pid {
         // The pages of a parent are private copies here.
         books.runs.forget();
-        (books.tools, books.is_refused, books.pid) = (None, false, pid);
+        (books.tools, books.is_refused, books.looked, books.pid) = (None, false, 0, pid);
     }
     books
 }
@@ -103,6 +110,17 @@ impl Books {
             self.is_refused = self.tools.is_none();
         }
         self.tools.is_some()
+    }
+
+    /// Whether the process has an io_uring or AIO context. To look takes as long as moving a few
+    /// pages; so an answer of `false` counts for a while.
+    pub fn has_direct_io(&mut self, device: u64, now: u64) -> bool {
+        if self.looked != 0 && now < self.looked + LOOK_AGAIN {
+            return false;
+        }
+        let found = process_state::has_direct_io(device);
+        self.looked = if found { 0 } else { now };
+        found
     }
 
     /// Returns the parts of a stretch that lie in its lease still. The program may have mapped

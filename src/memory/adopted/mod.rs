@@ -32,7 +32,7 @@ use crate::error::{Error, Result};
 use crate::sys::adopt::areas::Area;
 use crate::sys::adopt::other_threads::{self, Sleep};
 use crate::sys::adopt::page_moves::{self, PageMove};
-use crate::sys::adopt::{huge_pages, page_moves::HUGE};
+use crate::sys::adopt::{huge_pages, page_moves::HUGE, process_state};
 use crate::sys::{PAGE, process};
 use books::{Books, HeapLease};
 use budget::Direction;
@@ -236,13 +236,19 @@ impl Wish {
         let tools = books.tools.as_mut().ok_or(NotAdopted::NoUserfaultfd)?;
         let areas = tools.areas().over(first, bytes).map_err(|_| NotAdopted::Failed)?;
         let areas = policy::of_areas(&areas, first, end)?;
-        policy::of_bound_memory(self.consent, tools.anonymous_device())?;
+        policy::of_pinned(self.consent, process_state::pinned_bytes(tools.status()))?;
+        let device = tools.anonymous_device();
+        if self.consent != Adopt::Always && books.has_direct_io(device, start) {
+            return Err(NotAdopted::DirectIo);
+        }
+        let tools = books.tools.as_ref().ok_or(NotAdopted::NoUserfaultfd)?;
         let moves = tools.for_moves();
         if budgeted {
             let touched = page_moves::touched(moves.pagemap, first, pages);
             policy::of_touched(touched.map_err(|_| NotAdopted::Failed)?, pages)?;
         }
         let huge = bytes >= HUGE && huge_pages::any(moves.pagemap, first, bytes);
+        policy::of_locked(self.consent, first, &areas)?;
         Books::watch_forks();
         let range = heap::take_empty(bytes, first).map_err(|_| NotAdopted::NoMemory)?;
         let lease = Arc::new(HeapLease { range, huge });

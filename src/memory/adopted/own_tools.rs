@@ -11,6 +11,7 @@ pub struct OwnTools {
     userfault: Userfault,
     pagemap: KeptFile,
     areas: MemoryAreas,
+    status: KeptFile,
 }
 
 impl OwnTools {
@@ -20,12 +21,14 @@ impl OwnTools {
             userfault: Userfault::open(!is_user_only_test())?,
             pagemap: KeptFile::of_process("/proc/self/pagemap")?,
             areas: MemoryAreas::open()?,
+            status: KeptFile::of_process("/proc/self/status")?,
         })
     }
 
     /// Whether the program has closed none of them.
     pub fn are_open(&self) -> bool {
-        self.userfault.is_open() && self.pagemap.is_open() && self.areas.is_open()
+        let files = [&self.pagemap, &self.status].iter().all(|file| file.is_open());
+        files && self.userfault.is_open() && self.areas.is_open()
     }
 
     /// Whether userfaultfd stops also the kernel's own writes.
@@ -36,6 +39,11 @@ impl OwnTools {
     /// Returns the device number of files like a userfaultfd.
     pub fn anonymous_device(&self) -> u64 {
         self.userfault.device()
+    }
+
+    /// Returns /proc/self/status.
+    pub fn status(&self) -> &KeptFile {
+        &self.status
     }
 
     /// Returns what a move needs.

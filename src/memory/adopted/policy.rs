@@ -41,23 +41,16 @@ pub fn of_process(mappings: u64) -> Result<(), NotAdopted> {
     Ok(())
 }
 
-/// Whether pages of this process are bound to where they are. `anonymous`: see
-/// [`process_state::has_direct_io`].
-pub fn of_bound_memory(consent: Adopt, anonymous: u64) -> Result<(), NotAdopted> {
-    if consent == Adopt::Always {
-        return Ok(());
-    }
-    let bound = process_state::bound();
-    if bound.locked > 0 {
-        return Err(NotAdopted::Locked);
-    }
-    if bound.pinned > 0 {
-        return Err(NotAdopted::Pinned);
-    }
-    if process_state::has_direct_io(anonymous) {
-        return Err(NotAdopted::DirectIo);
-    }
-    Ok(())
+/// Whether memory of this process is registered with devices, by the bytes that are.
+pub fn of_pinned(consent: Adopt, pinned: u64) -> Result<(), NotAdopted> {
+    if pinned > 0 && consent != Adopt::Always { Err(NotAdopted::Pinned) } else { Ok(()) }
+}
+
+/// Whether the areas that begin at `first` and end at `ends` are locked.
+pub fn of_locked(consent: Adopt, first: u64, ends: &[u64]) -> Result<(), NotAdopted> {
+    let starts = [first].into_iter().chain(ends[..ends.len() - 1].iter().copied());
+    let locked = consent != Adopt::Always && starts.into_iter().any(process_state::is_locked);
+    if locked { Err(NotAdopted::Locked) } else { Ok(()) }
 }
 
 /// Whether the pages from `first` to `end` may move, by the areas that overlap them. Returns where

@@ -242,7 +242,7 @@ impl PageMove<'_> {
         PageMove { address: self.address + from, bytes, room: self.room.behind(from), ..*self }
     }
 
-    /// Watches the range, each area by itself: old kernels (6.1) protect no range over several ones.
+    /// Watches the range, each area by itself: Linux 6.1 protects no range over several ones.
     fn watch(&self, areas: &[u64]) -> Result<()> {
         let mut from = self.address;
         for end in areas {
@@ -465,15 +465,4 @@ pub fn collapse(address: u64, bytes: u64) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_of_a_mask_are_its_set_bits() {
-        let all = |mask| runs(mask).collect::<Vec<_>>();
-        assert_eq!(all(0), []);
-        assert_eq!(all(u64::MAX), [(0, 64)]);
-        assert_eq!(all(0b1011_0001), [(0, 1), (4, 2), (7, 1)]);
-        assert_eq!(all(1 << 63), [(63, 1)]);
-    }
-}
+mod tests;

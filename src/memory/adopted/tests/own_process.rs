@@ -195,6 +195,9 @@ fn where_a_step_fails_all_bytes_stay_right() {
         assert!(memory.is_private() && memory.is_numbered());
         other.protect(start + 100 * page, page).expect("the other one watches it still");
         drop(other);
+        let third = crate::sys::adopt::userfault::Userfault::open(true).unwrap();
+        third.register(kind, start, 100 * page).expect("it is not watched any more");
+        drop(third);
         assert!(memory.is_numbered());
         // Later calls of mmap fail: the move in, and its undoing.
         let adopted = take_all(start, 100 * page).unwrap();
