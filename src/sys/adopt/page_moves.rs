@@ -12,7 +12,7 @@
 //! the pages by themselves.
 
 use super::kept_file::KeptFile;
-use super::userfault::{Userfault, Watched};
+use super::userfault::{Userfault, WatchKind};
 use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::sys::{PAGE, last_error};
@@ -246,7 +246,7 @@ impl PageMove<'_> {
     fn watch(&self, areas: &[u64]) -> Result<()> {
         let mut from = self.address;
         for end in areas {
-            let watched = self.tools.userfault.register(Watched::Private, from, end - from);
+            let watched = self.tools.userfault.register(WatchKind::Private, from, end - from);
             if watched.is_err() {
                 if from > self.address {
                     let _ = self.tools.userfault.unregister(self.address, from - self.address);
@@ -334,7 +334,7 @@ impl PageMove<'_> {
             Err(error) => return halted(error, 0),
         };
         let mut done = 0;
-        let watched = self.tools.userfault.register(Watched::Segment, self.address, self.bytes);
+        let watched = self.tools.userfault.register(WatchKind::Segment, self.address, self.bytes);
         let is_watched = watched.is_ok();
         let moved = watched.and_then(|()| {
             while done < self.bytes {

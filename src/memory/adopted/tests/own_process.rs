@@ -189,7 +189,7 @@ fn where_a_step_fails_all_bytes_stay_right() {
         // Two areas that may move and one that another userfaultfd watches.
         let (start, page) = (memory.at(), PAGE);
         let other = crate::sys::adopt::userfault::Userfault::open(true).unwrap();
-        let kind = crate::sys::adopt::userfault::Watched::Private;
+        let kind = crate::sys::adopt::userfault::WatchKind::Private;
         other.register(kind, start + 100 * page, page).unwrap();
         assert_eq!(take_all(start, 200 * page).err(), Some(NotAdopted::Watched));
         assert!(memory.is_private() && memory.is_numbered());

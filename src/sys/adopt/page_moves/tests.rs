@@ -86,7 +86,9 @@ fn a_move_that_must_not_go_on_is_undone() {
         assert!(stage.is_numbered());
         assert_eq!(stage.segment.backed_bytes(), Some(0), "no page is in the segment");
         let other = Userfault::open(true).unwrap();
-        other.register(Watched::Private, stage.address, PAGE).expect("it is not watched any more");
+        other
+            .register(WatchKind::Private, stage.address, PAGE)
+            .expect("it is not watched any more");
         other.unregister(stage.address, PAGE).unwrap();
     }
 }
