@@ -1,7 +1,7 @@
 //! What moves of pages cost in this process, and how much time they may take at the creation of
 //! windows: [`START`] plus a twentieth of the time since the first window, less what was spent. So
-//! windows that a program makes in a loop become slower by 5 % at most. If windows are freed unused,
-//! nothing moves at creation any more. Pure arithmetic: it reads no clock. All times are in
+//! windows that a program makes in a loop become slower by 5 % at most. If windows are freed
+//! unused, nothing moves at creation any more. Pure arithmetic: it reads no clock. All times are in
 //! nanoseconds.
 
 /// The time that is there at the first window.

@@ -135,6 +135,27 @@ fn a_child_has_private_copies_and_the_parent_keeps_its_pages() {
 }
 
 #[test]
+fn a_bare_fork_copies_too() {
+    alone("a_bare_fork_copies_too", || {
+        let memory = Memory::numbered(3);
+        let _adopted = take_all(memory.at(), 3 * PAGE).unwrap();
+        // SAFETY: the child makes system calls only, and ends.
+        let child = heap::around_fork(|| unsafe {
+            libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0_usize, 0_usize, 0_usize, 0_usize) as i32
+        });
+        if child == 0 {
+            memory.word(0).store(9, Ordering::Relaxed);
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(0) };
+        }
+        let mut status = 0;
+        // SAFETY: a child of this process, and a place for its status.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert!(status == 0 && memory.is_numbered() && !memory.is_private());
+    });
+}
+
+#[test]
 fn forks_and_moves_of_other_threads_wait_for_each_other() {
     alone("forks_and_moves_of_other_threads_wait_for_each_other", || {
         let memory = &Memory::numbered(20);
