@@ -71,8 +71,8 @@ impl Budget {
         self.costs[0].of(pages).saturating_add(self.costs[1].of(pages))
     }
 
-    /// Whether this number of pages may move at the creation of a window, at the time `now`. The first
-    /// call tells the time of the first window.
+    /// Whether this number of pages may move at the creation of a window, at the time `now`. The
+    /// first call tells the time of the first window.
     pub fn permits(&mut self, pages: u64, now: u64) -> bool {
         let since = *self.since.get_or_insert(now);
         let all = START + now.saturating_sub(since) / SHARE;

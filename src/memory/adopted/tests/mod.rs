@@ -66,7 +66,7 @@ impl Drop for Memory {
 }
 
 fn take_all(address: u64, bytes: u64) -> core::result::Result<Adopted, NotAdopted> {
-    take(address, bytes, When::MidLife, Adopt::Always)
+    take(address, bytes, When::Creation, Adopt::Always)
 }
 
 #[test]
