@@ -29,6 +29,7 @@ pub use refusal::NotAdopted;
 use super::{HeapPlace, heap};
 use crate::config::Adopt;
 use crate::error::{Error, Result};
+use crate::number::Number;
 use crate::sys::adopt::areas::Area;
 use crate::sys::adopt::other_threads::{self, Sleep};
 use crate::sys::adopt::page_moves::{self, PageMove};
@@ -235,6 +236,9 @@ impl Wish {
         }
         let tools = books.tools.as_mut().ok_or(NotAdopted::NoUserfaultfd)?;
         let areas = tools.areas().over(first, bytes).map_err(|_| NotAdopted::Failed)?;
+        // A move cuts areas at its ends, unless they end there already.
+        let ends_inside = |area: &&Area| area.start < first || area.end > end;
+        let cuts = 2 * areas.iter().filter(ends_inside).count().min(1).to_u64();
         let areas = policy::of_areas(&areas, first, end)?;
         policy::of_pinned(self.consent, process_state::pinned_bytes(tools.status()))?;
         let device = tools.anonymous_device();
@@ -258,7 +262,7 @@ impl Wish {
         // SAFETY: the areas are private anonymous memory, and none of the stack or the state of
         // this thread; the caller keeps other processes away; the lease is new.
         let moved = unsafe { moved.move_in(&areas, &mut |_, _| permit.ask()) };
-        books.mappings += 2;
+        books.mappings += cuts;
         if let Err(halted) = moved {
             let (at, left) = halted.left;
             if left > 0 {
