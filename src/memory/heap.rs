@@ -446,7 +446,7 @@ fn new_chunk(bytes: u64) -> Result<&'static Chunk> {
 }
 
 mod fork_copies;
-pub use fork_copies::{Beside, is_inherited, watch_beside};
+pub use fork_copies::{Beside, around_fork, is_inherited, watch_beside};
 
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@
 //! and a flush waits for them.
 
 mod acc;
+pub mod acc_quick;
 mod acc_run;
 mod acc_sides;
 pub mod accumulate;

@@ -5,11 +5,11 @@
 //! write to the page that has moved away. When a window is made, no process knows its memory, but
 //! it may know the same page by another window. So this is one table of the process:
 //!
-//! | a new range               | its pages                                                         |
-//! |---------------------------|-------------------------------------------------------------------|
-//! | overlaps no other one     | may move                                                          |
-//! | is inside of adopted ones | are adopted already, and are shared                               |
-//! | overlaps in another way   | stay where they are                                               |
+//! | a new range               | its pages                                                        |
+//! |---------------------------|------------------------------------------------------------------|
+//! | overlaps no other one     | may move                                                         |
+//! | is inside of adopted ones | are adopted already, and are shared                              |
+//! | overlaps in another way   | stay where they are                                              |
 //!
 //! Adopted pages become private again when the last range over any page of that adoption ends.
 
@@ -68,7 +68,7 @@ impl Table {
         &mut self,
         (address, bytes): (u64, u64),
         consent: Adopt,
-    ) -> core::result::Result<Part, NotAdopted> {
+    ) -> core::result::Result<MappedPart, NotAdopted> {
         let pages = pages_of(address, bytes);
         let shares = |(_, other): &(Pages, Adopted)| {
             let (first, bytes_there) = other.inner();
@@ -78,7 +78,7 @@ impl Table {
             return Err(NotAdopted::OtherWindow);
         }
         let adopted = adopted::take(address, bytes, When::Creation, consent)?;
-        let part = Part { inner: adopted.inner(), place: adopted.place() };
+        let part = MappedPart { inner: adopted.inner(), place: adopted.place() };
         self.adopted.push((pages, adopted));
         Ok(part)
     }
@@ -91,7 +91,7 @@ fn pages_of(address: u64, bytes: u64) -> Pages {
 
 /// The part of a range that other processes can map.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
+pub struct MappedPart {
     /// its address and its bytes
     pub inner: (u64, u64),
     /// its place
@@ -105,7 +105,7 @@ pub struct OwnRange {
     key: (u64, u64),
     pid: i32,
     /// what became of its pages
-    pub fate: core::result::Result<Part, NotAdopted>,
+    pub fate: core::result::Result<MappedPart, NotAdopted>,
 }
 
 impl OwnRange {

@@ -4,26 +4,30 @@
 
 use super::budget::{Budget, Direction};
 use super::own_tools::OwnTools;
-use super::runs::{Runs, Stretch};
+use super::runs::{PageRuns, Stretch};
 use crate::error::{Error, Result};
 use crate::memory::heap::{self, Beside, HeapRange};
 use crate::number::Number;
 use crate::sys::adopt::areas::Area;
 use crate::sys::adopt::page_moves::{self, PageMove, Room};
+use crate::sys::adopt::process_state;
 use crate::sys::fork::SegmentPart;
 use crate::sys::{PAGE, process};
 use parking_lot::lock_api::RawMutex as _;
 use parking_lot::{Mutex, MutexGuard};
 
+/// The time in nanoseconds after which the process is looked through for an io_uring again.
+const LOOK_AGAIN: u64 = 10_000_000;
+
 /// Memory of the heap that pages have moved into.
-pub struct Lease {
+pub struct HeapLease {
     /// the memory
     pub range: HeapRange,
     /// whether the pages were huge before
     pub huge: bool,
 }
 
-impl Lease {
+impl HeapLease {
     /// Returns its part for the page at `at`, if it begins at `origin`.
     pub fn room(&self, at: u64, origin: u64) -> Room {
         let place = self.range.place();
@@ -44,7 +48,7 @@ pub struct Books {
     /// the process that it belongs to; 0: none yet
     pid: i32,
     /// the adopted pages
-    pub runs: Runs<Lease>,
+    pub runs: PageRuns<HeapLease>,
     /// what this process moves pages with; `None`: not opened yet, or refused
     pub tools: Option<OwnTools>,
     /// whether the system has refused the tools
@@ -53,15 +57,18 @@ pub struct Books {
     pub budget: Budget,
     /// mappings made so far, which do not merge again
     pub mappings: u64,
+    /// when the process was last found without an io_uring or AIO context
+    looked: u64,
 }
 
 static BOOKS: Mutex<Books> = Mutex::new(Books {
     pid: 0,
-    runs: Runs::NONE,
+    runs: PageRuns::NONE,
     tools: None,
     is_refused: false,
     budget: Budget::UNKNOWN,
     mappings: 0,
+    looked: 0,
 });
 
 static BESIDE: Beside =
@@ -74,7 +81,7 @@ pub fn lock() -> MutexGuard<'static, Books> {
     if books.pid != pid {
         // The pages of a parent are private copies here.
         books.runs.forget();
-        (books.tools, books.is_refused, books.pid) = (None, false, pid);
+        (books.tools, books.is_refused, books.looked, books.pid) = (None, false, 0, pid);
     }
     books
 }
@@ -105,9 +112,20 @@ impl Books {
         self.tools.is_some()
     }
 
+    /// Whether the process has an io_uring or AIO context. To look takes as long as moving a few
+    /// pages; so an answer of `false` counts for a while.
+    pub fn has_direct_io(&mut self, device: u64, now: u64) -> bool {
+        if self.looked != 0 && now < self.looked + LOOK_AGAIN {
+            return false;
+        }
+        let found = process_state::has_direct_io(device);
+        self.looked = if found { 0 } else { now };
+        found
+    }
+
     /// Returns the parts of a stretch that lie in its lease still. The program may have mapped
     /// other memory there, which is wrong while a window is over it, and not while none is.
-    fn still_laid(&mut self, stretch: &Stretch<Lease>) -> Result<Vec<(u64, u64)>> {
+    fn still_laid(&mut self, stretch: &Stretch<HeapLease>) -> Result<Vec<(u64, u64)>> {
         let Some((lease, origin)) = &stretch.lease else { return Ok(Vec::new()) };
         let tools = self.tools.as_mut().ok_or(Error::System { call: "userfaultfd", errno: 0 })?;
         let areas = tools.areas().over(stretch.first, stretch.end - stretch.first)?;
@@ -120,7 +138,7 @@ impl Books {
     }
 
     /// Whether all of a stretch lies in its lease still.
-    pub fn is_laid(&mut self, stretch: &Stretch<Lease>) -> bool {
+    pub fn is_laid(&mut self, stretch: &Stretch<HeapLease>) -> bool {
         let bytes = |laid: Vec<(u64, u64)>| laid.iter().map(|(first, end)| end - first).sum();
         self.still_laid(stretch).map_or(0, bytes) == stretch.end - stretch.first
     }
@@ -142,7 +160,7 @@ impl Books {
         result
     }
 
-    fn give_back(&mut self, stretch: &Stretch<Lease>) -> Result<()> {
+    fn give_back(&mut self, stretch: &Stretch<HeapLease>) -> Result<()> {
         let laid = self.still_laid(stretch)?;
         let Some(((lease, origin), tools)) = stretch.lease.as_ref().zip(self.tools.as_ref()) else {
             return Ok(());

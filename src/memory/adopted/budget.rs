@@ -1,7 +1,7 @@
 //! What moves of pages cost in this process, and how much time they may take at the creation of
 //! windows: [`START`] plus a twentieth of the time since the first window, less what was spent. So
-//! windows that a program makes in a loop become slower by 5 % at most. If windows are freed unused,
-//! nothing moves at creation any more. Pure arithmetic: it reads no clock. All times are in
+//! windows that a program makes in a loop become slower by 5 % at most. If windows are freed
+//! unused, nothing moves at creation any more. Pure arithmetic: it reads no clock. All times are in
 //! nanoseconds.
 
 /// The time that is there at the first window.
@@ -66,13 +66,13 @@ impl Budget {
         closed: false,
     };
 
-    /// Returns the cost of moving so many pages in and back.
+    /// Returns the cost of moving this number of pages in and back.
     pub fn price(&self, pages: u64) -> u64 {
         self.costs[0].of(pages).saturating_add(self.costs[1].of(pages))
     }
 
-    /// Whether so many pages may move at the creation of a window, at the time `now`. The first
-    /// call tells the time of the first window.
+    /// Whether this number of pages may move at the creation of a window, at the time `now`. The
+    /// first call tells the time of the first window.
     pub fn permits(&mut self, pages: u64, now: u64) -> bool {
         let since = *self.since.get_or_insert(now);
         let all = START + now.saturating_sub(since) / SHARE;
@@ -84,7 +84,7 @@ impl Budget {
         self.costs[direction as usize].learn(pages, time);
     }
 
-    /// Notes that a move at the creation of a window took so much time. The move back, which will
+    /// Notes that a move at the creation of a window took this time. The move back, which will
     /// follow, counts from now on.
     pub fn spend(&mut self, pages: u64, time: u64) {
         let back = self.costs[Direction::Back as usize].of(pages);

@@ -29,12 +29,13 @@ pub use refusal::NotAdopted;
 use super::{HeapPlace, heap};
 use crate::config::Adopt;
 use crate::error::{Error, Result};
+use crate::number::Number;
 use crate::sys::adopt::areas::Area;
 use crate::sys::adopt::other_threads::{self, Sleep};
 use crate::sys::adopt::page_moves::{self, PageMove};
-use crate::sys::adopt::{huge_pages, page_moves::HUGE};
+use crate::sys::adopt::{huge_pages, page_moves::HUGE, process_state};
 use crate::sys::{PAGE, process};
-use books::{Books, Lease};
+use books::{Books, HeapLease};
 use budget::Direction;
 use runs::Stretch;
 use std::sync::Arc;
@@ -173,7 +174,7 @@ struct Wish {
 impl Wish {
     /// Returns the pages to adopt or to share: the longest stretch of one kind, without edges that
     /// must not move.
-    fn stretch(&self, books: &mut Books) -> core::result::Result<Stretch<Lease>, NotAdopted> {
+    fn stretch(&self, books: &mut Books) -> core::result::Result<Stretch<HeapLease>, NotAdopted> {
         let (mut first, mut end) = pages_of(self.address, self.end - self.address);
         let no_tools = NotAdopted::NoUserfaultfd;
         let tools = books.tools.as_mut().ok_or(no_tools)?;
@@ -224,8 +225,8 @@ impl Wish {
     fn move_in(
         &self,
         books: &mut Books,
-        stretch: &Stretch<Lease>,
-    ) -> core::result::Result<Arc<Lease>, NotAdopted> {
+        stretch: &Stretch<HeapLease>,
+    ) -> core::result::Result<Arc<HeapLease>, NotAdopted> {
         let (first, end) = (stretch.first, stretch.end);
         let (bytes, pages) = (end - first, (end - first) / PAGE);
         let budgeted = self.when == When::Creation && self.consent != Adopt::Always;
@@ -235,24 +236,33 @@ impl Wish {
         }
         let tools = books.tools.as_mut().ok_or(NotAdopted::NoUserfaultfd)?;
         let areas = tools.areas().over(first, bytes).map_err(|_| NotAdopted::Failed)?;
+        // A move cuts areas at its ends, unless they end there already.
+        let ends_inside = |area: &&Area| area.start < first || area.end > end;
+        let cuts = 2 * areas.iter().filter(ends_inside).count().min(1).to_u64();
         let areas = policy::of_areas(&areas, first, end)?;
-        policy::of_bound_memory(self.consent, tools.anonymous_device())?;
+        policy::of_pinned(self.consent, process_state::pinned_bytes(tools.status()))?;
+        let device = tools.anonymous_device();
+        if self.consent != Adopt::Always && books.has_direct_io(device, start) {
+            return Err(NotAdopted::DirectIo);
+        }
+        let tools = books.tools.as_ref().ok_or(NotAdopted::NoUserfaultfd)?;
         let moves = tools.for_moves();
         if budgeted {
             let touched = page_moves::touched(moves.pagemap, first, pages);
             policy::of_touched(touched.map_err(|_| NotAdopted::Failed)?, pages)?;
         }
         let huge = bytes >= HUGE && huge_pages::any(moves.pagemap, first, bytes);
+        policy::of_locked(self.consent, first, &areas)?;
         Books::watch_forks();
         let range = heap::take_empty(bytes, first).map_err(|_| NotAdopted::NoMemory)?;
-        let lease = Arc::new(Lease { range, huge });
+        let lease = Arc::new(HeapLease { range, huge });
         let room = lease.room(first, first);
         let mut permit = Permit { user_only: !tools.is_exact(), wish: self, is_first: true };
         let moved = PageMove { tools: moves, address: first, bytes, room };
         // SAFETY: the areas are private anonymous memory, and none of the stack or the state of
         // this thread; the caller keeps other processes away; the lease is new.
         let moved = unsafe { moved.move_in(&areas, &mut |_, _| permit.ask()) };
-        books.mappings += 2;
+        books.mappings += cuts;
         if let Err(halted) = moved {
             let (at, left) = halted.left;
             if left > 0 {

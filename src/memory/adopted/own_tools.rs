@@ -1,7 +1,7 @@
 //! What this process moves pages with: a userfaultfd, and what /proc tells of its memory. Opened
 //! once; anew in a child of fork(2), and if the program has closed a descriptor.
 
-use crate::sys::adopt::areas::Areas;
+use crate::sys::adopt::areas::MemoryAreas;
 use crate::sys::adopt::kept_file::KeptFile;
 use crate::sys::adopt::page_moves::Tools;
 use crate::sys::adopt::userfault::Userfault;
@@ -10,7 +10,8 @@ use crate::sys::adopt::userfault::Userfault;
 pub struct OwnTools {
     userfault: Userfault,
     pagemap: KeptFile,
-    areas: Areas,
+    areas: MemoryAreas,
+    status: KeptFile,
 }
 
 impl OwnTools {
@@ -19,13 +20,15 @@ impl OwnTools {
         Some(OwnTools {
             userfault: Userfault::open(!is_user_only_test())?,
             pagemap: KeptFile::of_process("/proc/self/pagemap")?,
-            areas: Areas::open()?,
+            areas: MemoryAreas::open()?,
+            status: KeptFile::of_process("/proc/self/status")?,
         })
     }
 
     /// Whether the program has closed none of them.
     pub fn are_open(&self) -> bool {
-        self.userfault.is_open() && self.pagemap.is_open() && self.areas.is_open()
+        let files = [&self.pagemap, &self.status].iter().all(|file| file.is_open());
+        files && self.userfault.is_open() && self.areas.is_open()
     }
 
     /// Whether userfaultfd stops also the kernel's own writes.
@@ -38,13 +41,18 @@ impl OwnTools {
         self.userfault.device()
     }
 
+    /// Returns /proc/self/status.
+    pub fn status(&self) -> &KeptFile {
+        &self.status
+    }
+
     /// Returns what a move needs.
     pub fn for_moves(&self) -> Tools<'_> {
         Tools { userfault: &self.userfault, pagemap: &self.pagemap }
     }
 
     /// Returns the areas of memory.
-    pub fn areas(&mut self) -> &mut Areas {
+    pub fn areas(&mut self) -> &mut MemoryAreas {
         &mut self.areas
     }
 }

@@ -15,7 +15,7 @@ use super::refusal::NotAdopted;
 use crate::config::Adopt;
 use crate::memory::gpu;
 use crate::number::Number;
-use crate::sys::adopt::areas::{Area, Content};
+use crate::sys::adopt::areas::{Area, AreaContent};
 use crate::sys::adopt::process_state;
 use crate::sys::{PAGE, memory_limits};
 
@@ -41,23 +41,16 @@ pub fn of_process(mappings: u64) -> Result<(), NotAdopted> {
     Ok(())
 }
 
-/// Whether pages of this process are bound to where they are. `anonymous`: see
-/// [`process_state::has_direct_io`].
-pub fn of_bound_memory(consent: Adopt, anonymous: u64) -> Result<(), NotAdopted> {
-    if consent == Adopt::Always {
-        return Ok(());
-    }
-    let bound = process_state::bound();
-    if bound.locked > 0 {
-        return Err(NotAdopted::Locked);
-    }
-    if bound.pinned > 0 {
-        return Err(NotAdopted::Pinned);
-    }
-    if process_state::has_direct_io(anonymous) {
-        return Err(NotAdopted::DirectIo);
-    }
-    Ok(())
+/// Whether memory of this process is registered with devices, by the bytes that are.
+pub fn of_pinned(consent: Adopt, pinned: u64) -> Result<(), NotAdopted> {
+    if pinned > 0 && consent != Adopt::Always { Err(NotAdopted::Pinned) } else { Ok(()) }
+}
+
+/// Whether the areas that begin at `first` and end at `ends` are locked.
+pub fn of_locked(consent: Adopt, first: u64, ends: &[u64]) -> Result<(), NotAdopted> {
+    let starts = [first].into_iter().chain(ends[..ends.len() - 1].iter().copied());
+    let locked = consent != Adopt::Always && starts.into_iter().any(process_state::is_locked);
+    if locked { Err(NotAdopted::Locked) } else { Ok(()) }
 }
 
 /// Whether the pages from `first` to `end` may move, by the areas that overlap them. Returns where
@@ -69,14 +62,14 @@ pub fn of_areas(areas: &[Area], first: u64, end: u64) -> Result<Vec<u64>, NotAdo
             break;
         }
         match area.content {
-            Content::Stack => return Err(NotAdopted::Stack),
-            Content::Special => return Err(NotAdopted::Special),
-            Content::HugePages => return Err(NotAdopted::HugePages),
-            Content::File if area.is_shared => return Err(NotAdopted::Shared),
-            Content::File => return Err(NotAdopted::File),
-            Content::Anonymous if area.is_shared => return Err(NotAdopted::Shared),
-            Content::Anonymous if !area.is_plain_data => return Err(NotAdopted::Rights),
-            Content::Anonymous => at = area.end.min(end),
+            AreaContent::Stack => return Err(NotAdopted::Stack),
+            AreaContent::Special => return Err(NotAdopted::Special),
+            AreaContent::HugePages => return Err(NotAdopted::HugePages),
+            AreaContent::File if area.is_shared => return Err(NotAdopted::Shared),
+            AreaContent::File => return Err(NotAdopted::File),
+            AreaContent::Anonymous if area.is_shared => return Err(NotAdopted::Shared),
+            AreaContent::Anonymous if !area.is_plain_data => return Err(NotAdopted::Rights),
+            AreaContent::Anonymous => at = area.end.min(end),
         }
         ends.push(at);
     }
@@ -131,7 +124,7 @@ mod tests {
             end,
             is_plain_data: true,
             is_shared: false,
-            content: Content::Anonymous,
+            content: AreaContent::Anonymous,
             device: 0,
             inode: 0,
             offset: 0,
@@ -141,13 +134,13 @@ mod tests {
     #[test]
     fn only_private_anonymous_memory_may_move() {
         let kinds = [
-            (Content::Stack, false, true, NotAdopted::Stack),
-            (Content::Special, false, true, NotAdopted::Special),
-            (Content::HugePages, false, true, NotAdopted::HugePages),
-            (Content::File, false, true, NotAdopted::File),
-            (Content::File, true, true, NotAdopted::Shared),
-            (Content::Anonymous, true, true, NotAdopted::Shared),
-            (Content::Anonymous, false, false, NotAdopted::Rights),
+            (AreaContent::Stack, false, true, NotAdopted::Stack),
+            (AreaContent::Special, false, true, NotAdopted::Special),
+            (AreaContent::HugePages, false, true, NotAdopted::HugePages),
+            (AreaContent::File, false, true, NotAdopted::File),
+            (AreaContent::File, true, true, NotAdopted::Shared),
+            (AreaContent::Anonymous, true, true, NotAdopted::Shared),
+            (AreaContent::Anonymous, false, false, NotAdopted::Rights),
         ];
         for (content, is_shared, is_plain_data, reason) in kinds {
             let bad = Area { content, is_shared, is_plain_data, ..area(0x2000, 0x3000) };

@@ -47,7 +47,7 @@ reasons! {
     Rights false "the memory is not readable and writable, or is executable",
     HugePages false "the memory has reserved huge pages",
     Special false "the memory belongs to a device or to the kernel",
-    Locked false "memory of the process is locked (mlock)",
+    Locked false "the memory is locked (mlock)",
     Pinned true "memory of the process is registered with a device or with io_uring",
     DirectIo true "the process has an io_uring or AIO context",
     Watched false "another userfaultfd watches the memory",

@@ -33,11 +33,11 @@ impl<L> Clone for Stretch<L> {
 }
 
 /// The runs of a process, by their first addresses.
-pub struct Runs<L>(BTreeMap<u64, Run<L>>);
+pub struct PageRuns<L>(BTreeMap<u64, Run<L>>);
 
-impl<L> Runs<L> {
+impl<L> PageRuns<L> {
     /// Starts without adopted pages.
-    pub const NONE: Runs<L> = Runs(BTreeMap::new());
+    pub const NONE: PageRuns<L> = PageRuns(BTreeMap::new());
 
     /// Whether no page is adopted.
     pub fn is_empty(&self) -> bool {
@@ -150,7 +150,7 @@ mod tests {
     /// The same as a table: lease and windows of each page.
     type Model = Vec<Option<(u64, u32)>>;
 
-    fn compare(runs: &Runs<u64>, model: &Model) {
+    fn compare(runs: &PageRuns<u64>, model: &Model) {
         let mut found: Model = vec![None; PAGES as usize];
         runs.0.iter().for_each(|(first, run)| {
             for page in *first..run.end {
@@ -174,7 +174,7 @@ mod tests {
     fn runs_agree_with_a_table_of_pages() {
         for seed in 1..=60_u64 {
             let mut r = Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
-            let (mut runs, mut model) = (Runs::NONE, vec![None; PAGES as usize]);
+            let (mut runs, mut model) = (PageRuns::NONE, vec![None; PAGES as usize]);
             let mut windows = Vec::new();
             for turn in 0..200 {
                 let first = r.below(PAGES);

@@ -5,13 +5,14 @@
 //! The parent's heap is locked meanwhile, so the child finds it consistent.
 //!
 //! Not for children that run another program at once by vfork, posix_spawn, system or popen: these
-//! calls run no handlers. Not covered: clone(2), syscall(SYS_fork) and _Fork, which call no
-//! handlers either.
+//! calls run no handlers. Not covered: clone(2) and syscall(SYS_fork), which call no handlers
+//! either. For _Fork, [`around_fork`] takes their place.
 
 #![allow(clippy::missing_safety_doc)] // callbacks: called by the C library at a fork
 
 use super::{Books, HEAP, HeapRange};
 use crate::number::Number;
+use crate::sync::{AtomicBool, Ordering};
 use crate::sys::PAGE;
 use crate::sys::fork::{self, Pipe, SegmentPart};
 use crate::sys::memory_limits;
@@ -56,10 +57,36 @@ pub fn watch_beside(beside: &'static Beside) {
 pub fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        WATCHES.store(true, Ordering::Relaxed);
         // A system without memory for this has none for a child either.
         let _ = fork::at_fork(before, in_parent, in_child);
     });
 }
+
+/// Makes a child by `fork`, which runs no handlers, with those of this file around it.
+pub fn around_fork(fork: impl FnOnce() -> i32) -> i32 {
+    // Relaxed: what this thread has allocated or adopted set it in this thread.
+    if !WATCHES.load(Ordering::Relaxed) {
+        return fork();
+    }
+    // SAFETY: called as the C library calls them around a fork.
+    unsafe { before() };
+    let answer = fork();
+    // SAFETY: likewise; `errno` is kept for the caller.
+    unsafe {
+        let errno = *libc::__errno_location();
+        if answer == 0 {
+            in_child()
+        } else {
+            in_parent()
+        }
+        *libc::__errno_location() = errno;
+    }
+    answer
+}
+
+/// Whether children copy.
+static WATCHES: AtomicBool = AtomicBool::new(false);
 
 /// Whether memory belongs to the process that this one was forked from, which keeps it.
 pub fn is_inherited(address: u64) -> bool {

@@ -15,7 +15,7 @@ const NAME_BYTES: usize = 128;
 
 /// What lies in an area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum AreaContent {
     /// anonymous memory
     Anonymous,
     /// a stack that the kernel has made
@@ -40,7 +40,7 @@ pub struct Area {
     /// whether stores reach a file or other processes
     pub is_shared: bool,
     /// what lies there
-    pub content: Content,
+    pub content: AreaContent,
     /// device of its file, as stat(2) tells it
     pub device: u64,
     /// inode of its file; 0: none
@@ -50,16 +50,16 @@ pub struct Area {
 }
 
 /// Returns what an area holds, by its name and file.
-fn content_of(name: &str, inode: u64, page_bytes: u64) -> Content {
+fn content_of(name: &str, inode: u64, page_bytes: u64) -> AreaContent {
     if page_bytes > PAGE || name.starts_with("/anon_hugepage") {
-        return Content::HugePages;
+        return AreaContent::HugePages;
     }
     match name {
-        _ if inode != 0 => Content::File,
-        "" | "[heap]" => Content::Anonymous,
-        _ if name.starts_with("[anon:") => Content::Anonymous,
-        _ if name.starts_with("[stack") => Content::Stack,
-        _ => Content::Special,
+        _ if inode != 0 => AreaContent::File,
+        "" | "[heap]" => AreaContent::Anonymous,
+        _ if name.starts_with("[anon:") => AreaContent::Anonymous,
+        _ if name.starts_with("[stack") => AreaContent::Stack,
+        _ => AreaContent::Special,
     }
 }
 
@@ -88,15 +88,15 @@ const _: () = assert!(size_of::<Query>() == 104);
 
 /// The file /proc/self/maps of this process, kept open.
 #[derive(Debug)]
-pub struct Areas {
+pub struct MemoryAreas {
     file: KeptFile,
     can_query: bool,
 }
 
-impl Areas {
+impl MemoryAreas {
     /// Opens the file.
-    pub fn open() -> Option<Areas> {
-        Some(Areas { file: KeptFile::of_process("/proc/self/maps")?, can_query: true })
+    pub fn open() -> Option<MemoryAreas> {
+        Some(MemoryAreas { file: KeptFile::of_process("/proc/self/maps")?, can_query: true })
     }
 
     /// Whether its descriptor is still open.
@@ -116,8 +116,7 @@ impl Areas {
                         found.push(area);
                     }
                     Ok(_) => return Ok(found),
-                    Err(Error::System { errno: libc::ENOTTY, .. }) => break,
-                    Err(error) => return Err(error),
+                    Err(_) => break, // ENOTTY before 6.11; a filter may refuse it, too
                 }
                 if at >= end {
                     return Ok(found);
@@ -181,7 +180,7 @@ impl Areas {
             let room = &mut text[length..];
             let (at, bytes) = (room.as_mut_ptr().cast(), room.len());
             let offset = length.to_u64().cast_signed();
-            // SAFETY: room for so many bytes.
+            // SAFETY: room for these bytes.
             let got = unsafe { libc::pread(self.file.descriptor(), at, bytes, offset) };
             match usize::try_from(got) {
                 Ok(0) => break,
@@ -231,7 +230,7 @@ mod tests {
         let map = segment.map().unwrap();
         let (shared, local) = (map.base().addr() as u64, 0_u8);
         let (heap, code) = (vec![1_u8; 1 << 20], queries_and_the_text_tell_the_same as fn());
-        let mut areas = Areas::open().unwrap();
+        let mut areas = MemoryAreas::open().unwrap();
         let places =
             [shared + PAGE, address_of(&local), heap.as_ptr().addr() as u64, code as usize as u64];
         for at in places {
@@ -245,10 +244,10 @@ mod tests {
         let at = |at| areas.over(at, 1).unwrap()[0];
         let [shared_area, _, heap, code] = places.map(at);
         let name = segment.name();
-        assert!(shared_area.is_shared && shared_area.content == Content::File);
+        assert!(shared_area.is_shared && shared_area.content == AreaContent::File);
         assert_eq!((shared_area.inode, shared_area.device), (name.inode, name.device));
-        assert!(heap.is_plain_data && !heap.is_shared && heap.content == Content::Anonymous);
-        assert!(!code.is_plain_data && code.content == Content::File);
+        assert!(heap.is_plain_data && !heap.is_shared && heap.content == AreaContent::Anonymous);
+        assert!(!code.is_plain_data && code.content == AreaContent::File);
     }
 
     #[test]
@@ -258,7 +257,7 @@ mod tests {
         let base = map.base().addr() as u64;
         // SAFETY: a page of the mapping, which no other code uses; the mapping's end unmaps all.
         unsafe { libc::munmap(map.base().wrapping_add(PAGE as usize).cast(), PAGE as usize) };
-        let mut areas = Areas::open().unwrap();
+        let mut areas = MemoryAreas::open().unwrap();
         for can_query in [areas.can_query, false] {
             areas.can_query = can_query;
             let found = areas.over(base, 3 * PAGE).unwrap();

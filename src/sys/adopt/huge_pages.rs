@@ -32,7 +32,8 @@ fn in_text(text: &str, address: u64, end: u64) -> bool {
             let number = |text| u64::from_str_radix(text, 16).unwrap_or(0);
             overlaps = number(first) < end && number(last) > address;
         }
-        let bytes = line.strip_prefix("AnonHugePages:");
+        let kinds = ["AnonHugePages:", "ShmemPmdMapped:"];
+        let bytes = kinds.iter().find_map(|kind| line.strip_prefix(kind));
         overlaps && bytes.is_some_and(|bytes| !bytes.trim().starts_with("0 "))
     })
 }

@@ -22,6 +22,11 @@ fn identity(descriptor: i32) -> Option<(u64, u64)> {
     told.then_some((status.st_dev, status.st_ino))
 }
 
+/// Returns the device of the file that a descriptor stands for.
+pub fn device_of(descriptor: i32) -> Option<u64> {
+    identity(descriptor).map(|(device, _)| device)
+}
+
 impl KeptFile {
     /// Keeps an open file.
     pub fn new(file: File) -> KeptFile {

@@ -12,7 +12,7 @@
 //! the pages by themselves.
 
 use super::kept_file::KeptFile;
-use super::userfault::{Userfault, Watched};
+use super::userfault::{Userfault, WatchKind};
 use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::sys::{PAGE, last_error};
@@ -242,11 +242,11 @@ impl PageMove<'_> {
         PageMove { address: self.address + from, bytes, room: self.room.behind(from), ..*self }
     }
 
-    /// Watches the range, each area by itself: kernels before 6.2 protect no range over several ones.
+    /// Watches the range, each area by itself: Linux 6.1 protects no range over several ones.
     fn watch(&self, areas: &[u64]) -> Result<()> {
         let mut from = self.address;
         for end in areas {
-            let watched = self.tools.userfault.register(Watched::Private, from, end - from);
+            let watched = self.tools.userfault.register(WatchKind::Private, from, end - from);
             if watched.is_err() {
                 if from > self.address {
                     let _ = self.tools.userfault.unregister(self.address, from - self.address);
@@ -334,7 +334,7 @@ impl PageMove<'_> {
             Err(error) => return halted(error, 0),
         };
         let mut done = 0;
-        let watched = self.tools.userfault.register(Watched::Segment, self.address, self.bytes);
+        let watched = self.tools.userfault.register(WatchKind::Segment, self.address, self.bytes);
         let is_watched = watched.is_ok();
         let moved = watched.and_then(|()| {
             while done < self.bytes {
@@ -465,15 +465,4 @@ pub fn collapse(address: u64, bytes: u64) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_of_a_mask_are_its_set_bits() {
-        let all = |mask| runs(mask).collect::<Vec<_>>();
-        assert_eq!(all(0), []);
-        assert_eq!(all(u64::MAX), [(0, 64)]);
-        assert_eq!(all(0b1011_0001), [(0, 1), (4, 2), (7, 1)]);
-        assert_eq!(all(1 << 63), [(63, 1)]);
-    }
-}
+mod tests;

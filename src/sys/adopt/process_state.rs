@@ -1,30 +1,31 @@
 //! What a process must not have for its pages to move: locked memory, memory that devices write to,
 //! limits. All of it as the system tells it at the moment.
 
+use super::kept_file::{KeptFile, device_of};
 use crate::number::Number;
-use crate::sys::dl;
+use crate::sys::{PAGE, dl};
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
 
-/// Memory of this process that is bound to its pages, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bound {
-    /// locked by mlock(2)
-    pub locked: u64,
-    /// registered with a device or with io_uring
-    pub pinned: u64,
+/// Returns the bytes of this process that are registered with devices or with io_uring; all there
+/// is if the system does not tell. `status`: /proc/self/status, kept open.
+pub fn pinned_bytes(status: &KeptFile) -> u64 {
+    let mut text = [0_u8; 4096];
+    let (at, room) = (text.as_mut_ptr().cast(), text.len());
+    // SAFETY: room for these bytes.
+    let got = unsafe { libc::pread(status.descriptor(), at, room, 0) };
+    let text = String::from_utf8_lossy(&text[..usize::try_from(got).unwrap_or(0)]);
+    let line = text.lines().find_map(|line| line.strip_prefix("VmPin:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.map_or(u64::MAX, |kib| 1024 * kib)
 }
 
-/// Returns the memory that is bound to its pages; all there is if the system does not tell.
-pub fn bound() -> Bound {
-    let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let field = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-        Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
-    };
-    let all = |name| field(name).unwrap_or(u64::MAX);
-    Bound { locked: all("VmLck:"), pinned: all("VmPin:") }
+/// Whether the area with the page at an address is locked (mlock(2)). The kernel takes no hints
+/// about such pages.
+pub fn is_locked(page: u64) -> bool {
+    // SAFETY: a hint, which changes no byte.
+    let answer = unsafe { libc::syscall(libc::SYS_madvise, page, PAGE, libc::MADV_COLD) };
+    answer != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
 }
 
 /// Whether the process has an io_uring or AIO context, by which the kernel may write to memory at
@@ -32,8 +33,8 @@ pub fn bound() -> Bound {
 pub fn has_direct_io(anonymous: u64) -> bool {
     let Ok(files) = fs::read_dir("/proc/self/fd") else { return true };
     let is_ring = |file: &fs::DirEntry| {
-        let device = fs::metadata(file.path()).map(|status| status.dev());
-        device.is_ok_and(|device| device == anonymous)
+        let number = file.file_name().to_str().and_then(|name| name.parse().ok());
+        number.and_then(device_of) == Some(anonymous)
             && fs::read_link(file.path())
                 .is_ok_and(|link| link.to_str() == Some("anon_inode:[io_uring]"))
     };
@@ -121,13 +122,33 @@ mod tests {
 
     #[test]
     fn locked_memory_is_told() {
-        let (before, page) = (bound().locked, vec![1_u8; 3 * 4096]);
-        let at = page.as_ptr().wrapping_add(page.as_ptr().align_offset(4096)).cast();
+        let page = vec![1_u8; 3 * 4096];
+        let at = page.as_ptr().wrapping_add(page.as_ptr().align_offset(4096));
+        assert!(!is_locked(at.addr() as u64));
         // SAFETY: a page of the vector.
-        let locked = unsafe { libc::mlock(at, 4096) } == 0;
-        assert!(!locked || bound().locked > before);
+        let locked = unsafe { libc::mlock(at.cast(), 4096) } == 0;
+        assert_eq!(is_locked(at.addr() as u64), locked);
         // SAFETY: likewise.
-        unsafe { libc::munlock(at, 4096) };
-        assert_eq!(bound().pinned, 0);
+        unsafe { libc::munlock(at.cast(), 4096) };
+        assert!(!is_locked(at.addr() as u64));
+    }
+
+    #[test]
+    fn a_ring_is_noticed() {
+        let status = KeptFile::of_process("/proc/self/status").unwrap();
+        assert_eq!(pinned_bytes(&status), 0);
+        // SAFETY: an event descriptor is a file of the same device.
+        let event = unsafe { libc::eventfd(0, 0) };
+        let device = device_of(event).unwrap();
+        // SAFETY: a struct io_uring_params, which has 120 bytes.
+        let ring = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, [0_u64; 15].as_mut_ptr()) };
+        let ring = KeptFile::of_descriptor(ring);
+        if let Some(ring) = ring.filter(|ring| ring.device() == device) {
+            assert!(has_direct_io(device));
+            drop(ring);
+        }
+        // SAFETY: ours, and not used again.
+        unsafe { libc::close(event) };
+        assert!(!has_direct_io(u64::MAX));
     }
 }

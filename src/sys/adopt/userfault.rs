@@ -1,12 +1,14 @@
 //! userfaultfd(2) with write-protection: threads that store to protected pages wait in the kernel
 //! until the pages are woken. No thread reads the events.
 //!
-//! | kind      | a store of a thread | a system call that writes there   | who may have it            |
-//! |-----------|---------------------|-----------------------------------|----------------------------|
-//! | exact     | waits               | waits                             | CAP_SYS_PTRACE,            |
-//! |           |                     |                                   | vm.unprivileged_userfaultfd|
-//! |           |                     |                                   | or /dev/userfaultfd (6.1)  |
-//! | user-only | waits               | fails (EFAULT), or is short       | every process (5.11)       |
+//! | kind      | a store of a thread | a system call that writes there | for which process        |
+//! |-----------|---------------------|---------------------------------|--------------------------|
+//! | exact     | waits               | waits                           | with CAP_SYS_PTRACE; all |
+//! |           |                     |                                 | with the setting         |
+//! |           |                     |                                 | unprivileged_userfaultfd;|
+//! |           |                     |                                 | if it may open           |
+//! |           |                     |                                 | /dev/userfaultfd (6.1)   |
+//! | user-only | waits               | fails (EFAULT), or is short     | every process (5.11)     |
 
 use super::kept_file::KeptFile;
 use crate::error::Result;
@@ -35,7 +37,7 @@ const PROTECT: u64 = 1;
 
 /// The kind of memory to watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Watched {
+pub enum WatchKind {
     /// private anonymous memory: also the first access to an untouched page waits
     Private,
     /// a shared segment
@@ -99,8 +101,8 @@ impl Userfault {
     /// Watches whole pages, which lie in one area of memory. Fails with EINVAL if the kind of
     /// memory cannot be watched (private file mappings), with EBUSY if another userfaultfd watches
     /// it.
-    pub fn register(&self, kind: Watched, address: u64, bytes: u64) -> Result<()> {
-        let missing = if kind == Watched::Private { MISSING } else { 0 };
+    pub fn register(&self, kind: WatchKind, address: u64, bytes: u64) -> Result<()> {
+        let missing = if kind == WatchKind::Private { MISSING } else { 0 };
         let mut argument = [address, bytes, missing | WRITE_PROTECT, 0];
         // SAFETY: a struct uffdio_register.
         unsafe { self.call(UFFDIO_REGISTER, &mut argument, "ioctl UFFDIO_REGISTER") }
