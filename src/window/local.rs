@@ -111,7 +111,7 @@ impl LocalWindow {
 
     /// Notes whether it was worth it to adopt the memory of this rank, after the last fence.
     pub(super) fn note_use(&self) {
-        if !self.own_range.as_ref().is_some_and(|range| range.fate.is_ok()) {
+        if self.own_range.as_ref().is_none_or(|range| range.fate.is_err()) {
             return;
         }
         let rank = self.arena().rank.in_node_words();
