@@ -70,8 +70,7 @@ static void work(MPI_Win win)
     long before;
     OK(MPI_Win_lock_all(0, win));
     for (int turn = 0; turn < TURNS; turn++) {
-        for (int i = 0; i < size; i++) {
-            const int target = (rank + i) % size;
+        for (int target = 0; target < size; target++) {
             add_ones(win, target, turn);
             copy_row(win, target, turn);
             for (int n = 0; n < NEAR; n++) { // counters of their own, at both edges and between

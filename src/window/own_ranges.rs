@@ -159,6 +159,7 @@ impl Drop for OwnRange {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::number::Number;
 
     fn table(ranges: &[Pages]) -> Table {
         let (ranges_of, adopted) = (BTreeMap::new(), Vec::new());
@@ -182,6 +183,37 @@ mod tests {
         ] {
             assert_eq!(table.is_over(pages), over, "{pages:x?}");
         }
+    }
+
+    #[test]
+    fn adopted_pages_stay_until_the_last_range_over_them_ends() {
+        let bytes = 4 * PAGE;
+        // SAFETY: new memory.
+        let memory = unsafe {
+            let (rights, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE);
+            let flags = flags | libc::MAP_ANONYMOUS;
+            libc::mmap(core::ptr::null_mut(), bytes.to_usize(), rights, flags, -1, 0)
+        };
+        assert_ne!(memory, libc::MAP_FAILED);
+        let address = memory.expose_provenance().to_u64();
+        let mut table = table(&[]);
+        match table.adopt((address, bytes), Adopt::Always) {
+            Ok(part) => assert_eq!(part.inner, (address, bytes)),
+            Err(why) => return assert!(adopted::price(address, bytes).is_none(), "{why}"),
+        }
+        let first = table.add(pages_of(address, bytes));
+        let again = table.adopt((address + 8, PAGE), Adopt::Always).map(|part| part.inner);
+        assert_eq!(again.ok(), Some((address + 8, PAGE)), "it is inside");
+        let inside = table.add(pages_of(address + 8, PAGE));
+        let across = (address + PAGE, bytes);
+        let refused = table.adopt(across, Adopt::Always).map(|part| part.inner);
+        assert_eq!(refused, Err(NotAdopted::OtherWindow));
+        let over = table.add(pages_of(address + PAGE, bytes));
+        assert_eq!(table.remove(first).len(), 0, "a range is over its pages");
+        assert_eq!(table.remove(inside).len(), 0, "and over one of these");
+        assert_eq!(table.remove(over).len(), 2);
+        // SAFETY: the memory from above; its pages are private again.
+        unsafe { libc::munmap(memory, bytes.to_usize()) };
     }
 
     #[test]
