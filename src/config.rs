@@ -1,6 +1,7 @@
 //! The FOMPI_ environment variables, read once. A variable or value that is not known gives one
 //! warning and is then ignored; nothing in the environment can make the library fail.
 
+pub use crate::adopt_setting::Adopt;
 pub use crate::net_settings::{Net, NetSettings, Ports, Verbs};
 
 use crate::sys::process;
@@ -60,6 +61,8 @@ pub struct Config {
     pub strategy: Strategy,
     /// FOMPI_STRICT: every wrong call is an error, also those that MPIs carry out
     pub strict: bool,
+    /// FOMPI_ADOPT
+    pub adopt: Adopt,
 }
 
 impl Default for Config {
@@ -75,6 +78,7 @@ impl Default for Config {
             ranks_per_node: None,
             strategy: Strategy::Auto,
             strict: false,
+            adopt: Adopt::Never,
         }
     }
 }
@@ -92,7 +96,7 @@ struct Variable {
 }
 
 /// All variables that the library reads.
-const VARIABLES: [Variable; 17] = [
+const VARIABLES: [Variable; 18] = [
     Variable { name: "FOMPI_VERBOSE", values: "0, 1 or 2", set: set_verbose },
     Variable {
         name: "FOMPI_DISABLE",
@@ -173,6 +177,11 @@ const VARIABLES: [Variable; 17] = [
         name: "FOMPI_STRICT",
         values: "0 or 1",
         set: |config, value| switch(value).map(|on| config.strict = on),
+    },
+    Variable {
+        name: "FOMPI_ADOPT",
+        values: "auto, never, edges or always",
+        set: |config, value| Adopt::parse(value).map(|choice| config.adopt = choice),
     },
 ];
 

@@ -19,6 +19,8 @@
 #[cfg(not(loom))]
 pub(crate) mod abi;
 #[cfg(not(loom))]
+mod adopt_setting;
+#[cfg(not(loom))]
 pub(crate) mod config;
 pub(crate) mod datatype;
 pub(crate) mod epoch;

@@ -21,6 +21,7 @@ mod entry;
 mod transfer_rows;
 mod answer;
 mod aside;
+mod bare_fork;
 mod begin;
 mod cxx;
 mod describe;

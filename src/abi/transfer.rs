@@ -10,7 +10,7 @@ use super::request_calls::{on_target_with, with_any_request, with_quick_request}
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
 use crate::error::{Class, Result};
 use crate::mpi::{Handle, Host};
-use crate::transfer::{Buffer, Place, Quick, Target, accumulate, put_get, single};
+use crate::transfer::{Buffer, Place, Quick, Target, acc_quick, accumulate, put_get, single};
 use core::ffi::{c_int, c_void};
 
 /// Returns a buffer of the caller.
@@ -248,7 +248,7 @@ accumulates! {
     MPI_Accumulate PMPI_Accumulate (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
-    ) = accumulate(accumulate) quick[] accumulate::one_quick, accumulate::several_quick;
+    ) = accumulate(accumulate) quick[] acc_quick::one_quick, acc_quick::several_quick;
 
     /// Combines data with those of a target, by a predefined operation (MPI-4.1 §12.3.4), with
     /// large counts. A single element that all ranks can change by one atomic instruction of the
@@ -272,7 +272,7 @@ accumulates! {
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
         request: *mut MPI_Request,
-    ) = accumulate(raccumulate) quick[request] accumulate::one_quick, accumulate::several_quick;
+    ) = accumulate(raccumulate) quick[request] acc_quick::one_quick, acc_quick::several_quick;
 
     /// Combines data with those of a target, as MPI_Accumulate, with a request (MPI-4.1 §12.3.5),
     /// with large counts. The request is one of the MPI underneath: on one node it is complete when

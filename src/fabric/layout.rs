@@ -11,6 +11,7 @@
 //! | [`MIX`] to [`owed`] | contended | who may do without that lock (`epoch::lock::passes`)      |
 //! | [`SINGLES`] | contended | the same between nodes (`epoch::lock::singles`)                  |
 //! | [`COMPLETE`] | contended | MPI_Win_complete calls that named this rank (`epoch::pscw`)    |
+//! | [`CONTACTS`] | contended | ranks that have mapped this rank's memory of a created window   |
 //! | [`REGIONS`] | contended | accesses to this rank's regions (`epoch::regions`)              |
 //! | [`REGIONS_ID`] to [`TABLE_KEY`] | owned | the table of its regions                      |
 //! | [`next`], [`go`] | link, contended | a queue node of each thread that waits for a lock    |
@@ -67,6 +68,8 @@ const PASSES: u32 = 2 * LINE + 4;
 pub const SINGLES: WordId = WordId(PASSES + 2);
 /// The cumulative count of completed access epochs that named this rank.
 pub const COMPLETE: WordId = WordId(3 * LINE);
+/// The number of ranks that have mapped this rank's memory, of a created window.
+pub const CONTACTS: WordId = WordId(3 * LINE + 1);
 
 /// The group lock of this rank's table of regions, of a dynamic window. It counts one holder per
 /// thread inside of an access.

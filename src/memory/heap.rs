@@ -82,6 +82,8 @@ pub struct HeapRange {
     /// bytes that were asked for
     bytes: u64,
     dirty: bool,
+    /// whether its pages go to the system when it is given back
+    emptied: bool,
 }
 
 impl HeapRange {
@@ -112,6 +114,11 @@ impl HeapRange {
         self.chunk.segment.has_data(first, end - first)
     }
 
+    /// Returns the descriptor of its segment, if the program has not closed it.
+    pub fn descriptor(&self) -> Option<i32> {
+        self.chunk.segment.is_open().then_some(self.chunk.name.fd)
+    }
+
     /// Backs it with memory, so that touching it later cannot fail.
     pub fn back(&self) -> Result<()> {
         let first = self.offset / PAGE * PAGE;
@@ -123,7 +130,12 @@ impl HeapRange {
 impl Drop for HeapRange {
     fn drop(&mut self) {
         if self.pid == process::id() {
-            self.heap.give_back(self.chunk, self.offset, whole(self.bytes));
+            let bytes = whole(self.bytes);
+            if self.emptied && self.chunk.give_back(self.offset, bytes).is_ok() {
+                let mut books = self.heap.books();
+                return books.give(self.chunk, self.offset, bytes, RangeState::Fresh);
+            }
+            self.heap.give_back(self.chunk, self.offset, bytes);
         }
     }
 }
@@ -155,6 +167,13 @@ static HEAP: Heap = Heap::new(memory_limits::are_strict);
 /// `NoMemory` if the node can never have so much.
 pub fn take(bytes: u64, alignment: u64) -> Result<HeapRange> {
     HEAP.take(bytes, alignment)
+}
+
+/// Allocates whole pages without memory behind them, to be mapped at `address` as well: if they can
+/// hold a huge page, both addresses are the same modulo its size. When they are given back, their
+/// memory goes to the system at once.
+pub fn take_empty(bytes: u64, address: u64) -> Result<HeapRange> {
+    HEAP.take_empty(bytes, address)
 }
 
 /// Allocates memory until `release`, for MPI_Alloc_mem. Zero bytes have an address, too.
@@ -232,8 +251,16 @@ impl Heap {
             return Err(Error::NoMemory { bytes });
         }
         let pid = books.pid;
-        let lease =
-            |chunk, offset, dirty| HeapRange { heap: self, pid, chunk, offset, bytes, dirty };
+        let emptied = false;
+        let lease = |chunk, offset, dirty| HeapRange {
+            heap: self,
+            pid,
+            chunk,
+            offset,
+            bytes,
+            dirty,
+            emptied,
+        };
         if let Some((chunk, offset)) = books.take_kept(whole(bytes), alignment) {
             return Ok(lease(chunk, offset, true));
         }
@@ -251,6 +278,18 @@ impl Heap {
         let end = offset + whole(bytes);
         books.give(chunk, end, offset + taken - end, RangeState::Used);
         Ok(lease(chunk, offset, false))
+    }
+
+    fn take_empty(&'static self, bytes: u64, address: u64) -> Result<HeapRange> {
+        assert!(bytes > 0 && (bytes | address).is_multiple_of(PAGE));
+        let huge = bytes >= CHUNK_ALIGNMENT;
+        let (ahead, alignment) =
+            if huge { (address % CHUNK_ALIGNMENT, CHUNK_ALIGNMENT) } else { (0, PAGE) };
+        let mut books = self.books();
+        let (chunk, first) = books.take_or_add(ahead + bytes, alignment)?;
+        books.give(chunk, first, ahead, RangeState::Fresh);
+        let (pid, offset) = (books.pid, first + ahead);
+        Ok(HeapRange { heap: self, pid, chunk, offset, bytes, dirty: false, emptied: true })
     }
 
     fn allocate(&'static self, bytes: u64, alignment: u64) -> Result<*mut u8> {
@@ -349,11 +388,20 @@ impl Books {
             }
         }
         let bytes = bytes.max(BATCH);
+        let (chunk, offset) = self.take_or_add(bytes, alignment)?;
+        Ok((chunk, offset, bytes))
+    }
+
+    /// Takes fresh pages, from a new chunk if necessary.
+    fn take_or_add(&mut self, bytes: u64, alignment: u64) -> Result<(&'static Chunk, u64)> {
+        if let Some(taken) = self.take(bytes, alignment, RangeState::Fresh) {
+            return Ok(taken);
+        }
         // The alignment of a chunk is less than that.
         let skipped = if alignment > CHUNK_ALIGNMENT { alignment } else { 0 };
         let (chunk, ranges) = self.add_chunk(bytes + skipped)?;
         let offset = ranges.take(bytes, alignment, RangeState::Fresh);
-        Ok((*chunk, offset.expect("the chunk was made for it"), bytes))
+        Ok((*chunk, offset.expect("the chunk was made for it")))
     }
 
     /// Makes a chunk for a request of `bytes` bytes.
@@ -398,7 +446,7 @@ fn new_chunk(bytes: u64) -> Result<&'static Chunk> {
 }
 
 mod fork_copies;
-pub use fork_copies::is_inherited;
+pub use fork_copies::{Beside, around_fork, is_inherited, watch_beside};
 
 #[cfg(test)]
 mod tests;

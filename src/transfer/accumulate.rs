@@ -8,14 +8,14 @@
 //! They are ordered as the standard's default demands (§12.7.2): each is done when it returns, and
 //! atomic instructions of one process on one location keep their order, or the road keeps it.
 
-use super::acc::{AccLock, locked, single, try_locked};
+use super::acc::{AccLock, locked, single};
 use super::acc_run::{AccRun, Guard};
 use super::acc_sides::{Side, Sides, each_run, kinds_agree};
 use super::combine::UnmappedAcc;
 use super::distant::is_changed_at_once;
 use super::put_get::{all_in_regions, reach, total};
 use super::target_acc::{one_word, post_word};
-use super::{Buffer, Place, Quick, Target, elements, fits, unpaired};
+use super::{Buffer, Place, Target, elements, fits, unpaired};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{self, Op, pairs};
 use crate::datatype::type_map::{Block, Shape};
@@ -25,7 +25,6 @@ use crate::mpi::Handle;
 use crate::number::Number;
 use crate::rank_numbers::Rank;
 use crate::window::address::Reach;
-use core::ptr;
 
 /// Over several nodes the device changes fewer elements than this at once by its own operations.
 const FEW: u64 = 16;
@@ -125,6 +124,10 @@ unsafe fn accumulate_alike(
     }
     let guard = if count == 1 { Guard::Single } else { guard_of_several(place, rank, count) };
     let work = AccCall { place, rank, disp, op, zero: None, guard, elements: count };
+    if place.node.is_mixed(rank, disp, reach)? {
+        // SAFETY: `is_mixed` checked the window's side, the caller vouches for the buffers.
+        return work.in_parts(|work| unsafe { work.run_at(0, basic, origin, result, count) });
+    }
     place.node.at_common(rank, disp, reach, |spot| {
         // SAFETY: `at_common` checked the window's side, the caller vouches for the buffers.
         unsafe { work.on_elements(basic, spot, (origin, result), count) }
@@ -204,6 +207,10 @@ impl<'a> AccCall<'a> {
     unsafe fn begin(self, sides: Sides<'_>, target: &Shape, count: u64) -> Result<()> {
         let (reach, offset) = reach(target, count)?;
         let AccCall { place, rank, disp, .. } = self;
+        if place.node.is_mixed(rank, disp, reach)? {
+            // SAFETY: `is_mixed` checked the window's side, the caller vouches for the other two.
+            return self.in_parts(|work| unsafe { work.run_shaped(sides, target, count) });
+        }
         let whole = place.node.at_common(rank, disp, reach, |spot| {
             let zero = spot.offset(-offset);
             // SAFETY: `at` checked the window's side, the caller vouches for the other two.
@@ -219,15 +226,19 @@ impl<'a> AccCall<'a> {
             all_in_regions((target, count), |reach| {
                 place.node.at_held(rank, disp, reach, |_| Ok(()))
             })?;
-            let run = |guard| {
-                // SAFETY: the caller vouches for the buffers; each run is checked again.
-                unsafe { AccCall { guard, ..self }.run_shaped(sides, target, count) }
-            };
-            match self.guard {
-                Guard::Alone => run(Guard::Alone),
-                _ => locked(place, rank, self.elements, run),
-            }
+            // SAFETY: the caller vouches for the buffers; each run is checked again.
+            self.in_parts(|work| unsafe { work.run_shaped(sides, target, count) })
         })
+    }
+
+    /// Does `work`, which looks each run up, for memory of which a part is not mapped. The lock of
+    /// the target is held meanwhile, so that the call is atomic as a whole.
+    fn in_parts(self, work: impl FnOnce(AccCall<'a>) -> Result<()>) -> Result<()> {
+        let run = |guard| work(AccCall { guard, zero: None, ..self });
+        match self.guard {
+            Guard::Alone => run(Guard::Alone),
+            _ => locked(self.place, self.rank, self.elements, run),
+        }
     }
 
     /// Applies the operation to contiguous elements, under the protection that they need.
@@ -332,11 +343,22 @@ impl<'a> AccCall<'a> {
             // SAFETY: the caller's promise.
             return unsafe { self.element_run(basic, zero.offset(there), origin, result, count) };
         }
-        let reach = Reach { first: there, bytes: count * basic.extent().to_u64() };
-        self.place.node.at_held(self.rank, self.disp, reach, |spot| {
-            // SAFETY: the caller's promise, and `at_held` checked the window's side.
-            unsafe { self.element_run(basic, spot, origin, result, count) }
-        })
+        let (extent, mut done) = (basic.extent().to_u64(), 0);
+        let parts = self.place.node.split((self.rank, self.disp), there, (extent, count))?;
+        for part in parts.into_iter().filter(|part| *part > 0) {
+            let behind = done * extent;
+            let at = there.wrapping_add_unsigned(behind);
+            let reach = Reach { first: at, bytes: part * extent };
+            let behind = behind.to_usize();
+            let origin = origin.wrapping_add(behind);
+            let result = result.map(|result| result.wrapping_add(behind));
+            self.place.node.at_held(self.rank, self.disp, reach, |spot| {
+                // SAFETY: the caller's promise, and `at_held` checked the window's side.
+                unsafe { self.element_run(basic, spot, origin, result, part) }
+            })?;
+            done += part;
+        }
+        Ok(())
     }
 
     /// Applies the operation to contiguous elements.
@@ -409,66 +431,6 @@ impl<'a> AccCall<'a> {
             unsafe { reduce::accumulate(op, basic, at, origin, result, 1) };
         })
     }
-}
-
-/// An accumulate of one element of one predefined type by one atomic instruction. `Some` if
-/// the arguments allowed that, and the accumulate is done.
-///
-/// # Safety
-/// As for [`accumulate`], with one element at `origin`.
-#[inline(always)]
-pub unsafe fn one_quick(
-    to: &Quick,
-    origin: *const u8,
-    (disp, datatype, op): (i64, Handle, Handle),
-) -> Option<()> {
-    let (host, at, basic) = to.word(disp, datatype)?;
-    let kernel = reduce::change_kernel(host.op(op)?, basic)?;
-    // SAFETY: the window's side was checked, the caller vouches for the origin's; there is no
-    // result.
-    unsafe { kernel(origin, ptr::null_mut(), at) };
-    Some(())
-}
-
-/// An accumulate of several elements of one predefined type that need no lock each. `Some` if the
-/// arguments were such, and the accumulate is done.
-///
-/// # Safety
-/// As for [`accumulate`].
-#[inline]
-pub unsafe fn several_quick(to: &Quick, origin: Buffer, target: Target, op: Handle) -> Option<()> {
-    let (op, known) = (to.host().op(op)?, to.host().predefined(origin.datatype)?);
-    let same = origin.datatype == target.datatype && origin.count == target.count;
-    let several = origin.count > 1 && !origin.address.is_null();
-    if !(same && several && op != Op::NoOp && pairs(op, known.basic)) {
-        return None;
-    }
-    // No bytes for a type with holes.
-    let bytes = origin.count.cast_unsigned().checked_mul(u64::from(known.dense_size))?;
-    if bytes == 0 {
-        return None;
-    }
-    let (basic, at) = (known.basic, to.reach(target.disp, Reach { first: 0, bytes })?);
-    if reduce::needs_lock(basic, at) {
-        return None;
-    }
-    let count = origin.count.cast_unsigned().to_usize();
-    if to.window.epochs.is_exclusive(to.rank) {
-        // SAFETY: the window's side was checked, the caller vouches for the origin's; no other
-        // process changes the target.
-        unsafe { reduce::accumulate_exclusive(op, basic, at, origin.address, None, count) };
-        return Some(());
-    }
-    let at_target = (&*to.window, to.window.node());
-    let done = try_locked(at_target, to.rank, count.to_u64(), |guard| match guard {
-        // SAFETY: likewise; no other call changes the target.
-        Guard::Alone => unsafe {
-            reduce::accumulate_exclusive(op, basic, at, origin.address, None, count);
-        },
-        // SAFETY: likewise, and the lock is held.
-        _ => unsafe { reduce::accumulate_locked(op, basic, at, origin.address, None, count) },
-    });
-    done.then_some(())
 }
 
 /// Whether all ranks change elements of this kind, which are mapped here, by atomic instructions:

@@ -5,6 +5,7 @@
 //! waits for them.
 
 mod acc;
+pub mod acc_quick;
 mod acc_run;
 mod acc_sides;
 pub mod accumulate;

@@ -8,6 +8,7 @@ use super::wide::locate::By;
 use super::{Carrier, LocalWindow, Memory, Window};
 use crate::epoch::lock::whole;
 use crate::error::{Class, Error, Result};
+use crate::fabric::cma::Gathering;
 use crate::fabric::spot::{Spot, Unmapped};
 use crate::fabric::{WordAt, layout};
 use crate::memory::HeapView;
@@ -103,17 +104,17 @@ impl LocalWindow {
         }
         let exposed = self.blocks.descriptor(rank.on_only_node());
         let first = exposed.find(rank, disp, reach)?;
-        work(self.spot(rank.on_only_node(), exposed, first)?)
+        work(self.spot(rank.on_only_node(), exposed, (first, reach.bytes))?)
     }
 
-    /// Returns the location of byte `first` of a rank's part. The caller has checked that the byte
-    /// is inside.
+    /// Returns the location of `bytes` bytes from byte `first` of a rank's part. The caller has
+    /// checked that they are inside.
     #[inline]
     pub(super) fn spot(
         &self,
         rank: RankOnNode,
         exposed: &Descriptor,
-        first: u64,
+        (first, bytes): (u64, u64),
     ) -> Result<Spot<'_>> {
         Ok(match &self.memory {
             Memory::Common(_) => {
@@ -121,20 +122,72 @@ impl LocalWindow {
             }
             Memory::Owned(_) if rank == self.arena().rank => {
                 let own = (exposed.address + first).to_usize();
-                match exposed.is_in_heap() {
+                match exposed.maps(first, bytes) {
                     true => Spot::Mapped(ptr::with_exposed_provenance_mut(own)),
                     false => Spot::Own(ptr::with_exposed_provenance_mut(own)),
                 }
             }
-            Memory::Owned(views) if exposed.is_in_heap() => {
-                let view = views.get(rank, || HeapView::of(&exposed.place))?;
-                Spot::Mapped(view.base().wrapping_add(first.to_usize()))
+            Memory::Owned(views) if exposed.maps(first, bytes) => {
+                let view = views.get(rank, || {
+                    self.note_contact(rank);
+                    HeapView::of(&exposed.place)
+                })?;
+                Spot::Mapped(view.base().wrapping_add((first - exposed.mapped_first).to_usize()))
             }
             Memory::Owned(_) | Memory::Attached(_) => {
-                let process = self.gathering(rank);
+                // Where a part is mapped, calls on it would not complete the puts that wait.
+                let process = match exposed.is_in_heap() {
+                    true => Gathering::nothing(self.arena().memory_of(rank)),
+                    false => self.gathering(rank),
+                };
                 Spot::Unmapped(Unmapped::Process(process, exposed.address + first))
             }
         })
+    }
+
+    /// Notes at a rank that this one has mapped its memory.
+    #[cold]
+    fn note_contact(&self, rank: RankOnNode) {
+        let at = WordAt { rank: rank.in_node_words(), word: layout::CONTACTS };
+        // Relaxed: the fence of MPI_Win_free orders it before the owner reads it.
+        self.blocks.word(at).fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns how many of `count` elements of `extent` bytes, from `there` bytes behind the
+    /// displacement, lie ahead of what is mapped of a created window, inside, and behind. The
+    /// bounds have been checked.
+    pub fn split(
+        &self,
+        (rank, disp): (Rank, i64),
+        there: i64,
+        (extent, count): (u64, u64),
+    ) -> Result<[u64; 3]> {
+        if self.spans_nodes() || !matches!(self.memory, Memory::Owned(_)) {
+            return Ok([count, 0, 0]);
+        }
+        let exposed = self.blocks.descriptor(rank.on_only_node());
+        let reach = Reach { first: there, bytes: extent * count };
+        Ok(exposed.split(exposed.find(rank, disp, reach)?, extent, count))
+    }
+
+    /// Returns whether some of the bytes are mapped, and others are not.
+    ///
+    /// # Errors
+    /// As for [`LocalWindow::at`].
+    #[inline]
+    pub fn is_mixed(&self, rank: Rank, disp: i64, reach: Reach) -> Result<bool> {
+        if self.spans_nodes() || !matches!(self.memory, Memory::Owned(_)) {
+            return Ok(false);
+        }
+        let exposed = self.blocks.descriptor(rank.on_only_node());
+        if !exposed.is_in_heap() {
+            return Ok(false);
+        }
+        let first = exposed.find(rank, disp, reach)?;
+        let end = first + reach.bytes;
+        Ok(!exposed.maps(first, reach.bytes)
+            && first < exposed.mapped_end
+            && end > exposed.mapped_first)
     }
 
     /// Returns the memory that `rank` exposes, as this process reaches it by load and store:
@@ -152,7 +205,7 @@ impl LocalWindow {
         let Some(index) = index.filter(|_| exposed.exposed > 0) else {
             return Ok((ptr::null_mut(), 0, unit));
         };
-        Ok(match self.spot(index, &exposed, 0)? {
+        Ok(match self.spot(index, &exposed, (0, exposed.exposed))? {
             Spot::Mapped(base) | Spot::Own(base) => (base, exposed.exposed, unit),
             Spot::Unmapped(_) => (ptr::null_mut(), 0, unit),
         })
@@ -274,8 +327,13 @@ impl QuickPart {
     fn learn(&self, node: &LocalWindow, rank: Rank) {
         let index = rank.on_only_node();
         let exposed = node.blocks.descriptor(index);
+        let mapped = match &node.memory {
+            Memory::Common(_) => (0, exposed.exposed),
+            _ => (exposed.mapped_first, exposed.mapped_end),
+        };
+        let part = (mapped.0, mapped.1 - mapped.0);
         // An error is that of the full call.
-        let Ok(Spot::Mapped(at)) = node.spot(index, exposed, 0) else { return };
+        let Ok(Spot::Mapped(at)) = node.spot(index, exposed, part) else { return };
         let own = node.arena().rank.in_node_words();
         let pass = layout::pass(layout::bit_of(own).0, node.size);
         let words = [pass, whole::word(rank).word];
@@ -283,9 +341,9 @@ impl QuickPart {
             let at = WordAt { rank: index.in_node_words(), word };
             ptr::from_ref(node.blocks.word(at))
         });
-        let extent = (exposed.exposed, exposed.disp_unit);
+        let unit = exposed.disp_unit;
         // SAFETY: words of the target, mapped as long as the window.
-        self.views.insert(index, unsafe { TargetView::new(at, extent, pass, lock) });
+        self.views.insert(index, unsafe { TargetView::new(at, mapped, unit, pass, lock) });
     }
 }
 

@@ -2,6 +2,7 @@
 //! the tables of regions; `epoch::regions` keeps a region attached while it is accessed.
 
 use super::address::Reach;
+use super::own_ranges::OwnRange;
 use super::protocols::on_words;
 use super::regions::{Location, RegionEntry, Regions};
 use super::wanted::Wanted;
@@ -28,14 +29,28 @@ impl LocalWindow {
         let place =
             heap::find(base, size.max(0).cast_unsigned()).map(|place| (place.name, place.offset));
         let nodes = self.nodes_for(Wanted::Regions(self.rank));
-        on_words!(self, |words| regions.attach(words, nodes, (base, size), place))
+        // Begins before another rank can know the region.
+        let range = match place {
+            None => OwnRange::new(base, size.max(0).cast_unsigned()),
+            Some(_) => None,
+        };
+        on_words!(self, |words| regions.attach(words, nodes, (base, size), place))?;
+        range.and_then(|range| self.attached.lock().insert(base, range));
+        Ok(())
     }
 
     /// Does MPI_Win_detach.
     pub fn detach(&self, base: u64) -> Result<()> {
         let regions = self.regions()?;
         let nodes = self.nodes_for(Wanted::Regions(self.rank));
-        on_words!(self, |words| regions.detach(words, nodes, base))
+        // Taken out now: another thread may attach memory there right behind the detach.
+        let range = self.attached.lock().remove(&base);
+        let done = on_words!(self, |words| regions.detach(words, nodes, base));
+        // A region without bytes was detached, or none: the other one stays.
+        if let (Some(range), Ok(false) | Err(_)) = (range, &done) {
+            self.attached.lock().insert(base, range);
+        }
+        done.map(drop)
     }
 
     /// Returns the regions of the window; fails if it is not a dynamic window.
@@ -74,7 +89,7 @@ impl LocalWindow {
         on_words!(self, |words| regions::while_held(words, target, nodes, work))
     }
 
-    /// Does the work of [`LocalWindow::at_common`] for a dynamic window, inside
+    /// Does the work of [`LocalWindow::at_common`], for a dynamic window inside
     /// [`LocalWindow::while_attached`].
     pub fn at_held<R>(
         &self,
@@ -83,7 +98,10 @@ impl LocalWindow {
         reach: Reach,
         work: impl FnOnce(Spot<'_>) -> Result<R>,
     ) -> Result<R> {
-        let (regions, range) = (self.regions()?, range(rank, disp, reach)?);
+        let Memory::Attached(regions) = &self.memory else {
+            return self.at_common(rank, disp, reach, work);
+        };
+        let range = range(rank, disp, reach)?;
         let read = |table, entries: &mut [RegionEntry]| self.read_table(rank, table, entries);
         let found = on_words!(self, |words| regions.locate(words, rank, range, read))?;
         self.spot_attached((rank, range.0), found, By::All, work)

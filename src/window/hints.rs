@@ -10,7 +10,7 @@ use std::ffi::CString;
 
 /// The keys that a window knows. It ignores other keys, as the standard demands, and values that
 /// the standard does not define.
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
     "no_locks",
     "accumulate_ordering",
     "accumulate_ops",
@@ -20,7 +20,12 @@ const KEYS: [&str; 9] = [
     NONCONTIG,
     ALIGNMENT,
     "mpi_assert_memory_alloc_kinds",
+    ADOPT,
 ];
+
+/// The key of this library by which a program forbids that the memory of a created window moves, or
+/// consents to it (`Adopt::for_window`).
+pub const ADOPT: &str = "fompi_adopt";
 
 /// The key of [`alignment_of`].
 const ALIGNMENT: &str = "mpi_minimum_memory_alignment";
@@ -39,6 +44,7 @@ fn concerns(key: &str, flavor: Flavor) -> bool {
     match key {
         NONCONTIG => flavor == Flavor::Shared,
         ALIGNMENT => matches!(flavor, Flavor::Allocate | Flavor::Shared),
+        ADOPT => matches!(flavor, Flavor::Create),
         _ => true,
     }
 }
@@ -47,7 +53,7 @@ fn concerns(key: &str, flavor: Flavor) -> bool {
 /// cannot be true. A permission of the program, such as for gaps in shared memory, can be withdrawn
 /// later: get_info then reports the new value, which has no effect.
 fn is_for_creation(key: &str) -> bool {
-    key == ALIGNMENT
+    [ALIGNMENT, ADOPT].contains(&key)
 }
 
 /// Whether the standard defines a value for a key (MPI-4.1 §12.2, §9.2).
@@ -121,6 +127,11 @@ impl Hints {
     /// Whether a boolean hint is set.
     pub fn is_set(&self, key: &str) -> bool {
         self.values.get(key).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    }
+
+    /// Returns the value of a boolean hint, if the user gave one.
+    pub fn given(&self, key: &str) -> Option<bool> {
+        self.values.contains_key(key).then(|| self.is_set(key))
     }
 
     /// The alignment of memory that the library allocates for the window

@@ -7,17 +7,21 @@ use super::common::Common;
 use super::control_blocks::ControlBlocks;
 use super::idle::NodeIdle;
 use super::kept::HasKeep;
+use super::own_ranges::OwnRange;
 use super::regions::Regions;
 use super::wanted::UsedNodes;
 use super::wide::WideWindow;
 use super::window_puts::WindowPuts;
 use crate::epoch::lock::overtaking::{self, Overtaking};
 use crate::fabric::shm::words::CpuWords;
-use crate::memory::HeapView;
+use crate::fabric::{WordAt, layout};
+use crate::memory::{HeapView, adopted};
 use crate::mpi::comm::{Comm, Group};
 use crate::rank_numbers::{Rank, RankOnNode, Slot};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::util::known::Known;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A window that this library carries out.
@@ -48,6 +52,11 @@ pub struct LocalWindow {
     pub(super) memory: Memory,
     /// small puts to targets whose memory the system copies
     pub(super) small_puts: WindowPuts,
+    /// the memory of this process that a created window exposes, unless it lies in the heap. It
+    /// ends when no other process accesses it any more
+    pub(super) own_range: Option<OwnRange>,
+    /// the regions that this rank has attached, by their addresses
+    pub(super) attached: Mutex<BTreeMap<u64, OwnRange>>,
 }
 
 /// The memory of a window.
@@ -104,6 +113,22 @@ impl LocalWindow {
             wide: wide.map(Box::new),
             memory,
             small_puts,
+            own_range: None,
+            attached: Mutex::default(),
+        }
+    }
+
+    /// Notes whether it was worth it to adopt the memory of this rank, after the last fence.
+    pub(super) fn note_use(&self) {
+        if self.own_range.as_ref().is_none_or(|range| range.fate.is_err()) {
+            return;
+        }
+        let rank = self.arena().rank.in_node_words();
+        let contacts = self.blocks.word(WordAt { rank, word: layout::CONTACTS });
+        // Relaxed: the fence orders it.
+        match contacts.load(Ordering::Relaxed) {
+            0 => adopted::note_unused(),
+            _ => adopted::note_used(),
         }
     }
 
@@ -153,7 +178,7 @@ impl LocalWindow {
             Memory::Owned(_) => {
                 RankOnNode::all(self.arena().size).fold((0, true), |(bytes, mapped), rank| {
                     let exposed = self.blocks.descriptor(rank);
-                    let reached = exposed.exposed == 0 || exposed.is_in_heap();
+                    let reached = exposed.exposed == 0 || exposed.is_mapped();
                     (exposed.exposed.saturating_add(bytes), mapped && reached)
                 })
             }

@@ -18,6 +18,7 @@ pub mod idle;
 pub mod kept;
 mod local;
 pub mod lock_nodes;
+pub mod own_ranges;
 pub mod protocols;
 pub mod quick_part;
 pub mod quick_window;
@@ -41,6 +42,7 @@ use crate::mpi::Handle;
 use crate::sync::AtomicUsize;
 use attributes::Attributes;
 use core::ffi::c_int;
+use own_ranges::OwnRange;
 use parking_lot::Mutex;
 use quick_part::QuickPart;
 
@@ -123,4 +125,6 @@ pub enum Carrier {
 pub struct Delegated {
     /// its handle there
     pub native: Handle,
+    /// the memory of this process that it is over
+    pub _range: Option<OwnRange>,
 }

@@ -300,7 +300,7 @@ mod tests {
             handle,
             quick: None,
             epochs: Epochs::new(2, false),
-            carrier: Carrier::Host(Delegated { native: 0 }),
+            carrier: Carrier::Host(Delegated { native: 0, _range: None }),
             facts,
             errhandler: AtomicUsize::new(0),
             name: Mutex::default(),

@@ -3,6 +3,7 @@
 //! line.
 
 use super::flavor::Flavor;
+use super::own_ranges::OwnRange;
 use crate::config::{Config, Fallback};
 use crate::error::{Class, Error, NO_DESCRIPTOR, Result};
 use crate::fabric::layout::RANKS_MAX;
@@ -10,6 +11,17 @@ use crate::rank_numbers::Rank;
 use crate::sync::{AtomicBool, Ordering};
 use std::io::Write;
 use std::time::Duration;
+
+/// Prints what became of the memory of a rank that a created window exposes, if FOMPI_VERBOSE is
+/// set.
+pub fn fate(flavor: Flavor, rank: Rank, range: Option<&OwnRange>) {
+    let Some(range) = range.filter(|_| Config::get().verbose) else { return };
+    let (call, rank) = (flavor.call(), rank.0);
+    say(&match &range.fate {
+        Ok(part) => format!("{call}: rank {rank}: {} bytes adopted as shared memory", part.inner.1),
+        Err(why) => format!("{call}: rank {rank}: process_vm, its memory is not adopted: {why}"),
+    });
+}
 
 /// The reason why a window is left to the MPI underneath.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,12 +22,14 @@ use core::ptr;
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct TargetView {
-    /// the begin of its memory, as this process reaches it
+    /// where its mapped memory begins, at displacement `disp_min`, as this process reaches it
     pub(super) at: *mut u8,
     bytes: u64,
     /// its displacement unit in bytes
     disp_unit: u64,
-    /// the largest displacement whose first byte is in `bytes`, or right behind them
+    /// the first displacement that is mapped
+    disp_min: u64,
+    /// the largest displacement from there whose first byte is in `bytes`, or right behind them
     disp_max: u64,
     /// its word with the pass of this rank (`epoch::lock::passes`)
     pass: *const AtomicU64,
@@ -48,31 +50,42 @@ static NO_VIEW: TargetView = TargetView {
     at: ptr::null_mut(),
     bytes: 0,
     disp_unit: 0,
+    disp_min: 0,
     disp_max: 0,
     pass: &raw const ZERO,
     lock: &raw const ZERO,
 };
 
 impl TargetView {
-    /// Returns the view of `bytes` bytes at `at` in units of `disp_unit` bytes.
+    /// Returns the view of a target whose bytes from offset `first` to `end` are mapped, at `at`,
+    /// in units of `disp_unit` bytes.
     ///
     /// # Safety
     /// The words are those of the target, and valid as long as the view.
     pub unsafe fn new(
         at: *mut u8,
-        (bytes, disp_unit): (u64, u64),
+        (first, end): (u64, u64),
+        disp_unit: u64,
         pass: *const AtomicU64,
         lock: *const AtomicU64,
     ) -> TargetView {
-        TargetView { at, bytes, disp_unit, disp_max: disp_max(bytes, disp_unit), pass, lock }
+        // With a unit of 0 every displacement is at the begin of the memory.
+        let disp_min = first.div_ceil(disp_unit.max(1));
+        let begin = disp_min.saturating_mul(disp_unit);
+        let Some(bytes) = end.checked_sub(begin).filter(|_| begin >= first) else {
+            return TargetView { pass, lock, ..NO_VIEW };
+        };
+        let at = at.wrapping_add((begin - first).to_usize());
+        let disp_max = disp_max(bytes, disp_unit).min(DISP_MAX - disp_min.min(DISP_MAX));
+        TargetView { at, bytes, disp_unit, disp_min, disp_max, pass, lock }
     }
 
-    /// Returns the offset of displacement `disp` in the memory, and the bytes from there to its
-    /// end; `None` if the displacement is negative or behind that end.
+    /// Returns the offset of displacement `disp` in the mapped memory, and the bytes from there to
+    /// its end; `None` if the displacement is negative, ahead of that memory or behind its end.
     #[inline(always)]
     pub fn start(&self, disp: i64) -> Option<(u64, u64)> {
-        // A negative displacement is a number above all maxima here.
-        let disp = disp.cast_unsigned();
+        // A negative displacement, or one that is ahead, is a number above all maxima here.
+        let disp = disp.cast_unsigned().wrapping_sub(self.disp_min);
         if disp > self.disp_max {
             return None;
         }
@@ -102,10 +115,12 @@ impl TargetView {
     }
 }
 
+/// The largest displacement that there is.
+const DISP_MAX: u64 = i64::MAX.cast_unsigned();
+
 /// Returns the largest displacement in units of `disp_unit` that is not behind the end of `bytes`
 /// bytes. With a unit of 0 every displacement is at their begin.
 fn disp_max(bytes: u64, disp_unit: u64) -> u64 {
-    const DISP_MAX: u64 = i64::MAX.cast_unsigned();
     bytes.checked_div(disp_unit).unwrap_or(DISP_MAX).min(DISP_MAX)
 }
 
@@ -232,8 +247,40 @@ mod tests {
     use super::*;
 
     fn view(bytes: u64, unit: u64) -> TargetView {
+        part((0, bytes), unit)
+    }
+
+    fn part(part: (u64, u64), unit: u64) -> TargetView {
+        let zero = &raw const ZERO;
         // SAFETY: a word that lives as long as the process.
-        unsafe { TargetView::new(ptr::null_mut(), (bytes, unit), &raw const ZERO, &raw const ZERO) }
+        unsafe { TargetView::new(ptr::without_provenance_mut(1 << 40), part, unit, zero, zero) }
+    }
+
+    #[test]
+    fn a_start_is_inside_of_the_mapped_part_or_at_its_end() {
+        for (first, end) in [(0, 4096), (100, 4096), (96, 97), (96, 96), (1 << 40, 1 << 41)] {
+            for unit in [0, 1, 8, 12, 5000, 1 << 45, u64::MAX] {
+                let view = part((first, end), unit);
+                let near = [0, first, first / unit.max(1), end, end / unit.max(1)];
+                for disp in near.into_iter().flat_map(|disp| disp.wrapping_sub(3)..=disp + 3) {
+                    let byte = i128::from(disp.cast_signed()) * i128::from(unit);
+                    let inside =
+                        (i128::from(first)..=i128::from(end)).contains(&byte) && disp <= DISP_MAX;
+                    let Some((offset, room)) = view.start(disp.cast_signed()) else {
+                        assert!(!inside, "{first} {end} {unit} {disp}");
+                        continue;
+                    };
+                    if view.bytes == 0 && room == 0 {
+                        continue; // no byte may be accessed
+                    }
+                    assert!(inside, "{first} {end} {unit} {disp}");
+                    assert_eq!(i128::from(room), i128::from(end) - byte);
+                    let at = view.at.addr() as u64 + offset - (1 << 40);
+                    assert_eq!(i128::from(at), byte - i128::from(first));
+                }
+            }
+        }
+        assert_eq!(part((8, 64), 8).start(i64::MIN), None);
     }
 
     /// Compares [`TargetView::start`] with numbers that cannot overflow.

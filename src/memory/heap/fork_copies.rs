@@ -5,19 +5,20 @@
 //! The parent's heap is locked meanwhile, so the child finds it consistent.
 //!
 //! Not for children that run another program at once by vfork, posix_spawn, system or popen: these
-//! calls run no handlers. Not covered: clone(2), syscall(SYS_fork) and _Fork, which call no
-//! handlers either.
+//! calls run no handlers. Not covered: clone(2) and syscall(SYS_fork), which call no handlers
+//! either. For _Fork, [`around_fork`] takes their place.
 
 #![allow(clippy::missing_safety_doc)] // callbacks: called by the C library at a fork
 
-use super::{HEAP, HeapRange};
+use super::{Books, HEAP, HeapRange};
 use crate::number::Number;
+use crate::sync::{AtomicBool, Ordering};
 use crate::sys::PAGE;
 use crate::sys::fork::{self, Pipe, SegmentPart};
 use crate::sys::memory_limits;
 use parking_lot::Mutex;
 use parking_lot::lock_api::RawMutex as _;
-use std::sync::Once;
+use std::sync::{Once, OnceLock};
 
 /// State that is kept from before a fork to after it. Invariant: only the thread that holds the
 /// lock of the heap touches it.
@@ -30,14 +31,62 @@ struct Fork {
 
 static FORK: Mutex<Fork> = Mutex::new(Fork { pipe: None, copied: false });
 
+/// Parts of chunks that are mapped at other addresses, too, and that belong to this process alone
+/// as memory of MPI_Alloc_mem does. The functions are called around each fork, as those for
+/// [`fork::at_fork`]; the lock of these parts comes ahead of that of the heap.
+pub struct Beside {
+    /// locks them
+    pub before: fn(),
+    /// shows all of them; called between the other functions, in parent and child
+    pub parts: fn(&mut dyn FnMut(SegmentPart)),
+    /// unlocks them in the parent
+    pub in_parent: fn(),
+    /// makes them usable in the child, which has no such parts
+    pub in_child: fn(),
+}
+
+static BESIDE: OnceLock<&'static Beside> = OnceLock::new();
+
+/// Makes children copy from now on, these parts too.
+pub fn watch_beside(beside: &'static Beside) {
+    let _ = BESIDE.set(beside);
+    watch();
+}
+
 /// Makes children copy from now on. Called when memory is allocated that a child would share.
 pub fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        WATCHES.store(true, Ordering::Relaxed);
         // A system without memory for this has none for a child either.
         let _ = fork::at_fork(before, in_parent, in_child);
     });
 }
+
+/// Makes a child by `fork`, which runs no handlers, with those of this file around it.
+pub fn around_fork(fork: impl FnOnce() -> i32) -> i32 {
+    // Relaxed: what this thread has allocated or adopted set it in this thread.
+    if !WATCHES.load(Ordering::Relaxed) {
+        return fork();
+    }
+    // SAFETY: called as the C library calls them around a fork.
+    unsafe { before() };
+    let answer = fork();
+    // SAFETY: likewise; `errno` is kept for the caller.
+    unsafe {
+        let errno = *libc::__errno_location();
+        if answer == 0 {
+            in_child()
+        } else {
+            in_parent()
+        }
+        *libc::__errno_location() = errno;
+    }
+    answer
+}
+
+/// Whether children copy.
+static WATCHES: AtomicBool = AtomicBool::new(false);
 
 /// Whether memory belongs to the process that this one was forked from, which keeps it.
 pub fn is_inherited(address: u64) -> bool {
@@ -69,13 +118,21 @@ fn parts<'a>(leases: impl Iterator<Item = &'a HeapRange>, mut show: impl FnMut(S
     }
 }
 
+/// Shows all parts that a child copies.
+fn all_parts(books: &Books, show: &mut dyn FnMut(SegmentPart)) {
+    parts(books.allocated.values(), &mut *show);
+    BESIDE.get().inspect(|beside| (beside.parts)(show));
+}
+
 /// Before the fork: locks the heap, and checks whether the node has memory for copies.
 unsafe extern "C" fn before() {
+    let beside = BESIDE.get();
+    beside.inspect(|beside| (beside.before)());
     let books = HEAP.books();
     let mut fork = FORK.lock();
-    if !books.allocated.is_empty() {
-        let mut bytes = 0;
-        parts(books.allocated.values(), |part| bytes += part.data_bytes());
+    let (mut bytes, mut count) = (0, 0);
+    all_parts(&books, &mut |part| (bytes, count) = (bytes + part.data_bytes(), count + 1));
+    if count > 0 {
         fork.copied = memory_limits::is_available(bytes);
         fork.pipe = Pipe::new();
     }
@@ -91,6 +148,7 @@ unsafe extern "C" fn in_parent() {
     }
     // SAFETY: `before` has locked it in this thread.
     unsafe { HEAP.books.force_unlock() };
+    BESIDE.get().inspect(|beside| (beside.in_parent)());
 }
 
 /// Runs in the child, which has no other thread: makes the child's copies, and unlocks the heap.
@@ -101,7 +159,7 @@ unsafe extern "C" fn in_child() {
         let mut fork = FORK.lock();
         (fork.pipe.take(), fork.copied)
     };
-    parts(books.allocated.values(), |part| {
+    all_parts(books, &mut |part| {
         // SAFETY: where the chunk is mapped; there is no other thread.
         unsafe { part.make_private(copied) };
     });
@@ -113,4 +171,5 @@ unsafe extern "C" fn in_child() {
     // of unlocked.
     // SAFETY: no other thread uses it; the state is consistent, because this thread had locked it.
     unsafe { core::ptr::from_ref(HEAP.books.raw()).cast_mut().write(parking_lot::RawMutex::INIT) };
+    BESIDE.get().inspect(|beside| (beside.in_child)());
 }

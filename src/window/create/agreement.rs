@@ -26,6 +26,7 @@
 
 use super::barrier::barrier;
 use super::reuse::{self, Reuse};
+use crate::config::Adopt;
 use crate::error::{Class, Error, Result};
 use crate::memory::heap;
 use crate::number::Number;
@@ -37,6 +38,7 @@ use crate::window::common::{Common, LARGE, Offer};
 use crate::window::control_blocks::ControlBlocks;
 use crate::window::descriptor::Descriptor;
 use crate::window::kept::{Keep, OwnPart, Share};
+use crate::window::own_ranges::OwnRange;
 use crate::window::report::Why;
 use std::sync::Arc;
 
@@ -48,6 +50,8 @@ pub struct Wish {
     pub memory: Memory,
     /// whether buffers of the rank may lie in the memory of a GPU
     pub gpu: bool,
+    /// whether its pages may move into the heap
+    pub adopt: Adopt,
 }
 
 /// The memory that a rank exposes. All ranks of a window name the same kind.
@@ -82,6 +86,8 @@ pub enum Outcome {
         slot: Slot,
         /// the memory of an allocated window
         common: Option<Common>,
+        /// the memory of this rank that a created window exposes
+        range: Option<OwnRange>,
     },
     /// the window is left to the MPI underneath
     Delegate(Why),
@@ -141,9 +147,10 @@ fn attempt(
     let turn = arena.next_turn();
     let slot = arena.slots.next();
     let mut again = wish.as_ref().ok().and_then(|wish| kept(arena, wish));
+    let mut range = None;
     let ready = slot.clone().and_then(|slot| {
         let wish = wish.as_ref().map_err(Error::clone)?;
-        enter(arena, slot, wish, again.as_ref())?;
+        range = enter(arena, slot, wish, again.as_ref())?;
         Ok((slot, wish))
     });
     let mut record = request(arena, &ready, is_foreign);
@@ -169,9 +176,9 @@ fn attempt(
         (Ok((slot, wish)), Ok(Verdict::Make)) => match wish.memory {
             Memory::Allocate { .. } => {
                 let common = common((arena, call), turn, (slot, wish, record), again.take());
-                common.map(|common| Some(Outcome::Made { slot, common: Some(common) }))
+                common.map(|common| Some(Outcome::Made { slot, common: Some(common), range: None }))
             }
-            _ => Ok(Some(Outcome::Made { slot, common: None })),
+            _ => Ok(Some(Outcome::Made { slot, common: None, range: range.take() })),
         },
         (_, Ok(Verdict::Delegate(why))) => Ok(Some(Outcome::Delegate(why))),
         (_, Ok(Verdict::Again)) => Ok(None),
@@ -192,7 +199,12 @@ fn kept(arena: &Arena, wish: &Wish) -> Option<Reuse> {
 
 /// Enters the announced slot, and prepares this rank's block. `again`: memory that the window may
 /// use again.
-fn enter(arena: &Arc<Arena>, slot: Slot, wish: &Wish, again: Option<&Reuse>) -> Result<()> {
+fn enter(
+    arena: &Arc<Arena>,
+    slot: Slot,
+    wish: &Wish,
+    again: Option<&Reuse>,
+) -> Result<Option<OwnRange>> {
     arena.slots.enter(slot, || arena.check_dead())?;
     let blocks = ControlBlocks::of(arena, slot);
     blocks.clear();
@@ -202,11 +214,29 @@ fn enter(arena: &Arc<Arena>, slot: Slot, wish: &Wish, again: Option<&Reuse>) -> 
         }
         Memory::Expose { address, bytes } => {
             let place = heap::find(address, bytes);
-            blocks.describe(Descriptor::owned(address, bytes, wish.disp_unit, place));
+            let descriptor = Descriptor::owned(address, bytes, wish.disp_unit, place);
+            let range = match place {
+                None => own_range(arena, wish.adopt, (address, bytes)),
+                Some(_) => None,
+            };
+            let part = range.as_ref().and_then(|range| range.fate.as_ref().ok());
+            blocks.describe(match part {
+                Some(part) => descriptor.with_part(part.inner, part.place),
+                None => descriptor,
+            });
+            return Ok(range);
         }
         Memory::Later => blocks.describe(Descriptor::owned(0, 0, wish.disp_unit, None)),
     }
-    Ok(())
+    Ok(None)
+}
+
+/// Begins the range of a created window, and adopts it if another process of this node may profit.
+fn own_range(arena: &Arena, adopt: Adopt, (address, bytes): (u64, u64)) -> Option<OwnRange> {
+    match arena.is_whole() && arena.size > 1 {
+        true => OwnRange::adopt(address, bytes, adopt),
+        false => OwnRange::new(address, bytes),
+    }
 }
 
 /// Returns the record of this rank for step 1.
@@ -228,7 +258,7 @@ fn request(arena: &Arc<Arena>, ready: &Result<(Slot, &Wish)>, is_foreign: bool) 
             false
         }
         Memory::Expose { bytes, .. } => {
-            bytes > 0 && !ControlBlocks::of(arena, slot).descriptor(arena.rank).is_in_heap()
+            bytes > 0 && !ControlBlocks::of(arena, slot).descriptor(arena.rank).is_mapped()
         }
         Memory::Later => true,
     };

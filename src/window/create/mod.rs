@@ -35,7 +35,8 @@ pub mod late;
 mod reuse;
 
 use super::attributes::Attributes;
-use super::hints::{Hints, NONCONTIG};
+use super::hints::{ADOPT, Hints, NONCONTIG};
+use super::own_ranges::OwnRange;
 use super::quick_part::QuickPart;
 use super::registry::Entry;
 use super::report;
@@ -134,6 +135,7 @@ pub fn make(
                 Agreed::Delegate(why) => why,
                 Agreed::Made(node) => {
                     report_made(host, request.flavor, &node);
+                    report::fate(request.flavor, node.rank, node.own_range.as_ref());
                     return Ok(Made::Window(own(host, &request, entry?, hints, *node)));
                 }
             }
@@ -187,14 +189,11 @@ fn agree(
     };
     Ok(match agreement::agree(arena, flavor, wish)? {
         Outcome::Delegate(why) => Agreed::Delegate(why),
-        Outcome::Made { slot, common } => Agreed::Made(Box::new(LocalWindow::new(
-            arena,
-            slot,
-            flavor,
-            common,
-            host.threads(),
-            None,
-        ))),
+        Outcome::Made { slot, common, range } => {
+            let mut node = LocalWindow::new(arena, slot, flavor, common, host.threads(), None);
+            node.own_range = range;
+            Agreed::Made(Box::new(node))
+        }
     })
 }
 
@@ -230,6 +229,7 @@ fn wish(request: &WindowRequest, hints: &Hints) -> Result<Wish> {
         disp_unit: request.disp_unit.cast_unsigned().to_u64(),
         memory,
         gpu: gpu::is_loaded(),
+        adopt: Config::get().adopt.for_window(hints.given(ADOPT)),
     })
 }
 
@@ -306,7 +306,14 @@ fn delegate(
     check(unsafe { (host.call.win_set_errhandler)(native, errors_return) })?;
     let hints = Hints::of(request.flavor);
     let facts = native_facts(host, native, request.flavor);
-    Ok(insert(host, entry, hints, facts, Carrier::Host(Delegated { native })))
+    let range = match request.flavor {
+        Flavor::Create => {
+            let base = request.base.addr().to_u64();
+            OwnRange::new(base, request.size.max(0).cast_unsigned().to_u64())
+        }
+        _ => None,
+    };
+    Ok(insert(host, entry, hints, facts, Carrier::Host(Delegated { native, _range: range })))
 }
 
 /// The attributes of a window of the MPI underneath.
@@ -384,6 +391,7 @@ pub fn free(host: &Host, window: &'static Window) -> Result<()> {
     match &window.carrier {
         Carrier::Node(node) | Carrier::Wide(node) => {
             synchronise::last_fence(node, "MPI_Win_free")?;
+            node.note_use();
             waits::freed(window, node);
             if node.report_waits_of_nodes() {
                 // The ranks of other nodes keep their times until rank 0 has read them.

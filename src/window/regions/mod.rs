@@ -246,9 +246,16 @@ impl Regions {
     }
 
     /// Does MPI_Win_detach, see [`OwnTable::detach`]. Waits for the accesses to this rank under
-    /// way. When it returns, no access to the region is under way, and none begins.
-    pub fn detach(&self, words: &impl Words, nodes: impl Nodes, base: u64) -> Result<()> {
-        self.change(words, nodes, |own| own.detach(base))
+    /// way. When it returns, no access to the region is under way, and none begins. Returns whether
+    /// the region has bytes.
+    pub fn detach(&self, words: &impl Words, nodes: impl Nodes, base: u64) -> Result<bool> {
+        let mut has_bytes = false;
+        self.change(words, nodes, |own| {
+            let change = own.detach(base)?;
+            has_bytes = change == Change::Cut;
+            Ok(change)
+        })?;
+        Ok(has_bytes)
     }
 
     fn change(

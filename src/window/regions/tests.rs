@@ -50,7 +50,7 @@ impl World {
     }
 
     fn detach(&self, base: u64) -> Result<()> {
-        self.owner.detach(&self.words[0], 0, base)
+        self.owner.detach(&self.words[0], 0, base).map(drop)
     }
 
     fn locate(&self, first: u64, bytes: u64) -> Result<Location> {

@@ -23,6 +23,7 @@ use crate::util::known::Known;
 use crate::window::common::Common;
 use crate::window::control_blocks::ControlBlocks;
 use crate::window::create::agreement::{self, Memory, Outcome, Wish};
+use crate::window::own_ranges::OwnRange;
 use crate::window::report::{self, Why};
 use crate::window::verdict::{self, Verdict};
 use crate::window::{Flavor, LocalWindow};
@@ -68,6 +69,7 @@ impl Refusal {
 struct Resources {
     slot: Slot,
     common: Option<Common>,
+    range: Option<OwnRange>,
     /// the addresses of the node's memory; set by the leader
     place: Place,
     exposed: Vec<Exposed>,
@@ -122,8 +124,9 @@ pub fn agree(
         started: Mutex::default(),
         unsettled: super::Unsettled::default(),
     };
-    let node =
+    let mut node =
         LocalWindow::new(&wide.near, own.slot, flavor, own.common, host.threads(), Some(part));
+    node.own_range = own.range;
     Ok(Agreed::Made(Box::new(node)))
 }
 
@@ -139,12 +142,13 @@ fn prepare(
     wish: Result<Wish>,
 ) -> core::result::Result<Resources, Refusal> {
     let memory = wish.as_ref().ok().map(|wish| wish.memory);
-    let (slot, common) = match agreement::agree(&wide.near, flavor, wish) {
-        Ok(Outcome::Made { slot, common }) => (slot, common),
+    let (slot, common, range) = match agreement::agree(&wide.near, flavor, wish) {
+        Ok(Outcome::Made { slot, common, range }) => (slot, common, range),
         Ok(Outcome::Delegate(why)) => return Err(Refusal::Delegate(why)),
         Err(error) => return Err(Refusal::Error(error)),
     };
-    let mut own = Resources { slot, common, place: Place::default(), exposed: Vec::new() };
+    let (place, exposed) = (Place::default(), Vec::new());
+    let mut own = Resources { slot, common, range, place, exposed };
     match expose(wide, &mut own, memory) {
         Ok(()) => Ok(own),
         Err(refusal) => {

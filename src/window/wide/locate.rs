@@ -77,7 +77,7 @@ impl LocalWindow {
         let data = part.data(self, target)?;
         let first = data.exposed().find(rank, disp, reach)?;
         if target.member.node == part.wide.node && (by == By::Own || part.wide.coherent) {
-            match self.spot(target.member.index, data.exposed(), first)? {
+            match self.spot(target.member.index, data.exposed(), (first, reach.bytes))? {
                 // Atomic instructions do not reach this memory: the common way is the device.
                 Spot::Own(_) if by == By::All => {}
                 Spot::Unmapped(unmapped) if by == By::All => unmapped.send_gathered(),

@@ -1,0 +1,111 @@
+// A window whose inner pages are adopted and whose edges are not, because these are mapped from a
+// file: all ranks, the owner too, change elements inside, at the edges and across them, by all kinds
+// of calls. With the library a second window over the same memory, and one over a part of it, begin
+// and end meanwhile. MPI-4.1 sections 12.2.1 and 12.7.1.
+// ranks: 2 3 4
+// settings: FOMPI_ADOPT=auto
+
+#define _GNU_SOURCE
+#include "created.h"
+#include <sys/mman.h>
+
+enum { TURNS = 30, LONGS = 2000, ROW = 2048, NEAR = 40, APART = 50, LEAD = 2032 };
+
+// Zeroed memory that begins LEAD bytes behind the begin of a page. Its first page and its last one
+// are private mappings of a file.
+static char *memory_with_edges(size_t bytes)
+{
+    const size_t page = 4096, pages = (LEAD + bytes + page - 1) / page;
+    const int file = memfd_create("edge", 0), flags = MAP_PRIVATE | MAP_FIXED;
+    CHECK(file >= 0);
+    CHECK_EQ(ftruncate(file, (off_t)page), 0);
+    char *memory = mmap(NULL, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(memory != MAP_FAILED);
+    for (size_t at = 0; at < pages; at += pages - 1)
+        CHECK(mmap(memory + at * page, page, PROT_READ | PROT_WRITE, flags, file, 0) != MAP_FAILED);
+    close(file);
+    return memset(memory + LEAD, 0, bytes);
+}
+
+// Adds one to each long of a target.
+static void add_ones(MPI_Win win, int target, int turn)
+{
+    static long ones[LONGS], got[LONGS];
+    for (int i = 0; i < LONGS; i++)
+        ones[i] = 1;
+    if (turn % 3 == 0) {
+        OK(MPI_Accumulate(ones, LONGS, MPI_LONG, target, 0, LONGS, MPI_LONG, MPI_SUM, win));
+    } else if (turn % 3 == 1) {
+        OK(MPI_Get_accumulate(ones, LONGS, MPI_LONG, got, LONGS, MPI_LONG, target, 0, LONGS,
+                              MPI_LONG, MPI_SUM, win));
+        OK(MPI_Win_flush(target, win));
+        for (int i = 1; i < LONGS && library_is_here(); i++)
+            CHECK_EQ(got[i], got[0]); // atomic as a whole
+    } else {
+        MPI_Datatype blocks;
+        OK(MPI_Type_vector(LONGS / 10, 10, 10, MPI_LONG, &blocks));
+        OK(MPI_Type_commit(&blocks));
+        OK(MPI_Accumulate(ones, LONGS, MPI_LONG, target, 0, 1, blocks, MPI_SUM, win));
+        OK(MPI_Type_free(&blocks));
+    }
+    OK(MPI_Win_flush(target, win));
+}
+
+// Puts and gets across all of a row of bytes of this rank, ahead of which other rows lie.
+static void copy_row(MPI_Win win, int target, int turn)
+{
+    static char row[ROW], got[ROW];
+    memset(row, 'a' + (rank + turn) % 20, ROW);
+    const MPI_Aint at = 8 * LONGS + rank * ROW;
+    OK(MPI_Put(row, ROW, MPI_BYTE, target, at, ROW, MPI_BYTE, win));
+    OK(MPI_Win_flush(target, win));
+    OK(MPI_Get(got, ROW, MPI_BYTE, target, at, ROW, MPI_BYTE, win));
+    OK(MPI_Win_flush(target, win));
+    CHECK(memcmp(row, got, ROW) == 0);
+}
+
+static void work(MPI_Win win)
+{
+    const long one = 1;
+    long before;
+    OK(MPI_Win_lock_all(0, win));
+    for (int turn = 0; turn < TURNS; turn++) {
+        for (int target = 0; target < size; target++) {
+            add_ones(win, target, turn);
+            copy_row(win, target, turn);
+            for (int n = 0; n < NEAR; n++) { // counters of their own, at both edges and between
+                const MPI_Aint at = 8 * LONGS + size * ROW + 8 * n * (MPI_Aint)APART;
+                OK(MPI_Fetch_and_op(&one, &before, MPI_LONG, target, at, MPI_SUM, win));
+            }
+            OK(MPI_Win_flush(target, win));
+        }
+    }
+    OK(MPI_Win_unlock_all(win));
+}
+
+int main(int argc, char **argv)
+{
+    check_start(&argc, &argv);
+    const int bytes = 8 * LONGS + size * ROW + 8 * NEAR * APART;
+    char *memory = memory_with_edges(bytes);
+    MPI_Win win = window_over(memory, bytes, 1);
+    work(win);
+    if (library_is_here()) {
+        MPI_Win again = window_over(memory, bytes, 1), part = window_over(memory + 8000, 4000, 1);
+        OK(MPI_Win_free(&win));
+        work(again);
+        OK(MPI_Win_free(&part));
+        work(again);
+        win = again;
+    }
+    OK(MPI_Win_free(&win));
+    const long rounds = library_is_here() ? 3 : 1;
+    const long *longs = (const long *)memory;
+    for (int i = 0; i < LONGS; i++)
+        CHECK_EQ(longs[i], rounds * TURNS * size);
+    for (int n = 0; n < NEAR; n++)
+        CHECK_EQ(*(const long *)(memory + 8 * LONGS + size * ROW + 8 * n * APART), rounds * TURNS * size);
+    for (int i = 0; i < size * ROW; i++)
+        CHECK_EQ(memory[8 * LONGS + i], 'a' + (i / ROW + TURNS - 1) % 20);
+    return check_end();
+}

@@ -1,0 +1,63 @@
+//! The setting FOMPI_ADOPT, which says which memory of the program may become shared memory. Not
+//! for the policy itself (`memory::adopted`).
+
+/// Whether the pages of windows over the program's own memory move into memory that other processes
+/// can map, see `memory::adopted`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adopt {
+    /// no page moves
+    Never,
+    /// pages move where that is safe for any program, within a budget of time
+    Auto,
+    /// the same, and pages that also hold other objects move where userfaultfd cannot stop the
+    /// kernel's own writes
+    Edges,
+    /// the same, and locked and registered memory moves too, without a budget
+    Always,
+}
+
+impl Adopt {
+    /// Returns what holds for a window with that value of the info key `fompi_adopt`: `false`
+    /// forbids moves, `true` consents to those of `Edges`. FOMPI_ADOPT=never forbids them in any
+    /// case.
+    pub fn for_window(self, info: Option<bool>) -> Adopt {
+        match (self, info) {
+            (Adopt::Never, _) | (_, Some(false)) => Adopt::Never,
+            (Adopt::Auto, Some(true)) => Adopt::Edges,
+            (setting, _) => setting,
+        }
+    }
+
+    /// Returns the value that a text names.
+    pub fn parse(value: &str) -> Option<Adopt> {
+        match value.to_ascii_lowercase().as_str() {
+            "auto" => Some(Adopt::Auto),
+            "never" => Some(Adopt::Never),
+            "edges" => Some(Adopt::Edges),
+            "always" => Some(Adopt::Always),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_info_of_a_window_modifies_the_setting() {
+        use Adopt::{Always, Auto, Edges, Never};
+        let rows = [
+            ("auto", [Auto, Never, Edges]),
+            ("NEVER", [Never, Never, Never]),
+            ("edges", [Edges, Never, Edges]),
+            ("always", [Always, Never, Always]),
+        ];
+        for (value, expected) in rows {
+            let setting = Adopt::parse(value).unwrap();
+            let for_window = [None, Some(false), Some(true)].map(|info| setting.for_window(info));
+            assert_eq!(for_window, expected, "{value}");
+        }
+        assert_eq!(Adopt::parse("yes"), None);
+    }
+}

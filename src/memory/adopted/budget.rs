@@ -1,0 +1,158 @@
+//! What moves of pages cost in this process, and how much time they may take at the creation of
+//! windows: [`START`] plus a twentieth of the time since the first window, less what was spent. So
+//! windows that a program makes in a loop become slower by 5 % at most. If windows are freed
+//! unused, nothing moves at creation any more. Pure arithmetic: it reads no clock. All times are in
+//! nanoseconds.
+
+/// The time that is there at the first window.
+const START: u64 = 5_000_000;
+/// The share of the time since then.
+const SHARE: u64 = 20;
+/// A move of this many pages at most tells the fixed cost.
+const FEW: u64 = 4;
+/// A measured time counts as at most this multiple of what was expected: other processes may have
+/// run meanwhile.
+const OUTLIER: u64 = 4;
+
+/// The direction of a move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// into the heap
+    In,
+    /// back to private memory
+    Back,
+}
+
+/// The cost of a move: fixed + per page.
+#[derive(Clone, Copy)]
+struct Cost {
+    fixed: u64,
+    page: u64,
+}
+
+impl Cost {
+    fn of(self, pages: u64) -> u64 {
+        self.fixed.saturating_add(self.page.saturating_mul(pages))
+    }
+
+    /// Learns from a move that took `time`.
+    fn learn(&mut self, pages: u64, time: u64) {
+        let time = time.min(OUTLIER * self.of(pages));
+        let mean = |old: u64, new: u64| (7 * old + new) / 8;
+        if pages <= FEW {
+            self.fixed = mean(self.fixed, time.saturating_sub(self.page * pages));
+        } else {
+            self.page = mean(self.page, time.saturating_sub(self.fixed) / pages).max(1);
+        }
+    }
+}
+
+/// The costs and the budget of a process.
+pub struct Budget {
+    /// the time of the first window
+    since: Option<u64>,
+    spent: u64,
+    costs: [Cost; 2],
+    /// whether windows were freed unused
+    closed: bool,
+}
+
+impl Budget {
+    /// Starts with the costs of one machine, which are soon replaced by those of this one.
+    pub const UNKNOWN: Budget = Budget {
+        since: None,
+        spent: 0,
+        costs: [Cost { fixed: 12_000, page: 2_900 }, Cost { fixed: 13_000, page: 2_900 }],
+        closed: false,
+    };
+
+    /// Returns the cost of moving this number of pages in and back.
+    pub fn price(&self, pages: u64) -> u64 {
+        self.costs[0].of(pages).saturating_add(self.costs[1].of(pages))
+    }
+
+    /// Whether this number of pages may move at the creation of a window, at the time `now`. The
+    /// first call tells the time of the first window.
+    pub fn permits(&mut self, pages: u64, now: u64) -> bool {
+        let since = *self.since.get_or_insert(now);
+        let all = START + now.saturating_sub(since) / SHARE;
+        !self.closed && self.spent.saturating_add(self.price(pages)) <= all
+    }
+
+    /// Notes a move and its time.
+    pub fn moved(&mut self, direction: Direction, pages: u64, time: u64) {
+        self.costs[direction as usize].learn(pages, time);
+    }
+
+    /// Notes that a move at the creation of a window took this time. The move back, which will
+    /// follow, counts from now on.
+    pub fn spend(&mut self, pages: u64, time: u64) {
+        let back = self.costs[Direction::Back as usize].of(pages);
+        self.spent = self.spent.saturating_add(time).saturating_add(back);
+    }
+
+    /// Notes that windows are freed unused, or used again.
+    pub fn close(&mut self, closed: bool) {
+        self.closed = closed;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// Makes windows of one page, one after the other, until the budget ends.
+    fn windows_until_the_end(budget: &mut Budget, now: u64) -> u64 {
+        let mut windows = 0;
+        while budget.permits(1, now) {
+            budget.moved(Direction::In, 1, 14_000);
+            budget.spend(1, 14_000);
+            budget.moved(Direction::Back, 1, 16_000);
+            windows += 1;
+        }
+        windows
+    }
+
+    #[test]
+    fn windows_in_a_loop_take_the_start_and_then_a_twentieth() {
+        let mut budget = Budget::UNKNOWN;
+        let first = windows_until_the_end(&mut budget, 0);
+        assert!((150..=167).contains(&first), "{first}");
+        let more = windows_until_the_end(&mut budget, 100 * MS);
+        assert!((160..=168).contains(&more), "{more}");
+        assert!(budget.spent <= START + 100 * MS / SHARE);
+        assert!(!budget.permits(1, 100 * MS));
+    }
+
+    #[test]
+    fn a_gigabyte_does_not_fit() {
+        let mut budget = Budget::UNKNOWN;
+        assert!(budget.permits(256, 0) && !budget.permits(1 << 18, 0));
+    }
+
+    #[test]
+    fn windows_freed_unused_close_it() {
+        let mut budget = Budget::UNKNOWN;
+        budget.close(true);
+        assert!(!budget.permits(1, 0));
+        budget.close(false);
+        assert!(budget.permits(1, 0));
+    }
+
+    #[test]
+    fn costs_follow_what_was_measured() {
+        let mut budget = Budget::UNKNOWN;
+        for _ in 0..100 {
+            for direction in [Direction::In, Direction::Back] {
+                budget.moved(direction, 1, 6_000);
+                budget.moved(direction, 1000, 1_005_000);
+            }
+        }
+        let near = |pages, expected: u64| budget.price(pages).abs_diff(expected) < expected / 10;
+        assert!(near(1, 12_000) && near(1000, 2_010_000), "{}", budget.price(1));
+        budget.moved(Direction::In, 1, 1_000 * MS);
+        assert!(budget.price(1) < 17_000, "an outlier counts little");
+    }
+}

@@ -1,0 +1,176 @@
+//! Which memory may move: the rules for a process, for areas of memory, and for edges, the pages
+//! that a part of a window shares with other objects.
+//!
+//! | memory                                     | moves                                          |
+//! |--------------------------------------------|------------------------------------------------|
+//! | private anonymous, readable and writable:  | whole pages of the part do; edges do if        |
+//! | malloc, new, numpy, .bss but its first page| userfaultfd is exact, or if nothing else is in |
+//! |                                            | them, or with consent                          |
+//! | .data, files, shared, read-only, huge pages| never                                          |
+//! | stacks, state of the calling thread        | never: the mover would wait for itself         |
+//! | locked; registered with a device           | never, unless `Adopt::Always`                  |
+//! | less than half touched                     | only while a window is in use                  |
+
+use super::refusal::NotAdopted;
+use crate::config::Adopt;
+use crate::memory::gpu;
+use crate::number::Number;
+use crate::sys::adopt::areas::{Area, AreaContent};
+use crate::sys::adopt::process_state;
+use crate::sys::{PAGE, memory_limits};
+
+/// A process may have made this share of its mappings by moves; they do not merge again.
+const MAPPINGS_SHARE: u64 = 8;
+/// Fewer pages than this move although they are untouched.
+const FEW: u64 = 16;
+
+/// Whether this process may ever move pages: checked without a system call but for limits.
+pub fn of_process(mappings: u64) -> Result<(), NotAdopted> {
+    if gpu::is_loaded() {
+        return Err(NotAdopted::Gpu);
+    }
+    if process_state::is_limited() {
+        return Err(NotAdopted::Limited);
+    }
+    if memory_limits::are_strict() {
+        return Err(NotAdopted::Strict);
+    }
+    if mappings > process_state::mappings_max() / MAPPINGS_SHARE {
+        return Err(NotAdopted::ManyMappings);
+    }
+    Ok(())
+}
+
+/// Whether memory of this process is registered with devices, by the bytes that are.
+pub fn of_pinned(consent: Adopt, pinned: u64) -> Result<(), NotAdopted> {
+    if pinned > 0 && consent != Adopt::Always { Err(NotAdopted::Pinned) } else { Ok(()) }
+}
+
+/// Whether the areas that begin at `first` and end at `ends` are locked.
+pub fn of_locked(consent: Adopt, first: u64, ends: &[u64]) -> Result<(), NotAdopted> {
+    let starts = [first].into_iter().chain(ends[..ends.len() - 1].iter().copied());
+    let locked = consent != Adopt::Always && starts.into_iter().any(process_state::is_locked);
+    if locked { Err(NotAdopted::Locked) } else { Ok(()) }
+}
+
+/// Whether the pages from `first` to `end` may move, by the areas that overlap them. Returns where
+/// the areas end, the last one with the pages.
+pub fn of_areas(areas: &[Area], first: u64, end: u64) -> Result<Vec<u64>, NotAdopted> {
+    let (mut at, mut ends) = (first, Vec::with_capacity(areas.len()));
+    for area in areas {
+        if area.start > at {
+            break;
+        }
+        match area.content {
+            AreaContent::Stack => return Err(NotAdopted::Stack),
+            AreaContent::Special => return Err(NotAdopted::Special),
+            AreaContent::HugePages => return Err(NotAdopted::HugePages),
+            AreaContent::File if area.is_shared => return Err(NotAdopted::Shared),
+            AreaContent::File => return Err(NotAdopted::File),
+            AreaContent::Anonymous if area.is_shared => return Err(NotAdopted::Shared),
+            AreaContent::Anonymous if !area.is_plain_data => return Err(NotAdopted::Rights),
+            AreaContent::Anonymous => at = area.end.min(end),
+        }
+        ends.push(at);
+    }
+    if at < end {
+        return Err(NotAdopted::NotMapped);
+    }
+    let overlaps = |(start, bytes): (u64, u64)| start < end && start + bytes > first;
+    let own_stack = process_state::own_stack().is_some_and(overlaps);
+    let own_state = process_state::own_state();
+    if own_stack || own_state.iter().any(|at| (first..end).contains(at)) {
+        return Err(NotAdopted::Stack);
+    }
+    Ok(ends)
+}
+
+/// Whether enough of the pages were touched to move at the creation of a window.
+pub fn of_touched(touched: u64, pages: u64) -> Result<(), NotAdopted> {
+    if pages >= FEW && 2 * touched < pages { Err(NotAdopted::Untouched) } else { Ok(()) }
+}
+
+/// Whether the page that holds the begin of `address` to `end` has no other object: the part begins
+/// where a chunk of malloc begins that is a mapping of its own, with its header ahead.
+///
+/// # Safety
+/// The memory ahead of `address`, in the same page, may be read.
+pub unsafe fn is_own_mapping(address: u64, end: u64) -> bool {
+    /// The header of such a chunk: an unused length, and the length with a flag in the low bits.
+    const HEADER: u64 = 16;
+    const IS_MAPPED: u64 = 2;
+    if address % PAGE != HEADER {
+        return false;
+    }
+    let header = core::ptr::with_exposed_provenance::<u64>((address - HEADER).to_usize());
+    // SAFETY: the caller's promise.
+    let [ahead, length] = unsafe { [header.read_volatile(), header.add(1).read_volatile()] };
+    let bytes = length & !7;
+    let last = address - HEADER + bytes;
+    ahead == 0
+        && length & 7 == IS_MAPPED
+        && bytes.is_multiple_of(PAGE)
+        && last >= end
+        && last - end < PAGE + HEADER
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn area(start: u64, end: u64) -> Area {
+        Area {
+            start,
+            end,
+            is_plain_data: true,
+            is_shared: false,
+            content: AreaContent::Anonymous,
+            device: 0,
+            inode: 0,
+            offset: 0,
+        }
+    }
+
+    #[test]
+    fn only_private_anonymous_memory_may_move() {
+        let kinds = [
+            (AreaContent::Stack, false, true, NotAdopted::Stack),
+            (AreaContent::Special, false, true, NotAdopted::Special),
+            (AreaContent::HugePages, false, true, NotAdopted::HugePages),
+            (AreaContent::File, false, true, NotAdopted::File),
+            (AreaContent::File, true, true, NotAdopted::Shared),
+            (AreaContent::Anonymous, true, true, NotAdopted::Shared),
+            (AreaContent::Anonymous, false, false, NotAdopted::Rights),
+        ];
+        for (content, is_shared, is_plain_data, reason) in kinds {
+            let bad = Area { content, is_shared, is_plain_data, ..area(0x2000, 0x3000) };
+            assert_eq!(of_areas(&[bad], 0x2000, 0x3000), Err(reason));
+            let areas = [area(0x1000, 0x2000), bad, area(0x3000, 0x4000)];
+            assert_eq!(of_areas(&areas, 0x1000, 0x4000), Err(reason));
+        }
+        let fine = [area(0x1000, 0x2000), area(0x2000, 0x9000)];
+        assert_eq!(of_areas(&fine, 0x1000, 0x4000), Ok(vec![0x2000, 0x4000]));
+        assert_eq!(of_areas(&fine[..1], 0x1000, 0x4000), Err(NotAdopted::NotMapped));
+        assert_eq!(of_areas(&fine[1..], 0x1000, 0x4000), Err(NotAdopted::NotMapped));
+        assert_eq!(of_areas(&[], 0x1000, 0x4000), Err(NotAdopted::NotMapped));
+    }
+
+    #[test]
+    fn a_large_chunk_of_malloc_is_a_mapping_of_its_own() {
+        for bytes in [200_000_usize, 1 << 20] {
+            // SAFETY: malloc; its header is ahead of it.
+            let base = unsafe { libc::malloc(bytes) };
+            let at = base.expose_provenance() as u64;
+            // SAFETY: as above.
+            let own = |first: u64, end: u64| unsafe { is_own_mapping(first, end) };
+            // The C library may raise its threshold, if another test has freed such a chunk.
+            if at % PAGE == 16 {
+                assert!(own(at, at + bytes as u64));
+                assert!(!own(at, at + bytes as u64 - 2 * PAGE), "a part of it");
+            }
+            assert!(!own(at + 64, at + bytes as u64));
+            // SAFETY: as above.
+            unsafe { libc::free(base) };
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Pages of this process that become pages of a shared segment at the same addresses, and private
+//! pages again: what lies at a range of addresses (`areas`), userfaultfd (`userfault`), what other
+//! threads do (`other_threads`), and the moves (`page_moves`). Knows no window and no policy.
+
+pub mod areas;
+pub mod huge_pages;
+pub mod kept_file;
+pub mod other_threads;
+pub mod page_moves;
+pub mod process_state;
+pub mod userfault;

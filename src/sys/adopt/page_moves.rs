@@ -1,0 +1,468 @@
+//! Moves of whole pages: from private anonymous memory into a shared segment at the same addresses,
+//! and back. Both go in steps. A step write-protects its pages, so that threads that store there
+//! wait; copies what was ever touched; puts the copy at the same addresses in one call of the
+//! kernel; and wakes these threads. So no store is lost, and no page is ever missing. Pages that
+//! were never touched take no memory, before and afterwards.
+//!
+//! While pages are protected, the moving thread must not store to one of them: it would wait for
+//! itself. So between `protect` and `wake` there are system calls and the stack of this thread
+//! only: no signal handler, no lock, no allocation, and no function that another library
+//! intercepts. Caches of registered memory, which intercept mmap(2) of the C library, learn of the
+//! new pages by a call of it on all of the range: after a move in, before a move back. It replaces
+//! the pages by themselves.
+
+use super::kept_file::KeptFile;
+use super::userfault::{Userfault, WatchKind};
+use crate::error::{Error, Result};
+use crate::number::Number;
+use crate::sys::{PAGE, last_error};
+use core::mem::MaybeUninit;
+use core::ptr;
+
+/// Pages of a step: as many as a mask has bits.
+const STEP_PAGES: usize = 64;
+/// Bytes of a step.
+const STEP: u64 = 64 * PAGE;
+/// Rights of all pages that move.
+const RIGHTS: i32 = libc::PROT_READ | libc::PROT_WRITE;
+/// Bytes of a huge page.
+pub const HUGE: u64 = 2 << 20;
+/// Entries of /proc/self/pagemap that are in memory or in swap space.
+const THERE: u64 = 3 << 62;
+/// MADV_COLLAPSE (6.1)
+const COLLAPSE: i32 = 25;
+
+/// The part of a segment that pages move into, or lie in.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// the descriptor of the segment; `None`: the program has closed it
+    pub descriptor: Option<i32>,
+    /// the offset of the first page in the segment
+    pub offset: u64,
+    /// where this process has mapped that page elsewhere
+    pub mapped: *mut u8,
+}
+
+impl Room {
+    /// Returns the rest of it behind `bytes` bytes.
+    pub fn behind(&self, bytes: u64) -> Room {
+        let mapped = self.mapped.wrapping_add(bytes.to_usize());
+        Room { offset: self.offset + bytes, mapped, ..*self }
+    }
+
+    /// Gives the memory behind `bytes` bytes of it back to the system.
+    fn punch(&self, bytes: u64) -> bool {
+        let (at, length) = (self.mapped, bytes.to_usize());
+        // SAFETY: a part of the segment that no code uses any more.
+        if unsafe { libc::syscall(libc::SYS_madvise, at, length, libc::MADV_REMOVE) } == 0 {
+            return true;
+        }
+        // Locked mappings refuse it (mlockall).
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        let (offset, bytes) = (self.offset.cast_signed(), bytes.cast_signed());
+        // SAFETY: likewise.
+        self.descriptor.is_some_and(|fd| unsafe { libc::fallocate(fd, mode, offset, bytes) } == 0)
+    }
+}
+
+/// What a move needs of its process.
+#[derive(Clone, Copy)]
+pub struct Tools<'a> {
+    /// a userfaultfd
+    pub userfault: &'a Userfault,
+    /// /proc/self/pagemap
+    pub pagemap: &'a KeptFile,
+}
+
+/// A range of addresses, whole pages, and the part of a segment with its pages.
+#[derive(Clone, Copy)]
+pub struct PageMove<'a> {
+    /// what it is done with
+    pub tools: Tools<'a>,
+    /// the first address
+    pub address: u64,
+    /// the bytes
+    pub bytes: u64,
+    /// the part of the segment
+    pub room: Room,
+}
+
+/// A move that has ended too early.
+#[derive(Debug)]
+pub struct Halted {
+    /// the reason
+    pub error: Error,
+    /// address and bytes of what lies in the segment now, to be moved back later
+    pub left: (u64, u64),
+}
+
+/// All signals of this thread are blocked while it lives.
+struct Quiet(libc::sigset_t);
+
+impl Quiet {
+    fn begin() -> Quiet {
+        let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        // SAFETY: places for two sets; both are written.
+        unsafe {
+            libc::sigfillset(all.as_mut_ptr());
+            for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP] {
+                libc::sigdelset(all.as_mut_ptr(), signal);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr());
+            Quiet(before.assume_init())
+        }
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        // SAFETY: the set of before.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, ptr::null_mut()) };
+    }
+}
+
+/// The runs of set bits of a mask: first and number.
+fn runs(mask: u64) -> impl Iterator<Item = (u64, u64)> {
+    let mut rest = mask;
+    core::iter::from_fn(move || {
+        let first = rest.trailing_zeros();
+        let length = (rest.checked_shr(first)?).trailing_ones();
+        let run = u64::MAX.checked_shr(64 - length).unwrap_or(0) << first;
+        rest &= !run;
+        Some((first.into(), length.into()))
+    })
+}
+
+/// Makes a system call whose result is a number of bytes until all of them are done.
+fn all_bytes(
+    bytes: u64,
+    name: &'static str,
+    mut call: impl FnMut(u64, usize) -> libc::c_long,
+) -> Result<()> {
+    let mut done = 0;
+    while done < bytes {
+        match u64::try_from(call(done, (bytes - done).to_usize())) {
+            Ok(0) => return Err(Error::System { call: name, errno: libc::EIO }),
+            Ok(now) => done += now,
+            Err(_) => return Err(last_error(name)),
+        }
+    }
+    Ok(())
+}
+
+/// A step that was moved, and which of its pages had memory.
+struct Touched {
+    address: u64,
+    bytes: u64,
+    mask: u64,
+}
+
+impl Touched {
+    fn end(&self) -> u64 {
+        self.address + self.bytes
+    }
+
+    /// Enters these pages into the page table, which is cheaper than a page fault for each. Where
+    /// that fails, the page faults come.
+    fn populate(&self) {
+        for (first, count) in runs(self.mask) {
+            let (at, bytes) = (self.address + first * PAGE, (count * PAGE).to_usize());
+            // SAFETY: it changes no byte.
+            unsafe { libc::syscall(libc::SYS_madvise, at, bytes, libc::MADV_POPULATE_WRITE) };
+        }
+    }
+}
+
+impl PageMove<'_> {
+    /// Moves the pages into the segment, where they have no memory yet. `areas`: where the areas of
+    /// memory in the range end, the last one with it. `permit` is asked before each step, with its
+    /// address and bytes; if it says no, the error is EAGAIN.
+    ///
+    /// # Safety
+    /// The range is private anonymous memory that may be read and written. No other code maps or
+    /// unmaps anything there meanwhile, and no other process copies to it. No other code uses the
+    /// part of the segment. The stack and the thread-local variables of this thread lie elsewhere.
+    pub unsafe fn move_in(
+        &self,
+        areas: &[u64],
+        permit: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> core::result::Result<(), Halted> {
+        let Some(descriptor) = self.room.descriptor else {
+            let error = Error::System { call: "mmap", errno: libc::EBADF };
+            return Err(Halted { error, left: (self.address, 0) });
+        };
+        let mut touched = Vec::with_capacity((self.bytes / STEP).to_usize() + 1 + areas.len());
+        let mut done = 0;
+        let moved = self.watch(areas).and_then(|()| {
+            let moved = self.steps_in(areas, descriptor, permit, &mut touched);
+            done = touched.last().map_or(0, |step| step.end() - self.address);
+            if done < self.bytes {
+                let _ = self.tools.userfault.unregister(self.address + done, self.bytes - done);
+            }
+            moved.and_then(|()| self.notify_caches(descriptor))
+        });
+        let Err(error) = moved else {
+            touched.iter().for_each(Touched::populate);
+            return Ok(());
+        };
+        // SAFETY: what was moved just now.
+        let left = match unsafe { self.part(0, done).move_back() } {
+            Ok(()) => (self.address, 0),
+            Err(halted) => halted.left,
+        };
+        Err(Halted { error, left })
+    }
+
+    /// Makes all steps, and notes those that are done.
+    fn steps_in(
+        &self,
+        areas: &[u64],
+        descriptor: i32,
+        permit: &mut dyn FnMut(u64, u64) -> bool,
+        touched: &mut Vec<Touched>,
+    ) -> Result<()> {
+        let mut done = 0;
+        for end in areas {
+            let end = end - self.address;
+            while done < end {
+                let step = self.part(done, STEP.min(end - done));
+                if !permit(step.address, step.bytes) {
+                    return Err(Error::System { call: "a move", errno: libc::EAGAIN });
+                }
+                let mask = step.step_in(descriptor)?;
+                touched.push(Touched { address: step.address, bytes: step.bytes, mask });
+                done += step.bytes;
+            }
+        }
+        Ok(())
+    }
+
+    /// A part of it.
+    fn part(&self, from: u64, bytes: u64) -> PageMove<'_> {
+        PageMove { address: self.address + from, bytes, room: self.room.behind(from), ..*self }
+    }
+
+    /// Watches the range, each area by itself: Linux 6.1 protects no range over several ones.
+    fn watch(&self, areas: &[u64]) -> Result<()> {
+        let mut from = self.address;
+        for end in areas {
+            let watched = self.tools.userfault.register(WatchKind::Private, from, end - from);
+            if watched.is_err() {
+                if from > self.address {
+                    let _ = self.tools.userfault.unregister(self.address, from - self.address);
+                }
+                return watched;
+            }
+            from = *end;
+        }
+        Ok(())
+    }
+
+    /// Moves the pages of a step. Returns which of them had memory.
+    fn step_in(&self, descriptor: i32) -> Result<u64> {
+        let _quiet = Quiet::begin();
+        self.tools.userfault.protect(self.address, self.bytes)?;
+        let mask = self.copy_in(descriptor).and_then(|mask| self.lay(descriptor).map(|()| mask));
+        let woken = match mask {
+            Ok(_) => self.tools.userfault.wake(self.address, self.bytes),
+            Err(_) => self.tools.userfault.release(self.address, self.bytes),
+        };
+        mask.and_then(|mask| woken.map(|()| mask))
+    }
+
+    /// Copies the pages of a step that have memory into the segment.
+    fn copy_in(&self, descriptor: i32) -> Result<u64> {
+        let mut entries = [0_u64; STEP_PAGES];
+        let pages = self.bytes / PAGE;
+        read_entries(self.tools.pagemap, self.address, &mut entries[..pages.to_usize()])?;
+        let there = |page: u64| u64::from(entries[page.to_usize()] & THERE != 0) << page;
+        let mask = (0..pages).fold(0, |mask, page| mask | there(page));
+        for (first, count) in runs(mask) {
+            let (from, to) = (self.address + first * PAGE, self.room.offset + first * PAGE);
+            // A copy by the kernel: it takes the pages of the segment without clearing them first,
+            // and no tool checks the bytes for objects of the program.
+            // SAFETY: reads memory of the range.
+            all_bytes(count * PAGE, "pwrite", |done, bytes| unsafe {
+                libc::syscall(libc::SYS_pwrite64, descriptor, from + done, bytes, to + done)
+            })?;
+        }
+        Ok(mask)
+    }
+
+    /// Maps the part of the segment at the addresses.
+    fn lay(&self, descriptor: i32) -> Result<()> {
+        let (at, length, offset) = (self.address, self.bytes.to_usize(), self.room.offset);
+        let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+        // SAFETY: it replaces pages that the caller of the move has vouched for.
+        match unsafe {
+            libc::syscall(libc::SYS_mmap, at, length, RIGHTS, flags, descriptor, offset)
+        } {
+            -1 => Err(last_error("mmap")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Maps the segment over itself by the C library, for code that intercepts this.
+    fn notify_caches(&self, descriptor: i32) -> Result<()> {
+        let at = ptr::with_exposed_provenance_mut(self.address.to_usize());
+        let (length, offset) = (self.bytes.to_usize(), self.room.offset.cast_signed());
+        let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+        // SAFETY: it replaces pages by themselves.
+        let mapped = unsafe { libc::mmap(at, length, RIGHTS, flags, descriptor, offset) };
+        if mapped == libc::MAP_FAILED { Err(last_error("mmap")) } else { Ok(()) }
+    }
+
+    /// Moves the pages back: from the segment into private anonymous memory. Their part of the
+    /// segment has no memory afterwards.
+    ///
+    /// # Safety
+    /// The pages of the segment lie at the addresses. No other code maps or unmaps anything there
+    /// meanwhile, and no other process accesses the part of the segment. The stack and the
+    /// thread-local variables of this thread lie elsewhere.
+    pub unsafe fn move_back(&self) -> core::result::Result<(), Halted> {
+        if self.bytes == 0 {
+            return Ok(());
+        }
+        let halted = |error, done| {
+            let left = (self.address + done, self.bytes - done);
+            Err(Halted { error, left })
+        };
+        // If this fails, caches may keep what they know of the pages; the move counts more.
+        let _ = self.room.descriptor.map(|descriptor| self.notify_caches(descriptor));
+        let fresh = match fresh(self.bytes) {
+            Ok(fresh) => fresh,
+            Err(error) => return halted(error, 0),
+        };
+        let mut done = 0;
+        let watched = self.tools.userfault.register(WatchKind::Segment, self.address, self.bytes);
+        let is_watched = watched.is_ok();
+        let moved = watched.and_then(|()| {
+            while done < self.bytes {
+                let step = self.part(done, STEP.min(self.bytes - done));
+                step.step_back(fresh + done)?;
+                step.room.punch(step.bytes);
+                done += step.bytes;
+            }
+            Ok(())
+        });
+        let Err(error) = moved else { return Ok(()) };
+        let (rest, length) = (fresh + done, (self.bytes - done).to_usize());
+        if is_watched {
+            let _ = self.tools.userfault.unregister(self.address + done, self.bytes - done);
+        }
+        // SAFETY: the part of the new mapping that has not moved, which no other code knows.
+        unsafe { libc::syscall(libc::SYS_munmap, rest, length) };
+        halted(error, done)
+    }
+
+    /// Moves the pages of a step back, over new memory at the address `fresh`.
+    fn step_back(&self, fresh: u64) -> Result<()> {
+        let _quiet = Quiet::begin();
+        self.tools.userfault.protect(self.address, self.bytes)?;
+        let moved = self.copy_back(fresh).and_then(|()| {
+            let (bytes, how) = (self.bytes, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED);
+            // Bare, because libraries that intercept mremap (UCX) lose its fifth argument.
+            // SAFETY: new memory replaces pages that the caller has vouched for.
+            match unsafe { libc::syscall(libc::SYS_mremap, fresh, bytes, bytes, how, self.address) }
+            {
+                -1 => Err(last_error("mremap")),
+                _ => Ok(()),
+            }
+        });
+        if moved.is_err() {
+            // Kernels may have unmapped the pages before they fail.
+            let _ = self.room.descriptor.map(|descriptor| self.lay(descriptor));
+            let _ = self.tools.userfault.release(self.address, self.bytes);
+        }
+        let woken = self.tools.userfault.wake(self.address, self.bytes);
+        moved.and(woken)
+    }
+
+    /// Copies all bytes of a step that have memory to the address `fresh`, which is zero.
+    fn copy_back(&self, fresh: u64) -> Result<()> {
+        let Some(descriptor) = self.room.descriptor else {
+            let from = self.room.mapped.addr().to_u64();
+            return all_bytes(self.bytes, "process_vm_readv", |done, bytes| {
+                let to = [fresh.to_usize() + done.to_usize(), bytes];
+                let from = [from.to_usize() + done.to_usize(), bytes];
+                // SAFETY: reads the segment, writes to new memory, both as long; two struct iovec.
+                unsafe {
+                    let own = libc::syscall(libc::SYS_getpid);
+                    let (to, from) = (to.as_ptr(), from.as_ptr());
+                    libc::syscall(
+                        libc::SYS_process_vm_readv,
+                        own,
+                        to,
+                        1_usize,
+                        from,
+                        1_usize,
+                        0_usize,
+                    )
+                }
+            });
+        };
+        let end = self.room.offset + self.bytes;
+        // SAFETY: a query; no code uses the position of the descriptor.
+        let seek = |from: u64, whence: i32| unsafe {
+            libc::syscall(libc::SYS_lseek, descriptor, from, whence)
+        };
+        let mut from = self.room.offset;
+        while from < end {
+            let Ok(first) = u64::try_from(seek(from, libc::SEEK_DATA)) else {
+                let error = last_error("lseek");
+                let none = matches!(error, Error::System { errno: libc::ENXIO, .. });
+                return if none { Ok(()) } else { Err(error) };
+            };
+            if first >= end {
+                break;
+            }
+            let hole = u64::try_from(seek(first, libc::SEEK_HOLE)).unwrap_or(end).min(end);
+            let to = fresh + first - self.room.offset;
+            // SAFETY: writes to new memory.
+            all_bytes(hole - first, "pread", |done, bytes| unsafe {
+                libc::syscall(libc::SYS_pread64, descriptor, to + done, bytes, first + done)
+            })?;
+            from = hole;
+        }
+        Ok(())
+    }
+}
+
+/// Reads an entry of /proc/self/pagemap for each page from an address on.
+fn read_entries(pagemap: &KeptFile, address: u64, entries: &mut [u64]) -> Result<()> {
+    let (pagemap, at) = (pagemap.descriptor(), address / PAGE * 8);
+    all_bytes(8 * entries.len().to_u64(), "read /proc/self/pagemap", |done, bytes| {
+        let place = entries.as_mut_ptr().cast::<u8>().wrapping_add(done.to_usize());
+        // SAFETY: room for an entry of each page.
+        unsafe { libc::syscall(libc::SYS_pread64, pagemap, place, bytes, at + done) }
+    })
+}
+
+/// Returns how many of the pages from an address on were ever touched.
+pub fn touched(pagemap: &KeptFile, address: u64, pages: u64) -> Result<u64> {
+    let (mut entries, mut touched) = ([0_u64; 512], 0);
+    for done in (0..pages).step_by(entries.len()) {
+        let entries = &mut entries[..(pages - done).min(512).to_usize()];
+        read_entries(pagemap, address + done * PAGE, entries)?;
+        touched += entries.iter().filter(|entry| **entry & THERE != 0).count().to_u64();
+    }
+    Ok(touched)
+}
+
+/// Returns the address of new private memory.
+fn fresh(bytes: u64) -> Result<u64> {
+    let (length, nowhere) = (bytes.to_usize(), ptr::null_mut::<u8>());
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping at an address of the kernel's choice touches no existing one.
+    let at = unsafe { libc::syscall(libc::SYS_mmap, nowhere, length, RIGHTS, flags, -1, 0_u64) };
+    if at == -1 { Err(last_error("mmap")) } else { Ok(at.cast_unsigned()) }
+}
+
+/// Makes huge pages of the whole ones in a range, as far as the kernel can (6.1).
+pub fn collapse(address: u64, bytes: u64) {
+    // SAFETY: it changes no byte.
+    unsafe { libc::syscall(libc::SYS_madvise, address, bytes.to_usize(), COLLAPSE) };
+}
+
+#[cfg(test)]
+mod tests;
