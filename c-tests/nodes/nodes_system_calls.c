@@ -52,9 +52,6 @@ static void work(void)
     static int64_t value = 1, before[MANY], compare = -1;
     OK(MPI_Put(&value, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win));
     OK(MPI_Win_flush(target, win)); // makes the connection
-    // announces calls on single elements of the target
-    OK(MPI_Fetch_and_op(&value, before, MPI_INT64_T, target, 0, MPI_NO_OP, win));
-    OK(MPI_Win_flush(target, win));
     sends = polls = 0;
     for (int round = 0; round < ROUNDS; round++) {
         OK(MPI_Put(&value, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win));
