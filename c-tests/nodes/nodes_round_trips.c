@@ -116,11 +116,6 @@ static void results(void)
     const int beside = node_of(rank) == 0, behind = node_of(target) == 0;
     MPI_Request request;
     OK(MPI_Win_lock_all(0, win));
-    // The first call of a rank on a single element of a target announces those that follow, with some
-    // waits (docs/decisions/0004).
-    OK(MPI_Fetch_and_op(&one, fetched, MPI_LONG, target, LONGS / 2 + rank, MPI_SUM, win));
-    OK(MPI_Win_flush(target, win));
-    CHECK_EQ(fetched[0], sums[target]++);
     fetch();
     OK(MPI_Win_flush_local(target, win));
     COST(1);

@@ -81,7 +81,6 @@ pub mod look;
 pub mod overtaking;
 pub mod passes;
 mod queue_nodes;
-pub mod singles;
 pub mod standing;
 pub mod tickets;
 mod two_levels;

@@ -9,7 +9,6 @@
 //! | [`STANDING`] | contended | the standing intent (`epoch::lock::standing`); at rank 0 alone |
 //! | [`ACC`]    | contended | lock of accumulates that no single instruction can do              |
 //! | [`MIX`] to [`owed`] | contended | who may do without that lock (`epoch::lock::passes`)      |
-//! | [`SINGLES`] | contended | the same between nodes (`epoch::lock::singles`)                  |
 //! | [`COMPLETE`] | contended | MPI_Win_complete calls that named this rank (`epoch::pscw`)    |
 //! | [`CONTACTS`] | contended | ranks that have mapped this rank's memory of a created window   |
 //! | [`REGIONS`] | contended | accesses to this rank's regions (`epoch::regions`)              |
@@ -63,9 +62,6 @@ pub const MIX: WordId = WordId(2 * LINE + 2);
 /// The number of fences of the window when passes were withdrawn last.
 pub const WITHDRAWN: WordId = WordId(2 * LINE + 3);
 const PASSES: u32 = 2 * LINE + 4;
-/// Whether ranks may change single words of this rank without its accumulate lock, in a window over
-/// several nodes (`epoch::lock::singles`).
-pub const SINGLES: WordId = WordId(PASSES + 2);
 /// The cumulative count of completed access epochs that named this rank.
 pub const COMPLETE: WordId = WordId(3 * LINE);
 /// The number of ranks that have mapped this rank's memory, of a created window.

@@ -9,8 +9,8 @@
 
 use super::Place;
 use super::acc_run::Guard;
-use crate::epoch::lock::passes::{self, Caller, Others, SwitchLimits};
-use crate::epoch::lock::{self, Mode, look, singles, whole};
+use crate::epoch::lock::passes::{self, Caller, SwitchLimits};
+use crate::epoch::lock::{self, Mode, look, whole};
 use crate::error::Result;
 use crate::fabric::far::Begun;
 use crate::fabric::net::Peer;
@@ -86,13 +86,11 @@ pub struct LookBehind<'a> {
 }
 
 impl<'a> LookBehind<'a> {
-    /// Prepares the call, and returns its end, or `None` on a window of one node.
+    /// Returns the end of a call on a word of this rank, or `None` on a window of one node.
     #[inline]
     pub fn new(place: Place<'a>, rank: Rank) -> Result<Option<LookBehind<'a>>> {
         let Some(ManyNodes { part, .. }) = place.node.many_nodes() else { return Ok(None) };
-        let target = part.target(place.node, rank)?;
-        part.enter_single(place.node, target)?;
-        Ok(Some(LookBehind { place, part, target, rank }))
+        Ok(Some(LookBehind { place, part, target: part.target(place.node, rank)?, rank }))
     }
 
     /// The address of the lock.
@@ -166,11 +164,6 @@ impl<'a> AccLock<'a> {
     pub fn take(&mut self, whose: Unmapped<'a>) -> Result<()> {
         self.ask(whose)?;
         self.settle().map(|_| ())
-    }
-
-    /// Whether other ranks may change single words of the target while the lock is held. A wait.
-    pub fn others(&self) -> Result<Others> {
-        on_words!(self.place.node, |words| singles::others(words, self.rank))
     }
 
     /// Returns the end of a call on a single word, which does not take the lock.

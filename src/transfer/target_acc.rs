@@ -178,15 +178,9 @@ impl<'a> TargetAcc<'a> {
                 }
             } else if !self.held {
                 lock.take(Unmapped::Distant(target))?;
-                // Not worth a wait for a few elements.
-                if bytes > UNCERTAIN_BYTES_MAX {
-                    self.guard = Guard::under_lock(lock.others()?);
-                }
             }
             self.held = true;
-            let alone = self.guard == Guard::Alone;
-            let protection = if alone { Protection::Alone } else { Protection::Locked };
-            road.accumulate(&AccumulateAt { protection, ..call })
+            road.accumulate(&call)
         }
     }
 }
@@ -209,8 +203,7 @@ pub unsafe fn post_word(
         return None;
     }
     // SAFETY: the caller's promise.
-    let sent =
-        there.enter_single().and_then(|()| unsafe { road.accumulate_one(what, at, operand) });
+    let sent = unsafe { road.accumulate_one(what, at, operand) };
     Some(sent.map(|()| there.note_unsettled()))
 }
 

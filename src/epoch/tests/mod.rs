@@ -18,7 +18,6 @@ mod passes;
 mod places;
 mod queues;
 mod regions;
-mod singles;
 #[cfg(not(loom))]
 mod standing;
 mod standing_orderings;

@@ -33,7 +33,7 @@ fn data(target: Rank, index: u32) -> WordAt {
 }
 
 /// Stores a value whatever the word holds, as a plain store does.
-pub(super) fn store(words: &impl Words, at: WordAt, value: u64) -> Result<()> {
+fn store(words: &impl Words, at: WordAt, value: u64) -> Result<()> {
     let mut seen = words.read(at)?;
     loop {
         match words.fetch(at, Fetch::CompareSwap { expect: seen, new: value })? {

@@ -248,7 +248,7 @@ impl<'a> Gathering<'a> {
         Gathering { process, small_puts: None }
     }
 
-    /// Puts at most [`SMALL_BYTES_MAX`] bytes later together with others, else at once. `prepare`
+    /// Puts at most `SMALL_BYTES_MAX` bytes later together with others, else at once. `prepare`
     /// is called ahead of a put that is not made at once.
     ///
     /// # Safety

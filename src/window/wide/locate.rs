@@ -24,18 +24,11 @@ pub enum By {
 pub struct Elsewhere<'a> {
     /// the location
     pub at: Distant<'a>,
-    node: &'a LocalWindow,
     part: &'a WideWindow,
     target: &'a WideTarget,
 }
 
 impl Elsewhere<'_> {
-    /// Prepares an accumulate on a single element there: [`WideWindow::enter_single`].
-    #[inline]
-    pub fn enter_single(&self) -> Result<()> {
-        self.part.enter_single(self.node, self.target)
-    }
-
     /// Notes that an accumulate on a single element there was sent, which takes no lock and waits
     /// for nothing: [`WideWindow::note_unsettled`].
     #[inline]
@@ -59,7 +52,7 @@ impl LocalWindow {
         }
         let data = part.data(self, target)?;
         let first = data.exposed().find(rank, disp, reach)?;
-        Ok(Some(Elsewhere { at: distant(target, data, first), node: self, part, target }))
+        Ok(Some(Elsewhere { at: distant(target, data, first), part, target }))
     }
 
     /// Does the work of [`LocalWindow::at`] for a window over several nodes.

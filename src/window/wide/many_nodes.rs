@@ -4,7 +4,7 @@
 use super::WideWindow;
 use super::located::Ranks;
 use crate::epoch::lock::passes::{Caller, Others};
-use crate::epoch::lock::{Nodes, singles, whole};
+use crate::epoch::lock::{Nodes, whole};
 use crate::epoch::{exposure, fence};
 use crate::error::Result;
 use crate::fabric::far::Far;
@@ -75,7 +75,6 @@ impl<'a> Protocols for ManyNodes<'a> {
         nodes: impl Nodes,
         work: impl FnOnce(),
     ) -> Result<()> {
-        self.part.enter_single(self.node, self.part.target(self.node, rank)?)?;
         work();
         whole::look_behind(&self.words, rank, nodes)
     }
@@ -87,13 +86,7 @@ impl<'a> Protocols for ManyNodes<'a> {
         nodes: impl Nodes,
         work: impl FnOnce(Others) -> Result<()>,
     ) -> Result<()> {
-        whole::several(&self.words, rank, nodes, || {
-            work(match self.node.accumulates_at_targets() {
-                true => singles::others(&self.words, rank)?,
-                // A device changes words without a look at anything here.
-                false => Others::OnSingleWords,
-            })
-        })
+        whole::several(&self.words, rank, nodes, || work(Others::OnSingleWords))
     }
 }
 

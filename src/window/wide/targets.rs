@@ -38,9 +38,6 @@ pub struct WideTarget {
     /// elements. The queue of that lock would order the threads too, as it does for other calls,
     /// but each handover there costs several requests and waits, and here none
     pub accumulating: Mutex<()>,
-    /// whether this process has prepared its calls on single words of the rank
-    /// (`epoch::lock::singles`)
-    pub(super) has_entered: AtomicBool,
     /// whether the rank is among the unsettled ones
     pub(super) is_unsettled: AtomicBool,
     /// whether that is so because of accumulates with a result
@@ -138,17 +135,9 @@ impl WideWindow {
                 (self.process(rank, member)?, block, data)
             }
         };
-        Ok(WideTarget {
-            rank,
-            member,
-            peer,
-            block,
-            data,
-            accumulating: Mutex::default(),
-            has_entered: AtomicBool::new(false),
-            is_unsettled: AtomicBool::new(false),
-            has_results: AtomicBool::new(false),
-        })
+        let (is_unsettled, has_results) = (AtomicBool::new(false), AtomicBool::new(false));
+        let accumulating = Mutex::default();
+        Ok(WideTarget { rank, member, peer, block, data, accumulating, is_unsettled, has_results })
     }
 
     /// Returns the memory that a target exposes.

@@ -6,7 +6,7 @@
 
 use super::WideWindow;
 use super::targets::WideTarget;
-use crate::epoch::lock::{singles, whole};
+use crate::epoch::lock::whole;
 use crate::error::Result;
 use crate::fabric::net::Peer;
 use crate::fabric::remote::{Bytes, Network};
@@ -38,27 +38,6 @@ impl WideWindow {
         if !target.is_unsettled.load(Ordering::Relaxed) {
             self.mark_unsettled(target, false);
         }
-    }
-
-    /// Prepares a call on a single word of a rank that changes it without the lock. Only the first
-    /// one of this process waits, and only where the target carries out accumulates.
-    #[inline]
-    pub fn enter_single(&self, node: &LocalWindow, target: &WideTarget) -> Result<()> {
-        // Acquire: pairs with the Release of the thread that has set the word of the target.
-        match target.has_entered.load(Ordering::Acquire) {
-            true => Ok(()),
-            false => self.enter_first(node, target),
-        }
-    }
-
-    #[cold]
-    fn enter_first(&self, node: &LocalWindow, target: &WideTarget) -> Result<()> {
-        if self.wide.wire.accumulates() {
-            let rank = target.rank();
-            singles::enter(&self.far(node), rank, node.nodes_for(Wanted::Accumulate(rank)))?;
-        }
-        target.has_entered.store(true, Ordering::Release);
-        Ok(())
     }
 
     /// Notes the same of an accumulate that has a result.
