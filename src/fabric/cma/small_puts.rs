@@ -153,6 +153,12 @@ impl SmallPuts {
         has_error
     }
 
+    /// Returns the number of puts that were gathered since the last completing call.
+    #[cfg(test)]
+    pub fn gathered(&self) -> u32 {
+        self.gathered.lock().puts
+    }
+
     /// Returns the error that is kept, if there is one. The error is not kept any more.
     pub fn take_error(&self) -> Result<()> {
         let mut gathered = self.gathered.lock();
