@@ -1,9 +1,9 @@
 //! The calls that complete the small puts that are gathered (`window_puts`). Invariant: when a call
 //! that completes operations at a target returns, no put of this window waits there.
 //!
-//! Quick calls do not look for such puts, so no quick call serves the window from the first put on
-//! that waits (`registry::withdraw`). A window to which this never happens pays nothing for it in a
-//! quick call.
+//! Quick calls do not look for such puts, so no quick call serves the window from its first small
+//! put by process_vm on (`registry::withdraw`). A window to which this never happens pays nothing
+//! for it in a quick call.
 
 use super::{LocalWindow, Window, registry};
 use crate::error::Result;
@@ -12,7 +12,7 @@ use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::Ordering;
 
 impl Window {
-    /// Prepares for a put that is gathered.
+    /// Prepares for a small put by process_vm.
     #[inline]
     pub fn may_gather(&self, node: &LocalWindow) {
         // Acquire: pairs with the Release in `note`, behind which no quick call finds the window.

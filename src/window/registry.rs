@@ -145,7 +145,7 @@ fn serve(window: &Window) {
     }
 }
 
-/// Takes a window out of the quick calls, ahead of the first small put that is gathered for it.
+/// Takes a window out of the quick calls, ahead of its first small put by process_vm.
 #[cold]
 pub(super) fn withdraw(window: &Window, puts: &WindowPuts) {
     let _free = FREE.lock();

@@ -4,8 +4,11 @@
 //!
 //! | `may_wait` | meaning                                                                    |
 //! |------------|----------------------------------------------------------------------------|
-//! | false      | no put was ever gathered; quick calls may serve the window                 |
+//! | false      | there was no small put yet; quick calls may serve the window               |
 //! | true       | puts may wait; quick calls, which do not look for them, do not serve it    |
+//!
+//! The first small put counts although it does not wait: the call that completes it has to notice
+//! that no other one came.
 
 use crate::fabric::cma::SmallPuts;
 use crate::rank_numbers::RankOnNode;
@@ -43,7 +46,7 @@ impl WindowPuts {
         self.may_err.load(Ordering::Relaxed)
     }
 
-    /// Whether a put may have been gathered.
+    /// Whether there was a small put, so that others may wait.
     #[inline(always)]
     pub(super) fn may_wait(&self) -> bool {
         // Relaxed: a thread that has to complete a put has met the one that made it.

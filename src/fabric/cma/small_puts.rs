@@ -153,6 +153,12 @@ impl SmallPuts {
         has_error
     }
 
+    /// Returns the number of puts that were gathered since the last completing call.
+    #[cfg(test)]
+    pub fn gathered(&self) -> u32 {
+        self.gathered.lock().puts
+    }
+
     /// Returns the error that is kept, if there is one. The error is not kept any more.
     pub fn take_error(&self) -> Result<()> {
         let mut gathered = self.gathered.lock();
@@ -252,7 +258,7 @@ impl<'a> Gathering<'a> {
     }
 
     /// Puts at most `SMALL_BYTES_MAX` bytes later together with others, else at once. `prepare`
-    /// is called ahead of a put that is not made at once.
+    /// is called ahead of a small put: from then on each completing call has to do its part here.
     ///
     /// # Safety
     /// As for [`Process::put`], until the put is done; the bytes at `here` may be read now.
@@ -267,12 +273,14 @@ impl<'a> Gathering<'a> {
         // SAFETY: the caller's promise.
         unsafe {
             match self.small_puts {
-                Some(puts) if bytes <= SMALL_BYTES_MAX && !puts.begins() => {
+                Some(puts) if bytes <= SMALL_BYTES_MAX => {
                     prepare();
+                    if puts.begins() {
+                        return self.process.put(there, here, bytes);
+                    }
                     puts.gather(self.process, there, here, bytes);
                     Ok(())
                 }
-                Some(_) if bytes <= SMALL_BYTES_MAX => self.process.put(there, here, bytes),
                 _ => self.put(there, here, bytes),
             }
         }

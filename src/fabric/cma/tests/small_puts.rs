@@ -1,6 +1,7 @@
 //! Small puts that are gathered.
 
 use super::*;
+use crate::fabric::cma::small_puts::SMALL_BYTES_MAX;
 use crate::fabric::remote::Bytes as _;
 
 /// A process with small puts of its own.
@@ -10,10 +11,13 @@ fn gathering(process: Process<'_>) -> Gathering<'_> {
 
 /// Puts bytes later, and returns whether they were gathered.
 fn put(to: Gathering<'_>, there: u64, from: &[u8]) -> bool {
-    let mut waits = false;
+    let gathered = || to.small_puts.map_or(0, SmallPuts::gathered);
+    let (before, mut prepared) = (gathered(), false);
     // SAFETY: the tests put into pages of their own.
-    unsafe { to.put_later(there, from.as_ptr(), from.len() as u64, || waits = true) }.unwrap();
-    waits
+    unsafe { to.put_later(there, from.as_ptr(), from.len() as u64, || prepared = true) }.unwrap();
+    let may_wait = to.small_puts.is_some() && from.len() as u64 <= SMALL_BYTES_MAX;
+    assert_eq!(prepared, may_wait, "a small put is prepared, and no other one");
+    gathered() > before
 }
 
 #[test]
