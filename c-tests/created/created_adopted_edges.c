@@ -9,7 +9,7 @@
 #include "created.h"
 #include <sys/mman.h>
 
-enum { TURNS = 30, LONGS = 2000, ROW = 2048, NEAR = 40, APART = 50, LEAD = 2032 };
+enum { TURNS = 90, LONGS = 2000, ROW = 2048, NEAR = 40, APART = 50, LEAD = 2032 };
 
 // Zeroed memory that begins LEAD bytes behind the begin of a page. Its first page and its last one
 // are private mappings of a file.
