@@ -25,8 +25,7 @@
 //! its bit with its first, third, .. post to an origin, and takes it away with the others; `made`
 //! says which is next. So the bit is 0 or 1, and no addition carries into the next bit. A start
 //! changes `used` only, which no other rank waits for. If it took the bits away from `posted`, it
-//! would have to fetch a line for itself alone that the poster has just changed, and so would the
-//! next post: half as long as the post itself, each time.
+//! would have to fetch a line for itself alone that the poster has just changed.
 
 use crate::error::Result;
 use crate::fabric::layout;
