@@ -33,7 +33,7 @@ use crate::number::Number;
 use crate::rank_numbers::Rank;
 
 /// The tree of the ranks of a node.
-pub const OF_NODE: BarrierKind = BarrierKind::Tree { fan_in: 16 };
+pub const OF_NODE: BarrierKind = BarrierKind::Tree { fan_in: 64 };
 
 /// The barrier number `number` of a tree whose counters count `fan_in` ranks.
 pub fn barrier(words: &impl Words, fan_in: u32, number: u64) -> Result<()> {
