@@ -47,6 +47,11 @@ pub enum BarrierKind {
     },
 }
 
+impl BarrierKind {
+    /// The barrier of ranks that share cores.
+    pub const OF_SHARED_CORES: BarrierKind = BarrierKind::Tree { fan_in: 64 };
+}
+
 /// Waits until all ranks have entered the barrier number `number`. The first is 1, and each rank
 /// enters all of them, in their order.
 #[inline]

@@ -1,11 +1,11 @@
 //! The barrier of ranks that share cores: a tree of counters. Not for ranks of several nodes: a
 //! rank waits for the answers of the counters.
 //!
-//! | word                    | at                   | meaning                                       |
-//! |-------------------------|----------------------|-----------------------------------------------|
-//! | [`ENTERED`]             | each rank            | n: this rank has entered barrier n            |
-//! | [`arrived`], of level l | the first of a group | the arrivals of all its members, ever         |
-//! | [`RELEASED`]            | each rank            | n: all ranks have entered barrier n           |
+//! | word                    | at                   | meaning                               |
+//! |-------------------------|----------------------|---------------------------------------|
+//! | [`ENTERED`]             | each rank            | n: this rank has entered barrier n    |
+//! | [`arrived`], of level l | the first of a group | the arrivals of all its members, ever |
+//! | [`RELEASED`]            | each rank            | n: all ranks have entered barrier n   |
 //!
 //! A group of level 0 is `fan_in` ranks that follow each other; a group of the next level is
 //! `fan_in` such groups, each of which is a member, and so on up to the one group of all ranks. A
@@ -15,25 +15,22 @@
 //! releases the first ranks of the members of its own group, and so on down. All ranks wait for
 //! their release, the last one too: no post to a rank is under way when the barrier ends there.
 //!
-//! | from           | step                                | to                                    |
-//! |----------------|-------------------------------------|---------------------------------------|
-//! | m (n - 1) to m n - 1 | a member of m enters barrier n | one more                              |
-//! | m n            | a member enters barrier n + 1, which it does only after its release from n  | m n + 1 |
+//! | a counter of m members   | step                              | becomes     |
+//! |--------------------------|-----------------------------------|-------------|
+//! | m (n - 1) to m n - 1     | a member enters barrier n         | one more    |
+//! | m n                      | a member enters barrier n + 1     | m n + 1     |
 //!
-//! So a counter of m members that becomes m n has counted the last of them, in barrier n, and the
-//! numbers need not be reset.
+//! The last step is possible only after m n: a member enters the next barrier when it was released
+//! from this one. So a counter that becomes m n has counted the last member in barrier n, and no
+//! counter needs to be reset.
 //!
 //! [`arrived`]: layout::arrived
 
-use super::BarrierKind;
 use crate::error::Result;
 use crate::fabric::layout::{self, ENTERED, RELEASED};
 use crate::fabric::{Fetch, WordAt, Words};
 use crate::number::Number;
 use crate::rank_numbers::Rank;
-
-/// The tree of the ranks of a node.
-pub const OF_NODE: BarrierKind = BarrierKind::Tree { fan_in: 64 };
 
 /// The barrier number `number` of a tree whose counters count `fan_in` ranks.
 pub fn barrier(words: &impl Words, fan_in: u32, number: u64) -> Result<()> {

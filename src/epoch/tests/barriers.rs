@@ -71,7 +71,8 @@ fn barriers(kind: BarrierKind, fault: Fault) -> impl Fn(&Sim) + 'static {
 
 #[test]
 fn no_rank_leaves_a_barrier_before_all_have_entered() {
-    for (ranks, kind) in [1, 2, 3, 4, 7, 9].into_iter().flat_map(|ranks| KINDS.map(|k| (ranks, k))) {
+    for (ranks, kind) in [1, 2, 3, 4, 7, 9].into_iter().flat_map(|ranks| KINDS.map(|k| (ranks, k)))
+    {
         every(ranks, || barriers(kind, Fault::Nothing), |_| {});
     }
 }

@@ -17,7 +17,7 @@ use super::kept::KeptList;
 use super::report::Why;
 use super::target_views::NoViews;
 use super::verdict;
-use crate::epoch::fence::{BarrierKind, tree};
+use crate::epoch::fence::BarrierKind;
 use crate::error::{Error, Result};
 use crate::fabric::cma;
 use crate::fabric::layout;
@@ -182,7 +182,7 @@ impl Arena {
         // Relaxed: that call orders the store by rank 0 before this load.
         match records::failures(&self.first).shares_cores.load(Ordering::Relaxed) {
             0 => BarrierKind::Rounds,
-            _ => tree::OF_NODE,
+            _ => BarrierKind::OF_SHARED_CORES,
         }
     }
 
