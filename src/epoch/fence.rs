@@ -21,6 +21,23 @@
 //! takes one or two. All ranks of a node must use the same barrier: the first of them chooses
 //! when they make their arena.
 //!
+//! Microseconds per fence on two cores, medians of five runs in turns. The fence of MPICH takes
+//! milliseconds there.
+//!
+//! | ranks, over       | in rounds | tree  | MPI alone |
+//! |-------------------|-----------|-------|-----------|
+//! | 8, Open MPI 4.1   | 16        | 7     | 21        |
+//! | 8, Open MPI 5.0   | 16        | 8     | 16        |
+//! | 8, MPICH 4.0      | 20        | 14    |           |
+//! | 32, Open MPI 4.1  | 154       | 57    | 162       |
+//! | 32, Open MPI 5.0  | 180       | 71    | 177       |
+//! | 32, MPICH 4.0     | 600       | 210 to 280 |      |
+//!
+//! MPICH makes a session of each rank, so that a yield does not reach the other ranks
+//! (`sys::process::yields_reach`): a waiting rank sleeps, and each sleep takes a wake.
+//! A smaller fan-in adds levels, each of which takes one more turn: with 16 instead of 64, 32 ranks
+//! over Open MPI take 84.
+//!
 //! # Over many nodes
 //!
 //! A barrier over nodes is three barriers: of the ranks of each node, of the nodes' leaders (the
