@@ -15,6 +15,8 @@
 //! | [`REGIONS_ID`] to [`TABLE_KEY`] | owned | the table of its regions                      |
 //! | [`next`], [`go`] | link, contended | a queue node of each thread that waits for a lock    |
 //! | [`fence`]  | contended | one counter per round of the barrier (`epoch::fence`)            |
+//! | [`arrived`], [`RELEASED`] | contended | those of a tree, in these words (`fence::tree`) |
+//! | [`ENTERED`] | owned    | the last barrier of a tree that this rank has entered              |
 //! | [`WAITED`] | owned     | how long this rank has waited in the window, for a report         |
 //! | [`made`], [`used`] | owned | this rank's posts, and its starts (`epoch::pscw`)               |
 //! | [`posted`] | contended | one bit per rank: whether its posts to this rank are an odd number |
@@ -97,6 +99,9 @@ pub const ROUNDS_MAX: u32 = 2 * LINE;
 /// Nanoseconds that this rank has waited for others in this window. Stored before the last barrier
 /// of a window, for a report: no protocol reads it.
 pub const WAITED: WordId = WordId(FENCE + ROUNDS_MAX);
+
+/// The number of the last barrier of a tree that this rank has entered.
+pub const ENTERED: WordId = WordId(WAITED.0 + 3);
 
 /// The first words of [`made`] and of [`used`], on the line of the other words that this rank alone
 /// stores into.
@@ -198,6 +203,16 @@ pub fn fence(round: u32) -> WordId {
     assert!(round < ROUNDS_MAX);
     WordId(FENCE + round)
 }
+
+/// The counter of a level of the barrier of a tree, at the first rank of a group.
+pub fn arrived(level: u32) -> WordId {
+    assert!(level < ROUNDS_MAX - 2, "the first word is for another use, the last is `RELEASED`");
+    fence(1 + level)
+}
+
+/// The number of times that this rank was released from a barrier of a tree. It is on another
+/// line than the counters of the levels that a window has.
+pub const RELEASED: WordId = WordId(FENCE + ROUNDS_MAX - 1);
 
 /// Returns the word and the bit for the posts of `from` to this rank.
 pub fn posted(from: Rank) -> (WordId, u64) {

@@ -117,6 +117,20 @@ pub fn cores() -> usize {
     })
 }
 
+/// Returns whether sched_yield of this process can give its core to a process. Where the system
+/// makes a group of each session (autogroup, sched(7)), it chooses a group first and then a thread
+/// of it: a yield makes way within the own group only. Some launchers make a session of each rank.
+pub fn yields_reach(pid: i32) -> bool {
+    static GROUPS: OnceLock<bool> = OnceLock::new();
+    let are_groups = *GROUPS.get_or_init(|| {
+        std::fs::read("/proc/sys/kernel/sched_autogroup_enabled")
+            .is_ok_and(|text| text.starts_with(b"1"))
+    });
+    // SAFETY: plain questions. -1 for a process that is gone or not seen: its session is unknown.
+    let (own, other) = unsafe { (libc::getsid(0), libc::getsid(pid)) };
+    !are_groups || other == -1 || other == own
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;

@@ -73,7 +73,7 @@ impl Protocols for OneNode<'_> {
     }
 
     fn fence(&self, precede: bool) -> Result<()> {
-        fence::fence(&self.0.words, self.0.next_barrier(), precede)
+        fence::fence(&self.0.words, self.0.arena().barrier, self.0.next_barrier(), precede)
     }
 
     fn post(&self, origins: &[Rank]) -> Result<()> {

@@ -57,7 +57,7 @@ pub fn last_fence(node: &LocalWindow, call: &'static str) -> Result<()> {
     }
     // Stores of this process come before its part in the barrier, wherever the words are.
     let words = collective_words(node.arena(), node.slot, call);
-    fence::fence(&words, node.next_barrier(), true)
+    fence::fence(&words, node.arena().barrier, node.next_barrier(), true)
 }
 
 /// Does MPI_Win_post. MPI_MODE_NOCHECK has no effect: both sides have to give it (MPI-4.1 §12.5.5),

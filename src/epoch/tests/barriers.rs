@@ -1,14 +1,27 @@
 //! Fences on the simulator, and proof that these tests notice steps that a fence leaves out.
 
-use crate::epoch::fence::{absent, barrier, fence, fence_over_nodes};
+use crate::epoch::fence::{BarrierKind, absent, barrier, fence, fence_over_nodes};
 use crate::fabric::layout;
 use crate::fabric::sim::{Fault, Profile, Sim, SimCounts, SimShape, every, is_caught, run};
-use crate::fabric::{WordAt, Words};
+use crate::fabric::{WordAt, WordId, Words};
 use crate::rank_numbers::Rank;
 use std::cell::Cell;
 
+/// The barriers of the ranks of a node: trees of many levels, and of one.
+const KINDS: [BarrierKind; 4] = [
+    BarrierKind::Rounds,
+    BarrierKind::Tree { fan_in: 2 },
+    BarrierKind::Tree { fan_in: 3 },
+    BarrierKind::Tree { fan_in: 16 },
+];
+
+/// Returns the words that a barrier posts to: without these posts it does not work.
+fn posted(kind: BarrierKind) -> WordId {
+    if kind == BarrierKind::Rounds { layout::fence(0) } else { layout::RELEASED }
+}
+
 /// In each epoch every rank puts into every rank, and all see it after the fence.
-fn puts_between_fences(fault: Fault) -> impl Fn(&Sim) + 'static {
+fn puts_between_fences(kind: BarrierKind, fault: Fault) -> impl Fn(&Sim) + 'static {
     move |sim| {
         let words = sim.weak(fault);
         let ranks = || (0..sim.size()).map(Rank);
@@ -17,7 +30,7 @@ fn puts_between_fences(fault: Fault) -> impl Fn(&Sim) + 'static {
             // rank does not load.
             let cell = |origin: Rank| (epoch % 2 * 8) as usize + origin.0 as usize;
             ranks().for_each(|target| sim.put(target, cell(sim.rank()), epoch));
-            fence(&words, epoch, true).unwrap();
+            fence(&words, kind, epoch, true).unwrap();
             assert!(ranks().all(|origin| sim.load(cell(origin)) == epoch), "not there");
         }
     }
@@ -25,30 +38,32 @@ fn puts_between_fences(fault: Fault) -> impl Fn(&Sim) + 'static {
 
 #[test]
 fn a_fence_shows_what_was_put_before_it() {
-    for ranks in [1, 2, 3, 5, 8] {
-        every(ranks, || puts_between_fences(Fault::Nothing), |_| {});
+    for (ranks, kind) in [1, 2, 3, 5, 8].into_iter().flat_map(|ranks| KINDS.map(|k| (ranks, k))) {
+        every(ranks, || puts_between_fences(kind, Fault::Nothing), |_| {});
     }
 }
 
 #[test]
 fn what_a_fence_forgets_is_noticed() {
-    for fault in [
-        Fault::Flush,                  // the puts come after the fence
-        Fault::Post(layout::fence(0)), // no rank is notified
-        Fault::Wait,                   // no rank waits
-    ] {
-        assert!(is_caught(5, || puts_between_fences(fault)), "{fault:?} is not noticed");
+    for kind in KINDS {
+        for fault in [
+            Fault::Flush,              // the puts come after the fence
+            Fault::Post(posted(kind)), // no rank is notified
+            Fault::Wait,               // no rank waits
+        ] {
+            assert!(is_caught(5, || puts_between_fences(kind, fault)), "{kind:?}, {fault:?}");
+        }
     }
 }
 
 /// Barriers with nothing in between.
-fn barriers(fault: Fault) -> impl Fn(&Sim) + 'static {
+fn barriers(kind: BarrierKind, fault: Fault) -> impl Fn(&Sim) + 'static {
     let come = Cell::new(0);
     move |sim| {
         let words = sim.weak(fault);
         for number in 1..=4 {
             come.set(come.get() + 1);
-            barrier(&words, number).unwrap();
+            barrier(&words, kind, number).unwrap();
             assert!(come.get() >= number as u32 * sim.size(), "left before all had come");
         }
     }
@@ -56,8 +71,9 @@ fn barriers(fault: Fault) -> impl Fn(&Sim) + 'static {
 
 #[test]
 fn no_rank_leaves_a_barrier_before_all_have_entered() {
-    for ranks in [1, 2, 3, 4, 7, 9] {
-        every(ranks, || barriers(Fault::Nothing), |_| {});
+    for (ranks, kind) in [1, 2, 3, 4, 7, 9].into_iter().flat_map(|ranks| KINDS.map(|k| (ranks, k)))
+    {
+        every(ranks, || barriers(kind, Fault::Nothing), |_| {});
     }
 }
 
@@ -85,26 +101,51 @@ fn ranks_that_have_not_entered_a_barrier_are_seen() {
     }
 }
 
+/// Ranks enter a tree one after the other; each sees which ones have not.
+fn late_ranks_of_a_tree() -> impl Fn(&Sim) + 'static {
+    let entered = Cell::new(0);
+    move |sim| {
+        let (words, me) = (sim.near(Fault::Wait), sim.index());
+        while entered.get() != me.0 {
+            sim.step();
+        }
+        barrier(&words, BarrierKind::Tree { fan_in: 2 }, 1).unwrap();
+        let late: Vec<Rank> = Rank::all(words.size()).skip(me.0 as usize + 1).collect();
+        assert_eq!(absent(&words, 1), late);
+        entered.set(me.0 + 1);
+    }
+}
+
+#[test]
+fn ranks_that_have_not_entered_a_tree_are_seen() {
+    for ranks in [2, 3, 7] {
+        let shape = SimShape { per_node: ranks, ..SimShape::from(ranks) };
+        every(shape, late_ranks_of_a_tree, |_| {});
+    }
+}
+
 #[test]
 fn what_a_barrier_forgets_is_noticed() {
-    for fault in [
-        Fault::Post(layout::fence(0)), // no rank is notified
-        Fault::EveryOtherPost(layout::fence(0)),
-        Fault::Wait, // no rank waits
-    ] {
-        assert!(is_caught(2, || barriers(fault)), "{fault:?} is not noticed");
+    for kind in KINDS {
+        for fault in [
+            Fault::Post(posted(kind)), // no rank is notified
+            Fault::EveryOtherPost(posted(kind)),
+            Fault::Wait, // no rank waits
+        ] {
+            assert!(is_caught(2, || barriers(kind, fault)), "{kind:?}, {fault:?}");
+        }
     }
 }
 
 /// Ranks of nodes that put into all others, nodes too, between fences.
-fn puts_between_fences_over_nodes(fault: Fault) -> impl Fn(&Sim) + 'static {
+fn puts_between_fences_over_nodes(kind: BarrierKind, fault: Fault) -> impl Fn(&Sim) + 'static {
     move |sim| {
         let (near, far, leads) = (sim.near(fault), sim.far(fault), sim.leads(fault));
         let ranks = || (0..sim.shape().ranks).map(Rank);
         for epoch in 1..=4 {
             let cell = |origin: Rank| (epoch % 2 * 8) as usize + origin.0 as usize;
             ranks().for_each(|target| sim.put(target, cell(sim.index()), epoch));
-            fence_over_nodes((&near, &far, leads.as_ref()), epoch, true).unwrap();
+            fence_over_nodes((&near, &far, leads.as_ref()), kind, epoch, true).unwrap();
             assert!(ranks().all(|origin| sim.load(cell(origin)) == epoch), "not there");
         }
     }
@@ -114,19 +155,24 @@ fn puts_between_fences_over_nodes(fault: Fault) -> impl Fn(&Sim) + 'static {
 fn a_fence_over_nodes_shows_what_was_put_before_it() {
     for (ranks, per_node) in [(1, 1), (2, 2), (3, 1), (4, 2), (7, 3), (8, 2), (8, 4), (8, 5)] {
         let shape = SimShape { per_node, ..SimShape::from(ranks) };
-        every(shape, || puts_between_fences_over_nodes(Fault::Nothing), |_| {});
+        for kind in [KINDS[0], KINDS[1]] {
+            every(shape, || puts_between_fences_over_nodes(kind, Fault::Nothing), |_| {});
+        }
     }
 }
 
 #[test]
 fn what_a_fence_over_nodes_forgets_is_noticed() {
-    for fault in [
-        Fault::Flush,                  // the puts come after the fence
-        Fault::Post(layout::fence(0)), // no rank is notified
-        Fault::Wait,                   // no rank waits
-    ] {
-        let shape = SimShape { per_node: 2, ..SimShape::from(6) };
-        assert!(is_caught(shape, || puts_between_fences_over_nodes(fault)), "{fault:?}");
+    let shape = SimShape { per_node: 2, ..SimShape::from(6) };
+    for kind in KINDS {
+        for fault in [
+            Fault::Flush,              // the puts come after the fence
+            Fault::Post(posted(kind)), // no rank is notified
+            Fault::Wait,               // no rank waits
+        ] {
+            let caught = is_caught(shape, || puts_between_fences_over_nodes(kind, fault));
+            assert!(caught, "{kind:?}, {fault:?}");
+        }
     }
 }
 
@@ -140,7 +186,7 @@ fn costs_over_nodes(sim: &Sim) {
     let leads = sim.leads(Fault::Nothing);
     for number in 1..=3 {
         let precede = number != 2;
-        fence_over_nodes((&near, &far, leads.as_ref()), number, precede).unwrap();
+        fence_over_nodes((&near, &far, leads.as_ref()), KINDS[0], number, precede).unwrap();
     }
     let of_node = 3 * 2 * rounds(near.size());
     assert_eq!(near.counts(), SimCounts { post: of_node, flush_all: 2, ..SimCounts::default() });

@@ -1,6 +1,7 @@
 //! The cost of the protocols, counted on the simulator in operations that leave the rank. The
 //! numbers are those of docs/decisions/0001.
 
+use crate::epoch::fence::BarrierKind;
 use crate::epoch::lock::{
     Held, Spare, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive, unlock_shared,
 };
@@ -11,6 +12,7 @@ use crate::fabric::sim::{Profile, Sim, SimCounts, run};
 use crate::fabric::{WordAt, Words};
 use crate::rank_numbers::Rank;
 use std::cell::Cell;
+use std::rc::Rc;
 
 const TARGET: Rank = Rank(1);
 
@@ -128,10 +130,32 @@ fn a_contended_exclusive_lock_costs_three_fetches_more() {
 fn a_fence_costs_a_post_per_round() {
     for (ranks, rounds) in [(1, 0), (2, 1), (3, 2), (8, 3), (9, 4)] {
         on_ranks(ranks, move |sim| {
-            let paid = cost(sim, |sim| fence::fence(sim, 1, true).unwrap());
+            let paid = cost(sim, |sim| fence::fence(sim, BarrierKind::Rounds, 1, true).unwrap());
             let expected = SimCounts { post: rounds, flush_all: 1, ..SimCounts::default() };
             assert_eq!(paid, expected);
         });
+    }
+}
+
+/// Each rank adds to one counter, and the last of a group to another one for each; each rank posts
+/// to at most `fan_in` ranks of each level.
+#[test]
+fn a_fence_of_a_tree_costs_a_fetch_per_level_at_most_and_a_release_per_rank() {
+    for (ranks, fan_in, fetches) in [(1, 2, 1), (2, 2, 2), (8, 2, 14), (8, 16, 8), (33, 16, 36)] {
+        let all = Rc::new(Cell::new(SimCounts::default()));
+        let sum = all.clone();
+        on_ranks(ranks, move |sim| {
+            let kind = BarrierKind::Tree { fan_in };
+            let levels = (1..).find(|level| fan_in.pow(*level) >= ranks).unwrap();
+            let paid = cost(sim, |sim| fence::fence(sim, kind, 1, true).unwrap());
+            assert!((1..=levels).contains(&paid.fetch), "{paid:?}");
+            assert!(paid.post <= levels * fan_in, "{paid:?}");
+            let before = sum.get();
+            let (fetch, post) = (before.fetch + paid.fetch, before.post + paid.post);
+            sum.set(SimCounts { fetch, post, flush_all: paid.flush_all, ..before });
+        });
+        let posts = SimCounts { fetch: fetches, post: ranks, flush_all: 1, ..SimCounts::default() };
+        assert_eq!(all.get(), posts);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Locks after the loss of a rank: a process releases every lock that other ranks can still get.
 
+use crate::epoch::fence::BarrierKind;
 use crate::epoch::lock::{
     Held, Spare, lock_all, lock_exclusive, lock_shared, unlock_all, unlock_exclusive, unlock_shared,
 };
@@ -67,7 +68,8 @@ fn all_protocols(words: &Faulty<HeapWords>) -> Result<()> {
     lock_all(words, 0)?;
     words.flush_all()?;
     unlock_all(words)?;
-    fence::fence(words, 1, true)?;
+    fence::fence(words, BarrierKind::Rounds, 1, true)?;
+    fence::fence(words, BarrierKind::OF_SHARED_CORES, 1, true)?;
     pscw::post(words, [me])?;
     pscw::start(words, [me])?;
     pscw::complete(words, [me])?;

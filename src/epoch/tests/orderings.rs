@@ -5,6 +5,7 @@
 
 use super::passes::caller;
 use crate::epoch::exposure::{Lists, Posted, Started};
+use crate::epoch::fence::BarrierKind;
 use crate::epoch::lock::{
     Held, Mode, Spare, acquire, lock_all, lock_exclusive, lock_shared,
     passes::{self, Caller},
@@ -146,26 +147,45 @@ fn loom_a_waiting_writer_sleeps_and_is_woken() {
     model(TWO, move || assert_eq!(increments(&ranks(ASLEEP, bodies())), 2));
 }
 
-fn fence_once(words: &HeapWords, memory: &Memory) {
+/// The barriers of a fence, as types: a body of [`ranks`] has no state.
+trait Kind {
+    const KIND: BarrierKind;
+}
+struct Rounds;
+impl Kind for Rounds {
+    const KIND: BarrierKind = BarrierKind::Rounds;
+}
+struct Tree;
+impl Kind for Tree {
+    const KIND: BarrierKind = BarrierKind::Tree { fan_in: 2 };
+}
+
+fn fence_once<K: Kind>(words: &HeapWords, memory: &Memory) {
     let me = words.rank().0 as usize;
     if me < 2 {
         memory[me].store(1, Relaxed);
     }
-    fence::fence(words, 1, true).unwrap();
+    fence::fence(words, K::KIND, 1, true).unwrap();
     assert_eq!(memory[0].load(Relaxed), 1);
     assert_eq!(memory[1].load(Relaxed), 1);
 }
 
-fn fence_twice(words: &HeapWords, memory: &Memory) {
-    fence_once(words, memory);
-    fence::fence(words, 2, true).unwrap();
+fn fence_twice<K: Kind>(words: &HeapWords, memory: &Memory) {
+    fence_once::<K>(words, memory);
+    fence::fence(words, K::KIND, 2, true).unwrap();
     memory[words.rank().0 as usize].store(2, Relaxed);
 }
 
 #[test]
 fn loom_a_fence_shows_what_was_stored_before_it() {
-    model(TWO, || drop(ranks(AWAKE, vec![fence_twice, fence_twice])));
-    model(2, || drop(ranks(ASLEEP, vec![fence_once, fence_once, fence_once])));
+    model(TWO, || drop(ranks(AWAKE, vec![fence_twice::<Rounds>; 2])));
+    model(2, || drop(ranks(ASLEEP, vec![fence_once::<Rounds>; 3])));
+}
+
+#[test]
+fn loom_a_fence_of_a_tree_shows_what_was_stored_before_it() {
+    model(TWO, || drop(ranks(AWAKE, vec![fence_twice::<Tree>; 2])));
+    model(2, || drop(ranks(ASLEEP, vec![fence_once::<Tree>; 3])));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Tables of regions on the simulator: an access sees the table as it is, and is over when a detach
 //! returns; and proof that these tests notice steps that the protocol leaves out.
 
+use crate::epoch::fence::BarrierKind;
 use crate::epoch::lock::{
     Held, Mode, Spare, acquire, lock_all, lock_exclusive, lock_shared, unlock_all,
     unlock_exclusive, unlock_shared,
@@ -306,7 +307,7 @@ fn epochs<const V: usize>() -> impl Fn(&Sim) + 'static {
                 2 => unlock_all(&words).unwrap(),
                 _ => {}
             }
-            fence::fence(&words, number, true).unwrap();
+            fence::fence(&words, BarrierKind::Rounds, number, true).unwrap();
         }
     }
 }

@@ -47,12 +47,17 @@ pub trait Idle {
     fn rounds(&self) -> u32 {
         AWAKE_ROUNDS
     }
+    /// The longest duration of the first sleep, in nanoseconds.
+    fn first_sleep_ns(&self) -> u64 {
+        SLEEP_NS_MIN
+    }
 }
 
 /// [`Idle::rounds`] where each round takes some time.
 pub const AWAKE_ROUNDS: u32 = 4;
-/// The first sleep: about what a wake costs, so that short waits do not become long ones.
-const SLEEP_NS_MIN: u64 = 50_000;
+/// [`Idle::first_sleep_ns`] that is about what a wake costs, so that short waits do not become long
+/// ones.
+pub const SLEEP_NS_MIN: u64 = 50_000;
 /// The longest sleep: the MPI underneath makes progress at least this often.
 const SLEEP_NS_MAX: u64 = 1_000_000;
 /// Slept so long, a waiter asks whether the processes of the node are still there.
@@ -127,14 +132,14 @@ impl<C: Cells, I: Idle> CpuWords<C, I> {
 }
 
 /// Sleeps on a doorbell until a word satisfies `until`, and returns the word. Calls `advance` after
-/// each sleep, and from time to time [`Idle::check`].
+/// each sleep that did not end the wait, and from time to time [`Idle::check`].
 pub fn sleep_until<I: Idle>(
     (cell, bell): (&AtomicU64, &AtomicU32),
     until: &impl Fn(u64) -> bool,
     (idle, wait): (&I, &mut I::Wait),
     mut advance: impl FnMut() -> Result<()>,
 ) -> Result<u64> {
-    let (mut sleep_ns, mut checked) = (SLEEP_NS_MIN, Instant::now());
+    let (mut sleep_ns, mut checked) = (idle.first_sleep_ns(), Instant::now());
     loop {
         let announced = doorbell::announce(bell);
         // Acquire: pairs with the Release of `add_and_ring`.
@@ -143,6 +148,11 @@ pub fn sleep_until<I: Idle>(
             return Ok(value);
         }
         idle.sleep(bell, announced, sleep_ns);
+        // Acquire: as above. Most sleeps end by a wake, after which there is nothing to advance.
+        let value = cell.load(Ordering::Acquire);
+        if until(value) {
+            return Ok(value);
+        }
         advance()?;
         // Measured by the clock, not in sleeps: where ranks share cores, a short sleep may last
         // long.

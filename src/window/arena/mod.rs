@@ -17,6 +17,7 @@ use super::kept::KeptList;
 use super::report::Why;
 use super::target_views::NoViews;
 use super::verdict;
+use crate::epoch::fence::BarrierKind;
 use crate::error::{Error, Result};
 use crate::fabric::cma;
 use crate::fabric::layout;
@@ -31,6 +32,7 @@ use crate::rank_numbers::{Rank, RankOnNode, Slot};
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::PAGE;
 use crate::sys::life::{Mark, now_ns};
+use crate::sys::process;
 use crate::sys::segment::{Mapping, Name, Segment};
 use parking_lot::Mutex;
 pub use slots::Announcement;
@@ -57,6 +59,8 @@ pub struct Arena {
     lives: Arc<Lives>,
     /// when [`Arena::check_dead_by_the_clock`] last looked for dead processes; 0: never
     asked: AtomicU64,
+    /// the barrier of the ranks, on slot 0 and in each window: all ranks know the same one
+    pub barrier: BarrierKind,
     /// the number of barriers on slot 0 so far
     barriers: AtomicU64,
     turns: AtomicU64,
@@ -66,6 +70,8 @@ pub struct Arena {
     pub kept: Mutex<KeptList<Common>>,
     /// whether this process may access the memory of all the others
     permitted: OnceLock<bool>,
+    /// see [`Arena::yields_reach_all`]
+    yields_reach_all: OnceLock<bool>,
     /// the table of windows that quick calls have not used
     pub no_views: NoViews,
     /// the object that knows the other nodes, if the ranks of the communicator are on several nodes
@@ -118,7 +124,7 @@ impl Arena {
         };
         // SAFETY: the segment is zeroed memory with this layout, see `records`.
         let lives = unsafe { Lives::new(first.clone(), records::LIVES, rank, size) };
-        let arena = Arena {
+        let mut arena = Arena {
             comm,
             group: comm.group(host)?,
             rank,
@@ -129,11 +135,13 @@ impl Arena {
             lives: Arc::new(lives),
             first,
             asked: AtomicU64::new(0),
+            barrier: BarrierKind::Rounds,
             barriers: AtomicU64::new(0),
             turns: AtomicU64::new(0),
             seen: [const { AtomicU64::new(0) }; 4],
             kept: Mutex::new(KeptList::NONE),
             permitted: OnceLock::new(),
+            yields_reach_all: OnceLock::new(),
             no_views: NoViews::new(size),
             beyond: OnceLock::new(),
         };
@@ -145,6 +153,7 @@ impl Arena {
         if !comm.all(host, RankOnNode::all(size).all(known))? {
             return Ok(Err(Why::NoRoad));
         }
+        arena.barrier = arena.barrier_of_leader();
         let arena = Arc::new(arena);
         departures::note(&arena.lives);
         heap::shared_by(size);
@@ -159,9 +168,22 @@ impl Arena {
             // Unique: no process makes two arenas in one nanosecond, and process ids differ.
             let id = mark.pid.cast_unsigned().to_u64() << 40 ^ now_ns();
             // Relaxed: the Release in `write` orders it.
-            records::failures(&self.first).id.store(id, Ordering::Relaxed);
+            let common = records::failures(&self.first);
+            common.id.store(id, Ordering::Relaxed);
+            let shares = self.size.to_usize() > process::cores();
+            common.shares_cores.store(u64::from(shares), Ordering::Relaxed); // as `id`
         }
         self.lives.record(self.rank).write(&mark);
+    }
+
+    /// Returns the barrier that rank 0 has chosen. To be called after the collective call that
+    /// follows [`Arena::write_own_record`].
+    fn barrier_of_leader(&self) -> BarrierKind {
+        // Relaxed: that call orders the store by rank 0 before this load.
+        match records::failures(&self.first).shares_cores.load(Ordering::Relaxed) {
+            0 => BarrierKind::Rounds,
+            _ => BarrierKind::OF_SHARED_CORES,
+        }
     }
 
     /// Returns the record of a rank's process.
@@ -206,6 +228,14 @@ impl Arena {
     /// [`Arena::find_permission`].
     pub fn is_permitted(&self) -> bool {
         self.permitted.get() == Some(&true)
+    }
+
+    /// Whether a yield of this process can give its core to the process of any other rank.
+    pub fn yields_reach_all(&self) -> bool {
+        *self.yields_reach_all.get_or_init(|| {
+            let pid = |rank| self.lives.of(rank).mark().pid;
+            RankOnNode::all(self.size).all(|rank| process::yields_reach(pid(rank)))
+        })
     }
 
     /// Reports to all ranks that this one has failed in step `step` of creation number `turn`.

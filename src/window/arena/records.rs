@@ -20,6 +20,8 @@ pub struct Failures {
     lost: AtomicU64,
     /// a number that no other arena of the node has (from rank 0)
     pub id: AtomicU64,
+    /// whether the ranks share cores, by the count of rank 0: 0 or 1 (from rank 0)
+    pub shares_cores: AtomicU64,
 }
 
 /// The record of a process.

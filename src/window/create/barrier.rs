@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Waits until all ranks of an arena have called this, in the user's call `call`.
 pub fn barrier(arena: &Arc<Arena>, call: &'static str) -> Result<()> {
     let turn = arena.next_barrier();
-    fence::barrier(&collective_words(arena, Slot::OF_ARENA, call), turn)
+    fence::barrier(&collective_words(arena, Slot::OF_ARENA, call), arena.barrier, turn)
 }
 
 /// Returns the words of a slot for a barrier in the user's call `call`, which makes or frees a
@@ -70,5 +70,9 @@ impl Idle for Collective {
 
     fn rounds(&self) -> u32 {
         self.idle.rounds()
+    }
+
+    fn first_sleep_ns(&self) -> u64 {
+        self.idle.first_sleep_ns()
     }
 }

@@ -35,7 +35,7 @@ impl<'a> Protocols for ManyNodes<'a> {
         let node = self.node;
         let leads = (node.arena().rank == RankOnNode::LEADER).then(|| self.part.leads(node));
         let roads = (&node.words, &self.words, leads.as_ref());
-        fence::fence_over_nodes(roads, node.next_barrier(), precede)
+        fence::fence_over_nodes(roads, node.arena().barrier, node.next_barrier(), precede)
     }
 
     fn post(&self, origins: &[Rank]) -> Result<()> {
