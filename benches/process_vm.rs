@@ -5,7 +5,10 @@
 //!
 //!     cargo bench --bench process_vm
 
-use fompi::measured::{Batch, Gathering, Life, Mark, Process, RankOnNode, SmallPuts, Way};
+use fompi::measured::{
+    Batch, DueCount, Gathering, Life, Mark, Process, RankOnNode, SmallPuts, Way,
+};
+use std::cell::Cell;
 use std::hint::black_box;
 use std::ptr;
 use std::time::Instant;
@@ -47,7 +50,7 @@ fn target(work: impl FnOnce()) -> Process<'static> {
             unsafe { libc::pause() };
         }
     }
-    Process { rank: RankOnNode(1), life: Box::leak(Box::new(Life::new(Mark::of(pid)))) }
+    Process::new(RankOnNode(1), Box::leak(Box::new(Life::new(Mark::of(pid)))))
 }
 
 fn end(target: Process<'static>) {
@@ -72,6 +75,15 @@ fn quartiles<const N: usize>(mut work: [&mut dyn FnMut(); N], repeat: usize) -> 
         times.sort_by(f64::total_cmp);
         times[times.len() / 4]
     })
+}
+
+/// The number of processes with puts that a later call completes, in a process with one thread.
+struct Count(Cell<i32>);
+
+impl DueCount for Count {
+    fn change(&self, change: impl FnOnce() -> i32) {
+        self.0.set(self.0.get() + change());
+    }
 }
 
 fn iovec(address: *mut u8, bytes: usize) -> libc::iovec {
@@ -174,7 +186,7 @@ fn runs(target: Process<'static>, here: *mut u8, there: *mut u8) {
 /// Small puts, each made at once and gathered: a put with its flush, and many puts with a flush.
 fn small_puts(process: Process<'static>, here: *mut u8, there: *mut u8) {
     println!("\nper put            bytes    stride     puts     once    later     ratio");
-    let puts = SmallPuts::default();
+    let (puts, due) = (SmallPuts::default(), Count(Cell::new(0)));
     let to = Gathering { process, small_puts: Some(&puts) };
     for bytes in [8, 64, 1024] {
         for (count, stride) in [(1, bytes), (RUNS, bytes), (RUNS, 8192)] {
@@ -185,9 +197,9 @@ fn small_puts(process: Process<'static>, here: *mut u8, there: *mut u8) {
             let mut later = || {
                 for i in 0..count {
                     // SAFETY: likewise.
-                    unsafe { to.put_later(place(i), here, bytes as u64, || ()) }.unwrap();
+                    unsafe { to.put_later(place(i), here, bytes as u64, || &due) }.unwrap();
                 }
-                assert!(!puts.complete(process));
+                assert!(!puts.complete(process, &due));
             };
             let repeat = if count == 1 { 200 } else { 1 };
             let [once, later] =

@@ -78,7 +78,7 @@ impl Default for Config {
             ranks_per_node: None,
             strategy: Strategy::Auto,
             strict: false,
-            adopt: Adopt::Never,
+            adopt: Adopt::Auto,
         }
     }
 }

@@ -51,6 +51,7 @@ pub(crate) mod window;
 pub mod measured {
     pub use crate::fabric::Way;
     pub use crate::fabric::cma::{Batch, Gathering, Process, SmallPuts};
+    pub use crate::fabric::due::DueCount;
     pub use crate::rank_numbers::RankOnNode;
     pub use crate::sys::life::{Life, Mark};
 }

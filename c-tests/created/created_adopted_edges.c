@@ -5,27 +5,9 @@
 // ranks: 2 3 4
 // settings: FOMPI_ADOPT=auto
 
-#define _GNU_SOURCE
-#include "created.h"
-#include <sys/mman.h>
+#include "edges.h"
 
-enum { TURNS = 90, LONGS = 2000, ROW = 2048, NEAR = 40, APART = 50, LEAD = 2032 };
-
-// Zeroed memory that begins LEAD bytes behind the begin of a page. Its first page and its last one
-// are private mappings of a file.
-static char *memory_with_edges(size_t bytes)
-{
-    const size_t page = 4096, pages = (LEAD + bytes + page - 1) / page;
-    const int file = memfd_create("edge", 0), flags = MAP_PRIVATE | MAP_FIXED;
-    CHECK(file >= 0);
-    CHECK_EQ(ftruncate(file, (off_t)page), 0);
-    char *memory = mmap(NULL, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(memory != MAP_FAILED);
-    for (size_t at = 0; at < pages; at += pages - 1)
-        CHECK(mmap(memory + at * page, page, PROT_READ | PROT_WRITE, flags, file, 0) != MAP_FAILED);
-    close(file);
-    return memset(memory + LEAD, 0, bytes);
-}
+enum { TURNS = 90, LONGS = 2000, ROW = 2048, NEAR = 40, APART = 50 };
 
 // Adds one to each long of a target.
 static void add_ones(MPI_Win win, int target, int turn)

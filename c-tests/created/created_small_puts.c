@@ -10,13 +10,18 @@
 
 #include <sys/mman.h>
 
-// Longs of each origin at a target; puts of one long, then of many.
-enum { SINGLE = 500, LONG_PUTS = 40, LONG = 128, PART = SINGLE + LONG_PUTS * LONG, PAGE = 4096 };
+// Longs of each origin at a target; puts of one long, then of many, then of pairs.
+enum {
+    SINGLE = 500, LONG_PUTS = 40, LONG = 128, PAIRS = 30, PAGE = 4096,
+    BEFORE = SINGLE + LONG_PUTS * LONG, PART = BEFORE + 2 * PAIRS
+};
 
 static long *memory;
 static MPI_Win win;
 
 static long value(int origin, int salt, int i) { return 1000000L * salt + 100000L * origin + i; }
+
+static void put_types(int target, int salt);
 
 // Puts in an order in which few follow each other.
 static void put_all(int target, int salt)
@@ -38,6 +43,30 @@ static void put_all(int target, int salt)
         OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
         memset(many, -1, sizeof many);
     }
+    put_types(target, salt);
+}
+
+// Puts of derived types that are one block at the target, among others: pairs, from every second
+// long, at the places of PART that `put_all` leaves.
+static void put_types(int target, int salt)
+{
+    MPI_Datatype pair, strided;
+    long values[4];
+    OK(MPI_Type_contiguous(2, MPI_LONG, &pair));
+    OK(MPI_Type_commit(&pair));
+    OK(MPI_Type_vector(2, 1, 2, MPI_LONG, &strided));
+    OK(MPI_Type_commit(&strided));
+    for (int k = 0; k < PAIRS; k++) {
+        const int i = BEFORE + k * 7 % PAIRS * 2;
+        values[0] = value(rank, salt, i);
+        values[1] = k % 2 ? -1 : value(rank, salt, i + 1);
+        values[2] = value(rank, salt, i + 1);
+        OK(MPI_Put(values, 1, k % 2 ? strided : pair, target, rank * PART + i, 1, pair, win));
+        OK(MPI_Win_flush_local(target, win));
+        memset(values, -1, sizeof values);
+    }
+    OK(MPI_Type_free(&pair));
+    OK(MPI_Type_free(&strided));
 }
 
 // The same for epochs without requests and local flushes.

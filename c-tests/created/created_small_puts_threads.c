@@ -9,7 +9,7 @@
 enum { THREADS = 3, ROUNDS = 30, PUTS = 60 };
 
 static long *memory;
-static MPI_Win win;
+static MPI_Win win, view; // over the same memory: a get of one sends no puts of the other
 static pthread_barrier_t all;
 
 static int slot(int origin, int thread, int k) { return (origin * THREADS + thread) * PUTS + k; }
@@ -33,6 +33,25 @@ static void check_round(int round)
             CHECK_EQ(((volatile long *)memory)[slot(previous_rank(), thread, 7 * k % PUTS)],
                      1000L * round + k);
     OK(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+// Threads complete puts to a target each, at the same time, one put or several.
+static void own_targets(int thread)
+{
+    const int target = (rank + 1 + thread) % size;
+    for (int k = 0; k < 10 * PUTS; k++) {
+        const int puts = 1 + k / 3 % 3, at = slot(rank, thread, 0);
+        long got = 0;
+        for (int n = 0; n < puts; n++) {
+            const long value = 10L * k + n;
+            OK(MPI_Put(&value, 1, MPI_LONG, target, at + n, 1, MPI_LONG, win));
+            OK(MPI_Win_flush_local(target, win));
+        }
+        OK(MPI_Win_flush(target, win));
+        OK(MPI_Get(&got, 1, MPI_LONG, target, at + puts - 1, 1, MPI_LONG, view));
+        OK(MPI_Win_flush(target, view));
+        CHECK_EQ(got, 10L * k + puts - 1);
+    }
 }
 
 static void *work(void *argument)
@@ -62,6 +81,8 @@ static void *work(void *argument)
         }
         OK(MPI_Win_flush_all(win));
     }
+    pthread_barrier_wait(&all);
+    own_targets(thread);
     return NULL;
 }
 
@@ -73,9 +94,13 @@ int main(int argc, char **argv)
     memory = heap_memory(bytes);
     win = window_over(memory, (MPI_Aint)bytes, sizeof(long));
     CHECK_EQ(pthread_barrier_init(&all, NULL, THREADS), 0);
+    view = window_over(memory, (MPI_Aint)bytes, sizeof(long));
     OK(MPI_Win_lock_all(0, win));
+    OK(MPI_Win_lock_all(0, view));
     run_numbered_threads(THREADS, work);
     OK(MPI_Win_unlock_all(win));
+    OK(MPI_Win_unlock_all(view));
+    OK(MPI_Win_free(&view));
     OK(MPI_Win_free(&win));
     CHECK_EQ(pthread_barrier_destroy(&all), 0);
     return check_end();

@@ -29,6 +29,7 @@ pub mod cma;
 mod conformance;
 #[cfg(not(loom))]
 pub mod contact;
+pub mod due;
 #[cfg(all(test, not(loom)))]
 mod example;
 #[cfg(not(loom))]

@@ -5,6 +5,8 @@
 pub mod adopt;
 #[cfg(not(loom))]
 pub mod ancestors;
+#[cfg(not(loom))]
+pub mod call_slots;
 pub mod cgroup;
 #[cfg(all(test, not(loom)))]
 pub mod child;

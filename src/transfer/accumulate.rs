@@ -51,6 +51,7 @@ pub unsafe fn accumulate(
     let Some(rank) = access else {
         return place.on_proc_null(origin.into_iter().chain(result), target);
     };
+    place.window.learn(rank);
     // SAFETY: the caller vouches for the buffers.
     unsafe {
         match alike(place, origin, result, target) {
@@ -124,13 +125,15 @@ unsafe fn accumulate_alike(
     }
     let guard = if count == 1 { Guard::Single } else { guard_of_several(place, rank, count) };
     let work = AccCall { place, rank, disp, op, zero: None, guard, elements: count };
-    if place.node.is_mixed(rank, disp, reach)? {
-        // SAFETY: `is_mixed` checked the window's side, the caller vouches for the buffers.
-        return work.in_parts(|work| unsafe { work.run_at(0, basic, origin, result, count) });
-    }
-    place.node.at_common(rank, disp, reach, |spot| {
-        // SAFETY: `at_common` checked the window's side, the caller vouches for the buffers.
-        unsafe { work.on_elements(basic, spot, (origin, result), count) }
+    place.node.while_steady(rank, || {
+        if place.node.is_mixed(rank, disp, reach)? {
+            // SAFETY: `is_mixed` checked the window's side, the caller vouches for the buffers.
+            return work.in_parts(|work| unsafe { work.run_at(0, basic, origin, result, count) });
+        }
+        place.node.at_common(rank, disp, reach, |spot| {
+            // SAFETY: `at_common` checked the window's side, the caller vouches for the buffers.
+            unsafe { work.on_elements(basic, spot, (origin, result), count) }
+        })
     })
 }
 
@@ -207,14 +210,16 @@ impl<'a> AccCall<'a> {
     unsafe fn begin(self, sides: Sides<'_>, target: &Shape, count: u64) -> Result<()> {
         let (reach, offset) = reach(target, count)?;
         let AccCall { place, rank, disp, .. } = self;
-        if place.node.is_mixed(rank, disp, reach)? {
-            // SAFETY: `is_mixed` checked the window's side, the caller vouches for the other two.
-            return self.in_parts(|work| unsafe { work.run_shaped(sides, target, count) });
-        }
-        let whole = place.node.at_common(rank, disp, reach, |spot| {
-            let zero = spot.offset(-offset);
-            // SAFETY: `at` checked the window's side, the caller vouches for the other two.
-            self.protected(zero, |work| unsafe { work.run_shaped(sides, target, count) })
+        let whole = place.node.while_steady(rank, || {
+            if place.node.is_mixed(rank, disp, reach)? {
+                // SAFETY: `is_mixed` checked the window's side, the caller vouches for the others.
+                return self.in_parts(|work| unsafe { work.run_shaped(sides, target, count) });
+            }
+            place.node.at_common(rank, disp, reach, |spot| {
+                let zero = spot.offset(-offset);
+                // SAFETY: `at` checked the window's side, the caller vouches for the other two.
+                self.protected(zero, |work| unsafe { work.run_shaped(sides, target, count) })
+            })
         });
         if !matches!(whole, Err(Error::NotInRegion { .. })) {
             return whole;

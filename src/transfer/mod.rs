@@ -79,7 +79,7 @@ impl Quick {
     /// unusual; the full call carries that out, or finds the error.
     #[inline(always)]
     pub fn new(win: usize, rank: c_int, entry: EntryName) -> Option<Quick> {
-        let (window, rank) = (registry::quick(win, entry)?, Rank(rank.cast_unsigned()));
+        let (window, rank) = (registry::quick_transfer(win, entry)?, Rank(rank.cast_unsigned()));
         window.epochs.known.is_open(rank).then_some(Quick { window, rank })
     }
 

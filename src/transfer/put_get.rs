@@ -9,11 +9,14 @@ use super::{Buffer, Place, Quick, Target, copies, elements, fits, not_null};
 use crate::datatype::type_map::{Shape, each_portion, each_run};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
+use crate::fabric::cma::{Gathering, SMALL_BYTES_MAX};
 use crate::fabric::shm::mapped::copy_quick;
 use crate::fabric::spot::{Spot, Unmapped};
 use crate::number::{Number, Offset};
 use crate::rank_numbers::Rank;
 use crate::window::address::Reach;
+use core::slice;
+use smallvec::SmallVec;
 
 /// A put of one predefined type without holes. `Some` if the arguments were such, and the put is
 /// done.
@@ -140,10 +143,14 @@ unsafe fn transfer(place: Place<'_>, way: Way, origin: Buffer, target: Target) -
                 unsafe {
                     match (way, spot) {
                         (Way::Put, Spot::Unmapped(Unmapped::Process(process, there))) => {
-                            let prepare = || place.window.may_gather(place.node);
-                            process.put_later(there, here, length, prepare)
+                            put_later(place, process, there, here, length)
                         }
-                        _ => copies::transfer(way, spot, here, length),
+                        _ => {
+                            if let Spot::Mapped(_) = spot {
+                                place.window.learn(rank);
+                            }
+                            copies::transfer(way, spot, here, length)
+                        }
                     }
                 }
             })
@@ -151,6 +158,22 @@ unsafe fn transfer(place: Place<'_>, way: Way, origin: Buffer, target: Target) -
         // SAFETY: the caller's promise is passed on.
         _ => unsafe { transfer_shaped(place, way, rank, origin, target) },
     }
+}
+
+/// Puts one block to a process of this node, later if it is small.
+///
+/// # Safety
+/// As for [`Gathering::put_later`].
+#[inline(always)]
+unsafe fn put_later(
+    place: Place<'_>,
+    process: Gathering<'_>,
+    there: u64,
+    here: *const u8,
+    bytes: u64,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { process.put_later(there, here, bytes, || place.window.may_gather(place.node)) }
 }
 
 /// Transfers all other types and counts: lays the runs of both type maps over each other.
@@ -193,6 +216,10 @@ unsafe fn transfer_shaped(
     // SAFETY: the caller vouches for the origin's type map at its address.
     unsafe { shaped.transfer() }
 }
+
+/// The bytes of a small put.
+type SmallBytes = SmallVec<[u8; 1 << 10]>;
+const _: () = assert!(size_of::<[u8; 1 << 10]>() as u64 == SMALL_BYTES_MAX);
 
 /// A transfer whose arguments are checked.
 struct Shaped<'a> {
@@ -256,6 +283,14 @@ impl Shaped<'_> {
     /// # Safety
     /// As for `at`.
     unsafe fn unmapped(&self, zero: Unmapped<'_>) -> Result<()> {
+        if let (Way::Put, Unmapped::Process(process, there)) = (self.way, zero)
+            // SAFETY: the caller's promise.
+            && let Some((first, block)) = unsafe { self.small_block() }
+        {
+            let (there, bytes) = (there.wrapping_add_signed(first), block.len().to_u64());
+            // SAFETY: bytes of this function, and the caller vouches for those of the target.
+            return unsafe { put_later(self.place, process, there, block.as_ptr(), bytes) };
+        }
         let mut runs = zero.runs(self.way);
         each_run(self.origin, self.target, |here, there, length| {
             let there = zero.address().wrapping_add_signed(there);
@@ -264,6 +299,28 @@ impl Shaped<'_> {
         });
         // SAFETY: likewise.
         unsafe { runs.finish() }
+    }
+
+    /// Returns a copy of the bytes of a small put, and where they go from displacement zero of the
+    /// target's type map, if that is one block.
+    ///
+    /// # Safety
+    /// As for `transfer`.
+    unsafe fn small_block(&self) -> Option<(i64, SmallBytes)> {
+        let bytes = total(self.target.0, self.target.1).ok()?;
+        let (reach, _) = reach(self.target.0, self.target.1).ok()?;
+        if bytes > SMALL_BYTES_MAX || reach.bytes != bytes {
+            return None;
+        }
+        let (mut block, mut is_one) = (SmallBytes::new(), true);
+        each_run(self.origin, self.target, |here, there, length| {
+            is_one &= there == reach.first + block.len().to_u64().cast_signed();
+            // SAFETY: the caller vouches for the origin.
+            let run =
+                unsafe { slice::from_raw_parts(self.here(here).cast_const(), length.to_usize()) };
+            block.extend_from_slice(run);
+        });
+        is_one.then_some((reach.first, block))
     }
 
     /// Transfers run by run: the regions of a dynamic window need not cover the gaps between the

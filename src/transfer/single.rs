@@ -78,7 +78,7 @@ pub unsafe fn fetch_and_op(
         not_null(origin.cast_mut(), "null pointer as the origin address")?;
     }
     let reach = Reach { first: 0, bytes: basic.extent().to_u64() };
-    place.node.at_common(rank, target.disp, reach, |spot| {
+    place.node.at_accumulated(rank, target.disp, reach, |spot| {
         if let Spot::Mapped(at) = spot
             && by_instruction(place, basic, at)
             && let Some(kernel) = reduce::fetch_kernel(op, basic)
@@ -120,7 +120,7 @@ pub unsafe fn compare_and_swap(
     not_null(result, "null pointer as the result address")?;
     let bytes = basic.extent();
     let reach = Reach { first: 0, bytes: bytes.to_u64() };
-    place.node.at_common(rank, target.disp, reach, |spot| match spot {
+    place.node.at_accumulated(rank, target.disp, reach, |spot| match spot {
         Spot::Mapped(at) if by_instruction(place, basic, at) => {
             // SAFETY: `at` checked the window's side, the caller vouches for the other three, and
             // `needs_lock` was checked.

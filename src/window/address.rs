@@ -5,7 +5,7 @@ use super::descriptor::Descriptor;
 use super::quick_part::QuickPart;
 use super::target_views::TargetView;
 use super::wide::locate::By;
-use super::{Carrier, LocalWindow, Memory, Window};
+use super::{Carrier, LocalWindow, Memory, Window, registry};
 use crate::epoch::lock::whole;
 use crate::error::{Class, Error, Result};
 use crate::fabric::cma::Gathering;
@@ -76,7 +76,7 @@ impl LocalWindow {
     }
 
     /// Does the same as [`LocalWindow::at`], by the road that all ranks have in common, so that
-    /// their operations are atomic with each other.
+    /// their operations are atomic with each other. To be called in [`LocalWindow::while_steady`].
     #[inline]
     pub fn at_common<R>(
         &self,
@@ -86,6 +86,18 @@ impl LocalWindow {
         work: impl FnOnce(Spot<'_>) -> Result<R>,
     ) -> Result<R> {
         self.at_by(By::All, (rank, disp, reach), work)
+    }
+
+    /// Does the work of [`LocalWindow::at_common`], for an accumulate on one element.
+    #[inline]
+    pub fn at_accumulated<R>(
+        &self,
+        rank: Rank,
+        disp: i64,
+        reach: Reach,
+        work: impl FnOnce(Spot<'_>) -> Result<R>,
+    ) -> Result<R> {
+        self.while_steady(rank, || self.at_common(rank, disp, reach, work))
     }
 
     #[inline]
@@ -102,13 +114,19 @@ impl LocalWindow {
         if let Memory::Attached(regions) = &self.memory {
             return self.at_attached(regions, (rank, disp, reach), By::Own, work);
         }
-        let exposed = self.blocks.descriptor(rank.on_only_node());
+        let index = rank.on_only_node();
+        let exposed = self.blocks.descriptor(index);
         let first = exposed.find(rank, disp, reach)?;
-        work(self.spot(rank.on_only_node(), exposed, (first, reach.bytes))?)
+        let access = || work(self.spot(index, exposed, (first, reach.bytes))?);
+        // An accumulate has asked for this already. A process need not hold its own memory.
+        if by == By::All || rank == self.rank {
+            return access();
+        }
+        self.while_steady(rank, access)
     }
 
     /// Returns the location of `bytes` bytes from byte `first` of a rank's part. The caller has
-    /// checked that they are inside.
+    /// checked that they are inside, and holds the memory if it may move.
     #[inline]
     pub(super) fn spot(
         &self,
@@ -116,33 +134,36 @@ impl LocalWindow {
         exposed: &Descriptor,
         (first, bytes): (u64, u64),
     ) -> Result<Spot<'_>> {
-        Ok(match &self.memory {
+        let views = match &self.memory {
             Memory::Common(_) => {
-                Spot::Mapped(self.data.wrapping_add((exposed.offset + first).to_usize()))
+                let at = self.data.wrapping_add((exposed.offset + first).to_usize());
+                return Ok(Spot::Mapped(at));
             }
-            Memory::Owned(_) if rank == self.arena().rank => {
-                let own = (exposed.address + first).to_usize();
-                match exposed.maps(first, bytes) {
-                    true => Spot::Mapped(ptr::with_exposed_provenance_mut(own)),
-                    false => Spot::Own(ptr::with_exposed_provenance_mut(own)),
-                }
-            }
-            Memory::Owned(views) if exposed.maps(first, bytes) => {
-                let view = views.get(rank, || {
-                    self.note_contact(rank);
-                    HeapView::of(&exposed.place)
-                })?;
-                Spot::Mapped(view.base().wrapping_add((first - exposed.mapped_first).to_usize()))
-            }
-            Memory::Owned(_) | Memory::Attached(_) => {
-                // Where a part is mapped, calls on it would not complete the puts that wait.
-                let process = match exposed.is_in_heap() {
-                    true => Gathering::nothing(self.arena().memory_of(rank)),
-                    false => self.gathering(rank),
-                };
-                Spot::Unmapped(Unmapped::Process(process, exposed.address + first))
-            }
-        })
+            Memory::Owned(views) => views,
+            Memory::Attached(_) => return Err(Error::Wrong(Class::RmaFlavor, "a dynamic window")),
+        };
+        let mapped = self.mapped(rank);
+        let is_mapped = mapped.is_some_and(|mapped| mapped.maps(first, bytes));
+        let address = exposed.address + first;
+        if rank == self.arena().rank {
+            let own = ptr::with_exposed_provenance_mut(address.to_usize());
+            return Ok(if is_mapped { Spot::Mapped(own) } else { Spot::Own(own) });
+        }
+        // Where a part is mapped, calls on it would not complete the puts that wait. Some may wait
+        // that were made before the memory moved.
+        let Some(mapped) = mapped else {
+            return Ok(Spot::Unmapped(Unmapped::Process(self.gathering(rank), address)));
+        };
+        self.send_puts_to(rank);
+        if !is_mapped {
+            let process = Gathering::nothing(self.arena().memory_of(rank));
+            return Ok(Spot::Unmapped(Unmapped::Process(process, address)));
+        }
+        let view = views.get(rank, || {
+            self.note_contact(rank);
+            HeapView::of(&mapped.place)
+        })?;
+        Ok(Spot::Mapped(view.base().wrapping_add((first - mapped.first).to_usize())))
     }
 
     /// Notes at a rank that this one has mapped its memory.
@@ -155,7 +176,7 @@ impl LocalWindow {
 
     /// Returns how many of `count` elements of `extent` bytes, from `there` bytes behind the
     /// displacement, lie ahead of what is mapped of a created window, inside, and behind. The
-    /// bounds have been checked.
+    /// bounds have been checked. To be called in [`LocalWindow::while_steady`].
     pub fn split(
         &self,
         (rank, disp): (Rank, i64),
@@ -167,10 +188,13 @@ impl LocalWindow {
         }
         let exposed = self.blocks.descriptor(rank.on_only_node());
         let reach = Reach { first: there, bytes: extent * count };
-        Ok(exposed.split(exposed.find(rank, disp, reach)?, extent, count))
+        let first = exposed.find(rank, disp, reach)?;
+        let mapped = self.mapped(rank.on_only_node());
+        Ok(mapped.map_or([count, 0, 0], |mapped| mapped.split(first, extent, count)))
     }
 
-    /// Returns whether some of the bytes are mapped, and others are not.
+    /// Returns whether some of the bytes are mapped, and others are not. To be called in
+    /// [`LocalWindow::while_steady`].
     ///
     /// # Errors
     /// As for [`LocalWindow::at`].
@@ -179,15 +203,9 @@ impl LocalWindow {
         if self.spans_nodes() || !matches!(self.memory, Memory::Owned(_)) {
             return Ok(false);
         }
-        let exposed = self.blocks.descriptor(rank.on_only_node());
-        if !exposed.is_in_heap() {
-            return Ok(false);
-        }
-        let first = exposed.find(rank, disp, reach)?;
-        let end = first + reach.bytes;
-        Ok(!exposed.maps(first, reach.bytes)
-            && first < exposed.mapped_end
-            && end > exposed.mapped_first)
+        let Some(mapped) = self.mapped(rank.on_only_node()) else { return Ok(false) };
+        let first = self.blocks.descriptor(rank.on_only_node()).find(rank, disp, reach)?;
+        Ok(mapped.is_mixed(first, reach.bytes))
     }
 
     /// Returns the memory that `rank` exposes, as this process reaches it by load and store:
@@ -329,9 +347,12 @@ impl QuickPart {
         let exposed = node.blocks.descriptor(index);
         let mapped = match &node.memory {
             Memory::Common(_) => (0, exposed.exposed),
-            _ => (exposed.mapped_first, exposed.mapped_end),
+            _ => node.mapped(index).map_or((0, 0), |mapped| (mapped.first, mapped.end)),
         };
         let part = (mapped.0, mapped.1 - mapped.0);
+        if part.1 == 0 {
+            return;
+        }
         // An error is that of the full call.
         let Ok(Spot::Mapped(at)) = node.spot(index, exposed, part) else { return };
         let own = node.arena().rank.in_node_words();
@@ -344,6 +365,7 @@ impl QuickPart {
         let unit = exposed.disp_unit;
         // SAFETY: words of the target, mapped as long as the window.
         self.views.insert(index, unsafe { TargetView::new(at, mapped, unit, pass, lock) });
+        registry::serve_transfers(self.handle);
     }
 }
 

@@ -1,24 +1,36 @@
 //! The calls that complete the small puts that are gathered (`window_puts`). Invariant: when a call
 //! that completes operations at a target returns, no put of this window waits there.
 //!
-//! Quick calls do not look for such puts, so no quick call serves the window from its first small
-//! put by process_vm on (`registry::withdraw`). A window to which this never happens pays nothing
-//! for it in a quick call.
+//! Quick calls do not look for such puts, so no quick call serves the window while a target is due:
+//! from its first small put by process_vm until a completing call has nothing to leave to the next
+//! one (`fabric::due`). A window on which no small put is under way pays nothing in a quick call.
 
+use super::window_puts::WindowPuts;
 use super::{LocalWindow, Window, registry};
 use crate::error::Result;
 use crate::fabric::cma::{Gathering, Process, SmallPuts};
+use crate::fabric::due::DueCount;
 use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::Ordering;
 
 impl Window {
-    /// Prepares for a small put by process_vm.
+    /// Prepares for a small put by process_vm. Returns the count of the targets that are due.
     #[inline]
-    pub fn may_gather(&self, node: &LocalWindow) {
-        // Acquire: pairs with the Release in `note`, behind which no quick call finds the window.
-        if !node.small_puts.may_wait.load(Ordering::Acquire) {
-            registry::withdraw(self, &node.small_puts);
+    pub fn may_gather<'a>(&self, node: &'a LocalWindow) -> &'a WindowPuts {
+        if !node.small_puts.are_used() {
+            registry::leave_entry_to(self, &node.small_puts);
         }
+        &node.small_puts
+    }
+}
+
+impl DueCount for WindowPuts {
+    #[inline]
+    fn change(&self, change: impl FnOnce() -> i32) {
+        WindowPuts::change(self, change, |handle, serve| match serve {
+            true => registry::serve_again(handle),
+            false => registry::withdraw(handle),
+        });
     }
 }
 
@@ -27,7 +39,7 @@ impl LocalWindow {
     #[inline]
     pub(super) fn gathering(&self, rank: RankOnNode) -> Gathering<'_> {
         let small_puts = self.small_puts.targets.get(rank, || Ok(SmallPuts::default())).ok();
-        Gathering { process: self.arena().memory_of(rank), small_puts }
+        Gathering { process: self.process(rank), small_puts }
     }
 
     /// Completes the small puts to a target, ahead of the protocol of a call that completes all
@@ -43,8 +55,28 @@ impl LocalWindow {
     #[cold]
     fn complete_waiting(&self, target: Rank) {
         let Some(rank) = self.near_index(target) else { return };
-        let puts = self.small_puts.targets.find(rank);
-        if puts.is_some_and(|puts| puts.complete(self.arena().memory_of(rank))) {
+        if let Some(puts) = self.small_puts.targets.find(rank) {
+            self.send_steadily(rank, |process| puts.complete(process, &self.small_puts));
+        }
+    }
+
+    /// Sends the small puts to a target whose memory has moved since they were gathered.
+    #[inline]
+    pub(super) fn send_puts_to(&self, rank: RankOnNode) {
+        if self.small_puts.may_wait()
+            && let Some(puts) = self.small_puts.targets.find(rank)
+            && puts.send(self.arena().memory_of(rank))
+        {
+            self.small_puts.note_error();
+        }
+    }
+
+    /// Does `work`, which sends puts to a target and returns whether an error is kept, while the
+    /// memory of the target does not move.
+    fn send_steadily(&self, rank: RankOnNode, work: impl Fn(Process<'_>) -> bool) {
+        let sent = self.while_steady_on_node(rank, || Ok(work(self.process(rank))));
+        // The memory of a rank that is lost does not move.
+        if sent.unwrap_or_else(|_| work(self.process(rank))) {
             self.small_puts.note_error();
         }
     }
@@ -53,7 +85,7 @@ impl LocalWindow {
     #[inline]
     pub(super) fn complete_all_puts(&self) {
         if self.small_puts.may_wait() {
-            self.each_target(SmallPuts::complete);
+            self.each_target(|puts, process| puts.complete(process, &self.small_puts));
         }
     }
 
@@ -69,9 +101,7 @@ impl LocalWindow {
     #[cold]
     fn each_target(&self, work: impl Fn(&SmallPuts, Process<'_>) -> bool) {
         for (rank, puts) in self.small_puts.targets.all() {
-            if work(puts, self.arena().memory_of(rank)) {
-                self.small_puts.note_error();
-            }
+            self.send_steadily(rank, |process| work(puts, process));
         }
     }
 
@@ -89,6 +119,9 @@ impl LocalWindow {
         // Relaxed: likewise.
         self.small_puts.failed.store(false, Ordering::Relaxed);
         let targets = self.small_puts.targets.all();
-        targets.into_iter().map(|(_, puts)| puts.take_error()).fold(Ok(()), Result::and)
+        targets
+            .into_iter()
+            .map(|(_, puts)| puts.take_error(&self.small_puts))
+            .fold(Ok(()), Result::and)
     }
 }

@@ -96,7 +96,7 @@ impl LocalWindow {
             (None, Flavor::Dynamic) => Memory::Attached(Regions::new(threads, wire)),
             (None, _) => Memory::Owned(Known::default()),
         };
-        let small_puts = WindowPuts::new(wide.is_some());
+        let small_puts = WindowPuts::new(threads, wide.is_some());
         let blocks = ControlBlocks::of(arena, slot);
         LocalWindow {
             rank,
@@ -178,7 +178,8 @@ impl LocalWindow {
             Memory::Owned(_) => {
                 RankOnNode::all(self.arena().size).fold((0, true), |(bytes, mapped), rank| {
                     let exposed = self.blocks.descriptor(rank);
-                    let reached = exposed.exposed == 0 || exposed.is_mapped();
+                    let maps_all = || Some(self.mapped(rank)?.maps(0, exposed.exposed));
+                    let reached = exposed.exposed == 0 || maps_all() == Some(true);
                     (exposed.exposed.saturating_add(bytes), mapped && reached)
                 })
             }

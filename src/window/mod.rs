@@ -18,6 +18,7 @@ pub mod idle;
 pub mod kept;
 mod local;
 pub mod lock_nodes;
+pub mod mapped_bytes;
 pub mod own_ranges;
 pub mod protocols;
 pub mod quick_part;
@@ -25,6 +26,7 @@ pub mod quick_window;
 pub mod regions;
 pub mod registry;
 pub mod report;
+mod road_changes;
 pub mod synchronise;
 pub mod target_views;
 pub mod verdict;
@@ -102,6 +104,7 @@ impl Window {
     pub fn several_threads(&self) {
         self.epochs.several_threads();
         let Some(node) = self.local() else { return };
+        node.small_puts.several_threads();
         if let Memory::Attached(regions) = &node.memory {
             regions.several_threads();
         }

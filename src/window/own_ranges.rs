@@ -2,22 +2,24 @@
 //! windows are over a page, and which pages are adopted for them (`memory::adopted`).
 //!
 //! Pages move only while no other process may copy to them by process_vm, since the kernel would
-//! write to the page that has moved away. When a window is made, no process knows its memory, but
-//! it may know the same page by another window. So this is one table of the process:
+//! write to the page that has moved away. When a window is made, no process knows its memory; later
+//! its own ranks are kept away (`epoch::moving`). But processes may know the same page by another
+//! window. So this is one table of the process:
 //!
-//! | a new range               | its pages                                                        |
+//! | a range                   | its pages                                                        |
 //! |---------------------------|------------------------------------------------------------------|
-//! | overlaps no other one     | may move                                                         |
+//! | overlaps no other one     | may move, now or later                                           |
 //! | is inside of adopted ones | are adopted already, and are shared                              |
-//! | overlaps in another way   | stay where they are                                              |
+//! | overlaps in another way   | stay where they are, as long as it does                          |
 //!
 //! Adopted pages become private again when the last range over any page of that adoption ends.
 
 use crate::config::{Adopt, Config};
 use crate::memory::HeapPlace;
 use crate::memory::adopted::{self, Adopted, NotAdopted, When};
+use crate::sync::{AtomicBool, Ordering};
 use crate::sys::{PAGE, process};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 
 /// Pages: the first address, and one past the last.
@@ -41,10 +43,15 @@ static TABLE: Mutex<Table> =
 
 impl Table {
     /// Whether a range overlaps these pages.
-    fn is_over(&self, (first, end): Pages) -> bool {
+    fn is_over(&self, pages: Pages) -> bool {
+        self.is_another_over(pages, None)
+    }
+
+    /// Whether a range beside the one with this key overlaps these pages.
+    fn is_another_over(&self, (first, end): Pages, key: Option<(u64, u64)>) -> bool {
         let least = first.saturating_sub(self.longest);
         let mut below = self.ranges.range((least, 0)..(end, 0));
-        below.any(|(_, range_end)| *range_end > first)
+        below.any(|(other, range_end)| *range_end > first && Some(*other) != key)
     }
 
     fn add(&mut self, (first, end): Pages) -> (u64, u64) {
@@ -64,20 +71,24 @@ impl Table {
         unheld
     }
 
+    /// Adopts the pages of a range. `key`: that of a range that has begun already, whose window
+    /// keeps its ranks away; `None`: no process knows the range.
     fn adopt(
         &mut self,
         (address, bytes): (u64, u64),
+        key: Option<(u64, u64)>,
         consent: Adopt,
-    ) -> core::result::Result<MappedPart, NotAdopted> {
+    ) -> Fate {
         let pages = pages_of(address, bytes);
         let shares = |(_, other): &(Pages, Adopted)| {
             let (first, bytes_there) = other.inner();
             first <= address && address + bytes <= first + bytes_there
         };
-        if self.is_over(pages) && !self.adopted.iter().any(shares) {
+        if self.is_another_over(pages, key) && !self.adopted.iter().any(shares) {
             return Err(NotAdopted::OtherWindow);
         }
-        let adopted = adopted::take(address, bytes, When::Creation, consent)?;
+        let when = if key.is_some() { When::MidLife } else { When::Creation };
+        let adopted = adopted::take(address, bytes, when, consent)?;
         let part = MappedPart { inner: adopted.inner(), place: adopted.place() };
         self.adopted.push((pages, adopted));
         Ok(part)
@@ -98,14 +109,35 @@ pub struct MappedPart {
     pub place: HeapPlace,
 }
 
+/// What became of the pages of a range.
+pub type Fate = core::result::Result<MappedPart, NotAdopted>;
+
 /// A range of this process's memory that a window exposes. It ends on drop: no other process
 /// accesses it any more then by this window.
 #[derive(Debug)]
 pub struct OwnRange {
     key: (u64, u64),
     pid: i32,
-    /// what became of its pages
-    pub fate: core::result::Result<MappedPart, NotAdopted>,
+    /// address and bytes
+    memory: (u64, u64),
+    consent: Adopt,
+    /// what became of its pages when it began
+    pub fate: Fate,
+    /// whether its pages may still move
+    may_move: AtomicBool,
+    /// locked by the thread that makes an attempt to move them
+    attempts: Mutex<Attempts>,
+}
+
+/// The attempts to move the pages of a range.
+#[derive(Debug, Default)]
+pub struct Attempts {
+    /// how many have failed
+    failed: u32,
+    /// what copies have cost before the last one, in nanoseconds
+    spent: u64,
+    /// what copies were to cost since then until this one
+    price: u64,
 }
 
 impl OwnRange {
@@ -138,10 +170,72 @@ impl OwnRange {
         }
         let fate = match consent {
             Adopt::Never => Err(NotAdopted::Setting),
-            consent => table.adopt((address, bytes), consent),
+            consent => table.adopt((address, bytes), None, consent),
         };
         let key = table.add(pages_of(address, bytes));
-        Some(OwnRange { key, pid, fate })
+        let may_move = AtomicBool::new(matches!(fate, Err(why) if why.may_pass()));
+        let (memory, attempts) = ((address, bytes), Mutex::default());
+        Some(OwnRange { key, pid, memory, consent, fate, may_move, attempts })
+    }
+
+    /// Returns what copies have to cost in nanoseconds before the first attempt to move its pages
+    /// later; `None`: they do not move.
+    pub fn first_price(&self) -> Option<u64> {
+        let price = adopted::least_price().filter(|_| self.may_move());
+        match price {
+            Some(price) => self.attempts.lock().price = price,
+            None => self.stays(),
+        }
+        price
+    }
+
+    /// Whether its pages may move while its window is in use. A child of fork(2) moves none.
+    #[inline]
+    pub fn may_move(&self) -> bool {
+        // Relaxed: only this process asks.
+        self.may_move.load(Ordering::Relaxed)
+    }
+
+    /// Notes that its pages do not move any more.
+    pub fn stays(&self) {
+        self.may_move.store(false, Ordering::Relaxed); // as in `may_move`
+    }
+
+    /// Begins an attempt to move its pages, unless another thread does so.
+    pub fn attempt(&self) -> Option<MutexGuard<'_, Attempts>> {
+        if self.pid != process::id() {
+            self.stays();
+            return None;
+        }
+        self.attempts.try_lock()
+    }
+
+    /// Moves its pages, if copies have cost as much as that costs. No other process copies to them
+    /// by its window, until this returns.
+    ///
+    /// # Errors
+    /// The reason why they did not move, if there is one, and what copies have to cost before
+    /// another attempt; `None`: no attempt is worth it.
+    pub fn move_now(
+        &self,
+        attempts: &mut Attempts,
+    ) -> core::result::Result<MappedPart, (Option<NotAdopted>, Option<u64>)> {
+        attempts.spent = attempts.spent.saturating_add(attempts.price);
+        let price = adopted::price(self.memory.0, self.memory.1).ok_or((None, None))?;
+        let later = |attempts: &mut Attempts, price: u64| {
+            attempts.price = price.min(i64::MAX.cast_unsigned());
+            Some(attempts.price)
+        };
+        if attempts.spent < price {
+            let missing = price - attempts.spent;
+            return Err((None, later(attempts, missing)));
+        }
+        let fate = TABLE.lock().adopt(self.memory, Some(self.key), self.consent);
+        fate.map_err(|why| {
+            attempts.failed += 1;
+            let next = price.saturating_mul(1 << attempts.failed.min(20));
+            (Some(why), why.may_pass().then(|| later(attempts, next)).flatten())
+        })
     }
 }
 
@@ -197,16 +291,16 @@ mod tests {
         assert_ne!(memory, libc::MAP_FAILED);
         let address = memory.expose_provenance().to_u64();
         let mut table = table(&[]);
-        match table.adopt((address, bytes), Adopt::Always) {
+        match table.adopt((address, bytes), None, Adopt::Always) {
             Ok(part) => assert_eq!(part.inner, (address, bytes)),
             Err(why) => return assert!(adopted::price(address, bytes).is_none(), "{why}"),
         }
         let first = table.add(pages_of(address, bytes));
-        let again = table.adopt((address + 8, PAGE), Adopt::Always).map(|part| part.inner);
+        let again = table.adopt((address + 8, PAGE), None, Adopt::Always).map(|part| part.inner);
         assert_eq!(again.ok(), Some((address + 8, PAGE)), "it is inside");
         let inside = table.add(pages_of(address + 8, PAGE));
         let across = (address + PAGE, bytes);
-        let refused = table.adopt(across, Adopt::Always).map(|part| part.inner);
+        let refused = table.adopt(across, None, Adopt::Always).map(|part| part.inner);
         assert_eq!(refused, Err(NotAdopted::OtherWindow));
         let over = table.add(pages_of(address + PAGE, bytes));
         assert_eq!(table.remove(first).len(), 0, "a range is over its pages");

@@ -1,4 +1,4 @@
-//! A window that quick calls serve, as `registry::quick` finds it.
+//! A window that quick calls serve, as `registry` finds it.
 
 use super::quick_part::QuickPart;
 use super::{Carrier, LocalWindow, Window};

@@ -29,11 +29,28 @@ const HANDLES: u32 = (SLOTS as u32) << 9;
 /// The windows by slot; null: none. Filled by `insert`, emptied by `remove`.
 static WINDOWS: [AtomicPtr<Window>; SLOTS] = [const { AtomicPtr::new(ptr::null_mut()) }; SLOTS];
 
-/// The windows that quick calls by either name serve; null: none. As [`WINDOWS`], but by the lower
-/// half of the handle, which is one instruction less. Slots above its half are not served.
-static QUICK: [[AtomicPtr<Window>; QUICK_ENTRIES]; 2] =
-    [const { [const { AtomicPtr::new(ptr::null_mut()) }; QUICK_ENTRIES] }; 2];
+/// The windows for quick calls of one kind; null: none. As [`WINDOWS`], but by the lower half of
+/// the handle, which is one instruction less; slots above its half have no entry. An entry has a
+/// place for each of the two names of a call: [`place_of`].
+type QuickTable = [AtomicPtr<Window>; QUICK_ENTRIES + 1];
 const QUICK_ENTRIES: usize = 1 << u16::BITS;
+
+/// The windows for quick calls that move data: those with a target whose memory is mapped here.
+static TRANSFERS: QuickTable = [const { AtomicPtr::new(ptr::null_mut()) }; QUICK_ENTRIES + 1];
+
+/// The windows for quick calls that open or close epochs, or complete operations: those without
+/// small puts that a call has to complete (`window_puts`).
+static EPOCHS: QuickTable = [const { AtomicPtr::new(ptr::null_mut()) }; QUICK_ENTRIES + 1];
+
+/// Returns the place of an entry for calls by this name. The entries of windows are odd, so the
+/// place above is that of no other window.
+#[inline(always)]
+fn place_of(entry: usize, name: EntryName) -> usize {
+    match name {
+        EntryName::Mpi => entry + 1,
+        EntryName::Pmpi => entry,
+    }
+}
 
 /// The handles that are free.
 struct Free {
@@ -115,47 +132,98 @@ fn quick_entry(handle: u32) -> Option<usize> {
 }
 
 /// Returns the window of a handle as the caller passed it, if calls by this name are for this
-/// library, and quick calls serve the window. Six instructions and two loads: no check of the
-/// encoding, because an entry compares its handle with all 32 bits that a handle may have. Garbage
-/// above them does not matter, and a handle of the MPI underneath is even in its lower half.
+/// library, and quick calls that open or close epochs or complete operations serve the window.
 #[inline(always)]
 pub fn quick(handle: usize, name: EntryName) -> Option<QuickWindow> {
+    look_up(&EPOCHS, handle, name)
+}
+
+/// Returns the same for quick calls that move data.
+#[inline(always)]
+pub fn quick_transfer(handle: usize, name: EntryName) -> Option<QuickWindow> {
+    look_up(&TRANSFERS, handle, name)
+}
+
+/// Looks a window up. Six instructions and two loads: no check of the encoding, because an entry
+/// compares its handle with all 32 bits that a handle may have. Garbage above them does not matter,
+/// and a handle of the MPI underneath is even in its lower half.
+#[inline(always)]
+fn look_up(table: &'static QuickTable, handle: usize, name: EntryName) -> Option<QuickWindow> {
     let entry = usize::from(handle.low_u16());
-    // Acquire: pairs with the Release in `serve`.
-    let window = QUICK[name as usize][entry].load(Ordering::Acquire);
+    // Acquire: pairs with the Release in `enter`.
+    let window = table[place_of(entry, name)].load(Ordering::Acquire);
     // SAFETY: null, or as in `find`.
     let window: &'static Window = unsafe { window.as_ref() }?;
-    // SAFETY: `serve` checked that it has a part for quick calls.
+    // SAFETY: the callers of `enter` checked that it has a part for quick calls.
     let window = unsafe { QuickWindow::new(window) };
     (window.part().handle == handle.low_u32()).then_some(window)
 }
 
-/// Enters a window for quick calls by the names whose calls are known to be for this library, if
-/// quick calls serve it. The lock of [`FREE`] is held.
+/// Enters a window for quick calls if they can serve it. The lock of [`FREE`] is held, so that no
+/// window begins to change its entries itself.
 fn serve(window: &Window) {
-    let (Some(_), Some(entry)) = (&window.quick, quick_entry(window.handle)) else { return };
-    if window.local().is_some_and(|node| node.small_puts.may_wait()) {
-        return; // a quick call does not complete them
+    let (Some(quick), Some(entry)) = (&window.quick, quick_entry(window.handle)) else { return };
+    let entered = ptr::from_ref(window).cast_mut();
+    if !window.local().is_some_and(|node| node.small_puts.are_used()) {
+        enter(&EPOCHS, entered, entry);
     }
+    if quick.views.are_any() {
+        enter(&TRANSFERS, entered, entry);
+    }
+}
+
+/// Enters a window for quick calls by the names whose calls are known to be for this library.
+#[inline]
+fn enter(table: &'static QuickTable, window: *mut Window, entry: usize) {
     for name in [EntryName::Mpi, EntryName::Pmpi] {
         if Host::known(name).is_some() {
-            // Release: pairs with the Acquire in `quick`.
-            QUICK[name as usize][entry].store(ptr::from_ref(window).cast_mut(), Ordering::Release);
+            // Release: pairs with the Acquire in `look_up`.
+            table[place_of(entry, name)].store(window, Ordering::Release);
         }
     }
 }
 
-/// Takes a window out of the quick calls, ahead of its first small put by process_vm.
-#[cold]
-pub(super) fn withdraw(window: &Window, puts: &WindowPuts) {
-    let _free = FREE.lock();
-    if let Some(entry) = quick_entry(window.handle) {
-        for quick in &QUICK {
-            // Relaxed: a thread that has to find the put has met the one that made it.
-            quick[entry].store(ptr::null_mut(), Ordering::Relaxed);
-        }
+/// Takes a window out of a table.
+#[inline]
+fn leave(table: &'static QuickTable, entry: usize) {
+    for name in [EntryName::Mpi, EntryName::Pmpi] {
+        // Relaxed: a thread that has to find the small put for which the window leaves has met the
+        // one that made it. No call uses a window while it is freed.
+        table[place_of(entry, name)].store(ptr::null_mut(), Ordering::Relaxed);
     }
-    puts.note();
+}
+
+/// Enters a window for quick calls that move data, behind the first view of a target. A thread that
+/// learns that no tool is behind finds the view, or this one finds what it has learnt.
+#[cold]
+pub(super) fn serve_transfers(handle: u32) {
+    let _free = FREE.lock();
+    let window = WINDOWS[slot_of(handle)].load(Ordering::Relaxed); // one that this thread uses
+    if let Some(entry) = quick_entry(handle) {
+        enter(&TRANSFERS, window, entry);
+    }
+}
+
+/// Leaves the entry of a window for other quick calls to its small puts by process_vm, ahead of the
+/// first one. From now on only [`withdraw`] and [`serve_again`] change it, in turns.
+#[cold]
+pub(super) fn leave_entry_to(window: &Window, puts: &WindowPuts) {
+    let _free = FREE.lock();
+    puts.note(window.quick.as_ref().and(quick_entry(window.handle)).map(|_| window.handle));
+}
+
+/// Takes a window, which quick calls can serve, out of those that do not transfer, ahead of a small
+/// put that a later call completes.
+#[inline]
+pub(super) fn withdraw(handle: u32) {
+    leave(&EPOCHS, usize::from(handle.low_u16()));
+}
+
+/// Lets these quick calls serve a window again, behind the small puts for which it was withdrawn.
+#[inline]
+pub(super) fn serve_again(handle: u32) {
+    let window = WINDOWS[slot_of(handle)].load(Ordering::Relaxed); // one that this thread uses
+    enter(&EPOCHS, window, usize::from(handle.low_u16()));
 }
 
 /// Lets quick calls by their MPI names find all windows. [`Host::known`] knows that these calls are
@@ -240,10 +308,8 @@ pub fn remove(window: &'static Window) -> Box<Window> {
     let slot = slot_of(window.handle);
     let free = FREE.lock();
     if let Some(entry) = quick_entry(window.handle) {
-        for quick in &QUICK {
-            // Relaxed: no call uses a window while it is freed.
-            quick[entry].store(ptr::null_mut(), Ordering::Relaxed);
-        }
+        leave(&EPOCHS, entry);
+        leave(&TRANSFERS, entry);
     }
     let window = WINDOWS[slot].swap(ptr::null_mut(), Ordering::AcqRel);
     drop(free);
@@ -333,7 +399,7 @@ mod tests {
         for number in 1..3 * SLOTS as u32 {
             let handle = TAG.to_u32() | number << 1;
             if let Some(entry) = quick_entry(handle) {
-                assert_eq!(entry, usize::from(handle.low_u16()));
+                assert_eq!((entry, entry % 2), (usize::from(handle.low_u16()), 1));
                 assert_eq!(*owners[entry].get_or_insert(slot_of(handle)), slot_of(handle));
             }
         }

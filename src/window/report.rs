@@ -3,10 +3,11 @@
 //! line.
 
 use super::flavor::Flavor;
-use super::own_ranges::OwnRange;
+use super::own_ranges::{MappedPart, OwnRange};
 use crate::config::{Config, Fallback};
 use crate::error::{Class, Error, NO_DESCRIPTOR, Result};
 use crate::fabric::layout::RANKS_MAX;
+use crate::memory::adopted::NotAdopted;
 use crate::rank_numbers::Rank;
 use crate::sync::{AtomicBool, Ordering};
 use std::io::Write;
@@ -21,6 +22,18 @@ pub fn fate(flavor: Flavor, rank: Rank, range: Option<&OwnRange>) {
         Ok(part) => format!("{call}: rank {rank}: {} bytes adopted as shared memory", part.inner.1),
         Err(why) => format!("{call}: rank {rank}: process_vm, its memory is not adopted: {why}"),
     });
+}
+
+/// Prints what became of the memory of a rank that it tried to move while the window is in use, if
+/// FOMPI_VERBOSE is set.
+pub fn moved(rank: Rank, fate: core::result::Result<MappedPart, NotAdopted>) {
+    if Config::get().verbose {
+        let rank = rank.0;
+        say(&match fate {
+            Ok(part) => format!("rank {rank}: {} bytes adopted as shared memory", part.inner.1),
+            Err(why) => format!("rank {rank}: its memory is not adopted: {why}"),
+        });
+    }
 }
 
 /// The reason why a window is left to the MPI underneath.

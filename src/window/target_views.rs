@@ -11,7 +11,8 @@
 //! The first full call on a target that is mapped here makes its view. Until a window has one, it
 //! uses the table of its arena, whose entries are all [`NO_VIEW`], so that making a window costs
 //! nothing for this. Then it has a table of its own: 8 bytes for each rank of the node, and
-//! a cache line or two for each target that the process has accessed.
+//! a cache line or two for each target that the process has accessed. Quick calls that move data
+//! find a window from its first view on (`registry::serve_transfers`).
 
 use crate::number::Number;
 use crate::rank_numbers::RankOnNode;
@@ -177,6 +178,12 @@ impl TargetViews {
         let view = entry.load(Ordering::Acquire);
         // SAFETY: `NO_VIEW`, or a view that lives as long as this table.
         unsafe { &*view }
+    }
+
+    /// Returns whether quick calls may access some target.
+    pub fn are_any(&self) -> bool {
+        // Acquire: as in `of`.
+        !ptr::eq(self.table.load(Ordering::Acquire), self.none)
     }
 
     /// Returns whether quick calls may access a target.

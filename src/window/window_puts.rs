@@ -1,64 +1,109 @@
 //! The small puts of a window that are gathered for targets of this node whose memory the system
-//! copies, by their target (`fabric::cma::SmallPuts`). Not for the calls that complete them:
-//! `complete_puts` has those.
+//! copies, by their target (`fabric::cma::SmallPuts`), and the number of targets that are due: the
+//! next call that completes operations there has something to do (`fabric::due`). Not for the calls
+//! that complete puts: `complete_puts` has those.
 //!
-//! | `may_wait` | meaning                                                                    |
-//! |------------|----------------------------------------------------------------------------|
-//! | false      | there was no small put yet; quick calls may serve the window               |
-//! | true       | puts may wait; quick calls, which do not look for them, do not serve it    |
+//! | `due` | meaning                                                                         |
+//! |-------|---------------------------------------------------------------------------------|
+//! | 0     | no put waits, and no error of one is kept; quick calls may serve the window     |
+//! | n     | n targets are due; quick calls, which do not look for puts, do not serve it     |
 //!
-//! The first small put counts although it does not wait: the call that completes it has to notice
-//! that no other one came.
+//! | `handle`   | meaning                                            | the entry for quick calls |
+//! |------------|----------------------------------------------------|---------------------------|
+//! | 0          | there was no small put yet                         | the registry changes it   |
+//! | NO_ENTRY   | there was one, or one is about to be made          | there is none             |
+//! | the handle | likewise                                           | changes with `due`        |
+//!
+//! `due` changes in a turn, together with the entry. So that a call can complete the puts that its
+//! thread has made, the entry must not be there while one of them waits: `fabric::due` shows that
+//! the target is counted from before the put returns until it was sent.
 
 use crate::fabric::cma::SmallPuts;
 use crate::rank_numbers::RankOnNode;
-use crate::sync::{AtomicBool, Ordering};
+use crate::sync::{AtomicBool, AtomicU32, Ordering};
 use crate::util::known::Known;
+use crate::util::serial::Serial;
 
 /// The small puts of a window, by their target.
 pub struct WindowPuts {
-    /// whether one may have been gathered
-    pub(super) may_wait: AtomicBool,
-    /// whether errors may be left to the call that completes operations: a put may have been
-    /// gathered, or the window spans nodes
-    may_err: AtomicBool,
+    /// the handle of the window, see the head of this file
+    handle: AtomicU32,
+    /// the number of targets that are due
+    due: AtomicU32,
+    /// for changes of `due`
+    turn: Serial<()>,
+    /// whether errors of other nodes may be left to the call that completes operations
+    spans_nodes: bool,
     /// whether a call that completes puts has found an error
     pub(super) failed: AtomicBool,
     pub(super) targets: Known<RankOnNode, SmallPuts>,
 }
 
+/// A value of `handle` that no window has.
+const NO_ENTRY: u32 = 1;
+
 impl WindowPuts {
-    /// Starts without puts.
-    pub fn new(spans_nodes: bool) -> WindowPuts {
+    /// Starts without puts. `threads`: whether several threads may call at once.
+    pub fn new(threads: bool, spans_nodes: bool) -> WindowPuts {
         WindowPuts {
-            may_wait: AtomicBool::new(false),
-            may_err: AtomicBool::new(spans_nodes),
+            handle: AtomicU32::new(0),
+            due: AtomicU32::new(0),
+            turn: Serial::new(threads, ()),
+            spans_nodes,
             failed: AtomicBool::new(false),
             targets: Known::default(),
         }
     }
 
+    /// Allows several threads to call at once from now on.
+    pub(super) fn several_threads(&self) {
+        self.turn.several_threads();
+    }
+
     /// Whether errors may be left to the call that completes operations. If not, the window is on
-    /// one node, and no put was gathered.
+    /// one node, and no put waits.
     #[inline(always)]
     pub(super) fn may_err(&self) -> bool {
-        // Relaxed: as in `may_wait`.
-        self.may_err.load(Ordering::Relaxed)
+        self.spans_nodes || self.may_wait()
     }
 
-    /// Whether there was a small put, so that others may wait.
+    /// Whether a target is due, so that puts may wait.
     #[inline(always)]
     pub(super) fn may_wait(&self) -> bool {
-        // Relaxed: a thread that has to complete a put has met the one that made it.
-        self.may_wait.load(Ordering::Relaxed)
+        // Relaxed: a thread that has to complete a put has met the one that made it, behind the
+        // change to another number than 0, and this is 0 again only behind the put.
+        self.due.load(Ordering::Relaxed) > 0
     }
 
-    /// Notes that puts may be gathered from now on. Quick calls do not serve the window any more.
-    pub(super) fn note(&self) {
-        // Relaxed: as in `may_wait`.
-        self.may_err.store(true, Ordering::Relaxed);
-        // Release: pairs with the Acquire in `may_gather`.
-        self.may_wait.store(true, Ordering::Release);
+    /// Whether there was a small put, so that the entry for quick calls changes with them.
+    #[inline]
+    pub(super) fn are_used(&self) -> bool {
+        // Acquire: pairs with the Release in `note`, behind the last change by the registry.
+        self.handle.load(Ordering::Acquire) != 0
+    }
+
+    /// Notes that puts may be gathered from now on, and the handle of the window if quick calls can
+    /// serve it. The registry's lock is held.
+    pub(super) fn note(&self, handle: Option<u32>) {
+        // Release: pairs with the Acquire in `are_used`.
+        self.handle.store(handle.unwrap_or(NO_ENTRY), Ordering::Release);
+    }
+
+    /// Does `change` in a turn of its own, and adds its answer to the number of targets that are
+    /// due. `serve` lets quick calls serve the window of this handle, or no longer.
+    #[inline]
+    pub(super) fn change(&self, change: impl FnOnce() -> i32, serve: impl FnOnce(u32, bool)) {
+        self.turn.with(|()| {
+            // Relaxed: the turn orders them; for `may_wait` see there.
+            let before = self.due.load(Ordering::Relaxed);
+            let after = before.wrapping_add_signed(change());
+            self.due.store(after, Ordering::Relaxed);
+            // Relaxed: the caller has found it.
+            let handle = self.handle.load(Ordering::Relaxed);
+            if (before == 0) != (after == 0) && handle != NO_ENTRY {
+                serve(handle, after == 0);
+            }
+        });
     }
 
     /// Notes that a call that completes puts has found an error.

@@ -9,6 +9,8 @@ mod epochs;
 mod exposures;
 mod locks;
 mod losses;
+mod moving;
+mod moving_orderings;
 mod nodes;
 mod orderings;
 #[cfg(not(loom))]

@@ -2,11 +2,24 @@
 //! when its call returns, so that nothing is left to order or to flush, except for small puts that
 //! are gathered.
 
-use super::{Batch, Gathering, Process, SmallPuts};
+use super::{Batch, Gathering, Process};
 use crate::error::Result;
 use crate::fabric::Way;
+use crate::fabric::due::DueCount;
 use crate::fabric::remote::{Bytes, Remote, Runs};
 use crate::sync::full_fence;
+use parking_lot::Mutex;
+
+/// A count on which nothing depends: each flush looks for puts.
+pub struct NoCount;
+
+impl DueCount for NoCount {
+    fn change(&self, change: impl FnOnce() -> i32) {
+        static TURN: Mutex<()> = Mutex::new(());
+        let _turn = TURN.lock();
+        let _difference = change();
+    }
+}
 
 impl Bytes for Process<'_> {
     type Runs<'a>
@@ -48,7 +61,7 @@ impl Bytes for Gathering<'_> {
 
     unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()> {
         // SAFETY: the caller's duty.
-        unsafe { self.put_later(to.at, from, bytes, || ()) }
+        unsafe { self.put_later(to.at, from, bytes, || &NoCount) }
     }
 
     unsafe fn get(&self, to: *mut u8, from: Remote, bytes: u64) -> Result<()> {
@@ -63,9 +76,9 @@ impl Bytes for Gathering<'_> {
     fn order(&self) {}
 
     fn flush(&self) -> Result<()> {
-        let has_error = self.small_puts.is_some_and(|puts| puts.complete(self.process));
+        let has_error = self.small_puts.is_some_and(|puts| puts.complete(self.process, &NoCount));
         full_fence();
-        self.small_puts.filter(|_| has_error).map_or(Ok(()), SmallPuts::take_error)
+        self.small_puts.filter(|_| has_error).map_or(Ok(()), |puts| puts.take_error(&NoCount))
     }
 
     fn flush_local(&self) -> Result<()> {

@@ -21,16 +21,19 @@ mod small_puts;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
+pub use as_bytes::NoCount;
 pub use batch::Batch;
-pub use small_puts::{Gathering, SmallPuts};
+pub use small_puts::{Gathering, SMALL_BYTES_MAX, SmallPuts};
 
 use super::Way;
 use crate::error::{Error, Result};
 use crate::number::{Number, Offset};
 use crate::rank_numbers::RankOnNode;
+use crate::sync::{AtomicU64, Ordering};
 use crate::sys::life::Life;
 use crate::sys::vm::IoVec;
-use crate::sys::{process, uninterrupted, vm};
+use crate::sys::{PAGE, process, uninterrupted, vm};
 
 /// A process of this node whose memory can be copied, and its rank in the window, for errors.
 ///
@@ -57,10 +60,32 @@ pub struct Process<'a> {
     pub rank: RankOnNode,
     /// its identity and liveness; it may be this process
     pub life: &'a Life,
+    /// the nanoseconds that copies may cost before the process moves its memory
+    /// (`epoch::moving`); `None`: it does not move
+    left: Option<&'a AtomicU64>,
 }
 
 /// The most bytes of one system call. The kernel's own limit is 2 GiB - 4 KiB.
 const BYTES_MAX: u64 = 1 << 30;
+
+/// What a copy costs more than the same bytes by load and store, in nanoseconds: for the call, for
+/// each run of the target behind the first, and for each page. These are the lowest of the machines
+/// on which it was measured, so that a move is never too early.
+const CALL_COST: u64 = 450;
+const RUN_COST: u64 = 100;
+const PAGE_COST: u64 = 130;
+
+impl<'a> Process<'a> {
+    /// Returns the process with this rank.
+    pub fn new(rank: RankOnNode, life: &'a Life) -> Process<'a> {
+        Process { rank, life, left: None }
+    }
+
+    /// Returns the same process, for copies whose costs are subtracted from a word.
+    pub fn with_cost(self, left: &'a AtomicU64) -> Process<'a> {
+        Process { left: Some(left), ..self }
+    }
+}
 
 impl Process<'_> {
     /// Copies `bytes` bytes, fewer than 2^63, from `here` to the address `there` of the process.
@@ -142,6 +167,13 @@ impl Process<'_> {
     unsafe fn call_lists(self, way: Way, here: &[IoVec], there: &[IoVec]) -> isize {
         if !self.life.is_there() {
             return vm::no_process();
+        }
+        if let Some(left) = self.left {
+            let bytes: usize = there.iter().map(|run| run.iov_len).sum();
+            let runs = there.len().to_u64().saturating_sub(1);
+            let cost = CALL_COST + RUN_COST * runs + PAGE_COST * (bytes.to_u64() / PAGE);
+            // Relaxed: a hint.
+            left.fetch_sub(cost, Ordering::Relaxed);
         }
         let pid = self.life.mark().pid;
         // SAFETY: the caller's promise.

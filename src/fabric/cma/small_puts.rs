@@ -7,13 +7,8 @@
 //! without a copy, and an error is the answer of the put. Others are gathered until the next
 //! completing call, or until one of these is sent to the process: a get, a put that is not small, a
 //! transfer of many runs. At its first small put a process does not know whether others follow, so
-//! it decides by the puts ahead of the last completing call:
-//!
-//! | `next`   | the next small put           | behind a completing call                     |
-//! |----------|------------------------------|----------------------------------------------|
-//! | ALONE    | is made at once; BEHIND then | ALONE                                        |
-//! | BEHIND   | is gathered                  | TOGETHER if others wait, else ALONE          |
-//! | TOGETHER | is gathered                  | ALONE if one put alone waits, else TOGETHER  |
+//! it decides by the puts ahead of the last completing call (`fabric::due`): if they were several,
+//! the first put is gathered, too.
 //!
 //! In ns for each of a thousand puts, by `cargo bench --bench process_vm`, on a machine where a
 //! system call for 8 bytes takes 1,490, and one for 1 KiB 1,500:
@@ -23,22 +18,15 @@
 //! | 8     | 8                    | 343         |
 //! | 1,024 | 136                  | 415         |
 //!
-//! | `is_waiting` | meaning                                                              |
-//! |--------------|----------------------------------------------------------------------|
-//! | false        | the kernel has copied each put that was gathered                     |
-//! | true         | puts may wait, or an error is kept for the next completing call      |
-//!
-//! `is_waiting` changes under the lock of the buffer, and becomes false only behind the system
-//! call. So a thread that finds false completes what other threads have put before it met them.
-//! `next` may have any value: a put is made at once only while nothing waits.
+//! A completing call has to notice a put also if it was made at once, because it decides about the
+//! next one. A caller counts the processes with such puts ([`DueCount`]).
 
 use super::batch::{self, Batch};
 use super::{Process, Way};
 use crate::error::{Error, Result};
+use crate::fabric::due::{Due, DueCount, Left};
 use crate::number::Number;
-use crate::sync::{AtomicBool, AtomicU32, Ordering};
 use crate::sys::vm::{self, IoVec};
-use parking_lot::Mutex;
 
 /// The most bytes of a put that is gathered: their copy is short beside the system call it saves.
 pub const SMALL_BYTES_MAX: u64 = 1 << 10;
@@ -51,15 +39,8 @@ const _: () = assert!(RUNS <= vm::RUNS_MAX && SMALL_BYTES_MAX <= BYTES as u64);
 /// The small puts of this process to one other process.
 #[derive(Default)]
 pub struct SmallPuts {
-    next: AtomicU32,
-    is_waiting: AtomicBool,
-    gathered: Mutex<Gathered>,
+    due: Due<Gathered>,
 }
-
-/// Values of `next`, see the head of this file.
-const ALONE: u32 = 0;
-const BEHIND: u32 = 1;
-const TOGETHER: u32 = 2;
 
 /// Puts that wait, and the first error of those that were sent.
 #[derive(Default)]
@@ -68,8 +49,6 @@ struct Gathered {
     bytes: Vec<u8>,
     /// where they go; runs that follow each other without a gap are merged
     runs: Vec<IoVec>,
-    /// the number of puts since the last completing call
-    puts: u32,
     error: Option<Error>,
 }
 
@@ -77,95 +56,55 @@ struct Gathered {
 unsafe impl Send for Gathered {}
 
 impl SmallPuts {
-    /// Returns whether the next small put is made at once; the one after it is not.
-    #[inline]
-    fn begins(&self) -> bool {
-        // Acquire: pairs with the Release of the thread that has sent what waited.
-        let begins = !self.is_waiting.load(Ordering::Acquire)
-            // Relaxed: any value is right.
-            && self.next.load(Ordering::Relaxed) == ALONE;
-        if begins {
-            self.next.store(BEHIND, Ordering::Relaxed);
-        }
-        begins
-    }
-
     /// Gathers a put of at most [`SMALL_BYTES_MAX`] bytes.
     ///
     /// # Safety
     /// The bytes at `here` may be read; the rest is as for [`Process::put`].
-    unsafe fn gather(&self, process: Process<'_>, there: u64, here: *const u8, bytes: u64) {
-        let mut gathered = self.gathered.lock();
-        if !gathered.has_room(bytes) {
-            gathered.send(process);
-        }
-        // SAFETY: the caller's promise, and there is room.
-        unsafe { gathered.push(there, here, bytes) };
-        // Relaxed: other threads see it when they meet this one.
-        self.is_waiting.store(true, Ordering::Relaxed);
+    unsafe fn gather(
+        &self,
+        process: Process<'_>,
+        there: u64,
+        (here, bytes): (*const u8, u64),
+        count: &impl DueCount,
+    ) {
+        self.due.gather(count, |gathered| {
+            if !gathered.has_room(bytes) {
+                gathered.send(process);
+            }
+            // SAFETY: the caller's promise, and there is room.
+            unsafe { gathered.push(there, here, bytes) };
+        });
     }
 
     /// Sends what waits. Returns whether an error is kept, of this call or of an earlier one.
     #[inline]
     pub fn send(&self, process: Process<'_>) -> bool {
-        // Acquire: as in `begins`.
-        self.is_waiting.load(Ordering::Acquire) && self.send_waiting(process)
-    }
-
-    #[inline(never)]
-    fn send_waiting(&self, process: Process<'_>) -> bool {
-        self.send_all(&mut self.gathered.lock(), process)
-    }
-
-    fn send_all(&self, gathered: &mut Gathered, process: Process<'_>) -> bool {
-        gathered.send(process);
-        let has_error = gathered.error.is_some();
-        // Release: pairs with the Acquire of a thread that need not send.
-        self.is_waiting.store(has_error, Ordering::Release);
-        has_error
+        self.due.send(|gathered| gathered.send(process))
     }
 
     /// Does the part of a completing call: as `send`. The puts so far decide about the next one.
     #[inline]
-    pub fn complete(&self, process: Process<'_>) -> bool {
-        // Acquire: as in `begins`.
-        if self.is_waiting.load(Ordering::Acquire) {
-            return self.complete_waiting(process);
-        }
-        // Relaxed: any value is right.
-        if self.next.load(Ordering::Relaxed) == BEHIND {
-            self.next.store(ALONE, Ordering::Relaxed);
-        }
-        false
+    pub fn complete(&self, process: Process<'_>, count: &impl DueCount) -> bool {
+        self.due.complete(count, |gathered| {
+            let left = gathered.send(process);
+            // Between epochs a process keeps no memory for any target; this takes 0.1 us.
+            (gathered.bytes, gathered.runs) = (Vec::new(), Vec::new());
+            left
+        })
     }
 
-    #[inline(never)]
-    fn complete_waiting(&self, process: Process<'_>) -> bool {
-        let mut gathered = self.gathered.lock();
-        // Relaxed: any value is right.
-        let behind = u32::from(self.next.load(Ordering::Relaxed) == BEHIND);
-        let next = if gathered.puts + behind > 1 { TOGETHER } else { ALONE };
-        self.next.store(next, Ordering::Relaxed);
-        gathered.puts = 0;
-        let has_error = self.send_all(&mut gathered, process);
-        // Between epochs a process keeps no memory for any target; this takes 0.1 us.
-        (gathered.bytes, gathered.runs) = (Vec::new(), Vec::new());
-        has_error
-    }
-
-    /// Returns the number of puts that were gathered since the last completing call.
+    /// Returns whether puts may wait, or an error is kept.
     #[cfg(test)]
-    pub fn gathered(&self) -> u32 {
-        self.gathered.lock().puts
+    pub fn is_waiting(&self) -> bool {
+        self.due.is_waiting()
     }
 
     /// Returns the error that is kept, if there is one. The error is not kept any more.
-    pub fn take_error(&self) -> Result<()> {
-        let mut gathered = self.gathered.lock();
-        let error = gathered.error.take();
-        // Release: as in `send_waiting`.
-        self.is_waiting.store(!gathered.runs.is_empty(), Ordering::Release);
-        error.map_or(Ok(()), Err)
+    pub fn take_error(&self, count: &impl DueCount) -> Result<()> {
+        self.due.take(count, |gathered| {
+            let error = gathered.error.take().map_or(Ok(()), Err);
+            (error, gathered.left())
+        })
     }
 }
 
@@ -185,7 +124,6 @@ impl Gathered {
             self.bytes.reserve_exact(BYTES);
             self.runs.reserve_exact(RUNS);
         }
-        self.puts = self.puts.saturating_add(1);
         let (before, all) = (self.bytes.len(), self.bytes.len() + bytes.to_usize());
         assert!(all <= self.bytes.capacity());
         // SAFETY: the caller may read the bytes; the buffer has room for them and is written ahead
@@ -201,10 +139,18 @@ impl Gathered {
         }
     }
 
+    /// Returns whether a completing call has to come back.
+    fn left(&self) -> Left {
+        match self.runs.is_empty() && self.error.is_none() {
+            true => Left::Nothing,
+            false => Left::Something,
+        }
+    }
+
     /// Gives all puts to the kernel, and keeps the first error. The others arrive also then.
-    fn send(&mut self, process: Process<'_>) {
+    fn send(&mut self, process: Process<'_>) -> Left {
         if self.runs.is_empty() {
-            return;
+            return self.left();
         }
         let here = vm::own_run(self.bytes.as_mut_ptr(), self.bytes.len().to_u64());
         // SAFETY: the bytes are initialised; the callers of `gather` vouch for the runs.
@@ -216,6 +162,7 @@ impl Gathered {
         }
         self.bytes.clear();
         self.runs.clear();
+        self.left()
     }
 
     /// Puts the runs one at a time, from behind the first `moved` bytes. Returns the first error.
@@ -258,27 +205,28 @@ impl<'a> Gathering<'a> {
     }
 
     /// Puts at most `SMALL_BYTES_MAX` bytes later together with others, else at once. `prepare`
-    /// is called ahead of a small put: from then on each completing call has to do its part here.
+    /// is called ahead of a small put, and returns the count of the processes at which completing
+    /// calls have to do their part.
     ///
     /// # Safety
     /// As for [`Process::put`], until the put is done; the bytes at `here` may be read now.
-    #[inline]
-    pub unsafe fn put_later(
+    #[inline(always)]
+    pub unsafe fn put_later<'c, Count: DueCount + 'c>(
         self,
         there: u64,
         here: *const u8,
         bytes: u64,
-        prepare: impl FnOnce(),
+        prepare: impl FnOnce() -> &'c Count,
     ) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe {
             match self.small_puts {
                 Some(puts) if bytes <= SMALL_BYTES_MAX => {
-                    prepare();
-                    if puts.begins() {
+                    let count = prepare();
+                    if puts.due.begins(count) {
                         return self.process.put(there, here, bytes);
                     }
-                    puts.gather(self.process, there, here, bytes);
+                    puts.gather(self.process, there, (here, bytes), count);
                     Ok(())
                 }
                 _ => self.put(there, here, bytes),

@@ -266,7 +266,7 @@ pub fn process_vm(case: impl Fn(&Threaded<Own>) + Copy + Send + Sync) {
 /// Returns this process, as another one of its node reaches it.
 pub fn own_process() -> Own {
     let life = Box::leak(Box::new(Life::new(Mark::of(process::id()))));
-    Own(Process { rank: RankOnNode(0), life })
+    Own(Process::new(RankOnNode(0), life))
 }
 
 /// A process of this node to which small puts are gathered, which is this process.

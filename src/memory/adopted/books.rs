@@ -2,13 +2,15 @@
 //! cost. A fork waits for moves, and a child copies the pages as those of MPI_Alloc_mem
 //! (`heap::fork_copies`): it has private pages at the same addresses, and no adopted ones.
 
-use super::budget::{Budget, Direction};
+use super::budget::{Budget, Direction, weight};
+use super::call_slot_of_madvise::MadviseWatch;
 use super::own_tools::OwnTools;
 use super::runs::{PageRuns, Stretch};
 use crate::error::{Error, Result};
 use crate::memory::heap::{self, Beside, HeapRange};
 use crate::number::Number;
 use crate::sys::adopt::areas::Area;
+use crate::sys::adopt::discards;
 use crate::sys::adopt::page_moves::{self, PageMove, Room};
 use crate::sys::adopt::process_state;
 use crate::sys::fork::SegmentPart;
@@ -59,6 +61,8 @@ pub struct Books {
     pub mappings: u64,
     /// when the process was last found without an io_uring or AIO context
     looked: u64,
+    /// whose calls of madvise come by here
+    pub watched: MadviseWatch,
 }
 
 static BOOKS: Mutex<Books> = Mutex::new(Books {
@@ -69,6 +73,7 @@ static BOOKS: Mutex<Books> = Mutex::new(Books {
     budget: Budget::UNKNOWN,
     mappings: 0,
     looked: 0,
+    watched: MadviseWatch::NOTHING,
 });
 
 static BESIDE: Beside =
@@ -153,38 +158,50 @@ impl Books {
             }
             let start = now();
             let given = self.give_back(&stretch);
-            let pages = (stretch.end - stretch.first) / PAGE;
-            self.budget.moved(Direction::Back, pages, now() - start);
-            result = result.and(given);
+            if let Ok(touched) = given {
+                let weight = weight((stretch.end - stretch.first) / PAGE, touched);
+                self.budget.moved(Direction::Back, weight, now() - start);
+            }
+            result = result.and(given.map(drop));
         }
         result
     }
 
-    fn give_back(&mut self, stretch: &Stretch<HeapLease>) -> Result<()> {
+    /// Returns how many pages had memory.
+    fn give_back(&mut self, stretch: &Stretch<HeapLease>) -> Result<u64> {
         let laid = self.still_laid(stretch)?;
         let Some(((lease, origin), tools)) = stretch.lease.as_ref().zip(self.tools.as_ref()) else {
-            return Ok(());
+            return Ok(0);
         };
-        let mut at = stretch.first;
+        let (mut at, mut touched) = (stretch.first, 0);
         for (first, end) in laid {
             let (tools, room) = (tools.for_moves(), lease.room(first, *origin));
             let bytes = end - first;
-            let moved = PageMove { tools, address: first, bytes, room };
+            let moved = PageMove { tools, address: first, bytes, room, finds_users: false };
             // SAFETY: the pages of the lease lie there, as the system has just told; no window is
             // over them any more; the stack and the state of a thread were never moved.
-            if let Err(halted) = unsafe { moved.move_back() } {
-                self.runs.remove(at, halted.left.0);
-                return Err(halted.error);
-            }
+            touched += match unsafe { moved.move_back() } {
+                Ok(touched) => touched,
+                Err(halted) => {
+                    remove(&mut self.runs, at, halted.left.0);
+                    return Err(halted.error);
+                }
+            };
             if lease.huge {
                 page_moves::collapse(first, bytes);
             }
-            self.runs.remove(at, end);
+            remove(&mut self.runs, at, end);
             at = end;
         }
-        self.runs.remove(at, stretch.end);
-        Ok(())
+        remove(&mut self.runs, at, stretch.end);
+        Ok(touched)
     }
+}
+
+/// Removes pages, which are private now.
+fn remove(runs: &mut PageRuns<HeapLease>, first: u64, end: u64) {
+    discards::forget(first, end); // ahead of the lease, which other pages may get then
+    runs.remove(first, end);
 }
 
 fn lock_for_fork() {

@@ -1,8 +1,9 @@
 //! What moves of pages cost in this process, and how much time they may take at the creation of
 //! windows: [`START`] plus a twentieth of the time since the first window, less what was spent. So
 //! windows that a program makes in a loop become slower by 5 % at most. If windows are freed
-//! unused, nothing moves at creation any more. Pure arithmetic: it reads no clock. All times are in
-//! nanoseconds.
+//! unused, nothing moves at creation any more. Pages that were never touched cost little, because
+//! nothing is copied: 64 of them count as one page. Pure arithmetic: it reads no clock. All times
+//! are in nanoseconds.
 
 /// The time that is there at the first window.
 const START: u64 = 5_000_000;
@@ -13,6 +14,15 @@ const FEW: u64 = 4;
 /// A measured time counts as at most this multiple of what was expected: other processes may have
 /// run meanwhile.
 const OUTLIER: u64 = 4;
+
+/// Pages without memory that cost as much as one page with memory.
+const UNTOUCHED: u64 = 64;
+
+/// Returns the number of pages with memory that cost as much as `pages` pages, of which `touched`
+/// have memory.
+pub fn weight(pages: u64, touched: u64) -> u64 {
+    touched + pages.saturating_sub(touched) / UNTOUCHED
+}
 
 /// The direction of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,10 +81,14 @@ impl Budget {
         self.costs[0].of(pages).saturating_add(self.costs[1].of(pages))
     }
 
-    /// Whether this number of pages may move at the creation of a window, at the time `now`. The
-    /// first call tells the time of the first window.
+    /// Notes the time of a window; the first one counts.
+    pub fn begin(&mut self, now: u64) -> u64 {
+        *self.since.get_or_insert(now)
+    }
+
+    /// Whether this number of pages may move at the creation of a window, at the time `now`.
     pub fn permits(&mut self, pages: u64, now: u64) -> bool {
-        let since = *self.since.get_or_insert(now);
+        let since = self.begin(now);
         let all = START + now.saturating_sub(since) / SHARE;
         !self.closed && self.spent.saturating_add(self.price(pages)) <= all
     }
@@ -89,6 +103,11 @@ impl Budget {
     pub fn spend(&mut self, pages: u64, time: u64) {
         let back = self.costs[Direction::Back as usize].of(pages);
         self.spent = self.spent.saturating_add(time).saturating_add(back);
+    }
+
+    /// Notes that it took this time to find out that the creation of a window permits no move.
+    pub fn look(&mut self, time: u64) {
+        self.spent = self.spent.saturating_add(time);
     }
 
     /// Notes that windows are freed unused, or used again.

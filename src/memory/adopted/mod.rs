@@ -19,6 +19,7 @@
 
 mod books;
 mod budget;
+mod call_slot_of_madvise;
 mod own_tools;
 mod policy;
 mod refusal;
@@ -31,6 +32,7 @@ use crate::config::Adopt;
 use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::sys::adopt::areas::Area;
+use crate::sys::adopt::discards as sys_discards;
 use crate::sys::adopt::other_threads::{self, Sleep};
 use crate::sys::adopt::page_moves::{self, PageMove};
 use crate::sys::adopt::{huge_pages, page_moves::HUGE, process_state};
@@ -81,7 +83,7 @@ impl Adopted {
     /// nor by process_vm, and before MPI_Win_free or MPI_Win_detach returns.
     ///
     /// # Errors
-    /// The system's refusal. The bytes are right all XX not move stay pages
+    /// The system's refusal. The bytes are right still. Pages that could not move stay pages
     /// of the heap, and are tried again at the next call of this room. Dropping does the same and
     /// returns nothing.
     pub fn give_back(mut self) -> Result<()> {
@@ -134,12 +136,17 @@ pub fn take(
         return Err(NotAdopted::InHeap);
     }
     let mut books = books::lock();
+    let wish = Wish { address, end, when, consent };
+    // No system call where the budget is spent: programs make windows in loops.
+    let now = books::now();
+    if wish.is_budgeted() && books.runs.is_empty() && !books.budget.permits(1, now) {
+        return Err(NotAdopted::Budget);
+    }
     policy::of_process(books.mappings)?;
     if !books.has_tools() {
         return Err(NotAdopted::NoUserfaultfd);
     }
     let _ = books.give_back_unheld();
-    let wish = Wish { address, end, when, consent };
     let stretch = wish.stretch(&mut books)?;
     let (lease, origin) = match &stretch.lease {
         Some(found) => {
@@ -172,6 +179,11 @@ struct Wish {
 }
 
 impl Wish {
+    /// Whether the move has to fit the budget.
+    fn is_budgeted(&self) -> bool {
+        self.when == When::Creation && self.consent != Adopt::Always
+    }
+
     /// Returns the pages to adopt or to share: the longest stretch of one kind, without edges that
     /// must not move.
     fn stretch(&self, books: &mut Books) -> core::result::Result<Stretch<HeapLease>, NotAdopted> {
@@ -221,6 +233,43 @@ impl Wish {
         if asleep { Ok(()) } else { Err(NotAdopted::Threads) }
     }
 
+    /// Whether the move of these pages, the first one and their number, fits the budget at the time
+    /// `now`.
+    fn may_spend(
+        &self,
+        books: &mut Books,
+        (first, pages): (u64, u64),
+        now: u64,
+    ) -> core::result::Result<(), NotAdopted> {
+        if !self.is_budgeted() {
+            return Ok(());
+        }
+        if !books.budget.permits(budget::weight(pages, 0), now) {
+            return Err(NotAdopted::Budget);
+        }
+        let weight = weight_of(books, first, pages).ok_or(NotAdopted::Failed)?;
+        if !books.budget.permits(weight, now) {
+            books.budget.look(books::now() - now);
+            return Err(NotAdopted::Budget);
+        }
+        Ok(())
+    }
+
+    /// Whether a device, io_uring or AIO may use pages of this process, so that the move has to find
+    /// those. Refused if it cannot.
+    fn has_users(&self, books: &mut Books, now: u64) -> core::result::Result<bool, NotAdopted> {
+        let tools = books.tools.as_ref().ok_or(NotAdopted::NoUserfaultfd)?;
+        let (can_find, device) = (tools.can_move(), tools.anonymous_device());
+        let why = if process_state::pinned_bytes(tools.status()) > 0 {
+            NotAdopted::Pinned
+        } else if books.has_direct_io(device, now) {
+            NotAdopted::DirectIo
+        } else {
+            return Ok(false);
+        };
+        policy::of_users(self.consent, can_find, why)
+    }
+
     /// Moves private pages into the heap, and notes a window over them.
     fn move_in(
         &self,
@@ -229,55 +278,55 @@ impl Wish {
     ) -> core::result::Result<Arc<HeapLease>, NotAdopted> {
         let (first, end) = (stretch.first, stretch.end);
         let (bytes, pages) = (end - first, (end - first) / PAGE);
-        let budgeted = self.when == When::Creation && self.consent != Adopt::Always;
         let start = books::now();
-        if budgeted && !books.budget.permits(pages, start) {
-            return Err(NotAdopted::Budget);
-        }
+        self.may_spend(books, (first, pages), start)?;
         let tools = books.tools.as_mut().ok_or(NotAdopted::NoUserfaultfd)?;
         let areas = tools.areas().over(first, bytes).map_err(|_| NotAdopted::Failed)?;
         // A move cuts areas at its ends, unless they end there already.
         let ends_inside = |area: &&Area| area.start < first || area.end > end;
         let cuts = 2 * areas.iter().filter(ends_inside).count().min(1).to_u64();
         let areas = policy::of_areas(&areas, first, end)?;
-        policy::of_pinned(self.consent, process_state::pinned_bytes(tools.status()))?;
-        let device = tools.anonymous_device();
-        if self.consent != Adopt::Always && books.has_direct_io(device, start) {
-            return Err(NotAdopted::DirectIo);
-        }
+        let finds_users = self.has_users(books, start)?;
         let tools = books.tools.as_ref().ok_or(NotAdopted::NoUserfaultfd)?;
         let moves = tools.for_moves();
-        if budgeted {
-            let touched = page_moves::touched(moves.pagemap, first, pages);
-            policy::of_touched(touched.map_err(|_| NotAdopted::Failed)?, pages)?;
-        }
         let huge = bytes >= HUGE && huge_pages::any(moves.pagemap, first, bytes);
         policy::of_locked(self.consent, first, &areas)?;
         Books::watch_forks();
         let range = heap::take_empty(bytes, first).map_err(|_| NotAdopted::NoMemory)?;
         let lease = Arc::new(HeapLease { range, huge });
         let room = lease.room(first, first);
+        books.watched.watch();
+        let start = books::now();
+        if !sys_discards::note(first, end, room.mapped) {
+            return Err(NotAdopted::NoMemory);
+        }
         let mut permit = Permit { user_only: !tools.is_exact(), wish: self, is_first: true };
-        let moved = PageMove { tools: moves, address: first, bytes, room };
+        let moved = PageMove { tools: moves, address: first, bytes, room, finds_users };
         // SAFETY: the areas are private anonymous memory, and none of the stack or the state of
         // this thread; the caller keeps other processes away; the lease is new.
         let moved = unsafe { moved.move_in(&areas, &mut |_, _| permit.ask()) };
         books.mappings += cuts;
-        if let Err(halted) = moved {
-            let (at, left) = halted.left;
-            if left > 0 {
-                books.runs.add(at, at + left, lease, first, 0);
+        let touched = match moved {
+            Ok(touched) => touched,
+            Err(halted) => {
+                let (at, left) = halted.left;
+                sys_discards::forget(first, at);
+                sys_discards::forget(at + left, end);
+                if left > 0 {
+                    books.runs.add(at, at + left, lease, first, 0);
+                }
+                return Err(reason_of(&halted.error));
             }
-            return Err(reason_of(&halted.error));
-        }
+        };
         if huge {
             page_moves::collapse(first, bytes);
         }
         books.runs.add(first, end, lease.clone(), first, 1);
         let time = books::now() - start;
-        books.budget.moved(Direction::In, pages, time);
-        if budgeted {
-            books.budget.spend(pages, time);
+        let weight = budget::weight(pages, touched);
+        books.budget.moved(Direction::In, weight, time);
+        if self.is_budgeted() {
+            books.budget.spend(weight, time);
         }
         Ok(lease)
     }
@@ -314,6 +363,7 @@ impl Permit<'_> {
 /// Returns the reason for an error of a move.
 fn reason_of(error: &Error) -> NotAdopted {
     match error {
+        Error::System { call: "ioctl UFFDIO_MOVE", errno: libc::EBUSY } => NotAdopted::Pinned,
         Error::System { errno: libc::EBUSY, .. } => NotAdopted::Watched,
         Error::System { errno: libc::EAGAIN, .. } => NotAdopted::Threads,
         Error::System { errno: libc::ENOMEM | libc::ENOSPC, .. } => NotAdopted::NoMemory,
@@ -321,16 +371,37 @@ fn reason_of(error: &Error) -> NotAdopted {
     }
 }
 
+/// Returns the weight of pages, see [`budget::weight`].
+fn weight_of(books: &Books, first: u64, pages: u64) -> Option<u64> {
+    let moves = books.tools.as_ref()?.for_moves();
+    let touched = page_moves::touched(moves.pagemap, first, pages).ok()?;
+    Some(budget::weight(pages, touched))
+}
+
+/// Notes that a window is made, so that the budget begins.
+pub fn note_window() {
+    books::lock().budget.begin(books::now());
+}
+
+/// Returns the nanoseconds that it costs at least to move memory into the heap and back, as far as
+/// this process has measured it. `None`: it is known that this process never adopts memory. Makes
+/// no system call.
+pub fn least_price() -> Option<u64> {
+    let books = books::lock();
+    (!books.is_refused).then(|| books.budget.price(1))
+}
+
 /// Returns the nanoseconds that it costs to move the pages of `bytes` bytes at `address` into the
-/// heap and back, as far as this process has measured it: a + b * pages. `None`: this process never
-/// adopts memory (no userfaultfd, a limit of the process). Cheap: few system calls.
+/// heap and back, as far as this process has measured it: a + b * pages with memory. `None`: this
+/// process never adopts memory (no userfaultfd, a limit of the process). Reads which pages have
+/// memory.
 pub fn price(address: u64, bytes: u64) -> Option<u64> {
     let mut books = books::lock();
     if bytes == 0 || policy::of_process(books.mappings).is_err() || !books.has_tools() {
         return None;
     }
     let (first, end) = pages_of(address, bytes);
-    Some(books.budget.price((end - first) / PAGE))
+    weight_of(&books, first, (end - first) / PAGE).map(|weight| books.budget.price(weight))
 }
 
 /// Notes that a window whose memory was adopted at its creation is being freed, and that its peers

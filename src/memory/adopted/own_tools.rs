@@ -36,6 +36,11 @@ impl OwnTools {
         self.userfault.is_exact()
     }
 
+    /// Whether it can set pages aside, which finds those that devices use.
+    pub fn can_move(&self) -> bool {
+        self.userfault.can_move()
+    }
+
     /// Returns the device number of files like a userfaultfd.
     pub fn anonymous_device(&self) -> u64 {
         self.userfault.device()

@@ -8,8 +8,10 @@
 //! |                                            | them, or with consent                          |
 //! | .data, files, shared, read-only, huge pages| never                                          |
 //! | stacks, state of the calling thread        | never: the mover would wait for itself         |
-//! | locked; registered with a device           | never, unless `Adopt::Always`                  |
-//! | less than half touched                     | only while a window is in use                  |
+//! | locked                                     | never, unless `Adopt::Always`                  |
+//! | registered with a device or io_uring       | never; not known where userfaultfd is not      |
+//! |                                            | exact or before Linux 6.8: then no memory of   |
+//! |                                            | the process moves, unless `Adopt::Always`      |
 
 use super::refusal::NotAdopted;
 use crate::config::Adopt;
@@ -21,8 +23,6 @@ use crate::sys::{PAGE, memory_limits};
 
 /// A process may have made this share of its mappings by moves; they do not merge again.
 const MAPPINGS_SHARE: u64 = 8;
-/// Fewer pages than this move although they are untouched.
-const FEW: u64 = 16;
 
 /// Whether this process may ever move pages: checked without a system call but for limits.
 pub fn of_process(mappings: u64) -> Result<(), NotAdopted> {
@@ -41,9 +41,12 @@ pub fn of_process(mappings: u64) -> Result<(), NotAdopted> {
     Ok(())
 }
 
-/// Whether memory of this process is registered with devices, by the bytes that are.
-pub fn of_pinned(consent: Adopt, pinned: u64) -> Result<(), NotAdopted> {
-    if pinned > 0 && consent != Adopt::Always { Err(NotAdopted::Pinned) } else { Ok(()) }
+/// Whether a move has to find the pages that a device or the like uses, if memory of this process may
+/// have such users for the reason `why`. `can_find`: whether it can, see [`Userfault::can_move`].
+///
+/// [`Userfault::can_move`]: crate::sys::adopt::userfault::Userfault::can_move
+pub fn of_users(consent: Adopt, can_find: bool, why: NotAdopted) -> Result<bool, NotAdopted> {
+    if can_find || consent == Adopt::Always { Ok(can_find) } else { Err(why) }
 }
 
 /// Whether the areas that begin at `first` and end at `ends` are locked.
@@ -83,11 +86,6 @@ pub fn of_areas(areas: &[Area], first: u64, end: u64) -> Result<Vec<u64>, NotAdo
         return Err(NotAdopted::Stack);
     }
     Ok(ends)
-}
-
-/// Whether enough of the pages were touched to move at the creation of a window.
-pub fn of_touched(touched: u64, pages: u64) -> Result<(), NotAdopted> {
-    if pages >= FEW && 2 * touched < pages { Err(NotAdopted::Untouched) } else { Ok(()) }
 }
 
 /// Whether the page that holds the begin of `address` to `end` has no other object: the part begins

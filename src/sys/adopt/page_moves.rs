@@ -12,11 +12,13 @@
 //! the pages by themselves.
 
 use super::kept_file::KeptFile;
+use super::nodes::{self, NodePolicy, PageNodes};
+use super::set_aside::Aside;
+use super::step_lock::StepLock;
 use super::userfault::{Userfault, WatchKind};
 use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::sys::{PAGE, last_error};
-use core::mem::MaybeUninit;
 use core::ptr;
 
 /// Pages of a step: as many as a mask has bits.
@@ -31,39 +33,6 @@ pub const HUGE: u64 = 2 << 20;
 const THERE: u64 = 3 << 62;
 /// MADV_COLLAPSE (6.1)
 const COLLAPSE: i32 = 25;
-
-/// The part of a segment that pages move into, or lie in.
-#[derive(Clone, Copy, Debug)]
-pub struct Room {
-    /// the descriptor of the segment; `None`: the program has closed it
-    pub descriptor: Option<i32>,
-    /// the offset of the first page in the segment
-    pub offset: u64,
-    /// where this process has mapped that page elsewhere
-    pub mapped: *mut u8,
-}
-
-impl Room {
-    /// Returns the rest of it behind `bytes` bytes.
-    pub fn behind(&self, bytes: u64) -> Room {
-        let mapped = self.mapped.wrapping_add(bytes.to_usize());
-        Room { offset: self.offset + bytes, mapped, ..*self }
-    }
-
-    /// Gives the memory behind `bytes` bytes of it back to the system.
-    fn punch(&self, bytes: u64) -> bool {
-        let (at, length) = (self.mapped, bytes.to_usize());
-        // SAFETY: a part of the segment that no code uses any more.
-        if unsafe { libc::syscall(libc::SYS_madvise, at, length, libc::MADV_REMOVE) } == 0 {
-            return true;
-        }
-        // Locked mappings refuse it (mlockall).
-        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        let (offset, bytes) = (self.offset.cast_signed(), bytes.cast_signed());
-        // SAFETY: likewise.
-        self.descriptor.is_some_and(|fd| unsafe { libc::fallocate(fd, mode, offset, bytes) } == 0)
-    }
-}
 
 /// What a move needs of its process.
 #[derive(Clone, Copy)]
@@ -85,6 +54,9 @@ pub struct PageMove<'a> {
     pub bytes: u64,
     /// the part of the segment
     pub room: Room,
+    /// whether a move in fails if a device or io_uring uses a page. To be asked for only if the
+    /// userfaultfd can move pages.
+    pub finds_users: bool,
 }
 
 /// A move that has ended too early.
@@ -94,31 +66,6 @@ pub struct Halted {
     pub error: Error,
     /// address and bytes of what lies in the segment now, to be moved back later
     pub left: (u64, u64),
-}
-
-/// All signals of this thread are blocked while it lives.
-struct Quiet(libc::sigset_t);
-
-impl Quiet {
-    fn begin() -> Quiet {
-        let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        // SAFETY: places for two sets; both are written.
-        unsafe {
-            libc::sigfillset(all.as_mut_ptr());
-            for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP] {
-                libc::sigdelset(all.as_mut_ptr(), signal);
-            }
-            libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr());
-            Quiet(before.assume_init())
-        }
-    }
-}
-
-impl Drop for Quiet {
-    fn drop(&mut self) {
-        // SAFETY: the set of before.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, ptr::null_mut()) };
-    }
 }
 
 /// The runs of set bits of a mask: first and number.
@@ -176,7 +123,7 @@ impl Touched {
 impl PageMove<'_> {
     /// Moves the pages into the segment, where they have no memory yet. `areas`: where the areas of
     /// memory in the range end, the last one with it. `permit` is asked before each step, with its
-    /// address and bytes; if it says no, the error is EAGAIN.
+    /// address and bytes; if it says no, the error is EAGAIN. Returns how many pages had memory.
     ///
     /// # Safety
     /// The range is private anonymous memory that may be read and written. No other code maps or
@@ -186,15 +133,17 @@ impl PageMove<'_> {
         &self,
         areas: &[u64],
         permit: &mut dyn FnMut(u64, u64) -> bool,
-    ) -> core::result::Result<(), Halted> {
+    ) -> core::result::Result<u64, Halted> {
         let Some(descriptor) = self.room.descriptor else {
             let error = Error::System { call: "mmap", errno: libc::EBADF };
             return Err(Halted { error, left: (self.address, 0) });
         };
         let mut touched = Vec::with_capacity((self.bytes / STEP).to_usize() + 1 + areas.len());
         let mut done = 0;
-        let moved = self.watch(areas).and_then(|()| {
-            let moved = self.steps_in(areas, descriptor, permit, &mut touched);
+        let aside = if self.finds_users { self.aside().map(Some) } else { Ok(None) };
+        let moved = aside.and_then(|aside| {
+            self.watch(areas)?;
+            let moved = self.steps_in(areas, descriptor, aside.as_ref(), permit, &mut touched);
             done = touched.last().map_or(0, |step| step.end() - self.address);
             if done < self.bytes {
                 let _ = self.tools.userfault.unregister(self.address + done, self.bytes - done);
@@ -203,11 +152,11 @@ impl PageMove<'_> {
         });
         let Err(error) = moved else {
             touched.iter().for_each(Touched::populate);
-            return Ok(());
+            return Ok(touched.iter().map(|step| u64::from(step.mask.count_ones())).sum());
         };
         // SAFETY: what was moved just now.
         let left = match unsafe { self.part(0, done).move_back() } {
-            Ok(()) => (self.address, 0),
+            Ok(_) => (self.address, 0),
             Err(halted) => halted.left,
         };
         Err(Halted { error, left })
@@ -218,6 +167,7 @@ impl PageMove<'_> {
         &self,
         areas: &[u64],
         descriptor: i32,
+        aside: Option<&Aside<'_>>,
         permit: &mut dyn FnMut(u64, u64) -> bool,
         touched: &mut Vec<Touched>,
     ) -> Result<()> {
@@ -229,7 +179,10 @@ impl PageMove<'_> {
                 if !permit(step.address, step.bytes) {
                     return Err(Error::System { call: "a move", errno: libc::EAGAIN });
                 }
-                let mask = step.step_in(descriptor)?;
+                let mask = match aside {
+                    Some(aside) => step.step_in_aside(descriptor, aside)?,
+                    None => step.step_in(descriptor)?,
+                };
                 touched.push(Touched { address: step.address, bytes: step.bytes, mask });
                 done += step.bytes;
             }
@@ -260,9 +213,11 @@ impl PageMove<'_> {
 
     /// Moves the pages of a step. Returns which of them had memory.
     fn step_in(&self, descriptor: i32) -> Result<u64> {
-        let _quiet = Quiet::begin();
+        let _lock = StepLock::take();
         self.tools.userfault.protect(self.address, self.bytes)?;
-        let mask = self.copy_in(descriptor).and_then(|mask| self.lay(descriptor).map(|()| mask));
+        let mask = self
+            .copy_in(descriptor, self.address)
+            .and_then(|mask| self.lay(descriptor).map(|()| mask));
         let woken = match mask {
             Ok(_) => self.tools.userfault.wake(self.address, self.bytes),
             Err(_) => self.tools.userfault.release(self.address, self.bytes),
@@ -270,35 +225,71 @@ impl PageMove<'_> {
         mask.and_then(|mask| woken.map(|()| mask))
     }
 
-    /// Copies the pages of a step that have memory into the segment.
-    fn copy_in(&self, descriptor: i32) -> Result<u64> {
+    /// Returns addresses for pages that are set aside, after it has made all pages of the range this
+    /// process's own: it may share them with a child of fork(2) until a process stores to them.
+    fn aside(&self) -> Result<Aside<'_>> {
+        for done in (0..self.bytes).step_by(STEP.to_usize()) {
+            let (address, bytes) = (self.address + done, STEP.min(self.bytes - done));
+            Touched { address, bytes, mask: self.mask(address, bytes)? }.populate();
+        }
+        Aside::new(self.tools.userfault, fresh(STEP)?, STEP)
+    }
+
+    /// The same as `step_in`, but the pages lie aside while they are copied.
+    fn step_in_aside(&self, descriptor: i32, aside: &Aside<'_>) -> Result<u64> {
+        let _lock = StepLock::take();
+        let moved = aside.take(self.address, self.bytes).and_then(|()| {
+            let copied = self.copy_in(descriptor, aside.address());
+            let laid = copied.and_then(|mask| self.lay(descriptor).map(|()| mask));
+            if laid.is_err() {
+                aside.bring_back(self.address, self.bytes);
+            }
+            laid
+        });
+        let woken = self.tools.userfault.wake(self.address, self.bytes);
+        aside.clear();
+        moved.and_then(|mask| woken.map(|()| mask))
+    }
+
+    /// Returns which pages of a step have memory.
+    fn mask(&self, address: u64, bytes: u64) -> Result<u64> {
         let mut entries = [0_u64; STEP_PAGES];
-        let pages = self.bytes / PAGE;
-        read_entries(self.tools.pagemap, self.address, &mut entries[..pages.to_usize()])?;
+        let pages = bytes / PAGE;
+        read_entries(self.tools.pagemap, address, &mut entries[..pages.to_usize()])?;
         let there = |page: u64| u64::from(entries[page.to_usize()] & THERE != 0) << page;
-        let mask = (0..pages).fold(0, |mask, page| mask | there(page));
-        for (first, count) in runs(mask) {
-            let (from, to) = (self.address + first * PAGE, self.room.offset + first * PAGE);
+        Ok((0..pages).fold(0, |mask, page| mask | there(page)))
+    }
+
+    /// Copies the pages of a step that have memory into the segment. They lie at `address` now.
+    fn copy_in(&self, descriptor: i32, address: u64) -> Result<u64> {
+        let mask = self.mask(address, self.bytes)?;
+        let nodes = PageNodes::of(address, self.bytes);
+        let copy = |first: u64, count: u64| {
+            let (from, to) = (address + first * PAGE, self.room.offset + first * PAGE);
             // A copy by the kernel: it takes the pages of the segment without clearing them first,
             // and no tool checks the bytes for objects of the program.
             // SAFETY: reads memory of the range.
             all_bytes(count * PAGE, "pwrite", |done, bytes| unsafe {
                 libc::syscall(libc::SYS_pwrite64, descriptor, from + done, bytes, to + done)
-            })?;
-        }
-        Ok(mask)
+            })
+        };
+        runs(mask).try_for_each(|(first, count)| nodes.each(first, count, copy)).map(|()| mask)
     }
 
     /// Maps the part of the segment at the addresses.
     fn lay(&self, descriptor: i32) -> Result<()> {
         let (at, length, offset) = (self.address, self.bytes.to_usize(), self.room.offset);
         let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+        let policy = nodes::policy_of(at);
         // SAFETY: it replaces pages that the caller of the move has vouched for.
         match unsafe {
             libc::syscall(libc::SYS_mmap, at, length, RIGHTS, flags, descriptor, offset)
         } {
             -1 => Err(last_error("mmap")),
-            _ => Ok(()),
+            _ => {
+                policy.inspect(|policy| policy.bind(at, self.bytes));
+                Ok(())
+            }
         }
     }
 
@@ -313,15 +304,15 @@ impl PageMove<'_> {
     }
 
     /// Moves the pages back: from the segment into private anonymous memory. Their part of the
-    /// segment has no memory afterwards.
+    /// segment has no memory afterwards. Returns how many pages had memory.
     ///
     /// # Safety
     /// The pages of the segment lie at the addresses. No other code maps or unmaps anything there
     /// meanwhile, and no other process accesses the part of the segment. The stack and the
     /// thread-local variables of this thread lie elsewhere.
-    pub unsafe fn move_back(&self) -> core::result::Result<(), Halted> {
+    pub unsafe fn move_back(&self) -> core::result::Result<u64, Halted> {
         if self.bytes == 0 {
-            return Ok(());
+            return Ok(0);
         }
         let halted = |error, done| {
             let left = (self.address + done, self.bytes - done);
@@ -333,19 +324,19 @@ impl PageMove<'_> {
             Ok(fresh) => fresh,
             Err(error) => return halted(error, 0),
         };
-        let mut done = 0;
+        let (mut done, mut copied) = (0, 0);
         let watched = self.tools.userfault.register(WatchKind::Segment, self.address, self.bytes);
         let is_watched = watched.is_ok();
         let moved = watched.and_then(|()| {
             while done < self.bytes {
                 let step = self.part(done, STEP.min(self.bytes - done));
-                step.step_back(fresh + done)?;
+                copied += step.step_back(fresh + done)?;
                 step.room.punch(step.bytes);
                 done += step.bytes;
             }
             Ok(())
         });
-        let Err(error) = moved else { return Ok(()) };
+        let Err(error) = moved else { return Ok(copied.div_ceil(PAGE)) };
         let (rest, length) = (fresh + done, (self.bytes - done).to_usize());
         if is_watched {
             let _ = self.tools.userfault.unregister(self.address + done, self.bytes - done);
@@ -355,18 +346,23 @@ impl PageMove<'_> {
         halted(error, done)
     }
 
-    /// Moves the pages of a step back, over new memory at the address `fresh`.
-    fn step_back(&self, fresh: u64) -> Result<()> {
-        let _quiet = Quiet::begin();
+    /// Moves the pages of a step back, over new memory at the address `fresh`. Returns the bytes
+    /// that had memory.
+    fn step_back(&self, fresh: u64) -> Result<u64> {
+        let _lock = StepLock::take();
         self.tools.userfault.protect(self.address, self.bytes)?;
-        let moved = self.copy_back(fresh).and_then(|()| {
+        let moved = self.copy_back(fresh).and_then(|copied| {
+            if let Some(policy) = nodes::policy_of(self.address) {
+                policy.bind(fresh, self.bytes);
+                NodePolicy::DEFAULT.bind(self.address, self.bytes); // the segment's, for later use
+            }
             let (bytes, how) = (self.bytes, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED);
             // Bare, because libraries that intercept mremap (UCX) lose its fifth argument.
             // SAFETY: new memory replaces pages that the caller has vouched for.
             match unsafe { libc::syscall(libc::SYS_mremap, fresh, bytes, bytes, how, self.address) }
             {
                 -1 => Err(last_error("mremap")),
-                _ => Ok(()),
+                _ => Ok(copied),
             }
         });
         if moved.is_err() {
@@ -375,14 +371,15 @@ impl PageMove<'_> {
             let _ = self.tools.userfault.release(self.address, self.bytes);
         }
         let woken = self.tools.userfault.wake(self.address, self.bytes);
-        moved.and(woken)
+        moved.and_then(|copied| woken.map(|()| copied))
     }
 
-    /// Copies all bytes of a step that have memory to the address `fresh`, which is zero.
-    fn copy_back(&self, fresh: u64) -> Result<()> {
+    /// Copies all bytes of a step that have memory to the address `fresh`, which is zero. Returns
+    /// their number.
+    fn copy_back(&self, fresh: u64) -> Result<u64> {
         let Some(descriptor) = self.room.descriptor else {
             let from = self.room.mapped.addr().to_u64();
-            return all_bytes(self.bytes, "process_vm_readv", |done, bytes| {
+            let copied = all_bytes(self.bytes, "process_vm_readv", |done, bytes| {
                 let to = [fresh.to_usize() + done.to_usize(), bytes];
                 let from = [from.to_usize() + done.to_usize(), bytes];
                 // SAFETY: reads the segment, writes to new memory, both as long; two struct iovec.
@@ -400,31 +397,37 @@ impl PageMove<'_> {
                     )
                 }
             });
+            return copied.map(|()| self.bytes);
         };
         let end = self.room.offset + self.bytes;
         // SAFETY: a query; no code uses the position of the descriptor.
         let seek = |from: u64, whence: i32| unsafe {
             libc::syscall(libc::SYS_lseek, descriptor, from, whence)
         };
-        let mut from = self.room.offset;
+        let nodes = PageNodes::of(self.address, self.bytes);
+        let copy = |first: u64, count: u64| {
+            let (to, from) = (fresh + first * PAGE, self.room.offset + first * PAGE);
+            // SAFETY: writes to new memory.
+            all_bytes(count * PAGE, "pread", |done, bytes| unsafe {
+                libc::syscall(libc::SYS_pread64, descriptor, to + done, bytes, from + done)
+            })
+        };
+        let (mut from, mut copied) = (self.room.offset, 0);
         while from < end {
             let Ok(first) = u64::try_from(seek(from, libc::SEEK_DATA)) else {
                 let error = last_error("lseek");
                 let none = matches!(error, Error::System { errno: libc::ENXIO, .. });
-                return if none { Ok(()) } else { Err(error) };
+                return if none { Ok(copied) } else { Err(error) };
             };
             if first >= end {
                 break;
             }
             let hole = u64::try_from(seek(first, libc::SEEK_HOLE)).unwrap_or(end).min(end);
-            let to = fresh + first - self.room.offset;
-            // SAFETY: writes to new memory.
-            all_bytes(hole - first, "pread", |done, bytes| unsafe {
-                libc::syscall(libc::SYS_pread64, descriptor, to + done, bytes, first + done)
-            })?;
+            nodes.each((first - self.room.offset) / PAGE, (hole - first) / PAGE, copy)?;
+            copied += hole - first;
             from = hole;
         }
-        Ok(())
+        Ok(copied)
     }
 }
 
@@ -463,6 +466,9 @@ pub fn collapse(address: u64, bytes: u64) {
     // SAFETY: it changes no byte.
     unsafe { libc::syscall(libc::SYS_madvise, address, bytes.to_usize(), COLLAPSE) };
 }
+
+mod room;
+pub use room::Room;
 
 #[cfg(test)]
 mod tests;

@@ -136,7 +136,8 @@ mod tests {
     #[test]
     fn a_ring_is_noticed() {
         let status = KeptFile::of_process("/proc/self/status").unwrap();
-        assert_eq!(pinned_bytes(&status), 0);
+        // Another test of this process may have pinned some pages.
+        assert!(pinned_bytes(&status) < 1 << 20);
         // SAFETY: an event descriptor is a file of the same device.
         let event = unsafe { libc::eventfd(0, 0) };
         let device = device_of(event).unwrap();

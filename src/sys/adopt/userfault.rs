@@ -11,7 +11,7 @@
 //! | user-only | waits               | fails (EFAULT), or is short     | every process (5.11)     |
 
 use super::kept_file::KeptFile;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::sys::last_error;
 use std::fs::File;
 
@@ -19,6 +19,7 @@ const UFFDIO_API: libc::c_ulong = 0xc018_aa3f;
 const UFFDIO_REGISTER: libc::c_ulong = 0xc020_aa00;
 const UFFDIO_UNREGISTER: libc::c_ulong = 0x8010_aa01;
 const UFFDIO_WAKE: libc::c_ulong = 0x8010_aa02;
+const UFFDIO_MOVE: libc::c_ulong = 0xc028_aa05;
 const UFFDIO_WRITEPROTECT: libc::c_ulong = 0xc018_aa06;
 const USERFAULTFD_IOC_NEW: libc::c_ulong = 0xaa00;
 
@@ -28,6 +29,10 @@ const API: u64 = 0xaa;
 const USER_MODE_ONLY: i32 = 1;
 /// UFFD_FEATURE_PAGEFAULT_FLAG_WP, and UFFD_FEATURE_WP_HUGETLBFS_SHMEM (5.19)
 const FEATURES: u64 = 1 | 1 << 12;
+/// UFFD_FEATURE_MOVE (6.8)
+const CAN_MOVE: u64 = 1 << 16;
+/// UFFDIO_MOVE_MODE_DONTWAKE, and UFFDIO_MOVE_MODE_ALLOW_SRC_HOLES
+const SILENTLY_WITH_HOLES: u64 = 1 | 2;
 /// UFFDIO_REGISTER_MODE_MISSING
 const MISSING: u64 = 1;
 /// UFFDIO_REGISTER_MODE_WP
@@ -49,6 +54,7 @@ pub enum WatchKind {
 pub struct Userfault {
     file: KeptFile,
     exact: bool,
+    moves: bool,
 }
 
 impl Userfault {
@@ -80,12 +86,18 @@ impl Userfault {
         let mut api = [API, FEATURES, 0];
         // SAFETY: a struct uffdio_api.
         let fine = unsafe { libc::ioctl(file.descriptor(), UFFDIO_API, api.as_mut_ptr()) } == 0;
-        fine.then_some(Userfault { file, exact })
+        // The kernel has stored all features that it has.
+        fine.then_some(Userfault { file, exact, moves: api[1] & CAN_MOVE != 0 })
     }
 
     /// Whether also the kernel's own writes wait.
     pub fn is_exact(&self) -> bool {
         self.exact
+    }
+
+    /// Whether it can move pages of this process, so that no access fails meanwhile.
+    pub fn can_move(&self) -> bool {
+        self.exact && self.moves
     }
 
     /// Whether its descriptor is still open.
@@ -132,6 +144,26 @@ impl Userfault {
     pub fn wake(&self, address: u64, bytes: u64) -> Result<()> {
         // SAFETY: a struct uffdio_range.
         unsafe { self.call(UFFDIO_WAKE, &mut [address, bytes], "ioctl UFFDIO_WAKE") }
+    }
+
+    /// Moves private pages to other addresses, which are watched and have no pages. Untouched pages
+    /// stay so. Wakes no thread. Returns the bytes that have moved; fails with EBUSY at a page that
+    /// is registered with a device or io_uring, or shared with a child.
+    pub fn move_pages(&self, to: u64, from: u64, bytes: u64) -> (u64, Result<()>) {
+        let mut done = 0;
+        while done < bytes {
+            let mut argument = [to + done, from + done, bytes - done, SILENTLY_WITH_HOLES, 0];
+            // SAFETY: a struct uffdio_move.
+            let moved = unsafe { self.call(UFFDIO_MOVE, &mut argument, "ioctl UFFDIO_MOVE") };
+            let again = matches!(moved, Err(Error::System { errno: libc::EAGAIN, .. }));
+            match moved {
+                Ok(()) => return (bytes, Ok(())),
+                // How many bytes, or an error.
+                Err(_) if again => done += u64::try_from(argument[4].cast_signed()).unwrap_or(0),
+                Err(error) => return (done, Err(error)),
+            }
+        }
+        (done, Ok(()))
     }
 
     /// A call of the kernel without a function in between that could store to protected pages.

@@ -12,8 +12,8 @@ mod slots;
 pub use records::{ProcessRecord, Record};
 
 use super::common::Common;
-use super::descriptor::Descriptor;
 use super::kept::KeptList;
+use super::mapped_bytes::WORDS_AT;
 use super::report::Why;
 use super::target_views::NoViews;
 use super::verdict;
@@ -95,7 +95,7 @@ pub trait OtherNodes: Send + Sync {
 /// Returns the bytes of a rank's block, without words for ranks of other nodes.
 fn block_bytes(size: u32) -> usize {
     let words = layout::words_per_rank(size).to_usize() * size_of::<u64>();
-    (size_of::<Descriptor>() + words).next_multiple_of(64)
+    (WORDS_AT + words).next_multiple_of(64)
 }
 
 impl Arena {
@@ -202,7 +202,7 @@ impl Arena {
     /// Returns a rank's process as the road to its memory (process_vm) needs it.
     #[inline]
     pub fn memory_of(&self, rank: RankOnNode) -> cma::Process<'_> {
-        cma::Process { rank, life: self.lives.of(rank) }
+        cma::Process::new(rank, self.lives.of(rank))
     }
 
     /// Allows the other processes to access the memory of this one.

@@ -38,6 +38,7 @@ use crate::window::common::{Common, LARGE, Offer};
 use crate::window::control_blocks::ControlBlocks;
 use crate::window::descriptor::Descriptor;
 use crate::window::kept::{Keep, OwnPart, Share};
+use crate::window::mapped_bytes::MappedBytes;
 use crate::window::own_ranges::OwnRange;
 use crate::window::report::Why;
 use std::sync::Arc;
@@ -79,6 +80,7 @@ pub enum Memory {
 }
 
 /// The agreement of the ranks on a new window.
+#[allow(clippy::large_enum_variant)] // it lives on the stack, for one call
 pub enum Outcome {
     /// a window
     Made {
@@ -214,26 +216,31 @@ fn enter(
         }
         Memory::Expose { address, bytes } => {
             let place = heap::find(address, bytes);
-            let descriptor = Descriptor::owned(address, bytes, wish.disp_unit, place);
+            blocks.describe(Descriptor::owned(address, bytes, wish.disp_unit));
             let range = match place {
                 None => own_range(arena, wish.adopt, (address, bytes)),
                 Some(_) => None,
             };
-            let part = range.as_ref().and_then(|range| range.fate.as_ref().ok());
-            blocks.describe(match part {
-                Some(part) => descriptor.with_part(part.inner, part.place),
-                None => descriptor,
-            });
+            match (place, &range) {
+                (Some(place), _) => blocks.set_mapped_bytes(MappedBytes::all(bytes, place)),
+                (None, Some(OwnRange { fate: Ok(part), .. })) => {
+                    let mapped = MappedBytes::part(address, part.inner, part.place);
+                    blocks.set_mapped_bytes(mapped);
+                }
+                (None, Some(range)) if arena.is_whole() => blocks.may_move(range.first_price()),
+                (None, Some(range)) => range.stays(),
+                (None, None) => {}
+            }
             return Ok(range);
         }
-        Memory::Later => blocks.describe(Descriptor::owned(0, 0, wish.disp_unit, None)),
+        Memory::Later => blocks.describe(Descriptor::owned(0, 0, wish.disp_unit)),
     }
     Ok(None)
 }
 
 /// Begins the range of a created window, and adopts it if another process of this node may profit.
 fn own_range(arena: &Arena, adopt: Adopt, (address, bytes): (u64, u64)) -> Option<OwnRange> {
-    match arena.is_whole() && arena.size > 1 {
+    match arena.size > 1 {
         true => OwnRange::adopt(address, bytes, adopt),
         false => OwnRange::new(address, bytes),
     }
@@ -258,7 +265,8 @@ fn request(arena: &Arc<Arena>, ready: &Result<(Slot, &Wish)>, is_foreign: bool) 
             false
         }
         Memory::Expose { bytes, .. } => {
-            bytes > 0 && !ControlBlocks::of(arena, slot).descriptor(arena.rank).is_mapped()
+            let blocks = ControlBlocks::of(arena, slot);
+            bytes > 0 && !blocks.mapped_bytes(arena.rank).maps(0, bytes)
         }
         Memory::Later => true,
     };

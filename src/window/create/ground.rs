@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::error::Result;
 use crate::fabric::layout::RANKS_MAX;
 use crate::liveness::departures;
+use crate::memory::adopted;
 use crate::mpi::comm::{Comm, check};
 use crate::mpi::{Handle, Host};
 use crate::window::arena::Arena;
@@ -61,6 +62,7 @@ impl Ground {
     fn make(host: &'static Host, comm: Comm) -> Result<Ground> {
         departures::do_first(waits::print);
         idle::report_by(waits::look);
+        adopted::note_window();
         let size = comm.size(host)?;
         if size > RANKS_MAX {
             return Ok(Ground::None(Why::TooMany));

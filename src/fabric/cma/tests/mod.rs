@@ -100,7 +100,7 @@ fn are_marks(bytes: &[u8], seed: usize, first: usize) -> bool {
 
 /// Returns a process that lasts as long as the tests run.
 fn process(mark: Mark) -> Process<'static> {
-    Process { rank: RANK, life: Box::leak(Box::new(Life::new(mark))) }
+    Process::new(RANK, Box::leak(Box::new(Life::new(mark))))
 }
 
 fn own() -> Process<'static> {

@@ -11,13 +11,18 @@ fn gathering(process: Process<'_>) -> Gathering<'_> {
 
 /// Puts bytes later, and returns whether they were gathered.
 fn put(to: Gathering<'_>, there: u64, from: &[u8]) -> bool {
-    let gathered = || to.small_puts.map_or(0, SmallPuts::gathered);
-    let (before, mut prepared) = (gathered(), false);
+    let mut prepared = false;
     // SAFETY: the tests put into pages of their own.
-    unsafe { to.put_later(there, from.as_ptr(), from.len() as u64, || prepared = true) }.unwrap();
+    unsafe {
+        to.put_later(there, from.as_ptr(), from.len() as u64, || {
+            prepared = true;
+            &NoCount
+        })
+    }
+    .unwrap();
     let may_wait = to.small_puts.is_some() && from.len() as u64 <= SMALL_BYTES_MAX;
     assert_eq!(prepared, may_wait, "a small put is prepared, and no other one");
-    gathered() > before
+    to.small_puts.is_some_and(SmallPuts::is_waiting)
 }
 
 #[test]

@@ -53,16 +53,20 @@ impl Stage {
     fn whole(&self, descriptor: Option<i32>) -> PageMove<'_> {
         let tools = Tools { userfault: &self.userfault, pagemap: &self.pagemap };
         let room = Room { descriptor, offset: 0, mapped: self.mapping.base() };
-        PageMove { tools, address: self.address, bytes: PAGES * PAGE, room }
+        PageMove { tools, address: self.address, bytes: PAGES * PAGE, room, finds_users: false }
     }
 
-    fn move_in(&self, steps: u32) -> core::result::Result<(), Halted> {
+    fn move_in(&self, steps: u32) -> core::result::Result<u64, Halted> {
+        self.move_in_by(false, steps)
+    }
+
+    fn move_in_by(&self, finds_users: bool, steps: u32) -> core::result::Result<u64, Halted> {
         let mut steps = steps;
         let mut permit = |_, _| {
             steps = steps.saturating_sub(1);
             steps > 0
         };
-        let whole = self.whole(Some(self.segment.name().fd));
+        let whole = PageMove { finds_users, ..self.whole(Some(self.segment.name().fd)) };
         // SAFETY: pages of this stage, which no other code uses.
         unsafe { whole.move_in(&[self.address + PAGES * PAGE], &mut permit) }
     }
@@ -104,5 +108,105 @@ fn pages_come_back_also_if_the_descriptor_is_closed() {
         assert_eq!(stage.segment.backed_bytes(), Some(0));
         assert!(stage.is_numbered());
         assert_eq!(resident::missing(stage.address, PAGES * PAGE), 0);
+    }
+}
+
+/// An io_uring with pages of a stage registered as a buffer, if the system permits one.
+fn ring_with(stage: &Stage, page: u64, pages: u64) -> Option<KeptFile> {
+    // SAFETY: a struct io_uring_params, which has 120 bytes; a struct iovec of the stage's pages.
+    unsafe {
+        let ring = libc::syscall(libc::SYS_io_uring_setup, 1, [0_u64; 15].as_mut_ptr());
+        let ring = KeptFile::of_descriptor(ring)?;
+        let buffer = [stage.address + page * PAGE, pages * PAGE];
+        let (call, at) = (libc::SYS_io_uring_register, buffer.as_ptr());
+        (libc::syscall(call, ring.descriptor(), 0, at, 1) == 0).then_some(ring)
+    }
+}
+
+#[test]
+fn pages_that_io_uring_uses_stay_where_they_are() {
+    let stage = Stage::new();
+    if !stage.userfault.can_move() {
+        return; // before Linux 6.8, or without the right
+    }
+    for page in [0, 70, PAGES - 1] {
+        let Some(ring) = ring_with(&stage, page, 1) else { return };
+        let halted = stage.move_in_by(true, 100).unwrap_err();
+        assert!(matches!(halted.error, Error::System { errno: libc::EBUSY, .. }));
+        assert_eq!(halted.left.1, 0);
+        assert!(stage.is_numbered());
+        assert_eq!(stage.segment.backed_bytes(), Some(0));
+        let other = Userfault::open(true).unwrap();
+        other.register(WatchKind::Private, stage.address, PAGES * PAGE).expect("not watched");
+        drop(other);
+        drop(ring);
+    }
+    // A ring lets its pages go a little later.
+    let moved = (0..100).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        stage.move_in_by(true, 100).is_ok()
+    });
+    assert!(moved && stage.is_numbered());
+    assert_eq!(stage.segment.backed_bytes(), Some(PAGES * PAGE));
+}
+
+#[test]
+fn pages_that_a_child_shares_move() {
+    let stage = Stage::new();
+    if !stage.userfault.can_move() {
+        return;
+    }
+    // SAFETY: an untouched page again, and one that was only read.
+    unsafe {
+        let (at, bytes) = (stage.page(5), 2 * PAGE as usize);
+        libc::madvise(at.cast(), bytes, libc::MADV_DONTNEED);
+        assert_eq!(stage.page(6).read_volatile(), 0);
+    }
+    // SAFETY: the child sleeps until it is ended.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        loop {
+            // SAFETY: as above.
+            unsafe { libc::pause() };
+        }
+    }
+    let moved = stage.move_in_by(true, 100);
+    // SAFETY: the child of this test.
+    unsafe {
+        libc::kill(child, libc::SIGKILL);
+        libc::waitpid(child, core::ptr::null_mut(), 0);
+    }
+    assert!(child > 0 && moved.is_ok());
+    // SAFETY: as above.
+    unsafe {
+        assert_eq!(stage.page(5).read_volatile() + stage.page(6).read_volatile(), 0);
+        stage.page(5).write(6);
+        stage.page(6).write(7);
+    }
+    assert!(stage.is_numbered());
+}
+
+#[test]
+#[ignore = "measures"]
+fn cost_of_moves() {
+    for finds_users in [false, true, false, true] {
+        for pages in [1, 16, PAGES] {
+            let stage = Stage::new();
+            let mut best = u128::MAX;
+            for _ in 0..50 {
+                let part = PageMove {
+                    finds_users,
+                    bytes: pages * PAGE,
+                    ..stage.whole(Some(stage.segment.name().fd))
+                };
+                let start = std::time::Instant::now();
+                // SAFETY: pages of this stage.
+                unsafe { part.move_in(&[stage.address + pages * PAGE], &mut |_, _| true) }.unwrap();
+                best = best.min(start.elapsed().as_nanos());
+                // SAFETY: as above.
+                unsafe { part.move_back() }.unwrap();
+            }
+            println!("aside: {finds_users}, pages: {pages}, ns: {best}");
+        }
     }
 }

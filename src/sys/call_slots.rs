@@ -1,0 +1,302 @@
+//! The slots by which the loaded libraries and the program call a function of another library (the
+//! entries of their global offset tables), and a change of them. So this library comes ahead of a
+//! function without a symbol of that name: other libraries look the name up to patch what they find
+//! (UCX: madvise), and must find the C library's.
+//!
+//! Not for calls of a library to itself, for pointers to functions in tables, nor for the slots of
+//! libraries that are loaded later.
+
+use crate::number::Number;
+use crate::sync::{AtomicUsize, Ordering};
+use crate::sys::PAGE;
+use core::ffi::{CStr, c_int, c_void};
+use core::ptr::with_exposed_provenance;
+
+/// Relocations by which a slot gets the address of a function: of a call, of a pointer.
+#[cfg(target_arch = "x86_64")]
+const OF_FUNCTIONS: [u32; 2] = [7, 6];
+/// The same.
+#[cfg(target_arch = "aarch64")]
+const OF_FUNCTIONS: [u32; 2] = [1026, 1025];
+/// No other processor is known.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const OF_FUNCTIONS: [u32; 0] = [];
+
+const DT_PLTRELSZ: u64 = 2;
+const DT_STRTAB: u64 = 5;
+const DT_SYMTAB: u64 = 6;
+const DT_RELA: u64 = 7;
+const DT_RELASZ: u64 = 8;
+const DT_JMPREL: u64 = 23;
+const DT_GNU_HASH: u64 = 0x6fff_fef5;
+
+/// A relocation with an addend.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Rela {
+    offset: u64,
+    info: u64,
+    addend: i64,
+}
+
+/// A symbol.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Symbol {
+    name: u32,
+    info: u8,
+    other: u8,
+    section: u16,
+    value: u64,
+    size: u64,
+}
+
+/// A library, or the program.
+struct Object {
+    /// what is added to its addresses
+    base: u64,
+    /// its first address, and one past its last one
+    range: (u64, u64),
+    /// what is read-only after it was loaded
+    read_only: (u64, u64),
+    symbols: u64,
+    strings: u64,
+    /// symbols ahead of those that it has itself
+    foreign: u64,
+    /// its tables of relocations: address and bytes
+    tables: [(u64, u64); 2],
+}
+
+/// Reads a value of a loaded object.
+///
+/// # Safety
+/// There is one at that address.
+unsafe fn read<T: Copy>(address: u64) -> T {
+    // SAFETY: the caller's promise.
+    unsafe { with_exposed_provenance::<T>(address.to_usize()).read_unaligned() }
+}
+
+impl Object {
+    /// # Safety
+    /// What the loader tells of an object that is loaded.
+    unsafe fn of(info: &libc::dl_phdr_info) -> Option<Object> {
+        let base = info.dlpi_addr;
+        let mut object = Object {
+            base,
+            range: (u64::MAX, 0),
+            read_only: (0, 0),
+            symbols: 0,
+            strings: 0,
+            foreign: 0,
+            tables: [(0, 0); 2],
+        };
+        let mut dynamic = 0;
+        for at in 0..usize::from(info.dlpi_phnum) {
+            // SAFETY: as many as there are.
+            let part = unsafe { *info.dlpi_phdr.add(at) };
+            let (first, end) = (base + part.p_vaddr, base + part.p_vaddr + part.p_memsz);
+            match part.p_type {
+                libc::PT_LOAD => {
+                    object.range = (object.range.0.min(first), object.range.1.max(end));
+                }
+                libc::PT_DYNAMIC => dynamic = first,
+                libc::PT_GNU_RELRO => {
+                    object.read_only = (first / PAGE * PAGE, end / PAGE * PAGE);
+                }
+                _ => {}
+            }
+        }
+        // SAFETY: the dynamic section of a loaded object.
+        (dynamic != 0 && unsafe { object.read_dynamic(dynamic) }).then_some(object)
+    }
+
+    /// Returns false if something is missing.
+    ///
+    /// # Safety
+    /// Its dynamic section is at that address.
+    unsafe fn read_dynamic(&mut self, mut at: u64) -> bool {
+        let (base, range, mut hash) = (self.base, self.range, 0);
+        // The C library has made addresses of offsets, but for the kernel's own object.
+        let address = |value: u64| if value < range.0 { base + value } else { value };
+        loop {
+            // SAFETY: the list ends with a zero.
+            let [tag, value] = unsafe { read::<[u64; 2]>(at) };
+            match tag {
+                0 => break,
+                DT_STRTAB => self.strings = address(value),
+                DT_SYMTAB => self.symbols = address(value),
+                DT_RELA => self.tables[0].0 = address(value),
+                DT_RELASZ => self.tables[0].1 = value,
+                DT_JMPREL => self.tables[1].0 = address(value),
+                DT_PLTRELSZ => self.tables[1].1 = value,
+                DT_GNU_HASH => hash = address(value),
+                _ => {}
+            }
+            at += 16;
+        }
+        if hash != 0 {
+            // SAFETY: the head of the table: buckets, and the first symbol that is in it.
+            self.foreign = unsafe { read::<[u32; 2]>(hash) }[1].into();
+        }
+        self.symbols != 0 && self.strings != 0
+    }
+
+    fn holds(&self, address: u64) -> bool {
+        (self.range.0..self.range.1).contains(&address)
+    }
+
+    /// Whether a symbol is a function of that name in another library.
+    ///
+    /// # Safety
+    /// The object is loaded, and has that number of symbols.
+    unsafe fn is_named(&self, number: u64, name: &CStr) -> bool {
+        // SAFETY: a symbol of the table, and its name, which ends with a zero.
+        unsafe {
+            let symbol = read::<Symbol>(self.symbols + number * 24);
+            let text = self.strings + u64::from(symbol.name);
+            symbol.section == 0
+                && read::<u8>(text) == name.to_bytes()[0]
+                && CStr::from_ptr(with_exposed_provenance(text.to_usize())) == name
+        }
+    }
+
+    /// Shows all slots of a function.
+    ///
+    /// # Safety
+    /// The object is loaded.
+    unsafe fn slots(&self, name: &CStr, mut show: impl FnMut(u64)) {
+        // SAFETY: the object has more symbols than these.
+        let is_named = |number| unsafe { self.is_named(number, name) };
+        // Objects have fewer symbols than relocations. Without symbols of its own an object does
+        // not tell how many others it has.
+        if self.foreign > 1 && !(1..self.foreign).any(is_named) {
+            return;
+        }
+        for (table, bytes) in self.tables {
+            for at in (0..bytes).step_by(size_of::<Rela>()) {
+                // SAFETY: an entry of the table.
+                let entry = unsafe { read::<Rela>(table + at) };
+                let (number, kind) = (entry.info >> 32, (entry.info & 0xffff_ffff).to_u32());
+                if number != 0 && OF_FUNCTIONS.contains(&kind) && is_named(number) {
+                    show(self.base + entry.offset);
+                }
+            }
+        }
+    }
+
+    /// Stores an address in a slot.
+    ///
+    /// # Safety
+    /// A slot of this object.
+    unsafe fn store(&self, slot: u64, value: usize) {
+        let page = slot / PAGE * PAGE;
+        let is_read_only = (self.read_only.0..self.read_only.1).contains(&slot);
+        // SAFETY: bare system calls on a page of the table; threads may read it at any time.
+        let protect = |rights: i32| unsafe {
+            libc::syscall(libc::SYS_mprotect, page, PAGE.to_usize(), rights) == 0
+        };
+        if is_read_only && !protect(libc::PROT_READ | libc::PROT_WRITE) {
+            return;
+        }
+        // SAFETY: an aligned word, which other threads read as one.
+        let word = unsafe {
+            AtomicUsize::from_ptr(core::ptr::with_exposed_provenance_mut(slot.to_usize()))
+        };
+        // Relaxed: the function needs nothing that this thread has written.
+        word.store(value, Ordering::Relaxed);
+        if is_read_only {
+            protect(libc::PROT_READ);
+        }
+    }
+}
+
+/// What one visit of all objects does.
+struct Visit<'a> {
+    name: &'a CStr,
+    /// gets an object and one of its slots
+    show: &'a mut dyn FnMut(&Object, u64),
+}
+
+/// Shows all slots of a function of that name, but not those of this library.
+fn each_slot(name: &CStr, show: &mut dyn FnMut(&Object, u64)) {
+    /// # Safety
+    /// As the loader calls it: with a valid `info`, and with the `visit` given below.
+    unsafe extern "C" fn look(
+        info: *mut libc::dl_phdr_info,
+        _: libc::size_t,
+        visit: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader passes a valid `info`, and `visit` is the one given below.
+        let (info, visit) = unsafe { (&*info, &mut *visit.cast::<Visit<'_>>()) };
+        // SAFETY: the loader keeps the object during the call.
+        let Some(object) = (unsafe { Object::of(info) }) else { return 0 };
+        if object.holds((look as *const ()).addr().to_u64()) {
+            return 0;
+        }
+        // SAFETY: as above.
+        unsafe { object.slots(visit.name, |slot| (visit.show)(&object, slot)) };
+        0
+    }
+    let mut visit = Visit { name, show };
+    // SAFETY: `look` matches the callback's type and only uses `visit`.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut visit).cast()) };
+}
+
+/// Makes all loaded objects call `to` for the function `name`, but this library, which has `to`.
+/// `begin` gets the address of the function that they have called so far, before the first change;
+/// objects that call another function of this name go on with it. Allocates nothing.
+///
+/// # Safety
+/// `to` is a function of the type of that name.
+pub unsafe fn redirect(name: &CStr, to: usize, begin: impl FnOnce(usize)) {
+    let mut next = 0;
+    // SAFETY: a slot of a loaded object.
+    let content = |slot: u64| unsafe { read::<usize>(slot) };
+    // Slots that no call has used yet lead into their own object.
+    each_slot(name, &mut |object, slot| {
+        let now = content(slot);
+        if next == 0 && now != to && !object.holds(now.to_u64()) {
+            next = now;
+        }
+    });
+    if next == 0 {
+        next = super::dl::global_symbol(name);
+    }
+    if next == 0 || next == to {
+        return;
+    }
+    begin(next);
+    each_slot(name, &mut |object, slot| {
+        let now = content(slot);
+        if now == next || object.holds(now.to_u64()) {
+            // SAFETY: the caller's promise.
+            unsafe { object.store(slot, to) };
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In place of a function that only the test program calls.
+    extern "C" fn ours() -> libc::pid_t {
+        -77
+    }
+
+    #[test]
+    fn calls_of_other_libraries_are_redirected() {
+        let name = c"malloc";
+        let (mut slots, mut foreign) = (0, 0);
+        each_slot(name, &mut |object, slot| {
+            slots += 1;
+            // SAFETY: a slot of a loaded object.
+            foreign += u32::from(!object.holds(unsafe { read::<u64>(slot) }));
+        });
+        assert!(slots > 0 && foreign <= slots, "the C library calls its malloc by a slot");
+        let mut began = false;
+        // SAFETY: no library has a function of that name, so nothing changes.
+        unsafe { redirect(c"fompi_no_such", ours as *const () as usize, |_| began = true) };
+        assert!(!began);
+    }
+}
