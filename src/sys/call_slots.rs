@@ -6,6 +6,8 @@
 //! Not for calls of a library to itself, for pointers to functions in tables, nor for the slots of
 //! libraries that are loaded later.
 
+#![allow(clippy::missing_safety_doc)] // callbacks: called by the C library
+
 use crate::number::Number;
 use crate::sync::{AtomicUsize, Ordering};
 use crate::sys::PAGE;
@@ -92,7 +94,7 @@ impl Object {
         };
         let mut dynamic = 0;
         for at in 0..usize::from(info.dlpi_phnum) {
-            // SAFETY: as many as there are.
+            // SAFETY: the number of them.
             let part = unsafe { *info.dlpi_phdr.add(at) };
             let (first, end) = (base + part.p_vaddr, base + part.p_vaddr + part.p_memsz);
             match part.p_type {
@@ -148,7 +150,7 @@ impl Object {
     /// Whether a symbol is a function of that name in another library.
     ///
     /// # Safety
-    /// The object is loaded, and has that number of symbols.
+    /// The object is loaded, and has a symbol of that number.
     unsafe fn is_named(&self, number: u64, name: &CStr) -> bool {
         // SAFETY: a symbol of the table, and its name, which ends with a zero.
         unsafe {
@@ -219,8 +221,6 @@ struct Visit<'a> {
 
 /// Shows all slots of a function of that name, but not those of this library.
 fn each_slot(name: &CStr, show: &mut dyn FnMut(&Object, u64)) {
-    /// # Safety
-    /// As the loader calls it: with a valid `info`, and with the `visit` given below.
     unsafe extern "C" fn look(
         info: *mut libc::dl_phdr_info,
         _: libc::size_t,
@@ -243,36 +243,34 @@ fn each_slot(name: &CStr, show: &mut dyn FnMut(&Object, u64)) {
 }
 
 /// Makes all loaded objects call `to` for the function `name`, but this library, which has `to`.
-/// `begin` gets the address of the function that they have called so far, before the first change;
-/// objects that call another function of this name go on with it. Allocates nothing.
+/// `begin` gets the address of the function that they have called so far, before the change; if
+/// some call another function of this name, these go on with it. Allocates nothing.
 ///
 /// # Safety
 /// `to` is a function of the type of that name.
-pub unsafe fn redirect(name: &CStr, to: usize, begin: impl FnOnce(usize)) {
-    let mut next = 0;
-    // SAFETY: a slot of a loaded object.
-    let content = |slot: u64| unsafe { read::<usize>(slot) };
-    // Slots that no call has used yet lead into their own object.
-    each_slot(name, &mut |object, slot| {
-        let now = content(slot);
-        if next == 0 && now != to && !object.holds(now.to_u64()) {
-            next = now;
+pub unsafe fn redirect(name: &CStr, to: usize, mut begin: impl FnMut(usize)) {
+    // Mostly they call the function that the name stands for; else look for another one.
+    let mut next = super::dl::global_symbol(name);
+    for _ in 0..2 {
+        if next == 0 || next == to {
+            return;
         }
-    });
-    if next == 0 {
-        next = super::dl::global_symbol(name);
+        begin(next);
+        let (mut changed, mut other) = (false, 0);
+        each_slot(name, &mut |object, slot| {
+            // SAFETY: a slot of a loaded object.
+            let now = unsafe { read::<usize>(slot) };
+            // Slots that no call has used yet lead into their own object.
+            if now == next || object.holds(now.to_u64()) {
+                // SAFETY: the caller's promise.
+                unsafe { object.store(slot, to) };
+                changed |= now == next;
+            } else if now != to {
+                other = now;
+            }
+        });
+        next = if changed { 0 } else { other };
     }
-    if next == 0 || next == to {
-        return;
-    }
-    begin(next);
-    each_slot(name, &mut |object, slot| {
-        let now = content(slot);
-        if now == next || object.holds(now.to_u64()) {
-            // SAFETY: the caller's promise.
-            unsafe { object.store(slot, to) };
-        }
-    });
 }
 
 #[cfg(test)]
@@ -280,7 +278,7 @@ mod tests {
     use super::*;
 
     /// In place of a function that only the test program calls.
-    extern "C" fn ours() -> libc::pid_t {
+    unsafe extern "C" fn ours() -> libc::pid_t {
         -77
     }
 

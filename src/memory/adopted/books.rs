@@ -3,20 +3,22 @@
 //! (`heap::fork_copies`): it has private pages at the same addresses, and no adopted ones.
 
 use super::budget::{Budget, Direction, weight};
-use super::call_slot_of_madvise::MadviseWatch;
+use super::madvise_calls::MadviseCalls;
 use super::own_tools::OwnTools;
+use super::refusal::NotAdopted;
 use super::runs::{PageRuns, Stretch};
 use crate::error::{Error, Result};
 use crate::memory::heap::{self, Beside, HeapRange};
 use crate::number::Number;
 use crate::sys::adopt::areas::Area;
 use crate::sys::adopt::discards;
-use crate::sys::adopt::page_moves::{self, PageMove, Room};
+use crate::sys::adopt::page_moves::{self, Halted, PageMove, Room};
 use crate::sys::adopt::process_state;
 use crate::sys::fork::SegmentPart;
 use crate::sys::{PAGE, process};
 use parking_lot::lock_api::RawMutex as _;
 use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 /// The time in nanoseconds after which the process is looked through for an io_uring again.
 const LOOK_AGAIN: u64 = 10_000_000;
@@ -61,8 +63,8 @@ pub struct Books {
     pub mappings: u64,
     /// when the process was last found without an io_uring or AIO context
     looked: u64,
-    /// whose calls of madvise come by here
-    pub watched: MadviseWatch,
+    /// the calls of madvise, which come by here from the first move on
+    pub madvise_calls: MadviseCalls,
 }
 
 static BOOKS: Mutex<Books> = Mutex::new(Books {
@@ -73,7 +75,7 @@ static BOOKS: Mutex<Books> = Mutex::new(Books {
     budget: Budget::UNKNOWN,
     mappings: 0,
     looked: 0,
-    watched: MadviseWatch::NOTHING,
+    madvise_calls: MadviseCalls::ELSEWHERE,
 });
 
 static BESIDE: Beside =
@@ -148,6 +150,22 @@ impl Books {
         self.still_laid(stretch).map_or(0, bytes) == stretch.end - stretch.first
     }
 
+    /// Notes what a move in has left in the heap. Returns the reason for its end.
+    pub fn keep_left_over(
+        &mut self,
+        stretch: &Stretch<HeapLease>,
+        halted: &Halted,
+        lease: Arc<HeapLease>,
+    ) -> NotAdopted {
+        let (at, end) = (halted.left.0, halted.left.0 + halted.left.1);
+        discards::forget(stretch.first, at);
+        discards::forget(end, stretch.end);
+        if at < end {
+            self.runs.add(at, end, lease, stretch.first, 0);
+        }
+        reason_of(&halted.error)
+    }
+
     /// Makes all pages private that no window is over. Returns the first error; the pages that
     /// could not move stay in the books.
     pub fn give_back_unheld(&mut self) -> Result<()> {
@@ -202,6 +220,17 @@ impl Books {
 fn remove(runs: &mut PageRuns<HeapLease>, first: u64, end: u64) {
     discards::forget(first, end); // ahead of the lease, which other pages may get then
     runs.remove(first, end);
+}
+
+/// Returns the reason for an error of a move.
+fn reason_of(error: &Error) -> NotAdopted {
+    match error {
+        Error::System { call: "ioctl UFFDIO_MOVE", errno: libc::EBUSY } => NotAdopted::Pinned,
+        Error::System { errno: libc::EBUSY, .. } => NotAdopted::Watched,
+        Error::System { errno: libc::EAGAIN, .. } => NotAdopted::Threads,
+        Error::System { errno: libc::ENOMEM | libc::ENOSPC, .. } => NotAdopted::NoMemory,
+        _ => NotAdopted::Failed,
+    }
 }
 
 fn lock_for_fork() {

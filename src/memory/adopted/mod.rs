@@ -19,7 +19,7 @@
 
 mod books;
 mod budget;
-mod call_slot_of_madvise;
+mod madvise_calls;
 mod own_tools;
 mod policy;
 mod refusal;
@@ -29,10 +29,10 @@ pub use refusal::NotAdopted;
 
 use super::{HeapPlace, heap};
 use crate::config::Adopt;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::number::Number;
 use crate::sys::adopt::areas::Area;
-use crate::sys::adopt::discards as sys_discards;
+use crate::sys::adopt::discards;
 use crate::sys::adopt::other_threads::{self, Sleep};
 use crate::sys::adopt::page_moves::{self, PageMove};
 use crate::sys::adopt::{huge_pages, page_moves::HUGE, process_state};
@@ -83,7 +83,7 @@ impl Adopted {
     /// nor by process_vm, and before MPI_Win_free or MPI_Win_detach returns.
     ///
     /// # Errors
-    /// The system's refusal. The bytes are right still. Pages that could not move stay pages
+    /// The system's refusal. The bytes are right then, too. Pages that could not move stay pages
     /// of the heap, and are tried again at the next call of this room. Dropping does the same and
     /// returns nothing.
     pub fn give_back(mut self) -> Result<()> {
@@ -255,8 +255,8 @@ impl Wish {
         Ok(())
     }
 
-    /// Whether a device, io_uring or AIO may use pages of this process, so that the move has to find
-    /// those. Refused if it cannot.
+    /// Whether a device, io_uring or AIO may use pages of this process, so that the move has to
+    /// find those. Refused if it cannot.
     fn has_users(&self, books: &mut Books, now: u64) -> core::result::Result<bool, NotAdopted> {
         let tools = books.tools.as_ref().ok_or(NotAdopted::NoUserfaultfd)?;
         let (can_find, device) = (tools.can_move(), tools.anonymous_device());
@@ -295,9 +295,9 @@ impl Wish {
         let range = heap::take_empty(bytes, first).map_err(|_| NotAdopted::NoMemory)?;
         let lease = Arc::new(HeapLease { range, huge });
         let room = lease.room(first, first);
-        books.watched.watch();
+        books.madvise_calls.lead_here();
         let start = books::now();
-        if !sys_discards::note(first, end, room.mapped) {
+        if !discards::note(first, end, room.mapped) {
             return Err(NotAdopted::NoMemory);
         }
         let mut permit = Permit { user_only: !tools.is_exact(), wish: self, is_first: true };
@@ -308,15 +308,7 @@ impl Wish {
         books.mappings += cuts;
         let touched = match moved {
             Ok(touched) => touched,
-            Err(halted) => {
-                let (at, left) = halted.left;
-                sys_discards::forget(first, at);
-                sys_discards::forget(at + left, end);
-                if left > 0 {
-                    books.runs.add(at, at + left, lease, first, 0);
-                }
-                return Err(reason_of(&halted.error));
-            }
+            Err(halted) => return Err(books.keep_left_over(stretch, &halted, lease)),
         };
         if huge {
             page_moves::collapse(first, bytes);
@@ -357,17 +349,6 @@ impl Permit<'_> {
             }
             asleep
         })
-    }
-}
-
-/// Returns the reason for an error of a move.
-fn reason_of(error: &Error) -> NotAdopted {
-    match error {
-        Error::System { call: "ioctl UFFDIO_MOVE", errno: libc::EBUSY } => NotAdopted::Pinned,
-        Error::System { errno: libc::EBUSY, .. } => NotAdopted::Watched,
-        Error::System { errno: libc::EAGAIN, .. } => NotAdopted::Threads,
-        Error::System { errno: libc::ENOMEM | libc::ENOSPC, .. } => NotAdopted::NoMemory,
-        _ => NotAdopted::Failed,
     }
 }
 

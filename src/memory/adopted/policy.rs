@@ -41,8 +41,9 @@ pub fn of_process(mappings: u64) -> Result<(), NotAdopted> {
     Ok(())
 }
 
-/// Whether a move has to find the pages that a device or the like uses, if memory of this process may
-/// have such users for the reason `why`. `can_find`: whether it can, see [`Userfault::can_move`].
+/// Whether a move has to find the pages that a device or the like uses, if memory of this process
+/// may have such users for the reason `why`. `can_find`: whether it can, see
+/// [`Userfault::can_move`].
 ///
 /// [`Userfault::can_move`]: crate::sys::adopt::userfault::Userfault::can_move
 pub fn of_users(consent: Adopt, can_find: bool, why: NotAdopted) -> Result<bool, NotAdopted> {

@@ -20,8 +20,8 @@ use core::ptr;
 
 /// MADV_DONTNEED_LOCKED (5.18)
 const DONTNEED_LOCKED: i32 = 24;
-/// The size of the first table: two pages.
-const FIRST_BYTES: usize = 2 * 4096;
+/// The size of the first table in bytes.
+const FIRST_BYTES: usize = 8192;
 
 /// Pages of the program and where their part of the segment is mapped as well.
 #[derive(Clone, Copy)]
@@ -80,7 +80,7 @@ impl Table {
         if self.count == 0 {
             return &mut [];
         }
-        // SAFETY: that number has been written.
+        // SAFETY: the number of those that have been written.
         unsafe { core::slice::from_raw_parts_mut(self.at, self.count) }
     }
 
@@ -188,7 +188,7 @@ pub unsafe fn advise(next: Advise, address: *mut libc::c_void, bytes: usize, adv
 /// Discards what is adopted of a range. `answer`: that of `next`, returned if nothing is.
 ///
 /// # Safety
-/// The duties of the caller of madvise(2).
+/// As for `advise`.
 #[cold]
 unsafe fn discard(answer: i32, address: *mut libc::c_void, bytes: usize, advice: i32) -> i32 {
     // SAFETY: `errno` of this thread.

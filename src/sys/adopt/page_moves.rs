@@ -12,7 +12,7 @@
 //! the pages by themselves.
 
 use super::kept_file::KeptFile;
-use super::nodes::{self, NodePolicy, PageNodes};
+use super::memory_nodes::{self, NodePolicy, PageNodes};
 use super::set_aside::Aside;
 use super::step_lock::StepLock;
 use super::userfault::{Userfault, WatchKind};
@@ -225,8 +225,8 @@ impl PageMove<'_> {
         mask.and_then(|mask| woken.map(|()| mask))
     }
 
-    /// Returns addresses for pages that are set aside, after it has made all pages of the range this
-    /// process's own: it may share them with a child of fork(2) until a process stores to them.
+    /// Returns addresses for pages that are set aside, after it has made all pages of the range
+    /// this process's own: a child of fork(2) shares them until one of the two stores to them.
     fn aside(&self) -> Result<Aside<'_>> {
         for done in (0..self.bytes).step_by(STEP.to_usize()) {
             let (address, bytes) = (self.address + done, STEP.min(self.bytes - done));
@@ -280,7 +280,7 @@ impl PageMove<'_> {
     fn lay(&self, descriptor: i32) -> Result<()> {
         let (at, length, offset) = (self.address, self.bytes.to_usize(), self.room.offset);
         let flags = libc::MAP_SHARED | libc::MAP_FIXED;
-        let policy = nodes::policy_of(at);
+        let policy = memory_nodes::policy_of(at);
         // SAFETY: it replaces pages that the caller of the move has vouched for.
         match unsafe {
             libc::syscall(libc::SYS_mmap, at, length, RIGHTS, flags, descriptor, offset)
@@ -352,7 +352,7 @@ impl PageMove<'_> {
         let _lock = StepLock::take();
         self.tools.userfault.protect(self.address, self.bytes)?;
         let moved = self.copy_back(fresh).and_then(|copied| {
-            if let Some(policy) = nodes::policy_of(self.address) {
+            if let Some(policy) = memory_nodes::policy_of(self.address) {
                 policy.bind(fresh, self.bytes);
                 NodePolicy::DEFAULT.bind(self.address, self.bytes); // the segment's, for later use
             }

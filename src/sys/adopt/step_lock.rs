@@ -6,12 +6,12 @@
 //!
 //! States of the word, which is 0 in a new process:
 //!
-//! | word             | meaning                                          | who changes it          |
-//! |------------------|--------------------------------------------------|-------------------------|
-//! | 0                | free                                             | a thread that takes it  |
-//! | id of a process  | a thread of that process holds it                | the holder; one that    |
-//! |                  |                                                  | begins to wait          |
-//! | the same, WAITED | a thread holds it, and threads may sleep for it  | the holder              |
+//! | word            | meaning                                         | who changes it         |
+//! |-----------------|-------------------------------------------------|------------------------|
+//! | 0               | free                                            | a thread that takes it |
+//! | id of a process | a thread of that process holds it               | the holder; one that   |
+//! |                 |                                                 | begins to wait         |
+//! | that and WAITED | a thread holds it, and threads may sleep for it | the holder             |
 //!
 //! A child of fork(2) has no thread of its parent but one. So an id of another process is that of a
 //! holder that does not exist here, and the word counts as free.

@@ -1,6 +1,6 @@
 //! madvise(2) of the program and of its allocators, as long as pages are adopted: what they discard
-//! reads as zero (`sys::adopt::discards`). Their calls come here from the first move on, and go on to
-//! the function that they have called before. This library exports no `madvise`: UCX patches the
+//! reads as zero (`sys::adopt::discards`). Their calls come here from the first move on, and go on
+//! to the function that they have called before. This library exports no `madvise`: UCX patches the
 //! function that it finds by this name, and would neither notice the C library's own calls then nor
 //! leave ours as it is.
 
@@ -15,7 +15,7 @@ static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 /// In place of madvise(2).
 unsafe extern "C" fn advise(address: *mut libc::c_void, bytes: usize, advice: i32) -> i32 {
-    // Acquire pairs with the Release of `watch`: stored before any call comes here.
+    // Acquire pairs with the Release of `lead_here`: stored before any call comes here.
     let next = match NEXT.load(Ordering::Acquire) {
         0 => discards::bare as Advise,
         // SAFETY: the function of this name has this type.
@@ -26,15 +26,14 @@ unsafe extern "C" fn advise(address: *mut libc::c_void, bytes: usize, advice: i3
 }
 
 /// What is loaded, when all calls led here.
-#[derive(Default)]
-pub struct MadviseWatch(Option<u64>);
+pub struct MadviseCalls(Option<u64>);
 
-impl MadviseWatch {
+impl MadviseCalls {
     /// No call leads here.
-    pub const NOTHING: MadviseWatch = MadviseWatch(None);
+    pub const ELSEWHERE: MadviseCalls = MadviseCalls(None);
 
     /// Leads the calls of all loaded libraries here. To be called before a page moves.
-    pub fn watch(&mut self) {
+    pub fn lead_here(&mut self) {
         let changes = dl::changes();
         if changes.is_some() && changes == self.0 {
             return;

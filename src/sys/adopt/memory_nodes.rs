@@ -107,7 +107,7 @@ impl PageNodes {
             *at = address + page * PAGE;
         }
         let (at, nowhere, nodes) = (addresses.as_ptr(), ptr::null::<i32>(), &raw mut self.nodes);
-        // SAFETY: so many addresses, and places for so many answers; without nodes no page moves.
+        // SAFETY: addresses, and places for as many answers; without nodes no page moves.
         let told =
             unsafe { libc::syscall(libc::SYS_move_pages, 0, pages, at, nowhere, nodes, 0) } == 0;
         self.before = if told { NodePolicy::get(None) } else { None };
