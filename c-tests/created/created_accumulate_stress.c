@@ -2,6 +2,7 @@
 // thousands a call, by all the accumulate calls; no update is lost and none seen half done. The
 // target is one of the origins. MPI-4.1 section 12.7.1.
 // ranks: 1 2 3 4 8
+// settings: FOMPI_ADOPT=never
 // plain ranks: 1 2 3 4
 
 #include "stress.h"

@@ -1,6 +1,7 @@
 // The same as created_accumulate_stress with elements that are at no multiple of their width, some
 // of them across two cache lines or two pages. MPI-4.1 section 12.7.1.
 // ranks: 1 2 3 4
+// settings: FOMPI_ADOPT=never
 // plain ranks: 2 4
 
 #include "stress.h"

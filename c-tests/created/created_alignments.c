@@ -1,6 +1,7 @@
 // Windows whose base is at no multiple of anything, and elements of every width at places that fit
 // none of them. What lies around the elements stays as it was. MPI-4.1 sections 12.2.1 and 12.3.
 // ranks: 1 2 4
+// settings: FOMPI_ADOPT=never
 
 #include "created.h"
 

@@ -2,6 +2,7 @@
 // process, several at once. A target is a rank of the window's group. MPI-4.1 sections 12.2.1 and
 // 12.3.
 // ranks: 2 3 4
+// settings: FOMPI_ADOPT=never
 
 #include "created.h"
 

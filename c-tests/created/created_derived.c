@@ -1,6 +1,7 @@
 // Put and get with derived datatypes that have holes on both sides, on created windows. What the
 // types do not cover stays as it was. MPI-4.1 sections 12.2.1 and 12.3.
 // ranks: 1 2 4
+// settings: FOMPI_ADOPT=never
 // plain ranks: 1 2
 
 #include "shapes.h"

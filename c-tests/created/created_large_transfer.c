@@ -4,6 +4,7 @@
 // messages for a minute, so without the library it runs only when FOMPI_TEST_LARGE is 1.
 // MPI-4.1 section 12.3.
 // ranks: 2
+// settings: FOMPI_ADOPT=never
 
 #define _GNU_SOURCE
 

@@ -1,6 +1,7 @@
 // Transfers of thousands of blocks, far more than one call of the system takes (IOV_MAX is 1,024):
 // cut differently at origin and target, in order and out of order. MPI-4.1 section 12.3.
 // ranks: 1 2 4
+// settings: FOMPI_ADOPT=never
 
 #include "created.h"
 

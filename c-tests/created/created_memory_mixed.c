@@ -1,6 +1,7 @@
 // One window in which the ranks expose memory of different kinds and sizes: from MPI_Alloc_mem,
 // from the heap, static data, none at all. Every rank works on every other. MPI-4.1 section 12.2.1.
 // ranks: 2 3 4 8
+// settings: FOMPI_ADOPT=never
 // plain ranks: 2 3 4
 
 #include "created.h"

@@ -4,6 +4,7 @@
 // pass them on, and an error is the answer of the call that completes them. MPI-4.1 sections 12.3.1,
 // 12.5, 12.6.2 and 12.7.3.
 // ranks: 1 2 3 4
+// settings: FOMPI_ADOPT=never
 
 #include "created.h"
 #include "nodes.h"

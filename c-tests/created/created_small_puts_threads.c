@@ -1,6 +1,7 @@
 // With MPI_THREAD_MULTIPLE the puts of all threads are complete when one thread has completed them,
 // and threads that complete their own meanwhile lose none. MPI-4.1 sections 11.6 and 12.5.4.
 // ranks: 1 2 4
+// settings: FOMPI_ADOPT=never
 // plain ranks: 1 2
 
 #include "created.h"

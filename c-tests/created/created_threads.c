@@ -1,6 +1,7 @@
 // With MPI_THREAD_MULTIPLE several threads of each rank use one created window at once, by all
 // kinds of calls, and others of their own. MPI-4.1 section 11.6.
 // ranks: 1 2 4
+// settings: FOMPI_ADOPT=never
 // plain ranks: 1 2
 
 #include "created.h"

@@ -2,6 +2,7 @@
 // this process can load and store it, or a size of 0 where it cannot. The own memory can always be
 // reached. MPI-4.1 section 12.2.3.
 // ranks: 1 2 3 4
+// settings: FOMPI_ADOPT=never
 
 #include "created.h"
 #include "nodes.h"
