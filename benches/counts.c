@@ -2,14 +2,13 @@
  * scripts/dev/counts: a tenth of the difference is N calls, free of everything that happens only once.
  * The one rank is its own target: the path is that to any target whose memory is mapped. All calls run
  * on an allocated window, and on one that MPI_Win_create makes of memory of MPI_Alloc_mem. */
-#include <mpi.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <valgrind/callgrind.h>
 
-static MPI_Win win;
+enum { TARGET = 0 };
+#include "counts_calls.h"
+
 static int64_t one = 1, result;
 
 static void put(void) { MPI_Put(&one, 1, MPI_INT64_T, 0, 8, 1, MPI_INT64_T, win); }
@@ -26,7 +25,6 @@ static void rget_wait(void) {
 static MPI_Datatype vector;
 static double doubles[512];
 static void put_vector(void) { MPI_Put(doubles, 512, MPI_DOUBLE, 0, 0, 1, vector, win); }
-static void flush(void) { MPI_Win_flush(0, win); }
 static void fetch_and_op(void) { MPI_Fetch_and_op(&one, &result, MPI_INT64_T, 0, 8, MPI_SUM, win); }
 static void fetch_and_op_replace(void) {
     MPI_Fetch_and_op(&one, &result, MPI_INT64_T, 0, 8, MPI_REPLACE, win);
@@ -51,9 +49,7 @@ static void get_accumulate512(void) {
                        MPI_SUM, win);
 }
 static void put4k(void) { MPI_Put(doubles, 512, MPI_DOUBLE, 0, 0, 512, MPI_DOUBLE, win); }
-static void flush_all(void) { MPI_Win_flush_all(win); }
 static void flush_local(void) { MPI_Win_flush_local(0, win); }
-static void synchronize(void) { MPI_Win_sync(win); }
 static void fence(void) { MPI_Win_fence(0, win); }
 static MPI_Group self;
 static void post_start_put_complete_wait(void) {
@@ -62,19 +58,6 @@ static void post_start_put_complete_wait(void) {
     put();
     MPI_Win_complete(win);
     MPI_Win_wait(win);
-}
-static void lock_exclusive(void) {
-    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
-    MPI_Win_unlock(0, win);
-}
-static void lock_shared(void) {
-    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
-    MPI_Win_unlock(0, win);
-}
-
-static void lock_all(void) {
-    MPI_Win_lock_all(0, win);
-    MPI_Win_unlock_all(win);
 }
 
 static const struct {
@@ -106,23 +89,11 @@ static const struct {
     {"lock_unlock_all", lock_all, 0},
 };
 
-/* n calls, dumped under "name n". */
-static void count(const char *name, const char *memory, void (*call)(void), long n) {
-    char label[64];
-    snprintf(label, sizeof label, "%s%s %ld", name, memory, n);
-    CALLGRIND_ZERO_STATS;
-    for (long i = 0; i < n; i++) call();
-    CALLGRIND_DUMP_STATS_AT(label);
-}
-
 /* Counts each call on `win`. */
 static void count_all(const char *memory, long n) {
     for (size_t k = 0; k < sizeof calls / sizeof *calls; k++) {
         if (calls[k].locked) MPI_Win_lock_all(0, win);
-        /* Enough for an exclusive lock to leave its intent standing. */
-        for (int i = 0; i < 100; i++) calls[k].call();
-        count(calls[k].name, memory, calls[k].call, n);
-        count(calls[k].name, memory, calls[k].call, 11 * n);
+        count_twice(calls[k].name, memory, calls[k].call, n);
         if (calls[k].locked) MPI_Win_unlock_all(win);
     }
 }

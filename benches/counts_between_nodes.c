@@ -4,13 +4,14 @@
  * meanwhile, so only its service thread counts. Needs FOMPI_NET=tcp and FOMPI_RANKS_PER_NODE=1.
  */
 #include <mpi.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <valgrind/callgrind.h>
+
+#include "counts_wakes.h"
 
 enum { MANY = 1000, ORIGIN = 0, TARGET = 1 };
 static MPI_Win win;
@@ -27,14 +28,6 @@ static const struct {
     void (*call)(int);
 } calls[] = {{"put8_tcp", put}, {"sum8_tcp", sum}};
 
-static void wait_for_other(void) {
-    sigset_t set;
-    int got;
-    sigemptyset(&set);
-    sigaddset(&set, SIGUSR1);
-    sigwait(&set, &got);
-}
-
 static void operate(void (*call)(int), long n) {
     for (long done = 0; done < n; done += MANY) {
         for (int i = 0; i < MANY; i++) call(i);
@@ -42,8 +35,7 @@ static void operate(void (*call)(int), long n) {
     }
 }
 
-/* Calls that are not counted; the target sleeps meanwhile, too: valgrind runs one thread at a time, and
- * a barrier of the MPI polls. */
+/* Calls that are not counted; the target sleeps meanwhile, too. */
 static void warm_up(void (*call)(int)) {
     if (rank == ORIGIN) {
         operate(call, MANY);
@@ -76,10 +68,7 @@ int main(int argc, char **argv) {
     long n = argc > 1 ? atol(argv[1]) : MANY;
     int own = getpid();
     char *base;
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGUSR1);
-    sigprocmask(SIG_BLOCK, &set, NULL);
+    block_wakes();
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Sendrecv(&own, 1, MPI_INT, 1 - rank, 0, &other, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD,
