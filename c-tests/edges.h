@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { LEAD = 2032 };
+enum { LEAD = 2032, LONGS = 2000 };
 
 // Zeroed memory that begins LEAD bytes behind the begin of a page. Its first page and its last one
 // are private mappings of a file.
@@ -40,6 +40,30 @@ UNUSED static int is_shared(const void *address)
     if (maps != NULL)
         fclose(maps);
     return shared;
+}
+
+// Adds one to each of the LONGS longs with which the memory of a target begins.
+UNUSED static void add_ones(MPI_Win win, int target, int turn)
+{
+    static long ones[LONGS], got[LONGS];
+    for (int i = 0; i < LONGS; i++)
+        ones[i] = 1;
+    if (turn % 3 == 0) {
+        OK(MPI_Accumulate(ones, LONGS, MPI_LONG, target, 0, LONGS, MPI_LONG, MPI_SUM, win));
+    } else if (turn % 3 == 1) {
+        OK(MPI_Get_accumulate(ones, LONGS, MPI_LONG, got, LONGS, MPI_LONG, target, 0, LONGS,
+                              MPI_LONG, MPI_SUM, win));
+        OK(MPI_Win_flush(target, win));
+        for (int i = 1; i < LONGS && library_is_here(); i++)
+            CHECK_EQ(got[i], got[0]); // atomic as a whole
+    } else {
+        MPI_Datatype blocks;
+        OK(MPI_Type_vector(LONGS / 10, 10, 10, MPI_LONG, &blocks));
+        OK(MPI_Type_commit(&blocks));
+        OK(MPI_Accumulate(ones, LONGS, MPI_LONG, target, 0, 1, blocks, MPI_SUM, win));
+        OK(MPI_Type_free(&blocks));
+    }
+    OK(MPI_Win_flush(target, win));
 }
 
 #endif

@@ -7,31 +7,7 @@
 
 #include "edges.h"
 
-enum { TURNS = 90, LONGS = 2000, ROW = 2048, NEAR = 40, APART = 50 };
-
-// Adds one to each long of a target.
-static void add_ones(MPI_Win win, int target, int turn)
-{
-    static long ones[LONGS], got[LONGS];
-    for (int i = 0; i < LONGS; i++)
-        ones[i] = 1;
-    if (turn % 3 == 0) {
-        OK(MPI_Accumulate(ones, LONGS, MPI_LONG, target, 0, LONGS, MPI_LONG, MPI_SUM, win));
-    } else if (turn % 3 == 1) {
-        OK(MPI_Get_accumulate(ones, LONGS, MPI_LONG, got, LONGS, MPI_LONG, target, 0, LONGS,
-                              MPI_LONG, MPI_SUM, win));
-        OK(MPI_Win_flush(target, win));
-        for (int i = 1; i < LONGS && library_is_here(); i++)
-            CHECK_EQ(got[i], got[0]); // atomic as a whole
-    } else {
-        MPI_Datatype blocks;
-        OK(MPI_Type_vector(LONGS / 10, 10, 10, MPI_LONG, &blocks));
-        OK(MPI_Type_commit(&blocks));
-        OK(MPI_Accumulate(ones, LONGS, MPI_LONG, target, 0, 1, blocks, MPI_SUM, win));
-        OK(MPI_Type_free(&blocks));
-    }
-    OK(MPI_Win_flush(target, win));
-}
+enum { TURNS = 90, ROW = 2048, NEAR = 40, APART = 50 };
 
 // Puts and gets across all of a row of bytes of this rank, ahead of which other rows lie.
 static void copy_row(MPI_Win win, int target, int turn)

@@ -8,31 +8,13 @@
 #include "edges.h"
 #include "nodes.h"
 
-enum { WINDOWS = 12, TURNS = 9, LONGS = 2000, ROW = 2048, NEAR = 40, APART = 50, SMALL = 24 };
+enum { WINDOWS = 12, TURNS = 9, ROW = 2048, NEAR = 40, APART = 50, SMALL = 24 };
 
 // The displacement of the counters, one in each APART longs, behind a row of bytes of each rank.
 static MPI_Aint counters(void) { return 8 * LONGS + size * ROW; }
 
 // The displacement of the cells that small puts of a rank change.
 static MPI_Aint cells(void) { return counters() + 8 * NEAR * APART; }
-
-// Adds one to each long of a target.
-static void add_ones(MPI_Win win, int target, int turn)
-{
-    static long ones[LONGS], got[LONGS];
-    for (int i = 0; i < LONGS; i++)
-        ones[i] = 1;
-    if (turn % 2 == 0) {
-        OK(MPI_Accumulate(ones, LONGS, MPI_LONG, target, 0, LONGS, MPI_LONG, MPI_SUM, win));
-        OK(MPI_Win_flush(target, win));
-        return;
-    }
-    OK(MPI_Get_accumulate(ones, LONGS, MPI_LONG, got, LONGS, MPI_LONG, target, 0, LONGS, MPI_LONG,
-                          MPI_SUM, win));
-    OK(MPI_Win_flush(target, win));
-    for (int i = 1; i < LONGS && library_is_here(); i++)
-        CHECK_EQ(got[i], got[0]); // atomic as a whole
-}
 
 // Puts and gets all of this rank's row, and its cells by small puts, which may be gathered.
 static void copy(MPI_Win win, int target, int turn)

@@ -10,8 +10,8 @@
 
 use crate::number::Number;
 use crate::sync::{AtomicUsize, Ordering};
-use crate::sys::PAGE;
-use core::ffi::{CStr, c_int, c_void};
+use crate::sys::{PAGE, dl};
+use core::ffi::CStr;
 use core::ptr::with_exposed_provenance;
 
 /// Relocations by which a slot gets the address of a function: of a call, of a pointer.
@@ -212,34 +212,18 @@ impl Object {
     }
 }
 
-/// What one visit of all objects does.
-struct Visit<'a> {
-    name: &'a CStr,
-    /// gets an object and one of its slots
-    show: &'a mut dyn FnMut(&Object, u64),
-}
-
-/// Shows all slots of a function of that name, but not those of this library.
+/// Shows all slots of a function of that name, with their objects, but not those of this library.
 fn each_slot(name: &CStr, show: &mut dyn FnMut(&Object, u64)) {
-    unsafe extern "C" fn look(
-        info: *mut libc::dl_phdr_info,
-        _: libc::size_t,
-        visit: *mut c_void,
-    ) -> c_int {
-        // SAFETY: the loader passes a valid `info`, and `visit` is the one given below.
-        let (info, visit) = unsafe { (&*info, &mut *visit.cast::<Visit<'_>>()) };
+    dl::each_object(&mut |info| {
         // SAFETY: the loader keeps the object during the call.
-        let Some(object) = (unsafe { Object::of(info) }) else { return 0 };
-        if object.holds((look as *const ()).addr().to_u64()) {
-            return 0;
+        let object = unsafe { Object::of(info) };
+        let is_other = |object: &Object| !object.holds((each_slot as *const ()).addr().to_u64());
+        if let Some(object) = object.filter(is_other) {
+            // SAFETY: as above.
+            unsafe { object.slots(name, |slot| show(&object, slot)) };
         }
-        // SAFETY: as above.
-        unsafe { object.slots(visit.name, |slot| (visit.show)(&object, slot)) };
-        0
-    }
-    let mut visit = Visit { name, show };
-    // SAFETY: `look` matches the callback's type and only uses `visit`.
-    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut visit).cast()) };
+        false
+    });
 }
 
 /// Makes all loaded objects call `to` for the function `name`, but this library, which has `to`.
@@ -250,7 +234,7 @@ fn each_slot(name: &CStr, show: &mut dyn FnMut(&Object, u64)) {
 /// `to` is a function of the type of that name.
 pub unsafe fn redirect(name: &CStr, to: usize, mut begin: impl FnMut(usize)) {
     // Mostly they call the function that the name stands for; else look for another one.
-    let mut next = super::dl::global_symbol(name);
+    let mut next = dl::global_symbol(name);
     for _ in 0..2 {
         if next == 0 || next == to {
             return;

@@ -57,23 +57,30 @@ pub fn file_name(path: &CStr) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
+/// A function that gets what the loader tells of an object, and returns true to end the visit.
+type ObjectVisitor<'a> = &'a mut dyn FnMut(&libc::dl_phdr_info) -> bool;
+
 /// A function that gets the path of a library, and returns true to end the visit.
 type Visitor<'a> = &'a mut dyn FnMut(&CStr) -> bool;
 
 /// Passes the paths of all loaded libraries to `visitor`, until it returns true.
 fn visit(visitor: Visitor<'_>) -> bool {
+    // SAFETY: the loader's names are C strings that live during the call.
+    let name = |info: &libc::dl_phdr_info| unsafe { CStr::from_ptr(info.dlpi_name) };
+    each_object(&mut |info| !info.dlpi_name.is_null() && visitor(name(info)))
+}
+
+/// Passes what the loader tells of the program and of each loaded library to `visitor`, until it
+/// returns true. The loader keeps them loaded meanwhile. Allocates nothing.
+pub fn each_object(visitor: ObjectVisitor<'_>) -> bool {
     unsafe extern "C" fn show(
         info: *mut libc::dl_phdr_info,
         _: libc::size_t,
         visitor: *mut c_void,
     ) -> c_int {
         // SAFETY: the loader passes a valid `info`, and `visitor` is the one given below.
-        let (name, visitor) = unsafe { ((*info).dlpi_name, &mut *visitor.cast::<Visitor<'_>>()) };
-        if name.is_null() {
-            return 0;
-        }
-        // SAFETY: the loader's names are C strings that live during the call.
-        c_int::from(visitor(unsafe { CStr::from_ptr(name) }))
+        let (info, visitor) = unsafe { (&*info, &mut *visitor.cast::<ObjectVisitor<'_>>()) };
+        c_int::from(visitor(info))
     }
     let mut visitor = visitor;
     // SAFETY: `show` matches the callback's type and only uses `visitor`.

@@ -78,7 +78,7 @@ pub unsafe fn fetch_and_op(
         not_null(origin.cast_mut(), "null pointer as the origin address")?;
     }
     let reach = Reach { first: 0, bytes: basic.extent().to_u64() };
-    place.node.at_accumulated(rank, target.disp, reach, |spot| {
+    let work = |spot: Spot<'_>| {
         if let Spot::Mapped(at) = spot
             && by_instruction(place, basic, at)
             && let Some(kernel) = reduce::fetch_kernel(op, basic)
@@ -95,7 +95,8 @@ pub unsafe fn fetch_and_op(
         let work = AccCall { place, rank, disp, op, zero: None, guard, elements: 1 };
         // SAFETY: likewise.
         unsafe { work.on_elements(basic, spot, (origin, Some(result)), 1) }
-    })
+    };
+    place.node.while_steady(rank, || place.node.at_common(rank, target.disp, reach, work))
 }
 
 /// MPI_Compare_and_swap: one element of a type that the standard allows.
@@ -120,7 +121,7 @@ pub unsafe fn compare_and_swap(
     not_null(result, "null pointer as the result address")?;
     let bytes = basic.extent();
     let reach = Reach { first: 0, bytes: bytes.to_u64() };
-    place.node.at_accumulated(rank, target.disp, reach, |spot| match spot {
+    let work = |spot: Spot<'_>| match spot {
         Spot::Mapped(at) if by_instruction(place, basic, at) => {
             // SAFETY: `at` checked the window's side, the caller vouches for the other three, and
             // `needs_lock` was checked.
@@ -156,7 +157,8 @@ pub unsafe fn compare_and_swap(
                 },
             }
         }
-    })
+    };
+    place.node.while_steady(rank, || place.node.at_common(rank, target.disp, reach, work))
 }
 
 /// Returns an element of `bytes` bytes, at most eight, as the low bytes of a word.

@@ -88,18 +88,6 @@ impl LocalWindow {
         self.at_by(By::All, (rank, disp, reach), work)
     }
 
-    /// Does the work of [`LocalWindow::at_common`], for an accumulate on one element.
-    #[inline]
-    pub fn at_accumulated<R>(
-        &self,
-        rank: Rank,
-        disp: i64,
-        reach: Reach,
-        work: impl FnOnce(Spot<'_>) -> Result<R>,
-    ) -> Result<R> {
-        self.while_steady(rank, || self.at_common(rank, disp, reach, work))
-    }
-
     #[inline]
     fn at_by<R>(
         &self,
@@ -346,13 +334,11 @@ impl QuickPart {
         let index = rank.on_only_node();
         let exposed = node.blocks.descriptor(index);
         let mapped = match &node.memory {
-            Memory::Common(_) => (0, exposed.exposed),
-            _ => node.mapped(index).map_or((0, 0), |mapped| (mapped.first, mapped.end)),
+            Memory::Common(_) => Some((0, exposed.exposed)),
+            _ => node.mapped(index).map(|mapped| (mapped.first, mapped.end)),
         };
+        let Some(mapped) = mapped.filter(|(first, end)| first < end) else { return };
         let part = (mapped.0, mapped.1 - mapped.0);
-        if part.1 == 0 {
-            return;
-        }
         // An error is that of the full call.
         let Ok(Spot::Mapped(at)) = node.spot(index, exposed, part) else { return };
         let own = node.arena().rank.in_node_words();

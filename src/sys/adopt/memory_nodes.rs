@@ -16,18 +16,13 @@ const OF_ADDRESS: usize = 2;
 /// Pages that are looked at together.
 const PAGES: usize = 64;
 
-/// Whether this machine has several nodes. Looked up once.
+/// Whether this machine has several nodes. Looked up once, which allocates.
 pub fn are_several() -> bool {
     static SEVERAL: OnceLock<bool> = OnceLock::new();
     *SEVERAL.get_or_init(|| {
         let online = fs::read_to_string("/sys/devices/system/node/online").unwrap_or_default();
         has_several(&online)
     })
-}
-
-/// Looks whether there are several nodes, so that later questions allocate nothing.
-pub fn look() {
-    are_several();
 }
 
 /// Whether a list such as `0-1,4` has several numbers.

@@ -134,7 +134,7 @@ impl PageMove<'_> {
         areas: &[u64],
         permit: &mut dyn FnMut(u64, u64) -> bool,
     ) -> core::result::Result<u64, Halted> {
-        memory_nodes::look(); // which allocates, so not between `protect` and `wake`
+        memory_nodes::are_several(); // allocates, so not between `protect` and `wake`
         let Some(descriptor) = self.room.descriptor else {
             let error = Error::System { call: "mmap", errno: libc::EBADF };
             return Err(Halted { error, left: (self.address, 0) });
@@ -315,7 +315,7 @@ impl PageMove<'_> {
         if self.bytes == 0 {
             return Ok(0);
         }
-        memory_nodes::look(); // as in `move_in`
+        memory_nodes::are_several(); // as in `move_in`
         let halted = |error, done| {
             let left = (self.address + done, self.bytes - done);
             Err(Halted { error, left })
