@@ -7,7 +7,7 @@
 
 #include "edges.h"
 
-enum { TURNS = 90, ROW = 2048, NEAR = 40, APART = 50 };
+enum { TURNS = 600, ROW = 2048, NEAR = 40, APART = 50 };
 
 // Puts and gets across all of a row of bytes of this rank, ahead of which other rows lie.
 static void copy_row(MPI_Win win, int target, int turn)
