@@ -2,12 +2,15 @@
 //! windows: [`START`] plus a twentieth of the time since the first window, less what was spent. So
 //! windows that a program makes in a loop become slower by 5 % at most. If windows are freed
 //! unused, nothing moves at creation any more. Pages that were never touched cost little, because
-//! nothing is copied: 64 of them count as one page. Pure arithmetic: it reads no clock. All times
-//! are in nanoseconds.
+//! nothing is copied: 64 of them count as one page. Counting the pages with memory takes time, too.
+//! For counts that find too many there is [`LOOKS`] and a twentieth of the time. Pure arithmetic: it
+//! reads no clock. All times are in nanoseconds.
 
 /// The time that is there at the first window.
 const START: u64 = 5_000_000;
-/// The share of the time since then.
+/// The time that is there at the first window for counts of pages that find too many of them.
+const LOOKS: u64 = 200_000;
+/// The share of the time since then, of both.
 const SHARE: u64 = 20;
 /// A move of this many pages at most tells the fixed cost.
 const FEW: u64 = 4;
@@ -65,6 +68,8 @@ pub struct Budget {
     costs: [Cost; 2],
     /// whether windows were freed unused
     closed: bool,
+    /// the time of counts that found too many pages
+    looked: u64,
 }
 
 impl Budget {
@@ -74,6 +79,7 @@ impl Budget {
         spent: 0,
         costs: [Cost { fixed: 12_000, page: 2_900 }, Cost { fixed: 13_000, page: 2_900 }],
         closed: false,
+        looked: 0,
     };
 
     /// Returns the cost of moving this number of pages in and back.
@@ -105,9 +111,16 @@ impl Budget {
         self.spent = self.spent.saturating_add(time).saturating_add(back);
     }
 
+    /// Whether it may be counted at the time `now` which pages of a window have memory.
+    pub fn may_look(&mut self, now: u64) -> bool {
+        let since = self.begin(now);
+        self.looked <= LOOKS + now.saturating_sub(since) / SHARE
+    }
+
     /// Notes that it took this time to find out that the creation of a window permits no move.
     pub fn look(&mut self, time: u64) {
         self.spent = self.spent.saturating_add(time);
+        self.looked = self.looked.saturating_add(time);
     }
 
     /// Notes that windows are freed unused, or used again.
@@ -143,6 +156,21 @@ mod tests {
         assert!((160..=168).contains(&more), "{more}");
         assert!(budget.spent <= START + 100 * MS / SHARE);
         assert!(!budget.permits(1, 100 * MS));
+    }
+
+    #[test]
+    fn a_loop_of_windows_that_do_not_fit_looks_for_a_twentieth_of_the_time() {
+        const TIME: u64 = 35_000;
+        let (mut budget, mut looks, mut now) = (Budget::UNKNOWN, 0, 0);
+        for _ in 0..100_000 {
+            if budget.may_look(now) {
+                budget.look(TIME);
+                (looks, now) = (looks + 1, now + TIME);
+            }
+            now += 1_000;
+        }
+        assert!(looks * TIME <= LOOKS + now / SHARE + TIME, "{looks} in {now}");
+        assert!(looks > 2 * LOOKS / TIME, "it looks again: {looks}");
     }
 
     #[test]

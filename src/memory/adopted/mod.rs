@@ -136,10 +136,11 @@ pub fn take(
         return Err(NotAdopted::InHeap);
     }
     let mut books = books::lock();
-    let wish = Wish { address, end, when, consent };
-    // No system call where the budget is spent: programs make windows in loops.
     let now = books::now();
-    if wish.is_budgeted() && books.runs.is_empty() && !books.budget.permits(1, now) {
+    let wish = Wish { address, end, when, consent, start: now };
+    // No system call where the budget is spent: programs make windows in loops.
+    let may_look = books.budget.permits(1, now) && books.budget.may_look(now);
+    if wish.is_budgeted() && books.runs.is_empty() && !may_look {
         return Err(NotAdopted::Budget);
     }
     policy::of_process(books.mappings)?;
@@ -176,6 +177,8 @@ struct Wish {
     end: u64,
     when: When,
     consent: Adopt,
+    /// the time at which `take` began
+    start: u64,
 }
 
 impl Wish {
@@ -278,7 +281,7 @@ impl Wish {
     ) -> core::result::Result<Arc<HeapLease>, NotAdopted> {
         let (first, end) = (stretch.first, stretch.end);
         let (bytes, pages) = (end - first, (end - first) / PAGE);
-        let start = books::now();
+        let start = self.start;
         self.may_spend(books, (first, pages), start)?;
         let tools = books.tools.as_mut().ok_or(NotAdopted::NoUserfaultfd)?;
         let areas = tools.areas().over(first, bytes).map_err(|_| NotAdopted::Failed)?;
