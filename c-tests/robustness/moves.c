@@ -3,7 +3,7 @@
 // itself. The window is over a part of malloc's arena with free chunks of many sizes in it, so
 // that an allocation of the library during the move is a store to pages that move.
 //
-// arguments: created | thread | forked | child | discarded | shared | empty | huge
+// arguments: created | later | thread | forked | child | discarded | shared | empty | huge
 
 #define _GNU_SOURCE
 #include "robust.h"
@@ -25,21 +25,24 @@ static size_t size_of(int n)
 }
 
 // Allocates two chunks of each size in the arena, and frees the second one.
-static void make_arena(void)
+static void make_arena(int rounds)
 {
-    char *kept[SIZES], *freed[SIZES], *first = NULL, *end = NULL;
-    for (int n = 0; n < SIZES; n++) {
-        kept[n] = malloc(size_of(n));
-        freed[n] = malloc(size_of(n));
-        CHECK(kept[n] != NULL && freed[n] != NULL);
-        memset(kept[n], 1, size_of(n));
-        if (first == NULL)
-            first = kept[n];
-        if (kept[n] > end)
-            end = kept[n];
+    char *first = NULL, *end = NULL;
+    for (int round = 0; round < rounds; round++) {
+        char *kept[SIZES], *freed[SIZES];
+        for (int n = 0; n < SIZES; n++) {
+            kept[n] = malloc(size_of(n));
+            freed[n] = malloc(size_of(n));
+            CHECK(kept[n] != NULL && freed[n] != NULL);
+            memset(kept[n], 1, size_of(n));
+            if (first == NULL)
+                first = kept[n];
+            if (kept[n] > end)
+                end = kept[n];
+        }
+        for (int n = 0; n < SIZES; n++)
+            free(freed[n]);
     }
-    for (int n = 0; n < SIZES; n++)
-        free(freed[n]);
     CHECK(first < end);
     base = first;
     bytes = end - first;
@@ -92,9 +95,31 @@ static void joined(pid_t child)
         wrong(__LINE__, "a child ended with status %#x", status);
 }
 
+// The memory is more than what moves at creation, unless that took long, and moves while the window
+// is used.
+static void later(void)
+{
+    MPI_Aint least;
+    OK(MPI_Allreduce(&bytes, &least, 1, MPI_AINT, MPI_MIN, MPI_COMM_WORLD));
+    char *copy = malloc(least);
+    CHECK(copy != NULL);
+    create();
+    int moved = 0;
+    for (int turn = 0; turn < 3000 && !moved; turn++) {
+        OK(MPI_Win_fence(0, win));
+        OK(MPI_Get(copy, least, MPI_BYTE, (rank + 1) % size, 0, least, MPI_BYTE, win));
+        OK(MPI_Win_fence(0, win));
+        const int mine = is_shared(base + bytes / 2);
+        OK(MPI_Allreduce(&mine, &moved, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
+    }
+    CHECK(moved || !must_move());
+    put_and_free(1);
+    free(copy);
+}
+
 static void *create_in_thread(void *unused)
 {
-    make_arena(); // a thread has an arena of its own
+    make_arena(1); // a thread has an arena of its own
     create();
     return unused;
 }
@@ -192,7 +217,7 @@ static void huge(void)
 int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*run)(void); } kinds[] = {
-        {"thread", thread}, {"forked", forked}, {"child", child},
+        {"later", later}, {"thread", thread}, {"forked", forked}, {"child", child},
         {"discarded", discarded}, {"shared", shared}, {"empty", empty}, {"huge", huge},
     };
     int provided;
@@ -203,7 +228,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
-    make_arena();
+    make_arena(strcmp(argv[1], "later") == 0 ? 8 : 1);
     void (*run)(void) = NULL;
     for (size_t n = 0; n < sizeof kinds / sizeof *kinds; n++)
         if (strcmp(argv[1], kinds[n].name) == 0)
