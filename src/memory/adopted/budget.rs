@@ -1,12 +1,18 @@
 //! What moves of pages cost in this process, and how much time they may take at the creation of
-//! windows: [`START`] plus a twentieth of the time since the first window, less what was spent. So
-//! windows that a program makes in a loop become slower by 5 % at most. If windows are freed
-//! unused, nothing moves at creation any more. Pages that were never touched cost little, because
-//! nothing is copied: 64 of them count as one page. Counting the pages with memory takes time, too.
-//! For counts that find too many there is [`LOOKS`] and a twentieth of the time. Pure arithmetic: it
-//! reads no clock. All times are in nanoseconds.
+//! windows. The first [`FIRST_MOVES`] moves may take [`FIRST`] together: the windows that a program
+//! makes first mostly live long. For the others there is [`START`] plus a twentieth of the time
+//! since the first window, less what was spent. So windows that a program makes in a loop become
+//! slower by 5 % at most. If windows are freed unused, nothing moves at creation any more. Pages
+//! that were never touched cost little, because nothing is copied: 64 of them count as one page.
+//! Counting the pages with memory takes time, too. For counts that find too many there is
+//! [`LOOKS`] and a twentieth of the time. Pure arithmetic: it reads no clock. All times are in
+//! nanoseconds.
 
-/// The time that is there at the first window.
+/// The number of moves at creation that may take long.
+const FIRST_MOVES: u32 = 8;
+/// The time that is there for them.
+const FIRST: u64 = 100_000_000;
+/// The time that is there at the first window for the moves after them.
 const START: u64 = 5_000_000;
 /// The time that is there at the first window for counts of pages that find too many of them.
 const LOOKS: u64 = 200_000;
@@ -64,6 +70,9 @@ impl Cost {
 pub struct Budget {
     /// the time of the first window
     since: Option<u64>,
+    /// how many of the first moves are over, and what they took
+    first: (u32, u64),
+    /// what the others took
     spent: u64,
     costs: [Cost; 2],
     /// whether windows were freed unused
@@ -76,6 +85,7 @@ impl Budget {
     /// Starts with the costs of one machine, which are soon replaced by those of this one.
     pub const UNKNOWN: Budget = Budget {
         since: None,
+        first: (0, 0),
         spent: 0,
         costs: [Cost { fixed: 12_000, page: 2_900 }, Cost { fixed: 13_000, page: 2_900 }],
         closed: false,
@@ -95,8 +105,10 @@ impl Budget {
     /// Whether this number of pages may move at the creation of a window, at the time `now`.
     pub fn permits(&mut self, pages: u64, now: u64) -> bool {
         let since = self.begin(now);
-        let all = START + now.saturating_sub(since) / SHARE;
-        !self.closed && self.spent.saturating_add(self.price(pages)) <= all
+        let (all, price) = (START + now.saturating_sub(since) / SHARE, self.price(pages));
+        let (moves, time) = self.first;
+        let is_one_of_first = moves < FIRST_MOVES && time.saturating_add(price) <= FIRST;
+        !self.closed && (is_one_of_first || self.spent.saturating_add(price) <= all)
     }
 
     /// Notes a move and its time.
@@ -107,8 +119,13 @@ impl Budget {
     /// Notes that a move at the creation of a window took this time. The move back, which will
     /// follow, counts from now on.
     pub fn spend(&mut self, pages: u64, time: u64) {
-        let back = self.costs[Direction::Back as usize].of(pages);
-        self.spent = self.spent.saturating_add(time).saturating_add(back);
+        let time = time.saturating_add(self.costs[Direction::Back as usize].of(pages));
+        let (moves, of_first) = self.first;
+        if moves < FIRST_MOVES {
+            self.first = (moves + 1, of_first.saturating_add(time));
+        } else {
+            self.spent = self.spent.saturating_add(time);
+        }
     }
 
     /// Whether it may be counted at the time `now` which pages of a window have memory.
@@ -151,7 +168,8 @@ mod tests {
     fn windows_in_a_loop_take_the_start_and_then_a_twentieth() {
         let mut budget = Budget::UNKNOWN;
         let first = windows_until_the_end(&mut budget, 0);
-        assert!((150..=167).contains(&first), "{first}");
+        let after = first - u64::from(FIRST_MOVES);
+        assert!((150..=167).contains(&after), "{first}");
         let more = windows_until_the_end(&mut budget, 100 * MS);
         assert!((160..=168).contains(&more), "{more}");
         assert!(budget.spent <= START + 100 * MS / SHARE);
@@ -171,6 +189,22 @@ mod tests {
         }
         assert!(looks * TIME <= LOOKS + now / SHARE + TIME, "{looks} in {now}");
         assert!(looks > 2 * LOOKS / TIME, "it looks again: {looks}");
+    }
+
+    #[test]
+    fn the_first_moves_may_take_long() {
+        let (mut budget, pages, time) = (Budget::UNKNOWN, 8_000, 23 * MS);
+        for _ in 0..2 {
+            assert!(budget.permits(pages, 0));
+            budget.spend(pages, time);
+        }
+        assert!(!budget.permits(pages, 0), "both took nearly all of it");
+        for _ in 2..FIRST_MOVES {
+            assert!(budget.permits(1_000, 0));
+            budget.spend(1, 0);
+        }
+        assert!(!budget.permits(1_000, 0), "the number of first moves is over");
+        assert!(budget.permits(100, 0) && budget.spent == 0);
     }
 
     #[test]
