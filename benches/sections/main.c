@@ -33,7 +33,7 @@ static const char *const help =
     "  --by N           the factor between them, instead of 2\n"
     "  --runs N         runs of a point at most (1000)\n"
     "  --seconds S      seconds of a point; three runs at least (0.5)\n"
-    "  --window KIND    allocate, create, alloc_mem or dynamic (allocate)\n"
+    "  --window KIND    allocate, create, alloc_mem, mapped or dynamic (allocate)\n"
     "  --target RANK    the target of what rank 0 does alone (the last rank)\n"
     "  --ranks N        the first N ranks take part, and the others sleep (all)\n"
     "  --place WHERE    node: only ranks of rank 0's node; nodes: ranks of all nodes by turns, so\n"
@@ -95,7 +95,8 @@ static void read_option(const char *name, const char *text) {
     } else if (strcmp(name, "--place") == 0 &&
                (strcmp(text, "node") == 0 || strcmp(text, "nodes") == 0)) {
         job.place = text;
-    } else if (strcmp(name, "--window") == 0 && strstr("allocate create alloc_mem dynamic", text)) {
+    } else if (strcmp(name, "--window") == 0 &&
+               strstr("allocate create alloc_mem mapped dynamic", text)) {
         job.window = text;
     } else {
         wrong("no such option, or no such value of it", name);

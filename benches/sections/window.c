@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 Window wide, windows[WINDOWS];
@@ -16,11 +17,22 @@ static char *pages(size_t bytes) {
     return aligned_alloc(page, (bytes + page - 1) / page * page);
 }
 
+/* Memory of the program that libfompi never adopts: the program shares it already. */
+static char *mapping(size_t bytes) {
+    int rights = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_ANONYMOUS;
+    char *base = mmap(NULL, bytes, rights, flags, -1, 0);
+    if (base == MAP_FAILED) MPI_Abort(MPI_COMM_WORLD, 2);
+    return base;
+}
+
 void window_open(Window *window, size_t bytes) {
     MPI_Aint start = 0, length = (MPI_Aint)bytes;
     window->bytes = bytes;
     if (is_kind("create") || is_kind("dynamic")) window->base = pages(bytes);
     if (is_kind("alloc_mem")) MPI_Alloc_mem(length, MPI_INFO_NULL, &window->base);
+    if (is_kind("mapped")) window->base = mapping(bytes);
+    /* Programs fill their memory before they make a window over it. */
+    if (!is_kind("allocate")) memset(window->base, 0, bytes);
     if (is_kind("allocate")) {
         MPI_Win_allocate(length, 1, MPI_INFO_NULL, job.comm, &window->base, &window->win);
     } else if (is_kind("dynamic")) {
@@ -43,5 +55,6 @@ void window_close(Window *window) {
     MPI_Win_free(&window->win);
     if (is_kind("create") || is_kind("dynamic")) free(window->base);
     if (is_kind("alloc_mem")) MPI_Free_mem(window->base);
+    if (is_kind("mapped")) munmap(window->base, window->bytes);
     free(window->starts);
 }
