@@ -48,6 +48,9 @@ static void get_accumulate512(void) {
     MPI_Get_accumulate(doubles, 512, MPI_DOUBLE, results, 512, MPI_DOUBLE, 0, 0, 512, MPI_DOUBLE,
                        MPI_SUM, win);
 }
+static void get_accumulate1(void) {
+    MPI_Get_accumulate(&one, 1, MPI_INT64_T, &result, 1, MPI_INT64_T, 0, 8, 1, MPI_INT64_T, MPI_SUM, win);
+}
 static void put4k(void) { MPI_Put(doubles, 512, MPI_DOUBLE, 0, 0, 512, MPI_DOUBLE, win); }
 static void flush_local(void) { MPI_Win_flush_local(0, win); }
 static void fence(void) { MPI_Win_fence(0, win); }
@@ -83,6 +86,7 @@ static const struct {
     {"accumulate1", accumulate1, 1},
     {"accumulate1_double", accumulate1_double, 1},
     {"accumulate512_double", accumulate512, 1},
+    {"get_accumulate1", get_accumulate1, 1},
     {"get_accumulate512_double", get_accumulate512, 1},
     {"lock_unlock_exclusive", lock_exclusive, 0},
     {"lock_unlock_shared", lock_shared, 0},

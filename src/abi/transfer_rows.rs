@@ -165,14 +165,23 @@ macro_rules! get_accumulates {
             $result:ident: $rp:ty, $rc:ident: $rct:ty, $rst:ident: $rstt:ty, $rank:ident: $rt:ty,
             $disp:ident: $dt:ty, $tc:ident: $tct:ty, $tt:ident: $ttt:ty, $op:ident: $opt:ty,
             $win:ident: $wt:ty, $($request:ident: $rqt:ty,)?
-        ) = $work:ident($($native:ident)+);
+        ) = $work:ident($($native:ident)+) $(quick[$($q:ident)?] $quick:path)?;
     )*) => {$( row! {
         $(#[$doc])*
         $name $profiled (
             $origin: $pointer, $oc: $oct, $ot: $ott, $result: $rp, $rc: $rct, $rst: $rstt,
             $rank: $rt, $disp: $dt, $tc: $tct, $tt: $ttt, $op: $opt, $win: $wt,
             $($request: $rqt,)?
-        ) [] {
+        ) [$({
+            Quick::new($win, $rank, ENTRY).and_then(|to| {
+                let from = passed($origin, $oc.into(), $ot);
+                let into = passed($result, $rc.into(), $rst);
+                let (count, datatype) = ($tc.into(), $tt);
+                let target = Target { rank: $rank, disp: $disp as i64, count, datatype };
+                // SAFETY: the caller's buffers.
+                run!(with_quick_request, to [$($q)?] unsafe { $quick(&to, (from, into), target, $op) })
+            }).is_some()
+        })?] {
             let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));
             let call = Call { name, host, rank: $rank, win: $win, request };
             let from = buffer(host, $origin, $oc.into(), $ot);

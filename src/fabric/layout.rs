@@ -248,6 +248,7 @@ pub fn used(from: Rank, size: u32) -> (WordId, u64) {
 /// Word `index` of the bitmap of the ranks that may change a single word of this rank without its
 /// accumulate lock, in a window of `size` ranks. The first one is on the line of [`ACC`], which
 /// such a rank reads, too.
+#[inline(always)]
 pub fn pass(index: u32, size: u32) -> WordId {
     assert!(index < bitmap_words(size));
     match index {
@@ -257,6 +258,7 @@ pub fn pass(index: u32, size: u32) -> WordId {
 }
 
 /// Word `index` of the bitmap of the ranks whose pass was withdrawn, and that may still use it.
+#[inline(always)]
 pub fn owed(index: u32, size: u32) -> WordId {
     WordId(pass(index, size).0 + 1)
 }

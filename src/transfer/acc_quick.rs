@@ -1,8 +1,9 @@
-//! The quick calls of MPI_Accumulate (docs/hot-path.md): one element, and several elements of one
-//! predefined type. They take part in the protocol of `accumulate`.
+//! The quick calls of MPI_Accumulate and MPI_Get_accumulate (docs/hot-path.md): one element, and
+//! several elements of one predefined type. They take part in the protocol of `accumulate`.
 
 use super::acc::try_locked;
 use super::acc_run::Guard;
+use super::single::fetch_and_op_quick;
 use super::{Buffer, Quick, Target};
 use crate::datatype::reduce::{self, Op, pairs};
 use crate::mpi::Handle;
@@ -29,6 +30,43 @@ pub unsafe fn one_quick(
     Some(())
 }
 
+/// The arguments of a quick call on several elements: operands, and a buffer for old elements.
+type Buffers = (Buffer, Option<Buffer>);
+
+/// Whether a buffer has as many elements of the same type as the target.
+#[inline(always)]
+fn is_alike(buffer: &Buffer, target: &Target) -> bool {
+    let (count, datatype) = (buffer.count, buffer.datatype);
+    count == target.count && datatype == target.datatype && !buffer.address.is_null()
+}
+
+/// An MPI_Get_accumulate of elements of one predefined type: of one by one atomic instruction, of
+/// several as [`several_quick`]. `Some` if the arguments allowed that, and it is done.
+///
+/// # Safety
+/// As for [`accumulate`](super::accumulate::accumulate).
+#[inline]
+pub unsafe fn get_quick(
+    to: &Quick,
+    (origin, result): (Buffer, Buffer),
+    target: Target,
+    op: Handle,
+) -> Option<()> {
+    let known = to.host().op(op)?;
+    // MPI_NO_OP has no operands: its origin may be anything (MPI-4.1 section 12.3.4).
+    let operands = if known == Op::NoOp { result } else { origin };
+    if target.count != 1 {
+        // SAFETY: the caller's promise.
+        return unsafe { of_several(to, (operands, Some(result)), target, known) };
+    }
+    if !(is_alike(&operands, &target) && is_alike(&result, &target)) {
+        return None;
+    }
+    let what = (target.disp, target.datatype, op);
+    // SAFETY: likewise.
+    unsafe { fetch_and_op_quick(to, operands.address, result.address, what) }
+}
+
 /// An accumulate of several elements of one predefined type that need no lock each. `Some` if the
 /// arguments were such, and the accumulate is done.
 ///
@@ -36,10 +74,22 @@ pub unsafe fn one_quick(
 /// As for [`accumulate`](super::accumulate::accumulate).
 #[inline]
 pub unsafe fn several_quick(to: &Quick, origin: Buffer, target: Target, op: Handle) -> Option<()> {
-    let (op, known) = (to.host().op(op)?, to.host().predefined(origin.datatype)?);
-    let same = origin.datatype == target.datatype && origin.count == target.count;
-    let several = origin.count > 1 && !origin.address.is_null();
-    if !(same && several && op != Op::NoOp && pairs(op, known.basic)) {
+    let op = to.host().op(op)?;
+    if op == Op::NoOp {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { of_several(to, (origin, None), target, op) }
+}
+
+/// # Safety
+/// As for [`several_quick`]; MPI_NO_OP has a result, and that as its operands.
+#[inline]
+unsafe fn of_several(to: &Quick, (origin, result): Buffers, target: Target, op: Op) -> Option<()> {
+    let known = to.host().predefined(target.datatype)?;
+    let alike = |buffer| is_alike(buffer, &target);
+    let same = alike(&origin) && result.as_ref().is_none_or(alike);
+    if !(same && target.count > 1 && pairs(op, known.basic)) {
         return None;
     }
     // No bytes for a type with holes.
@@ -47,6 +97,7 @@ pub unsafe fn several_quick(to: &Quick, origin: Buffer, target: Target, op: Hand
     if bytes == 0 {
         return None;
     }
+    let result = result.map(|result| result.address);
     let (basic, at) = (known.basic, to.reach(target.disp, Reach { first: 0, bytes })?);
     if reduce::needs_lock(basic, at) {
         return None;
@@ -55,17 +106,17 @@ pub unsafe fn several_quick(to: &Quick, origin: Buffer, target: Target, op: Hand
     if to.window.epochs.is_exclusive(to.rank) {
         // SAFETY: the window's side was checked, the caller vouches for the origin's; no other
         // process changes the target.
-        unsafe { reduce::accumulate_exclusive(op, basic, at, origin.address, None, count) };
+        unsafe { reduce::accumulate_exclusive(op, basic, at, origin.address, result, count) };
         return Some(());
     }
     let at_target = (&*to.window, to.window.node());
     let done = try_locked(at_target, to.rank, count.to_u64(), |guard| match guard {
         // SAFETY: likewise; no other call changes the target.
         Guard::Alone => unsafe {
-            reduce::accumulate_exclusive(op, basic, at, origin.address, None, count);
+            reduce::accumulate_exclusive(op, basic, at, origin.address, result, count);
         },
         // SAFETY: likewise, and the lock is held.
-        _ => unsafe { reduce::accumulate_locked(op, basic, at, origin.address, None, count) },
+        _ => unsafe { reduce::accumulate_locked(op, basic, at, origin.address, result, count) },
     });
     done.then_some(())
 }

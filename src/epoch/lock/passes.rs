@@ -230,15 +230,16 @@ impl<W: Words> Passes<'_, W> {
     /// Decides how a call on several words changes them, and whether the target switches.
     #[inline(always)]
     fn others(&self, elements: u64) -> Result<Others> {
-        let (pass, owed, _) = self.own();
-        let (passes, owing, mix) = (self.read(pass)?, self.read(owed)?, self.read(MIX)?);
-        let has_one_word = layout::bitmap_words(self.size()) == 1;
-        if has_one_word && passes & !self.ignored(0) == 0 && owing == 0 {
-            // The common case. A closed target stays so for as many calls as before.
-            if mix & CLOSED != 0 && mix & !(CLOSED | THREADS) != self.caller.limits.calls {
-                self.restart(mix)?;
+        if layout::bitmap_words(self.size()) == 1 {
+            let (passes, owing) = (self.read(layout::pass(0, 1))?, self.read(layout::owed(0, 1))?);
+            if passes & !self.ignored(0) == 0 && owing == 0 {
+                // The common case. A closed target stays so for as many calls as before.
+                let mix = self.read(MIX)?;
+                if mix & CLOSED != 0 && mix & !(CLOSED | THREADS) != self.caller.limits.calls {
+                    self.restart(mix)?;
+                }
+                return Ok(Others::None);
             }
-            return Ok(Others::None);
         }
         self.others_in_full(elements)
     }
