@@ -17,6 +17,8 @@ pub mod fork;
 #[cfg(not(loom))]
 pub mod futex;
 #[cfg(not(loom))]
+pub mod handshake;
+#[cfg(not(loom))]
 pub mod ibverbs;
 #[cfg(not(loom))]
 pub mod job;
@@ -34,6 +36,8 @@ pub mod processors;
 pub mod random;
 #[cfg(not(loom))]
 pub mod resident;
+#[cfg(not(loom))]
+pub mod secret;
 pub mod segment;
 #[cfg(not(loom))]
 pub mod vm;

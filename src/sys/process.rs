@@ -131,6 +131,22 @@ pub fn yields_reach(pid: i32) -> bool {
     !are_groups || other == -1 || other == own
 }
 
+/// Runs `work` while this thread blocks all signals. A thread that `work` starts inherits the mask,
+/// so that the handlers of the program run on the program's own threads only.
+pub fn without_signals<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: plain data, filled in below.
+    let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { core::mem::zeroed() };
+    // SAFETY: both sets are local variables.
+    unsafe {
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+    }
+    let answer = work();
+    // SAFETY: the set that was there before.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut()) };
+    answer
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::secret::Secret;
 use crate::error::Result;
 use crate::sync::{AtomicU64, Ordering};
+use crate::sys::secret::Secret;
 
 /// Time after which a process that is to be contacted is not asked again.
 const CONTACT_LIMIT: Duration = Duration::from_secs(60);

@@ -1,6 +1,6 @@
 //! The incoming connections that the connection thread serves at once: which of them get a place,
 //! which are closed, and when. It is generic over the stream, and the time is passed in, so that
-//! tests supply their own. The messages are in [`handshake`](super::handshake). Invariant: an
+//! tests supply their own. The messages are in [`handshake`](crate::sys::handshake). Invariant: an
 //! unidentified connection never takes the place of an identified one.
 //!
 //! A connection is *identified* when its first message has named the secret of the job and this
@@ -14,9 +14,9 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use super::handshake::{BYTES, Responder, ResponderStep};
 use super::identity::Identity;
 use super::probe;
+use crate::sys::handshake::{BYTES, Responder, ResponderStep};
 
 /// Bounds of unidentified connections: in all, and from one address.
 const UNIDENTIFIED_MAX: usize = 32;

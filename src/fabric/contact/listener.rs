@@ -19,6 +19,7 @@ use super::sockets::ListenPlaces;
 use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::sync::{AtomicBool, Ordering};
+use crate::sys::process::without_signals;
 use crate::sys::{is_shortage, own_sockets};
 
 /// Connections that are accepted between two sleeps.
@@ -93,22 +94,6 @@ impl Drop for Listener {
             let _ = thread.join();
         }
     }
-}
-
-/// Runs `work` while this thread blocks all signals. A thread that `work` starts inherits the mask,
-/// so that the handlers of the program run on the program's own threads only.
-pub fn without_signals<T>(work: impl FnOnce() -> T) -> T {
-    // SAFETY: plain data, filled in below.
-    let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { core::mem::zeroed() };
-    // SAFETY: both sets are local variables.
-    unsafe {
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-    }
-    let answer = work();
-    // SAFETY: the set that was there before.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut()) };
-    answer
 }
 
 /// Back-off while no descriptor or memory is free: the time for which the thread does not accept.

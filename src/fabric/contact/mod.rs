@@ -7,24 +7,22 @@
 //! the secret.
 
 mod dial;
-mod handshake;
 mod identity;
 mod incoming;
 mod listener;
 mod outgoing;
 mod probe;
 mod record;
-mod secret;
 mod sockets;
 #[cfg(test)]
 pub mod tests;
 
-pub use handshake::BYTES;
+pub use crate::sys::handshake::BYTES;
+pub use crate::sys::secret::Secret;
 pub use identity::{Identity, Notices};
 pub use incoming::{Reply, Service};
-pub use listener::{Listener, without_signals};
+pub use listener::Listener;
 pub use outgoing::exchange;
 pub use probe::Probe;
 pub use record::{Contact, interface_of};
-pub use secret::Secret;
 pub use sockets::ListenPlaces;

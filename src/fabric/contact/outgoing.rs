@@ -9,12 +9,12 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use super::dial::Dial;
-use super::handshake::{BYTES, Initiator, InitiatorStep};
 use super::identity::Identity;
 use super::record::Contact;
-use super::secret::Secret;
 use crate::error::{Error, Result, kept};
+use crate::sys::handshake::{BYTES, Initiator, InitiatorStep};
 use crate::sys::is_shortage;
+use crate::sys::secret::Secret;
 
 /// Time limit for connecting to the addresses of a process: in the first round, because each may
 /// have lost a packet; and in later rounds.

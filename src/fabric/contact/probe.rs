@@ -18,12 +18,12 @@ use std::time::{Duration, Instant};
 
 use socket2::{Domain, Socket, Type};
 
-use super::handshake::{BYTES, Initiator, InitiatorStep};
 use super::identity::Identity;
 use super::record::Contact;
-use super::secret::Secret;
 use crate::error::Result;
+use crate::sys::handshake::{BYTES, Initiator, InitiatorStep};
 use crate::sys::is_shortage;
+use crate::sys::secret::Secret;
 
 const MAGIC: u64 = u64::from_be_bytes(*b"fompi-k1");
 /// Time limit for connecting to an address. The system accepts a connection, not the process.

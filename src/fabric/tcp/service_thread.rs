@@ -20,10 +20,10 @@ use super::served::Served;
 use super::served_streams::SystemStreams;
 use super::unsent::Unsent;
 use crate::error::{Error, Result};
-use crate::fabric::contact::without_signals;
 use crate::number::Number;
 use crate::sync::{AtomicBool, Mutex, Ordering};
 use crate::sys::own_sockets;
+use crate::sys::process::without_signals;
 use crate::sys::processors::Processors;
 
 const STACK_BYTES: usize = 256 << 10;

@@ -1,9 +1,9 @@
 //! Tests of incoming connections: which of them get a place, which are closed, and that strangers
 //! cost little.
 
-use super::super::handshake::{Initiator, InitiatorStep};
 use super::super::incoming::*;
 use super::*;
+use crate::sys::handshake::{Initiator, InitiatorStep};
 use std::io::{Read, Write};
 use std::net::IpAddr;
 use std::os::unix::net::UnixStream;

@@ -1,6 +1,5 @@
 //! Tests of first contact without a device: processes that answer each question with its own bytes.
 
-mod handshake;
 mod incoming;
 mod listener;
 mod probe;

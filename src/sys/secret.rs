@@ -12,8 +12,8 @@ use core::hash::Hasher;
 
 use siphasher::sip128::{Hasher128, SipHasher24};
 
+use super::random;
 use crate::error::Result;
-use crate::sys::random;
 
 /// Bytes of a tag.
 pub const TAG_BYTES: usize = 16;

@@ -1,9 +1,9 @@
-//! The handshake of a first contact, as bytes and as two state machines without sockets: four
-//! messages of fixed lengths between the initiator, which connects, and the responder. Both sides
-//! prove by authentication tags ([`secret`](super::secret)) that they know the secret of the job,
-//! and that they have seen the same transcript. The meaning of question and answer is defined
-//! elsewhere. Invariant: no message is valid in another handshake, because its tag covers a nonce
-//! of each side.
+//! The handshake of two processes that share a secret, as bytes and as two state machines without
+//! sockets: four messages of fixed lengths between the initiator, which connects, and the
+//! responder. Both sides prove by authentication tags ([`secret`](super::secret)) that they know
+//! the secret, and that they have seen the same transcript. The meaning of question and answer is
+//! defined elsewhere. Invariant: no message is valid in another handshake, because its tag covers a
+//! nonce of each side.
 //!
 //! | message   | sender    | parts, of 8 bytes each unless noted                           |
 //! |-----------|-----------|---------------------------------------------------------------|
@@ -15,9 +15,9 @@
 //! The initiator sends its question only after the responder has proved that it knows the secret.
 //! The responder handles no question of an initiator that has not proved it.
 
+use super::random;
 use super::secret::{Secret, TAG_BYTES, TagPurpose};
 use crate::error::Result;
-use crate::sys::random;
 
 /// Bytes of a question and of an answer.
 pub const BYTES: usize = 48;
@@ -213,3 +213,6 @@ impl Initiator {
         Ok(InitiatorStep::Ask(join(question, &tag)))
     }
 }
+
+#[cfg(test)]
+mod tests;
