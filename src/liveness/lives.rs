@@ -6,6 +6,7 @@ use crate::number::Number;
 use crate::rank_numbers::RankOnNode;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::life::{self, Life, Mark};
+use crate::sys::passing::KeyWords;
 use crate::sys::segment::Mapping;
 use std::sync::{Arc, OnceLock};
 
@@ -27,6 +28,10 @@ pub struct LifeRecord {
     cookie_address: AtomicU64,
     /// a number that no other process has at that address
     cookie: AtomicU64,
+    /// the namespace in which its process id means it
+    namespace: AtomicU64,
+    /// the key with which it is asked for descriptors, see `sys::passing`
+    key: [AtomicU64; 2],
 }
 
 impl LifeRecord {
@@ -36,6 +41,10 @@ impl LifeRecord {
         self.start.store(own.start, Ordering::Relaxed);
         self.cookie.store(own.cookie, Ordering::Relaxed);
         self.cookie_address.store(own.cookie_address, Ordering::Relaxed);
+        self.namespace.store(own.namespace, Ordering::Relaxed);
+        for (to, from) in self.key.iter().zip(own.key) {
+            to.store(from, Ordering::Relaxed);
+        }
         // Release: pairs with the Acquire of `is_written`.
         self.pid.store(own.pid.cast_unsigned(), Ordering::Release);
     }
@@ -46,14 +55,23 @@ impl LifeRecord {
         self.pid.load(Ordering::Acquire) != 0
     }
 
+    /// Returns the key with which the process is asked for descriptors.
+    pub fn key(&self) -> KeyWords {
+        // Relaxed: as in `mark`.
+        [0, 1].map(|half: usize| self.key[half].load(Ordering::Relaxed))
+    }
+
     /// Returns the identity that the process has written.
     fn mark(&self) -> Mark {
-        // Relaxed, all four: a collective call orders the stores of that rank before these loads.
+        // Relaxed, as all below: a collective call orders the stores of that rank before these
+        // loads.
         Mark {
             pid: self.pid.load(Ordering::Relaxed).cast_signed(),
             start: self.start.load(Ordering::Relaxed),
             cookie_address: self.cookie_address.load(Ordering::Relaxed),
             cookie: self.cookie.load(Ordering::Relaxed),
+            namespace: self.namespace.load(Ordering::Relaxed),
+            key: self.key(),
         }
     }
 }

@@ -5,7 +5,7 @@
 use super::{last_error, uninterrupted};
 use crate::error::Result;
 use crate::number::Number;
-use crate::sys::segment::Name;
+use crate::sys::segment_name::Name;
 use core::ptr;
 
 /// Registers functions that are called around each fork: in the parent before it, in the parent

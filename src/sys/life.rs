@@ -2,8 +2,10 @@
 //! the system reuses an id, for any process. Not for which processes take part in what. Invariant:
 //! a process that has ended here has ended for good.
 //!
-//! Process ids are those of this process's PID namespace; processes of one node share it. A zombie
-//! has ended, even if its parent has not waited for it yet.
+//! Process ids are those of this process's PID namespace; most processes of one node share it. A
+//! zombie has ended, even if its parent has not waited for it yet. A process of another PID
+//! namespace is known by a descriptor alone, which it passes itself ([`passing`]): if nothing
+//! listens at its address any more, it has ended.
 //!
 //! A check uses the first of these ways that is possible:
 //! 1. a *descriptor* (pidfd) that was opened while the id was known to be the right one; it means
@@ -24,6 +26,7 @@
 //! | n        | it ran at n ns of the monotonic clock |
 //! | [`ENDED`] | it has ended; it stays so            |
 
+use super::passing::{self, Asked, KeyWords};
 use super::{process, uninterrupted, vm};
 use crate::number::Number;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -31,6 +34,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
+use std::os::fd::{IntoRawFd, OwnedFd};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// The age up to which [`Life::is_there`] uses an earlier check. Linux assigns ids in a cycle: one
@@ -54,25 +58,36 @@ pub struct Mark {
     pub cookie_address: u64,
     /// a number that no other process has at that address; 0: not known
     pub cookie: u64,
+    /// the namespace in which the process id means it; 0: not known
+    pub namespace: u64,
+    /// the key with which it is asked for a descriptor
+    pub key: KeyWords,
 }
 
 impl Mark {
     /// Returns the mark of this process.
     pub fn own() -> Mark {
         let (cookie_address, cookie) = process::cookie();
-        Mark { cookie_address, cookie, ..Mark::of(process::id()) }
+        let key = passing::own_key();
+        Mark { cookie_address, cookie, key, ..Mark::of(process::id()) }
     }
 
     /// Returns the mark of the process that has an id now.
     pub fn of(pid: i32) -> Mark {
         let stat = Stat::of(pid).filter(|_| ticks_are_common());
-        Mark { pid, start: stat.map_or(0, |stat| stat.start), cookie_address: 0, cookie: 0 }
+        let (start, namespace) = (stat.map_or(0, |stat| stat.start), process::pid_namespace());
+        Mark { pid, start, cookie_address: 0, cookie: 0, namespace, key: [0; 2] }
+    }
+
+    /// Whether the process is in another namespace of processes, so that its id means nothing here.
+    pub fn is_elsewhere(&self) -> bool {
+        self.namespace != process::pid_namespace() && self.namespace != 0
     }
 
     /// Whether the memory of the process that has the id now contains the cookie. `None`: the
     /// system does not let this process read it, or there is no cookie.
     pub fn shows_cookie(&self) -> Option<bool> {
-        if self.cookie == 0 {
+        if self.cookie == 0 || self.is_elsewhere() {
             return None;
         }
         let mut seen = !self.cookie;
@@ -109,6 +124,9 @@ struct Stat {
 
 impl Stat {
     fn of(pid: i32) -> Option<Stat> {
+        if !process::has_own_proc() {
+            return None;
+        }
         let mut text = [0; 1024];
         let mut file = File::open(format!("/proc/{pid}/stat")).ok()?;
         loop {
@@ -166,6 +184,24 @@ static KEPT: AtomicUsize = AtomicUsize::new(0);
 struct Descriptor(i32);
 
 impl Descriptor {
+    /// Keeps one that its process has passed, if there is room.
+    fn of_passed(passed: OwnedFd) -> Option<Descriptor> {
+        // Relaxed, as below.
+        if KEPT.load(Ordering::Relaxed) >= most() {
+            return None;
+        }
+        KEPT.fetch_add(1, Ordering::Relaxed);
+        Some(Descriptor(passed.into_raw_fd()))
+    }
+
+    /// Whether it is a descriptor of some process.
+    fn is_of_a_process(&self) -> bool {
+        let (signal, none) = (0, core::ptr::null::<u8>());
+        // SAFETY: no signal is sent.
+        let sent = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, self.0, signal, none, 0) };
+        sent == 0 || vm::errno() != libc::EBADF
+    }
+
     fn open(pid: i32) -> Option<Descriptor> {
         static ABSENT: AtomicBool = AtomicBool::new(false);
         // Relaxed, as for all counters here: nothing is read through them.
@@ -205,10 +241,7 @@ fn poll_now(list: &mut [libc::pollfd]) -> i32 {
 impl Drop for Descriptor {
     fn drop(&mut self) {
         KEPT.fetch_sub(1, Ordering::Relaxed);
-        let (signal, none) = (0, core::ptr::null::<u8>());
-        // SAFETY: no signal is sent.
-        let sent = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, self.0, signal, none, 0) };
-        if sent == 0 || vm::errno() != libc::EBADF {
+        if self.is_of_a_process() {
             // SAFETY: it means a process, so it is ours, and it is not used again.
             unsafe { libc::close(self.0) };
         }
@@ -318,6 +351,9 @@ impl Life {
     /// or is missing, is opened again. It is opened before the id is confirmed, and checked
     /// afterwards, so that it means the same process.
     fn confirm(&self, kept: &mut Kept, is_quiet: bool, now: u64) -> bool {
+        if self.mark.is_elsewhere() {
+            return self.confirm_elsewhere(kept, is_quiet, now);
+        }
         if !is_quiet {
             kept.descriptor = None;
             kept.descriptor = Descriptor::open(self.mark.pid);
@@ -329,6 +365,26 @@ impl Life {
             kept.descriptor = None;
         }
         runs
+    }
+
+    /// The same for a process of another namespace, which is asked for a descriptor. If it does not
+    /// answer, it is asked again after [`SURE_NS`].
+    fn confirm_elsewhere(&self, kept: &mut Kept, is_quiet: bool, now: u64) -> bool {
+        if is_quiet && kept.descriptor.as_ref().is_some_and(Descriptor::is_of_a_process) {
+            kept.sure_until = now + SURE_NS;
+            return true;
+        }
+        if kept.descriptor.is_none() && now < kept.sure_until {
+            return true;
+        }
+        kept.descriptor = None;
+        let asked = passing::process(self.mark.key);
+        kept.sure_until = now_ns() + SURE_NS;
+        if let Asked::Descriptor(passed) = asked {
+            kept.descriptor = Descriptor::of_passed(passed);
+            return kept.descriptor.as_ref().is_none_or(Descriptor::is_quiet);
+        }
+        matches!(asked, Asked::Runs | Asked::Silent)
     }
 }
 

@@ -28,6 +28,8 @@ pub mod memfd;
 pub mod memory_limits;
 #[cfg(not(loom))]
 pub mod own_sockets;
+#[cfg(not(loom))]
+pub mod passing;
 pub mod proc_notes;
 pub mod process;
 #[cfg(not(loom))]
@@ -38,7 +40,10 @@ pub mod random;
 pub mod resident;
 #[cfg(not(loom))]
 pub mod secret;
+#[cfg(not(loom))]
 pub mod segment;
+#[cfg(not(loom))]
+pub mod segment_name;
 #[cfg(not(loom))]
 pub mod vm;
 

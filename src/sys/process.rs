@@ -82,22 +82,65 @@ pub fn cookie() -> (u64, u64) {
     ((&raw const *cookie).addr().to_u64(), *cookie)
 }
 
+/// Returns bytes that processes have in common if and only if they are on one machine, since it was
+/// started, and in one network namespace: then they reach each other's sockets in the abstract
+/// namespace ([`passing`](super::passing)).
+pub fn machine() -> Vec<u8> {
+    let mut machine = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    machine.extend(namespace("net"));
+    machine
+}
+
 /// Returns bytes that processes have in common if and only if they see the same processes of the
-/// same machine since it was started: its name, the id of its start, and the namespace of
-/// processes.
+/// same machine since it was started, and may open their files if they are of one user: its name,
+/// the id of its start, and the namespaces of processes and of users.
 pub fn place() -> Vec<u8> {
     let mut place = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     place.extend(std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default());
-    let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    place.extend(namespace.into_os_string().into_encoded_bytes());
+    place.extend(namespace("pid"));
+    place.extend(namespace("user"));
     place
 }
 
 /// Returns bytes that processes of one machine have in common if and only if they are in one mount
 /// namespace.
 pub fn mounts() -> Vec<u8> {
-    let namespace = std::fs::read_link("/proc/self/ns/mnt").unwrap_or_default();
+    namespace("mnt")
+}
+
+/// Returns a number that stands for these bytes.
+pub fn number_of(bytes: &[u8]) -> u64 {
+    let step = |number: u64, byte: &u8| (number ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+/// Returns the user whose rights this process has.
+pub fn user() -> u32 {
+    // SAFETY: a plain question.
+    unsafe { libc::geteuid() }
+}
+
+fn namespace(kind: &str) -> Vec<u8> {
+    let namespace = std::fs::read_link(format!("/proc/self/ns/{kind}")).unwrap_or_default();
     namespace.into_os_string().into_encoded_bytes()
+}
+
+/// Returns the number of the namespace in which process ids mean this process and those that it
+/// sees; 0: not known.
+pub fn pid_namespace() -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    static NAMESPACE: OnceLock<u64> = OnceLock::new();
+    *NAMESPACE.get_or_init(|| std::fs::metadata("/proc/self/ns/pid").map_or(0, |ns| ns.ino()))
+}
+
+/// Whether /proc shows processes by the ids that this process knows. In a namespace of processes
+/// /proc may still be that of another one.
+pub fn has_own_proc() -> bool {
+    static OWN: OnceLock<bool> = OnceLock::new();
+    *OWN.get_or_init(|| {
+        let own = std::fs::read_link("/proc/self").unwrap_or_default();
+        own.to_str() == Some(&id().to_string())
+    })
 }
 
 /// Returns the number of cores of this node that may run the job: those of the machine, because a

@@ -1,7 +1,10 @@
 //! Memory that the processes of a node share: a memfd, which other processes open through
-//! `/proc/PID/fd`, and which all of them map. Nothing is ever left in a file system.
+//! `/proc/PID/fd`, or get from its process where that is refused ([`passing`]), and which all of
+//! them map. Nothing is ever left in a file system.
 
 use super::memory_limits::is_available;
+use super::passing::{self, FileMark};
+pub use super::segment_name::Name;
 use super::{PAGE, last_error, memfd, uninterrupted};
 use crate::error::{Error, Result};
 use crate::number::Number;
@@ -10,48 +13,6 @@ use core::ptr::{self, NonNull};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
-
-/// The values by which another process of the node finds a segment, and checks that it is the right
-/// one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Name {
-    /// the process that has it open
-    pub pid: i32,
-    /// its descriptor there
-    pub fd: i32,
-    /// device of the file: another process with the same id would show another file
-    pub device: u64,
-    /// its inode
-    pub inode: u64,
-    /// its bytes
-    pub bytes: u64,
-}
-
-impl Name {
-    /// Returns it in the form in which it is sent to other processes.
-    pub fn to_words(self) -> [u64; 5] {
-        [
-            self.pid.cast_unsigned().to_u64(),
-            self.fd.cast_unsigned().to_u64(),
-            self.device,
-            self.inode,
-            self.bytes,
-        ]
-    }
-
-    /// Returns the name that `to_words` has converted.
-    pub fn from_words(words: &[u64; 5]) -> Name {
-        let [pid, fd, device, inode, bytes] = *words;
-        Name {
-            pid: pid.low_u32().cast_signed(),
-            fd: fd.low_u32().cast_signed(),
-            device,
-            inode,
-            bytes,
-        }
-    }
-}
 
 /// A file in memory. The program may close its descriptor, and may get the number again for a file
 /// of its own. So code that uses the number late checks first that it is still this file.
@@ -92,7 +53,8 @@ impl Segment {
     /// Returns the name by which other processes find it.
     pub fn name(&self) -> Name {
         let (pid, fd) = (super::process::id(), self.file.as_raw_fd());
-        Name { pid, fd, device: self.device, inode: self.inode, bytes: self.bytes }
+        let (device, inode, bytes) = (self.device, self.inode, self.bytes);
+        Name { pid, fd, device, inode, bytes, passer: passing::own_number() }
     }
 
     /// Whether its descriptor is still open, and still this file's.
@@ -125,8 +87,21 @@ impl Segment {
     }
 
     /// Opens a segment of another process (or of this one). Fails if there is no such process here,
-    /// if its files may not be read, or if the descriptor is another file's.
+    /// if its files may not be read and it passes none, or if the descriptor is another file's.
     pub fn open(name: &Name) -> Result<Segment> {
+        let file = Segment::see(name).or_else(|error| match error {
+            error if error.is_short_of_descriptors() => Err(error),
+            error => Segment::ask(name).map_err(|later| match later {
+                later if later.is_short_of_descriptors() => later,
+                _ => error,
+            }),
+        })?;
+        let (device, inode) = (name.device, name.inode);
+        Ok(Segment { file: ManuallyDrop::new(file), bytes: name.bytes, device, inode })
+    }
+
+    /// Opens a file by /proc.
+    fn see(name: &Name) -> Result<File> {
         let refused = || Error::System { call: "open /proc/PID/fd", errno: libc::ENOENT };
         let path = format!("/proc/{}/fd/{}", name.pid, name.fd);
         let status = std::fs::metadata(&path).map_err(|_| last_error("stat /proc/PID/fd"))?;
@@ -140,11 +115,14 @@ impl Segment {
             .open(&path)
             .map_err(|_| last_error("open /proc/PID/fd"))?;
         let status = file.metadata().map_err(|_| last_error("fstat"))?;
-        if (status.dev(), status.ino(), status.len()) != found {
-            return Err(refused());
-        }
-        let (device, inode) = (name.device, name.inode);
-        Ok(Segment { file: ManuallyDrop::new(file), bytes: name.bytes, device, inode })
+        let same = (status.dev(), status.ino(), status.len()) == found;
+        if same { Ok(file) } else { Err(refused()) }
+    }
+
+    /// Asks the process for its file.
+    fn ask(name: &Name) -> Result<File> {
+        let Name { fd, device, inode, bytes, .. } = *name;
+        passing::file(name.passer, &FileMark { fd, device, inode, bytes })
     }
 
     /// Backs `bytes` bytes from `first`, whole pages, with memory now, near the calling core, so

@@ -2,7 +2,7 @@
 //! process_vm_writev(2). One system call each, with its unchanged result; the caller decides what a
 //! short one means (`fabric::cma`).
 
-use super::ancestors;
+use super::{ancestors, process};
 use crate::number::Number;
 use core::{ptr, slice};
 use parking_lot::Mutex;
@@ -91,7 +91,8 @@ pub fn allow(pids: impl IntoIterator<Item = i32>) {
         return;
     }
     let all = pids.into_iter().chain(before);
-    let whom = ancestors::common(Path::new("/proc"), all).unwrap_or(ANY_PROCESS);
+    let seen = process::has_own_proc().then(|| ancestors::common(Path::new("/proc"), all));
+    let whom = seen.flatten().unwrap_or(ANY_PROCESS);
     if whom == *declared {
         return;
     }

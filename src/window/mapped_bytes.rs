@@ -74,7 +74,8 @@ mod tests {
 
     #[test]
     fn elements_are_ahead_inside_or_behind() {
-        let name = crate::sys::segment::Name { pid: 1, fd: 1, device: 1, inode: 1, bytes: 1 };
+        let name =
+            crate::sys::segment::Name { pid: 1, fd: 1, device: 1, inode: 1, bytes: 1, passer: 0 };
         let place = HeapPlace { name, offset: 0 };
         let none = MappedBytes::default();
         assert_eq!(none.split(0, 8, 5), [5, 0, 0]);

@@ -68,7 +68,7 @@ fn where_the_start_is_not_known_the_cookie_tells() {
     let cookie = 0x0bad_cafe_0bad_cafe_u64;
     let cookie_address = (&raw const cookie).addr() as u64;
     let child = Child::stopped(|| {});
-    let mark = Mark { pid: child.pid(), start: 0, cookie_address, cookie };
+    let mark = Mark { start: 0, cookie_address, cookie, ..Mark::of(child.pid()) };
     assert!(!mark.has_ended());
     assert!(Mark { cookie: cookie + 1, ..mark }.has_ended());
     assert!(Mark { cookie_address: 8, ..mark }.has_ended());

@@ -6,6 +6,7 @@
 //!
 //! [`Descriptor`]: super::descriptor::Descriptor
 
+mod first_segment;
 mod records;
 mod slots;
 
@@ -16,7 +17,6 @@ use super::kept::KeptList;
 use super::mapped_bytes::WORDS_AT;
 use super::report::Why;
 use super::target_views::NoViews;
-use super::verdict;
 use crate::epoch::fence::BarrierKind;
 use crate::error::{Error, Result};
 use crate::fabric::cma;
@@ -32,8 +32,9 @@ use crate::rank_numbers::{Rank, RankOnNode, Slot};
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::PAGE;
 use crate::sys::life::{Mark, now_ns};
-use crate::sys::process;
-use crate::sys::segment::{Mapping, Name, Segment};
+use crate::sys::segment::Mapping;
+use crate::sys::{passing, process};
+use first_segment::FirstSegment;
 use parking_lot::Mutex;
 pub use slots::Announcement;
 use slots::{FIRST_SLOTS, Slots};
@@ -113,9 +114,8 @@ impl Arena {
         let slot_bytes = stride * size.to_usize();
         let bytes = records::bytes(size) + slot_bytes * FIRST_SLOTS.to_usize();
         let bytes = bytes.next_multiple_of(PAGE.to_usize()).to_u64();
-        let (first, _open) = first_segment(host, comm, rank, bytes)?;
-        let first = first.map_err(|error| Why::no_segment(&error));
-        let first = match verdict::none_has_reasons(host, comm, first)? {
+        let offer = FirstSegment::announce(host, comm, rank, bytes)?;
+        let first = match offer.share(host, comm)? {
             Ok(first) => Arc::new(first),
             Err(why) => {
                 comm.free(host);
@@ -147,6 +147,9 @@ impl Arena {
         };
         arena.write_own_record();
         comm.all(host, true)?;
+        if offer.is_passed() {
+            (RankOnNode::all(size)).for_each(|rank| passing::learn(arena.lives.record(rank).key()));
+        }
         // On another node, that name may have opened another file. If all ranks have opened the
         // same file, it has the process ids of all of them.
         let known = |rank| arena.lives.record(rank).is_written();
@@ -165,8 +168,9 @@ impl Arena {
     fn write_own_record(&self) {
         let mark = Mark::own();
         if self.rank == RankOnNode::LEADER {
-            // Unique: no process makes two arenas in one nanosecond, and process ids differ.
-            let id = mark.pid.cast_unsigned().to_u64() << 40 ^ now_ns();
+            // Unique: no process makes two arenas in one nanosecond, and the ids of processes
+            // differ, or their numbers do.
+            let id = mark.pid.cast_unsigned().to_u64() << 40 ^ now_ns() ^ passing::own_number();
             // Relaxed: the Release in `write` orders it.
             let common = records::failures(&self.first);
             common.id.store(id, Ordering::Relaxed);
@@ -205,10 +209,16 @@ impl Arena {
         cma::Process::new(rank, self.lives.of(rank))
     }
 
+    /// Returns the id of a rank's process here; `None` if it is in another namespace of processes.
+    pub fn pid_of(&self, rank: RankOnNode) -> Option<i32> {
+        let mark = self.lives.of(rank).mark();
+        (!mark.is_elsewhere()).then_some(mark.pid)
+    }
+
     /// Allows the other processes to access the memory of this one.
     pub fn permit(&self) {
         if self.size > 1 {
-            cma::allow(RankOnNode::all(self.size).map(|rank| self.memory_of(rank).life.mark().pid));
+            cma::allow(RankOnNode::all(self.size).filter_map(|rank| self.pid_of(rank)));
         }
     }
 
@@ -233,8 +243,8 @@ impl Arena {
     /// Whether a yield of this process can give its core to the process of any other rank.
     pub fn yields_reach_all(&self) -> bool {
         *self.yields_reach_all.get_or_init(|| {
-            let pid = |rank| self.lives.of(rank).mark().pid;
-            RankOnNode::all(self.size).all(|rank| process::yields_reach(pid(rank)))
+            let reaches = |rank| self.pid_of(rank).is_none_or(process::yields_reach);
+            RankOnNode::all(self.size).all(reaches)
         })
     }
 
@@ -362,35 +372,6 @@ impl Arena {
     pub fn answer_probes(&self) {
         losses::watch(&self.lives);
     }
-}
-
-/// Returns the mapping of the first segment, which rank 0 makes, and on rank 0 the segment itself,
-/// to be kept open until all ranks have mapped it. Collective. The inner result is that of this
-/// rank alone: the other ranks do not learn of it here.
-fn first_segment(
-    host: &Host,
-    comm: Comm,
-    rank: RankOnNode,
-    bytes: u64,
-) -> Result<(Result<Mapping>, Option<Segment>)> {
-    let made = || {
-        let segment = Segment::create(bytes)?;
-        segment.reserve(0, bytes)?;
-        Ok((segment.name(), segment))
-    };
-    let own = (rank == RankOnNode::LEADER).then(made);
-    let mut name = [0; 5];
-    if let Some(Ok((own, _))) = &own {
-        name = own.to_words();
-    }
-    comm.broadcast(host, &mut name)?;
-    let name = Name::from_words(&name);
-    Ok(match own {
-        Some(Ok((_, segment))) => (segment.map(), Some(segment)),
-        Some(Err(error)) => (Err(error), None),
-        None if name.bytes != bytes => (Err(verdict::CAUSE_ELSEWHERE), None),
-        None => (Segment::open(&name).and_then(|segment| segment.map()), None),
-    })
 }
 
 /// Returns the index of the failure counter for a step (0 or 1) of a window creation.

@@ -418,7 +418,7 @@ fn fits(arena: &Arena, turn: u64, total: u64) -> Result<()> {
         return Err(Error::TooMuch { own, all: total, limit, of });
     }
     for limit in limits.groups {
-        let is_in = |rank: &RankOnNode| limit.holds_for(arena.memory_of(*rank).life.mark().pid);
+        let is_in = |rank: &RankOnNode| arena.pid_of(*rank).is_some_and(|pid| limit.holds_for(pid));
         let wanted =
             RankOnNode::all(arena.size).filter(is_in).map(|rank| read(arena, turn, rank).bytes);
         let bytes = wanted.fold(0, u64::saturating_add);

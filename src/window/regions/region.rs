@@ -19,7 +19,7 @@ pub struct RegionEntry {
     pub key: u64,
 }
 
-const _: () = assert!(size_of::<RegionEntry>() == 64);
+const _: () = assert!(size_of::<RegionEntry>() == 72);
 
 impl RegionEntry {
     /// Returns the address behind its last byte.

@@ -11,7 +11,8 @@ const SEGMENTS: [(u64, u64); 2] = [(1000, 1400), (1400, 1700)];
 const LAST: u64 = 2300;
 
 fn name(segment: usize) -> Name {
-    Name { pid: 1, fd: segment as i32, device: 5, inode: 70 + segment as u64, bytes: 4096 }
+    let (fd, inode) = (segment as i32, 70 + segment as u64);
+    Name { pid: 1, fd, device: 5, inode, bytes: 4096, passer: 0 }
 }
 
 /// Returns the segment of a range and its offset there, if the range is in one segment.

@@ -88,8 +88,8 @@ fn root_offset<T>(length: usize) -> usize {
 }
 
 fn encode(place: &HeapPlace) -> [u64; 6] {
-    let [pid, fd, device, inode, bytes] = place.name.to_words();
-    [pid, fd, device, inode, bytes, place.offset]
+    let [pid_and_fd, device, inode, bytes, passer] = place.name.to_words();
+    [pid_and_fd, device, inode, bytes, passer, place.offset]
 }
 
 fn decode(words: &[u64; 6]) -> HeapPlace {
