@@ -73,6 +73,12 @@ impl DeviceOffer {
         Net::ALL[(self.0 >> DeviceOffer::NET_SHIFT & DeviceOffer::NET_BITS).to_usize()]
     }
 
+    /// Returns the offer of a rank that shares its machine with all others: an MPI uses no network
+    /// between them.
+    pub fn on_one_machine(self) -> DeviceOffer {
+        DeviceOffer(self.0 & ((1 << DeviceOffer::NETWORKS_SHIFT) - 1))
+    }
+
     /// The fast networks of its node.
     pub fn networks(self) -> FastNetworks {
         FastNetworks(self.0 >> DeviceOffer::NETWORKS_SHIFT)
@@ -188,6 +194,16 @@ mod tests {
             let ranks = ranks.map(|(verbs, _, network)| (verbs, Net::Tcp, network));
             assert_eq!(choice(&ranks), TCP, "asked for");
         }
+    }
+
+    #[test]
+    fn a_fast_network_does_not_matter_on_one_machine() {
+        let fast = FastNetworks(FastNetworks::CXI);
+        let here = |verbs| DeviceOffer::new(verbs, Net::Auto, fast).on_one_machine();
+        assert_eq!(DeviceChoice::of(&[here(NONE), here(NONE)]), TCP);
+        assert_eq!(DeviceChoice::of(&[here(IB); 2]), DeviceChoice::Use(DeviceKind::Verbs, true));
+        let off = DeviceOffer::new(IB, Net::Off, FastNetworks(0)).on_one_machine();
+        assert_eq!(DeviceChoice::of(&[here(IB), off]), DeviceChoice::Off);
     }
 
     #[test]

@@ -32,10 +32,16 @@ impl<K: Ord + Copy> Peers<K> {
         self.0.lock().entry(key).or_insert_with(make).clone()
     }
 
-    /// Returns the key of the peer whose contact `is_it` accepts.
+    /// Returns the key of the peer whose contact `is_it` accepts. Processes of different namespaces
+    /// may have one process id: of several peers it is one that is lost, if there is such.
     pub fn find(&self, is_it: impl Fn(&Contact) -> bool) -> Option<K> {
-        let peers = self.0.lock();
-        peers.iter().find(|(_, peer)| is_it(peer.contact())).map(|(key, _)| *key)
+        let found: Vec<_> = {
+            let peers = self.0.lock();
+            let found = peers.iter().filter(|(_, peer)| is_it(peer.contact()));
+            found.map(|(key, peer)| (*key, peer.clone())).collect()
+        };
+        let lost = found.iter().find(|(_, peer)| peer.check().is_err());
+        lost.or(found.first()).map(|(key, _)| *key)
     }
 
     /// Calls `work` with each peer that `which` selects, even after an error, and returns the first

@@ -1,5 +1,7 @@
 //! The resources that all windows of a communicator use: the arena of its processes if all are on
-//! one node, a wide arena if they are on several. They are made for the first window, and kept as
+//! one node, a wide arena if they are on several. Where processes of one node may not copy each
+//! other's memory, windows over memory of the program have a second, wide arena, in which those
+//! processes are on different nodes. They are made for the first window, and kept as
 //! an attribute of the communicator. If they could not be made for a temporary reason, the next
 //! window tries again.
 
@@ -15,7 +17,7 @@ use crate::mpi::comm::{Comm, check};
 use crate::mpi::{Handle, Host};
 use crate::window::arena::Arena;
 use crate::window::report::Why;
-use crate::window::wide::WideArena;
+use crate::window::wide::{Need, WideArena};
 use crate::window::{idle, waits};
 use core::ffi::{c_int, c_void};
 use std::sync::{Arc, OnceLock};
@@ -24,12 +26,17 @@ use std::sync::{Arc, OnceLock};
 #[derive(Clone)]
 pub enum Ground {
     /// its processes are on one node
-    Node(Arc<Arena>),
+    Node(Arc<Arena>, Arc<ApartGround>),
     /// its processes are on several nodes
-    Wide(Arc<WideArena>),
+    Wide(Arc<WideArena>, Arc<ApartGround>),
     /// there is no road between them
     None(Why),
 }
+
+/// The wide arena for windows over memory of the program, if processes of one node may not copy
+/// each other's memory, or why there is none. It is made for the first such window.
+#[derive(Default)]
+pub struct ApartGround(OnceLock<core::result::Result<Arc<WideArena>, Why>>);
 
 impl Ground {
     /// Returns the ground of a communicator, and makes it at the first call, in the user's call
@@ -59,6 +66,28 @@ impl Ground {
         Ok(ground)
     }
 
+    /// Returns the wide arena for windows over memory of the program where processes of one node
+    /// may not copy each other's memory, or why there is none. Collective.
+    pub fn apart(
+        &self,
+        host: &'static Host,
+        comm: Comm,
+    ) -> Result<core::result::Result<Arc<WideArena>, Why>> {
+        let (apart, one_machine) = match self {
+            Ground::Node(_, apart) => (apart, true),
+            Ground::Wide(_, apart) => (apart, false),
+            Ground::None(why) => return Ok(Err(*why)),
+        };
+        if let Some(known) = apart.0.get() {
+            return Ok(known.clone());
+        }
+        let made = WideArena::make(host, comm, Need::Copies { one_machine })?;
+        if matches!(&made, Err(why) if why.may_pass()) {
+            return Ok(made);
+        }
+        Ok(apart.0.get_or_init(|| made).clone())
+    }
+
     fn make(host: &'static Host, comm: Comm) -> Result<Ground> {
         departures::do_first(waits::print);
         idle::report_by(waits::look);
@@ -69,14 +98,14 @@ impl Ground {
         }
         if Config::get().ranks_per_node.is_none_or(|ranks| size <= ranks) {
             match Arena::make(host, comm, 0)? {
-                Ok(arena) => return Ok(Ground::Node(arena)),
+                Ok(arena) => return Ok(Ground::Node(arena, Arc::default())),
                 // The processes lack the same resource on several nodes.
                 Err(why) if why.may_pass() => return Ok(Ground::None(why)),
                 Err(_) => {}
             }
         }
-        Ok(match WideArena::make(host, comm)? {
-            Ok(wide) => Ground::Wide(wide),
+        Ok(match WideArena::make(host, comm, Need::Segments)? {
+            Ok(wide) => Ground::Wide(wide, Arc::default()),
             Err(why) => Ground::None(why),
         })
     }

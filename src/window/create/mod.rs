@@ -39,7 +39,7 @@ use super::hints::{ADOPT, Hints, NONCONTIG};
 use super::own_ranges::OwnRange;
 use super::quick_part::QuickPart;
 use super::registry::Entry;
-use super::report;
+use super::report::{self, Why};
 use super::wide::exchange::Agreed;
 use super::{
     Carrier, Delegated, Facts, Flavor, LocalWindow, Window, registry, synchronise, waits, wide,
@@ -130,12 +130,20 @@ pub fn make(
             let taken = hints.take(host, request.info);
             let ready =
                 place.clone().and(taken).and(entry.as_ref().map(drop).map_err(Error::clone));
-            let wish = ready.and_then(|()| wish(&request, &hints));
-            match agree(host, &ground, request.flavor, wish)? {
+            let wish = || ready.clone().and_then(|()| wish(&request, &hints));
+            let agreed = match agree(host, &ground, request.flavor, wish())? {
+                Agreed::Delegate(Why::Denied) => {
+                    agree_apart(host, (&ground, comm), &request, wish())?
+                }
+                agreed => agreed,
+            };
+            match agreed {
                 Agreed::Delegate(why) => why,
                 Agreed::Made(node) => {
                     report_made(host, request.flavor, &node);
-                    report::fate(request.flavor, node.rank, node.own_range.as_ref());
+                    // Nothing copies the memory of a rank that is alone on its node.
+                    let range = node.own_range.as_ref().filter(|_| node.arena().size > 1);
+                    report::fate(request.flavor, node.rank, range);
                     return Ok(Made::Window(own(host, &request, entry?, hints, *node)));
                 }
             }
@@ -158,7 +166,10 @@ fn report_made(host: &Host, flavor: Flavor, node: &LocalWindow) {
         let (call, abi, ranks) = (flavor.call(), host.abi_name(), node.size);
         let (bytes, _) = node.exposed();
         let road = node.road();
-        let way = node.way().map(|way| format!(" by {way}")).unwrap_or_default();
+        let mut way = node.way().map(|way| format!(" by {way}")).unwrap_or_default();
+        if node.many_nodes().is_some_and(|many| many.part.wide.is_apart()) {
+            way += ", because its processes may not copy each other's memory";
+        }
         let ranks = if ranks == 1 { String::from("1 rank") } else { format!("{ranks} ranks") };
         report::say(&format!("{call}: {ranks}, {bytes} bytes, road: {road}{way} ({abi})"));
     }
@@ -184,8 +195,8 @@ fn agree(
 ) -> Result<Agreed> {
     let arena = match ground {
         Ground::None(why) => return Ok(Agreed::Delegate(*why)),
-        Ground::Wide(wide) => return wide::exchange::agree(host, wide, flavor, wish),
-        Ground::Node(arena) => arena,
+        Ground::Wide(wide, _) => return wide::exchange::agree(host, wide, flavor, wish),
+        Ground::Node(arena, _) => arena,
     };
     Ok(match agreement::agree(arena, flavor, wish)? {
         Outcome::Delegate(why) => Agreed::Delegate(why),
@@ -195,6 +206,21 @@ fn agree(
             Agreed::Made(Box::new(node))
         }
     })
+}
+
+/// Agrees on a window over memory of processes that may not copy each other's memory: they reach it
+/// as that of processes on other nodes. Collective.
+fn agree_apart(
+    host: &'static Host,
+    (ground, comm): (&Ground, Comm),
+    request: &WindowRequest,
+    wish: Result<Wish>,
+) -> Result<Agreed> {
+    match ground.apart(host, comm)? {
+        Ok(wide) => wide::exchange::agree(host, &wide, request.flavor, wish),
+        Err(Why::NetOff | Why::NoRoad) => Ok(Agreed::Delegate(Why::Denied)),
+        Err(why) => Ok(Agreed::Delegate(why)),
+    }
 }
 
 /// What this rank contributes to the window, or the error why it cannot.

@@ -3,7 +3,7 @@
 //! that these calls return are freed when the wide arena is made.
 
 use super::no_device;
-use super::nodes::{Comms, Grouping, count};
+use super::nodes::{Comms, Grouping, Need, count};
 use super::shared::Shared;
 use super::{Member, NodeInfo, WideArena};
 use crate::config::Config;
@@ -28,12 +28,20 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+/// What the ranks have agreed on.
+struct Settings {
+    coherent: bool,
+    report_waits: bool,
+    is_apart: bool,
+}
+
 impl WideArena {
     /// Makes the wide arena of the processes of a communicator, or returns the reason why there is
-    /// none. Collective.
+    /// none. `need`: what the ranks of one node must be able to do. Collective.
     pub fn make(
         host: &'static Host,
         user: Comm,
+        need: Need,
     ) -> Result<core::result::Result<Arc<WideArena>, Why>> {
         let mut comms = Comms::new(host);
         let comm = comms.add(user.duplicate(host)?);
@@ -43,7 +51,10 @@ impl WideArena {
         }
         let reports_waits = u64::from(Config::get().reports_waits);
         let all = comm.gather_all(host, &[DeviceOffer::own().0, reports_waits])?;
-        let offers: Vec<_> = all.iter().map(|[offer, _]| DeviceOffer(*offer)).collect();
+        let mut offers: Vec<_> = all.iter().map(|[offer, _]| DeviceOffer(*offer)).collect();
+        if need == (Need::Copies { one_machine: true }) {
+            offers.iter_mut().for_each(|offer| *offer = offer.on_one_machine());
+        }
         let report_waits = all.iter().all(|[_, reports]| *reports != 0);
         if rank == Rank::FIRST {
             settings_differ(&offers).iter().for_each(|line| report::differ(line));
@@ -53,7 +64,7 @@ impl WideArena {
             return Ok(Err(why));
         }
         let Grouping { members, near, leaders, arena, wire } =
-            match Grouping::find(host, comm, choice, &mut comms)? {
+            match Grouping::find(host, comm, choice, need, &mut comms)? {
                 Ok(nodes) => nodes,
                 Err(why) => return Ok(Err(why)),
             };
@@ -61,7 +72,12 @@ impl WideArena {
         let nodes = count(&members);
         let all = (comm, near, leaders);
         let secret = share_secret(host, comm, rank, wire)?;
-        let local = (wire, secret, (choice.coherent(), report_waits), arena);
+        let settings = Settings {
+            coherent: choice.coherent(),
+            report_waits,
+            is_apart: need != Need::Segments,
+        };
+        let local = (wire, secret, settings, arena);
         let wide = WideArena::join(host, all, local, (nodes, node), members)?;
         [Some(comm), leaders].into_iter().flatten().for_each(|comm| comms.give_away(comm));
         let contact = if index == RankOnNode::LEADER { wide.contact_next_node() } else { Ok(()) };
@@ -88,12 +104,7 @@ impl WideArena {
     fn join(
         host: &'static Host,
         (comm, near_comm, leaders): (Comm, Comm, Option<Comm>),
-        (wire, secret, (coherent, report_waits), arena): (
-            &'static Wire,
-            Secret,
-            (bool, bool),
-            Arc<Arena>,
-        ),
+        (wire, secret, settings, arena): (&'static Wire, Secret, Settings, Arc<Arena>),
         (nodes, node): (u32, NodeNumber),
         members: Vec<Member>,
     ) -> Result<Arc<WideArena>> {
@@ -126,8 +137,9 @@ impl WideArena {
             contacts,
             members,
             chunks: Mutex::new(chunks),
-            coherent,
-            report_waits,
+            coherent: settings.coherent,
+            report_waits: settings.report_waits,
+            is_apart: settings.is_apart,
             look: Look::new(look),
             peers: Peers::default(),
             lost_node: OnceLock::new(),
@@ -139,9 +151,8 @@ impl WideArena {
         wide.near.answer_probes();
         wire.wait_so(look, host.threads());
         // The launcher may have bound this process to a core that it needs for itself.
-        for near in RankOnNode::all(wide.near.size) {
-            wire.serve_on_those_of(wide.near.memory_of(near).life.mark().pid);
-        }
+        let pids = RankOnNode::all(wide.near.size).filter_map(|near| wide.near.pid_of(near));
+        pids.for_each(|pid| wire.serve_on_those_of(pid));
         wire.set_notices(losses::notice);
         Ok(wide)
     }

@@ -42,6 +42,7 @@ use crate::number::Number;
 use crate::rank_numbers::{NodeNumber, Rank, RankOnNode, Slot};
 use crate::util::known::Known;
 use lists::Areas;
+pub use nodes::Need;
 use notes::Notes;
 use parking_lot::Mutex;
 use shared::Shared;
@@ -86,6 +87,9 @@ pub struct WideArena {
     coherent: bool,
     /// whether all ranks report how long they waited (FOMPI_VERBOSE=2)
     report_waits: bool,
+    /// whether it is for windows over memory of the program only, because ranks of one node may not
+    /// copy each other's memory
+    is_apart: bool,
     /// how long a waiting rank looks for a change before it sleeps, where it sleeps
     look: Look,
     /// the processes that this one has contacted
@@ -127,6 +131,12 @@ impl WideArena {
     #[inline]
     pub fn member(&self, rank: Rank) -> Member {
         self.members.at(rank.0)
+    }
+
+    /// Whether it is for windows over memory of the program only, because ranks of one node may not
+    /// copy each other's memory.
+    pub fn is_apart(&self) -> bool {
+        self.is_apart
     }
 
     /// Returns what is known of a node.

@@ -1,7 +1,10 @@
 //! The nodes of a communicator. Ranks are on one node if they can share memory. Whether they can is
-//! tried: ranks that see the same processes of the same machine are tried first. Where that fails,
-//! although the machine is the same (containers that may not open each other's files), the ranks of
-//! that node are separated further, down to single ranks, which reach each other by the device.
+//! tried: ranks of one machine that reach each other's sockets are tried first, then those that see
+//! the same processes. Where that fails, although the machine is the same, the ranks of that node
+//! are separated further, down to single ranks, which reach each other by the device.
+//!
+//! For windows over memory of the program the ranks of one node also have to be permitted to copy
+//! each other's memory (process_vm): [`Need::Copies`].
 
 use super::{FAR_BYTES, Member};
 use crate::config::Config;
@@ -66,7 +69,9 @@ pub struct Grouping {
 /// What the ranks of a node have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Apart {
-    /// the machine, and the processes that they see
+    /// the machine, and its network
+    Machine,
+    /// the machine, and the processes that they see and may open files of
     Place,
     /// and the files that they see: a container
     Container,
@@ -77,11 +82,24 @@ enum Apart {
 impl Apart {
     fn next(self) -> Option<Apart> {
         match self {
+            Apart::Machine => Some(Apart::Place),
             Apart::Place => Some(Apart::Container),
             Apart::Container => Some(Apart::Rank),
             Apart::Rank => None,
         }
     }
+}
+
+/// What the ranks of one node must be able to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// map each other's segments
+    Segments,
+    /// also copy each other's memory
+    Copies {
+        /// whether all ranks are known to be on one machine
+        one_machine: bool,
+    },
 }
 
 impl Grouping {
@@ -91,18 +109,24 @@ impl Grouping {
         host: &'static Host,
         comm: Comm,
         choice: DeviceChoice,
+        need: Need,
         comms: &mut Comms,
     ) -> Result<core::result::Result<Grouping, Why>> {
         let rank = Rank(comm.rank(host)?);
-        let mut apart = Apart::Place;
+        // Where copies were refused, all of the machine was tried already.
+        let mut apart = match need {
+            Need::Segments => Apart::Machine,
+            Need::Copies { .. } => Apart::Place,
+        };
         let (members, node) = loop {
             let members = members(host, comm, node_key(rank, apart))?;
             let node = match count(&members) {
                 // All of them have tried already to share memory as one node.
                 1 => None,
-                _ => Some(TriedNode::of(host, comm, members[rank.0.to_usize()], comms)?),
+                _ => Some(TriedNode::of(host, comm, members[rank.0.to_usize()], need, comms)?),
             };
-            let shares = node.as_ref().is_some_and(|node| !matches!(node.arena, Err(Why::NoRoad)));
+            let refused = |why: &Why| matches!(why, Why::NoRoad | Why::Denied);
+            let shares = node.as_ref().is_some_and(|node| !node.arena.as_ref().is_err_and(refused));
             let next = if shares { Some(apart) } else { apart.next() };
             // A rank that has no memory of its own has no road.
             if !comm.all(host, next.is_some())? {
@@ -133,12 +157,29 @@ struct TriedNode {
 
 impl TriedNode {
     /// Makes the arena of the node of this rank, whose place is `member`. Collective.
-    fn of(host: &'static Host, comm: Comm, member: Member, comms: &mut Comms) -> Result<TriedNode> {
+    fn of(
+        host: &'static Host,
+        comm: Comm,
+        member: Member,
+        need: Need,
+        comms: &mut Comms,
+    ) -> Result<TriedNode> {
         let near = comm.split(host, Some(member.node.0))?.ok_or(CAUSE_ELSEWHERE)?;
         let near = comms.add(near);
         let leads = member.index == RankOnNode::LEADER;
         let leaders = comm.split(host, leads.then_some(0))?.map(|comm| comms.add(comm));
-        Ok(TriedNode { near, leaders, arena: Arena::make(host, near, FAR_BYTES)? })
+        let mut arena = Arena::make(host, near, FAR_BYTES)?;
+        if need != Need::Segments
+            && let Ok(made) = &arena
+        {
+            made.permit();
+            near.all(host, true)?;
+            made.find_permission();
+            if !near.all(host, made.is_permitted())? {
+                arena = Err(Why::Denied);
+            }
+        }
+        Ok(TriedNode { near, leaders, arena })
     }
 }
 
@@ -174,14 +215,16 @@ fn members(host: &Host, comm: Comm, key: u64) -> Result<Vec<Member>> {
 /// Returns a number that is equal on ranks of one node and differs between nodes.
 fn node_key(rank: Rank, apart: Apart) -> u64 {
     let simulated = Config::get().ranks_per_node.map_or(0, |ranks| rank.0 / ranks);
-    let mut bytes = process::place();
+    let mut bytes = process::machine();
     bytes.extend(simulated.to_le_bytes());
-    if apart != Apart::Place {
+    if apart != Apart::Machine {
+        bytes.extend(process::place());
+    }
+    if matches!(apart, Apart::Container | Apart::Rank) {
         bytes.extend(process::mounts());
     }
     if apart == Apart::Rank {
         bytes.extend(rank.0.to_le_bytes());
     }
-    let step = |key: u64, byte: &u8| (key ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+    process::number_of(&bytes)
 }
