@@ -161,6 +161,13 @@ pub enum Error {
         /// `errno`
         errno: i32,
     },
+    /// A call of the run-time library of a GPU that failed.
+    Runtime {
+        /// its name
+        call: &'static str,
+        /// the library's code of the error
+        code: i32,
+    },
     /// Not enough memory for a window.
     NoMemory {
         /// bytes requested on this node
@@ -283,6 +290,7 @@ impl Error {
             Error::Truncated { .. } => Class::Truncate,
             Error::Unsupported(_) | Error::NotDelegated(_) => Class::Unsupported,
             Error::System { .. } | Error::Died { .. } | Error::Host(_) => Class::Other,
+            Error::Runtime { .. } => Class::Other,
             Error::NoVerbs(_) | Error::NoListener(_) | Error::Lost { .. } => Class::Other,
             Error::Unanswered { .. } | Error::Differs { .. } => Class::Other,
             Error::NoMemory { .. } | Error::TooMuch { .. } => Class::NoMem,
@@ -322,7 +330,6 @@ impl fmt::Display for Error {
                 write!(f, "{bytes} bytes at {first:#x} of rank {rank}, ")?;
                 write!(f, "where address {address:#x} is not attached")
             }
-            Error::Epoch(what) => write!(f, "{what}"),
             Error::Argument(_, what, value) => write!(f, "{what} {value}"),
             Error::Truncated { bytes, room } => {
                 write!(f, "{bytes} bytes of data, the receiving side has room for {room}")
@@ -331,8 +338,9 @@ impl fmt::Display for Error {
             Error::NotDelegated(why) => {
                 write!(f, "the window is refused, as FOMPI_FALLBACK=error is set: {why}")
             }
-            Error::Wrong(_, what) => write!(f, "{what}"),
+            Error::Epoch(what) | Error::Wrong(_, what) => write!(f, "{what}"),
             Error::System { call, errno } => system(f, call, *errno),
+            Error::Runtime { call, code } => write!(f, "{call} failed with error {code}"),
             Error::NoMemory { bytes } => write!(f, "no memory for {bytes} bytes on this node"),
             Error::TooMuch { own, all, limit, of } => too_much(f, *own, *all, *limit, of),
             Error::Died { rank, pid } => write!(f, "rank {rank} (process {pid}) died"),

@@ -31,6 +31,7 @@ mod errhandler_calls;
 mod fortran;
 mod integer;
 mod keyvals;
+mod loader_call;
 mod memory;
 mod mpix;
 mod notify;

@@ -10,7 +10,7 @@ use super::request_calls::{on_target_with, with_any_request, with_quick_request}
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
 use crate::error::{Class, Result};
 use crate::mpi::{Handle, Host};
-use crate::transfer::{Buffer, Place, Quick, Target, acc_quick, accumulate, put_get, single};
+use crate::transfer::{Buffer, Place, Quick, Target, acc_quick, put_get, single, staged};
 use core::ffi::{c_int, c_void};
 
 /// Returns a buffer of the caller.
@@ -101,7 +101,7 @@ unsafe fn put(
     theirs: impl FnOnce(Handle) -> c_int,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    call.carry_out(|place| unsafe { put_get::put(place, from, target) }, theirs)
+    call.carry_out(|place| unsafe { staged::put(place, from, target) }, theirs)
 }
 
 /// Carries out a call of the get family.
@@ -116,7 +116,7 @@ unsafe fn get(
     theirs: impl FnOnce(Handle) -> c_int,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    call.carry_out(|place| unsafe { put_get::get(place, into, target) }, theirs)
+    call.carry_out(|place| unsafe { staged::get(place, into, target) }, theirs)
 }
 
 /// Carries out a call of the accumulate family, or of the get_accumulate family, which has a
@@ -137,7 +137,7 @@ unsafe fn accumulate(
     call.carry_out(
         |place| {
             // SAFETY: the caller's promise.
-            unsafe { accumulate::accumulate(place, from, result, target, op) }?;
+            unsafe { staged::accumulate(place, from, result, target, op) }?;
             match place.node.target(target.rank) {
                 Ok(rank) if waits => place.node.wait_for_results(rank),
                 _ => Ok(()),
@@ -362,7 +362,7 @@ quick_entry! {
         on_target("MPI_Fetch_and_op", host, win, rank, |place| {
             let op = host.handle(op);
             // SAFETY: the caller's buffers.
-            unsafe { single::fetch_and_op(place, origin.cast(), result.cast(), target, op) }
+            unsafe { staged::fetch_and_op(place, origin.cast(), result.cast(), target, op) }
         }, |native| {
             let (t, o) = (host.handle(datatype), host.handle(op));
             // SAFETY: the caller's arguments, as for the MPI underneath alone.
@@ -393,7 +393,7 @@ quick_entry! {
         on_target("MPI_Compare_and_swap", host, win, rank, |place| {
             let (origin, compare, result) = (origin.cast(), compare.cast(), result.cast());
             // SAFETY: the caller's buffers.
-            unsafe { single::compare_and_swap(place, origin, compare, result, target) }
+            unsafe { staged::compare_and_swap(place, origin, compare, result, target) }
         }, |native| {
             let t = host.handle(datatype);
             // SAFETY: the caller's arguments, as for the MPI underneath alone.

@@ -6,7 +6,7 @@ use core::ffi::{CStr, c_int, c_void};
 use std::ffi::CString;
 
 /// A library that is loaded in this process; this library never unloads it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Library(*mut c_void);
 
 // SAFETY: a handle of dlopen may be used from any thread.
@@ -22,11 +22,6 @@ pub fn loaded() -> Vec<CString> {
         false
     });
     paths
-}
-
-/// Whether a library is loaded whose file name satisfies `wanted`.
-pub fn any_loaded(wanted: impl Fn(&str) -> bool) -> bool {
-    visit(&mut |path| wanted(file_name(path)))
 }
 
 /// Returns how often a library was loaded or unloaded in this process so far: while the number does
@@ -144,6 +139,12 @@ fn object_at(address: usize) -> Option<(CString, usize)> {
     // SAFETY: a C string of the loader's that lives as long as the library.
     let path = unsafe { CStr::from_ptr(info.dli_fname) }.to_owned();
     Some((path, info.dli_fbase as usize))
+}
+
+/// Waits until no other thread is in a call of dlopen that has begun to load: such a call holds the
+/// loader's lock to its end, and dlsym takes it.
+pub fn wait_for_loads() {
+    let _ = global_symbol(c"dlopen");
 }
 
 /// Returns the address of `name` in the libraries behind this one, or 0.

@@ -16,6 +16,7 @@ pub mod fast_networks;
 pub mod fork;
 #[cfg(not(loom))]
 pub mod futex;
+pub mod gpu;
 #[cfg(not(loom))]
 pub mod handshake;
 #[cfg(not(loom))]

@@ -15,6 +15,7 @@ pub mod copies;
 mod distant;
 pub mod put_get;
 pub mod single;
+pub mod staged;
 mod target_acc;
 mod word_acc;
 

@@ -7,7 +7,7 @@ use super::protocols::on_words;
 use super::regions::{Location, RegionEntry, Regions};
 use super::wanted::Wanted;
 use super::wide::locate::By;
-use super::{LocalWindow, Memory};
+use super::{LocalWindow, Memory, library_loads};
 use crate::epoch::regions::{self, Table};
 use crate::error::{Class, Error, Result};
 use crate::fabric::cma::Gathering;
@@ -19,12 +19,24 @@ use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode};
 use core::ptr;
 
+/// The ranks have agreed that this library carries the window out.
+const OF_A_GPU: Error = Error::Wrong(
+    Class::RmaAttach,
+    "a region in memory of a GPU, which only the MPI underneath may reach (FOMPI_DISABLE=1)",
+);
+
 impl LocalWindow {
     /// Does MPI_Win_attach.
     pub fn attach(&self, base: u64, size: i64) -> Result<()> {
         let regions = self.regions()?;
         if base == 0 && size > 0 {
             return Err(Error::Wrong(Class::Buffer, "null pointer as the base of a region"));
+        }
+        let last = base.saturating_add(size.max(1).cast_unsigned() - 1);
+        if size > 0
+            && library_loads::gpu().is_some_and(|gpu| gpu.is_device(base) || gpu.is_device(last))
+        {
+            return Err(OF_A_GPU);
         }
         let place =
             heap::find(base, size.max(0).cast_unsigned()).map(|place| (place.name, place.offset));

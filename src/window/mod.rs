@@ -16,6 +16,7 @@ mod flavor;
 pub mod hints;
 pub mod idle;
 pub mod kept;
+pub mod library_loads;
 mod local;
 pub mod lock_nodes;
 pub mod mapped_bytes;

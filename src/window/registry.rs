@@ -13,9 +13,10 @@ use super::Window;
 use super::quick_window::QuickWindow;
 use super::window_puts::WindowPuts;
 use crate::error::{Class, Error, Result};
+use crate::memory::gpu;
 use crate::mpi::{EntryName, Host, level};
 use crate::number::Number;
-use crate::sync::{AtomicPtr, Ordering};
+use crate::sync::{AtomicPtr, AtomicUsize, Ordering};
 use core::ptr;
 use parking_lot::Mutex;
 
@@ -37,6 +38,9 @@ const QUICK_ENTRIES: usize = 1 << u16::BITS;
 
 /// The windows for quick calls that move data: those with a target whose memory is mapped here.
 static TRANSFERS: QuickTable = [const { AtomicPtr::new(ptr::null_mut()) }; QUICK_ENTRIES + 1];
+
+/// The highest entry in [`TRANSFERS`] so far.
+static LAST_TRANSFER: AtomicUsize = AtomicUsize::new(0);
 
 /// The windows for quick calls that open or close epochs, or complete operations: those without
 /// small puts that a call has to complete (`window_puts`).
@@ -168,8 +172,36 @@ fn serve(window: &Window) {
         enter(&EPOCHS, entered, entry);
     }
     if quick.views.are_any() {
-        enter(&TRANSFERS, entered, entry);
+        enter_transfers(entered, entry);
     }
+}
+
+/// Enters a window for quick calls that move data, unless buffers may be memory of a GPU
+/// (`library_loads`). The lock of [`FREE`] is held.
+fn enter_transfers(window: *mut Window, entry: usize) {
+    // Relaxed: `gpu::are_absent` orders it.
+    LAST_TRANSFER.fetch_max(entry, Ordering::Relaxed);
+    enter(&TRANSFERS, window, entry);
+    if !gpu::are_absent() {
+        leave(&TRANSFERS, entry);
+    }
+}
+
+/// Takes all windows out of those for quick calls that move data, behind [`gpu::may_come`]. Takes
+/// no lock: a child of fork(2) may load libraries.
+pub(super) fn withdraw_transfers() {
+    // Relaxed: `gpu::may_come` orders it.
+    let last = LAST_TRANSFER.load(Ordering::Relaxed);
+    for place in TRANSFERS.iter().take(last + 2) {
+        if !place.load(Ordering::Relaxed).is_null() {
+            place.store(ptr::null_mut(), Ordering::Relaxed);
+        }
+    }
+}
+
+/// Lets quick calls that move data serve all windows again.
+pub(super) fn serve_transfers_again() {
+    for_each(serve);
 }
 
 /// Enters a window for quick calls by the names whose calls are known to be for this library.
@@ -200,7 +232,7 @@ pub(super) fn serve_transfers(handle: u32) {
     let _free = FREE.lock();
     let window = WINDOWS[slot_of(handle)].load(Ordering::Relaxed); // one that this thread uses
     if let Some(entry) = quick_entry(handle) {
-        enter(&TRANSFERS, window, entry);
+        enter_transfers(window, entry);
     }
 }
 

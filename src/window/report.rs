@@ -61,7 +61,7 @@ pub enum Why {
     TooLarge,
     /// MPI_Win_allocate_shared for processes on several nodes
     Apart,
-    /// a process has the run-time library of a GPU loaded
+    /// memory of a GPU, or a run-time library of one that cannot be asked for memory
     Gpu,
     /// a process may not look into the memory of another
     Denied,
@@ -105,7 +105,10 @@ impl Why {
                  the next window tries again"
             }
             Why::Memory => "there is no memory for its control words; the next window tries again",
-            Why::Gpu => "a GPU run-time library is loaded, and buffers may lie on the GPU",
+            Why::Gpu => {
+                "it is over memory of a GPU, or a GPU run-time library is loaded that does not say \
+                 what is"
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ use super::own_tools::OwnTools;
 use super::refusal::NotAdopted;
 use super::runs::{PageRuns, Stretch};
 use crate::error::{Error, Result};
+use crate::memory::gpu;
 use crate::memory::heap::{self, Beside, HeapRange};
 use crate::number::Number;
 use crate::sys::adopt::areas::Area;
@@ -187,6 +188,10 @@ impl Books {
 
     /// Returns how many pages had memory.
     fn give_back(&mut self, stretch: &Stretch<HeapLease>) -> Result<u64> {
+        if gpu::is_any_pinned(stretch.first, stretch.end, PAGE) {
+            // A library that came behind the adoption; the GPU would write to the old pages.
+            return Err(Error::System { call: "move of memory of a GPU", errno: libc::EBUSY });
+        }
         let laid = self.still_laid(stretch)?;
         let Some(((lease, origin), tools)) = stretch.lease.as_ref().zip(self.tools.as_ref()) else {
             return Ok(0);

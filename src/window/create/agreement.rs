@@ -49,7 +49,7 @@ pub struct Wish {
     pub disp_unit: u64,
     /// the memory that the rank exposes
     pub memory: Memory,
-    /// whether buffers of the rank may lie in the memory of a GPU
+    /// whether its memory is that of a GPU, or buffers may be which cannot be copied
     pub gpu: bool,
     /// whether its pages may move into the heap
     pub adopt: Adopt,
@@ -79,6 +79,16 @@ pub enum Memory {
     Later,
 }
 
+impl Memory {
+    /// Returns the address and the bytes of memory that the rank has already.
+    pub fn existing(self) -> Option<(u64, u64)> {
+        match self {
+            Memory::Expose { address, bytes } => Some((address, bytes)),
+            Memory::Allocate { .. } | Memory::Later => None,
+        }
+    }
+}
+
 /// The agreement of the ranks on a new window.
 #[allow(clippy::large_enum_variant)] // it lives on the stack, for one call
 pub enum Outcome {
@@ -100,7 +110,7 @@ const CONTIGUOUS: u64 = 1;
 
 /// Value of a status: no flag.
 const FINE: u64 = 0;
-/// Flag: the rank may pass buffers in memory of a GPU.
+/// Flag: the rank exposes memory of a GPU, or may pass buffers there that cannot be copied.
 const GPU: u64 = 1;
 /// Flag: the rank may not access the memory of other processes.
 const DENIED: u64 = 2;

@@ -42,13 +42,13 @@ use super::registry::Entry;
 use super::report::{self, Why};
 use super::wide::exchange::Agreed;
 use super::{
-    Carrier, Delegated, Facts, Flavor, LocalWindow, Window, registry, synchronise, waits, wide,
+    Carrier, Delegated, Facts, Flavor, LocalWindow, Window, library_loads, registry, synchronise,
+    waits, wide,
 };
 use crate::config::Config;
 use crate::epoch::lock::standing::leaves_after;
 use crate::epoch::state::Epochs;
 use crate::error::{Class, Error, Result};
-use crate::memory::gpu;
 use crate::mpi::comm::{Comm, check};
 use crate::mpi::{Handle, Host};
 use crate::number::{Number, Offset};
@@ -254,7 +254,7 @@ fn wish(request: &WindowRequest, hints: &Hints) -> Result<Wish> {
     Ok(Wish {
         disp_unit: request.disp_unit.cast_unsigned().to_u64(),
         memory,
-        gpu: gpu::is_loaded(),
+        gpu: library_loads::needs_mpi(memory.existing()),
         adopt: Config::get().adopt.for_window(hints.given(ADOPT)),
     })
 }

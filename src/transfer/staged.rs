@@ -1,0 +1,377 @@
+//! Calls whose buffers may be memory of a GPU. Such a buffer has a copy in memory of the host
+//! ([`HostCopy`]), with which the call is carried out. Its data are copied into it ahead of the
+//! call, and for a get or a result out of it behind the call, which then waits until the data have
+//! arrived. So all that a call on such a buffer has to do is done when it returns.
+//!
+//! Only bytes of the type map are read or written. A buffer may be of both kinds of memory, because
+//! a datatype may name any addresses.
+//!
+//! Where no run-time library of a GPU is loaded, the call is passed on.
+
+use super::put_get::{reach, total};
+use super::{Buffer, Place, Target, accumulate, elements, put_get, single};
+use crate::datatype::reduce::Op;
+use crate::datatype::type_map::{Shape, each_run};
+use crate::error::Result;
+use crate::mpi::Handle;
+use crate::number::{Number, Offset};
+use crate::window::library_loads::{Gpu, HostRoom, PageKinds, gpu};
+use core::ptr;
+use smallvec::SmallVec;
+
+/// MPI_Put.
+///
+/// # Safety
+/// As for [`put_get::put`].
+#[inline(always)]
+pub unsafe fn put(place: Place<'_>, origin: Buffer, target: Target) -> Result<()> {
+    match gpu() {
+        // SAFETY: the caller's promise.
+        None => unsafe { put_get::put(place, origin, target) },
+        // SAFETY: likewise.
+        Some(gpu) => unsafe { staged_put(gpu, place, origin, target) },
+    }
+}
+
+/// MPI_Get.
+///
+/// # Safety
+/// As for [`put_get::get`].
+#[inline(always)]
+pub unsafe fn get(place: Place<'_>, origin: Buffer, target: Target) -> Result<()> {
+    match gpu() {
+        // SAFETY: the caller's promise.
+        None => unsafe { put_get::get(place, origin, target) },
+        // SAFETY: likewise.
+        Some(gpu) => unsafe { staged_get(gpu, place, origin, target) },
+    }
+}
+
+/// MPI_Accumulate, and MPI_Get_accumulate with a `result`.
+///
+/// # Safety
+/// As for [`accumulate::accumulate`].
+#[inline(always)]
+pub unsafe fn accumulate(
+    place: Place<'_>,
+    origin: Buffer,
+    result: Option<Buffer>,
+    target: Target,
+    op: Handle,
+) -> Result<()> {
+    match gpu() {
+        // SAFETY: the caller's promise.
+        None => unsafe { accumulate::accumulate(place, origin, result, target, op) },
+        // SAFETY: likewise.
+        Some(gpu) => unsafe { staged_accumulate(gpu, place, (origin, result), target, op) },
+    }
+}
+
+/// MPI_Fetch_and_op.
+///
+/// # Safety
+/// As for [`single::fetch_and_op`].
+#[inline(always)]
+pub unsafe fn fetch_and_op(
+    place: Place<'_>,
+    origin: *const u8,
+    result: *mut u8,
+    target: Target,
+    op: Handle,
+) -> Result<()> {
+    match gpu() {
+        // SAFETY: the caller's promise.
+        None => unsafe { single::fetch_and_op(place, origin, result, target, op) },
+        // SAFETY: likewise.
+        Some(gpu) => unsafe { staged_fetch_and_op(gpu, place, (origin, result), target, op) },
+    }
+}
+
+/// MPI_Compare_and_swap.
+///
+/// # Safety
+/// As for [`single::compare_and_swap`].
+#[inline(always)]
+pub unsafe fn compare_and_swap(
+    place: Place<'_>,
+    origin: *const u8,
+    compare: *const u8,
+    result: *mut u8,
+    target: Target,
+) -> Result<()> {
+    match gpu() {
+        // SAFETY: the caller's promise.
+        None => unsafe { single::compare_and_swap(place, origin, compare, result, target) },
+        // SAFETY: likewise.
+        Some(gpu) => unsafe {
+            staged_compare_and_swap(gpu, place, (origin, compare), result, target)
+        },
+    }
+}
+
+/// # Safety
+/// As for [`put`].
+#[cold]
+unsafe fn staged_put(gpu: Gpu, place: Place<'_>, origin: Buffer, target: Target) -> Result<()> {
+    let Some(copy) = HostCopy::of(gpu, place, Some(origin), target)? else {
+        // SAFETY: the caller's promise.
+        return unsafe { put_get::put(place, origin, target) };
+    };
+    // SAFETY: the caller's promise; the copy lives until nothing uses it.
+    unsafe {
+        copy.read()?;
+        completed(place, target, put_get::put(place, copy.buffer, target))
+    }
+}
+
+/// # Safety
+/// As for [`get`].
+#[cold]
+unsafe fn staged_get(gpu: Gpu, place: Place<'_>, origin: Buffer, target: Target) -> Result<()> {
+    let Some(copy) = HostCopy::of(gpu, place, Some(origin), target)? else {
+        // SAFETY: the caller's promise.
+        return unsafe { put_get::get(place, origin, target) };
+    };
+    // SAFETY: the caller's promise; the copy lives until nothing uses it.
+    unsafe {
+        completed(place, target, put_get::get(place, copy.buffer, target))?;
+        copy.write_back()
+    }
+}
+
+/// # Safety
+/// As for [`accumulate()`].
+#[cold]
+unsafe fn staged_accumulate(
+    gpu: Gpu,
+    place: Place<'_>,
+    (origin, result): (Buffer, Option<Buffer>),
+    target: Target,
+    op: Handle,
+) -> Result<()> {
+    // The origin of MPI_NO_OP is no buffer.
+    let given = (!is_no_op(place, op)).then_some(origin);
+    let from = HostCopy::of(gpu, place, given, target)?;
+    let into = HostCopy::of(gpu, place, result, target)?;
+    let origin = from.as_ref().map_or(origin, |from| from.buffer);
+    let result = into.as_ref().map(|into| into.buffer).or(result);
+    // SAFETY: the caller's promise; the copies live until nothing uses them.
+    unsafe {
+        from.as_ref().map_or(Ok(()), |from| from.read())?;
+        let done = accumulate::accumulate(place, origin, result, target, op);
+        if from.is_some() || into.is_some() {
+            completed(place, target, done)?
+        } else {
+            done?
+        }
+        into.map_or(Ok(()), |into| into.write_back())
+    }
+}
+
+/// # Safety
+/// As for [`fetch_and_op`].
+#[cold]
+unsafe fn staged_fetch_and_op(
+    gpu: Gpu,
+    place: Place<'_>,
+    (origin, result): (*const u8, *mut u8),
+    target: Target,
+    op: Handle,
+) -> Result<()> {
+    let given = (!is_no_op(place, op)).then_some(origin);
+    let from = HostCopy::of(gpu, place, given.map(|one| element(one, target)), target)?;
+    let into = HostCopy::of(gpu, place, Some(element(result, target)), target)?;
+    let origin = from.as_ref().map_or(origin, |from| from.address().cast_const());
+    let result = into.as_ref().map_or(result, HostCopy::address);
+    // SAFETY: the caller's promise; the copies live until nothing uses them.
+    unsafe {
+        from.as_ref().map_or(Ok(()), |from| from.read())?;
+        let done = single::fetch_and_op(place, origin, result, target, op);
+        if from.is_some() || into.is_some() {
+            completed(place, target, done)?
+        } else {
+            done?
+        }
+        into.map_or(Ok(()), |into| into.write_back())
+    }
+}
+
+/// # Safety
+/// As for [`compare_and_swap`].
+#[cold]
+unsafe fn staged_compare_and_swap(
+    gpu: Gpu,
+    place: Place<'_>,
+    (origin, compare): (*const u8, *const u8),
+    result: *mut u8,
+    target: Target,
+) -> Result<()> {
+    let copy = |one| HostCopy::of(gpu, place, Some(element(one, target)), target);
+    let (from, with, into) = (copy(origin)?, copy(compare)?, copy(result)?);
+    let origin = from.as_ref().map_or(origin, |from| from.address().cast_const());
+    let compare = with.as_ref().map_or(compare, |with| with.address().cast_const());
+    let result = into.as_ref().map_or(result, HostCopy::address);
+    // SAFETY: the caller's promise; the copies live until nothing uses them.
+    unsafe {
+        for read in from.iter().chain(&with) {
+            read.read()?;
+        }
+        let done = single::compare_and_swap(place, origin, compare, result, target);
+        let is_staged = from.is_some() || with.is_some() || into.is_some();
+        if is_staged {
+            completed(place, target, done)?
+        } else {
+            done?
+        }
+        into.map_or(Ok(()), |into| into.write_back())
+    }
+}
+
+/// Whether an operation is MPI_NO_OP.
+fn is_no_op(place: Place<'_>, op: Handle) -> bool {
+    place.host.tables.ops.find(op) == Some(&Op::NoOp)
+}
+
+/// One element of the target's type at an address of the origin.
+fn element(address: *const u8, target: Target) -> Buffer {
+    Buffer { address: address.cast_mut(), count: 1, datatype: target.datatype }
+}
+
+/// Waits until a call does not use its buffers any more, also one that has failed.
+fn completed(place: Place<'_>, target: Target, done: Result<()>) -> Result<()> {
+    let Ok(rank) = place.node.target(target.rank) else { return done };
+    done.and(place.node.flush_local(rank))
+}
+
+/// Contiguous bytes of a buffer.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// bytes from the buffer's address
+    first: i64,
+    bytes: u64,
+    /// whether the processor may not access them
+    is_device: bool,
+}
+
+impl Run {
+    fn end(&self) -> i64 {
+        self.first.wrapping_add_unsigned(self.bytes)
+    }
+}
+
+/// The data of a buffer that a call moves, in the order of the type map.
+type Runs = SmallVec<[Run; 2]>;
+
+/// A copy of a buffer, at least a part of which is memory of a GPU.
+struct HostCopy {
+    gpu: Gpu,
+    _room: HostRoom,
+    /// the user's buffer
+    user: *mut u8,
+    runs: Runs,
+    /// the same in the copy
+    buffer: Buffer,
+}
+
+impl HostCopy {
+    /// Makes the copy, without its data. `None`: the call uses no byte of a GPU, or it fails; it
+    /// finds the error itself.
+    fn of(
+        gpu: Gpu,
+        place: Place<'_>,
+        buffer: Option<Buffer>,
+        target: Target,
+    ) -> Result<Option<HostCopy>> {
+        let Some(buffer) = buffer else { return Ok(None) };
+        let Ok(Some(_)) = place.access(target.rank) else { return Ok(None) };
+        if place.dense_bytes(buffer.count, buffer.datatype).is_some()
+            && !gpu.is_device(buffer.address.addr().to_u64())
+        {
+            return Ok(None);
+        }
+        let Ok((runs, (first, bytes))) = runs(gpu, place, buffer, target) else { return Ok(None) };
+        if !runs.iter().any(|run| run.is_device) {
+            return Ok(None);
+        }
+        let room = gpu.room(at(buffer.address, first), bytes)?;
+        let zero = at(room.begin(), -first);
+        let copy = Buffer { address: zero, ..buffer };
+        Ok(Some(HostCopy { gpu, _room: room, user: buffer.address, runs, buffer: copy }))
+    }
+
+    /// Returns the address of the copy.
+    fn address(&self) -> *mut u8 {
+        self.buffer.address
+    }
+
+    /// Copies the data of the buffer into the copy.
+    ///
+    /// # Safety
+    /// The buffer may be read.
+    unsafe fn read(&self) -> Result<()> {
+        self.runs.iter().try_for_each(|run| {
+            let (there, here) = (at(self.user, run.first), at(self.buffer.address, run.first));
+            // SAFETY: the caller's promise; the copy has room for all runs.
+            unsafe {
+                match run.is_device {
+                    true => self.gpu.read(here, there, run.bytes)?,
+                    false => ptr::copy_nonoverlapping(there, here, run.bytes.to_usize()),
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Copies the data of the copy into the buffer.
+    ///
+    /// # Safety
+    /// The buffer may be written.
+    unsafe fn write_back(&self) -> Result<()> {
+        self.runs.iter().try_for_each(|run| {
+            let (there, here) = (at(self.user, run.first), at(self.buffer.address, run.first));
+            // SAFETY: the caller's promise; the copy has room for all runs.
+            unsafe {
+                match run.is_device {
+                    true => self.gpu.write(here, there, run.bytes)?,
+                    false => ptr::copy_nonoverlapping(here, there, run.bytes.to_usize()),
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Returns the address of an offset from a buffer's address.
+fn at(zero: *mut u8, offset: i64) -> *mut u8 {
+    zero.wrapping_offset(offset.to_isize())
+}
+
+/// Returns the runs of a buffer that a call moves, where they begin, and the bytes that they span.
+fn runs(gpu: Gpu, place: Place<'_>, buffer: Buffer, target: Target) -> Result<(Runs, (i64, u64))> {
+    let (count, target_count) =
+        (elements("count", buffer.count)?, elements("target count", target.count)?);
+    let (shape, target_shape) = (place.shape(buffer.datatype)?, place.shape(target.datatype)?);
+    let mut runs = Runs::new();
+    let moved = total(&shape, count)?.min(total(&target_shape, target_count)?);
+    let (reach, first) = reach(&shape, count)?;
+    put_get::reach(&target_shape, target_count)?;
+    if moved == 0 || is_null(buffer, &shape) {
+        return Ok((runs, (first, reach.bytes)));
+    }
+    let mut kinds = PageKinds::new(gpu);
+    each_run((&shape, count), (&target_shape, target_count), |here, _, bytes| {
+        match runs.last_mut() {
+            Some(last) if last.end() == here => last.bytes += bytes,
+            _ => {
+                let is_device = kinds.is_device(at(buffer.address, here).addr().to_u64());
+                runs.push(Run { first: here, bytes, is_device });
+            }
+        }
+    });
+    Ok((runs, (first, reach.bytes)))
+}
+
+/// Whether a buffer is a null pointer, which is an error unless its type has absolute addresses.
+fn is_null(buffer: Buffer, shape: &Shape) -> bool {
+    buffer.address.is_null() && matches!(shape, Shape::Basic(_))
+}

@@ -1,0 +1,132 @@
+//! Libraries that are loaded while windows exist: one of them may be the run-time library of a GPU,
+//! and buffers of later calls its memory. Quick calls do not look for that, so they serve no window
+//! from the moment at which a library may be loaded until a full call has found that it is none
+//! of a GPU (`memory::gpu`). A program without one pays nothing in a quick call.
+
+use super::registry;
+use crate::error::Result;
+use crate::memory::gpu::{self, Presence};
+use crate::number::Number;
+use crate::sys::PAGE;
+use crate::sys::gpu::{CopyDirection, HostPages, MemoryKind, Runtimes};
+
+/// Prepares for a library that this thread is about to load.
+pub fn may_load() {
+    gpu::may_come();
+    registry::withdraw_transfers();
+}
+
+/// The run-time libraries of GPUs, as calls with buffers use them.
+#[derive(Clone, Copy)]
+pub struct Gpu(&'static Runtimes);
+
+/// Returns the libraries, if one is loaded.
+#[inline]
+pub fn gpu() -> Option<Gpu> {
+    match gpu::known() {
+        Presence::Absent => None,
+        Presence::Present(runtimes) => Some(Gpu(runtimes)),
+        Presence::Unsure => look(),
+    }
+}
+
+#[cold]
+fn look() -> Option<Gpu> {
+    let found = gpu::look();
+    if gpu::are_absent() {
+        registry::serve_transfers_again();
+    }
+    found.map(Gpu)
+}
+
+/// Returns whether the MPI underneath has to make a window, as [`gpu::needs_mpi`]. Finds libraries
+/// that were loaded by a function other than dlopen, too.
+pub fn needs_mpi(memory: Option<(u64, u64)>) -> bool {
+    if gpu::is_loaded() && gpu::are_absent() {
+        may_load();
+    }
+    gpu::needs_mpi(memory)
+}
+
+impl Gpu {
+    /// Whether a byte is memory that loads and stores of this process may not reach.
+    pub fn is_device(self, address: u64) -> bool {
+        self.0.kind(address) == MemoryKind::Device
+    }
+
+    /// Copies memory of a GPU to `here`.
+    ///
+    /// # Safety
+    /// `bytes` bytes may be read at `there`, and written at `here`.
+    pub unsafe fn read(self, here: *mut u8, there: *const u8, bytes: u64) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.copy(CopyDirection::ToHost, here.cast_const(), there, bytes) }
+    }
+
+    /// Copies memory from `here` to memory of a GPU.
+    ///
+    /// # Safety
+    /// `bytes` bytes may be read at `here`, and written at `there`.
+    pub unsafe fn write(self, here: *const u8, there: *mut u8, bytes: u64) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.copy(CopyDirection::ToDevice, here, there.cast_const(), bytes) }
+    }
+
+    /// # Safety
+    /// As for `read` and `write`.
+    unsafe fn copy(
+        self,
+        way: CopyDirection,
+        here: *const u8,
+        there: *const u8,
+        bytes: u64,
+    ) -> Result<()> {
+        let (here, there) = (here.expose_provenance(), there.expose_provenance());
+        // SAFETY: the caller's promise.
+        unsafe { self.0.copy(way, here.to_u64(), there.to_u64(), bytes.to_usize()) }
+    }
+
+    /// Takes memory of the host for a copy of `bytes` bytes at an address. The copy begins at the
+    /// same offset in its page, so that elements keep their alignment.
+    pub fn room(self, address: *const u8, bytes: u64) -> Result<HostRoom> {
+        let offset = address.addr().to_u64() % PAGE;
+        let pages = HostPages::new((offset + bytes).to_usize())?;
+        Ok(HostRoom { pages, offset: offset.to_usize() })
+    }
+}
+
+/// Memory of the host for a copy.
+pub struct HostRoom {
+    pages: HostPages,
+    /// where the copy begins
+    offset: usize,
+}
+
+impl HostRoom {
+    /// Returns the address of the first byte of the copy.
+    pub fn begin(&self) -> *mut u8 {
+        self.pages.base().wrapping_add(self.offset)
+    }
+}
+
+/// The kind of the page that was asked for last: all of a page is of one kind.
+pub struct PageKinds {
+    gpu: Gpu,
+    page: u64,
+    is_device: bool,
+}
+
+impl PageKinds {
+    /// Starts without a page.
+    pub fn new(gpu: Gpu) -> PageKinds {
+        PageKinds { gpu, page: u64::MAX, is_device: false }
+    }
+
+    /// Does the same as [`Gpu::is_device`].
+    pub fn is_device(&mut self, address: u64) -> bool {
+        if self.page != address / PAGE {
+            (self.page, self.is_device) = (address / PAGE, self.gpu.is_device(address));
+        }
+        self.is_device
+    }
+}
