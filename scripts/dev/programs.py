@@ -14,9 +14,13 @@ BUILD = ROOT / "build"
 C_TESTS = ROOT / "c-tests"
 CLUSTER = ROOT / "scripts" / "dev" / "cluster"
 # What other scripts build and start.
-OTHER_FOLDERS = {"abi", "adapter", "cluster", "installed", "profiler", "robustness", "unknown"}
+OTHER_FOLDERS = {"abi", "adapter", "cluster", "gpu_libraries", "installed", "profiler",
+                 "robustness", "unknown"}
+# What the stand-ins of c-tests/gpu_libraries are called beside a program.
+GPU_LIBRARIES = {"cuda": "libcuda.so.1", "cuda_bare": "bare/libcuda.so.1",
+                 "hip": "libamdhip64.so.6", "level_zero": "libze_loader.so.1"}
 RUN_SECONDS_MAX = 120
-HEADS = "plain ranks|ranks|settings|aborts|profiler|linked|c|standard|between nodes"
+HEADS = "plain ranks|ranks|settings|aborts|profiler|linked|gpu|c|standard|between nodes"
 HEADER_LINE = re.compile(rf"^\W*({HEADS}):\s*(.*)$")
 
 
@@ -159,7 +163,8 @@ class Test:
     @property
     def environment(self):
         """The settings of the library that it wants."""
-        return dict(pair.split("=", 1) for pair in self.head.get("settings", "").split())
+        values = dict(pair.split("=", 1) for pair in self.head.get("settings", "").split())
+        return dict(values, CHECK_GPU="1") if "gpu" in self.head else values
 
     def ranks(self, plain):
         counts = plain and self.head.get("plain ranks") or self.head["ranks"]
@@ -209,7 +214,7 @@ def build(test, mpi):
     in_front, complaint = build_profiler(test, mpi, "profiler")
     linked, more = build_profiler(test, mpi, "linked")
     program, yet_more = build_program(test, mpi, linked)
-    return program, in_front, complaint + more + yet_more
+    return program, in_front, complaint + more + yet_more + build_gpu_libraries(test, mpi)
 
 
 CXX_PROBE = "#include <mpi.h>\nMPI::Win win;"
@@ -306,6 +311,18 @@ def build_profiler(test, mpi, how):
     source = ROOT / "c-tests" / "profiler" / f"{name}.c"
     target = BUILD / mpi.label / f"lib{name}.so"
     return [target], compile_with(mpi, mpi.cc, c_flags(mpi) + ["-shared", "-fPIC"], source, target)
+
+
+def build_gpu_libraries(test, mpi):
+    """Builds the stand-ins for run-time libraries of GPUs that the test loads, into a folder beside
+    the program; returns the compiler's complaints."""
+    complaints = ""
+    for name in test.head.get("gpu", "").split():
+        source = C_TESTS / "gpu_libraries" / f"{name}.c"
+        target = BUILD / mpi.label / f"{test.name}.gpu" / GPU_LIBRARIES[name]
+        flags = C_FLAGS + ["-shared", "-fPIC", "-Wno-unused-function"]
+        complaints += compile_with(mpi, "cc", flags, source, target)
+    return complaints
 
 
 @functools.cache

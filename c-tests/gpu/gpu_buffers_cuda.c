@@ -1,0 +1,7 @@
+// Buffers in memory of a GPU of CUDA (gpu_buffers.h), on 1 to 3 ranks.
+// ranks: 1 3
+// gpu: cuda
+
+#include "gpu_buffers.h"
+
+int main(int argc, char **argv) { return run(argc, argv, "libcuda.so.1"); }

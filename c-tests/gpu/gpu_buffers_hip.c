@@ -1,0 +1,7 @@
+// Buffers in memory of a GPU of HIP (gpu_buffers.h), on 1 to 3 ranks.
+// ranks: 1 3
+// gpu: hip
+
+#include "gpu_buffers.h"
+
+int main(int argc, char **argv) { return run(argc, argv, "libamdhip64.so.6"); }
