@@ -1,6 +1,7 @@
 //! How libfompi.so is linked: its own calls of functions that it exports stay inside (a profiler
-//! may stand in front of it), it is known as libfompi.so to programs that link it, and dlclose
-//! leaves it in place, because the MPI underneath and the C library keep pointers to its functions.
+//! may stand in front of it; it exports nothing but functions), it is known as libfompi.so to
+//! programs that link it, and dlclose leaves it in place, because the MPI underneath and the C
+//! library keep pointers to its functions.
 //! And a number of the sources that it is built from, by which ranks find that they have different
 //! builds.
 
@@ -10,13 +11,13 @@ use std::path::{Path, PathBuf};
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src");
-    println!("cargo::rustc-cdylib-link-arg=-Wl,-Bsymbolic-functions");
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-Bsymbolic");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libfompi.so");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     println!("cargo::rustc-env=SOURCES_NUMBER={:08x}", number_of_sources() & 0xffff_ffff);
 }
 
-/// The FNV-1a hash of the names and texts of all sources: any change of the layout of shared memory
+/// The FNV-1a hash of the processor, and of the names and texts of all sources: any change of the layout of shared memory
 /// or of a protocol is one of these.
 fn number_of_sources() -> u64 {
     let mut files = Vec::new();
@@ -28,6 +29,8 @@ fn number_of_sources() -> u64 {
             number = (number ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
         }
     };
+    // Processes of two processors do not read shared memory alike.
+    add(std::env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it").as_bytes());
     for file in files {
         add(file.as_os_str().as_encoded_bytes());
         add(&fs::read(&file).expect("a source can be read"));
