@@ -9,7 +9,7 @@ use crate::fabric::net::Wire;
 use crate::memory::heap;
 use crate::mpi::Host;
 use crate::number::Number;
-use crate::sys::PAGE;
+use crate::sys::page_bytes;
 use crate::window::hints;
 use core::ffi::{c_int, c_void};
 
@@ -59,7 +59,7 @@ fn allocate(host: &Host, size: MPI_Aint, info: MPI_Info, place: *mut c_void) -> 
     answer::place_for(place)?;
     let wrong = |_| Error::Argument(Class::Arg, "size", size as i64);
     let bytes = u64::try_from(size).map_err(wrong)?;
-    let usual = if bytes < PAGE { ALIGNMENT } else { PAGE };
+    let usual = if bytes < page_bytes() { ALIGNMENT } else { page_bytes() };
     heap::allocate(bytes, usual.max(hints::alignment_of(host, host.handle(info))?))
 }
 

@@ -17,8 +17,8 @@ use super::ranges::{GRANULE, RangeState, Ranges};
 use super::retention::{self, Retention};
 use crate::error::{Error, Result};
 use crate::number::Number;
-use crate::sys::PAGE;
 use crate::sys::memory_limits;
+use crate::sys::page_bytes;
 use crate::sys::process;
 use crate::sys::segment::{Mapping, Name, Segment};
 use parking_lot::{Mutex, MutexGuard};
@@ -109,8 +109,8 @@ impl HeapRange {
 
     /// Whether any of its pages has memory or swap space behind it; `None` if that is not known.
     pub fn has_data(&self) -> Option<bool> {
-        let first = self.offset / PAGE * PAGE;
-        let end = (self.offset + self.bytes).next_multiple_of(PAGE);
+        let first = self.offset / page_bytes() * page_bytes();
+        let end = (self.offset + self.bytes).next_multiple_of(page_bytes());
         self.chunk.segment.has_data(first, end - first)
     }
 
@@ -121,8 +121,8 @@ impl HeapRange {
 
     /// Backs it with memory, so that touching it later cannot fail.
     pub fn back(&self) -> Result<()> {
-        let first = self.offset / PAGE * PAGE;
-        let end = (self.offset + self.bytes).next_multiple_of(PAGE);
+        let first = self.offset / page_bytes() * page_bytes();
+        let end = (self.offset + self.bytes).next_multiple_of(page_bytes());
         self.chunk.back(first, end - first)
     }
 }
@@ -281,10 +281,10 @@ impl Heap {
     }
 
     fn take_empty(&'static self, bytes: u64, address: u64) -> Result<HeapRange> {
-        assert!(bytes > 0 && (bytes | address).is_multiple_of(PAGE));
+        assert!(bytes > 0 && (bytes | address).is_multiple_of(page_bytes()));
         let huge = bytes >= CHUNK_ALIGNMENT;
         let (ahead, alignment) =
-            if huge { (address % CHUNK_ALIGNMENT, CHUNK_ALIGNMENT) } else { (0, PAGE) };
+            if huge { (address % CHUNK_ALIGNMENT, CHUNK_ALIGNMENT) } else { (0, page_bytes()) };
         let mut books = self.books();
         let (chunk, first) = books.take_or_add(ahead + bytes, alignment)?;
         books.give(chunk, first, ahead, RangeState::Fresh);
@@ -376,7 +376,7 @@ impl Books {
     /// Takes fresh pages for a request, from a new chunk if necessary. Returns the chunk, the
     /// offset and the bytes, which are more than requested if the request is small.
     fn take_fresh(&mut self, bytes: u64, alignment: u64) -> Result<(&'static Chunk, u64, u64)> {
-        let bytes = bytes.next_multiple_of(PAGE);
+        let bytes = bytes.next_multiple_of(page_bytes());
         if bytes >= LARGE && !memory_limits::fits(bytes) {
             return Err(memory_limits::too_much(bytes));
         }

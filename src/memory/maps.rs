@@ -57,10 +57,10 @@ impl Maps {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::PAGE;
+    use crate::sys::page_bytes;
 
     fn segment() -> (Segment, Name) {
-        let segment = Segment::create(PAGE).unwrap();
+        let segment = Segment::create(page_bytes()).unwrap();
         let name = segment.name();
         (segment, name)
     }
@@ -79,7 +79,7 @@ mod tests {
         let mut maps = Maps(Vec::new());
         let (_segment, mut name) = segment();
         let _mapping = maps.map(&name).unwrap();
-        name.bytes += PAGE;
+        name.bytes += page_bytes();
         assert!(maps.map(&name).is_err());
     }
 

@@ -7,7 +7,7 @@
 //!
 //! Invariant: free ranges do not overlap, and two neighbours differ in their state.
 
-use crate::sys::PAGE;
+use crate::sys::page_bytes;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Ranges begin and end at multiples of this: a cache line, so that no two of them share one.
@@ -36,8 +36,8 @@ pub struct Ranges {
 
 /// Returns offset and bytes of the whole pages in a range; the bytes may be 0.
 fn whole_pages(offset: u64, bytes: u64) -> (u64, u64) {
-    let first = offset.next_multiple_of(PAGE);
-    let end = (offset + bytes) / PAGE * PAGE;
+    let first = offset.next_multiple_of(page_bytes());
+    let end = (offset + bytes) / page_bytes() * page_bytes();
     (first, end.saturating_sub(first))
 }
 
@@ -136,7 +136,7 @@ impl Ranges {
 /// Returns the unit in which ranges of a state begin and end.
 fn unit_of(state: RangeState) -> u64 {
     match state {
-        RangeState::Fresh => PAGE,
+        RangeState::Fresh => page_bytes(),
         RangeState::Used => GRANULE,
     }
 }
@@ -146,7 +146,9 @@ mod tests {
     use super::*;
 
     /// An address that is a multiple of pages, but of nothing larger.
-    const ORIGIN: u64 = 0x7f00_0000_1000;
+    fn origin() -> u64 {
+        0x7f00_0000_0000 + page_bytes()
+    }
 
     /// A chunk as a map of its granules: `None` for those that are taken.
     struct Model(Vec<Option<RangeState>>);
@@ -181,8 +183,8 @@ mod tests {
 
         fn fits(&self, bytes: u64, alignment: u64, state: RangeState) -> bool {
             self.runs().iter().any(|(offset, length, its)| {
-                let first = (ORIGIN + offset).next_multiple_of(alignment);
-                *its == state && first + bytes <= ORIGIN + offset + length
+                let first = (origin() + offset).next_multiple_of(alignment);
+                *its == state && first + bytes <= origin() + offset + length
             })
         }
     }
@@ -223,13 +225,13 @@ mod tests {
             let found = ranges.take(bytes, alignment, state);
             assert_eq!(found.is_some(), fits, "{bytes} at {alignment} of {state:?}");
             if let Some(offset) = found {
-                assert!((ORIGIN + offset).is_multiple_of(alignment));
+                assert!((origin() + offset).is_multiple_of(alignment));
                 model.set(offset, bytes, Some(state), None);
                 taken.push((offset, bytes));
             }
         } else if choice < 7 && !taken.is_empty() {
             let (offset, bytes) = taken.swap_remove(r.below(taken.len() as u64) as usize);
-            let fresh = (offset | bytes).is_multiple_of(PAGE) && r.below(2) == 0;
+            let fresh = (offset | bytes).is_multiple_of(page_bytes()) && r.below(2) == 0;
             let state = if fresh { RangeState::Fresh } else { RangeState::Used };
             ranges.give(offset, bytes, state);
             model.set(offset, bytes, None, Some(state));
@@ -244,11 +246,11 @@ mod tests {
 
     #[test]
     fn ranges_agree_with_a_map_of_granules() {
-        const BYTES: u64 = 32 * PAGE;
+        let all = 32 * page_bytes();
         for seed in 1..=40_u64 {
             let mut r = Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
-            let mut ranges = Ranges::new(ORIGIN, BYTES);
-            let mut model = Model(vec![Some(RangeState::Fresh); (BYTES / GRANULE) as usize]);
+            let mut ranges = Ranges::new(origin(), all);
+            let mut model = Model(vec![Some(RangeState::Fresh); (all / GRANULE) as usize]);
             let mut taken = Vec::new();
             for _ in 0..300 {
                 step(&mut ranges, &mut model, &mut taken, &mut r);
@@ -259,11 +261,11 @@ mod tests {
 
     #[test]
     fn the_smallest_range_that_is_large_enough_is_taken() {
-        let mut ranges = Ranges::new(ORIGIN, 8 * PAGE);
-        assert_eq!(ranges.take(8 * PAGE, 1, RangeState::Fresh), Some(0));
+        let mut ranges = Ranges::new(origin(), 8 * page_bytes());
+        assert_eq!(ranges.take(8 * page_bytes(), 1, RangeState::Fresh), Some(0));
         ranges.give(0, 4 * GRANULE, RangeState::Used);
-        ranges.give(PAGE, 2 * GRANULE, RangeState::Used);
-        assert_eq!(ranges.take(2 * GRANULE, 1, RangeState::Used), Some(PAGE));
+        ranges.give(page_bytes(), 2 * GRANULE, RangeState::Used);
+        assert_eq!(ranges.take(2 * GRANULE, 1, RangeState::Used), Some(page_bytes()));
         assert_eq!(ranges.take(2 * GRANULE, 1, RangeState::Used), Some(0));
         assert_eq!(ranges.take(4 * GRANULE, 1, RangeState::Used), None);
     }
@@ -271,9 +273,9 @@ mod tests {
     #[test]
     #[should_panic(expected = "given back once")]
     fn giving_back_twice_is_noticed() {
-        let mut ranges = Ranges::new(ORIGIN, 8 * PAGE);
-        let offset = ranges.take(PAGE, 1, RangeState::Fresh).unwrap();
-        ranges.give(offset, PAGE, RangeState::Used);
-        ranges.give(offset, PAGE, RangeState::Used);
+        let mut ranges = Ranges::new(origin(), 8 * page_bytes());
+        let offset = ranges.take(page_bytes(), 1, RangeState::Fresh).unwrap();
+        ranges.give(offset, page_bytes(), RangeState::Used);
+        ranges.give(offset, page_bytes(), RangeState::Used);
     }
 }

@@ -10,7 +10,7 @@
 
 use crate::number::Number;
 use crate::sync::{AtomicUsize, Ordering};
-use crate::sys::{PAGE, dl};
+use crate::sys::{dl, page_bytes};
 use core::ffi::CStr;
 use core::ptr::with_exposed_provenance;
 
@@ -103,7 +103,8 @@ impl Object {
                 }
                 libc::PT_DYNAMIC => dynamic = first,
                 libc::PT_GNU_RELRO => {
-                    object.read_only = (first / PAGE * PAGE, end / PAGE * PAGE);
+                    object.read_only =
+                        (first / page_bytes() * page_bytes(), end / page_bytes() * page_bytes());
                 }
                 _ => {}
             }
@@ -191,11 +192,11 @@ impl Object {
     /// # Safety
     /// A slot of this object.
     unsafe fn store(&self, slot: u64, value: usize) {
-        let page = slot / PAGE * PAGE;
+        let page = slot / page_bytes() * page_bytes();
         let is_read_only = (self.read_only.0..self.read_only.1).contains(&slot);
         // SAFETY: bare system calls on a page of the table; threads may read it at any time.
         let protect = |rights: i32| unsafe {
-            libc::syscall(libc::SYS_mprotect, page, PAGE.to_usize(), rights) == 0
+            libc::syscall(libc::SYS_mprotect, page, page_bytes().to_usize(), rights) == 0
         };
         if is_read_only && !protect(libc::PROT_READ | libc::PROT_WRITE) {
             return;

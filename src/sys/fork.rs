@@ -185,31 +185,31 @@ impl SegmentPart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::PAGE;
+    use crate::sys::page_bytes;
     use crate::sys::segment::Segment;
 
     const PAGES: u64 = 8;
 
     fn write(base: *mut u8, page: u64, value: u8) {
         // SAFETY: the tests write to pages that they have mapped.
-        unsafe { base.wrapping_add((page * PAGE) as usize).write_volatile(value) };
+        unsafe { base.wrapping_add((page * page_bytes()) as usize).write_volatile(value) };
     }
 
     fn read(base: *mut u8, page: u64) -> u8 {
         // SAFETY: likewise.
-        unsafe { base.wrapping_add((page * PAGE) as usize).read_volatile() }
+        unsafe { base.wrapping_add((page * page_bytes()) as usize).read_volatile() }
     }
 
     /// A segment whose pages 1 and 3 are 1 and 3, and pages 1 to 6 of it, mapped apart.
     fn check(copied: bool) {
-        let segment = Segment::create(PAGES * PAGE).unwrap();
+        let segment = Segment::create(PAGES * page_bytes()).unwrap();
         let (here, there) = (segment.map().unwrap(), segment.map().unwrap());
         let name = segment.name();
         write(there.base(), 1, 1);
         write(there.base(), 3, 3);
-        let base = here.base().wrapping_add(PAGE as usize);
-        let part = SegmentPart { name, offset: PAGE, base, bytes: 6 * PAGE };
-        assert_eq!(part.data_bytes(), 2 * PAGE);
+        let base = here.base().wrapping_add(page_bytes() as usize);
+        let part = SegmentPart { name, offset: page_bytes(), base, bytes: 6 * page_bytes() };
+        assert_eq!(part.data_bytes(), 2 * page_bytes());
         // SAFETY: this test alone uses the mapping.
         assert!(unsafe { part.make_private(copied) });
         assert_eq!(
@@ -241,10 +241,11 @@ mod tests {
 
     #[test]
     fn another_file_under_the_descriptor_is_left_alone() {
-        let (segment, other) = (Segment::create(PAGE).unwrap(), Segment::create(PAGE).unwrap());
+        let (segment, other) =
+            (Segment::create(page_bytes()).unwrap(), Segment::create(page_bytes()).unwrap());
         let here = segment.map().unwrap();
         let name = Name { fd: other.name().fd, ..segment.name() };
-        let part = SegmentPart { name, offset: 0, base: here.base(), bytes: PAGE };
+        let part = SegmentPart { name, offset: 0, base: here.base(), bytes: page_bytes() };
         // SAFETY: this test alone uses the mapping.
         assert!(!unsafe { part.make_private(true) });
     }

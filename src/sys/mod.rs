@@ -29,6 +29,7 @@ pub mod memfd;
 pub mod memory_limits;
 #[cfg(not(loom))]
 pub mod own_sockets;
+mod page;
 #[cfg(not(loom))]
 pub mod passing;
 pub mod proc_notes;
@@ -49,9 +50,7 @@ pub mod segment_name;
 pub mod vm;
 
 use crate::error::Error;
-
-/// Size of a page of memory in bytes.
-pub const PAGE: u64 = 4096;
+pub use page::{PAGE_BYTES_MIN, page_bytes};
 
 /// Repeats a system call as long as a signal interrupts it: the program may have handlers that do
 /// not restart calls. `call` returns a negative number if it fails, and sets `errno`.

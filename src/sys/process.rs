@@ -27,7 +27,7 @@ pub fn id() -> i32 {
 fn kept() -> Option<&'static AtomicU32> {
     static KEPT: OnceLock<usize> = OnceLock::new();
     let at = *KEPT.get_or_init(|| {
-        let (bytes, access) = (super::PAGE.to_usize(), libc::PROT_READ | libc::PROT_WRITE);
+        let (bytes, access) = (super::page_bytes().to_usize(), libc::PROT_READ | libc::PROT_WRITE);
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: a new mapping at an address of the kernel's choice touches no existing one.
         let page = unsafe { libc::mmap(core::ptr::null_mut(), bytes, access, flags, -1, 0) };

@@ -5,7 +5,7 @@
 use super::memory_limits::is_available;
 use super::passing::{self, FileMark};
 pub use super::segment_name::Name;
-use super::{PAGE, last_error, memfd, uninterrupted};
+use super::{last_error, memfd, page_bytes, uninterrupted};
 use crate::error::{Error, Result};
 use crate::number::Number;
 use core::mem::ManuallyDrop;
@@ -201,8 +201,8 @@ impl Segment {
     /// two, at least a page). The system chooses addresses by pages only: so a larger range is
     /// reserved first, the segment is mapped over a part of it, and the rest is released.
     pub fn map_aligned(&self, alignment: usize) -> Result<Mapping> {
-        assert!(alignment.is_power_of_two() && alignment.to_u64() >= PAGE);
-        assert!(self.bytes > 0 && self.bytes.is_multiple_of(PAGE));
+        assert!(alignment.is_power_of_two() && alignment.to_u64() >= page_bytes());
+        assert!(self.bytes > 0 && self.bytes.is_multiple_of(page_bytes()));
         let (length, fd) = (self.bytes.to_usize(), self.file.as_raw_fd());
         let room = length.checked_add(alignment).ok_or(Error::NoMemory { bytes: self.bytes })?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -247,7 +247,7 @@ fn in_calls(
         let now = call.min(end - at);
         match allocate(at, now) {
             Ok(()) => (at, call) = (at + now, (2 * call).min(CALL)),
-            Err(Error::System { errno: libc::EINTR, .. }) => call = (call / 2).max(PAGE),
+            Err(Error::System { errno: libc::EINTR, .. }) => call = (call / 2).max(page_bytes()),
             Err(error) => return Err(error),
         }
     }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::memory::heap::{self, HeapRange};
 use crate::memory::{HeapPlace, HeapView};
 use crate::number::Number;
-use crate::sys::PAGE;
+use crate::sys::page_bytes;
 use crate::sys::segment::{Mapping, Segment};
 use crate::sys::{memory_limits, resident};
 use core::ptr;
@@ -26,7 +26,7 @@ pub const LARGE: u64 = 16 << 20;
 /// heap is mapped at whole pages; for a larger alignment each rank has to choose the address
 /// itself.
 fn is_small(total: u64, alignment: u64, ranks: u32) -> bool {
-    total <= SMALL_ALL.min(SMALL * u64::from(ranks)) && alignment <= PAGE
+    total <= SMALL_ALL.min(SMALL * u64::from(ranks)) && alignment <= page_bytes()
 }
 
 /// The memory that rank 0 has allocated for all ranks.
@@ -48,7 +48,7 @@ impl Offer {
         if is_small(total, alignment, ranks) {
             // In pages of its own: a child of fork(2) shares these pages with its parent, but no
             // memory of MPI_Alloc_mem.
-            let lease = heap::take(total.next_multiple_of(PAGE), PAGE)?;
+            let lease = heap::take(total.next_multiple_of(page_bytes()), page_bytes())?;
             if backed {
                 lease.back()?;
             }
@@ -58,7 +58,7 @@ impl Offer {
         if backed && total >= LARGE && !memory_limits::is_available(total) {
             return Err(Error::NoMemory { bytes: total });
         }
-        let pages = total.min(i64::MAX as u64 - PAGE).next_multiple_of(PAGE);
+        let pages = total.min(i64::MAX as u64 - page_bytes()).next_multiple_of(page_bytes());
         Segment::create(pages).map(Offer::Segment)
     }
 
@@ -118,15 +118,15 @@ impl Common {
             None => Hold::of_segment(Segment::open(&place.name)?, alignment)?,
         };
         let base = match &hold {
-            Hold::Nothing => ptr::without_provenance_mut(PAGE.to_usize()),
+            Hold::Nothing => ptr::without_provenance_mut(page_bytes().to_usize()),
             Hold::Heap(view) => view.base(),
             Hold::Segment { map, .. } => map.base(),
         };
         if let Hold::Segment { map, open: Some(segment) } = &hold
             && backed
         {
-            let first = part.0 / PAGE * PAGE;
-            segment.back(map, first, (part.0 + part.1).next_multiple_of(PAGE) - first)?;
+            let first = part.0 / page_bytes() * page_bytes();
+            segment.back(map, first, (part.0 + part.1).next_multiple_of(page_bytes()) - first)?;
         }
         if dirty {
             // SAFETY: this rank's own part of memory that all ranks have mapped for this window; no
@@ -207,7 +207,7 @@ impl HasKeep for Common {
 
 impl Hold {
     fn of_segment(segment: Segment, alignment: u64) -> Result<Hold> {
-        let map = match alignment > PAGE {
+        let map = match alignment > page_bytes() {
             true => segment.map_aligned(alignment.to_usize())?,
             false => segment.map()?,
         };

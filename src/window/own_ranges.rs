@@ -18,7 +18,7 @@ use crate::config::{Adopt, Config};
 use crate::memory::HeapPlace;
 use crate::memory::adopted::{self, Adopted, NotAdopted, When};
 use crate::sync::{AtomicBool, Ordering};
-use crate::sys::{PAGE, process};
+use crate::sys::{page_bytes, process};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 
@@ -97,7 +97,10 @@ impl Table {
 
 /// Returns the pages that hold a range.
 fn pages_of(address: u64, bytes: u64) -> Pages {
-    (address / PAGE * PAGE, address.saturating_add(bytes).next_multiple_of(PAGE))
+    (
+        address / page_bytes() * page_bytes(),
+        address.saturating_add(bytes).next_multiple_of(page_bytes()),
+    )
 }
 
 /// The part of a range that other processes can map.
@@ -281,7 +284,7 @@ mod tests {
 
     #[test]
     fn adopted_pages_stay_until_the_last_range_over_them_ends() {
-        let bytes = 4 * PAGE;
+        let bytes = 4 * page_bytes();
         // SAFETY: new memory.
         let memory = unsafe {
             let (rights, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE);
@@ -296,13 +299,14 @@ mod tests {
             Err(why) => return assert!(adopted::price(address, bytes).is_none(), "{why}"),
         }
         let first = table.add(pages_of(address, bytes));
-        let again = table.adopt((address + 8, PAGE), None, Adopt::Always).map(|part| part.inner);
-        assert_eq!(again.ok(), Some((address + 8, PAGE)), "it is inside");
-        let inside = table.add(pages_of(address + 8, PAGE));
-        let across = (address + PAGE, bytes);
+        let again =
+            table.adopt((address + 8, page_bytes()), None, Adopt::Always).map(|part| part.inner);
+        assert_eq!(again.ok(), Some((address + 8, page_bytes())), "it is inside");
+        let inside = table.add(pages_of(address + 8, page_bytes()));
+        let across = (address + page_bytes(), bytes);
         let refused = table.adopt(across, None, Adopt::Always).map(|part| part.inner);
         assert_eq!(refused, Err(NotAdopted::OtherWindow));
-        let over = table.add(pages_of(address + PAGE, bytes));
+        let over = table.add(pages_of(address + page_bytes(), bytes));
         assert_eq!(table.remove(first).len(), 0, "a range is over its pages");
         assert_eq!(table.remove(inside).len(), 0, "and over one of these");
         assert_eq!(table.remove(over).len(), 2);

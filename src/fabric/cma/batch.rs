@@ -22,7 +22,7 @@
 use super::{BYTES_MAX, Process, Way};
 use crate::error::{Error, Result};
 use crate::number::{Number, Offset};
-use crate::sys::PAGE;
+use crate::sys::PAGE_BYTES_MIN;
 use crate::sys::vm::{self, IoVec};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
@@ -38,7 +38,7 @@ const _: () = assert!(size_of::<Batch>() <= 8192);
 /// The longest gap between two runs that a get reads too. It is less than a page, so that no page
 /// is touched without data of the get.
 const GAP_MAX: u64 = 1024;
-const _: () = assert!(GAP_MAX < PAGE);
+const _: () = assert!(GAP_MAX < PAGE_BYTES_MIN);
 /// The fewest runs of the origin, gaps included, that may be copied through the stack buffer.
 const SHORT_RUNS: usize = 8;
 /// The most bytes of such runs, on average.

@@ -33,7 +33,7 @@ use crate::rank_numbers::RankOnNode;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::life::Life;
 use crate::sys::vm::IoVec;
-use crate::sys::{PAGE, process, uninterrupted, vm};
+use crate::sys::{page_bytes, process, uninterrupted, vm};
 
 /// A process of this node whose memory can be copied, and its rank in the window, for errors.
 ///
@@ -171,7 +171,7 @@ impl Process<'_> {
         if let Some(left) = self.left {
             let bytes: usize = there.iter().map(|run| run.iov_len).sum();
             let runs = there.len().to_u64().saturating_sub(1);
-            let cost = CALL_COST + RUN_COST * runs + PAGE_COST * (bytes.to_u64() / PAGE);
+            let cost = CALL_COST + RUN_COST * runs + PAGE_COST * (bytes.to_u64() / page_bytes());
             // Relaxed: a hint.
             left.fetch_sub(cost, Ordering::Relaxed);
         }

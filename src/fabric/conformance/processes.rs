@@ -6,11 +6,14 @@ use super::ranks::{Mapped, own_process, own_process_later};
 use crate::fabric::Way;
 use crate::fabric::remote::{Bytes, Remote, Runs};
 use crate::sync::{AtomicU64, Ordering};
-use crate::sys::PAGE;
 use crate::sys::child::Child;
+use crate::sys::page_bytes;
 use crate::sys::segment::Segment;
 
-const BYTES: u64 = 4 * PAGE;
+/// Bytes of the memory of each process.
+fn memory_bytes() -> u64 {
+    4 * page_bytes()
+}
 const ROUNDS: u64 = 300;
 /// The bytes of a round: across the end of a page.
 const FIRST: usize = 4000;
@@ -18,8 +21,8 @@ const LENGTH: usize = 600;
 
 /// Whether the child sees all bytes of each round that it sees the number of.
 fn later_stores_are_seen_behind_puts(put: impl Fn(Remote, &[u8])) {
-    let segment = Segment::create(BYTES).unwrap();
-    segment.reserve(0, BYTES).unwrap();
+    let segment = Segment::create(memory_bytes()).unwrap();
+    segment.reserve(0, memory_bytes()).unwrap();
     let window = segment.map().unwrap();
     let at = |offset: usize| window.base().wrapping_add(offset);
     // SAFETY: aligned words of the window, which outlives the child.

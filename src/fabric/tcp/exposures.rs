@@ -16,7 +16,7 @@ use super::page_probes::{self, PageAccess};
 use crate::error::{Error, Result};
 use crate::fabric::request::MemoryOf;
 use crate::number::Number;
-use crate::sys::PAGE;
+use crate::sys::page_bytes;
 
 const INDEX_BITS: u32 = 20;
 const ENTRIES_MAX: usize = 1 << INDEX_BITS;
@@ -141,7 +141,7 @@ impl ExposedMemory<'_> {
         let last = self.pages.iter().find(|(known, _)| *known == access);
         last.is_none_or(|(_, last)| {
             page_probes::pages(at, bytes).all(|address| {
-                let page = address / PAGE;
+                let page = address / page_bytes();
                 last.get() == page
                     || page_probes::is_permitted(address, access) && {
                         last.set(page);
@@ -204,14 +204,17 @@ mod tests {
     #[test]
     fn a_page_is_probed_once_while_the_table_is_locked() {
         let words = [0u64; 3 * 512];
-        let at = words.as_ptr().expose_provenance().to_u64().next_multiple_of(PAGE);
+        let at = words.as_ptr().expose_provenance().to_u64().next_multiple_of(page_bytes());
         let exposures = Exposures::default();
-        let key = exposures.add(at, 2 * PAGE, MemoryOf::Program).unwrap();
+        let key = exposures.add(at, 2 * page_bytes(), MemoryOf::Program).unwrap();
         let memory = exposures.read();
         assert_eq!(memory.check(key, at + 8, 8, PageAccess::Store), Ok(()));
-        assert_eq!(memory.pages.each_ref().map(|(_, page)| page.get()), [u64::MAX, at / PAGE]);
-        assert_eq!(memory.check(key, at + PAGE - 8, 16, PageAccess::Load), Ok(()));
-        let pages = [at / PAGE + 1, at / PAGE];
+        assert_eq!(
+            memory.pages.each_ref().map(|(_, page)| page.get()),
+            [u64::MAX, at / page_bytes()]
+        );
+        assert_eq!(memory.check(key, at + page_bytes() - 8, 16, PageAccess::Load), Ok(()));
+        let pages = [at / page_bytes() + 1, at / page_bytes()];
         assert_eq!(memory.pages.each_ref().map(|(_, page)| page.get()), pages);
     }
 }

@@ -5,7 +5,7 @@
 use std::io;
 
 use crate::number::Number;
-use crate::sys::PAGE;
+use crate::sys::page_bytes;
 
 /// What a request does with memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum PageAccess {
 /// Returns addresses in the pages of `bytes` bytes at `at`, at least one: the first byte, and the
 /// first ones of the pages behind it.
 pub fn pages(at: u64, bytes: u64) -> impl Iterator<Item = u64> {
-    let (page, last) = (PAGE.to_u64(), at.saturating_add(bytes - 1));
+    let (page, last) = (page_bytes().to_u64(), at.saturating_add(bytes - 1));
     (at / page..=last / page).map(move |number| at.max(number * page))
 }
 
@@ -72,7 +72,7 @@ mod tests {
 
     /// Three pages: usable, read-only, unmapped.
     fn three_pages() -> u64 {
-        let (page, access) = (PAGE.to_usize(), libc::PROT_READ | libc::PROT_WRITE);
+        let (page, access) = (page_bytes().to_usize(), libc::PROT_READ | libc::PROT_WRITE);
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         let none = core::ptr::null_mut();
         // SAFETY: a new mapping, whose last two pages nothing uses.
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn a_probe_finds_the_first_page_without_permission() {
         let base = three_pages();
-        let (page, end) = (PAGE, base + 3 * PAGE);
+        let (page, end) = (page_bytes(), base + 3 * page_bytes());
         assert_eq!(first_fault(base + 9, page - 9, PageAccess::Store), None);
         assert_eq!(first_fault(base + 9, page - 8, PageAccess::Store), Some(base + page));
         assert_eq!(first_fault(base + page + 5, 1, PageAccess::Store), Some(base + page + 5));

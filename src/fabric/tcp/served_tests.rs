@@ -15,6 +15,7 @@ use crate::datatype::basic::Basic;
 use crate::datatype::reduce::Op;
 use crate::fabric::reduction::Reduction;
 use crate::fabric::request::MemoryOf;
+use crate::sys::page_bytes;
 
 /// The seeds of a test: `count`, or FOMPI_SEEDS if that is more.
 fn seeds(count: u64) -> core::ops::RangeInclusive<u64> {
@@ -164,14 +165,13 @@ struct Holes {
     key: u32,
 }
 
-const PAGE: u64 = 4 << 10;
 const PAGES: u64 = 160;
 const READ_ONLY: u64 = 70;
 const GONE: u64 = 150;
 
 impl Holes {
     fn new(exposures: &Exposures) -> Holes {
-        let (bytes, access) = ((PAGES * PAGE) as usize, libc::PROT_READ | libc::PROT_WRITE);
+        let (bytes, access) = ((PAGES * page_bytes()) as usize, libc::PROT_READ | libc::PROT_WRITE);
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let base = unsafe { libc::mmap(core::ptr::null_mut(), bytes, access, flags, -1, 0) };
@@ -179,7 +179,8 @@ impl Holes {
         let protect = |page: u64, access| {
             // SAFETY: a page of the new mapping, which nothing else uses. It stays mapped, because
             // another thread might get its address.
-            let done = unsafe { libc::mprotect(base.byte_add((page * PAGE) as usize), 1, access) };
+            let done =
+                unsafe { libc::mprotect(base.byte_add((page * page_bytes()) as usize), 1, access) };
             assert_eq!(done, 0);
         };
         protect(READ_ONLY, libc::PROT_READ);
@@ -203,7 +204,7 @@ impl Holes {
         ahead: u64,
         bytes: u64,
     ) -> Vec<u8> {
-        let at = self.base + page * PAGE - ahead;
+        let at = self.base + page * page_bytes() - ahead;
         let detail = match kind {
             RequestKind::CompareSwap => Detail::Width(8),
             RequestKind::Accumulate | RequestKind::FetchAccumulate => {
@@ -221,26 +222,26 @@ impl Holes {
 #[test]
 fn pages_that_the_program_took_away_are_an_error_of_the_origin() {
     use RequestKind::{Accumulate, Add, CompareSwap, FetchAccumulate, Read, Write};
-    let long = 80 * PAGE;
+    let long = 80 * page_bytes();
     let cases = [
         (Write, READ_ONLY, 0, 8),
         (Write, READ_ONLY, 8, 16),
         (Write, READ_ONLY, 100, 9000),
-        (Write, READ_ONLY, 60 * PAGE, long),
+        (Write, READ_ONLY, 60 * page_bytes(), long),
         (Write, GONE, 3, 20),
         (Add, READ_ONLY, 0, 1),
         (CompareSwap, READ_ONLY, 0, 1),
         (Add, GONE, 0, 1),
         (Accumulate, READ_ONLY, 0, 1),
         (Accumulate, GONE, 5000, 9000),
-        (Accumulate, READ_ONLY, 60 * PAGE, long),
-        (FetchAccumulate, READ_ONLY, 60 * PAGE, long),
+        (Accumulate, READ_ONLY, 60 * page_bytes(), long),
+        (FetchAccumulate, READ_ONLY, 60 * page_bytes(), long),
         (FetchAccumulate, GONE, 8, 16),
         (Read, GONE, 0, 1),
         (Read, GONE, 100, 3000),
         (Read, GONE, 5000, 9000),
-        (Read, GONE, 70 * PAGE, long),
-        (Read, GONE, 79 * PAGE, long),
+        (Read, GONE, 70 * page_bytes(), long),
+        (Read, GONE, 79 * page_bytes(), long),
     ];
     for (kind, page, ahead, bytes) in cases {
         for answered in [true, false] {
@@ -264,7 +265,7 @@ fn pages_that_the_program_took_away_are_an_error_of_the_origin() {
             let last = [Answer::new(refused, 0), Answer::new(AnswerStatus::Done, 0)];
             assert!(answers.ends_with(&last.map(|answer| answer.bytes()).concat()), "{what}");
             let word = |page| {
-                let at = (holes.base + page * PAGE) as usize;
+                let at = (holes.base + page * page_bytes()) as usize;
                 let at = core::ptr::with_exposed_provenance::<u64>(at);
                 // SAFETY: a word of the mapping.
                 unsafe { at.read_volatile() }
@@ -278,7 +279,7 @@ fn pages_that_the_program_took_away_are_an_error_of_the_origin() {
 fn what_a_lock_guards_is_skipped_if_the_lock_is_on_a_page_that_is_gone() {
     let exposures = Exposures::default();
     let holes = Holes::new(&exposures);
-    let (key, word, gone) = (holes.key, holes.base, holes.base + GONE * PAGE);
+    let (key, word, gone) = (holes.key, holes.base, holes.base + GONE * page_bytes());
     let swap = TcpRequest {
         answered: true,
         detail: Detail::Width(8),
@@ -307,7 +308,7 @@ fn what_a_lock_guards_is_skipped_if_the_lock_is_on_a_page_that_is_gone() {
 fn memory_of_the_program_can_be_read_where_it_may_not_be_written() {
     let exposures = Exposures::default();
     let holes = Holes::new(&exposures);
-    let lengths = [1, 8, 3000, 9000, 75 * PAGE];
+    let lengths = [1, 8, 3000, 9000, 75 * page_bytes()];
     let requests: Vec<u8> = lengths
         .iter()
         .flat_map(|bytes| holes.request(RequestKind::Read, READ_ONLY, 1, *bytes))
@@ -359,10 +360,10 @@ fn a_page_in_the_middle_of_a_long_put_is_reported_though_nothing_more_arrives() 
     let (exposures, mut buffer) = (Exposures::default(), vec![0; BUFFER_BYTES]);
     let holes = Holes::new(&exposures);
     let (mut served, mut here) = connection();
-    let request = holes.request(RequestKind::Write, GONE, 4 * PAGE, 8 * PAGE);
+    let request = holes.request(RequestKind::Write, GONE, 4 * page_bytes(), 8 * page_bytes());
     // Three calls: the system receives the bytes of each as a whole, or none of them.
     let (head, data) = request.split_at(REQUEST_BYTES);
-    let (before, behind) = data.split_at(4 * PAGE as usize);
+    let (before, behind) = data.split_at(4 * page_bytes() as usize);
     here.write_all(head).unwrap();
     assert_eq!(served.turn(&exposures, &mut buffer), Next::Receive);
     here.write_all(before).unwrap();

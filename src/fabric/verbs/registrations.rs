@@ -16,10 +16,10 @@ use crate::number::Number;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::sys::ibverbs::verbs::*;
 use crate::sys::ibverbs::{self, Domain};
+use crate::sys::page_bytes;
 
 /// Registrations of unused buffers that are kept between two sweeps.
 const BUFFERS_MAX: usize = 64;
-const PAGE: u64 = 4096;
 
 /// Finds the allocation that contains a number of bytes (second argument) at an address (first
 /// argument). Returns its address and its length. The owner of the allocation calls
@@ -103,8 +103,8 @@ impl Registrations {
             buffers.retain(in_use);
         }
         // Whole pages are pinned anyway, and the next buffer may lie on the same pages.
-        let first = at & !(PAGE - 1);
-        let length = (at + bytes).next_multiple_of(PAGE) - first;
+        let first = at & !(page_bytes() - 1);
+        let length = (at + bytes).next_multiple_of(page_bytes()) - first;
         let region = limits::register(&self.domain, first, length, access)
             .map_err(|error| fault(error, at))?;
         buffers.push(region.clone());

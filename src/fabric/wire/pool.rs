@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::fabric::request::Local;
 use crate::number::Number;
 use crate::sync::AtomicU64;
+use crate::sys::page_bytes;
 
 /// Bytes of a block. Longer buffers are registered rather than copied.
 pub const BLOCK_BYTES: usize = 8 << 10;
@@ -18,7 +19,6 @@ pub const BLOCK_BYTES: usize = 8 << 10;
 pub const BLOCKS: usize = 128;
 /// Number of words that are added at once.
 const WORDS: usize = 512;
-const PAGE: usize = 4096;
 
 /// Whole pages that contain nothing else, so that a fork takes no other data away.
 struct Memory {
@@ -33,7 +33,8 @@ unsafe impl Sync for Memory {}
 
 impl Memory {
     fn new(bytes: usize) -> Memory {
-        let layout = Layout::from_size_align(bytes.next_multiple_of(PAGE), PAGE).expect("a size");
+        let page = page_bytes().to_usize();
+        let layout = Layout::from_size_align(bytes.next_multiple_of(page), page).expect("a size");
         // SAFETY: the size is not zero.
         let at = unsafe { std::alloc::alloc_zeroed(layout) };
         if at.is_null() {

@@ -16,7 +16,7 @@ use crate::sys::adopt::discards;
 use crate::sys::adopt::page_moves::{self, Halted, PageMove, Room};
 use crate::sys::adopt::process_state;
 use crate::sys::fork::SegmentPart;
-use crate::sys::{PAGE, process};
+use crate::sys::{page_bytes, process};
 use parking_lot::lock_api::RawMutex as _;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
@@ -178,7 +178,7 @@ impl Books {
             let start = now();
             let given = self.give_back(&stretch);
             if let Ok(touched) = given {
-                let weight = weight((stretch.end - stretch.first) / PAGE, touched);
+                let weight = weight((stretch.end - stretch.first) / page_bytes(), touched);
                 self.budget.moved(Direction::Back, weight, now() - start);
             }
             result = result.and(given.map(drop));

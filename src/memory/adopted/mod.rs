@@ -36,7 +36,7 @@ use crate::sys::adopt::discards;
 use crate::sys::adopt::other_threads::{self, Sleep};
 use crate::sys::adopt::page_moves::{self, PageMove};
 use crate::sys::adopt::{huge_pages, page_moves::HUGE, process_state};
-use crate::sys::{PAGE, process};
+use crate::sys::{page_bytes, process};
 use books::{Books, HeapLease};
 use budget::Direction;
 use runs::Stretch;
@@ -168,7 +168,7 @@ pub fn take(
 
 /// Returns the pages that hold a range: the first address, and one past the last.
 fn pages_of(address: u64, bytes: u64) -> (u64, u64) {
-    (address / PAGE * PAGE, (address + bytes).next_multiple_of(PAGE))
+    (address / page_bytes() * page_bytes(), (address + bytes).next_multiple_of(page_bytes()))
 }
 
 /// A part of a window that shall be adopted.
@@ -195,20 +195,20 @@ impl Wish {
         let tools = books.tools.as_mut().ok_or(no_tools)?;
         let areas = tools.areas().over(first, end - first).map_err(|_| NotAdopted::Failed)?;
         let mut reason = NotAdopted::OnlyEdges;
-        let is_shared = |at| books.runs.stretches(at, at + PAGE)[0].lease.is_some();
+        let is_shared = |at| books.runs.stretches(at, at + page_bytes())[0].lease.is_some();
         let has_edges = [self.address != first, self.end != end];
         if has_edges[0]
             && !is_shared(first)
             && let Err(why) = self.edge(books, &areas, first)
         {
-            (first, reason) = (first + PAGE, why);
+            (first, reason) = (first + page_bytes(), why);
         }
         if has_edges[1]
             && first < end
-            && !is_shared(end - PAGE)
-            && let Err(why) = self.edge(books, &areas, end - PAGE)
+            && !is_shared(end - page_bytes())
+            && let Err(why) = self.edge(books, &areas, end - page_bytes())
         {
-            (end, reason) = (end - PAGE, why);
+            (end, reason) = (end - page_bytes(), why);
         }
         if first >= end {
             return Err(reason);
@@ -222,7 +222,7 @@ impl Wish {
     fn edge(&self, books: &Books, areas: &[Area], at: u64) -> core::result::Result<(), NotAdopted> {
         let here: Vec<Area> =
             areas.iter().filter(|one| one.start <= at && one.end > at).copied().collect();
-        policy::of_areas(&here, at, at + PAGE)?;
+        policy::of_areas(&here, at, at + page_bytes())?;
         let is_exact = books.tools.as_ref().is_some_and(|tools| tools.is_exact());
         // SAFETY: the area that holds the page may be read.
         let is_own = unsafe { policy::is_own_mapping(self.address, self.end) };
@@ -232,7 +232,7 @@ impl Wish {
         if !matches!(self.consent, Adopt::Edges | Adopt::Always) {
             return Err(NotAdopted::OnlyEdges);
         }
-        let asleep = other_threads::all_sleep(Sleep::Event, at, PAGE);
+        let asleep = other_threads::all_sleep(Sleep::Event, at, page_bytes());
         if asleep { Ok(()) } else { Err(NotAdopted::Threads) }
     }
 
@@ -280,7 +280,7 @@ impl Wish {
         stretch: &Stretch<HeapLease>,
     ) -> core::result::Result<Arc<HeapLease>, NotAdopted> {
         let (first, end) = (stretch.first, stretch.end);
-        let (bytes, pages) = (end - first, (end - first) / PAGE);
+        let (bytes, pages) = (end - first, (end - first) / page_bytes());
         let start = self.start;
         self.may_spend(books, (first, pages), start)?;
         let tools = books.tools.as_mut().ok_or(NotAdopted::NoUserfaultfd)?;
@@ -385,7 +385,7 @@ pub fn price(address: u64, bytes: u64) -> Option<u64> {
         return None;
     }
     let (first, end) = pages_of(address, bytes);
-    weight_of(&books, first, (end - first) / PAGE).map(|weight| books.budget.price(weight))
+    weight_of(&books, first, (end - first) / page_bytes()).map(|weight| books.budget.price(weight))
 }
 
 /// Notes that a window whose memory was adopted at its creation is being freed, and that its peers

@@ -19,7 +19,7 @@ use crate::memory::gpu;
 use crate::number::Number;
 use crate::sys::adopt::areas::{Area, AreaContent};
 use crate::sys::adopt::process_state;
-use crate::sys::{PAGE, memory_limits};
+use crate::sys::{memory_limits, page_bytes};
 
 /// A process may have made this share of its mappings by moves; they do not merge again.
 const MAPPINGS_SHARE: u64 = 8;
@@ -98,7 +98,7 @@ pub unsafe fn is_own_mapping(address: u64, end: u64) -> bool {
     /// The header of such a chunk: an unused length, and the length with a flag in the low bits.
     const HEADER: u64 = 16;
     const IS_MAPPED: u64 = 2;
-    if address % PAGE != HEADER {
+    if address % page_bytes() != HEADER {
         return false;
     }
     let header = core::ptr::with_exposed_provenance::<u64>((address - HEADER).to_usize());
@@ -108,9 +108,9 @@ pub unsafe fn is_own_mapping(address: u64, end: u64) -> bool {
     let last = address - HEADER + bytes;
     ahead == 0
         && length & 7 == IS_MAPPED
-        && bytes.is_multiple_of(PAGE)
+        && bytes.is_multiple_of(page_bytes())
         && last >= end
-        && last - end < PAGE + HEADER
+        && last - end < page_bytes() + HEADER
 }
 
 #[cfg(test)]
@@ -163,9 +163,9 @@ mod tests {
             // SAFETY: as above.
             let own = |first: u64, end: u64| unsafe { is_own_mapping(first, end) };
             // The C library may raise its threshold, if another test has freed such a chunk.
-            if at % PAGE == 16 {
+            if at % page_bytes() == 16 {
                 assert!(own(at, at + bytes as u64));
-                assert!(!own(at, at + bytes as u64 - 2 * PAGE), "a part of it");
+                assert!(!own(at, at + bytes as u64 - 2 * page_bytes()), "a part of it");
             }
             assert!(!own(at + 64, at + bytes as u64));
             // SAFETY: as above.

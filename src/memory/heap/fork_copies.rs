@@ -13,9 +13,9 @@
 use super::{Books, HEAP, HeapRange};
 use crate::number::Number;
 use crate::sync::{AtomicBool, Ordering};
-use crate::sys::PAGE;
 use crate::sys::fork::{self, Pipe, SegmentPart};
 use crate::sys::memory_limits;
+use crate::sys::page_bytes;
 use parking_lot::Mutex;
 use parking_lot::lock_api::RawMutex as _;
 use std::sync::{Once, OnceLock};
@@ -98,8 +98,8 @@ pub fn is_inherited(address: u64) -> bool {
 fn parts<'a>(leases: impl Iterator<Item = &'a HeapRange>, mut show: impl FnMut(SegmentPart)) {
     let mut last: Option<SegmentPart> = None;
     for lease in leases {
-        let first = lease.offset / PAGE * PAGE;
-        let end = (lease.offset + lease.bytes.max(1)).next_multiple_of(PAGE);
+        let first = lease.offset / page_bytes() * page_bytes();
+        let end = (lease.offset + lease.bytes.max(1)).next_multiple_of(page_bytes());
         let base = lease.chunk.mapping.base().wrapping_add(first.to_usize());
         let part = SegmentPart { name: lease.chunk.name, offset: first, base, bytes: end - first };
         match &mut last {

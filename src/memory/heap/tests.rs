@@ -36,12 +36,12 @@ fn is_full_of(base: *const u8, bytes: u64, byte: u8) -> bool {
 #[test]
 fn what_was_given_back_is_taken_again() {
     let heap = heap();
-    let first = heap.take(3 * PAGE, PAGE).unwrap();
+    let first = heap.take(3 * page_bytes(), page_bytes()).unwrap();
     assert!(!first.is_dirty() && is_full_of(first.base(), first.bytes(), 0));
     fill(&first, 7);
     let base = first.base();
     drop(first);
-    let again = heap.take(3 * PAGE, PAGE).unwrap();
+    let again = heap.take(3 * page_bytes(), page_bytes()).unwrap();
     assert_eq!(again.base(), base);
     assert!(again.is_dirty());
 }
@@ -129,7 +129,7 @@ fn memory_is_taken_when_it_is_touched() {
     let lease = heap.take(24 * MIB, 64).unwrap();
     // SAFETY: a byte of what was just taken.
     unsafe { lease.base().wrapping_add(5 << 20).write(1) };
-    assert_eq!(backed(heap), PAGE);
+    assert_eq!(backed(heap), page_bytes());
 }
 
 #[test]
@@ -150,9 +150,9 @@ fn where_pages_may_be_refused_all_have_memory_behind_them() {
 fn a_lease_can_be_backed_later() {
     let heap = heap();
     let _before = heap.take(100, 64).unwrap();
-    let lease = heap.take(10 * PAGE, 64).unwrap();
+    let lease = heap.take(10 * page_bytes(), 64).unwrap();
     lease.back().unwrap();
-    assert!((10 * PAGE..=11 * PAGE).contains(&backed(heap)));
+    assert!((10 * page_bytes()..=11 * page_bytes()).contains(&backed(heap)));
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn more_than_the_node_has_is_refused_and_the_rest_stays_usable() {
     }
     assert!(matches!(heap.take(1, 1 << 63), Err(Error::NoMemory { .. })));
     assert!(heap.books().chunks.is_empty());
-    fill(&heap.take(PAGE, 64).unwrap(), 1);
+    fill(&heap.take(page_bytes(), 64).unwrap(), 1);
 }
 
 #[test]
@@ -232,12 +232,12 @@ fn threads_get_ranges_of_their_own() {
 fn a_forked_child_leaves_the_memory_of_its_parent_alone() {
     let heap = heap();
     let lease = heap.take(40 * MIB, 64).unwrap();
-    let base = heap.allocate(PAGE, 64).unwrap();
+    let base = heap.allocate(page_bytes(), 64).unwrap();
     fill(&lease, 5);
     // SAFETY: the child calls nothing but this heap, and ends by _exit.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        let own = heap.take(PAGE, 64).map(|own| own.place().name.pid == process::id());
+        let own = heap.take(page_bytes(), 64).map(|own| own.place().name.pid == process::id());
         let fine = own == Ok(true) && heap.release(base) && heap.find(base as u64, 1).is_none();
         drop(lease);
         // SAFETY: it ends the child.

@@ -4,8 +4,8 @@
 use super::kept_file::KeptFile;
 use crate::error::{Error, Result};
 use crate::number::Number;
-use crate::sys::PAGE;
 use crate::sys::last_error;
+use crate::sys::page_bytes;
 
 const PROCMAP_QUERY: libc::c_ulong = 0xc068_6611;
 /// PROCMAP_QUERY_COVERING_OR_NEXT_VMA
@@ -50,8 +50,8 @@ pub struct Area {
 }
 
 /// Returns what an area holds, by its name and file.
-fn content_of(name: &str, inode: u64, page_bytes: u64) -> AreaContent {
-    if page_bytes > PAGE || name.starts_with("/anon_hugepage") {
+fn content_of(name: &str, inode: u64, bytes_of_page: u64) -> AreaContent {
+    if bytes_of_page > page_bytes() || name.starts_with("/anon_hugepage") {
         return AreaContent::HugePages;
     }
     match name {
@@ -208,7 +208,7 @@ fn parse(line: &str) -> Option<Area> {
         end: number(end)?,
         is_plain_data: rights.starts_with("rw-"),
         is_shared: rights.ends_with('s'),
-        content: content_of(words.next().unwrap_or(""), inode, PAGE),
+        content: content_of(words.next().unwrap_or(""), inode, page_bytes()),
         device: libc::makedev(part(major)?, part(minor)?),
         inode,
         offset: number(offset)?,
@@ -226,13 +226,17 @@ mod tests {
 
     #[test]
     fn queries_and_the_text_tell_the_same() {
-        let segment = Segment::create(3 * PAGE).unwrap();
+        let segment = Segment::create(3 * page_bytes()).unwrap();
         let map = segment.map().unwrap();
         let (shared, local) = (map.base().addr() as u64, 0_u8);
         let (heap, code) = (vec![1_u8; 1 << 20], queries_and_the_text_tell_the_same as fn());
         let mut areas = MemoryAreas::open().unwrap();
-        let places =
-            [shared + PAGE, address_of(&local), heap.as_ptr().addr() as u64, code as usize as u64];
+        let places = [
+            shared + page_bytes(),
+            address_of(&local),
+            heap.as_ptr().addr() as u64,
+            code as usize as u64,
+        ];
         for at in places {
             areas.can_query = true;
             let queried = areas.over(at, 1).unwrap();
@@ -252,19 +256,24 @@ mod tests {
 
     #[test]
     fn a_gap_ends_an_area() {
-        let segment = Segment::create(3 * PAGE).unwrap();
+        let segment = Segment::create(3 * page_bytes()).unwrap();
         let map = segment.map().unwrap();
         let base = map.base().addr() as u64;
         // SAFETY: a page of the mapping, which no other code uses; the mapping's end unmaps all.
-        unsafe { libc::munmap(map.base().wrapping_add(PAGE as usize).cast(), PAGE as usize) };
+        unsafe {
+            libc::munmap(
+                map.base().wrapping_add(page_bytes() as usize).cast(),
+                page_bytes() as usize,
+            )
+        };
         let mut areas = MemoryAreas::open().unwrap();
         for can_query in [areas.can_query, false] {
             areas.can_query = can_query;
-            let found = areas.over(base, 3 * PAGE).unwrap();
+            let found = areas.over(base, 3 * page_bytes()).unwrap();
             let ends: Vec<_> = found.iter().map(|area| (area.start, area.end - base)).collect();
-            assert_eq!(ends[0], (base, PAGE));
+            assert_eq!(ends[0], (base, page_bytes()));
             assert_eq!(ends.len(), 2);
-            assert_eq!(ends[1].0, base + 2 * PAGE);
+            assert_eq!(ends[1].0, base + 2 * page_bytes());
         }
     }
 }

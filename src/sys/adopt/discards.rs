@@ -14,7 +14,7 @@
 use super::step_lock::StepLock;
 use crate::number::Number;
 use crate::sync::{AtomicU64, Ordering};
-use crate::sys::{PAGE, process};
+use crate::sys::{page_bytes, process};
 use core::cell::UnsafeCell;
 use core::ptr;
 
@@ -97,7 +97,7 @@ impl Table {
     /// Doubles the room.
     fn grow(&mut self) -> bool {
         let old = self.room * size_of::<Noted>();
-        let bytes = (2 * old).next_multiple_of(PAGE.to_usize()).max(FIRST_BYTES);
+        let bytes = (2 * old).next_multiple_of(page_bytes().to_usize()).max(FIRST_BYTES);
         let (rights, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         let (null, none, zero) = (ptr::null_mut::<u8>(), -1, 0_usize);
@@ -111,7 +111,11 @@ impl Table {
             // SAFETY: the new table has room for the old one, which is not used again.
             unsafe {
                 new.copy_from_nonoverlapping(self.at, self.count);
-                libc::syscall(libc::SYS_munmap, self.at, old.next_multiple_of(PAGE.to_usize()));
+                libc::syscall(
+                    libc::SYS_munmap,
+                    self.at,
+                    old.next_multiple_of(page_bytes().to_usize()),
+                );
             }
         }
         (self.at, self.room) = (new, bytes / size_of::<Noted>());
@@ -196,7 +200,7 @@ unsafe fn discard(answer: i32, address: *mut libc::c_void, bytes: usize, advice:
     // SAFETY: as above.
     let before = unsafe { *errno() };
     let first = address.addr().to_u64();
-    let end = first.saturating_add(bytes.to_u64()).checked_next_multiple_of(PAGE);
+    let end = first.saturating_add(bytes.to_u64()).checked_next_multiple_of(page_bytes());
     let Some(end) = end else { return answer };
     let (answer, error) = with_table(|table| {
         if table.entries().iter().all(|noted| noted.within(first, end).is_none()) {

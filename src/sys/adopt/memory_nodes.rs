@@ -4,7 +4,7 @@
 
 use crate::error::Result;
 use crate::number::Number;
-use crate::sys::PAGE;
+use crate::sys::page_bytes;
 use core::ptr;
 use std::fs;
 use std::sync::OnceLock;
@@ -96,7 +96,7 @@ impl PageNodes {
     pub fn of(address: u64, bytes: u64) -> PageNodes {
         let mut found = PageNodes { nodes: [-1; PAGES], before: None };
         if are_several() {
-            found.look(address, (bytes / PAGE).to_usize().min(PAGES));
+            found.look(address, (bytes / page_bytes()).to_usize().min(PAGES));
         }
         found
     }
@@ -104,7 +104,7 @@ impl PageNodes {
     fn look(&mut self, address: u64, pages: usize) {
         let mut addresses = [0; PAGES];
         for (at, page) in addresses[..pages].iter_mut().zip(0..) {
-            *at = address + page * PAGE;
+            *at = address + page * page_bytes();
         }
         let (at, nowhere, nodes) = (addresses.as_ptr(), ptr::null::<i32>(), &raw mut self.nodes);
         // SAFETY: addresses, and places for as many answers; without nodes no page moves.
@@ -170,8 +170,8 @@ mod tests {
 
     #[test]
     fn the_kernel_tells_nodes_and_policies() {
-        let page = vec![1_u8; 2 * PAGE as usize];
-        let at = (page.as_ptr().addr() as u64).next_multiple_of(PAGE);
+        let page = vec![1_u8; 2 * page_bytes() as usize];
+        let at = (page.as_ptr().addr() as u64).next_multiple_of(page_bytes());
         let mut found = PageNodes { nodes: [-1; PAGES], before: None };
         found.look(at, 1);
         let Some(before) = found.before else { return }; // a kernel without nodes
@@ -186,9 +186,9 @@ mod tests {
         drop(found);
         assert!(NodePolicy::get(None) == Some(before));
         assert_eq!(NodePolicy::get(Some(at)).unwrap().mode, libc::MPOL_DEFAULT);
-        NodePolicy::near(0).bind(at, PAGE);
+        NodePolicy::near(0).bind(at, page_bytes());
         assert!(NodePolicy::get(Some(at)) == Some(NodePolicy::near(0)));
-        NodePolicy::DEFAULT.bind(at, PAGE);
+        NodePolicy::DEFAULT.bind(at, page_bytes());
         assert!(NodePolicy::get(Some(at)) == Some(NodePolicy::DEFAULT));
     }
 }

@@ -18,13 +18,11 @@ use super::step_lock::StepLock;
 use super::userfault::{Userfault, WatchKind};
 use crate::error::{Error, Result};
 use crate::number::Number;
-use crate::sys::{PAGE, last_error};
+use crate::sys::{last_error, page_bytes};
 use core::ptr;
 
 /// Pages of a step: as many as a mask has bits.
 const STEP_PAGES: usize = 64;
-/// Bytes of a step.
-const STEP: u64 = 64 * PAGE;
 /// Rights of all pages that move.
 const RIGHTS: i32 = libc::PROT_READ | libc::PROT_WRITE;
 /// Bytes of a huge page.
@@ -33,6 +31,11 @@ pub const HUGE: u64 = 2 << 20;
 const THERE: u64 = 3 << 62;
 /// MADV_COLLAPSE (6.1)
 const COLLAPSE: i32 = 25;
+
+/// Returns the bytes of a step.
+fn step_bytes() -> u64 {
+    STEP_PAGES.to_u64() * page_bytes()
+}
 
 /// What a move needs of its process.
 #[derive(Clone, Copy)]
@@ -113,7 +116,8 @@ impl Touched {
     /// that fails, the page faults come.
     fn populate(&self) {
         for (first, count) in runs(self.mask) {
-            let (at, bytes) = (self.address + first * PAGE, (count * PAGE).to_usize());
+            let (at, bytes) =
+                (self.address + first * page_bytes(), (count * page_bytes()).to_usize());
             // SAFETY: it changes no byte.
             unsafe { libc::syscall(libc::SYS_madvise, at, bytes, libc::MADV_POPULATE_WRITE) };
         }
@@ -139,7 +143,8 @@ impl PageMove<'_> {
             let error = Error::System { call: "mmap", errno: libc::EBADF };
             return Err(Halted { error, left: (self.address, 0) });
         };
-        let mut touched = Vec::with_capacity((self.bytes / STEP).to_usize() + 1 + areas.len());
+        let mut touched =
+            Vec::with_capacity((self.bytes / step_bytes()).to_usize() + 1 + areas.len());
         let mut done = 0;
         let aside = if self.finds_users { self.aside().map(Some) } else { Ok(None) };
         let moved = aside.and_then(|aside| {
@@ -176,7 +181,7 @@ impl PageMove<'_> {
         for end in areas {
             let end = end - self.address;
             while done < end {
-                let step = self.part(done, STEP.min(end - done));
+                let step = self.part(done, step_bytes().min(end - done));
                 if !permit(step.address, step.bytes) {
                     return Err(Error::System { call: "a move", errno: libc::EAGAIN });
                 }
@@ -229,11 +234,11 @@ impl PageMove<'_> {
     /// Returns addresses for pages that are set aside, after it has made all pages of the range
     /// this process's own: a child of fork(2) shares them until one of the two stores to them.
     fn aside(&self) -> Result<Aside<'_>> {
-        for done in (0..self.bytes).step_by(STEP.to_usize()) {
-            let (address, bytes) = (self.address + done, STEP.min(self.bytes - done));
+        for done in (0..self.bytes).step_by(step_bytes().to_usize()) {
+            let (address, bytes) = (self.address + done, step_bytes().min(self.bytes - done));
             Touched { address, bytes, mask: self.mask(address, bytes)? }.populate();
         }
-        Aside::new(self.tools.userfault, fresh(STEP)?, STEP)
+        Aside::new(self.tools.userfault, fresh(step_bytes())?, step_bytes())
     }
 
     /// The same as `step_in`, but the pages lie aside while they are copied.
@@ -255,7 +260,7 @@ impl PageMove<'_> {
     /// Returns which pages of a step have memory.
     fn mask(&self, address: u64, bytes: u64) -> Result<u64> {
         let mut entries = [0_u64; STEP_PAGES];
-        let pages = bytes / PAGE;
+        let pages = bytes / page_bytes();
         read_entries(self.tools.pagemap, address, &mut entries[..pages.to_usize()])?;
         let there = |page: u64| u64::from(entries[page.to_usize()] & THERE != 0) << page;
         Ok((0..pages).fold(0, |mask, page| mask | there(page)))
@@ -266,11 +271,12 @@ impl PageMove<'_> {
         let mask = self.mask(address, self.bytes)?;
         let nodes = PageNodes::of(address, self.bytes);
         let copy = |first: u64, count: u64| {
-            let (from, to) = (address + first * PAGE, self.room.offset + first * PAGE);
+            let (from, to) =
+                (address + first * page_bytes(), self.room.offset + first * page_bytes());
             // A copy by the kernel: it takes the pages of the segment without clearing them first,
             // and no tool checks the bytes for objects of the program.
             // SAFETY: reads memory of the range.
-            all_bytes(count * PAGE, "pwrite", |done, bytes| unsafe {
+            all_bytes(count * page_bytes(), "pwrite", |done, bytes| unsafe {
                 libc::syscall(libc::SYS_pwrite64, descriptor, from + done, bytes, to + done)
             })
         };
@@ -331,14 +337,14 @@ impl PageMove<'_> {
         let is_watched = watched.is_ok();
         let moved = watched.and_then(|()| {
             while done < self.bytes {
-                let step = self.part(done, STEP.min(self.bytes - done));
+                let step = self.part(done, step_bytes().min(self.bytes - done));
                 copied += step.step_back(fresh + done)?;
                 step.room.punch(step.bytes);
                 done += step.bytes;
             }
             Ok(())
         });
-        let Err(error) = moved else { return Ok(copied.div_ceil(PAGE)) };
+        let Err(error) = moved else { return Ok(copied.div_ceil(page_bytes())) };
         let (rest, length) = (fresh + done, (self.bytes - done).to_usize());
         if is_watched {
             let _ = self.tools.userfault.unregister(self.address + done, self.bytes - done);
@@ -408,9 +414,10 @@ impl PageMove<'_> {
         };
         let nodes = PageNodes::of(self.address, self.bytes);
         let copy = |first: u64, count: u64| {
-            let (to, from) = (fresh + first * PAGE, self.room.offset + first * PAGE);
+            let (to, from) =
+                (fresh + first * page_bytes(), self.room.offset + first * page_bytes());
             // SAFETY: writes to new memory.
-            all_bytes(count * PAGE, "pread", |done, bytes| unsafe {
+            all_bytes(count * page_bytes(), "pread", |done, bytes| unsafe {
                 libc::syscall(libc::SYS_pread64, descriptor, to + done, bytes, from + done)
             })
         };
@@ -425,7 +432,11 @@ impl PageMove<'_> {
                 break;
             }
             let hole = u64::try_from(seek(first, libc::SEEK_HOLE)).unwrap_or(end).min(end);
-            nodes.each((first - self.room.offset) / PAGE, (hole - first) / PAGE, copy)?;
+            nodes.each(
+                (first - self.room.offset) / page_bytes(),
+                (hole - first) / page_bytes(),
+                copy,
+            )?;
             copied += hole - first;
             from = hole;
         }
@@ -435,7 +446,7 @@ impl PageMove<'_> {
 
 /// Reads an entry of /proc/self/pagemap for each page from an address on.
 fn read_entries(pagemap: &KeptFile, address: u64, entries: &mut [u64]) -> Result<()> {
-    let (pagemap, at) = (pagemap.descriptor(), address / PAGE * 8);
+    let (pagemap, at) = (pagemap.descriptor(), address / page_bytes() * 8);
     all_bytes(8 * entries.len().to_u64(), "read /proc/self/pagemap", |done, bytes| {
         let place = entries.as_mut_ptr().cast::<u8>().wrapping_add(done.to_usize());
         // SAFETY: room for an entry of each page.
@@ -448,7 +459,7 @@ pub fn touched(pagemap: &KeptFile, address: u64, pages: u64) -> Result<u64> {
     let (mut entries, mut touched) = ([0_u64; 512], 0);
     for done in (0..pages).step_by(entries.len()) {
         let entries = &mut entries[..(pages - done).min(512).to_usize()];
-        read_entries(pagemap, address + done * PAGE, entries)?;
+        read_entries(pagemap, address + done * page_bytes(), entries)?;
         touched += entries.iter().filter(|entry| **entry & THERE != 0).count().to_u64();
     }
     Ok(touched)

@@ -3,7 +3,7 @@
 
 use super::kept_file::{KeptFile, device_of};
 use crate::number::Number;
-use crate::sys::{PAGE, dl};
+use crate::sys::{dl, page_bytes};
 use std::fs;
 use std::sync::OnceLock;
 
@@ -24,7 +24,7 @@ pub fn pinned_bytes(status: &KeptFile) -> u64 {
 /// about such pages.
 pub fn is_locked(page: u64) -> bool {
     // SAFETY: a hint, which changes no byte.
-    let answer = unsafe { libc::syscall(libc::SYS_madvise, page, PAGE, libc::MADV_COLD) };
+    let answer = unsafe { libc::syscall(libc::SYS_madvise, page, page_bytes(), libc::MADV_COLD) };
     answer != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
 }
 
@@ -122,14 +122,14 @@ mod tests {
 
     #[test]
     fn locked_memory_is_told() {
-        let page = vec![1_u8; 3 * 4096];
-        let at = page.as_ptr().wrapping_add(page.as_ptr().align_offset(4096));
+        let page = vec![1_u8; 3 * page_bytes() as usize];
+        let at = page.as_ptr().wrapping_add(page.as_ptr().align_offset(page_bytes() as usize));
         assert!(!is_locked(at.addr() as u64));
         // SAFETY: a page of the vector.
-        let locked = unsafe { libc::mlock(at.cast(), 4096) } == 0;
+        let locked = unsafe { libc::mlock(at.cast(), page_bytes() as usize) } == 0;
         assert_eq!(is_locked(at.addr() as u64), locked);
         // SAFETY: likewise.
-        unsafe { libc::munlock(at.cast(), 4096) };
+        unsafe { libc::munlock(at.cast(), page_bytes() as usize) };
         assert!(!is_locked(at.addr() as u64));
     }
 

@@ -5,7 +5,7 @@ use crate::sys::child::Child;
 
 #[test]
 fn what_one_mapping_writes_another_reads() {
-    let segment = Segment::create(2 * PAGE).unwrap();
+    let segment = Segment::create(2 * page_bytes()).unwrap();
     let other = Segment::open(&segment.name()).unwrap();
     let (here, there) = (segment.map().unwrap(), other.map().unwrap());
     assert_ne!(here.base(), there.base());
@@ -18,7 +18,7 @@ fn what_one_mapping_writes_another_reads() {
 
 #[test]
 fn another_file_under_the_same_name_is_refused() {
-    let segment = Segment::create(PAGE).unwrap();
+    let segment = Segment::create(page_bytes()).unwrap();
     let mut name = segment.name();
     name.inode += 1;
     assert!(Segment::open(&name).is_err());
@@ -27,33 +27,33 @@ fn another_file_under_the_same_name_is_refused() {
 #[test]
 fn an_aligned_mapping_shows_the_same_bytes() {
     const ALIGNMENT: usize = 2 << 20;
-    let segment = Segment::create(3 * PAGE).unwrap();
+    let segment = Segment::create(3 * page_bytes()).unwrap();
     let (here, there) = (segment.map_aligned(ALIGNMENT).unwrap(), segment.map().unwrap());
     assert!(here.base().addr().is_multiple_of(ALIGNMENT));
-    assert_eq!(here.bytes() as u64, 3 * PAGE);
+    assert_eq!(here.bytes() as u64, 3 * page_bytes());
     // SAFETY: both mappings are three pages long, and no other code uses them.
     unsafe {
-        here.base().add(3 * PAGE as usize - 1).write_volatile(7);
-        assert_eq!(there.base().add(3 * PAGE as usize - 1).read_volatile(), 7);
+        here.base().add(3 * page_bytes() as usize - 1).write_volatile(7);
+        assert_eq!(there.base().add(3 * page_bytes() as usize - 1).read_volatile(), 7);
     }
 }
 
 #[test]
 fn what_is_given_back_is_zero_and_takes_no_memory() {
-    let segment = Segment::create(4 * PAGE).unwrap();
-    segment.reserve(0, 4 * PAGE).unwrap();
+    let segment = Segment::create(4 * page_bytes()).unwrap();
+    segment.reserve(0, 4 * page_bytes()).unwrap();
     let here = segment.map().unwrap();
-    assert_eq!(backed(&segment), 4 * PAGE);
+    assert_eq!(backed(&segment), 4 * page_bytes());
     // SAFETY: the mapping is four pages long, and no other code uses it.
     unsafe {
-        here.base().add(PAGE as usize).write_volatile(7);
+        here.base().add(page_bytes() as usize).write_volatile(7);
         here.base().write_volatile(8);
     }
-    segment.give_back(&here, PAGE, 2 * PAGE).unwrap();
-    assert_eq!(backed(&segment), 2 * PAGE);
+    segment.give_back(&here, page_bytes(), 2 * page_bytes()).unwrap();
+    assert_eq!(backed(&segment), 2 * page_bytes());
     // SAFETY: likewise.
     unsafe {
-        assert_eq!(here.base().add(PAGE as usize).read_volatile(), 0);
+        assert_eq!(here.base().add(page_bytes() as usize).read_volatile(), 0);
         assert_eq!(here.base().read_volatile(), 8);
     }
 }
@@ -72,21 +72,21 @@ fn backed(segment: &Segment) -> u64 {
 
 #[test]
 fn memory_is_backed_where_it_is_asked_for_and_no_more() {
-    let segment = Segment::create(64 * PAGE).unwrap();
+    let segment = Segment::create(64 * page_bytes()).unwrap();
     let here = segment.map().unwrap();
     assert_eq!(backed(&segment), 0);
-    segment.back(&here, PAGE, 10 * PAGE).unwrap();
-    assert_eq!(backed(&segment), 10 * PAGE);
-    segment.reserve(20 * PAGE, 10 * PAGE).unwrap();
-    assert_eq!(backed(&segment), 20 * PAGE);
+    segment.back(&here, page_bytes(), 10 * page_bytes()).unwrap();
+    assert_eq!(backed(&segment), 10 * page_bytes());
+    segment.reserve(20 * page_bytes(), 10 * page_bytes()).unwrap();
+    assert_eq!(backed(&segment), 20 * page_bytes());
 }
 
 #[test]
 fn a_segment_keeps_its_length() {
-    let segment = Segment::create(2 * PAGE).unwrap();
+    let segment = Segment::create(2 * page_bytes()).unwrap();
     let other = Segment::open(&segment.name()).unwrap();
-    assert!(other.file.set_len(PAGE).is_err());
-    assert!(other.file.set_len(3 * PAGE).is_err());
+    assert!(other.file.set_len(page_bytes()).is_err());
+    assert!(other.file.set_len(3 * page_bytes()).is_err());
     // SAFETY: a plain system call on a descriptor of this test.
     let sealed = unsafe { libc::fcntl(other.file.as_raw_fd(), libc::F_ADD_SEALS, 8) };
     assert_eq!(sealed, -1, "nobody can forbid to write it either");
@@ -95,18 +95,18 @@ fn a_segment_keeps_its_length() {
 /// A kernel that never finishes a call for more than four pages, because of signals.
 #[test]
 fn calls_become_short_enough_where_signals_undo_them() {
-    let (mut calls, mut next) = (0, PAGE);
+    let (mut calls, mut next) = (0, page_bytes());
     let allocate = |at, bytes| {
         calls += 1;
         assert!(at == next && calls < 10_000, "no progress");
-        if bytes > 4 * PAGE {
+        if bytes > 4 * page_bytes() {
             return Err(Error::System { call: "fallocate", errno: libc::EINTR });
         }
         next += bytes;
         Ok(())
     };
-    in_calls(PAGE, 4 * CALL, allocate).unwrap();
-    assert_eq!(next, PAGE + 4 * CALL);
+    in_calls(page_bytes(), 4 * CALL, allocate).unwrap();
+    assert_eq!(next, page_bytes() + 4 * CALL);
 }
 
 /// Signals arrive all the time, each of which undoes a call that is under way on some kernels.
@@ -131,23 +131,23 @@ fn memory_is_backed_while_signals_come() {
 #[test]
 fn a_descriptor_that_the_program_uses_again_stays_open_and_whole() {
     let child = Child::working(|| {
-        let segment = Segment::create(2 * PAGE).unwrap();
+        let segment = Segment::create(2 * page_bytes()).unwrap();
         let here = segment.map().unwrap();
         // SAFETY: the mapping is two pages long, and no other code uses it.
         unsafe { here.base().write_volatile(7) };
         let fd = segment.file.as_raw_fd();
-        let other = Segment::create(2 * PAGE).unwrap();
-        other.reserve(0, 2 * PAGE).unwrap();
+        let other = Segment::create(2 * page_bytes()).unwrap();
+        other.reserve(0, 2 * page_bytes()).unwrap();
         // SAFETY: plain system calls on descriptors of this process.
         let moved = unsafe { libc::dup2(other.file.as_raw_fd(), fd) } == fd;
-        let given = segment.give_back(&here, 0, 2 * PAGE).is_ok();
+        let given = segment.give_back(&here, 0, 2 * page_bytes()).is_ok();
         // SAFETY: as above.
         let is_gone = unsafe { here.base().read_volatile() } == 0;
         let is_open = segment.is_open();
         drop(segment);
         // SAFETY: a plain system call.
         let stays = unsafe { libc::fcntl(fd, libc::F_GETFD) } >= 0;
-        moved && given && is_gone && !is_open && stays && backed(&other) == 2 * PAGE
+        moved && given && is_gone && !is_open && stays && backed(&other) == 2 * page_bytes()
     });
     assert!(child.said_yes());
 }

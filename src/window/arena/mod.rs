@@ -30,8 +30,8 @@ use crate::mpi::comm::{Comm, Group};
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode, Slot};
 use crate::sync::{AtomicU64, Ordering};
-use crate::sys::PAGE;
 use crate::sys::life::{Mark, now_ns};
+use crate::sys::page_bytes;
 use crate::sys::segment::Mapping;
 use crate::sys::{passing, process};
 use first_segment::FirstSegment;
@@ -113,7 +113,7 @@ impl Arena {
         let stride = block_bytes(size) + far_bytes;
         let slot_bytes = stride * size.to_usize();
         let bytes = records::bytes(size) + slot_bytes * FIRST_SLOTS.to_usize();
-        let bytes = bytes.next_multiple_of(PAGE.to_usize()).to_u64();
+        let bytes = bytes.next_multiple_of(page_bytes().to_usize()).to_u64();
         let offer = FirstSegment::announce(host, comm, rank, bytes)?;
         let first = match offer.share(host, comm)? {
             Ok(first) => Arc::new(first),

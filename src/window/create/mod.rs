@@ -54,7 +54,7 @@ use crate::mpi::{Handle, Host};
 use crate::number::{Number, Offset};
 use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::AtomicUsize;
-use crate::sys::PAGE;
+use crate::sys::page_bytes;
 use agreement::{Memory, Outcome, Wish};
 use core::ffi::{c_int, c_void};
 use core::ptr;
@@ -247,7 +247,7 @@ fn wish(request: &WindowRequest, hints: &Hints) -> Result<Wish> {
         }
         Flavor::Allocate | Flavor::Shared => Memory::Allocate {
             bytes,
-            alignment: hints.alignment().max(PAGE),
+            alignment: hints.alignment().max(page_bytes()),
             contiguous: request.flavor == Flavor::Shared && !hints.is_set(NONCONTIG),
         },
     };

@@ -94,7 +94,7 @@ fn runs_without_any_order_arrive() {
 
 #[test]
 fn a_get_touches_no_page_in_which_it_wants_nothing() {
-    let page = PAGE as usize;
+    let page = page_bytes() as usize;
     for bytes in [1, 8, 2000] {
         let (here, there) = (Pages::marked(4, 1), Pages::marked(4, 2));
         there.protect(1, libc::PROT_NONE);
@@ -116,7 +116,7 @@ fn a_get_touches_no_page_in_which_it_wants_nothing() {
 
 #[test]
 fn the_first_error_is_kept_and_nothing_moves_after_it() {
-    let bad = 5 * PAGE as usize;
+    let bad = 5 * page_bytes() as usize;
     // The bad page begins inside of a run, with a run, and behind a run (2978).
     let counts = [3, 300, 2978, 3000];
     for (count, way) in counts.into_iter().flat_map(|n| [(n, Way::Put), (n, Way::Get)]) {
@@ -173,7 +173,7 @@ fn a_run_of_more_than_a_gib_is_moved_by_itself() {
         batch.push(here.at(0), there.address(0), 3);
         batch.finish()
     };
-    let p = PAGE as usize;
+    let p = page_bytes() as usize;
     assert_eq!(put, Err(Error::OriginFault { address: here.address(p) }));
     assert!(are_marks(there.bytes(0, 5), 2, 0));
     assert_eq!(there.bytes(5, 8), here.bytes(0, 3));

@@ -94,7 +94,7 @@ fn more_than_two_gib_are_moved_in_one_transfer() {
     let end = here.bytes - here.tile;
     for (origin, target, way) in [(&here, &there, Way::Put), (&there, &here, Way::Get)] {
         let value = |at: usize| (at as u64) << 1 | u64::from(way == Way::Get);
-        for at in (0..TILE).step_by(PAGE as usize) {
+        for at in (0..TILE).step_by(page_bytes() as usize) {
             // SAFETY: inside of the mappings.
             unsafe {
                 origin.word(at).write_volatile(value(at));
@@ -110,7 +110,7 @@ fn more_than_two_gib_are_moved_in_one_transfer() {
                 Way::Get => own().get(to, from.addr() as u64, bytes).unwrap(),
             }
         }
-        for at in (0..TILE).step_by(PAGE as usize) {
+        for at in (0..TILE).step_by(page_bytes() as usize) {
             // SAFETY: inside of the mappings.
             unsafe {
                 assert_eq!(target.word(at).read_volatile(), value(at));

@@ -9,9 +9,9 @@ mod small_puts;
 
 use super::*;
 use crate::rank_numbers::RankOnNode;
-use crate::sys::PAGE;
 use crate::sys::child::Child;
 use crate::sys::life::Mark;
+use crate::sys::page_bytes;
 use core::ptr;
 use std::sync::OnceLock;
 
@@ -33,7 +33,7 @@ unsafe impl Sync for Pages {}
 impl Pages {
     /// `count` pages, in which the [`marks`] of `seed` stand.
     fn marked(count: usize, seed: usize) -> Pages {
-        let bytes = count * PAGE as usize;
+        let bytes = count * page_bytes() as usize;
         let (access, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         // SAFETY: a new mapping touches no existing one.
@@ -66,16 +66,16 @@ impl Pages {
 
     /// Sets the access rights of one page.
     fn protect(&self, page: usize, rights: i32) {
-        let at = self.at(page * PAGE as usize);
+        let at = self.at(page * page_bytes() as usize);
         // SAFETY: a page of this test, which holds only marks.
-        assert_eq!(unsafe { libc::mprotect(at.cast(), PAGE as usize, rights) }, 0);
+        assert_eq!(unsafe { libc::mprotect(at.cast(), page_bytes() as usize, rights) }, 0);
     }
 
     /// Unmaps one page.
     fn unmap(&self, page: usize) {
-        let at = self.at(page * PAGE as usize);
+        let at = self.at(page * page_bytes() as usize);
         // SAFETY: a page of this test, which holds only marks.
-        assert_eq!(unsafe { libc::munmap(at.cast(), PAGE as usize) }, 0);
+        assert_eq!(unsafe { libc::munmap(at.cast(), page_bytes() as usize) }, 0);
     }
 }
 
@@ -90,7 +90,7 @@ impl Drop for Pages {
 fn marks(seed: usize) -> &'static [u8] {
     static MARKS: [OnceLock<Vec<u8>>; 3] = [const { OnceLock::new() }; 3];
     let mark = |at: usize| (at.wrapping_mul(0x9e37).wrapping_add(at >> 8) + seed * 101) as u8;
-    MARKS[seed].get_or_init(|| (0..PAGES_MAX * PAGE as usize).map(mark).collect())
+    MARKS[seed].get_or_init(|| (0..PAGES_MAX * page_bytes() as usize).map(mark).collect())
 }
 
 /// Returns whether these bytes, which begin at the offset `first` of their pages, are unchanged.

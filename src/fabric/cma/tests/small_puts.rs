@@ -152,7 +152,7 @@ fn puts_that_follow_each_other_are_one_run() {
 
 #[test]
 fn the_answer_of_the_next_flush_is_the_first_error_and_the_other_puts_arrive() {
-    let p = PAGE as usize;
+    let p = page_bytes() as usize;
     for fails_early in [false, true] {
         let pages = Pages::marked(3, 2);
         pages.protect(1, libc::PROT_READ);
@@ -178,7 +178,7 @@ fn the_answer_of_the_next_flush_is_the_first_error_and_the_other_puts_arrive() {
 
 #[test]
 fn a_run_that_begins_before_a_bad_page_arrives_up_to_it() {
-    let p = PAGE as usize;
+    let p = page_bytes() as usize;
     let pages = Pages::marked(2, 2);
     pages.protect(1, libc::PROT_NONE);
     let to = gathering(own());
@@ -209,7 +209,7 @@ fn a_flush_of_one_thread_completes_the_puts_of_others_that_it_has_met() {
     let to = gathering(own());
     let all = std::sync::Barrier::new(THREADS);
     let work = |thread: usize| {
-        let at = |of: usize, n: usize| of * PAGE as usize + n * 11 % 200 * 8;
+        let at = |of: usize, n: usize| of * page_bytes() as usize + n * 11 % 200 * 8;
         for round in 0..200u64 {
             for n in 0..100 {
                 // Some threads flush while others put.

@@ -3,20 +3,24 @@
 
 use super::*;
 use crate::fabric::remote::AtTarget;
-use crate::sys::PAGE;
+use crate::sys::page_bytes;
 
 /// Pages that may be used, ahead of one that may not.
 const GOOD: u64 = 32;
 
 /// Memory of the program at a target, the last page of which is gone.
 fn pages(target: &Wire) -> (Exposed, *const u64) {
-    let (bytes, access) = (((GOOD + 1) * PAGE) as usize, libc::PROT_READ | libc::PROT_WRITE);
+    let (bytes, access) =
+        (((GOOD + 1) * page_bytes()) as usize, libc::PROT_READ | libc::PROT_WRITE);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     // SAFETY: a new mapping, whose last page nothing uses. It stays until the end.
     let base = unsafe {
         let base = libc::mmap(core::ptr::null_mut(), bytes, access, flags, -1, 0);
         assert_ne!(base, libc::MAP_FAILED);
-        assert_eq!(libc::mprotect(base.byte_add((GOOD * PAGE) as usize), 1, libc::PROT_NONE), 0);
+        assert_eq!(
+            libc::mprotect(base.byte_add((GOOD * page_bytes()) as usize), 1, libc::PROT_NONE),
+            0
+        );
         base
     };
     (target.expose_of_program(base.cast(), bytes as u64).unwrap(), base.cast())
@@ -36,7 +40,8 @@ fn is_refused(origin: &Wire, peers: &Peers<usize>) {
 fn a_page_that_is_gone_is_an_error_and_no_loss() {
     let (origin, target) = (on_tcp(), on_tcp());
     let (exposed, first) = pages(&target);
-    let (good, gone) = (exposed.remote(), exposed.remote().offset((GOOD * PAGE) as i64 + 8));
+    let (good, gone) =
+        (exposed.remote(), exposed.remote().offset((GOOD * page_bytes()) as i64 + 8));
     let peer = origin.peer(&target.contact().unwrap(), secret());
     let peers = together(&[&peer]);
     let (data, long) = ([7u64; 2], vec![8u64; 100_000 / 8]);

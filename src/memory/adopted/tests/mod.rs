@@ -22,7 +22,7 @@ const PRIVATE: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
 
 impl Memory {
     fn new(pages: u64, rights: i32, flags: i32) -> Memory {
-        let bytes = (pages * PAGE) as usize;
+        let bytes = (pages * page_bytes()) as usize;
         // SAFETY: a new mapping at an address of the kernel's choice touches no existing one.
         let base = unsafe { libc::mmap(core::ptr::null_mut(), bytes, rights, flags, -1, 0) };
         assert_ne!(base, libc::MAP_FAILED);
@@ -78,11 +78,11 @@ fn take_all(address: u64, bytes: u64) -> core::result::Result<Adopted, NotAdopte
 #[test]
 fn what_is_adopted_is_reached_through_the_heap() {
     let memory = Memory::numbered(5);
-    for (skip, less) in [(0, 0), (24, 8), (PAGE, 100 * 8)] {
-        if (skip | less) % PAGE != 0 && !is_exact() {
+    for (skip, less) in [(0, 0), (24, 8), (page_bytes(), 100 * 8)] {
+        if (skip | less) % page_bytes() != 0 && !is_exact() {
             continue;
         }
-        let (address, bytes) = (memory.at() + skip, 5 * PAGE - skip - less);
+        let (address, bytes) = (memory.at() + skip, 5 * page_bytes() - skip - less);
         let adopted = take_all(address, bytes).unwrap();
         assert!(memory.is_numbered());
         let (inner, inner_bytes) = adopted.inner();
@@ -113,7 +113,7 @@ fn pages_that_were_never_touched_stay_so() {
     let adopted = take_all(address, bytes).unwrap();
     let has_data = |page: u64| {
         let place = adopted.place();
-        let from = (place.offset + page * PAGE) as i64;
+        let from = (place.offset + page * page_bytes()) as i64;
         // SAFETY: a query.
         unsafe { libc::lseek(place.name.fd, from, libc::SEEK_DATA) == from }
     };
@@ -121,7 +121,7 @@ fn pages_that_were_never_touched_stay_so() {
     assert!((0..300).all(|page| has_data(page) == there(page)));
     assert_eq!(memory.word(130 * 512).load(Ordering::Relaxed), 130);
     adopted.give_back().unwrap();
-    assert_eq!(resident::missing(address, bytes), 296 * PAGE);
+    assert_eq!(resident::missing(address, bytes), 296 * page_bytes());
     assert!((0..300).all(|page| memory.word(page * 512).load(Ordering::Relaxed)
         == if there(page) { page } else { 0 }));
 }
@@ -196,7 +196,8 @@ fn reads_during_moves(turns: u32) -> u64 {
             refused
         });
         for _ in 0..turns {
-            let adopted = take(memory.at(), 4 * PAGE, When::Creation, Adopt::Always).unwrap();
+            let adopted =
+                take(memory.at(), 4 * page_bytes(), When::Creation, Adopt::Always).unwrap();
             adopted.give_back().unwrap();
         }
         stop.store(true, Ordering::Relaxed);
@@ -216,16 +217,16 @@ fn system_calls_of_other_threads_wait_where_it_is_exact() {
 #[test]
 fn windows_over_the_same_pages_share_them() {
     let memory = Memory::numbered(10);
-    let at = |page: u64| memory.at() + page * PAGE;
-    let whole = take_all(at(2), 4 * PAGE).unwrap();
+    let at = |page: u64| memory.at() + page * page_bytes();
+    let whole = take_all(at(2), 4 * page_bytes()).unwrap();
     let inside = take_all(at(3) + 8, 16).unwrap();
     assert_eq!(inside.inner(), (at(3) + 8, 16));
-    assert_eq!(inside.place().offset, whole.place().offset + PAGE + 8);
-    let again = take_all(at(2), 4 * PAGE).unwrap();
+    assert_eq!(inside.place().offset, whole.place().offset + page_bytes() + 8);
+    let again = take_all(at(2), 4 * page_bytes()).unwrap();
     assert_eq!(again.place(), whole.place());
     // Pages 5 to 9: one page of another lease, and four new ones.
-    let across = take_all(at(5), 5 * PAGE).unwrap();
-    assert_eq!(across.inner(), (at(6), 4 * PAGE));
+    let across = take_all(at(5), 5 * page_bytes()).unwrap();
+    assert_eq!(across.inner(), (at(6), 4 * page_bytes()));
     assert!(memory.is_numbered());
     whole.give_back().unwrap();
     again.give_back().unwrap();
@@ -243,20 +244,27 @@ fn windows_over_the_same_pages_share_them() {
 #[test]
 fn memory_that_was_mapped_anew_is_not_taken_for_the_old_one() {
     let memory = Memory::numbered(4);
-    let first = take_all(memory.at(), 4 * PAGE).unwrap();
+    let first = take_all(memory.at(), 4 * page_bytes()).unwrap();
     // SAFETY: replaces pages of the test's own memory.
     let anew = unsafe {
         let flags = PRIVATE | libc::MAP_FIXED;
-        libc::mmap(memory.base.wrapping_add(PAGE as usize).cast(), PAGE as usize, RW, flags, -1, 0)
+        libc::mmap(
+            memory.base.wrapping_add(page_bytes() as usize).cast(),
+            page_bytes() as usize,
+            RW,
+            flags,
+            -1,
+            0,
+        )
     };
     assert_ne!(anew, libc::MAP_FAILED);
     memory.word(512).store(99, Ordering::Relaxed);
-    assert_eq!(take_all(memory.at(), 4 * PAGE).err(), Some(NotAdopted::NotMapped));
+    assert_eq!(take_all(memory.at(), 4 * page_bytes()).err(), Some(NotAdopted::NotMapped));
     first.give_back().unwrap();
     assert_eq!(memory.word(512).load(Ordering::Relaxed), 99, "it stays as it was");
     assert_eq!(memory.word(1024).load(Ordering::Relaxed), 1024);
     assert!(memory.is_private());
-    assert!(take_all(memory.at(), 4 * PAGE).is_ok());
+    assert!(take_all(memory.at(), 4 * page_bytes()).is_ok());
 }
 
 static TABLE: [u64; 2000] = [7; 2000];
@@ -266,7 +274,7 @@ fn every_other_kind_of_memory_is_refused() {
     let refused = |address: u64, bytes| take_all(address, bytes).unwrap_err();
     let of = |rights, flags| {
         let memory = Memory::new(3, rights, flags);
-        refused(memory.at(), 3 * PAGE)
+        refused(memory.at(), 3 * page_bytes())
     };
     assert_eq!(of(RW, libc::MAP_SHARED | libc::MAP_ANONYMOUS), NotAdopted::Shared);
     assert_eq!(of(libc::PROT_READ, PRIVATE), NotAdopted::Rights);
@@ -276,19 +284,22 @@ fn every_other_kind_of_memory_is_refused() {
     assert_eq!(refused((&raw const local).addr() as u64, 16000), NotAdopted::Stack);
     assert_eq!(refused((&raw const TABLE).addr() as u64, 16000), NotAdopted::File);
     let memory = Memory::numbered(3);
-    let (at, page) = (memory.at(), PAGE as usize);
+    let (at, page) = (memory.at(), page_bytes() as usize);
     assert_eq!(refused(at, 0), NotAdopted::Empty);
     assert_eq!(refused(u64::MAX - 5, 10), NotAdopted::Empty);
-    assert_eq!(take(at, PAGE, When::Creation, Adopt::Never).unwrap_err(), NotAdopted::Setting);
+    assert_eq!(
+        take(at, page_bytes(), When::Creation, Adopt::Never).unwrap_err(),
+        NotAdopted::Setting
+    );
     // SAFETY: the middle page of the test's memory.
     unsafe { libc::mprotect(memory.base.wrapping_add(page).cast(), page, libc::PROT_READ) };
-    assert_eq!(refused(at, 3 * PAGE), NotAdopted::Rights, "a range is refused as a whole");
-    let bytes = 2 * PAGE - 100;
-    assert_eq!(take_all(at, bytes).unwrap().inner(), (at, PAGE), "an edge is left out");
+    assert_eq!(refused(at, 3 * page_bytes()), NotAdopted::Rights, "a range is refused as a whole");
+    let bytes = 2 * page_bytes() - 100;
+    assert_eq!(take_all(at, bytes).unwrap().inner(), (at, page_bytes()), "an edge is left out");
     // SAFETY: likewise.
     unsafe { libc::munmap(memory.base.wrapping_add(page).cast(), page) };
-    assert_eq!(refused(at, 3 * PAGE), NotAdopted::NotMapped);
-    let heap = heap::take(PAGE, PAGE).unwrap();
+    assert_eq!(refused(at, 3 * page_bytes()), NotAdopted::NotMapped);
+    let heap = heap::take(page_bytes(), page_bytes()).unwrap();
     assert_eq!(refused(heap.base().addr() as u64, 100), NotAdopted::InHeap);
 }
 

@@ -25,13 +25,13 @@ fn without_exactness_no_store_is_lost_and_system_calls_may_fail() {
         assert!(reads_during_moves(3000) > 0);
         let memory = Memory::numbered(3);
         let take = |skip, when, consent| {
-            take(memory.at() + skip, 2 * PAGE, when, consent).map(|adopted| adopted.inner())
+            take(memory.at() + skip, 2 * page_bytes(), when, consent).map(|adopted| adopted.inner())
         };
-        let all = (memory.at(), 2 * PAGE);
+        let all = (memory.at(), 2 * page_bytes());
         assert_eq!(take(0, When::Creation, Adopt::Auto), Ok(all), "whole pages move");
-        let inner = (memory.at() + PAGE, PAGE);
+        let inner = (memory.at() + page_bytes(), page_bytes());
         assert_eq!(take(64, When::Creation, Adopt::Auto), Ok(inner), "edges do not");
-        let both = (memory.at() + 64, 2 * PAGE);
+        let both = (memory.at() + 64, 2 * page_bytes());
         assert_eq!(take(64, When::Creation, Adopt::Edges), Ok(both), "the other thread sleeps");
         assert_eq!(take(64, When::MidLife, Adopt::Edges), Ok(both));
         let stop = AtomicBool::new(false);
@@ -54,20 +54,20 @@ fn without_exactness_no_store_is_lost_and_system_calls_may_fail() {
 fn locked_memory_and_limits_are_respected() {
     alone("locked_memory_and_limits_are_respected", || {
         let memory = Memory::numbered(2);
-        let take = |consent| take(memory.at(), PAGE, When::MidLife, consent).map(drop);
+        let take = |consent| take(memory.at(), page_bytes(), When::MidLife, consent).map(drop);
         assert_eq!(take(Adopt::Auto), Ok(()));
         // SAFETY: a page of the test's own memory.
-        assert_eq!(unsafe { libc::mlock(memory.base.cast(), PAGE as usize) }, 0);
+        assert_eq!(unsafe { libc::mlock(memory.base.cast(), page_bytes() as usize) }, 0);
         assert_eq!(take(Adopt::Auto), Err(NotAdopted::Locked));
         // SAFETY: likewise.
-        assert_eq!(unsafe { libc::munlock(memory.base.cast(), PAGE as usize) }, 0);
+        assert_eq!(unsafe { libc::munlock(memory.base.cast(), page_bytes() as usize) }, 0);
         assert_eq!(take(Adopt::Auto), Ok(()));
-        assert!(price(memory.at(), PAGE).is_some());
+        assert!(price(memory.at(), page_bytes()).is_some());
         let limit = libc::rlimit { rlim_cur: 1 << 40, rlim_max: libc::RLIM_INFINITY };
         // SAFETY: a valid limit.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
         assert_eq!(take(Adopt::Always), Err(NotAdopted::Limited));
-        assert_eq!(price(memory.at(), PAGE), None);
+        assert_eq!(price(memory.at(), page_bytes()), None);
     });
 }
 
@@ -76,11 +76,11 @@ fn the_budget_counts_at_creation_alone() {
     alone("the_budget_counts_at_creation_alone", || {
         let (memory, untouched) = (Memory::numbered(2000), Memory::new(20_000, RW, PRIVATE));
         let take_at = |memory: &Memory, pages, when| {
-            take(memory.at(), pages * PAGE, when, Adopt::Auto).map(drop)
+            take(memory.at(), pages * page_bytes(), when, Adopt::Auto).map(drop)
         };
         let take = |pages, when| take_at(&memory, pages, when);
         (0..20).for_each(|_| assert_eq!(take(3, When::MidLife), Ok(())));
-        if price(memory.at(), 3 * PAGE).unwrap() > 1_000_000 {
+        if price(memory.at(), 3 * page_bytes()).unwrap() > 1_000_000 {
             return; // an emulated processor: nothing fits the budget
         }
         // The first moves may take long.
@@ -102,12 +102,16 @@ fn the_budget_counts_at_creation_alone() {
 fn descriptors_that_the_program_closes_are_opened_again() {
     alone("descriptors_that_the_program_closes_are_opened_again", || {
         let memory = Memory::numbered(3);
-        let adopted = take_all(memory.at(), 3 * PAGE).unwrap();
+        let adopted = take_all(memory.at(), 3 * page_bytes()).unwrap();
         // SAFETY: no other code of this process uses descriptors now.
         (3..100).for_each(|descriptor| unsafe { _ = libc::close(descriptor) });
         adopted.give_back().unwrap();
         assert!(memory.is_private() && memory.is_numbered());
-        assert_eq!(take_all(memory.at(), 3 * PAGE).err(), Some(NotAdopted::Failed), "no heap");
+        assert_eq!(
+            take_all(memory.at(), 3 * page_bytes()).err(),
+            Some(NotAdopted::Failed),
+            "no heap"
+        );
         assert!(memory.is_private() && memory.is_numbered());
     });
 }
@@ -123,13 +127,13 @@ fn a_child_has_private_copies_and_the_parent_keeps_its_pages() {
         let memory = Memory::numbered(300);
         let touched = Memory::new(200, RW, PRIVATE);
         touched.word(512).store(5, Ordering::Relaxed);
-        let adopted = take_all(memory.at() + 8, 100 * PAGE).unwrap();
-        let other = take_all(touched.at(), 200 * PAGE).unwrap();
+        let adopted = take_all(memory.at() + 8, 100 * page_bytes()).unwrap();
+        let other = take_all(touched.at(), 200 * page_bytes()).unwrap();
         let fine = in_child(|| {
             let copied = memory.is_private() && memory.is_numbered() && touched.is_private();
             memory.word(3).store(33, Ordering::Relaxed);
             touched.word(1024).store(44, Ordering::Relaxed);
-            let anew = take_all(memory.at(), 3 * PAGE)
+            let anew = take_all(memory.at(), 3 * page_bytes())
                 .and_then(|adopted| adopted.give_back().map_err(|_| NotAdopted::Failed));
             drop(other);
             copied && anew == Ok(()) && memory.word(3).load(Ordering::Relaxed) == 33
@@ -148,7 +152,7 @@ fn a_child_has_private_copies_and_the_parent_keeps_its_pages() {
 fn a_bare_fork_copies_too() {
     alone("a_bare_fork_copies_too", || {
         let memory = Memory::numbered(3);
-        let _adopted = take_all(memory.at(), 3 * PAGE).unwrap();
+        let _adopted = take_all(memory.at(), 3 * page_bytes()).unwrap();
         // SAFETY: the child makes system calls only, and ends.
         let child = heap::around_fork(|| unsafe {
             libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0_usize, 0_usize, 0_usize, 0_usize) as i32
@@ -173,7 +177,7 @@ fn forks_and_moves_of_other_threads_wait_for_each_other() {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
-                    take_all(memory.at(), 20 * PAGE).unwrap().give_back().unwrap();
+                    take_all(memory.at(), 20 * page_bytes()).unwrap().give_back().unwrap();
                 }
             });
             for _ in 0..100 {
@@ -207,8 +211,8 @@ fn where_a_filter_refuses_userfaultfd_nothing_is_adopted() {
     alone("where_a_filter_refuses_userfaultfd_nothing_is_adopted", || {
         let memory = Memory::numbered(2);
         forbid(libc::SYS_ioctl); // /dev/userfaultfd may serve without the call of that name
-        assert_eq!(price(memory.at(), PAGE), None);
-        assert_eq!(take_all(memory.at(), PAGE).err(), Some(NotAdopted::NoUserfaultfd));
+        assert_eq!(price(memory.at(), page_bytes()), None);
+        assert_eq!(take_all(memory.at(), page_bytes()).err(), Some(NotAdopted::NoUserfaultfd));
         assert!(memory.is_private() && memory.is_numbered());
     });
 }
@@ -218,7 +222,7 @@ fn where_a_step_fails_all_bytes_stay_right() {
     alone("where_a_step_fails_all_bytes_stay_right", || {
         let memory = Memory::numbered(200);
         // Two areas that may move and one that another userfaultfd watches.
-        let (start, page) = (memory.at(), PAGE);
+        let (start, page) = (memory.at(), page_bytes());
         let other = crate::sys::adopt::userfault::Userfault::open(true).unwrap();
         let kind = crate::sys::adopt::userfault::WatchKind::Private;
         other.register(kind, start + 100 * page, page).unwrap();

@@ -11,9 +11,9 @@ struct Stage {
 
 impl Stage {
     fn new() -> Stage {
-        let segment = Segment::create(8 * PAGE).unwrap();
+        let segment = Segment::create(8 * page_bytes()).unwrap();
         let stage = Stage { lease: segment.map().unwrap(), program: segment.map().unwrap() };
-        assert!(note(stage.first(), stage.first() + 8 * PAGE, stage.lease.base()));
+        assert!(note(stage.first(), stage.first() + 8 * page_bytes(), stage.lease.base()));
         (0..8).for_each(|page| stage.at(page).write(page as u8 + 1));
         stage
     }
@@ -23,7 +23,7 @@ impl Stage {
     }
 
     fn at(&self, page: u64) -> Byte {
-        Byte(self.program.base().wrapping_add((page * PAGE) as usize))
+        Byte(self.program.base().wrapping_add((page * page_bytes()) as usize))
     }
 
     fn pages(&self) -> Vec<u8> {
@@ -42,7 +42,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        forget(self.first(), self.first() + 8 * PAGE);
+        forget(self.first(), self.first() + 8 * page_bytes());
     }
 }
 
@@ -64,12 +64,20 @@ impl Byte {
 #[test]
 fn discarded_pages_are_zero_and_take_no_memory() {
     let stage = Stage::new();
-    assert_eq!(stage.advise(1, PAGE, libc::MADV_DONTNEED), (0, 77));
-    assert_eq!(stage.advise(3, PAGE + 1, libc::MADV_FREE).0, 0, "a part of a page is all of it");
-    assert_eq!(stage.advise(6, PAGE, DONTNEED_LOCKED), (0, 77));
+    assert_eq!(stage.advise(1, page_bytes(), libc::MADV_DONTNEED), (0, 77));
+    assert_eq!(
+        stage.advise(3, page_bytes() + 1, libc::MADV_FREE).0,
+        0,
+        "a part of a page is all of it"
+    );
+    assert_eq!(stage.advise(6, page_bytes(), DONTNEED_LOCKED), (0, 77));
     assert_eq!(stage.pages(), [1, 0, 3, 0, 0, 6, 0, 8]);
-    assert_eq!(Byte(stage.lease.base().wrapping_add(PAGE as usize)).read(), 0, "for others, too");
-    assert_eq!(stage.advise(0, 8 * PAGE, libc::MADV_COLD), (0, 77));
+    assert_eq!(
+        Byte(stage.lease.base().wrapping_add(page_bytes() as usize)).read(),
+        0,
+        "for others, too"
+    );
+    assert_eq!(stage.advise(0, 8 * page_bytes(), libc::MADV_COLD), (0, 77));
     assert_eq!(stage.advise(0, 0, libc::MADV_DONTNEED), (0, 77));
     assert_eq!(stage.pages()[0], 1, "no page is meant");
 }
@@ -79,18 +87,18 @@ fn what_the_system_refuses_stays() {
     let stage = Stage::new();
     let odd = stage.at(2).0.wrapping_add(8);
     // SAFETY: an address that is refused.
-    let answer = unsafe { advise(bare, odd.cast(), PAGE as usize, libc::MADV_DONTNEED) };
+    let answer = unsafe { advise(bare, odd.cast(), page_bytes() as usize, libc::MADV_DONTNEED) };
     assert_eq!((answer, stage.at(2).read()), (-1, 3));
     assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EINVAL));
     // SAFETY: a page of this stage.
-    assert_eq!(unsafe { libc::mlock(stage.at(4).0.cast(), PAGE as usize) }, 0);
-    assert_eq!(stage.advise(4, PAGE, libc::MADV_DONTNEED), (-1, libc::EINVAL));
+    assert_eq!(unsafe { libc::mlock(stage.at(4).0.cast(), page_bytes() as usize) }, 0);
+    assert_eq!(stage.advise(4, page_bytes(), libc::MADV_DONTNEED), (-1, libc::EINVAL));
     assert_eq!(stage.pages()[4], 5);
-    assert_eq!(stage.advise(4, PAGE, DONTNEED_LOCKED), (0, 77));
+    assert_eq!(stage.advise(4, page_bytes(), DONTNEED_LOCKED), (0, 77));
     assert_eq!(stage.pages()[4], 0);
     // SAFETY: as above.
-    unsafe { libc::munmap(stage.at(7).0.cast(), PAGE as usize) };
-    assert_eq!(stage.advise(6, 2 * PAGE, libc::MADV_DONTNEED), (-1, libc::ENOMEM));
+    unsafe { libc::munmap(stage.at(7).0.cast(), page_bytes() as usize) };
+    assert_eq!(stage.advise(6, 2 * page_bytes(), libc::MADV_DONTNEED), (-1, libc::ENOMEM));
     assert_eq!(stage.at(6).read(), 0);
 }
 
@@ -98,26 +106,30 @@ fn what_the_system_refuses_stays() {
 fn locked_segments_are_cleared() {
     let stage = Stage::new();
     // SAFETY: a mapping of this stage.
-    assert_eq!(unsafe { libc::mlock(stage.lease.base().cast(), 8 * PAGE as usize) }, 0);
-    assert_eq!(stage.advise(2, 2 * PAGE, libc::MADV_DONTNEED), (0, 77));
+    assert_eq!(unsafe { libc::mlock(stage.lease.base().cast(), 8 * page_bytes() as usize) }, 0);
+    assert_eq!(stage.advise(2, 2 * page_bytes(), libc::MADV_DONTNEED), (0, 77));
     assert_eq!(stage.pages(), [1, 2, 0, 0, 5, 6, 7, 8]);
 }
 
 #[test]
 fn only_noted_pages_are_taken_from_the_segment() {
     let stage = Stage::new();
-    forget(stage.first() + 2 * PAGE, stage.first() + 3 * PAGE);
-    forget(stage.first() + 5 * PAGE, stage.first() + 8 * PAGE);
-    assert_eq!(stage.advise(0, 8 * PAGE, libc::MADV_DONTNEED), (0, 77));
+    forget(stage.first() + 2 * page_bytes(), stage.first() + 3 * page_bytes());
+    forget(stage.first() + 5 * page_bytes(), stage.first() + 8 * page_bytes());
+    assert_eq!(stage.advise(0, 8 * page_bytes(), libc::MADV_DONTNEED), (0, 77));
     assert_eq!(stage.pages(), [0, 0, 3, 0, 0, 6, 7, 8]);
-    assert_eq!(stage.advise(6, PAGE, libc::MADV_FREE), (-1, libc::EINVAL), "as the system says");
+    assert_eq!(
+        stage.advise(6, page_bytes(), libc::MADV_FREE),
+        (-1, libc::EINVAL),
+        "as the system says"
+    );
 }
 
 #[test]
 fn a_child_has_no_noted_pages() {
     let stage = Stage::new();
     let said = crate::sys::child::Child::working(|| {
-        let answer = stage.advise(1, PAGE, libc::MADV_DONTNEED);
+        let answer = stage.advise(1, page_bytes(), libc::MADV_DONTNEED);
         answer == (0, 77) && stage.at(1).read() == 2
     });
     assert!(said.said_yes());
@@ -126,14 +138,14 @@ fn a_child_has_no_noted_pages() {
 #[test]
 fn the_table_grows() {
     const MANY: u64 = 2000;
-    let far = |at: u64| (1 << 62) + 2 * at * PAGE;
+    let far = |at: u64| (1 << 62) + 2 * at * page_bytes();
     let stage = Stage::new();
     for at in 0..MANY {
-        assert!(note(far(at), far(at) + PAGE, core::ptr::null_mut()));
+        assert!(note(far(at), far(at) + page_bytes(), core::ptr::null_mut()));
     }
-    assert_eq!(stage.advise(1, PAGE, libc::MADV_DONTNEED), (0, 77));
+    assert_eq!(stage.advise(1, page_bytes(), libc::MADV_DONTNEED), (0, 77));
     assert_eq!(stage.pages(), [1, 0, 3, 4, 5, 6, 7, 8]);
     forget(far(0), far(MANY));
-    assert_eq!(stage.advise(2, PAGE, libc::MADV_DONTNEED), (0, 77));
+    assert_eq!(stage.advise(2, page_bytes(), libc::MADV_DONTNEED), (0, 77));
     assert_eq!(stage.pages()[2], 0);
 }

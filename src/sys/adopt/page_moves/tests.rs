@@ -26,9 +26,9 @@ struct Stage {
 
 impl Stage {
     fn new() -> Stage {
-        let segment = Segment::create(PAGES * PAGE).unwrap();
+        let segment = Segment::create(PAGES * page_bytes()).unwrap();
         let mapping = segment.map().unwrap();
-        let address = fresh(PAGES * PAGE).unwrap();
+        let address = fresh(PAGES * page_bytes()).unwrap();
         let stage = Stage {
             address,
             segment,
@@ -42,7 +42,7 @@ impl Stage {
     }
 
     fn page(&self, page: u64) -> *mut u64 {
-        ptr::with_exposed_provenance_mut((self.address + page * PAGE) as usize)
+        ptr::with_exposed_provenance_mut((self.address + page * page_bytes()) as usize)
     }
 
     fn is_numbered(&self) -> bool {
@@ -53,7 +53,13 @@ impl Stage {
     fn whole(&self, descriptor: Option<i32>) -> PageMove<'_> {
         let tools = Tools { userfault: &self.userfault, pagemap: &self.pagemap };
         let room = Room { descriptor, offset: 0, mapped: self.mapping.base() };
-        PageMove { tools, address: self.address, bytes: PAGES * PAGE, room, finds_users: false }
+        PageMove {
+            tools,
+            address: self.address,
+            bytes: PAGES * page_bytes(),
+            room,
+            finds_users: false,
+        }
     }
 
     fn move_in(&self, steps: u32) -> core::result::Result<u64, Halted> {
@@ -68,13 +74,13 @@ impl Stage {
         };
         let whole = PageMove { finds_users, ..self.whole(Some(self.segment.name().fd)) };
         // SAFETY: pages of this stage, which no other code uses.
-        unsafe { whole.move_in(&[self.address + PAGES * PAGE], &mut permit) }
+        unsafe { whole.move_in(&[self.address + PAGES * page_bytes()], &mut permit) }
     }
 }
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        let (at, bytes) = (self.page(0), (PAGES * PAGE) as usize);
+        let (at, bytes) = (self.page(0), (PAGES * page_bytes()) as usize);
         // SAFETY: ours, and not used again.
         unsafe { libc::munmap(at.cast(), bytes) };
     }
@@ -91,9 +97,9 @@ fn a_move_that_must_not_go_on_is_undone() {
         assert_eq!(stage.segment.backed_bytes(), Some(0), "no page is in the segment");
         let other = Userfault::open(true).unwrap();
         other
-            .register(WatchKind::Private, stage.address, PAGE)
+            .register(WatchKind::Private, stage.address, page_bytes())
             .expect("it is not watched any more");
-        other.unregister(stage.address, PAGE).unwrap();
+        other.unregister(stage.address, page_bytes()).unwrap();
     }
 }
 
@@ -102,12 +108,12 @@ fn pages_come_back_also_if_the_descriptor_is_closed() {
     let stage = Stage::new();
     for descriptor in [Some(stage.segment.name().fd), None] {
         stage.move_in(100).unwrap();
-        assert_eq!(stage.segment.backed_bytes(), Some(PAGES * PAGE));
+        assert_eq!(stage.segment.backed_bytes(), Some(PAGES * page_bytes()));
         // SAFETY: what was just moved.
         unsafe { stage.whole(descriptor).move_back() }.unwrap();
         assert_eq!(stage.segment.backed_bytes(), Some(0));
         assert!(stage.is_numbered());
-        assert_eq!(resident::missing(stage.address, PAGES * PAGE), 0);
+        assert_eq!(resident::missing(stage.address, PAGES * page_bytes()), 0);
     }
 }
 
@@ -117,7 +123,7 @@ fn ring_with(stage: &Stage, page: u64, pages: u64) -> Option<KeptFile> {
     unsafe {
         let ring = libc::syscall(libc::SYS_io_uring_setup, 1, [0_u64; 15].as_mut_ptr());
         let ring = KeptFile::of_descriptor(ring)?;
-        let buffer = [stage.address + page * PAGE, pages * PAGE];
+        let buffer = [stage.address + page * page_bytes(), pages * page_bytes()];
         let (call, at) = (libc::SYS_io_uring_register, buffer.as_ptr());
         (libc::syscall(call, ring.descriptor(), 0, at, 1) == 0).then_some(ring)
     }
@@ -148,7 +154,9 @@ fn pages_that_io_uring_uses_stay_where_they_are() {
         assert!(stage.is_numbered());
         assert_eq!(stage.segment.backed_bytes(), Some(0));
         let other = Userfault::open(true).unwrap();
-        other.register(WatchKind::Private, stage.address, PAGES * PAGE).expect("not watched");
+        other
+            .register(WatchKind::Private, stage.address, PAGES * page_bytes())
+            .expect("not watched");
         drop(other);
         drop(ring);
     }
@@ -158,7 +166,7 @@ fn pages_that_io_uring_uses_stay_where_they_are() {
         stage.move_in_by(true, 100).is_ok()
     });
     assert!(moved && stage.is_numbered());
-    assert_eq!(stage.segment.backed_bytes(), Some(PAGES * PAGE));
+    assert_eq!(stage.segment.backed_bytes(), Some(PAGES * page_bytes()));
 }
 
 #[test]
@@ -169,7 +177,7 @@ fn pages_that_a_child_shares_move() {
     }
     // SAFETY: an untouched page again, and one that was only read.
     unsafe {
-        let (at, bytes) = (stage.page(5), 2 * PAGE as usize);
+        let (at, bytes) = (stage.page(5), 2 * page_bytes() as usize);
         libc::madvise(at.cast(), bytes, libc::MADV_DONTNEED);
         assert_eq!(stage.page(6).read_volatile(), 0);
     }
@@ -207,12 +215,13 @@ fn cost_of_moves() {
             for _ in 0..50 {
                 let part = PageMove {
                     finds_users,
-                    bytes: pages * PAGE,
+                    bytes: pages * page_bytes(),
                     ..stage.whole(Some(stage.segment.name().fd))
                 };
                 let start = std::time::Instant::now();
                 // SAFETY: pages of this stage.
-                unsafe { part.move_in(&[stage.address + pages * PAGE], &mut |_, _| true) }.unwrap();
+                unsafe { part.move_in(&[stage.address + pages * page_bytes()], &mut |_, _| true) }
+                    .unwrap();
                 best = best.min(start.elapsed().as_nanos());
                 // SAFETY: as above.
                 unsafe { part.move_back() }.unwrap();

@@ -1,0 +1,36 @@
+//! The size of a page of memory, a power of two. Processors of x86-64 have one size; on AArch64 the
+//! kernel is built for 4, 16 or 64 KiB, so the system is asked. All ranks of a node have the same.
+
+/// The size of the smallest pages of any processor.
+pub const PAGE_BYTES_MIN: u64 = 4096;
+
+/// Returns the size of a page in bytes.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub const fn page_bytes() -> u64 {
+    PAGE_BYTES_MIN
+}
+
+/// Returns the size of a page in bytes.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+pub fn page_bytes() -> u64 {
+    use std::sync::OnceLock;
+    static BYTES: OnceLock<u64> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        // SAFETY: a plain question.
+        let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.cast_unsigned();
+        assert!(bytes.is_power_of_two() && bytes >= PAGE_BYTES_MIN, "pages of {bytes} bytes");
+        bytes
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn it_is_the_size_of_the_systems_pages() {
+        // SAFETY: a plain question.
+        let asked = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        assert_eq!(super::page_bytes(), asked as u64);
+    }
+}
