@@ -191,8 +191,9 @@ fn host_text(host: &Host, code: c_int) -> Option<String> {
     let mut length = 0;
     // SAFETY: the buffer is longer than MPI_MAX_ERROR_STRING of every ABI.
     unsafe { (host.call.error_string)(code, buffer.as_mut_ptr(), &mut length) };
-    let bytes =
-        buffer.iter().take_while(|byte| **byte != 0).map(|byte| (*byte).cast_unsigned()).collect();
+    // C's `char` has a sign on some processors.
+    let byte = |char: &c_char| u8::from_ne_bytes(char.to_ne_bytes());
+    let bytes = buffer.iter().map(byte).take_while(|byte| *byte != 0).collect();
     String::from_utf8(bytes).ok()
 }
 

@@ -56,6 +56,7 @@ extern "C" fn find(dispatch: &Dispatch) -> usize {
 
 /// The first call of a name: `r11` points to its [`Dispatch`]. All registers that may hold
 /// arguments are kept (System V ABI for x86-64, section 3.2.3).
+#[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 extern "C" fn first_call() {
     naked_asm!(
@@ -99,6 +100,75 @@ extern "C" fn first_call() {
     )
 }
 
+/// The first call of a name: `x16` points to its [`Dispatch`]. All registers that may hold
+/// arguments are kept, and that of the place of a result (AAPCS64, sections 6.1.1 and 6.1.2). `x16`
+/// and `x17` are those that code between a call and its function may change.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+extern "C" fn first_call() {
+    naked_asm!(
+        "stp x29, x30, [sp, #-224]!",
+        "mov x29, sp",
+        "stp x0, x1, [sp, #16]",
+        "stp x2, x3, [sp, #32]",
+        "stp x4, x5, [sp, #48]",
+        "stp x6, x7, [sp, #64]",
+        "str x8, [sp, #80]",
+        "stp q0, q1, [sp, #96]",
+        "stp q2, q3, [sp, #128]",
+        "stp q4, q5, [sp, #160]",
+        "stp q6, q7, [sp, #192]",
+        "mov x0, x16",
+        "bl {find}",
+        "mov x17, x0",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x2, x3, [sp, #32]",
+        "ldp x4, x5, [sp, #48]",
+        "ldp x6, x7, [sp, #64]",
+        "ldr x8, [sp, #80]",
+        "ldp q0, q1, [sp, #96]",
+        "ldp q2, q3, [sp, #128]",
+        "ldp q4, q5, [sp, #160]",
+        "ldp q6, q7, [sp, #192]",
+        "ldp x29, x30, [sp], #224",
+        "br x17",
+        find = sym find,
+    )
+}
+
+/// The instructions of an entry: a jump to the target of the calls of its name, if it is known.
+#[cfg(target_arch = "x86_64")]
+macro_rules! jump_to_target {
+    ($dispatch:ident) => {
+        naked_asm!(
+            "lea r11, [rip + {dispatch}]",
+            "cmp qword ptr [r11], 0",
+            "je {first_call}",
+            "jmp qword ptr [r11]",
+            dispatch = sym $dispatch,
+            first_call = sym first_call,
+        )
+    };
+}
+
+/// The same.
+#[cfg(target_arch = "aarch64")]
+macro_rules! jump_to_target {
+    ($dispatch:ident) => {
+        naked_asm!(
+            "adrp x16, {dispatch}",
+            "add x16, x16, :lo12:{dispatch}",
+            "ldr x17, [x16]",
+            "cbz x17, 2f",
+            "br x17",
+            "2:",
+            "b {first_call}",
+            dispatch = sym $dispatch,
+            first_call = sym first_call,
+        )
+    };
+}
+
 /// One entry: jumps to the target of the calls of its name.
 macro_rules! jump {
     ($name:ident $typed:ident) => {
@@ -110,14 +180,7 @@ macro_rules! jump {
         #[unsafe(no_mangle)]
         pub extern "C" fn $name() {
             static DISPATCH: Dispatch = Dispatch::new(symbol!($name), $typed as *const c_void);
-            naked_asm!(
-                "lea r11, [rip + {dispatch}]",
-                "cmp qword ptr [r11], 0",
-                "je {first_call}",
-                "jmp qword ptr [r11]",
-                dispatch = sym DISPATCH,
-                first_call = sym first_call,
-            )
+            jump_to_target!(DISPATCH)
         }
     };
 }

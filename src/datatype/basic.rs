@@ -27,9 +27,10 @@ pub enum Kind {
     Opaque,
 }
 
-/// `long double` has arithmetic where the processor has an instruction for it.
+/// `long double` has arithmetic where `reduce` has it.
 const fn long_double(kind: Kind) -> Kind {
-    if cfg!(target_arch = "x86_64") { kind } else { Kind::Opaque }
+    let has_arithmetic = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+    if has_arithmetic { kind } else { Kind::Opaque }
 }
 
 macro_rules! basics {

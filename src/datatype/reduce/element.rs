@@ -57,8 +57,8 @@ pub trait Atom: Element {
 /// A word in memory that other processes change at the same time.
 ///
 /// Changes are Acquire and Release although MPI orders accumulates of one location only, which
-/// Relaxed gives too: users build locks from Fetch_and_op and Compare_and_swap, and x86-64 gives
-/// these orderings for nothing.
+/// Relaxed gives too: users build locks from Fetch_and_op and Compare_and_swap. x86-64 gives these
+/// orderings for nothing, and AArch64 has instructions with them.
 ///
 /// # Safety
 /// For every function: `at` is a multiple of the width, its bytes may be read and written, and
@@ -190,7 +190,8 @@ atoms! {
     Pair<i16, i32>: u64;
 }
 
-/// The bytes of a C `long double`; `long_double` gives it arithmetic on x86-64.
+/// The bytes of a C `long double`; `long_double` gives it arithmetic on x86-64, `binary128` on
+/// AArch64.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
 pub struct LongDouble(pub [u8; 16]);

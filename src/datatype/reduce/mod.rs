@@ -24,6 +24,8 @@
 //! together is the caller's check ([`pairs`]); here it is an assertion.
 
 mod atomic;
+#[cfg(target_arch = "aarch64")]
+mod binary128;
 mod element;
 #[cfg(target_arch = "x86_64")]
 mod long_double;
@@ -39,7 +41,7 @@ mod wide_elements;
 #[cfg(target_arch = "x86_64")]
 mod wide_loops;
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use self::element::LongDouble;
 use self::element::{Complex, Pair, ReduceCall};
 use super::basic::Basic;
@@ -261,22 +263,22 @@ unsafe fn accumulate_wide(op: Op, basic: Basic, call: &ReduceCall) {
                 row!(plain, op, call, Pair<i64, i32>; Pair: Pair<i64, i32>)
             }
             Basic::TwoDouble => row!(plain, op, call, u128; Pair: Pair<f64, f64>),
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
             Basic::LongDouble => {
                 row!(plain, op, call, u128; Float: LongDouble)
             }
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
             Basic::ComplexLongDouble => {
                 row!(plain, op, call, [u8; 32]; Complex: Complex<LongDouble>)
             }
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
             Basic::LongDoubleInt => row!(plain, op, call, Pair<LongDouble, i32>;
                 Pair: Pair<LongDouble, i32>),
-            #[cfg(not(target_arch = "x86_64"))]
+            #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
             Basic::LongDouble => row!(plain, op, call, u128),
-            #[cfg(not(target_arch = "x86_64"))]
+            #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
             Basic::ComplexLongDouble => row!(plain, op, call, [u8; 32]),
-            #[cfg(not(target_arch = "x86_64"))]
+            #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
             Basic::LongDoubleInt => row!(plain, op, call, Pair<element::LongDouble, i32>),
             Basic::Opaque16 => row!(plain, op, call, u128),
             Basic::Opaque32 => row!(plain, op, call, [u8; 32]),

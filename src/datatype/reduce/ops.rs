@@ -271,7 +271,7 @@ combine!(Bor, |t, o| t | o, for u128);
 combine!(Bxor, |t, o| t ^ o, by xor, for u8 u16 u32 u64);
 combine!(Bxor, |t, o| t ^ o, for u128);
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod long_double {
     use super::super::element::LongDouble;
     use super::*;

@@ -355,6 +355,27 @@ fn long_double_keeps_64_bits_and_compares_nans_as_in_c() {
     assert_eq!(both(Op::Min, basic, nan, one), one);
 }
 
+#[cfg(target_arch = "aarch64")]
+#[test]
+fn long_double_keeps_113_bits_and_compares_nans_as_in_c() {
+    let number =
+        |exponent: u128, fraction: u128| ((16383 + exponent) << 112 | fraction).to_ne_bytes();
+    let (one, large) = (number(0, 0), number(112, 12345));
+    let (nan, infinity) = (number(16384, 1), number(16384, 0));
+    let minus = |bytes: [u8; 16]| (u128::from_ne_bytes(bytes) | 1 << 127).to_ne_bytes();
+    let basic = Basic::LongDouble;
+    assert_eq!(both(Op::Sum, basic, large, one), number(112, 12346));
+    assert_eq!(both(Op::Sum, basic, large, minus(one)), number(112, 12344));
+    assert_eq!(both(Op::Prod, basic, large, minus(one)), minus(large));
+    assert_eq!(both(Op::Max, basic, large, one), large);
+    assert_eq!(both(Op::Max, basic, minus(large), minus(one)), minus(one));
+    assert_eq!(both(Op::Min, basic, minus(infinity), one), minus(infinity));
+    assert_eq!(both(Op::Max, basic, [0; 16], minus([0; 16])), minus([0; 16]), "equal");
+    assert_eq!(both(Op::Max, basic, nan, one), one);
+    assert_eq!(both(Op::Max, basic, one, nan), nan);
+    assert_eq!(both(Op::Min, basic, nan, one), one);
+}
+
 #[test]
 #[should_panic(expected = "does not go with")]
 fn an_op_that_does_not_go_with_the_type_is_caught() {

@@ -47,9 +47,13 @@ const fn named((name, basic, mpich, openmpi, standard): Row) -> Predefined {
     Predefined { name, basic, mpich, openmpi, standard }
 }
 
+/// C's `char`, with which MPIs compute although it is no number in the standard: signed on x86-64,
+/// unsigned on AArch64.
+const CHAR: Basic = if core::ffi::c_char::MIN == 0 { Basic::U8 } else { Basic::I8 };
+
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
-    ("MPI_CHAR", Basic::I8, 0x4c000101, Some(c"ompi_mpi_char"), 0x243),
+    ("MPI_CHAR", CHAR, 0x4c000101, Some(c"ompi_mpi_char"), 0x243),
     ("MPI_SIGNED_CHAR", Basic::I8, 0x4c000118, Some(c"ompi_mpi_signed_char"), 0x244),
     ("MPI_UNSIGNED_CHAR", Basic::U8, 0x4c000102, Some(c"ompi_mpi_unsigned_char"), 0x245),
     ("MPI_BYTE", Basic::Byte, 0x4c00010d, Some(c"ompi_mpi_byte"), 0x247),

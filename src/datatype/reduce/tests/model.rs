@@ -100,6 +100,12 @@ fn decode(number: Number, bytes: &[u8]) -> Value {
         Number::Bits(_) => Value::Natural(bits),
         Number::F32 => Value::Real(f32::from_bits(bits as u32).into()),
         Number::F64 => Value::Real(f64::from_bits(bits as u64)),
+        Number::Extended if IS_BINARY128 => {
+            let (fraction, exponent) = ((bits << 16 >> 64) as u64, (bits >> 112) as i32 & 0x7fff);
+            let sign = if bits >> 127 == 1 { -1. } else { 1. };
+            let significand = if exponent == 0 { 0. } else { 1. + fraction as f64 / 2f64.powi(64) };
+            Value::Real(sign * significand * 2f64.powi(exponent - 16383))
+        }
         Number::Extended => {
             let (significand, exponent) = (bits as u64, (bits >> 64) as i32 & 0x7fff);
             let sign = if bits >> 79 & 1 == 1 { -1. } else { 1. };
@@ -121,14 +127,20 @@ fn encode(number: Number, value: Value) -> Vec<u8> {
     bits.to_le_bytes()[..number.bytes()].to_vec()
 }
 
-/// A finite number in the ten bytes of the x87.
+/// Whether a `long double` is IEEE binary128; else it is the ten bytes of the x87.
+const IS_BINARY128: bool = cfg!(target_arch = "aarch64");
+
+/// A finite number as a `long double`.
 fn extended(value: f64) -> u128 {
     let bits = value.to_bits();
-    let sign = u128::from(bits >> 63) << 79;
+    let sign = u128::from(bits >> 63) << if IS_BINARY128 { 127 } else { 79 };
     if value == 0. {
         return sign;
     }
     let exponent = u128::from(bits >> 52 & 0x7ff) + 16383 - 1023;
+    if IS_BINARY128 {
+        return sign | exponent << 112 | u128::from(bits << 12) << 48;
+    }
     let significand = 1 << 63 | u128::from(bits << 12 >> 1);
     sign | exponent << 64 | significand
 }
@@ -228,7 +240,7 @@ pub fn same(op: Op, basic: Basic, found: &[u8], wanted: &[u8]) -> bool {
     let (mut found, wanted) = (found.to_vec(), wanted.to_vec());
     for (at, number) in members(basic) {
         let mut end = at + number.bytes();
-        if number == Number::Extended && matches!(op, Op::Sum | Op::Prod) {
+        if number == Number::Extended && !IS_BINARY128 && matches!(op, Op::Sum | Op::Prod) {
             end = at + 10;
             found[end..at + 16].copy_from_slice(&wanted[end..at + 16]);
         }
