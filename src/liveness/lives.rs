@@ -146,6 +146,7 @@ impl Lives {
         let others: Vec<RankOnNode> = others.collect();
         let ended = life::first_ended(others.iter().map(|rank| self.of(*rank)))?;
         let rank = others[ended];
-        Some((rank, self.of(rank).mark().pid))
+        // It may have left, and ended then, between the two looks.
+        takes_part(rank).then(|| (rank, self.of(rank).mark().pid))
     }
 }

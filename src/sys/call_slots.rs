@@ -205,8 +205,8 @@ impl Object {
         let word = unsafe {
             AtomicUsize::from_ptr(core::ptr::with_exposed_provenance_mut(slot.to_usize()))
         };
-        // Relaxed: the function needs nothing that this thread has written.
-        word.store(value, Ordering::Relaxed);
+        // Release: what `begin` has stored comes before the first call.
+        word.store(value, Ordering::Release);
         if is_read_only {
             protect(libc::PROT_READ);
         }

@@ -70,9 +70,10 @@ impl WindowPuts {
     /// Whether a target is due, so that puts may wait.
     #[inline(always)]
     pub(super) fn may_wait(&self) -> bool {
-        // Relaxed: a thread that has to complete a put has met the one that made it, behind the
-        // change to another number than 0, and this is 0 again only behind the put.
-        self.due.load(Ordering::Relaxed) > 0
+        // Acquire: pairs with the Release in `change`. A thread that has to complete a put has met
+        // the one that made it, behind the change to another number than 0, and this is 0 again only
+        // behind the put.
+        self.due.load(Ordering::Acquire) > 0
     }
 
     /// Whether there was a small put, so that the entry for quick calls changes with them.
@@ -94,10 +95,11 @@ impl WindowPuts {
     #[inline]
     pub(super) fn change(&self, change: impl FnOnce() -> i32, serve: impl FnOnce(u32, bool)) {
         self.turn.with(|()| {
-            // Relaxed: the turn orders them; for `may_wait` see there.
+            // Relaxed: the turn orders it.
             let before = self.due.load(Ordering::Relaxed);
             let after = before.wrapping_add_signed(change());
-            self.due.store(after, Ordering::Relaxed);
+            // Release: pairs with the Acquire in `may_wait`.
+            self.due.store(after, Ordering::Release);
             // Relaxed: the caller has found it.
             let handle = self.handle.load(Ordering::Relaxed);
             if (before == 0) != (after == 0) && handle != NO_ENTRY {

@@ -110,6 +110,7 @@ impl Registrations {
         buffers.push(region.clone());
         // Relaxed: the thread that sweeps for this buffer is this one, or has synchronised with it.
         self.any.store(true, Ordering::Relaxed);
+        // Relaxed: a count.
         self.registered.fetch_add(1, Ordering::Relaxed);
         Ok(region)
     }
@@ -141,10 +142,11 @@ impl Registrations {
     /// Ends the registrations of buffers that no request uses, before the user learns that
     /// operations are done.
     pub fn sweep(&self) {
-        if self.any.load(Ordering::Relaxed) {
+        // Acquire: pairs with the Release of another thread that has ended them.
+        if self.any.load(Ordering::Acquire) {
             let mut buffers = self.buffers.lock();
             buffers.retain(in_use);
-            self.any.store(!buffers.is_empty(), Ordering::Relaxed);
+            self.any.store(!buffers.is_empty(), Ordering::Release);
         }
     }
 

@@ -211,13 +211,13 @@ impl Peer {
     /// Records whether requests are under way, and ends registrations that nothing needs.
     fn note(&self, queue: &Queue) {
         let quiet = queue.is_quiet();
-        // Relaxed: only threads of this process that send to this peer use it; a thread that checks
-        // on behalf of another thread has synchronised with it.
-        self.dirty.store(!quiet, Ordering::Relaxed);
+        self.note_refusal(queue.is_refused());
+        // Release: pairs with the Acquire in `is_idle`. A thread that finds the peer idle sees what
+        // this one has received for it, and that a request was refused.
+        self.dirty.store(!quiet, Ordering::Release);
         if quiet {
             self.core.device.sweep();
         }
-        self.note_refusal(queue.is_refused());
     }
 
     /// Marks this peer as lost.
@@ -230,7 +230,7 @@ impl Peer {
         };
         *state = State::Lost(error.clone(), end);
         self.note_refusal(false);
-        self.dirty.store(true, Ordering::Relaxed);
+        self.dirty.store(true, Ordering::Relaxed); // nothing is read behind it
         // The user learns that operations have ended.
         self.core.device.sweep();
         self.core.count_loss();
@@ -415,8 +415,9 @@ impl Peer {
 
     /// Whether everything that was sent is known to be done in the peer's memory.
     pub fn is_idle(&self) -> bool {
-        // Relaxed: as where it is stored.
-        !self.dirty.load(Ordering::Relaxed)
+        // Acquire: pairs with the Release in `note`. That it is dirty a thread has noted itself, or
+        // has met the one that has.
+        !self.dirty.load(Ordering::Acquire)
     }
 
     /// Whether there is a connection, and the counts of the connection that there is or was.

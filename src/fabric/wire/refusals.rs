@@ -11,7 +11,7 @@ impl Core {
     /// Whether a peer has refused a request, of which the user has not learnt.
     pub(super) fn has_refusals(&self) -> bool {
         // Relaxed: a thread that asks has waited for the answers, which another thread may have
-        // received, under the lock of the peer's state.
+        // received, under the lock of the peer's state or by `is_idle`.
         self.refusing.load(Ordering::Relaxed) > 0
     }
 }
@@ -20,7 +20,7 @@ impl Peer {
     /// Records whether the peer has refused a request, of which the user has not learnt.
     #[inline]
     pub(super) fn note_refusal(&self, refused: bool) {
-        // Relaxed: changed while the state is locked; otherwise as for `dirty`.
+        // Relaxed: changed while the state is locked, and ahead of `dirty`.
         if self.refused.load(Ordering::Relaxed) != refused {
             self.refused.store(refused, Ordering::Relaxed);
             let change = if refused { 1 } else { u64::MAX };

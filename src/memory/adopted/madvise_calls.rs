@@ -6,17 +6,30 @@
 
 #![allow(clippy::missing_safety_doc)] // called in place of a function of the C library
 
-use crate::sync::{AtomicUsize, Ordering};
+use crate::sync::{AtomicUsize, Ordering, full_fence};
 use crate::sys::adopt::discards::{self, Advise};
 use crate::sys::{call_slots, dl};
 
 /// The function that was called before; 0: none is known.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
+/// Returns the function that was called before; 0: none is known.
+fn next() -> usize {
+    // Acquire pairs with the Release of `lead_here`.
+    match NEXT.load(Ordering::Acquire) {
+        0 => {
+            // It was stored before the slot by which this call came. The processor may have read it
+            // ahead of the slot, which the call read without any ordering.
+            full_fence();
+            NEXT.load(Ordering::Acquire)
+        }
+        next => next,
+    }
+}
+
 /// In place of madvise(2).
 unsafe extern "C" fn advise(address: *mut libc::c_void, bytes: usize, advice: i32) -> i32 {
-    // Acquire pairs with the Release of `lead_here`: stored before any call comes here.
-    let next = match NEXT.load(Ordering::Acquire) {
+    let next = match next() {
         0 => discards::bare as Advise,
         // SAFETY: the function of this name has this type.
         next => unsafe { core::mem::transmute::<usize, Advise>(next) },

@@ -13,7 +13,7 @@
 
 use super::step_lock::StepLock;
 use crate::number::Number;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, full_fence};
 use crate::sys::{page_bytes, process};
 use core::cell::UnsafeCell;
 use core::ptr;
@@ -175,7 +175,9 @@ pub unsafe extern "C" fn bare(address: *mut libc::c_void, bytes: usize, advice: 
 pub unsafe fn advise(next: Advise, address: *mut libc::c_void, bytes: usize, advice: i32) -> i32 {
     // SAFETY: the caller's promise.
     let answer = unsafe { next(address, bytes, advice) };
-    // Read afterwards: if a page moves meanwhile, it was noted before its bytes were copied.
+    // Read afterwards: if a page moves meanwhile, it was noted before its bytes were copied. The
+    // system's own locks need not order its stores before this load.
+    full_fence();
     // Acquire pairs with the Release of `with_table`.
     if ENTRIES.load(Ordering::Acquire) == 0 {
         return answer;
