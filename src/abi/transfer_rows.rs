@@ -179,7 +179,8 @@ macro_rules! get_accumulates {
                 let (count, datatype) = ($tc.into(), $tt);
                 let target = Target { rank: $rank, disp: $disp as i64, count, datatype };
                 // SAFETY: the caller's buffers.
-                run!(with_quick_request, to [$($q)?] unsafe { $quick(&to, (from, into), target, $op) })
+                let work = || unsafe { $quick(&to, (from, into), target, $op) };
+                run!(with_quick_request, to [$($q)?] work())
             }).is_some()
         })?] {
             let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));

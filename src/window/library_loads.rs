@@ -7,8 +7,8 @@ use super::registry;
 use crate::error::Result;
 use crate::memory::gpu::{self, Presence};
 use crate::number::Number;
-use crate::sys::PAGE;
 use crate::sys::gpu::{CopyDirection, HostPages, MemoryKind, Runtimes};
+use crate::sys::page_bytes;
 
 /// Prepares for a library that this thread is about to load.
 pub fn may_load() {
@@ -89,7 +89,7 @@ impl Gpu {
     /// Takes memory of the host for a copy of `bytes` bytes at an address. The copy begins at the
     /// same offset in its page, so that elements keep their alignment.
     pub fn room(self, address: *const u8, bytes: u64) -> Result<HostRoom> {
-        let offset = address.addr().to_u64() % PAGE;
+        let offset = address.addr().to_u64() % page_bytes();
         let pages = HostPages::new((offset + bytes).to_usize())?;
         Ok(HostRoom { pages, offset: offset.to_usize() })
     }
@@ -124,8 +124,8 @@ impl PageKinds {
 
     /// Does the same as [`Gpu::is_device`].
     pub fn is_device(&mut self, address: u64) -> bool {
-        if self.page != address / PAGE {
-            (self.page, self.is_device) = (address / PAGE, self.gpu.is_device(address));
+        if self.page != address / page_bytes() {
+            (self.page, self.is_device) = (address / page_bytes(), self.gpu.is_device(address));
         }
         self.is_device
     }

@@ -188,7 +188,7 @@ impl Books {
 
     /// Returns how many pages had memory.
     fn give_back(&mut self, stretch: &Stretch<HeapLease>) -> Result<u64> {
-        if gpu::is_any_pinned(stretch.first, stretch.end, PAGE) {
+        if gpu::is_any_pinned(stretch.first, stretch.end, page_bytes()) {
             // A library that came behind the adoption; the GPU would write to the old pages.
             return Err(Error::System { call: "move of memory of a GPU", errno: libc::EBUSY });
         }

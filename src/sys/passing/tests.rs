@@ -3,9 +3,9 @@
 
 use super::packets::duplicate;
 use super::*;
-use crate::sys::PAGE;
 use crate::sys::handshake::BYTES;
 use crate::sys::life::{Life, Mark};
+use crate::sys::page_bytes;
 use crate::sys::segment::Segment;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -42,7 +42,7 @@ fn next(state: &mut u64) -> u64 {
 
 #[test]
 fn a_process_that_knows_the_key_gets_the_file() {
-    let (segment, key) = (Segment::create(PAGE).unwrap(), started());
+    let (segment, key) = (Segment::create(page_bytes()).unwrap(), started());
     let file = file(number(key), &mark_of(&segment)).unwrap();
     assert!(packets::is_file(&file, &mark_of(&segment)));
     assert_ne!(file.as_raw_fd(), mark_of(&segment).fd);
@@ -51,7 +51,7 @@ fn a_process_that_knows_the_key_gets_the_file() {
 
 #[test]
 fn a_process_that_does_not_know_the_key_gets_nothing() {
-    let (segment, key) = (Segment::create(PAGE).unwrap(), started());
+    let (segment, key) = (Segment::create(page_bytes()).unwrap(), started());
     let question = Question::File(mark_of(&segment));
     let other = Secret::fresh().unwrap();
     assert!(file(number(other.words()), &mark_of(&segment)).is_err(), "not known here");
@@ -95,14 +95,15 @@ fn an_impostor_is_asked_nothing() {
 
 #[test]
 fn only_sealed_files_of_the_mark_are_passed() {
-    let (segment, other) = (Segment::create(PAGE).unwrap(), Segment::create(PAGE).unwrap());
+    let (segment, other) =
+        (Segment::create(page_bytes()).unwrap(), Segment::create(page_bytes()).unwrap());
     let mark = mark_of(&segment);
     assert!(duplicate(&mark).is_some());
     let wrong = [
         FileMark { fd: mark_of(&other).fd, ..mark },
         FileMark { inode: mark.inode + 1, ..mark },
         FileMark { device: mark.device + 1, ..mark },
-        FileMark { bytes: mark.bytes + PAGE, ..mark },
+        FileMark { bytes: mark.bytes + page_bytes(), ..mark },
         FileMark { fd: -1, ..mark },
         FileMark { fd: i32::MAX, ..mark },
     ];
@@ -142,7 +143,7 @@ fn what_is_no_question_is_refused() {
 
 #[test]
 fn strangers_hurt_nobody() {
-    let (segment, key) = (Segment::create(PAGE).unwrap(), started());
+    let (segment, key) = (Segment::create(page_bytes()).unwrap(), started());
     let mark = mark_of(&segment);
     let mut state = 0xfeed_0123_4567_89ab;
     let mut silent = Vec::new();
@@ -173,7 +174,7 @@ fn strangers_hurt_nobody() {
 
 #[test]
 fn many_may_ask_each_other_at_the_same_time() {
-    let segment = Segment::create(PAGE).unwrap();
+    let segment = Segment::create(page_bytes()).unwrap();
     let (keys, mark) = ([started(), started()], mark_of(&segment));
     std::thread::scope(|scope| {
         for thread in 0..8 {
@@ -189,7 +190,7 @@ fn many_may_ask_each_other_at_the_same_time() {
 
 #[test]
 fn a_program_that_closes_the_socket_closes_nothing_for_good() {
-    let (segment, secret) = (Segment::create(PAGE).unwrap(), Secret::fresh().unwrap());
+    let (segment, secret) = (Segment::create(page_bytes()).unwrap(), Secret::fresh().unwrap());
     let thread = PassingThread::new(secret).unwrap();
     let socket = thread.listening_fd();
     std::thread::spawn(move || thread.run());
