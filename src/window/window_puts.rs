@@ -71,8 +71,8 @@ impl WindowPuts {
     #[inline(always)]
     pub(super) fn may_wait(&self) -> bool {
         // Acquire: pairs with the Release in `change`. A thread that has to complete a put has met
-        // the one that made it, behind the change to another number than 0, and this is 0 again only
-        // behind the put.
+        // the one that made it, behind the change to another number than 0, and this is 0 again
+        // only behind the put.
         self.due.load(Ordering::Acquire) > 0
     }
 

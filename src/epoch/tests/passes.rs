@@ -135,7 +135,7 @@ fn plain_loops_lose_no_change() {
 fn lost_changes_are_noticed() {
     assert!(is_caught(3, || calls(Slip::Plain)), "plain loops beside calls on single words");
     assert!(is_caught(3, || calls(Slip::NoPass)), "calls on single words without a pass");
-    let threads = SimShape { threads: 2, ..SimShape::from(3) };
+    let threads = SimShape { threads: 3, ..SimShape::from(2) };
     assert!(is_caught(threads, || calls(Slip::Threads)), "threads that are not counted");
 }
 
