@@ -145,6 +145,10 @@ pub enum Location {
     Mixed,
 }
 
+/// The words or entries that a target has published are none that it has stored.
+const DAMAGED: Error =
+    Error::Wrong(Class::Intern, "table of attached memory, damaged at the target");
+
 /// A copy of a target's table.
 #[derive(Default)]
 pub struct TableCopy {
@@ -165,12 +169,17 @@ impl TableCopy {
         read: impl FnOnce(Table, &mut [RegionEntry]) -> Result<()>,
     ) -> Result<()> {
         let kept = if is_longer { self.regions.len().to_u64() } else { 0 };
-        assert!(kept <= table.slots);
-        let slots = table.slots - kept;
-        let mut added = vec![RegionEntry::default(); slots.to_usize()];
+        let slots = table.slots.checked_sub(kept).ok_or(DAMAGED)?;
+        let mut added = Vec::new();
+        added.try_reserve_exact(slots.to_usize()).map_err(|_| DAMAGED)?;
+        added.resize(slots.to_usize(), RegionEntry::default());
         if slots > 0 {
-            let address = table.address + kept * size_of::<RegionEntry>().to_u64();
+            let before = kept * size_of::<RegionEntry>().to_u64();
+            let address = table.address.checked_add(before).ok_or(DAMAGED)?;
             read(Table { address, slots, ..table }, &mut added)?;
+        }
+        if !added.iter().all(RegionEntry::may_be) {
+            return Err(DAMAGED);
         }
         if kept == 0 {
             self.regions.clear();

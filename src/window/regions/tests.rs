@@ -285,3 +285,29 @@ fn a_table_that_could_not_be_read_is_read_again() {
     assert_eq!(world.origin.locate(words, Rank(OWNER), (LAST, 8), failing), Err(died.clone()));
     assert_eq!(world.locate(LAST, 8), Ok(Location::Private));
 }
+
+#[test]
+fn a_damaged_table_is_refused_and_the_copy_stays() {
+    let entry = |base, bytes| RegionEntry { base, bytes, ..RegionEntry::default() };
+    let mut copy = TableCopy::default();
+    let renew = |copy: &mut TableCopy, slots, is_longer, come: [RegionEntry; 2]| {
+        let table = Table { address: 64, slots, key: 0 };
+        let read = |_: Table, entries: &mut [RegionEntry]| {
+            entries.copy_from_slice(&come);
+            Ok(())
+        };
+        copy.renew(1, (table, is_longer), read)
+    };
+    assert_eq!(renew(&mut copy, 2, false, [entry(8, 8), entry(16, 8)]), Ok(()));
+    // A region without bytes continues itself, and so does one that goes around.
+    let far = u64::MAX - 8;
+    for damaged in [entry(16, 0), entry(16, u64::MAX - 15), entry(far, 16), entry(far, 4)] {
+        let refused = renew(&mut copy, 2, false, [entry(8, 8), damaged]);
+        assert_eq!(refused.unwrap_err().class(), Class::Intern, "{damaged:?}");
+    }
+    for (slots, is_longer) in [(1, true), (u64::MAX, false), (1 << 60, true)] {
+        let refused = renew(&mut copy, slots, is_longer, [entry(8, 8); 2]);
+        assert_eq!(refused.unwrap_err().class(), Class::Intern, "{slots} slots");
+    }
+    assert_eq!(copy.find(Rank(0), 8, 16), Ok((Location::Private, 0)));
+}
