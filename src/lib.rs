@@ -20,6 +20,8 @@
 pub(crate) mod abi;
 #[cfg(not(loom))]
 mod adopt_setting;
+#[cfg(all(any(test, fuzzing), not(loom)))]
+mod choices;
 #[cfg(not(loom))]
 pub(crate) mod config;
 pub(crate) mod datatype;
@@ -54,4 +56,14 @@ pub mod measured {
     pub use crate::fabric::due::DueCount;
     pub use crate::rank_numbers::RankOnNode;
     pub use crate::sys::life::{Life, Mark};
+}
+
+/// What the targets below `fuzz/` call, each with bytes that the fuzzer makes up.
+#[cfg(all(any(test, fuzzing), not(loom)))]
+#[doc(hidden)]
+pub mod fuzz_entries {
+    pub use crate::fabric::contact::first_contact;
+    pub use crate::fabric::{greetings, tcp_answers, tcp_requests};
+    pub use crate::mpi::datatype::datatypes;
+    pub use crate::window::regions::region_tables;
 }

@@ -61,6 +61,11 @@ mod verbs;
 #[cfg(not(loom))]
 mod wire;
 
+#[cfg(all(any(test, fuzzing), not(loom)))]
+pub use tcp::{tcp_answers, tcp_requests};
+#[cfg(all(any(test, fuzzing), not(loom)))]
+pub use wire::greetings;
+
 /// Index of a 64-bit control word inside the control block that each rank owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WordId(pub u32);

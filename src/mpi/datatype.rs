@@ -8,9 +8,14 @@ mod arguments;
 mod array;
 mod cache;
 mod decode;
+#[cfg(any(test, fuzzing))]
+mod decode_fuzz;
 mod handles;
 #[cfg(test)]
 mod tests;
+
+#[cfg(any(test, fuzzing))]
+pub use decode_fuzz::datatypes;
 
 use super::comm::{Comm, check};
 use super::handle::{Abi, Handle};

@@ -7,6 +7,8 @@
 //! the secret.
 
 mod dial;
+#[cfg(any(test, fuzzing))]
+mod handshake_fuzz;
 mod identity;
 mod incoming;
 mod listener;
@@ -19,6 +21,8 @@ pub mod tests;
 
 pub use crate::sys::handshake::BYTES;
 pub use crate::sys::secret::Secret;
+#[cfg(any(test, fuzzing))]
+pub use handshake_fuzz::first_contact;
 pub use identity::{Identity, Notices};
 pub use incoming::{Reply, Service};
 pub use listener::Listener;

@@ -19,6 +19,8 @@ mod hand_over;
 mod hand_over_tests;
 #[cfg(not(loom))]
 mod origin_end;
+#[cfg(all(any(test, fuzzing), not(loom)))]
+mod origin_fuzz;
 #[cfg(all(test, not(loom)))]
 mod origin_tests;
 #[cfg(not(loom))]
@@ -29,6 +31,8 @@ mod proxy_tests;
 mod served;
 #[cfg(not(loom))]
 mod served_accumulate;
+#[cfg(all(any(test, fuzzing), not(loom)))]
+mod served_fuzz;
 #[cfg(all(test, not(loom)))]
 mod served_model;
 #[cfg(not(loom))]
@@ -62,6 +66,10 @@ mod word_copies;
 
 #[cfg(not(loom))]
 pub use origin_end::TcpLink;
+#[cfg(all(any(test, fuzzing), not(loom)))]
+pub use origin_fuzz::tcp_answers;
+#[cfg(all(any(test, fuzzing), not(loom)))]
+pub use served_fuzz::tcp_requests;
 #[cfg(not(loom))]
 pub use serving::Serving;
 #[cfg(not(loom))]

@@ -35,7 +35,7 @@ fn name(kind: u8) -> &'static str {
 
 /// A question or an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Greeting {
+pub struct Greeting {
     kind: u8,
     version: u8,
     errno: u16,
@@ -53,7 +53,7 @@ impl Greeting {
         Greeting { kind: kind as u8, version: VERSION, errno, uid, end: [0; END_BYTES] }
     }
 
-    fn bytes(&self) -> [u8; BYTES] {
+    pub fn bytes(&self) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
         (bytes[0], bytes[1]) = (self.kind, self.version);
         bytes[2..4].copy_from_slice(&self.errno.to_le_bytes());
@@ -64,7 +64,7 @@ impl Greeting {
     }
 
     /// Decodes received bytes, or returns `None` if they are not a greeting.
-    fn from(bytes: &[u8; BYTES]) -> Option<Greeting> {
+    pub fn from(bytes: &[u8; BYTES]) -> Option<Greeting> {
         (bytes[4..8] == MAGIC).then(|| Greeting {
             kind: bytes[0],
             version: bytes[1],
@@ -75,7 +75,7 @@ impl Greeting {
     }
 
     /// Why the end of this greeting cannot be connected with one of kind `own` of this process.
-    fn obstacle(&self, own: NetworkKind) -> Option<String> {
+    pub fn obstacle(&self, own: NetworkKind) -> Option<String> {
         if self.version != VERSION {
             return Some(String::from("it runs another version of libfompi"));
         }

@@ -17,6 +17,8 @@ mod device_link;
 mod fault;
 mod gathered;
 mod greeting;
+#[cfg(any(test, fuzzing))]
+mod greeting_fuzz;
 mod leases;
 mod many;
 mod pause;
@@ -36,6 +38,8 @@ mod this_process;
 pub use coalesce::GAP_MAX;
 pub use device::Serving;
 pub use device_choice::{DeviceChoice, DeviceOffer, settings_differ, why_no_device};
+#[cfg(any(test, fuzzing))]
+pub use greeting_fuzz::greetings;
 pub use leases::BlockLease;
 pub use pause::LOOK;
 pub use peer::Peer;

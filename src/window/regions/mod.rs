@@ -11,11 +11,15 @@
 //! Invariant: the regions of a table do not overlap, so each byte is in one region, and is reached
 //! in one way as long as it is attached.
 
+#[cfg(any(test, fuzzing))]
+mod copies_fuzz;
 mod region;
 mod registered;
 #[cfg(test)]
 mod tests;
 
+#[cfg(any(test, fuzzing))]
+pub use copies_fuzz::region_tables;
 pub use region::RegionEntry;
 
 use crate::epoch::lock::Nodes;
