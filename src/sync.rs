@@ -209,6 +209,6 @@ pub fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
     #[cfg(not(loom))]
     {
         let _ = preemptions;
-        (0..200).for_each(|_| body());
+        (0..if cfg!(miri) { 4 } else { 200 }).for_each(|_| body());
     }
 }

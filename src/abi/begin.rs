@@ -10,6 +10,7 @@ use crate::window::report;
 /// The loader calls this after it has loaded the program with its libraries, or a module.
 #[used]
 #[unsafe(link_section = ".init_array")]
+#[cfg(not(miri))]
 static BEGIN: extern "C" fn() = begin;
 
 extern "C" fn begin() {

@@ -151,6 +151,7 @@ mod tests {
 
     /// Threads change the word while another one reads it: a reader sees one of the ranges.
     #[test]
+    #[cfg_attr(miri, ignore = "too many rounds")]
     fn no_thread_reads_a_rank_that_the_window_does_not_have() {
         let word = RangeWord(AtomicU64::new(RankRange::NONE.0));
         std::thread::scope(|scope| {

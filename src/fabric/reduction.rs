@@ -118,6 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "x87 instructions")]
     fn numbers_name_what_reduce_carries_out_and_nothing_else() {
         let numbers = (0..=u8::MAX).flat_map(|op| (0..=u8::MAX).map(move |basic| [op, basic]));
         let known: Vec<_> = numbers.filter_map(Reduction::from_numbers).collect();

@@ -283,6 +283,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "madvise")]
     fn adopted_pages_stay_until_the_last_range_over_them_ends() {
         let bytes = 4 * page_bytes();
         // SAFETY: new memory.

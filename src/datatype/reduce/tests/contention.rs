@@ -8,7 +8,7 @@ use super::model::Random;
 use super::*;
 
 const THREADS: usize = 4;
-const ROUNDS: usize = 16_000;
+const ROUNDS: usize = if cfg!(miri) { 100 } else { 16_000 };
 const ELEMENTS: usize = 3;
 /// Odd, so that exclusive or leaves something.
 const TURNS: usize = 101;
