@@ -4,9 +4,9 @@
 
 use core::convert::Infallible;
 
-use super::handshake::{BYTES, Initiator, InitiatorStep, Responder, ResponderStep};
-use super::secret::Secret;
 use crate::choices::Choices;
+use crate::sys::handshake::{BYTES, Initiator, InitiatorStep, Responder, ResponderStep};
+use crate::sys::secret::Secret;
 
 const QUESTION: [u8; BYTES] = [5; BYTES];
 const ANSWER: [u8; BYTES] = [6; BYTES];

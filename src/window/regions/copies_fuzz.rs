@@ -22,7 +22,8 @@ fn number(choices: &mut Choices) -> u64 {
 fn entry(choices: &mut Choices) -> RegionEntry {
     let (base, bytes, offset) = (number(choices), number(choices), number(choices));
     let segment = choices.below(3) as u64;
-    let name = Name { pid: 1, fd: 2, device: 3, inode: 4 + segment, bytes: 4096 * segment };
+    let name =
+        Name { pid: 1, fd: 2, device: 3, inode: 4 + segment, bytes: 4096 * segment, passer: 0 };
     RegionEntry { base, bytes, offset, name, key: 7 }
 }
 
