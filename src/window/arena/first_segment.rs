@@ -51,7 +51,10 @@ impl FirstSegment {
 
     /// Maps the segment on all ranks, or returns the reason why they cannot. Collective.
     pub fn share(&self, host: &Host, comm: Comm) -> Result<core::result::Result<Mapping, Why>> {
-        let seen = if self.rights == rights() { self.map() } else { Err(CAUSE_ELSEWHERE) };
+        let seen = self.map().and_then(|mapping| match self.rights == rights() {
+            true => Ok(mapping),
+            false => Err(CAUSE_ELSEWHERE),
+        });
         let seen = seen.map_err(|error| Why::no_segment(&error));
         let seen = verdict::none_has_reasons(host, comm, seen)?;
         if !matches!(seen, Err(Why::NoRoad)) || !comm.all(host, self.machine == machine())? {
