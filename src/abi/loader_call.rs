@@ -10,6 +10,7 @@ use core::ffi::{c_char, c_int};
 
 /// Loads a library as dlopen of the C library does, with the same arguments, result and caller. Not
 /// MPI; raises no error.
+#[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub extern "C" fn dlopen() {
@@ -25,6 +26,28 @@ pub extern "C" fn dlopen() {
         "je 2f",
         "jmp rax",
         "2:",
+        "ret",
+        ahead = sym ahead,
+    )
+}
+
+/// The same. `x17` is a register that code between a call and its function may change.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub extern "C" fn dlopen() {
+    naked_asm!(
+        "stp x29, x30, [sp, #-32]!",
+        "mov x29, sp",
+        "stp x0, x1, [sp, #16]",
+        "bl {ahead}",
+        "mov x17, x0",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x29, x30, [sp], #32",
+        "cbz x17, 2f",
+        "br x17",
+        "2:",
+        "mov x0, xzr",
         "ret",
         ahead = sym ahead,
     )
