@@ -20,6 +20,7 @@
 use crate::number::Number;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 use crate::sys::gpu::{MemoryKind, Runtimes};
+use crate::sys::life::now_ns;
 use crate::sys::{self, dl};
 use core::ptr;
 use parking_lot::Mutex;
@@ -90,7 +91,7 @@ pub fn are_absent() -> bool {
 /// Announces that this thread is about to load a library of any kind. The caller then takes all
 /// windows from the quick calls that move data.
 pub fn may_come() {
-    ANNOUNCED.store(now(), Ordering::Relaxed); // the next line releases it
+    ANNOUNCED.store(now_ns(), Ordering::Relaxed); // the next line releases it
     let own = this_thread();
     let announce = |before: u64| {
         let (thread, number) = (before >> NUMBER_BITS, before.wrapping_add(1) % (1 << NUMBER_BITS));
@@ -114,7 +115,7 @@ pub fn look() -> Option<&'static Runtimes> {
     let announcer = ANNOUNCER.load(Ordering::Acquire);
     let thread = announcer >> NUMBER_BITS;
     let is_other = announcer != 0 && thread != this_thread();
-    let is_over = !is_other || now() > ANNOUNCED.load(Ordering::Relaxed).saturating_add(SOON);
+    let is_over = !is_other || now_ns() > ANNOUNCED.load(Ordering::Relaxed).saturating_add(SOON);
     if is_other {
         dl::wait_for_loads();
     }
@@ -179,14 +180,6 @@ pub fn is_any_pinned(first: u64, end: u64, page: u64) -> bool {
     (first..end).step_by(page.to_usize()).any(|at| runtimes.kind(at) != MemoryKind::Host)
 }
 
-/// Returns nanoseconds since some fixed time.
-fn now() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a place for the answer.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
-    1_000_000_000 * now.tv_sec.cast_unsigned() + now.tv_nsec.cast_unsigned()
-}
-
 /// Returns a number of this thread other than 0 and [`SEVERAL`]: an address of its own.
 fn this_thread() -> u64 {
     // SAFETY: always works.
@@ -223,7 +216,7 @@ mod tests {
         });
         look();
         assert!(!are_absent(), "two threads may load");
-        ANNOUNCED.store(now() - SOON - 1, Ordering::Relaxed);
+        ANNOUNCED.store(now_ns() - SOON - 1, Ordering::Relaxed);
         look();
         assert!(are_absent());
     }

@@ -15,7 +15,7 @@ use crate::datatype::type_map::{Shape, each_run};
 use crate::error::Result;
 use crate::mpi::Handle;
 use crate::number::{Number, Offset};
-use crate::window::library_loads::{Gpu, HostRoom, PageKinds, gpu};
+use crate::window::library_loads::{CopyDirection, Gpu, HostRoom, PageKinds, gpu};
 use core::ptr;
 use smallvec::SmallVec;
 
@@ -113,30 +113,24 @@ pub unsafe fn compare_and_swap(
 /// As for [`put`].
 #[cold]
 unsafe fn staged_put(gpu: Gpu, place: Place<'_>, origin: Buffer, target: Target) -> Result<()> {
-    let Some(copy) = HostCopy::of(gpu, place, Some(origin), target)? else {
-        // SAFETY: the caller's promise.
-        return unsafe { put_get::put(place, origin, target) };
-    };
-    // SAFETY: the caller's promise; the copy lives until nothing uses it.
-    unsafe {
-        copy.read()?;
-        completed(place, target, put_get::put(place, copy.buffer, target))
-    }
+    let from = HostCopy::of(gpu, place, Some(origin), target)?;
+    let origin = from.as_ref().map_or(origin, |from| from.buffer);
+    // SAFETY: the caller's promise; the copy is as the buffer is.
+    let put = || unsafe { put_get::put(place, origin, target) };
+    // SAFETY: likewise.
+    unsafe { with_copies((place, target), &[from.as_ref()], None, put) }
 }
 
 /// # Safety
 /// As for [`get`].
 #[cold]
 unsafe fn staged_get(gpu: Gpu, place: Place<'_>, origin: Buffer, target: Target) -> Result<()> {
-    let Some(copy) = HostCopy::of(gpu, place, Some(origin), target)? else {
-        // SAFETY: the caller's promise.
-        return unsafe { put_get::get(place, origin, target) };
-    };
-    // SAFETY: the caller's promise; the copy lives until nothing uses it.
-    unsafe {
-        completed(place, target, put_get::get(place, copy.buffer, target))?;
-        copy.write_back()
-    }
+    let into = HostCopy::of(gpu, place, Some(origin), target)?;
+    let origin = into.as_ref().map_or(origin, |into| into.buffer);
+    // SAFETY: the caller's promise; the copy is as the buffer is.
+    let get = || unsafe { put_get::get(place, origin, target) };
+    // SAFETY: likewise.
+    unsafe { with_copies((place, target), &[], into.as_ref(), get) }
 }
 
 /// # Safety
@@ -155,17 +149,10 @@ unsafe fn staged_accumulate(
     let into = HostCopy::of(gpu, place, result, target)?;
     let origin = from.as_ref().map_or(origin, |from| from.buffer);
     let result = into.as_ref().map(|into| into.buffer).or(result);
-    // SAFETY: the caller's promise; the copies live until nothing uses them.
-    unsafe {
-        from.as_ref().map_or(Ok(()), |from| from.read())?;
-        let done = accumulate::accumulate(place, origin, result, target, op);
-        if from.is_some() || into.is_some() {
-            completed(place, target, done)?
-        } else {
-            done?
-        }
-        into.map_or(Ok(()), |into| into.write_back())
-    }
+    // SAFETY: the caller's promise; the copies are as the buffers are.
+    let work = || unsafe { accumulate::accumulate(place, origin, result, target, op) };
+    // SAFETY: likewise.
+    unsafe { with_copies((place, target), &[from.as_ref()], into.as_ref(), work) }
 }
 
 /// # Safety
@@ -183,17 +170,10 @@ unsafe fn staged_fetch_and_op(
     let into = HostCopy::of(gpu, place, Some(element(result, target)), target)?;
     let origin = from.as_ref().map_or(origin, |from| from.address().cast_const());
     let result = into.as_ref().map_or(result, HostCopy::address);
-    // SAFETY: the caller's promise; the copies live until nothing uses them.
-    unsafe {
-        from.as_ref().map_or(Ok(()), |from| from.read())?;
-        let done = single::fetch_and_op(place, origin, result, target, op);
-        if from.is_some() || into.is_some() {
-            completed(place, target, done)?
-        } else {
-            done?
-        }
-        into.map_or(Ok(()), |into| into.write_back())
-    }
+    // SAFETY: the caller's promise; the copies are as the buffers are.
+    let work = || unsafe { single::fetch_and_op(place, origin, result, target, op) };
+    // SAFETY: likewise.
+    unsafe { with_copies((place, target), &[from.as_ref()], into.as_ref(), work) }
 }
 
 /// # Safety
@@ -211,20 +191,35 @@ unsafe fn staged_compare_and_swap(
     let origin = from.as_ref().map_or(origin, |from| from.address().cast_const());
     let compare = with.as_ref().map_or(compare, |with| with.address().cast_const());
     let result = into.as_ref().map_or(result, HostCopy::address);
-    // SAFETY: the caller's promise; the copies live until nothing uses them.
-    unsafe {
-        for read in from.iter().chain(&with) {
-            read.read()?;
-        }
-        let done = single::compare_and_swap(place, origin, compare, result, target);
-        let is_staged = from.is_some() || with.is_some() || into.is_some();
-        if is_staged {
-            completed(place, target, done)?
-        } else {
-            done?
-        }
-        into.map_or(Ok(()), |into| into.write_back())
+    // SAFETY: the caller's promise; the copies are as the buffers are.
+    let work = || unsafe { single::compare_and_swap(place, origin, compare, result, target) };
+    // SAFETY: likewise.
+    unsafe { with_copies((place, target), &[from.as_ref(), with.as_ref()], into.as_ref(), work) }
+}
+
+/// Carries out a call by `work`, which uses the copies in place of the buffers that have one: reads
+/// `from` ahead of it, and writes `into` back when the call does not use its buffers any more.
+///
+/// # Safety
+/// The buffers of `from` may be read, that of `into` written.
+unsafe fn with_copies(
+    (place, target): (Place<'_>, Target),
+    from: &[Option<&HostCopy>],
+    into: Option<&HostCopy>,
+    work: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    let is_staged = into.is_some() || from.iter().any(Option::is_some);
+    for read in from.iter().flatten() {
+        // SAFETY: the caller's promise.
+        unsafe { read.read()? };
     }
+    let done = work();
+    if !is_staged {
+        return done;
+    }
+    completed(place, target, done)?;
+    // SAFETY: likewise.
+    into.map_or(Ok(()), |into| unsafe { into.write_back() })
 }
 
 /// Whether an operation is MPI_NO_OP.
@@ -309,17 +304,8 @@ impl HostCopy {
     /// # Safety
     /// The buffer may be read.
     unsafe fn read(&self) -> Result<()> {
-        self.runs.iter().try_for_each(|run| {
-            let (there, here) = (at(self.user, run.first), at(self.buffer.address, run.first));
-            // SAFETY: the caller's promise; the copy has room for all runs.
-            unsafe {
-                match run.is_device {
-                    true => self.gpu.read(here, there, run.bytes)?,
-                    false => ptr::copy_nonoverlapping(there, here, run.bytes.to_usize()),
-                }
-            }
-            Ok(())
-        })
+        // SAFETY: the caller's promise.
+        unsafe { self.move_data(CopyDirection::ToHost) }
     }
 
     /// Copies the data of the copy into the buffer.
@@ -327,13 +313,22 @@ impl HostCopy {
     /// # Safety
     /// The buffer may be written.
     unsafe fn write_back(&self) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.move_data(CopyDirection::ToDevice) }
+    }
+
+    /// # Safety
+    /// The buffer may be read or written, as the direction needs it.
+    unsafe fn move_data(&self, way: CopyDirection) -> Result<()> {
         self.runs.iter().try_for_each(|run| {
             let (there, here) = (at(self.user, run.first), at(self.buffer.address, run.first));
+            let bytes = run.bytes.to_usize();
             // SAFETY: the caller's promise; the copy has room for all runs.
             unsafe {
-                match run.is_device {
-                    true => self.gpu.write(here, there, run.bytes)?,
-                    false => ptr::copy_nonoverlapping(here, there, run.bytes.to_usize()),
+                match way {
+                    _ if run.is_device => self.gpu.copy(way, here, there, run.bytes)?,
+                    CopyDirection::ToHost => ptr::copy_nonoverlapping(there, here, bytes),
+                    CopyDirection::ToDevice => ptr::copy_nonoverlapping(here, there, bytes),
                 }
             }
             Ok(())

@@ -7,7 +7,8 @@ use super::registry;
 use crate::error::Result;
 use crate::memory::gpu::{self, Presence};
 use crate::number::Number;
-use crate::sys::gpu::{CopyDirection, HostPages, MemoryKind, Runtimes};
+pub use crate::sys::gpu::CopyDirection;
+use crate::sys::gpu::{HostPages, MemoryKind, Runtimes};
 use crate::sys::page_bytes;
 
 /// Prepares for a library that this thread is about to load.
@@ -54,31 +55,15 @@ impl Gpu {
         self.0.kind(address) == MemoryKind::Device
     }
 
-    /// Copies memory of a GPU to `here`.
+    /// Copies between `here`, memory of the host, and `there`, memory of a GPU.
     ///
     /// # Safety
-    /// `bytes` bytes may be read at `there`, and written at `here`.
-    pub unsafe fn read(self, here: *mut u8, there: *const u8, bytes: u64) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.copy(CopyDirection::ToHost, here.cast_const(), there, bytes) }
-    }
-
-    /// Copies memory from `here` to memory of a GPU.
-    ///
-    /// # Safety
-    /// `bytes` bytes may be read at `here`, and written at `there`.
-    pub unsafe fn write(self, here: *const u8, there: *mut u8, bytes: u64) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.copy(CopyDirection::ToDevice, here, there.cast_const(), bytes) }
-    }
-
-    /// # Safety
-    /// As for `read` and `write`.
-    unsafe fn copy(
+    /// `bytes` bytes on both sides may be read or written, as the direction needs it.
+    pub unsafe fn copy(
         self,
         way: CopyDirection,
-        here: *const u8,
-        there: *const u8,
+        here: *mut u8,
+        there: *mut u8,
         bytes: u64,
     ) -> Result<()> {
         let (here, there) = (here.expose_provenance(), there.expose_provenance());
