@@ -6,10 +6,7 @@
 
 #define _GNU_SOURCE
 #include "adopted.h"
-#include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
+#include "refused_calls.h"
 #include <sys/resource.h>
 #include <sys/uio.h>
 
@@ -54,26 +51,13 @@ static int ring_over(char *memory)
     return -1;
 }
 
-static void forbid_userfaultfd(void)
-{
-    struct sock_filter rules[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog filter = {4, rules};
-    CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    CHECK_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
-}
-
 int main(int argc, char **argv)
 {
     const struct rlimit limit = {1UL << 46, RLIM_INFINITY};
     check_start(&argc, &argv);
     char *memory = touched_pages(PAGES);
     if (rank == 0 && size == 3)
-        forbid_userfaultfd();
+        CHECK(refuse_calls(SYS_userfaultfd, SYS_userfaultfd));
     check_window("plain, or with a filter", memory, 0);
     const int is_locked = rank == 0 && mlock(memory + PAGE, PAGE) == 0;
     check_window("locked", memory, is_locked);

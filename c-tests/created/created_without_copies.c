@@ -5,28 +5,9 @@
 
 #define _GNU_SOURCE
 #include "check.h"
-#include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
+#include "refused_calls.h"
 
 enum { LONGS = 1000 };
-
-static void forbid_copies(void)
-{
-    struct sock_filter rules[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog filter = {sizeof rules / sizeof *rules, rules};
-    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
-}
 
 // All ranks add to all longs of all ranks, and put one. `at`: where the memory of each rank begins.
 static void use(MPI_Win win, long *memory, const MPI_Aint *at)
@@ -82,11 +63,11 @@ int main(int argc, char **argv)
     MPI_Comm later;
     check_start(&argc, &argv);
     if (rank == size - 1)
-        forbid_copies();
+        CHECK(refuse_calls(SYS_process_vm_readv, SYS_process_vm_writev));
     created(MPI_COMM_WORLD);
     dynamic();
     created(MPI_COMM_WORLD);
-    forbid_copies();
+    CHECK(refuse_calls(SYS_process_vm_readv, SYS_process_vm_writev));
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &later));
     created(later);
     OK(MPI_Comm_free(&later));

@@ -121,16 +121,11 @@ static void created(int on_stack)
 static void dynamic(void)
 {
     int64_t *memory = calloc(WORDS, 8);
-    MPI_Aint at[2], of_next[2], of_first[2];
+    MPI_Aint of_next[2], of_first[2];
     MPI_Win win;
     OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     OK(MPI_Win_attach(win, memory, 8 * WORDS));
-    OK(MPI_Get_address(&memory[0], &at[0]));
-    OK(MPI_Get_address(&memory[1], &at[1]));
-    memcpy(of_first, at, sizeof at);
-    OK(MPI_Bcast(of_first, 2, MPI_AINT, 0, MPI_COMM_WORLD));
-    OK(MPI_Sendrecv(at, 2, MPI_AINT, (rank + size - 1) % size, 0, of_next, 2, MPI_AINT,
-                    (rank + 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    share_addresses(memory, of_next, of_first);
     use(win, of_next[0], of_first[1], &memory[1]);
     OK(MPI_Win_detach(win, memory));
     OK(MPI_Win_free(&win));

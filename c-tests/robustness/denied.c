@@ -10,14 +10,8 @@
 // RANK has the filter alone; -1, as without it: all have.
 
 #include "robust.h"
+#include "../refused_calls.h"
 
-#include <errno.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 
 static int only_rank = -1;
@@ -30,20 +24,11 @@ static void filter(void)
         writev = readv;
     if (strcmp(which, "writev") == 0)
         readv = writev;
-    struct sock_filter program[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, readv, 1, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, writev, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog loaded = {sizeof program / sizeof *program, program};
     char from = 1, to = 0;
     struct iovec here = {&to, 1}, there = {&from, 1};
     if (only_rank >= 0 && rank != only_rank)
         return;
-    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &loaded) == 0);
+    CHECK(refuse_calls(readv, writev));
     CHECK(syscall(readv, getpid(), &here, 1, &there, 1, 0) == -1 && errno == EPERM);
 }
 
@@ -92,16 +77,11 @@ static void created(MPI_Comm comm)
 static void dynamic(void)
 {
     int64_t *memory = zeros();
-    MPI_Aint at[2], of_next[2], of_first[2];
+    MPI_Aint of_next[2], of_first[2];
     MPI_Win win;
     OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     OK(MPI_Win_attach(win, memory, 64));
-    OK(MPI_Get_address(&memory[0], &at[0]));
-    OK(MPI_Get_address(&memory[1], &at[1]));
-    memcpy(of_first, at, sizeof at);
-    OK(MPI_Bcast(of_first, 2, MPI_AINT, 0, MPI_COMM_WORLD));
-    OK(MPI_Sendrecv(at, 2, MPI_AINT, (rank + size - 1) % size, 0, of_next, 2, MPI_AINT,
-                    (rank + 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    share_addresses(memory, of_next, of_first);
     use(win, of_next[0], of_first[1], &memory[1]);
     OK(MPI_Win_detach(win, memory));
     OK(MPI_Win_free(&win));

@@ -88,4 +88,17 @@ UNUSED static long status_kib(const char *field)
     return kib;
 }
 
+// Tells the others where two words of this rank are; learns where those of the next rank are, and
+// those of rank 0.
+UNUSED static void share_addresses(int64_t *memory, MPI_Aint of_next[2], MPI_Aint of_first[2])
+{
+    MPI_Aint at[2];
+    OK(MPI_Get_address(&memory[0], &at[0]));
+    OK(MPI_Get_address(&memory[1], &at[1]));
+    memcpy(of_first, at, sizeof at);
+    OK(MPI_Bcast(of_first, 2, MPI_AINT, 0, MPI_COMM_WORLD));
+    OK(MPI_Sendrecv(at, 2, MPI_AINT, (rank + size - 1) % size, 0, of_next, 2, MPI_AINT,
+                    (rank + 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+}
+
 #endif

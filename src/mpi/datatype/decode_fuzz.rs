@@ -53,7 +53,8 @@ impl Plain {
         Some(Plain { elements: elements.collect(), lower, extent })
     }
 
-    /// The same, of blocks of copies of one type.
+    /// Returns a type that has this one several times: for each block, a number of copies one
+    /// extent apart, from an offset on.
     fn blocks(&self, blocks: &[(i64, i64)]) -> Option<Plain> {
         let copies = |(at, count): &(i64, i64)| {
             let at = *at;

@@ -1,6 +1,7 @@
 //! Sockets for packets between processes of one network namespace, in the abstract namespace: no
-//! file system has their addresses. Not for the meaning of packets. Children of fork(2) have none
-//! of these sockets ([`own_sockets`]). Invariant: no call waits longer than it is told to.
+//! file system has their addresses. Not for the meaning of packets. A child of fork(2) has dead
+//! sockets in their places ([`own_sockets`]). Invariant: each call returns at the time that its
+//! caller names, at the latest.
 
 use super::question::FileMark;
 use crate::number::Number;

@@ -1,7 +1,7 @@
-//! The nodes of a communicator. Ranks are on one node if they can share memory. Whether they can is
-//! tried: ranks of one machine that reach each other's sockets are tried first, then those that see
-//! the same processes. Where that fails, although the machine is the same, the ranks of that node
-//! are separated further, down to single ranks, which reach each other by the device.
+//! The nodes of a communicator. Ranks are on one node if they can share memory, which they try:
+//! first all ranks of one machine that reach each other's sockets. If these cannot share memory,
+//! the ranks that see the same processes try it, then those of one container, at last each rank by
+//! itself. Ranks of different nodes reach each other by the device.
 //!
 //! For windows over memory of the program the ranks of one node also have to be permitted to copy
 //! each other's memory (process_vm): [`Need::Copies`].
