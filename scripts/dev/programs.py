@@ -1,12 +1,14 @@
-"""The installed MPIs, the programs of c-tests and fortran-tests, and how they are built with each
-MPI: for ctests and mutants, which run them."""
+"""The installed MPIs, the programs of c-tests and fortran-tests, how they are built with each MPI,
+and how one is run: for the scripts that run them."""
 
 import functools
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -20,6 +22,8 @@ OTHER_FOLDERS = {"abi", "adapter", "cluster", "gpu_libraries", "installed", "pro
 GPU_LIBRARIES = {"cuda": "libcuda.so.1", "cuda_bare": "bare/libcuda.so.1",
                  "hip": "libamdhip64.so.6", "level_zero": "libze_loader.so.1"}
 RUN_SECONDS_MAX = 120
+# The script that uses this, for what it says.
+PROGRAM = Path(sys.argv[0]).name
 HEADS = "plain ranks|ranks|settings|aborts|profiler|linked|gpu|c|standard|between nodes"
 HEADER_LINE = re.compile(rf"^\W*({HEADS}):\s*(.*)$")
 
@@ -133,6 +137,51 @@ def environment():
         values.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                       PRTE_ALLOW_RUN_AS_ROOT="1", PRTE_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     return values
+
+
+def installed(specs):
+    """The MPIs of these names or prefixes; without any, those of Debian that are there."""
+    if specs:
+        found = [Mpi("." + spec) if spec in ("mpich", "openmpi") else Mpi(prefix=spec)
+                 for spec in specs]
+    else:
+        found = [mpi for mpi in (Mpi(".mpich"), Mpi(".openmpi")) if mpi.exec and mpi.cc]
+    for mpi in found:
+        if not mpi.exec or not mpi.cc:
+            sys.exit(f"{PROGRAM}: no mpicc and mpiexec for --mpi " + " ".join(specs))
+    if not found:
+        sys.exit(f"{PROGRAM}: no MPI found; scripts/install-deps installs two")
+    return found
+
+
+def default_library():
+    """The library that is tested unless another one is named: FOMPI_LIB, or what cargo builds."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
+    return os.environ.get("FOMPI_LIB") or str(target / "release" / "libfompi.so")
+
+
+def run(command, values, seconds=RUN_SECONDS_MAX):
+    """Runs a command in a session of its own, bounded in time; returns (exit code, output)."""
+    # Two launchers of Open MPI 4 that make and remove one directory at a time can both fail.
+    with tempfile.TemporaryDirectory(prefix="ctests.") as folder:
+        return run_in(dict(values, OMPI_MCA_orte_tmpdir_base=folder), command, seconds)
+
+
+def run_in(values, command, seconds):
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, errors="replace", env=values,
+                               cwd=BUILD, start_new_session=True)
+    try:
+        output, _ = process.communicate(timeout=seconds)
+        return process.returncode, output
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGTERM)
+    try:
+        output, _ = process.communicate(timeout=5)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+    return -1, output + f"did not end within {seconds} s\n"
 
 
 class Test:
