@@ -21,6 +21,10 @@ use std::time::{Duration, Instant};
 const SPINS: u32 = 300;
 /// Polls where ranks share cores: the awaited rank may need the core of the waiting rank.
 const SPINS_SHARED: u32 = 20;
+/// The time for which a rank with a core of its own looks before it sleeps. A wake takes tens of
+/// microseconds, so that it makes a longer wait a twentieth longer at most. The plain MPIs never
+/// sleep.
+const LOOK: Duration = Duration::from_millis(1);
 /// Rounds before the first sleep where each round yields the core: where ranks share cores, the
 /// awaited ranks have most likely run by then, and that costs much less than a sleep and a wake.
 const ROUNDS_YIELDING: u32 = 64;
@@ -166,6 +170,14 @@ impl Idle for NodeIdle {
             (false, true) => ROUNDS_YIELDING,
             (false, false) => AWAKE_ROUNDS,
         }
+    }
+
+    fn look(&self) -> Duration {
+        if !self.is_shared && self.arena.looking.next() { LOOK } else { Duration::ZERO }
+    }
+
+    fn looked(&self, is_in_vain: bool) {
+        self.arena.looking.end(is_in_vain);
     }
 
     fn first_sleep_ns(&self) -> u64 {

@@ -2,6 +2,7 @@
 //! live (mapped memory, or the heap of one process in tests) is not its business.
 
 pub mod doorbell;
+pub mod looking;
 pub mod mapped;
 #[cfg(test)]
 pub mod thread_words;

@@ -47,6 +47,13 @@ pub trait Idle {
     fn rounds(&self) -> u32 {
         AWAKE_ROUNDS
     }
+    /// The time after these rounds for which the waiting thread goes on with such rounds before its
+    /// first sleep.
+    fn look(&self) -> Duration {
+        Duration::ZERO
+    }
+    /// Notes whether such a look was in vain.
+    fn looked(&self, _is_in_vain: bool) {}
     /// The longest duration of the first sleep, in nanoseconds.
     fn first_sleep_ns(&self) -> u64 {
         SLEEP_NS_MIN
@@ -123,11 +130,32 @@ impl<C: Cells, I: Idle> CpuWords<C, I> {
             }
             self.idle.progress();
         }
+        if let Some(value) = self.look(cell, until) {
+            return Ok(value);
+        }
         let doorbell = self.cells.doorbell(self.cells.rank());
         sleep_until((cell, doorbell), until, (&self.idle, wait), || {
             self.idle.progress();
             Ok(())
         })
+    }
+
+    /// Goes on with rounds of progress and spinning for [`Idle::look`].
+    fn look(&self, cell: &AtomicU64, until: &impl Fn(u64) -> bool) -> Option<u64> {
+        let look = self.idle.look();
+        if look.is_zero() {
+            return None;
+        }
+        let began = Instant::now();
+        let value = loop {
+            let value = self.spin(cell, until);
+            if value.is_some() || began.elapsed() >= look {
+                break value;
+            }
+            self.idle.progress();
+        };
+        self.idle.looked(value.is_none());
+        value
     }
 }
 

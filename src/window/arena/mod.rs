@@ -21,6 +21,7 @@ use crate::epoch::fence::BarrierKind;
 use crate::error::{Error, Result};
 use crate::fabric::cma;
 use crate::fabric::layout;
+use crate::fabric::shm::looking::Looking;
 use crate::fabric::shm::words::CHECK_NS;
 use crate::liveness::lives::Lives;
 use crate::liveness::{departures, losses};
@@ -73,6 +74,8 @@ pub struct Arena {
     permitted: OnceLock<bool>,
     /// see [`Arena::yields_reach_all`]
     yields_reach_all: OnceLock<bool>,
+    /// whether the waits of this process for others of its node look before they sleep
+    pub looking: Looking,
     /// the table of windows that quick calls have not used
     pub no_views: NoViews,
     /// the object that knows the other nodes, if the ranks of the communicator are on several nodes
@@ -142,6 +145,7 @@ impl Arena {
             kept: Mutex::new(KeptList::NONE),
             permitted: OnceLock::new(),
             yields_reach_all: OnceLock::new(),
+            looking: Looking::default(),
             no_views: NoViews::new(size),
             beyond: OnceLock::new(),
         };

@@ -11,6 +11,7 @@ use crate::window::arena::Arena;
 use crate::window::control_blocks::ControlBlocks;
 use crate::window::idle::NodeIdle;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Waits until all ranks of an arena have called this, in the user's call `call`.
 pub fn barrier(arena: &Arc<Arena>, call: &'static str) -> Result<()> {
@@ -70,6 +71,14 @@ impl Idle for Collective {
 
     fn rounds(&self) -> u32 {
         self.idle.rounds()
+    }
+
+    fn look(&self) -> Duration {
+        self.idle.look()
+    }
+
+    fn looked(&self, is_in_vain: bool) {
+        self.idle.looked(is_in_vain);
     }
 
     fn first_sleep_ns(&self) -> u64 {
