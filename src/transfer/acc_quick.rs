@@ -67,8 +67,8 @@ pub unsafe fn get_quick(
     unsafe { fetch_and_op_quick(to, operands.address, result.address, what) }
 }
 
-/// An accumulate of several elements of one predefined type that need no lock each. `Some` if the
-/// arguments were such, and the accumulate is done.
+/// An accumulate of several elements of one predefined type that need no lock each, or of none.
+/// `Some` if the arguments were such, and the accumulate is done.
 ///
 /// # Safety
 /// As for [`accumulate`](super::accumulate::accumulate).
@@ -87,6 +87,11 @@ pub unsafe fn several_quick(to: &Quick, origin: Buffer, target: Target, op: Hand
 #[inline]
 unsafe fn of_several(to: &Quick, (origin, result): Buffers, target: Target, op: Op) -> Option<()> {
     let known = to.host().predefined(target.datatype)?;
+    if target.count == 0 {
+        let is_empty = |of: &Buffer| of.count == 0 && of.datatype == target.datatype;
+        let empty = is_empty(&origin) && result.as_ref().is_none_or(is_empty);
+        return (empty && pairs(op, known.basic)).then_some(());
+    }
     let alike = |buffer| is_alike(buffer, &target);
     let same = alike(&origin) && result.as_ref().is_none_or(alike);
     if !(same && target.count > 1 && pairs(op, known.basic)) {

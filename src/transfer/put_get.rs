@@ -44,26 +44,32 @@ pub unsafe fn get_quick(to: &Quick, origin: Buffer, disp: i64) -> Option<()> {
     Some(())
 }
 
-/// A put of one block to one block, of types of any kind. `Some` if the arguments were such,
-/// and the put is done.
+/// A put of one block to one block, of types of any kind, or of no element. `Some` if the arguments
+/// were such, and the put is done.
 ///
 /// # Safety
 /// As for [`put`].
 #[inline]
 pub unsafe fn put_block(to: &Quick, origin: Buffer, target: Target) -> Option<()> {
+    if origin.count == 0 && target.count == 0 {
+        return nothing(to, origin, target);
+    }
     let (at, here, length) = block(to, origin, target)?;
     // SAFETY: `block` checked the window's side, the caller vouches for the origin's.
     unsafe { copy_quick(at, here, length) };
     Some(())
 }
 
-/// A get of one block from one block, of types of any kind. `Some` if the arguments were such,
-/// and the get is done.
+/// A get of one block from one block, of types of any kind, or of no element. `Some` if the arguments
+/// were such, and the get is done.
 ///
 /// # Safety
 /// As for [`get`].
 #[inline]
 pub unsafe fn get_block(to: &Quick, origin: Buffer, target: Target) -> Option<()> {
+    if origin.count == 0 && target.count == 0 {
+        return nothing(to, origin, target);
+    }
     let (at, here, length) = block(to, origin, target)?;
     // SAFETY: `block` checked the window's side, the caller vouches for the origin's.
     unsafe { copy_quick(here, at, length) };
@@ -80,6 +86,15 @@ fn quick(to: &Quick, origin: Buffer, disp: i64) -> Option<(*mut u8, u64)> {
     // No bytes for a type with holes. A negative length is larger than any memory.
     let length = origin.count.checked_mul(i64::from(known.dense_size))?.cast_unsigned();
     Some((start.of(length)?, length))
+}
+
+/// A put or get without elements, of types that are known. It looks at no address, nor at the
+/// displacement.
+#[inline]
+fn nothing(to: &Quick, origin: Buffer, target: Target) -> Option<()> {
+    let host = to.host();
+    let is_known = |datatype| host.one_block(host.handle(datatype)).is_some();
+    (is_known(origin.datatype) && is_known(target.datatype)).then_some(())
 }
 
 /// Returns the addresses at the target and at the origin, and their length, if either side is one
@@ -133,6 +148,7 @@ unsafe fn transfer(place: Place<'_>, way: Way, origin: Buffer, target: Target) -
     match (origin_bytes, target_bytes) {
         (Some(length), Some(other)) if length == other => {
             if length == 0 {
+                place.window.learn(rank);
                 return Ok(());
             }
             not_null(origin.address, "null pointer as the origin address")?;

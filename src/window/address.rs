@@ -328,11 +328,15 @@ impl QuickPart {
         (reach.bytes <= behind).then_some(view.at.wrapping_add(first.to_usize()))
     }
 
-    /// Lets quick calls access a target whose memory is mapped here.
+    /// Lets quick calls access a target whose memory is mapped here, or that exposes none.
     #[cold]
     fn learn(&self, node: &LocalWindow, rank: Rank) {
         let index = rank.on_only_node();
         let exposed = node.blocks.descriptor(index);
+        if exposed.exposed == 0 {
+            // Only calls without elements are right there; they need no view.
+            return registry::serve_transfers(self.handle);
+        }
         let mapped = match &node.memory {
             Memory::Common(_) => Some((0, exposed.exposed)),
             _ => node.mapped(index).map(|mapped| (mapped.first, mapped.end)),
