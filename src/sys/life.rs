@@ -12,7 +12,7 @@
 //!    that process for good. One `poll`, for many processes at once. Linux before 5.3 and some
 //!    seccomp profiles have none, and this process keeps at most an eighth of the descriptors that
 //!    it may have;
-//! 2. /proc/PID/stat: the process that has the id now was *started* when ours was;
+//! 2. /proc/PID/task/PID/stat: the process that has the id now was *started* when ours was;
 //! 3. if /proc cannot be read, or no descriptor is left to read it with, the *cookie* that ours
 //!    left in its memory, by process_vm_readv.
 //!
@@ -113,7 +113,7 @@ impl Mark {
     }
 }
 
-/// Fields of /proc/PID/stat, see proc_pid_stat(5).
+/// Fields of /proc/PID/task/PID/stat, see proc_pid_stat(5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stat {
     /// field 22
@@ -128,7 +128,9 @@ impl Stat {
             return None;
         }
         let mut text = [0; 1024];
-        let mut file = File::open(format!("/proc/{pid}/stat")).ok()?;
+        // Of its first thread, which has the same start and is there as long as the process: under
+        // qemu-user a process reads a start of its own in its /proc/PID/stat that no other one sees.
+        let mut file = File::open(format!("/proc/{pid}/task/{pid}/stat")).ok()?;
         loop {
             match file.read(&mut text) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

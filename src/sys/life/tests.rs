@@ -64,6 +64,14 @@ fn a_process_that_was_started_at_another_time_is_another_one() {
 }
 
 #[test]
+fn this_process_knows_the_start_of_its_own_that_others_see() {
+    let path = format!("/proc/{}/stat", process::id());
+    // Another program: qemu-user changes what this one reads.
+    let seen = std::process::Command::new("cat").arg(path).output().unwrap().stdout;
+    assert_eq!(Stat::parse(&seen).unwrap().start, Mark::own().start);
+}
+
+#[test]
 fn where_the_start_is_not_known_the_cookie_tells() {
     let cookie = 0x0bad_cafe_0bad_cafe_u64;
     let cookie_address = (&raw const cookie).addr() as u64;
