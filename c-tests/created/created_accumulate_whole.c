@@ -15,15 +15,18 @@ struct kind {
 };
 
 static MPI_Win win;
-static _Alignas(16) char values[COUNT * BYTES_MAX], got[COUNT * BYTES_MAX];
+static _Alignas(16) signed char values[COUNT * BYTES_MAX], got[COUNT * BYTES_MAX];
 
 // The byte of a value that a rank writes.
-static char mark(int origin, int round) { return (char)(1 + origin * ROUNDS + round); }
+static signed char mark(int origin, int round)
+{
+    return (signed char)(1 + origin * ROUNDS + round);
+}
 
 static void whole(const struct kind *kind, int elements)
 {
     for (int i = 0; i < elements; i++) {
-        const char *at = got + i * kind->bytes;
+        const signed char *at = got + i * kind->bytes;
         for (int k = 0; k < kind->bytes; k++)
             if (at[k] != at[0] || at[0] < 0 || at[0] > mark(size - 1, ROUNDS - 1))
                 check_failed(__FILE__, __LINE__, "%d bytes wide: element %d has %d and %d",
@@ -33,7 +36,7 @@ static void whole(const struct kind *kind, int elements)
 
 static void swap(const struct kind *kind, int target, int hot)
 {
-    _Alignas(16) char seen[BYTES_MAX];
+    _Alignas(16) signed char seen[BYTES_MAX];
     OK(MPI_Fetch_and_op(values, got, kind->datatype, target, hot, MPI_REPLACE, win));
     OK(MPI_Win_flush(target, win));
     whole(kind, 1);
