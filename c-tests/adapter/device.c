@@ -12,6 +12,10 @@ enum { PAGE = 4096, POPULATE_READ = 22, POPULATE_WRITE = 23 };
 static struct ibv_device devices[DEVICES];
 static uint64_t registered_bytes;
 
+// As libibverbs in a process where some library has called ibv_fork_init, on a kernel that copies
+// registered pages when a process forks: children lack registered pages, though they need not.
+EXPORTED enum ibv_fork_status ibv_is_fork_initialized(void) { return IBV_FORK_UNNEEDED; }
+
 EXPORTED int ibv_fork_init(void) { return 0; }
 
 EXPORTED struct ibv_device **ibv_get_device_list(int *count)
@@ -210,13 +214,17 @@ EXPORTED int ibv_dealloc_pd(struct ibv_pd *pd)
     return 0;
 }
 
-// A device pins memory, so all of it must be there, and must be writable if it will be written.
-static int pin(void *base, size_t bytes, int is_written)
+static int advise(void *base, size_t bytes, int advice)
 {
     uintptr_t from = (uintptr_t)base / PAGE * PAGE;
     uintptr_t to = ((uintptr_t)base + bytes + PAGE - 1) / PAGE * PAGE;
-    int advice = is_written ? POPULATE_WRITE : POPULATE_READ;
-    if (bytes == 0 || madvise((void *)from, to - from, advice) == 0)
+    return madvise((void *)from, to - from, advice);
+}
+
+// A device pins memory, so all of it must be there, and must be writable if it will be written.
+static int pin(void *base, size_t bytes, int is_written)
+{
+    if (bytes == 0 || advise(base, bytes, is_written ? POPULATE_WRITE : POPULATE_READ) == 0)
         return 0;
     return errno == EINVAL || errno == ENOSYS ? 0 : errno == ENOMEM ? EFAULT : errno;
 }
@@ -250,6 +258,7 @@ EXPORTED struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *base, size_t b
     entry->iova = iova;
     entry->bytes = bytes;
     pthread_mutex_unlock(&entry->guard);
+    advise(base, bytes, MADV_DONTFORK);
     return &region->base;
 }
 
@@ -275,6 +284,7 @@ EXPORTED int ibv_dereg_mr(struct ibv_mr *base)
     pthread_mutex_unlock(&region->entry->guard);
     pthread_mutex_unlock(&engine);
     __atomic_sub_fetch(&registered_bytes, base->length, __ATOMIC_RELAXED);
+    advise(base->addr, base->length, MADV_DOFORK);
     free(region);
     return 0;
 }

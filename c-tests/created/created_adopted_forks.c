@@ -1,6 +1,10 @@
 // Children of a process whose window is adopted: by fork and _Fork, which have memory of their own,
 // and by system, popen and posix_spawn, which run another program. Nothing that one stores reaches
-// the other; the window goes on. MPI-4.1 section 12.2.1.
+// the other; the window goes on. MPI-4.1 section 12.2.1. Where an RDMA device reaches the window, its
+// pages are registered, and libibverbs takes such pages away from children (ibv_fork_init, which UCX
+// calls in each process) until the library gives them back; MPICH 4.0.2 alone over Soft-RoCE
+// (UCX_TLS=rc_verbs,ud_verbs,self) does not, and its children end by SIGSEGV. Before Linux 5.12 and
+// with a libibverbs before 35, children lack them with the library, too.
 // ranks: 1 2 3
 // settings: FOMPI_ADOPT=always
 

@@ -18,6 +18,11 @@ macro_rules! functions {
             )*
             /// `_ibv_query_gid_ex`, which came later
             pub _ibv_query_gid_ex: Option<QueryGidEx>,
+            /// `ibv_is_fork_initialized`, which came later (35)
+            pub ibv_is_fork_initialized: Option<IsForkInitialized>,
+            /// whether children of fork(2) get copies of registered pages without any call, as
+            /// they do from Linux 5.12 on
+            pub kernel_copies_at_forks: bool,
         }
 
         // Each prototype is the one in the header. A constant that nothing uses names no symbol in
@@ -42,6 +47,13 @@ macro_rules! functions {
                         // SAFETY: likewise.
                         unsafe { core::mem::transmute::<*mut c_void, QueryGidEx>(found) }
                     }),
+                    ibv_is_fork_initialized: symbol(handle, "ibv_is_fork_initialized\0").map(
+                        // SAFETY: likewise.
+                        |found| unsafe {
+                            core::mem::transmute::<*mut c_void, IsForkInitialized>(found)
+                        },
+                    ),
+                    kernel_copies_at_forks: false,
                 })
             }
         }
@@ -51,6 +63,8 @@ macro_rules! functions {
 type QueryGidEx =
     unsafe extern "C" fn(*mut ibv_context, u32, u32, *mut ibv_gid_entry, u32, usize) -> c_int;
 const _: QueryGidEx = functions::_ibv_query_gid_ex;
+type IsForkInitialized = unsafe extern "C" fn() -> ibv_fork_status;
+const _: IsForkInitialized = functions::ibv_is_fork_initialized;
 
 functions! {
     ibv_get_device_list(*mut c_int) -> *mut *mut ibv_device;
@@ -103,12 +117,23 @@ impl Library {
         if handle.is_null() {
             return Err(format!("cannot load {path}: {}", loaders_message()));
         }
-        let library: &'static Library = Box::leak(Box::new(Library::find(handle)?));
-        // Keeps registered pages with this process when it forks. The call fails if the process has
-        // registered memory already; then the part of the program that did so has decided.
+        let mut library = Library::find(handle)?;
+        library.keep_pages_at_forks();
+        Ok(Box::leak(Box::new(library)))
+    }
+
+    /// Keeps registered pages with this process when it forks. Where the kernel does not, libibverbs
+    /// takes them away from children.
+    fn keep_pages_at_forks(&mut self) {
         // SAFETY: may be called at any time.
-        unsafe { (library.ibv_fork_init)() };
-        Ok(library)
+        let status = self.ibv_is_fork_initialized.map(|status| unsafe { status() });
+        self.kernel_copies_at_forks = status == Some(IBV_FORK_UNNEEDED);
+        if !self.kernel_copies_at_forks {
+            // The call fails if the process has registered memory already; then the part of the
+            // program that did so has decided.
+            // SAFETY: may be called at any time.
+            unsafe { (self.ibv_fork_init)() };
+        }
     }
 
     /// The library's text for the status of a completion.

@@ -18,7 +18,7 @@ pub mod verbs;
 use core::ffi::{CStr, c_int};
 use std::sync::Arc;
 
-use super::last_error;
+use super::{last_error, page_bytes};
 use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::sync::{AtomicBool, Ordering};
@@ -293,10 +293,13 @@ impl MemoryRegion {
         // SAFETY: the domain lives; the kernel checks the memory.
         let mr =
             unsafe { (library.ibv_reg_mr)(domain.pd, at, bytes.to_usize(), access.cast_signed()) };
-        match mr.is_null() {
-            true => Err(last_error("ibv_reg_mr")),
-            false => Ok(Arc::new(MemoryRegion { domain: domain.clone(), mr, base, bytes, access })),
+        if mr.is_null() {
+            return Err(last_error("ibv_reg_mr"));
         }
+        if library.kernel_copies_at_forks {
+            give_to_children(base, bytes);
+        }
+        Ok(Arc::new(MemoryRegion { domain: domain.clone(), mr, base, bytes, access }))
     }
 
     /// The length in bytes.
@@ -325,6 +328,18 @@ impl MemoryRegion {
         // SAFETY: the region lives.
         unsafe { (*self.mr).rkey }
     }
+}
+
+/// Lets children of fork(2) have registered memory, as they have all other memory. If a part of the
+/// program has called `ibv_fork_init`, as UCX does in each process, libibverbs has just taken it away
+/// from them, and they would end by a signal when they use it.
+fn give_to_children(base: u64, bytes: u64) {
+    let first = base / page_bytes() * page_bytes();
+    let length = (base + bytes).next_multiple_of(page_bytes()) - first;
+    let at = core::ptr::without_provenance_mut(first.to_usize());
+    // A refusal, as for mapped registers of a device, leaves the pages as they were.
+    // SAFETY: the advice changes nothing for this process.
+    unsafe { libc::madvise(at, length.to_usize(), libc::MADV_DOFORK) };
 }
 
 impl Drop for MemoryRegion {

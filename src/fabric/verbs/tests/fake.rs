@@ -108,6 +108,8 @@ pub static FAKE: Library = Library {
     ibv_ack_async_event,
     ibv_fork_init,
     _ibv_query_gid_ex: Some(_ibv_query_gid_ex),
+    ibv_is_fork_initialized: None,
+    kernel_copies_at_forks: false,
 };
 
 fn fail<T>(errno: c_int) -> *mut T {

@@ -101,3 +101,6 @@ unsafe extern "C" {
 unsafe extern "C" {
     pub fn ibv_fork_init() -> ::core::ffi::c_int;
 }
+unsafe extern "C" {
+    pub fn ibv_is_fork_initialized() -> ibv_fork_status;
+}
