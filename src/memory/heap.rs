@@ -15,7 +15,7 @@
 
 use super::ranges::{GRANULE, RangeState, Ranges};
 use super::retention::{self, Retention};
-use crate::error::{Error, Result};
+use crate::error::{Class, Error, Result};
 use crate::number::Number;
 use crate::sys::memory_limits;
 use crate::sys::page_bytes;
@@ -71,6 +71,18 @@ pub struct HeapPlace {
     /// the offset of the first byte in it
     pub offset: u64,
 }
+
+impl HeapPlace {
+    /// Returns the segment. Fails if it has less than `bytes` bytes from the offset on: no process
+    /// has published such a place, but it may have damaged its memory.
+    pub fn segment_of(&self, bytes: u64) -> Result<&Name> {
+        let end = self.offset.checked_add(bytes).filter(|end| *end <= self.name.bytes);
+        end.map(|_| &self.name).ok_or(DAMAGED)
+    }
+}
+
+/// The place of a range that another process has published is outside of its segment.
+const DAMAGED: Error = Error::Wrong(Class::Intern, "place of memory, damaged at its owner");
 
 /// An allocated range of memory, which is given back on drop.
 pub struct HeapRange {

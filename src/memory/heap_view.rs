@@ -26,9 +26,9 @@ unsafe impl Send for HeapView {}
 unsafe impl Sync for HeapView {}
 
 impl HeapView {
-    /// A range that another process has allocated and keeps.
-    pub fn of(place: &HeapPlace) -> Result<HeapView> {
-        let map = maps::map(&place.name)?;
+    /// A range of `bytes` bytes that another process has allocated and keeps.
+    pub fn of(place: &HeapPlace, bytes: u64) -> Result<HeapView> {
+        let map = maps::map(place.segment_of(bytes)?)?;
         let base = map.base().wrapping_add(place.offset.to_usize());
         Ok(HeapView { base, hold: Hold::OfAnother { _map: map } })
     }

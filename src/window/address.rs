@@ -149,7 +149,7 @@ impl LocalWindow {
         }
         let view = views.get(rank, || {
             self.note_contact(rank);
-            HeapView::of(&mapped.place)
+            HeapView::of(&mapped.place, mapped.end - mapped.first)
         })?;
         Ok(Spot::Mapped(view.base().wrapping_add((first - mapped.first).to_usize())))
     }

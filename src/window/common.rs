@@ -113,9 +113,9 @@ impl Common {
             Some(Offer::Nothing) => Hold::Nothing,
             None if total == 0 => Hold::Nothing,
             Some(Offer::Heap(lease)) => Hold::Heap(lease.into()),
-            None if is_small(total, alignment, ranks) => Hold::Heap(HeapView::of(place)?),
+            None if is_small(total, alignment, ranks) => Hold::Heap(HeapView::of(place, total)?),
             Some(Offer::Segment(segment)) => Hold::of_segment(segment, alignment)?,
-            None => Hold::of_segment(Segment::open(&place.name)?, alignment)?,
+            None => Hold::of_segment(Segment::open(place.segment_of(total)?)?, alignment)?,
         };
         let base = match &hold {
             Hold::Nothing => ptr::without_provenance_mut(page_bytes().to_usize()),

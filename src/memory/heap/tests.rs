@@ -76,6 +76,20 @@ fn another_mapping_of_the_same_segment_sees_the_bytes() {
 }
 
 #[test]
+fn a_place_outside_of_its_segment_is_refused() {
+    let lease = heap().take(4096, 64).unwrap();
+    let HeapPlace { name, offset } = lease.place();
+    let is_refused = |offset, bytes| {
+        let place = HeapPlace { name, offset };
+        let view = crate::memory::HeapView::of(&place, bytes);
+        view.is_err_and(|error| error == DAMAGED)
+    };
+    assert!(!is_refused(offset, 4096) && !is_refused(name.bytes, 0) && !is_refused(0, name.bytes));
+    assert!(is_refused(0, name.bytes + 1) && is_refused(name.bytes - 1, 2));
+    assert!(is_refused(u64::MAX, 1) && is_refused(1, u64::MAX));
+}
+
+#[test]
 fn only_whole_ranges_of_a_chunk_are_found() {
     let heap = heap();
     let lease = heap.take(64 * MIB, 64).unwrap();

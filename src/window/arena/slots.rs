@@ -8,7 +8,7 @@
 //! that barrier then: they wait in [`Slots::enter`] before they use the slot again, and until all
 //! ranks have entered, no rank touches the block of another one.
 
-use crate::error::{Error, NO_DESCRIPTOR, Result};
+use crate::error::{Class, Error, NO_DESCRIPTOR, Result};
 use crate::number::Number;
 use crate::rank_numbers::Slot;
 use crate::sys::segment::{Mapping, Name, Segment};
@@ -24,6 +24,9 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// A value in place of a slot, see [`Announcement`].
 const SHORT: u64 = u64::MAX;
+
+/// An announcement that rank 0 has not made: it has damaged its memory.
+const DAMAGED: Error = Error::Wrong(Class::Intern, "announcement of a window, damaged by rank 0");
 
 /// The slots of an arena, as one rank knows them.
 pub struct Slots {
@@ -104,8 +107,13 @@ impl Slots {
         Announcement { slot: u64::from(slot.0), chunk: name.unwrap_or_default() }
     }
 
+    /// Returns the bytes of a chunk.
+    fn chunk_bytes(&self, chunk: u32) -> Result<u64> {
+        (u64::from(FIRST_SLOTS) << chunk).checked_mul(self.slot_bytes).ok_or(DAMAGED)
+    }
+
     fn make_chunk(&self, chunk: u32) -> Result<(Segment, Name)> {
-        let bytes = (u64::from(FIRST_SLOTS) << chunk) * self.slot_bytes;
+        let bytes = self.chunk_bytes(chunk)?;
         let segment = Segment::create(bytes)?;
         segment.reserve(0, bytes)?;
         let name = segment.name();
@@ -118,21 +126,24 @@ impl Slots {
             *self.next.lock() = Err(NO_DESCRIPTOR);
             return;
         }
-        let slot = Slot(announced.slot.low_u32());
+        *self.next.lock() = self.find(announced);
+    }
+
+    /// Returns the announced slot, whose chunk is mapped.
+    fn find(&self, announced: &Announcement) -> Result<Slot> {
+        let slot = Slot(u32::try_from(announced.slot).map_err(|_| DAMAGED)?);
+        if slot == Slot::OF_ARENA {
+            return Err(Error::NoMemory { bytes: self.slot_bytes });
+        }
         let (chunk, _) = place(slot);
         let mut chunks = self.chunks.lock();
-        let known = chunk == 0 || chunks.contains_key(&chunk);
-        *self.next.lock() = match (slot, known) {
-            (Slot::OF_ARENA, _) => Err(Error::NoMemory { bytes: self.slot_bytes }),
-            (_, true) => Ok(slot),
-            (_, false) => {
-                let mapped = Segment::open(&announced.chunk).and_then(|segment| segment.map());
-                mapped.map(|mapping| {
-                    chunks.insert(chunk, mapping);
-                    slot
-                })
+        if chunk > 0 && !chunks.contains_key(&chunk) {
+            if announced.chunk.bytes != self.chunk_bytes(chunk)? {
+                return Err(DAMAGED);
             }
-        };
+            chunks.insert(chunk, Segment::open(&announced.chunk)?.map()?);
+        }
+        Ok(slot)
     }
 
     /// Frees a slot. Rank 0 only.
@@ -222,6 +233,25 @@ mod tests {
         assert!(slots.next().is_err_and(|error| error.is_short_of_descriptors()));
         slots.learn(&slots.announce());
         assert_eq!(slots.next(), Ok(Slot(2)));
+    }
+
+    #[test]
+    fn an_announcement_that_rank_0_has_damaged_is_refused() {
+        let slots = Slots::new(64);
+        let made = |bytes| Segment::create(bytes).unwrap();
+        let (right, short) = (made(2 * 64 * u64::from(FIRST_SLOTS)), made(4096 / 4));
+        let damaged = [
+            Announcement { slot: 16, chunk: short.name() },
+            Announcement { slot: 48, chunk: right.name() },
+            Announcement { slot: 1 << 32 | 16, chunk: right.name() },
+            Announcement { slot: u64::from(u32::MAX), chunk: right.name() },
+        ];
+        for announced in damaged {
+            slots.learn(&announced);
+            assert_eq!(slots.next(), Err(DAMAGED), "{announced:?}");
+        }
+        slots.learn(&Announcement { slot: 47, chunk: right.name() });
+        assert_eq!(slots.next(), Ok(Slot(47)));
     }
 
     #[test]

@@ -27,13 +27,15 @@ impl RegionEntry {
         self.base + self.bytes
     }
 
-    /// Returns whether a rank can have attached it: it has bytes, and ends where memory of a
-    /// process may end. Then no sum of its numbers wraps around, and a search in which each region
-    /// continues the one before ends.
+    /// Returns whether a rank can have attached it: it has bytes, ends where memory of a process
+    /// may end, and lies inside of its segment. Then no sum of its numbers wraps around, a search
+    /// in which each region continues the one before ends, and what is found in a segment is
+    /// mapped.
     pub fn may_be(&self) -> bool {
         let end = self.base.checked_add(self.bytes).filter(|end| *end <= i64::MAX as u64);
         let place = self.offset.checked_add(self.bytes);
-        self.bytes > 0 && end.is_some() && place.is_some()
+        let fits = place.is_some_and(|place| !self.is_mapped() || place <= self.name.bytes);
+        self.bytes > 0 && end.is_some() && fits
     }
 
     /// Returns whether it lies in a segment that others can map.

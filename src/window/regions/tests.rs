@@ -309,5 +309,13 @@ fn a_damaged_table_is_refused_and_the_copy_stays() {
         let refused = renew(&mut copy, slots, is_longer, [entry(8, 8); 2]);
         assert_eq!(refused.unwrap_err().class(), Class::Intern, "{slots} slots");
     }
+    // In a segment of 64 bytes.
+    let name = Name { pid: 1, fd: 2, device: 3, inode: 4, bytes: 64, passer: 0 };
+    let inside = |offset| RegionEntry { offset, name, ..entry(16, 8) };
+    for offset in [57, 64, u64::MAX] {
+        let refused = renew(&mut copy, 2, false, [entry(8, 8), inside(offset)]);
+        assert_eq!(refused.unwrap_err().class(), Class::Intern, "at {offset}");
+    }
     assert_eq!(copy.find(Rank(0), 8, 16), Ok((Location::Private, 0)));
+    assert_eq!(renew(&mut copy, 2, false, [entry(8, 8), inside(56)]), Ok(()));
 }

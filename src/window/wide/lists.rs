@@ -17,7 +17,7 @@
 use super::WideWindow;
 use super::located::Ranks;
 use crate::epoch::exposure::Lists;
-use crate::error::Result;
+use crate::error::{Class, Error, Result};
 use crate::fabric::far::Far;
 use crate::fabric::layout::{LIST, LIST_WORDS, RANKS_MAX, WORDS_FAR};
 use crate::fabric::net::{Exposed, Peer};
@@ -52,6 +52,43 @@ const WORDS: usize = LIST_WORDS as usize;
 const LONG: u64 = (1 << LENGTH_AT) - 1;
 const LENGTH_AT: u32 = 24;
 const AREA_AT: u32 = 48;
+
+/// The words of an area.
+fn area_length(area: usize) -> usize {
+    AREA_FIRST * AREA_GROWTH.pow(area.to_u32())
+}
+
+/// The location of a list that does not fit into the control words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LongList {
+    area: usize,
+    /// in words
+    length: usize,
+}
+
+impl LongList {
+    /// Returns the first two words of such a list.
+    fn words(self) -> [u64; 2] {
+        let (area, length) = (self.area.to_u64(), self.length.to_u64());
+        let place = area << AREA_AT | length << LENGTH_AT | LONG;
+        [place, !place]
+    }
+
+    /// Returns the location in the words of a list, if it has one. Fails if no area has so much
+    /// room: the target has damaged its memory.
+    fn of(words: &[u64; WORDS]) -> Result<Option<LongList>> {
+        let [place, inverse, ..] = *words;
+        if place & LONG != LONG || place != !inverse {
+            return Ok(None);
+        }
+        let area = (place >> AREA_AT).to_usize();
+        let length = (place >> LENGTH_AT & LONG).to_usize();
+        if area >= AREAS || length > area_length(area) {
+            return Err(Error::Wrong(Class::Intern, "list of posts, damaged at the target"));
+        }
+        Ok(Some(LongList { area, length }))
+    }
+}
 
 /// The areas of this rank.
 #[derive(Default)]
@@ -102,7 +139,7 @@ impl Lists for FarLists<'_> {
             }
             return Ok(());
         }
-        let fits = |area: &usize| AREA_FIRST * AREA_GROWTH.pow((*area).to_u32()) >= entries.len();
+        let fits = |area: &usize| area_length(*area) >= entries.len();
         let number = (0..AREAS).find(fits).unwrap_or(AREAS - 1);
         let area = match &mut areas[number] {
             Some(area) => area,
@@ -112,8 +149,8 @@ impl Lists for FarLists<'_> {
             // Release: as for `set_own`.
             word.store(*entry, Ordering::Release);
         }
-        let place = number.to_u64() << AREA_AT | entries.len().to_u64() << LENGTH_AT | LONG;
-        far.set_own(list(1), !place);
+        let [place, inverse] = LongList { area: number, length: entries.len() }.words();
+        far.set_own(list(1), inverse);
         far.set_own(list(0), place);
         Ok(())
     }
@@ -122,10 +159,9 @@ impl Lists for FarLists<'_> {
         for targets in targets.chunks(AT_ONCE) {
             let lists = self.short(targets)?;
             for (target, words) in targets.iter().zip(&lists) {
-                let [place, inverse, ..] = *words;
-                match place & LONG == LONG && place == !inverse {
-                    true => see(*target, &self.long(*target, place)?),
-                    false => see(*target, words),
+                match LongList::of(words)? {
+                    Some(list) => see(*target, &self.long(*target, list)?),
+                    None => see(*target, words),
                 }
             }
         }
@@ -137,7 +173,7 @@ impl FarLists<'_> {
     /// Makes an area, and stores its address and key.
     fn new_area(&self, far: &Far<Ranks<'_>>, number: usize) -> Result<Area> {
         let wide = &self.part.wide;
-        let length = AREA_FIRST * AREA_GROWTH.pow(number.to_u32());
+        let length = area_length(number);
         let words: Box<[AtomicU64]> = (0..length).map(|_| AtomicU64::new(0)).collect();
         let base = words.as_ptr().cast_mut().cast::<u8>();
         let exposed = wide.wire.expose(base, size_of_val(&*words).to_u64())?;
@@ -186,9 +222,7 @@ impl FarLists<'_> {
     }
 
     /// Reads a list that lies in an area of its rank.
-    fn long(&self, rank: Rank, place: u64) -> Result<Vec<u64>> {
-        let area = (place >> AREA_AT).to_usize() % AREAS;
-        let length = (place >> LENGTH_AT).to_usize() & LONG.to_usize();
+    fn long(&self, rank: Rank, LongList { area, length }: LongList) -> Result<Vec<u64>> {
         let mut found = [0; 2];
         if let Some(peer) = self.read_words(rank, area_words(area)[0], &mut found)? {
             peer.flush_local()?;
@@ -200,5 +234,27 @@ impl FarLists<'_> {
         unsafe { owner.get(words.as_mut_ptr().cast(), Remote { at, key }, 8 * length.to_u64())? };
         owner.flush_local()?;
         Ok(words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_for_which_no_area_has_room_is_refused() {
+        let read = |area, length| {
+            let mut words = [0; WORDS];
+            [words[0], words[1]] = LongList { area, length }.words();
+            LongList::of(&words)
+        };
+        for area in 0..AREAS {
+            for length in [WORDS + 1, area_length(area)] {
+                assert_eq!(read(area, length), Ok(Some(LongList { area, length })));
+            }
+            assert!(read(area, area_length(area) + 1).is_err());
+        }
+        assert!(read(AREAS, WORDS + 1).is_err() && read(0xffff, 0).is_err());
+        assert_eq!(LongList::of(&[7; WORDS]), Ok(None));
     }
 }

@@ -34,6 +34,8 @@ const LEVELS: usize = 16;
 const FIRST: u32 = 16;
 /// Entries of a level at which the note about a rank may be.
 const PROBES: u32 = 8;
+/// Alignment of a level.
+const ALIGNMENT: u64 = 64;
 
 /// The root of the map, in zeroed memory of the node.
 #[repr(C, align(64))]
@@ -164,7 +166,9 @@ impl<T: Copy> Notes<T> {
         }
         // SAFETY: the place was written before the state, and is constant since then.
         let place = unsafe { *level.place.get() };
-        levels.push(HeapView::of(&place).ok()?);
+        // A process that has damaged its memory may have published any offset.
+        place.offset.is_multiple_of(ALIGNMENT).then_some(())?;
+        levels.push(HeapView::of(&place, Notes::<T>::bytes(number).to_u64()).ok()?);
         levels.last().map(HeapView::base)
     }
 
@@ -183,9 +187,14 @@ impl<T: Copy> Notes<T> {
         Some(())
     }
 
+    /// The bytes of a level.
+    fn bytes(number: usize) -> usize {
+        (FIRST.to_usize() * size_of::<Entry<T>>()) << number
+    }
+
     fn make(number: usize) -> Result<HeapRange> {
-        let bytes = (FIRST.to_usize() * size_of::<Entry<T>>()) << number;
-        let lease = heap::take(bytes.to_u64(), 64)?;
+        let bytes = Notes::<T>::bytes(number);
+        let lease = heap::take(bytes.to_u64(), ALIGNMENT)?;
         // SAFETY: the lease has `bytes` bytes, and no other process knows it yet.
         unsafe { lease.base().write_bytes(0, bytes) };
         Ok(lease)

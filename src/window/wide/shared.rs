@@ -45,7 +45,10 @@ impl<T: Copy> Shared<T> {
             Some(own) => own?.into(),
             // Rank 0 reports the cause.
             None if place == [0; 6] => return Err(CAUSE_ELSEWHERE),
-            None => HeapView::of(&decode(&place))?,
+            None => {
+                let bytes = root_offset::<T>(length.to_usize()) + size_of::<Root>();
+                HeapView::of(&decode(&place), bytes.to_u64())?
+            }
         };
         Ok(Shared { base: view.base().cast(), length, _view: view, _of: PhantomData })
     }
