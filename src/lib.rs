@@ -62,8 +62,16 @@ pub mod measured {
 #[cfg(all(any(test, fuzzing), not(loom)))]
 #[doc(hidden)]
 pub mod fuzz_entries {
+    pub use crate::epoch::exposure::posts;
     pub use crate::fabric::contact::first_contact;
     pub use crate::fabric::{greetings, tcp_answers, tcp_requests};
+    pub use crate::memory::heap_view::heap_places;
     pub use crate::mpi::datatype::datatypes;
+    pub use crate::sys::passing::file_questions;
+    pub use crate::window::arena::announcements;
+    pub use crate::window::descriptor::descriptors;
     pub use crate::window::regions::region_tables;
+    pub use crate::window::waits::lock_claims;
+    pub use crate::window::wide::lists::post_lists;
+    pub use crate::window::wide::wide_notes;
 }

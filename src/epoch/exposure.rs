@@ -63,6 +63,11 @@
 //!
 //! *Numbers* are 40 bits wide: a million posts per second for twelve days.
 
+#[cfg(all(any(test, fuzzing), not(loom)))]
+mod exposure_fuzz;
+#[cfg(all(any(test, fuzzing), not(loom)))]
+pub use exposure_fuzz::posts;
+
 use crate::error::Result;
 use crate::fabric::layout::{BITS_TAKEN, COMPLETE, POSTS, RANKS_MAX};
 use crate::fabric::{Fetch, WordAt, Words};

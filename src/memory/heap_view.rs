@@ -1,6 +1,11 @@
 //! Ranges of the heaps of a node, as one process reaches them: in its own heap, or in that of
 //! another process, mapped here. Not for finding a range, nor for its content.
 
+#[cfg(any(test, fuzzing))]
+mod heap_view_fuzz;
+#[cfg(any(test, fuzzing))]
+pub use heap_view_fuzz::heap_places;
+
 use super::heap::{HeapPlace, HeapRange};
 use super::maps;
 use crate::error::Result;

@@ -1,5 +1,10 @@
 //! The entry by which a rank tells the other ranks of a window what it exposes.
 
+#[cfg(any(test, fuzzing))]
+mod descriptor_fuzz;
+#[cfg(any(test, fuzzing))]
+pub use descriptor_fuzz::descriptors;
+
 use crate::fabric::remote::Remote;
 
 /// A descriptor of the memory that a rank exposes. Its owner writes it at creation, before other

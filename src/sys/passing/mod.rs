@@ -25,6 +25,8 @@
 mod packets;
 mod passing_thread;
 mod question;
+#[cfg(any(test, fuzzing))]
+mod question_fuzz;
 #[cfg(test)]
 mod tests;
 
@@ -38,6 +40,8 @@ use parking_lot::Mutex;
 use passing_thread::PassingThread;
 pub use question::FileMark;
 use question::{Question, address_of, system, to_words};
+#[cfg(any(test, fuzzing))]
+pub use question_fuzz::file_questions;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::OwnedFd;

@@ -11,6 +11,8 @@ mod records;
 mod slots;
 
 pub use records::{ProcessRecord, Record};
+#[cfg(any(test, fuzzing))]
+pub use slots::announcements;
 
 use super::common::Common;
 use super::kept::KeptList;

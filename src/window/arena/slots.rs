@@ -8,6 +8,11 @@
 //! that barrier then: they wait in [`Slots::enter`] before they use the slot again, and until all
 //! ranks have entered, no rank touches the block of another one.
 
+#[cfg(any(test, fuzzing))]
+mod slots_fuzz;
+#[cfg(any(test, fuzzing))]
+pub use slots_fuzz::announcements;
+
 use crate::error::{Class, Error, NO_DESCRIPTOR, Result};
 use crate::number::Number;
 use crate::rank_numbers::Slot;

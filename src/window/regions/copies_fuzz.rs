@@ -1,7 +1,8 @@
 //! Made-up tables of regions, as they may stand in memory of another process that has damaged its
-//! own, and searches in their copies. A search must end, and what it finds must be attached.
+//! own, and searches in their copies. A search must end, and what it finds must be attached, and
+//! lie inside of its segment.
 
-use super::{RegionEntry, Table, TableCopy};
+use super::{Location, RegionEntry, Table, TableCopy};
 use crate::choices::Choices;
 use crate::error::{Class, Error};
 use crate::rank_numbers::Rank;
@@ -55,7 +56,10 @@ pub fn region_tables(data: &[u8]) {
             let is_in =
                 |at: u64| known.iter().any(|one| at >= one.base && at - one.base < one.bytes);
             match copy.find(Rank(3), first, bytes) {
-                Ok(_) => {
+                Ok((place, _)) => {
+                    if let Location::Segment { name, offset } = place {
+                        assert!(offset <= name.bytes && bytes <= name.bytes - offset);
+                    }
                     assert!(is_in(first) && is_in(first + (bytes - 1)));
                     assert!((0..bytes.min(256)).all(|byte| is_in(first + byte)));
                 }

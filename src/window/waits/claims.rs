@@ -4,6 +4,11 @@
 //! locks it holds ([`Note`]). A rank that prints a line reads the notes of the other processes and
 //! looks for a cycle.
 
+#[cfg(any(test, fuzzing))]
+mod claims_fuzz;
+#[cfg(any(test, fuzzing))]
+pub use claims_fuzz::lock_claims;
+
 use super::label::{label, printable};
 use crate::config;
 use crate::epoch::state::Hold;

@@ -9,6 +9,8 @@ mod label;
 mod summary;
 mod text;
 
+#[cfg(any(test, fuzzing))]
+pub use claims::lock_claims;
 pub use summary::{freed, leave, print};
 
 use super::idle::{NodeIdle, Waiting};

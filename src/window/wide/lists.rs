@@ -14,6 +14,11 @@
 //! area at any time. There are four areas, each eight times as long as the one before. Together
 //! they are less than ten times as long as the longest list was, and short lists need none.
 
+#[cfg(any(test, fuzzing))]
+mod lists_fuzz;
+#[cfg(any(test, fuzzing))]
+pub use lists_fuzz::post_lists;
+
 use super::WideWindow;
 use super::located::Ranks;
 use crate::epoch::exposure::Lists;

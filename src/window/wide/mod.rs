@@ -44,6 +44,8 @@ use crate::util::known::Known;
 use lists::Areas;
 pub use nodes::Need;
 use notes::Notes;
+#[cfg(any(test, fuzzing))]
+pub use notes::wide_notes;
 use parking_lot::Mutex;
 use shared::Shared;
 use std::collections::BTreeMap;

@@ -18,6 +18,11 @@
 //! | 1                | a process makes it, or has failed to                      |
 //! | 2                | the level exists, at `place`                              |
 
+#[cfg(any(test, fuzzing))]
+mod notes_fuzz;
+#[cfg(any(test, fuzzing))]
+pub use notes_fuzz::wide_notes;
+
 use crate::error::Result;
 use crate::memory::heap::{self, HeapRange};
 use crate::memory::{HeapPlace, HeapView};
