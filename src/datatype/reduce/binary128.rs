@@ -18,14 +18,18 @@ unsafe extern "C" {
     fn __multf3();
 }
 
+/// Returns a number as a register holds it.
+fn in_register(number: LongDouble) -> uint8x16_t {
+    // SAFETY: sixteen bytes on either side, any of which are a value.
+    unsafe { transmute::<[u8; 16], uint8x16_t>(number.0) }
+}
+
 macro_rules! arithmetic {
     ($($operator:ident $method:ident $function:ident;)*) => {$(
         impl $operator for LongDouble {
             type Output = LongDouble;
             fn $method(self, other: LongDouble) -> LongDouble {
-                // SAFETY: sixteen bytes on either side, any of which are a value.
-                let (mut left, right): (uint8x16_t, uint8x16_t) =
-                    unsafe { (transmute(self.0), transmute(other.0)) };
+                let (mut left, right) = (in_register(self), in_register(other));
                 // SAFETY: a call by the ABI of C, whose registers are clobbered, of a function that
                 // accesses no memory of the caller.
                 unsafe {
@@ -37,7 +41,7 @@ macro_rules! arithmetic {
                         clobber_abi("C"),
                     );
                 }
-                // SAFETY: as above.
+                // SAFETY: sixteen bytes on either side, any of which are a value.
                 LongDouble(unsafe { transmute::<uint8x16_t, [u8; 16]>(left) })
             }
         }
