@@ -9,6 +9,7 @@ use crate::sync::{AtomicPtr, Ordering};
 use core::ptr;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Places for ranks that are found without a lock. A rank's place is its number modulo this.
 const RECENT: usize = 8;
@@ -22,8 +23,9 @@ struct Entry<K, T> {
 pub struct Known<K, T> {
     /// for each place, the entry of its rank that was looked up last; a pointer into `all`
     recent: [AtomicPtr<Entry<K, T>>; RECENT],
-    /// never shrinks, and its boxes never move
-    all: Mutex<BTreeMap<K, Box<Entry<K, T>>>>,
+    /// never shrinks, and its entries never move. No boxes: a map that grows moves them, and a box
+    /// that is moved is the only way to what it holds, also for the compiler
+    all: Mutex<BTreeMap<K, Arc<Entry<K, T>>>>,
 }
 
 impl<K, T> Default for Known<K, T> {
@@ -60,7 +62,7 @@ impl<K: ProcessNumber, T> Known<K, T> {
     fn look_up(&self, rank: K) -> Option<&T> {
         let all = self.all.lock();
         let found = ptr::from_ref(&**all.get(&rank)?);
-        // SAFETY: the boxes of `all` live as long as `self` and do not move.
+        // SAFETY: the entries of `all` live as long as `self` and do not move.
         Some(self.remember(unsafe { &*found }))
     }
 
@@ -78,7 +80,7 @@ impl<K: ProcessNumber, T> Known<K, T> {
     #[cold]
     fn insert(&self, rank: K, value: T) -> &T {
         let mut all = self.all.lock();
-        let found = all.entry(rank).or_insert_with(|| Box::new(Entry { key: rank, value }));
+        let found = all.entry(rank).or_insert_with(|| Arc::new(Entry { key: rank, value }));
         let found = ptr::from_ref(&**found);
         // SAFETY: as in `look_up`.
         self.remember(unsafe { &*found })
