@@ -18,8 +18,9 @@ use crate::fabric::reduction::Protection;
 use crate::fabric::request::MemoryOf;
 
 /// Where the memory is: always there, so that a kept stream names it in each run. The sanitizers
-/// permit a mapping there, and the system makes none of its own so low.
-const BASE: usize = 0x7c00_0000_0000;
+/// permit a mapping there, and nothing else lies so low: the address sanitizer has its memory at
+/// random addresses above.
+const BASE: usize = 0x2000_0000;
 /// Bytes of the exposed memory, and of the memory on either side of it, which must not change.
 const BYTES: usize = 16 << 10;
 const GUARD: usize = 4 << 10;

@@ -42,6 +42,11 @@ fn quick_call((first, end): (u64, u64), disp_unit: u64, disp: i64) {
     // SAFETY: the view is dropped before the word.
     let view = unsafe { TargetView::new(at, (first, end), disp_unit, &word, &word) };
     let Some((offset, room)) = view.start(disp) else { return };
+    if view.at.is_null() {
+        // No displacement is mapped.
+        assert_eq!((offset, room), (0, 0));
+        return;
+    }
     let begin = view.at.addr().wrapping_sub(AT) as u64;
     let inside = begin.wrapping_add(offset);
     let wanted = i128::from(disp) * i128::from(disp_unit) - i128::from(first);
