@@ -50,6 +50,21 @@ static void at_a_target_without_a_lock(void)
     OK(MPI_Win_unlock(rank, win));
 }
 
+static void after_one_of_several_unlocks(void)
+{
+    for (int target = 0; target < size; target++)
+        OK(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win));
+    for (int target = 0; target < size; target++) {
+        for (int locked = target; locked < size; locked++) {
+            OK(MPI_Put(&value, 1, MPI_LONG, locked, 0, 1, MPI_LONG, win));
+            OK(MPI_Win_flush(locked, win));
+        }
+        OK(MPI_Win_unlock(target, win));
+        EXPECT(MPI_Put(&value, 1, MPI_LONG, target, 0, 1, MPI_LONG, win), MPI_ERR_RMA_SYNC);
+        EXPECT(MPI_Win_unlock(target, win), MPI_ERR_RMA_SYNC);
+    }
+}
+
 static void inside_lock_all(int target)
 {
     OK(MPI_Win_lock_all(0, win));
@@ -88,6 +103,7 @@ int main(int argc, char **argv)
     OK(MPI_Barrier(MPI_COMM_WORLD));
     inside_a_lock(next_rank());
     at_a_target_without_a_lock();
+    after_one_of_several_unlocks();
     OK(MPI_Barrier(MPI_COMM_WORLD));
     inside_lock_all(next_rank());
     OK(MPI_Barrier(MPI_COMM_WORLD));

@@ -9,8 +9,8 @@ use crate::mpi::comm::Group;
 use crate::mpi::constants::Constants;
 use crate::mpi::{EntryName, Host};
 use crate::rank_numbers::Rank;
-use crate::window::synchronise::{self, QuickLock, QuickUnlock};
-use crate::window::{LocalWindow, Window, registry};
+use crate::window::quick_locks::{self, QuickLock, QuickUnlock};
+use crate::window::{LocalWindow, Window, registry, synchronise};
 use core::ffi::c_int;
 
 type Modes = [fn(&Constants) -> c_int];
@@ -78,6 +78,16 @@ fn finish(call: &'static str, host: &'static Host, window: &Window, rest: Releas
     finished.map_or_else(|error| raise(call, host, window, error), |()| 0)
 }
 
+/// Whether a lock of this type without asserts holds a target in this way.
+#[inline(always)]
+fn is_of_type(host: &Host, lock_type: c_int, hold: Hold) -> bool {
+    match hold {
+        Hold::Shared => lock_type == host.constants.lock_shared,
+        Hold::Exclusive => lock_type == host.constants.lock_exclusive,
+        Hold::Unchecked | Hold::Started => false,
+    }
+}
+
 /// Does what a quick MPI_Win_lock without asserts has left to do, or all if that is not enough.
 #[inline(never)]
 unsafe fn lock_rest(
@@ -89,7 +99,7 @@ unsafe fn lock_rest(
     in_full: unsafe extern "C-unwind" fn(c_int, c_int, c_int, MPI_Win) -> c_int,
 ) -> c_int {
     let target = Rank(rank.cast_unsigned());
-    if window.local().is_some_and(|node| synchronise::lock_rest(window, node, target, tried)) {
+    if window.local().is_some_and(|node| quick_locks::lock_rest(window, node, target, tried)) {
         return 0;
     }
     // SAFETY: the caller's arguments.
@@ -99,7 +109,7 @@ unsafe fn lock_rest(
 /// Ends a quick MPI_Win_unlock that has two words to release.
 #[inline(never)]
 fn release_both(host: &'static Host, window: &Window, target: Rank, spare: Spare) -> c_int {
-    let of = |node| synchronise::release_both(node, target, spare);
+    let of = |node| quick_locks::release_both(node, target, spare);
     let released = window.local().map_or(Ok(()), of);
     released.map_or_else(|error| raise("MPI_Win_unlock", host, window, error), |()| 0)
 }
@@ -202,12 +212,8 @@ quick_entry! {
         let target = Rank(rank.cast_unsigned());
         match known_on_node(ENTRY, win) {
             Some((host, window, node)) if assert == 0 => {
-                let is = |hold: Hold| match hold {
-                    Hold::Shared => lock_type == host.constants.lock_shared,
-                    Hold::Exclusive => lock_type == host.constants.lock_exclusive,
-                    Hold::Unchecked | Hold::Started => false,
-                };
-                match synchronise::lock_quick(window, node, target, is) {
+                let is = |hold: Hold| is_of_type(host, lock_type, hold);
+                match quick_locks::lock_quick(window, node, target, is) {
                     QuickLock::Nothing => true,
                     QuickLock::Rest(tried) => {
                         // SAFETY: the caller's arguments.
@@ -220,6 +226,14 @@ quick_entry! {
         }
     } {
         let host = Host::get();
+        if assert == 0
+            && let Some((_, window, node)) = known_on_node(ENTRY, win)
+            && quick_locks::lock_another(window, node, Rank(rank.cast_unsigned()), |hold| {
+                is_of_type(host, lock_type, hold)
+            })
+        {
+            return 0;
+        }
         on_window("MPI_Win_lock", host, win, |window, node| {
             let hold = hold(host, lock_type, assert)?;
             match passive(host, node, rank)? {
@@ -234,12 +248,12 @@ quick_entry! {
 
     /// Unlocks one target (MPI-4.1 §12.5.3): completes all operations on it at the target, then
     /// releases the lock by one atomic operation on each word that MPI_Win_lock took. The quick
-    /// path unlocks the only target that is locked, on one node. Errors: MPI_ERR_WIN, MPI_ERR_RANK,
+    /// path unlocks the only target that is locked, on one node; a second one any other. Errors: MPI_ERR_WIN, MPI_ERR_RANK,
     /// MPI_ERR_RMA_SYNC if the target is not locked, MPI_ERR_OTHER if the target is lost.
     MPI_Win_unlock PMPI_Win_unlock (rank: c_int, win: MPI_Win) {
         let target = Rank(rank.cast_unsigned());
         match known_on_node(ENTRY, win) {
-            Some((host, window, node)) => match synchronise::unlock_quick(window, node, target) {
+            Some((host, window, node)) => match quick_locks::unlock_quick(window, node, target) {
                 QuickUnlock::Rest(rest) if rest.is_done() => true,
                 QuickUnlock::Rest(rest) => return finish("MPI_Win_unlock", host, window, rest),
                 QuickUnlock::Both(spare) => return release_both(host, window, target, spare),
@@ -249,6 +263,15 @@ quick_entry! {
         }
     } {
         let host = Host::get();
+        if let Some((_, window, node)) = known_on_node(ENTRY, win) {
+            let target = Rank(rank.cast_unsigned());
+            match quick_locks::unlock_another(window, node, target) {
+                QuickUnlock::Rest(rest) if rest.is_done() => return 0,
+                QuickUnlock::Rest(rest) => return finish("MPI_Win_unlock", host, window, rest),
+                QuickUnlock::Both(spare) => return release_both(host, window, target, spare),
+                QuickUnlock::All => {}
+            }
+        }
         on_window("MPI_Win_unlock", host, win, |window, node| {
             match passive(host, node, rank)? {
                 Some(target) => synchronise::unlock(window, node, target),
@@ -267,7 +290,7 @@ quick_entry! {
     /// MPI_ERR_RMA_SYNC within another access epoch, MPI_ERR_OTHER if a rank has died.
     MPI_Win_lock_all PMPI_Win_lock_all (assert: c_int, win: MPI_Win) {
         match known_on_node(ENTRY, win) {
-            Some((_, window, node)) if assert == 0 => synchronise::lock_all_quick(window, node),
+            Some((_, window, node)) if assert == 0 => quick_locks::lock_all_quick(window, node),
             _ => false,
         }
     } {
@@ -285,7 +308,7 @@ quick_entry! {
     /// MPI_ERR_RMA_SYNC without MPI_Win_lock_all, MPI_ERR_OTHER if a target is lost.
     MPI_Win_unlock_all PMPI_Win_unlock_all (win: MPI_Win) {
         match known_on_node(ENTRY, win) {
-            Some((host, window, node)) => match synchronise::unlock_all_quick(window, node) {
+            Some((host, window, node)) => match quick_locks::unlock_all_quick(window, node) {
                 QuickUnlock::Rest(rest) if rest.is_done() => true,
                 QuickUnlock::Rest(rest) => return finish("MPI_Win_unlock_all", host, window, rest),
                 QuickUnlock::Both(_) | QuickUnlock::All => false,

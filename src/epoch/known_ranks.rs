@@ -5,6 +5,7 @@
 //! |-------------------|----------------------------|--------------------------|
 //! | none is known     | 0                          | 0                        |
 //! | one               | that rank                  | 1                        |
+//! | some side by side | the first of them          | how many                 |
 //! | all               | 0                          | the size of the window   |
 //!
 //! Invariant: each rank of a range is a rank of the window. So calls that find a target in a range
@@ -35,6 +36,35 @@ impl RankRange {
     #[inline(always)]
     fn all(size: u32) -> RankRange {
         RankRange(u64::from(size) << 32)
+    }
+
+    /// Returns the range with one more rank of the window, of `size` ranks: that rank alone if it
+    /// is not beside the others.
+    #[inline]
+    fn with(self, rank: Rank, size: u32) -> RankRange {
+        let (first, count) = (self.0.low_u32(), (self.0 >> 32).low_u32());
+        let from = |first: u32| RankRange(u64::from(first) | u64::from(count + 1) << 32);
+        match rank.0 {
+            _ if self.has(rank) => self,
+            _ if count == 0 => RankRange::one(rank, size),
+            next if next == first + count => from(first),
+            before if before + 1 == first => from(before),
+            _ => RankRange::one(rank, size),
+        }
+    }
+
+    /// Returns the range without a rank: no rank at all if it was between the others.
+    #[inline]
+    fn without(self, rank: Rank) -> RankRange {
+        let (first, count) = (self.0.low_u32(), (self.0 >> 32).low_u32());
+        let from = |first: u32| RankRange(u64::from(first) | u64::from(count - 1) << 32);
+        match rank.0 {
+            _ if !self.has(rank) => self,
+            _ if count == 1 => RankRange::NONE,
+            same if same == first => from(first + 1),
+            last if last == first + count - 1 => from(first),
+            _ => RankRange::NONE,
+        }
     }
 
     /// Returns whether `rank`, which may be any number, is one of them.
@@ -94,6 +124,27 @@ impl KnownRanks {
         RankRange::all(self.size)
     }
 
+    /// Returns the range of these ranks, which differ, if they follow each other.
+    #[inline]
+    pub fn range(&self, ranks: &[Rank]) -> Option<RankRange> {
+        let range = ranks.iter().fold(RankRange::NONE, |range, rank| range.with(*rank, self.size));
+        let count = (range.0 >> 32).low_u32().to_usize();
+        (count == ranks.len()).then_some(range)
+    }
+
+    /// Returns the ranks that are known to be in a passive target epoch, and `rank`, which is in
+    /// one; or that rank alone.
+    #[inline]
+    pub fn passive_with(&self, rank: Rank) -> RankRange {
+        self.locked.get().with(rank, self.size)
+    }
+
+    /// Returns the ranks that are known to be in a passive target epoch, without `rank`.
+    #[inline]
+    pub fn passive_without(&self, rank: Rank) -> RankRange {
+        self.locked.get().without(rank)
+    }
+
     /// Whether `rank`, which may be any number, is a rank of the window that is known to be open.
     #[inline(always)]
     pub fn is_open(&self, rank: Rank) -> bool {
@@ -147,6 +198,34 @@ mod tests {
                 assert_eq!(RankRange::one(only, 7).has(rank), rank == only);
             }
         }
+    }
+
+    #[test]
+    fn ranks_side_by_side_are_one_range() {
+        let range = |ranks: &[u32]| {
+            ranks.iter().fold(RankRange::NONE, |range, rank| range.with(Rank(*rank), 8))
+        };
+        let ranks = |range: RankRange| (0..9).filter(|rank| range.has(Rank(*rank))).collect();
+        let of = |range: RankRange| -> Vec<u32> { ranks(range) };
+        assert_eq!(of(range(&[3, 4, 2, 3, 5])), [2, 3, 4, 5]);
+        assert_eq!(of(range(&[3, 4, 6])), [6]);
+        assert_eq!(of(range(&[0, 2])), [2]);
+        assert_eq!(of(range(&[7, 6, 0])), [0]);
+        let some = range(&[3, 4, 5]);
+        assert_eq!(of(some.without(Rank(3))), [4, 5]);
+        assert_eq!(of(some.without(Rank(5))), [3, 4]);
+        assert_eq!(of(some.without(Rank(4))), []);
+        assert_eq!(of(some.without(Rank(6))), [3, 4, 5]);
+        assert!(range(&[4]).without(Rank(4)) == RankRange::NONE);
+        assert!(RankRange::NONE.without(Rank(0)) == RankRange::NONE);
+        let known = KnownRanks::new(8);
+        let of_group = |ranks: &[u32]| {
+            let group: Vec<_> = ranks.iter().map(|rank| Rank(*rank)).collect();
+            known.range(&group).map(of)
+        };
+        assert_eq!(of_group(&[]), Some(vec![]));
+        assert_eq!(of_group(&[2, 1, 3]), Some(vec![1, 2, 3]));
+        assert_eq!(of_group(&[1, 3]), None);
     }
 
     /// Threads change the word while another one reads it: a reader sees one of the ranges.

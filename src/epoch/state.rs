@@ -115,7 +115,8 @@ impl Epochs {
                 Access::Lock if book.held.get(rank).is_none() => {
                     return Err(Error::Epoch(NOT_LOCKED));
                 }
-                Access::Start | Access::Lock => self.known.set_open(self.known.one(rank)),
+                Access::Start => self.known.set_open(self.known.one(rank)),
+                Access::Lock => self.known.set_open(self.known.passive_with(rank)),
             }
             Ok(())
         })
@@ -186,8 +187,8 @@ impl Epochs {
             idle(book.access)?;
             book.access = Access::Start;
             group.iter().for_each(|rank| book.held.insert(*rank, Hold::Started));
-            if let [only] = *group {
-                self.known.set_open(self.known.one(only));
+            if let Some(range) = self.known.range(group) {
+                self.known.set_open(range);
             }
             Ok(())
         })
@@ -204,7 +205,7 @@ impl Epochs {
     /// Closes the start epoch.
     pub fn completed(&self) {
         self.book.with(|book| {
-            book.held = Targets::NONE;
+            book.held.clear();
             book.access = Access::None;
             self.known.set_open(RankRange::NONE);
         });
@@ -257,7 +258,7 @@ impl Epochs {
             }
             book.access = Access::Lock;
             book.held.insert(rank, hold);
-            self.known.set_passive(self.known.one(rank));
+            self.known.set_passive(self.known.passive_with(rank));
             Ok(held)
         })
     }
@@ -274,17 +275,17 @@ impl Epochs {
             if hold == Some(Hold::Exclusive) && held == Held::Exclusive {
                 book.intents.give_back();
             }
-            self.end_lock(book);
+            self.end_lock(book, rank);
         });
     }
 
-    /// Ends the epoch if no target is locked any more.
+    /// Notes that `rank` is not in the epoch any more, and ends it if no target is locked.
     #[inline(always)]
-    fn end_lock(&self, book: &mut Book) {
+    fn end_lock(&self, book: &mut Book, rank: Rank) {
         if book.held.is_empty() {
             book.access = Access::None;
         }
-        self.known.set_passive(RankRange::NONE);
+        self.known.set_passive(self.known.passive_without(rank));
     }
 
     /// [`Epochs::lock`] and [`Epochs::locked`] for a process without threads that holds nothing.
@@ -304,12 +305,46 @@ impl Epochs {
         taken.is_some()
     }
 
+    /// [`Epochs::lock_first`] for a process without threads that holds other locks. `take` is told
+    /// whether the process has an intent.
+    #[inline]
+    pub fn lock_another(
+        &self,
+        rank: Rank,
+        take: impl FnOnce(bool) -> Option<(Hold, Intent)>,
+    ) -> bool {
+        let taken = self.book.with_alone(|book| {
+            let may = book.access == Access::Lock && book.held.get(rank).is_none();
+            let (hold, intent) = if may { take(book.intents.are_owned())? } else { return None };
+            book.intents.add(intent);
+            book.held.insert(rank, hold);
+            self.known.set_passive(self.known.passive_with(rank));
+            Some(())
+        });
+        taken.is_some()
+    }
+
+    /// [`Epochs::unlock_last`] of one of several locked targets.
+    #[inline]
+    pub fn unlock_another(&self, rank: Rank) -> Option<(Hold, Spare)> {
+        self.book.with_alone(|book| {
+            let spare = match book.held.get(rank)? {
+                Hold::Shared => Spare::Nothing,
+                Hold::Exclusive => book.intents.end_lock(),
+                Hold::Unchecked | Hold::Started => return None,
+            };
+            let hold = book.held.remove(rank)?;
+            self.end_lock(book, rank);
+            Some((hold, spare))
+        })
+    }
+
     /// [`Epochs::unlock`] of the only locked target, in a process without threads. Returns `None`,
     /// and notes nothing, if it is not the only one or no lock was taken for it.
     #[inline(always)]
     pub fn unlock_last(&self, rank: Rank) -> Option<(Hold, Spare)> {
         self.book.with_alone(|book| {
-            let only = book.held.first == rank && book.held.more.is_empty();
+            let only = book.held.first == rank && book.held.others == 0;
             // Then the epoch is one of locks.
             let taken = matches!(book.held.first_hold, Hold::Shared | Hold::Exclusive);
             (only && taken).then(|| {
@@ -343,7 +378,7 @@ impl Epochs {
                 _ => Spare::Nothing,
             };
             book.held.remove(rank);
-            self.end_lock(book);
+            self.end_lock(book, rank);
             Ok((hold, spare))
         })
     }

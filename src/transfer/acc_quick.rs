@@ -82,20 +82,27 @@ pub unsafe fn several_quick(to: &Quick, origin: Buffer, target: Target, op: Hand
     unsafe { of_several(to, (origin, None), target, op) }
 }
 
+/// An accumulate without elements. It looks at no address, nor at the displacement.
+#[cold]
+fn of_none(
+    (origin, result): (&Buffer, Option<&Buffer>),
+    target: &Target,
+    is_pair: bool,
+) -> Option<()> {
+    let is_empty = |of: &Buffer| of.count == 0 && of.datatype == target.datatype;
+    let empty = target.count == 0 && is_empty(origin) && result.is_none_or(is_empty);
+    (empty && is_pair).then_some(())
+}
+
 /// # Safety
 /// As for [`several_quick`]; MPI_NO_OP has a result, and that as its operands.
 #[inline]
 unsafe fn of_several(to: &Quick, (origin, result): Buffers, target: Target, op: Op) -> Option<()> {
     let known = to.host().predefined(target.datatype)?;
-    if target.count == 0 {
-        let is_empty = |of: &Buffer| of.count == 0 && of.datatype == target.datatype;
-        let empty = is_empty(&origin) && result.as_ref().is_none_or(is_empty);
-        return (empty && pairs(op, known.basic)).then_some(());
-    }
     let alike = |buffer| is_alike(buffer, &target);
     let same = alike(&origin) && result.as_ref().is_none_or(alike);
     if !(same && target.count > 1 && pairs(op, known.basic)) {
-        return None;
+        return of_none((&origin, result.as_ref()), &target, pairs(op, known.basic));
     }
     // No bytes for a type with holes.
     let bytes = origin.count.cast_unsigned().checked_mul(u64::from(known.dense_size))?;

@@ -22,6 +22,7 @@ pub mod lock_nodes;
 pub mod mapped_bytes;
 pub mod own_ranges;
 pub mod protocols;
+pub mod quick_locks;
 pub mod quick_part;
 pub mod quick_window;
 pub mod regions;

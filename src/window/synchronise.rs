@@ -7,7 +7,7 @@ use super::protocols::{OneNode, Protocols, on_protocols, on_words};
 use super::quick_window::QuickWindow;
 use super::wanted::Wanted;
 use super::{LocalWindow, Window, waits};
-use crate::epoch::lock::{self, Intent, Released, Spare, Tried};
+use crate::epoch::lock::{self, Spare};
 use crate::epoch::state::Hold;
 use crate::epoch::{fence, pscw};
 use crate::error::Result;
@@ -141,103 +141,6 @@ pub fn lock(window: &Window, node: &LocalWindow, target: Rank, hold: Hold) -> Re
     taken
 }
 
-/// What is left to do of a lock after the part that is quick.
-pub enum QuickLock {
-    /// nothing: the lock is held
-    Nothing,
-    /// [`lock_rest`], and all if that returns false
-    Rest(Tried),
-    /// all: nothing was done
-    All,
-}
-
-/// Takes a lock that is free, if it has one word, in a process with one thread and no open epoch.
-/// `is`: whether the call asks for a lock of this kind.
-#[inline(always)]
-pub fn lock_quick(
-    window: &Window,
-    node: &LocalWindow,
-    target: Rank,
-    is: impl Fn(Hold) -> bool,
-) -> QuickLock {
-    if target.0 >= node.size {
-        return QuickLock::All;
-    }
-    if is(Hold::Shared) {
-        let taken = || lock::try_lock_shared(&node.words, target) == Ok(true);
-        let take = || taken().then_some((Hold::Shared, Intent::Other));
-        return if window.epochs.lock_first(target, take) {
-            QuickLock::Nothing
-        } else {
-            QuickLock::All
-        };
-    }
-    if !is(Hold::Exclusive) {
-        return QuickLock::All;
-    }
-    let mut left = QuickLock::All;
-    let take = || match lock::try_lock_alone(&node.words, target) {
-        Ok(Tried::Held) => Some((Hold::Exclusive, Intent::Standing)),
-        Ok(tried @ (Tried::TwoWords | Tried::Late)) => {
-            left = QuickLock::Rest(tried);
-            None
-        }
-        Ok(Tried::Busy) | Err(_) => None,
-    };
-    if window.epochs.lock_first(target, take) { QuickLock::Nothing } else { left }
-}
-
-/// Does what a quick exclusive lock has left to do, in a process with one thread and no open epoch:
-/// takes both words if they are free. Returns false if the lock is not held then.
-#[inline(never)]
-pub fn lock_rest(window: &Window, node: &LocalWindow, target: Rank, tried: Tried) -> bool {
-    match tried {
-        Tried::TwoWords => {
-            let taken = || lock::try_lock_exclusive(&node.words, target) == Ok(true);
-            window.epochs.lock_first(target, || taken().then_some((Hold::Exclusive, Intent::Own)))
-        }
-        Tried::Late => {
-            let given_back = lock::give_back_late(&node.words, target);
-            assert!(given_back.is_ok(), "words of this node are not lost");
-            false
-        }
-        Tried::Held | Tried::Busy => false,
-    }
-}
-
-/// What is left to do of an unlock after the part that is quick.
-pub enum QuickUnlock {
-    /// all: nothing was done
-    All,
-    /// [`Released::finish`]
-    Rest(Released),
-    /// [`release_both`]: the state of the epochs has changed already
-    Both(Spare),
-}
-
-/// Unlocks `target` if it is the only target that is locked, in a process with one thread.
-#[inline(always)]
-pub fn unlock_quick(window: &Window, node: &LocalWindow, target: Rank) -> QuickUnlock {
-    match window.epochs.unlock_last(target) {
-        Some((Hold::Shared, _)) => rest(lock::let_shared_go(&node.words, target)),
-        Some((_, Spare::Nothing)) => rest(lock::let_alone_go(&node.words, target)),
-        Some((_, spare)) => QuickUnlock::Both(spare),
-        None => QuickUnlock::All,
-    }
-}
-
-/// Returns what is left to do after a release on words of this node, where none fails.
-#[inline(always)]
-fn rest(released: Result<Released>) -> QuickUnlock {
-    released.map_or(QuickUnlock::All, QuickUnlock::Rest)
-}
-
-/// Releases the exclusive lock of `target`, which has an intent to spare.
-#[inline(never)]
-pub fn release_both(node: &LocalWindow, target: Rank, spare: Spare) -> Result<()> {
-    lock::unlock_exclusive(&node.words, target, spare)
-}
-
 /// Does MPI_Win_unlock.
 pub fn unlock(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
     node.move_if_due();
@@ -280,23 +183,6 @@ pub fn lock_all(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result
         window.epochs.unlock_all()?;
     }
     taken
-}
-
-/// Takes the lock of lock_all if it is free, in a process with one thread and no open epoch.
-/// Returns false, and has done nothing, in any other case.
-#[inline(always)]
-pub fn lock_all_quick(window: &Window, node: &LocalWindow) -> bool {
-    window.epochs.lock_all_first(|| lock::try_lock_all(&node.words) == Ok(true))
-}
-
-/// Unlocks all targets in a process with one thread, if lock_all has taken a lock. Loads and stores
-/// are done before the release, as in an unlock of one target.
-#[inline(always)]
-pub fn unlock_all_quick(window: &Window, node: &LocalWindow) -> QuickUnlock {
-    match window.epochs.unlock_all_alone() {
-        true => rest(lock::let_all_go(&node.words)),
-        false => QuickUnlock::All,
-    }
 }
 
 /// Does MPI_Win_unlock_all.

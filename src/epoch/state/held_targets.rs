@@ -25,22 +25,43 @@ pub enum Hold {
     Started,
 }
 
-/// Targets by rank. The first needs no allocation, because most programs hold one at a time.
+/// Targets by rank. Most programs hold one at a time, or a few: they need no allocation.
 pub(super) struct Targets {
     /// `NOBODY`: no first
     pub(super) first: Rank,
     /// `Unchecked` if there is no first: a quick call may ask for any number as a rank
     pub(super) first_hold: Hold,
-    pub(super) more: BTreeMap<Rank, Hold>,
+    /// the number of the others
+    pub(super) others: u32,
+    /// some of the others, in any order; `NOBODY`: a free place
+    few: [(Rank, Hold); FEW],
+    /// those that found no free place there
+    many: BTreeMap<Rank, Hold>,
 }
 
+/// Places for others than the first.
+const FEW: usize = 4;
+
 impl Targets {
-    pub(super) const NONE: Targets =
-        Targets { first: NOBODY, first_hold: Hold::Unchecked, more: BTreeMap::new() };
+    pub(super) const NONE: Targets = Targets {
+        first: NOBODY,
+        first_hold: Hold::Unchecked,
+        others: 0,
+        few: [(NOBODY, Hold::Unchecked); FEW],
+        many: BTreeMap::new(),
+    };
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.first == NOBODY && self.more.is_empty()
+        self.first == NOBODY && self.others == 0
+    }
+
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        if self.others > 0 {
+            *self = Targets::NONE;
+        }
+        (self.first, self.first_hold) = (NOBODY, Hold::Unchecked);
     }
 
     #[inline]
@@ -48,15 +69,23 @@ impl Targets {
         if self.first == rank {
             return Some(self.first_hold);
         }
-        if self.more.is_empty() { None } else { self.more.get(&rank).copied() }
+        if self.others == 0 {
+            return None;
+        }
+        let found = self.few.iter().find(|(other, _)| *other == rank);
+        found.map(|(_, hold)| *hold).or_else(|| self.many.get(&rank).copied())
     }
 
     #[inline]
     pub(super) fn insert(&mut self, rank: Rank, hold: Hold) {
         if self.first == NOBODY {
             (self.first, self.first_hold) = (rank, hold);
-        } else {
-            self.more.insert(rank, hold);
+            return;
+        }
+        self.others += 1;
+        match self.few.iter_mut().find(|(other, _)| *other == NOBODY) {
+            Some(free) => *free = (rank, hold),
+            None => drop(self.many.insert(rank, hold)),
         }
     }
 
@@ -66,11 +95,23 @@ impl Targets {
             self.first = NOBODY;
             return Some(replace(&mut self.first_hold, Hold::Unchecked));
         }
-        if self.more.is_empty() { None } else { self.more.remove(&rank) }
+        let removed = match self.few.iter_mut().find(|(other, _)| *other == rank) {
+            Some(place) => Some(replace(place, (NOBODY, Hold::Unchecked)).1),
+            None => self.many.remove(&rank),
+        };
+        self.others -= u32::from(removed.is_some());
+        removed
     }
 
+    /// The ranks, in their order.
     pub(super) fn ranks(&self) -> RankList {
-        let more = self.more.keys().copied();
-        Some(self.first).into_iter().filter(|first| *first != NOBODY).chain(more).collect()
+        if self.others == 0 {
+            return Some(self.first).into_iter().filter(|first| *first != NOBODY).collect();
+        }
+        let few = self.few.iter().map(|(rank, _)| *rank);
+        let places = [self.first].into_iter().chain(few).filter(|rank| *rank != NOBODY);
+        let mut ranks: RankList = places.chain(self.many.keys().copied()).collect();
+        ranks.sort_unstable();
+        ranks
     }
 }

@@ -19,6 +19,13 @@ fn no_number_is_unlocked_that_is_no_locked_rank() {
         // Those of MPI_PROC_NULL among them.
         for number in [0, 1, 2, 99, 100, u32::MAX - 2, u32::MAX - 1, u32::MAX] {
             assert_eq!(epochs.unlock_last(Rank(number)), None);
+            assert_eq!(epochs.unlock_another(Rank(number)), None);
+        }
+        for rank in [Rank(1), Rank(3)] {
+            assert!(epochs.lock(rank, Hold::Shared).is_ok());
+        }
+        for (number, is_locked) in [(u32::MAX, false), (2, false), (3, true), (1, true)] {
+            assert_eq!(epochs.unlock_another(Rank(number)).is_some(), is_locked);
         }
     }
 }
@@ -39,6 +46,49 @@ fn a_lock_opens_its_target_only() {
     assert!(epochs.may_free().is_err());
     assert_eq!(epochs.unlock(Rank(5)), Ok((Hold::Exclusive, Spare::Released)));
     assert!(epochs.may_free().is_ok() && epochs.lock_all(true).is_ok());
+}
+
+/// Locks and unlocks targets in an order that a generator makes, by quick calls and others, and
+/// compares the legal calls with the set of the locked targets.
+#[test]
+fn many_locks_open_their_targets_only() {
+    const RANKS: u32 = 9;
+    let epochs = Epochs::new(RANKS, false);
+    let mut locked = std::collections::BTreeSet::new();
+    let mut state = 1_u32;
+    for _ in 0..2000 {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let (rank, is_quick) = (Rank((state >> 16) % RANKS), state >> 30 & 1 == 0);
+        if locked.remove(&rank) {
+            match is_quick {
+                true => {
+                    let last = epochs.unlock_last(rank);
+                    assert!(last.or_else(|| epochs.unlock_another(rank)).is_some());
+                }
+                false => assert!(epochs.unlock(rank).is_ok()),
+            }
+            assert!(epochs.unlock_another(rank).is_none() && epochs.unlock(rank).is_err());
+        } else {
+            let take = || Some((Hold::Shared, Intent::Other));
+            match is_quick {
+                true => {
+                    assert!(epochs.lock_first(rank, take) || epochs.lock_another(rank, |_| take()))
+                }
+                false => assert!(epochs.lock(rank, Hold::Shared).is_ok()),
+            }
+            assert!(!epochs.lock_another(rank, |_| take()));
+            locked.insert(rank);
+        }
+        for rank in (0..RANKS).map(Rank) {
+            let (open, passive) = (epochs.known.is_open(rank), epochs.known.is_passive(rank));
+            let is_locked = locked.contains(&rank);
+            assert!(is_locked || !(open || passive));
+            assert_eq!(epochs.may_flush(rank).is_ok(), is_locked);
+        }
+        let rank = Rank(state % RANKS);
+        assert_eq!(epochs.may_access(rank).is_ok(), locked.contains(&rank));
+        assert_eq!(epochs.may_free().is_ok(), locked.is_empty());
+    }
 }
 
 #[test]
