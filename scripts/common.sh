@@ -48,6 +48,16 @@ launch() {
   fi
 }
 
+# flags_without_paths: RUSTFLAGS under which no path of this machine is in what cargo builds.
+flags_without_paths() {
+  local home=${CARGO_HOME:-$HOME/.cargo} flags registry
+  flags="${RUSTFLAGS:-} --remap-path-prefix=$top=fompi --remap-path-prefix=$home=cargo"
+  for registry in "$home"/registry/src/*; do
+    flags+=" --remap-path-prefix=$registry=crates"
+  done
+  echo "$flags"
+}
+
 # need_library: ends the script where there is no library to test.
 need_library() {
   [ -f "$FOMPI_LIB" ] && return
