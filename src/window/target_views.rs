@@ -73,11 +73,13 @@ impl TargetView {
         // With a unit of 0 every displacement is at the begin of the memory.
         let disp_min = first.div_ceil(disp_unit.max(1));
         let begin = disp_min.saturating_mul(disp_unit);
-        let Some(bytes) = end.checked_sub(begin).filter(|_| begin >= first) else {
+        // Only a rank that has damaged its memory maps bytes behind the last displacement.
+        let is_any = begin >= first && disp_min <= DISP_MAX;
+        let Some(bytes) = end.checked_sub(begin).filter(|_| is_any) else {
             return TargetView { pass, lock, ..NO_VIEW };
         };
         let at = at.wrapping_add((begin - first).to_usize());
-        let disp_max = disp_max(bytes, disp_unit).min(DISP_MAX - disp_min.min(DISP_MAX));
+        let disp_max = disp_max(bytes, disp_unit).min(DISP_MAX - disp_min);
         TargetView { at, bytes, disp_unit, disp_min, disp_max, pass, lock }
     }
 
