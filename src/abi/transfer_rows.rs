@@ -81,7 +81,7 @@ macro_rules! puts_and_gets {
             }).is_some()
         })?] {
             $(
-                let done = Quick::new($win, $rank, ENTRY).and_then(|to| {
+                let done = Quick::looked_up($win, $rank, ENTRY).and_then(|to| {
                     let from = passed($origin, $oc.into(), $ot);
                     let (count, datatype) = ($tc.into(), $tt);
                     let target = Target { rank: $rank, disp: $disp as i64, count, datatype };
@@ -114,7 +114,7 @@ macro_rules! accumulates {
             $origin:ident: $pointer:ty, $oc:ident: $oct:ty, $ot:ident: $ott:ty, $rank:ident: $rt:ty,
             $disp:ident: $dt:ty, $tc:ident: $tct:ty, $tt:ident: $ttt:ty, $op:ident: $opt:ty,
             $win:ident: $wt:ty, $($request:ident: $rqt:ty,)?
-        ) = $work:ident($($native:ident)+) $(quick[$($q:ident)?] $quick:path, $several:path)?;
+        ) = $work:ident($($native:ident)+) $(quick[$($q:ident)?] $quick:path, $any:path)?;
     )*) => {$( row! {
         $(#[$doc])*
         $name $profiled (
@@ -130,13 +130,13 @@ macro_rules! accumulates {
             }).is_some()
         })?] {
             $(
-                let done = Quick::new($win, $rank, ENTRY).and_then(|to| {
+                let done = Quick::looked_up($win, $rank, ENTRY).and_then(|to| {
                     let from = passed($origin, $oc.into(), $ot);
                     let (count, datatype) = ($tc.into(), $tt);
                     let target = Target { rank: $rank, disp: $disp as i64, count, datatype };
                     // SAFETY: the caller's buffer.
-                    let several = || unsafe { $several(&to, from, target, $op) };
-                    run!(with_quick_request, to [$($q)?] several())
+                    let any = || unsafe { $any(&to, from, target, $op) };
+                    run!(with_quick_request, to [$($q)?] any())
                 });
                 if done.is_some() {
                     return 0;
@@ -183,6 +183,20 @@ macro_rules! get_accumulates {
                 run!(with_quick_request, to [$($q)?] work())
             }).is_some()
         })?] {
+            $(
+                let done = Quick::looked_up($win, $rank, ENTRY).and_then(|to| {
+                    let from = passed($origin, $oc.into(), $ot);
+                    let into = passed($result, $rc.into(), $rst);
+                    let (count, datatype) = ($tc.into(), $tt);
+                    let target = Target { rank: $rank, disp: $disp as i64, count, datatype };
+                    // SAFETY: the caller's buffers.
+                    let work = || unsafe { $quick(&to, (from, into), target, $op) };
+                    run!(with_quick_request, to [$($q)?] work())
+                });
+                if done.is_some() {
+                    return 0;
+                }
+            )?
             let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));
             let call = Call { name, host, rank: $rank, win: $win, request };
             let from = buffer(host, $origin, $oc.into(), $ot);

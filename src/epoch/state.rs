@@ -108,7 +108,8 @@ impl Epochs {
                 Access::None => return Err(Error::Epoch(NO_EPOCH)),
                 // The epoch begins only if the operation succeeds ([`Epochs::accessed`]).
                 Access::FenceIdle => {}
-                Access::Fence | Access::LockAll => self.known.set_open(self.known.all()),
+                Access::Fence => self.known.set_open(self.known.all()),
+                Access::LockAll => self.known.set_passive(self.known.all()),
                 Access::Start if book.held.get(rank).is_none() => {
                     return Err(Error::Epoch("target is not in the group of MPI_Win_start"));
                 }
@@ -116,7 +117,7 @@ impl Epochs {
                     return Err(Error::Epoch(NOT_LOCKED));
                 }
                 Access::Start => self.known.set_open(self.known.one(rank)),
-                Access::Lock => self.known.set_open(self.known.passive_with(rank)),
+                Access::Lock => self.known.set_passive(self.known.passive_with(rank)),
             }
             Ok(())
         })
