@@ -77,6 +77,7 @@
 //! Where each attempt costs a round trip, [`tickets`] draws a ticket instead, with the same lock
 //! word and the same functions.
 
+pub mod late_looks;
 pub mod look;
 pub mod overtaking;
 pub mod passes;

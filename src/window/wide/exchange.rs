@@ -12,6 +12,7 @@
 use super::lists::Areas;
 use super::shared::Shared;
 use super::{Place, WideArena, WideWindow};
+use crate::epoch::lock::late_looks::LateLooks;
 use crate::error::{Error, Result};
 use crate::fabric::net::Exposed;
 use crate::fabric::remote::{Addressed, Remote, Road};
@@ -122,7 +123,7 @@ pub fn agree(
         areas: Areas::default(),
         posted: Mutex::default(),
         started: Mutex::default(),
-        unsettled: super::Unsettled::default(),
+        late_looks: LateLooks::default(),
     };
     let mut node =
         LocalWindow::new(&wide.near, own.slot, flavor, own.common, host.threads(), Some(part));

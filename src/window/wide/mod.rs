@@ -29,6 +29,7 @@ use super::arena::Arena;
 use super::control_blocks::ControlBlocks;
 use super::descriptor::Descriptor;
 use crate::epoch::exposure::{Posted, Started};
+use crate::epoch::lock::late_looks::LateLooks;
 use crate::error::Result;
 use crate::fabric::layout;
 use crate::fabric::look_or_sleep::Look;
@@ -52,7 +53,6 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, OnceLock};
 use targets::WideTarget;
-use unsettled::Unsettled;
 
 /// The wide arena: what the processes of a communicator over several nodes know of each other.
 pub struct WideArena {
@@ -199,7 +199,7 @@ pub struct WideWindow {
     /// the posts that this rank has used up in its access epochs
     pub started: Mutex<Started>,
     /// accumulates of this rank that no call has waited for
-    unsettled: Unsettled,
+    late_looks: LateLooks,
 }
 
 /// The addresses by which the device reaches a node's memory of a window.

@@ -10,13 +10,13 @@
 //! node find both in their [notes](super::notes).
 
 use super::{Contact, Member, Peer, Remote, WideWindow};
+use crate::epoch::lock::late_looks::LateMarks;
 use crate::epoch::lock::whole;
 use crate::error::Result;
 use crate::fabric::far::word_in;
 use crate::fabric::remote::{Bytes, Road};
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode};
-use crate::sync::AtomicBool;
 use crate::window::arena::Arena;
 use crate::window::descriptor::Descriptor;
 use crate::window::{LocalWindow, Memory};
@@ -38,10 +38,8 @@ pub struct WideTarget {
     /// elements. The queue of that lock would order the threads too, as it does for other calls,
     /// but each handover there costs several requests and waits, and here none
     pub accumulating: Mutex<()>,
-    /// whether the rank is among the unsettled ones
-    pub(super) is_unsettled: AtomicBool,
-    /// whether that is so because of accumulates with a result
-    pub(super) has_results: AtomicBool,
+    /// whether it has unsettled accumulates
+    pub(super) late: LateMarks,
 }
 
 impl WideTarget {
@@ -135,9 +133,8 @@ impl WideWindow {
                 (self.process(rank, member)?, block, data)
             }
         };
-        let (is_unsettled, has_results) = (AtomicBool::new(false), AtomicBool::new(false));
-        let accumulating = Mutex::default();
-        Ok(WideTarget { rank, member, peer, block, data, accumulating, is_unsettled, has_results })
+        let (accumulating, late) = (Mutex::default(), LateMarks::default());
+        Ok(WideTarget { rank, member, peer, block, data, accumulating, late })
     }
 
     /// Returns the memory that a target exposes.

@@ -2,103 +2,60 @@
 //! settled when this process has read the accumulate lock of its target after it
 //! (`epoch::lock::whole`). That happens before a call that completes it at the target, and, if it
 //! has a result, before a call that completes it at this process: the result, which has arrived by
-//! then, shows when it took effect.
+//! then, shows when it took effect. Where it is still to happen is in `epoch::lock::late_looks`.
 
 use super::WideWindow;
 use super::targets::WideTarget;
+use crate::epoch::lock::late_looks::{LateLook, LateMarks};
 use crate::epoch::lock::whole;
 use crate::error::Result;
 use crate::fabric::net::Peer;
 use crate::fabric::remote::{Bytes, Network};
 use crate::rank_numbers::Rank;
-use crate::sync::{AtomicBool, Ordering};
 use crate::window::LocalWindow;
 use crate::window::wanted::Wanted;
-use parking_lot::Mutex;
-use std::collections::BTreeSet;
 
 /// A rank whose lock is being read.
 type Look<'a> = (Rank, &'a Peer, <Peer as Network>::Ticket);
-
-/// The targets of unsettled accumulates.
-#[derive(Default)]
-pub struct Unsettled {
-    ranks: Mutex<BTreeSet<Rank>>,
-    /// whether an accumulate at one of them may have a result
-    have_results: AtomicBool,
-}
 
 impl WideWindow {
     /// Notes that an accumulate on a word of a rank was sent and no call waits for it.
     #[inline]
     pub fn note_unsettled(&self, target: &WideTarget) {
-        // Relaxed: a thread that finds the mark has sent its accumulate ahead of the read that a
-        // settling thread sends after it has cleared the mark. Both lock the connection to send, so
-        // a thread that sends behind the read finds no mark.
-        if !target.is_unsettled.load(Ordering::Relaxed) {
-            self.mark_unsettled(target, false);
-        }
+        target.late.note(&self.late_looks, target.rank());
     }
 
     /// Notes the same of an accumulate that has a result.
     #[inline]
     pub fn note_result(&self, target: &WideTarget) {
-        // Relaxed: as in `note_unsettled`.
-        if !target.has_results.load(Ordering::Relaxed) {
-            self.mark_unsettled(target, true);
-        }
+        target.late.note_result(&self.late_looks, target.rank());
     }
 
-    #[cold]
-    fn mark_unsettled(&self, target: &WideTarget, has_result: bool) {
-        let mut ranks = self.unsettled.ranks.lock();
-        ranks.insert(target.rank());
-        // Relaxed: as in `note_unsettled`; changed under the lock of the ranks alone.
-        target.is_unsettled.store(true, Ordering::Relaxed);
-        if has_result {
-            target.has_results.store(true, Ordering::Relaxed);
-            self.unsettled.have_results.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Clears the marks of a rank, whose accumulates are settled next. The ranks are locked.
-    fn clear_marks(&self, rank: Rank) {
-        if let Some(target) = self.known_target(rank) {
-            // Relaxed: as in `note_unsettled`.
-            target.is_unsettled.store(false, Ordering::Relaxed);
-            target.has_results.store(false, Ordering::Relaxed);
-        }
+    fn late_marks(&self, rank: Rank) -> Option<&LateMarks> {
+        self.known_target(rank).map(|target| &target.late)
     }
 
     /// Settles the accumulates on words of a rank.
     pub fn settle(&self, node: &LocalWindow, rank: Rank) -> Result<()> {
-        let mut ranks = self.unsettled.ranks.lock();
-        if !ranks.remove(&rank) {
-            return Ok(());
-        }
-        self.clear_marks(rank);
-        drop(ranks);
-        self.end_look(node, self.begin_look(node, rank)?)
+        let Some(marks) = self.late_marks(rank) else { return Ok(()) };
+        let Some(look) = self.late_looks.begin(rank, marks) else { return Ok(()) };
+        let seen = self.begin_look(node, rank).and_then(|begun| self.end_look(node, begun));
+        self.late_looks.end(&look, marks);
+        seen
     }
 
     /// Settles the accumulates on words of all ranks.
     pub fn settle_all(&self, node: &LocalWindow) -> Result<()> {
-        let mut unsettled = self.unsettled.ranks.lock();
-        let ranks = core::mem::take(&mut *unsettled);
-        ranks.iter().for_each(|rank| self.clear_marks(*rank));
-        // Relaxed: as in `note_unsettled`.
-        self.unsettled.have_results.store(false, Ordering::Relaxed);
-        drop(unsettled);
-        match ranks.is_empty() {
+        let looks = self.late_looks.begin_all(|rank| self.late_marks(rank));
+        match looks.is_empty() {
             true => Ok(()),
-            false => self.settle_ranks(node, &Vec::from_iter(ranks)),
+            false => self.settle_ranks(node, &looks),
         }
     }
 
     /// Settles the accumulates on words of a rank if one of them has a result.
     pub fn settle_results(&self, node: &LocalWindow, target: &WideTarget) -> Result<()> {
-        // Relaxed: as in `note_unsettled`.
-        match target.has_results.load(Ordering::Relaxed) {
+        match target.late.has_results() {
             true => self.settle(node, target.rank()),
             false => Ok(()),
         }
@@ -106,24 +63,27 @@ impl WideWindow {
 
     /// Settles the accumulates on words of all ranks if one of them may have a result.
     pub fn settle_all_results(&self, node: &LocalWindow) -> Result<()> {
-        // Relaxed: as in `note_unsettled`.
-        match self.unsettled.have_results.load(Ordering::Relaxed) {
+        match self.late_looks.have_results() {
             true => self.settle_all(node),
             false => Ok(()),
         }
     }
 
-    /// Reads the locks of all `ranks` at once, and waits while one is held. Reads all locks, also
+    /// Reads the locks of all ranks at once, and waits while one is held. Reads all locks, also
     /// after an error, and returns the first error.
-    fn settle_ranks(&self, node: &LocalWindow, ranks: &[Rank]) -> Result<()> {
-        let begin = |rank: &Rank| {
-            let begun = self.begin_look(node, *rank)?;
+    fn settle_ranks(&self, node: &LocalWindow, looks: &[LateLook]) -> Result<()> {
+        let begin = |look: &LateLook| {
+            let begun = self.begin_look(node, look.rank)?;
             // All reads leave before the first wait.
             begun.1.send_gathered();
             Ok(begun)
         };
-        let reads: Vec<Result<_>> = ranks.iter().map(begin).collect();
-        let ends = reads.into_iter().map(|read| self.end_look(node, read?));
+        let reads: Vec<Result<_>> = looks.iter().map(begin).collect();
+        let ends = reads.into_iter().zip(looks).map(|(read, look)| {
+            let seen = read.and_then(|begun| self.end_look(node, begun));
+            self.late_marks(look.rank).inspect(|marks| self.late_looks.end(look, marks));
+            seen
+        });
         ends.fold(Ok(()), Result::and)
     }
 
