@@ -129,7 +129,7 @@ impl Stat {
         }
         let mut text = [0; 1024];
         // Of its first thread, which has the same start and is there as long as the process: under
-        // qemu-user a process reads a start of its own in its /proc/PID/stat that no other one sees.
+        // qemu-user a process reads in its own /proc/PID/stat a start that no other one sees.
         let mut file = File::open(format!("/proc/{pid}/task/{pid}/stat")).ok()?;
         loop {
             match file.read(&mut text) {

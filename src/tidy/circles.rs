@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Source, code_of, hold, sources, words};
 
 /// Arrows that close a circle: from a file, to a file.
-const LEFT: [(&str, &str); 9] = [
+const LEFT: [(&str, &str); 8] = [
     ("datatype/reduce/ops.rs", "datatype/reduce/mod.rs"),
     ("datatype/reduce/wide_elements.rs", "datatype/reduce/mod.rs"),
     ("epoch/lock/tickets.rs", "epoch/lock.rs"),
@@ -21,7 +21,6 @@ const LEFT: [(&str, &str); 9] = [
     ("window/wide/locate.rs", "window/address.rs"),
     ("window/wide/mod.rs", "window/wide/lists.rs"),
     ("window/wide/targets.rs", "window/wide/mod.rs"),
-    ("window/wide/unsettled.rs", "window/wide/mod.rs"),
 ];
 
 /// The names of a path, outermost first.

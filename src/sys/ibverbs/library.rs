@@ -122,8 +122,8 @@ impl Library {
         Ok(Box::leak(Box::new(library)))
     }
 
-    /// Keeps registered pages with this process when it forks. Where the kernel does not, libibverbs
-    /// takes them away from children.
+    /// Keeps registered pages with this process when it forks. Where the kernel does not,
+    /// libibverbs takes them away from children.
     fn keep_pages_at_forks(&mut self) {
         // SAFETY: may be called at any time.
         let status = self.ibv_is_fork_initialized.map(|status| unsafe { status() });

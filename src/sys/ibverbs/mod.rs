@@ -331,8 +331,8 @@ impl MemoryRegion {
 }
 
 /// Lets children of fork(2) have registered memory, as they have all other memory. If a part of the
-/// program has called `ibv_fork_init`, as UCX does in each process, libibverbs has just taken it away
-/// from them, and they would end by a signal when they use it.
+/// program has called `ibv_fork_init`, as UCX does in each process, libibverbs has just taken it
+/// away from them, and they would end by a signal when they use it.
 fn give_to_children(base: u64, bytes: u64) {
     let first = base / page_bytes() * page_bytes();
     let length = (base + bytes).next_multiple_of(page_bytes()) - first;
