@@ -124,7 +124,10 @@ fn threads<P: Send + Sync>(
 /// Ranks that reach each other's memory through peers without connections.
 fn flat<P>(peer: impl Fn() -> P) -> Vec<Threaded<P>> {
     let (memories, met) = ([(); RANKS as usize].map(|()| memory()), barrier());
-    let at = |memory: &Arc<[AtomicU64]>| Remote { at: memory.as_ptr().addr() as u64, key: 0 };
+    let at = |memory: &Arc<[AtomicU64]>| Remote {
+        at: memory.as_ptr().expose_provenance() as u64,
+        key: 0,
+    };
     (0..RANKS)
         .map(|rank| Threaded {
             rank,

@@ -2,9 +2,12 @@
 //! [`View`] instead.
 
 use super::SimShape;
+#[cfg(miri)]
+use super::on_threads::Yielder;
 use super::road::{Effect, FLAT, Flush, NEAR, SimCounts, SimRoad, State, WordPlace};
 use crate::fabric::{Fetch, WordAt, WordId};
 use crate::rank_numbers::Rank;
+#[cfg(not(miri))]
 use corosensei::Yielder;
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,12 +1,16 @@
 //! The scheduler of the simulator: it decides which thread runs, and when an operation takes
 //! effect. The operations under way are in `road`.
 
+#[cfg(miri)]
+use super::on_threads::{Coroutine, CoroutineResult, DefaultStack};
 use super::rank::Sim;
 use super::road::{FLAT, Random, SimRoad, State, WordPlace};
 use super::{Profile, SimShape};
 use crate::fabric::WordAt;
 use crate::rank_numbers::Rank;
+#[cfg(not(miri))]
 use corosensei::stack::DefaultStack;
+#[cfg(not(miri))]
 use corosensei::{Coroutine, CoroutineResult};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
