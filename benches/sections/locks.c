@@ -30,6 +30,17 @@ static void each_shared(long value) {
     for (int target = 0; target < job.ranks; target++) unlock(SHARED, target, wide.win);
 }
 
+/* Locks of all ranks held at a time, and bytes put to them in turns. */
+enum { ROUNDS = 8 };
+static void each_puts(long value) {
+    (void)value;
+    for (int target = 0; target < job.ranks; target++) lock(SHARED, target, wide.win);
+    for (int round = 0; round < ROUNDS; round++)
+        for (int target = 0; target < job.ranks; target++)
+            MPI_Put(local, 1, MPI_BYTE, target, wide_at(target, 0), 1, MPI_BYTE, wide.win);
+    for (int target = 0; target < job.ranks; target++) unlock(SHARED, target, wide.win);
+}
+
 static void put_byte(size_t offset) {
     MPI_Put(local + offset, 1, MPI_BYTE, job.target, wide_at(job.target, offset), 1, MPI_BYTE,
             wide.win);
@@ -147,6 +158,8 @@ const Measurement locks[] = {
     ROW("lock_unlock_shared", "shared lock and unlock", pair_shared, ORIGIN),
     ROW("lock_all_unlock_all", "lock_all and unlock_all", pair_all, ORIGIN),
     ROW("lock_each_shared", "a shared lock of each rank, then the unlocks", each_shared, ORIGIN),
+    ROW("lock_each_puts", "a shared lock of each rank, 8 puts to each in turns, unlocks", each_puts,
+        ORIGIN),
     ROW("lock_put_exclusive", "exclusive lock, put of a byte, unlock", put_exclusive, ORIGIN),
     ROW("lock_put_shared", "shared lock, put of a byte, unlock", put_shared, ORIGIN),
     ROW("lock_all_put", "lock_all, put of a byte, unlock_all", put_all, ORIGIN),

@@ -248,8 +248,9 @@ quick_entry! {
 
     /// Unlocks one target (MPI-4.1 §12.5.3): completes all operations on it at the target, then
     /// releases the lock by one atomic operation on each word that MPI_Win_lock took. The quick
-    /// path unlocks the only target that is locked, on one node; a second one any other. Errors: MPI_ERR_WIN, MPI_ERR_RANK,
-    /// MPI_ERR_RMA_SYNC if the target is not locked, MPI_ERR_OTHER if the target is lost.
+    /// path unlocks the only target that is locked, on one node; a second one any other. Errors:
+    /// MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC if the target is not locked, MPI_ERR_OTHER if
+    /// the target is lost.
     MPI_Win_unlock PMPI_Win_unlock (rank: c_int, win: MPI_Win) {
         let target = Rank(rank.cast_unsigned());
         match known_on_node(ENTRY, win) {

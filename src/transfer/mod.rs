@@ -138,8 +138,8 @@ impl Quick {
     }
 }
 
-/// Looks up whether a rank, which may be any number, may be accessed now. The first operation behind
-/// a fence opens its epoch if it succeeds: that is left to the full call.
+/// Looks up whether a rank, which may be any number, may be accessed now. The first operation
+/// behind a fence opens its epoch if it succeeds: that is left to the full call.
 #[cold]
 #[inline(never)]
 fn becomes_open(window: QuickWindow, rank: Rank) -> bool {

@@ -44,8 +44,8 @@ pub unsafe fn get_quick(to: &Quick, origin: Buffer, disp: i64) -> Option<()> {
     Some(())
 }
 
-/// A put of one block to one block, of types of any kind, or of no element. `Some` if the arguments
-/// were such, and the put is done.
+/// A put of one block to one block, of types of any kind, or of no element. `Some` if the
+/// arguments were such, and the put is done.
 ///
 /// # Safety
 /// As for [`put`].
@@ -60,8 +60,8 @@ pub unsafe fn put_block(to: &Quick, origin: Buffer, target: Target) -> Option<()
     Some(())
 }
 
-/// A get of one block from one block, of types of any kind, or of no element. `Some` if the arguments
-/// were such, and the get is done.
+/// A get of one block from one block, of types of any kind, or of no element. `Some` if the
+/// arguments were such, and the get is done.
 ///
 /// # Safety
 /// As for [`get`].

@@ -176,8 +176,8 @@ impl Idle for NodeIdle {
         if !self.is_shared && self.arena.looking.next() { LOOK } else { Duration::ZERO }
     }
 
-    fn looked(&self, is_in_vain: bool) {
-        self.arena.looking.end(is_in_vain);
+    fn looked(&self, is_missed: bool) {
+        self.arena.looking.end(is_missed);
     }
 
     fn first_sleep_ns(&self) -> u64 {

@@ -73,7 +73,7 @@ pub fn lock_another(
             return shared().then_some((Hold::Shared, Intent::Other));
         }
         let taken = is(Hold::Exclusive) && if owns_intent { with_intent() } else { alone() };
-        // The lock has no intent of its own, whoever has the one that it counts on.
+        // It has no intent of its own: it counts on one of this process, or on the standing one.
         taken.then_some((Hold::Exclusive, Intent::Standing))
     };
     target.0 < node.size && window.epochs.lock_another(target, take)

@@ -1,13 +1,13 @@
 //! Whether a rank with a core of its own looks for what it waits for before it sleeps. A look that
-//! is in vain costs its time where the awaited rank needs the same core, or where other threads of
-//! the program do. So a rank whose looks were in vain several times in turn sleeps at once for some
-//! waits, and then tries again. Not for waits between nodes, whose looks are short: see
-//! [`look_or_sleep`](crate::fabric::look_or_sleep).
+//! finds nothing costs its time where the awaited rank needs the same core, or where other threads
+//! of the program do. So a rank whose looks found nothing several times, one after the other,
+//! sleeps at once for some waits, and then tries again. Not for waits between nodes, whose looks
+//! are short: see [`look_or_sleep`](crate::fabric::look_or_sleep).
 
 use crate::sync::{AtomicU32, Ordering};
 
-/// Looks in vain, one after the other, before a rank sleeps at once.
-const IN_VAIN_MAX: u32 = 8;
+/// Looks that find nothing, one after the other, before a rank sleeps at once.
+const MISSED_MAX: u32 = 8;
 /// Waits that sleep at once after these looks, and after many more of them.
 const ASLEEP: u32 = 64;
 const ASLEEP_MAX: u32 = 1024;
@@ -15,8 +15,8 @@ const ASLEEP_MAX: u32 = 1024;
 /// What the last waits of a process tell about the next one.
 #[derive(Default)]
 pub struct Looking {
-    /// the looks in vain since the last one that was not
-    in_vain: AtomicU32,
+    /// the looks that found nothing since the last one that did
+    missed: AtomicU32,
     /// the waits to come that sleep at once
     asleep: AtomicU32,
 }
@@ -32,14 +32,14 @@ impl Looking {
         asleep == 0
     }
 
-    /// Notes whether a look was in vain.
-    pub fn end(&self, is_in_vain: bool) {
-        if !is_in_vain {
-            return self.in_vain.store(0, Ordering::Relaxed);
+    /// Notes whether a look found nothing.
+    pub fn end(&self, is_missed: bool) {
+        if !is_missed {
+            return self.missed.store(0, Ordering::Relaxed);
         }
-        let in_vain = self.in_vain.load(Ordering::Relaxed).saturating_add(1);
-        self.in_vain.store(in_vain, Ordering::Relaxed);
-        if let Some(more) = in_vain.checked_sub(IN_VAIN_MAX) {
+        let missed = self.missed.load(Ordering::Relaxed).saturating_add(1);
+        self.missed.store(missed, Ordering::Relaxed);
+        if let Some(more) = missed.checked_sub(MISSED_MAX) {
             let asleep = ASLEEP_MAX.min(ASLEEP << more.min(8));
             self.asleep.store(asleep, Ordering::Relaxed);
         }
@@ -57,12 +57,12 @@ mod tests {
     use std::cell::Cell;
     use std::time::Duration;
 
-    /// Returns the number of `waits` that look, where each look is in vain or none.
-    fn looks(looking: &Looking, waits: u32, is_in_vain: bool) -> u32 {
+    /// Returns the number of `waits` that look, where each look finds nothing or none does.
+    fn looks(looking: &Looking, waits: u32, is_missed: bool) -> u32 {
         let one = |_: &u32| {
             let looks = looking.next();
             if looks {
-                looking.end(is_in_vain);
+                looking.end(is_missed);
             }
             looks
         };
@@ -99,7 +99,7 @@ mod tests {
         of: &'a Alone,
         calls: Cell<u32>,
         look: Duration,
-        in_vain: Cell<Option<bool>>,
+        missed: Cell<Option<bool>>,
         slept: Cell<bool>,
     }
 
@@ -133,20 +133,20 @@ mod tests {
             self.look
         }
 
-        fn looked(&self, is_in_vain: bool) {
-            self.in_vain.set(Some(is_in_vain));
+        fn looked(&self, is_missed: bool) {
+            self.missed.set(Some(is_missed));
         }
     }
 
     /// Waits for a word that changes after 100 calls of `progress`. Returns whether the wait slept,
-    /// and whether its look was in vain.
+    /// and whether its look found nothing.
     fn wait(look: Duration) -> (bool, Option<bool>) {
         let of = Alone { word: AtomicU64::new(0), doorbell: AtomicU32::new(0) };
-        let (in_vain, slept) = (Cell::new(None), Cell::new(false));
-        let waits = Waits { of: &of, calls: Cell::new(100), look, in_vain, slept };
+        let (missed, slept) = (Cell::new(None), Cell::new(false));
+        let waits = Waits { of: &of, calls: Cell::new(100), look, missed, slept };
         let words = CpuWords::new(&of, waits);
         assert_eq!(words.wait_own(WordId(0), |value| value == 1).unwrap(), 1);
-        (words.idle().slept.get(), words.idle().in_vain.get())
+        (words.idle().slept.get(), words.idle().missed.get())
     }
 
     #[test]
@@ -157,12 +157,12 @@ mod tests {
     }
 
     #[test]
-    fn looks_that_find_are_kept_and_looks_in_vain_are_not() {
+    fn looks_that_find_are_kept_and_looks_missed_are_not() {
         let looking = Looking::default();
         assert_eq!(looks(&looking, 1000, false), 1000);
-        assert_eq!(looks(&looking, IN_VAIN_MAX - 1, true), IN_VAIN_MAX - 1);
+        assert_eq!(looks(&looking, MISSED_MAX - 1, true), MISSED_MAX - 1);
         assert_eq!(looks(&looking, 1, false), 1);
-        assert_eq!(looks(&looking, IN_VAIN_MAX, true), IN_VAIN_MAX);
+        assert_eq!(looks(&looking, MISSED_MAX, true), MISSED_MAX);
         assert_eq!(looks(&looking, ASLEEP, true), 0);
         assert_eq!(looks(&looking, 1, true), 1);
         assert_eq!(looks(&looking, 2 * ASLEEP, true), 0);

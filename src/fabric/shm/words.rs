@@ -52,8 +52,8 @@ pub trait Idle {
     fn look(&self) -> Duration {
         Duration::ZERO
     }
-    /// Notes whether such a look was in vain.
-    fn looked(&self, _is_in_vain: bool) {}
+    /// Notes whether such a look found nothing.
+    fn looked(&self, _is_missed: bool) {}
     /// The longest duration of the first sleep, in nanoseconds.
     fn first_sleep_ns(&self) -> u64 {
         SLEEP_NS_MIN

@@ -77,8 +77,8 @@ impl Idle for Collective {
         self.idle.look()
     }
 
-    fn looked(&self, is_in_vain: bool) {
-        self.idle.looked(is_in_vain);
+    fn looked(&self, is_missed: bool) {
+        self.idle.looked(is_missed);
     }
 
     fn first_sleep_ns(&self) -> u64 {
