@@ -41,6 +41,27 @@ static void mixed(MPI_Win win)
         OK(MPI_Win_unlock(target, win));
 }
 
+// Each origin holds a shared lock of the last rank while it adds to a number of the first one under
+// an exclusive lock.
+enum { TURNS = 200, NUMBER = 100 };
+
+static void exclusive_beside_shared(MPI_Win win)
+{
+    int value;
+    for (int turn = 0; turn < TURNS; turn++) {
+        if (size > 1)
+            OK(MPI_Win_lock(MPI_LOCK_SHARED, size - 1, 0, win));
+        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+        OK(MPI_Get(&value, 1, MPI_INT, 0, NUMBER, 1, MPI_INT, win));
+        OK(MPI_Win_flush(0, win));
+        value++;
+        OK(MPI_Put(&value, 1, MPI_INT, 0, NUMBER, 1, MPI_INT, win));
+        OK(MPI_Win_unlock(0, win));
+        if (size > 1)
+            OK(MPI_Win_unlock(size - 1, win));
+    }
+}
+
 int main(int argc, char **argv)
 {
     MPI_Win win;
@@ -49,9 +70,13 @@ int main(int argc, char **argv)
     for (int round = 0; round < 5; round++)
         exclusive_everywhere(win, round);
     mixed(win);
+    // An origin of `mixed` holds the lock of the first rank and waits for that of the last one.
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    exclusive_beside_shared(win);
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win));
     CHECK_EQ(base[0], 5 * size);
+    CHECK_EQ(base[NUMBER], rank == 0 ? TURNS * size : 0);
     for (int origin = 0; origin < size; origin++)
         CHECK_EQ(base[1 + origin], 50 + rank);
     OK(MPI_Win_unlock(rank, win));
