@@ -174,7 +174,8 @@ MISSED_END = re.compile(r"-+\n\S+ has exited due to process rank \d+ with PID 0 
 
 
 def run_seen(what, command, values, seconds=RUN_SECONDS_MAX):
-    """The same, and once more when the launcher missed the end of a rank of `what`."""
+    """Does what `run` does. Runs the command again if the launcher missed the end of a rank; `what`
+    names the run in the line that says so."""
     code, output = run(command, values, seconds)
     if MISSED_END.match(output):
         print(f"again: {what}, as the launcher missed the end of a rank", flush=True)

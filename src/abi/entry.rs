@@ -86,11 +86,13 @@ macro_rules! entry {
 /// no frame and raises no error, and returns whether it carried out the call. If not, it has done
 /// nothing, and the second block carries out the call from the beginning, out of line. The first
 /// block finds the window by the name `ENTRY`, so that it finds none where a tool may come behind.
+/// `[rank win]`: a call on a target, which the first block tries again, out of line, if the target
+/// was not known to be open and is now.
 macro_rules! quick_entry {
     ($(
         $(#[$doc:meta])*
         $name:ident $profiled:ident ($($argument:ident: $type:ty),* $(,)?)
-        $quick:block $body:block
+        $([$rank:ident $win:ident])? $quick:block $body:block
     )*) => {$(
         $(#[$doc])*
         #[unsafe(no_mangle)]
@@ -100,6 +102,14 @@ macro_rules! quick_entry {
             #[inline(never)]
             unsafe extern "C-unwind" fn in_full($($argument: $type),*) -> core::ffi::c_int {
                 hand_to_tool!($name ($($argument: $type),*));
+                $(
+                    if $crate::transfer::becomes_open($win, $rank, ENTRY) {
+                        let done: bool = $quick;
+                        if done {
+                            return 0;
+                        }
+                    }
+                )?
                 $body
             }
             let done: bool = $quick;
@@ -118,6 +128,14 @@ macro_rules! quick_entry {
             #[inline(never)]
             unsafe extern "C-unwind" fn in_full($($argument: $type),*) -> core::ffi::c_int {
                 pass_aside!($profiled ($($argument: $type),*) -> core::ffi::c_int);
+                $(
+                    if $crate::transfer::becomes_open($win, $rank, ENTRY) {
+                        let done: bool = $quick;
+                        if done {
+                            return 0;
+                        }
+                    }
+                )?
                 $body
             }
             let done: bool = $quick;

@@ -248,7 +248,7 @@ accumulates! {
     MPI_Accumulate PMPI_Accumulate (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
-    ) = accumulate(accumulate) quick[] acc_quick::one_quick, acc_quick::any_quick;
+    ) = accumulate(accumulate) quick[] acc_quick::one_quick, acc_quick::several_quick;
 
     /// Combines data with those of a target, by a predefined operation (MPI-4.1 §12.3.4), with
     /// large counts. A single element that all ranks can change by one atomic instruction of the
@@ -272,7 +272,7 @@ accumulates! {
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
         request: *mut MPI_Request,
-    ) = accumulate(raccumulate) quick[request] acc_quick::one_quick, acc_quick::any_quick;
+    ) = accumulate(raccumulate) quick[request] acc_quick::one_quick, acc_quick::several_quick;
 
     /// Combines data with those of a target, as MPI_Accumulate, with a request (MPI-4.1 §12.3.5),
     /// with large counts. The request is one of the MPI underneath: on one node it is complete when
@@ -348,7 +348,7 @@ quick_entry! {
     MPI_Fetch_and_op PMPI_Fetch_and_op (
         origin: *const c_void, result: *mut c_void, datatype: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, op: MPI_Op, win: MPI_Win,
-    ) {
+    ) [rank win] {
         let given = !origin.is_null() && !result.is_null();
         let to = if given { Quick::new(win, rank, ENTRY) } else { None };
         let what = (disp as i64, datatype, op);
@@ -357,16 +357,6 @@ quick_entry! {
             single::fetch_and_op_quick(&to, origin.cast(), result.cast(), what)
         }).is_some()
     } {
-        let given = !origin.is_null() && !result.is_null();
-        let to = if given { Quick::looked_up(win, rank, ENTRY) } else { None };
-        let what = (disp as i64, datatype, op);
-        // SAFETY: the caller's buffers.
-        let done = to.and_then(|to| unsafe {
-            single::fetch_and_op_quick(&to, origin.cast(), result.cast(), what)
-        });
-        if done.is_some() {
-            return 0;
-        }
         let host = Host::get();
         let target = target(host, rank, disp, 1, datatype);
         on_target("MPI_Fetch_and_op", host, win, rank, |place| {
@@ -389,7 +379,7 @@ quick_entry! {
     MPI_Compare_and_swap PMPI_Compare_and_swap (
         origin: *const c_void, compare: *const c_void, result: *mut c_void,
         datatype: MPI_Datatype, rank: c_int, disp: MPI_Aint, win: MPI_Win,
-    ) {
+    ) [rank win] {
         let given = !origin.is_null() && !compare.is_null() && !result.is_null();
         let to = if given { Quick::new(win, rank, ENTRY) } else { None };
         let (origin, what) = ((origin.cast(), compare.cast()), (disp as i64, datatype));
@@ -398,16 +388,6 @@ quick_entry! {
             single::compare_and_swap_quick(&to, origin, result.cast(), what)
         }).is_some()
     } {
-        let given = !origin.is_null() && !compare.is_null() && !result.is_null();
-        let to = if given { Quick::looked_up(win, rank, ENTRY) } else { None };
-        let (both, what) = ((origin.cast(), compare.cast()), (disp as i64, datatype));
-        // SAFETY: the caller's buffers.
-        let done = to.and_then(|to| unsafe {
-            single::compare_and_swap_quick(&to, both, result.cast(), what)
-        });
-        if done.is_some() {
-            return 0;
-        }
         let host = Host::get();
         let target = target(host, rank, disp, 1, datatype);
         on_target("MPI_Compare_and_swap", host, win, rank, |place| {

@@ -47,11 +47,12 @@ macro_rules! run {
 
 /// An entry, or a quick entry if there is a block that tries the common case.
 macro_rules! row {
-    ($(#[$doc:meta])* $name:ident $profiled:ident $parameters:tt [] $body:block) => {
+    ($(#[$doc:meta])* $name:ident $profiled:ident $parameters:tt $target:tt [] $body:block) => {
         entry! { $(#[$doc])* $name $profiled $parameters $body }
     };
-    ($(#[$doc:meta])* $name:ident $profiled:ident $parameters:tt [$quick:block] $body:block) => {
-        quick_entry! { $(#[$doc])* $name $profiled $parameters $quick $body }
+    ($(#[$doc:meta])* $name:ident $profiled:ident $parameters:tt $target:tt [$quick:block]
+        $body:block) => {
+        quick_entry! { $(#[$doc])* $name $profiled $parameters $target $quick $body }
     };
 }
 
@@ -69,7 +70,7 @@ macro_rules! puts_and_gets {
         $name $profiled (
             $origin: $pointer, $oc: $oct, $ot: $ott, $rank: $rt, $disp: $dt, $tc: $tct, $tt: $ttt,
             $win: $wt, $($request: $rqt,)?
-        ) [$({
+        ) [$rank $win] [$({
             // Handles as the caller passed them: if those of one type differ in the garbage above
             // them, the block below serves the call.
             let alike = $oc == $tc && $ot == $tt && !$origin.is_null();
@@ -81,7 +82,7 @@ macro_rules! puts_and_gets {
             }).is_some()
         })?] {
             $(
-                let done = Quick::looked_up($win, $rank, ENTRY).and_then(|to| {
+                let done = Quick::new($win, $rank, ENTRY).and_then(|to| {
                     let from = passed($origin, $oc.into(), $ot);
                     let (count, datatype) = ($tc.into(), $tt);
                     let target = Target { rank: $rank, disp: $disp as i64, count, datatype };
@@ -114,13 +115,13 @@ macro_rules! accumulates {
             $origin:ident: $pointer:ty, $oc:ident: $oct:ty, $ot:ident: $ott:ty, $rank:ident: $rt:ty,
             $disp:ident: $dt:ty, $tc:ident: $tct:ty, $tt:ident: $ttt:ty, $op:ident: $opt:ty,
             $win:ident: $wt:ty, $($request:ident: $rqt:ty,)?
-        ) = $work:ident($($native:ident)+) $(quick[$($q:ident)?] $quick:path, $any:path)?;
+        ) = $work:ident($($native:ident)+) $(quick[$($q:ident)?] $quick:path, $several:path)?;
     )*) => {$( row! {
         $(#[$doc])*
         $name $profiled (
             $origin: $pointer, $oc: $oct, $ot: $ott, $rank: $rt, $disp: $dt, $tc: $tct, $tt: $ttt,
             $op: $opt, $win: $wt, $($request: $rqt,)?
-        ) [$({
+        ) [$rank $win] [$({
             let alike = $oc == 1 && $tc == 1 && $ot == $tt && !$origin.is_null(); // as above
             let to = if alike { Quick::new($win, $rank, ENTRY) } else { None };
             let (from, what) = ($origin.cast(), ($disp as i64, $ot, $op));
@@ -130,13 +131,13 @@ macro_rules! accumulates {
             }).is_some()
         })?] {
             $(
-                let done = Quick::looked_up($win, $rank, ENTRY).and_then(|to| {
+                let done = Quick::new($win, $rank, ENTRY).and_then(|to| {
                     let from = passed($origin, $oc.into(), $ot);
                     let (count, datatype) = ($tc.into(), $tt);
                     let target = Target { rank: $rank, disp: $disp as i64, count, datatype };
                     // SAFETY: the caller's buffer.
-                    let any = || unsafe { $any(&to, from, target, $op) };
-                    run!(with_quick_request, to [$($q)?] any())
+                    let several = || unsafe { $several(&to, from, target, $op) };
+                    run!(with_quick_request, to [$($q)?] several())
                 });
                 if done.is_some() {
                     return 0;
@@ -172,7 +173,7 @@ macro_rules! get_accumulates {
             $origin: $pointer, $oc: $oct, $ot: $ott, $result: $rp, $rc: $rct, $rst: $rstt,
             $rank: $rt, $disp: $dt, $tc: $tct, $tt: $ttt, $op: $opt, $win: $wt,
             $($request: $rqt,)?
-        ) [$({
+        ) [$rank $win] [$({
             Quick::new($win, $rank, ENTRY).and_then(|to| {
                 let from = passed($origin, $oc.into(), $ot);
                 let into = passed($result, $rc.into(), $rst);
@@ -183,20 +184,6 @@ macro_rules! get_accumulates {
                 run!(with_quick_request, to [$($q)?] work())
             }).is_some()
         })?] {
-            $(
-                let done = Quick::looked_up($win, $rank, ENTRY).and_then(|to| {
-                    let from = passed($origin, $oc.into(), $ot);
-                    let into = passed($result, $rc.into(), $rst);
-                    let (count, datatype) = ($tc.into(), $tt);
-                    let target = Target { rank: $rank, disp: $disp as i64, count, datatype };
-                    // SAFETY: the caller's buffers.
-                    let work = || unsafe { $quick(&to, (from, into), target, $op) };
-                    run!(with_quick_request, to [$($q)?] work())
-                });
-                if done.is_some() {
-                    return 0;
-                }
-            )?
             let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));
             let call = Call { name, host, rank: $rank, win: $win, request };
             let from = buffer(host, $origin, $oc.into(), $ot);

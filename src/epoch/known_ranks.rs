@@ -29,26 +29,40 @@ impl RankRange {
     #[inline(always)]
     fn one(rank: Rank, size: u32) -> RankRange {
         debug_assert!(rank.0 < size, "{rank:?} is a rank of the window");
-        RankRange(u64::from(rank.0) | 1 << 32)
+        RankRange::of(rank.0, 1)
     }
 
     /// Returns the range of all ranks of a window of `size` ranks.
     #[inline(always)]
     fn all(size: u32) -> RankRange {
-        RankRange(u64::from(size) << 32)
+        RankRange::of(0, size)
+    }
+
+    #[inline(always)]
+    fn of(first: u32, count: u32) -> RankRange {
+        RankRange(u64::from(first) | u64::from(count) << 32)
+    }
+
+    #[inline(always)]
+    fn first(self) -> u32 {
+        self.0.low_u32()
+    }
+
+    #[inline(always)]
+    fn count(self) -> u32 {
+        (self.0 >> 32).low_u32()
     }
 
     /// Returns the range with one more rank of the window, of `size` ranks: that rank alone if it
     /// is not beside the others.
     #[inline]
     fn with(self, rank: Rank, size: u32) -> RankRange {
-        let (first, count) = (self.0.low_u32(), (self.0 >> 32).low_u32());
-        let from = |first: u32| RankRange(u64::from(first) | u64::from(count + 1) << 32);
+        let (first, count) = (self.first(), self.count());
         match rank.0 {
             _ if self.has(rank) => self,
             _ if count == 0 => RankRange::one(rank, size),
-            next if next == first + count => from(first),
-            before if before + 1 == first => from(before),
+            next if next == first + count => RankRange::of(first, count + 1),
+            before if before + 1 == first => RankRange::of(before, count + 1),
             _ => RankRange::one(rank, size),
         }
     }
@@ -56,13 +70,12 @@ impl RankRange {
     /// Returns the range without a rank: no rank at all if it was between the others.
     #[inline]
     fn without(self, rank: Rank) -> RankRange {
-        let (first, count) = (self.0.low_u32(), (self.0 >> 32).low_u32());
-        let from = |first: u32| RankRange(u64::from(first) | u64::from(count - 1) << 32);
+        let (first, count) = (self.first(), self.count());
         match rank.0 {
             _ if !self.has(rank) => self,
             _ if count == 1 => RankRange::NONE,
-            same if same == first => from(first + 1),
-            last if last == first + count - 1 => from(first),
+            same if same == first => RankRange::of(first + 1, count - 1),
+            last if last == first + count - 1 => RankRange::of(first, count - 1),
             _ => RankRange::NONE,
         }
     }
@@ -70,8 +83,8 @@ impl RankRange {
     /// Returns whether `rank`, which may be any number, is one of them.
     #[inline(always)]
     fn has(self, rank: Rank) -> bool {
-        let behind_first = computed!(rank.0.wrapping_sub(self.0.low_u32()));
-        behind_first < (self.0 >> 32).low_u32()
+        let behind_first = computed!(rank.0.wrapping_sub(self.first()));
+        behind_first < self.count()
     }
 }
 
@@ -128,8 +141,7 @@ impl KnownRanks {
     #[inline]
     pub fn range(&self, ranks: &[Rank]) -> Option<RankRange> {
         let range = ranks.iter().fold(RankRange::NONE, |range, rank| range.with(*rank, self.size));
-        let count = (range.0 >> 32).low_u32().to_usize();
-        (count == ranks.len()).then_some(range)
+        (range.count().to_usize() == ranks.len()).then_some(range)
     }
 
     /// Returns the ranks that are known to be in a passive target epoch, and `rank`, which is in

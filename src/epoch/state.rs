@@ -306,8 +306,8 @@ impl Epochs {
         taken.is_some()
     }
 
-    /// [`Epochs::lock_first`] for a process without threads that holds other locks. `take` is told
-    /// whether the process has an intent.
+    /// Does what [`Epochs::lock_first`] does, for a process that holds other locks. The argument of
+    /// `take` says whether the process has an intent.
     #[inline]
     pub fn lock_another(
         &self,

@@ -41,7 +41,7 @@ fn is_alike(buffer: &Buffer, target: &Target) -> bool {
 }
 
 /// An MPI_Get_accumulate of elements of one predefined type: of one by one atomic instruction, of
-/// several as [`any_quick`]. `Some` if the arguments allowed that, and it is done.
+/// several as [`several_quick`]. `Some` if the arguments allowed that, and it is done.
 ///
 /// # Safety
 /// As for [`accumulate`](super::accumulate::accumulate).
@@ -67,36 +67,19 @@ pub unsafe fn get_quick(
     unsafe { fetch_and_op_quick(to, operands.address, result.address, what) }
 }
 
-/// An accumulate of elements of one predefined type: of one by one atomic instruction, of several
-/// that need no lock each, or of none. `Some` if the arguments were such, and the accumulate is
-/// done.
+/// An accumulate of several elements of one predefined type that need no lock each, or of none.
+/// `Some` if the arguments were such, and the accumulate is done.
 ///
 /// # Safety
 /// As for [`accumulate`](super::accumulate::accumulate).
 #[inline]
-pub unsafe fn any_quick(to: &Quick, origin: Buffer, target: Target, op: Handle) -> Option<()> {
-    if target.count == 1 {
-        // SAFETY: the caller's promise.
-        return unsafe { one_in_turn(to, &origin, &target, op) };
-    }
+pub unsafe fn several_quick(to: &Quick, origin: Buffer, target: Target, op: Handle) -> Option<()> {
     let op = to.host().op(op)?;
     if op == Op::NoOp {
         return None;
     }
-    // SAFETY: likewise.
-    unsafe { of_several(to, (origin, None), target, op) }
-}
-
-/// [`one_quick`] for a target that was not the last one.
-///
-/// # Safety
-/// As for [`any_quick`].
-#[cold]
-#[inline(never)]
-unsafe fn one_in_turn(to: &Quick, origin: &Buffer, target: &Target, op: Handle) -> Option<()> {
-    let what = (target.disp, target.datatype, op);
     // SAFETY: the caller's promise.
-    is_alike(origin, target).then(|| unsafe { one_quick(to, origin.address, what) })?
+    unsafe { of_several(to, (origin, None), target, op) }
 }
 
 /// An accumulate without elements. It looks at no address, nor at the displacement.
@@ -112,7 +95,7 @@ fn of_none(
 }
 
 /// # Safety
-/// As for [`any_quick`]; MPI_NO_OP has a result, and that as its operands.
+/// As for [`several_quick`]; MPI_NO_OP has a result, and that as its operands.
 #[inline]
 unsafe fn of_several(to: &Quick, (origin, result): Buffers, target: Target, op: Op) -> Option<()> {
     let known = to.host().predefined(target.datatype)?;

@@ -84,15 +84,6 @@ impl Quick {
         window.epochs.known.is_open(rank).then_some(Quick { window, rank })
     }
 
-    /// [`Quick::new`], where it may be a target of the epoch to which no call is known to be legal
-    /// yet.
-    #[inline(always)]
-    pub fn looked_up(win: usize, rank: c_int, entry: EntryName) -> Option<Quick> {
-        let (window, rank) = (registry::quick_transfer(win, entry)?, Rank(rank.cast_unsigned()));
-        let is_open = window.epochs.known.is_open(rank) || becomes_open(window, rank);
-        is_open.then_some(Quick { window, rank })
-    }
-
     /// Returns the window's communicator.
     pub fn comm(&self) -> Comm {
         self.window.node().comm()
@@ -138,11 +129,19 @@ impl Quick {
     }
 }
 
-/// Looks up whether a rank, which may be any number, may be accessed now. The first operation
-/// behind a fence opens its epoch if it succeeds: that is left to the full call.
+/// Looks up a target that is not known to be open, for a quick call: any number as a rank. Returns
+/// whether it is open from now on. The first operation behind a fence opens its epoch if it
+/// succeeds: that is left to the full call.
+#[inline]
+pub fn becomes_open(win: usize, rank: c_int, entry: EntryName) -> bool {
+    let rank = Rank(rank.cast_unsigned());
+    let window = registry::quick_transfer(win, entry);
+    window.is_some_and(|window| !window.epochs.known.is_open(rank) && opens(window, rank))
+}
+
 #[cold]
 #[inline(never)]
-fn becomes_open(window: QuickWindow, rank: Rank) -> bool {
+fn opens(window: QuickWindow, rank: Rank) -> bool {
     let is_legal = rank.0 < window.node().size && window.epochs.may_access(rank).is_ok();
     is_legal && window.epochs.known.is_open(rank)
 }
