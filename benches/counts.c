@@ -40,6 +40,9 @@ static void accumulate1_double(void) {
     MPI_Accumulate(doubles, 1, MPI_DOUBLE, 0, 16, 1, MPI_DOUBLE, MPI_SUM, win);
 }
 static double results[512];
+static void accumulate2(void) {
+    MPI_Accumulate(doubles, 2, MPI_DOUBLE, 0, 16, 2, MPI_DOUBLE, MPI_SUM, win);
+}
 /* Kernels for AVX-512 are not counted: valgrind has no such instructions. */
 static void accumulate512(void) {
     MPI_Accumulate(doubles, 512, MPI_DOUBLE, 0, 0, 512, MPI_DOUBLE, MPI_SUM, win);
@@ -85,6 +88,7 @@ static const struct {
     {"compare_and_swap", compare_and_swap, 1},
     {"accumulate1", accumulate1, 1},
     {"accumulate1_double", accumulate1_double, 1},
+    {"accumulate2_double", accumulate2, 1},
     {"accumulate512_double", accumulate512, 1},
     {"get_accumulate1", get_accumulate1, 1},
     {"get_accumulate512_double", get_accumulate512, 1},

@@ -82,68 +82,92 @@ macro_rules! entry {
     )*};
 }
 
+/// Whether the target of a call becomes open; a call without a target has none.
+macro_rules! becomes_open {
+    ($entry:ident []) => {
+        false
+    };
+    ($entry:ident [$rank:ident $win:ident]) => {
+        $crate::transfer::becomes_open($win, $rank, $entry)
+    };
+}
+
 /// Makes the entries of calls that must be quick. The first block tries the common case; it needs
 /// no frame and raises no error, and returns whether it carried out the call. If not, it has done
-/// nothing, and the second block carries out the call from the beginning, out of line. The first
-/// block finds the window by the name `ENTRY`, so that it finds none where a tool may come behind.
-/// `[rank win]`: a call on a target, which the first block tries again, out of line, if the target
-/// was not known to be open and is now.
+/// nothing. The block behind `else`, if there is one, tries other common cases, likewise, out of
+/// line; it should call no function before it knows that it has one of them, so that the arguments
+/// stay where the caller has put them. The last block carries out the call from the beginning. The
+/// other blocks find the window by the name `ENTRY`, so that they find none where a tool may come
+/// behind. `[rank win]`: a call on a target. If the target was not known to be open and is now, the
+/// call begins again.
 macro_rules! quick_entry {
     ($(
         $(#[$doc:meta])*
         $name:ident $profiled:ident ($($argument:ident: $type:ty),* $(,)?)
-        $([$rank:ident $win:ident])? $quick:block $body:block
+        $([$rank:ident $win:ident])? $quick:block $(else $second:block)? $body:block
     )*) => {$(
+        quick_function! {
+            $(#[$doc])*
+            $name Mpi [hand_to_tool!($name ($($argument: $type),*))] ($($argument: $type),*)
+            [$($rank $win)?] $quick [$($second)?] $body
+        }
+
+        quick_function! {
+            $(#[$doc])*
+            $profiled Pmpi
+            [pass_aside!($profiled ($($argument: $type),*) -> core::ffi::c_int)]
+            ($($argument: $type),*) [$($rank $win)?] $quick [$($second)?] $body
+        }
+    )*};
+}
+
+/// One of the two entries of [`quick_entry`]. `[$begin]`: what comes ahead of the last block.
+macro_rules! quick_function {
+    (
+        $(#[$doc:meta])*
+        $name:ident $entry:ident [$begin:expr] ($($argument:ident: $type:ty),*)
+        $target:tt $quick:block [$($second:block)?] $body:block
+    ) => {
         $(#[$doc])*
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($($argument: $type),*) -> core::ffi::c_int {
-            const ENTRY: $crate::mpi::EntryName = $crate::mpi::EntryName::Mpi;
+            const ENTRY: $crate::mpi::EntryName = $crate::mpi::EntryName::$entry;
             #[cold]
             #[inline(never)]
             unsafe extern "C-unwind" fn in_full($($argument: $type),*) -> core::ffi::c_int {
-                hand_to_tool!($name ($($argument: $type),*));
+                $begin;
+                if becomes_open!(ENTRY $target) {
+                    // SAFETY: the caller's arguments.
+                    return unsafe { again($($argument),*) };
+                }
+                $body
+            }
+            #[inline(never)]
+            unsafe extern "C-unwind" fn beyond($($argument: $type),*) -> core::ffi::c_int {
                 $(
-                    if $crate::transfer::becomes_open($win, $rank, ENTRY) {
-                        let done: bool = $quick;
-                        if done {
-                            return 0;
-                        }
+                    let done: bool = $second;
+                    if done {
+                        return 0;
                     }
                 )?
-                $body
+                // SAFETY: likewise.
+                unsafe { in_full($($argument),*) }
+            }
+            #[inline(never)]
+            unsafe extern "C-unwind" fn again($($argument: $type),*) -> core::ffi::c_int {
+                let done: bool = $quick;
+                if done {
+                    return 0;
+                }
+                // SAFETY: likewise.
+                unsafe { beyond($($argument),*) }
             }
             let done: bool = $quick;
             if done {
                 return 0;
             }
-            // SAFETY: the caller's arguments.
-            unsafe { in_full($($argument),*) }
+            // SAFETY: likewise.
+            unsafe { beyond($($argument),*) }
         }
-
-        $(#[$doc])*
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C-unwind" fn $profiled($($argument: $type),*) -> core::ffi::c_int {
-            const ENTRY: $crate::mpi::EntryName = $crate::mpi::EntryName::Pmpi;
-            #[cold]
-            #[inline(never)]
-            unsafe extern "C-unwind" fn in_full($($argument: $type),*) -> core::ffi::c_int {
-                pass_aside!($profiled ($($argument: $type),*) -> core::ffi::c_int);
-                $(
-                    if $crate::transfer::becomes_open($win, $rank, ENTRY) {
-                        let done: bool = $quick;
-                        if done {
-                            return 0;
-                        }
-                    }
-                )?
-                $body
-            }
-            let done: bool = $quick;
-            if done {
-                return 0;
-            }
-            // SAFETY: the caller's arguments.
-            unsafe { in_full($($argument),*) }
-        }
-    )*};
+    };
 }

@@ -298,7 +298,7 @@ get_accumulates! {
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, result: *mut c_void,
         result_count: c_int, result_type: MPI_Datatype, rank: c_int, disp: MPI_Aint,
         target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
-    ) = accumulate(get_accumulate) quick[] acc_quick::get_quick;
+    ) = accumulate(get_accumulate) quick[] single::fetch_and_op_quick, acc_quick::get_quick;
 
     /// Returns data of a target and combines them with those of the origin, element by element
     /// (MPI-4.1 §12.3.4), with large counts. A single element that all ranks can change by one
@@ -324,7 +324,7 @@ get_accumulates! {
         result_count: c_int, result_type: MPI_Datatype, rank: c_int, disp: MPI_Aint,
         target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
         request: *mut MPI_Request,
-    ) = accumulate(rget_accumulate) quick[request] acc_quick::get_quick;
+    ) = accumulate(rget_accumulate) quick[request] single::fetch_and_op_quick, acc_quick::get_quick;
 
     /// Returns data of a target and combines them, as MPI_Get_accumulate, with a request (MPI-4.1
     /// §12.3.5), with large counts. The request is one of the MPI underneath: on one node it is

@@ -50,9 +50,9 @@ macro_rules! row {
     ($(#[$doc:meta])* $name:ident $profiled:ident $parameters:tt $target:tt [] $body:block) => {
         entry! { $(#[$doc])* $name $profiled $parameters $body }
     };
-    ($(#[$doc:meta])* $name:ident $profiled:ident $parameters:tt $target:tt [$quick:block]
-        $body:block) => {
-        quick_entry! { $(#[$doc])* $name $profiled $parameters $target $quick $body }
+    ($(#[$doc:meta])* $name:ident $profiled:ident $parameters:tt $target:tt
+        [$quick:block else $second:block] $body:block) => {
+        quick_entry! { $(#[$doc])* $name $profiled $parameters $target $quick else $second $body }
     };
 }
 
@@ -80,19 +80,15 @@ macro_rules! puts_and_gets {
                 // SAFETY: the caller's buffer.
                 run!(with_quick_request, to [$($q)?] unsafe { $quick(&to, from, $disp as i64) })
             }).is_some()
+        } else {
+            Quick::new($win, $rank, ENTRY).and_then(|to| {
+                let from = passed($origin, $oc.into(), $ot);
+                let (count, datatype) = ($tc.into(), $tt);
+                let target = Target { rank: $rank, disp: $disp as i64, count, datatype };
+                // SAFETY: the caller's buffer.
+                run!(with_any_request, to [$($q)?] unsafe { $block(&to, from, target) })
+            }).is_some()
         })?] {
-            $(
-                let done = Quick::new($win, $rank, ENTRY).and_then(|to| {
-                    let from = passed($origin, $oc.into(), $ot);
-                    let (count, datatype) = ($tc.into(), $tt);
-                    let target = Target { rank: $rank, disp: $disp as i64, count, datatype };
-                    // SAFETY: the caller's buffer.
-                    run!(with_any_request, to [$($q)?] unsafe { $block(&to, from, target) })
-                });
-                if done.is_some() {
-                    return 0;
-                }
-            )?
             let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));
             let call = Call { name, host, rank: $rank, win: $win, request };
             let buffer = buffer(host, $origin, $oc.into(), $ot);
@@ -129,20 +125,16 @@ macro_rules! accumulates {
                 // SAFETY: the caller's buffer.
                 run!(with_quick_request, to [$($q)?] unsafe { $quick(&to, from, what) })
             }).is_some()
+        } else {
+            Quick::new($win, $rank, ENTRY).and_then(|to| {
+                let from = passed($origin, $oc.into(), $ot);
+                let (count, datatype) = ($tc.into(), $tt);
+                let target = Target { rank: $rank, disp: $disp as i64, count, datatype };
+                // SAFETY: the caller's buffer.
+                let several = || unsafe { $several(&to, from, target, $op) };
+                run!(with_quick_request, to [$($q)?] several())
+            }).is_some()
         })?] {
-            $(
-                let done = Quick::new($win, $rank, ENTRY).and_then(|to| {
-                    let from = passed($origin, $oc.into(), $ot);
-                    let (count, datatype) = ($tc.into(), $tt);
-                    let target = Target { rank: $rank, disp: $disp as i64, count, datatype };
-                    // SAFETY: the caller's buffer.
-                    let several = || unsafe { $several(&to, from, target, $op) };
-                    run!(with_quick_request, to [$($q)?] several())
-                });
-                if done.is_some() {
-                    return 0;
-                }
-            )?
             let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));
             let call = Call { name, host, rank: $rank, win: $win, request };
             let from = buffer(host, $origin, $oc.into(), $ot);
@@ -166,7 +158,7 @@ macro_rules! get_accumulates {
             $result:ident: $rp:ty, $rc:ident: $rct:ty, $rst:ident: $rstt:ty, $rank:ident: $rt:ty,
             $disp:ident: $dt:ty, $tc:ident: $tct:ty, $tt:ident: $ttt:ty, $op:ident: $opt:ty,
             $win:ident: $wt:ty, $($request:ident: $rqt:ty,)?
-        ) = $work:ident($($native:ident)+) $(quick[$($q:ident)?] $quick:path)?;
+        ) = $work:ident($($native:ident)+) $(quick[$($q:ident)?] $quick:path, $several:path)?;
     )*) => {$( row! {
         $(#[$doc])*
         $name $profiled (
@@ -174,14 +166,24 @@ macro_rules! get_accumulates {
             $rank: $rt, $disp: $dt, $tc: $tct, $tt: $ttt, $op: $opt, $win: $wt,
             $($request: $rqt,)?
         ) [$rank $win] [$({
+            let alike = $oc == 1 && $rc == 1 && $tc == 1 && $ot == $tt && $rst == $tt; // as above
+            let given = alike && !$origin.is_null() && !$result.is_null();
+            let to = if given { Quick::new($win, $rank, ENTRY) } else { None };
+            let what = ($disp as i64, $tt, $op);
+            to.and_then(|to| {
+                // SAFETY: the caller's buffers.
+                let one = || unsafe { $quick(&to, $origin.cast(), $result.cast(), what) };
+                run!(with_quick_request, to [$($q)?] one())
+            }).is_some()
+        } else {
             Quick::new($win, $rank, ENTRY).and_then(|to| {
                 let from = passed($origin, $oc.into(), $ot);
                 let into = passed($result, $rc.into(), $rst);
                 let (count, datatype) = ($tc.into(), $tt);
                 let target = Target { rank: $rank, disp: $disp as i64, count, datatype };
                 // SAFETY: the caller's buffers.
-                let work = || unsafe { $quick(&to, (from, into), target, $op) };
-                run!(with_quick_request, to [$($q)?] work())
+                let several = || unsafe { $several(&to, (from, into), target, $op) };
+                run!(with_quick_request, to [$($q)?] several())
             }).is_some()
         })?] {
             let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));

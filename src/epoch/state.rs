@@ -160,9 +160,9 @@ impl Epochs {
 
     /// Whether this process alone holds `rank`, and has no threads that may access it at the same
     /// time: no other thread accesses it by RMA now.
+    #[inline(always)]
     pub fn is_exclusive(&self, rank: Rank) -> bool {
-        let is_held = |book: &mut Book| book.held.get(rank) == Some(Hold::Exclusive);
-        !self.book.has_threads() && self.book.with(is_held)
+        self.book.with_alone(|book| book.held.get(rank)) == Some(Hold::Exclusive)
     }
 
     /// Whether a fence is legal now.

@@ -42,20 +42,24 @@ pub fn locked(
     })
 }
 
-/// [`locked`] for memory of this node, if the lock is free. Returns whether it was and `work` ran.
+/// The begin of [`locked`] for memory of this node, if the lock is free. Returns the protection that
+/// the elements have then. The caller changes them at once, and then calls [`unlock`].
 #[inline(always)]
-pub fn try_locked(
+pub fn try_lock(
     (window, node): (&Window, &LocalWindow),
     rank: Rank,
     elements: u64,
-    work: impl FnOnce(Guard),
-) -> bool {
-    let at = (rank, caller(window, node));
-    let ran = passes::try_several(&node.words, at, elements, |others| {
-        work(Guard::under_lock(others));
-    });
-    debug_assert!(ran.is_ok(), "words of this node fail in waits alone");
-    ran == Ok(true)
+) -> Option<Guard> {
+    let taken = passes::try_several(&node.words, (rank, caller(window, node)), elements);
+    debug_assert!(taken.is_ok(), "words of this node fail in waits alone");
+    taken.ok().flatten().map(Guard::under_lock)
+}
+
+/// The end of a call that [`try_lock`] has begun.
+#[inline(always)]
+pub fn unlock(node: &LocalWindow, rank: Rank) {
+    let released = passes::end_several(&node.words, rank);
+    debug_assert!(released.is_ok(), "likewise");
 }
 
 /// Returns this process as it asks for the elements of a target.

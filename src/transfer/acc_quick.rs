@@ -1,7 +1,7 @@
 //! The quick calls of MPI_Accumulate and MPI_Get_accumulate (docs/hot-path.md): one element, and
 //! several elements of one predefined type. They take part in the protocol of `accumulate`.
 
-use super::acc::try_locked;
+use super::acc::{try_lock, unlock};
 use super::acc_run::Guard;
 use super::single::fetch_and_op_quick;
 use super::{Buffer, Quick, Target};
@@ -45,7 +45,7 @@ fn is_alike(buffer: &Buffer, target: &Target) -> bool {
 ///
 /// # Safety
 /// As for [`accumulate`](super::accumulate::accumulate).
-#[inline]
+#[inline(always)]
 pub unsafe fn get_quick(
     to: &Quick,
     (origin, result): (Buffer, Buffer),
@@ -72,7 +72,7 @@ pub unsafe fn get_quick(
 ///
 /// # Safety
 /// As for [`accumulate`](super::accumulate::accumulate).
-#[inline]
+#[inline(always)]
 pub unsafe fn several_quick(to: &Quick, origin: Buffer, target: Target, op: Handle) -> Option<()> {
     let op = to.host().op(op)?;
     if op == Op::NoOp {
@@ -96,7 +96,7 @@ fn of_none(
 
 /// # Safety
 /// As for [`several_quick`]; MPI_NO_OP has a result, and that as its operands.
-#[inline]
+#[inline(always)]
 unsafe fn of_several(to: &Quick, (origin, result): Buffers, target: Target, op: Op) -> Option<()> {
     let known = to.host().predefined(target.datatype)?;
     let alike = |buffer| is_alike(buffer, &target);
@@ -121,14 +121,17 @@ unsafe fn of_several(to: &Quick, (origin, result): Buffers, target: Target, op: 
         unsafe { reduce::accumulate_exclusive(op, basic, at, origin.address, result, count) };
         return Some(());
     }
-    let at_target = (&*to.window, to.window.node());
-    let done = try_locked(at_target, to.rank, count.to_u64(), |guard| match guard {
-        // SAFETY: likewise; no other call changes the target.
-        Guard::Alone => unsafe {
-            reduce::accumulate_exclusive(op, basic, at, origin.address, result, count);
-        },
-        // SAFETY: likewise, and the lock is held.
-        _ => unsafe { reduce::accumulate_locked(op, basic, at, origin.address, result, count) },
-    });
-    done.then_some(())
+    let node = to.window.node();
+    let guard = try_lock((&*to.window, node), to.rank, count.to_u64())?;
+    // SAFETY: likewise. The lock is held, and with `Alone` no other call changes the target.
+    unsafe {
+        match guard {
+            Guard::Alone => {
+                reduce::accumulate_exclusive(op, basic, at, origin.address, result, count);
+            }
+            _ => reduce::accumulate_locked(op, basic, at, origin.address, result, count),
+        }
+    }
+    unlock(node, to.rank);
+    Some(())
 }

@@ -95,7 +95,8 @@ pub enum Others {
     None,
 }
 
-/// The words of one target, for the holder of its accumulate lock.
+/// The words of one target, for the holder of its accumulate lock. Functions out of line take it by
+/// value, so that it need not be in memory for the quick ones.
 struct Passes<'a, W> {
     words: &'a W,
     target: Rank,
@@ -116,21 +117,25 @@ pub fn several<R>(
     whole::several(words, target, nodes, || work(at.others(elements)?))
 }
 
-/// [`several`], if the lock is free. Returns whether it was and `work` ran.
+/// The begin of [`several`], if the lock is free. The caller does the work at once, and then calls
+/// [`end_several`].
 #[inline(always)]
 pub fn try_several(
     words: &impl Words,
     (target, caller): (Rank, Caller),
     elements: u64,
-    work: impl FnOnce(Others),
-) -> Result<bool> {
+) -> Result<Option<Others>> {
     if !try_free(words, whole::word(target), Mode::Exclusive)? {
-        return Ok(false);
+        return Ok(None);
     }
     fence_after_rmw(); // as in `whole::several`
-    work(Passes { words, target, caller }.others(elements)?);
-    release(words, whole::word(target), Mode::Exclusive)?;
-    Ok(true)
+    Passes { words, target, caller }.others(elements).map(Some)
+}
+
+/// The end of a call that [`try_several`] has begun.
+#[inline(always)]
+pub fn end_several(words: &impl Words, target: Rank) -> Result<()> {
+    release(words, whole::word(target), Mode::Exclusive)
 }
 
 /// A call on a single word: `work` is one atomic instruction.
@@ -152,6 +157,14 @@ pub fn single<R>(
         work()
     })
 }
+
+impl<W> Clone for Passes<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Passes<'_, W> {}
 
 impl<W: Words> Passes<'_, W> {
     #[inline(always)]
@@ -197,7 +210,7 @@ impl<W: Words> Passes<'_, W> {
     /// Notes that the caller is in no call that uses an earlier pass, and gives it a pass if the
     /// target is open, for a call on a single word.
     #[cold]
-    fn enter(&self) -> Result<()> {
+    fn enter(self) -> Result<()> {
         let (pass, owed, bit) = self.own();
         let (passes, mix) = (self.read(pass)?, self.read(MIX)?);
         self.pay(owed, bit)?;
@@ -245,12 +258,12 @@ impl<W: Words> Passes<'_, W> {
     }
 
     #[cold]
-    fn restart(&self, mix: u64) -> Result<()> {
+    fn restart(self, mix: u64) -> Result<()> {
         self.set(MIX, mix, mix & (CLOSED | THREADS) | self.caller.limits.calls)
     }
 
     #[cold]
-    fn others_in_full(&self, elements: u64) -> Result<Others> {
+    fn others_in_full(self, elements: u64) -> Result<Others> {
         let (_, owed, bit) = self.own();
         self.pay(owed, bit)?;
         let mix = self.read(MIX)?;

@@ -64,14 +64,16 @@ impl Targets {
         (self.first, self.first_hold) = (NOBODY, Hold::Unchecked);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn get(&self, rank: Rank) -> Option<Hold> {
         if self.first == rank {
             return Some(self.first_hold);
         }
-        if self.others == 0 {
-            return None;
-        }
+        if self.others == 0 { None } else { self.get_other(rank) }
+    }
+
+    #[inline(never)]
+    fn get_other(&self, rank: Rank) -> Option<Hold> {
         let found = self.few.iter().find(|(other, _)| *other == rank);
         found.map(|(_, hold)| *hold).or_else(|| self.many.get(&rank).copied())
     }
