@@ -73,6 +73,22 @@ static void one_block(int first, int longs, MPI_Aint disp)
     OK(MPI_Type_free(&type));
 }
 
+// As many longs at equal distances, of which the last one or the first one lies outside.
+static void row(int longs, int stride, MPI_Aint disp)
+{
+    MPI_Datatype type;
+    long values[4 * LONGS] = {0};
+    OK(MPI_Type_vector(longs, 1, stride, MPI_LONG, &type));
+    OK(MPI_Type_commit(&type));
+    for (int i = 0; i < 2; i++) {
+        EXPECT(MPI_Put(values, longs, MPI_LONG, next_rank(), disp, 1, type, win),
+               MPI_ERR_RMA_RANGE, MPI_ERR_DISP);
+        EXPECT(MPI_Get(values, 1, type, next_rank(), disp, 1, type, win),
+               MPI_ERR_RMA_RANGE, MPI_ERR_DISP);
+    }
+    OK(MPI_Type_free(&type));
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -94,6 +110,11 @@ int main(int argc, char **argv)
     one_block(-1, 2, 0);
     one_block(-2, 2, 1);
     one_block(LONGS, 1, 0);
+    row(2, LONGS, 0);
+    row(2, LONGS - 1, 1);
+    row(LONGS / 2, 2, 2);
+    row(3, -2, 3);
+    row(2, 2, LONGS);
     OK(MPI_Win_unlock_all(win));
     OK(MPI_Barrier(MPI_COMM_WORLD));
     for (int i = 0; i < LONGS; i++)

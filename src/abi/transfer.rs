@@ -158,7 +158,7 @@ puts_and_gets! {
     MPI_Put PMPI_Put (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
-    ) = put(put) quick[] put_get::put_quick, put_get::put_block;
+    ) = put(put) quick[] put_get::put_quick, put_get::put_row;
 
     /// Transfers data to a target (MPI-4.1 §12.3.1), with large counts. By stores where the
     /// target's memory is mapped here, by process_vm into other memory of this node, and by RDMA
@@ -179,7 +179,7 @@ puts_and_gets! {
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
         request: *mut MPI_Request,
-    ) = put(rput) quick[request] put_get::put_quick, put_get::put_block;
+    ) = put(rput) quick[request] put_get::put_quick, put_get::put_row;
 
     /// Transfers data to a target, as MPI_Put, with a request (MPI-4.1 §12.3.5), with large counts.
     /// The request is one of the MPI underneath: on one node it is complete when the call returns;
@@ -201,7 +201,7 @@ puts_and_gets! {
     MPI_Get PMPI_Get (
         origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
-    ) = get(get) quick[] put_get::get_quick, put_get::get_block;
+    ) = get(get) quick[] put_get::get_quick, put_get::get_row;
 
     /// Transfers data from a target (MPI-4.1 §12.3.2), with large counts. By loads where the
     /// target's memory is mapped here, by process_vm from other memory of this node, and by RDMA
@@ -223,7 +223,7 @@ puts_and_gets! {
         origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
         request: *mut MPI_Request,
-    ) = get(rget) quick[request] put_get::get_quick, put_get::get_block;
+    ) = get(rget) quick[request] put_get::get_quick, put_get::get_row;
 
     /// Transfers data from a target, as MPI_Get, with a request (MPI-4.1 §12.3.5), with large
     /// counts. The request is one of the MPI underneath: on one node it is complete when the call

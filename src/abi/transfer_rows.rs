@@ -64,7 +64,7 @@ macro_rules! puts_and_gets {
             $origin:ident: $pointer:ty, $oc:ident: $oct:ty, $ot:ident: $ott:ty, $rank:ident: $rt:ty,
             $disp:ident: $dt:ty, $tc:ident: $tct:ty, $tt:ident: $ttt:ty, $win:ident: $wt:ty,
             $($request:ident: $rqt:ty,)?
-        ) = $work:ident($($native:ident)+) $(quick[$($q:ident)?] $quick:path, $block:path)?;
+        ) = $work:ident($($native:ident)+) $(quick[$($q:ident)?] $quick:path, $row:path)?;
     )*) => {$( row! {
         $(#[$doc])*
         $name $profiled (
@@ -86,7 +86,7 @@ macro_rules! puts_and_gets {
                 let (count, datatype) = ($tc.into(), $tt);
                 let target = Target { rank: $rank, disp: $disp as i64, count, datatype };
                 // SAFETY: the caller's buffer.
-                run!(with_any_request, to [$($q)?] unsafe { $block(&to, from, target) })
+                run!(with_any_request, to [$($q)?] unsafe { $row(&to, from, target) })
             }).is_some()
         })?] {
             let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));

@@ -20,7 +20,7 @@ mod tests;
 pub use block::Block;
 pub use overlay::{each_portion, each_run, zip_elements};
 pub use rows::Pieces;
-pub use strip::{Offsets, Portion, Scattered, Strip};
+pub use strip::{ByteRow, Offsets, Portion, Scattered, Strip};
 
 use super::basic::Basic;
 use crate::error::{Class, Error, Result};
@@ -51,20 +51,13 @@ pub struct Layout {
     marked: bool,
 }
 
-/// The only block of an item, in bytes.
+/// The bytes of an item that are one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OneBlock {
-    /// bytes from the address of the item to the block
-    pub first: i64,
-    /// bytes of the block
-    pub bytes: u64,
-    /// the most items that are one block: 1 if there is a hole between two of them
-    pub items_max: u64,
-}
-
-impl OneBlock {
-    /// No items.
-    pub const NONE: OneBlock = OneBlock { first: 0, bytes: 0, items_max: 0 };
+pub struct ByteItem {
+    /// the row, from the address of the item
+    pub row: ByteRow,
+    /// bytes from one item to the next
+    pub extent: i64,
 }
 
 /// A first byte and one past the last.
@@ -172,11 +165,10 @@ impl Layout {
         self.size.checked_mul(count) == Some(bytes)
     }
 
-    /// Returns the only block of an item, or `None` if an item has several or no data.
-    pub fn one_block(&self) -> Option<OneBlock> {
-        let row = self.bytes().row().filter(|row| row.blocks == 1)?;
-        let items_max = if self.extent() == self.size.cast_signed() { u64::MAX } else { 1 };
-        Some(OneBlock { first: row.block.offset, bytes: self.size, items_max })
+    /// Returns the bytes of an item, or `None` if they are several rows or none.
+    pub fn item(&self) -> Option<ByteItem> {
+        let row = self.bytes().row()?;
+        Some(ByteItem { row: row.in_bytes().of_bytes(), extent: self.extent() })
     }
 
     /// Returns the map of an element of a predefined type with padding.

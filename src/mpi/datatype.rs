@@ -21,7 +21,7 @@ use super::comm::{Comm, check};
 use super::handle::{Abi, Handle};
 use super::host::Host;
 use crate::datatype::basic::Basic;
-use crate::datatype::type_map::{OneBlock, Shape};
+use crate::datatype::type_map::{ByteRow, Shape};
 use crate::error::{Class, Error, Result};
 use crate::number::Number;
 use array::ArrayNumbers;
@@ -47,17 +47,24 @@ impl Host {
         }
     }
 
-    /// Returns the only block of an item of a type, or `None` if an item has several or none, or if
-    /// it is not known without a call of the MPI.
+    /// Returns the bytes of `count` items of a type, at least one, if they are one row whose blocks
+    /// lie one behind the other, and if that is known without a call of the MPI.
     #[inline(always)]
-    pub fn one_block(&self, datatype: Handle) -> Option<OneBlock> {
+    pub fn byte_row(&self, datatype: Handle, count: i64) -> Option<ByteRow> {
+        let count = u64::try_from(count).ok()?;
         match self.tables.types.find(datatype) {
-            Some(known) if known.is_dense() => {
-                Some(OneBlock { first: 0, bytes: u64::from(known.size), items_max: u64::MAX })
+            // Without bytes for a type with holes.
+            Some(known) => {
+                let bytes = u64::from(known.dense_size).checked_mul(count)?;
+                (bytes > 0).then_some(ByteRow::dense(bytes))
             }
-            Some(_) => None,
-            None => HANDLES.one_block(datatype),
+            None => HANDLES.item(datatype).and_then(|item| item.row.items(count, item.extent)),
         }
+    }
+
+    /// Whether a type is known without a call of the MPI.
+    pub fn is_known(&self, datatype: Handle) -> bool {
+        self.tables.types.find(datatype).is_some() || HANDLES.layout(datatype).is_some()
     }
 
     #[cold]

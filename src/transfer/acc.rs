@@ -42,8 +42,8 @@ pub fn locked(
     })
 }
 
-/// The begin of [`locked`] for memory of this node, if the lock is free. Returns the protection that
-/// the elements have then. The caller changes them at once, and then calls [`unlock`].
+/// The begin of [`locked`] for memory of this node, if the lock is free. Returns the protection
+/// that the elements have then. The caller changes them at once, and then calls [`unlock`].
 #[inline(always)]
 pub fn try_lock(
     (window, node): (&Window, &LocalWindow),

@@ -65,7 +65,7 @@ pub unsafe fn portion(way: Way, at: *mut u8, here: *mut u8, portion: Portion<'_>
 /// # Safety
 /// As for [`transfer`], of each block.
 #[inline(always)]
-unsafe fn strip(way: Way, at: *mut u8, here: *mut u8, strip: Strip) {
+pub unsafe fn strip(way: Way, at: *mut u8, here: *mut u8, strip: Strip) {
     let (there, from) = (strip.there.to_isize(), strip.here.to_isize());
     // SAFETY: the caller's promise.
     unsafe {

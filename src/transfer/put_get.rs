@@ -6,7 +6,7 @@
 //! are for.
 
 use super::{Buffer, Place, Quick, Target, copies, elements, fits, not_null};
-use crate::datatype::type_map::{Shape, each_portion, each_run};
+use crate::datatype::type_map::{Shape, Strip, each_portion, each_run};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
 use crate::fabric::cma::{Gathering, SMALL_BYTES_MAX};
@@ -44,36 +44,25 @@ pub unsafe fn get_quick(to: &Quick, origin: Buffer, disp: i64) -> Option<()> {
     Some(())
 }
 
-/// A put of one block to one block, of types of any kind, or of no element. `Some` if the
-/// arguments were such, and the put is done.
+/// A put between types of any kind whose data are blocks of one length at equal distances, which
+/// may be one block, or of no element. `Some` if the arguments were such, and the put is done.
 ///
 /// # Safety
 /// As for [`put`].
-#[inline]
-pub unsafe fn put_block(to: &Quick, origin: Buffer, target: Target) -> Option<()> {
-    if origin.count == 0 && target.count == 0 {
-        return nothing(to, origin, target);
-    }
-    let (at, here, length) = block(to, origin, target)?;
-    // SAFETY: `block` checked the window's side, the caller vouches for the origin's.
-    unsafe { copy_quick(at, here, length) };
-    Some(())
+#[inline(always)]
+pub unsafe fn put_row(to: &Quick, origin: Buffer, target: Target) -> Option<()> {
+    // SAFETY: the caller's promise.
+    unsafe { rows(to, Way::Put, origin, target) }
 }
 
-/// A get of one block from one block, of types of any kind, or of no element. `Some` if the
-/// arguments were such, and the get is done.
+/// A get likewise. `Some` if the arguments were such, and the get is done.
 ///
 /// # Safety
 /// As for [`get`].
-#[inline]
-pub unsafe fn get_block(to: &Quick, origin: Buffer, target: Target) -> Option<()> {
-    if origin.count == 0 && target.count == 0 {
-        return nothing(to, origin, target);
-    }
-    let (at, here, length) = block(to, origin, target)?;
-    // SAFETY: `block` checked the window's side, the caller vouches for the origin's.
-    unsafe { copy_quick(here, at, length) };
-    Some(())
+#[inline(always)]
+pub unsafe fn get_row(to: &Quick, origin: Buffer, target: Target) -> Option<()> {
+    // SAFETY: the caller's promise.
+    unsafe { rows(to, Way::Get, origin, target) }
 }
 
 /// Returns the address and length at the target if the type is a dense predefined one; there is at
@@ -90,31 +79,36 @@ fn quick(to: &Quick, origin: Buffer, disp: i64) -> Option<(*mut u8, u64)> {
 
 /// A put or get without elements, of types that are known. It looks at no address, nor at the
 /// displacement.
-#[inline]
+#[cold]
 fn nothing(to: &Quick, origin: Buffer, target: Target) -> Option<()> {
     let host = to.host();
-    let is_known = |datatype| host.one_block(host.handle(datatype)).is_some();
+    let is_known = |datatype| host.is_known(host.handle(datatype));
     (is_known(origin.datatype) && is_known(target.datatype)).then_some(())
 }
 
-/// Returns the addresses at the target and at the origin, and their length, if either side is one
-/// block.
-#[inline]
-fn block(to: &Quick, origin: Buffer, target: Target) -> Option<(*mut u8, *mut u8, u64)> {
+/// [`put_row`] or [`get_row`].
+///
+/// # Safety
+/// As for them.
+#[inline(always)]
+unsafe fn rows(to: &Quick, way: Way, origin: Buffer, target: Target) -> Option<()> {
+    if origin.count == 0 && target.count == 0 {
+        return nothing(to, origin, target);
+    }
     let host = to.host();
-    let reach = |count: i64, datatype| {
-        let block = host.one_block(host.handle(datatype))?;
-        let items = u64::try_from(count).ok().filter(|n| (1..=block.items_max).contains(n))?;
-        Some(Reach { first: block.first, bytes: block.bytes.checked_mul(items)? })
-    };
-    let here = reach(origin.count, origin.datatype)?;
-    let there = reach(target.count, target.datatype)?;
+    let here = host.byte_row(host.handle(origin.datatype), origin.count)?;
+    let there = host.byte_row(host.handle(target.datatype), target.count)?;
     // A null address is that of a type with absolute addresses, or wrong.
-    if here.bytes != there.bytes || origin.address.is_null() {
+    if origin.address.is_null() {
         return None;
     }
-    let from = origin.address.wrapping_offset(here.first.to_isize());
-    Some((to.reach(target.disp, there)?, from, here.bytes))
+    let strip = Strip::whole(here, there)?;
+    let reach = Reach { first: strip.there, bytes: there.span()? };
+    let at = to.reach(target.disp, reach)?;
+    let here = origin.address.wrapping_offset(strip.here.to_isize());
+    // SAFETY: `reach` checked the window's side, the caller vouches for the origin's.
+    unsafe { copies::strip(way, at, here, Strip { here: 0, there: 0, ..strip }) };
+    Some(())
 }
 
 /// MPI_Put.

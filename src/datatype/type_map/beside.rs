@@ -2,7 +2,7 @@
 //! where a few blocks are repeated, each of these blocks gives a strip.
 
 use super::map::Node;
-use super::strip::{Strip, in_bytes};
+use super::strip::Strip;
 use super::{Block, Layout};
 
 /// The most nodes of which copies are processed node by node.
@@ -56,7 +56,7 @@ impl<const WHAT: u8> Beside<WHAT> {
             nodes = rest;
             done += match *node {
                 Node::Row(row) => {
-                    let row = in_bytes(row);
+                    let row = row.in_bytes();
                     let step = row.block.count.cast_signed();
                     work(self.strip(row.block, row.blocks, (row.stride, step), at));
                     row.blocks.cast_signed() * step
@@ -101,7 +101,7 @@ impl<const WHAT: u8> Beside<WHAT> {
             }
             for node in body {
                 let Node::Row(row) = *node else { continue };
-                let block = in_bytes(row).block;
+                let block = row.in_bytes().block;
                 work(self.strip(block, some, (stride, bytes), (base, dense)));
                 dense = dense.wrapping_add(block.count.cast_signed());
             }
@@ -140,7 +140,7 @@ fn bytes_in(mut nodes: &[Node]) -> i64 {
     while let [node, rest @ ..] = nodes {
         nodes = rest;
         bytes += match *node {
-            Node::Row(row) => (row.blocks * in_bytes(row).block.count).cast_signed(),
+            Node::Row(row) => (row.blocks * row.in_bytes().block.count).cast_signed(),
             Node::Repeat { copies, nodes: length, .. } => {
                 let (body, behind) = rest.split_at(length);
                 nodes = behind;

@@ -8,7 +8,7 @@
 
 use super::map::{Map, Node, Row};
 use super::rows::Rows;
-use super::strip::{Offsets, Portion, Scattered, Strip, in_bytes};
+use super::strip::{Offsets, Portion, Scattered, Strip};
 use crate::number::Number;
 use std::sync::OnceLock;
 
@@ -83,7 +83,7 @@ impl Listed {
         let mut made = Listed { places: Vec::new(), runs: Vec::new(), bits: 0, is_irregular };
         made.places.try_reserve_exact(blocks.to_usize()).ok()?;
         let mut last: Option<(i64, u64)> = None;
-        for row in Rows::of(map, 1, 0).map(in_bytes) {
+        for row in Rows::of(map, 1, 0).map(Row::in_bytes) {
             let (mut offset, more) = (row.block.offset, row.block.count);
             for _ in 0..row.blocks {
                 last = match last {

@@ -3,6 +3,7 @@
 //! block. The order is that of the type map.
 
 use super::block::{BasicKinds, Block, members};
+use super::strip::ByteRow;
 use crate::datatype::basic::Basic;
 use crate::error::{Error, Result};
 use crate::number::Number;
@@ -38,6 +39,22 @@ impl Row {
             return Row::of(Block { count: block.count * blocks, ..block });
         }
         Row { block, blocks, stride: if blocks > 1 { stride } else { 0 } }
+    }
+
+    /// Returns a row of elements without padding as a row of bytes.
+    #[inline]
+    pub fn in_bytes(self) -> Row {
+        let Block { offset, basic, count } = self.block;
+        let count = count * basic.size().to_u64();
+        Row { block: Block { offset, basic: Basic::Byte, count }, ..self }
+    }
+
+    /// Returns a row whose elements are bytes as callers of this room see it.
+    #[inline(always)]
+    pub fn of_bytes(self) -> ByteRow {
+        debug_assert_eq!(self.block.basic, Basic::Byte);
+        let Row { block, blocks, stride } = self;
+        ByteRow { first: block.offset, bytes: block.count, blocks, stride }
     }
 
     pub fn at(self, offset: i64) -> Row {

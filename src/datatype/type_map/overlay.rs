@@ -27,7 +27,9 @@ pub fn each_portion(
     mut work: impl FnMut(Portion<'_>),
 ) {
     let (one, two) = (one_row(origin), one_row(target));
-    if let Some(strip) = one.zip(two).and_then(|(one, two)| Strip::whole(one, two)) {
+    if let Some(strip) =
+        one.zip(two).and_then(|(one, two)| Strip::whole(one.of_bytes(), two.of_bytes()))
+    {
         return work(Portion::Strip(strip));
     }
     let mut by_strip = |strip| work(Portion::Strip(strip));

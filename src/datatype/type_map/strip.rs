@@ -1,9 +1,6 @@
 //! Equal blocks at equal distances on both sides of a transfer. Not for the ways to find them,
 //! which are in `overlay`, `beside`, `list` and `superpose`.
 
-use super::block::Block;
-use super::map::Row;
-use crate::datatype::basic::Basic;
 use crate::number::Number;
 
 /// Blocks that are contiguous on both sides and cannot grow, at equal distances.
@@ -23,6 +20,55 @@ pub struct Strip {
     pub there_stride: i64,
 }
 
+/// Equal blocks of bytes at equal distances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteRow {
+    /// offset of the first block
+    pub first: i64,
+    /// bytes of each block
+    pub bytes: u64,
+    /// number of blocks, not 0
+    pub blocks: u64,
+    /// bytes from one block to the next; 0 if there is one block
+    pub stride: i64,
+}
+
+impl ByteRow {
+    /// Returns one block, at offset 0.
+    #[inline(always)]
+    pub fn dense(bytes: u64) -> ByteRow {
+        ByteRow { first: 0, bytes, blocks: 1, stride: 0 }
+    }
+
+    /// Returns `items` copies of it, at least one, `extent` bytes apart, if they are one row whose
+    /// blocks lie one behind the other. The arguments may be any: unlike those of `Row::items`,
+    /// they come from a call that nothing has checked.
+    #[inline(always)]
+    pub fn items(self, items: u64, extent: i64) -> Option<ByteRow> {
+        let (count, stride) = match (items, self.blocks) {
+            (0, _) => return None,
+            (1, _) => (self.blocks, self.stride),
+            (_, 1) if extent == self.bytes.cast_signed() => {
+                return Some(ByteRow { bytes: self.bytes.checked_mul(items)?, ..self });
+            }
+            (_, 1) => (items, extent),
+            _ if self.blocks.cast_signed().checked_mul(self.stride)? == extent => {
+                (self.blocks.checked_mul(items)?, self.stride)
+            }
+            _ => return None,
+        };
+        (stride >= 0).then_some(ByteRow { blocks: count, stride, ..self })
+    }
+
+    /// Returns the bytes from the begin of the first block to the end of the last, of blocks one
+    /// behind the other.
+    #[inline(always)]
+    pub fn span(self) -> Option<u64> {
+        let last = (self.blocks - 1).checked_mul(self.stride.cast_unsigned())?;
+        last.checked_add(self.bytes)
+    }
+}
+
 impl Strip {
     /// Returns one block.
     pub(super) fn single(here: i64, there: i64, bytes: u64) -> Strip {
@@ -30,21 +76,20 @@ impl Strip {
     }
 
     /// Returns all data of two rows, if that is one strip, as in the commonest transfers.
-    #[inline]
-    pub(super) fn whole(one: Row, two: Row) -> Option<Strip> {
-        let (here, there) = (one.block.offset, two.block.offset);
-        let (dense, other) = (one.block.count, two.block.count);
+    #[inline(always)]
+    pub fn whole(one: ByteRow, two: ByteRow) -> Option<Strip> {
         let strip = |bytes, blocks, here_stride, there_stride| {
+            let (here, there) = (one.first, two.first);
             Some(Strip { here, there, bytes, blocks, here_stride, there_stride })
         };
-        if dense == other && one.blocks == two.blocks {
-            return strip(dense, one.blocks, one.stride, two.stride);
+        if one.bytes == two.bytes && one.blocks == two.blocks {
+            return strip(one.bytes, one.blocks, one.stride, two.stride);
         }
-        if one.blocks == 1 && two.blocks.checked_mul(other) == Some(dense) {
-            return strip(other, two.blocks, other.cast_signed(), two.stride);
+        if one.blocks == 1 && two.blocks.checked_mul(two.bytes) == Some(one.bytes) {
+            return strip(two.bytes, two.blocks, two.bytes.cast_signed(), two.stride);
         }
-        if two.blocks == 1 && one.blocks.checked_mul(dense) == Some(other) {
-            return strip(dense, one.blocks, one.stride, dense.cast_signed());
+        if two.blocks == 1 && one.blocks.checked_mul(one.bytes) == Some(two.bytes) {
+            return strip(one.bytes, one.blocks, one.stride, one.bytes.cast_signed());
         }
         None
     }
@@ -116,10 +161,43 @@ pub enum Portion<'a> {
     Scattered(Scattered<'a>),
 }
 
-/// Returns a row of elements without padding as a row of bytes.
-#[inline]
-pub(super) fn in_bytes(row: Row) -> Row {
-    let Block { offset, basic, count } = row.block;
-    let count = count * basic.size().to_u64();
-    Row { block: Block { offset, basic: Basic::Byte, count }, ..row }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO: ByteRow = ByteRow { first: 4, bytes: 8, blocks: 2, stride: 24 };
+
+    #[test]
+    fn items_that_go_on_are_one_row() {
+        assert_eq!(TWO.items(0, 48), None);
+        assert_eq!(TWO.items(1, 7), Some(TWO));
+        assert_eq!(TWO.items(3, 48), Some(ByteRow { blocks: 6, ..TWO }));
+        assert_eq!(TWO.items(3, 56), None);
+        let one = ByteRow::dense(8);
+        assert_eq!(one.items(5, 8), Some(ByteRow::dense(40)));
+        assert_eq!(one.items(5, 24), Some(ByteRow { blocks: 5, stride: 24, ..one }));
+        assert_eq!(one.items(5, -24), None);
+        assert_eq!(ByteRow { stride: -24, ..TWO }.items(1, 48), None);
+    }
+
+    #[test]
+    fn a_row_spans_its_blocks_unless_that_is_too_much() {
+        assert_eq!(TWO.span(), Some(32));
+        assert_eq!(ByteRow::dense(9).span(), Some(9));
+        assert_eq!(ByteRow::dense(8).items(u64::MAX / 4, 8), None);
+        let many = ByteRow::dense(8).items(u64::MAX / 16, 24).unwrap();
+        assert_eq!(many.span(), None);
+        assert_eq!(TWO.items(u64::MAX / 3, 48).and_then(ByteRow::span), None);
+    }
+
+    #[test]
+    fn rows_of_as_many_bytes_are_a_strip_if_their_blocks_fit() {
+        let dense = ByteRow::dense(16);
+        let strip = Strip::whole(dense, TWO).unwrap();
+        assert_eq!((strip.bytes, strip.blocks, strip.here_stride), (8, 2, 8));
+        assert_eq!((strip.there, strip.there_stride), (4, 24));
+        assert_eq!(Strip::whole(TWO, dense).map(|strip| strip.there_stride), Some(8));
+        assert_eq!(Strip::whole(TWO, ByteRow::dense(17)), None);
+        assert_eq!(Strip::whole(TWO, ByteRow { bytes: 4, blocks: 4, ..TWO }), None);
+    }
 }

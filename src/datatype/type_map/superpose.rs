@@ -7,7 +7,7 @@
 
 use super::map::Row;
 use super::rows::Rows;
-use super::strip::{Strip, in_bytes};
+use super::strip::Strip;
 use super::{Block, Layout, Shape};
 use crate::datatype::basic::Basic;
 use crate::number::Number;
@@ -22,7 +22,9 @@ pub(super) fn one_row((shape, count): (&Shape, u64)) -> Option<Row> {
             (count > 0).then(|| Row::of(block))
         }
         Shape::Basic(_) => None,
-        Shape::Derived(layout) => layout.bytes().row()?.items(count, layout.extent()).map(in_bytes),
+        Shape::Derived(layout) => {
+            layout.bytes().row()?.items(count, layout.extent()).map(Row::in_bytes)
+        }
     }
 }
 
@@ -47,7 +49,7 @@ impl Bytes {
 
     #[inline(always)]
     fn of(row: Row) -> Bytes {
-        let Row { block, blocks, stride } = in_bytes(row);
+        let Row { block, blocks, stride } = row.in_bytes();
         Bytes { offset: block.offset, bytes: block.count, blocks, stride }
     }
 

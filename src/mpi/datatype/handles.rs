@@ -11,7 +11,7 @@
 //! | even    | the entry is whole, or has no type |
 //! | odd     | a thread changes the entry         |
 
-use crate::datatype::type_map::{Layout, OneBlock};
+use crate::datatype::type_map::{ByteItem, ByteRow, Layout};
 use crate::mpi::handle::Handle;
 use crate::number::Number;
 use crate::sync::{AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
@@ -21,6 +21,10 @@ use parking_lot::Mutex;
 /// Places of a table; a power of two. A program seldom has more types than a tenth of that.
 const PLACES: usize = 1024;
 
+/// In place of an item that is not one row.
+const NONE: ByteItem =
+    ByteItem { row: ByteRow { first: 0, bytes: 0, blocks: 0, stride: 0 }, extent: 0 };
+
 /// The type of a place, in a cache line of its own.
 #[repr(align(64))]
 struct Entry {
@@ -28,10 +32,12 @@ struct Entry {
     /// 0 if there is none
     handle: AtomicUsize,
     layout: AtomicPtr<Layout>,
-    /// the fields of its [`OneBlock`]; no items if it is not one block
+    /// the fields of its [`ByteItem`]; no blocks if it is not one row
     first: AtomicI64,
     bytes: AtomicU64,
-    items_max: AtomicU64,
+    blocks: AtomicU64,
+    stride: AtomicI64,
+    extent: AtomicI64,
 }
 
 impl Entry {
@@ -42,7 +48,9 @@ impl Entry {
             layout: AtomicPtr::new(ptr::null_mut()),
             first: AtomicI64::new(0),
             bytes: AtomicU64::new(0),
-            items_max: AtomicU64::new(0),
+            blocks: AtomicU64::new(0),
+            stride: AtomicI64::new(0),
+            extent: AtomicI64::new(0),
         }
     }
 
@@ -61,16 +69,18 @@ impl Entry {
     }
 
     /// Changes the entry. One thread at a time.
-    fn write(&self, handle: Handle, layout: *const Layout, block: OneBlock) {
+    fn write(&self, handle: Handle, layout: *const Layout, item: ByteItem) {
         let version = self.version.load(Ordering::Relaxed);
         self.version.store(version + 1, Ordering::Relaxed);
         // Release: pairs with the fence in `read`.
         fence(Ordering::Release);
         self.handle.store(handle, Ordering::Relaxed);
         self.layout.store(layout.cast_mut(), Ordering::Relaxed);
-        self.first.store(block.first, Ordering::Relaxed);
-        self.bytes.store(block.bytes, Ordering::Relaxed);
-        self.items_max.store(block.items_max, Ordering::Relaxed);
+        self.first.store(item.row.first, Ordering::Relaxed);
+        self.bytes.store(item.row.bytes, Ordering::Relaxed);
+        self.blocks.store(item.row.blocks, Ordering::Relaxed);
+        self.stride.store(item.row.stride, Ordering::Relaxed);
+        self.extent.store(item.extent, Ordering::Relaxed);
         // Release: pairs with the Acquire in `read`.
         self.version.store(version + 2, Ordering::Release);
     }
@@ -107,23 +117,26 @@ impl Handles {
         self.entry(handle).read(handle, find)
     }
 
-    /// Returns the only block of an item of a type, if the type is here and has only one.
+    /// Returns the bytes of an item of a type, if the type is here and they are one row.
     #[inline(always)]
-    pub fn one_block(&self, handle: Handle) -> Option<OneBlock> {
-        let find = |entry: &Entry| OneBlock {
-            first: entry.first.load(Ordering::Relaxed),
-            bytes: entry.bytes.load(Ordering::Relaxed),
-            items_max: entry.items_max.load(Ordering::Relaxed),
+    pub fn item(&self, handle: Handle) -> Option<ByteItem> {
+        let find = |entry: &Entry| {
+            let row = ByteRow {
+                first: entry.first.load(Ordering::Relaxed),
+                bytes: entry.bytes.load(Ordering::Relaxed),
+                blocks: entry.blocks.load(Ordering::Relaxed),
+                stride: entry.stride.load(Ordering::Relaxed),
+            };
+            ByteItem { row, extent: entry.extent.load(Ordering::Relaxed) }
         };
-        self.entry(handle).read(handle, find).filter(|block| block.items_max > 0)
+        self.entry(handle).read(handle, find).filter(|item| item.row.blocks > 0)
     }
 
     /// Notes the layout of a type that is in use, which is kept as its attribute.
     pub fn note(&self, handle: Handle, layout: &Layout) {
         // A thread that finds another one here does without: the next call notes the type.
         let Some(_changing) = self.changing.try_lock() else { return };
-        let block = layout.one_block().unwrap_or(OneBlock::NONE);
-        self.entry(handle).write(handle, layout, block);
+        self.entry(handle).write(handle, layout, layout.item().unwrap_or(NONE));
     }
 
     /// Forgets a type, of which the attribute is being deleted.
@@ -131,7 +144,7 @@ impl Handles {
         let _changing = self.changing.lock();
         let entry = self.entry(handle);
         if entry.handle.load(Ordering::Relaxed) == handle {
-            entry.write(0, ptr::null(), OneBlock::NONE);
+            entry.write(0, ptr::null(), NONE);
         }
     }
 }
@@ -161,18 +174,18 @@ mod tests {
             assert_eq!(handles.layout(handle), None);
             handles.note(handle, layout);
             assert_eq!(handles.layout(handle), Some(ptr::from_ref(layout)));
-            assert_eq!(handles.one_block(handle), layout.one_block());
+            assert_eq!(handles.item(handle), layout.item());
             handles.forget(handle);
-            assert_eq!((handles.layout(handle), handles.one_block(handle)), (None, None));
+            assert_eq!((handles.layout(handle), handles.item(handle)), (None, None));
         }
     }
 
     #[test]
-    fn a_type_of_several_blocks_has_no_only_block() {
+    fn a_type_of_irregular_blocks_is_no_row() {
         let handles = Box::new(Handles::new());
-        let layout = Layout::basic(Basic::F64).vector(2, 1, 16).unwrap();
+        let layout = Layout::basic(Basic::F64).indexed([(0, 1), (16, 2), (64, 1)]).unwrap();
         handles.note(5, &layout);
-        assert_eq!((handles.one_block(5), handles.layout(5)), (None, Some(ptr::from_ref(&layout))));
+        assert_eq!((handles.item(5), handles.layout(5)), (None, Some(ptr::from_ref(&layout))));
     }
 
     #[test]
@@ -182,10 +195,10 @@ mod tests {
         handles.note(first, &doubles(1));
         handles.note(second, &doubles(2));
         assert_eq!(handles.layout(first), None);
-        assert_eq!(handles.one_block(second).map(|block| block.bytes), Some(16));
+        assert_eq!(handles.item(second).map(|item| item.row.bytes), Some(16));
         // Freed later than its place was taken: the other type stays.
         handles.forget(first);
-        assert_eq!(handles.one_block(second).map(|block| block.bytes), Some(16));
+        assert_eq!(handles.item(second).map(|item| item.row.bytes), Some(16));
     }
 
     #[test]
@@ -205,8 +218,8 @@ mod tests {
             });
             while !done.load(Ordering::Relaxed) {
                 for (handle, layout) in [(mine, &my_layout), (theirs, &their_layout)] {
-                    let found = handles.one_block(handle);
-                    assert!(found.is_none() || found == layout.one_block());
+                    let found = handles.item(handle);
+                    assert!(found.is_none() || found == layout.item());
                 }
             }
         });
