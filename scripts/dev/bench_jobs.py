@@ -22,6 +22,8 @@ TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "intel": "Intel MPI"}
 # The key of a series in definitions.toml that each layer runs.
 KEY_OF_LAYER = {"plain": "rma", "libfompi": "rma", "messages": "messages", "hand": "hand"}
 STOP_SECONDS, SHARE_SECONDS_MIN = 8, 12
+# The time of one measurement of an MPI alone in a short check: some of them make no progress.
+PLAIN_SMOKE_SECONDS = 20
 FOUND_SUFFIXES = (".mpich", ".openmpi")
 C_FLAGS = ["-O2", "-std=gnu11", "-Wall", "-Wextra", "-Wno-stringop-overflow"]
 
@@ -209,12 +211,28 @@ def launcher(mpi, is_ours, ranks):
     return words
 
 
+def ended(child, seconds, lines, each):
+    """Waits until a run ends, at most this time, and at most the time of `each` without another
+    line of its. Returns whether it has ended."""
+    now = time.monotonic()
+    end, seen, last = now + seconds, 0, now
+    while now < end and now - last < each:
+        try:
+            child.wait(min(1, end - now))
+            return True
+        except subprocess.TimeoutExpired:
+            now = time.monotonic()
+        if len(lines) > seen:
+            seen, last = len(lines), now
+    return False
+
+
 class Runner:
     """Starts jobs on this node, or between simulated nodes."""
 
     def __init__(self, options, settings, library):
         self.runs, self.seconds, self.nodes = options.runs, options.seconds, options.nodes
-        self.settings, self.library = settings, library
+        self.settings, self.library, self.smoke = settings, library, options.smoke
         self.deadline = options.start + 60 * options.minutes if options.minutes else math.inf
 
     def command(self, engine, ranks, words):
@@ -248,6 +266,7 @@ class Runner:
                 job.left_out |= {name for name, _ in parts}
                 break
             seconds = 60 + sum(len(values or [1]) for _, values in parts) * (2 + 6 * self.seconds)
+            began = time.monotonic()
             status, lines, said = self.watched(job, parts, min(seconds, left), progress)
             begun = [line[6:].strip() for line in lines if line.startswith("begin=")]
             points += self.points(job, lines)
@@ -256,7 +275,8 @@ class Runner:
             if status is None and seconds > left:
                 job.left_out |= {name for name, _ in parts if name not in begun[:-1]}
                 break
-            reason = f"no end after {seconds:.0f} s" if status is None else f"status {status}"
+            passed = time.monotonic() - began
+            reason = f"no end after {passed:.0f} s" if status is None else f"status {status}"
             if not begun:
                 job.broken |= {name: f"{reason}: {said}" for name, _ in parts}
                 break
@@ -272,7 +292,7 @@ class Runner:
                                  errors="replace", stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                  env=self.environment(job.engine), start_new_session=True)
-        lines, errors, is_late = [], [], False
+        lines, errors = [], []
 
         def read_lines():
             for line in child.stdout:
@@ -283,10 +303,9 @@ class Runner:
                    threading.Thread(target=lambda: errors.extend(child.stderr), daemon=True)]
         for reader in readers:
             reader.start()
+        each = self.smoke and job.engine.layer == "plain"
         try:
-            child.wait(seconds)
-        except subprocess.TimeoutExpired:
-            is_late = True
+            is_late = not ended(child, seconds, lines, PLAIN_SMOKE_SECONDS if each else math.inf)
         finally:
             stopped(child)
         # Ranks that outlive their launcher keep the pipes open.
