@@ -106,6 +106,22 @@ unsafe fn lock_rest(
     unsafe { in_full(lock_type, rank, 0, win) }
 }
 
+/// Returns the code of a quick MPI_Win_unlock, after what it has left to do; `None` if that is all.
+#[inline(always)]
+fn end_of_unlock(
+    host: &'static Host,
+    window: &Window,
+    target: Rank,
+    unlocked: QuickUnlock,
+) -> Option<c_int> {
+    match unlocked {
+        QuickUnlock::Rest(rest) if rest.is_done() => Some(0),
+        QuickUnlock::Rest(rest) => Some(finish("MPI_Win_unlock", host, window, rest)),
+        QuickUnlock::Both(spare) => Some(release_both(host, window, target, spare)),
+        QuickUnlock::All => None,
+    }
+}
+
 /// Ends a quick MPI_Win_unlock that has two words to release.
 #[inline(never)]
 fn release_both(host: &'static Host, window: &Window, target: Rank, spare: Spare) -> c_int {
@@ -224,16 +240,17 @@ quick_entry! {
             }
             _ => false,
         }
+    } else {
+        let target = Rank(rank.cast_unsigned());
+        match known_on_node(ENTRY, win) {
+            Some((host, window, node)) if assert == 0 => {
+                let is = |hold: Hold| is_of_type(host, lock_type, hold);
+                quick_locks::lock_another(window, node, target, is)
+            }
+            _ => false,
+        }
     } {
         let host = Host::get();
-        if assert == 0
-            && let Some((_, window, node)) = known_on_node(ENTRY, win)
-            && quick_locks::lock_another(window, node, Rank(rank.cast_unsigned()), |hold| {
-                is_of_type(host, lock_type, hold)
-            })
-        {
-            return 0;
-        }
         on_window("MPI_Win_lock", host, win, |window, node| {
             let hold = hold(host, lock_type, assert)?;
             match passive(host, node, rank)? {
@@ -253,26 +270,24 @@ quick_entry! {
     /// the target is lost.
     MPI_Win_unlock PMPI_Win_unlock (rank: c_int, win: MPI_Win) {
         let target = Rank(rank.cast_unsigned());
-        match known_on_node(ENTRY, win) {
-            Some((host, window, node)) => match quick_locks::unlock_quick(window, node, target) {
-                QuickUnlock::Rest(rest) if rest.is_done() => true,
-                QuickUnlock::Rest(rest) => return finish("MPI_Win_unlock", host, window, rest),
-                QuickUnlock::Both(spare) => return release_both(host, window, target, spare),
-                QuickUnlock::All => false,
-            },
-            None => false,
-        }
-    } {
-        let host = Host::get();
-        if let Some((_, window, node)) = known_on_node(ENTRY, win) {
-            let target = Rank(rank.cast_unsigned());
-            match quick_locks::unlock_another(window, node, target) {
-                QuickUnlock::Rest(rest) if rest.is_done() => return 0,
-                QuickUnlock::Rest(rest) => return finish("MPI_Win_unlock", host, window, rest),
-                QuickUnlock::Both(spare) => return release_both(host, window, target, spare),
-                QuickUnlock::All => {}
+        if let Some((host, window, node)) = known_on_node(ENTRY, win) {
+            let unlocked = quick_locks::unlock_quick(window, node, target);
+            if let Some(code) = end_of_unlock(host, window, target, unlocked) {
+                return code;
             }
         }
+        false
+    } else {
+        let target = Rank(rank.cast_unsigned());
+        if let Some((host, window, node)) = known_on_node(ENTRY, win) {
+            let unlocked = quick_locks::unlock_another(window, node, target);
+            if let Some(code) = end_of_unlock(host, window, target, unlocked) {
+                return code;
+            }
+        }
+        false
+    } {
+        let host = Host::get();
         on_window("MPI_Win_unlock", host, win, |window, node| {
             match passive(host, node, rank)? {
                 Some(target) => synchronise::unlock(window, node, target),

@@ -65,7 +65,7 @@ pub fn lock_another(
     let shared = || lock::try_lock_shared(words, target) == Ok(true);
     let with_intent = || lock::try_lock_with_intent(words, target) == Ok(true);
     let alone = || match lock::try_lock_alone(words, target) {
-        Ok(tried @ Tried::Late) => lock_rest(window, node, target, tried),
+        Ok(Tried::Late) => give_back_late(node, target),
         tried => tried == Ok(Tried::Held),
     };
     let take = |owns_intent: bool| {
@@ -88,13 +88,16 @@ pub fn lock_rest(window: &Window, node: &LocalWindow, target: Rank, tried: Tried
             let taken = || lock::try_lock_exclusive(&node.words, target) == Ok(true);
             window.epochs.lock_first(target, || taken().then_some((Hold::Exclusive, Intent::Own)))
         }
-        Tried::Late => {
-            let given_back = lock::give_back_late(&node.words, target);
-            assert!(given_back.is_ok(), "words of this node are not lost");
-            false
-        }
+        Tried::Late => give_back_late(node, target),
         Tried::Held | Tried::Busy => false,
     }
+}
+
+/// Gives a word back that was taken too late. Returns false: the lock is not held.
+fn give_back_late(node: &LocalWindow, target: Rank) -> bool {
+    let given_back = lock::give_back_late(&node.words, target);
+    assert!(given_back.is_ok(), "words of this node are not lost");
+    false
 }
 
 /// What is left to do of an unlock after the part that is quick.
