@@ -1,6 +1,7 @@
 //! The targets that a process holds in an epoch of locks or of MPI_Win_start. Not for whether a
 //! call is legal, which [`super`] decides. Invariant: no target is in it twice.
 
+use crate::number::Number;
 use crate::rank_numbers::Rank;
 use core::mem::replace;
 use smallvec::SmallVec;
@@ -25,7 +26,7 @@ pub enum Hold {
     Started,
 }
 
-/// Targets by rank. Most programs hold one at a time, or a few: they need no allocation.
+/// Targets by rank. Most programs hold one at a time: that needs no allocation.
 pub(super) struct Targets {
     /// `NOBODY`: no first
     pub(super) first: Rank,
@@ -33,22 +34,22 @@ pub(super) struct Targets {
     pub(super) first_hold: Hold,
     /// the number of the others
     pub(super) others: u32,
-    /// some of the others, in any order; `NOBODY`: a free place
-    few: [(Rank, Hold); FEW],
-    /// those that found no free place there
-    many: BTreeMap<Rank, Hold>,
+    /// the others below [`TABLE`], by their rank; it grows to the highest of them
+    table: Vec<Option<Hold>>,
+    /// the others from there on
+    beyond: BTreeMap<Rank, Hold>,
 }
 
-/// Places for others than the first.
-const FEW: usize = 4;
+/// Ranks that have a place in the table, of a byte each.
+const TABLE: usize = 4096;
 
 impl Targets {
     pub(super) const NONE: Targets = Targets {
         first: NOBODY,
         first_hold: Hold::Unchecked,
         others: 0,
-        few: [(NOBODY, Hold::Unchecked); FEW],
-        many: BTreeMap::new(),
+        table: Vec::new(),
+        beyond: BTreeMap::new(),
     };
 
     #[inline]
@@ -59,7 +60,9 @@ impl Targets {
     #[inline]
     pub(super) fn clear(&mut self) {
         if self.others > 0 {
-            *self = Targets::NONE;
+            self.table.fill(None);
+            self.beyond.clear();
+            self.others = 0;
         }
         (self.first, self.first_hold) = (NOBODY, Hold::Unchecked);
     }
@@ -74,8 +77,10 @@ impl Targets {
 
     #[inline(never)]
     fn get_other(&self, rank: Rank) -> Option<Hold> {
-        let found = self.few.iter().find(|(other, _)| *other == rank);
-        found.map(|(_, hold)| *hold).or_else(|| self.many.get(&rank).copied())
+        match self.table.get(rank.0.to_usize()) {
+            Some(hold) => *hold,
+            None => self.beyond.get(&rank).copied(),
+        }
     }
 
     #[inline]
@@ -85,10 +90,21 @@ impl Targets {
             return;
         }
         self.others += 1;
-        match self.few.iter_mut().find(|(other, _)| *other == NOBODY) {
-            Some(free) => *free = (rank, hold),
-            None => drop(self.many.insert(rank, hold)),
+        match self.table.get_mut(rank.0.to_usize()) {
+            Some(place) => *place = Some(hold),
+            None => self.insert_beyond(rank, hold),
         }
+    }
+
+    #[cold]
+    fn insert_beyond(&mut self, rank: Rank, hold: Hold) {
+        let index = rank.0.to_usize();
+        if index >= TABLE {
+            self.beyond.insert(rank, hold);
+            return;
+        }
+        self.table.resize((index + 1).next_power_of_two(), None);
+        self.table[index] = Some(hold);
     }
 
     #[inline]
@@ -97,9 +113,9 @@ impl Targets {
             self.first = NOBODY;
             return Some(replace(&mut self.first_hold, Hold::Unchecked));
         }
-        let removed = match self.few.iter_mut().find(|(other, _)| *other == rank) {
-            Some(place) => Some(replace(place, (NOBODY, Hold::Unchecked)).1),
-            None => self.many.remove(&rank),
+        let removed = match self.table.get_mut(rank.0.to_usize()) {
+            Some(place) => place.take(),
+            None => self.beyond.remove(&rank),
         };
         self.others -= u32::from(removed.is_some());
         removed
@@ -110,10 +126,52 @@ impl Targets {
         if self.others == 0 {
             return Some(self.first).into_iter().filter(|first| *first != NOBODY).collect();
         }
-        let few = self.few.iter().map(|(rank, _)| *rank);
-        let places = [self.first].into_iter().chain(few).filter(|rank| *rank != NOBODY);
-        let mut ranks: RankList = places.chain(self.many.keys().copied()).collect();
+        let table = self.table.iter().zip(0..).filter(|(hold, _)| hold.is_some());
+        let others = table.map(|(_, rank)| Rank(rank)).chain(self.beyond.keys().copied());
+        let mut ranks: RankList =
+            [self.first].into_iter().filter(|first| *first != NOBODY).chain(others).collect();
         ranks.sort_unstable();
         ranks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_held_until_they_are_removed() {
+        let (low, last, behind, high) = (Rank(3), Rank(4095), Rank(4096), Rank(40_000));
+        let mut targets = Targets::NONE;
+        for rank in [Rank(9), last, high, low, behind] {
+            assert_eq!(targets.get(rank), None);
+            targets.insert(rank, if rank == low { Hold::Exclusive } else { Hold::Shared });
+        }
+        assert_eq!(targets.ranks()[..], [low, Rank(9), last, behind, high]);
+        assert_eq!(
+            (targets.get(low), targets.get(high)),
+            (Some(Hold::Exclusive), Some(Hold::Shared))
+        );
+        assert_eq!(
+            (targets.get(Rank(4)), targets.get(Rank(5000)), targets.get(NOBODY)),
+            (None, None, None)
+        );
+        assert_eq!(targets.remove(Rank(5000)), None);
+        // Without the first one, the next one takes its place.
+        assert_eq!(targets.remove(Rank(9)), Some(Hold::Shared));
+        targets.insert(Rank(7), Hold::Shared);
+        assert_eq!(targets.first, Rank(7));
+        for rank in [low, last, behind, high, Rank(7)] {
+            assert!(targets.remove(rank).is_some());
+            assert_eq!((targets.get(rank), targets.remove(rank)), (None, None));
+        }
+        assert!(targets.is_empty() && targets.ranks().is_empty());
+        for rank in [low, last, high] {
+            targets.insert(rank, Hold::Started);
+        }
+        targets.clear();
+        assert!(
+            targets.is_empty() && [low, last, high].iter().all(|rank| targets.get(*rank).is_none())
+        );
     }
 }
