@@ -326,15 +326,18 @@ impl Epochs {
     }
 
     /// [`Epochs::unlock_last`] of one of several locked targets.
-    #[inline]
+    #[inline(always)]
     pub fn unlock_another(&self, rank: Rank) -> Option<(Hold, Spare)> {
         self.book.with_alone(|book| {
-            let spare = match book.held.get(rank)? {
+            let hold = book.held.remove(rank)?;
+            let spare = match hold {
                 Hold::Shared => Spare::Nothing,
                 Hold::Exclusive => book.intents.end_lock(),
-                Hold::Unchecked | Hold::Started => return None,
+                Hold::Unchecked | Hold::Started => {
+                    book.held.insert(rank, hold);
+                    return None;
+                }
             };
-            let hold = book.held.remove(rank)?;
             self.end_lock(book, rank);
             Some((hold, spare))
         })

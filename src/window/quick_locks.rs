@@ -117,6 +117,7 @@ pub fn unlock_quick(window: &Window, node: &LocalWindow, target: Rank) -> QuickU
 }
 
 /// Unlocks `target`, in a process with one thread that holds other locks.
+#[inline(always)]
 pub fn unlock_another(window: &Window, node: &LocalWindow, target: Rank) -> QuickUnlock {
     released(node, target, window.epochs.unlock_another(target))
 }

@@ -107,18 +107,24 @@ impl Targets {
         self.table[index] = Some(hold);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn remove(&mut self, rank: Rank) -> Option<Hold> {
         if self.first == rank {
             self.first = NOBODY;
-            return Some(replace(&mut self.first_hold, Hold::Unchecked));
+            let hold = replace(&mut self.first_hold, Hold::Unchecked);
+            return (rank != NOBODY).then_some(hold);
         }
         let removed = match self.table.get_mut(rank.0.to_usize()) {
             Some(place) => place.take(),
-            None => self.beyond.remove(&rank),
+            None => self.remove_beyond(rank),
         };
         self.others -= u32::from(removed.is_some());
         removed
+    }
+
+    #[cold]
+    fn remove_beyond(&mut self, rank: Rank) -> Option<Hold> {
+        self.beyond.remove(&rank)
     }
 
     /// The ranks, in their order.
