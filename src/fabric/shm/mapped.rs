@@ -2,6 +2,7 @@
 //! may read and write the window at the same time: one element of a predefined type at its natural
 //! alignment is one load and one store, so that no process sees half of it.
 
+use super::sweep::{LONG, copy_long};
 use crate::number::Number;
 use core::ptr;
 
@@ -17,7 +18,7 @@ pub unsafe fn copy(to: *mut u8, from: *const u8, bytes: u64) {
     // SAFETY: the caller's promise.
     unsafe {
         if !copy_element(to, from, bytes) {
-            ptr::copy(from, to, bytes.to_usize());
+            copy_bytes(to, from, bytes);
         }
     }
 }
@@ -63,5 +64,19 @@ unsafe fn copy_element(to: *mut u8, from: *const u8, bytes: u64) -> bool {
 #[inline(never)]
 unsafe fn copy_others(to: *mut u8, from: *const u8, bytes: u64) {
     // SAFETY: the caller's promise.
-    unsafe { ptr::copy(from, to, bytes.to_usize()) }
+    unsafe { copy_bytes(to, from, bytes) }
+}
+
+/// # Safety
+/// As for [`copy`].
+#[inline(always)]
+unsafe fn copy_bytes(to: *mut u8, from: *const u8, bytes: u64) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if bytes < LONG {
+            ptr::copy(from, to, bytes.to_usize());
+        } else {
+            copy_long(to, from, bytes);
+        }
+    }
 }

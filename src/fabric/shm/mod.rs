@@ -3,7 +3,10 @@
 
 pub mod doorbell;
 pub mod looking;
+#[cfg(not(loom))]
 pub mod mapped;
+#[cfg(not(loom))]
+mod sweep;
 #[cfg(test)]
 pub mod thread_words;
 pub mod words;
