@@ -89,6 +89,23 @@ static void row(int longs, int stride, MPI_Aint disp)
     OK(MPI_Type_free(&type));
 }
 
+// Three longs at irregular places, of which one lies outside.
+static void irregular(int second, int third, MPI_Aint disp)
+{
+    MPI_Datatype type;
+    long values[4 * LONGS] = {0};
+    const int places[3] = {0, second, third};
+    OK(MPI_Type_create_indexed_block(3, 1, places, MPI_LONG, &type));
+    OK(MPI_Type_commit(&type));
+    for (int i = 0; i < 2; i++) {
+        EXPECT(MPI_Put(values, 3, MPI_LONG, next_rank(), disp, 1, type, win), MPI_ERR_RMA_RANGE,
+               MPI_ERR_DISP);
+        EXPECT(MPI_Get(values, 3, MPI_LONG, next_rank(), disp, 1, type, win), MPI_ERR_RMA_RANGE,
+               MPI_ERR_DISP);
+    }
+    OK(MPI_Type_free(&type));
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -115,6 +132,9 @@ int main(int argc, char **argv)
     row(LONGS / 2, 2, 2);
     row(3, -2, 3);
     row(2, 2, LONGS);
+    irregular(2, LONGS, 0);
+    irregular(LONGS - 1, 2, 1);
+    irregular(1, -2, 1);
     OK(MPI_Win_unlock_all(win));
     OK(MPI_Barrier(MPI_COMM_WORLD));
     for (int i = 0; i < LONGS; i++)

@@ -26,6 +26,7 @@ use crate::error::{Class, Error, Result};
 use crate::number::Number;
 use array::ArrayNumbers;
 use core::ffi::c_int;
+use core::mem::ManuallyDrop;
 use core::ptr;
 use decode::{Arguments, Combiner, Contents, Envelope};
 use handles::HANDLES;
@@ -59,6 +60,22 @@ impl Host {
                 (bytes > 0).then_some(ByteRow::dense(bytes))
             }
             None => HANDLES.item(datatype).and_then(|item| item.row.items(count, item.extent)),
+        }
+    }
+
+    /// Returns the type map of a type if it is known without a call of the MPI.
+    ///
+    /// # Safety
+    /// The type is not freed as long as the result is used.
+    #[inline]
+    pub unsafe fn lent_shape(&self, datatype: Handle) -> Option<ManuallyDrop<Shape>> {
+        match self.tables.types.find(datatype) {
+            Some(known) => Some(ManuallyDrop::new(Shape::Basic(known.basic))),
+            None => {
+                // SAFETY: the caller's promise.
+                let layout = unsafe { cache::lent(datatype) }?;
+                Some(ManuallyDrop::new(Shape::Derived(ManuallyDrop::into_inner(layout))))
+            }
         }
     }
 

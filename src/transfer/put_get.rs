@@ -44,8 +44,9 @@ pub unsafe fn get_quick(to: &Quick, origin: Buffer, disp: i64) -> Option<()> {
     Some(())
 }
 
-/// A put between types of any kind whose data are blocks of one length at equal distances, which
-/// may be one block, or of no element. `Some` if the arguments were such, and the put is done.
+/// A put between types of any kind that are known, at its best between those whose data are blocks
+/// of one length at equal distances, which may be one block; or of no element. `Some` if the
+/// arguments were such, and the put is done.
 ///
 /// # Safety
 /// As for [`put`].
@@ -95,19 +96,51 @@ unsafe fn rows(to: &Quick, way: Way, origin: Buffer, target: Target) -> Option<(
     if origin.count == 0 && target.count == 0 {
         return nothing(to, origin, target);
     }
-    let host = to.host();
-    let here = host.byte_row(host.handle(origin.datatype), origin.count)?;
-    let there = host.byte_row(host.handle(target.datatype), target.count)?;
     // A null address is that of a type with absolute addresses, or wrong.
     if origin.address.is_null() {
         return None;
     }
-    let strip = Strip::whole(here, there)?;
+    let host = to.host();
+    let here = host.byte_row(host.handle(origin.datatype), origin.count);
+    let there = host.byte_row(host.handle(target.datatype), target.count);
+    let Some((strip, there)) = here
+        .zip(there)
+        .and_then(|(here, there)| Strip::whole(here, there).map(|strip| (strip, there)))
+    else {
+        // SAFETY: the caller's promise.
+        return unsafe { shapes(to, way, origin, target) };
+    };
     let reach = Reach { first: strip.there, bytes: there.span()? };
     let at = to.reach(target.disp, reach)?;
     let here = origin.address.wrapping_offset(strip.here.to_isize());
     // SAFETY: `reach` checked the window's side, the caller vouches for the origin's.
     unsafe { copies::strip(way, at, here, Strip { here: 0, there: 0, ..strip }) };
+    Some(())
+}
+
+/// [`rows`] between types of any other kind, which are known and have as many bytes.
+///
+/// # Safety
+/// As for `rows`.
+#[inline(never)]
+unsafe fn shapes(to: &Quick, way: Way, origin: Buffer, target: Target) -> Option<()> {
+    let host = to.host();
+    let counts = (u64::try_from(origin.count).ok()?, u64::try_from(target.count).ok()?);
+    // SAFETY: a program does not free a type while it passes it to a call.
+    let (here, there) = unsafe {
+        let here = host.lent_shape(host.handle(origin.datatype))?;
+        (here, host.lent_shape(host.handle(target.datatype))?)
+    };
+    let bytes = total(&here, counts.0).ok()?;
+    if bytes == 0 || total(&there, counts.1).ok() != Some(bytes) {
+        return None;
+    }
+    let (reach, offset) = reach(&there, counts.1).ok()?;
+    let zero = to.reach(target.disp, reach)?.wrapping_offset(-offset.to_isize());
+    each_portion((&here, counts.0), (&there, counts.1), |portion| {
+        // SAFETY: `reach` checked the window's side, the caller vouches for the origin's.
+        unsafe { copies::portion(way, zero, origin.address, portion) };
+    });
     Some(())
 }
 
