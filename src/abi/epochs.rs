@@ -106,15 +106,18 @@ unsafe fn lock_rest(
     unsafe { in_full(lock_type, rank, 0, win) }
 }
 
-/// Returns the code of a quick MPI_Win_unlock, after what it has left to do; `None` if that is all.
+/// Does a quick MPI_Win_unlock by `unlock`, and what that has left to do. Returns the code of the
+/// call, or `None` if nothing was done.
 #[inline(always)]
-fn end_of_unlock(
-    host: &'static Host,
-    window: &Window,
-    target: Rank,
-    unlocked: QuickUnlock,
+fn unlock_by(
+    unlock: impl FnOnce(&Window, &LocalWindow, Rank) -> QuickUnlock,
+    entry: EntryName,
+    rank: c_int,
+    win: MPI_Win,
 ) -> Option<c_int> {
-    match unlocked {
+    let (host, window, node) = known_on_node(entry, win)?;
+    let target = Rank(rank.cast_unsigned());
+    match unlock(window, node, target) {
         QuickUnlock::Rest(rest) if rest.is_done() => Some(0),
         QuickUnlock::Rest(rest) => Some(finish("MPI_Win_unlock", host, window, rest)),
         QuickUnlock::Both(spare) => Some(release_both(host, window, target, spare)),
@@ -269,21 +272,13 @@ quick_entry! {
     /// MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC if the target is not locked, MPI_ERR_OTHER if
     /// the target is lost.
     MPI_Win_unlock PMPI_Win_unlock (rank: c_int, win: MPI_Win) {
-        let target = Rank(rank.cast_unsigned());
-        if let Some((host, window, node)) = known_on_node(ENTRY, win) {
-            let unlocked = quick_locks::unlock_quick(window, node, target);
-            if let Some(code) = end_of_unlock(host, window, target, unlocked) {
-                return code;
-            }
+        if let Some(code) = unlock_by(quick_locks::unlock_quick, ENTRY, rank, win) {
+            return code;
         }
         false
     } else {
-        let target = Rank(rank.cast_unsigned());
-        if let Some((host, window, node)) = known_on_node(ENTRY, win) {
-            let unlocked = quick_locks::unlock_another(window, node, target);
-            if let Some(code) = end_of_unlock(host, window, target, unlocked) {
-                return code;
-            }
+        if let Some(code) = unlock_by(quick_locks::unlock_another, ENTRY, rank, win) {
+            return code;
         }
         false
     } {

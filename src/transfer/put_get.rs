@@ -137,11 +137,29 @@ unsafe fn shapes(to: &Quick, way: Way, origin: Buffer, target: Target) -> Option
     }
     let (reach, offset) = reach(&there, counts.1).ok()?;
     let zero = to.reach(target.disp, reach)?.wrapping_offset(-offset.to_isize());
-    each_portion((&here, counts.0), (&there, counts.1), |portion| {
-        // SAFETY: `reach` checked the window's side, the caller vouches for the origin's.
-        unsafe { copies::portion(way, zero, origin.address, portion) };
-    });
+    // SAFETY: `reach` checked the window's side, the caller vouches for the origin's.
+    unsafe { mapped(way, zero, origin.address, (&here, counts.0), (&there, counts.1)) };
     Some(())
+}
+
+/// Transfers all runs of two type maps between the origin and window memory that is mapped; their
+/// displacements zero are `here` and `zero`.
+///
+/// # Safety
+/// All runs of the target are inside of the window, and those of the origin may be read or, for a
+/// get, written.
+#[inline(always)]
+unsafe fn mapped(
+    way: Way,
+    zero: *mut u8,
+    here: *mut u8,
+    origin: (&Shape, u64),
+    target: (&Shape, u64),
+) {
+    each_portion(origin, target, |portion| {
+        // SAFETY: the caller vouches for both sides of each run.
+        unsafe { copies::portion(way, zero, here, portion) };
+    });
 }
 
 /// MPI_Put.
@@ -310,10 +328,8 @@ impl Shaped<'_> {
     unsafe fn at(&self, zero: Spot<'_>) -> Result<()> {
         match zero {
             Spot::Mapped(zero) | Spot::Own(zero) => {
-                each_portion(self.origin, self.target, |portion| {
-                    // SAFETY: the caller vouches for both sides of each run.
-                    unsafe { copies::portion(self.way, zero, self.address, portion) };
-                });
+                // SAFETY: likewise.
+                unsafe { mapped(self.way, zero, self.address, self.origin, self.target) };
                 Ok(())
             }
             // SAFETY: likewise.
