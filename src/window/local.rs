@@ -15,7 +15,7 @@ use super::window_puts::WindowPuts;
 use crate::epoch::lock::overtaking::{self, Overtaking};
 use crate::fabric::shm::words::CpuWords;
 use crate::fabric::{WordAt, layout};
-use crate::memory::{HeapView, adopted};
+use crate::memory::HeapView;
 use crate::mpi::comm::{Comm, Group};
 use crate::rank_numbers::{Rank, RankOnNode, Slot};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
@@ -118,18 +118,14 @@ impl LocalWindow {
         }
     }
 
-    /// Notes whether it was worth it to adopt the memory of this rank, after the last fence.
+    /// Notes after the last fence whether other ranks have accessed the memory of this one, for
+    /// the next windows.
     pub(super) fn note_use(&self) {
-        if self.own_range.as_ref().is_none_or(|range| range.fate.is_err()) {
-            return;
-        }
+        let Some(range) = &self.own_range else { return };
         let rank = self.arena().rank.in_node_words();
-        let contacts = self.blocks.word(WordAt { rank, word: layout::CONTACTS });
-        // Relaxed: the fence orders it.
-        match contacts.load(Ordering::Relaxed) {
-            0 => adopted::note_unused(),
-            _ => adopted::note_used(),
-        }
+        // Relaxed: the fence orders them.
+        let word = |word| self.blocks.word(WordAt { rank, word }).load(Ordering::Relaxed);
+        range.note_freed(word(layout::CONTACTS), word(layout::LEFT));
     }
 
     /// Takes the common memory out of a window that is freed, if it is kept.

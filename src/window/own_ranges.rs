@@ -204,6 +204,21 @@ impl OwnRange {
         self.may_move.store(false, Ordering::Relaxed); // as in `may_move`
     }
 
+    /// Notes that its window is being freed. `contacts`: how many ranks have mapped its memory.
+    /// `left`: what copies could still cost before the next attempt to move it.
+    pub fn note_freed(&self, contacts: u64, left: u64) {
+        let attempts = self.attempts.lock();
+        let was_copied = left != attempts.price || attempts.spent > 0;
+        let is_used = match self.fate {
+            Ok(_) => Some(contacts > 0),
+            Err(why) if !why.may_pass() => return,
+            // No copy was counted: the window has ranks on several nodes.
+            Err(_) if attempts.price == 0 => None,
+            Err(_) => Some(contacts > 0 || was_copied),
+        };
+        adopted::note_freed(self.memory, is_used, self.fate.is_ok());
+    }
+
     /// Begins an attempt to move its pages, unless another thread does so.
     pub fn attempt(&self) -> Option<MutexGuard<'_, Attempts>> {
         if self.pid != process::id() {

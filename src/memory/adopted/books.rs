@@ -3,6 +3,7 @@
 //! (`heap::fork_copies`): it has private pages at the same addresses, and no adopted ones.
 
 use super::budget::{Budget, Direction, weight};
+use super::freed::Freed;
 use super::madvise_calls::MadviseCalls;
 use super::own_tools::OwnTools;
 use super::refusal::NotAdopted;
@@ -60,6 +61,8 @@ pub struct Books {
     pub is_refused: bool,
     /// costs and budget
     pub budget: Budget,
+    /// the windows that were freed last
+    pub freed: Freed,
     /// mappings made so far, which do not merge again
     pub mappings: u64,
     /// when the process was last found without an io_uring or AIO context
@@ -74,6 +77,7 @@ static BOOKS: Mutex<Books> = Mutex::new(Books {
     tools: None,
     is_refused: false,
     budget: Budget::UNKNOWN,
+    freed: Freed::NONE,
     mappings: 0,
     looked: 0,
     madvise_calls: MadviseCalls::ELSEWHERE,

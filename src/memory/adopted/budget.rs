@@ -2,11 +2,12 @@
 //! windows. The first [`FIRST_MOVES`] moves may take [`FIRST`] together: the windows that a program
 //! makes first mostly live long. For the others there is [`START`] plus a twentieth of the time
 //! since the first window, less what was spent. So windows that a program makes in a loop become
-//! slower by 5 % at most. If windows are freed unused, nothing moves at creation any more. Pages
-//! that were never touched cost little, because nothing is copied: 64 of them count as one page.
-//! Counting the pages with memory takes time, too. For counts that find too many there is
-//! [`LOOKS`] and a twentieth of the time. Pure arithmetic: it reads no clock. All times are in
-//! nanoseconds.
+//! slower by 5 % at most. If windows whose memory has moved are used, and live long, the next ones
+//! probably will: that much time is there, too, up to [`PROVEN`] in all. If windows are freed
+//! unused, nothing moves at creation any more. Pages that were never touched cost little, because
+//! nothing is copied: 64 of them count as one page. Counting the pages with memory takes time, too.
+//! For counts that find too many there is [`LOOKS`] and a twentieth of the time. Pure arithmetic:
+//! it reads no clock. All times are in nanoseconds.
 
 /// The number of moves at creation that may take long.
 const FIRST_MOVES: u32 = 8;
@@ -18,6 +19,8 @@ const START: u64 = 5_000_000;
 const LOOKS: u64 = 200_000;
 /// The share of the time since then, of both.
 const SHARE: u64 = 20;
+/// The most time that is there because windows with moved memory have lived long and were used.
+const PROVEN: u64 = 100_000_000;
 /// A move of this many pages at most tells the fixed cost.
 const FEW: u64 = 4;
 /// A measured time counts as at most this multiple of what was expected: other processes may have
@@ -75,6 +78,10 @@ pub struct Budget {
     /// what the others took
     spent: u64,
     costs: [Cost; 2],
+    /// when the last move at creation was over
+    moved_at: u64,
+    /// how long windows with moved memory have lived which were used
+    lived: u64,
     /// whether windows were freed unused
     closed: bool,
     /// the time of counts that found too many pages
@@ -88,6 +95,8 @@ impl Budget {
         first: (0, 0),
         spent: 0,
         costs: [Cost { fixed: 12_000, page: 2_900 }, Cost { fixed: 13_000, page: 2_900 }],
+        moved_at: 0,
+        lived: 0,
         closed: false,
         looked: 0,
     };
@@ -105,8 +114,8 @@ impl Budget {
     /// Whether this number of pages may move at the creation of a window, at the time `now`.
     pub fn permits(&mut self, pages: u64, now: u64) -> bool {
         let since = self.begin(now);
-        let (all, price) = (START + now.saturating_sub(since) / SHARE, self.price(pages));
-        let (moves, time) = self.first;
+        let all = START + now.saturating_sub(since) / SHARE + self.lived.min(PROVEN);
+        let (price, (moves, time)) = (self.price(pages), self.first);
         let is_one_of_first = moves < FIRST_MOVES && time.saturating_add(price) <= FIRST;
         !self.closed && (is_one_of_first || self.spent.saturating_add(price) <= all)
     }
@@ -116,9 +125,10 @@ impl Budget {
         self.costs[direction as usize].learn(pages, time);
     }
 
-    /// Notes that a move at the creation of a window took this time. The move back, which will
-    /// follow, counts from now on.
-    pub fn spend(&mut self, pages: u64, time: u64) {
+    /// Notes that a move at the creation of a window took this time, and was over at the time
+    /// `now`. The move back, which will follow, counts from now on.
+    pub fn spend(&mut self, pages: u64, time: u64, now: u64) {
+        self.moved_at = now;
         let time = time.saturating_add(self.costs[Direction::Back as usize].of(pages));
         let (moves, of_first) = self.first;
         if moves < FIRST_MOVES {
@@ -140,9 +150,15 @@ impl Budget {
         self.looked = self.looked.saturating_add(time);
     }
 
-    /// Notes that windows are freed unused, or used again.
-    pub fn close(&mut self, closed: bool) {
-        self.closed = closed;
+    /// Notes that a window is freed at the time `now`, whether other ranks have accessed its
+    /// memory, and whether that has moved at creation. The window that was made last counts as the
+    /// one that is freed.
+    pub fn freed(&mut self, is_used: bool, has_moved: bool, now: u64) {
+        self.closed = !is_used;
+        if is_used && has_moved {
+            let lived = now.saturating_sub(core::mem::replace(&mut self.moved_at, now));
+            self.lived = self.lived.saturating_add(lived);
+        }
     }
 }
 
@@ -157,7 +173,7 @@ mod tests {
         let mut windows = 0;
         while budget.permits(1, now) {
             budget.moved(Direction::In, 1, 14_000);
-            budget.spend(1, 14_000);
+            budget.spend(1, 14_000, now);
             budget.moved(Direction::Back, 1, 16_000);
             windows += 1;
         }
@@ -196,12 +212,12 @@ mod tests {
         let (mut budget, pages, time) = (Budget::UNKNOWN, 8_000, 23 * MS);
         for _ in 0..2 {
             assert!(budget.permits(pages, 0));
-            budget.spend(pages, time);
+            budget.spend(pages, time, 0);
         }
         assert!(!budget.permits(pages, 0), "both took nearly all of it");
         for _ in 2..FIRST_MOVES {
             assert!(budget.permits(1_000, 0));
-            budget.spend(1, 0);
+            budget.spend(1, 0, 0);
         }
         assert!(!budget.permits(1_000, 0), "the number of first moves is over");
         assert!(budget.permits(100, 0) && budget.spent == 0);
@@ -216,10 +232,26 @@ mod tests {
     #[test]
     fn windows_freed_unused_close_it() {
         let mut budget = Budget::UNKNOWN;
-        budget.close(true);
+        budget.freed(false, true, 0);
         assert!(!budget.permits(1, 0));
-        budget.close(false);
+        budget.freed(true, true, 0);
         assert!(budget.permits(1, 0));
+    }
+
+    #[test]
+    fn long_lives_of_used_windows_pay_for_larger_ones() {
+        let mut budget = Budget::UNKNOWN;
+        windows_until_the_end(&mut budget, 0);
+        for (is_used, has_moved) in [(false, true), (true, false)] {
+            budget.freed(is_used, has_moved, 20 * MS);
+            assert!(!budget.permits(256, 20 * MS));
+        }
+        budget.freed(true, true, 20 * MS);
+        assert!(budget.permits(2048, 20 * MS) && !budget.permits(4096, 20 * MS));
+        budget.freed(true, true, 30 * MS);
+        assert_eq!(budget.lived, 30 * MS, "no time counts twice");
+        budget.lived = u64::MAX;
+        assert!(!budget.permits(40_000, 20 * MS), "there is an end");
     }
 
     #[test]

@@ -19,6 +19,7 @@
 
 mod books;
 mod budget;
+mod freed;
 mod madvise_calls;
 mod own_tools;
 mod policy;
@@ -138,10 +139,8 @@ pub fn take(
     let mut books = books::lock();
     let now = books::now();
     let wish = Wish { address, end, when, consent, start: now };
-    // No system call where the budget is spent: programs make windows in loops.
-    let may_look = books.budget.permits(1, now) && books.budget.may_look(now);
-    if wish.is_budgeted() && books.runs.is_empty() && !may_look {
-        return Err(NotAdopted::Budget);
+    if books.runs.is_empty() {
+        wish.may_look(&mut books, now)?; // no system call in most loops
     }
     policy::of_process(books.mappings)?;
     if !books.has_tools() {
@@ -236,6 +235,18 @@ impl Wish {
         if asleep { Ok(()) } else { Err(NotAdopted::Threads) }
     }
 
+    /// Whether it may be counted which pages have memory, and they may move if they are few.
+    fn may_look(&self, books: &mut Books, now: u64) -> core::result::Result<(), NotAdopted> {
+        if !self.is_budgeted() {
+            return Ok(());
+        }
+        if !books.freed.permits((self.address, self.end - self.address)) {
+            return Err(NotAdopted::Again);
+        }
+        let may_look = books.budget.permits(1, now) && books.budget.may_look(now);
+        if may_look { Ok(()) } else { Err(NotAdopted::Budget) }
+    }
+
     /// Whether the move of these pages, the first one and their number, fits the budget at the time
     /// `now`.
     fn may_spend(
@@ -247,6 +258,7 @@ impl Wish {
         if !self.is_budgeted() {
             return Ok(());
         }
+        self.may_look(books, now)?;
         if !books.budget.permits(budget::weight(pages, 0), now) {
             return Err(NotAdopted::Budget);
         }
@@ -317,11 +329,11 @@ impl Wish {
             page_moves::collapse(first, bytes);
         }
         books.runs.add(first, end, lease.clone(), first, 1);
-        let time = books::now() - start;
-        let weight = budget::weight(pages, touched);
+        let now = books::now();
+        let (time, weight) = (now - start, budget::weight(pages, touched));
         books.budget.moved(Direction::In, weight, time);
         if self.is_budgeted() {
-            books.budget.spend(weight, time);
+            books.budget.spend(weight, time, now);
         }
         Ok(lease)
     }
@@ -388,17 +400,16 @@ pub fn price(address: u64, bytes: u64) -> Option<u64> {
     weight_of(&books, first, (end - first) / page_bytes()).map(|weight| books.budget.price(weight))
 }
 
-/// Notes that a window whose memory was adopted at its creation is being freed, and that its peers
-/// have saved less than the move has cost. From now on no memory is adopted at creation
-/// (`NotAdopted::Budget`), until [`note_used`].
-pub fn note_unused() {
-    books::lock().budget.close(true);
-}
-
-/// Notes that a move has paid: a window with adopted memory is being freed, and its peers have
-/// saved what the move has cost. Opens the budget for moves at creation again.
-pub fn note_used() {
-    books::lock().budget.close(false);
+/// Notes that a window over `bytes` bytes at `address` is being freed. `is_used`: whether other
+/// ranks have accessed its memory; if not, no memory is adopted at creation any more
+/// (`NotAdopted::Budget`) until a window was used. `None`: it is not known. `has_moved`: whether
+/// the memory was adopted when the window was made.
+pub fn note_freed((address, bytes): (u64, u64), is_used: Option<bool>, has_moved: bool) {
+    let mut books = books::lock();
+    books.freed.note((address, bytes), is_used.unwrap_or(true));
+    if let Some(is_used) = is_used {
+        books.budget.freed(is_used, has_moved, books::now());
+    }
 }
 
 #[cfg(test)]

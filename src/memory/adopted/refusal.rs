@@ -55,6 +55,7 @@ reasons! {
     Threads true "another thread runs, or sleeps in a call that may use the memory",
     OtherWindow false "another window is over some of its pages already",
     Budget true "moving the memory at creation does not fit the budget",
+    Again true "windows over this very memory were freed, and the last two were not both used",
     NoMemory true "the system has no memory or no mapping for it now",
     Failed true "the system refused a step of the move",
 }

@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::sys::{last_error, page_bytes};
 use core::ptr;
+use data_runs::DataRuns;
 
 /// Pages of a step: as many as a mask has bits.
 const STEP_PAGES: usize = 64;
@@ -112,14 +113,9 @@ impl Touched {
         self.address + self.bytes
     }
 
-    /// Enters these pages into the page table, which is cheaper than a page fault for each. Where
-    /// that fails, the page faults come.
     fn populate(&self) {
         for (first, count) in runs(self.mask) {
-            let (at, bytes) =
-                (self.address + first * page_bytes(), (count * page_bytes()).to_usize());
-            // SAFETY: it changes no byte.
-            unsafe { libc::syscall(libc::SYS_madvise, at, bytes, libc::MADV_POPULATE_WRITE) };
+            populate(self.address + first * page_bytes(), count * page_bytes());
         }
     }
 }
@@ -333,12 +329,13 @@ impl PageMove<'_> {
             Err(error) => return halted(error, 0),
         };
         let (mut done, mut copied) = (0, 0);
+        let mut data = DataRuns::of(self.room.descriptor.unwrap_or(-1));
         let watched = self.tools.userfault.register(WatchKind::Segment, self.address, self.bytes);
         let is_watched = watched.is_ok();
         let moved = watched.and_then(|()| {
             while done < self.bytes {
                 let step = self.part(done, step_bytes().min(self.bytes - done));
-                copied += step.step_back(fresh + done)?;
+                copied += step.step_back(fresh + done, &mut data)?;
                 step.room.punch(step.bytes);
                 done += step.bytes;
             }
@@ -356,10 +353,10 @@ impl PageMove<'_> {
 
     /// Moves the pages of a step back, over new memory at the address `fresh`. Returns the bytes
     /// that had memory.
-    fn step_back(&self, fresh: u64) -> Result<u64> {
+    fn step_back(&self, fresh: u64, data: &mut DataRuns) -> Result<u64> {
         let _lock = StepLock::take();
         self.tools.userfault.protect(self.address, self.bytes)?;
-        let moved = self.copy_back(fresh).and_then(|copied| {
+        let moved = self.copy_back(fresh, data).and_then(|copied| {
             if let Some(policy) = memory_nodes::policy_of(self.address) {
                 policy.bind(fresh, self.bytes);
                 NodePolicy::DEFAULT.bind(self.address, self.bytes); // the segment's, for later use
@@ -384,7 +381,7 @@ impl PageMove<'_> {
 
     /// Copies all bytes of a step that have memory to the address `fresh`, which is zero. Returns
     /// their number.
-    fn copy_back(&self, fresh: u64) -> Result<u64> {
+    fn copy_back(&self, fresh: u64, data: &mut DataRuns) -> Result<u64> {
         let Some(descriptor) = self.room.descriptor else {
             let from = self.room.mapped.addr().to_u64();
             let copied = all_bytes(self.bytes, "process_vm_readv", |done, bytes| {
@@ -407,38 +404,20 @@ impl PageMove<'_> {
             });
             return copied.map(|()| self.bytes);
         };
-        let end = self.room.offset + self.bytes;
-        // SAFETY: a query; no code uses the position of the descriptor.
-        let seek = |from: u64, whence: i32| unsafe {
-            libc::syscall(libc::SYS_lseek, descriptor, from, whence)
-        };
         let nodes = PageNodes::of(self.address, self.bytes);
         let copy = |first: u64, count: u64| {
             let (to, from) =
                 (fresh + first * page_bytes(), self.room.offset + first * page_bytes());
+            populate(to, count * page_bytes());
             // SAFETY: writes to new memory.
             all_bytes(count * page_bytes(), "pread", |done, bytes| unsafe {
                 libc::syscall(libc::SYS_pread64, descriptor, to + done, bytes, from + done)
             })
         };
-        let (mut from, mut copied) = (self.room.offset, 0);
-        while from < end {
-            let Ok(first) = u64::try_from(seek(from, libc::SEEK_DATA)) else {
-                let error = last_error("lseek");
-                let none = matches!(error, Error::System { errno: libc::ENXIO, .. });
-                return if none { Ok(copied) } else { Err(error) };
-            };
-            if first >= end {
-                break;
-            }
-            let hole = u64::try_from(seek(first, libc::SEEK_HOLE)).unwrap_or(end).min(end);
-            nodes.each(
-                (first - self.room.offset) / page_bytes(),
-                (hole - first) / page_bytes(),
-                copy,
-            )?;
-            copied += hole - first;
-            from = hole;
+        let (begin, mut done, mut copied) = (self.room.offset, 0, 0);
+        while let Some((first, end)) = data.next(begin + done, begin + self.bytes)? {
+            nodes.each((first - begin) / page_bytes(), (end - first) / page_bytes(), copy)?;
+            (done, copied) = (end - begin, copied + (end - first));
         }
         Ok(copied)
     }
@@ -465,6 +444,14 @@ pub fn touched(pagemap: &KeptFile, address: u64, pages: u64) -> Result<u64> {
     Ok(touched)
 }
 
+/// Enters pages into the page table, which is cheaper than a page fault for each. Where that fails,
+/// the page faults come.
+fn populate(address: u64, bytes: u64) {
+    let (at, length) = (address, bytes.to_usize());
+    // SAFETY: it changes no byte.
+    unsafe { libc::syscall(libc::SYS_madvise, at, length, libc::MADV_POPULATE_WRITE) };
+}
+
 /// Returns the address of new private memory.
 fn fresh(bytes: u64) -> Result<u64> {
     let (length, nowhere) = (bytes.to_usize(), ptr::null_mut::<u8>());
@@ -480,6 +467,7 @@ pub fn collapse(address: u64, bytes: u64) {
     unsafe { libc::syscall(libc::SYS_madvise, address, bytes.to_usize(), COLLAPSE) };
 }
 
+mod data_runs;
 mod room;
 pub use room::Room;
 

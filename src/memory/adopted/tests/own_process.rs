@@ -90,10 +90,16 @@ fn the_budget_counts_at_creation_alone() {
         assert_eq!(take(2000, When::Creation), Err(NotAdopted::Budget));
         assert_eq!(take(3, When::Creation), Ok(()));
         assert_eq!(take(2000, When::MidLife), Ok(()));
-        note_unused();
+        note_freed((1, 1), Some(false), true);
         assert_eq!(take(3, When::Creation), Err(NotAdopted::Budget));
         assert_eq!(take(3, When::MidLife), Ok(()));
-        note_used();
+        note_freed((1, 1), Some(true), true);
+        assert_eq!(take(3, When::Creation), Ok(()));
+        let memory_of_three = (memory.at(), 3 * page_bytes());
+        note_freed(memory_of_three, Some(true), true);
+        assert_eq!(take(3, When::Creation), Err(NotAdopted::Again));
+        assert_eq!((take(2, When::Creation), take(3, When::MidLife)), (Ok(()), Ok(())));
+        note_freed(memory_of_three, None, false);
         assert_eq!(take(3, When::Creation), Ok(()));
     });
 }
