@@ -8,7 +8,6 @@ use crate::error::Result;
 use crate::fabric::WordId;
 use crate::fabric::shm::words::{AWAKE_ROUNDS, Idle, SLEEP_NS_MIN};
 use crate::mpi::Host;
-use crate::mpi::handle::Abi;
 use crate::number::Number;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::proc_notes::Note;
@@ -25,9 +24,12 @@ const SPINS_SHARED: u32 = 20;
 /// microseconds, so that it makes a longer wait a twentieth longer at most. The plain MPIs never
 /// sleep.
 const LOOK: Duration = Duration::from_millis(1);
-/// Rounds before the first sleep where each round yields the core: where ranks share cores, the
+/// Rounds before the first sleep where a round yields the core: where ranks share cores, the
 /// awaited ranks have most likely run by then, and that costs much less than a sleep and a wake.
 const ROUNDS_YIELDING: u32 = 64;
+/// Of this number of rounds one lets the MPI underneath make progress, and the others yield the
+/// core, which takes less time.
+const ROUNDS_PER_PROGRESS: u32 = 8;
 /// More ranks than this per core sleep at once where yields do not reach the others. A yield then
 /// gives the core back to the same rank for up to a time slice, and the awaited ranks are many: 32
 /// ranks on 2 cores take 220 us per barrier asleep and 350 us yielding, 16 ranks 112 and 92.
@@ -83,10 +85,8 @@ pub fn report_by(report: Report) {
 pub struct NodeIdle {
     arena: Arc<Arena>,
     spins: u32,
-    /// whether there are more ranks than cores
+    /// whether there are more ranks than cores, so that rounds of a wait yield the core
     is_shared: bool,
-    /// whether a round of a wait yields the core
-    yields: bool,
     /// whether a wait sleeps at once
     is_crowded: bool,
     /// how long this process has waited for words of the window; `None` if waits are not reported
@@ -98,12 +98,10 @@ impl NodeIdle {
     pub fn new(arena: Arc<Arena>) -> NodeIdle {
         let is_shared = arena.size.to_usize() > process::cores();
         let spins = if is_shared { SPINS_SHARED } else { SPINS };
-        // Open MPI yields in its own progress where its ranks share cores.
-        let yields = is_shared && Host::get().abi != Abi::OpenMpi;
         let crowd = RANKS_PER_CORE_YIELDING * process::cores();
-        let is_crowded = yields && arena.size.to_usize() > crowd && !arena.yields_reach_all();
+        let is_crowded = is_shared && arena.size.to_usize() > crowd && !arena.yields_reach_all();
         let total = Config::get().reports_waits.then(Total::default);
-        NodeIdle { arena, spins, is_shared, yields, is_crowded, total }
+        NodeIdle { arena, spins, is_shared, is_crowded, total }
     }
 
     /// Returns the arena of the processes that this one waits for.
@@ -137,10 +135,15 @@ impl Idle for NodeIdle {
         }
     }
 
-    fn progress(&self) {
-        if self.yields {
+    fn round(&self, round: u32) {
+        if self.is_shared && !(round + 1).is_multiple_of(ROUNDS_PER_PROGRESS) {
             std::thread::yield_now();
+        } else {
+            self.progress();
         }
+    }
+
+    fn progress(&self) {
         self.arena.comm.progress(Host::get());
     }
 
@@ -165,7 +168,7 @@ impl Idle for NodeIdle {
     }
 
     fn rounds(&self) -> u32 {
-        match (self.is_crowded, self.yields) {
+        match (self.is_crowded, self.is_shared) {
             (true, _) => 0,
             (false, true) => ROUNDS_YIELDING,
             (false, false) => AWAKE_ROUNDS,

@@ -43,7 +43,11 @@ pub trait Idle {
     /// The number of reads of a word before the waiting thread does anything else: large if every
     /// rank has a core of its own, small if ranks share cores.
     fn spins(&self) -> u32;
-    /// Rounds of progress and spinning before the first sleep.
+    /// What the waiting thread does behind the spinning of a round, by the number of that round.
+    fn round(&self, _round: u32) {
+        self.progress();
+    }
+    /// Rounds before the first sleep.
     fn rounds(&self) -> u32 {
         AWAKE_ROUNDS
     }
@@ -124,11 +128,11 @@ impl<C: Cells, I: Idle> CpuWords<C, I> {
         until: &impl Fn(u64) -> bool,
         wait: &mut I::Wait,
     ) -> Result<u64> {
-        for _ in 0..self.idle.rounds() {
+        for round in 0..self.idle.rounds() {
             if let Some(value) = self.spin(cell, until) {
                 return Ok(value);
             }
-            self.idle.progress();
+            self.idle.round(round);
         }
         if let Some(value) = self.look(cell, until) {
             return Ok(value);
