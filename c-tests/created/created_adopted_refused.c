@@ -63,6 +63,7 @@ int main(int argc, char **argv)
     check_window("plain, or with a filter", memory[0], 0);
     const int is_locked = rank == 0 && mlock(memory[1] + PAGE, PAGE) == 0;
     check_window("locked", memory[1], is_locked);
+    CHECK_EQ(munlock(memory[1], PAGES * PAGE), 0);
     const int ring = rank == 0 ? ring_over(memory[2]) : -1;
     check_window("a buffer of io_uring", memory[2], ring >= 0);
     check_window("beside such a buffer", memory[3], 0); // whether it is adopted depends on the kernel

@@ -139,8 +139,9 @@ pub fn take(
     let mut books = books::lock();
     let now = books::now();
     let wish = Wish { address, end, when, consent, start: now };
-    if books.runs.is_empty() {
-        wish.may_look(&mut books, now)?; // no system call in most loops
+    // No system call where the budget is spent: programs make windows in loops.
+    if wish.is_budgeted() && books.runs.is_empty() {
+        wish.may_look(&mut books, now)?;
     }
     policy::of_process(books.mappings)?;
     if !books.has_tools() {
@@ -235,11 +236,9 @@ impl Wish {
         if asleep { Ok(()) } else { Err(NotAdopted::Threads) }
     }
 
-    /// Whether it may be counted which pages have memory, and they may move if they are few.
+    /// Whether it may be counted which pages have memory, and they may move if they are few, where
+    /// the move has to fit the budget.
     fn may_look(&self, books: &mut Books, now: u64) -> core::result::Result<(), NotAdopted> {
-        if !self.is_budgeted() {
-            return Ok(());
-        }
         if !books.freed.permits((self.address, self.end - self.address)) {
             return Err(NotAdopted::Again);
         }

@@ -113,6 +113,7 @@ impl Touched {
         self.address + self.bytes
     }
 
+    /// Enters the pages that had memory into the page table.
     fn populate(&self) {
         for (first, count) in runs(self.mask) {
             populate(self.address + first * page_bytes(), count * page_bytes());
