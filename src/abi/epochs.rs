@@ -32,8 +32,7 @@ fn members(host: &Host, node: &LocalWindow, group: MPI_Group) -> Result<RankList
     if group == host.constants.group_null || group == 0 {
         return Err(Error::Wrong(Class::Group, "MPI_GROUP_NULL"));
     }
-    let ranks = Group(group).ranks_in(host, node.group())?;
-    Ok(ranks.into_iter().map(Rank).collect())
+    Group(group).ranks_in(host, node.group(), Rank)
 }
 
 /// Returns how a lock type and its asserts hold a target.

@@ -32,7 +32,8 @@ use crate::fabric::layout;
 use crate::fabric::{WordAt, WordId, Words};
 use crate::rank_numbers::Rank;
 
-/// MPI_Win_post: notifies each rank of `group` (the origins) that this rank's memory is exposed.
+/// MPI_Win_post: notifies each rank of `group` (the origins) that this rank's memory is exposed,
+/// behind what this rank has stored into it.
 pub fn post(words: &impl Words, group: impl IntoIterator<Item = Rank>) -> Result<()> {
     let (word, bit) = layout::posted(words.rank());
     for rank in group {

@@ -8,7 +8,7 @@ use crate::number::Number;
 use core::ffi::{c_int, c_void};
 use core::ptr;
 use parking_lot::Mutex;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 /// Returns the result of a function of the MPI underneath.
 pub fn check(code: c_int) -> Result<()> {
@@ -216,6 +216,8 @@ impl Comm {
 
 /// The most ranks of a group that are listed without an allocation.
 pub const FEW_RANKS: usize = 16;
+/// As many ranks, from the first one on.
+const FIRST_RANKS: [c_int; FEW_RANKS] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /// A group of the MPI underneath. A non-owning handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,26 +232,50 @@ impl Group {
         Ok(size.cast_unsigned())
     }
 
-    /// Returns the ranks that its processes have in `of`; an error if one is not in `of`.
-    pub fn ranks_in(self, host: &Host, of: Group) -> Result<SmallVec<[u32; FEW_RANKS]>> {
-        let size = self.size(host)?;
-        let here: SmallVec<[c_int; FEW_RANKS]> = (0..size.cast_signed()).collect();
-        let mut there: SmallVec<[c_int; FEW_RANKS]> = smallvec![0; size.to_usize()];
-        if size > 0 {
-            let (from, to) = (here.as_ptr(), there.as_mut_ptr());
-            // SAFETY: both arrays have `size` elements.
-            check(unsafe {
-                (host.call.group_translate_ranks)(self.0, size.cast_signed(), from, of.0, to)
-            })?;
+    /// Returns the ranks that its processes have in `of`, as `known` makes them of numbers; an
+    /// error if one is not in `of`.
+    #[inline]
+    pub fn ranks_in<T>(
+        self,
+        host: &Host,
+        of: Group,
+        known: impl Fn(u32) -> T,
+    ) -> Result<SmallVec<[T; FEW_RANKS]>> {
+        let size = self.size(host)?.to_usize();
+        if size > FEW_RANKS {
+            return self.many_ranks_in(host, of, size).map(|all| all.map(known).collect());
         }
-        let outside = || {
-            Error::Argument(
-                Class::Group,
-                "group with processes that the window does not have, size",
-                i64::from(size),
-            )
-        };
-        there.into_iter().map(|rank| u32::try_from(rank).map_err(|_| outside())).collect()
+        let mut there = [0; FEW_RANKS];
+        self.translate(host, of, &FIRST_RANKS[..size], &mut there[..size])?;
+        // The numbers behind the last one are not used.
+        Ok(SmallVec::from_buf_and_len(there.map(|rank| known(rank.cast_unsigned())), size))
+    }
+
+    /// [`Group::ranks_in`] of a group of `size` processes.
+    #[cold]
+    fn many_ranks_in(
+        self,
+        host: &Host,
+        of: Group,
+        size: usize,
+    ) -> Result<impl Iterator<Item = u32>> {
+        let here: Vec<c_int> = (0..).take(size).collect();
+        let mut there = vec![0; size];
+        self.translate(host, of, &here, &mut there)?;
+        Ok(there.into_iter().map(i32::cast_unsigned))
+    }
+
+    /// Stores the ranks of `of` that are the processes with the ranks `here`, which is as long as
+    /// `there`. An error if a process is not in `of`.
+    fn translate(self, host: &Host, of: Group, here: &[c_int], there: &mut [c_int]) -> Result<()> {
+        let size = c_int::try_from(here.len()).unwrap_or(c_int::MAX);
+        let (from, to) = (here.as_ptr(), there.as_mut_ptr());
+        // SAFETY: both arrays have `size` elements.
+        check(unsafe { (host.call.group_translate_ranks)(self.0, size, from, of.0, to) })?;
+        if there.iter().any(|rank| *rank < 0) {
+            return Err(outside(size));
+        }
+        Ok(())
     }
 
     /// Frees the group.
@@ -258,6 +284,12 @@ impl Group {
         // SAFETY: made by `Comm::group`, not used again.
         unsafe { (host.call.group_free)(&mut group) };
     }
+}
+
+#[cold]
+fn outside(size: c_int) -> Error {
+    let what = "group with processes that the window does not have, size";
+    Error::Argument(Class::Group, what, i64::from(size))
 }
 
 impl Host {

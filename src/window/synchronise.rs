@@ -70,7 +70,6 @@ pub fn post(window: &Window, node: &LocalWindow, origins: &[Rank]) -> Result<()>
     node.send_puts();
     // Relaxed: only this process uses the count.
     node.completes.fetch_add(origins.len().to_u64(), Ordering::Relaxed);
-    full_fence(); // what this process stored to its own memory is seen by the origins
     on_protocols!(node, |protocols| protocols.post(origins))
 }
 

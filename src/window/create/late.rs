@@ -125,7 +125,7 @@ impl Finder {
         let world = Comm(host.constants.comm_world);
         let variable = config::rank_variable(world.rank(host).ok()?)?;
         let groups = [comm.group(host).ok()?, world.group(host).ok()?];
-        let worlds = groups[0].ranks_in(host, groups[1]).ok();
+        let worlds = groups[0].ranks_in(host, groups[1], |rank| rank).ok();
         groups.iter().for_each(|group: &Group| group.free(host));
         let worlds = worlds?.into_vec();
         let add = |hash: u64, world: &u32| (hash ^ u64::from(*world)).wrapping_mul(0x100_0000_01b3);

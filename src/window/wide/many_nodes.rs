@@ -9,6 +9,7 @@ use crate::epoch::{exposure, fence};
 use crate::error::Result;
 use crate::fabric::far::Far;
 use crate::rank_numbers::{Rank, RankOnNode};
+use crate::sync::full_fence;
 use crate::window::LocalWindow;
 use crate::window::protocols::Protocols;
 
@@ -40,6 +41,7 @@ impl<'a> Protocols for ManyNodes<'a> {
 
     fn post(&self, origins: &[Rank]) -> Result<()> {
         let (part, lists) = (self.part, &self.part.lists(self.node));
+        full_fence(); // a device reads what this process has stored to its own memory
         exposure::post(&self.words, lists, &mut part.posted.lock(), origins)
     }
 
