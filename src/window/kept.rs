@@ -16,6 +16,11 @@ use crate::sync::{AtomicU64, Ordering};
 pub const KEPT_MAX: u64 = 32 << 20;
 /// The number of windows whose memory an arena keeps.
 const WINDOWS_MAX: usize = 4;
+/// The fewest bytes of all ranks of memory that is renewed at times: less is cleared sooner than
+/// new memory is made.
+const RENEWED_MIN: u64 = 4 << 20;
+/// The first number of uses of touched memory after which it is renewed, and the largest one.
+const USES: (u32, u32) = (4, 256);
 
 /// The bytes per rank that are reserved now.
 static RESERVED: AtomicU64 = AtomicU64::new(0);
@@ -48,39 +53,77 @@ impl Drop for Share {
     }
 }
 
+/// When rank 0 takes new memory in place of a large memory that was touched. Nothing shows whether
+/// the program touches memory again that was touched and then cleared; new memory shows it. If the
+/// program leaves it untouched, no later use has to clear it. If not, its page faults have cost
+/// time, and the next try comes after four times as many uses.
+struct Renewals {
+    /// uses since the last try
+    uses: u32,
+    /// uses until the next one
+    after: u32,
+}
+
+impl Renewals {
+    const NONE: Renewals = Renewals { uses: 0, after: USES.0 };
+
+    /// Notes that memory of `bytes` bytes is about to be used again. Returns whether new memory
+    /// takes its place.
+    fn is_due(&mut self, bytes: u64, content: Content) -> bool {
+        if content == Content::Nothing || bytes < RENEWED_MIN {
+            return false;
+        }
+        self.uses += 1;
+        if self.uses < self.after {
+            return false;
+        }
+        *self = Renewals { uses: 0, after: USES.1.min(4 * self.after) };
+        true
+    }
+}
+
 /// Kept memory, in the order in which it was kept. `M` has a [`Keep`].
-pub struct KeptList<M>(Vec<M>);
+pub struct KeptList<M> {
+    list: Vec<M>,
+    renewals: Renewals,
+}
 
 impl<M: HasKeep> KeptList<M> {
     /// Keeps nothing.
-    pub const NONE: KeptList<M> = KeptList(Vec::new());
+    pub const NONE: KeptList<M> = KeptList { list: Vec::new(), renewals: Renewals::NONE };
+
+    /// Whether new memory takes the place of one of `bytes` bytes that could be used again, on rank
+    /// 0. To be asked once for each use.
+    pub fn renews(&mut self, bytes: u64, content: Content) -> bool {
+        self.renewals.is_due(bytes, content)
+    }
 
     /// Adds memory. Returns the oldest if that is too many.
     pub fn add(&mut self, memory: M) -> Option<M> {
-        self.0.push(memory);
-        if self.0.len() > WINDOWS_MAX { self.take_oldest() } else { None }
+        self.list.push(memory);
+        if self.list.len() > WINDOWS_MAX { self.take_oldest() } else { None }
     }
 
     /// Takes the memory that was added last among those that fit a request.
     pub fn take(&mut self, bytes: u64, alignment: u64) -> Option<M> {
         let fits = |memory: &M| memory.keep().is_some_and(|keep| keep.fits(bytes, alignment));
-        self.0.iter().rposition(fits).map(|at| self.0.remove(at))
+        self.list.iter().rposition(fits).map(|at| self.list.remove(at))
     }
 
     /// Takes the memory that was made first.
     pub fn take_oldest(&mut self) -> Option<M> {
-        let (at, _) = self.0.iter().enumerate().min_by_key(|(_, memory)| id_of(*memory))?;
-        Some(self.0.remove(at))
+        let (at, _) = self.list.iter().enumerate().min_by_key(|(_, memory)| id_of(*memory))?;
+        Some(self.list.remove(at))
     }
 
     /// Returns the number of the memory that was made first.
     pub fn oldest(&self) -> Option<u64> {
-        self.0.iter().map(id_of).min()
+        self.list.iter().map(id_of).min()
     }
 
     /// Takes all memory that was made before that with the number `id`.
     pub fn take_before(&mut self, id: u64) -> Vec<M> {
-        self.0.extract_if(.., |memory| id_of(memory) < id).collect()
+        self.list.extract_if(.., |memory| id_of(memory) < id).collect()
     }
 }
 
@@ -239,6 +282,19 @@ mod tests {
         assert_eq!(before, [6, 10]);
         assert_eq!(list.take_oldest().map(|keep| keep.id), Some(12));
         assert_eq!(list.oldest(), Some(13));
+    }
+
+    #[test]
+    fn touched_memory_is_renewed_after_4_16_64_uses_and_so_on() {
+        let mut renewals = Renewals::NONE;
+        let mut uses = |content| {
+            let is_due = |_: &u32| renewals.is_due(RENEWED_MIN, content);
+            (1..2000).filter(is_due).collect::<Vec<_>>()
+        };
+        assert_eq!(uses(Content::All)[..6], [4, 20, 84, 340, 596, 852]);
+        assert_eq!(uses(Content::Some)[..2], [133, 389], "every 256 uses");
+        assert!(uses(Content::Nothing).is_empty());
+        assert!(!(0..2000).any(|_| renewals.is_due(RENEWED_MIN - 1, Content::All)));
     }
 
     #[test]

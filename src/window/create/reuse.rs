@@ -30,12 +30,16 @@ pub struct Reuse {
 
 impl Reuse {
     /// Takes the kept memory if it fits a request of this rank: bytes, and alignment as in its
-    /// record. Rank 0 gives up memory that costs more to clear than new memory does.
+    /// record. Rank 0 gives up memory that costs more to clear than new memory does, or may do so.
     pub fn of(arena: &Arena, bytes: u64, alignment: u64) -> Option<Reuse> {
         let memory = arena.kept.lock().take(bytes, alignment)?;
         let Keep { id, part, .. } = *memory.keep()?;
         let content = match arena.rank {
-            RankOnNode::LEADER => Some(memory.content()?),
+            RankOnNode::LEADER => {
+                let content = memory.content()?;
+                let renews = arena.kept.lock().renews(memory.bytes(), content);
+                Some((!renews).then_some(content)?)
+            }
             _ => None,
         };
         Some(Reuse { memory, part, word: KeptWord::new(id, content) })
