@@ -102,6 +102,10 @@ static void irregular(int second, int third, MPI_Aint disp)
                MPI_ERR_DISP);
         EXPECT(MPI_Get(values, 3, MPI_LONG, next_rank(), disp, 1, type, win), MPI_ERR_RMA_RANGE,
                MPI_ERR_DISP);
+        EXPECT(MPI_Put(values, 6, MPI_LONG, next_rank(), disp, 2, type, win), MPI_ERR_RMA_RANGE,
+               MPI_ERR_DISP);
+        EXPECT(MPI_Get(values, 6, MPI_LONG, next_rank(), disp, 2, type, win), MPI_ERR_RMA_RANGE,
+               MPI_ERR_DISP);
     }
     OK(MPI_Type_free(&type));
 }

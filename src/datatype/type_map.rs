@@ -18,6 +18,7 @@ mod superpose;
 mod tests;
 
 pub use block::Block;
+pub use list::FewBlocks;
 pub use overlay::{each_portion, each_run, zip_elements};
 pub use rows::Pieces;
 pub use strip::{ByteRow, Offsets, Portion, Scattered, Strip};
@@ -169,6 +170,20 @@ impl Layout {
     pub fn item(&self) -> Option<ByteItem> {
         let row = self.bytes().row()?;
         Some(ByteItem { row: row.in_bytes().of_bytes(), extent: self.extent() })
+    }
+
+    /// Returns the blocks of bytes of an item, if they are several, and few.
+    #[inline]
+    pub fn few_blocks(&self) -> Option<FewBlocks<'_>> {
+        self.list.of(self.bytes())?.few()
+    }
+
+    /// Returns the first byte of an item's data, and the bytes from there to the end of the last.
+    #[inline]
+    pub fn span(&self) -> (i64, u64) {
+        // Wraps to the right number: it is not negative, and fits.
+        let bytes = self.reach.upper.wrapping_sub(self.reach.lower);
+        (self.reach.lower, bytes.cast_unsigned())
     }
 
     /// Returns the map of an element of a predefined type with padding.

@@ -21,7 +21,7 @@ use super::comm::{Comm, check};
 use super::handle::{Abi, Handle};
 use super::host::Host;
 use crate::datatype::basic::Basic;
-use crate::datatype::type_map::{ByteRow, Shape};
+use crate::datatype::type_map::{ByteRow, Layout, Shape};
 use crate::error::{Class, Error, Result};
 use crate::number::Number;
 use array::ArrayNumbers;
@@ -77,6 +77,18 @@ impl Host {
                 Some(ManuallyDrop::new(Shape::Derived(ManuallyDrop::into_inner(layout))))
             }
         }
+    }
+
+    /// Returns the layout of a derived type if it is known without a call of the MPI.
+    ///
+    /// # Safety
+    /// As for [`Host::lent_shape`].
+    #[inline]
+    pub unsafe fn lent_layout(&self, datatype: Handle) -> Option<&Layout> {
+        let layout = HANDLES.layout(datatype)?;
+        // SAFETY: an attribute of the type keeps it, and the caller promises that the type is not
+        // freed.
+        Some(unsafe { &*layout })
     }
 
     /// Whether a type is known without a call of the MPI.

@@ -6,7 +6,7 @@
 //! are for.
 
 use super::{Buffer, Place, Quick, Target, copies, elements, fits, not_null};
-use crate::datatype::type_map::{Shape, Strip, each_portion, each_run};
+use crate::datatype::type_map::{ByteRow, Shape, Strip, each_portion, each_run};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
 use crate::fabric::cma::{Gathering, SMALL_BYTES_MAX};
@@ -101,20 +101,66 @@ unsafe fn rows(to: &Quick, way: Way, origin: Buffer, target: Target) -> Option<(
         return None;
     }
     let host = to.host();
-    let here = host.byte_row(host.handle(origin.datatype), origin.count);
-    let there = host.byte_row(host.handle(target.datatype), target.count);
+    let row = |datatype, count| host.byte_row(host.handle(datatype), count);
+    let is_same = (origin.datatype, origin.count) == (target.datatype, target.count);
+    let here = row(origin.datatype, origin.count);
+    let there = if is_same { here } else { row(target.datatype, target.count) };
     let Some((strip, there)) = here
         .zip(there)
         .and_then(|(here, there)| Strip::whole(here, there).map(|strip| (strip, there)))
     else {
         // SAFETY: the caller's promise.
-        return unsafe { shapes(to, way, origin, target) };
+        return unsafe {
+            let done = few_blocks(to, way, (origin, here), (target, there));
+            done.or_else(|| shapes(to, way, origin, target))
+        };
     };
     let reach = Reach { first: strip.there, bytes: there.span()? };
     let at = to.reach(target.disp, reach)?;
     let here = origin.address.wrapping_offset(strip.here.to_isize());
     // SAFETY: `reach` checked the window's side, the caller vouches for the origin's.
     unsafe { copies::strip(way, at, here, Strip { here: 0, there: 0, ..strip }) };
+    Some(())
+}
+
+/// [`rows`] of one item whose data are a few blocks: on one side, and a block of as many bytes on
+/// the other; or on both sides an item of the same type. A side that is a row comes with it.
+///
+/// # Safety
+/// As for `rows`.
+#[inline(always)]
+unsafe fn few_blocks(
+    to: &Quick,
+    way: Way,
+    (origin, here): (Buffer, Option<ByteRow>),
+    (target, there): (Target, Option<ByteRow>),
+) -> Option<()> {
+    let host = to.host();
+    let is_one = origin.count == 1 && target.count == 1;
+    let same = is_one && host.handle(origin.datatype) == host.handle(target.datatype);
+    let (datatype, count, dense) = match (here, there) {
+        (None, None) if same => (target.datatype, 1, None),
+        (Some(row), None) => (target.datatype, target.count, Some(row)),
+        (None, Some(row)) => (origin.datatype, origin.count, Some(row)),
+        _ => return None,
+    };
+    // SAFETY: a program does not free a type while it passes it to a call.
+    let layout = unsafe { host.lent_layout(host.handle(datatype)) }?;
+    let blocks = layout.few_blocks()?;
+    let is_block = |row: ByteRow| row.blocks == 1 && row.bytes == layout.size();
+    if count != 1 || !dense.is_none_or(is_block) {
+        return None;
+    }
+    let (first, bytes) = there.map_or_else(|| layout.span(), |row| (row.first, row.bytes));
+    let zero = to.reach(target.disp, Reach { first, bytes })?.wrapping_offset(-first.to_isize());
+    let mut beside = dense.map(|row| row.first);
+    blocks.each(|place, bytes| {
+        let other = beside.unwrap_or(place);
+        beside = beside.map(|at| at.wrapping_add_unsigned(bytes));
+        let (here, there) = if there.is_none() { (other, place) } else { (place, other) };
+        // SAFETY: `reach` checked the window's side, the caller vouches for the origin's.
+        unsafe { copies::strip(way, zero, origin.address, Strip::single(here, there, bytes)) };
+    });
     Some(())
 }
 

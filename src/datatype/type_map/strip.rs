@@ -71,7 +71,8 @@ impl ByteRow {
 
 impl Strip {
     /// Returns one block.
-    pub(super) fn single(here: i64, there: i64, bytes: u64) -> Strip {
+    #[inline(always)]
+    pub fn single(here: i64, there: i64, bytes: u64) -> Strip {
         Strip { here, there, bytes, blocks: 1, here_stride: 0, there_stride: 0 }
     }
 
