@@ -315,7 +315,7 @@ impl Epochs {
         take: impl FnOnce(bool) -> Option<(Hold, Intent)>,
     ) -> bool {
         let taken = self.book.with_alone(|book| {
-            let may = book.access == Access::Lock && book.held.get(rank).is_none();
+            let may = book.access == Access::Lock && !book.held.has(rank);
             let (hold, intent) = if may { take(book.intents.are_owned())? } else { return None };
             book.intents.add(intent);
             book.held.insert(rank, hold);

@@ -83,6 +83,23 @@ impl Targets {
         }
     }
 
+    /// Whether a target is held, for a call that locks others beside it: without a call of a
+    /// function.
+    #[inline(always)]
+    pub(super) fn has(&self, rank: Rank) -> bool {
+        let is_other = || match self.table.get(rank.0.to_usize()) {
+            Some(hold) => hold.is_some(),
+            None => self.has_beyond(rank),
+        };
+        self.first == rank || is_other()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn has_beyond(&self, rank: Rank) -> bool {
+        self.beyond.contains_key(&rank)
+    }
+
     #[inline]
     pub(super) fn insert(&mut self, rank: Rank, hold: Hold) {
         if self.first == NOBODY {
@@ -150,8 +167,9 @@ mod tests {
         let (low, last, behind, high) = (Rank(3), Rank(4095), Rank(4096), Rank(40_000));
         let mut targets = Targets::NONE;
         for rank in [Rank(9), last, high, low, behind] {
-            assert_eq!(targets.get(rank), None);
+            assert!(targets.get(rank).is_none() && !targets.has(rank));
             targets.insert(rank, if rank == low { Hold::Exclusive } else { Hold::Shared });
+            assert!(targets.has(rank));
         }
         assert_eq!(targets.ranks()[..], [low, Rank(9), last, behind, high]);
         assert_eq!(
