@@ -405,6 +405,10 @@ impl Idle for Watched {
 
     fn end(&self, _wait: Instant) {}
 
+    fn round(&self, _round: u32) {
+        self.progress();
+    }
+
     fn progress(&self) {}
 
     fn check(&self, began: &mut Instant) -> Result<()> {

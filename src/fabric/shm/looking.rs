@@ -110,6 +110,10 @@ mod tests {
 
         fn end(&self, _wait: ()) {}
 
+        fn round(&self, _round: u32) {
+            self.progress();
+        }
+
         fn progress(&self) {
             self.calls.set(self.calls.get().saturating_sub(1));
             self.of.word.store(u64::from(self.calls.get() == 0), Ordering::Relaxed);

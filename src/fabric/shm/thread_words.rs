@@ -95,6 +95,8 @@ impl Idle for HeapIdle {
 
     fn progress(&self) {}
 
+    fn round(&self, _round: u32) {}
+
     fn check(&self, _wait: &mut ()) -> Result<()> {
         Ok(())
     }

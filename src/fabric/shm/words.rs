@@ -44,9 +44,7 @@ pub trait Idle {
     /// rank has a core of its own, small if ranks share cores.
     fn spins(&self) -> u32;
     /// What the waiting thread does behind the spinning of a round, by the number of that round.
-    fn round(&self, _round: u32) {
-        self.progress();
-    }
+    fn round(&self, round: u32);
     /// Rounds before the first sleep.
     fn rounds(&self) -> u32 {
         AWAKE_ROUNDS

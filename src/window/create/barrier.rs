@@ -69,6 +69,10 @@ impl Idle for Collective {
         self.idle.spins()
     }
 
+    fn round(&self, round: u32) {
+        self.idle.round(round);
+    }
+
     fn rounds(&self) -> u32 {
         self.idle.rounds()
     }
