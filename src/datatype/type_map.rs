@@ -178,7 +178,8 @@ impl Layout {
         self.list.of(self.bytes())?.few()
     }
 
-    /// Returns the first byte of an item's data, and the bytes from there to the end of the last.
+    /// [`Layout::reach`] of one item, as its first byte and the bytes from there to the end of the
+    /// last, for a quick call.
     #[inline]
     pub fn span(&self) -> (i64, u64) {
         // Wraps to the right number: it is not negative, and fits.

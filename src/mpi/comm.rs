@@ -286,6 +286,7 @@ impl Group {
     }
 }
 
+/// The error of a group of `size` processes of which one is not in the window.
 #[cold]
 fn outside(size: c_int) -> Error {
     let what = "group with processes that the window does not have, size";

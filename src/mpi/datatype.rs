@@ -30,6 +30,7 @@ use core::mem::ManuallyDrop;
 use core::ptr;
 use decode::{Arguments, Combiner, Contents, Envelope};
 use handles::HANDLES;
+use std::sync::Arc;
 
 /// The first value of handles that are not predefined in the MPI-5 ABI (MPI-5.0 §20.3).
 pub const STANDARD_PREDEFINED_END: Handle = 0x1000;
@@ -73,7 +74,7 @@ impl Host {
             Some(known) => Some(ManuallyDrop::new(Shape::Basic(known.basic))),
             None => {
                 // SAFETY: the caller's promise.
-                let layout = unsafe { cache::lent(datatype) }?;
+                let layout = unsafe { self.lent_layout(datatype) }?;
                 Some(ManuallyDrop::new(Shape::Derived(ManuallyDrop::into_inner(layout))))
             }
         }
@@ -84,11 +85,9 @@ impl Host {
     /// # Safety
     /// As for [`Host::lent_shape`].
     #[inline]
-    pub unsafe fn lent_layout(&self, datatype: Handle) -> Option<&Layout> {
-        let layout = HANDLES.layout(datatype)?;
-        // SAFETY: an attribute of the type keeps it, and the caller promises that the type is not
-        // freed.
-        Some(unsafe { &*layout })
+    pub unsafe fn lent_layout(&self, datatype: Handle) -> Option<ManuallyDrop<Arc<Layout>>> {
+        // SAFETY: the caller's promise.
+        unsafe { cache::lent(datatype) }
     }
 
     /// Whether a type is known without a call of the MPI.

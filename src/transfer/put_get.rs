@@ -111,7 +111,7 @@ unsafe fn rows(to: &Quick, way: Way, origin: Buffer, target: Target) -> Option<(
     else {
         // SAFETY: the caller's promise.
         return unsafe {
-            let done = few_blocks(to, way, (origin, here), (target, there));
+            let done = few_blocks(to, way, (origin, here), (target, there), is_same);
             done.or_else(|| shapes(to, way, origin, target))
         };
     };
@@ -124,7 +124,8 @@ unsafe fn rows(to: &Quick, way: Way, origin: Buffer, target: Target) -> Option<(
 }
 
 /// [`rows`] of one item whose data are a few blocks: on one side, and a block of as many bytes on
-/// the other; or on both sides an item of the same type. A side that is a row comes with it.
+/// the other; or on both sides an item of the same type (`is_same`). A side that is a row comes
+/// with it.
 ///
 /// # Safety
 /// As for `rows`.
@@ -134,12 +135,11 @@ unsafe fn few_blocks(
     way: Way,
     (origin, here): (Buffer, Option<ByteRow>),
     (target, there): (Target, Option<ByteRow>),
+    is_same: bool,
 ) -> Option<()> {
     let host = to.host();
-    let is_one = origin.count == 1 && target.count == 1;
-    let same = is_one && host.handle(origin.datatype) == host.handle(target.datatype);
     let (datatype, count, dense) = match (here, there) {
-        (None, None) if same => (target.datatype, 1, None),
+        (None, None) if is_same => (target.datatype, target.count, None),
         (Some(row), None) => (target.datatype, target.count, Some(row)),
         (None, Some(row)) => (origin.datatype, origin.count, Some(row)),
         _ => return None,

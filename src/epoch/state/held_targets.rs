@@ -77,27 +77,28 @@ impl Targets {
 
     #[inline(never)]
     fn get_other(&self, rank: Rank) -> Option<Hold> {
-        match self.table.get(rank.0.to_usize()) {
-            Some(hold) => *hold,
-            None => self.beyond.get(&rank).copied(),
-        }
+        self.find_other(rank)
     }
 
     /// Whether a target is held, for a call that locks others beside it: without a call of a
     /// function.
     #[inline(always)]
     pub(super) fn has(&self, rank: Rank) -> bool {
-        let is_other = || match self.table.get(rank.0.to_usize()) {
-            Some(hold) => hold.is_some(),
-            None => self.has_beyond(rank),
-        };
-        self.first == rank || is_other()
+        self.first == rank || self.find_other(rank).is_some()
+    }
+
+    #[inline(always)]
+    fn find_other(&self, rank: Rank) -> Option<Hold> {
+        match self.table.get(rank.0.to_usize()) {
+            Some(hold) => *hold,
+            None => self.find_beyond(rank),
+        }
     }
 
     #[cold]
     #[inline(never)]
-    fn has_beyond(&self, rank: Rank) -> bool {
-        self.beyond.contains_key(&rank)
+    fn find_beyond(&self, rank: Rank) -> Option<Hold> {
+        self.beyond.get(&rank).copied()
     }
 
     #[inline]

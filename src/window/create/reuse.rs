@@ -37,8 +37,10 @@ impl Reuse {
         let content = match arena.rank {
             RankOnNode::LEADER => {
                 let content = memory.content()?;
-                let renews = arena.kept.lock().renews(memory.bytes(), content);
-                Some((!renews).then_some(content)?)
+                if arena.kept.lock().renews(memory.bytes(), content) {
+                    return None;
+                }
+                Some(content)
             }
             _ => None,
         };
