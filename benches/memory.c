@@ -60,6 +60,33 @@ static void windows(long kib)
     say("window_of", kib, seconds);
 }
 
+static void touched_windows(long kib, int each)
+{
+    enum { WINDOWS = 101 };
+    double seconds[WINDOWS], all = 0;
+    for (int i = 0; i < WINDOWS; i++) {
+        MPI_Win win;
+        void *base;
+        MPI_Barrier(MPI_COMM_WORLD);
+        double began = MPI_Wtime();
+        MPI_Win_allocate(kib << 10, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+        double made = MPI_Wtime();
+        if (each || i == 0)
+            memset(base, i + 1, (size_t)kib << 10);
+        MPI_Barrier(MPI_COMM_WORLD);
+        double touched = MPI_Wtime();
+        MPI_Win_free(&win);
+        double freed = MPI_Wtime();
+        seconds[i] = made - began + freed - touched;
+        all += i > 0 ? freed - began : 0;
+    }
+    qsort(seconds, WINDOWS, sizeof *seconds, compare);
+    const char *which = each ? "each" : "first";
+    if (rank == 0)
+        printf("%s_touched_window_of_%ld_KiB %.2f\n%s_touched_mean_of_%ld_KiB %.2f\n", which, kib,
+               1e6 * seconds[WINDOWS / 2], which, kib, 1e6 * all / (WINDOWS - 1));
+}
+
 static void put(MPI_Win win, int bytes, int times, MPI_Aint first, double *seconds)
 {
     double began = MPI_Wtime();
@@ -108,6 +135,8 @@ int main(int argc, char **argv)
             allocations(sizes[i], all);
     for (int i = 0; i < 3; i++)
         windows(sizes[i]);
+    touched_windows(16384, 0);
+    touched_windows(16384, 1);
     puts_to_untouched();
     return MPI_Finalize();
 }
