@@ -1,6 +1,7 @@
-// What a sum of 1,024 doubles into another rank costs with lock_all while that rank changes single
-// elements of its own memory by fetch-and-op: not at all (unmixed), all the time (mixed), or until
-// just before (switched: the calls of rank 0 behind it, by number). And what the single ones cost.
+// What a sum of 1,024 doubles into another rank costs with lock_all while that rank changes a single
+// element of its own memory by fetch-and-op: not at all (unmixed), all the time (mixed), or until just
+// before (switched: the calls of rank 0 behind it, by number). And what the single ones cost. The
+// element is the one behind the doubles (beside), or one of them (inside).
 // usage: two ranks
 
 #include <mpi.h>
@@ -10,7 +11,7 @@
 
 enum { ELEMENTS = 1024, CALLS = 4000, SWITCHES = 200, FIRST = 8, TARGET = 1 };
 
-static int rank;
+static int rank, element;
 static MPI_Win win;
 static double ones[ELEMENTS];
 
@@ -23,7 +24,7 @@ static void sum(void)
 static void single(void)
 {
     static int64_t one = 1, before;
-    MPI_Fetch_and_op(&one, &before, MPI_INT64_T, TARGET, ELEMENTS, MPI_SUM, win);
+    MPI_Fetch_and_op(&one, &before, MPI_INT64_T, TARGET, element, MPI_SUM, win);
     MPI_Win_flush(TARGET, win);
 }
 
@@ -48,6 +49,7 @@ static void together(const char *name, void (*first)(void), void (*second)(void)
     if (rank == 0)
         printf("%-9s sum of %d doubles %7.0f ns  single %6.0f ns\n", name, ELEMENTS, times[0],
                times[1]);
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static int ascending(const void *a, const void *b)
@@ -88,10 +90,15 @@ int main(int argc, char **argv)
                      MPI_COMM_WORLD, &base, &win);
     MPI_Win_lock_all(0, win);
     MPI_Barrier(MPI_COMM_WORLD);
-    together("unmixed", sum, NULL);
-    together("unmixed", NULL, single);
-    together("mixed", sum, single);
-    switched();
+    for (int inside = 0; inside <= 1; inside++) {
+        element = inside ? ELEMENTS / 2 : ELEMENTS;
+        if (rank == 0)
+            printf("%s\n", inside ? "inside:" : "beside:");
+        together("unmixed", sum, NULL);
+        together("unmixed", NULL, single);
+        together("mixed", sum, single);
+        switched();
+    }
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
     MPI_Finalize();

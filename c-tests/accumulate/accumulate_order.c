@@ -79,6 +79,21 @@ static void seen_in_order(void)
     }
 }
 
+// MPI_NO_OP needs no operands, also for other types than predefined ones.
+static void without_operands(void)
+{
+    int64_t got[4] = {0}, wide[4] = {1, 2, 3, 4};
+    MPI_Datatype pair;
+    OK(MPI_Type_contiguous(2, MPI_INT64_T, &pair));
+    OK(MPI_Type_commit(&pair));
+    OK(MPI_Accumulate(wide, 4, MPI_INT64_T, next_rank(), 8, 4, MPI_INT64_T, MPI_REPLACE, win));
+    OK(MPI_Get_accumulate(NULL, 0, pair, got, 2, pair, next_rank(), 8, 2, pair, MPI_NO_OP, win));
+    OK(MPI_Win_flush(next_rank(), win));
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(got[i], wide[i]);
+    OK(MPI_Type_free(&pair));
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -89,6 +104,8 @@ int main(int argc, char **argv)
     wide_and_narrow();
     OK(MPI_Barrier(MPI_COMM_WORLD));
     seen_in_order();
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    without_operands();
     OK(MPI_Win_unlock_all(win));
     OK(MPI_Win_free(&win));
     return check_end();

@@ -8,7 +8,7 @@
 //! | [`GLOBAL`] | contended | lock_all against exclusive locks; used at rank 0 alone             |
 //! | [`STANDING`] | contended | the standing intent (`epoch::lock::standing`); at rank 0 alone |
 //! | [`ACC`]    | contended | lock of accumulates that no single instruction can do              |
-//! | [`MIX`] to [`owed`] | contended | who may do without that lock (`epoch::lock::passes`)      |
+//! | [`MIX`] to [`PASSES_END`] | contended | who may do without it, and where (`lock::passes`) |
 //! | [`COMPLETE`] | contended | MPI_Win_complete calls that named this rank (`epoch::pscw`)    |
 //! | [`CONTACTS`] | contended | ranks that have mapped this rank's memory of a created window   |
 //! | [`LEFT`]   | contended | what copies may cost before this rank moves its memory         |
@@ -61,37 +61,42 @@ pub const GLOBAL: WordId = WordId(LINE);
 pub const STANDING: WordId = WordId(LINE + 2);
 /// The lock of large accumulates at this rank.
 pub const ACC: WordId = WordId(2 * LINE);
-/// How the calls on this rank's memory mix: on single words, and on several.
-pub const MIX: WordId = WordId(2 * LINE + 2);
+/// How the calls on this rank's memory mix: on single words, and on several. This word and those up
+/// to [`PASSES_END`] are on another line than the lock, which changes with each call on several.
+pub const MIX: WordId = WordId(3 * LINE);
 /// The number of fences of the window when passes were withdrawn last.
-pub const WITHDRAWN: WordId = WordId(2 * LINE + 3);
-const PASSES: u32 = 2 * LINE + 4;
+pub const WITHDRAWN: WordId = WordId(3 * LINE + 1);
+const PASSES: u32 = 3 * LINE + 2;
+/// The address of the first byte that a rank with a pass may change.
+pub const PASSES_FIRST: WordId = WordId(3 * LINE + 4);
+/// The address behind the last of these bytes.
+pub const PASSES_END: WordId = WordId(3 * LINE + 5);
 /// The cumulative count of completed access epochs that named this rank.
-pub const COMPLETE: WordId = WordId(3 * LINE);
+pub const COMPLETE: WordId = WordId(4 * LINE);
 /// The number of ranks that have mapped this rank's memory, of a created window.
-pub const CONTACTS: WordId = WordId(3 * LINE + 1);
+pub const CONTACTS: WordId = WordId(4 * LINE + 1);
 /// The nanoseconds that copies to and from this rank's memory may cost before the rank moves it;
 /// negative: more than that.
-pub const LEFT: WordId = WordId(3 * LINE + 2);
+pub const LEFT: WordId = WordId(4 * LINE + 2);
 
 /// The group lock of this rank's table of regions, of a dynamic window, or of its memory that may
 /// move, of a created one. It counts one holder per thread inside of an access.
-pub const REGIONS: WordId = WordId(4 * LINE);
+pub const REGIONS: WordId = WordId(5 * LINE);
 /// The number of the table.
-pub const REGIONS_ID: WordId = WordId(4 * LINE + 1);
+pub const REGIONS_ID: WordId = WordId(5 * LINE + 1);
 /// The number of the last table that is not its predecessor with slots added.
-pub const CUT: WordId = WordId(4 * LINE + 2);
+pub const CUT: WordId = WordId(5 * LINE + 2);
 /// The address of the table.
-pub const TABLE: WordId = WordId(4 * LINE + 3);
+pub const TABLE: WordId = WordId(5 * LINE + 3);
 /// The number of slots of the table.
-pub const SLOTS: WordId = WordId(4 * LINE + 4);
+pub const SLOTS: WordId = WordId(5 * LINE + 4);
 /// The key with which the devices of ranks of other nodes read the table.
-pub const TABLE_KEY: WordId = WordId(4 * LINE + 5);
+pub const TABLE_KEY: WordId = WordId(5 * LINE + 5);
 /// Whether this rank's memory may move, on the line of the lock that an access takes then. The
 /// tickets of that lock are ahead of it.
-pub const ROAD: WordId = WordId(4 * LINE + 7);
+pub const ROAD: WordId = WordId(5 * LINE + 7);
 
-const NODES: u32 = 5 * LINE;
+const NODES: u32 = 6 * LINE;
 /// Queue nodes of a rank for the locks of windows: the most of its threads that can stand in the
 /// queues of a window.
 pub const NODES_FOR_LOCKS: u32 = 8;
@@ -246,8 +251,7 @@ pub fn used(from: Rank, size: u32) -> (WordId, u64) {
 }
 
 /// Word `index` of the bitmap of the ranks that may change a single word of this rank without its
-/// accumulate lock, in a window of `size` ranks. The first one is on the line of [`ACC`], which
-/// such a rank reads, too.
+/// accumulate lock, in a window of `size` ranks.
 #[inline(always)]
 pub fn pass(index: u32, size: u32) -> WordId {
     assert!(index < bitmap_words(size));

@@ -19,6 +19,7 @@ use super::{Buffer, Place, Target, elements, fits, unpaired};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{self, Op, pairs};
 use crate::datatype::type_map::{Block, Shape};
+use crate::epoch::lock::passes::Several;
 use crate::error::{Class, Error, Result};
 use crate::fabric::spot::{Spot, Unmapped};
 use crate::mpi::Handle;
@@ -124,7 +125,8 @@ unsafe fn accumulate_alike(
         }
     }
     let guard = if count == 1 { Guard::Single } else { guard_of_several(place, rank, count) };
-    let work = AccCall { place, rank, disp, op, zero: None, guard, elements: count };
+    let what = Several { elements: count, bytes: place.node.target_bytes(rank, disp, reach) };
+    let work = AccCall { place, rank, disp, op, zero: None, guard, what };
     place.node.while_steady(rank, || {
         if place.node.is_mixed(rank, disp, reach)? {
             // SAFETY: `is_mixed` checked the window's side, the caller vouches for the buffers.
@@ -170,8 +172,10 @@ unsafe fn accumulate_shaped(
         true => guard_of_several(place, rank, target_count),
         false => Guard::Single,
     };
-    let (disp, elements) = (target.disp, moved / WORD_BYTES);
-    let work = AccCall { place, rank, disp, op, zero: None, guard, elements };
+    let (disp, place_of) = (target.disp, reach(&target_shape, target_count)?.0);
+    let bytes = place.node.target_bytes(rank, disp, place_of);
+    let what = Several { elements: moved / WORD_BYTES, bytes };
+    let work = AccCall { place, rank, disp, op, zero: None, guard, what };
     // SAFETY: the caller vouches for the buffers.
     unsafe { work.begin(sides, &target_shape, target_count) }
 }
@@ -198,8 +202,8 @@ pub(super) struct AccCall<'a> {
     pub zero: Option<Spot<'a>>,
     /// the protection of the target now
     pub guard: Guard,
-    /// about the number of elements
-    pub elements: u64,
+    /// the elements
+    pub what: Several,
 }
 
 impl<'a> AccCall<'a> {
@@ -242,7 +246,7 @@ impl<'a> AccCall<'a> {
         let run = |guard| work(AccCall { guard, zero: None, ..self });
         match self.guard {
             Guard::Alone => run(Guard::Alone),
-            _ => locked(self.place, self.rank, self.elements, run),
+            _ => locked(self.place, self.rank, self.what, run),
         }
     }
 
@@ -295,7 +299,7 @@ impl<'a> AccCall<'a> {
         // All calls on memory that is not mapped hold the lock.
         let of = |guard| if is_mapped { guard } else { Guard::Alone };
         let held = |guard| work(AccCall { guard: of(guard), ..found });
-        locked(self.place, self.rank, self.elements, held)
+        locked(self.place, self.rank, self.what, held)
     }
 
     /// The target's lock, for elements that are not mapped here, if this call has to take it.
@@ -423,15 +427,15 @@ impl<'a> AccCall<'a> {
         origin: *const u8,
         result: Option<*mut u8>,
     ) -> Result<()> {
-        let AccCall { place, rank, op, .. } = *self;
+        let AccCall { place, rank, op, what, .. } = *self;
         if !by_instruction(place, basic, at) {
-            return locked(place, rank, 1, |_| {
+            return locked(place, rank, what, |_| {
                 // SAFETY: the caller's promise, and the lock is held.
                 unsafe { reduce::accumulate_locked(op, basic, at, origin, result, 1) };
                 Ok(())
             });
         }
-        single(place, rank, || {
+        single(place, rank, what.bytes, || {
             // SAFETY: the caller's promise, and `needs_lock` was asked.
             unsafe { reduce::accumulate(op, basic, at, origin, result, 1) };
         })

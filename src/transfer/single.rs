@@ -13,6 +13,7 @@ use super::copies::CopyBuffer;
 use super::distant;
 use super::{Place, Quick, Target, not_null};
 use crate::datatype::reduce::{self, Op};
+use crate::epoch::lock::passes::Several;
 use crate::error::{Class, Error, Result};
 use crate::fabric::spot::{Spot, Unmapped};
 use crate::mpi::Handle;
@@ -78,12 +79,13 @@ pub unsafe fn fetch_and_op(
         not_null(origin.cast_mut(), "null pointer as the origin address")?;
     }
     let reach = Reach { first: 0, bytes: basic.extent().to_u64() };
+    let bytes = place.node.target_bytes(rank, target.disp, reach);
     let work = |spot: Spot<'_>| {
         if let Spot::Mapped(at) = spot
             && by_instruction(place, basic, at)
             && let Some(kernel) = reduce::fetch_kernel(op, basic)
         {
-            return single(place, rank, || {
+            return single(place, rank, bytes, || {
                 // SAFETY: `at` checked the window's side, the caller vouches for the other two.
                 unsafe { kernel(origin, result, at) };
             });
@@ -92,7 +94,8 @@ pub unsafe fn fetch_and_op(
         let alone = place.node.spans_nodes() && place.window.epochs.is_exclusive(rank);
         let guard = if alone { Guard::Held } else { Guard::Single };
         let disp = target.disp;
-        let work = AccCall { place, rank, disp, op, zero: None, guard, elements: 1 };
+        let what = Several { elements: 1, bytes };
+        let work = AccCall { place, rank, disp, op, zero: None, guard, what };
         // SAFETY: likewise.
         unsafe { work.on_elements(basic, spot, (origin, Some(result)), 1) }
     };
@@ -119,13 +122,14 @@ pub unsafe fn compare_and_swap(
     not_null(origin.cast_mut(), "null pointer as the origin address")?;
     not_null(compare.cast_mut(), "null pointer as the compare address")?;
     not_null(result, "null pointer as the result address")?;
-    let bytes = basic.extent();
-    let reach = Reach { first: 0, bytes: bytes.to_u64() };
+    let size = basic.extent();
+    let reach = Reach { first: 0, bytes: size.to_u64() };
+    let bytes = place.node.target_bytes(rank, target.disp, reach);
     let work = |spot: Spot<'_>| match spot {
         Spot::Mapped(at) if by_instruction(place, basic, at) => {
             // SAFETY: `at` checked the window's side, the caller vouches for the other three, and
             // `needs_lock` was checked.
-            single(place, rank, || unsafe {
+            single(place, rank, bytes, || unsafe {
                 reduce::compare_and_swap(basic, at, compare, origin, result);
             })
         }
@@ -135,8 +139,8 @@ pub unsafe fn compare_and_swap(
             let Some(behind) = LookBehind::new(place, rank)? else { unreachable!("no device") };
             // SAFETY: likewise.
             unsafe {
-                let values = (load_word(compare, bytes), load_word(origin, bytes));
-                distant::compare_and_swap(word, behind, bytes.low_u8(), values, result)
+                let values = (load_word(compare, size), load_word(origin, size));
+                distant::compare_and_swap(word, behind, size.low_u8(), values, result)
             }
         }
         other => {
@@ -147,13 +151,15 @@ pub unsafe fn compare_and_swap(
                 true
             };
             match other {
-                Spot::Mapped(at) | Spot::Own(at) => locked(place, rank, 1, |_| {
-                    swap(at);
-                    Ok(())
-                }),
+                Spot::Mapped(at) | Spot::Own(at) => {
+                    locked(place, rank, Several { elements: 1, bytes }, |_| {
+                        swap(at);
+                        Ok(())
+                    })
+                }
                 // SAFETY: likewise.
                 Spot::Unmapped(whose) => unsafe {
-                    CopyBuffer::change(whose, bytes, AccLock::new(place, rank), swap)
+                    CopyBuffer::change(whose, size, AccLock::new(place, rank), swap)
                 },
             }
         }

@@ -3,10 +3,11 @@
 
 use super::descriptor::Descriptor;
 use super::quick_part::QuickPart;
+use super::quick_window::QuickWindow;
 use super::target_views::TargetView;
 use super::wide::locate::By;
 use super::{Carrier, LocalWindow, Memory, Window, registry};
-use crate::epoch::lock::whole;
+use crate::epoch::lock::target_bytes::TargetBytes;
 use crate::error::{Class, Error, Result};
 use crate::fabric::cma::Gathering;
 use crate::fabric::spot::{Spot, Unmapped};
@@ -181,6 +182,23 @@ impl LocalWindow {
         Ok(mapped.map_or([count, 0, 0], |mapped| mapped.split(first, extent, count)))
     }
 
+    /// Returns the words of a target that have a byte of `reach` at the displacement. They need not
+    /// be inside of its memory.
+    #[inline]
+    pub fn target_bytes(&self, rank: Rank, disp: i64, reach: Reach) -> TargetBytes {
+        let (base, unit) = match self.memory {
+            _ if self.spans_nodes() => return TargetBytes::NONE,
+            // A displacement is an address (MPI-4.1 §12.2.4).
+            Memory::Attached(_) => (0, 1),
+            _ => {
+                let exposed = self.blocks.descriptor(rank.on_only_node());
+                (exposed.address, exposed.disp_unit)
+            }
+        };
+        let first = disp.cast_unsigned().wrapping_mul(unit).wrapping_add_signed(reach.first);
+        TargetBytes::new(base.wrapping_add(first), reach.bytes)
+    }
+
     /// Returns whether some of the bytes are mapped, and others are not. To be called in
     /// [`LocalWindow::while_steady`].
     ///
@@ -266,16 +284,26 @@ impl Start {
         // One comparison: 0 bytes become the largest number.
         (bytes.wrapping_sub(1) < self.room).then_some(self.at)
     }
+}
 
-    /// Returns the address if there are `bytes` bytes, a power of two, that are all inside, and it
-    /// is a multiple of them.
+/// A place in mapped memory that is not ahead of the pass range, for a call on one element.
+#[derive(Clone, Copy)]
+pub struct ElementStart<'a> {
+    at: *mut u8,
+    view: &'a TargetView,
+}
+
+impl ElementStart<'_> {
+    /// Returns the address if it is a multiple of `bytes` bytes, a power of two or none, and they
+    /// do not reach behind the pass range.
     #[inline(always)]
     pub fn of_word(self, bytes: u64) -> Option<*mut u8> {
-        let at = self.of(bytes)?;
-        if at.addr().to_u64() & (bytes - 1) != 0 {
+        let (at, mask) = (self.at.addr().to_u64(), bytes.wrapping_sub(1));
+        // For 0 bytes the mask has all bits.
+        if at & mask != 0 {
             return None;
         }
-        Some(at)
+        self.view.is_ahead_of_range_end(at | mask).then_some(self.at)
     }
 }
 
@@ -292,25 +320,22 @@ impl QuickPart {
     }
 
     /// Returns the begin of an element that one atomic instruction is to change; `None` if it is
-    /// outside, without a pass of this rank there, and while a thread holds the accumulate lock of
-    /// the rank (`epoch::lock::passes`).
+    /// outside, ahead of the pass range, or without a pass of this rank (`epoch::lock::passes`).
     ///
     /// # Safety
     /// The window has this rank.
     #[inline(always)]
-    pub unsafe fn element_start(&self, rank: Rank, disp: i64) -> Option<Start> {
+    pub unsafe fn element_start(&self, rank: Rank, disp: i64) -> Option<ElementStart<'_>> {
         // SAFETY: the caller's promise.
         let view = unsafe { self.view(rank.on_only_node()) };
-        // Acquire: the operation comes after the look. It pairs with nothing: the holder of the
-        // lock waits until this rank has called again (`epoch::lock::passes`).
+        // Acquire: the operation comes after the look, and so does the look at the range. It pairs
+        // with the Release by which the rank got its pass, behind `note_range` with no byte.
         if view.pass().load(Ordering::Acquire) & self.pass == 0 {
             return None;
         }
-        // Acquire: pairs with the release of the lock.
-        if whole::is_held(view.lock().load(Ordering::Acquire)) {
-            return None;
-        }
-        view.place(disp)
+        let (first, _) = view.start(disp)?;
+        let at = computed!(view.at.wrapping_add(first.to_usize()));
+        view.is_behind_range_first(at.addr().to_u64()).then_some(ElementStart { at, view })
     }
 
     /// Returns the address of `reach` at the displacement; `None` if a byte of it is outside, and
@@ -347,14 +372,10 @@ impl QuickPart {
         let Ok(Spot::Mapped(at)) = node.spot(index, exposed, part) else { return };
         let own = node.arena().rank.in_node_words();
         let pass = layout::pass(layout::bit_of(own).0, node.size);
-        let words = [pass, whole::word(rank).word];
-        let [pass, lock] = words.map(|word| {
-            let at = WordAt { rank: index.in_node_words(), word };
-            ptr::from_ref(node.blocks.word(at))
-        });
-        let unit = exposed.disp_unit;
-        // SAFETY: words of the target, mapped as long as the window.
-        self.views.insert(index, unsafe { TargetView::new(at, mapped, unit, pass, lock) });
+        let pass = node.blocks.word(WordAt { rank: index.in_node_words(), word: pass });
+        // SAFETY: a word of the target, mapped as long as the window.
+        let view = unsafe { TargetView::new(at, mapped, exposed.disp_unit, ptr::from_ref(pass)) };
+        self.views.insert(index, view);
         registry::serve_transfers(self.handle);
     }
 }
@@ -365,6 +386,22 @@ impl TargetView {
         let (first, room) = self.start(disp)?;
         let at = self.at.wrapping_add(first.to_usize());
         Some(Start { at: computed!(at), room: computed!(room) })
+    }
+}
+
+impl QuickWindow {
+    /// Returns the words of a target that have some of `bytes` bytes. This process reaches them at
+    /// an address in the view of the target.
+    ///
+    /// # Safety
+    /// The window has this rank.
+    pub unsafe fn target_bytes(self, rank: Rank, at: *mut u8, bytes: u64) -> TargetBytes {
+        let index = rank.on_only_node();
+        // SAFETY: the caller's promise.
+        let view = unsafe { self.part().view(index) };
+        let begin = view.begin(self.node().blocks.descriptor(index).address);
+        let there = at.addr().wrapping_sub(view.at.addr()).to_u64();
+        TargetBytes::new(begin.wrapping_add(there), bytes)
     }
 }
 
@@ -380,6 +417,18 @@ impl Window {
         // SAFETY: the caller's promise.
         let look = || unsafe { quick.reach_within(rank, disp, reach) };
         look().or_else(|| self.learn(rank).then(look).flatten())
+    }
+
+    /// Lets quick calls change single words of a target in these bytes, as long as this rank has a
+    /// pass there (`epoch::lock::passes`), and nowhere else.
+    pub fn note_range(&self, rank: Rank, bytes: TargetBytes) {
+        let (Some(quick), Carrier::Node(node)) = (&self.quick, &self.carrier) else { return };
+        let index = rank.on_only_node();
+        if quick.views.has(index) {
+            // SAFETY: the window has this rank.
+            let view = unsafe { quick.view(index) };
+            view.note_range(bytes, node.blocks.descriptor(index).address);
+        }
     }
 
     /// Lets quick calls access a target from now on, if its memory is mapped here. Returns whether

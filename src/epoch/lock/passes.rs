@@ -1,16 +1,18 @@
 //! Which accumulates may do without the lock of their target, on one node (docs/decisions/0004).
 //! Calls on several words run as plain loops, which vector instructions make fast, while no rank
-//! changes single words without the lock. Not for windows over several nodes, and not for the proof
-//! that a call is atomic as a whole, which is in [`super::whole`].
+//! changes single words of the same bytes without the lock. Not for windows over several nodes, and
+//! not for the proof that a call is atomic as a whole, which is in [`super::whole`].
 //!
 //! A rank changes a single word of a target *without the lock* if it has a *pass* there, a bit of
-//! its own. All words below are the target's, and only the holder of its accumulate lock changes
-//! them:
+//! its own, and the word is in the *pass range* of the target. All words below are the target's,
+//! and only the holder of its accumulate lock changes them:
 //!
 //! | word        | meaning                                                                     |
 //! |-------------|-----------------------------------------------------------------------------|
-//! | pass bit    | this rank may change a single word of this target without the lock          |
+//! | pass bit    | this rank may change single words of the pass range without the lock        |
 //! | owed bit    | its pass was withdrawn, and it may still be in a call that has seen the pass |
+//! | `PASSES_FIRST`, | the pass range: all words that ranks change by a pass, or by one that  |
+//! | `PASSES_END` | they owe                                                                   |
 //! | `MIX`       | which calls this target has had, below                                      |
 //! | `WITHDRAWN` | the number of fences of the window when passes were withdrawn last          |
 //!
@@ -18,17 +20,21 @@
 //! |----------------------|--------------------------------------------------------------------|
 //! | n                    | *open*: a rank that asks gets a pass; n elements changed word by word |
 //! | [`CLOSED`] + n       | *closed*: no rank gets a pass before n more calls on single words  |
-//! | [`THREADS`] + either | a rank with several threads has had a pass: never closed again     |
+//! | [`CLOSED`] + [`ANEW`] + n | closed, and the pass range has begun anew since then          |
+//! | [`THREADS`] + any    | a rank with several threads has had a pass: never closed again     |
 //!
-//! What the holder of the lock does:
+//! What the holder of the lock does; *others* are passes and owed passes of other ranks, if it
+//! changes words of the pass range:
 //!
-//! | call          | target | others  | steps                                                    |
-//! |---------------|--------|---------|----------------------------------------------------------|
-//! | single word   | open   |         | clears the caller's owed bit, sets its pass              |
-//! | single word   | closed |         | clears the caller's owed bit, counts down                |
-//! | several words |        | none    | plain loop; closed: [`SwitchLimits::calls`] again        |
-//! | several words | open   | a pass  | word by word; after some elements no pass is left: closed |
+//! | call          | target | others | steps                                                     |
+//! |---------------|--------|--------|-----------------------------------------------------------|
+//! | single word   | open   |        | the caller owes no pass, and gets one; the range grows    |
+//! | single word   | closed |        | the caller owes no pass, n counts down; the range grows   |
+//! | several words |        | none   | plain loop                                                |
+//! | several words | open   | a pass | withdraws all, word by word; after some elements: closed  |
 //! | several words | closed | owed   | word by word, until each such rank has called, or a fence |
+//!
+//! A call on several words in the range of a closed target begins its count again.
 //!
 //! # Why a plain loop is right
 //!
@@ -37,19 +43,26 @@
 //! still set, or it was withdrawn after the look, and then the owed bit is set. The rank itself
 //! clears its owed bit, when it holds the lock and so is in no other call. A rank with several
 //! threads may be in another call at that time: it never clears its owed bit. A call ends before
-//! its rank enters a later fence, so a pass that was withdrawn before the last fence is not in use.
-//! The caller's own pass does not count: the caller is in this call, unless it has several threads.
+//! its rank enters a later fence, so a pass that was withdrawn before the last fence is not in use,
+//! unless its rank has several threads. The caller's own pass does not count: the caller is in this
+//! call, unless it has several threads.
+//!
+//! A word that a rank changes by a pass is in the pass range. The range begins anew only while no
+//! other rank has a pass or owes one; until then it grows. So a rank may read it without the lock
+//! as long as it has a pass: whatever it reads is a part of the range from then on. If the holder
+//! of the lock changes bytes outside of the range, it does not meet such a word, and passes stay.
 //!
 //! # What it costs
 //!
-//! A call on a single word reads its pass and the lock, which lie on one line. The first one of
-//! each rank at a target takes the lock. A target that is closed lets calls on single words queue
-//! for the lock. A switch costs each rank that had a pass one such call. By the [`SwitchLimits`]
-//! a target switches only after calls that were slow for as long as that.
+//! A call on a single word reads its pass, and the two ends of the range as its process has noted
+//! them. The first one of each rank at a target takes the lock, as does each one behind a call on
+//! several words in the range. A switch costs each rank that had a pass one such call. By the
+//! [`SwitchLimits`] a target switches only after calls that were slow for as long as that.
 
+use super::target_bytes::TargetBytes;
 use super::{Mode, Nodes, release, try_free, whole};
 use crate::error::Result;
-use crate::fabric::layout::{self, MIX, WITHDRAWN};
+use crate::fabric::layout::{self, MIX, PASSES_END, PASSES_FIRST, WITHDRAWN};
 use crate::fabric::{Fetch, WordAt, WordId, Words};
 use crate::rank_numbers::Rank;
 use crate::sync::fence_after_rmw;
@@ -58,6 +71,10 @@ use crate::sync::fence_after_rmw;
 const CLOSED: u64 = 1 << 63;
 /// A rank with several threads has had a pass.
 const THREADS: u64 = 1 << 62;
+/// The pass range has the calls on single words since all passes were withdrawn, or some of them.
+const ANEW: u64 = 1 << 61;
+/// The number in `MIX`.
+const NUMBER: u64 = ANEW - 1;
 
 /// The values at which a target switches.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +103,15 @@ pub struct Caller {
     pub limits: SwitchLimits,
 }
 
+/// What a call on several elements changes, or on one that no atomic operation can change.
+#[derive(Clone, Copy, Debug)]
+pub struct Several {
+    /// the number of elements, about
+    pub elements: u64,
+    /// all of them are in these bytes
+    pub bytes: TargetBytes,
+}
+
 /// Whether others change the target while a call on several words runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {
@@ -103,33 +129,32 @@ struct Passes<'a, W> {
     caller: Caller,
 }
 
-/// Runs `work`, a call on `elements` elements, or on one that no atomic operation can change, under
-/// the accumulate lock of a target.
+/// Runs `work`, a call on several elements, under the accumulate lock of a target.
 #[inline]
 pub fn several<R>(
     words: &impl Words,
     (target, caller): (Rank, Caller),
-    elements: u64,
+    what: Several,
     nodes: impl Nodes,
     work: impl FnOnce(Others) -> Result<R>,
 ) -> Result<R> {
     let at = Passes { words, target, caller };
-    whole::several(words, target, nodes, || work(at.others(elements)?))
+    whole::several(words, target, nodes, || work(at.others(|| what)?))
 }
 
 /// The begin of [`several`], if the lock is free. The caller does the work at once, and then calls
-/// [`end_several`].
+/// [`end_several`]. `what` is asked for only if it matters.
 #[inline(always)]
 pub fn try_several(
     words: &impl Words,
     (target, caller): (Rank, Caller),
-    elements: u64,
+    what: impl FnOnce() -> Several,
 ) -> Result<Option<Others>> {
     if !try_free(words, whole::word(target), Mode::Exclusive)? {
         return Ok(None);
     }
     fence_after_rmw(); // as in `whole::several`
-    Passes { words, target, caller }.others(elements).map(Some)
+    Passes { words, target, caller }.others(what).map(Some)
 }
 
 /// The end of a call that [`try_several`] has begun.
@@ -138,24 +163,32 @@ pub fn end_several(words: &impl Words, target: Rank) -> Result<()> {
     release(words, whole::word(target), Mode::Exclusive)
 }
 
-/// A call on a single word: `work` is one atomic instruction.
+/// A call on a single word, in `bytes`: `work` is one atomic instruction.
 #[inline]
 pub fn single<R>(
     words: &impl Words,
     (target, caller): (Rank, Caller),
+    bytes: TargetBytes,
     nodes: impl Nodes,
     work: impl FnOnce() -> Result<R>,
 ) -> Result<R> {
     let at = Passes { words, target, caller };
-    if at.has_pass()? && !whole::is_held(words.read(whole::word(target))?) {
+    if at.range_if_pass()?.covers(bytes) {
         let done = work();
         fence_after_rmw(); // before others learn that this call has ended
         return done;
     }
     whole::several(words, target, nodes, || {
-        at.enter()?;
+        at.enter(bytes)?;
         work()
     })
+}
+
+/// Returns where a rank may change single words of a target without the lock. That holds until its
+/// pass is withdrawn.
+#[inline]
+pub fn range(words: &impl Words, (target, caller): (Rank, Caller)) -> Result<TargetBytes> {
+    Passes { words, target, caller }.range_if_pass()
 }
 
 impl<W> Clone for Passes<'_, W> {
@@ -201,33 +234,49 @@ impl<W: Words> Passes<'_, W> {
         if index == own && !self.caller.threads { bit } else { 0 }
     }
 
-    #[inline(always)]
-    fn has_pass(&self) -> Result<bool> {
+    /// Returns the pass range, or no byte if the caller has no pass.
+    #[inline]
+    fn range_if_pass(&self) -> Result<TargetBytes> {
         let (pass, _, bit) = self.own();
-        Ok(self.read(pass)? & bit != 0)
+        if self.read(pass)? & bit == 0 { Ok(TargetBytes::NONE) } else { self.range() }
+    }
+
+    #[inline]
+    fn range(&self) -> Result<TargetBytes> {
+        Ok(TargetBytes { first: self.read(PASSES_FIRST)?, end: self.read(PASSES_END)? })
     }
 
     /// Notes that the caller is in no call that uses an earlier pass, and gives it a pass if the
     /// target is open, for a call on a single word.
     #[cold]
-    fn enter(self) -> Result<()> {
+    fn enter(self, bytes: TargetBytes) -> Result<()> {
         let (pass, owed, bit) = self.own();
         let (passes, mix) = (self.read(pass)?, self.read(MIX)?);
         self.pay(owed, bit)?;
         if passes & bit != 0 {
-            return Ok(());
+            return self.grow_range(bytes, false).map(drop);
         }
-        let left = match mix & CLOSED {
-            0 => 0,
-            _ => (mix & !(CLOSED | THREADS)).saturating_sub(1),
-        };
-        if left > 0 {
-            return self.set(MIX, mix, mix - 1);
+        let (is_closed, number) = (mix & CLOSED != 0, mix & NUMBER);
+        let is_anew = self.grow_range(bytes, mix & ANEW == 0)?;
+        if is_closed && number > 1 {
+            let anew = if is_anew { ANEW } else { mix & ANEW };
+            return self.set(MIX, mix, mix & (CLOSED | THREADS) | anew | (number - 1));
         }
         let threads = if self.caller.threads { THREADS } else { mix & THREADS };
-        let elements = if mix & CLOSED == 0 { mix & !THREADS } else { 0 };
+        let elements = if is_closed { 0 } else { number };
         self.set(MIX, mix, threads | elements)?;
         self.set(pass, passes, passes | bit)
+    }
+
+    /// Takes bytes into the pass range. If it may begin anew, and no other rank uses the old one,
+    /// they are all of it. Returns whether they are.
+    fn grow_range(&self, bytes: TargetBytes, may_begin: bool) -> Result<bool> {
+        let is_used = || Ok(self.anybody(layout::pass)? || self.anybody(layout::owed)?);
+        let (range, is_anew) = (self.range()?, may_begin && !is_used()?);
+        let new = if is_anew { bytes } else { range.grown_to(bytes) };
+        self.set(PASSES_FIRST, range.first, new.first)?;
+        self.set(PASSES_END, range.end, new.end)?;
+        Ok(is_anew)
     }
 
     /// Clears the owed bit of the caller, unless another thread of it may use the pass.
@@ -242,45 +291,52 @@ impl<W: Words> Passes<'_, W> {
 
     /// Decides how a call on several words changes them, and whether the target switches.
     #[inline(always)]
-    fn others(&self, elements: u64) -> Result<Others> {
+    fn others(&self, what: impl FnOnce() -> Several) -> Result<Others> {
         if layout::bitmap_words(self.size()) == 1 {
             let (passes, owing) = (self.read(layout::pass(0, 1))?, self.read(layout::owed(0, 1))?);
             if passes & !self.ignored(0) == 0 && owing == 0 {
-                // The common case. A closed target stays so for as many calls as before.
+                // The common case.
                 let mix = self.read(MIX)?;
-                if mix & CLOSED != 0 && mix & !(CLOSED | THREADS) != self.caller.limits.calls {
-                    self.restart(mix)?;
+                if mix & CLOSED != 0 && mix & NUMBER != self.caller.limits.calls {
+                    self.restart(mix, what().bytes)?;
                 }
                 return Ok(Others::None);
             }
         }
-        self.others_in_full(elements)
+        self.others_in_full(what())
     }
 
+    /// Lets a closed target stay so for as many calls as before, if there was one in these bytes.
     #[cold]
-    fn restart(self, mix: u64) -> Result<()> {
+    fn restart(self, mix: u64, bytes: TargetBytes) -> Result<()> {
+        if !self.range()?.overlaps(bytes) {
+            return Ok(());
+        }
         self.set(MIX, mix, mix & (CLOSED | THREADS) | self.caller.limits.calls)
     }
 
     #[cold]
-    fn others_in_full(self, elements: u64) -> Result<Others> {
+    fn others_in_full(self, what: Several) -> Result<Others> {
         let (_, owed, bit) = self.own();
         self.pay(owed, bit)?;
         let mix = self.read(MIX)?;
         let (passes, owes) = (self.anybody(layout::pass)?, self.anybody(layout::owed)?);
-        let owes = owes && !self.forgive()?;
-        let limits = self.caller.limits;
+        let owes = owes && !self.forgive(mix)?;
         if mix & CLOSED != 0 {
-            self.restart(mix)?;
+            self.restart(mix, what.bytes)?;
         }
-        if !passes && !owes {
+        if !(passes || owes) || !self.range()?.overlaps(what.bytes) {
             return Ok(Others::None);
         }
         if mix & (CLOSED | THREADS) == 0 {
-            match mix.saturating_add(elements) {
+            let limits = self.caller.limits;
+            match mix.saturating_add(what.elements) {
                 now if now < limits.elements => self.set(MIX, mix, now)?,
-                _ => self.withdraw(mix)?,
+                _ => self.set(MIX, mix, CLOSED | limits.calls)?,
             }
+        }
+        if passes {
+            self.withdraw()?;
         }
         Ok(Others::OnSingleWords)
     }
@@ -295,10 +351,10 @@ impl<W: Words> Passes<'_, W> {
         Ok(false)
     }
 
-    /// Clears all owed bits if the window has had a fence since the passes were withdrawn. Returns
-    /// whether it had.
-    fn forgive(&self) -> Result<bool> {
-        if self.caller.fences <= self.read(WITHDRAWN)? {
+    /// Clears all owed bits if the window has had a fence since the passes were withdrawn, and no
+    /// rank with several threads has had one. Returns whether it did.
+    fn forgive(&self, mix: u64) -> Result<bool> {
+        if mix & THREADS != 0 || self.caller.fences <= self.read(WITHDRAWN)? {
             return Ok(false);
         }
         for index in 0..layout::bitmap_words(self.size()) {
@@ -308,15 +364,16 @@ impl<W: Words> Passes<'_, W> {
         Ok(true)
     }
 
-    /// Withdraws all passes; every rank but the caller owes its pass then. The target is closed.
-    fn withdraw(&self, mix: u64) -> Result<()> {
+    /// Withdraws all passes; every rank but the caller owes its pass then.
+    fn withdraw(&self) -> Result<()> {
         for index in 0..layout::bitmap_words(self.size()) {
             let (pass, owed) = (layout::pass(index, self.size()), layout::owed(index, self.size()));
             let (passes, owing) = (self.read(pass)?, self.read(owed)?);
-            self.set(pass, passes, 0)?;
             self.set(owed, owing, owing | passes & !self.ignored(index))?;
+            self.set(pass, passes, 0)?;
         }
         self.set(WITHDRAWN, self.read(WITHDRAWN)?, self.caller.fences)?;
-        self.set(MIX, mix, CLOSED | self.caller.limits.calls)
+        fence_after_rmw(); // the passes before what is read without them
+        Ok(())
     }
 }

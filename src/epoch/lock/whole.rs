@@ -3,17 +3,18 @@
 //!
 //! A call on *several* words holds the target's accumulate lock exclusively from its begin to its
 //! end, and changes each word by one atomic operation. A call on a *single* word, which is one
-//! atomic operation too, takes no lock. It reads the lock word to see whether another call holds
-//! the lock:
+//! atomic operation too, takes no lock. It looks whether another call holds the lock:
 //!
 //! | words are           | a call on a single word                                              |
 //! |---------------------|----------------------------------------------------------------------|
-//! | on this node        | looks before: if the lock is held, it is done under the lock         |
-//! | reached by a device | looks behind: if the lock is held, it ends when it had the lock once |
+//! | on this node        | looks before, at its pass: without one, it is done under the lock    |
+//! | reached by a device | looks behind, at the lock: while it is held, the call waits for it   |
 //!
-//! On one node ([`super::passes`]) some calls on single words take the lock, too, and a call on
-//! several words may then use plain loops. Calls that hold the lock are in the order of the lock,
-//! so that this changes nothing below.
+//! On one node ([`super::passes`]) the holder of the lock withdraws the passes before it changes
+//! words that calls with a pass change, too, and no rank gets a pass while the lock is held. So for
+//! these calls a look at the pass is one at the lock. Other holders leave the passes: none of their
+//! words is one of a call with a pass, and so they are in no cycle below with such calls. Calls on
+//! single words that take the lock are holders, too.
 //!
 //! All calls on a window look on the same side.
 //!
@@ -37,10 +38,11 @@
 //!
 //! # Requirements on the road
 //!
-//! The look and the operation take effect in their order, as do a holder's lock and operations.
+//! The look and the operation take effect in their order, as do a holder's lock, what it does with
+//! the passes, and its operations.
 //! This includes words that a holder only reads: a single call writes such a word and ends, and a
-//! second one looks. So a full fence stands between the lock and the reads of its holder, and
-//! between the operation of a single call and its end.
+//! second one looks. So a full fence stands between what a holder does with the lock and the passes
+//! and what it reads, and between the operation of a single call and its end.
 
 use super::{LockWord, Mode, Nodes, acquire, release};
 use crate::error::Result;

@@ -2,7 +2,8 @@
 //! loom: no change is lost, with or without passes.
 
 use super::orderings::{ASLEEP, AWAKE};
-use crate::epoch::lock::passes::{Caller, Others, SwitchLimits, several, single};
+use crate::epoch::lock::passes::{Caller, Others, Several, SwitchLimits, several, single};
+use crate::epoch::lock::target_bytes::TargetBytes;
 use crate::error::Result;
 use crate::fabric::layout::{self, COMPLETE, fence};
 use crate::fabric::shm::thread_words::{self, Heap, HeapWords};
@@ -18,14 +19,24 @@ use std::thread;
 
 /// The rank that owns the words.
 const TARGET: Rank = Rank(1);
-/// The words that a call on several changes.
-const WORDS: u32 = 2;
+/// The words. A call on several changes two that follow each other.
+const WORDS: u32 = 4;
 const TIMES: u64 = 6;
 
 /// A caller that withdraws passes after this number of elements, and closes a target for one call.
 pub(super) fn caller(words: &impl Words, elements: u64) -> Caller {
     let limits = SwitchLimits { elements, calls: 1 };
     Caller { rank: words.rank(), threads: false, fences: 0, limits }
+}
+
+/// The bytes of some of the words.
+fn bytes(index: u32, number: u32) -> TargetBytes {
+    TargetBytes::new(8 * u64::from(index), 8 * u64::from(number))
+}
+
+/// The two words from one on, for a call on several.
+fn two(index: u32) -> Several {
+    Several { elements: 2, bytes: bytes(index, 2) }
 }
 
 fn data(target: Rank, index: u32) -> WordAt {
@@ -43,9 +54,9 @@ fn store(words: &impl Words, at: WordAt, value: u64) -> Result<()> {
     }
 }
 
-/// Adds 1 to all words: by a plain loop where no other rank changes them.
-fn add_to_all(words: &impl Words, target: Rank, others: Others) -> Result<()> {
-    for index in 0..WORDS {
+/// Adds 1 to two words: by a plain loop where no other rank changes them.
+fn add_to_two(words: &impl Words, target: Rank, first: u32, others: Others) -> Result<()> {
+    for index in first..first + 2 {
         let at = data(target, index);
         match others {
             Others::None => store(words, at, words.read(at)? + 1)?,
@@ -65,6 +76,10 @@ enum Slip {
     NoPass,
     /// a rank with several threads says that it has one
     Threads,
+    /// a call on several words says that it changes others
+    Elsewhere,
+    /// a call on a single word says that it changes another one
+    Beside,
 }
 
 /// Each rank calls on single words and on several, at random, and counts what it has added.
@@ -104,16 +119,19 @@ fn call(
     let at = (TARGET, caller);
     if sim.random(2) == 0 {
         let plain = |others| if slip == Slip::Plain { Others::None } else { others };
-        let work = |others| add_to_all(words, TARGET, plain(others));
-        several(words, at, 2, sim.thread(), work).unwrap();
-        added.iter_mut().for_each(|added| *added += 1);
+        let first = sim.random(WORDS - 1);
+        let work = |others| add_to_two(words, TARGET, first, plain(others));
+        let said = if slip == Slip::Elsewhere { two(WORDS) } else { two(first) };
+        several(words, at, said, sim.thread(), work).unwrap();
+        [first, first + 1].into_iter().for_each(|index| added[index as usize] += 1);
         return;
     }
     let index = sim.random(WORDS);
     let add = || words.fetch(data(TARGET, index), Fetch::Add(1));
+    let said = if slip == Slip::Beside { WORDS } else { index };
     match slip {
         Slip::NoPass => add(),
-        _ => single(words, at, sim.thread(), add),
+        _ => single(words, at, bytes(said, 1), sim.thread(), add),
     }
     .unwrap();
     added[index as usize] += 1;
@@ -135,13 +153,30 @@ fn plain_loops_lose_no_change() {
 fn lost_changes_are_noticed() {
     assert!(is_caught(3, || calls(Slip::Plain)), "plain loops beside calls on single words");
     assert!(is_caught(3, || calls(Slip::NoPass)), "calls on single words without a pass");
+    assert!(is_caught(3, || calls(Slip::Elsewhere)), "calls on several words in other bytes");
+    assert!(is_caught(3, || calls(Slip::Beside)), "calls on single words in other bytes");
     let threads = SimShape { threads: 3, ..SimShape::from(2) };
     assert!(is_caught(threads, || calls(Slip::Threads)), "threads that are not counted");
 }
 
-/// What a call on several words of rank 0 finds.
+/// What a call on several words of rank 0 finds, all of the first two.
 fn others(words: &HeapWords, caller: Caller, elements: u64) -> Others {
-    several(words, (Rank(0), caller), elements, 0, Ok).unwrap()
+    others_at(words, caller, Several { elements, ..two(0) })
+}
+
+fn others_at(words: &HeapWords, caller: Caller, what: Several) -> Others {
+    several(words, (Rank(0), caller), what, 0, Ok).unwrap()
+}
+
+/// A call on a single word of rank 0.
+fn change(words: &HeapWords, caller: Caller, index: u32) {
+    single(words, (Rank(0), caller), bytes(index, 1), 0, || Ok(())).unwrap();
+}
+
+/// Whether a rank of three has a pass at rank 0.
+fn has_pass(words: &HeapWords, rank: u32) -> bool {
+    let (index, bit) = layout::bit_of(Rank(rank));
+    words.read(WordAt { rank: Rank(0), word: layout::pass(index, 3) }).unwrap() & bit != 0
 }
 
 #[test]
@@ -152,25 +187,23 @@ fn a_target_switches_after_calls_that_were_slow() {
         let limits = SwitchLimits { elements: 10, calls: 2 };
         Caller { limits, ..caller(&words[rank], 0) }
     });
-    let pass = |rank: u32| {
-        let (index, bit) = layout::bit_of(Rank(rank));
-        let passes = words[0].own(layout::pass(index, 3));
-        passes & bit != 0
-    };
-    let add = |rank: usize, caller| single(&words[rank], (Rank(0), caller), 0, || Ok(())).unwrap();
+    let pass = |rank| has_pass(&words[0], rank);
+    let add = |rank: usize, caller| change(&words[rank], caller, 0);
     assert_eq!(others(&words[0], a, 100), Others::None);
     add(0, a);
     assert!(pass(0), "an open target");
     assert_eq!(others(&words[0], a, 100), Others::None, "the caller's own pass");
     assert_eq!(others(&words[1], b, 4), Others::OnSingleWords);
+    assert!(!pass(0), "calls on single words wait for calls on several");
+    add(0, a);
     assert!(pass(0), "few elements so far");
     assert_eq!(others(&words[1], b, 6), Others::OnSingleWords);
-    assert!(!pass(0), "as many as a switch costs");
     assert_eq!(others(&words[2], c, 1), Others::OnSingleWords, "rank 0 owes its pass");
     add(0, a);
-    assert!(!pass(0), "a closed target");
+    assert!(!pass(0), "as many as a switch costs: a closed target");
     assert_eq!(others(&words[2], c, 1), Others::None);
     add(0, a);
+    assert!(!pass(0), "the call on several words has begun the count anew");
     add(1, b);
     assert!(!pass(0) && pass(1), "open again after two calls");
     let later = Caller { fences: 1, ..c };
@@ -183,12 +216,44 @@ fn a_rank_with_threads_keeps_its_target_open() {
     let heap = Heap::window(2);
     let words = [0, 1].map(|rank| thread_words::words(&heap, Rank(rank), 10));
     let threads = Caller { threads: true, ..caller(&words[0], 1) };
-    single(&words[0], (Rank(0), threads), 0, || Ok(())).unwrap();
-    assert_eq!(others(&words[0], threads, 100), Others::OnSingleWords, "another thread of it");
-    for _ in 0..2 {
-        assert_eq!(others(&words[1], caller(&words[1], 1), 100), Others::OnSingleWords);
-        assert_ne!(words[0].own(layout::pass(0, 2)), 0);
+    for fences in [0, 1] {
+        change(&words[0], threads, 0);
+        assert_eq!(others(&words[0], threads, 100), Others::OnSingleWords, "another thread of it");
+        change(&words[0], threads, 0);
+        assert_ne!(words[0].own(layout::pass(0, 2)), 0, "open");
+        let later = Caller { fences, ..caller(&words[1], 1) };
+        assert_eq!(others(&words[1], later, 100), Others::OnSingleWords);
+        assert_eq!(others(&words[1], later, 100), Others::OnSingleWords, "for ever");
     }
+}
+
+#[test]
+fn calls_on_several_words_elsewhere_leave_passes() {
+    let heap = Heap::window(3);
+    let words = [0, 1, 2].map(|rank| thread_words::words(&heap, Rank(rank), 10));
+    let [a, b, c] = [0, 1, 2].map(|rank| {
+        let limits = SwitchLimits { elements: 10, calls: 2 };
+        Caller { limits, ..caller(&words[rank], 0) }
+    });
+    change(&words[1], b, 2);
+    assert_eq!(others(&words[0], a, 100), Others::None, "ahead of the range");
+    assert_eq!(others_at(&words[0], a, two(3)), Others::None, "behind it");
+    assert!(has_pass(&words[0], 1));
+    assert_eq!(others_at(&words[0], a, two(1)), Others::OnSingleWords, "half of it is inside");
+    assert!(!has_pass(&words[0], 1));
+    assert_eq!(others(&words[0], a, 100), Others::None, "an owed pass");
+    // Rank 2 uses another word while rank 1 may still be in its call: the range grows.
+    change(&words[2], c, 0);
+    assert_eq!(others_at(&words[0], a, two(2)), Others::OnSingleWords);
+    assert_eq!(others(&words[0], a, 100), Others::OnSingleWords, "closed from now on");
+    change(&words[1], b, 0);
+    assert_eq!(others_at(&words[0], a, two(2)), Others::OnSingleWords, "rank 2 owes its pass");
+    // No rank owes a pass any more: the range begins anew.
+    change(&words[2], c, 0);
+    assert_eq!(others_at(&words[0], a, two(2)), Others::None, "the range has word 0 alone");
+    change(&words[2], c, 1);
+    assert!(has_pass(&words[0], 2), "a call elsewhere has not begun the count anew");
+    assert_eq!(others_at(&words[0], a, two(1)), Others::OnSingleWords, "the range has grown");
 }
 
 #[test]
@@ -196,43 +261,57 @@ fn each_rank_has_a_pass_of_its_own() {
     let heap = Heap::window(130);
     let words = |rank| thread_words::words(&heap, Rank(rank), 10);
     for rank in [0, 63, 64, 129] {
-        let at = (Rank(0), caller(&words(rank), 1));
-        single(&words(rank), at, 0, || Ok(())).unwrap();
+        let add = || change(&words(rank), caller(&words(rank), 1), 0);
+        add();
         assert_eq!(others(&words(5), caller(&words(5), 1), 1), Others::OnSingleWords);
         assert_eq!(others(&words(5), caller(&words(5), 1), 1), Others::OnSingleWords, "owed");
-        single(&words(rank), at, 0, || Ok(())).unwrap();
+        add();
         assert_eq!(others(&words(5), caller(&words(5), 1), 1), Others::OnSingleWords, "a pass");
         let later = Caller { fences: 1 + u64::from(rank), ..caller(&words(rank), 1) };
         assert_eq!(others(&words(rank), later, 1), Others::None);
     }
 }
 
+/// Rank 0 makes two calls on two words from `first` on, each other rank one on each single word.
+fn loops_beside(callers: u32, spins: u32, first: u32, single_words: [u32; 2]) {
+    let heap = Heap::window(callers);
+    let run = |rank: u32| {
+        let words = thread_words::words(&heap, Rank(rank), spins);
+        move || {
+            let at = (Rank(0), caller(&words, 1));
+            if rank == 0 {
+                for _ in 0..2 {
+                    let work = |others| add_to_two(&words, Rank(0), first, others);
+                    several(&words, at, two(first), 0, work).unwrap();
+                }
+                return;
+            }
+            for index in single_words {
+                let add = || words.fetch(data(Rank(0), index), Fetch::Add(1));
+                single(&words, at, bytes(index, 1), 0, add).unwrap();
+            }
+        }
+    };
+    let others: Vec<_> = (1..callers).map(|rank| thread::spawn(run(rank))).collect();
+    run(0)();
+    others.into_iter().for_each(|other| other.join().unwrap());
+    let words = thread_words::words(&heap, Rank(0), 0);
+    for index in 0..WORDS {
+        let looped = if (first..first + 2).contains(&index) { 2 } else { 0 };
+        let times = single_words.iter().filter(|word| **word == index).count() as u64;
+        let sum = looped + u64::from(callers - 1) * times;
+        assert_eq!(words.own(fence(index)), sum, "a change of word {index} is lost");
+    }
+}
+
 #[test]
 fn loom_a_plain_loop_and_calls_on_single_words_lose_no_change() {
-    for (callers, preemptions, spins) in [(2, 4, AWAKE), (3, 2, ASLEEP)] {
-        model(preemptions, move || {
-            let heap = Heap::window(callers);
-            let run = |rank: u32| {
-                let words = thread_words::words(&heap, Rank(rank), spins);
-                move || {
-                    let at = (Rank(0), caller(&words, 1));
-                    if rank == 0 {
-                        for _ in 0..2 {
-                            let work = |others| add_to_all(&words, Rank(0), others);
-                            several(&words, at, 2, 0, work).unwrap();
-                        }
-                    } else {
-                        let add = || words.fetch(data(Rank(0), 0), Fetch::Add(1));
-                        (0..2).for_each(|_| assert!(single(&words, at, 0, add).is_ok()));
-                    }
-                }
-            };
-            let others: Vec<_> = (1..callers).map(|rank| thread::spawn(run(rank))).collect();
-            run(0)();
-            others.into_iter().for_each(|other| other.join().unwrap());
-            let words = thread_words::words(&heap, Rank(0), 0);
-            assert_eq!(words.own(fence(0)), 2 * u64::from(callers), "a change is lost");
-            assert_eq!(words.own(fence(1)), 2);
-        });
-    }
+    model(4, || loops_beside(2, AWAKE, 0, [0, 0]));
+    model(2, || loops_beside(3, ASLEEP, 0, [0, 0]));
+}
+
+#[test]
+fn loom_a_plain_loop_beside_a_range_that_grows_to_it_loses_no_change() {
+    model(4, || loops_beside(2, AWAKE, 1, [0, 1]));
+    model(2, || loops_beside(3, ASLEEP, 1, [0, 1]));
 }

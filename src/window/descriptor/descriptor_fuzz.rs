@@ -40,7 +40,7 @@ fn quick_call((first, end): (u64, u64), disp_unit: u64, disp: i64) {
     let word = AtomicU64::new(0);
     let at = core::ptr::without_provenance_mut::<u8>(AT);
     // SAFETY: the view is dropped before the word.
-    let view = unsafe { TargetView::new(at, (first, end), disp_unit, &word, &word) };
+    let view = unsafe { TargetView::new(at, (first, end), disp_unit, &word) };
     let Some((offset, room)) = view.start(disp) else { return };
     if room == 0 {
         // No byte is accessed there.
