@@ -180,16 +180,17 @@ impl Host {
         raw & self.mask
     }
 
-    /// Returns a predefined type by its handle as the caller passed it.
+    /// Returns a predefined type by its handle as the caller passed it, for a quick call: `None`
+    /// also if there is garbage above it in its register. Compilers hardly ever leave some there.
     #[inline(always)]
     pub fn predefined(&self, raw: usize) -> Option<&Predefined> {
-        self.tables.types.find(self.handle(raw))
+        self.tables.types.find(raw)
     }
 
-    /// Returns a predefined operation by its handle as the caller passed it.
+    /// Returns a predefined operation likewise.
     #[inline(always)]
     pub fn op(&self, raw: usize) -> Option<Op> {
-        self.tables.ops.find(self.handle(raw)).copied()
+        self.tables.ops.find(raw).copied()
     }
 
     /// Stores a handle at an address of the user.

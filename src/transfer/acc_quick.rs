@@ -22,8 +22,8 @@ pub unsafe fn one_quick(
     origin: *const u8,
     (disp, datatype, op): (i64, Handle, Handle),
 ) -> Option<()> {
-    let (host, at, basic) = to.word(disp, datatype)?;
-    let kernel = reduce::change_kernel(host.op(op)?, basic)?;
+    let (at, kernel) =
+        to.word((disp, datatype), |host, basic| reduce::change_kernel(host.op(op)?, basic))?;
     // SAFETY: the window's side was checked, the caller vouches for the origin's; there is no
     // result.
     unsafe { kernel(origin, ptr::null_mut(), at) };

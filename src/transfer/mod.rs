@@ -28,6 +28,7 @@ use crate::mpi::comm::Comm;
 use crate::mpi::{EntryName, Handle, Host};
 use crate::number::Number;
 use crate::rank_numbers::Rank;
+use crate::sync::computed;
 use crate::window::address::{Reach, Start};
 use crate::window::quick_window::QuickWindow;
 use crate::window::report::{self, Wrong};
@@ -103,16 +104,22 @@ impl Quick {
         self.window.part().host()
     }
 
-    /// Returns the MPI underneath, and an element of a predefined type that one atomic instruction
-    /// may change now: its address and its kind.
+    /// Returns the address of an element of a predefined type that one atomic instruction may
+    /// change now, and the function with that instruction, which `kernel` finds.
     #[inline(always)]
-    fn word(&self, disp: i64, datatype: Handle) -> Option<(&'static Host, *mut u8, Basic)> {
+    fn word<K>(
+        &self,
+        (disp, datatype): (i64, Handle),
+        kernel: impl FnOnce(&Host, Basic) -> Option<K>,
+    ) -> Option<(*mut u8, K)> {
         // In this order few values are in use at a time, so that the call needs few registers.
-        // SAFETY: an open rank is a rank of the window.
-        let start = unsafe { self.window.part().element_start(self.rank, disp) }?;
         let host = self.host();
         let known = host.predefined(datatype)?;
-        Some((host, start.of_word(u64::from(known.size))?, known.basic))
+        let bytes = computed!(u64::from(known.size));
+        let kernel = kernel(host, known.basic)?;
+        // SAFETY: an open rank is a rank of the window.
+        let start = unsafe { self.window.part().element_start(self.rank, disp) }?;
+        Some((start.of_word(bytes)?, kernel))
     }
 
     /// Returns the begin of a displacement that is inside of the window.

@@ -2,8 +2,8 @@
 //! §12.3.4). They take part in the protocol of `accumulate`; where an element is a word that all
 //! ranks map, they are one instruction.
 //!
-//! On paper, a quick call of eight bytes: that of a put without its data, and 1 load for the
-//! accumulate lock, 3 loads and 1 multiplication for the op, 1 load and 1 call for the function of
+//! On paper, a quick call of eight bytes: that of a put without its data, and 5 loads for the pass
+//! and its range, 3 loads and 1 multiplication for the op, 1 load and 1 call for the function of
 //! type and op, which is 1 load, 1 locked instruction and 1 store.
 
 use super::acc::{AccLock, LookBehind, locked, single};
@@ -33,8 +33,8 @@ pub unsafe fn fetch_and_op_quick(
     result: *mut u8,
     (disp, datatype, op): (i64, Handle, Handle),
 ) -> Option<()> {
-    let (host, at, basic) = to.word(disp, datatype)?;
-    let kernel = reduce::fetch_kernel(host.op(op)?, basic)?;
+    let (at, kernel) =
+        to.word((disp, datatype), |host, basic| reduce::fetch_kernel(host.op(op)?, basic))?;
     // SAFETY: the window's side was checked, the caller vouches for the other two.
     unsafe { kernel(origin, result, at) };
     Some(())
@@ -52,8 +52,7 @@ pub unsafe fn compare_and_swap_quick(
     result: *mut u8,
     (disp, datatype): (i64, Handle),
 ) -> Option<()> {
-    let (_, at, basic) = to.word(disp, datatype)?;
-    let kernel = reduce::compare_kernel(basic)?;
+    let (at, kernel) = to.word((disp, datatype), |_, basic| reduce::compare_kernel(basic))?;
     // SAFETY: the window's side was checked, the caller vouches for the other three.
     unsafe { kernel(origin, compare, result, at) };
     Some(())
