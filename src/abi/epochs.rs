@@ -10,6 +10,7 @@ use crate::mpi::constants::Constants;
 use crate::mpi::{EntryName, Host};
 use crate::rank_numbers::Rank;
 use crate::window::quick_locks::{self, QuickLock, QuickUnlock};
+use crate::window::quick_window::QuickWindow;
 use crate::window::{LocalWindow, Window, registry, synchronise};
 use core::ffi::c_int;
 
@@ -105,18 +106,47 @@ unsafe fn lock_rest(
     unsafe { in_full(lock_type, rank, 0, win) }
 }
 
-/// Does a quick MPI_Win_unlock by `unlock`, and what that has left to do. Returns the code of the
-/// call, or `None` if nothing was done.
-#[inline(always)]
-fn unlock_by(
-    unlock: impl FnOnce(&Window, &LocalWindow, Rank) -> QuickUnlock,
-    entry: EntryName,
+/// Does an MPI_Win_lock without asserts that is not the first lock of the process, or all of any
+/// other one. Out of line, so that the first lock needs no more registers; with its window, so that
+/// the second one does not look for it again.
+#[inline(never)]
+unsafe fn lock_beside(
+    lock_type: c_int,
     rank: c_int,
     win: MPI_Win,
-) -> Option<c_int> {
-    let (host, window, node) = known_on_node(entry, win)?;
+    window: QuickWindow,
+    in_full: unsafe extern "C-unwind" fn(c_int, c_int, c_int, MPI_Win) -> c_int,
+) -> c_int {
+    let (host, target) = (window.part().host(), Rank(rank.cast_unsigned()));
+    let is = |hold: Hold| is_of_type(host, lock_type, hold);
+    if quick_locks::lock_another(window.whole(), window.node(), target, is) {
+        return 0;
+    }
+    // SAFETY: the caller's arguments.
+    unsafe { in_full(lock_type, rank, 0, win) }
+}
+
+/// Does an MPI_Win_unlock of a target that is not the only one that is locked, or all of another
+/// one. Out of line like [`lock_beside`].
+#[inline(never)]
+unsafe fn unlock_beside(
+    rank: c_int,
+    win: MPI_Win,
+    window: QuickWindow,
+    in_full: unsafe extern "C-unwind" fn(c_int, MPI_Win) -> c_int,
+) -> c_int {
     let target = Rank(rank.cast_unsigned());
-    match unlock(window, node, target) {
+    let unlocked = quick_locks::unlock_another(window.whole(), window.node(), target);
+    // SAFETY: the caller's arguments.
+    end_unlock(window, target, unlocked).unwrap_or_else(|| unsafe { in_full(rank, win) })
+}
+
+/// Does what a quick MPI_Win_unlock has left to do. Returns the code of the call, or `None` if
+/// nothing was done.
+#[inline(always)]
+fn end_unlock(window: QuickWindow, target: Rank, unlocked: QuickUnlock) -> Option<c_int> {
+    let (host, window) = (window.part().host(), window.whole());
+    match unlocked {
         QuickUnlock::Rest(rest) if rest.is_done() => Some(0),
         QuickUnlock::Rest(rest) => Some(finish("MPI_Win_unlock", host, window, rest)),
         QuickUnlock::Both(spare) => Some(release_both(host, window, target, spare)),
@@ -228,28 +258,24 @@ quick_entry! {
     /// has died.
     MPI_Win_lock PMPI_Win_lock (lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) {
         let target = Rank(rank.cast_unsigned());
-        match known_on_node(ENTRY, win) {
-            Some((host, window, node)) if assert == 0 => {
-                let is = |hold: Hold| is_of_type(host, lock_type, hold);
-                match quick_locks::lock_quick(window, node, target, is) {
-                    QuickLock::Nothing => true,
-                    QuickLock::Rest(tried) => {
-                        // SAFETY: the caller's arguments.
-                        return unsafe { lock_rest(lock_type, rank, win, window, tried, in_full) };
-                    }
-                    QuickLock::All => false,
-                }
+        if assert != 0 {
+            false
+        } else if let Some(window) = registry::quick(win, ENTRY) {
+            let host = window.part().host();
+            let is = |hold: Hold| is_of_type(host, lock_type, hold);
+            match quick_locks::lock_quick(window.whole(), window.node(), target, is) {
+                QuickLock::Nothing => true,
+                // SAFETY: the caller's arguments.
+                QuickLock::Rest(tried) => return unsafe {
+                    lock_rest(lock_type, rank, win, window.whole(), tried, in_full)
+                },
+                // SAFETY: likewise.
+                QuickLock::All => return unsafe {
+                    lock_beside(lock_type, rank, win, window, in_full)
+                },
             }
-            _ => false,
-        }
-    } else {
-        let target = Rank(rank.cast_unsigned());
-        match known_on_node(ENTRY, win) {
-            Some((host, window, node)) if assert == 0 => {
-                let is = |hold: Hold| is_of_type(host, lock_type, hold);
-                quick_locks::lock_another(window, node, target, is)
-            }
-            _ => false,
+        } else {
+            false
         }
     } {
         let host = Host::get();
@@ -271,19 +297,18 @@ quick_entry! {
     /// MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC if the target is not locked, MPI_ERR_OTHER if
     /// the target is lost.
     MPI_Win_unlock PMPI_Win_unlock (rank: c_int, win: MPI_Win) {
-        if let Some(code) = unlock_by(quick_locks::unlock_quick, ENTRY, rank, win) {
-            return code;
+        let target = Rank(rank.cast_unsigned());
+        match registry::quick(win, ENTRY) {
+            Some(window) => {
+                let unlocked = quick_locks::unlock_quick(window.whole(), window.node(), target);
+                match end_unlock(window, target, unlocked) {
+                    Some(code) => return code,
+                    // SAFETY: the caller's arguments.
+                    None => return unsafe { unlock_beside(rank, win, window, in_full) },
+                }
+            }
+            None => false,
         }
-        false
-    } else {
-        // By a closure: the function itself would be called through a copy that is not inlined.
-        let unlock = |window: &_, node: &_, target| {
-            quick_locks::unlock_another(window, node, target)
-        };
-        if let Some(code) = unlock_by(unlock, ENTRY, rank, win) {
-            return code;
-        }
-        false
     } {
         let host = Host::get();
         on_window("MPI_Win_unlock", host, win, |window, node| {
