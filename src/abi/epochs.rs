@@ -119,11 +119,16 @@ unsafe fn lock_beside(
 ) -> c_int {
     let (host, target) = (window.part().host(), Rank(rank.cast_unsigned()));
     let is = |hold: Hold| is_of_type(host, lock_type, hold);
-    if quick_locks::lock_another(window.whole(), window.node(), target, is) {
-        return 0;
-    }
     // SAFETY: the caller's arguments.
-    unsafe { in_full(lock_type, rank, 0, win) }
+    unsafe {
+        match quick_locks::lock_another(window.whole(), window.node(), target, is) {
+            QuickLock::Nothing => 0,
+            QuickLock::Rest(tried) => {
+                lock_rest(lock_type, rank, win, window.whole(), tried, in_full)
+            }
+            QuickLock::All => in_full(lock_type, rank, 0, win),
+        }
+    }
 }
 
 /// Does an MPI_Win_unlock of a target that is not the only one that is locked, or all of another

@@ -315,10 +315,15 @@ impl Epochs {
         take: impl FnOnce(bool) -> Option<(Hold, Intent)>,
     ) -> bool {
         let taken = self.book.with_alone(|book| {
-            let may = book.access == Access::Lock && !book.held.has(rank);
-            let (hold, intent) = if may { take(book.intents.are_owned())? } else { return None };
-            book.intents.add(intent);
-            book.held.insert(rank, hold);
+            let Book { access, held, intents, .. } = book;
+            if *access != Access::Lock {
+                return None;
+            }
+            held.hold_another(rank, || {
+                let (hold, intent) = take(intents.are_owned())?;
+                intents.add(intent);
+                Some(hold)
+            })?;
             self.known.set_passive(self.known.passive_with(rank));
             Some(())
         });
@@ -329,14 +334,10 @@ impl Epochs {
     #[inline(always)]
     pub fn unlock_another(&self, rank: Rank) -> Option<(Hold, Spare)> {
         self.book.with_alone(|book| {
-            let hold = book.held.remove(rank)?;
+            let hold = book.held.end_another(rank)?;
             let spare = match hold {
-                Hold::Shared => Spare::Nothing,
                 Hold::Exclusive => book.intents.end_lock(),
-                Hold::Unchecked | Hold::Started => {
-                    book.held.insert(rank, hold);
-                    return None;
-                }
+                _ => Spare::Nothing,
             };
             self.end_lock(book, rank);
             Some((hold, spare))

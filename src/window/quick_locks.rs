@@ -53,19 +53,24 @@ pub fn lock_quick(
     if window.epochs.lock_first(target, take) { QuickLock::Nothing } else { left }
 }
 
-/// Takes a lock that is free, in a process with one thread that holds other locks. Returns whether
-/// it is held then. `is`: as for [`lock_quick`].
+/// Takes a lock that is free, in a process with one thread that holds other locks. It calls no
+/// function, so that its caller needs nothing on the stack. `is`: as for [`lock_quick`].
+#[inline(always)]
 pub fn lock_another(
     window: &Window,
     node: &LocalWindow,
     target: Rank,
     is: impl Fn(Hold) -> bool,
-) -> bool {
+) -> QuickLock {
     let words = &node.words;
+    let mut left = QuickLock::All;
     let shared = || lock::try_lock_shared(words, target) == Ok(true);
     let with_intent = || lock::try_lock_with_intent(words, target) == Ok(true);
-    let alone = || match lock::try_lock_alone(words, target) {
-        Ok(Tried::Late) => give_back_late(node, target),
+    let mut alone = || match lock::try_lock_alone(words, target) {
+        Ok(Tried::Late) => {
+            left = QuickLock::Rest(Tried::Late);
+            false
+        }
         tried => tried == Ok(Tried::Held),
     };
     let take = |owns_intent: bool| {
@@ -76,11 +81,12 @@ pub fn lock_another(
         // It has no intent of its own: it counts on one of this process, or on the standing one.
         taken.then_some((Hold::Exclusive, Intent::Standing))
     };
-    target.0 < node.size && window.epochs.lock_another(target, take)
+    let taken = target.0 < node.size && window.epochs.lock_another(target, take);
+    if taken { QuickLock::Nothing } else { left }
 }
 
-/// Does what a quick exclusive lock has left to do, in a process with one thread and no open epoch:
-/// takes both words if they are free. Returns false if the lock is not held then.
+/// Does what a quick exclusive lock has left to do, in a process with one thread: takes both words
+/// if they are free, and no epoch is open. Returns false if the lock is not held then.
 #[inline(never)]
 pub fn lock_rest(window: &Window, node: &LocalWindow, target: Rank, tried: Tried) -> bool {
     match tried {
@@ -116,7 +122,8 @@ pub fn unlock_quick(window: &Window, node: &LocalWindow, target: Rank) -> QuickU
     released(node, target, window.epochs.unlock_last(target))
 }
 
-/// Unlocks `target`, in a process with one thread that holds other locks.
+/// Unlocks `target`, in a process with one thread that holds other locks. It calls no function
+/// either.
 #[inline(always)]
 pub fn unlock_another(window: &Window, node: &LocalWindow, target: Rank) -> QuickUnlock {
     released(node, target, window.epochs.unlock_another(target))

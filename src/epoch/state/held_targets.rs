@@ -77,28 +77,45 @@ impl Targets {
 
     #[inline(never)]
     fn get_other(&self, rank: Rank) -> Option<Hold> {
-        self.find_other(rank)
-    }
-
-    /// Whether a target is held, for a call that locks others beside it: without a call of a
-    /// function.
-    #[inline(always)]
-    pub(super) fn has(&self, rank: Rank) -> bool {
-        self.first == rank || self.find_other(rank).is_some()
-    }
-
-    #[inline(always)]
-    fn find_other(&self, rank: Rank) -> Option<Hold> {
         match self.table.get(rank.0.to_usize()) {
             Some(hold) => *hold,
-            None => self.find_beyond(rank),
+            None => self.beyond.get(&rank).copied(),
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn find_beyond(&self, rank: Rank) -> Option<Hold> {
-        self.beyond.get(&rank).copied()
+    /// Holds a target that is not held and has a place in the table, if `take` says how: for a
+    /// quick call, without a call of a function.
+    #[inline(always)]
+    pub(super) fn hold_another(
+        &mut self,
+        rank: Rank,
+        take: impl FnOnce() -> Option<Hold>,
+    ) -> Option<()> {
+        let is_first = self.first == rank;
+        let place = self.table.get_mut(rank.0.to_usize()).filter(|place| place.is_none())?;
+        if is_first {
+            return None;
+        }
+        *place = Some(take()?);
+        self.others += 1;
+        Some(())
+    }
+
+    /// Removes a target that is locked, the first one or one that has a place in the table, and
+    /// returns how it was: for a quick call, likewise.
+    #[inline(always)]
+    pub(super) fn end_another(&mut self, rank: Rank) -> Option<Hold> {
+        let locked = |hold: &Hold| matches!(hold, Hold::Shared | Hold::Exclusive);
+        if self.first == rank {
+            let hold = Some(self.first_hold).filter(locked)?;
+            (self.first, self.first_hold) = (NOBODY, Hold::Unchecked);
+            return Some(hold);
+        }
+        let place = self.table.get_mut(rank.0.to_usize())?;
+        let hold = place.filter(locked)?;
+        *place = None;
+        self.others -= 1;
+        Some(hold)
     }
 
     #[inline]
@@ -164,13 +181,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn quick_calls_hold_targets_that_have_a_place_and_end_those_that_are_locked() {
+        let mut targets = Targets::NONE;
+        let hold = |targets: &mut Targets, rank| {
+            targets.hold_another(Rank(rank), || Some(Hold::Shared)).is_some()
+        };
+        targets.insert(Rank(2), Hold::Exclusive);
+        assert!(!hold(&mut targets, 1), "no table yet");
+        targets.insert(Rank(3), Hold::Unchecked);
+        assert!(hold(&mut targets, 1) && !hold(&mut targets, 1) && !hold(&mut targets, 2));
+        assert!(!hold(&mut targets, 3) && !hold(&mut targets, 4) && !hold(&mut targets, u32::MAX));
+        assert_eq!(targets.hold_another(Rank(0), || None), None);
+        assert_eq!(targets.ranks()[..], [Rank(1), Rank(2), Rank(3)]);
+        assert_eq!(targets.end_another(Rank(2)), Some(Hold::Exclusive));
+        assert_eq!(targets.end_another(Rank(1)), Some(Hold::Shared));
+        for rank in [Rank(2), Rank(1), Rank(3), Rank(4), NOBODY] {
+            assert_eq!(targets.end_another(rank), None, "{rank:?}");
+        }
+        assert_eq!((targets.ranks()[..] == [Rank(3)], targets.others), (true, 1));
+    }
+
+    #[test]
     fn targets_are_held_until_they_are_removed() {
         let (low, last, behind, high) = (Rank(3), Rank(4095), Rank(4096), Rank(40_000));
         let mut targets = Targets::NONE;
         for rank in [Rank(9), last, high, low, behind] {
-            assert!(targets.get(rank).is_none() && !targets.has(rank));
+            assert!(targets.get(rank).is_none());
             targets.insert(rank, if rank == low { Hold::Exclusive } else { Hold::Shared });
-            assert!(targets.has(rank));
+            assert!(targets.get(rank).is_some());
         }
         assert_eq!(targets.ranks()[..], [low, Rank(9), last, behind, high]);
         assert_eq!(
