@@ -212,6 +212,9 @@ impl<W: Words> Passes<'_, W> {
 
     /// Stores a value into a word that is `before`, and that the holder of the lock alone changes.
     fn set(&self, word: WordId, before: u64, value: u64) -> Result<()> {
+        if value == before {
+            return Ok(());
+        }
         self.words.fetch(self.at(word), Fetch::Add(value.wrapping_sub(before))).map(drop)
     }
 
