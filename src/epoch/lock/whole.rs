@@ -40,9 +40,9 @@
 //!
 //! The look and the operation take effect in their order, as do a holder's lock, what it does with
 //! the passes, and its operations. This includes words that a holder only reads: a single call
-//! writes such a word and ends, and a second one looks. So a full fence stands between what a holder
-//! does with the lock and the passes and what it reads, and between the operation of a single call
-//! and its end.
+//! writes such a word and ends, and a second one looks. So a full fence stands between what a
+//! holder does with the lock and the passes and what it reads, and between the operation of a
+//! single call and its end.
 
 use super::{LockWord, Mode, Nodes, acquire, release};
 use crate::error::Result;
