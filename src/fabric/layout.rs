@@ -8,7 +8,6 @@
 //! | [`GLOBAL`] | contended | lock_all against exclusive locks; used at rank 0 alone             |
 //! | [`STANDING`] | contended | the standing intent (`epoch::lock::standing`); at rank 0 alone |
 //! | [`ACC`]    | contended | lock of accumulates that no single instruction can do              |
-//! | [`MIX`] to [`PASSES_END`] | contended | who may do without it, and where (`lock::passes`) |
 //! | [`COMPLETE`] | contended | MPI_Win_complete calls that named this rank (`epoch::pscw`)    |
 //! | [`CONTACTS`] | contended | ranks that have mapped this rank's memory of a created window   |
 //! | [`LEFT`]   | contended | what copies may cost before this rank moves its memory         |
@@ -21,6 +20,7 @@
 //! | [`ENTERED`] | owned    | the last barrier of a tree that this rank has entered              |
 //! | [`WAITED`] | owned     | how long this rank has waited in the window, for a report         |
 //! | [`made`], [`used`] | owned | this rank's posts, and its starts (`epoch::pscw`)               |
+//! | [`MIX`] to [`PASSES_END`] | contended | accumulates without a lock (`lock::passes`) |
 //! | [`posted`] | contended | one bit per rank: whether its posts to this rank are an odd number |
 //! | [`pass`], [`owed`] | contended | two bits for each rank from the 65th on                    |
 //!
@@ -61,42 +61,32 @@ pub const GLOBAL: WordId = WordId(LINE);
 pub const STANDING: WordId = WordId(LINE + 2);
 /// The lock of large accumulates at this rank.
 pub const ACC: WordId = WordId(2 * LINE);
-/// How the calls on this rank's memory mix: on single words, and on several. This word and those up
-/// to [`PASSES_END`] are on another line than the lock, which changes with each call on several.
-pub const MIX: WordId = WordId(3 * LINE);
-/// The number of fences of the window when passes were withdrawn last.
-pub const WITHDRAWN: WordId = WordId(3 * LINE + 1);
-const PASSES: u32 = 3 * LINE + 2;
-/// The address of the first byte that a rank with a pass may change.
-pub const PASSES_FIRST: WordId = WordId(3 * LINE + 4);
-/// The address behind the last of these bytes.
-pub const PASSES_END: WordId = WordId(3 * LINE + 5);
 /// The cumulative count of completed access epochs that named this rank.
-pub const COMPLETE: WordId = WordId(4 * LINE);
+pub const COMPLETE: WordId = WordId(3 * LINE);
 /// The number of ranks that have mapped this rank's memory, of a created window.
-pub const CONTACTS: WordId = WordId(4 * LINE + 1);
+pub const CONTACTS: WordId = WordId(3 * LINE + 1);
 /// The nanoseconds that copies to and from this rank's memory may cost before the rank moves it;
 /// negative: more than that.
-pub const LEFT: WordId = WordId(4 * LINE + 2);
+pub const LEFT: WordId = WordId(3 * LINE + 2);
 
 /// The group lock of this rank's table of regions, of a dynamic window, or of its memory that may
 /// move, of a created one. It counts one holder per thread inside of an access.
-pub const REGIONS: WordId = WordId(5 * LINE);
+pub const REGIONS: WordId = WordId(4 * LINE);
 /// The number of the table.
-pub const REGIONS_ID: WordId = WordId(5 * LINE + 1);
+pub const REGIONS_ID: WordId = WordId(4 * LINE + 1);
 /// The number of the last table that is not its predecessor with slots added.
-pub const CUT: WordId = WordId(5 * LINE + 2);
+pub const CUT: WordId = WordId(4 * LINE + 2);
 /// The address of the table.
-pub const TABLE: WordId = WordId(5 * LINE + 3);
+pub const TABLE: WordId = WordId(4 * LINE + 3);
 /// The number of slots of the table.
-pub const SLOTS: WordId = WordId(5 * LINE + 4);
+pub const SLOTS: WordId = WordId(4 * LINE + 4);
 /// The key with which the devices of ranks of other nodes read the table.
-pub const TABLE_KEY: WordId = WordId(5 * LINE + 5);
+pub const TABLE_KEY: WordId = WordId(4 * LINE + 5);
 /// Whether this rank's memory may move, on the line of the lock that an access takes then. The
 /// tickets of that lock are ahead of it.
-pub const ROAD: WordId = WordId(5 * LINE + 7);
+pub const ROAD: WordId = WordId(4 * LINE + 7);
 
-const NODES: u32 = 6 * LINE;
+const NODES: u32 = 5 * LINE;
 /// Queue nodes of a rank for the locks of windows: the most of its threads that can stand in the
 /// queues of a window.
 pub const NODES_FOR_LOCKS: u32 = 8;
@@ -120,7 +110,23 @@ pub const ENTERED: WordId = WordId(WAITED.0 + 3);
 /// stores into.
 const MADE_AND_USED: u32 = WAITED.0 + 1;
 
-const POSTED: u32 = WAITED.0 + LINE;
+/// The first word behind those that all windows have.
+const BEHIND: u32 = WAITED.0 + LINE;
+
+const POSTED: u32 = BEHIND;
+/// How the calls on this rank's memory mix: on single words, and on several. This word and those up
+/// to [`PASSES_END`] are on another line than the lock, which changes with each call on several.
+/// The posts of the first ranks, which are on theirs, change once in an epoch.
+pub const MIX: WordId = WordId(BEHIND + 1);
+/// The number of fences of the window when passes were withdrawn last.
+pub const WITHDRAWN: WordId = WordId(BEHIND + 2);
+const PASSES: u32 = BEHIND + 3;
+/// The address of the first byte that a rank with a pass may change.
+pub const PASSES_FIRST: WordId = WordId(BEHIND + 5);
+/// The address behind the last of these bytes.
+pub const PASSES_END: WordId = WordId(BEHIND + 6);
+/// The first word of the bitmaps for the ranks from the 65th on.
+const MORE: u32 = BEHIND + LINE;
 /// Bits, and so ranks, of a word of the bitmap.
 const RANKS_PER_WORD: u32 = 64;
 
@@ -140,7 +146,7 @@ pub const fn words_per_rank(size: u32) -> u32 {
 /// The first word behind the bitmaps that other ranks change: the words of [`made`] and [`used`]
 /// for the ranks from the 65th on.
 const fn owned_bitmaps(size: u32) -> u32 {
-    POSTED + bitmap_words(size) + 2 * (bitmap_words(size) - 1)
+    MORE + 3 * (bitmap_words(size) - 1)
 }
 
 /// The words of a bitmap with a bit for each of `size` ranks, at least one.
@@ -158,7 +164,7 @@ pub fn bit_of(rank: Rank) -> (u32, u64) {
 pub fn kind(word: WordId, size: u32) -> WordKind {
     match word.0 {
         word if (REGIONS_ID.0..=TABLE_KEY.0).contains(&word) => WordKind::Owned,
-        word if (WAITED.0..POSTED).contains(&word) || word >= owned_bitmaps(size) => {
+        word if (WAITED.0..BEHIND).contains(&word) || word >= owned_bitmaps(size) => {
             WordKind::Owned
         }
         word if (NODES..FENCE).contains(&word) => match (word - NODES) % WORDS_PER_NODE {
@@ -201,7 +207,7 @@ pub fn purpose(word: WordId) -> Purpose {
         _ if word == COMPLETE => Purpose::Complete,
         at if is_of_queue(word) => Purpose::Queue((at - NODES) / WORDS_PER_NODE),
         word if (FENCE..WAITED.0).contains(&word) => Purpose::Barrier,
-        word if word >= POSTED => Purpose::Posts,
+        word if word >= BEHIND => Purpose::Posts,
         word => unreachable!("no rank waits for its word {word}"),
     }
 }
@@ -229,8 +235,10 @@ pub const RELEASED: WordId = WordId(FENCE + ROUNDS_MAX - 1);
 
 /// Returns the word and the bit for the posts of `from` to this rank.
 pub fn posted(from: Rank) -> (WordId, u64) {
-    let (word, bit) = bit_of(from);
-    (WordId(POSTED + word), bit)
+    match bit_of(from) {
+        (0, bit) => (WordId(POSTED), bit),
+        (index, bit) => (WordId(MORE + index - 1), bit),
+    }
 }
 
 /// Returns the word and the bit for the posts of this rank to `to`, in a window of `size` ranks.
@@ -257,7 +265,7 @@ pub fn pass(index: u32, size: u32) -> WordId {
     assert!(index < bitmap_words(size));
     match index {
         0 => WordId(PASSES),
-        _ => WordId(POSTED + bitmap_words(size) + 2 * (index - 1)),
+        _ => WordId(MORE + (bitmap_words(size) - 1) + 2 * (index - 1)),
     }
 }
 
@@ -269,11 +277,11 @@ pub fn owed(index: u32, size: u32) -> WordId {
 
 /// The sum of all posts that named this rank, ever. This word and those below are reached through a
 /// device.
-pub const POSTS: WordId = WordId(POSTED);
+pub const POSTS: WordId = WordId(BEHIND);
 /// The number of requests for a bit of [`POSTS`], ever.
-pub const BITS_TAKEN: WordId = WordId(POSTED + 1);
+pub const BITS_TAKEN: WordId = WordId(BEHIND + 1);
 /// The first word of the list of the ranks to which this rank has posted, two words for each.
-pub const LIST: WordId = WordId(POSTED + LINE);
+pub const LIST: WordId = WordId(BEHIND + LINE);
 /// The length of that list. A longer list is elsewhere; one word here has its location, because a
 /// word is read whole and two are not.
 pub const LIST_WORDS: u32 = 4 * LINE;
@@ -313,7 +321,7 @@ pub fn rendezvous(lock: WordId, ticket: u32) -> WordId {
 pub fn kind_far(word: WordId) -> WordKind {
     match word.0 {
         word if (LIST.0..LIST.0 + LIST_WORDS).contains(&word) => WordKind::Owned,
-        word if word >= POSTED => WordKind::Contended,
+        word if word >= BEHIND => WordKind::Contended,
         _ => kind(word, 1),
     }
 }
