@@ -110,23 +110,22 @@ pub const ENTERED: WordId = WordId(WAITED.0 + 3);
 /// stores into.
 const MADE_AND_USED: u32 = WAITED.0 + 1;
 
-/// The first word behind those that all windows have.
-const BEHIND: u32 = WAITED.0 + LINE;
-
-const POSTED: u32 = BEHIND;
+/// The first word of [`posted`], and the first one behind those that all windows have.
+const POSTED: u32 = WAITED.0 + LINE;
 /// How the calls on this rank's memory mix: on single words, and on several. This word and those up
 /// to [`PASSES_END`] are on another line than the lock, which changes with each call on several.
 /// The posts of the first ranks, which are on theirs, change once in an epoch.
-pub const MIX: WordId = WordId(BEHIND + 1);
+pub const MIX: WordId = WordId(POSTED + 1);
 /// The number of fences of the window when passes were withdrawn last.
-pub const WITHDRAWN: WordId = WordId(BEHIND + 2);
-const PASSES: u32 = BEHIND + 3;
+pub const WITHDRAWN: WordId = WordId(POSTED + 2);
+const PASSES: u32 = POSTED + 3;
 /// The address of the first byte that a rank with a pass may change.
-pub const PASSES_FIRST: WordId = WordId(BEHIND + 5);
+pub const PASSES_FIRST: WordId = WordId(POSTED + 5);
 /// The address behind the last of these bytes.
-pub const PASSES_END: WordId = WordId(BEHIND + 6);
+pub const PASSES_END: WordId = WordId(POSTED + 6);
 /// The first word of the bitmaps for the ranks from the 65th on.
-const MORE: u32 = BEHIND + LINE;
+const MORE: u32 = POSTED + LINE;
+
 /// Bits, and so ranks, of a word of the bitmap.
 const RANKS_PER_WORD: u32 = 64;
 
@@ -164,7 +163,7 @@ pub fn bit_of(rank: Rank) -> (u32, u64) {
 pub fn kind(word: WordId, size: u32) -> WordKind {
     match word.0 {
         word if (REGIONS_ID.0..=TABLE_KEY.0).contains(&word) => WordKind::Owned,
-        word if (WAITED.0..BEHIND).contains(&word) || word >= owned_bitmaps(size) => {
+        word if (WAITED.0..POSTED).contains(&word) || word >= owned_bitmaps(size) => {
             WordKind::Owned
         }
         word if (NODES..FENCE).contains(&word) => match (word - NODES) % WORDS_PER_NODE {
@@ -207,7 +206,7 @@ pub fn purpose(word: WordId) -> Purpose {
         _ if word == COMPLETE => Purpose::Complete,
         at if is_of_queue(word) => Purpose::Queue((at - NODES) / WORDS_PER_NODE),
         word if (FENCE..WAITED.0).contains(&word) => Purpose::Barrier,
-        word if word >= BEHIND => Purpose::Posts,
+        word if word >= POSTED => Purpose::Posts,
         word => unreachable!("no rank waits for its word {word}"),
     }
 }
@@ -277,11 +276,11 @@ pub fn owed(index: u32, size: u32) -> WordId {
 
 /// The sum of all posts that named this rank, ever. This word and those below are reached through a
 /// device.
-pub const POSTS: WordId = WordId(BEHIND);
+pub const POSTS: WordId = WordId(POSTED);
 /// The number of requests for a bit of [`POSTS`], ever.
-pub const BITS_TAKEN: WordId = WordId(BEHIND + 1);
+pub const BITS_TAKEN: WordId = WordId(POSTED + 1);
 /// The first word of the list of the ranks to which this rank has posted, two words for each.
-pub const LIST: WordId = WordId(BEHIND + LINE);
+pub const LIST: WordId = WordId(POSTED + LINE);
 /// The length of that list. A longer list is elsewhere; one word here has its location, because a
 /// word is read whole and two are not.
 pub const LIST_WORDS: u32 = 4 * LINE;
@@ -321,7 +320,7 @@ pub fn rendezvous(lock: WordId, ticket: u32) -> WordId {
 pub fn kind_far(word: WordId) -> WordKind {
     match word.0 {
         word if (LIST.0..LIST.0 + LIST_WORDS).contains(&word) => WordKind::Owned,
-        word if word >= BEHIND => WordKind::Contended,
+        word if word >= POSTED => WordKind::Contended,
         _ => kind(word, 1),
     }
 }

@@ -172,12 +172,13 @@ unsafe fn accumulate_shaped(
         true => guard_of_several(place, rank, target_count),
         false => Guard::Single,
     };
-    let (disp, place_of) = (target.disp, reach(&target_shape, target_count)?.0);
-    let bytes = place.node.target_bytes(rank, disp, place_of);
+    let disp = target.disp;
+    let (touched, offset) = reach(&target_shape, target_count)?;
+    let bytes = place.node.target_bytes(rank, disp, touched);
     let what = Several { elements: moved / WORD_BYTES, bytes };
     let work = AccCall { place, rank, disp, op, zero: None, guard, what };
     // SAFETY: the caller vouches for the buffers.
-    unsafe { work.begin(sides, &target_shape, target_count) }
+    unsafe { work.begin(sides, (&target_shape, target_count), (touched, offset)) }
 }
 
 /// The protection of several elements before the call.
@@ -207,12 +208,16 @@ pub(super) struct AccCall<'a> {
 }
 
 impl<'a> AccCall<'a> {
-    /// Finds the target, and applies the operation there.
+    /// Finds the target, and applies the operation there. `reach` and `offset`: those of its items.
     ///
     /// # Safety
     /// The buffers are valid for their shapes.
-    unsafe fn begin(self, sides: Sides<'_>, target: &Shape, count: u64) -> Result<()> {
-        let (reach, offset) = reach(target, count)?;
+    unsafe fn begin(
+        self,
+        sides: Sides<'_>,
+        (target, count): (&Shape, u64),
+        (reach, offset): (Reach, i64),
+    ) -> Result<()> {
         let AccCall { place, rank, disp, .. } = self;
         let whole = place.node.while_steady(rank, || {
             if place.node.is_mixed(rank, disp, reach)? {

@@ -6,12 +6,12 @@
 //! | entry        | meaning                                                                   |
 //! |--------------|---------------------------------------------------------------------------|
 //! | [`NO_VIEW`]  | not looked at yet, or not mapped here: quick calls refuse the target      |
-//! | another view | that of the target; it does not change, and lives as long as the window   |
+//! | another view | that of the target, as long as the window lives; only its range changes   |
 //!
 //! The first full call on a target that is mapped here makes its view. Until a window has one, it
 //! uses the table of its arena, whose entries are all [`NO_VIEW`], so that making a window costs
 //! nothing for this. Then it has a table of its own: 8 bytes for each rank of the node, and
-//! a cache line or two for each target that the process has accessed. Quick calls that move data
+//! a cache line for each target that the process has accessed. Quick calls that move data
 //! find a window from its first view on (`registry::serve_transfers`).
 
 use crate::epoch::lock::target_bytes::TargetBytes;
@@ -56,18 +56,22 @@ const NO_RANGE: (u64, u64) = (u64::MAX, 0);
 static ZERO: AtomicU64 = AtomicU64::new(0);
 
 /// The view of a target that quick calls do not access. No byte is inside.
-static NO_VIEW: TargetView = TargetView {
-    at: ptr::null_mut(),
-    bytes: 0,
-    disp_unit: 0,
-    disp_min: 0,
-    disp_max: 0,
-    pass: &raw const ZERO,
-    range_first: AtomicU64::new(NO_RANGE.0),
-    range_end: AtomicU64::new(NO_RANGE.1),
-};
+static NO_VIEW: TargetView = TargetView::without_bytes(&raw const ZERO);
 
 impl TargetView {
+    const fn without_bytes(pass: *const AtomicU64) -> TargetView {
+        TargetView {
+            at: ptr::null_mut(),
+            bytes: 0,
+            disp_unit: 0,
+            disp_min: 0,
+            disp_max: 0,
+            pass,
+            range_first: AtomicU64::new(NO_RANGE.0),
+            range_end: AtomicU64::new(NO_RANGE.1),
+        }
+    }
+
     /// Returns the view of a target whose bytes from offset `first` to `end` are mapped, at `at`,
     /// in units of `disp_unit` bytes, without a byte in which this rank may change single words.
     ///
@@ -79,28 +83,18 @@ impl TargetView {
         disp_unit: u64,
         pass: *const AtomicU64,
     ) -> TargetView {
-        let (range_first, range_end) = (AtomicU64::new(NO_RANGE.0), AtomicU64::new(NO_RANGE.1));
         // With a unit of 0 every displacement is at the begin of the memory.
         let disp_min = first.div_ceil(disp_unit.max(1));
         let begin = disp_min.saturating_mul(disp_unit);
         // Only a rank that has damaged its memory maps bytes behind the last displacement.
         let is_any = begin >= first && disp_min <= DISP_MAX;
         let Some(bytes) = end.checked_sub(begin).filter(|_| is_any) else {
-            let (at, bytes, disp_unit, disp_min, disp_max) = (ptr::null_mut(), 0, 0, 0, 0);
-            return TargetView {
-                at,
-                bytes,
-                disp_unit,
-                disp_min,
-                disp_max,
-                pass,
-                range_first,
-                range_end,
-            };
+            return TargetView::without_bytes(pass);
         };
         let at = at.wrapping_add((begin - first).to_usize());
         let disp_max = disp_max(bytes, disp_unit).min(DISP_MAX - disp_min);
-        TargetView { at, bytes, disp_unit, disp_min, disp_max, pass, range_first, range_end }
+        let none = TargetView::without_bytes(pass);
+        TargetView { at, bytes, disp_unit, disp_min, disp_max, ..none }
     }
 
     /// Returns the offset of displacement `disp` in the mapped memory, and the bytes from there to

@@ -11,8 +11,8 @@
 //! |-------------|-----------------------------------------------------------------------------|
 //! | pass bit    | this rank may change single words of the pass range without the lock        |
 //! | owed bit    | its pass was withdrawn, and it may still be in a call that has seen the pass |
-//! | `PASSES_FIRST`, | the pass range: all words that ranks change by a pass, or by one that  |
-//! | `PASSES_END` | they owe                                                                   |
+//! | `PASSES_FIRST` | begin of the pass range: all words that a pass or an owed pass is used for |
+//! | `PASSES_END` | end of the pass range                                                      |
 //! | `MIX`       | which calls this target has had, below                                      |
 //! | `WITHDRAWN` | the number of fences of the window when passes were withdrawn last          |
 //!

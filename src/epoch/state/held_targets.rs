@@ -91,11 +91,10 @@ impl Targets {
         rank: Rank,
         take: impl FnOnce() -> Option<Hold>,
     ) -> Option<()> {
-        let is_first = self.first == rank;
-        let place = self.table.get_mut(rank.0.to_usize()).filter(|place| place.is_none())?;
-        if is_first {
+        if self.first == rank {
             return None;
         }
+        let place = self.table.get_mut(rank.0.to_usize()).filter(|place| place.is_none())?;
         *place = Some(take()?);
         self.others += 1;
         Some(())
