@@ -5,21 +5,25 @@
 
 #include "created.h"
 #include <sys/mman.h>
-#include <sys/syscall.h>
+#include <stdint.h>
 
 enum { PAGE = 4096 };
 
-// Whether the library can adopt memory here: on one node, where the kernel and the filters of a
-// container permit userfaultfd, and the process has no limits.
+// Whether the library can adopt memory here: on one node, where the kernel says who refers to pages
+// (MADV_COLLAPSE, Linux 6.1).
 UNUSED static int can_adopt(void)
 {
     if (!library_is_here() || getenv("FOMPI_RANKS_PER_NODE") != NULL
         || getenv("CHECK_RANKS_PER_NODE") != NULL || size == 1)
         return 0;
-    const int file = (int)syscall(SYS_userfaultfd, 1); // UFFD_USER_MODE_ONLY
-    if (file >= 0)
-        close(file);
-    return file >= 0;
+    enum { HUGE_PAGE = 2 << 20, COLLAPSE = 25 };
+    char *pages = mmap(NULL, 2 * HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(pages != MAP_FAILED);
+    char *first = pages + HUGE_PAGE - (uintptr_t)pages % HUGE_PAGE;
+    *first = 1;
+    const int answer = madvise(first, HUGE_PAGE, COLLAPSE);
+    munmap(pages, 2 * HUGE_PAGE);
+    return answer == 0;
 }
 
 // Whether the page at an address is shared with other processes.

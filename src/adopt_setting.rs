@@ -7,23 +7,19 @@
 pub enum Adopt {
     /// no page moves
     Never,
-    /// pages move where that is safe for any program, within a budget of time
+    /// pages move where it is proved that no code can notice, within a budget of time
     Auto,
-    /// the same, and pages that also hold other objects move where userfaultfd cannot stop the
-    /// kernel's own writes
-    Edges,
-    /// the same, and locked and registered memory moves too, without a budget
+    /// the same, without a budget
     Always,
 }
 
 impl Adopt {
     /// Returns what holds for a window with that value of the info key `fompi_adopt`: `false`
-    /// forbids moves, `true` consents to those of `Edges`. FOMPI_ADOPT=never forbids them in any
-    /// case.
+    /// forbids moves, `true` needs no budget. FOMPI_ADOPT=never forbids them in any case.
     pub fn for_window(self, info: Option<bool>) -> Adopt {
         match (self, info) {
             (Adopt::Never, _) | (_, Some(false)) => Adopt::Never,
-            (Adopt::Auto, Some(true)) => Adopt::Edges,
+            (Adopt::Auto, Some(true)) => Adopt::Always,
             (setting, _) => setting,
         }
     }
@@ -33,7 +29,6 @@ impl Adopt {
         match value.to_ascii_lowercase().as_str() {
             "auto" => Some(Adopt::Auto),
             "never" => Some(Adopt::Never),
-            "edges" => Some(Adopt::Edges),
             "always" => Some(Adopt::Always),
             _ => None,
         }
@@ -46,11 +41,10 @@ mod tests {
 
     #[test]
     fn the_info_of_a_window_modifies_the_setting() {
-        use Adopt::{Always, Auto, Edges, Never};
+        use Adopt::{Always, Auto, Never};
         let rows = [
-            ("auto", [Auto, Never, Edges]),
+            ("auto", [Auto, Never, Always]),
             ("NEVER", [Never, Never, Never]),
-            ("edges", [Edges, Never, Edges]),
             ("always", [Always, Never, Always]),
         ];
         for (value, expected) in rows {
@@ -58,6 +52,6 @@ mod tests {
             let for_window = [None, Some(false), Some(true)].map(|info| setting.for_window(info));
             assert_eq!(for_window, expected, "{value}");
         }
-        assert_eq!(Adopt::parse("yes"), None);
+        assert_eq!((Adopt::parse("yes"), Adopt::parse("edges")), (None, None));
     }
 }

@@ -180,7 +180,7 @@ const VARIABLES: [Variable; 18] = [
     },
     Variable {
         name: "FOMPI_ADOPT",
-        values: "auto, never, edges or always",
+        values: "auto, never or always",
         set: |config, value| Adopt::parse(value).map(|choice| config.adopt = choice),
     },
 ];

@@ -3,9 +3,20 @@
 // MPI-4.1 sections 11.8 and 12.2.
 // ranks: 1 2
 
+#define _GNU_SOURCE
+#include "adopted.h"
 #include "spawned.h"
 
 enum { CHILDREN = 2 };
+
+// Memory of a window stays where it is: a process of the other job may copy it at any time.
+static void stays(void)
+{
+    char *memory = touched_pages(4);
+    MPI_Win win = window_over(memory, 4 * PAGE, 1);
+    CHECK(!is_shared(memory));
+    OK(MPI_Win_free(&win));
+}
 
 static void refused(MPI_Comm inter)
 {
@@ -40,6 +51,7 @@ int main(int argc, char **argv)
     struct ring *all = ring_of(merged);
     ring_turn(all, 200);
     ring_turn(world, 300);
+    stays();
     ring_turn(all, 400);
     ring_free(all);
     ring_turn(world, 500);

@@ -36,6 +36,11 @@
     BOTH(X, MPI_Win_allocate_shared, "wiwwww") \
     BOTH(X, MPI_Win_allocate_shared_c, "wwwwww") \
     BOTH(X, MPI_Session_init, "www") \
+    BOTH(X, MPI_Comm_accept, "wwiww") \
+    BOTH(X, MPI_Comm_connect, "wwiww") \
+    BOTH(X, MPI_Comm_join, "iw") \
+    BOTH(X, MPI_Comm_spawn, "wwiwiwww") \
+    BOTH(X, MPI_Comm_spawn_multiple, "iwwwwiwww") \
     BOTH(X, MPI_Win_attach, "www") \
     BOTH(X, MPI_Win_call_errhandler, "wi") \
     BOTH(X, MPI_Win_complete, "w") \

@@ -6,7 +6,6 @@ pub mod fence;
 #[cfg(not(loom))]
 pub mod known_ranks;
 pub mod lock;
-pub mod moving;
 pub mod pscw;
 pub mod regions;
 #[cfg(not(loom))]

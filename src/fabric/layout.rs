@@ -10,10 +10,9 @@
 //! | [`ACC`]    | contended | lock of accumulates that no single instruction can do              |
 //! | [`COMPLETE`] | contended | MPI_Win_complete calls that named this rank (`epoch::pscw`)    |
 //! | [`CONTACTS`] | contended | ranks that have mapped this rank's memory of a created window   |
-//! | [`LEFT`]   | contended | what copies may cost before this rank moves its memory         |
-//! | [`REGIONS`] | contended | accesses to this rank's regions (`epoch::regions`), or memory   |
+//! | [`COPIED`] | contended | whether a rank has copied to or from this rank's memory: 0 or 1 |
+//! | [`REGIONS`] | contended | accesses to this rank's regions (`epoch::regions`)             |
 //! | [`REGIONS_ID`] to [`TABLE_KEY`] | owned | the table of its regions                      |
-//! | [`ROAD`]   | contended | whether its memory may move (`epoch::moving`)                  |
 //! | [`next`], [`go`] | link, contended | a queue node of each thread that waits for a lock    |
 //! | [`fence`]  | contended | one counter per round of the barrier (`epoch::fence`)            |
 //! | [`arrived`], [`RELEASED`] | contended | those of a tree, in these words (`fence::tree`) |
@@ -65,12 +64,11 @@ pub const ACC: WordId = WordId(2 * LINE);
 pub const COMPLETE: WordId = WordId(3 * LINE);
 /// The number of ranks that have mapped this rank's memory, of a created window.
 pub const CONTACTS: WordId = WordId(3 * LINE + 1);
-/// The nanoseconds that copies to and from this rank's memory may cost before the rank moves it;
-/// negative: more than that.
-pub const LEFT: WordId = WordId(3 * LINE + 2);
+/// Whether a rank has copied to or from this rank's memory by process_vm, of a created window.
+pub const COPIED: WordId = WordId(3 * LINE + 2);
 
-/// The group lock of this rank's table of regions, of a dynamic window, or of its memory that may
-/// move, of a created one. It counts one holder per thread inside of an access.
+/// The group lock of this rank's table of regions, of a dynamic window. It counts one holder per
+/// thread inside of an access.
 pub const REGIONS: WordId = WordId(4 * LINE);
 /// The number of the table.
 pub const REGIONS_ID: WordId = WordId(4 * LINE + 1);
@@ -82,9 +80,6 @@ pub const TABLE: WordId = WordId(4 * LINE + 3);
 pub const SLOTS: WordId = WordId(4 * LINE + 4);
 /// The key with which the devices of ranks of other nodes read the table.
 pub const TABLE_KEY: WordId = WordId(4 * LINE + 5);
-/// Whether this rank's memory may move, on the line of the lock that an access takes then. The
-/// tickets of that lock are ahead of it.
-pub const ROAD: WordId = WordId(4 * LINE + 7);
 
 const NODES: u32 = 5 * LINE;
 /// Queue nodes of a rank for the locks of windows: the most of its threads that can stand in the

@@ -94,8 +94,8 @@ pub struct HeapRange {
     /// bytes that were asked for
     bytes: u64,
     dirty: bool,
-    /// whether its pages go to the system when it is given back
-    emptied: bool,
+    /// the offset and the bytes of whole huge pages that go to the system when it is given back
+    emptied: Option<(u64, u64)>,
 }
 
 impl HeapRange {
@@ -142,12 +142,11 @@ impl HeapRange {
 impl Drop for HeapRange {
     fn drop(&mut self) {
         if self.pid == process::id() {
-            let bytes = whole(self.bytes);
-            if self.emptied && self.chunk.give_back(self.offset, bytes).is_ok() {
-                let mut books = self.heap.books();
-                return books.give(self.chunk, self.offset, bytes, RangeState::Fresh);
+            let (offset, bytes) = self.emptied.unwrap_or((self.offset, whole(self.bytes)));
+            if self.emptied.is_some() && self.chunk.give_back(offset, bytes).is_ok() {
+                return self.heap.books().give(self.chunk, offset, bytes, RangeState::Fresh);
             }
-            self.heap.give_back(self.chunk, self.offset, bytes);
+            self.heap.give_back(self.chunk, offset, bytes);
         }
     }
 }
@@ -181,9 +180,9 @@ pub fn take(bytes: u64, alignment: u64) -> Result<HeapRange> {
     HEAP.take(bytes, alignment)
 }
 
-/// Allocates whole pages without memory behind them, to be mapped at `address` as well: if they can
-/// hold a huge page, both addresses are the same modulo its size. When they are given back, their
-/// memory goes to the system at once.
+/// Allocates whole pages without memory behind them, to be mapped at `address` as well: both
+/// addresses are the same modulo the size of a huge page. No other range lies in the huge pages of
+/// the chunk that they are parts of. When they are given back, their memory goes to the system.
 pub fn take_empty(bytes: u64, address: u64) -> Result<HeapRange> {
     HEAP.take_empty(bytes, address)
 }
@@ -263,7 +262,7 @@ impl Heap {
             return Err(Error::NoMemory { bytes });
         }
         let pid = books.pid;
-        let emptied = false;
+        let emptied = None;
         let lease = |chunk, offset, dirty| HeapRange {
             heap: self,
             pid,
@@ -294,14 +293,12 @@ impl Heap {
 
     fn take_empty(&'static self, bytes: u64, address: u64) -> Result<HeapRange> {
         assert!(bytes > 0 && (bytes | address).is_multiple_of(page_bytes()));
-        let huge = bytes >= CHUNK_ALIGNMENT;
-        let (ahead, alignment) =
-            if huge { (address % CHUNK_ALIGNMENT, CHUNK_ALIGNMENT) } else { (0, page_bytes()) };
+        let ahead = address % CHUNK_ALIGNMENT;
+        let all = (ahead + bytes).next_multiple_of(CHUNK_ALIGNMENT);
         let mut books = self.books();
-        let (chunk, first) = books.take_or_add(ahead + bytes, alignment)?;
-        books.give(chunk, first, ahead, RangeState::Fresh);
-        let (pid, offset) = (books.pid, first + ahead);
-        Ok(HeapRange { heap: self, pid, chunk, offset, bytes, dirty: false, emptied: true })
+        let (chunk, first) = books.take_or_add(all, CHUNK_ALIGNMENT)?;
+        let (pid, offset, emptied) = (books.pid, first + ahead, Some((first, all)));
+        Ok(HeapRange { heap: self, pid, chunk, offset, bytes, dirty: false, emptied })
     }
 
     fn allocate(&'static self, bytes: u64, alignment: u64) -> Result<*mut u8> {

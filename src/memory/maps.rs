@@ -22,6 +22,14 @@ pub fn map(name: &Name) -> Result<Arc<Mapping>> {
     MAPS.lock().map(name)
 }
 
+/// Whether an address lies in one of these mappings.
+pub fn hold(address: u64) -> bool {
+    MAPS.lock().0.iter().any(|(_, _, mapping)| {
+        let base = mapping.base().addr().to_u64();
+        (base..base + mapping.bytes().to_u64()).contains(&address)
+    })
+}
+
 impl Maps {
     fn map(&mut self, name: &Name) -> Result<Arc<Mapping>> {
         let is_it = |entry: &(u64, u64, _)| (entry.0, entry.1) == (name.device, name.inode);

@@ -97,6 +97,15 @@ functions! {
         comm_size = c"PMPI_Comm_size" (Handle, *mut c_int);
         comm_group = c"PMPI_Comm_group" (Handle, *mut Handle);
         comm_test_inter = c"PMPI_Comm_test_inter" (Handle, *mut c_int);
+        comm_get_parent = c"PMPI_Comm_get_parent" (*mut Handle);
+        comm_spawn = c"PMPI_Comm_spawn"
+            (*const c_char, *mut c_void, c_int, Handle, c_int, Handle, *mut Handle, *mut c_int);
+        comm_spawn_multiple = c"PMPI_Comm_spawn_multiple"
+            (c_int, *mut c_void, *mut c_void, *const c_int, *const c_void, c_int, Handle,
+             *mut Handle, *mut c_int);
+        comm_accept = c"PMPI_Comm_accept" (*const c_char, Handle, c_int, Handle, *mut Handle);
+        comm_connect = c"PMPI_Comm_connect" (*const c_char, Handle, c_int, Handle, *mut Handle);
+        comm_join = c"PMPI_Comm_join" (c_int, *mut Handle);
         comm_create_keyval = c"PMPI_Comm_create_keyval"
             (CopyFn, DeleteFn, *mut c_int, *mut c_void);
         comm_set_attr = c"PMPI_Comm_set_attr" (Handle, c_int, *mut c_void);

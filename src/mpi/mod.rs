@@ -13,6 +13,7 @@ pub mod handle;
 pub mod host;
 pub mod info;
 pub mod level;
+pub mod own_job;
 pub mod table;
 
 pub use handle::Handle;

@@ -7,6 +7,19 @@ use super::life::{self, Life, Mark};
 use super::process;
 use std::sync::Arc;
 
+/// Runs a test, which calls this with its own path, in a process of its own: there `body` runs.
+pub fn alone(test: &str, body: impl FnOnce()) {
+    const INSIDE: &str = "FOMPI_TEST_ALONE";
+    if std::env::var_os(INSIDE).is_some() {
+        return body();
+    }
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test]).env(INSIDE, "1");
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
 /// A child process, until it is dropped.
 pub struct Child {
     pid: i32,

@@ -128,7 +128,7 @@ pub fn library_at(address: usize) -> Option<(Library, String)> {
 }
 
 /// Returns path and base address of the library that holds `address`.
-fn object_at(address: usize) -> Option<(CString, usize)> {
+pub fn object_at(address: usize) -> Option<(CString, usize)> {
     // SAFETY: plain data, for which zero is a value.
     let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
     let at = core::ptr::without_provenance(address);

@@ -127,15 +127,13 @@ unsafe fn accumulate_alike(
     let guard = if count == 1 { Guard::Single } else { guard_of_several(place, rank, count) };
     let what = Several { elements: count, bytes: place.node.target_bytes(rank, disp, reach) };
     let work = AccCall { place, rank, disp, op, zero: None, guard, what };
-    place.node.while_steady(rank, || {
-        if place.node.is_mixed(rank, disp, reach)? {
-            // SAFETY: `is_mixed` checked the window's side, the caller vouches for the buffers.
-            return work.in_parts(|work| unsafe { work.run_at(0, basic, origin, result, count) });
-        }
-        place.node.at_common(rank, disp, reach, |spot| {
-            // SAFETY: `at_common` checked the window's side, the caller vouches for the buffers.
-            unsafe { work.on_elements(basic, spot, (origin, result), count) }
-        })
+    if place.node.is_mixed(rank, disp, reach)? {
+        // SAFETY: `is_mixed` checked the window's side, the caller vouches for the buffers.
+        return work.in_parts(|work| unsafe { work.run_at(0, basic, origin, result, count) });
+    }
+    place.node.at_common(rank, disp, reach, |spot| {
+        // SAFETY: `at_common` checked the window's side, the caller vouches for the buffers.
+        unsafe { work.on_elements(basic, spot, (origin, result), count) }
     })
 }
 
@@ -219,16 +217,14 @@ impl<'a> AccCall<'a> {
         (reach, offset): (Reach, i64),
     ) -> Result<()> {
         let AccCall { place, rank, disp, .. } = self;
-        let whole = place.node.while_steady(rank, || {
-            if place.node.is_mixed(rank, disp, reach)? {
-                // SAFETY: `is_mixed` checked the window's side, the caller vouches for the others.
-                return self.in_parts(|work| unsafe { work.run_shaped(sides, target, count) });
-            }
-            place.node.at_common(rank, disp, reach, |spot| {
-                let zero = spot.offset(-offset);
-                // SAFETY: `at` checked the window's side, the caller vouches for the other two.
-                self.protected(zero, |work| unsafe { work.run_shaped(sides, target, count) })
-            })
+        if place.node.is_mixed(rank, disp, reach)? {
+            // SAFETY: `is_mixed` checked the window's side, the caller vouches for the others.
+            return self.in_parts(|work| unsafe { work.run_shaped(sides, target, count) });
+        }
+        let whole = place.node.at_common(rank, disp, reach, |spot| {
+            let zero = spot.offset(-offset);
+            // SAFETY: `at` checked the window's side, the caller vouches for the other two.
+            self.protected(zero, |work| unsafe { work.run_shaped(sides, target, count) })
         });
         if !matches!(whole, Err(Error::NotInRegion { .. })) {
             return whole;

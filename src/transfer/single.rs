@@ -98,7 +98,7 @@ pub unsafe fn fetch_and_op(
         // SAFETY: likewise.
         unsafe { work.on_elements(basic, spot, (origin, Some(result)), 1) }
     };
-    place.node.while_steady(rank, || place.node.at_common(rank, target.disp, reach, work))
+    place.node.at_common(rank, target.disp, reach, work)
 }
 
 /// MPI_Compare_and_swap: one element of a type that the standard allows.
@@ -163,7 +163,7 @@ pub unsafe fn compare_and_swap(
             }
         }
     };
-    place.node.while_steady(rank, || place.node.at_common(rank, target.disp, reach, work))
+    place.node.at_common(rank, target.disp, reach, work)
 }
 
 /// Returns an element of `bytes` bytes, at most eight, as the low bytes of a word.

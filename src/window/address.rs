@@ -2,6 +2,7 @@
 //! library are here; a [`Spot`] proves that one was made.
 
 use super::descriptor::Descriptor;
+use super::mapped_bytes::MappedBytes;
 use super::quick_part::QuickPart;
 use super::quick_window::QuickWindow;
 use super::target_views::TargetView;
@@ -9,7 +10,7 @@ use super::wide::locate::By;
 use super::{Carrier, LocalWindow, Memory, Window, registry};
 use crate::epoch::lock::target_bytes::TargetBytes;
 use crate::error::{Class, Error, Result};
-use crate::fabric::cma::Gathering;
+use crate::fabric::cma::{Gathering, Process};
 use crate::fabric::spot::{Spot, Unmapped};
 use crate::fabric::{WordAt, layout};
 use crate::memory::HeapView;
@@ -77,7 +78,7 @@ impl LocalWindow {
     }
 
     /// Does the same as [`LocalWindow::at`], by the road that all ranks have in common, so that
-    /// their operations are atomic with each other. To be called in [`LocalWindow::while_steady`].
+    /// their operations are atomic with each other.
     #[inline]
     pub fn at_common<R>(
         &self,
@@ -106,16 +107,25 @@ impl LocalWindow {
         let index = rank.on_only_node();
         let exposed = self.blocks.descriptor(index);
         let first = exposed.find(rank, disp, reach)?;
-        let access = || work(self.spot(index, exposed, (first, reach.bytes))?);
-        // An accumulate has asked for this already. A process need not hold its own memory.
-        if by == By::All || rank == self.rank {
-            return access();
-        }
-        self.while_steady(rank, access)
+        work(self.spot(index, exposed, (first, reach.bytes))?)
+    }
+
+    /// Returns the bytes that can be mapped of the memory of a rank of this node, in a created
+    /// window, if there are any.
+    #[inline]
+    pub(super) fn mapped(&self, rank: RankOnNode) -> Option<&MappedBytes> {
+        Some(self.blocks.mapped_bytes(rank)).filter(|mapped| mapped.is_any())
+    }
+
+    /// Returns a process of this node whose memory the kernel copies.
+    #[inline]
+    pub(super) fn process(&self, rank: RankOnNode) -> Process<'_> {
+        let at = WordAt { rank: rank.in_node_words(), word: layout::COPIED };
+        self.arena().memory_of(rank).noting(self.blocks.word(at))
     }
 
     /// Returns the location of `bytes` bytes from byte `first` of a rank's part. The caller has
-    /// checked that they are inside, and holds the memory if it may move.
+    /// checked that they are inside.
     #[inline]
     pub(super) fn spot(
         &self,
@@ -165,7 +175,7 @@ impl LocalWindow {
 
     /// Returns how many of `count` elements of `extent` bytes, from `there` bytes behind the
     /// displacement, lie ahead of what is mapped of a created window, inside, and behind. The
-    /// bounds have been checked. To be called in [`LocalWindow::while_steady`].
+    /// bounds have been checked.
     pub fn split(
         &self,
         (rank, disp): (Rank, i64),
@@ -199,8 +209,7 @@ impl LocalWindow {
         TargetBytes::new(base.wrapping_add(first), reach.bytes)
     }
 
-    /// Returns whether some of the bytes are mapped, and others are not. To be called in
-    /// [`LocalWindow::while_steady`].
+    /// Returns whether some of the bytes are mapped, and others are not.
     ///
     /// # Errors
     /// As for [`LocalWindow::at`].

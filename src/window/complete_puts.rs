@@ -56,7 +56,7 @@ impl LocalWindow {
     fn complete_waiting(&self, target: Rank) {
         let Some(rank) = self.near_index(target) else { return };
         if let Some(puts) = self.small_puts.targets.find(rank) {
-            self.send_steadily(rank, |process| puts.complete(process, &self.small_puts));
+            self.note_sent(puts.complete(self.process(rank), &self.small_puts));
         }
     }
 
@@ -65,18 +65,14 @@ impl LocalWindow {
     pub(super) fn send_puts_to(&self, rank: RankOnNode) {
         if self.small_puts.may_wait()
             && let Some(puts) = self.small_puts.targets.find(rank)
-            && puts.send(self.arena().memory_of(rank))
         {
-            self.small_puts.note_error();
+            self.note_sent(puts.send(self.process(rank)));
         }
     }
 
-    /// Does `work`, which sends puts to a target and returns whether an error is kept, while the
-    /// memory of the target does not move.
-    fn send_steadily(&self, rank: RankOnNode, work: impl Fn(Process<'_>) -> bool) {
-        let sent = self.while_steady_on_node(rank, || Ok(work(self.process(rank))));
-        // The memory of a rank that is lost does not move.
-        if sent.unwrap_or_else(|_| work(self.process(rank))) {
+    /// Notes that puts were sent, and whether an error is kept of them.
+    fn note_sent(&self, has_error: bool) {
+        if has_error {
             self.small_puts.note_error();
         }
     }
@@ -101,7 +97,7 @@ impl LocalWindow {
     #[cold]
     fn each_target(&self, work: impl Fn(&SmallPuts, Process<'_>) -> bool) {
         for (rank, puts) in self.small_puts.targets.all() {
-            self.send_steadily(rank, |process| work(puts, process));
+            self.note_sent(work(puts, self.process(rank)));
         }
     }
 

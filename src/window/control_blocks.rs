@@ -4,12 +4,11 @@
 use super::arena::Arena;
 use super::descriptor::Descriptor;
 use super::mapped_bytes::{MappedBytes, WORDS_AT};
-use crate::epoch::moving;
 use crate::fabric::shm::words::Cells;
 use crate::fabric::{WordAt, WordId};
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode, Slot};
-use crate::sync::{AtomicU32, AtomicU64, Ordering, computed};
+use crate::sync::{AtomicU32, AtomicU64, computed};
 use std::sync::Arc;
 
 /// The blocks of one slot of an arena.
@@ -73,9 +72,8 @@ impl ControlBlocks {
         unsafe { &*self.block(rank).cast::<Descriptor>() }
     }
 
-    /// Returns the bytes of the memory of `rank` that can be mapped. To be called when
-    /// `epoch::moving` says that they do not change any more, and before the creation of the window
-    /// ends for the own rank.
+    /// Returns the bytes of the memory of `rank` that can be mapped. They do not change once the
+    /// window is made.
     #[inline]
     pub(super) fn mapped_bytes(&self, rank: RankOnNode) -> &MappedBytes {
         let at = self.block(rank).wrapping_add(size_of::<Descriptor>()).cast::<MappedBytes>();
@@ -83,22 +81,12 @@ impl ControlBlocks {
         unsafe { &*at }
     }
 
-    /// Writes the bytes of this rank's memory that can be mapped. No other process reads them
-    /// before this rank says so.
+    /// Writes the bytes of this rank's memory that can be mapped, before the barrier that ends the
+    /// creation of the window.
     pub(super) fn set_mapped_bytes(&self, mapped: MappedBytes) {
         let block = self.block(self.arena.rank).wrapping_add(size_of::<Descriptor>());
         // SAFETY: the address is that of the value in this rank's block.
         unsafe { block.cast::<MappedBytes>().write_volatile(mapped) };
-    }
-
-    /// Lets the memory of this rank move later, as soon as copies have cost `price` nanoseconds
-    /// (`epoch::moving`). `None`: it stays where it is. To be called before the barrier that ends
-    /// the creation of the window.
-    pub(super) fn may_move(&self, price: Option<u64>) {
-        for (word, value) in price.into_iter().flat_map(moving::first_values) {
-            // Relaxed: the barrier orders it.
-            self.word(WordAt { rank: self.rank(), word }).store(value, Ordering::Relaxed);
-        }
     }
 
     /// Returns a control word of a rank of this node.

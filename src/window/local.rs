@@ -125,7 +125,7 @@ impl LocalWindow {
         let rank = self.arena().rank.in_node_words();
         // Relaxed: the fence orders them.
         let word = |word| self.blocks.word(WordAt { rank, word }).load(Ordering::Relaxed);
-        range.note_freed(word(layout::CONTACTS), word(layout::LEFT));
+        range.note_freed(word(layout::CONTACTS) > 0 || word(layout::COPIED) > 0);
     }
 
     /// Takes the common memory out of a window that is freed, if it is kept.

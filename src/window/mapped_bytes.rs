@@ -1,6 +1,6 @@
 //! The bytes of a rank's memory that other processes can map, of a window over memory that the rank
-//! had before. They lie in its block behind its descriptor. `epoch::moving` says when they may
-//! change, and who may read them.
+//! had before. They lie in its block behind its descriptor, and do not change once the window is
+//! made.
 
 use super::descriptor::Descriptor;
 use crate::memory::HeapPlace;

@@ -28,7 +28,6 @@ pub mod quick_window;
 pub mod regions;
 pub mod registry;
 pub mod report;
-mod road_changes;
 pub mod synchronise;
 pub mod target_views;
 pub mod verdict;

@@ -1,25 +1,23 @@
 //! The memory that this process had before, and that windows of any communicator expose: which
 //! windows are over a page, and which pages are adopted for them (`memory::adopted`).
 //!
-//! Pages move only while no other process may copy to them by process_vm, since the kernel would
-//! write to the page that has moved away. When a window is made, no process knows its memory; later
-//! its own ranks are kept away (`epoch::moving`). But processes may know the same page by another
-//! window. So this is one table of the process:
+//! The ranks of a node move their pages while none of them copies memory by process_vm. Other
+//! nodes go on: a device or the service thread may reach a page by another window. So this is one
+//! table of the process:
 //!
 //! | a range                   | its pages                                                        |
 //! |---------------------------|------------------------------------------------------------------|
-//! | overlaps no other one     | may move, now or later                                           |
+//! | overlaps no other one     | may move when its window is made                                 |
 //! | is inside of adopted ones | are adopted already, and are shared                              |
-//! | overlaps in another way   | stay where they are, as long as it does                          |
+//! | overlaps in another way   | stay where they are                                              |
 //!
-//! Adopted pages become private again when the last range over any page of that adoption ends.
+//! Adopted pages become private again when the last range over any page of that adoption has ended.
 
 use crate::config::{Adopt, Config};
 use crate::memory::HeapPlace;
-use crate::memory::adopted::{self, Adopted, NotAdopted, When};
-use crate::sync::{AtomicBool, Ordering};
+use crate::memory::adopted::{self, Adopted, NotAdopted, Quiet};
 use crate::sys::{page_bytes, process};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
 /// Pages: the first address, and one past the last.
@@ -62,35 +60,50 @@ impl Table {
         key
     }
 
-    /// Ends a range, and returns the adoptions that no range is over any more.
-    fn remove(&mut self, key: (u64, u64)) -> Vec<(Pages, Adopted)> {
-        self.ranges.remove(&key);
-        let adopted = std::mem::take(&mut self.adopted);
-        let (kept, unheld) = adopted.into_iter().partition(|(pages, _)| self.is_over(*pages));
-        self.adopted = kept;
-        unheld
+    /// Returns the adoptions that no range but the one with this key is over.
+    fn last_over(&self, key: (u64, u64)) -> Vec<&Adopted> {
+        let is_last = |(pages, _): &&(Pages, Adopted)| !self.is_another_over(*pages, Some(key));
+        self.adopted.iter().filter(is_last).map(|(_, adopted)| adopted).collect()
     }
 
-    /// Adopts the pages of a range. `key`: that of a range that has begun already, whose window
-    /// keeps its ranks away; `None`: no process knows the range.
+    /// Ends a range, and drops the adoptions that no range is over any more.
+    fn remove(&mut self, key: (u64, u64)) {
+        self.ranges.remove(&key);
+        let adopted = std::mem::take(&mut self.adopted);
+        self.adopted = adopted.into_iter().filter(|(pages, _)| self.is_over(*pages)).collect();
+    }
+
+    /// Whether the pages of a range may be adopted, which has this key: whether no other range is
+    /// in the way.
+    fn may_adopt(
+        &self,
+        (address, bytes): (u64, u64),
+        key: Option<(u64, u64)>,
+    ) -> core::result::Result<(), NotAdopted> {
+        let shares = |(_, other): &(Pages, Adopted)| {
+            let (first, bytes_there) = other.inner();
+            first <= address && address + bytes <= first + bytes_there
+        };
+        let is_free = !self.is_another_over(pages_of(address, bytes), key);
+        if is_free || self.adopted.iter().any(shares) {
+            Ok(())
+        } else {
+            Err(NotAdopted::OtherWindow)
+        }
+    }
+
+    /// Adopts the pages of a range, which has this key.
     fn adopt(
         &mut self,
         (address, bytes): (u64, u64),
         key: Option<(u64, u64)>,
         consent: Adopt,
+        quiet: &Quiet,
     ) -> Fate {
-        let pages = pages_of(address, bytes);
-        let shares = |(_, other): &(Pages, Adopted)| {
-            let (first, bytes_there) = other.inner();
-            first <= address && address + bytes <= first + bytes_there
-        };
-        if self.is_another_over(pages, key) && !self.adopted.iter().any(shares) {
-            return Err(NotAdopted::OtherWindow);
-        }
-        let when = if key.is_some() { When::MidLife } else { When::Creation };
-        let adopted = adopted::take(address, bytes, when, consent)?;
+        self.may_adopt((address, bytes), key)?;
+        let adopted = adopted::take(address, bytes, consent, quiet)?;
         let part = MappedPart { inner: adopted.inner(), place: adopted.place() };
-        self.adopted.push((pages, adopted));
+        self.adopted.push((pages_of(address, bytes), adopted));
         Ok(part)
     }
 }
@@ -124,23 +137,8 @@ pub struct OwnRange {
     /// address and bytes
     memory: (u64, u64),
     consent: Adopt,
-    /// what became of its pages when it began
-    pub fate: Fate,
-    /// whether its pages may still move
-    may_move: AtomicBool,
-    /// locked by the thread that makes an attempt to move them
-    attempts: Mutex<Attempts>,
-}
-
-/// The attempts to move the pages of a range.
-#[derive(Debug, Default)]
-pub struct Attempts {
-    /// how many have failed
-    failed: u32,
-    /// what copies have cost before the last one, in nanoseconds
-    spent: u64,
-    /// what copies were to cost since then until this one
-    price: u64,
+    /// what became of its pages; they may be adopted in a quiet part while this is `Ok(None)`
+    fate: core::result::Result<Option<MappedPart>, NotAdopted>,
 }
 
 impl OwnRange {
@@ -150,13 +148,9 @@ impl OwnRange {
         OwnRange::with_consent(address, bytes, Adopt::Never)
     }
 
-    /// Begins a range of a window that is being made, and adopts its pages as far as `consent`, the
-    /// policy and other windows permit it. No other process knows the memory by this window yet.
-    pub fn adopt(address: u64, bytes: u64, consent: Adopt) -> Option<OwnRange> {
-        OwnRange::with_consent(address, bytes, consent)
-    }
-
-    fn with_consent(address: u64, bytes: u64, consent: Adopt) -> Option<OwnRange> {
+    /// Begins a range of a window that is being made. No other process knows the memory by this
+    /// window yet. `consent`: whether its pages may be adopted.
+    pub fn with_consent(address: u64, bytes: u64, consent: Adopt) -> Option<OwnRange> {
         if Config::get().adopt == Adopt::Never
             || bytes == 0
             || address.checked_add(bytes).is_none_or(|end| end > i64::MAX as u64)
@@ -171,89 +165,52 @@ impl OwnRange {
             table.adopted.clear();
             table.pid = pid;
         }
-        let fate = match consent {
-            Adopt::Never => Err(NotAdopted::Setting),
-            consent => table.adopt((address, bytes), None, consent),
-        };
+        let memory = (address, bytes);
+        let fate = table.may_adopt(memory, None);
+        let fate = fate.and_then(|()| adopted::may_take(address, bytes, consent)).map(|()| None);
         let key = table.add(pages_of(address, bytes));
-        let may_move = AtomicBool::new(matches!(fate, Err(why) if why.may_pass()));
-        let (memory, attempts) = ((address, bytes), Mutex::default());
-        Some(OwnRange { key, pid, memory, consent, fate, may_move, attempts })
+        Some(OwnRange { key, pid, memory, consent, fate })
     }
 
-    /// Returns what copies have to cost in nanoseconds before the first attempt to move its pages
-    /// later; `None`: they do not move.
-    pub fn first_price(&self) -> Option<u64> {
-        let price = adopted::least_price().filter(|_| self.may_move());
-        match price {
-            Some(price) => self.attempts.lock().price = price,
-            None => self.stays(),
+    /// Whether its pages may be adopted, if the ranks of the node are quiet.
+    pub fn wants_quiet(&self) -> bool {
+        matches!(self.fate, Ok(None))
+    }
+
+    /// Whether pages are to be given back when it ends.
+    pub fn leaves_pages(&self) -> bool {
+        self.pid == process::id() && adopted::has_unheld(&TABLE.lock().last_over(self.key))
+    }
+
+    /// Notes why its pages stay where they are.
+    pub fn stays(&mut self, why: NotAdopted) {
+        if self.wants_quiet() {
+            self.fate = Err(why);
         }
-        price
     }
 
-    /// Whether its pages may move while its window is in use. A child of fork(2) moves none.
-    #[inline]
-    pub fn may_move(&self) -> bool {
-        // Relaxed: only this process asks.
-        self.may_move.load(Ordering::Relaxed)
-    }
-
-    /// Notes that its pages do not move any more.
-    pub fn stays(&self) {
-        self.may_move.store(false, Ordering::Relaxed); // as in `may_move`
-    }
-
-    /// Notes that its window is being freed. `contacts`: how many ranks have mapped its memory.
-    /// `left`: what copies could still cost before the next attempt to move it.
-    pub fn note_freed(&self, contacts: u64, left: u64) {
-        let attempts = self.attempts.lock();
-        let was_copied = left != attempts.price || attempts.spent > 0;
-        let is_used = match self.fate {
-            Ok(_) => Some(contacts > 0),
-            Err(why) if !why.may_pass() => return,
-            // No copy was counted: the window has ranks on several nodes.
-            Err(_) if attempts.price == 0 => None,
-            Err(_) => Some(contacts > 0 || was_copied),
-        };
-        adopted::note_freed(self.memory, is_used, self.fate.is_ok());
-    }
-
-    /// Begins an attempt to move its pages, unless another thread does so.
-    pub fn attempt(&self) -> Option<MutexGuard<'_, Attempts>> {
-        if self.pid != process::id() {
-            self.stays();
-            return None;
+    /// Adopts its pages, as far as the policy and other windows permit it.
+    pub fn adopt(&mut self, quiet: &Quiet) {
+        if self.wants_quiet() {
+            let adopted = TABLE.lock().adopt(self.memory, Some(self.key), self.consent, quiet);
+            self.fate = adopted.map(Some);
         }
-        self.attempts.try_lock()
     }
 
-    /// Moves its pages, if copies have cost as much as that costs. No other process copies to them
-    /// by its window, until this returns.
-    ///
-    /// # Errors
-    /// The reason why they did not move, if there is one, and what copies have to cost before
-    /// another attempt; `None`: no attempt is worth it.
-    pub fn move_now(
-        &self,
-        attempts: &mut Attempts,
-    ) -> core::result::Result<MappedPart, (Option<NotAdopted>, Option<u64>)> {
-        attempts.spent = attempts.spent.saturating_add(attempts.price);
-        let price = adopted::price(self.memory.0, self.memory.1).ok_or((None, None))?;
-        let later = |attempts: &mut Attempts, price: u64| {
-            attempts.price = price.min(i64::MAX.cast_unsigned());
-            Some(attempts.price)
-        };
-        if attempts.spent < price {
-            let missing = price - attempts.spent;
-            return Err((None, later(attempts, missing)));
+    /// Returns the part of it that other processes can map, or why there is none.
+    pub fn mapped(&self) -> Fate {
+        self.fate.and_then(|part| part.ok_or(NotAdopted::Failed))
+    }
+
+    /// Notes that its window is being freed. `is_used`: whether other ranks have accessed its
+    /// memory.
+    pub fn note_freed(&self, is_used: bool) {
+        match self.fate {
+            Ok(_) | Err(NotAdopted::Budget | NotAdopted::Again) => {
+                adopted::note_freed(self.memory, is_used, matches!(self.fate, Ok(Some(_))));
+            }
+            Err(_) => {}
         }
-        let fate = TABLE.lock().adopt(self.memory, Some(self.key), self.consent);
-        fate.map_err(|why| {
-            attempts.failed += 1;
-            let next = price.saturating_mul(1 << attempts.failed.min(20));
-            (Some(why), why.may_pass().then(|| later(attempts, next)).flatten())
-        })
     }
 }
 
@@ -262,9 +219,7 @@ impl Drop for OwnRange {
         if self.pid != process::id() {
             return;
         }
-        let mut table = TABLE.lock();
-        // Under the lock: another thread that makes a window over these pages waits.
-        drop(table.remove(self.key));
+        TABLE.lock().remove(self.key);
     }
 }
 
@@ -272,6 +227,7 @@ impl Drop for OwnRange {
 mod tests {
     use super::*;
     use crate::number::Number;
+    use crate::sys::adopt::helper_threads::OtherThreads;
 
     fn table(ranges: &[Pages]) -> Table {
         let (ranges_of, adopted) = (BTreeMap::new(), Vec::new());
@@ -310,22 +266,28 @@ mod tests {
         assert_ne!(memory, libc::MAP_FAILED);
         let address = memory.expose_provenance().to_u64();
         let mut table = table(&[]);
-        match table.adopt((address, bytes), None, Adopt::Always) {
+        // SAFETY: one thread of this test alone uses the memory.
+        let quiet = unsafe { Quiet::begin(OtherThreads::Helpers) };
+        let adopt = |table: &mut Table, memory| table.adopt(memory, None, Adopt::Always, &quiet);
+        match adopt(&mut table, (address, bytes)) {
             Ok(part) => assert_eq!(part.inner, (address, bytes)),
-            Err(why) => return assert!(adopted::price(address, bytes).is_none(), "{why}"),
+            Err(why) => return assert_eq!(why, NotAdopted::NoKernel),
         }
         let first = table.add(pages_of(address, bytes));
-        let again =
-            table.adopt((address + 8, page_bytes()), None, Adopt::Always).map(|part| part.inner);
+        let again = adopt(&mut table, (address + 8, page_bytes())).map(|part| part.inner);
         assert_eq!(again.ok(), Some((address + 8, page_bytes())), "it is inside");
         let inside = table.add(pages_of(address + 8, page_bytes()));
         let across = (address + page_bytes(), bytes);
-        let refused = table.adopt(across, None, Adopt::Always).map(|part| part.inner);
+        let refused = adopt(&mut table, across).map(|part| part.inner);
         assert_eq!(refused, Err(NotAdopted::OtherWindow));
         let over = table.add(pages_of(address + page_bytes(), bytes));
-        assert_eq!(table.remove(first).len(), 0, "a range is over its pages");
-        assert_eq!(table.remove(inside).len(), 0, "and over one of these");
-        assert_eq!(table.remove(over).len(), 2);
+        assert_eq!(table.last_over(first).len(), 0, "another range is over its pages");
+        table.remove(first);
+        table.remove(inside);
+        assert_eq!((table.adopted.len(), table.last_over(over).len()), (2, 2));
+        table.remove(over);
+        assert!(table.adopted.is_empty() && adopted::has_unheld(&[]));
+        adopted::give_back_unheld(&quiet).unwrap();
         // SAFETY: the memory from above; its pages are private again.
         unsafe { libc::munmap(memory, bytes.to_usize()) };
     }
@@ -334,7 +296,9 @@ mod tests {
     fn a_page_is_covered_until_its_last_range_ends() {
         let mut table = table(&[]);
         let keys = [table.add((0x1000, 0x3000)), table.add((0x1000, 0x3000))];
-        assert!(table.remove(keys[0]).is_empty() && table.is_over((0x2000, 0x3000)));
-        assert!(table.remove(keys[1]).is_empty() && !table.is_over((0x2000, 0x3000)));
+        table.remove(keys[0]);
+        assert!(table.is_over((0x2000, 0x3000)));
+        table.remove(keys[1]);
+        assert!(!table.is_over((0x2000, 0x3000)));
     }
 }

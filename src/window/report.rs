@@ -3,7 +3,7 @@
 //! line.
 
 use super::flavor::Flavor;
-use super::own_ranges::{MappedPart, OwnRange};
+use super::own_ranges::OwnRange;
 use crate::config::{Config, Fallback};
 use crate::error::{Class, Error, NO_DESCRIPTOR, Result};
 use crate::fabric::layout::RANKS_MAX;
@@ -18,21 +18,21 @@ use std::time::Duration;
 pub fn fate(flavor: Flavor, rank: Rank, range: Option<&OwnRange>) {
     let Some(range) = range.filter(|_| Config::get().verbose) else { return };
     let (call, rank) = (flavor.call(), rank.0);
-    say(&match &range.fate {
+    say(&match range.mapped() {
         Ok(part) => format!("{call}: rank {rank}: {} bytes adopted as shared memory", part.inner.1),
         Err(why) => format!("{call}: rank {rank}: process_vm, its memory is not adopted: {why}"),
     });
 }
 
-/// Prints what became of the memory of a rank that it tried to move while the window is in use, if
-/// FOMPI_VERBOSE is set.
-pub fn moved(rank: Rank, fate: core::result::Result<MappedPart, NotAdopted>) {
-    if Config::get().verbose {
-        let rank = rank.0;
-        say(&match fate {
-            Ok(part) => format!("rank {rank}: {} bytes adopted as shared memory", part.inner.1),
-            Err(why) => format!("rank {rank}: its memory is not adopted: {why}"),
-        });
+/// Prints once why memory of freed windows stays shared memory, if FOMPI_VERBOSE is set.
+pub fn kept(given: core::result::Result<(), NotAdopted>) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    // Relaxed: at worst two threads print.
+    if let Err(why) = given
+        && Config::get().verbose
+        && !SAID.swap(true, Ordering::Relaxed)
+    {
+        say(&format!("MPI_Win_free: adopted memory of this process stays shared memory: {why}"));
     }
 }
 

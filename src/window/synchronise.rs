@@ -29,7 +29,6 @@ pub struct Asserts {
 
 /// Does MPI_Win_fence.
 pub fn fence(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result<()> {
-    node.move_if_due();
     window.epochs.may_fence()?;
     if node.small_puts.may_err() {
         node.complete_all_puts();
@@ -65,7 +64,6 @@ pub fn last_fence(node: &LocalWindow, call: &'static str) -> Result<()> {
 /// and if only one side did, a start would wait for ever, or a post would remain and be added to
 /// the next one.
 pub fn post(window: &Window, node: &LocalWindow, origins: &[Rank]) -> Result<()> {
-    node.move_if_due();
     window.epochs.post(origins.len().to_u32())?;
     node.send_puts();
     // Relaxed: only this process uses the count.
@@ -85,7 +83,6 @@ pub fn start(window: &Window, node: &LocalWindow, targets: &[Rank]) -> Result<()
 
 /// Does MPI_Win_complete.
 pub fn complete(window: &Window, node: &LocalWindow) -> Result<()> {
-    node.move_if_due();
     let targets = window.epochs.started()?;
     node.complete_all_puts();
     on_protocols!(node, |protocols| protocols.complete(&targets))?;
@@ -95,7 +92,6 @@ pub fn complete(window: &Window, node: &LocalWindow) -> Result<()> {
 
 /// Does MPI_Win_wait.
 pub fn wait(window: &Window, node: &LocalWindow) -> Result<()> {
-    node.move_if_due();
     window.epochs.posted()?;
     node.send_puts();
     let completes = node.completes.load(Ordering::Relaxed);
@@ -108,7 +104,6 @@ pub fn wait(window: &Window, node: &LocalWindow) -> Result<()> {
 /// MPI_Win_wait does, if a process is lost: a program that repeats the call until it returns true
 /// would repeat it for ever.
 pub fn test(window: &Window, node: &LocalWindow) -> Result<bool> {
-    node.move_if_due();
     window.epochs.posted()?;
     node.send_puts();
     let completes = node.completes.load(Ordering::Relaxed);
@@ -124,7 +119,6 @@ pub fn test(window: &Window, node: &LocalWindow) -> Result<bool> {
 
 /// Does MPI_Win_lock.
 pub fn lock(window: &Window, node: &LocalWindow, target: Rank, hold: Hold) -> Result<()> {
-    node.move_if_due();
     let held = window.epochs.lock(target, hold)?;
     node.send_puts();
     let (rank, nodes) = (target, node.nodes_for(Wanted::Lock(target)));
@@ -142,7 +136,6 @@ pub fn lock(window: &Window, node: &LocalWindow, target: Rank, hold: Hold) -> Re
 
 /// Does MPI_Win_unlock.
 pub fn unlock(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
-    node.move_if_due();
     let (hold, spare) = window.epochs.unlock(target)?;
     node.complete_puts(target);
     on_protocols!(node, |protocols| {
@@ -172,7 +165,6 @@ fn give_all_back(words: &impl Words, locked: bool) -> Result<()> {
 /// Does MPI_Win_lock_all.
 #[inline(always)]
 pub fn lock_all(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result<()> {
-    node.move_if_due();
     window.epochs.lock_all(!asserts.nocheck)?;
     if asserts.nocheck {
         return Ok(());
@@ -187,7 +179,6 @@ pub fn lock_all(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result
 /// Does MPI_Win_unlock_all.
 #[inline(always)]
 pub fn unlock_all(window: &Window, node: &LocalWindow) -> Result<()> {
-    node.move_if_due();
     let locked = window.epochs.unlock_all()?;
     node.complete_all_puts();
     on_protocols!(node, |protocols| {
@@ -201,7 +192,6 @@ pub fn unlock_all(window: &Window, node: &LocalWindow) -> Result<()> {
 /// Does MPI_Win_flush: waits until all operations on `target` are done there. Loads and stores are
 /// done when they are globally visible.
 pub fn flush(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
-    node.move_if_due();
     window.epochs.may_flush(target)?;
     // No other reason to flush operations on the own memory than to see what others have changed.
     if target == node.rank {
@@ -271,7 +261,6 @@ pub fn flush_local_all(window: &Window, node: &LocalWindow) -> Result<()> {
 
 /// Does MPI_Win_flush_all.
 pub fn flush_all(window: &Window, node: &LocalWindow) -> Result<()> {
-    node.move_if_due();
     window.epochs.may_flush_all()?;
     node.complete_all_puts();
     on_protocols!(node, |protocols| {
@@ -286,7 +275,6 @@ pub fn flush_all(window: &Window, node: &LocalWindow) -> Result<()> {
 /// memory calls it again and again, so some of the calls also serve other processes.
 #[inline]
 pub fn sync(node: &LocalWindow) {
-    node.move_if_due();
     node.send_puts();
     full_fence();
     node.serve_polling();

@@ -9,8 +9,6 @@ mod epochs;
 mod exposures;
 mod locks;
 mod losses;
-mod moving;
-mod moving_orderings;
 mod nodes;
 mod orderings;
 #[cfg(not(loom))]

@@ -33,7 +33,7 @@ use crate::rank_numbers::RankOnNode;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::life::Life;
 use crate::sys::vm::IoVec;
-use crate::sys::{page_bytes, process, uninterrupted, vm};
+use crate::sys::{process, uninterrupted, vm};
 
 /// A process of this node whose memory can be copied, and its rank in the window, for errors.
 ///
@@ -60,30 +60,22 @@ pub struct Process<'a> {
     pub rank: RankOnNode,
     /// its identity and liveness; it may be this process
     pub life: &'a Life,
-    /// the nanoseconds that copies may cost before the process moves its memory
-    /// (`epoch::moving`); `None`: it does not move
-    left: Option<&'a AtomicU64>,
+    /// a word that says whether its memory was ever copied: 0 or 1
+    copied: Option<&'a AtomicU64>,
 }
 
 /// The most bytes of one system call. The kernel's own limit is 2 GiB - 4 KiB.
 const BYTES_MAX: u64 = 1 << 30;
 
-/// What a copy costs more than the same bytes by load and store, in nanoseconds: for the call, for
-/// each run of the target behind the first, and for each page. These are the lowest of the machines
-/// on which it was measured, so that a move is never too early.
-const CALL_COST: u64 = 450;
-const RUN_COST: u64 = 100;
-const PAGE_COST: u64 = 130;
-
 impl<'a> Process<'a> {
     /// Returns the process with this rank.
     pub fn new(rank: RankOnNode, life: &'a Life) -> Process<'a> {
-        Process { rank, life, left: None }
+        Process { rank, life, copied: None }
     }
 
-    /// Returns the same process, for copies whose costs are subtracted from a word.
-    pub fn with_cost(self, left: &'a AtomicU64) -> Process<'a> {
-        Process { left: Some(left), ..self }
+    /// Returns the same process, for copies that are noted in a word, as 1.
+    pub fn noting(self, copied: &'a AtomicU64) -> Process<'a> {
+        Process { copied: Some(copied), ..self }
     }
 }
 
@@ -168,12 +160,11 @@ impl Process<'_> {
         if !self.life.is_there() {
             return vm::no_process();
         }
-        if let Some(left) = self.left {
-            let bytes: usize = there.iter().map(|run| run.iov_len).sum();
-            let runs = there.len().to_u64().saturating_sub(1);
-            let cost = CALL_COST + RUN_COST * runs + PAGE_COST * (bytes.to_u64() / page_bytes());
-            // Relaxed: a hint.
-            left.fetch_sub(cost, Ordering::Relaxed);
+        if let Some(copied) = self.copied
+            // Relaxed, as below: a hint.
+            && copied.load(Ordering::Relaxed) == 0
+        {
+            copied.store(1, Ordering::Relaxed);
         }
         let pid = self.life.mark().pid;
         // SAFETY: the caller's promise.

@@ -6,24 +6,21 @@ use super::budget::{Budget, Direction, weight};
 use super::freed::Freed;
 use super::madvise_calls::MadviseCalls;
 use super::own_tools::OwnTools;
-use super::refusal::NotAdopted;
+use super::policy::of_process_now;
+use super::refusal::{Adoption, NotAdopted};
 use super::runs::{PageRuns, Stretch};
-use crate::error::{Error, Result};
-use crate::memory::gpu;
+use crate::error::Error;
 use crate::memory::heap::{self, Beside, HeapRange};
+use crate::memory::{gpu, maps};
 use crate::number::Number;
 use crate::sys::adopt::areas::Area;
-use crate::sys::adopt::discards;
-use crate::sys::adopt::page_moves::{self, Halted, PageMove, Room};
-use crate::sys::adopt::process_state;
+use crate::sys::adopt::page_moves::{Halted, PageMove, Room};
+use crate::sys::adopt::{discards, unshared};
 use crate::sys::fork::SegmentPart;
 use crate::sys::{page_bytes, process};
 use parking_lot::lock_api::RawMutex as _;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
-
-/// The time in nanoseconds after which the process is looked through for an io_uring again.
-const LOOK_AGAIN: u64 = 10_000_000;
 
 /// Memory of the heap that pages have moved into.
 pub struct HeapLease {
@@ -31,6 +28,8 @@ pub struct HeapLease {
     pub range: HeapRange,
     /// whether the pages were huge before
     pub huge: bool,
+    /// whether the program has asked for huge pages there
+    pub wants_huge: bool,
 }
 
 impl HeapLease {
@@ -41,11 +40,44 @@ impl HeapLease {
         Room { descriptor, offset: place.offset, mapped }.behind(at - origin)
     }
 
-    /// Whether the page at `at` is mapped there, by the area that holds it.
-    fn lies_at(&self, at: u64, origin: u64, area: &Area) -> bool {
+    /// Returns the offset in the segment of an address, if the lease begins at `origin`.
+    fn offset(&self, at: u64, origin: u64) -> u64 {
+        self.range.place().offset + (at - origin)
+    }
+
+    /// Whether an area shows the segment to the program: mappings of this library do not.
+    fn is_shown_by(&self, area: &Area) -> bool {
         let place = self.range.place();
+        let heap = self.range.base().addr().to_u64() - place.offset;
+        let is_heap = area.start < heap + place.name.bytes && area.end > heap;
+        let is_own = is_heap || maps::hold(area.start);
         let file = (area.device, area.inode) == (place.name.device, place.name.inode);
-        area.is_shared && file && area.offset + (at - area.start) == place.offset + (at - origin)
+        area.is_shared && file && !is_own
+    }
+}
+
+/// A part of a lease that the program sees.
+#[derive(Clone, Copy)]
+struct Shown {
+    /// its addresses
+    address: u64,
+    bytes: u64,
+    /// its offset in the segment
+    offset: u64,
+    /// whether it may be read and written, and not executed
+    is_plain_data: bool,
+}
+
+impl Shown {
+    /// Returns the address at which the lease would begin.
+    fn origin(&self, lease: &HeapLease) -> u64 {
+        self.address - (self.offset - lease.range.place().offset)
+    }
+
+    /// Returns the rest of it behind `bytes` bytes.
+    fn behind(self, bytes: u64) -> Shown {
+        let (address, offset) = (self.address + bytes, self.offset + bytes);
+        Shown { address, offset, bytes: self.bytes - bytes, ..self }
     }
 }
 
@@ -57,16 +89,10 @@ pub struct Books {
     pub runs: PageRuns<HeapLease>,
     /// what this process moves pages with; `None`: not opened yet, or refused
     pub tools: Option<OwnTools>,
-    /// whether the system has refused the tools
-    pub is_refused: bool,
     /// costs and budget
     pub budget: Budget,
     /// the windows that were freed last
     pub freed: Freed,
-    /// mappings made so far, which do not merge again
-    pub mappings: u64,
-    /// when the process was last found without an io_uring or AIO context
-    looked: u64,
     /// the calls of madvise, which come by here from the first move on
     pub madvise_calls: MadviseCalls,
 }
@@ -75,11 +101,8 @@ static BOOKS: Mutex<Books> = Mutex::new(Books {
     pid: 0,
     runs: PageRuns::NONE,
     tools: None,
-    is_refused: false,
     budget: Budget::UNKNOWN,
     freed: Freed::NONE,
-    mappings: 0,
-    looked: 0,
     madvise_calls: MadviseCalls::ELSEWHERE,
 });
 
@@ -93,7 +116,7 @@ pub fn lock() -> MutexGuard<'static, Books> {
     if books.pid != pid {
         // The pages of a parent are private copies here.
         books.runs.forget();
-        (books.tools, books.is_refused, books.looked, books.pid) = (None, false, 0, pid);
+        (books.tools, books.pid) = (None, pid);
     }
     books
 }
@@ -112,47 +135,54 @@ impl Books {
         heap::watch_beside(&BESIDE);
     }
 
-    /// Opens the tools, if they are not open. Returns false if the system refuses them.
-    pub fn has_tools(&mut self) -> bool {
-        if self.tools.as_ref().is_some_and(|tools| !tools.are_open()) {
-            self.tools = None;
+    /// Opens the tools, if they are not open.
+    pub fn has_tools(&mut self) -> Adoption<()> {
+        if !unshared::is_answered() {
+            return Err(NotAdopted::NoKernel);
         }
-        if self.tools.is_none() && !self.is_refused {
+        if self.tools.as_ref().is_none_or(|tools| !tools.are_open()) {
             self.tools = OwnTools::open();
-            self.is_refused = self.tools.is_none();
         }
-        self.tools.is_some()
+        if self.tools.is_some() { Ok(()) } else { Err(NotAdopted::Failed) }
     }
 
-    /// Whether the process has an io_uring or AIO context. To look takes as long as moving a few
-    /// pages; so an answer of `false` counts for a while.
-    pub fn has_direct_io(&mut self, device: u64, now: u64) -> bool {
-        if self.looked != 0 && now < self.looked + LOOK_AGAIN {
-            return false;
-        }
-        let found = process_state::has_direct_io(device);
-        self.looked = if found { 0 } else { now };
-        found
-    }
-
-    /// Returns the parts of a stretch that lie in its lease still. The program may have mapped
-    /// other memory there, which is wrong while a window is over it, and not while none is.
-    fn still_laid(&mut self, stretch: &Stretch<HeapLease>) -> Result<Vec<(u64, u64)>> {
+    /// Returns the parts of a stretch's lease that the program sees, wherever they are, by their
+    /// offsets. The program may have moved or unmapped them.
+    fn shown(&mut self, stretch: &Stretch<HeapLease>) -> Adoption<Vec<Shown>> {
         let Some((lease, origin)) = &stretch.lease else { return Ok(Vec::new()) };
-        let tools = self.tools.as_mut().ok_or(Error::System { call: "userfaultfd", errno: 0 })?;
-        let areas = tools.areas().over(stretch.first, stretch.end - stretch.first)?;
-        let parts = areas.iter().map(|area| {
-            let (first, end) = (area.start.max(stretch.first), area.end.min(stretch.end));
-            (area, first, end)
-        });
-        let laid = parts.filter(|(area, first, _)| lease.lies_at(*first, *origin, area));
-        Ok(laid.map(|(_, first, end)| (first, end)).collect())
+        let tools = self.tools.as_mut().ok_or(NotAdopted::Failed)?;
+        let all = tools.areas().over(0, i64::MAX as u64).map_err(|_| NotAdopted::Failed)?;
+        let (begin, end) =
+            (lease.offset(stretch.first, *origin), lease.offset(stretch.end, *origin));
+        let part = |area: &Area| {
+            let offset = area.offset.max(begin);
+            let stop = (area.offset + (area.end - area.start)).min(end);
+            let address = area.start + (offset - area.offset.min(offset));
+            let is_plain_data = area.is_plain_data;
+            (offset < stop).then(|| Shown { address, bytes: stop - offset, offset, is_plain_data })
+        };
+        let shown = all.iter().filter(|area| lease.is_shown_by(area));
+        let mut parts: Vec<Shown> = shown.filter_map(part).collect();
+        parts.sort_by_key(|part| part.offset);
+        Ok(parts)
     }
 
     /// Whether all of a stretch lies in its lease still.
     pub fn is_laid(&mut self, stretch: &Stretch<HeapLease>) -> bool {
-        let bytes = |laid: Vec<(u64, u64)>| laid.iter().map(|(first, end)| end - first).sum();
-        self.still_laid(stretch).map_or(0, bytes) == stretch.end - stretch.first
+        let Some((lease, origin)) = &stretch.lease else { return false };
+        let (Some(tools), bytes) = (self.tools.as_mut(), stretch.end - stretch.first) else {
+            return false;
+        };
+        let areas = tools.areas().over(stretch.first, bytes).unwrap_or_default();
+        let lies = |area: &&Area| {
+            let first = area.start.max(stretch.first);
+            lease.is_shown_by(area)
+                && area.is_plain_data
+                && area.offset + (first - area.start) == lease.offset(first, *origin)
+        };
+        let laid = areas.iter().filter(lies);
+        let laid = laid.map(|area| area.end.min(stretch.end) - area.start.max(stretch.first));
+        laid.sum::<u64>() == bytes
     }
 
     /// Notes what a move in has left in the heap. Returns the reason for its end.
@@ -171,16 +201,13 @@ impl Books {
         reason_of(&halted.error)
     }
 
-    /// Makes all pages private that no window is over. Returns the first error; the pages that
-    /// could not move stay in the books.
-    pub fn give_back_unheld(&mut self) -> Result<()> {
+    /// Makes all pages private that no window is over. The ranks of the node are quiet. Returns the
+    /// first reason why some stay; these stay in the books.
+    pub fn give_back_unheld(&mut self) -> Adoption<()> {
         let mut result = Ok(());
         for stretch in self.runs.unheld() {
-            if !self.has_tools() {
-                return Err(Error::System { call: "userfaultfd", errno: libc::EPERM });
-            }
             let start = now();
-            let given = self.give_back(&stretch);
+            let given = self.has_tools().and_then(|()| self.give_back(&stretch));
             if let Ok(touched) = given {
                 let weight = weight((stretch.end - stretch.first) / page_bytes(), touched);
                 self.budget.moved(Direction::Back, weight, now() - start);
@@ -191,53 +218,91 @@ impl Books {
     }
 
     /// Returns how many pages had memory.
-    fn give_back(&mut self, stretch: &Stretch<HeapLease>) -> Result<u64> {
+    fn give_back(&mut self, stretch: &Stretch<HeapLease>) -> Adoption<u64> {
         if gpu::is_any_pinned(stretch.first, stretch.end, page_bytes()) {
-            // A library that came behind the adoption; the GPU would write to the old pages.
-            return Err(Error::System { call: "move of memory of a GPU", errno: libc::EBUSY });
+            return Err(NotAdopted::Gpu);
         }
-        let laid = self.still_laid(stretch)?;
-        let Some(((lease, origin), tools)) = stretch.lease.as_ref().zip(self.tools.as_ref()) else {
-            return Ok(0);
-        };
-        let (mut at, mut touched) = (stretch.first, 0);
-        for (first, end) in laid {
-            let (tools, room) = (tools.for_moves(), lease.room(first, *origin));
-            let bytes = end - first;
-            let moved = PageMove { tools, address: first, bytes, room, finds_users: false };
-            // SAFETY: the pages of the lease lie there, as the system has just told; no window is
-            // over them any more; the stack and the state of a thread were never moved.
-            touched += match unsafe { moved.move_back() } {
-                Ok(touched) => touched,
-                Err(halted) => {
-                    remove(&mut self.runs, at, halted.left.0);
-                    return Err(halted.error);
-                }
+        let parts = self.shown(stretch)?;
+        let Some((lease, _)) = stretch.lease.clone() else { return Ok(0) };
+        // From here on the books have what stays, and where.
+        self.remove(stretch.first, stretch.end);
+        let overlap = |pair: &[Shown]| pair[0].offset + pair[0].bytes > pair[1].offset;
+        let is_twice = parts.windows(2).any(overlap);
+        let (mut result, mut touched) = (Ok(()), 0);
+        for part in parts {
+            let given = match is_twice {
+                true => Err((NotAdopted::Shared, 0)),
+                false => self.part_back(part, &lease),
             };
-            if lease.huge {
-                page_moves::collapse(first, bytes);
+            match given {
+                Ok(pages) => touched += pages,
+                Err((why, done)) => {
+                    self.keep(part.behind(done), &lease);
+                    result = result.and(Err(why));
+                }
             }
-            remove(&mut self.runs, at, end);
-            at = end;
         }
-        remove(&mut self.runs, at, stretch.end);
-        Ok(touched)
+        result.map(|()| touched)
     }
-}
 
-/// Removes pages, which are private now.
-fn remove(runs: &mut PageRuns<HeapLease>, first: u64, end: u64) {
-    discards::forget(first, end); // ahead of the lease, which other pages may get then
-    runs.remove(first, end);
+    /// Makes a part private where it lies. Returns how many pages had memory; or why it stays, and
+    /// how many bytes of it are private nevertheless.
+    fn part_back(
+        &self,
+        part: Shown,
+        lease: &Arc<HeapLease>,
+    ) -> core::result::Result<u64, (NotAdopted, u64)> {
+        let stays = |why| (why, 0);
+        if !part.is_plain_data {
+            return Err(stays(NotAdopted::Said));
+        }
+        let end = part.address + part.bytes;
+        let wants_huge = of_process_now(part.address, end).map_err(stays)?;
+        let tools = self.tools.as_ref().ok_or(stays(NotAdopted::Failed))?;
+        let (pagemap, address, bytes) = (tools.pagemap(), part.address, part.bytes);
+        let room = lease.room(part.address, part.origin(lease));
+        let moved = PageMove { pagemap, address, bytes, room, wants_huge };
+        // SAFETY: the pages of the lease lie there, as the system has just told, and may be read
+        // and written; the ranks of the node are quiet; no window is over them any more, and the
+        // active stack and the state of a thread were never moved.
+        match unsafe { moved.move_back() } {
+            Ok(touched) => {
+                if lease.huge {
+                    unshared::collapse(address, bytes);
+                }
+                Ok(touched)
+            }
+            Err(halted) => Err((reason_of(&halted.error), halted.left.0 - address)),
+        }
+    }
+
+    /// Notes a part that stays a page of the heap, with no window over it.
+    fn keep(&mut self, part: Shown, lease: &Arc<HeapLease>) {
+        let (first, end) = (part.address, part.address + part.bytes);
+        let is_free = self.runs.stretches(first, end).iter().all(|other| other.lease.is_none());
+        let mapped = lease.room(first, part.origin(lease)).mapped;
+        if is_free && discards::note(first, end, mapped) {
+            self.runs.add(first, end, lease.clone(), part.origin(lease), 0);
+        } else {
+            // The program sees it twice, or there is no memory for a note: the lease never ends.
+            std::mem::forget(lease.clone());
+        }
+    }
+
+    /// Removes pages, which are private now.
+    fn remove(&mut self, first: u64, end: u64) {
+        discards::forget(first, end); // ahead of the lease, which other pages may get then
+        self.runs.remove(first, end);
+    }
 }
 
 /// Returns the reason for an error of a move.
 fn reason_of(error: &Error) -> NotAdopted {
     match error {
-        Error::System { call: "ioctl UFFDIO_MOVE", errno: libc::EBUSY } => NotAdopted::Pinned,
-        Error::System { errno: libc::EBUSY, .. } => NotAdopted::Watched,
-        Error::System { errno: libc::EAGAIN, .. } => NotAdopted::Threads,
-        Error::System { errno: libc::ENOMEM | libc::ENOSPC, .. } => NotAdopted::NoMemory,
+        Error::System { call: unshared::NAME, errno: libc::EAGAIN } => NotAdopted::Held,
+        Error::System { errno: libc::ENOMEM | libc::ENOSPC | libc::EBUSY, .. } => {
+            NotAdopted::NoMemory
+        }
         _ => NotAdopted::Failed,
     }
 }

@@ -1,31 +1,32 @@
 //! Which memory may move: the rules for a process, for areas of memory, and for edges, the pages
-//! that a part of a window shares with other objects.
+//! that a part of a window shares with other objects. `docs/internals/adoption.md` has the reasons.
 //!
 //! | memory                                     | moves                                          |
 //! |--------------------------------------------|------------------------------------------------|
-//! | private anonymous, readable and writable:  | whole pages of the part do; edges do if        |
-//! | malloc, new, numpy, .bss but its first page| userfaultfd is exact, or if nothing else is in |
-//! |                                            | them, or with consent                          |
+//! | private anonymous, readable and writable:  | whole pages of the part do; edges do if the    |
+//! | malloc, new, numpy, .bss but its first page| process has one thread, or nothing else is in  |
+//! |                                            | them                                           |
 //! | .data, files, shared, read-only, huge pages| never                                          |
-//! | stacks, state of the calling thread        | never: the mover would wait for itself         |
-//! | locked                                     | never, unless `Adopt::Always`                  |
-//! | registered with a device or io_uring       | never; not known where userfaultfd is not      |
-//! |                                            | exact or before Linux 6.8: then no memory of   |
-//! |                                            | the process moves, unless `Adopt::Always`      |
+//! | stacks, state of the calling thread        | never: the mover uses them                     |
+//! | locked, named, advised, watched by a       | never: a new mapping would lose that           |
+//! | userfaultfd                                |                                                |
+//! | held by a device, a transfer or a pipe     | never: the kernel is asked (`page_moves`)      |
 
-use super::refusal::NotAdopted;
-use crate::config::Adopt;
+use super::refusal::{Adoption, NotAdopted};
 use crate::memory::gpu;
 use crate::number::Number;
 use crate::sys::adopt::areas::{Area, AreaContent};
-use crate::sys::adopt::process_state;
+use crate::sys::adopt::smaps::{Said, Smaps};
+use crate::sys::adopt::{open_files, process_state};
 use crate::sys::{memory_limits, page_bytes};
 
-/// A process may have made this share of its mappings by moves; they do not merge again.
+/// Adopted memory may take this share of the mappings that a process may have. Each part of a
+/// window splits a mapping in three.
 const MAPPINGS_SHARE: u64 = 8;
 
-/// Whether this process may ever move pages: checked without a system call but for limits.
-pub fn of_process(mappings: u64) -> Result<(), NotAdopted> {
+/// Whether this process may ever move pages: checked without a system call but for limits. `runs`:
+/// how many parts are adopted.
+pub fn of_process(runs: u64) -> Adoption<()> {
     if gpu::is_loaded() {
         return Err(NotAdopted::Gpu);
     }
@@ -35,31 +36,35 @@ pub fn of_process(mappings: u64) -> Result<(), NotAdopted> {
     if memory_limits::are_strict() {
         return Err(NotAdopted::Strict);
     }
-    if mappings > process_state::mappings_max() / MAPPINGS_SHARE {
+    if 2 * runs > process_state::mappings_max() / MAPPINGS_SHARE {
         return Err(NotAdopted::ManyMappings);
     }
     Ok(())
 }
 
-/// Whether a move has to find the pages that a device or the like uses, if memory of this process
-/// may have such users for the reason `why`. `can_find`: whether it can, see
-/// [`Userfault::can_move`].
-///
-/// [`Userfault::can_move`]: crate::sys::adopt::userfault::Userfault::can_move
-pub fn of_users(consent: Adopt, can_find: bool, why: NotAdopted) -> Result<bool, NotAdopted> {
-    if can_find || consent == Adopt::Always { Ok(can_find) } else { Err(why) }
-}
-
-/// Whether the areas that begin at `first` and end at `ends` are locked.
-pub fn of_locked(consent: Adopt, first: u64, ends: &[u64]) -> Result<(), NotAdopted> {
-    let starts = [first].into_iter().chain(ends[..ends.len() - 1].iter().copied());
-    let locked = consent != Adopt::Always && starts.into_iter().any(process_state::is_locked);
-    if locked { Err(NotAdopted::Locked) } else { Ok(()) }
+/// Whether pages of this process may move now, by what it has open and mapped and by what the
+/// program has said of these. Returns whether the program wants huge pages there.
+pub fn of_process_now(first: u64, end: u64) -> Adoption<bool> {
+    if open_files::may_use_memory() {
+        return Err(NotAdopted::Device);
+    }
+    let smaps = Smaps::read().ok_or(NotAdopted::Failed)?;
+    if smaps.is_valgrind {
+        return Err(NotAdopted::Valgrind);
+    }
+    if smaps.has_device {
+        return Err(NotAdopted::Device);
+    }
+    match smaps.said_of(first, end) {
+        Said::Nothing => Ok(false),
+        Said::HugePages => Ok(true),
+        Said::Else => Err(NotAdopted::Said),
+    }
 }
 
 /// Whether the pages from `first` to `end` may move, by the areas that overlap them. Returns where
 /// the areas end, the last one with the pages.
-pub fn of_areas(areas: &[Area], first: u64, end: u64) -> Result<Vec<u64>, NotAdopted> {
+pub fn of_areas(areas: &[Area], first: u64, end: u64) -> Adoption<Vec<u64>> {
     let (mut at, mut ends) = (first, Vec::with_capacity(areas.len()));
     for area in areas {
         if area.start > at {
@@ -80,10 +85,9 @@ pub fn of_areas(areas: &[Area], first: u64, end: u64) -> Result<Vec<u64>, NotAdo
     if at < end {
         return Err(NotAdopted::NotMapped);
     }
-    let overlaps = |(start, bytes): (u64, u64)| start < end && start + bytes > first;
-    let own_stack = process_state::own_stack().is_some_and(overlaps);
+    let (low, high) = process_state::active_stack();
     let own_state = process_state::own_state();
-    if own_stack || own_state.iter().any(|at| (first..end).contains(at)) {
+    if low < end && high > first || own_state.iter().any(|at| (first..end).contains(at)) {
         return Err(NotAdopted::Stack);
     }
     Ok(ends)

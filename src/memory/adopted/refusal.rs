@@ -2,23 +2,19 @@
 
 use core::fmt;
 
+/// The result of a part of adoption.
+pub type Adoption<T> = core::result::Result<T, NotAdopted>;
+
 macro_rules! reasons {
-    ($($(#[$doc:meta])* $name:ident $may_pass:literal $text:literal,)*) => {
-        /// The reason why memory of a window is not adopted. `Display` gives the text.
+    ($($(#[$doc:meta])* $name:ident $text:literal,)*) => {
+        /// The reason why memory of a window is not adopted, or is not given back. `Display` gives
+        /// the text.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum NotAdopted {
             $(#[doc = $text] $(#[$doc])* $name,)*
         }
 
         impl NotAdopted {
-            /// Whether the reason may pass while the window lives, so that [`super::take`] with
-            /// [`super::When::MidLife`] may succeed later.
-            pub fn may_pass(self) -> bool {
-                match self {
-                    $(NotAdopted::$name => $may_pass,)*
-                }
-            }
-
             /// Returns the text, which goes on after "not adopted: ".
             pub fn text(self) -> &'static str {
                 match self {
@@ -30,34 +26,37 @@ macro_rules! reasons {
 }
 
 reasons! {
-    Setting false "FOMPI_ADOPT or the window's info forbids it",
-    Empty false "the window has no memory here",
-    InHeap false "the memory is shared already",
-    Gpu false "the run-time library of a GPU is loaded",
-    NoUserfaultfd false "the kernel or a filter refuses userfaultfd with write-protection",
+    Setting "FOMPI_ADOPT or the window's info forbids it",
+    Empty "the window has no memory here",
+    InHeap "the memory is shared already",
+    Alone "no other process of this node is in the window",
+    Gpu "the run-time library of a GPU is loaded",
+    NoKernel "the kernel does not tell who refers to pages (MADV_COLLAPSE, Linux 6.1)",
+    Valgrind "valgrind runs the program",
     /// (RLIMIT_AS, RLIMIT_FSIZE): a peer that cannot map the memory must not be left over.
-    Limited false "a resource limit of the process bounds its memory or its files",
+    Limited "a resource limit of the process bounds its memory or its files",
     /// (vm.overcommit_memory=2)
-    Strict false "the system gives out no more memory than it has",
-    ManyMappings false "the process has made many mappings already",
-    NotMapped false "a part of the memory is not mapped",
-    Stack false "the memory is on a stack",
-    File false "the memory is mapped from a file, such as initialised static data",
-    Shared false "the memory is shared with other processes already",
-    Rights false "the memory is not readable and writable, or is executable",
-    HugePages false "the memory has reserved huge pages",
-    Special false "the memory belongs to a device or to the kernel",
-    Locked false "the memory is locked (mlock)",
-    Pinned true "the memory is, or may be, registered with a device or with io_uring",
-    DirectIo true "the process has an io_uring or AIO context",
-    Watched false "another userfaultfd watches the memory",
-    OnlyEdges false "its pages hold other objects, and the kernel may write to them",
-    Threads true "another thread runs, or sleeps in a call that may use the memory",
-    OtherWindow false "another window is over some of its pages already",
-    Budget true "moving the memory at creation does not fit the budget",
-    Again true "windows over this very memory were freed, and the last two were not both used",
-    NoMemory true "the system has no memory or no mapping for it now",
-    Failed true "the system refused a step of the move",
+    Strict "the system gives out no more memory than it has",
+    ManyMappings "the process has many windows over adopted memory already",
+    NotMapped "a part of the memory is not mapped",
+    Stack "the memory is on a stack",
+    File "the memory is mapped from a file, such as initialised static data",
+    Shared "the memory is shared with other processes already",
+    Rights "the memory is not readable and writable, or is executable",
+    HugePages "the memory has reserved huge pages",
+    Special "the memory belongs to a device or to the kernel",
+    /// mlock, mprotect, madvise, a userfaultfd, ...
+    Said "the program has locked, named, or advised the system about the memory",
+    Device "a device or io_uring may use memory of the process",
+    Held "a device, a transfer or a pipe holds a page of the memory",
+    OnlyEdges "its pages hold other objects, which another thread may use",
+    Threads "a rank of this node has threads of its own, or the MPI's may run its signal handlers",
+    OtherRanks "other ranks of the job may use the memory: they are not in the window",
+    OtherWindow "another window is over some of its pages already",
+    Budget "moving the memory does not fit the budget",
+    Again "windows over this very memory were freed, and the last two were not both used",
+    NoMemory "the system has no memory or no mapping for it now",
+    Failed "the system refused a step of the move",
 }
 
 impl fmt::Display for NotAdopted {

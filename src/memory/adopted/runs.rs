@@ -2,6 +2,7 @@
 //! over them. Pure bookkeeping: it touches no memory. Invariants: runs do not overlap; the pages of
 //! one lease lie in it in the order of their addresses.
 
+use crate::number::Number;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -42,6 +43,22 @@ impl<L> PageRuns<L> {
     /// Whether no page is adopted.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Returns the number of runs.
+    pub fn count(&self) -> u64 {
+        self.0.len().to_u64()
+    }
+
+    /// Whether there are pages without a window.
+    pub fn has_unheld(&self) -> bool {
+        self.0.values().any(|run| run.windows == 0)
+    }
+
+    /// Whether one window alone is over some of these adopted pages.
+    pub fn has_last(&self, first: u64, end: u64) -> bool {
+        let before = self.0.range(..first).next_back().filter(|(_, run)| run.end > first);
+        before.into_iter().chain(self.0.range(first..end)).any(|(_, run)| run.windows == 1)
     }
 
     /// Cuts the run that holds an address in two, so that one begins there.

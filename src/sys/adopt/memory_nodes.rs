@@ -13,8 +13,10 @@ use std::sync::OnceLock;
 const NODES_MAX: usize = 1024;
 /// MPOL_F_ADDR: the policy of an address.
 const OF_ADDRESS: usize = 2;
-/// Pages that are looked at together.
-const PAGES: usize = 64;
+/// Pages that are looked at together: those of a huge page.
+const PAGES: usize = 512;
+/// Pages that the kernel is asked about at once.
+const AT_ONCE: usize = 64;
 
 /// Whether this machine has several nodes. Looked up once, which allocates.
 pub fn are_several() -> bool {
@@ -87,12 +89,12 @@ pub fn policy_of(address: u64) -> Option<NodePolicy> {
 /// The nodes of some pages, and the policy of this thread, which is as it was when this is dropped.
 /// No memory is allocated.
 pub struct PageNodes {
-    nodes: [i32; PAGES],
+    nodes: [i16; PAGES],
     before: Option<NodePolicy>,
 }
 
 impl PageNodes {
-    /// Looks at pages from an address on, 64 at most.
+    /// Looks at pages from an address on, 512 at most.
     pub fn of(address: u64, bytes: u64) -> PageNodes {
         let mut found = PageNodes { nodes: [-1; PAGES], before: None };
         if are_several() {
@@ -102,14 +104,20 @@ impl PageNodes {
     }
 
     fn look(&mut self, address: u64, pages: usize) {
-        let mut addresses = [0; PAGES];
-        for (at, page) in addresses[..pages].iter_mut().zip(0..) {
-            *at = address + page * page_bytes();
+        let mut told = true;
+        for (places, first) in self.nodes[..pages].chunks_mut(AT_ONCE).zip((0..).step_by(AT_ONCE)) {
+            let (mut addresses, mut nodes) = ([0; AT_ONCE], [-1_i32; AT_ONCE]);
+            for (at, page) in addresses.iter_mut().zip(first..) {
+                *at = address + page * page_bytes();
+            }
+            let (at, nowhere, count) = (addresses.as_ptr(), ptr::null::<i32>(), places.len());
+            let out = nodes.as_mut_ptr();
+            // SAFETY: addresses, and places for as many answers; without nodes no page moves.
+            told &=
+                unsafe { libc::syscall(libc::SYS_move_pages, 0, count, at, nowhere, out, 0) } == 0;
+            let short = |node: i32| i16::try_from(node).unwrap_or(-1);
+            places.iter_mut().zip(nodes).for_each(|(place, node)| *place = short(node));
         }
-        let (at, nowhere, nodes) = (addresses.as_ptr(), ptr::null::<i32>(), &raw mut self.nodes);
-        // SAFETY: addresses, and places for as many answers; without nodes no page moves.
-        let told =
-            unsafe { libc::syscall(libc::SYS_move_pages, 0, pages, at, nowhere, nodes, 0) } == 0;
         self.before = if told { NodePolicy::get(None) } else { None };
     }
 
@@ -155,7 +163,7 @@ mod tests {
     #[test]
     fn pages_are_copied_in_pieces_of_one_node_each() {
         let Some(before) = NodePolicy::get(None) else { return };
-        let mut nodes = [-2; PAGES];
+        let mut nodes = [-2_i16; PAGES];
         (nodes[4], nodes[5], nodes[6], nodes[7]) = (0, 0, 1, 0);
         let mut pieces = Vec::new();
         let mut copy = |first, count| {

@@ -28,8 +28,8 @@ use crate::fabric::shm::words::CHECK_NS;
 use crate::liveness::lives::Lives;
 use crate::liveness::{departures, losses};
 use crate::memory::heap;
-use crate::mpi::Host;
 use crate::mpi::comm::{Comm, Group};
+use crate::mpi::{Host, own_job};
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode, Slot};
 use crate::sync::{AtomicU64, Ordering};
@@ -70,6 +70,12 @@ pub struct Arena {
     turns: AtomicU64,
     /// the failure counters as this rank last saw them
     seen: [AtomicU64; 4],
+    /// the number of calls so far that may have a quiet part (`create::quiet`)
+    rounds: AtomicU64,
+    /// their counters, as this rank last saw them
+    seen_of_rounds: [AtomicU64; 4],
+    /// whether all ranks of the job on this node are in this arena
+    is_all_of_job: bool,
     /// the memory that is kept of allocated windows that were freed
     pub kept: Mutex<KeptList<Common>>,
     /// whether this process may access the memory of all the others
@@ -117,15 +123,12 @@ impl Arena {
         let (rank, size) = (RankOnNode(comm.rank(host)?), comm.size(host)?);
         let stride = block_bytes(size) + far_bytes;
         let slot_bytes = stride * size.to_usize();
-        let bytes = records::bytes(size) + slot_bytes * FIRST_SLOTS.to_usize();
-        let bytes = bytes.next_multiple_of(page_bytes().to_usize()).to_u64();
+        let all = records::bytes(size) + slot_bytes * FIRST_SLOTS.to_usize();
+        let bytes = all.next_multiple_of(page_bytes().to_usize()).to_u64();
         let offer = FirstSegment::announce(host, comm, rank, bytes)?;
-        let first = match offer.share(host, comm)? {
+        let first = match offer.share(host, comm)?.inspect_err(|_| comm.free(host)) {
             Ok(first) => Arc::new(first),
-            Err(why) => {
-                comm.free(host);
-                return Ok(Err(why));
-            }
+            Err(why) => return Ok(Err(why)),
         };
         // SAFETY: the segment is zeroed memory with this layout, see `records`.
         let lives = unsafe { Lives::new(first.clone(), records::LIVES, rank, size) };
@@ -144,6 +147,9 @@ impl Arena {
             barriers: AtomicU64::new(0),
             turns: AtomicU64::new(0),
             seen: [const { AtomicU64::new(0) }; 4],
+            rounds: AtomicU64::new(0),
+            seen_of_rounds: [const { AtomicU64::new(0) }; 4],
+            is_all_of_job: own_job::has_only(host, size),
             kept: Mutex::new(KeptList::NONE),
             permitted: OnceLock::new(),
             yields_reach_all: OnceLock::new(),
@@ -270,6 +276,34 @@ impl Arena {
         self.seen[counter].swap(now, Ordering::Relaxed) != now
     }
 
+    /// Returns the number of the next call that may have a quiet part.
+    pub fn next_round(&self) -> u64 {
+        // Relaxed: as in `next_barrier`.
+        self.rounds.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Counts this rank in a counter (0 or 1) of such a call.
+    pub fn report_round(&self, round: u64, which: usize) {
+        let counter = &records::failures(&self.first).rounds[counter(round, which)];
+        // Relaxed: the barrier that follows orders it.
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns whether a rank was counted. To be called after the barrier that follows, by all
+    /// ranks or none.
+    pub fn round_reported(&self, round: u64, which: usize) -> bool {
+        let counter = counter(round, which);
+        // Relaxed: as in `report_round`; the other is this rank's own.
+        let now = records::failures(&self.first).rounds[counter].load(Ordering::Relaxed);
+        self.seen_of_rounds[counter].swap(now, Ordering::Relaxed) != now
+    }
+
+    /// Whether all ranks of the job on this node are in this arena, as far as this process knows,
+    /// and the job is connected with no other one.
+    pub fn is_all_of_job(&self) -> bool {
+        self.is_all_of_job && !own_job::is_connected()
+    }
+
     /// Returns the address of a slot whose chunk is mapped: of the control block of rank 0.
     pub fn base_of(&self, slot: Slot) -> *mut u8 {
         match slots::place(slot) {
@@ -380,7 +414,8 @@ impl Arena {
     }
 }
 
-/// Returns the index of the failure counter for a step (0 or 1) of a window creation.
+/// Returns the index of the counter for a step (0 or 1) of a window creation, or of another call
+/// that is counted.
 fn counter(turn: u64, step: usize) -> usize {
     2 * (turn % 2).to_usize() + step
 }

@@ -16,6 +16,9 @@ pub struct Failures {
     /// counters of the ranks that have failed in a window creation: for two windows, used in turn,
     /// and for two steps of each. They only grow: a rank compares with the value that it saw before
     pub counters: [AtomicU64; 4],
+    /// the same for calls that may have a quiet part: the ranks that ask for it, and those that are
+    /// not quiet
+    pub rounds: [AtomicU64; 4],
     /// the lost process, see `liveness::losses`
     lost: AtomicU64,
     /// a number that no other arena of the node has (from rank 0)

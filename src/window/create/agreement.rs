@@ -25,6 +25,7 @@
 //! need not read the records of all others.
 
 use super::barrier::barrier;
+use super::quiet::Arrival;
 use super::reuse::{self, Reuse};
 use crate::config::Adopt;
 use crate::error::{Class, Error, Result};
@@ -177,7 +178,9 @@ fn attempt(
     if record.status & !FOREIGN != FINE {
         arena.report_failure(turn, 0);
     }
+    let arrival = Arrival::begin(arena, range.as_ref().is_some_and(OwnRange::wants_quiet));
     barrier(arena, call)?;
+    let quiet = arrival.quiet();
     arena.slots.learn(&announcement(arena, turn));
     let verdict = match arena.failure_reported(turn, 0) {
         true => verdict(arena, turn),
@@ -190,7 +193,9 @@ fn attempt(
                 let common = common((arena, call), turn, (slot, wish, record), again.take());
                 common.map(|common| Some(Outcome::Made { slot, common: Some(common), range: None }))
             }
-            _ => Ok(Some(Outcome::Made { slot, common: None, range: range.take() })),
+            _ => quiet
+                .map_or(Ok(()), |quiet| quiet.adopt(slot, call, range.as_mut()))
+                .map(|()| Some(Outcome::Made { slot, common: None, range: range.take() })),
         },
         (_, Ok(Verdict::Delegate(why))) => Ok(Some(Outcome::Delegate(why))),
         (_, Ok(Verdict::Again)) => Ok(None),
@@ -227,31 +232,24 @@ fn enter(
         Memory::Expose { address, bytes } => {
             let place = heap::find(address, bytes);
             blocks.describe(Descriptor::owned(address, bytes, wish.disp_unit));
-            let range = match place {
+            return Ok(match place {
                 None => own_range(arena, wish.adopt, (address, bytes)),
-                Some(_) => None,
-            };
-            match (place, &range) {
-                (Some(place), _) => blocks.set_mapped_bytes(MappedBytes::all(bytes, place)),
-                (None, Some(OwnRange { fate: Ok(part), .. })) => {
-                    let mapped = MappedBytes::part(address, part.inner, part.place);
-                    blocks.set_mapped_bytes(mapped);
+                Some(place) => {
+                    blocks.set_mapped_bytes(MappedBytes::all(bytes, place));
+                    None
                 }
-                (None, Some(range)) if arena.is_whole() => blocks.may_move(range.first_price()),
-                (None, Some(range)) => range.stays(),
-                (None, None) => {}
-            }
-            return Ok(range);
+            });
         }
         Memory::Later => blocks.describe(Descriptor::owned(0, 0, wish.disp_unit)),
     }
     Ok(None)
 }
 
-/// Begins the range of a created window, and adopts it if another process of this node may profit.
+/// Begins the range of a created window. Its pages may be adopted if another process of this node
+/// may profit.
 fn own_range(arena: &Arena, adopt: Adopt, (address, bytes): (u64, u64)) -> Option<OwnRange> {
     match arena.size > 1 {
-        true => OwnRange::adopt(address, bytes, adopt),
+        true => OwnRange::with_consent(address, bytes, adopt),
         false => OwnRange::new(address, bytes),
     }
 }

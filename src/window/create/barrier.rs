@@ -30,6 +30,67 @@ pub fn collective_words(
     CpuWords::new(ControlBlocks::of(arena, slot), idle)
 }
 
+/// Returns the words of an arena for a barrier in the user's call `call`, in which the MPI
+/// underneath makes no progress.
+pub fn quiet_words(arena: &Arc<Arena>, call: &'static str) -> CpuWords<ControlBlocks, Silent> {
+    let idle = Collective { idle: NodeIdle::new(arena.clone()), slot: Slot::OF_ARENA, call };
+    CpuWords::new(ControlBlocks::of(arena, Slot::OF_ARENA), Silent(idle))
+}
+
+/// How this process waits in a quiet part (`create::quiet`): as in the rest of the call, but the
+/// MPI underneath makes no progress.
+pub struct Silent(Collective);
+
+impl Idle for Silent {
+    type Wait = BarrierWait;
+
+    fn begin(&self, word: WordId) -> BarrierWait {
+        self.0.begin(word)
+    }
+
+    fn end(&self, wait: BarrierWait) {
+        self.0.end(wait);
+    }
+
+    fn progress(&self) {}
+
+    fn check(&self, wait: &mut BarrierWait) -> Result<()> {
+        self.0.check(wait)
+    }
+
+    fn sleep(&self, doorbell: &AtomicU32, value: u32, ns: u64) {
+        self.0.sleep(doorbell, value, ns);
+    }
+
+    fn wake(&self, doorbell: &AtomicU32) {
+        self.0.wake(doorbell);
+    }
+
+    fn spins(&self) -> u32 {
+        self.0.spins()
+    }
+
+    fn round(&self, _round: u32) {
+        std::thread::yield_now();
+    }
+
+    fn rounds(&self) -> u32 {
+        self.0.rounds()
+    }
+
+    fn look(&self) -> Duration {
+        self.0.look()
+    }
+
+    fn looked(&self, is_missed: bool) {
+        self.0.looked(is_missed);
+    }
+
+    fn first_sleep_ns(&self) -> u64 {
+        self.0.first_sleep_ns()
+    }
+}
+
 /// How this process waits in a call that makes or frees a window: after a long wait it may report
 /// the missing ranks.
 pub struct Collective {

@@ -32,6 +32,7 @@ mod alone;
 pub mod barrier;
 mod ground;
 pub mod late;
+mod quiet;
 mod reuse;
 
 use super::attributes::Attributes;
@@ -60,6 +61,7 @@ use core::ffi::{c_int, c_void};
 use core::ptr;
 use ground::Ground;
 use parking_lot::Mutex;
+use quiet::Arrival;
 
 /// The user's arguments of a call that makes a window.
 #[derive(Clone, Copy)]
@@ -413,10 +415,15 @@ fn native(host: &Host, request: &WindowRequest) -> core::result::Result<(Handle,
 /// Frees a window. Collective over its communicator: it waits until all ranks are done with the
 /// window.
 pub fn free(host: &Host, window: &'static Window) -> Result<()> {
+    const CALL: &str = "MPI_Win_free";
     window.epochs.may_free()?;
+    let mut quiet = None;
     match &window.carrier {
         Carrier::Node(node) | Carrier::Wide(node) => {
-            synchronise::last_fence(node, "MPI_Win_free")?;
+            let leaves = node.own_range.as_ref().is_some_and(OwnRange::leaves_pages);
+            let arrival = Arrival::begin(node.arena(), leaves);
+            synchronise::last_fence(node, CALL)?;
+            quiet = arrival.quiet();
             node.note_use();
             waits::freed(window, node);
             if node.report_waits_of_nodes() {
@@ -439,5 +446,6 @@ pub fn free(host: &Host, window: &'static Window) -> Result<()> {
     {
         reuse::keep(node.arena(), memory);
     }
-    Ok(())
+    drop(window); // no process accesses its memory any more
+    quiet.map_or(Ok(()), |quiet| quiet.give_back(CALL))
 }

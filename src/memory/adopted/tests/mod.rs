@@ -4,7 +4,7 @@ mod own_process;
 
 use super::*;
 use crate::memory::maps;
-use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering};
 use crate::sys::adopt::areas::{AreaContent, MemoryAreas};
 use crate::sys::resident;
 
@@ -65,23 +65,30 @@ impl Drop for Memory {
     }
 }
 
-/// Whether this process may stop the kernel's own writes; an unprivileged one may not.
-fn is_exact() -> bool {
-    let mut books = books::lock();
-    books.has_tools() && books.tools.as_ref().is_some_and(|tools| tools.is_exact())
+/// What the ranks of a node promise each other: the threads of other tests use memory of their own.
+fn quiet() -> Quiet {
+    // SAFETY: see above.
+    unsafe { Quiet::begin(OtherThreads::None) }
 }
 
-fn take_all(address: u64, bytes: u64) -> core::result::Result<Adopted, NotAdopted> {
-    take(address, bytes, When::Creation, Adopt::Always)
+fn take_by(address: u64, bytes: u64, consent: Adopt) -> Adoption<Adopted> {
+    may_take(address, bytes, consent)?;
+    take(address, bytes, consent, &quiet())
+}
+
+fn take_all(address: u64, bytes: u64) -> Adoption<Adopted> {
+    take_by(address, bytes, Adopt::Always)
+}
+
+fn give_back(adopted: Adopted) -> Adoption<()> {
+    drop(adopted);
+    give_back_unheld(&quiet())
 }
 
 #[test]
 fn what_is_adopted_is_reached_through_the_heap() {
     let memory = Memory::numbered(5);
     for (skip, less) in [(0, 0), (24, 8), (page_bytes(), 100 * 8)] {
-        if (skip | less) % page_bytes() != 0 && !is_exact() {
-            continue;
-        }
         let (address, bytes) = (memory.at() + skip, 5 * page_bytes() - skip - less);
         let adopted = take_all(address, bytes).unwrap();
         assert!(memory.is_numbered());
@@ -97,7 +104,7 @@ fn what_is_adopted_is_reached_through_the_heap() {
         assert_eq!(here.swap(78, Ordering::Relaxed), 77);
         assert_eq!(there.swap(skip / 8, Ordering::Relaxed), 78);
         assert!(!memory.is_private());
-        adopted.give_back().unwrap();
+        give_back(adopted).unwrap();
         assert!(memory.is_private() && memory.is_numbered());
         assert_eq!(there.load(Ordering::Relaxed), 0, "the lease has no memory any more");
     }
@@ -120,98 +127,10 @@ fn pages_that_were_never_touched_stay_so() {
     let there = |page: u64| [3, 4, 130, 299].contains(&page);
     assert!((0..300).all(|page| has_data(page) == there(page)));
     assert_eq!(memory.word(130 * 512).load(Ordering::Relaxed), 130);
-    adopted.give_back().unwrap();
+    give_back(adopted).unwrap();
     assert_eq!(resident::missing(address, bytes), 296 * page_bytes());
     assert!((0..300).all(|page| memory.word(page * 512).load(Ordering::Relaxed)
         == if there(page) { page } else { 0 }));
-}
-
-/// Moves memory in and back again and again while threads add to its words. Returns the sum that is
-/// there, and the sum of what was added.
-fn sums_of_threads(pages: u64, turns: u32) -> (u64, u64) {
-    let memory = &Memory::new(pages, RW, PRIVATE);
-    let stop = &AtomicBool::new(false);
-    let words = memory.bytes as u64 / 8;
-    let added = std::thread::scope(|scope| {
-        let adder = |thread: u64| {
-            let mut added = 0;
-            while !stop.load(Ordering::Relaxed) {
-                // A plain load and store: the words of a thread are its own.
-                let word = memory.word((added * 97 % (words / 2)) * 2 + thread);
-                word.store(word.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-                added += 1;
-            }
-            added
-        };
-        let adders = [0, 1].map(|thread| scope.spawn(move || adder(thread)));
-        for _ in 0..turns {
-            take_all(memory.at(), memory.bytes as u64).unwrap().give_back().unwrap();
-        }
-        stop.store(true, Ordering::Relaxed);
-        adders.map(|adder| adder.join().unwrap()).iter().sum::<u64>()
-    });
-    ((0..words).map(|at| memory.word(at).load(Ordering::Relaxed)).sum(), added)
-}
-
-#[test]
-fn no_store_of_another_thread_is_lost() {
-    for (pages, turns) in [(1, 300), (3, 200), (150, 30)] {
-        let (found, added) = sums_of_threads(pages, turns);
-        assert_eq!(found, added, "{pages} pages");
-    }
-}
-
-/// Reads from a pipe into memory that moves. Returns the calls that failed with EFAULT, after it
-/// has checked the bytes of the others.
-fn reads_during_moves(turns: u32) -> u64 {
-    let memory = &Memory::numbered(4);
-    let mut ends = [0; 2];
-    // SAFETY: a place for two descriptors.
-    assert_eq!(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_NONBLOCK) }, 0);
-    let stop = &AtomicBool::new(false);
-    let refused = std::thread::scope(|scope| {
-        let reader = scope.spawn(move || {
-            let (mut refused, mut number) = (0, 0_u64);
-            while !stop.load(Ordering::Relaxed) {
-                number += 1;
-                let at = number * 31 % (memory.bytes as u64 / 8);
-                // SAFETY: eight bytes of a number, and of the memory.
-                let (wrote, got) = unsafe {
-                    let to = memory.base.wrapping_add(8 * at as usize);
-                    let wrote = libc::write(ends[1], (&raw const number).cast(), 8);
-                    (wrote, libc::read(ends[0], to.cast(), 8))
-                };
-                assert_eq!(wrote, 8);
-                if got == 8 {
-                    assert_eq!(memory.word(at).load(Ordering::Relaxed), number);
-                    continue;
-                }
-                let error = std::io::Error::last_os_error();
-                assert_eq!((got, error.raw_os_error()), (-1, Some(libc::EFAULT)));
-                refused += 1;
-                let mut rest = [0_u64; 2];
-                // SAFETY: room for what may be left in the pipe.
-                unsafe { libc::read(ends[0], rest.as_mut_ptr().cast(), 16) };
-            }
-            refused
-        });
-        for _ in 0..turns {
-            let adopted =
-                take(memory.at(), 4 * page_bytes(), When::Creation, Adopt::Always).unwrap();
-            adopted.give_back().unwrap();
-        }
-        stop.store(true, Ordering::Relaxed);
-        reader.join().unwrap()
-    });
-    // SAFETY: ours, and not used again.
-    ends.iter().for_each(|end| unsafe { _ = libc::close(*end) });
-    refused
-}
-
-#[test]
-fn system_calls_of_other_threads_wait_where_it_is_exact() {
-    let refused = reads_during_moves(1000);
-    assert!(refused == 0 || !is_exact());
 }
 
 #[test]
@@ -228,16 +147,16 @@ fn windows_over_the_same_pages_share_them() {
     let across = take_all(at(5), 5 * page_bytes()).unwrap();
     assert_eq!(across.inner(), (at(6), 4 * page_bytes()));
     assert!(memory.is_numbered());
-    whole.give_back().unwrap();
-    again.give_back().unwrap();
+    give_back(whole).unwrap();
+    give_back(again).unwrap();
     let shared = |page| {
         memory.areas().iter().any(|a| a.is_shared && a.start <= at(page) && a.end > at(page))
     };
     let pages: Vec<u64> = (0..10).filter(|page| shared(*page)).collect();
     assert_eq!(pages, [3, 6, 7, 8, 9], "no page without a window");
-    drop(across);
+    give_back(across).unwrap();
     assert!(shared(3));
-    drop(inside);
+    give_back(inside).unwrap();
     assert!(memory.is_private() && memory.is_numbered());
 }
 
@@ -260,11 +179,11 @@ fn memory_that_was_mapped_anew_is_not_taken_for_the_old_one() {
     assert_ne!(anew, libc::MAP_FAILED);
     memory.word(512).store(99, Ordering::Relaxed);
     assert_eq!(take_all(memory.at(), 4 * page_bytes()).err(), Some(NotAdopted::NotMapped));
-    first.give_back().unwrap();
+    give_back(first).unwrap();
     assert_eq!(memory.word(512).load(Ordering::Relaxed), 99, "it stays as it was");
     assert_eq!(memory.word(1024).load(Ordering::Relaxed), 1024);
     assert!(memory.is_private());
-    assert!(take_all(memory.at(), 4 * page_bytes()).is_ok());
+    give_back(take_all(memory.at(), 4 * page_bytes()).unwrap()).unwrap();
 }
 
 static TABLE: [u64; 2000] = [7; 2000];
@@ -287,15 +206,14 @@ fn every_other_kind_of_memory_is_refused() {
     let (at, page) = (memory.at(), page_bytes() as usize);
     assert_eq!(refused(at, 0), NotAdopted::Empty);
     assert_eq!(refused(u64::MAX - 5, 10), NotAdopted::Empty);
-    assert_eq!(
-        take(at, page_bytes(), When::Creation, Adopt::Never).unwrap_err(),
-        NotAdopted::Setting
-    );
+    assert_eq!(take_by(at, page_bytes(), Adopt::Never).unwrap_err(), NotAdopted::Setting);
     // SAFETY: the middle page of the test's memory.
     unsafe { libc::mprotect(memory.base.wrapping_add(page).cast(), page, libc::PROT_READ) };
     assert_eq!(refused(at, 3 * page_bytes()), NotAdopted::Rights, "a range is refused as a whole");
     let bytes = 2 * page_bytes() - 100;
-    assert_eq!(take_all(at, bytes).unwrap().inner(), (at, page_bytes()), "an edge is left out");
+    let adopted = take_all(at, bytes).unwrap();
+    assert_eq!(adopted.inner(), (at, page_bytes()), "an edge is left out");
+    give_back(adopted).unwrap();
     // SAFETY: likewise.
     unsafe { libc::munmap(memory.base.wrapping_add(page).cast(), page) };
     assert_eq!(refused(at, 3 * page_bytes()), NotAdopted::NotMapped);
@@ -316,32 +234,77 @@ fn huge_pages_are_huge_again() {
     }
     let adopted = take_all(memory.at(), memory.bytes as u64).unwrap();
     assert_eq!(adopted.place().offset % HUGE, memory.at() % HUGE);
-    assert!(is_huge() && memory.is_numbered());
-    adopted.give_back().unwrap();
+    assert!(memory.is_numbered());
+    give_back(adopted).unwrap();
     assert!(is_huge() && memory.is_numbered());
 }
 
+/// Says something of the first page of some memory, which has the flag of that then.
+fn said(say: impl FnOnce(*mut libc::c_void, usize) -> i32) -> NotAdopted {
+    let memory = Memory::numbered(3);
+    assert_eq!(say(memory.base.cast(), page_bytes() as usize), 0);
+    take_all(memory.at(), 3 * page_bytes()).unwrap_err()
+}
+
 #[test]
-fn allocators_get_their_memory_back_as_it_was() {
-    if !is_exact() {
-        return; // all but whole pages would be refused
+fn memory_of_which_the_program_has_said_something_stays() {
+    for advice in [libc::MADV_DONTDUMP, libc::MADV_DONTFORK, libc::MADV_WIPEONFORK] {
+        // SAFETY: the first page of the test's memory.
+        assert_eq!(said(|at, bytes| unsafe { libc::madvise(at, bytes, advice) }), NotAdopted::Said);
     }
-    for bytes in [24_usize, 5000, 300_000] {
-        for turn in 0..100_u8 {
-            // SAFETY: malloc and calloc, with room for these bytes.
-            unsafe {
-                let block = libc::malloc(bytes).cast::<u8>();
-                block.write_bytes(turn, bytes);
-                let adopted = take_all(block.expose_provenance() as u64, bytes as u64).unwrap();
-                assert!((0..bytes).all(|at| block.add(at).read() == turn));
-                adopted.give_back().unwrap();
-                let block = libc::realloc(block.cast(), bytes + 1000).cast::<u8>();
-                assert!((0..bytes).all(|at| block.add(at).read() == turn));
-                libc::free(block.cast());
-                let zero = libc::calloc(1, bytes + 1000).cast::<u8>();
-                assert!((0..bytes + 1000).all(|at| zero.add(at).read() == 0));
-                libc::free(zero.cast());
-            }
+    // SAFETY: likewise; `munmap` unlocks it.
+    assert_eq!(said(|at, bytes| unsafe { libc::mlock(at, bytes) }), NotAdopted::Said);
+}
+
+#[test]
+fn what_the_program_says_of_adopted_memory_is_kept() {
+    let memory = Memory::numbered(6);
+    let page = page_bytes() as usize;
+    let adopted = take_all(memory.at(), 6 * page_bytes()).unwrap();
+    let (third, rights) = (memory.base.wrapping_add(2 * page), libc::PROT_READ);
+    // SAFETY: a page of the test's memory.
+    assert_eq!(unsafe { libc::mprotect(third.cast(), page, rights) }, 0);
+    assert_eq!(give_back(adopted), Err(NotAdopted::Said));
+    let plain: Vec<bool> = memory.areas().iter().map(|area| area.is_plain_data).collect();
+    assert_eq!(plain, [true, false, true]);
+    assert!(memory.is_numbered());
+    // SAFETY: likewise.
+    assert_eq!(unsafe { libc::mprotect(third.cast(), page, RW) }, 0);
+    give_back_unheld(&quiet()).unwrap();
+    assert!(memory.is_private() && memory.is_numbered());
+}
+
+#[test]
+fn memory_that_has_moved_is_private_where_it_is() {
+    let memory = Memory::numbered(6);
+    let adopted = take_all(memory.at(), 6 * page_bytes()).unwrap();
+    let there = Memory::new(2, RW, PRIVATE);
+    let (page, flags) = (page_bytes() as usize, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED);
+    let moved = memory.base.wrapping_add(3 * page);
+    // SAFETY: two pages of one memory of the test become those of another one.
+    let at = unsafe { libc::mremap(moved.cast(), 2 * page, 2 * page, flags, there.base) };
+    assert_eq!(at, there.base.cast());
+    give_back(adopted).unwrap();
+    assert!(memory.is_private() && there.is_private());
+    assert_eq!(memory.areas().len(), 2, "what was taken away leaves a hole");
+    assert!((0..1024).all(|at| there.word(at).load(Ordering::Relaxed) == at + 3 * 512));
+}
+
+#[test]
+fn half_a_move_is_undone() {
+    let name = "memory::adopted::tests::half_a_move_is_undone";
+    crate::sys::child::alone(name, || {
+        let memory = Memory::numbered(1100);
+        let last = memory.base.wrapping_add(1099 * page_bytes() as usize);
+        let part = libc::iovec { iov_base: last.cast(), iov_len: page_bytes() as usize };
+        let mut ends = [0; 2];
+        // SAFETY: room for two descriptors, and a page of the test's memory, which the pipe holds.
+        unsafe {
+            assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
+            assert_eq!(libc::vmsplice(ends[1], &part, 1, 0), part.iov_len as isize);
         }
-    }
+        let taken = take_all(memory.at(), memory.bytes as u64);
+        assert!(matches!(taken, Err(NotAdopted::Held | NotAdopted::NoKernel)), "{taken:?}");
+        assert!(memory.is_private() && memory.is_numbered());
+    });
 }

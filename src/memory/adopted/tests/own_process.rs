@@ -1,106 +1,104 @@
 //! Tests of adoption that change the process as a whole. Each runs in a process of its own.
 
-use super::super::own_tools::USER_ONLY;
 use super::*;
-use std::process::Command;
+use crate::sync::AtomicBool;
 
-/// Runs the test of that name in a process of its own, which calls `body`.
 fn alone(name: &str, body: impl FnOnce()) {
-    const INSIDE: &str = "FOMPI_TEST_ALONE";
-    if std::env::var_os(INSIDE).is_some() {
-        return body();
-    }
-    let name = format!("memory::adopted::tests::own_process::{name}");
-    let mut test = Command::new(std::env::current_exe().unwrap());
-    test.args(["--exact", &name]).env(INSIDE, "1");
-    let output = test.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    crate::sys::child::alone(&format!("memory::adopted::tests::own_process::{name}"), body);
 }
 
 #[test]
-fn without_exactness_no_store_is_lost_and_system_calls_may_fail() {
-    alone("without_exactness_no_store_is_lost_and_system_calls_may_fail", || {
-        USER_ONLY.store(true, Ordering::Relaxed);
-        assert!(reads_during_moves(3000) > 0);
+fn limits_are_respected() {
+    alone("limits_are_respected", || {
+        let memory = Memory::numbered(2);
+        let take = |consent| take_by(memory.at(), page_bytes(), consent).map(drop);
+        assert_eq!(take(Adopt::Auto), Ok(()));
+        let limit = libc::rlimit { rlim_cur: 1 << 40, rlim_max: libc::RLIM_INFINITY };
+        // SAFETY: a valid limit.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
+        assert_eq!(take(Adopt::Always), Err(NotAdopted::Limited));
+    });
+}
+
+#[test]
+fn edges_move_if_the_process_has_one_thread() {
+    alone("edges_move_if_the_process_has_one_thread", || {
         let memory = Memory::numbered(3);
-        let take = |skip, when, consent| {
-            take(memory.at() + skip, 2 * page_bytes(), when, consent).map(|adopted| adopted.inner())
+        let of = |others| {
+            // SAFETY: no other thread uses the memory.
+            let quiet = unsafe { Quiet::begin(others) };
+            let bytes = 2 * page_bytes();
+            let adopted = take(memory.at() + 64, bytes, Adopt::Auto, &quiet).unwrap();
+            let inner = adopted.inner();
+            give_back(adopted).unwrap();
+            inner
         };
-        let all = (memory.at(), 2 * page_bytes());
-        assert_eq!(take(0, When::Creation, Adopt::Auto), Ok(all), "whole pages move");
-        let inner = (memory.at() + page_bytes(), page_bytes());
-        assert_eq!(take(64, When::Creation, Adopt::Auto), Ok(inner), "edges do not");
-        let both = (memory.at() + 64, 2 * page_bytes());
-        assert_eq!(take(64, When::Creation, Adopt::Edges), Ok(both), "the other thread sleeps");
-        assert_eq!(take(64, When::MidLife, Adopt::Edges), Ok(both));
-        let stop = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !stop.load(Ordering::Relaxed) {
-                    std::hint::spin_loop();
-                }
-            });
-            assert_eq!(take(64, When::Creation, Adopt::Edges), Ok(inner), "a thread runs");
-            assert_eq!(take(0, When::MidLife, Adopt::Auto), Err(NotAdopted::Threads));
-            assert_eq!(take(0, When::Creation, Adopt::Auto), Ok(all));
-            stop.store(true, Ordering::Relaxed);
-        });
+        assert_eq!(of(OtherThreads::None), (memory.at() + 64, 2 * page_bytes()));
+        assert_eq!(of(OtherThreads::Helpers), (memory.at() + page_bytes(), page_bytes()));
+    });
+}
+
+#[test]
+fn an_open_ring_keeps_pages_where_they_are() {
+    alone("an_open_ring_keeps_pages_where_they_are", || {
+        let memory = Memory::numbered(2);
+        let open = || {
+            // SAFETY: a struct io_uring_params, which has 120 bytes.
+            let ring =
+                unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, [0_u64; 15].as_mut_ptr()) };
+            crate::sys::adopt::kept_file::KeptFile::of_descriptor(ring)
+        };
+        let Some(ring) = open() else { return };
+        assert_eq!(take_all(memory.at(), page_bytes()).err(), Some(NotAdopted::Device));
+        drop(ring);
+        let adopted = take_all(memory.at(), page_bytes()).unwrap();
+        let ring = open();
+        assert_eq!(give_back(adopted), Err(NotAdopted::Device));
+        assert!(!memory.is_private() && memory.is_numbered());
+        drop(ring);
+        assert_eq!(give_back_unheld(&quiet()), Ok(()));
         assert!(memory.is_private() && memory.is_numbered());
     });
 }
 
 #[test]
-fn locked_memory_and_limits_are_respected() {
-    alone("locked_memory_and_limits_are_respected", || {
-        let memory = Memory::numbered(2);
-        let take = |consent| take(memory.at(), page_bytes(), When::MidLife, consent).map(drop);
-        assert_eq!(take(Adopt::Auto), Ok(()));
-        // SAFETY: a page of the test's own memory.
-        assert_eq!(unsafe { libc::mlock(memory.base.cast(), page_bytes() as usize) }, 0);
-        assert_eq!(take(Adopt::Auto), Err(NotAdopted::Locked));
-        // SAFETY: likewise.
-        assert_eq!(unsafe { libc::munlock(memory.base.cast(), page_bytes() as usize) }, 0);
-        assert_eq!(take(Adopt::Auto), Ok(()));
-        assert!(price(memory.at(), page_bytes()).is_some());
-        let limit = libc::rlimit { rlim_cur: 1 << 40, rlim_max: libc::RLIM_INFINITY };
-        // SAFETY: a valid limit.
-        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
-        assert_eq!(take(Adopt::Always), Err(NotAdopted::Limited));
-        assert_eq!(price(memory.at(), page_bytes()), None);
+fn allocators_get_their_memory_back_as_it_was() {
+    alone("allocators_get_their_memory_back_as_it_was", || {
+        for bytes in [24_usize, 5000, 300_000] {
+            for turn in 0..20_u8 {
+                // SAFETY: malloc and calloc, with room for these bytes.
+                unsafe {
+                    let block = libc::malloc(bytes).cast::<u8>();
+                    block.write_bytes(turn, bytes);
+                    let adopted = take_all(block.expose_provenance() as u64, bytes as u64).unwrap();
+                    assert!((0..bytes).all(|at| block.add(at).read() == turn));
+                    give_back(adopted).unwrap();
+                    let block = libc::realloc(block.cast(), bytes + 1000).cast::<u8>();
+                    assert!((0..bytes).all(|at| block.add(at).read() == turn));
+                    libc::free(block.cast());
+                    let zero = libc::calloc(1, bytes + 1000).cast::<u8>();
+                    assert!((0..bytes + 1000).all(|at| zero.add(at).read() == 0));
+                    libc::free(zero.cast());
+                }
+            }
+        }
     });
 }
 
 #[test]
-fn the_budget_counts_at_creation_alone() {
-    alone("the_budget_counts_at_creation_alone", || {
-        let (memory, untouched) = (Memory::numbered(2000), Memory::new(20_000, RW, PRIVATE));
-        let take_at = |memory: &Memory, pages, when| {
-            take(memory.at(), pages * page_bytes(), when, Adopt::Auto).map(drop)
-        };
-        let take = |pages, when| take_at(&memory, pages, when);
-        (0..20).for_each(|_| assert_eq!(take(3, When::MidLife), Ok(())));
-        if price(memory.at(), 3 * page_bytes()).unwrap() > 1_000_000 {
-            return; // an emulated processor: nothing fits the budget
-        }
-        // The first eight moves may take long.
-        let all = take_at(&untouched, 20_000, When::Creation);
-        assert_eq!(all, Ok(()), "pages without memory cost little");
-        (1..8).for_each(|_| assert_eq!(take(3, When::Creation), Ok(())));
-        assert_eq!(take(2000, When::Creation), Err(NotAdopted::Budget));
-        assert_eq!(take(3, When::Creation), Ok(()));
-        assert_eq!(take(2000, When::MidLife), Ok(()));
-        note_freed((1, 1), Some(false), true);
-        assert_eq!(take(3, When::Creation), Err(NotAdopted::Budget));
-        assert_eq!(take(3, When::MidLife), Ok(()));
-        note_freed((1, 1), Some(true), true);
-        assert_eq!(take(3, When::Creation), Ok(()));
-        let memory_of_three = (memory.at(), 3 * page_bytes());
-        note_freed(memory_of_three, Some(true), true);
-        assert_eq!(take(3, When::Creation), Err(NotAdopted::Again));
-        assert_eq!((take(2, When::Creation), take(3, When::MidLife)), (Ok(()), Ok(())));
-        note_freed(memory_of_three, None, false);
-        assert_eq!(take(3, When::Creation), Ok(()));
+fn windows_that_were_freed_unused_count() {
+    alone("windows_that_were_freed_unused_count", || {
+        let may = |bytes| may_take(page_bytes(), bytes, Adopt::Auto);
+        assert_eq!(may(8), Ok(()));
+        note_freed((1, 1), false, true);
+        assert_eq!(may(8), Err(NotAdopted::Budget));
+        assert_eq!(may_take(page_bytes(), 8, Adopt::Always), Ok(()));
+        note_freed((1, 1), true, true);
+        assert_eq!(may(8), Ok(()));
+        note_freed((page_bytes(), 8), true, true);
+        assert_eq!((may(8), may(16)), (Err(NotAdopted::Again), Ok(())));
+        note_freed((page_bytes(), 8), true, false);
+        assert_eq!(may(8), Ok(()));
     });
 }
 
@@ -111,14 +109,11 @@ fn descriptors_that_the_program_closes_are_opened_again() {
         let adopted = take_all(memory.at(), 3 * page_bytes()).unwrap();
         // SAFETY: no other code of this process uses descriptors now.
         (3..100).for_each(|descriptor| unsafe { _ = libc::close(descriptor) });
-        adopted.give_back().unwrap();
-        assert!(memory.is_private() && memory.is_numbered());
-        assert_eq!(
-            take_all(memory.at(), 3 * page_bytes()).err(),
-            Some(NotAdopted::Failed),
-            "no heap"
-        );
-        assert!(memory.is_private() && memory.is_numbered());
+        let given = give_back(adopted);
+        assert!(given.is_err() && memory.is_numbered(), "no heap: the pages stay");
+        let other = Memory::numbered(3);
+        assert_eq!(take_all(other.at(), 3 * page_bytes()).err(), Some(NotAdopted::Failed));
+        assert!(other.is_private() && other.is_numbered());
     });
 }
 
@@ -139,8 +134,7 @@ fn a_child_has_private_copies_and_the_parent_keeps_its_pages() {
             let copied = memory.is_private() && memory.is_numbered() && touched.is_private();
             memory.word(3).store(33, Ordering::Relaxed);
             touched.word(1024).store(44, Ordering::Relaxed);
-            let anew = take_all(memory.at(), 3 * page_bytes())
-                .and_then(|adopted| adopted.give_back().map_err(|_| NotAdopted::Failed));
+            let anew = take_all(memory.at(), 3 * page_bytes()).and_then(give_back);
             drop(other);
             copied && anew == Ok(()) && memory.word(3).load(Ordering::Relaxed) == 33
         });
@@ -148,7 +142,7 @@ fn a_child_has_private_copies_and_the_parent_keeps_its_pages() {
         assert!(memory.is_numbered() && !memory.is_private());
         assert_eq!(touched.word(1024).load(Ordering::Relaxed), 0);
         assert_eq!(touched.word(512).load(Ordering::Relaxed), 5);
-        adopted.give_back().unwrap();
+        give_back(adopted).unwrap();
         assert!(in_child(|| memory.is_private() && memory.is_numbered()));
         assert!(memory.is_private() && memory.is_numbered());
     });
@@ -178,12 +172,14 @@ fn a_bare_fork_copies_too() {
 #[test]
 fn forks_and_moves_of_other_threads_wait_for_each_other() {
     alone("forks_and_moves_of_other_threads_wait_for_each_other", || {
-        let memory = &Memory::numbered(20);
+        // Far from the stacks of threads, which may lie beside it.
+        let memory = &Memory::numbered(100);
+        let at = memory.at() + 40 * page_bytes();
         let stop = &AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
-                    take_all(memory.at(), 20 * page_bytes()).unwrap().give_back().unwrap();
+                    give_back(take_all(at, 20 * page_bytes()).unwrap()).unwrap();
                 }
             });
             for _ in 0..100 {
@@ -213,12 +209,11 @@ fn forbid(call: libc::c_long) {
 }
 
 #[test]
-fn where_a_filter_refuses_userfaultfd_nothing_is_adopted() {
-    alone("where_a_filter_refuses_userfaultfd_nothing_is_adopted", || {
+fn where_the_kernel_does_not_tell_nothing_is_adopted() {
+    alone("where_the_kernel_does_not_tell_nothing_is_adopted", || {
         let memory = Memory::numbered(2);
-        forbid(libc::SYS_ioctl); // /dev/userfaultfd may serve without the call of that name
-        assert_eq!(price(memory.at(), page_bytes()), None);
-        assert_eq!(take_all(memory.at(), page_bytes()).err(), Some(NotAdopted::NoUserfaultfd));
+        forbid(libc::SYS_madvise);
+        assert_eq!(take_all(memory.at(), page_bytes()).err(), Some(NotAdopted::NoKernel));
         assert!(memory.is_private() && memory.is_numbered());
     });
 }
@@ -227,29 +222,16 @@ fn where_a_filter_refuses_userfaultfd_nothing_is_adopted() {
 fn where_a_step_fails_all_bytes_stay_right() {
     alone("where_a_step_fails_all_bytes_stay_right", || {
         let memory = Memory::numbered(200);
-        // Two areas that may move and one that another userfaultfd watches.
         let (start, page) = (memory.at(), page_bytes());
-        let other = crate::sys::adopt::userfault::Userfault::open(true).unwrap();
-        let kind = crate::sys::adopt::userfault::WatchKind::Private;
-        other.register(kind, start + 100 * page, page).unwrap();
-        assert_eq!(take_all(start, 200 * page).err(), Some(NotAdopted::Watched));
-        assert!(memory.is_private() && memory.is_numbered());
-        other.protect(start + 100 * page, page).expect("the other one watches it still");
-        drop(other);
-        let third = crate::sys::adopt::userfault::Userfault::open(true).unwrap();
-        third.register(kind, start, 100 * page).expect("it is not watched any more");
-        drop(third);
-        assert!(memory.is_numbered());
-        // Later calls of mmap fail: the move in, and its undoing.
         let adopted = take_all(start, 100 * page).unwrap();
-        forbid(libc::SYS_mremap);
-        assert!(adopted.give_back().is_err());
+        forbid(libc::SYS_pread64);
+        assert!(give_back(adopted).is_err());
         assert!(memory.is_numbered());
-        let again = take_all(start, 100 * page).unwrap();
-        assert!(memory.is_numbered() && again.give_back().is_err());
+        let again = take_all(start, 100 * page);
+        assert!(again.is_ok() && memory.is_numbered(), "it is still adopted");
         memory.word(0).store(1, Ordering::Relaxed);
         memory.word(0).store(0, Ordering::Relaxed);
-        forbid(libc::SYS_pwrite64);
+        forbid(libc::SYS_mremap);
         assert_eq!(take_all(start + 100 * page, 100 * page).err(), Some(NotAdopted::Failed));
         assert!(memory.is_numbered());
     });

@@ -4,15 +4,22 @@ use super::*;
 use crate::sys::resident;
 use crate::sys::segment::{Mapping, Segment};
 
-const PAGES: u64 = 200;
+/// More than a step, and than a block of the segment.
+const PAGES: u64 = 1200;
+/// Bytes ahead of the pages in their segment: they are in the middle of a block.
+const AHEAD: u64 = 77 * 4096;
 
 #[test]
-fn runs_of_a_mask_are_its_set_bits() {
-    let all = |mask| runs(mask).collect::<Vec<_>>();
-    assert_eq!(all(0), []);
-    assert_eq!(all(u64::MAX), [(0, 64)]);
-    assert_eq!(all(0b1011_0001), [(0, 1), (4, 2), (7, 1)]);
-    assert_eq!(all(1 << 63), [(63, 1)]);
+fn runs_of_a_set_are_its_pages() {
+    let all = |pages: &[(u64, u64)]| {
+        let mut set = PageSet::default();
+        pages.iter().for_each(|(first, end)| set.add(*first, *end));
+        assert_eq!(set.count(), pages.iter().map(|(first, end)| end - first).sum::<u64>());
+        set.runs().collect::<Vec<_>>()
+    };
+    assert_eq!(all(&[]), []);
+    assert_eq!(all(&[(0, 512)]), [(0, 512)]);
+    assert_eq!(all(&[(0, 1), (4, 6), (60, 70), (511, 512)]), [(0, 1), (4, 2), (60, 10), (511, 1)]);
 }
 
 /// Private pages with numbers, a segment for them, and the tools of a move.
@@ -20,20 +27,22 @@ struct Stage {
     address: u64,
     segment: Segment,
     mapping: Mapping,
-    userfault: Userfault,
     pagemap: KeptFile,
 }
 
 impl Stage {
     fn new() -> Stage {
-        let segment = Segment::create(PAGES * page_bytes()).unwrap();
+        let segment = Segment::create(4 * BLOCK).unwrap();
         let mapping = segment.map().unwrap();
-        let address = fresh(PAGES * page_bytes()).unwrap();
+        let (rights, flags) = (RIGHTS, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let bytes = (PAGES * page_bytes()).to_usize();
+        // SAFETY: a new mapping.
+        let at = unsafe { libc::mmap(ptr::null_mut(), bytes, rights, flags, -1, 0) };
+        assert_ne!(at, libc::MAP_FAILED);
         let stage = Stage {
-            address,
+            address: at.expose_provenance() as u64,
             segment,
             mapping,
-            userfault: Userfault::open(true).unwrap(),
             pagemap: KeptFile::of_process("/proc/self/pagemap").unwrap(),
         };
         // SAFETY: the pages of this stage.
@@ -50,31 +59,36 @@ impl Stage {
         (0..PAGES).all(|page| unsafe { self.page(page).read_volatile() } == page + 1)
     }
 
-    fn whole(&self, descriptor: Option<i32>) -> PageMove<'_> {
-        let tools = Tools { userfault: &self.userfault, pagemap: &self.pagemap };
-        let room = Room { descriptor, offset: 0, mapped: self.mapping.base() };
-        PageMove {
-            tools,
-            address: self.address,
-            bytes: PAGES * page_bytes(),
-            room,
-            finds_users: false,
-        }
+    fn whole(&self) -> PageMove<'_> {
+        let mapped = self.mapping.base().wrapping_add(AHEAD as usize);
+        let room = Room { descriptor: Some(self.segment.name().fd), offset: AHEAD, mapped };
+        let (address, bytes) = (self.address, PAGES * page_bytes());
+        PageMove { pagemap: &self.pagemap, address, bytes, room, wants_huge: false }
     }
 
-    fn move_in(&self, steps: u32) -> core::result::Result<u64, Halted> {
-        self.move_in_by(false, steps)
-    }
-
-    fn move_in_by(&self, finds_users: bool, steps: u32) -> core::result::Result<u64, Halted> {
-        let mut steps = steps;
-        let mut permit = |_, _| {
-            steps = steps.saturating_sub(1);
-            steps > 0
-        };
-        let whole = PageMove { finds_users, ..self.whole(Some(self.segment.name().fd)) };
+    fn move_in(&self) -> core::result::Result<u64, Halted> {
         // SAFETY: pages of this stage, which no other code uses.
-        unsafe { whole.move_in(&[self.address + PAGES * page_bytes()], &mut permit) }
+        unsafe { self.whole().move_in(&[self.address + PAGES * page_bytes()]) }
+    }
+
+    fn move_back(&self) -> core::result::Result<u64, Halted> {
+        // SAFETY: likewise; they lie in the segment.
+        unsafe { self.whole().move_back() }
+    }
+
+    /// Lends a page to a pipe, until that is dropped.
+    fn lend(&self, page: u64) -> (KeptFile, KeptFile) {
+        let mut ends = [0; 2];
+        let part =
+            libc::iovec { iov_base: self.page(page).cast(), iov_len: page_bytes().to_usize() };
+        // SAFETY: room for two descriptors, and a page of the stage.
+        unsafe {
+            assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
+            assert_eq!(libc::vmsplice(ends[1], &part, 1, 0), part.iov_len.cast_signed());
+        }
+        let kept = ends.map(|end| KeptFile::of_descriptor(end.into()).unwrap());
+        let [reader, writer] = kept;
+        (reader, writer)
     }
 }
 
@@ -86,95 +100,122 @@ impl Drop for Stage {
     }
 }
 
-#[test]
-fn a_move_that_must_not_go_on_is_undone() {
-    let stage = Stage::new();
-    for steps in [1, 2, 3] {
-        let halted = stage.move_in(steps).unwrap_err();
-        assert_eq!(halted.left.1, 0);
-        assert!(matches!(halted.error, Error::System { errno: libc::EAGAIN, .. }));
-        assert!(stage.is_numbered());
-        assert_eq!(stage.segment.backed_bytes(), Some(0), "no page is in the segment");
-        let other = Userfault::open(true).unwrap();
-        other
-            .register(WatchKind::Private, stage.address, page_bytes())
-            .expect("it is not watched any more");
-        other.unregister(stage.address, page_bytes()).unwrap();
-    }
+fn alone(name: &str, body: impl FnOnce()) {
+    crate::sys::child::alone(&format!("sys::adopt::page_moves::tests::{name}"), body);
+}
+
+fn is_held(halted: &Halted) -> bool {
+    matches!(halted.error, Error::System { call: unshared::NAME, errno: libc::EAGAIN })
 }
 
 #[test]
-fn pages_come_back_also_if_the_descriptor_is_closed() {
+fn pages_move_there_and_back() {
+    if !unshared::is_answered() {
+        return;
+    }
     let stage = Stage::new();
-    for descriptor in [Some(stage.segment.name().fd), None] {
-        stage.move_in(100).unwrap();
-        assert_eq!(stage.segment.backed_bytes(), Some(PAGES * page_bytes()));
-        // SAFETY: what was just moved.
-        unsafe { stage.whole(descriptor).move_back() }.unwrap();
-        assert_eq!(stage.segment.backed_bytes(), Some(0));
+    for turn in 0..3 {
+        assert_eq!(stage.move_in().unwrap(), PAGES);
+        let backed = stage.segment.backed_bytes().unwrap();
+        assert!(backed == PAGES * page_bytes() || turn > 0 && backed <= 4 * BLOCK);
+        assert!(stage.is_numbered());
+        // SAFETY: a page of the segment, which is the stage's last one.
+        let there = unsafe {
+            let at = AHEAD + (PAGES - 1) * page_bytes();
+            stage.mapping.base().wrapping_add(at as usize).cast::<u64>().read_volatile()
+        };
+        assert_eq!(there, PAGES);
+        assert_eq!(stage.move_back().unwrap(), PAGES);
         assert!(stage.is_numbered());
         assert_eq!(resident::missing(stage.address, PAGES * page_bytes()), 0);
     }
 }
 
-/// An io_uring with pages of a stage registered as a buffer, if the system permits one.
-fn ring_with(stage: &Stage, page: u64, pages: u64) -> Option<KeptFile> {
-    // SAFETY: a struct io_uring_params, which has 120 bytes; a struct iovec of the stage's pages.
-    unsafe {
-        let ring = libc::syscall(libc::SYS_io_uring_setup, 1, [0_u64; 15].as_mut_ptr());
-        let ring = KeptFile::of_descriptor(ring)?;
-        let buffer = [stage.address + page * page_bytes(), pages * page_bytes()];
-        let (call, at) = (libc::SYS_io_uring_register, buffer.as_ptr());
-        (libc::syscall(call, ring.descriptor(), 0, at, 1) == 0).then_some(ring)
-    }
+#[test]
+fn pages_that_something_holds_stay_where_they_are() {
+    // A child of fork(2), as other tests make, shares pages, and a pipe keeps the copy of before.
+    alone("pages_that_something_holds_stay_where_they_are", || {
+        if !unshared::is_answered() {
+            return;
+        }
+        let stage = Stage::new();
+        for page in [0, 70, 510, 511, PAGES - 1] {
+            let lent = stage.lend(page);
+            let halted = stage.move_in().unwrap_err();
+            assert!(is_held(&halted) && halted.left.1 == 0, "{halted:?}");
+            assert!(stage.is_numbered());
+            drop(lent);
+        }
+        stage.move_in().unwrap();
+        for page in [0, 500, PAGES - 1] {
+            let lent = stage.lend(page);
+            let halted = stage.move_back().unwrap_err();
+            assert!(is_held(&halted), "{halted:?}");
+            let (at, bytes) = halted.left;
+            assert!(at <= stage.address + page * page_bytes());
+            assert_eq!(at + bytes, stage.address + PAGES * page_bytes());
+            assert!(stage.is_numbered());
+            drop(lent);
+            let back = PageMove { address: at, bytes, ..stage.whole() };
+            let back = PageMove { room: stage.whole().room.behind(at - stage.address), ..back };
+            // SAFETY: what is left in the segment.
+            unsafe { back.move_back() }.unwrap();
+            assert!(stage.is_numbered());
+            stage.move_in().unwrap();
+        }
+        stage.move_back().unwrap();
+        assert!(stage.is_numbered());
+    });
 }
 
-const NAME: &str = "sys::adopt::page_moves::tests::pages_that_io_uring_uses_stay_where_they_are";
+#[test]
+fn pages_of_huge_pages_are_looked_at_one_by_one() {
+    // A child of fork(2), as other tests make, shares pages, and a pipe keeps the copy of before.
+    alone("pages_of_huge_pages_are_looked_at_one_by_one", || {
+        let stage = Stage::new();
+        unshared::collapse(stage.address, PAGES * page_bytes());
+        if !unshared::is_answered()
+            || !super::super::huge_pages::any(&stage.pagemap, stage.address, PAGES * page_bytes())
+        {
+            return;
+        }
+        let lent = stage.lend(700);
+        assert!(is_held(&stage.move_in().unwrap_err()));
+        drop(lent);
+        stage.move_in().unwrap();
+        stage.move_back().unwrap();
+        assert!(stage.is_numbered());
+    });
+}
 
 #[test]
-fn pages_that_io_uring_uses_stay_where_they_are() {
-    // Other tests of this process would notice the ring.
-    const INSIDE: &str = "FOMPI_TEST_RING";
-    if std::env::var_os(INSIDE).is_none() {
-        let mut test = std::process::Command::new(std::env::current_exe().unwrap());
-        test.args(["--exact", NAME]).env(INSIDE, "1");
-        let output = test.output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        return assert!(output.status.success() && text.contains("1 passed"), "{text}");
+fn new_memory_joins_the_mappings_around_it() {
+    if !unshared::is_answered() {
+        return;
     }
     let stage = Stage::new();
-    if !stage.userfault.can_move() {
-        return; // before Linux 6.8, or without the right
+    let mappings = || {
+        let mut areas = super::super::areas::MemoryAreas::open().unwrap();
+        areas.over(stage.address, PAGES * page_bytes()).unwrap().len()
+    };
+    for (first, end) in [(10, 20), (600, 900), (0, 1), (PAGES - 1, PAGES)] {
+        let part = stage.whole().part(first * page_bytes(), (end - first) * page_bytes());
+        // SAFETY: pages of this stage.
+        unsafe { part.move_in(&[stage.address + end * page_bytes()]) }.unwrap();
+        assert!(mappings() > 1);
+        // SAFETY: likewise.
+        unsafe { part.move_back() }.unwrap();
+        assert_eq!(mappings(), 1);
     }
-    for page in [0, 70, PAGES - 1] {
-        let Some(ring) = ring_with(&stage, page, 1) else { return };
-        let halted = stage.move_in_by(true, 100).unwrap_err();
-        assert!(matches!(halted.error, Error::System { errno: libc::EBUSY, .. }));
-        assert_eq!(halted.left.1, 0);
-        assert!(stage.is_numbered());
-        assert_eq!(stage.segment.backed_bytes(), Some(0));
-        let other = Userfault::open(true).unwrap();
-        other
-            .register(WatchKind::Private, stage.address, PAGES * page_bytes())
-            .expect("not watched");
-        drop(other);
-        drop(ring);
-    }
-    // A ring lets its pages go a little later.
-    let moved = (0..100).any(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-        stage.move_in_by(true, 100).is_ok()
-    });
-    assert!(moved && stage.is_numbered());
-    assert_eq!(stage.segment.backed_bytes(), Some(PAGES * page_bytes()));
+    assert!(stage.is_numbered());
 }
 
 #[test]
 fn pages_that_a_child_shares_move() {
-    let stage = Stage::new();
-    if !stage.userfault.can_move() {
+    if !unshared::is_answered() {
         return;
     }
+    let stage = Stage::new();
     // SAFETY: an untouched page again, and one that was only read.
     unsafe {
         let (at, bytes) = (stage.page(5), 2 * page_bytes() as usize);
@@ -189,7 +230,7 @@ fn pages_that_a_child_shares_move() {
             unsafe { libc::pause() };
         }
     }
-    let moved = stage.move_in_by(true, 100);
+    let moved = stage.move_in();
     // SAFETY: the child of this test.
     unsafe {
         libc::kill(child, libc::SIGKILL);
@@ -208,25 +249,20 @@ fn pages_that_a_child_shares_move() {
 #[test]
 #[ignore = "measures"]
 fn cost_of_moves() {
-    for finds_users in [false, true, false, true] {
-        for pages in [1, 16, PAGES] {
-            let stage = Stage::new();
-            let mut best = u128::MAX;
-            for _ in 0..50 {
-                let part = PageMove {
-                    finds_users,
-                    bytes: pages * page_bytes(),
-                    ..stage.whole(Some(stage.segment.name().fd))
-                };
-                let start = std::time::Instant::now();
-                // SAFETY: pages of this stage.
-                unsafe { part.move_in(&[stage.address + pages * page_bytes()], &mut |_, _| true) }
-                    .unwrap();
-                best = best.min(start.elapsed().as_nanos());
-                // SAFETY: as above.
-                unsafe { part.move_back() }.unwrap();
-            }
-            println!("aside: {finds_users}, pages: {pages}, ns: {best}");
+    for pages in [1, 16, 256, PAGES] {
+        let stage = Stage::new();
+        let (mut there, mut back) = (u128::MAX, u128::MAX);
+        for _ in 0..50 {
+            let part = stage.whole().part(0, pages * page_bytes());
+            let start = std::time::Instant::now();
+            // SAFETY: pages of this stage.
+            unsafe { part.move_in(&[stage.address + pages * page_bytes()]) }.unwrap();
+            there = there.min(start.elapsed().as_nanos());
+            let start = std::time::Instant::now();
+            // SAFETY: as above.
+            unsafe { part.move_back() }.unwrap();
+            back = back.min(start.elapsed().as_nanos());
         }
+        println!("pages: {pages}, ns: {there} there, {back} back");
     }
 }

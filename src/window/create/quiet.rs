@@ -1,0 +1,114 @@
+//! The quiet part of MPI_Win_create and MPI_Win_free, in which ranks move pages of the program
+//! (`memory::adopted`). Both calls are collective:
+//!
+//! 1. A rank that wants to move pages says so before the barrier of the call. Waiting ranks let the
+//!    MPI underneath make progress there, as everywhere: another rank may need that before it
+//!    arrives.
+//! 2. When all have arrived and one has asked, each rank finds out whether it is quiet: all ranks
+//!    of the job on this node are in the call, and it has no thread of the program. If not, it says
+//!    so.
+//!    *Barrier, without progress of the MPI underneath.* From here on no rank calls that MPI.
+//! 3. If all are quiet, those that want to move their pages. *Barrier, without progress.*
+//!
+//! The barriers wait for no rank that is not known to be inside of the call, so that they end soon
+//! although the MPI underneath makes no progress.
+//!
+//! A process of another job (MPI_Comm_spawn, MPI_Comm_connect) may copy memory of this one by
+//! process_vm at any time, so no rank of connected jobs is ever quiet.
+
+use super::barrier::quiet_words;
+use crate::epoch::fence;
+use crate::error::Result;
+use crate::memory::adopted::{self, NotAdopted, Quiet};
+use crate::rank_numbers::Slot;
+use crate::window::arena::Arena;
+use crate::window::control_blocks::ControlBlocks;
+use crate::window::mapped_bytes::MappedBytes;
+use crate::window::own_ranges::OwnRange;
+use crate::window::report;
+use std::sync::Arc;
+
+/// The counter of the ranks that ask.
+const ASKED: usize = 0;
+/// The counter of the ranks that are not quiet.
+const REFUSED: usize = 1;
+
+/// A collective call that may have a quiet part, ahead of its barrier.
+pub struct Arrival(Arc<Arena>, u64);
+
+/// The quiet part of a call, for which a rank has asked.
+pub struct QuietPart(Arc<Arena>, u64);
+
+impl Arrival {
+    /// Begins it, in each rank of the arena, ahead of the barrier of the call. `asks`: whether this
+    /// rank asks all ranks to be quiet.
+    pub fn begin(arena: &Arc<Arena>, asks: bool) -> Arrival {
+        let round = arena.next_round();
+        if asks {
+            arena.report_round(round, ASKED);
+        }
+        Arrival(arena.clone(), round)
+    }
+
+    /// Returns the quiet part, if a rank has asked for it. To be called behind that barrier.
+    pub fn quiet(self) -> Option<QuietPart> {
+        self.0.round_reported(self.1, ASKED).then_some(QuietPart(self.0, self.1))
+    }
+}
+
+impl QuietPart {
+    /// Adopts the pages of this rank's range, if it has one, and describes what other processes can
+    /// map of it in the slot of a window. Also gives back what was left over. Collective over the
+    /// node, in the user's call `call`.
+    pub fn adopt(self, slot: Slot, call: &'static str, range: Option<&mut OwnRange>) -> Result<()> {
+        let blocks = ControlBlocks::of(&self.0, slot);
+        self.run(call, |quiet| {
+            // What stays, stays: a later quiet part tries again.
+            let _ = quiet.and_then(adopted::give_back_unheld);
+            let Some(range) = range else { return };
+            match quiet {
+                Ok(quiet) => range.adopt(quiet),
+                Err(why) => range.stays(why),
+            }
+            if let Ok(part) = range.mapped() {
+                let base = blocks.descriptor(self.0.rank).address;
+                blocks.set_mapped_bytes(MappedBytes::part(base, part.inner, part.place));
+            }
+        })
+    }
+
+    /// Makes the pages private again that no window is over. Collective as [`QuietPart::adopt`].
+    pub fn give_back(self, call: &'static str) -> Result<()> {
+        self.run(call, |quiet| report::kept(quiet.and_then(adopted::give_back_unheld)))
+    }
+
+    /// Runs the quiet part: `work` moves pages, or learns why it may not.
+    fn run(
+        &self,
+        call: &'static str,
+        work: impl FnOnce(core::result::Result<&Quiet, NotAdopted>),
+    ) -> Result<()> {
+        let own = match self.0.is_all_of_job() {
+            true => Quiet::own_threads(),
+            false => Err(NotAdopted::OtherRanks),
+        };
+        if own.is_err() {
+            self.0.report_round(self.1, REFUSED);
+        }
+        self.barrier(call)?;
+        let is_refused = self.0.round_reported(self.1, REFUSED);
+        match own {
+            Ok(_) if is_refused => work(Err(NotAdopted::Threads)),
+            // SAFETY: all ranks of the job here have been asked and have entered the barrier above;
+            // none leaves the one below before this rank has entered it.
+            Ok(others) => work(Ok(&unsafe { Quiet::begin(others) })),
+            Err(why) => work(Err(why)),
+        }
+        self.barrier(call)
+    }
+
+    fn barrier(&self, call: &'static str) -> Result<()> {
+        let turn = self.0.next_barrier();
+        fence::barrier(&quiet_words(&self.0, call), self.0.barrier, turn)
+    }
+}
