@@ -12,10 +12,11 @@ int main(int argc, char **argv)
     MPI_Win win, own;
     gpu_start("libcuda.so.1");
     check_start(&argc, &argv);
-    int *device = gpu_allocate(DEVICE, 4096), *host = on_host(device);
+    int *device = gpu_allocate(DEVICE, 4096), value;
     OK(MPI_Win_create(device, 4096, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     int *base = window_of(4096, 4, &own);
-    host[7] = 123 + rank;
+    value = 123 + rank;
+    gpu_write(DEVICE, device + 7, &value, sizeof value);
     OK(MPI_Win_fence(0, own));
     OK(MPI_Put(device + 7, 1, MPI_INT, next_rank(), 1, 1, MPI_INT, own));
     OK(MPI_Win_fence(0, own));

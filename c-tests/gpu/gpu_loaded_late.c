@@ -26,8 +26,9 @@ int main(int argc, char **argv)
     gpu_start("libcuda.so.1");
     for (int round = 0; round < 3; round++)
         for (int i = 0; i < 3; i++) {
-            int *device = gpu_allocate(round == 1 ? MANAGED : DEVICE, 64), *host = on_host(device);
-            host[2] = 100 * round + 10 * i + rank;
+            const int kind = round == 1 ? MANAGED : DEVICE;
+            int *device = gpu_allocate(kind, 64), value = 100 * round + 10 * i + rank, back;
+            gpu_write(kind, device + 2, &value, sizeof value);
             if (i == 0)
                 OK(MPI_Fetch_and_op(device + 2, device, MPI_INT, next_rank(), 3, MPI_REPLACE,
                                     windows[i]));
@@ -39,7 +40,8 @@ int main(int argc, char **argv)
             OK(MPI_Win_flush(next_rank(), windows[i]));
             OK(MPI_Get(device, 1, MPI_INT, next_rank(), 3, 1, MPI_INT, windows[i]));
             OK(MPI_Win_flush(next_rank(), windows[i]));
-            CHECK_EQ(host[0], host[2]);
+            gpu_read(kind, &back, device, sizeof back);
+            CHECK_EQ(back, value);
             MPI_Barrier(MPI_COMM_WORLD);
             CHECK_EQ(bases[i][3], 100 * round + 10 * i + previous_rank());
             MPI_Barrier(MPI_COMM_WORLD);

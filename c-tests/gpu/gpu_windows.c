@@ -1,7 +1,7 @@
-// Windows where the run-time library of a GPU is loaded: those over memory of the device and over
-// managed memory are left to the MPI underneath, also if one rank alone exposes such memory; those
-// over memory of the host, pinned or not, allocated and dynamic ones are not. Attaching memory of
-// the device is an error. On 2 and 3 ranks.
+// Windows where the run-time library of a GPU is loaded: those over memory of the device, of each
+// kind, and over managed memory are left to the MPI underneath, also if one rank alone exposes such
+// memory; those over memory of the host, pinned or not, allocated and dynamic ones are not.
+// Attaching memory of the device is an error. On 2 and 3 ranks.
 // ranks: 2 3
 // settings: FOMPI_FALLBACK=error
 // gpu: cuda
@@ -38,6 +38,10 @@ int main(int argc, char **argv)
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     char *host = malloc(BYTES), *device = gpu_allocate(DEVICE, BYTES);
     char *managed = gpu_allocate(MANAGED, BYTES), *pinned = gpu_allocate(PINNED, BYTES), *shared;
+    char *more[GPU_KINDS] = { NULL };
+    for (int kind = REGISTERED; kind < GPU_KINDS; kind++)
+        if (gpu_offers(kind))
+            more[kind] = gpu_allocate(kind, BYTES);
     OK(MPI_Alloc_mem(BYTES, MPI_INFO_NULL, &shared));
     for (int round = 0; round < 2; round++) {
         create(host, BYTES, 0);
@@ -46,6 +50,10 @@ int main(int argc, char **argv)
         create(device, BYTES, 1);
         create(device + 112, 8, 1);
         create(managed, BYTES, 1);
+        create(more[REGISTERED], BYTES, 0);
+        for (int kind = POOL; kind < GPU_KINDS; kind++)
+            if (more[kind] != NULL)
+                create(more[kind], BYTES, 1);
         create(rank == size - 1 ? device : host, BYTES, 1);
         create(device, 0, 0);
         create(NULL, 0, 0);
@@ -59,6 +67,9 @@ int main(int argc, char **argv)
     if (has_gpu()) {
         EXPECT(MPI_Win_attach(win, device, BYTES), MPI_ERR_RMA_ATTACH);
         EXPECT(MPI_Win_attach(win, managed + 1, 1), MPI_ERR_RMA_ATTACH);
+        for (int kind = POOL; kind < GPU_KINDS; kind++)
+            if (more[kind] != NULL)
+                EXPECT(MPI_Win_attach(win, more[kind], BYTES), MPI_ERR_RMA_ATTACH);
     }
     OK(MPI_Win_attach(win, pinned, BYTES));
     OK(MPI_Win_detach(win, pinned));

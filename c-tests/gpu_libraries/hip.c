@@ -68,5 +68,3 @@ hipError_t hipStreamSynchronize(void *stream)
 }
 
 void *gpu_test_allocate(int kind, size_t bytes) { return allocate(kind, bytes, NULL); }
-int gpu_test_pin(void *base, size_t bytes) { return pin(base, bytes, NULL); }
-int gpu_test_unpin(void *base) { return unpin(base); }

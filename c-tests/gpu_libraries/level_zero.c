@@ -125,11 +125,3 @@ void *gpu_test_allocate(int kind, size_t bytes)
     zeInit(0);
     return allocate(kind, bytes, &contexts[0]);
 }
-
-int gpu_test_pin(void *base, size_t bytes)
-{
-    zeInit(0);
-    return pin(base, bytes, &contexts[0]);
-}
-
-int gpu_test_unpin(void *base) { return unpin(base); }
