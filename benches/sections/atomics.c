@@ -124,6 +124,16 @@ static int verify_count(long ranks) {
     return !is_target() || elements()[0] == ranks * calls_made();
 }
 
+/* All ranks add to the same elements of one target. */
+static int verify_shared_sum(long count) {
+    flush();
+    MPI_Barrier(job.comm);
+    MPI_Win_sync(wide.win);
+    for (long k = 0; is_target() && k < count; k++)
+        if (elements()[k] != operand(k) * calls_made() * job.ranks) return 0;
+    return !is_target() || elements()[count] == 0;
+}
+
 #define ROW(name, values, what, call, prepare, check)                                            \
     {                                                                                            \
         name, "elements", values, what, IN_LOCK_ALL, 8 * (size_t)ELEMENTS_MAX, 2,                \
@@ -147,6 +157,9 @@ const Measurement atomics[] = {
         prepare, verify_sum),
     ROW("acc_flush_local", ELEMENTS, "accumulate of integers with SUM, flush_local",
         acc_flush_local, prepare, verify_sum),
+    {"acc_sum_contended", "elements", "1,10,100,1000",
+     "all ranks: accumulate of the same integers with SUM, flush", IN_LOCK_ALL,
+     8 * (size_t)ELEMENTS_MAX, 2, {ALL, acc_sum, NULL, NULL, 0, 1}, prepare, verify_shared_sum, NULL},
     {"counter", "ranks", NULL, "all ranks: fetch-and-op on one integer, flush", IN_LOCK_ALL,
      8 * (size_t)ELEMENTS_MAX, 2, {ALL, count, NULL, NULL, 0, 1}, prepare, verify_count, NULL},
     {0}};
