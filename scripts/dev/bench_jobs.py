@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import tomllib
+from pathlib import Path
 
 from programs import BUILD, ROOT, Mpi, environment
 
@@ -198,11 +199,21 @@ def stopped(child):
             pass
 
 
+def cores():
+    """How many cores the processors are of that this process may use: two threads of a core are two
+    processors, on which a launcher starts one rank."""
+    found = set()
+    for processor in os.sched_getaffinity(0):
+        path = Path(f"/sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list")
+        found.add(path.read_text() if path.exists() else processor)
+    return len(found)
+
+
 def launcher(mpi, is_ours, ranks):
     """What starts ranks on this node, each on a core of its own if there are as many. Else the
     system may run two ranks on one core, for as long as a short program takes."""
     words = [str(FOMPIRUN), "--mpi", mpi.exec] if is_ours else [mpi.exec]
-    fits = ranks <= len(os.sched_getaffinity(0))
+    fits = ranks <= cores()
     if mpi.name == "openmpi":
         words += ["--bind-to", "core" if fits else "none"]
         words += [] if fits else ["--map-by", ":OVERSUBSCRIBE"]

@@ -6,10 +6,11 @@ import datetime
 import os
 import platform
 import re
+import shutil
 import statistics
 import subprocess
 
-from bench_jobs import FOMPIRUN, KEY_OF_LAYER, ranks_of, sweep_of, title, window_of
+from bench_jobs import FOMPIRUN, KEY_OF_LAYER, cores, ranks_of, sweep_of, title, window_of
 from programs import ROOT
 
 COLUMNS = ("figure place nodes ranks mpi layer measurement parameter value window unit median "
@@ -85,6 +86,9 @@ def rows(figures, results, place, nodes, quick):
 
 
 def one_line(command):
+    """The first line that a command prints; nothing if there is no such command."""
+    if shutil.which(command[0]) is None:
+        return ""
     answer = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     return (answer.stdout.splitlines() or [""])[0].strip()
 
@@ -107,7 +111,7 @@ def head(mpis, library, command, load):
     """The lines in front of a CSV, without the marks of a comment."""
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     return [f"date: {now}", f"command: {command}",
-            f"machine: {processor()}, {len(os.sched_getaffinity(0))} processors",
+            f"machine: {processor()}, {len(os.sched_getaffinity(0))} processors, {cores()} cores",
             f"kernel: {platform.system()} {platform.release()}",
             *(f"mpi: {title(mpi)}" for mpi in mpis),
             f"libfompi: {library_version(library)}, commit "
