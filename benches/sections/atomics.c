@@ -159,7 +159,8 @@ const Measurement atomics[] = {
         acc_flush_local, prepare, verify_sum),
     {"acc_sum_contended", "elements", "1,10,100,1000",
      "all ranks: accumulate of the same integers with SUM, flush", IN_LOCK_ALL,
-     8 * (size_t)ELEMENTS_MAX, 2, {ALL, acc_sum, NULL, NULL, 0, 1}, prepare, verify_shared_sum, NULL},
+     8 * (size_t)ELEMENTS_MAX, 2, {ALL, acc_sum, NULL, NULL, 0, 1}, prepare, verify_shared_sum,
+     NULL},
     {"counter", "ranks", NULL, "all ranks: fetch-and-op on one integer, flush", IN_LOCK_ALL,
      8 * (size_t)ELEMENTS_MAX, 2, {ALL, count, NULL, NULL, 0, 1}, prepare, verify_count, NULL},
     {0}};

@@ -1,8 +1,8 @@
-// CUDA's driver library for the programs of this folder, by its functions in cuda.h, which needs not
+// CUDA's driver library for the programs of this folder, by its functions in cuda.h, which need not
 // be installed. A function that fails ends the program.
 //
-// The library is the stand-in that lies beside the program, or with CHECK_GPU=system the one that the
-// loader finds, a real one on a machine with a GPU.
+// The library is the stand-in that lies beside the program, or with CHECK_GPU=system the one that
+// the loader finds, a real one on a machine with a GPU.
 
 #ifndef GPU_DRIVER_H
 #define GPU_DRIVER_H
@@ -139,7 +139,8 @@ UNUSED static void driver_copies(void *to, const void *from, const void *pinned,
 {
     CUdeviceptr seen, there = (uintptr_t)to, here = (uintptr_t)from;
     driver_enter();
-    DRIVER(cuMemHostGetDevicePointer_v2, (CUdeviceptr *, void *, unsigned), &seen, (void *)pinned, 0);
+    DRIVER(cuMemHostGetDevicePointer_v2, (CUdeviceptr *, void *, unsigned), &seen, (void *)pinned,
+           0);
     if (pinned == to)
         there = seen;
     else

@@ -1,7 +1,7 @@
 // Memory of a GPU for the programs of this folder: that of CUDA's driver library (driver.h), a
 // stand-in or a real one, or of the stand-ins for HIP and Level Zero (c-tests/gpu_libraries). A
-// library is loaded by dlopen. Without libfompi (no CHECK_GPU in the environment) it is memory of the
-// host, which every MPI reaches.
+// library is loaded by dlopen. Without libfompi (no CHECK_GPU in the environment) it is memory of
+// the host, which every MPI reaches.
 
 #ifndef GPU_H
 #define GPU_H
@@ -10,9 +10,9 @@
 
 #include <limits.h>
 
-// Kinds of memory: of the device, managed, and of the host and pinned; of the host, allocated by the
-// C library and registered; of the device, from a pool and mapped by the program. Only CUDA has the
-// last three here.
+// Kinds of memory: of the device, managed, and of the host and pinned; of the host, allocated by
+// the C library and registered; of the device, from a pool and mapped by the program. Only CUDA has
+// the last three here.
 enum { DEVICE, MANAGED, PINNED, REGISTERED, POOL, MAPPED, GPU_KINDS };
 
 static void *(*gpu_test_allocate)(int kind, size_t bytes);

@@ -12,8 +12,15 @@ static int target;
 static int kind; // of memory
 static int host[LARGE]; // what the processor makes or sees of memory of that kind
 
-static void write_back(int *device, int n) { gpu_write(kind, device, host, (size_t)n * sizeof *host); }
-static void look_at(int *device, int n) { gpu_read(kind, host, device, (size_t)n * sizeof *host); }
+static void write_back(int *device, int n)
+{
+    gpu_write(kind, device, host, (size_t)n * sizeof *host);
+}
+
+static void read_device(int *device, int n)
+{
+    gpu_read(kind, host, device, (size_t)n * sizeof *host);
+}
 
 // Another value in each element.
 static void fill(int *at, int n, int first)
@@ -46,7 +53,7 @@ static void fill_device(int *device, int n, int first)
 
 static void check_device(int *device, int n, int first)
 {
-    look_at(device, n);
+    read_device(device, n);
     check_filled(host, n, first);
 }
 
@@ -118,7 +125,7 @@ static void accumulates(int *device, int *result)
 // The element at an index of memory of that kind.
 static int device_element(int *device, int index)
 {
-    look_at(device, index + 1);
+    read_device(device, index + 1);
     return host[index];
 }
 
@@ -180,7 +187,7 @@ static void derived(int *device, int stride)
     fill(expected, INTS, 0);
     for (int i = 0; i < BLOCKS * LENGTH - 4; i++)
         expected[first + stride * (i / LENGTH) + i % LENGTH] = 9000 + i;
-    look_at(device, INTS);
+    read_device(device, INTS);
     for (int i = 0; i < INTS; i++)
         CHECK_EQ(host[i], expected[i]);
     OK(MPI_Type_free(&vector));
@@ -206,7 +213,7 @@ static void both_kinds(int *device)
     OK(MPI_Get(MPI_BOTTOM, 1, type, target, 0, 3, MPI_INT, win));
     OK(MPI_Win_flush(target, win));
     check_filled(on_stack, 2, 20);
-    look_at(device, 2);
+    read_device(device, 2);
     CHECK_EQ(host[0], 22);
     CHECK_EQ(host[1], 4);
     OK(MPI_Type_free(&type));
@@ -215,7 +222,8 @@ static void both_kinds(int *device)
 // Elements with padding: it keeps its bytes.
 static void padded(int *device)
 {
-    struct pair { short value; int index; } pairs[2], *there = (void *)device, *in_window = (void *)base;
+    struct pair { short value; int index; } pairs[2], *there = (void *)device;
+    struct pair *in_window = (void *)base;
     memset(pairs, 0x55, sizeof pairs);
     pairs[0].value = 3, pairs[0].index = 4;
     gpu_write(kind, there, pairs, sizeof pairs);
