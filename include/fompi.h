@@ -5,9 +5,9 @@
 
 #include <stdint.h>
 
-#define FOMPI_VERSION "0.2.0"
+#define FOMPI_VERSION "0.3.0-dev"
 #define FOMPI_VERSION_MAJOR 0
-#define FOMPI_VERSION_MINOR 2
+#define FOMPI_VERSION_MINOR 3
 #define FOMPI_VERSION_PATCH 0
 
 typedef struct fompi_verbs_counts {
