@@ -45,6 +45,7 @@ static void note(MPI_Win *at, int *code, ...)
 static void wrong_handles(void)
 {
     MPI_Datatype vector;
+    char text[MPI_MAX_ERROR_STRING];
     long value[2] = {1, 2};
     OK(MPI_Type_vector(2, 1, 2, MPI_LONG, &vector));
     const MPI_Datatype wrong[] = {MPI_DATATYPE_NULL, vector};
@@ -67,7 +68,11 @@ static void wrong_handles(void)
     says(MPI_Win_post(MPI_GROUP_NULL, 0, win), "MPI_Win_post: MPI_GROUP_NULL");
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
-    says(MPI_Win_fence(0, MPI_WIN_NULL), "MPI_Win_fence: MPI_WIN_NULL");
+    const int null = MPI_Win_fence(0, MPI_WIN_NULL);
+    CHECK_EQ(null, MPI_ERR_WIN);
+    says(null, "MPI_Win_fence: MPI_WIN_NULL");
+    text_of(null, text);
+    CHECK(strstr(text, "MPI_Win_sync") == NULL);
 }
 
 int main(int argc, char **argv)

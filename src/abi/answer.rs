@@ -134,22 +134,12 @@ pub fn raise_alone(call: &'static str, host: &Host, error: Error) -> c_int {
     raise_on_comm(call, host, host.constants.comm_null, error)
 }
 
-/// Lets the MPI underneath raise the error, by a call of its own with MPI_WIN_NULL: that MPI knows
-/// which error handler it calls where there is no window.
+/// Raises the error of a call on a handle that is no window. Returns the code.
 #[cold]
 #[inline(never)]
 fn no_window(call: &'static str, host: &Host, win: usize) -> c_int {
     let what = if is_null(host, win) { "MPI_WIN_NULL" } else { "window that was freed, or none" };
-    let error = Error::Wrong(Class::Win, what);
-    let class = code(host, &error);
-    end_if_fatal(host, default_comm(host), class, || format!("{call}: {error}"));
-    // SAFETY: the null handle, about which every MPI says that it is no window.
-    let raised = match unsafe { (host.call.win_sync)(host.constants.win_null) } {
-        0 => class,
-        raised => raised,
-    };
-    reason::keep(raised, call, &error);
-    raised
+    raise_alone(call, host, Error::Wrong(Class::Win, what))
 }
 
 /// Returns the communicator whose error handler is called for errors that belong to no object:
