@@ -75,6 +75,17 @@ static void wrong_handles(void)
     CHECK(strstr(text, "MPI_Win_sync") == NULL);
 }
 
+// A window is named by the name that the program gave it, without what would break a line.
+static void named_window(void)
+{
+    says(put_to(size), "MPI_Put: target rank");
+    OK(MPI_Win_set_name(win, "a\ttable\n"));
+    says(put_to(size), "MPI_Put on window \"a table \": target rank");
+    says(MPI_Win_unlock(0, win), "MPI_Win_unlock on window \"a table \": ");
+    OK(MPI_Win_set_name(win, ""));
+    says(put_to(size), "MPI_Put: target rank");
+}
+
 int main(int argc, char **argv)
 {
     long *base;
@@ -109,8 +120,10 @@ int main(int argc, char **argv)
     OK(MPI_Errhandler_free(&handler));
 
     OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
-    if (library_is_here())
+    if (library_is_here()) {
         wrong_handles();
+        named_window();
+    }
     OK(MPI_Win_unlock_all(win));
     OK(MPI_Win_free(&win));
     return check_end();

@@ -4,7 +4,7 @@ use super::{MPI_Comm, reason};
 use crate::error::{Class, Error, Result};
 use crate::mpi::{Handle, Host};
 use crate::window::registry::{self, Found};
-use crate::window::{Carrier, LocalWindow, Window, report};
+use crate::window::{Carrier, LocalWindow, Window, label, report};
 use core::ffi::{c_char, c_int};
 
 /// Carries out a call on a window: `ours` if this library carries the window, `theirs` with the
@@ -98,8 +98,8 @@ pub fn raise(call: &'static str, host: &'static Host, window: &Window, error: Er
         Carrier::Wide(node) => node.with_rank(error),
         Carrier::Node(_) | Carrier::Host(_) => error,
     };
-    let code = code(host, &error);
-    reason::keep(code, call, &error);
+    let (code, call) = (code(host, &error), label::call_on(window, call));
+    reason::keep(code, &call, &error);
     super::errhandler::handle(host, window, code, || {
         report::say_fatal(&format!("{call}: {}", text(host, &error)));
     })

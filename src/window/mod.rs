@@ -16,6 +16,7 @@ mod flavor;
 pub mod hints;
 pub mod idle;
 pub mod kept;
+pub mod label;
 pub mod library_loads;
 mod local;
 pub mod lock_nodes;

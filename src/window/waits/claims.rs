@@ -9,7 +9,6 @@ mod claims_fuzz;
 #[cfg(any(test, fuzzing))]
 pub use claims_fuzz::lock_claims;
 
-use super::label::{label, printable};
 use crate::config;
 use crate::epoch::state::Hold;
 use crate::mpi::Host;
@@ -17,6 +16,7 @@ use crate::mpi::comm::Comm;
 use crate::rank_numbers::{Rank, Slot};
 use crate::sys::proc_notes::{self, Note};
 use crate::sys::process;
+use crate::window::label::{label, printable};
 use crate::window::wanted::Wanted;
 use crate::window::{LocalWindow, Window, registry};
 

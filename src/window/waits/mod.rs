@@ -5,7 +5,6 @@
 //! runs. Not for the calls that make and free windows: [`late`](super::create::late) reports those.
 
 mod claims;
-mod label;
 mod summary;
 mod text;
 

@@ -2,10 +2,10 @@
 //! other ranks in calls on them. Before the last barrier of a window each rank stores its time in a
 //! control word; behind it rank 0 reads them all. In MPI_Finalize it prints its rows.
 
-use super::label::printable;
 use crate::fabric::layout::WAITED;
 use crate::fabric::{WordAt, Words};
 use crate::rank_numbers::Rank;
+use crate::window::label::printable;
 use crate::window::protocols::on_words;
 use crate::window::report::say;
 use crate::window::{Flavor, LocalWindow, Window, registry};

@@ -3,7 +3,6 @@
 //! may be out of date when it is printed.
 
 use super::claims;
-use super::label::label;
 use crate::epoch::lock::{self, Mode, standing};
 use crate::epoch::state::Hold;
 use crate::epoch::{fence, pscw};
@@ -12,6 +11,7 @@ use crate::fabric::{WordAt, WordId, Words};
 use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::Ordering;
 use crate::sys::process;
+use crate::window::label::label;
 use crate::window::protocols::on_words;
 use crate::window::report::named;
 use crate::window::wanted::Wanted;
