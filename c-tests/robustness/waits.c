@@ -1,5 +1,5 @@
-// One rank of two waits for the other in the call that the first argument names, until the file of
-// the second argument is there. With `deadlock` three ranks hold a lock each and want that of the
+// One rank of two waits for the other in the call that the first argument names (`free`: in
+// MPI_Win_free), until the file of the second argument is there. With `deadlock` three ranks hold a lock each and want that of the
 // next one; with `holder` rank 1 holds what rank 0 wants, and waits in another window itself.
 
 #include <mpi.h>
@@ -127,6 +127,8 @@ int main(int argc, char **argv)
     file = argv[2];
     if (strcmp(what, "fence") == 0)
         fence();
+    else if (strcmp(what, "free") == 0 && rank == 1)
+        until_told();
     else if (strcmp(what, "start") == 0)
         start();
     else if (strcmp(what, "wait") == 0)
@@ -148,7 +150,7 @@ int main(int argc, char **argv)
         holder();
     else if (strcmp(what, "deadlock") == 0)
         deadlock();
-    else
+    else if (strcmp(what, "free") != 0)
         return 2;
     MPI_Group_free(&world);
     MPI_Group_free(&other);

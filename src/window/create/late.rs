@@ -18,6 +18,8 @@ use crate::sys::job::{self, WaitMark};
 use crate::window::arena::Arena;
 use crate::window::control_blocks::ControlBlocks;
 use crate::window::idle::NodeIdle;
+use crate::window::label::label;
+use crate::window::registry;
 use crate::window::report::{named, say};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -147,7 +149,7 @@ impl Finder {
 /// Returns the report of rank `rank`. `others`: the other ranks of its node, if they can be found.
 /// `None`: a lower rank of the node prints the report.
 fn text(call: &str, rank: Rank, size: u32, others: Option<&[Other]>) -> Option<String> {
-    let waits = waits(call, rank);
+    let waits = waits(call, rank, patience());
     let Some(others) = others else {
         return Some(format!(
             "{waits} for other ranks: is libfompi loaded in all of them? If not, {REMEDY}"
@@ -195,26 +197,27 @@ fn text_without(rank: Rank, others: &[Other]) -> Option<String> {
     Some(format!("libfompi is not loaded in {names}; {REMEDY}"))
 }
 
-fn waits(call: &str, rank: Rank) -> String {
-    format!("rank {rank} has waited {} s in {call}", patience().as_secs())
+fn waits(call: &str, rank: Rank, waited: Duration) -> String {
+    format!("rank {rank} has waited {} s in {call}", waited.as_secs())
 }
 
 /// A wait in a barrier of an arena, in a call that makes or frees a window.
 #[derive(Default)]
 pub struct BarrierWait {
     began: Option<Instant>,
-    reported: bool,
+    /// the wait after which the rank prints its next report; `None`: not set yet
+    due: Option<Duration>,
 }
 
 impl BarrierWait {
-    /// Prints the report when it is time. `slot`: the slot with the words of the barrier. To be
-    /// called from time to time.
+    /// Prints the report when it is time, and again when this rank has waited twice as long.
+    /// `slot`: the slot with the words of the barrier. To be called from time to time.
     pub fn look(&mut self, arena: &Arc<Arena>, slot: Slot, call: &'static str) {
         let waited = self.began.get_or_insert_with(Instant::now).elapsed();
-        if self.reported || waited < patience() || !Config::get().verbose {
+        if waited < *self.due.get_or_insert_with(patience) || !Config::get().verbose {
             return;
         }
-        self.reported = true;
+        self.due = self.due.map(|due| due * 2);
         let words = CpuWords::new(ControlBlocks::of(arena, slot), NodeIdle::new(arena.clone()));
         let absent: Vec<RankOnNode> =
             fence::absent(&words, 1).into_iter().map(Rank::of_node_words).collect();
@@ -224,10 +227,25 @@ impl BarrierWait {
                 (arena.name_of(*rank), Some(arena.memory_of(*rank).life.mark().pid))
             };
             if let Some(names) = named(absent.iter().map(process).collect()) {
-                say(&format!("{} for {names}", waits(call, arena.name_of(arena.rank))));
+                let waits = waits(call, arena.name_of(arena.rank), waited);
+                let window = label_at(arena, slot).map(|label| format!(", {label},"));
+                say(&format!("{waits}{} for {names}", window.unwrap_or_default()));
             }
         }
     }
+}
+
+/// Returns how a line names the window whose control words are in a slot, if a window of this
+/// process has it: one that is made has none yet.
+fn label_at(arena: &Arc<Arena>, slot: Slot) -> Option<String> {
+    let mut found = None;
+    registry::for_each(|window| {
+        if window.local().is_some_and(|node| Arc::ptr_eq(node.arena(), arena) && node.slot == slot)
+        {
+            found = Some(label(window));
+        }
+    });
+    found
 }
 
 #[cfg(test)]
