@@ -45,9 +45,9 @@ pub struct Total {
 }
 
 impl Total {
-    /// Adds a wait that is over.
-    pub fn add(&self, wait: &Waiting) {
-        let ns = u64::try_from(wait.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    /// Adds a wait that is over, and began then.
+    fn add(&self, began: Instant) {
+        let ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         // Relaxed: a sum that nothing depends on.
         self.ns.fetch_add(ns, Ordering::Relaxed);
     }
@@ -62,21 +62,21 @@ impl Total {
 pub struct Waiting {
     /// the word
     pub word: WordId,
-    /// when the wait began
-    pub began: Instant,
+    /// when the wait began; without a [`Total`], when the thread first looked for a report
+    pub began: Option<Instant>,
     /// the wait after which the thread prints its next line; `None`: not set yet
     pub due: Option<Duration>,
     /// the locks of this process, for the other ranks of the node
     pub shown: Option<Note>,
 }
 
-/// The function that a waiting thread calls from time to time if waits are reported.
+/// The function that a waiting thread calls from time to time.
 type Report = fn(&NodeIdle, &mut Waiting);
 
 static REPORT: OnceLock<Report> = OnceLock::new();
 
-/// Sets the function that a waiting thread calls from time to time, so that waits are reported.
-/// Only the first call has an effect.
+/// Sets the function that a waiting thread calls from time to time. Only the first call has an
+/// effect.
 pub fn report_by(report: Report) {
     REPORT.get_or_init(|| report);
 }
@@ -122,16 +122,16 @@ impl NodeIdle {
 }
 
 impl Idle for NodeIdle {
-    type Wait = Option<Waiting>;
+    type Wait = Waiting;
 
-    fn begin(&self, word: WordId) -> Option<Waiting> {
-        let began = |_: &Total| Waiting { word, began: Instant::now(), due: None, shown: None };
-        self.total.as_ref().map(began)
+    fn begin(&self, word: WordId) -> Waiting {
+        let began = self.total.as_ref().map(|_| Instant::now());
+        Waiting { word, began, due: None, shown: None }
     }
 
-    fn end(&self, wait: Option<Waiting>) {
-        if let (Some(total), Some(wait)) = (&self.total, wait) {
-            total.add(&wait);
+    fn end(&self, wait: Waiting) {
+        if let (Some(total), Some(began)) = (&self.total, wait.began) {
+            total.add(began);
         }
     }
 
@@ -147,9 +147,9 @@ impl Idle for NodeIdle {
         self.arena.comm.progress(Host::get());
     }
 
-    fn check(&self, wait: &mut Option<Waiting>) -> Result<()> {
+    fn check(&self, wait: &mut Waiting) -> Result<()> {
         self.arena.check_dead()?;
-        if let (Some(wait), Some(report)) = (wait, REPORT.get()) {
+        if let Some(report) = REPORT.get() {
             report(self, wait);
         }
         Ok(())

@@ -193,18 +193,33 @@ pub fn show(window: &Window, node: &LocalWindow, wanted: Wanted) -> Option<Note>
 /// Returns the end of a line: the waiting process that holds the lock that this process waits for,
 /// and the deadlock that they are part of. `None` if no waiting process of the node holds it.
 pub fn text(window: &Window, node: &LocalWindow, wanted: Wanted) -> Option<String> {
-    let own = Claims::own(window, node, wanted)?;
-    let others: Vec<Claims> =
-        proc_notes::of_others().iter().filter_map(|text| Claims::of_text(text)).collect();
-    chain(&own, &others)
+    chain(&Claims::own(window, node, wanted)?, &shown())
+}
+
+/// Returns whether this process is part of a deadlock of locks that no thread can end.
+pub fn are_deadlock(window: &Window, node: &LocalWindow, wanted: Wanted) -> bool {
+    Claims::own(window, node, wanted).is_some_and(|own| is_proved(&own, &shown()))
+}
+
+/// Returns what the other processes of this node show.
+fn shown() -> Vec<Claims> {
+    proc_notes::of_others().iter().filter_map(|text| Claims::of_text(text)).collect()
+}
+
+fn is_proved(own: &Claims, others: &[Claims]) -> bool {
+    circle(own, others).is_some_and(|circle| !have_threads(own, &circle))
+}
+
+/// Returns whether another thread of a process of a cycle may give a lock back.
+fn have_threads(own: &Claims, circle: &[&Claims]) -> bool {
+    own.threads || circle.iter().any(|other| other.threads)
 }
 
 fn chain(own: &Claims, others: &[Claims]) -> Option<String> {
     let link = |holder: &Claims| link(own, holder);
     if let Some(circle) = circle(own, others) {
         let links: String = circle.iter().map(|other| link(other)).collect();
-        let threads = own.threads || circle.iter().any(|other| other.threads);
-        let unless = match threads {
+        let unless = match have_threads(own, &circle) {
             true => ", unless another thread of one of them gives a lock back",
             false => "",
         };
@@ -293,6 +308,9 @@ mod tests {
             &[(A, lock(Kind::Exclusive, Rank(1)))],
         );
         assert_eq!(pids(&own, std::slice::from_ref(&other)), Some(vec![11]));
+        assert!(is_proved(&own, std::slice::from_ref(&other)));
+        let threads = Claims { threads: true, ..other.clone() };
+        assert!(!is_proved(&own, &[threads]), "another thread may end it");
         assert_eq!(
             chain(&own, &[other]).unwrap(),
             ", held by rank 1 of MPI_COMM_WORLD (process 11), which waits for the exclusive lock \

@@ -1,8 +1,9 @@
-//! Reports of waiting, for FOMPI_VERBOSE=2. A rank that waits long for other ranks in a call on a
+//! Reports of waiting. With FOMPI_VERBOSE=2 a rank that waits long for other ranks in a call on a
 //! window prints a line ([`text`]), which names a deadlock of locks if the rank is part of one
-//! ([`claims`]). MPI_Finalize prints a table of the windows and the time that ranks waited in them
-//! ([`summary`]). Nothing here changes what a protocol does, and without that setting nothing here
-//! runs. Not for the calls that make and free windows: [`late`](super::create::late) reports those.
+//! ([`claims`]), and MPI_Finalize prints a table of the windows and the time that ranks waited in
+//! them ([`summary`]). Without that setting a rank prints the line if the deadlock is proved.
+//! Nothing here changes what a protocol does. Not for the calls that make and free windows:
+//! [`late`](super::create::late) reports those.
 
 mod claims;
 mod summary;
@@ -16,20 +17,30 @@ use super::idle::{NodeIdle, Waiting};
 use super::registry;
 use super::report::say;
 use super::{LocalWindow, Window};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use text::Call;
 
-/// The wait after which a rank prints a line. It prints the next one when it has waited twice as
-/// long, and so on.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// The wait for a lock after which a rank shows the other ranks of its node which locks it holds.
-/// It is shorter than [`PATIENCE`], so that ranks that wait for each other find what they look for.
-const SHOWN: Duration = Duration::from_secs(4);
+/// When a rank that waits reports.
+struct Times {
+    /// the wait for a lock after which it shows the other ranks of its node which locks it holds.
+    /// It is shorter than `due`, so that ranks that wait for each other find what they look for
+    shown: Duration,
+    /// the wait after which it prints a line. It prints the next one when it has waited twice as
+    /// long, and so on
+    due: Duration,
+}
+
+/// With FOMPI_VERBOSE=2.
+const OF_WAITS: Times = Times { shown: Duration::from_secs(4), due: Duration::from_secs(5) };
+/// Without.
+const OF_DEADLOCKS: Times = Times { shown: Duration::from_secs(28), due: Duration::from_secs(30) };
 
 /// Prints a line if it is time for one. The waiting thread calls this once in a while.
 pub fn look(idle: &NodeIdle, wait: &mut Waiting) {
-    let waited = wait.began.elapsed();
-    if waited < SHOWN {
+    let waited = wait.began.get_or_insert_with(Instant::now).elapsed();
+    let reports_waits = idle.total().is_some();
+    let times = if reports_waits { OF_WAITS } else { OF_DEADLOCKS };
+    if waited < times.shown {
         return;
     }
     let Some((window, node)) = window_of(idle) else { return };
@@ -39,9 +50,11 @@ pub fn look(idle: &NodeIdle, wait: &mut Waiting) {
     {
         wait.shown = claims::show(window, node, wanted);
     }
-    if waited >= *wait.due.get_or_insert(PATIENCE) {
+    if waited >= *wait.due.get_or_insert(times.due) {
         wait.due = wait.due.map(|due| due * 2);
-        text::line(window, node, call, waited).inspect(|line| say(line));
+        if reports_waits || call.is_deadlock(window, node) {
+            text::line(window, node, call, waited).inspect(|line| say(line));
+        }
     }
 }
 

@@ -42,6 +42,12 @@ impl Call {
         }
     }
 
+    /// Returns whether the calling thread is certain to wait for ever, for locks that wait for each
+    /// other.
+    pub fn is_deadlock(self, window: &Window, node: &LocalWindow) -> bool {
+        matches!(self, Call::Queue(wanted) if claims::are_deadlock(window, node, wanted))
+    }
+
     fn name(self, node: &LocalWindow) -> &'static str {
         match self {
             Call::Fence if node.is_ending() => "MPI_Win_free",
