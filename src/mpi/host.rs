@@ -15,7 +15,7 @@ use crate::datatype::reduce::Op;
 use crate::number::Number;
 use crate::sync::{AtomicPtr, Ordering};
 use crate::sys::dl::{self, Library};
-use crate::sys::process;
+use crate::sys::{call_slots, process};
 use core::ffi::CStr;
 use core::mem::transmute_copy;
 use core::ptr;
@@ -140,11 +140,12 @@ impl Host {
         found.as_ref()
     }
 
-    /// Returns the file name of the MPI that is loaded, and whether its functions come before ours.
-    /// Calls no function of it, so it may be used before the MPI's own constructors have run.
-    pub fn seen() -> Option<(String, bool)> {
+    /// Returns the file name of the MPI that is loaded, and in which order calls find its functions
+    /// and ours. Calls no function of it, so it may be used before the MPI's own constructors have
+    /// run.
+    pub fn seen() -> Option<(String, SearchOrder)> {
         let (library, name) = library()?;
-        Some((name, is_behind(library)))
+        Some((name, search_order(library)))
     }
 
     fn load() -> Result<Host, NoHost> {
@@ -156,7 +157,7 @@ impl Host {
             let served = family::SERVED;
             return Err(unserved(format!("{name} names itself `{line:.60}`, none of {served}")));
         };
-        if is_behind(library) {
+        if search_order(library) != SearchOrder::InFront {
             return Err(unserved(format!("{name} {BEHIND}")));
         }
         let call = Functions::load(library).map_err(|symbol| {
@@ -237,14 +238,49 @@ fn end(why: &str) -> ! {
     std::process::abort();
 }
 
-/// Whether the program finds the functions of the MPI before ours, as when it is linked with
-/// `-lmpi -lfompi`, or loads a module that is linked with this library while it runs on its MPI
-/// (dlopen). Calls of functions that the MPI lacks still reach this library, and so may calls of
-/// such a module; neither may make windows with which the MPI's own functions are called later. The
-/// test uses a PMPI name, because tools define MPI names.
-fn is_behind(library: Library) -> bool {
-    let seen = dl::symbol_of_program(c"PMPI_Win_create");
-    seen != 0 && seen == library.symbol(c"PMPI_Win_create")
+/// The order in which calls find the functions of the MPI and ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SearchOrder {
+    /// ours first
+    InFront,
+    /// those of the MPI first
+    Behind,
+    /// those of the MPI, in the library of this name, which was loaded before ours
+    Bound(String),
+}
+
+/// Returns the order in which calls find the functions of the MPI and ours. Those of the MPI come
+/// first if the program is linked with `-lmpi -lfompi`, or loads this library, or a module that is
+/// linked with it, while it runs on its MPI (dlopen). Calls of functions that the MPI lacks still
+/// reach this library, and so may calls of such a module; neither may make windows with which the
+/// MPI's own functions are called later. The first test uses a PMPI name, because tools define MPI
+/// names.
+fn search_order(library: Library) -> SearchOrder {
+    let create = library.symbol(c"PMPI_Win_create");
+    if create != 0 && dl::symbol_of_program(c"PMPI_Win_create") == create {
+        return SearchOrder::Behind;
+    }
+    // What is loaded later finds our functions first.
+    if !dl::is_loaded_before(create, (search_order as *const ()).addr()) {
+        return SearchOrder::InFront;
+    }
+    let makers = [
+        c"MPI_Win_create",
+        c"MPI_Win_allocate",
+        c"MPI_Win_allocate_shared",
+        c"MPI_Win_create_dynamic",
+    ];
+    let found = makers.map(|maker| (maker, library.symbol(maker))).into_iter();
+    let callers = found
+        .filter(|(_, function)| *function != 0)
+        .flat_map(|(maker, function)| call_slots::callers_of(maker, function));
+    // The bindings for Fortran and C++ are libraries of the MPI.
+    let mut callers = callers.filter(|caller| !caller.starts_with("libmpi"));
+    match callers.next() {
+        None => SearchOrder::InFront,
+        Some(caller) if caller.is_empty() => SearchOrder::Bound(String::from("the program")),
+        Some(caller) => SearchOrder::Bound(caller),
+    }
 }
 
 /// Returns the loaded MPI library and its file name.

@@ -11,7 +11,7 @@
 use crate::number::Number;
 use crate::sync::{AtomicUsize, Ordering};
 use crate::sys::{dl, page_bytes};
-use core::ffi::CStr;
+use core::ffi::{CStr, c_char};
 use core::ptr::with_exposed_provenance;
 
 /// Relocations by which a slot gets the address of a function: of a call, of a pointer.
@@ -55,6 +55,8 @@ struct Symbol {
 
 /// A library, or the program.
 struct Object {
+    /// its path, which the loader keeps; empty for the program
+    path: *const c_char,
     /// what is added to its addresses
     base: u64,
     /// its first address, and one past its last one
@@ -84,6 +86,7 @@ impl Object {
     unsafe fn of(info: &libc::dl_phdr_info) -> Option<Object> {
         let base = info.dlpi_addr;
         let mut object = Object {
+            path: info.dlpi_name,
             base,
             range: (u64::MAX, 0),
             read_only: (0, 0),
@@ -227,6 +230,21 @@ fn each_slot(name: &CStr, show: &mut dyn FnMut(&Object, u64)) {
     });
 }
 
+/// Returns the file names of the objects whose calls of the function `name` lead to `function`, in
+/// load order. The program itself has an empty name.
+pub fn callers_of(name: &CStr, function: usize) -> Vec<String> {
+    let mut callers = Vec::new();
+    each_slot(name, &mut |object, slot| {
+        // SAFETY: a slot of a loaded object.
+        if unsafe { read::<usize>(slot) } == function {
+            // SAFETY: the loader keeps the object and its path during the visit.
+            let path = (!object.path.is_null()).then(|| unsafe { CStr::from_ptr(object.path) });
+            callers.push(path.map_or("", dl::file_name).to_owned());
+        }
+    });
+    callers
+}
+
 /// Makes all loaded objects call `to` for the function `name`, but this library, which has `to`.
 /// `begin` gets the address of the function that they have called so far, before the change; if
 /// some call another function of this name, these go on with it. Allocates nothing.
@@ -265,6 +283,17 @@ mod tests {
     /// In place of a function that only the test program calls.
     unsafe extern "C" fn ours() -> libc::pid_t {
         -77
+    }
+
+    #[test]
+    fn the_callers_of_a_function_are_named() {
+        // Each library has a pointer to it, which the loader fills in at once.
+        let (name, no_name) = (c"__cxa_finalize", c"fompi_no_such");
+        let function = dl::global_symbol(name);
+        let is_library = |caller: &String| caller.starts_with("libgcc_s.so");
+        assert!(callers_of(name, function).iter().any(is_library));
+        assert!(callers_of(name, function + 1).is_empty());
+        assert!(callers_of(no_name, function).is_empty());
     }
 
     #[test]

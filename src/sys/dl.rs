@@ -141,6 +141,14 @@ pub fn object_at(address: usize) -> Option<(CString, usize)> {
     Some((path, info.dli_fbase as usize))
 }
 
+/// Whether the library that holds `address` was loaded before the one that holds `other`.
+pub fn is_loaded_before(address: usize, other: usize) -> bool {
+    let (Some((first, _)), Some((second, _))) = (object_at(address), object_at(other)) else {
+        return false;
+    };
+    loaded().into_iter().find(|path| *path == first || *path == second) == Some(first)
+}
+
 /// Waits until no other thread is in a call of dlopen that has begun to load: such a call holds the
 /// loader's lock to its end, and dlsym takes it.
 pub fn wait_for_loads() {
