@@ -168,18 +168,16 @@ impl LocalWindow {
     /// Returns how many bytes all ranks of this node expose, and whether others reach all of them
     /// by load and store.
     pub fn exposed(&self) -> (u64, bool) {
-        match &self.memory {
-            Memory::Common(common) => (common.bytes(), true),
-            Memory::Attached(_) => (0, false),
-            Memory::Owned(_) => {
-                RankOnNode::all(self.arena().size).fold((0, true), |(bytes, mapped), rank| {
-                    let exposed = self.blocks.descriptor(rank);
-                    let maps_all = || Some(self.mapped(rank)?.maps(0, exposed.exposed));
-                    let reached = exposed.exposed == 0 || maps_all() == Some(true);
-                    (exposed.exposed.saturating_add(bytes), mapped && reached)
-                })
-            }
+        if matches!(self.memory, Memory::Attached(_)) {
+            return (0, false);
         }
+        let is_common = matches!(self.memory, Memory::Common(_));
+        RankOnNode::all(self.arena().size).fold((0, true), |(bytes, mapped), rank| {
+            let exposed = self.blocks.descriptor(rank).exposed;
+            let maps_all = || Some(self.mapped(rank)?.maps(0, exposed));
+            let reached = is_common || exposed == 0 || maps_all() == Some(true);
+            (exposed.saturating_add(bytes), mapped && reached)
+        })
     }
 
     /// Returns the name of the road by which its ranks reach each other.

@@ -1,6 +1,6 @@
-//! The lines that the library prints: one per window if FOMPI_VERBOSE is set, and one per job if
-//! windows are delegated. Rank 0 of the window prints them on standard error, by one write per
-//! line.
+//! The lines that the library prints: one for all windows that are alike if FOMPI_VERBOSE is set,
+//! and one per job if windows are delegated. Rank 0 of the window prints them on standard error, by
+//! one write per line.
 
 use super::flavor::Flavor;
 use super::own_ranges::OwnRange;
@@ -10,6 +10,7 @@ use crate::fabric::layout::RANKS_MAX;
 use crate::memory::adopted::NotAdopted;
 use crate::rank_numbers::Rank;
 use crate::sync::{AtomicBool, Ordering};
+use parking_lot::Mutex;
 use std::io::Write;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use std::time::Duration;
 pub fn fate(flavor: Flavor, rank: Rank, range: Option<&OwnRange>) {
     let Some(range) = range.filter(|_| Config::get().verbose) else { return };
     let (call, rank) = (flavor.call(), rank.0);
-    say(&match range.mapped() {
+    say_once(match range.mapped() {
         Ok(part) => format!("{call}: rank {rank}: {} bytes adopted as shared memory", part.inner.1),
         Err(why) => format!("{call}: rank {rank}: process_vm, its memory is not adopted: {why}"),
     });
@@ -157,6 +158,37 @@ pub fn say(line: &str) {
     let _ = std::io::stderr().write_all(format!("fompi: {line}\n").as_bytes());
 }
 
+/// The lines about windows that this process has printed, and how often there was reason to.
+static SAID: Mutex<Vec<(String, u64)>> = Mutex::new(Vec::new());
+/// The most lines that are kept there. Further ones are printed each time.
+const SAID_MAX: usize = 100;
+
+/// Prints a line about a window, unless it was printed before: then it only counts.
+pub fn say_once(line: String) {
+    if is_new(&mut SAID.lock(), &line) {
+        say(&line);
+    }
+}
+
+/// Counts a line, and returns whether it is to be printed.
+fn is_new(said: &mut Vec<(String, u64)>, line: &str) -> bool {
+    if let Some((_, times)) = said.iter_mut().find(|(known, _)| known == line) {
+        *times += 1;
+        return false;
+    }
+    if said.len() < SAID_MAX {
+        said.push((line.to_owned(), 1));
+    }
+    true
+}
+
+/// Prints how often each line came that was not printed again. Call in MPI_Finalize.
+pub fn print_repeats() {
+    for (line, times) in SAID.lock().drain(..).filter(|(_, times)| *times > 1) {
+        say(&format!("{times} times: {line}"));
+    }
+}
+
 /// The most processes that a report names.
 const NAMED_MAX: usize = 6;
 
@@ -200,7 +232,7 @@ pub fn delegated(flavor: Flavor, why: Why, rank: Rank) {
     let first = !SAID.swap(true, Ordering::Relaxed);
     if rank == Rank::FIRST && (config.verbose || first && config.fallback == Fallback::Warn) {
         let call = flavor.call();
-        say(&format!("{call}: delegated to the MPI underneath: {}", why.text()));
+        say_once(format!("{call}: delegated to the MPI underneath: {}", why.text()));
     }
 }
 
@@ -259,5 +291,20 @@ fn warn(line: &str) {
     let config = Config::get();
     if config.verbose || config.fallback != Fallback::Quiet {
         say(line);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_printed_once_and_counted() {
+        let mut said = Vec::new();
+        let printed = ["a", "b", "a", "a"].map(|line| is_new(&mut said, line));
+        assert_eq!(printed, [true, true, false, false]);
+        assert_eq!(said, [(String::from("a"), 3), (String::from("b"), 1)]);
+        let many = (0..2 * SAID_MAX).filter(|line| is_new(&mut said, &line.to_string())).count();
+        assert_eq!((many, said.len()), (2 * SAID_MAX, SAID_MAX));
     }
 }

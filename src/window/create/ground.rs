@@ -18,7 +18,7 @@ use crate::mpi::{Handle, Host};
 use crate::window::arena::Arena;
 use crate::window::report::Why;
 use crate::window::wide::{Need, WideArena};
-use crate::window::{idle, waits};
+use crate::window::{idle, report, waits};
 use core::ffi::{c_int, c_void};
 use std::sync::{Arc, OnceLock};
 
@@ -89,7 +89,10 @@ impl Ground {
     }
 
     fn make(host: &'static Host, comm: Comm) -> Result<Ground> {
-        departures::do_first(waits::print);
+        departures::do_first(|| {
+            report::print_repeats();
+            waits::print();
+        });
         idle::report_by(waits::look);
         adopted::note_window();
         let size = comm.size(host)?;

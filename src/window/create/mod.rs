@@ -173,7 +173,7 @@ fn report_made(host: &Host, flavor: Flavor, node: &LocalWindow) {
             way += ", because its processes may not copy each other's memory";
         }
         let ranks = if ranks == 1 { String::from("1 rank") } else { format!("{ranks} ranks") };
-        report::say(&format!("{call}: {ranks}, {bytes} bytes, road: {road}{way} ({abi})"));
+        report::say_once(format!("{call}: {ranks}, {bytes} bytes, road: {road}{way} ({abi})"));
     }
 }
 
