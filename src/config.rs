@@ -187,8 +187,10 @@ const VARIABLES: [Variable; 18] = [
 
 /// The variable that names a file to load. A privileged program ignores it.
 const LOADS_A_FILE: &str = "FOMPI_VERBS_LIBRARY";
-/// Variables that belong to the scripts that come with the library, not to the library.
-const OTHERS: [&str; 4] = ["FOMPI_CACHE", "FOMPI_LIB", "FOMPI_SEEDS", "FOMPI_TEST_LARGE"];
+/// The variable of fompirun.
+const OF_FOMPIRUN: [&str; 1] = ["FOMPI_LIB"];
+/// Variables of the tests.
+const OF_TESTS: [&str; 3] = ["FOMPI_CACHE", "FOMPI_SEEDS", "FOMPI_TEST_LARGE"];
 
 /// Why a variable that names a file is ignored.
 const PRIVILEGED: &str = "has more rights than the user that started it (setuid, for example)";
@@ -228,11 +230,12 @@ impl Config {
         let mut config = Config::default();
         let mut warnings = Vec::new();
         for (name, value) in variables.filter(|(name, _)| name.starts_with("FOMPI_")) {
-            if OTHERS.contains(&name.as_str()) {
+            if OF_FOMPIRUN.contains(&name.as_str()) || OF_TESTS.contains(&name.as_str()) {
                 continue;
             }
             let Some(variable) = VARIABLES.iter().find(|variable| variable.name == name) else {
-                let names = VARIABLES.map(|variable| variable.name).join(", ");
+                let own = VARIABLES.map(|variable| variable.name);
+                let names = [own.as_slice(), &OF_FOMPIRUN].concat().join(", ");
                 warnings.push(format!("unknown variable {name}; the known ones are {names}"));
                 continue;
             };
@@ -444,5 +447,6 @@ mod tests {
             parse(&[("FOMPI_VERBOSE", "loud"), ("FOMPI_VERBSE", "1"), ("HOME", "/")]);
         assert_eq!(config, parse(&[]).0);
         assert_eq!(warnings.len(), 2);
+        assert!(warnings[1].ends_with(", FOMPI_ADOPT, FOMPI_LIB"), "{}", warnings[1]);
     }
 }
