@@ -86,7 +86,9 @@ const NAMED: &str = concat!("libfompi version ", env!("CARGO_PKG_VERSION"), "\0"
 /// The place of the number in it.
 const NUMBER: usize = NAMED.len() - env!("CARGO_PKG_VERSION").len() - 1;
 
-/// Returns the version of this library, as FOMPI_VERSION in fompi.h. Not MPI; raises no error.
+/// Returns the version of this library, as FOMPI_VERSION in fompi.h, which a program was compiled
+/// with: "0.2.0" is a release, "0.3.0-dev" a build on the way to the next one. Not MPI; raises no
+/// error.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn fompi_version() -> *const c_char {
     NAMED[NUMBER..].as_ptr().cast()

@@ -1,42 +1,44 @@
 //! Counters of the road between nodes, over an RDMA device or TCP, for programs that measure. Not
-//! MPI.
+//! MPI. `scripts/dev/headers` writes the comments here into `include/fompi.h`.
 
 use crate::fabric::net::Wire;
 use core::ffi::c_int;
 
-/// The objects of this process on the road between nodes, over an RDMA device or TCP, and its
-/// requests there since it began.
+/// The connections, the registered memory and the requests of this process between nodes, since it
+/// began. Over TCP, too, in spite of the name. Operations on memory of the own node are not
+/// counted: in a job on one node all counters are 0.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct fompi_verbs_counts {
-    /// connections on which this process sends: processes that it has contacted
+    /// connections that this process has opened: processes that it has contacted
     pub contacted: u64,
-    /// connections by which other processes reach this one: processes that have contacted it
+    /// connections that others have opened to this process
     pub accepted: u64,
-    /// registered or exposed regions of memory
+    /// regions of memory that are registered with the device, or that TCP serves
     pub regions: u64,
-    /// their bytes
+    /// bytes of these regions
     pub registered_bytes: u64,
-    /// registrations of memory because an operation read or wrote it
+    /// registrations for one operation: of a buffer that was not registered before
     pub registrations: u64,
-    /// WRITEs
+    /// requests that write data to the target (RDMA WRITE)
     pub puts: u64,
-    /// READs of data
+    /// requests that read data from the target (RDMA READ)
     pub gets: u64,
-    /// FETCH_ADD and CMP_SWAP, with an answer or without
+    /// atomic requests (fetch-and-add, compare-and-swap), with an answer or without
     pub atomics: u64,
-    /// READs of a control word
+    /// requests that read a control word of the target
     pub reads: u64,
-    /// READs that only prove that WRITEs are done
+    /// requests of flushes that read a word to learn that earlier writes are done
     pub proofs: u64,
-    /// waits for the device, one after the other: round trips
+    /// times that this process waited for an answer: round trips
     pub waits: u64,
-    /// times that requests were posted to the device, one or a chain of them
+    /// times that requests were handed to the device or to TCP: one request, or a chain of them
     pub doorbells: u64,
 }
 
-/// Stores the counters of the road between nodes. Returns 1, or 0 if no device was opened, with all
-/// counters 0. Not MPI; raises no error.
+/// Stores the counters of this process. Returns 1 if it has opened an RDMA device or TCP, as it
+/// does for its first window over several nodes; else 0, with all counters 0. Not MPI; raises no
+/// error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fompi_get_verbs_counts(counts: *mut fompi_verbs_counts) -> c_int {
     let found = Wire::opened().map(Wire::counts).reduce(|mut all, counts| {
