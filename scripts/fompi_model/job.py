@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
@@ -35,6 +36,31 @@ def rank():
 
 def size():
     return number_in(SIZE)
+
+
+def ticks(stat, cores):
+    """Ticks in which these cores have worked and been idle so far, from the text of /proc/stat."""
+    worked = idle = 0
+    for line in stat.splitlines():
+        name, *values = line.split()
+        if name in {f"cpu{core}" for core in cores}:
+            counts = [int(value) for value in values[:8]]  # the guests' times are in the user's
+            idle += counts[3] + counts[4]
+            worked += sum(counts) - counts[3] - counts[4]
+    return worked, idle
+
+
+def busy_cores(seconds=0.5):
+    """How many of the cores that this process may use others keep busy; None if that is not known."""
+    cores = os.sched_getaffinity(0)
+    try:
+        before = ticks(Path("/proc/stat").read_text(encoding="ascii"), cores)
+        time.sleep(seconds)
+        after = ticks(Path("/proc/stat").read_text(encoding="ascii"), cores)
+    except OSError:
+        return None
+    worked, idle = after[0] - before[0], after[1] - before[1]
+    return len(cores) * worked / (worked + idle) if worked + idle > 0 else None
 
 
 def parents():

@@ -38,6 +38,10 @@ def answer(question, ways, turn=None):
             "turns": turn, "remarks": sorted({r for way in ways for r in way.remarks})}
 
 
+def counted(number, thing):
+    return f"{number} {thing}{'s' * (number != 1)}"
+
+
 def first_not_faster(this, other, values):
     """The first of the values for which `this` takes longer than `other`."""
     for value in values:
@@ -59,8 +63,9 @@ def fence_or_pscw(doc, where, ranks, neighbours):
     ways = [fence(neighbours), pscw(neighbours)]
     turn = first_not_faster(pscw, fence, range(1, ranks))
     said = (f"among {ranks} ranks PSCW is faster for every number of neighbours" if turn is None
-            else f"among {ranks} ranks a fence is faster from k = {turn} neighbours on")
-    found = answer(f"fence or PSCW for {neighbours} neighbours among {ranks} ranks", ways, said)
+            else f"among {ranks} ranks a fence is faster from {counted(turn, 'neighbour')} on")
+    found = answer(f"fence or PSCW for {counted(neighbours, 'neighbour')} among {ranks} ranks",
+                   ways, said)
     if is_whole:
         alone = calls(neighbours)
         found["remarks"].append(f"without the waiting: {time_text(alone.ns)} = "
@@ -80,9 +85,10 @@ def one_put_or_many(doc, where, size, count):
     gap = ways[1].ns - ways[0].ns
     said = None
     if gap > 0 and count > 1:
-        said = (f"packing {count} pieces of {size} bytes pays if it takes less than "
+        said = (f"packing {count} pieces of {counted(size, 'byte')} pays if it takes less than "
                 f"{time_text(gap / count)} for each piece")
-    return answer(f"one put of {count} x {size} bytes or {count} puts, and one flush", ways, said)
+    return answer(f"one put of {count} x {counted(size, 'byte')} or {counted(count, 'put')}, and "
+                  "one flush", ways, said)
 
 
 def lock_or_lock_all(doc, where, targets):
@@ -91,8 +97,8 @@ def lock_or_lock_all(doc, where, targets):
     ways = [lock(targets), every(targets)]
     turn = first_not_faster(lock, every, range(1, 1001))
     said = ("lock is faster for up to 1,000 targets" if turn is None
-            else f"lock_all is faster from {turn} target{'s' * (turn > 1)} on")
-    return answer(f"lock or lock_all for {targets} targets", ways, said)
+            else f"lock_all is faster from {counted(turn, 'target')} on")
+    return answer(f"lock or lock_all for {counted(targets, 'target')}", ways, said)
 
 
 def text(found):
