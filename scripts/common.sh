@@ -58,6 +58,20 @@ flags_without_paths() {
   echo "$flags"
 }
 
+# rust_that_lacks: what is wrong with the Rust in PATH; nothing if it is new enough. An older cargo fails
+# at the manifest, with words that do not say so, or in a crate, after minutes.
+rust_that_lacks() {
+  local wanted rust
+  wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$top/Cargo.toml")
+  if ! command -v cargo >/dev/null; then
+    echo "no cargo in PATH (sudo has one of its own): install Rust $wanted or newer, see https://rustup.rs"
+    return
+  fi
+  rust=$(cargo --version | cut -d' ' -f2)
+  [ "$(printf '%s\n' "$wanted" "$rust" | sort -V | head -n 1)" = "$wanted" ] ||
+    echo "Rust $rust is too old: install $wanted or newer, see https://rustup.rs"
+}
+
 # need_library: ends the script where there is no library to test.
 need_library() {
   [ -f "$FOMPI_LIB" ] && return
