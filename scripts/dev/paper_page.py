@@ -35,6 +35,11 @@ dt { font-weight: bold } dd { margin: 0; overflow-wrap: anywhere }
 PLACES = {"node": "On one node", "nodes": "Between simulated nodes, over TCP"}
 
 
+def place_of(path):
+    """Where the run of a CSV was, by its name."""
+    return "between nodes" if "-nodes" in path.name else "one node"
+
+
 def escaped(text):
     return html.escape(str(text))
 
@@ -126,15 +131,29 @@ class Page:
                 self.figure(name, rows)
 
     def machine(self, heads):
-        """What was measured on, from the heads of the CSVs."""
+        """What was measured on, from the heads of the CSVs by what they have: first what all runs
+        share, then a line for each run."""
+        runs = {}
+        for what, head in heads:
+            facts = {}
+            for line in head:
+                name, _, value = line.partition(": ")
+                facts.setdefault(name, []).append(value)
+            runs.setdefault(tuple((name, ", ".join(values)) for name, values in facts.items()),
+                            []).append(what)
+        shared = [fact for fact in next(iter(runs), ()) if all(fact in run for run in runs)]
         self.add("<dl>\n")
-        seen = set()
-        for line in heads:
-            name, _, value = line.partition(": ")
-            if line not in seen:
-                self.add(f"<dt>{escaped(name)}</dt><dd>{escaped(value)}</dd>\n")
-            seen.add(line)
+        for name, value in shared:
+            self.fact(name, escaped(value))
+        for run, whats in runs.items():
+            own = dict(fact for fact in run if fact not in shared)
+            command = own.pop("command", "")
+            text = "; ".join(f"{escaped(name)} {escaped(value)}" for name, value in own.items())
+            self.fact(", ".join(whats), text + (f"<br><code>{escaped(command)}</code>" * bool(command)))
         self.add("</dl>\n")
+
+    def fact(self, name, value):
+        self.add(f"<dt>{escaped(name)}</dt><dd>{value}</dd>\n")
 
     def violations(self, rows):
         """The calls of libfompi that are slower than what they could be made of."""

@@ -81,6 +81,9 @@ def panel(path, title, x_name, y_name, unit, lines, mpis):
         axes.xaxis.set_minor_locator(ticker.NullLocator())
     if max(values) / min(values) > 8:
         axes.set_yscale("log")
+        if max(values) / min(values) < 200:  # powers of ten alone would be one or two
+            axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+            axes.yaxis.set_minor_locator(ticker.NullLocator())
     else:
         axes.set_ylim(bottom=0)
     axes.yaxis.set_major_formatter(ticker.FuncFormatter(number_name))
