@@ -5,7 +5,8 @@
 //! and in comments of the sources. A word names something of this repository if it
 //! - consists of letters, digits and `_-./` alone and does not begin with `/` or `.`, so that
 //!   commands with placeholders like `<N>`, `$X` or `*` are left out,
-//! - has no part of capital letters alone (PREFIX, PID), and does not begin with `target/`, and
+//! - has no part of capital letters alone (PREFIX, PID), and does not begin with a folder of builds
+//!   (`target/`, `examples/build`), and
 //! - begins with a folder of the repository or of `src`, as `mpi/family` does; or ends like a
 //!   source file and either has a folder in front or stands alone in its backticks, as `acc.rs`.
 //!
@@ -67,7 +68,10 @@ impl Tree {
         let (within, source) =
             (word.contains('/'), SOURCE_ENDINGS.iter().any(|e| word.ends_with(e)));
         match within {
-            true => !["", "target"].contains(&first) && (source || self.is_folder(first)),
+            true => {
+                let is_built = first == "target" || word.starts_with("examples/build");
+                !first.is_empty() && !is_built && (source || self.is_folder(first))
+            }
             false => source && alone,
         }
     }
