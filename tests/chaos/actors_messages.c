@@ -9,7 +9,6 @@ struct message {
     int peer;
     bool sends;
     size_t bytes;
-    unsigned char *want;
 };
 
 // Pairs of ranks; the last one of an odd number is its own peer.
@@ -34,45 +33,64 @@ static struct message *begin_message(struct act *act)
     return message;
 }
 
-// The sender tells what its zone holds, which may be zeros of pages that were never touched.
+// Whether the zone of a rank is sent as it is: zeros of pages that were never touched.
+static bool is_new(const struct round *round, const struct act *act)
+{
+    const struct part *part = &round->part[act->rank];
+    return !part->act[act->index].is_touched && memories[part->kind].traits & IS_NEW;
+}
+
+static void want_message(const struct round *round, const struct act *sender, unsigned char *want,
+                         size_t bytes)
+{
+    memset(want, 0, bytes);
+    if (!is_new(round, sender))
+        pattern(want, bytes, sender->seed_all_ranks + (uint64_t)sender->rank);
+}
+
+static void fill_zone(struct act *act, size_t bytes)
+{
+    want_message(act->round, act, act->want, bytes);
+    if (!is_new(act->round, act))
+        memcpy(act->zone, act->want, bytes);
+}
+
+static void begin_own_transfer(struct act *act, struct message *message)
+{
+    const int half = (int)(message->bytes / 2), tag = 100 + act->index;
+    fill_zone(act, (size_t)half);
+    atomic_store(&act->is_quiet, false);
+    memcpy(act->want + half, act->want, (size_t)half);
+    MPI_Irecv(act->zone + half, half, MPI_BYTE, act->rank, tag, MPI_COMM_WORLD,
+              &message->requests[0]);
+    MPI_Isend(act->zone, half, MPI_BYTE, act->rank, tag, MPI_COMM_WORLD, &message->requests[1]);
+}
+
 static void begin_transfer(struct act *act)
 {
     struct message *message = begin_message(act);
-    const int count = (int)message->bytes, tag = 100 + act->index;
+    const int count = (int)message->bytes, tag = 100 + act->index, peer = message->peer;
     const bool is_late = act->last > act->first;
-    message->want = malloc(message->bytes + 1);
-    if (message->peer == act->rank) { // the first half to the second one
-        const int half = count / 2;
-        atomic_store(&act->is_quiet, false);
-        memcpy(act->want + half, act->want, (size_t)half);
-        MPI_Irecv(act->zone + half, half, MPI_BYTE, act->rank, tag, MPI_COMM_WORLD,
-                  &message->requests[0]);
-        MPI_Isend(act->zone, half, MPI_BYTE, act->rank, tag, MPI_COMM_WORLD, &message->requests[1]);
-        return;
-    }
-    const uint64_t way = act->seed_all_ranks / 8 % 3;
-    if (message->sends) {
-        MPI_Request told;
-        MPI_Isend(act->want, count, MPI_BYTE, message->peer, tag + 50, MPI_COMM_WORLD, &told);
+    MPI_Request *request = &message->requests[0];
+    if (peer == act->rank) { // the first half to the second one
+        begin_own_transfer(act, message);
+    } else if (message->sends) {
+        fill_zone(act, message->bytes);
         if (!is_late)
-            MPI_Send(act->zone, count, MPI_BYTE, message->peer, tag, MPI_COMM_WORLD);
-        else if (way == 0)
-            MPI_Issend(act->zone, count, MPI_BYTE, message->peer, tag, MPI_COMM_WORLD,
-                       &message->requests[0]);
+            MPI_Send(act->zone, count, MPI_BYTE, peer, tag, MPI_COMM_WORLD);
+        else if (act->seed_all_ranks / 8 % 3 == 0)
+            MPI_Issend(act->zone, count, MPI_BYTE, peer, tag, MPI_COMM_WORLD, request);
         else
-            MPI_Isend(act->zone, count, MPI_BYTE, message->peer, tag, MPI_COMM_WORLD,
-                      &message->requests[0]);
-        MPI_Wait(&told, MPI_STATUS_IGNORE);
-        return;
+            MPI_Isend(act->zone, count, MPI_BYTE, peer, tag, MPI_COMM_WORLD, request);
+    } else {
+        atomic_store(&act->is_quiet, false);
+        want_message(act->round, &act->round->part[peer].act[act->index], act->want,
+                     message->bytes);
+        if (is_late)
+            MPI_Irecv(act->zone, count, MPI_BYTE, peer, tag, MPI_COMM_WORLD, request);
+        else
+            MPI_Recv(act->zone, count, MPI_BYTE, peer, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
-    MPI_Recv(message->want, count, MPI_BYTE, message->peer, tag + 50, MPI_COMM_WORLD,
-             MPI_STATUS_IGNORE);
-    atomic_store(&act->is_quiet, false);
-    if (is_late)
-        MPI_Irecv(act->zone, count, MPI_BYTE, message->peer, tag, MPI_COMM_WORLD,
-                  &message->requests[0]);
-    else
-        MPI_Recv(act->zone, count, MPI_BYTE, message->peer, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 static void end_transfer(struct act *act)
@@ -80,11 +98,8 @@ static void end_transfer(struct act *act)
     struct message *message = act->state;
     if (MPI_Waitall(2, message->requests, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
         fail(act, "MPI_Waitall");
-    if (message->peer != act->rank && !message->sends)
-        memcpy(act->want, message->want, message->bytes);
     expect(act, "a message");
     atomic_store(&act->is_quiet, true);
-    free(message->want);
 }
 
 // --- collectives --------------------------------------------------------------------------------

@@ -118,7 +118,7 @@ struct part { // of a rank
     size_t own, own_bytes;        // the zone of the owner's stores
     bool is_used_touched, is_own_touched;
     unsigned delay_us[2];         // ahead of MPI_Win_create and MPI_Win_free
-    int acts;
+    int acts, joint; // of the acts, those of all ranks, which come first
     struct act act[ACTS_MAX];
 };
 
@@ -129,6 +129,7 @@ struct round {
     int uses;            // how often the window is used
     enum synchronisation how[3];
     int puts;            // small puts of each use
+    bool reads_early;    // the model is compared before MPI_Win_create, which reads all pages
     bool compares;       // other ranks get the whole window and compare it with the model
     struct part part[RANKS_MAX];
     // Of the rank itself, while the round runs.

@@ -24,6 +24,7 @@ void say_state(const char *format, ...)
     vsnprintf(state_text, 256, format, list);
     va_end(list);
     snprintf(state_text + 256, NAME_BYTES, "%s", round_text);
+    state_text[255] = '\n';
 }
 
 static void open_state(void)

@@ -3,7 +3,8 @@
 #include "chaos.h"
 
 static const size_t sizes[] = {64, 3000, PAGE, 3 * PAGE + 100, 16 * PAGE, 40 * PAGE + 24, 64 * PAGE,
-                               100 * PAGE + 8, 256 * PAGE, 512 * PAGE, 700 * PAGE + 40, 1024 * PAGE};
+                               100 * PAGE + 8, 256 * PAGE, 512 * PAGE, 700 * PAGE + 40, 1024 * PAGE,
+                               2048 * PAGE, 4096 * PAGE};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
 static bool fits(const struct actor *actor, int number, unsigned taken)
@@ -59,7 +60,8 @@ static void choose_points(struct chance *chance, struct act *act)
     }
     bool may = act->actor->once && !(needs & ON_MAIN) && act->first != act->last;
     act->on_thread = percent(chance, 60) && may;
-    act->is_touched = needs & TOUCHED || (!(needs & UNTOUCHED) && percent(chance, 70));
+    act->is_touched = needs & TOUCHED ||
+                      (!(needs & UNTOUCHED) && percent(chance, needs & JOINT ? 40 : 70));
 }
 
 // Cuts the memory: the used zone, the owner's, and one for each act, in any order.
@@ -108,17 +110,18 @@ static void choose_window(struct chance *chance, struct part *part)
     part->win_bytes = percent(chance, 60) ? most : least + below(chance, most - least + 1);
 }
 
-static void choose_part(struct chance *chance, struct round *round, int rank, unsigned traits_out,
-                        int acts, const struct actor *const *chosen)
+static void choose_part(struct chance *chance, struct round *round, int rank, int size, int acts,
+                        const struct actor *const *chosen)
 {
     struct part *part = &round->part[rank];
+    const unsigned traits_out = settings.thread_level < MPI_THREAD_SERIALIZED ? ON_THREAD : 0;
     part->acts = acts;
     for (int tries = 0;; tries++) {
         part->kind = (int)below(chance, (uint64_t)memory_count());
         if (settings.memory && strcmp(settings.memory, memories[part->kind].name) != 0)
             continue;
         size_t most = memories[part->kind].bytes_max;
-        part->bytes = sizes[below(chance, SIZES)];
+        part->bytes = sizes[size >= 0 ? (uint64_t)size : below(chance, SIZES - 1)];
         part->bytes = part->bytes > most ? most : part->bytes;
         bool all = !(memories[part->kind].traits & traits_out);
         for (int i = 0; i < acts; i++)
@@ -148,7 +151,7 @@ static void choose_part(struct chance *chance, struct round *round, int rank, un
             part->act[i].bytes = part->bytes;
         }
     for (int i = 0; i < 2; i++)
-        part->delay_us[i] = percent(chance, 50) ? 0 : (unsigned)below(chance, 2000);
+        part->delay_us[i] = percent(chance, part->joint ? 80 : 50) ? 0 : (unsigned)below(chance, 2000);
 }
 
 // All ranks of a joint act begin together; each may end when it likes.
@@ -163,8 +166,10 @@ static void join(struct round *round, int ranks)
             struct act *act = &round->part[rank].act[i];
             least = act->bytes < least ? act->bytes : least;
             act->first = first->first;
-            if (act->last < act->first)
-                act->last = act->first;
+            // A rank that waits for the message at once, and one that has more to do before it
+            // begins: not in two messages at once, nor where that is a use of the window.
+            if (act->last < act->first || act->first == ALIVE || round->part[0].joint > 1)
+                act->last = first->last;
         }
         for (int rank = 0; rank < ranks; rank++) {
             round->part[rank].act[i].bytes_all_ranks = least;
@@ -185,6 +190,7 @@ void plan_round(struct round *round, uint64_t seed, uint64_t number)
     round->waits[1] = percent(&chance, 60);
     round->uses = percent(&chance, 70) ? 1 : 2 + (int)below(&chance, 2);
     round->puts = percent(&chance, 10) ? 100 : (int)below(&chance, 12);
+    round->reads_early = percent(&chance, 40);
     round->compares = percent(&chance, 60);
     for (int i = 0; i < 3; i++)
         round->how[i] = (enum synchronisation)below(&chance, SYNCHRONISATIONS);
@@ -193,7 +199,7 @@ void plan_round(struct round *round, uint64_t seed, uint64_t number)
     const struct actor *chosen[RANKS_MAX][ACTS_MAX];
     int joint = 0;
     const struct actor *actor;
-    while (joint < 2 && percent(&chance, settings.groups == MESSAGES ? 90 : 25)) {
+    while (joint < 2 && percent(&chance, settings.groups || settings.actor ? 80 : 25)) {
         actor = choose(&chance, taken, 0);
         if (!actor || !(actor->needs & JOINT))
             continue;
@@ -202,6 +208,10 @@ void plan_round(struct round *round, uint64_t seed, uint64_t number)
             chosen[rank][joint] = actor;
         joint++;
     }
+    // Messages between ranks are as long as their zones; half of them take the MPI a while.
+    const int size = !joint || percent(&chance, 30) ? -1
+                     : percent(&chance, 60)         ? SIZES - 1 - (int)below(&chance, 4)
+                                                    : (int)below(&chance, SIZES);
     for (int rank = 0; rank < all_ranks; rank++) {
         unsigned mine = taken;
         int acts = joint, most = joint + 1 + (int)below(&chance, 3);
@@ -209,13 +219,15 @@ void plan_round(struct round *round, uint64_t seed, uint64_t number)
             mine |= actor->needs | 1u << 31;
             chosen[rank][acts++] = actor;
         }
-        choose_part(&chance, round, rank, settings.thread_level < MPI_THREAD_SERIALIZED ? ON_THREAD : 0,
-                    acts, chosen[rank]);
+        round->part[rank].joint = joint;
+        choose_part(&chance, round, rank, size, acts, chosen[rank]);
     }
     for (int rank = 0; rank < all_ranks; rank++)
         if (round->part[rank].acts < joint)
             for (int other = 0; other < all_ranks; other++)
                 round->part[other].acts = 0;
+    if (joint && percent(&chance, 80)) // a barrier would carry the messages on
+        round->waits[0] = round->waits[1] = false;
     join(round, all_ranks);
     if (settings.act >= 0)
         for (int rank = 0; rank < all_ranks; rank++)
