@@ -18,7 +18,8 @@ static void send_once(struct act *act)
 {
     unsigned char have[CHUNK];
     const size_t bytes = chunk_of(act), at = below(&act->chance, act->bytes - bytes + 1);
-    struct iovec parts[2] = {{act->zone + at, bytes / 2}, {act->zone + at + bytes / 2, bytes - bytes / 2}};
+    struct iovec parts[2] = {{act->zone + at, bytes / 2},
+                             {act->zone + at + bytes / 2, bytes - bytes / 2}};
     int fd[2];
     ssize_t sent;
     refill(act);
@@ -53,7 +54,8 @@ static void send_once(struct act *act)
 static void receive_once(struct act *act)
 {
     const size_t bytes = chunk_of(act), at = below(&act->chance, act->bytes - bytes + 1);
-    struct iovec parts[2] = {{act->zone + at, bytes / 2}, {act->zone + at + bytes / 2, bytes - bytes / 2}};
+    struct iovec parts[2] = {{act->zone + at, bytes / 2},
+                             {act->zone + at + bytes / 2, bytes - bytes / 2}};
     int fd[2];
     ssize_t got;
     const uint64_t way = below(&act->chance, 4);
@@ -101,9 +103,10 @@ static void *receive_all(void *argument)
     struct waiting *waiting = act->state;
     size_t done = 0;
     while (done < waiting->bytes) {
+        const size_t left = waiting->bytes - done;
         ssize_t got = waiting->is_socket
-                          ? recv(waiting->fd[0], act->zone + done, waiting->bytes - done, MSG_WAITALL)
-                          : read(waiting->fd[0], act->zone + done, waiting->bytes - done);
+                          ? recv(waiting->fd[0], act->zone + done, left, MSG_WAITALL)
+                          : read(waiting->fd[0], act->zone + done, left);
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0) {
@@ -162,7 +165,7 @@ static void *send_slowly(void *argument)
     return NULL;
 }
 
-// A thread waits in write or send, as the pipe is full; what is in the zone when it goes on is sent.
+// A thread waits in write or send, as the pipe is full.
 static void begin_full(struct act *act)
 {
     open_waiting(act);

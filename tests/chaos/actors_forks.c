@@ -148,8 +148,8 @@ static void begin_sharing(struct act *act)
 {
     struct sharer *sharer = state_of(act, sizeof *sharer);
     refill(act);
-    sharer->stack = mmap(NULL, SHARER_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-                         0);
+    sharer->stack = mmap(NULL, SHARER_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                         -1, 0);
     sharer->word = (volatile uint64_t *)(((uintptr_t)act->zone + 7) / 8 * 8);
     atomic_store(&act->is_quiet, false);
     sharer->pid = clone(share, sharer->stack + SHARER_STACK, CLONE_VM | SIGCHLD, sharer);
@@ -163,7 +163,7 @@ static void end_sharing(struct act *act)
     atomic_store(&sharer->is_over, true);
     int status = wait_for(act, sharer->pid);
     if (status != 0)
-        fail(act, "a process that shares this memory read another number than it stored (%x)", status);
+        fail(act, "a process that shares this memory lost what it stored (%x)", status);
     const uint64_t stored = sharer->stored;
     memcpy(act->want + ((unsigned char *)sharer->word - act->zone), &stored, sizeof stored);
     expect(act, "stores of a process that shares this memory");

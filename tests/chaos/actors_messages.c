@@ -171,7 +171,8 @@ static void *exchange(void *argument)
             // Every other one from the zone.
             if (i % 2)
                 memcpy(act->zone, bytes, message->bytes);
-            MPI_Send(i % 2 ? act->zone : bytes, count, MPI_BYTE, message->peer, tag, comm_of_threads);
+            MPI_Send(i % 2 ? act->zone : bytes, count, MPI_BYTE, message->peer, tag,
+                     comm_of_threads);
         } else {
             MPI_Recv(act->zone, count, MPI_BYTE, message->peer, tag, comm_of_threads,
                      MPI_STATUS_IGNORE);

@@ -52,11 +52,11 @@ static bool by_file(const struct request *request, void *mine, size_t at, size_t
     return done == (ssize_t)bytes;
 }
 
-static bool by_trace(const struct request *request, void *mine, size_t at, size_t bytes, bool writes)
+// One word.
+static bool by_trace(const struct request *request, void *mine, size_t at, bool writes)
 {
     int status;
     void *place = (void *)(uintptr_t)(request->address + at);
-    (void)bytes; // a word
     if (ptrace(PTRACE_SEIZE, request->target, NULL, NULL) != 0)
         return false;
     if (ptrace(PTRACE_INTERRUPT, request->target, NULL, NULL) != 0 ||
@@ -80,7 +80,8 @@ static bool by_trace(const struct request *request, void *mine, size_t at, size_
     return code == 0;
 }
 
-static bool transfer(const struct request *request, void *mine, size_t at, size_t bytes, bool writes)
+static bool transfer(const struct request *request, void *mine, size_t at, size_t bytes,
+                     bool writes)
 {
     switch (request->way) {
     case COPY:
@@ -88,7 +89,7 @@ static bool transfer(const struct request *request, void *mine, size_t at, size_
     case MEM_FILE:
         return by_file(request, mine, at, bytes, writes);
     default:
-        return by_trace(request, mine, at, bytes, writes);
+        return by_trace(request, mine, at, writes);
     }
 }
 
@@ -107,7 +108,8 @@ static void work(const struct request *request, struct reply *reply, unsigned ch
     if (more == 0)
         return;
     pattern(mine, more, request->seed + next);
-    if (!transfer(request, mine, 16, more, true) || !transfer(request, mine + more, 16, more, false))
+    if (!transfer(request, mine, 16, more, true) ||
+        !transfer(request, mine + more, 16, more, false))
         reply->code = errno ? errno : -1;
     else
         reply->wrong += memcmp(mine, mine + more, more) != 0;

@@ -94,7 +94,8 @@ static void await_fault(struct act *act)
     if (code != 1 || read(watcher->fd, &message, sizeof message) != sizeof message)
         fail(act, "the program's userfaultfd tells of no fault");
     const uintptr_t page = ((uintptr_t)act->zone + watcher->at) / PAGE * PAGE;
-    if (message.event != UFFD_EVENT_PAGEFAULT || message.arg.pagefault.address / PAGE * PAGE != page)
+    if (message.event != UFFD_EVENT_PAGEFAULT ||
+        message.arg.pagefault.address / PAGE * PAGE != page)
         fail(act, "the program's userfaultfd tells of another fault");
 }
 

@@ -142,7 +142,7 @@ struct round {
 
 // What the command line says.
 struct settings {
-    uint64_t seed, first, rounds;
+    uint64_t seed, first, rounds, times;
     double seconds;
     unsigned groups;
     const char *actor, *memory, *state, *folder;
@@ -235,7 +235,7 @@ void open_pair(struct act *act, int pair_of[2]);
 // The folder for files of this process, which is removed at the end.
 const char *work_folder(void);
 void remove_work_folder(void);
-// /proc/self/smaps: whether all mappings of the range have the flag (two letters); -1: no such file.
+// Whether all mappings of the range have the flag (two letters) in /proc/self/smaps; -1: no file.
 int has_flag(const void *at, size_t bytes, const char *flag);
 int has_name(const void *at, size_t bytes, const char *name);
 int mappings(void);

@@ -1,16 +1,18 @@
-// usage: chaos [--seed S] [--seconds N] [--round N] [--rounds N] [--group G] [--actor A]
-//              [--memory M] [--act I] [--level L] [--state FILE] [--folder DIR] [--verbose]
+// usage: chaos [--seed S] [--seconds N] [--round N] [--rounds N] [--times T] [--group G]
+//              [--actor A] [--memory M] [--act I] [--level L] [--state FILE] [--folder DIR]
+//              [--verbose]
 //
-// Runs rounds from a seed until the time is over, or `--rounds` of them from `--round`. `--act`
-// leaves only the act of that index in each round. FILE.RANK says where each rank is.
+// Runs rounds from a seed until the time is over, or `--rounds` of them from `--round`, each
+// `--times` times. `--act` leaves only the act of that index in each round. FILE.RANK says where
+// each rank is.
 #include "chaos.h"
 #include <fcntl.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-struct settings settings = {.rounds = UINT64_MAX, .seconds = 10, .folder = "/tmp", .act = -1,
-                            .thread_level = MPI_THREAD_MULTIPLE};
+struct settings settings = {.rounds = UINT64_MAX, .times = 1, .seconds = 10, .folder = "/tmp",
+                            .act = -1, .thread_level = MPI_THREAD_MULTIPLE};
 int my_rank, all_ranks;
 static char *state_text;
 static uint64_t rounds_done;
@@ -77,6 +79,8 @@ static void read_options(int count, char **words)
             settings.first = strtoull(value, NULL, 10);
         else if (strcmp(name, "--rounds") == 0)
             settings.rounds = strtoull(value, NULL, 10);
+        else if (strcmp(name, "--times") == 0)
+            settings.times = strtoull(value, NULL, 10);
         else if (strcmp(name, "--group") == 0 && groups_of(value))
             settings.groups |= (unsigned)groups_of(value);
         else if (strcmp(name, "--actor") == 0)
@@ -99,7 +103,7 @@ static void read_options(int count, char **words)
 // All ranks go on, or none.
 static bool goes_on(double end)
 {
-    int on = rounds_done < settings.rounds && MPI_Wtime() < end;
+    int on = rounds_done / settings.times < settings.rounds && MPI_Wtime() < end;
     MPI_Bcast(&on, 1, MPI_INT, 0, MPI_COMM_WORLD);
     return on;
 }
@@ -109,7 +113,7 @@ static void run_rounds(void)
     static struct round round;
     const double end = MPI_Wtime() + settings.seconds;
     while (goes_on(end)) {
-        plan_round(&round, settings.seed, settings.first + rounds_done);
+        plan_round(&round, settings.seed, settings.first + rounds_done / settings.times);
         round.my = &round.part[my_rank];
         describe(&round, round_text, sizeof round_text);
         if (settings.is_verbose && my_rank == 0) {

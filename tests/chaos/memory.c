@@ -8,13 +8,14 @@
 #include <unistd.h>
 
 enum kind {
-    SMALL_MALLOC, LARGE_MALLOC, CALLOC, MEMALIGN, ARENA, MAPPED, MIDDLE, TWO_AREAS, NO_RESERVE, HUGE,
-    NO_HUGE, LOCKED, STATIC_ZERO, STATIC_DATA, MAIN_STACK, USER_STACK, USER_STACK_MAPPED,
+    SMALL_MALLOC, LARGE_MALLOC, CALLOC, MEMALIGN, ARENA, MAPPED, MIDDLE, TWO_AREAS, NO_RESERVE,
+    HUGE, NO_HUGE, LOCKED, STATIC_ZERO, STATIC_DATA, MAIN_STACK, USER_STACK, USER_STACK_MAPPED,
     USER_STACK_OTHER, THREAD_STACK, SHARED_ANONYMOUS, SHARED_FILE, PRIVATE_FILE, SEALED, MPI_MEMORY,
     KINDS
 };
 
-enum { NEW_PAGES = IS_ANONYMOUS | IS_NEW, MIB = 1 << 20, STACK_BYTES = 256 << 10, STATIC_BYTES = MIB };
+enum { NEW_PAGES = IS_ANONYMOUS | IS_NEW };
+enum { MIB = 1 << 20, STACK_BYTES = 256 << 10, STATIC_BYTES = MIB };
 
 const struct memory memories[] = {
     [SMALL_MALLOC] = {"malloc-small", IS_ANONYMOUS | IS_MALLOC, 100000},
@@ -71,7 +72,8 @@ static void on_mapping(struct round *round, void (*life)(struct round *))
     size_t bytes = (round->my->bytes + PAGE - 1) / PAGE * PAGE;
     int flags = kind == NO_RESERVE ? MAP_NORESERVE : 0;
     size_t huge = kind == HUGE ? 2 * MIB : 0;
-    unsigned char *all = mapped(bytes + 2 * PAGE + 2 * huge, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1);
+    flags |= MAP_PRIVATE | MAP_ANONYMOUS;
+    unsigned char *all = mapped(bytes + 2 * PAGE + 2 * huge, flags, -1);
     if (all == MAP_FAILED)
         fail(NULL, "mmap");
     unsigned char *base = all + PAGE;

@@ -151,7 +151,8 @@ static void choose_part(struct chance *chance, struct round *round, int rank, in
             part->act[i].bytes = part->bytes;
         }
     for (int i = 0; i < 2; i++)
-        part->delay_us[i] = percent(chance, part->joint ? 80 : 50) ? 0 : (unsigned)below(chance, 2000);
+        if (!percent(chance, part->joint ? 80 : 50))
+            part->delay_us[i] = (unsigned)below(chance, 2000);
 }
 
 // All ranks of a joint act begin together; each may end when it likes.
@@ -239,7 +240,8 @@ void describe(const struct round *round, char *text, size_t bytes)
 {
     static const char *const points[] = {"before", "alive", "after"};
     static const char *const hows[] = {"fence", "lock_all", "lock", "post"};
-    size_t at = (size_t)snprintf(text, bytes, "seed=%llu round=%llu ranks=%d uses=%d (%s, %s, %s) puts=%d",
+    size_t at = (size_t)snprintf(text, bytes, "seed=%llu round=%llu ranks=%d "
+                                 "uses=%d (%s, %s, %s) puts=%d",
                                  (unsigned long long)round->seed,
                                  (unsigned long long)round->number, round->ranks, round->uses,
                                  hows[round->how[0]], hows[round->how[1]], hows[round->how[2]],
@@ -251,8 +253,8 @@ void describe(const struct round *round, char *text, size_t bytes)
                                part->win_bytes);
         for (int i = 0; i < part->acts && at < bytes; i++) {
             const struct act *act = &part->act[i];
-            at += (size_t)snprintf(text + at, bytes - at, ", %s%s %s-%s %zu+%zu%s", act->actor->name,
-                                   act->on_thread ? " on a thread" : "", points[act->first],
+            at += (size_t)snprintf(text + at, bytes - at, ", %s%s %s-%s %zu+%zu%s",
+                                   act->actor->name, act->on_thread ? " on a thread" : "", points[act->first],
                                    points[act->last], act->offset, act->bytes,
                                    act->is_touched ? "" : " untouched");
         }

@@ -1,5 +1,5 @@
 // How other ranks use the window: puts, gets and accumulates on the used zone, of which the first
-// quarter holds counters. One origin puts to a target: the next rank. All ranks add to the counters.
+// quarter holds counters. A rank puts to the next one. All ranks add to the counters.
 #include "chaos.h"
 
 static MPI_Group neighbours(int one, int other)
@@ -91,8 +91,8 @@ static void exchange(struct round *round, int target)
     struct chance chance = {put_seed(round, target, 7)};
     for (int i = 0; i < round->puts && bytes > 64; i++) {
         size_t at = below(&chance, bytes - 8), length = 1 + below(&chance, 8);
-        MPI_Put(next + at, (int)length, MPI_BYTE, target, disp + (MPI_Aint)at, (int)length, MPI_BYTE,
-                round->win);
+        MPI_Put(next + at, (int)length, MPI_BYTE, target, disp + (MPI_Aint)at, (int)length,
+                MPI_BYTE, round->win);
         if (how == LOCK_ALL || how == LOCK)
             MPI_Win_flush(target, round->win);
     }
@@ -120,8 +120,8 @@ static void count(struct round *round)
             one[i] = 1 + i;
         if (counters)
             MPI_Accumulate(one, counters, MPI_INT64_T, target,
-                           (MPI_Aint)(part->used - part->win_offset), counters, MPI_INT64_T, MPI_SUM,
-                           round->win);
+                           (MPI_Aint)(part->used - part->win_offset), counters, MPI_INT64_T,
+                           MPI_SUM, round->win);
     }
     MPI_Win_unlock_all(round->win);
 }
@@ -172,8 +172,8 @@ void compare_windows(struct round *round)
     MPI_Sendrecv(zones, 2 * ACTS_MAX, type, origin, 1, theirs, 2 * ACTS_MAX, type, target, 1,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     unsigned char *model = malloc(part->bytes), *have = malloc(part->bytes + 1);
-    MPI_Sendrecv(round->want, (int)my->bytes, MPI_BYTE, origin, 2, model, (int)part->bytes, MPI_BYTE,
-                 target, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(round->want, (int)my->bytes, MPI_BYTE, origin, 2, model, (int)part->bytes,
+                 MPI_BYTE, target, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_lock_all(0, round->win);
     MPI_Win_sync(round->win);
