@@ -270,6 +270,36 @@ static void churn_once(struct act *act)
     expect(act, "beside a heap at work");
 }
 
+// --- what is left of many windows ---------------------------------------------------------------
+
+enum { WINDOWS = 48, LEFT_MAX = 24 };
+
+// Windows over every other page of a block, one after the other: the process has as many mappings
+// afterwards as ahead of them, but for a few of the MPI's own.
+static void make_many(struct act *act)
+{
+    unsigned char *block = malloc(2 * WINDOWS * PAGE);
+    const int peer = (my_rank + 1) % all_ranks;
+    memset(block, 0x11, 2 * WINDOWS * PAGE);
+    const int before = mappings();
+    for (int i = 0; i < WINDOWS; i++) {
+        const unsigned char byte = (unsigned char)(i + 1);
+        unsigned char *at = block + 2 * (size_t)i * PAGE;
+        MPI_Win win;
+        MPI_Win_create(at, PAGE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+        MPI_Win_fence(MPI_MODE_NOPRECEDE, win);
+        MPI_Put(&byte, 1, MPI_BYTE, peer, 100, 1, MPI_BYTE, win);
+        MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+        MPI_Win_free(&win);
+        if (at[100] != byte || at[101] != 0x11)
+            fail(act, "a put did not arrive");
+    }
+    const int left = mappings() - before;
+    if (left > LEFT_MAX)
+        fail(act, "%d windows leave %d mappings", WINDOWS, left);
+    free(block);
+}
+
 enum { MAPPED = PAGES | ANONYMOUS };
 
 const struct actor actors_maps[] = {
@@ -282,6 +312,7 @@ const struct actor actors_maps[] = {
     {"mmap-fixed", MAPS, MAPPED | ON_MAIN, PAGE, NULL, remap, check_remapped, NULL},
     {"mremap", MAPS, MAPPED | STATE_ENDS | ON_MAIN, PAGE, NULL, move_away, NULL, come_back},
     {"realloc", MAPS, WHOLE | STATE_ENDS | ON_MAIN, 64, NULL, reallocate, NULL, end_reallocated},
+    {"many-windows", MAPS, JOINT | AT_END | ON_MAIN, 64, NULL, make_many, NULL, NULL},
     {"heap", MAPS, 0, 64, NULL, NULL, churn_once, NULL},
     {NULL, 0, 0, 0, NULL, NULL, NULL, NULL},
 };

@@ -132,7 +132,10 @@ static void end_stores(struct act *act)
 
 static void begin_missing(struct act *act)
 {
-    madvise(act->zone, act->bytes, MADV_DONTNEED);
+    if (madvise(act->zone, act->bytes, MADV_DONTNEED) != 0) {
+        give_up(act); // locked memory
+        return;
+    }
     begin_watcher(act, 0, UFFDIO_REGISTER_MODE_MISSING);
     atomic_store(&act->is_quiet, false);
 }

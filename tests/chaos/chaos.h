@@ -72,6 +72,7 @@ enum need {
     WHOLE = 1 << 9,     // the zone is all memory, which is malloc's; acts when all use is over
     SINGLE = 1 << 10,   // once per rank and round
     PRIVATE = 1 << 12,  // memory that a child does not share
+    AT_END = 1 << 13,   // after MPI_Win_free only
     STATE_ENDS = 1 << 11, // makes sense only where it ends later than it begins
 };
 

@@ -58,6 +58,8 @@ static void choose_points(struct chance *chance, struct act *act)
         act->first = ALIVE;
         act->last = AFTER;
     }
+    if (needs & AT_END)
+        act->first = act->last = AFTER;
     bool may = act->actor->once && !(needs & ON_MAIN) && act->first != act->last;
     act->on_thread = percent(chance, 60) && may;
     act->is_touched = needs & TOUCHED ||
@@ -254,8 +256,8 @@ void describe(const struct round *round, char *text, size_t bytes)
         for (int i = 0; i < part->acts && at < bytes; i++) {
             const struct act *act = &part->act[i];
             at += (size_t)snprintf(text + at, bytes - at, ", %s%s %s-%s %zu+%zu%s",
-                                   act->actor->name, act->on_thread ? " on a thread" : "", points[act->first],
-                                   points[act->last], act->offset, act->bytes,
+                                   act->actor->name, act->on_thread ? " on a thread" : "",
+                                   points[act->first], points[act->last], act->offset, act->bytes,
                                    act->is_touched ? "" : " untouched");
         }
     }
