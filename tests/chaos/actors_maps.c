@@ -136,18 +136,19 @@ static void check_remapped(struct act *act)
 }
 
 // The bare call: UCX leaves the fifth argument of the C library's mremap out.
-static void *move_pages(void *from, size_t bytes, void *to)
+static void *move_pages(void *from, size_t bytes, void *to, int flags)
 {
-    return (void *)syscall(SYS_mremap, from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+    flags |= MREMAP_MAYMOVE | MREMAP_FIXED;
+    return (void *)syscall(SYS_mremap, from, bytes, bytes, flags, to);
 }
 
-// Wrong: the pages move away, and come back.
+// Wrong: the pages move away, and come back. The place stays mapped, or it would be another's.
 static void move_away(struct act *act)
 {
     void *to = mmap(NULL, act->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     refill(act);
     act->state = calloc(1, sizeof(void *));
-    if (move_pages(act->zone, act->bytes, to) != to)
+    if (move_pages(act->zone, act->bytes, to, 4 /* MREMAP_DONTUNMAP */) != to)
         fail(act, "mremap");
     memcpy(act->state, &to, sizeof to);
     atomic_store(&act->is_quiet, false);
@@ -158,7 +159,7 @@ static void come_back(struct act *act)
     void *to;
     memcpy(&to, act->state, sizeof to);
     expect_bytes(act, to, act->want, act->bytes, "pages that were moved away");
-    if (move_pages(to, act->bytes, act->zone) != act->zone)
+    if (move_pages(to, act->bytes, act->zone, 0) != act->zone)
         fail(act, "mremap");
     expect(act, "pages that came back");
     atomic_store(&act->is_quiet, true);
