@@ -81,7 +81,7 @@ class Setting:
         """The command that runs the same again."""
         words = ["scripts/dev/chaos", "--mpi", self.mpi.prefix or self.mpi.name]
         words += ["--adopt", self.adopt] if self.adopt else ["--plain"]
-        words += ["--user"] if self.user else []
+        words += ["--user" if self.user else "--root"]
         words += ["--allocator", self.allocator] if self.allocator else []
         words += ["--ranks", self.ranks] if self.ranks != 2 else []
         return shlex.join(map(str, [*words, "--seed", seed, *self.arguments, *more]))
