@@ -45,6 +45,9 @@ pub fn of_process(runs: u64) -> Adoption<()> {
 /// Whether pages of this process may move now, by what it has open and mapped and by what the
 /// program has said of these. Returns whether the program wants huge pages there.
 pub fn of_process_now(first: u64, end: u64) -> Adoption<bool> {
+    if process_state::is_reached() {
+        return Err(NotAdopted::OtherProcesses);
+    }
     if open_files::may_use_memory() {
         return Err(NotAdopted::Device);
     }

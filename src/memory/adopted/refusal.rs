@@ -52,6 +52,7 @@ reasons! {
     OnlyEdges "its pages hold other objects, which another thread may use",
     Threads "a rank of this node has threads of its own, or the MPI's may run its signal handlers",
     OtherRanks "other ranks of the job may use the memory: they are not in the window",
+    OtherProcesses "the process has a child or is traced: these may use its memory",
     OtherWindow "another window is over some of its pages already",
     Budget "moving the memory does not fit the budget",
     Again "windows over this very memory were freed, and the last two were not both used",

@@ -1,5 +1,5 @@
-//! What a process must not have for its pages to move: limits of its memory, and pages that the
-//! moving thread itself uses.
+//! What a process must not have for its pages to move: limits of its memory, processes that may
+//! reach into it, and pages that the moving thread itself uses.
 
 use crate::number::Number;
 use crate::sys::dl;
@@ -15,6 +15,20 @@ pub fn is_limited() -> bool {
         !told || limit.rlim_cur != libc::RLIM_INFINITY
     };
     bounds(libc::RLIMIT_AS) || bounds(libc::RLIMIT_FSIZE)
+}
+
+/// Whether the process has a child, which may copy memory of its parent (process_vm, ptrace), or a
+/// process traces it. True if the system does not tell.
+pub fn is_reached() -> bool {
+    // SAFETY: plain data, for which zero is a value.
+    let mut info: libc::siginfo_t = unsafe { core::mem::zeroed() };
+    let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
+    // SAFETY: a question with a place for its answer, which takes no child away.
+    let no_child = unsafe { libc::waitid(libc::P_ALL, 0, &mut info, how) } != 0
+        && std::io::Error::last_os_error().raw_os_error() == Some(libc::ECHILD);
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+    !no_child || tracer.is_none_or(|tracer| tracer.trim() != "0")
 }
 
 /// Returns the most mappings that a process may have (vm.max_map_count). Read once.
@@ -66,5 +80,16 @@ mod tests {
         assert!((low..high).contains(&((&raw const local).addr() as u64)));
         let [own, end, errno, rseq] = own_state();
         assert!(own < end && errno.abs_diff(own) < 1 << 20 && rseq.abs_diff(own) < 1 << 20);
+    }
+
+    #[test]
+    fn a_child_is_told() {
+        crate::sys::child::alone("sys::adopt::process_state::tests::a_child_is_told", || {
+            assert!(!is_reached());
+            let child = crate::sys::child::Child::stopped(|| {});
+            assert!(is_reached());
+            drop(child);
+            assert!(!is_reached());
+        });
     }
 }
