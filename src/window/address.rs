@@ -7,7 +7,7 @@ use super::quick_part::QuickPart;
 use super::quick_window::QuickWindow;
 use super::target_views::TargetView;
 use super::wide::locate::By;
-use super::{Carrier, LocalWindow, Memory, Window, registry};
+use super::{Carrier, Flavor, LocalWindow, Memory, Window, registry};
 use crate::epoch::lock::target_bytes::TargetBytes;
 use crate::error::{Class, Error, Result};
 use crate::fabric::cma::{Gathering, Process};
@@ -224,8 +224,9 @@ impl LocalWindow {
     }
 
     /// Returns the memory that `rank` exposes, as this process reaches it by load and store:
-    /// address, bytes, displacement unit (MPI-4.1 §12.2.3). Without such memory, the address is
-    /// null and the number of bytes 0. Fails for a dynamic window, which may have many parts.
+    /// address, bytes, displacement unit (MPI-4.1 §12.2.3). Without such memory, the number of
+    /// bytes is 0, and the address null except in a shared window. Fails for a dynamic window,
+    /// which may have many parts.
     pub fn part(&self, rank: Rank) -> Result<(*mut u8, u64, u64)> {
         if let Memory::Attached(_) = &self.memory {
             return Err(Error::Wrong(Class::RmaFlavor, "a dynamic window"));
@@ -236,7 +237,7 @@ impl LocalWindow {
         };
         let unit = exposed.disp_unit;
         let Some(index) = index.filter(|_| exposed.exposed > 0) else {
-            return Ok((ptr::null_mut(), 0, unit));
+            return Ok((self.empty_part(&exposed), 0, unit));
         };
         Ok(match self.spot(index, &exposed, (0, exposed.exposed))? {
             Spot::Mapped(base) | Spot::Own(base) => (base, exposed.exposed, unit),
@@ -244,11 +245,22 @@ impl LocalWindow {
         })
     }
 
+    /// Returns the address of a part without bytes. In a shared window it is the end of the part
+    /// before, because the parts are consecutive (MPI-4.1 §12.2.3); elsewhere it is null.
+    fn empty_part(&self, exposed: &Descriptor) -> *mut u8 {
+        match &self.memory {
+            Memory::Common(all) if self.flavor == Flavor::Shared && all.bytes() > 0 => {
+                self.data.wrapping_add(exposed.offset.to_usize())
+            }
+            _ => ptr::null_mut(),
+        }
+    }
+
     /// Returns the address of this rank's own part (MPI_WIN_BASE).
     pub fn base(&self) -> usize {
         let own = self.blocks.descriptor(self.arena().rank);
         if own.exposed == 0 && matches!(self.memory, Memory::Common(_)) {
-            return 0;
+            return self.empty_part(own).addr();
         }
         own.address.to_usize()
     }

@@ -30,6 +30,7 @@ pub struct LocalWindow {
     pub rank: Rank,
     /// the number of ranks
     pub size: u32,
+    pub(super) flavor: Flavor,
     /// the begin of the common memory of all ranks, if there is any
     pub(super) data: *mut u8,
     /// its control blocks
@@ -101,6 +102,7 @@ impl LocalWindow {
         LocalWindow {
             rank,
             size,
+            flavor,
             data,
             words: CpuWords::new(blocks.clone(), NodeIdle::new(arena.clone())),
             blocks,
