@@ -10,8 +10,9 @@
 
 use crate::number::Number;
 use crate::sync::{AtomicUsize, Ordering};
+use crate::sys::loaded_object::{Object, read};
 use crate::sys::{dl, page_bytes};
-use core::ffi::{CStr, c_char};
+use core::ffi::CStr;
 use core::ptr::with_exposed_provenance;
 
 /// Relocations by which a slot gets the address of a function: of a call, of a pointer.
@@ -23,14 +24,6 @@ const OF_FUNCTIONS: [u32; 2] = [1026, 1025];
 /// No other processor is known.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const OF_FUNCTIONS: [u32; 0] = [];
-
-const DT_PLTRELSZ: u64 = 2;
-const DT_STRTAB: u64 = 5;
-const DT_SYMTAB: u64 = 6;
-const DT_RELA: u64 = 7;
-const DT_RELASZ: u64 = 8;
-const DT_JMPREL: u64 = 23;
-const DT_GNU_HASH: u64 = 0x6fff_fef5;
 
 /// A relocation with an addend.
 #[repr(C)]
@@ -53,104 +46,7 @@ struct Symbol {
     size: u64,
 }
 
-/// A library, or the program.
-struct Object {
-    /// its path, which the loader keeps; empty for the program
-    path: *const c_char,
-    /// what is added to its addresses
-    base: u64,
-    /// its first address, and one past its last one
-    range: (u64, u64),
-    /// what is read-only after it was loaded
-    read_only: (u64, u64),
-    symbols: u64,
-    strings: u64,
-    /// symbols ahead of those that it has itself
-    foreign: u64,
-    /// its tables of relocations: address and bytes
-    tables: [(u64, u64); 2],
-}
-
-/// Reads a value of a loaded object.
-///
-/// # Safety
-/// There is one at that address.
-unsafe fn read<T: Copy>(address: u64) -> T {
-    // SAFETY: the caller's promise.
-    unsafe { with_exposed_provenance::<T>(address.to_usize()).read_unaligned() }
-}
-
 impl Object {
-    /// # Safety
-    /// What the loader tells of an object that is loaded.
-    unsafe fn of(info: &libc::dl_phdr_info) -> Option<Object> {
-        let base = info.dlpi_addr;
-        let mut object = Object {
-            path: info.dlpi_name,
-            base,
-            range: (u64::MAX, 0),
-            read_only: (0, 0),
-            symbols: 0,
-            strings: 0,
-            foreign: 0,
-            tables: [(0, 0); 2],
-        };
-        let mut dynamic = 0;
-        for at in 0..usize::from(info.dlpi_phnum) {
-            // SAFETY: the number of them.
-            let part = unsafe { *info.dlpi_phdr.add(at) };
-            let (first, end) = (base + part.p_vaddr, base + part.p_vaddr + part.p_memsz);
-            match part.p_type {
-                libc::PT_LOAD => {
-                    object.range = (object.range.0.min(first), object.range.1.max(end));
-                }
-                libc::PT_DYNAMIC => dynamic = first,
-                libc::PT_GNU_RELRO => {
-                    object.read_only =
-                        (first / page_bytes() * page_bytes(), end / page_bytes() * page_bytes());
-                }
-                _ => {}
-            }
-        }
-        // SAFETY: the dynamic section of a loaded object.
-        (dynamic != 0 && unsafe { object.read_dynamic(dynamic) }).then_some(object)
-    }
-
-    /// Returns false if something is missing.
-    ///
-    /// # Safety
-    /// Its dynamic section is at that address.
-    unsafe fn read_dynamic(&mut self, mut at: u64) -> bool {
-        let (base, range, mut hash) = (self.base, self.range, 0);
-        // The C library has made addresses of offsets, but for the kernel's own object.
-        let address = |value: u64| if value < range.0 { base + value } else { value };
-        loop {
-            // SAFETY: the list ends with a zero.
-            let [tag, value] = unsafe { read::<[u64; 2]>(at) };
-            match tag {
-                0 => break,
-                DT_STRTAB => self.strings = address(value),
-                DT_SYMTAB => self.symbols = address(value),
-                DT_RELA => self.tables[0].0 = address(value),
-                DT_RELASZ => self.tables[0].1 = value,
-                DT_JMPREL => self.tables[1].0 = address(value),
-                DT_PLTRELSZ => self.tables[1].1 = value,
-                DT_GNU_HASH => hash = address(value),
-                _ => {}
-            }
-            at += 16;
-        }
-        if hash != 0 {
-            // SAFETY: the head of the table: buckets, and the first symbol that is in it.
-            self.foreign = unsafe { read::<[u32; 2]>(hash) }[1].into();
-        }
-        self.symbols != 0 && self.strings != 0
-    }
-
-    fn holds(&self, address: u64) -> bool {
-        (self.range.0..self.range.1).contains(&address)
-    }
-
     /// Whether a symbol is a function of that name in another library.
     ///
     /// # Safety
@@ -159,7 +55,7 @@ impl Object {
         // SAFETY: a symbol of the table, and its name, which ends with a zero.
         unsafe {
             let symbol = read::<Symbol>(self.symbols + number * 24);
-            let text = self.strings + u64::from(symbol.name);
+            let text = self.strings.0 + u64::from(symbol.name);
             symbol.section == 0
                 && read::<u8>(text) == name.to_bytes()[0]
                 && CStr::from_ptr(with_exposed_provenance(text.to_usize())) == name

@@ -25,6 +25,8 @@ pub mod ibverbs;
 pub mod job;
 #[cfg(not(loom))]
 pub mod life;
+#[cfg(not(loom))]
+mod loaded_object;
 pub mod memfd;
 pub mod memory_limits;
 #[cfg(not(loom))]

@@ -1,0 +1,119 @@
+//! The program and the libraries that are loaded, as the loader describes them: their tables of
+//! symbols, names and relocations. `dl` finds symbols by name.
+
+use super::page_bytes;
+use crate::number::Number;
+use core::ffi::c_char;
+use core::ptr::with_exposed_provenance;
+
+const DT_PLTRELSZ: u64 = 2;
+const DT_STRTAB: u64 = 5;
+const DT_SYMTAB: u64 = 6;
+const DT_RELA: u64 = 7;
+const DT_RELASZ: u64 = 8;
+const DT_STRSZ: u64 = 10;
+const DT_JMPREL: u64 = 23;
+const DT_GNU_HASH: u64 = 0x6fff_fef5;
+
+/// A library, or the program.
+pub(super) struct Object {
+    /// its path, which the loader keeps; empty for the program
+    pub path: *const c_char,
+    /// what is added to its addresses
+    pub base: u64,
+    /// its first address, and one past its last one
+    range: (u64, u64),
+    /// what is read-only after it was loaded
+    pub read_only: (u64, u64),
+    /// its table of symbols
+    pub symbols: u64,
+    /// the names of symbols: address and bytes
+    pub strings: (u64, u64),
+    /// symbols ahead of those that it has itself
+    pub foreign: u64,
+    /// its tables of relocations: address and bytes
+    pub tables: [(u64, u64); 2],
+}
+
+/// Reads a value of a loaded object.
+///
+/// # Safety
+/// There is one at that address.
+pub(super) unsafe fn read<T: Copy>(address: u64) -> T {
+    // SAFETY: the caller's promise.
+    unsafe { with_exposed_provenance::<T>(address.to_usize()).read_unaligned() }
+}
+
+impl Object {
+    /// # Safety
+    /// What the loader tells of an object that is loaded.
+    pub unsafe fn of(info: &libc::dl_phdr_info) -> Option<Object> {
+        let base = info.dlpi_addr;
+        let mut object = Object {
+            path: info.dlpi_name,
+            base,
+            range: (u64::MAX, 0),
+            read_only: (0, 0),
+            symbols: 0,
+            strings: (0, 0),
+            foreign: 0,
+            tables: [(0, 0); 2],
+        };
+        let mut dynamic = 0;
+        for at in 0..usize::from(info.dlpi_phnum) {
+            // SAFETY: the number of them.
+            let part = unsafe { *info.dlpi_phdr.add(at) };
+            let (first, end) = (base + part.p_vaddr, base + part.p_vaddr + part.p_memsz);
+            match part.p_type {
+                libc::PT_LOAD => {
+                    object.range = (object.range.0.min(first), object.range.1.max(end));
+                }
+                libc::PT_DYNAMIC => dynamic = first,
+                libc::PT_GNU_RELRO => {
+                    object.read_only =
+                        (first / page_bytes() * page_bytes(), end / page_bytes() * page_bytes());
+                }
+                _ => {}
+            }
+        }
+        // SAFETY: the dynamic section of a loaded object.
+        (dynamic != 0 && unsafe { object.read_dynamic(dynamic) }).then_some(object)
+    }
+
+    /// Returns false if something is missing.
+    ///
+    /// # Safety
+    /// Its dynamic section is at that address.
+    unsafe fn read_dynamic(&mut self, mut at: u64) -> bool {
+        let (base, range, mut hash) = (self.base, self.range, 0);
+        // The C library has made addresses of offsets, but for the kernel's own object.
+        let address = |value: u64| if value < range.0 { base + value } else { value };
+        loop {
+            // SAFETY: the list ends with a zero.
+            let [tag, value] = unsafe { read::<[u64; 2]>(at) };
+            match tag {
+                0 => break,
+                DT_STRTAB => self.strings.0 = address(value),
+                DT_STRSZ => self.strings.1 = value,
+                DT_SYMTAB => self.symbols = address(value),
+                DT_RELA => self.tables[0].0 = address(value),
+                DT_RELASZ => self.tables[0].1 = value,
+                DT_JMPREL => self.tables[1].0 = address(value),
+                DT_PLTRELSZ => self.tables[1].1 = value,
+                DT_GNU_HASH => hash = address(value),
+                _ => {}
+            }
+            at += 16;
+        }
+        if hash != 0 {
+            // SAFETY: the head of the table: buckets, and the first symbol that is in it.
+            self.foreign = unsafe { read::<[u32; 2]>(hash) }[1].into();
+        }
+        self.symbols != 0 && self.strings.0 != 0
+    }
+
+    /// Whether an address is one of its own.
+    pub fn holds(&self, address: u64) -> bool {
+        (self.range.0..self.range.1).contains(&address)
+    }
+}
