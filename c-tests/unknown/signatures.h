@@ -35,7 +35,6 @@
     BOTH(X, MPI_Win_allocate_c, "wwwwww") \
     BOTH(X, MPI_Win_allocate_shared, "wiwwww") \
     BOTH(X, MPI_Win_allocate_shared_c, "wwwwww") \
-    BOTH(X, MPI_Session_init, "www") \
     BOTH(X, MPI_Comm_accept, "wwiww") \
     BOTH(X, MPI_Comm_connect, "wwiww") \
     BOTH(X, MPI_Comm_join, "iw") \

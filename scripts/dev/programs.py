@@ -16,15 +16,15 @@ BUILD = ROOT / "build"
 C_TESTS = ROOT / "c-tests"
 CLUSTER = ROOT / "scripts" / "dev" / "cluster"
 # What other scripts build and start.
-OTHER_FOLDERS = {"abi", "adapter", "cluster", "gpu_libraries", "installed", "profiler",
-                 "robustness", "unknown"}
+OTHER_FOLDERS = {"abi", "adapter", "cluster", "gpu_libraries", "installed", "loaded",
+                 "profiler", "robustness", "unknown"}
 # What the stand-ins of c-tests/gpu_libraries are called beside a program.
 GPU_LIBRARIES = {"cuda": "libcuda.so.1", "cuda_bare": "bare/libcuda.so.1",
                  "hip": "libamdhip64.so.6", "level_zero": "libze_loader.so.1"}
 RUN_SECONDS_MAX = 120
 # The script that uses this, for what it says.
 PROGRAM = Path(sys.argv[0]).name
-HEADS = "plain ranks|ranks|settings|aborts|profiler|linked|gpu|c|standard|between nodes"
+HEADS = "plain ranks|ranks|settings|aborts|profiler|linked|loads|gpu|c|standard|between nodes"
 HEADER_LINE = re.compile(rf"^\W*({HEADS}):\s*(.*)$")
 
 
@@ -279,7 +279,8 @@ def build(test, mpi):
     in_front, complaint = build_profiler(test, mpi, "profiler")
     linked, more = build_profiler(test, mpi, "linked")
     program, yet_more = build_program(test, mpi, linked)
-    return program, in_front, complaint + more + yet_more + build_gpu_libraries(test, mpi)
+    complaint += more + yet_more + build_gpu_libraries(test, mpi) + build_loaded(test, mpi)
+    return program, in_front, complaint
 
 
 CXX_PROBE = "#include <mpi.h>\nMPI::Win win;"
@@ -388,6 +389,17 @@ def build_gpu_libraries(test, mpi):
         flags = C_FLAGS + ["-shared", "-fPIC", "-Wno-unused-function"]
         complaints += compile_with(mpi, "cc", flags, source, target)
     return complaints
+
+
+def build_loaded(test, mpi):
+    """Builds the library that the test loads, beside the program; returns the compiler's
+    complaints."""
+    name = test.head.get("loads")
+    if name is None:
+        return ""
+    target = BUILD / mpi.label / f"{test.name}.{name}.so"
+    flags = c_flags(mpi) + ["-shared", "-fPIC"]
+    return compile_with(mpi, mpi.cc, flags, C_TESTS / "loaded" / f"{name}.c", target)
 
 
 @functools.cache

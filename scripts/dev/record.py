@@ -70,6 +70,8 @@ def sources_of(test):
     for how in ("profiler", "linked"):
         if how in test.head:
             included(C_TESTS / "profiler" / f"{test.head[how]}.c", known)
+    if "loads" in test.head:
+        included(C_TESTS / "loaded" / f"{test.head['loads']}.c", known)
     for name in test.head.get("gpu", "").split():
         included(C_TESTS / "gpu_libraries" / f"{name}.c", known)
     if "c" in test.head:

@@ -38,7 +38,6 @@ mod notify;
 mod other_jobs;
 mod reason;
 mod request_calls;
-mod session;
 mod thread_call;
 mod tool;
 mod transfer;
@@ -59,8 +58,6 @@ pub type MPI_Datatype = usize;
 pub type MPI_Op = usize;
 /// A request handle.
 pub type MPI_Request = usize;
-/// A session handle.
-pub type MPI_Session = usize;
 /// The type of a status.
 pub type MPI_Status = crate::mpi::host::Status;
 /// An info handle.

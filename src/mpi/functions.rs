@@ -152,7 +152,6 @@ functions! {
         info_set = c"PMPI_Info_set" (Handle, *const c_char, *const c_char);
         info_get = c"PMPI_Info_get"
             (Handle, *const c_char, c_int, *mut c_char, *mut c_int);
-        info_free = c"PMPI_Info_free" (*mut Handle);
         errhandler_free = c"PMPI_Errhandler_free" (*mut Handle);
         alloc_mem = c"PMPI_Alloc_mem" (isize, Handle, *mut c_void);
         free_mem = c"PMPI_Free_mem" (*mut c_void);
@@ -257,7 +256,6 @@ functions! {
             (*const c_void, i64, Handle, *mut c_void, i64, Handle, c_int, isize, i64,
              Handle, Handle, Handle, *mut Handle);
         session_init = c"PMPI_Session_init" (Handle, Handle, *mut Handle);
-        session_get_info = c"PMPI_Session_get_info" (Handle, *mut Handle);
         get_version = c"PMPI_Get_version" (*mut c_int, *mut c_int);
         grequest_start_with_poll = c"PMPIX_Grequest_start"
             (QueryFn, FreeFn, CancelFn, PollFn, WaitFn, *mut c_void, *mut Handle);

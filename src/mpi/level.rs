@@ -1,44 +1,27 @@
-//! The level of thread support of this process (MPI-4.1 §11.6): that of MPI_Init_thread and those
-//! of all sessions. A session may give a higher level than MPI_Init_thread did (§11.3.1), at any
-//! time; MPI_Query_thread still returns the level of MPI_Init_thread. The level of a session stays
-//! after its end, which is no sign that its threads have ended.
-//!
-//! | [`SESSIONS`] | meaning                                             | next                   |
-//! |--------------|-----------------------------------------------------|------------------------|
-//! | NONE         | no session was seen                                 | LOWER, MULTIPLE        |
-//! | LOWER        | all sessions are below MPI_THREAD_MULTIPLE          | MULTIPLE               |
-//! | MULTIPLE     | a session is for several threads at once, or was, or its level is not known | |
+//! The level of thread support of this process (MPI-4.1 §11.6): that of MPI_Init_thread, which
+//! MPI_Query_thread returns, and those of sessions. A session may give a higher level at any time
+//! (§11.3.1), and no call tells this library. But only a program that calls MPI_Session_init has
+//! sessions: one of its objects has that name, of C or Fortran, among its dynamic symbols. Not seen
+//! is a program that gets the function by dlsym alone.
 
-use super::comm::check;
-use super::handle::Handle;
 use super::host::Host;
-use crate::number::Number;
-use crate::sync::{AtomicU32, Ordering};
+use crate::sys::dl;
+use crate::sys::loaded_object;
 use core::ffi::{CStr, c_int};
-use core::ptr;
+use parking_lot::Mutex;
 
-const NONE: u32 = 0;
-const LOWER: u32 = 1;
-const MULTIPLE: u32 = 2;
+/// The names that a library of the MPI itself defines: of C, of mpif.h, of mpi_f08. A profiling
+/// tool may have the latter, too; then the program names one as well.
+const OF_MPI: [&CStr; 3] = [c"PMPI_Session_init", c"mpi_session_init_", c"mpi_session_init_f08_"];
 
-static SESSIONS: AtomicU32 = AtomicU32::new(NONE);
-
-/// Whether a session gave MPI_THREAD_MULTIPLE to this process.
-pub fn is_raised() -> bool {
-    // Acquire: pairs with the Release in `session_began`.
-    SESSIONS.load(Ordering::Acquire) == MULTIPLE
-}
+/// The answer of [`Host::may_have_sessions`], and the changes of the loaded libraries before it.
+static LOOKED: Mutex<Option<(u64, bool)>> = Mutex::new(None);
 
 impl Host {
-    /// Whether several threads of this process may call MPI at once.
+    /// Whether several threads of this process may call MPI at once, as far as MPI_Init_thread has
+    /// decided that. Without the World Model there are sessions, of any level.
     pub fn threads(&self) -> bool {
-        // Acquire: as in `is_raised`.
-        let sessions = SESSIONS.load(Ordering::Acquire);
-        sessions == MULTIPLE
-            || match self.level() {
-                Some(level) => level == self.constants.thread_multiple,
-                None => sessions == NONE,
-            }
+        self.level().is_none_or(|level| level == self.constants.thread_multiple)
     }
 
     /// Returns the level of MPI_Query_thread, if that may be called: it is for the World Model
@@ -55,33 +38,29 @@ impl Host {
         Some(level)
     }
 
-    /// Notes the level of a session that has begun. Returns whether it is the first one for several
-    /// threads at once.
-    pub fn session_began(&self, session: Handle) -> bool {
-        let level = if self.gives_multiple(session) { MULTIPLE } else { LOWER };
-        // AcqRel: pairs with the Acquire in `is_raised` and in `threads`.
-        SESSIONS.fetch_max(level, Ordering::AcqRel) < level && level == MULTIPLE
+    /// Whether this MPI has sessions.
+    pub fn has_sessions(&self) -> bool {
+        self.call.session_init.is_some()
     }
 
-    /// Whether a session gives MPI_THREAD_MULTIPLE, or its level is not known.
-    fn gives_multiple(&self, session: Handle) -> bool {
-        let mut level = [0; 64];
-        let mut found: c_int = 0;
-        let Some(get_info) = self.call.session_get_info else { return true };
-        let mut info: Handle = 0;
-        // SAFETY: a session that was just made, and an out parameter of ours.
-        if check(unsafe { get_info(session, &mut info) }).is_err() {
-            return true;
+    /// Whether the program, or a library other than the MPI's, names MPI_Session_init. Looks
+    /// through them only if one was loaded or unloaded since the last call.
+    pub fn may_have_sessions(&self) -> bool {
+        if !self.has_sessions() {
+            return false;
         }
-        let (key, bytes) = (c"thread_level".as_ptr(), level.len().to_i32() - 1);
-        // SAFETY: an info object that was just made, and a buffer of one byte more than `bytes`.
-        let code =
-            unsafe { (self.call.info_get)(info, key, bytes, level.as_mut_ptr(), &mut found) };
-        // SAFETY: made above, not used again.
-        unsafe { (self.call.info_free)(&mut info) };
-        let lower = [c"MPI_THREAD_SINGLE", c"MPI_THREAD_FUNNELED", c"MPI_THREAD_SERIALIZED"];
-        // SAFETY: zeroed, and longer than what is written to it.
-        let level = unsafe { CStr::from_ptr(ptr::from_ref(&level).cast()) };
-        code != 0 || found == 0 || !lower.contains(&level)
+        let changes = dl::changes();
+        if let (Some(changes), Some((looked, answer))) = (changes, *LOOKED.lock())
+            && changes == looked
+        {
+            return answer;
+        }
+        // No lock is held in calls of the loader: a library may call MPI while it is loaded.
+        // In C, and in each way of writing Fortran.
+        let names = [c"MPI_Session_init", c"mpi_session_init", c"MPI_SESSION_INIT"];
+        let named = loaded_object::all_that_name(&names);
+        let answer = named.iter().any(|object| !object.defines_one_of(&OF_MPI));
+        *LOOKED.lock() = changes.map(|changes| (changes, answer));
+        answer
     }
 }

@@ -1,10 +1,12 @@
 //! The program and the libraries that are loaded, as the loader describes them: their tables of
 //! symbols, names and relocations. `dl` finds symbols by name.
 
+use super::dl::{self, Library};
 use super::page_bytes;
 use crate::number::Number;
-use core::ffi::c_char;
+use core::ffi::{CStr, c_char};
 use core::ptr::with_exposed_provenance;
+use std::ffi::CString;
 
 const DT_PLTRELSZ: u64 = 2;
 const DT_STRTAB: u64 = 5;
@@ -115,5 +117,67 @@ impl Object {
     /// Whether an address is one of its own.
     pub fn holds(&self, address: u64) -> bool {
         (self.range.0..self.range.1).contains(&address)
+    }
+
+    /// Whether a name in its tables contains one of `parts`.
+    ///
+    /// # Safety
+    /// The object is loaded.
+    unsafe fn names_one_of(&self, parts: &[&CStr]) -> bool {
+        let names = with_exposed_provenance(self.strings.0.to_usize());
+        parts.iter().map(|part| part.to_bytes()).any(|part| {
+            let (bytes, part_bytes) = (self.strings.1.to_usize(), part.len());
+            // SAFETY: the table and its bytes, which do not change, and a string.
+            !unsafe { libc::memmem(names, bytes, part.as_ptr().cast(), part_bytes) }.is_null()
+        })
+    }
+}
+
+/// An object that names a function.
+pub struct Naming {
+    path: CString,
+    object: Object,
+}
+
+impl Naming {
+    /// Whether it defines one of these functions.
+    pub fn defines_one_of(&self, names: &[&CStr]) -> bool {
+        let own = |library: Library, name: &CStr| self.object.holds(library.symbol(name).to_u64());
+        Library::at(&self.path).is_some_and(|library| names.iter().any(|name| own(library, name)))
+    }
+}
+
+/// Returns the program and the libraries that have a name with one of `parts` in it among their
+/// dynamic symbols: of functions of their own, and of those that they call.
+pub fn all_that_name(parts: &[&CStr]) -> Vec<Naming> {
+    let mut found = Vec::new();
+    dl::each_object(&mut |info| {
+        // SAFETY: the loader keeps the object during the call.
+        let object = unsafe { Object::of(info) };
+        // SAFETY: as above.
+        let object = object.filter(|object| unsafe { object.names_one_of(parts) });
+        if let Some(object) = object.filter(|_| !info.dlpi_name.is_null()) {
+            // SAFETY: a C string of the loader's.
+            let path = unsafe { CStr::from_ptr(info.dlpi_name) }.to_owned();
+            found.push(Naming { path, object });
+        }
+        false
+    });
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_is_named_by_its_library_and_by_its_callers() {
+        let own = [c"pthread_getattr_np"];
+        let named = all_that_name(&own);
+        let (theirs, callers): (Vec<_>, Vec<_>) =
+            named.iter().partition(|object| object.defines_one_of(&own));
+        assert_eq!(theirs.len(), 1, "the C library has it");
+        assert!(!callers.is_empty(), "the test program calls it");
+        assert!(all_that_name(&[c"fompi_no_such_function"]).is_empty());
     }
 }

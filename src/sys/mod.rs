@@ -25,8 +25,7 @@ pub mod ibverbs;
 pub mod job;
 #[cfg(not(loom))]
 pub mod life;
-#[cfg(not(loom))]
-mod loaded_object;
+pub mod loaded_object;
 pub mod memfd;
 pub mod memory_limits;
 #[cfg(not(loom))]

@@ -1,11 +1,18 @@
-//! Libraries that are loaded while windows exist: one of them may be the run-time library of a GPU,
-//! and buffers of later calls its memory. Quick calls do not look for that, so they serve no window
-//! from the moment at which a library may be loaded until a full call has found that it is none
-//! of a GPU (`memory::gpu`). A program without one pays nothing in a quick call.
+//! Libraries that are loaded while windows exist.
+//!
+//! One of them may be the run-time library of a GPU, and buffers of later calls its memory. Quick
+//! calls do not look for that, so they serve no window from the moment at which a library may be
+//! loaded until a full call has found that it is none of a GPU (`memory::gpu`). A program without
+//! one pays nothing in a quick call.
+//!
+//! One of them may begin a session that raises the level of thread support (`mpi::level`). So
+//! windows that exist lock their state from that moment on, and later ones if a library names
+//! MPI_Session_init.
 
 use super::registry;
 use crate::error::Result;
 use crate::memory::gpu::{self, Presence};
+use crate::mpi::{EntryName, Host};
 use crate::number::Number;
 pub use crate::sys::gpu::CopyDirection;
 use crate::sys::gpu::{HostPages, MemoryKind, Runtimes};
@@ -13,8 +20,25 @@ use crate::sys::page_bytes;
 
 /// Prepares for a library that this thread is about to load.
 pub fn may_load() {
+    gpu_may_come();
+    if Host::known(EntryName::Pmpi).is_some_and(Host::has_sessions) {
+        registry::several_threads();
+    }
+}
+
+/// Withdraws the windows from the quick calls that move data.
+fn gpu_may_come() {
     gpu::may_come();
     registry::withdraw_transfers();
+}
+
+/// Whether a session may raise the level of thread support to MPI_THREAD_MULTIPLE. Otherwise
+/// [`may_load`] comes first.
+pub fn may_have_sessions(host: &Host) -> bool {
+    host.has_sessions() && {
+        gpu(); // looks whether the announced loads are over
+        matches!(gpu::known(), Presence::Unsure) || host.may_have_sessions()
+    }
 }
 
 /// The run-time libraries of GPUs, as calls with buffers use them.
@@ -44,7 +68,7 @@ fn look() -> Option<Gpu> {
 /// that were loaded by a function other than dlopen, too.
 pub fn needs_mpi(memory: Option<(u64, u64)>) -> bool {
     if gpu::is_loaded() && gpu::are_absent() {
-        may_load();
+        gpu_may_come();
     }
     gpu::needs_mpi(memory)
 }

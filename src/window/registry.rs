@@ -14,9 +14,10 @@ use super::quick_window::QuickWindow;
 use super::window_puts::WindowPuts;
 use crate::error::{Class, Error, Result};
 use crate::memory::gpu;
-use crate::mpi::{EntryName, Host, level};
+use crate::mpi::{EntryName, Host};
 use crate::number::Number;
-use crate::sync::{AtomicPtr, AtomicUsize, Ordering};
+use crate::sync::{AtomicI32, AtomicPtr, AtomicUsize, Ordering};
+use crate::sys::process;
 use core::ptr;
 use parking_lot::Mutex;
 
@@ -62,12 +63,17 @@ struct Free {
     used: [u64; SLOTS / 64],
     /// the number of the next handle if its slot is free: the generation above the slot
     next: u32,
+    /// how often [`several_threads`] was called
+    raised: u64,
 }
+
+/// The process that has made windows; 0: none.
+static OWNER: AtomicI32 = AtomicI32::new(0);
 
 static FREE: Mutex<Free> = Mutex::new(Free::ALL);
 
 impl Free {
-    const ALL: Free = Free { used: [0; SLOTS / 64], next: 0 };
+    const ALL: Free = Free { used: [0; SLOTS / 64], next: 0, raised: 0 };
 
     /// Takes the next handle whose slot is free, and returns its number. The slot is in use from
     /// now on.
@@ -276,17 +282,23 @@ pub fn no_tool_is_behind() {
 pub struct Entry {
     /// generation and slot
     number: u32,
+    /// how often [`several_threads`] had been called
+    raised: u64,
 }
 
 /// Takes a place for a window.
 pub fn reserve() -> Result<Entry> {
-    let number = FREE.lock().take();
+    // Relaxed: a number that does not change.
+    OWNER.store(process::id(), Ordering::Relaxed);
+    let mut free = FREE.lock();
+    let (number, raised) = (free.take(), free.raised);
+    drop(free);
     let limit = Error::Argument(
         Class::Other,
         "too many windows at once, limit",
         SLOTS.to_u64().cast_signed(),
     );
-    number.map(|number| Entry { number }).ok_or(limit)
+    number.map(|number| Entry { number, raised }).ok_or(limit)
 }
 
 impl Entry {
@@ -304,9 +316,8 @@ impl Entry {
         // Release: pairs with the Acquire in `find`.
         WINDOWS[self.slot()].store(window, Ordering::Release);
         serve(known);
-        // The level that `make` saw may be an old one; a thread that raises it later finds
-        // this window.
-        if level::is_raised() {
+        // Meanwhile another thread has raised the level of all windows that it has found.
+        if free.raised != self.raised {
             known.several_threads();
         }
         drop(free);
@@ -321,10 +332,14 @@ impl Drop for Entry {
     }
 }
 
-/// Prepares all windows for calls of several threads, from now on. [`level::is_raised`] is true
-/// already.
+/// Prepares all windows for calls of several threads, from now on, also those that are being made.
+/// Does nothing in a child of fork(2), which has no thread to release the lock.
 pub fn several_threads() {
-    for_each(Window::several_threads);
+    // Relaxed: as in `reserve`.
+    if OWNER.load(Ordering::Relaxed) == process::id() {
+        FREE.lock().raised += 1;
+        for_each(Window::several_threads);
+    }
 }
 
 /// Does `work` with each window of this process. No window is made or freed meanwhile.
@@ -391,8 +406,8 @@ mod tests {
         assert_eq!(free.take(), Some(1));
     }
 
-    #[test]
-    fn windows_that_are_there_become_windows_for_several_threads() {
+    /// A window for one thread.
+    fn a_window(handle: u32) -> Window {
         let facts = Facts {
             base: 0,
             size: 0,
@@ -402,7 +417,7 @@ mod tests {
             model: 0,
             flavor: Flavor::Allocate,
         };
-        let window = reserve().unwrap().insert(|handle| Window {
+        Window {
             handle,
             quick: None,
             epochs: Epochs::new(2, false),
@@ -412,13 +427,30 @@ mod tests {
             name: Mutex::default(),
             info: Mutex::new(Hints::of(Flavor::Allocate)),
             attributes: Attributes::default(),
-        });
+        }
+    }
+
+    #[test]
+    fn windows_that_are_there_become_windows_for_several_threads() {
+        let window = reserve().unwrap().insert(a_window);
         assert!(window.epochs.lock_first(Rank(1), || Some((Hold::Shared, Intent::Other))));
         several_threads();
         assert_eq!(window.epochs.unlock_last(Rank(1)), None);
         assert!(window.epochs.unlock(Rank(1)).is_ok());
         assert!(!window.epochs.lock_first(Rank(1), || Some((Hold::Shared, Intent::Other))));
         remove(window);
+    }
+
+    #[test]
+    fn a_window_that_is_being_made_becomes_one_for_several_threads() {
+        let alone = reserve().unwrap().insert(a_window);
+        assert!(!alone.epochs.has_threads());
+        let entry = reserve().unwrap();
+        several_threads();
+        let window = entry.insert(a_window);
+        assert!(window.epochs.has_threads() && alone.epochs.has_threads());
+        remove(window);
+        remove(alone);
     }
 
     #[test]

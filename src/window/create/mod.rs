@@ -304,7 +304,7 @@ fn insert(
         Carrier::Node(node) | Carrier::Wide(node) => node.size,
         Carrier::Host(_) => 0, // that MPI checks its epochs
     };
-    entry.insert(|handle| Window {
+    let window = entry.insert(|handle| Window {
         handle,
         quick: match &carrier {
             // SAFETY: the carrier keeps the arena, and is dropped after the quick part.
@@ -318,7 +318,11 @@ fn insert(
         name: Mutex::new(Vec::new()),
         info: Mutex::new(hints),
         attributes: Attributes::default(),
-    })
+    });
+    if library_loads::may_have_sessions(host) {
+        window.several_threads();
+    }
+    window
 }
 
 /// Lets the MPI underneath make and carry out a window. This library keeps its handle, name, info
