@@ -25,6 +25,9 @@ type Handler = unsafe extern "C-unwind" fn(*mut usize, *mut c_int, ...);
 /// The function of MPICH 5's extension: window handle, error code, the state given at creation.
 type Extended = unsafe extern "C-unwind" fn(usize, c_int, *mut c_void);
 
+/// The function of that extension that destroys the state.
+type Destructor = unsafe extern "C-unwind" fn(*mut c_void);
+
 /// The caller of functions of C++ in MPICH's bindings: kind of object, handle, error code,
 /// function.
 type MpichCxx = unsafe extern "C-unwind" fn(c_int, *mut c_int, *mut c_int, usize);
@@ -51,6 +54,8 @@ pub(super) enum Function {
 /// A handler that the user made.
 struct UserHandler {
     function: Function,
+    /// a function that destroys the state of the function, and that state
+    destructor: Option<(usize, usize)>,
     /// the user's own reference and those of windows
     references: u32,
 }
@@ -72,12 +77,20 @@ pub(super) fn release(host: &Host, handler: Handle) -> Option<c_int> {
     if entry.references > 0 {
         return Some(0);
     }
+    let destructor = entry.destructor;
     made.remove(&handler);
     // No lock is held in a call of the MPI underneath: a callback may come here on another thread.
     drop(made);
     let mut handler = handler;
     // SAFETY: the last reference to an object that `create` made.
-    Some(unsafe { (host.call.errhandler_free)(&mut handler) })
+    let code = unsafe { (host.call.errhandler_free)(&mut handler) };
+    if let Some((destructor, extra)) = destructor {
+        // SAFETY: the user gave it to MPIX_Win_create_errhandler_x as one of this type.
+        let destructor: Destructor = unsafe { transmute(destructor) };
+        // SAFETY: the state that belongs to the function, which is not used again.
+        unsafe { destructor(extra as *mut c_void) };
+    }
+    Some(code)
 }
 
 /// Releases the handler of a window that is about to be freed.
@@ -87,7 +100,12 @@ pub(super) fn forget(host: &Host, handler: Handle) {
 
 /// Notes the function behind a handler that was just made.
 pub(super) fn note(handler: Handle, function: Function) {
-    MADE.lock().insert(handler, UserHandler { function, references: 1 });
+    note_with(handler, function, None);
+}
+
+/// Notes also the function that destroys its state, where the MPI underneath does not know it.
+pub(super) fn note_with(handler: Handle, function: Function, destructor: Option<(usize, usize)>) {
+    MADE.lock().insert(handler, UserHandler { function, destructor, references: 1 });
 }
 
 /// Notes the function of MPICH's bindings that calls the function behind a handler, which is C++.

@@ -2,10 +2,11 @@
 //! which they do not know: the inner functions of MPICH's Fortran bindings, and its error handlers
 //! with extra state. For windows of the MPI underneath the calls are passed on.
 
-use super::answer::{on_any_window, raise_alone};
+use super::answer::{on_any_window, place_for, raise_alone};
 use super::keyvals::KIND_POINTER;
 use super::{MPI_Errhandler, MPI_Win};
 use super::{errhandler, keyvals};
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::mpi::Host;
 use crate::mpi::host::Abi;
@@ -114,14 +115,33 @@ pub unsafe extern "C-unwind" fn MPII_Keyval_set_proxy(
     }
 }
 
+/// Checks the arguments of MPIX_Win_create_errhandler_x where only this library has it.
+fn may_make(
+    function: *mut c_void,
+    destructor: *mut c_void,
+    errhandler: *mut MPI_Errhandler,
+) -> Result<()> {
+    if Config::get().disable {
+        return Err(Error::Unsupported("a function that this MPI does not have"));
+    }
+    place_for(function)?;
+    place_for(destructor)?;
+    place_for(errhandler)
+}
+
+/// The function of a handler for the MPI underneath, which has no window with that handler.
+extern "C" fn never_called(_: *mut usize, _: *mut c_int) {}
+
 fn absent(host: &Host) -> c_int {
     super::answer::code(host, &Error::Unsupported("a function that this MPI does not have"))
 }
 
 entry! {
     /// Creates an error handler that gets the window handle by value, and state of its own (MPICH
-    /// 5). The MPI underneath makes the object; this library notes function and state. Errors:
-    /// MPI_ERR_UNSUPPORTED_OPERATION on other MPIs, or those of the MPI underneath.
+    /// 5). The MPI underneath makes the object; this library notes function and state, and calls
+    /// `destructor` where that MPI has no such function. Errors: MPI_ERR_ARG for a null pointer,
+    /// those of the MPI underneath, MPI_ERR_UNSUPPORTED_OPERATION where that MPI has no such
+    /// function and FOMPI_DISABLE is set.
     MPIX_Win_create_errhandler_x PMPIX_Win_create_errhandler_x (
         function: *mut c_void, destructor: *mut c_void, extra: *mut c_void,
         errhandler: *mut MPI_Errhandler,
@@ -132,17 +152,26 @@ entry! {
         let host = Host::get();
         // SAFETY: the function of that name has this type.
         let inner: Option<Inner> = unsafe { host.extra(c"PMPIX_Win_create_errhandler_x") };
-        let Some(inner) = inner else {
-            let error = Error::Unsupported("MPIX_Win_create_errhandler_x by this MPI");
-            return raise_alone("MPIX_Win_create_errhandler_x", host, error);
+        let (code, destructor) = match inner {
+            Some(inner) => {
+                // SAFETY: the caller's arguments, as for the MPI underneath alone.
+                (unsafe { inner(function, destructor, extra, errhandler) }, None)
+            }
+            None => {
+                if let Err(error) = may_make(function, destructor, errhandler) {
+                    return raise_alone("MPIX_Win_create_errhandler_x", host, error);
+                }
+                let never = (never_called as *const c_void).cast_mut();
+                // SAFETY: a function, and the caller's pointer to a handle.
+                let code = unsafe { (host.call.win_create_errhandler)(never, errhandler) };
+                (code, Some((destructor.addr(), extra.addr())))
+            }
         };
-        // SAFETY: the caller's arguments, as for the MPI underneath alone.
-        let code = unsafe { inner(function, destructor, extra, errhandler) };
         if code == 0 {
             // SAFETY: the handle that was just stored.
             let handler = unsafe { host.fetch(errhandler) };
             let function = errhandler::Function::Extended(function.addr(), extra.addr());
-            errhandler::note(handler, function);
+            errhandler::note_with(handler, function, destructor);
         }
         code
     }
