@@ -139,6 +139,11 @@ impl Why {
         }
     }
 
+    /// Returns the reason for the error of a node that does not reach the next one.
+    pub fn no_contact(error: &Error) -> Why {
+        if error.is_short_of_descriptors() { Why::Descriptors } else { Why::NoContact }
+    }
+
     /// Fails if the MPI underneath cannot make the window either, because it needs the same missing
     /// resource to allocate memory: in such a call some MPIs never return.
     pub fn refuses(self, flavor: Flavor) -> Result<()> {
@@ -306,5 +311,13 @@ mod tests {
         assert_eq!(said, [(String::from("a"), 3), (String::from("b"), 1)]);
         let many = (0..2 * SAID_MAX).filter(|line| is_new(&mut said, &line.to_string())).count();
         assert_eq!((many, said.len()), (2 * SAID_MAX, SAID_MAX));
+    }
+
+    #[test]
+    fn a_node_that_cannot_ask_another_one_names_the_cause() {
+        let short = Error::System { call: "socket", errno: libc::EMFILE };
+        assert_eq!(Why::no_contact(&short), Why::Descriptors);
+        let silent = Error::System { call: "connect", errno: libc::EHOSTUNREACH };
+        assert_eq!(Why::no_contact(&silent), Why::NoContact);
     }
 }

@@ -7,7 +7,7 @@ use super::nodes::{Comms, Grouping, Need, count};
 use super::shared::Shared;
 use super::{Member, NodeInfo, WideArena};
 use crate::config::Config;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fabric::look_or_sleep::Look;
 use crate::fabric::net::{
     Contact, DeviceChoice, DeviceOffer, Exposed, LOOK, Peers, Secret, Wire, settings_differ,
@@ -81,7 +81,8 @@ impl WideArena {
         let wide = WideArena::join(host, all, local, (nodes, node), members)?;
         [Some(comm), leaders].into_iter().flatten().for_each(|comm| comms.give_away(comm));
         let contact = if index == RankOnNode::LEADER { wide.contact_next_node() } else { Ok(()) };
-        let mine = contact.as_ref().err().map_or(Verdict::FINE, |_| Verdict::why(Why::NoContact));
+        let why = |error: &Error| Verdict::why(Why::no_contact(error));
+        let mine = contact.as_ref().err().map_or(Verdict::FINE, why);
         let all = mine.of_all(host, comm)?;
         contact.unwrap_or_else(|error| report::own_cause(rank, &error));
         Ok(match all.outcome()? {
