@@ -98,6 +98,13 @@ impl Responder {
         self.identified.is_some()
     }
 
+    /// Whether two initiators have sent one hello. Each process makes another nonce for each hello,
+    /// so that one of them has recorded it.
+    pub fn has_hello_of(&self, other: &Responder) -> bool {
+        let hello = |one: &Responder| one.identified.as_ref().map(|(_, hello, _)| *hello);
+        hello(self).is_some_and(|own| Some(own) == hello(other))
+    }
+
     /// Reads once. `known` finds the secret of a name, `uid` is the number of this process,
     /// `answer` answers a question.
     pub fn step<E>(

@@ -7,7 +7,8 @@
 //! process. A process of the job sends that message at once, so that it is there when the
 //! connection is accepted. A connection without it comes from a stranger or from a very slow
 //! process. Few of those are kept, fewer from one address, and the oldest makes room for the next.
-//! An identified connection waits for a place of its own.
+//! An identified connection waits for a place of its own. A first message that another connection
+//! has sent was recorded, and its connection is closed: it takes no place.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::IpAddr;
@@ -79,6 +80,11 @@ enum Progress {
 impl<S: Read + Write> Connection<S> {
     fn is_identified(&self) -> bool {
         self.responder.is_identified()
+    }
+
+    /// Whether its first message is that of another connection.
+    fn repeats_one_of(&self, others: &[Connection<S>]) -> bool {
+        others.iter().any(|other| self.responder.has_hello_of(&other.responder))
     }
 
     /// Reads once, and sends the next message if there is one.
@@ -183,6 +189,7 @@ impl<S: Read + Write> Incoming<S> {
             Progress::Answered => {}
             Progress::Kept => self.kept.push(connection.stream),
             Progress::Invalid => self.stranger_events += 1,
+            Progress::Partial if connection.repeats_one_of(&self.list) => self.stranger_events += 1,
             Progress::NoData | Progress::Partial => {
                 if !connection.is_identified() {
                     self.stranger_events += 1;
@@ -242,7 +249,11 @@ impl<S: Read + Write> Incoming<S> {
             match progress {
                 Progress::Answered => {}
                 Progress::Kept => self.kept.push(connection.stream),
-                Progress::NoData | Progress::Partial if !late => stay.push(connection),
+                Progress::NoData | Progress::Partial
+                    if !late && !connection.repeats_one_of(&stay) =>
+                {
+                    stay.push(connection);
+                }
                 _ => self.stranger_events += u64::from(!slow),
             }
         }

@@ -123,6 +123,22 @@ fn an_identified_connection_keeps_its_place_for_a_moment() {
 }
 
 #[test]
+fn a_recorded_message_takes_one_place_at_most() {
+    let mut here = Here::new();
+    let recorded = here.initiator().hello().to_vec();
+    let mut slow = here.call(2, &recorded[..10]);
+    let _strangers: Vec<_> = (0..40).map(|_| here.call(1, &recorded)).collect();
+    assert_eq!((here.incoming.list().len(), here.incoming.has_room(here.now)), (2, Ok(())));
+    assert!(here.incoming.stranger_events() >= 40);
+    slow.write_all(&recorded[10..]).unwrap();
+    here.advance(Duration::ZERO);
+    assert_eq!(here.incoming.list().len(), 1, "the later one of two");
+    let initiator = here.initiator();
+    let theirs = here.call(1, initiator.hello());
+    assert!(is_answered(&mut here, theirs, initiator));
+}
+
+#[test]
 fn a_process_keeps_no_memory_for_callers_that_have_gone() {
     let mut here = Here::new();
     let mut called: Vec<_> = (0..17)
