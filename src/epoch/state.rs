@@ -94,6 +94,11 @@ impl Epochs {
         self.book.several_threads();
     }
 
+    /// Notes that one thread at a time calls again.
+    pub fn one_thread(&self) {
+        self.book.one_thread();
+    }
+
     /// Whether an operation on `rank` is legal now. One load and one compare for the target that
     /// was accessed last.
     #[inline]

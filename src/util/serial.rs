@@ -5,13 +5,16 @@
 //! | `threads` | meaning                                                       | next   |
 //! |-----------|---------------------------------------------------------------|--------|
 //! | false     | one thread at a time uses the value, and takes no mutex       | true   |
-//! | true      | several threads may use it at once, and each takes the mutex  |        |
+//! | true      | several threads may use it at once, and each takes the mutex  | false  |
 //!
 //! A session can raise the thread level while values exist (MPI-4.1 §11.3.1). One thread may raise
 //! it while another thread uses a value. Until then only that other thread may use the object that
 //! contains the value, because the object was made at the lower level. A third thread that uses the
 //! object later has synchronised with the thread that raised the level, and so reads `true`; the
 //! other thread reads `true` from then on, too.
+//!
+//! A thread that is in a call of MPI may lower the level again once it is known that no session has
+//! raised it: then no other thread is in a call.
 
 use crate::sync::{AtomicBool, Ordering};
 use core::cell::UnsafeCell;
@@ -41,6 +44,12 @@ impl<T> Serial<T> {
     pub fn several_threads(&self) {
         // Relaxed: a thread that has to see it has met this one (see the head of this file).
         self.threads.store(true, Ordering::Relaxed);
+    }
+
+    /// Allows one thread at a time again.
+    pub fn one_thread(&self) {
+        // Relaxed: a thread that calls next has synchronised with this one.
+        self.threads.store(false, Ordering::Relaxed);
     }
 
     /// Whether several threads may call at once.
@@ -89,6 +98,9 @@ mod tests {
         assert_eq!(serial.with_alone(|value| Some(*value)), Some(0));
         serial.several_threads();
         assert_eq!(serial.with_alone(|value| Some(*value)), None);
+        serial.one_thread();
+        assert_eq!(serial.with_alone(|value| Some(*value)), Some(0));
+        serial.several_threads();
         const TURNS: u64 = if cfg!(miri) { 50 } else { 10_000 };
         let add = || (0..TURNS).for_each(|_| serial.with(|value| *value += 1));
         std::thread::scope(|scope| {

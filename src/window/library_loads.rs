@@ -6,8 +6,8 @@
 //! one pays nothing in a quick call.
 //!
 //! One of them may begin a session that raises the level of thread support (`mpi::level`). So
-//! windows that exist lock their state from that moment on, and later ones if a library names
-//! MPI_Session_init.
+//! windows that exist lock their state from that moment on, until a full call has found that no
+//! library names MPI_Session_init. Later windows lock theirs if one does.
 
 use super::registry;
 use crate::error::Result;
@@ -22,7 +22,7 @@ use crate::sys::page_bytes;
 pub fn may_load() {
     gpu_may_come();
     if Host::known(EntryName::Pmpi).is_some_and(Host::has_sessions) {
-        registry::several_threads();
+        registry::session_may_come();
     }
 }
 
@@ -57,9 +57,15 @@ pub fn gpu() -> Option<Gpu> {
 
 #[cold]
 fn look() -> Option<Gpu> {
+    let times = registry::times_raised();
     let found = gpu::look();
     if gpu::are_absent() {
         registry::serve_transfers_again();
+    }
+    // The loads that were announced until then are over, or it is not known.
+    let are_over = times > 0 && !matches!(gpu::known(), Presence::Unsure);
+    if are_over && Host::known(EntryName::Pmpi).is_some_and(|host| !host.may_have_sessions()) {
+        registry::no_session_came(times);
     }
     found.map(Gpu)
 }

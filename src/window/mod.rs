@@ -43,7 +43,7 @@ use local::Memory;
 
 use crate::epoch::state::Epochs;
 use crate::mpi::Handle;
-use crate::sync::AtomicUsize;
+use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use attributes::Attributes;
 use core::ffi::c_int;
 use own_ranges::OwnRange;
@@ -71,6 +71,8 @@ pub struct Window {
     pub info: Mutex<hints::Hints>,
     /// the attributes that the program has set
     pub attributes: Attributes,
+    /// whether it is for several threads only because a library may have been loaded
+    pub raised: AtomicBool,
 }
 
 /// The values of the predefined attributes (MPI-4.1 §12.2.6). Their addresses are valid as long as
@@ -112,6 +114,33 @@ impl Window {
         }
         if let Some(many) = node.many_nodes() {
             many.part.wide.wire.several_threads();
+        }
+    }
+}
+
+/// Libraries that may begin a session. Both functions are called under the lock of the registry.
+impl Window {
+    /// Prepares for calls of several threads, until [`Window::no_session_came`].
+    fn session_may_come(&self) {
+        if !self.epochs.has_threads() {
+            // Relaxed: the lock orders it.
+            self.raised.store(true, Ordering::Relaxed);
+            self.several_threads();
+        }
+    }
+
+    /// Prepares for calls of one thread at a time again, if the window was for one before. The road
+    /// between nodes stays as it is.
+    fn no_session_came(&self) {
+        // Relaxed: the lock orders it.
+        if !self.raised.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        self.epochs.one_thread();
+        let Some(node) = self.local() else { return };
+        node.small_puts.one_thread();
+        if let Memory::Attached(regions) = &node.memory {
+            regions.one_thread();
         }
     }
 }

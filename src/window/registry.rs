@@ -63,7 +63,7 @@ struct Free {
     used: [u64; SLOTS / 64],
     /// the number of the next handle if its slot is free: the generation above the slot
     next: u32,
-    /// how often [`several_threads`] was called
+    /// how often [`session_may_come`] was called
     raised: u64,
 }
 
@@ -282,7 +282,7 @@ pub fn no_tool_is_behind() {
 pub struct Entry {
     /// generation and slot
     number: u32,
-    /// how often [`several_threads`] had been called
+    /// how often [`session_may_come`] had been called
     raised: u64,
 }
 
@@ -316,9 +316,9 @@ impl Entry {
         // Release: pairs with the Acquire in `find`.
         WINDOWS[self.slot()].store(window, Ordering::Release);
         serve(known);
-        // Meanwhile another thread has raised the level of all windows that it has found.
+        // Meanwhile another thread has prepared all windows that it has found.
         if free.raised != self.raised {
-            known.several_threads();
+            known.session_may_come();
         }
         drop(free);
         core::mem::forget(self);
@@ -332,27 +332,46 @@ impl Drop for Entry {
     }
 }
 
-/// Prepares all windows for calls of several threads, from now on, also those that are being made.
-/// Does nothing in a child of fork(2), which has no thread to release the lock.
-pub fn several_threads() {
+/// Prepares all windows for calls of several threads, also those that are being made. Does nothing
+/// in a child of fork(2), which has no thread to release the lock.
+pub(super) fn session_may_come() {
     // Relaxed: as in `reserve`.
     if OWNER.load(Ordering::Relaxed) == process::id() {
         FREE.lock().raised += 1;
-        for_each(Window::several_threads);
+        for_each(Window::session_may_come);
+    }
+}
+
+/// Returns how often [`session_may_come`] was called.
+pub(super) fn times_raised() -> u64 {
+    FREE.lock().raised
+}
+
+/// Takes back what [`session_may_come`] has done, if it was called this often.
+pub(super) fn no_session_came(times: u64) {
+    let free = FREE.lock();
+    if free.raised == times {
+        free.for_each(Window::no_session_came);
     }
 }
 
 /// Does `work` with each window of this process. No window is made or freed meanwhile.
-pub fn for_each(mut work: impl FnMut(&Window)) {
-    let free = FREE.lock();
-    for (word, used) in free.used.iter().enumerate().filter(|(_, used)| **used != 0) {
-        for slot in (0..64).filter(|bit| used & 1 << bit != 0).map(|bit| 64 * word + bit) {
-            // Acquire: pairs with the Release in `insert`.
-            let window = WINDOWS[slot].load(Ordering::Acquire);
-            // SAFETY: null, or leaked by `insert`; `remove` takes it out under the lock that is
-            // held, before it frees it.
-            if let Some(window) = unsafe { window.as_ref() } {
-                work(window);
+pub fn for_each(work: impl FnMut(&Window)) {
+    FREE.lock().for_each(work);
+}
+
+impl Free {
+    /// Does `work` with each window.
+    fn for_each(&self, mut work: impl FnMut(&Window)) {
+        for (word, used) in self.used.iter().enumerate().filter(|(_, used)| **used != 0) {
+            for slot in (0..64).filter(|bit| used & 1 << bit != 0).map(|bit| 64 * word + bit) {
+                // Acquire: pairs with the Release in `insert`.
+                let window = WINDOWS[slot].load(Ordering::Acquire);
+                // SAFETY: null, or leaked by `insert`; `remove` takes it out under the lock that is
+                // held, before it frees it.
+                if let Some(window) = unsafe { window.as_ref() } {
+                    work(window);
+                }
             }
         }
     }
@@ -376,105 +395,4 @@ pub fn remove(window: &'static Window) -> Box<Window> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::epoch::lock::Intent;
-    use crate::epoch::state::{Epochs, Hold};
-    use crate::rank_numbers::Rank;
-    use crate::sync::AtomicUsize;
-    use crate::window::attributes::Attributes;
-    use crate::window::hints::Hints;
-    use crate::window::{Carrier, Delegated, Facts, Flavor};
-
-    #[test]
-    fn a_handle_is_given_out_again_when_all_others_were() {
-        let mut free = Free::ALL;
-        let alive = free.take();
-        assert_eq!(alive, Some(0));
-        // One window lives all the time; of the others one at a time does.
-        let mut others = |numbers: core::ops::Range<u32>| {
-            for number in numbers.filter(|number| !number.is_multiple_of(SLOTS as u32)) {
-                assert_eq!(free.take(), Some(number));
-                free.give_back(number as usize % SLOTS);
-            }
-            free.next
-        };
-        let next = others(1..3 * SLOTS as u32);
-        assert_eq!(next, 3 * SLOTS as u32);
-        free.next = HANDLES - 2;
-        assert_eq!((free.take(), free.take()), (Some(HANDLES - 2), Some(HANDLES - 1)));
-        assert_eq!(free.take(), Some(1));
-    }
-
-    /// A window for one thread.
-    fn a_window(handle: u32) -> Window {
-        let facts = Facts {
-            base: 0,
-            size: 0,
-            disp_unit: 1,
-            disp_unit_in_c: 1,
-            create_flavor: 0,
-            model: 0,
-            flavor: Flavor::Allocate,
-        };
-        Window {
-            handle,
-            quick: None,
-            epochs: Epochs::new(2, false),
-            carrier: Carrier::Host(Delegated { native: 0, _range: None }),
-            facts,
-            errhandler: AtomicUsize::new(0),
-            name: Mutex::default(),
-            info: Mutex::new(Hints::of(Flavor::Allocate)),
-            attributes: Attributes::default(),
-        }
-    }
-
-    #[test]
-    fn windows_that_are_there_become_windows_for_several_threads() {
-        let window = reserve().unwrap().insert(a_window);
-        assert!(window.epochs.lock_first(Rank(1), || Some((Hold::Shared, Intent::Other))));
-        several_threads();
-        assert_eq!(window.epochs.unlock_last(Rank(1)), None);
-        assert!(window.epochs.unlock(Rank(1)).is_ok());
-        assert!(!window.epochs.lock_first(Rank(1), || Some((Hold::Shared, Intent::Other))));
-        remove(window);
-    }
-
-    #[test]
-    fn a_window_that_is_being_made_becomes_one_for_several_threads() {
-        let alone = reserve().unwrap().insert(a_window);
-        assert!(!alone.epochs.has_threads());
-        let entry = reserve().unwrap();
-        several_threads();
-        let window = entry.insert(a_window);
-        assert!(window.epochs.has_threads() && alone.epochs.has_threads());
-        remove(window);
-        remove(alone);
-    }
-
-    #[test]
-    fn no_slot_is_given_out_twice() {
-        let mut free = Free::ALL;
-        let mut slots: Vec<u32> = (0..SLOTS).map(|_| free.take().unwrap()).collect();
-        assert_eq!(free.take(), None);
-        slots.sort_unstable();
-        assert!(slots.iter().zip(0..).all(|(slot, number)| *slot == number));
-        free.give_back(77);
-        assert_eq!(free.take().map(|number| number as usize % SLOTS), Some(77));
-        assert_eq!(free.take(), None);
-    }
-
-    #[test]
-    fn no_window_has_the_quick_entry_of_another_one() {
-        let mut owners = vec![None; QUICK_ENTRIES];
-        for number in 1..3 * SLOTS as u32 {
-            let handle = TAG.to_u32() | number << 1;
-            if let Some(entry) = quick_entry(handle) {
-                assert_eq!((entry, entry % 2), (usize::from(handle.low_u16()), 1));
-                assert_eq!(*owners[entry].get_or_insert(slot_of(handle)), slot_of(handle));
-            }
-        }
-        assert_eq!(owners.iter().flatten().count(), SLOTS / 2);
-    }
-}
+mod tests;

@@ -60,6 +60,11 @@ impl WindowPuts {
         self.turn.several_threads();
     }
 
+    /// Allows one thread at a time again.
+    pub(super) fn one_thread(&self) {
+        self.turn.one_thread();
+    }
+
     /// Whether errors may be left to the call that completes operations. If not, the window is on
     /// one node, and no put waits.
     #[inline(always)]

@@ -54,7 +54,7 @@ use crate::mpi::comm::{Comm, check};
 use crate::mpi::{Handle, Host};
 use crate::number::{Number, Offset};
 use crate::rank_numbers::{Rank, RankOnNode};
-use crate::sync::AtomicUsize;
+use crate::sync::{AtomicBool, AtomicUsize};
 use crate::sys::page_bytes;
 use agreement::{Memory, Outcome, Wish};
 use core::ffi::{c_int, c_void};
@@ -318,6 +318,7 @@ fn insert(
         name: Mutex::new(Vec::new()),
         info: Mutex::new(hints),
         attributes: Attributes::default(),
+        raised: AtomicBool::new(false),
     });
     if library_loads::may_have_sessions(host) {
         window.several_threads();

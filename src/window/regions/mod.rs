@@ -246,6 +246,12 @@ impl Regions {
         self.copies.several_threads();
     }
 
+    /// Prepares for calls of one thread at a time again.
+    pub fn one_thread(&self) {
+        self.own.one_thread();
+        self.copies.one_thread();
+    }
+
     /// Does MPI_Win_attach, see [`OwnTable::attach`]. Waits for the accesses to this rank under
     /// way.
     pub fn attach(
