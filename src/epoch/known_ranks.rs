@@ -1,12 +1,15 @@
 //! The ranks to which a call is known to be legal, in words that calls read without the book of
 //! `state`. The words only repeat what this process has decided, so their accesses are Relaxed.
 //!
-//! | ranks of the word | lower half, the first rank | upper half, their number |
-//! |-------------------|----------------------------|--------------------------|
-//! | none is known     | 0                          | 0                        |
-//! | one               | that rank                  | 1                        |
-//! | some side by side | the first of them          | how many                 |
-//! | all               | 0                          | the size of the window   |
+//! | ranks of the word | lower half, the first rank, negated | upper half, their number |
+//! |-------------------|-------------------------------------|--------------------------|
+//! | none is known     | 0                                   | 0                        |
+//! | one               | 0 - that rank                       | 1                        |
+//! | some side by side | 0 - the first of them               | how many                 |
+//! | all               | 0                                   | the size of the window   |
+//!
+//! A call adds its rank to the negated one: a processor adds into a third register by one
+//! instruction, and subtracts there by two.
 //!
 //! Invariant: each rank of a range is a rank of the window. So calls that find a target in a range
 //! need not compare it with the size of the window. This is why both halves are in one word: half
@@ -40,12 +43,12 @@ impl RankRange {
 
     #[inline(always)]
     fn of(first: u32, count: u32) -> RankRange {
-        RankRange(u64::from(first) | u64::from(count) << 32)
+        RankRange(u64::from(first.wrapping_neg()) | u64::from(count) << 32)
     }
 
     #[inline(always)]
     fn first(self) -> u32 {
-        self.0.low_u32()
+        self.0.low_u32().wrapping_neg()
     }
 
     #[inline(always)]
@@ -83,7 +86,7 @@ impl RankRange {
     /// Returns whether `rank`, which may be any number, is one of them.
     #[inline(always)]
     fn has(self, rank: Rank) -> bool {
-        let behind_first = computed!(rank.0.wrapping_sub(self.first()));
+        let behind_first = computed!(rank.0.wrapping_add(self.0.low_u32()));
         behind_first < self.count()
     }
 }
