@@ -4,6 +4,7 @@ use super::{MPI_Comm, reason};
 use crate::error::{Class, Error, Result};
 use crate::mpi::{Handle, Host};
 use crate::window::registry::{self, Found};
+use crate::window::synchronise::Asserts;
 use crate::window::{Carrier, LocalWindow, Window, label, report};
 use core::ffi::{c_char, c_int};
 
@@ -192,13 +193,16 @@ pub fn asserts(
     host: &Host,
     given: c_int,
     allowed: &[fn(&crate::mpi::constants::Constants) -> c_int],
-) -> Result<crate::window::synchronise::Asserts> {
+) -> Result<Asserts> {
+    if given == 0 {
+        return Ok(Asserts::default());
+    }
     let c = &host.constants;
     let known = allowed.iter().fold(0, |bits, constant| bits | constant(c));
     if given & !known != 0 {
         return Err(Error::Argument(Class::Assert, "assert", i64::from(given)));
     }
-    Ok(crate::window::synchronise::Asserts {
+    Ok(Asserts {
         nocheck: given & c.mode_nocheck != 0,
         noprecede: given & c.mode_noprecede != 0,
         nosucceed: given & c.mode_nosucceed != 0,
