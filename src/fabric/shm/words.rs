@@ -161,8 +161,8 @@ impl<C: Cells, I: Idle> CpuWords<C, I> {
     }
 }
 
-/// Sleeps on a doorbell until a word satisfies `until`, and returns the word. Calls `advance` after
-/// each sleep that did not end the wait, and from time to time [`Idle::check`].
+/// Sleeps on a doorbell until a word satisfies `until`, and returns the word. Calls `advance` ahead
+/// of each sleep, and from time to time [`Idle::check`].
 pub fn sleep_until<I: Idle>(
     (cell, bell): (&AtomicU64, &AtomicU32),
     until: &impl Fn(u64) -> bool,
@@ -177,13 +177,14 @@ pub fn sleep_until<I: Idle>(
         if until(value) {
             return Ok(value);
         }
+        // Ahead of the sleep: most sleeps end by a wake, behind which the rank goes on at once.
+        advance()?;
         idle.sleep(bell, announced, sleep_ns);
-        // Acquire: as above. Most sleeps end by a wake, after which there is nothing to advance.
+        // Acquire: as above.
         let value = cell.load(Ordering::Acquire);
         if until(value) {
             return Ok(value);
         }
-        advance()?;
         // Measured by the clock, not in sleeps: where ranks share cores, a short sleep may last
         // long.
         if checked.elapsed() >= Duration::from_nanos(CHECK_NS) {
