@@ -161,6 +161,80 @@ pub fn full_fence() {
     fence(Ordering::SeqCst);
 }
 
+/// Counts a number of 32 bits down by `STEP`, at `OFFSET` behind the begin of `of`. Returns whether
+/// it is negative now. Threads that count at once may lose each other's steps. Two instructions,
+/// where an atomic load and store take four.
+///
+/// # Safety
+/// There is an `AtomicI32` in `of`.
+#[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+#[inline(always)]
+pub unsafe fn count_at<T, const OFFSET: usize, const STEP: i32>(of: &T) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        core::arch::asm!(
+            "sub dword ptr [{of} + {offset}], {step}",
+            "js {ended}",
+            of = in(reg) of,
+            offset = const OFFSET,
+            step = const STEP,
+            ended = label { return true },
+            options(nostack),
+        );
+    }
+    false
+}
+
+/// Counts by one like [`count_at`], behind a [`full_fence`]: the locked instruction of the barrier
+/// is the one that counts.
+///
+/// # Safety
+/// There is an `AtomicI32` in `of`.
+#[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+#[inline(always)]
+pub unsafe fn count_with_fence<T, const OFFSET: usize>(of: &T) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        core::arch::asm!(
+            "lock sub dword ptr [{of} + {offset}], 1",
+            "js {ended}",
+            of = in(reg) of,
+            offset = const OFFSET,
+            ended = label { return true },
+            options(nostack),
+        );
+    }
+    false
+}
+
+/// Counts a number of 32 bits down by `STEP`, at `OFFSET` behind the begin of `of`. Returns whether
+/// it is negative now. Threads that count at once may lose each other's steps.
+///
+/// # Safety
+/// There is an `AtomicI32` in `of`.
+#[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
+#[inline(always)]
+pub unsafe fn count_at<T, const OFFSET: usize, const STEP: i32>(of: &T) -> bool {
+    // SAFETY: the caller's promise.
+    let count = unsafe { &*core::ptr::from_ref(of).byte_add(OFFSET).cast::<AtomicI32>() };
+    // Relaxed: it orders nothing.
+    let left = count.load(Ordering::Relaxed) - STEP;
+    count.store(left, Ordering::Relaxed);
+    left < 0
+}
+
+/// Counts by one like [`count_at`], behind a [`full_fence`].
+///
+/// # Safety
+/// There is an `AtomicI32` in `of`.
+#[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
+#[inline(always)]
+pub unsafe fn count_with_fence<T, const OFFSET: usize>(of: &T) -> bool {
+    full_fence();
+    // SAFETY: the caller's promise.
+    unsafe { count_at::<T, OFFSET, 1>(of) }
+}
+
 /// A full barrier right behind an atomic read-modify-write of this thread. On x86 that
 /// read-modify-write is one itself, so that only the compiler has to keep the order.
 #[inline]

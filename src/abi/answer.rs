@@ -4,7 +4,7 @@ use super::{MPI_Comm, reason};
 use crate::error::{Class, Error, Result};
 use crate::mpi::{Handle, Host};
 use crate::window::registry::{self, Found};
-use crate::window::synchronise::Asserts;
+use crate::window::synchronise::{self, Asserts};
 use crate::window::{Carrier, LocalWindow, Window, label, report};
 use core::ffi::{c_char, c_int};
 
@@ -21,7 +21,11 @@ pub fn on_window(
     match registry::find(host.handle(win)) {
         Found::Window(window) => {
             let result = match &window.carrier {
-                Carrier::Node(node) | Carrier::Wide(node) => ours(window, node),
+                Carrier::Node(node) | Carrier::Wide(node) => {
+                    let result = ours(window, node);
+                    synchronise::count(window);
+                    result
+                }
                 Carrier::Host(delegated) => match theirs(delegated.native) {
                     0 => Ok(()),
                     code => Err(Error::Host(code)),

@@ -5,9 +5,9 @@ use super::{MPI_Group, MPI_Win};
 use crate::epoch::lock::{Released, Spare, Tried};
 use crate::epoch::state::{Hold, RankList};
 use crate::error::{Class, Error, Result};
+use crate::mpi::Host;
 use crate::mpi::comm::Group;
 use crate::mpi::constants::Constants;
-use crate::mpi::{EntryName, Host};
 use crate::rank_numbers::Rank;
 use crate::window::quick_locks::{self, QuickLock, QuickUnlock};
 use crate::window::quick_window::QuickWindow;
@@ -58,16 +58,6 @@ fn passive(host: &Host, node: &LocalWindow, rank: c_int) -> Result<Option<Rank>>
         Err(_) if rank == host.constants.proc_null => Ok(None),
         other => other.map(Some),
     }
-}
-
-/// Returns the MPI underneath, a window and its part here, if quick calls serve it.
-#[inline(always)]
-fn known_on_node(
-    entry: EntryName,
-    win: MPI_Win,
-) -> Option<(&'static Host, &'static Window, &'static LocalWindow)> {
-    let window = registry::quick(win, entry)?;
-    Some((window.part().host(), window.whole(), window.node()))
 }
 
 /// Does what a quick release has left to do. Returns the code of the call.
@@ -265,7 +255,7 @@ quick_entry! {
         let target = Rank(rank.cast_unsigned());
         if assert != 0 {
             false
-        } else if let Some(window) = registry::quick(win, ENTRY) {
+        } else if let Some(window) = registry::quick(win, ENTRY).filter(|window| !window.is_due()) {
             let host = window.part().host();
             let is = |hold: Hold| is_of_type(host, lock_type, hold);
             match quick_locks::lock_quick(window.whole(), window.node(), target, is) {
@@ -333,10 +323,8 @@ quick_entry! {
     /// takes the lock if it is free, on one node. Errors: MPI_ERR_WIN, MPI_ERR_ASSERT,
     /// MPI_ERR_RMA_SYNC within another access epoch, MPI_ERR_OTHER if a rank has died.
     MPI_Win_lock_all PMPI_Win_lock_all (assert: c_int, win: MPI_Win) {
-        match known_on_node(ENTRY, win) {
-            Some((_, window, node)) if assert == 0 => quick_locks::lock_all_quick(window, node),
-            _ => false,
-        }
+        let window = registry::quick(win, ENTRY).filter(|window| assert == 0 && !window.is_due());
+        window.is_some_and(|window| quick_locks::lock_all_quick(window.whole(), window.node()))
     } {
         let host = Host::get();
         on_window("MPI_Win_lock_all", host, win, |window, node| {
@@ -351,10 +339,13 @@ quick_entry! {
     /// targets, then releases the lock, also if a target is lost. Errors: MPI_ERR_WIN,
     /// MPI_ERR_RMA_SYNC without MPI_Win_lock_all, MPI_ERR_OTHER if a target is lost.
     MPI_Win_unlock_all PMPI_Win_unlock_all (win: MPI_Win) {
-        match known_on_node(ENTRY, win) {
-            Some((host, window, node)) => match quick_locks::unlock_all_quick(window, node) {
+        match registry::quick(win, ENTRY) {
+            Some(window) => match quick_locks::unlock_all_quick(window.whole(), window.node()) {
                 QuickUnlock::Rest(rest) if rest.is_done() => true,
-                QuickUnlock::Rest(rest) => return finish("MPI_Win_unlock_all", host, window, rest),
+                QuickUnlock::Rest(rest) => {
+                    let host = window.part().host();
+                    return finish("MPI_Win_unlock_all", host, window.whole(), rest);
+                }
                 QuickUnlock::Both(_) | QuickUnlock::All => false,
             },
             None => false,

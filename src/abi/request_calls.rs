@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::mpi::{Handle, Host, grequests};
 use crate::transfer::{Place, Quick};
 use crate::window::report::{Wrong, carry_out};
+use crate::window::synchronise;
 use core::ffi::c_int;
 
 /// Carries out a quick call by `transfer`, which returns `Some` if the data have moved, and
@@ -80,8 +81,11 @@ pub(super) fn on_target_with(
             }
             let before = target.map_or(0, |target| node.lent(target));
             ours(Place { host, window, node })?;
-            if target.is_some() {
+            if let Some(target) = target {
                 window.epochs.accessed();
+                if node.spans_nodes() {
+                    synchronise::note_target(window, node, target);
+                }
             }
             let transfer = target.map_or(Ok(None), |target| node.pending(target, before))?;
             match transfer {

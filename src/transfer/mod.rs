@@ -84,7 +84,8 @@ impl Quick {
     #[inline(always)]
     pub fn new(win: usize, rank: c_int, entry: EntryName) -> Option<Quick> {
         let (window, rank) = (registry::quick_transfer(win, entry)?, Rank(rank.cast_unsigned()));
-        window.epochs.known.is_open(rank).then_some(Quick { window, rank })
+        let serves = !window.is_due() && window.epochs.known.is_open(rank);
+        serves.then_some(Quick { window, rank })
     }
 
     /// Returns the window's communicator.

@@ -10,6 +10,7 @@ pub mod attributes;
 pub mod common;
 mod complete_puts;
 pub mod control_blocks;
+pub mod countdown;
 pub mod create;
 pub mod descriptor;
 mod flavor;
@@ -46,6 +47,7 @@ use crate::mpi::Handle;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use attributes::Attributes;
 use core::ffi::c_int;
+use countdown::Countdown;
 use own_ranges::OwnRange;
 use parking_lot::Mutex;
 use quick_part::QuickPart;
@@ -57,6 +59,8 @@ pub struct Window {
     pub quick: Option<QuickPart>,
     /// the epochs that this process is in
     pub epochs: Epochs,
+    /// the calls until one of them makes progress of the MPI underneath
+    pub countdown: Countdown,
     /// its handle, see `registry`
     pub handle: u32,
     /// what carries it out

@@ -3,6 +3,7 @@
 use super::quick_part::QuickPart;
 use super::{Carrier, LocalWindow, Window};
 use crate::epoch::known_ranks::KnownRanks;
+use crate::sync::{count_at, count_with_fence};
 use core::mem::offset_of;
 use core::ops::Deref;
 
@@ -30,6 +31,21 @@ impl QuickWindow {
     pub fn part(self) -> &'static QuickPart {
         // SAFETY: the promise of `new`.
         unsafe { self.window.quick.as_ref().unwrap_unchecked() }
+    }
+
+    /// Counts a call. Returns whether it has to take the full path, which makes progress of the MPI
+    /// underneath (`countdown`).
+    #[inline(always)]
+    pub fn is_due(self) -> bool {
+        // SAFETY: the number is at the begin of the countdown.
+        unsafe { count_at::<_, { offset_of!(Window, countdown) }, 1>(self.window) }
+    }
+
+    /// Counts a call likewise, behind a full barrier.
+    #[inline(always)]
+    pub fn is_due_behind_fence(self) -> bool {
+        // SAFETY: likewise.
+        unsafe { count_with_fence::<_, { offset_of!(Window, countdown) }>(self.window) }
     }
 
     /// Returns all of the window.

@@ -2,6 +2,7 @@
 //! whether the call is legal, then small puts are completed, then the protocol runs, then the state
 //! changes (MPI-4.1 §12.5).
 
+use super::countdown::QUICK_PER_FULL;
 use super::create::barrier::collective_words;
 use super::protocols::{OneNode, Protocols, on_protocols, on_words};
 use super::quick_window::QuickWindow;
@@ -12,9 +13,12 @@ use crate::epoch::state::Hold;
 use crate::epoch::{fence, pscw};
 use crate::error::Result;
 use crate::fabric::Words;
+use crate::mpi::Host;
+use crate::mpi::comm::Comm;
 use crate::number::Number;
 use crate::rank_numbers::Rank;
-use crate::sync::{Ordering, full_fence};
+use crate::sync::{Ordering, count_at, full_fence};
+use core::mem::offset_of;
 
 /// The asserts by which a call may leave out a part of its work (MPI-4.1 §12.5.5).
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,12 +31,49 @@ pub struct Asserts {
     pub nosucceed: bool,
 }
 
+/// Counts a full call on a window, at its end. Some of these calls, and each one that has waited
+/// for other nodes, let the MPI underneath make progress.
+#[inline(always)]
+pub fn count(window: &Window) {
+    // SAFETY: the number is at the begin of the countdown.
+    if unsafe { count_at::<_, { offset_of!(Window, countdown) }, QUICK_PER_FULL>(window) } {
+        window.countdown_ended();
+    }
+}
+
+/// Notes a call that may wait for ranks of other nodes, whichever they are.
+#[inline(always)]
+fn note_wait<P: Protocols>(window: &Window, _: &P) {
+    if P::Words::FAR {
+        window.countdown.end();
+    }
+}
+
+/// Notes a call that may wait for a target.
+#[inline(always)]
+fn note_wait_for<P: Protocols>(window: &Window, _: &P, node: &LocalWindow, target: Rank) {
+    if P::Words::FAR {
+        note_target(window, node, target);
+    }
+}
+
+/// Notes a call by which a rank may poll a target, on a window over several nodes.
+pub fn note_target(window: &Window, node: &LocalWindow, target: Rank) {
+    match node.near_index(target) {
+        Some(_) => window.countdown.hasten(),
+        None => window.countdown.end(),
+    }
+}
+
 /// Does MPI_Win_fence.
 pub fn fence(window: &Window, node: &LocalWindow, asserts: Asserts) -> Result<()> {
     window.epochs.may_fence()?;
     if node.small_puts.may_err() {
         node.complete_all_puts();
-        fence_all(node, !asserts.noprecede)?;
+        on_protocols!(node, |protocols| {
+            note_wait(window, protocols);
+            protocols.fence(!asserts.noprecede)
+        })?;
     } else {
         OneNode(node).fence(!asserts.noprecede)?;
     }
@@ -68,7 +109,10 @@ pub fn post(window: &Window, node: &LocalWindow, origins: &[Rank]) -> Result<()>
     node.send_puts();
     // Relaxed: only this process uses the count.
     node.completes.fetch_add(origins.len().to_u64(), Ordering::Relaxed);
-    on_protocols!(node, |protocols| protocols.post(origins))
+    on_protocols!(node, |protocols| {
+        note_wait(window, protocols);
+        protocols.post(origins)
+    })
 }
 
 /// Does MPI_Win_start. With MPI_MODE_NOCHECK the posts have arrived, so that it need not wait.
@@ -85,7 +129,10 @@ pub fn start(window: &Window, node: &LocalWindow, targets: &[Rank]) -> Result<()
 pub fn complete(window: &Window, node: &LocalWindow) -> Result<()> {
     let targets = window.epochs.started()?;
     node.complete_all_puts();
-    on_protocols!(node, |protocols| protocols.complete(&targets))?;
+    on_protocols!(node, |protocols| {
+        note_wait(window, protocols);
+        protocols.complete(&targets)
+    })?;
     window.epochs.completed();
     node.take_errors()
 }
@@ -139,6 +186,7 @@ pub fn unlock(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
     let (hold, spare) = window.epochs.unlock(target)?;
     node.complete_puts(target);
     on_protocols!(node, |protocols| {
+        note_wait_for(window, protocols, node, target);
         // The lock is given back even if the target is lost: other ranks wait for it.
         let settled = protocols.settle(target);
         settled.and(give_back(protocols.words(), target, hold, spare))
@@ -182,6 +230,7 @@ pub fn unlock_all(window: &Window, node: &LocalWindow) -> Result<()> {
     let locked = window.epochs.unlock_all()?;
     node.complete_all_puts();
     on_protocols!(node, |protocols| {
+        note_wait(window, protocols);
         // As in `unlock`.
         let settled = protocols.settle_all();
         settled.and(give_all_back(protocols.words(), locked))
@@ -200,46 +249,39 @@ pub fn flush(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
     }
     node.complete_puts(target);
     on_protocols!(node, |protocols| {
+        note_wait_for(window, protocols, node, target);
         protocols.settle(target)?;
         protocols.words().flush(target)
     })?;
     node.take_errors()
 }
 
-/// Does MPI_Win_flush for a target that is known to be in a passive target epoch, on one node. In
-/// any other case it does nothing and returns false.
+/// Does MPI_Win_flush for a target that is known to be in a passive target epoch, on one node.
+/// Returns false in any other case, and if the full call has to make progress.
 #[inline(always)]
 pub fn flush_quick(window: QuickWindow, target: Rank) -> bool {
-    let legal = window.epochs.known.is_passive(target);
-    if legal {
-        full_fence();
-    }
-    legal
+    window.epochs.known.is_passive(target) && !window.is_due_behind_fence()
 }
 
-/// Does MPI_Win_flush_all if a passive target epoch is known to be open, on one node. In any other
-/// case it does nothing and returns false.
+/// Does MPI_Win_flush_all if a passive target epoch is known to be open, on one node. Returns false
+/// as [`flush_quick`].
 #[inline(always)]
 pub fn flush_all_quick(window: QuickWindow) -> bool {
-    let legal = window.epochs.known.is_any_passive();
-    if legal {
-        full_fence();
-    }
-    legal
+    window.epochs.known.is_any_passive() && !window.is_due_behind_fence()
 }
 
 /// Does MPI_Win_flush_local for a target that is known to be in a passive target epoch, on one
-/// node, where all transfers are done when their calls return. In any other case it returns false.
+/// node, where all transfers are done when their calls return. Returns false as [`flush_quick`].
 #[inline(always)]
 pub fn flush_local_quick(window: QuickWindow, target: Rank) -> bool {
-    window.epochs.known.is_passive(target)
+    window.epochs.known.is_passive(target) && !window.is_due()
 }
 
-/// Does MPI_Win_flush_local_all if a passive target epoch is known to be open, on one node. In any
-/// other case it returns false.
+/// Does MPI_Win_flush_local_all if a passive target epoch is known to be open, on one node. Returns
+/// false as [`flush_quick`].
 #[inline(always)]
 pub fn flush_local_all_quick(window: QuickWindow) -> bool {
-    window.epochs.known.is_any_passive()
+    window.epochs.known.is_any_passive() && !window.is_due()
 }
 
 /// Does MPI_Win_flush_local: waits until the origin's buffers may be used again. On one node this
@@ -247,7 +289,10 @@ pub fn flush_local_all_quick(window: QuickWindow) -> bool {
 #[inline]
 pub fn flush_local(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
     window.epochs.may_flush(target)?;
-    node.flush_local(target)?;
+    on_protocols!(node, |protocols| {
+        note_wait_for(window, protocols, node, target);
+        protocols.flush_local(target)
+    })?;
     node.take_errors()
 }
 
@@ -255,7 +300,10 @@ pub fn flush_local(window: &Window, node: &LocalWindow, target: Rank) -> Result<
 #[inline]
 pub fn flush_local_all(window: &Window, node: &LocalWindow) -> Result<()> {
     window.epochs.may_flush_all()?;
-    on_protocols!(node, |protocols| protocols.flush_local_all())?;
+    on_protocols!(node, |protocols| {
+        note_wait(window, protocols);
+        protocols.flush_local_all()
+    })?;
     node.take_errors()
 }
 
@@ -264,6 +312,7 @@ pub fn flush_all(window: &Window, node: &LocalWindow) -> Result<()> {
     window.epochs.may_flush_all()?;
     node.complete_all_puts();
     on_protocols!(node, |protocols| {
+        note_wait(window, protocols);
         protocols.settle_all()?;
         protocols.words().flush_all()
     })?;
@@ -280,11 +329,23 @@ pub fn sync(node: &LocalWindow) {
     node.serve_polling();
 }
 
-/// Does MPI_Win_sync on one node, where no other process needs to be served.
+/// Does MPI_Win_sync on one node, where no other process needs to be served. Returns false if the
+/// full call has to make progress.
 #[inline(always)]
-pub fn sync_quick(_window: QuickWindow) -> bool {
-    full_fence();
-    true
+pub fn sync_quick(window: QuickWindow) -> bool {
+    !window.is_due_behind_fence()
+}
+
+impl Window {
+    /// Lets the MPI underneath make progress, and starts the countdown again.
+    #[cold]
+    #[inline(never)]
+    fn countdown_ended(&self) {
+        self.countdown.start();
+        if let Some(node) = self.local() {
+            node.progress();
+        }
+    }
 }
 
 impl LocalWindow {
@@ -328,9 +389,13 @@ impl LocalWindow {
         self.error_of_puts().and(refused)
     }
 
-    /// Lets the MPI underneath make progress.
+    /// Lets the MPI underneath make progress: of all ranks, also where the window has one. MPICH
+    /// makes none in a probe on a communicator of one process, so there the probe is on
+    /// MPI_COMM_WORLD. A process with sessions alone has none.
     fn progress(&self) {
-        use crate::fabric::shm::words::Idle;
-        self.words.idle().progress();
+        let host = Host::get();
+        let is_alone = self.size == 1 && host.initialized();
+        let comm = if is_alone { Comm(host.constants.comm_world) } else { self.comm() };
+        comm.progress(host);
     }
 }

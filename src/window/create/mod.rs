@@ -36,6 +36,7 @@ mod quiet;
 mod reuse;
 
 use super::attributes::Attributes;
+use super::countdown::Countdown;
 use super::hints::{ADOPT, Hints, NONCONTIG};
 use super::own_ranges::OwnRange;
 use super::quick_part::QuickPart;
@@ -312,6 +313,7 @@ fn insert(
             Carrier::Wide(_) | Carrier::Host(_) => None,
         },
         epochs: Epochs::new(size, host.threads()).offering_after(leaves_after(size)),
+        countdown: Countdown::new(),
         carrier,
         facts,
         errhandler: AtomicUsize::new(host.constants.errors_are_fatal),
@@ -425,6 +427,7 @@ pub fn free(host: &Host, window: &'static Window) -> Result<()> {
     let mut quiet = None;
     match &window.carrier {
         Carrier::Node(node) | Carrier::Wide(node) => {
+            synchronise::count(window);
             let leaves = node.own_range.as_ref().is_some_and(OwnRange::leaves_pages);
             let arrival = Arrival::begin(node.arena(), leaves);
             synchronise::last_fence(node, CALL)?;

@@ -6,6 +6,7 @@ use crate::epoch::state::{Epochs, Hold};
 use crate::rank_numbers::Rank;
 use crate::sync::{AtomicBool, AtomicUsize};
 use crate::window::attributes::Attributes;
+use crate::window::countdown::Countdown;
 use crate::window::hints::Hints;
 use crate::window::{Carrier, Delegated, Facts, Flavor};
 
@@ -47,6 +48,7 @@ fn a_window(handle: u32) -> Window {
         handle,
         quick: None,
         epochs: Epochs::new(2, false),
+        countdown: Countdown::new(),
         carrier: Carrier::Host(Delegated { native: 0, _range: None }),
         facts,
         errhandler: AtomicUsize::new(0),

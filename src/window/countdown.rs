@@ -1,0 +1,92 @@
+//! The number of calls on a window until one of them makes progress of the MPI underneath: a rank
+//! that polls its window may have a large send under way, which that MPI completes only while it is
+//! called (MPI-4.1 §2.9). Quick calls only count; a call that reaches the end makes the progress
+//! (`synchronise::count`).
+//!
+//! | `left`   | meaning                                             |
+//! |----------|-----------------------------------------------------|
+//! | 0 .. n   | the calls that may go by                            |
+//! | negative | no quick call serves the window; the next full call makes progress |
+//!
+//! The number lies in a cache line of its own: threads that call at once would else take the lines
+//! from each other that quick calls only read. They may lose each other's steps.
+
+use crate::sync::{AtomicI32, Ordering};
+
+/// The quick calls of which one makes progress: that takes about 100 ns, and they tens of
+/// microseconds.
+const QUICK_CALLS: i32 = 4096;
+/// The quick calls that take the time of a full one.
+pub const QUICK_PER_FULL: i32 = 8;
+
+/// The calls of [`Countdown::hasten`] of which one makes progress.
+const FULL_COMPLETIONS: i32 = 64;
+
+/// The countdown of a window.
+#[repr(C, align(64))]
+pub struct Countdown {
+    left: AtomicI32,
+}
+
+impl Countdown {
+    /// Starts at the end, because a program may make windows again and again.
+    pub fn new() -> Countdown {
+        Countdown { left: AtomicI32::new(-1) }
+    }
+
+    /// Starts again, behind the call that has made progress.
+    #[inline]
+    pub fn start(&self) {
+        // Relaxed, here and below: it orders nothing.
+        self.left.store(QUICK_CALLS, Ordering::Relaxed);
+    }
+
+    /// Counts a full call that completes operations on a target that quick calls would reach if the
+    /// window were of one node.
+    #[inline]
+    pub fn hasten(&self) {
+        let left = self.left.load(Ordering::Relaxed);
+        self.left.store(left.saturating_sub(QUICK_CALLS / FULL_COMPLETIONS), Ordering::Relaxed);
+    }
+
+    /// Lets the full call that counts next make progress.
+    #[inline]
+    pub fn end(&self) {
+        self.left.store(-1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::sync::{count_at, count_with_fence};
+
+    /// A call that counts. Returns whether the end is reached.
+    type Call<'a> = &'a dyn Fn(&i32) -> bool;
+
+    #[test]
+    fn calls_of_each_kind_reach_the_end_and_stay_there() {
+        let countdown = Countdown::new();
+        // SAFETY: the number is at the begin of the countdown.
+        let quick = |_: &i32| unsafe { count_at::<_, 0, 1>(&countdown) };
+        // SAFETY: likewise.
+        let fenced = |_: &i32| unsafe { count_with_fence::<_, 0>(&countdown) };
+        // SAFETY: likewise.
+        let full = |_: &i32| unsafe { count_at::<_, 0, QUICK_PER_FULL>(&countdown) };
+        assert!(quick(&0) && fenced(&0) && full(&0), "a new window");
+        let calls: [(Call<'_>, i32); 3] =
+            [(&quick, QUICK_CALLS), (&fenced, QUICK_CALLS), (&full, QUICK_CALLS / QUICK_PER_FULL)];
+        for (call, number) in calls {
+            countdown.start();
+            assert_eq!((0..2 * QUICK_CALLS).find(call), Some(number));
+            assert!(quick(&0) && fenced(&0) && full(&0));
+            countdown.start();
+            assert!(!quick(&0));
+            countdown.end();
+            assert!(call(&0));
+        }
+        countdown.start();
+        (0..FULL_COMPLETIONS).for_each(|_| countdown.hasten());
+        assert!(quick(&0));
+    }
+}
