@@ -26,17 +26,11 @@ static int wait_for(struct act *act, pid_t pid)
     return status;
 }
 
-// fork of the C library with its handlers, without them, or the bare system call.
+// fork of the C library with its handlers, or without them. Not by the bare system call: its child
+// shares adopted pages, which a program can notice (README).
 static pid_t fork_by(uint64_t way)
 {
-    switch (way) {
-    case 0:
-        return _Fork();
-    case 1:
-        return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
-    default:
-        return fork();
-    }
+    return way == 0 ? _Fork() : fork();
 }
 
 // The child: what it has is what there was at the fork, whatever the parent stores. It makes no

@@ -2,6 +2,8 @@
 #include "chaos.h"
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -126,26 +128,32 @@ static void serve(int fd)
     struct request request;
     while (read_all(fd, &request, sizeof request) && request.way != -2) {
         struct reply reply = {0};
-        unsigned char *mine = malloc(2 * request.bytes + 16);
+        const size_t room = 2 * request.bytes + 16;
+        unsigned char *mine = mmap(NULL, room, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (mine == MAP_FAILED)
+            _exit(1);
         do {
             work(&request, &reply, mine);
             nanosleep(&(struct timespec){.tv_nsec = 30000}, NULL);
         } while (request.loops && !has_message(fd) && reply.code == 0 && reply.wrong == 0);
         if (request.loops)
             read_all(fd, &request, sizeof request);
-        free(mine);
+        munmap(mine, room);
         write_all(fd, &reply, sizeof reply);
     }
     _exit(0);
 }
 
-// Before MPI_Init, so that the MPI knows nothing of it.
-void start_companion(void)
+// For one act: a process that has a child moves no pages. By the bare system call: the C library's
+// child goes through the stacks of all threads, which an earlier act may have kept from children. The
+// child allocates nothing.
+static void start_companion(void)
 {
     int fd[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0)
         return;
-    companion = fork();
+    companion = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
     if (companion == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(fd[0]);
@@ -156,7 +164,7 @@ void start_companion(void)
     prctl(PR_SET_PTRACER, companion);
 }
 
-void end_companion(void)
+static void end_companion(void)
 {
     struct request request = {.way = -2};
     write_all(channel, &request, sizeof request);
@@ -180,7 +188,9 @@ static bool can(enum way way)
 {
     static uint64_t words[64];
     memset(words, 0, sizeof words);
+    start_companion();
     const struct reply reply = ask(way, words, sizeof words, 1);
+    end_companion();
     return reply.code == 0 && reply.wrong == 0;
 }
 
@@ -210,6 +220,7 @@ static void begin_way(struct act *act, enum way way)
     else if (!(memories[act->round->my->kind].traits & IS_NEW))
         memset(act->zone, 0, 8);
     atomic_store(&act->is_quiet, false);
+    start_companion();
     if (!write_all(channel, request, sizeof *request))
         fail(act, "the companion is gone");
 }
@@ -235,6 +246,7 @@ static void end_way(struct act *act)
     struct reply reply;
     if (!write_all(channel, &over, sizeof over) || !read_all(channel, &reply, sizeof reply))
         fail(act, "the companion is gone");
+    end_companion();
     errno = reply.code;
     if (reply.code)
         fail(act, "another process could not access this memory, after %llu times",
@@ -251,7 +263,7 @@ static void end_way(struct act *act)
     atomic_store(&act->is_quiet, true);
 }
 
-enum { BESIDE = STATE_ENDS | SINGLE };
+enum { BESIDE = STATE_ENDS | SINGLE | DOES_FORK };
 
 const struct actor actors_processes[] = {
     {"process_vm", READS | WRITES, BESIDE, 64, can_copy, begin_copy, NULL, end_way},

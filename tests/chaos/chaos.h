@@ -73,6 +73,7 @@ enum need {
     SINGLE = 1 << 10,   // once per rank and round
     PRIVATE = 1 << 12,  // memory that a child does not share
     AT_END = 1 << 13,   // after MPI_Win_free only
+    NOT_ALIVE = 1 << 14, // changes nothing while a window is over it: a program can notice that (README)
     STATE_ENDS = 1 << 11, // makes sense only where it ends later than it begins
 };
 
@@ -240,8 +241,5 @@ void remove_work_folder(void);
 int has_flag(const void *at, size_t bytes, const char *flag);
 int has_name(const void *at, size_t bytes, const char *name);
 int mappings(void);
-// The process beside this one that copies and traces its memory.
-void start_companion(void);
-void end_companion(void);
 
 #endif

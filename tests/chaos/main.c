@@ -128,7 +128,6 @@ static void run_rounds(void)
 int main(int count, char **words)
 {
     read_options(count, words);
-    start_companion();
     MPI_Init_thread(&count, &words, settings.thread_level, &settings.thread_level);
     MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &all_ranks);
@@ -139,7 +138,6 @@ int main(int count, char **words)
     find_available();
     run_rounds();
     say_state("MPI_Finalize");
-    end_companion();
     remove_work_folder();
     if (my_rank == 0)
         printf("chaos: seed %llu: %llu rounds\n", (unsigned long long)settings.seed,

@@ -60,6 +60,10 @@ static void choose_points(struct chance *chance, struct act *act)
     }
     if (needs & AT_END)
         act->first = act->last = AFTER;
+    if (needs & NOT_ALIVE) {
+        act->first = needs & STATE_ENDS || percent(chance, 50) ? BEFORE : AFTER;
+        act->last = needs & STATE_ENDS ? AFTER : act->first;
+    }
     bool may = act->actor->once && !(needs & ON_MAIN) && act->first != act->last;
     act->on_thread = percent(chance, 60) && may;
     act->is_touched = needs & TOUCHED ||

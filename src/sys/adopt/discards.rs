@@ -20,6 +20,8 @@ use core::ptr;
 
 /// MADV_DONTNEED_LOCKED (5.18)
 const DONTNEED_LOCKED: i32 = 24;
+/// MADV_GUARD_INSTALL (6.13), which discards the bytes of private memory, too
+const GUARD_INSTALL: i32 = 102;
 /// The size of the first table in bytes.
 const FIRST_BYTES: usize = 8192;
 
@@ -173,6 +175,11 @@ pub unsafe extern "C" fn bare(address: *mut libc::c_void, bytes: usize, advice: 
 /// # Safety
 /// The duties of the caller of madvise(2).
 pub unsafe fn advise(next: Advise, address: *mut libc::c_void, bytes: usize, advice: i32) -> i32 {
+    if advice == libc::MADV_REMOVE && is_noted(address, bytes) {
+        // SAFETY: `errno` of this thread.
+        unsafe { *libc::__errno_location() = libc::EINVAL };
+        return -1; // as for private memory
+    }
     // SAFETY: the caller's promise.
     let answer = unsafe { next(address, bytes, advice) };
     // Read afterwards: if a page moves meanwhile, it was noted before its bytes were copied. The
@@ -183,12 +190,23 @@ pub unsafe fn advise(next: Advise, address: *mut libc::c_void, bytes: usize, adv
         return answer;
     }
     match advice {
-        libc::MADV_DONTNEED | libc::MADV_FREE | DONTNEED_LOCKED => {
+        libc::MADV_DONTNEED | libc::MADV_FREE | DONTNEED_LOCKED | GUARD_INSTALL => {
             // SAFETY: the caller's promise.
             unsafe { discard(answer, address, bytes, advice) }
         }
         _ => answer,
     }
+}
+
+/// Whether a part of a range is adopted.
+fn is_noted(address: *mut libc::c_void, bytes: usize) -> bool {
+    let first = address.addr().to_u64();
+    let end = first.saturating_add(bytes.to_u64());
+    // Acquire, as in `advise`.
+    ENTRIES.load(Ordering::Acquire) > 0
+        && with_table(|table| {
+            table.entries().iter().any(|noted| noted.within(first, end).is_some())
+        })
 }
 
 /// Discards what is adopted of a range. `answer`: that of `next`, returned if nothing is.

@@ -33,6 +33,9 @@ const STEP_PAGES: usize = 511;
 const RIGHTS: i32 = libc::PROT_READ | libc::PROT_WRITE;
 /// Entries of /proc/self/pagemap that are in memory or in swap space.
 const THERE: u64 = 3 << 62;
+/// Entries of pages that the program has made guards (MADV_GUARD_INSTALL), which a new mapping would
+/// lose. Told since Linux 6.15.
+const GUARD: u64 = 1 << 58;
 
 /// A range of addresses, whole pages, and the part of a segment with its pages.
 #[derive(Clone, Copy)]
@@ -70,6 +73,9 @@ impl PageSet {
             let mut entries = [0_u64; 64];
             let count = (pages - first).min(64).to_usize();
             read_entries(pagemap, address + first * page_bytes(), &mut entries[..count])?;
+            if entries.iter().any(|entry| entry & (THERE | GUARD) == GUARD) {
+                return Err(Error::System { call: "move of a guard", errno: libc::EPERM });
+            }
             let there = |(entry, bit): (&u64, u32)| u64::from(entry & THERE != 0) << bit;
             *word = entries.iter().zip(0..).map(there).fold(0, core::ops::BitOr::bitor);
         }
@@ -312,6 +318,7 @@ impl<'a> PageMove<'a> {
             there.add((first - begin) / page_bytes(), (stop - begin) / page_bytes());
             at = stop;
         }
+        PageSet::present(self.pagemap, self.address, self.bytes)?; // fails if there is a guard
         let nodes = PageNodes::of(self.address, self.bytes);
         let policy = memory_nodes::policy_of(self.address);
         let shown = Addresses::of_block(libc::PROT_NONE)?;
