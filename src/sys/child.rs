@@ -24,6 +24,8 @@ pub fn alone(test: &str, body: impl FnOnce()) {
 pub struct Child {
     pid: i32,
     life: Arc<Life>,
+    /// whether it has not been waited for to its end
+    is_there: bool,
 }
 
 /// Ends the child, also when it panics: its copy of the test harness must not go on.
@@ -53,7 +55,7 @@ impl Child {
             exit.0 = i32::from(orphan || !work());
             drop(exit);
         }
-        Child { pid, life: life::of(Mark::of(pid)) }
+        Child { pid, life: life::of(Mark::of(pid)), is_there: true }
     }
 
     /// Makes a child that does `prepare` and then stops. Returns when it has stopped.
@@ -78,9 +80,9 @@ impl Child {
     }
 
     /// Waits for the end of its work, and returns whether that was true.
-    pub fn said_yes(self) -> bool {
+    pub fn said_yes(mut self) -> bool {
         let status = self.status(0);
-        std::mem::forget(self);
+        self.is_there = false;
         libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0
     }
 
@@ -103,7 +105,9 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        self.kill();
-        self.status(0);
+        if self.is_there {
+            self.kill();
+            self.status(0);
+        }
     }
 }

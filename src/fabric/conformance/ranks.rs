@@ -20,7 +20,7 @@ use crate::sys::life::{Life, Mark};
 use crate::sys::process;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, OnceLock};
 use std::time::{Duration, Instant};
 
 pub use wire::turn;
@@ -268,7 +268,8 @@ pub fn process_vm(case: impl Fn(&Threaded<Own>) + Copy + Send + Sync) {
 
 /// Returns this process, as another one of its node reaches it.
 pub fn own_process() -> Own {
-    let life = Box::leak(Box::new(Life::new(Mark::of(process::id()))));
+    static LIFE: OnceLock<Life> = OnceLock::new();
+    let life = LIFE.get_or_init(|| Life::new(Mark::of(process::id())));
     Own(Process::new(RankOnNode(0), life))
 }
 

@@ -108,8 +108,8 @@ fn own() -> Process<'static> {
     *OWN.get_or_init(|| process(Mark::of(process::id())))
 }
 
-fn target(child: &Child) -> Process<'static> {
-    process(*child.life().mark())
+fn target(child: &Child) -> Process<'_> {
+    Process::new(RANK, child.life())
 }
 
 /// Returns the child as a process with this cookie.

@@ -13,7 +13,7 @@ fn fails_with(target: Process<'_>, expected: &Error) -> bool {
 #[test]
 fn a_process_that_died_is_named() {
     let child = Child::stopped(|| {});
-    let target = target(&child);
+    let target = process(*child.life().mark()); // outlives the child
     let died = Error::Died { rank: RANK.in_error_of_road(), pid: target.life.mark().pid };
     assert!(!fails_with(target, &died));
     child.kill();
