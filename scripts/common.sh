@@ -100,6 +100,12 @@ shown() {
   esac
 }
 
+# skip WHAT REASON: checks that cannot be made here.
+skip() {
+  echo skipped >>"$work/verdicts"
+  echo "skipped: $1: $2"
+}
+
 # same WHAT EXPECTED GOT
 same() {
   [ "$2" = "$3" ]
@@ -121,9 +127,10 @@ tally() {
 
 # conclude: the last line of a test, and its status.
 conclude() {
-  local failed
+  local failed skipped
   touch "$work/verdicts"
-  failed=$(grep -c failed "$work/verdicts")
-  echo "$(grep -c passed "$work/verdicts") passed, $failed failed"
+  failed=$(grep -c failed "$work/verdicts") skipped=$(grep -c skipped "$work/verdicts")
+  [ "$skipped" -eq 0 ] && skipped='' || skipped=", $skipped skipped"
+  echo "$(grep -c passed "$work/verdicts") passed, $failed failed$skipped"
   [ "$failed" -eq 0 ]
 }

@@ -2,6 +2,7 @@
 // its own, as containers are. All kinds of windows give the right results, and no call of a target
 // is needed.
 // usage: containers          runs as the ranks of a job
+//        containers messages likewise, and sends short messages only: what the MPI must carry itself
 //        containers strangers SECONDS   is no rank: connects to the sockets of all jobs, sends
 //            bytes that are no messages, and must get none; ends with 3 if there was no socket
 
@@ -12,7 +13,7 @@
 #include <sys/un.h>
 #include <time.h>
 
-enum { WORDS = 8, LARGE = 3 << 20, WINDOWS = 40 };
+enum { SHORT = 100, WORDS = 8, LARGE = 3 << 20, WINDOWS = 40 };
 
 static double now(void)
 {
@@ -256,6 +257,18 @@ static int bother(unsigned *seed)
     return found;
 }
 
+static void messages(void)
+{
+    int next = (rank + 1) % size, previous = (rank + size - 1) % size;
+    int sent[SHORT] = {rank}, got[SHORT] = {-1};
+    for (int turn = 0; turn < 100; turn++) {
+        OK(MPI_Sendrecv(sent, SHORT, MPI_INT, next, 0, got, SHORT, MPI_INT, previous, 0,
+                        MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        CHECK(got[0] == previous);
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+    }
+}
+
 static int strangers(double seconds)
 {
     unsigned seed = 4711;
@@ -270,6 +283,10 @@ int main(int argc, char **argv)
     if (argc > 2 && strcmp(argv[1], "strangers") == 0)
         return strangers(atof(argv[2]));
     start(90, &argc, &argv);
+    if (argc > 1 && strcmp(argv[1], "messages") == 0) {
+        messages();
+        return MPI_Finalize();
+    }
     for (int again = 0; again < 3; again++) {
         allocated(WORDS);
         allocated(LARGE / (size_t)size);
