@@ -1,0 +1,102 @@
+"""The unit tests, and the cases of scripts/dev/robustness that depend on a process's rights, as an
+ordinary user with 1,024 descriptors, the limit of most systems. Only root can run them so; the
+stages `unit` and `robust` of an ordinary user are already this test.
+
+usage: /usr/bin/python3 -m pytest tests/test_ordinary_user.py
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parent.parent
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", TOP / "target"))
+USER = 65534
+DESCRIPTORS = 1024
+# Cases that depend on rights: to copy another process's memory, to open its files, to make
+# namespaces and setgid programs, to move pages. And those that use up descriptors.
+CASES = ("killed", "denied", "containers", "descriptors", "privileged", "forks", "moves")
+# Of a machine on which other jobs run.
+SECONDS_MAX = 1800
+
+
+def as_user(command, folder, home):
+    """Runs a command in a folder as the user; `home` is where he may write."""
+    limits = ["prlimit", f"--nofile={DESCRIPTORS}:{DESCRIPTORS}"]
+    rights = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--inh-caps=-all"]
+    settings = {"HOME": str(home), "TMPDIR": str(home)}
+    return subprocess.run(
+        [*limits, *rights, *command],
+        cwd=folder,
+        env=os.environ | settings,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        timeout=SECONDS_MAX,
+    )
+
+
+@pytest.fixture(scope="module")
+def home():
+    """A folder of the user, under a path that he may search."""
+    if os.geteuid() != 0:
+        pytest.skip("the stages unit and robust have run as an ordinary user")
+    folder = Path(tempfile.mkdtemp(prefix="ordinary-user-", dir="/tmp"))
+    try:
+        os.chown(folder, USER, USER)
+        answer = as_user(["true"], "/", folder)
+        if answer.returncode != 0:
+            pytest.skip(f"root cannot become another user: {answer.stdout.strip()}")
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def checkout(home):
+    """A copy of the sources that belongs to the user, and the library, where he may read it."""
+    copy = home / "checkout"
+    built = shutil.ignore_patterns(".git", "target", "build")
+    shutil.copytree(TOP, copy, symlinks=True, ignore=built)
+    (copy / "target/release").mkdir(parents=True)
+    library = os.environ.get("FOMPI_LIB", TARGET / "release/libfompi.so")
+    shutil.copy(library, copy / "target/release/libfompi.so")
+    subprocess.run(["chown", "-R", f"{USER}:{USER}", copy], check=True)
+    return copy
+
+
+def unit_tests():
+    """The program of the unit tests; cargo builds it only if the stage `unit` has not."""
+    command = ["cargo", "test", "--lib", "--no-run", "--message-format=json"]
+    built = subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE, text=True, check=True)
+    messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
+    (program,) = [said["executable"] for said in messages if said.get("executable")]
+    return program
+
+
+def test_the_unit_tests_pass(home):
+    # They read the sources at the path that they were built at.
+    readable = as_user(["test", "-r", TOP / "Cargo.toml"], "/", home)
+    if readable.returncode != 0:
+        pytest.skip(f"user {USER} may not read {TOP}")
+    program = shutil.copy(unit_tests(), home / "unit-tests")
+    answer = as_user([program], TOP, home)
+    assert answer.returncode == 0, answer.stdout[answer.stdout.rfind("\nfailures:\n") :]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_programs_under_bad_conditions_pass(checkout, home, case):
+    own = ["env", "-u", "FOMPI_LIB", "-u", "CARGO_TARGET_DIR"]
+    answer = as_user([*own, "scripts/dev/robustness", case], checkout, home)
+    print(answer.stdout)
+    assert answer.returncode == 0
+    lines = answer.stdout.splitlines()
+    if lines[-1].startswith("0 passed, 0 failed"):
+        pytest.skip("; ".join(line for line in lines if line.startswith("skipped: ")))
