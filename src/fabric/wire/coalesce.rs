@@ -18,9 +18,8 @@
 use core::{mem, ptr};
 
 use super::peer::Peer;
-use super::pool::BLOCK_BYTES;
+use super::pool::{BLOCK_BYTES, Part};
 use super::put_and_get::Run;
-use super::queue::Part;
 use crate::config::{Config, Strategy};
 use crate::error::Result;
 use crate::fabric::Way;

@@ -3,8 +3,8 @@
 //! decides which parts form a message.
 
 use super::peer::Peer;
-use super::pool::BLOCK_BYTES;
-use super::queue::{Kept, Part};
+use super::pool::{BLOCK_BYTES, Part};
+use super::queue::Kept;
 use crate::error::Result;
 use crate::fabric::remote::Remote;
 use crate::fabric::request::{Order, Work};

@@ -117,6 +117,27 @@ impl Blocks {
     }
 }
 
+/// A part of a message.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// its address in this process
+    pub here: *mut u8,
+    /// its offset in the message
+    pub at: u32,
+    /// its length in bytes
+    pub bytes: u32,
+}
+
+// SAFETY: the pointer is to memory of this process that the user has lent until the get is done.
+unsafe impl Send for Part {}
+
+impl Part {
+    /// Offset of the end of the part in the message.
+    pub fn end(&self) -> usize {
+        self.at.to_usize() + self.bytes.to_usize()
+    }
+}
+
 /// A word into which the device stores the answer of an atomic.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {

@@ -10,7 +10,7 @@ use std::time::Instant;
 use super::counts::Kinds;
 use super::device::Region;
 use super::device_link::{Link, News};
-use super::pool::{BLOCK_BYTES, Blocks};
+use super::pool::{BLOCK_BYTES, Blocks, Part};
 use super::silence::Silence;
 use crate::fabric::remote::Remote;
 use crate::fabric::request::{Broken, CHAIN_MAX, Local, Order, Work};
@@ -42,27 +42,6 @@ pub enum Kept {
 
 // SAFETY: the pointer is to memory of this process that the user has lent until the get is done.
 unsafe impl Send for Kept {}
-
-/// A part of a message.
-#[derive(Clone, Copy, Debug)]
-pub struct Part {
-    /// its address in this process
-    pub here: *mut u8,
-    /// its offset in the message
-    pub at: u32,
-    /// its length in bytes
-    pub bytes: u32,
-}
-
-// SAFETY: as for `Kept`.
-unsafe impl Send for Part {}
-
-impl Part {
-    /// Offset of the end of the part in the message.
-    pub fn end(&self) -> usize {
-        self.at.to_usize() + self.bytes.to_usize()
-    }
-}
 
 /// The requests of one connection.
 pub struct Queue {

@@ -2,7 +2,7 @@
 
 use super::super::counts::Kinds;
 use super::super::device::NetworkKind;
-use super::super::queue::Part;
+use super::super::pool::Part;
 use super::contact::*;
 use super::leases::*;
 use super::*;
