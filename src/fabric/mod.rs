@@ -16,9 +16,8 @@
 //!    costs no read of its owner's doorbell. No rank waits for a word that only `fetch` changes.
 //! 8. A word is read as a whole: `own`, `read` and `wait_own` return a value that was stored, never
 //!    parts of two values.
-//! 9. A get that was sent to `r` behind a `begin` reads after that fetch took effect, if both take
-//!    one road. So a rank can take a lock, read the data that the lock protects, and wait once for
-//!    both.
+//! 9. `order(r)` also orders behind a fetch that was begun and has no answer yet. So a rank can
+//!    begin to take a lock, order, read the data that the lock protects, and wait once for both.
 
 use crate::error::Result;
 use crate::rank_numbers::Rank;

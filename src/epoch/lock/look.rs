@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::fabric::{Fetch, WordAt, Words};
 
 /// Begins to acquire a lock, with a CompareSwap that takes it if it is free. Gets that the caller
-/// sends behind this read under the lock (law 9) if [`end_acquire`] returns true.
+/// sends behind this and an `order` read under the lock (law 9) if [`end_acquire`] returns true.
 #[inline]
 pub fn begin_acquire<W: Words>(words: &W, at: WordAt, mode: Mode) -> Result<W::Ticket> {
     let (expect, new) = (LockWord::FREE.0, LockWord::FREE.with_holder(mode).0);

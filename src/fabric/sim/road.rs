@@ -336,12 +336,9 @@ impl SimRoad {
     fn may_take_effect(&self, index: usize) -> bool {
         let this = &self.sent[index];
         let pair = (this.origin, this.effect.target());
-        let is_get = matches!(this.effect, Effect::Get(..));
         self.sent[..index].iter().all(|sent| {
             (sent.origin, sent.effect.target()) != pair
-                || self.profile == Profile::Reordered
-                    && sent.batch == this.batch
-                    && !(is_get && matches!(sent.effect, Effect::Fetch(..))) // law 9
+                || self.profile == Profile::Reordered && sent.batch == this.batch
         })
     }
 }
