@@ -28,6 +28,8 @@ pub mod cma;
 mod conformance;
 #[cfg(not(loom))]
 pub mod contact;
+#[cfg(not(loom))]
+mod device_order;
 pub mod due;
 #[cfg(all(test, not(loom)))]
 mod example;

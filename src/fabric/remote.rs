@@ -9,7 +9,10 @@
 //!     changes those of a put, and nothing else reads those of a get.
 //! 11. After `flush`, everything sent to the process is done there, for readers on every road.
 //! 12. Transfers between two calls of `order` or `flush` take effect in any order and in any parts.
-//! 13. What is sent after `order` takes effect after what was sent before it, gets included.
+//! 13. What is sent after `order` takes effect after what was sent before it, gets included. What
+//!     is sent after `order_puts` takes effect after the puts that were sent before it, and the
+//!     gets and reads after `order_reads` after the gets and reads before it.
+//!     [`device_order`](super::device_order) lists what that needs of a device.
 //! 14. Zero bytes are no transfer, whatever the addresses are.
 //! 15. The runs of one transfer are as many puts or gets. A get may also read bytes that lie
 //!     between two of its runs at the target; a put changes none of them.
@@ -88,6 +91,16 @@ pub trait Bytes {
 
     /// Orders what is sent next behind what was sent before (law 13).
     fn order(&self);
+
+    /// Orders what is sent next behind the puts that were sent before (law 13).
+    fn order_puts(&self) {
+        self.order();
+    }
+
+    /// Orders the gets and reads that are sent next behind those that were sent before (law 13).
+    fn order_reads(&self) {
+        self.order();
+    }
 
     /// Waits until everything that was sent is done at the process (law 11).
     fn flush(&self) -> Result<()>;

@@ -163,6 +163,8 @@ impl<'a> WordAcc<'a> {
     unsafe fn post(&self) -> Result<()> {
         let mut words = [const { MaybeUninit::uninit() }; WORDS_MAX];
         let words = self.list(&mut words);
+        // Elements that this rank wrote while it was alone at the target.
+        self.target.peer.order_puts();
         self.target.peer.post_all(words.len(), |index| {
             let word = &words[index];
             // SAFETY: the caller's promise.
@@ -193,7 +195,7 @@ impl<'a> WordAcc<'a> {
         };
         // SAFETY: likewise.
         let sent = unsafe { batch.finish() };
-        // READs are carried out in their order.
+        self.target.peer.order_reads();
         let lock = self.target.peer.read(behind.lock());
         let came = self.target.peer.flush_local();
         self.lock.set(Some(sent.and(came).and(lock)?));

@@ -73,6 +73,8 @@ mod words {
         shm_asleep: ranks::shm_asleep;
         far_over_example: ranks::far_over_example;
         far_over_fake_device: ranks::far_over_fake_device;
+        far_over_write_after_write: ranks::far_over_write_after_write;
+        far_over_unordered: ranks::far_over_unordered;
         far_over_tcp: ranks::far_over_tcp;
         far_served_over_tcp: ranks::far_served_over_tcp;
         near_and_far_over_tcp: ranks::near_and_far_over_tcp;
@@ -100,6 +102,8 @@ mod bytes {
         process_vm_later: ranks::process_vm_later;
         example: ranks::example;
         fake_device: ranks::fake_device;
+        write_after_write: ranks::write_after_write;
+        unordered: ranks::unordered;
         tcp: ranks::tcp;
         device device: ranks::device;
     }
@@ -121,6 +125,8 @@ mod network {
         ],
         example: ranks::example;
         fake_device: ranks::fake_device;
+        write_after_write: ranks::write_after_write;
+        unordered: ranks::unordered;
         tcp: ranks::tcp;
         device device: ranks::device;
     }

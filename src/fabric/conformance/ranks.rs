@@ -191,6 +191,16 @@ pub fn fake_device(case: impl Fn(&Connected<wire::Wire>) + Copy + Send + Sync) {
     connected(wire::on_fake, wire::address, |_| None, case);
 }
 
+/// Threads, each with a simulated device whose READs overtake WRITEs.
+pub fn write_after_write(case: impl Fn(&Connected<wire::Wire>) + Copy + Send + Sync) {
+    connected(wire::on_write_after_write, wire::address, |_| None, case);
+}
+
+/// Threads, each with a simulated device that keeps no order.
+pub fn unordered(case: impl Fn(&Connected<wire::Wire>) + Copy + Send + Sync) {
+    connected(wire::on_unordered, wire::address, |_| None, case);
+}
+
 /// Threads, each with a service thread for TCP.
 pub fn tcp(case: impl Fn(&Connected<wire::Wire>) + Copy + Send + Sync) {
     connected(wire::on_tcp, wire::address, wire::Wire::serving, case);
@@ -442,6 +452,16 @@ pub fn far_over_example(case: impl Fn(&FarWords<'_, Example>) + Copy + Send + Sy
 /// The shipped words between nodes, over simulated RDMA devices.
 pub fn far_over_fake_device(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Sync) {
     fake_device(|rank| case(&far::<wire::Wire>(rank, FarWait::Polls)));
+}
+
+/// The shipped words between nodes, over simulated devices whose READs overtake WRITEs.
+pub fn far_over_write_after_write(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Sync) {
+    write_after_write(|rank| case(&far::<wire::Wire>(rank, FarWait::Polls)));
+}
+
+/// The shipped words between nodes, over simulated devices that keep no order.
+pub fn far_over_unordered(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Sync) {
+    unordered(|rank| case(&far::<wire::Wire>(rank, FarWait::Polls)));
 }
 
 /// The shipped words between nodes, over TCP: a waiting rank sleeps at once.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::port::Port;
 use crate::error::Result;
+use crate::fabric::device_order::DeviceOrder;
 use crate::fabric::request::END_BYTES;
 use crate::number::Number;
 use crate::sys::ibverbs::verbs::*;
@@ -29,7 +30,7 @@ const HOPS: u8 = 64;
 pub struct VerbsEnd {
     number: u32,
     packet: u32,
-    in_order: bool,
+    order: DeviceOrder,
     reads: u8,
     mtu: u8,
     lid: u16,
@@ -41,7 +42,7 @@ impl VerbsEnd {
         VerbsEnd {
             number: pair.number(),
             packet,
-            in_order: port.in_order,
+            order: port.order,
             reads: port.reads_as_target,
             mtu: port.mtu,
             lid: port.lid,
@@ -49,9 +50,9 @@ impl VerbsEnd {
         }
     }
 
-    /// Whether this end, as the target, executes requests in order, one at a time.
-    pub fn in_order(&self) -> bool {
-        self.in_order
+    /// The order in which this end, as the target, carries out requests.
+    pub fn order(&self) -> DeviceOrder {
+        self.order
     }
 
     /// Number of the first packet that this end sends.
@@ -69,7 +70,7 @@ impl VerbsEnd {
         let bits = u64::from(self.lid)
             | u64::from(self.mtu) << 16
             | u64::from(self.reads) << 24
-            | u64::from(self.in_order) << 40;
+            | code(self.order) << 40;
         let number = u64::from(self.number) << 32 | u64::from(self.packet);
         let mut bytes = [0; END_BYTES];
         bytes[..8].copy_from_slice(&number.to_le_bytes());
@@ -88,13 +89,30 @@ impl VerbsEnd {
         VerbsEnd {
             number: (number >> 32) as u32,
             packet: number.low_u32(),
-            in_order: bits >> 40 & 1 != 0,
+            order: order((bits >> 40).low_u8()),
             reads: (bits >> 24).low_u8(),
             mtu: (bits >> 16).low_u8(),
             lid: bits.low_u16(),
             gid: Gid(bytes[16..].try_into().expect("sixteen bytes")),
         }
     }
+}
+
+/// The orders that an end may keep, by their numbers in word 1.
+const ORDERS: [DeviceOrder; 4] = [
+    DeviceOrder::RELIABLE,
+    DeviceOrder::ONE_AT_A_TIME,
+    DeviceOrder::WRITE_AFTER_WRITE,
+    DeviceOrder::NONE,
+];
+
+fn code(order: DeviceOrder) -> u64 {
+    ORDERS.iter().position(|known| *known == order).expect("an order of verbs").to_u64()
+}
+
+/// Returns the order with a number; for an unknown one that which promises least.
+fn order(code: u8) -> DeviceOrder {
+    ORDERS.get(usize::from(code)).copied().unwrap_or(DeviceOrder::NONE)
 }
 
 /// Brings a queue pair to INIT, on both sides.
@@ -240,7 +258,7 @@ mod tests {
         let end = VerbsEnd {
             number: 0x0012_3456,
             packet: 0x00ab_cdef,
-            in_order: true,
+            order: DeviceOrder::ONE_AT_A_TIME,
             reads: 16,
             mtu: 5,
             lid: 0xbeef,

@@ -4,6 +4,7 @@
 
 use core::ptr;
 
+use crate::fabric::device_order::DeviceOrder;
 use crate::fabric::request::{Broken, CHAIN_MAX, Local, Order, Work};
 use crate::number::Number;
 use crate::sys::ibverbs::verbs::*;
@@ -19,16 +20,16 @@ pub struct VerbsLink {
     pair: QueuePair,
     /// the library that names the reasons of failures
     library: &'static Library,
-    /// whether the target executes requests in order, one at a time
-    in_order: bool,
+    /// the order in which the target carries out requests
+    order: DeviceOrder,
     /// why a request has failed whose predecessors have been reported
     failed: Option<ibv_wc_status>,
 }
 
 impl VerbsLink {
     /// Makes a link of a connected queue pair.
-    pub fn new(pair: QueuePair, library: &'static Library, in_order: bool) -> VerbsLink {
-        VerbsLink { pair, library, in_order, failed: None }
+    pub fn new(pair: QueuePair, library: &'static Library, order: DeviceOrder) -> VerbsLink {
+        VerbsLink { pair, library, order, failed: None }
     }
 
     /// Number of requests that can be under way.
@@ -41,9 +42,9 @@ impl VerbsLink {
         self.pair.capacity().max_inline_data.into()
     }
 
-    /// Whether the target executes requests in order, one at a time.
-    pub fn is_in_order(&self) -> bool {
-        self.in_order
+    /// The order in which the target carries out requests.
+    pub fn device_order(&self) -> DeviceOrder {
+        self.order
     }
 
     /// Whether the device has failed for good, as far as it has reported.

@@ -17,5 +17,5 @@ pub mod tests;
 pub use link::VerbsLink;
 pub use opened::{VerbsDevice, VerbsOpening};
 #[cfg(test)]
-pub use port::{Port, SOFT_ROCE};
+pub use port::Port;
 pub use registrations::{Allocations, VerbsRegion};

@@ -126,6 +126,6 @@ impl VerbsOpening<'_> {
     pub fn connect(self, target: &[u8; END_BYTES]) -> Result<VerbsLink> {
         let target = VerbsEnd::from(target);
         connect::finish(self.port, &self.pair, &self.own, &target)?;
-        Ok(VerbsLink::new(self.pair, self.port.domain.device().library(), target.in_order()))
+        Ok(VerbsLink::new(self.pair, self.port.domain.device().library(), target.order()))
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::config::Verbs;
 use crate::error::{Error, Result, kept};
+use crate::fabric::device_order::DeviceOrder;
 use crate::number::Number;
 use crate::sys::ibverbs::verbs::*;
 use crate::sys::ibverbs::{Domain, Gid, Library, List, Opened};
@@ -38,12 +39,15 @@ pub struct Port {
     pub reads_as_target: u8,
     /// whether its atomics are atomic with respect to those of the CPU
     pub coherent: bool,
-    /// whether, as the target, it completes an atomic before it begins the next request
-    pub in_order: bool,
+    /// the order in which it carries out requests as the target
+    pub order: DeviceOrder,
 }
 
 /// The vendor number of Soft-RoCE, which executes requests in order, one at a time.
 pub const SOFT_ROCE: u32 = 0x00ff_ffff;
+/// The vendor number of the software adapter for tests. No vendor has it: the number is locally
+/// administered. Its part number is the order that the adapter keeps: verbs have no call for that.
+pub const SOFTWARE_ADAPTER: u32 = 0x0266_6f6d;
 
 /// The error that no suitable device was found.
 fn missing(what: impl Into<String>) -> Error {
@@ -121,7 +125,7 @@ impl Port {
             reads_as_origin: count(attributes.max_qp_init_rd_atom),
             reads_as_target: count(attributes.max_qp_rd_atom),
             coherent: atomics == IBV_ATOMIC_GLOB,
-            in_order: attributes.vendor_id == SOFT_ROCE,
+            order: order(attributes.vendor_id, attributes.vendor_part_id),
             domain: Domain::new(opened)?,
         })
     }
@@ -129,6 +133,16 @@ impl Port {
     /// Name of the device and number of the port, for messages.
     pub fn name(&self) -> String {
         format!("{}:{}", self.domain.device().name(), self.port)
+    }
+}
+
+/// Returns the order in which a device carries out requests as the target.
+fn order(vendor: u32, part: u32) -> DeviceOrder {
+    match (vendor, part) {
+        (SOFT_ROCE, _) => DeviceOrder::ONE_AT_A_TIME,
+        (SOFTWARE_ADAPTER, 1) => DeviceOrder::WRITE_AFTER_WRITE,
+        (SOFTWARE_ADAPTER, 2) => DeviceOrder::NONE,
+        _ => DeviceOrder::RELIABLE,
     }
 }
 

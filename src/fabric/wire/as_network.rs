@@ -41,6 +41,14 @@ impl Bytes for Peer {
         self.order();
     }
 
+    fn order_puts(&self) {
+        self.order_puts();
+    }
+
+    fn order_reads(&self) {
+        self.order_reads();
+    }
+
     fn flush(&self) -> Result<()> {
         self.flush()
     }

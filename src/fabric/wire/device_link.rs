@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::fabric::device_order::DeviceOrder;
 use crate::fabric::request::{Broken, Order};
 use crate::fabric::{tcp, verbs};
 
@@ -59,11 +60,11 @@ impl Link {
         }
     }
 
-    /// Whether the target executes requests in order, one at a time.
-    pub fn is_in_order(&self) -> bool {
+    /// The order in which the target carries out requests.
+    pub fn device_order(&self) -> DeviceOrder {
         match self {
-            Link::Verbs(link) => link.is_in_order(),
-            Link::Tcp(_) => true,
+            Link::Verbs(link) => link.device_order(),
+            Link::Tcp(_) => DeviceOrder::STRICT,
         }
     }
 

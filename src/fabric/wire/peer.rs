@@ -335,11 +335,27 @@ impl Peer {
     /// Orders requests: what is sent next is executed after everything that was sent before, gets
     /// included.
     pub(super) fn order(&self) {
+        self.order_by(Queue::order);
+    }
+
+    /// Orders requests behind puts: what is sent next is executed after the puts that were sent
+    /// before.
+    pub(super) fn order_puts(&self) {
+        self.order_by(Queue::order_puts);
+    }
+
+    /// Orders READs: those that are sent next are executed after those that were sent before.
+    pub(super) fn order_reads(&self) {
+        self.order_by(Queue::order_reads);
+    }
+
+    #[inline]
+    fn order_by(&self, order: impl FnOnce(&mut Queue)) {
         if self.is_idle() {
             return;
         }
         if let State::Up(queue) = &mut *self.state.lock() {
-            queue.order();
+            order(queue);
         }
     }
 

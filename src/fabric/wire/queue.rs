@@ -12,6 +12,7 @@ use super::device::Region;
 use super::device_link::{Link, News};
 use super::pool::{BLOCK_BYTES, Blocks, Part};
 use super::silence::Silence;
+use crate::fabric::device_order::{DeviceOrder, Overtakers};
 use crate::fabric::remote::Remote;
 use crate::fabric::request::{Broken, CHAIN_MAX, Local, Order, Work};
 use crate::number::Number;
@@ -65,14 +66,22 @@ pub struct Queue {
     /// to it are done in the target's memory: a READ, an atomic, or a WRITE that the target answers
     written: u64,
     answered: u64,
-    /// number of the last request that later requests may overtake; not behind `answered`
+    /// number of the last READ or atomic that later requests may overtake
     overtaken: u64,
     /// number of the last request that uses memory of the user
     lent: u64,
     /// place and length of the end of the last WRITE, for the READ that proves it; at most 8 bytes
-    proof: (Remote, u32),
-    /// the next request is fenced: it waits for the answers under way
-    fence: bool,
+    proof_at: Remote,
+    proof_bytes: u32,
+    /// the order that the device keeps, and whether a READ and an atomic prove the WRITEs before
+    /// them though they are not fenced
+    device_order: DeviceOrder,
+    reads_prove: bool,
+    atomics_prove: bool,
+    /// whether the next READ, and the next WRITE or atomic, is fenced: it waits until all requests
+    /// under way are done
+    fence_read: bool,
+    fence_change: bool,
     kinds: Kinds,
     /// number of waits of this process at the last request, and now
     waits_at_request: u64,
@@ -97,8 +106,8 @@ impl Queue {
         let places = link.places().max(1);
         // A small queue gives its entries to requests first.
         let depth = places - PINGS.min(places / 8);
+        let (device_order, done_is_seen) = (link.device_order(), link.answers_show_writes());
         let queue = Queue {
-            link,
             kept: VecDeque::new(),
             places: places.to_u64(),
             depth: depth.to_u64(),
@@ -110,13 +119,19 @@ impl Queue {
             answered: 0,
             overtaken: 0,
             lent: 0,
-            proof: (Remote::default(), 0),
-            fence: false,
+            proof_at: Remote::default(),
+            proof_bytes: 0,
+            device_order,
+            reads_prove: done_is_seen || !device_order.writes.has_reads(),
+            atomics_prove: done_is_seen || !device_order.writes.has_changes(),
+            fence_read: false,
+            fence_change: false,
             kinds: Kinds::default(),
             waits_at_request: 0,
             waits: 0,
             empty_polls: 0,
             silence: Silence::default(),
+            link,
         };
         queue.invariants();
         queue
@@ -134,8 +149,8 @@ impl Queue {
             assert!(self.posted - self.signaled < SIGNAL_EVERY.min(self.depth));
             assert!(self.written.max(self.answered).max(self.lent) <= self.posted);
             assert!(self.written.max(self.lent) <= self.needed && self.needed <= self.posted);
-            assert!(self.overtaken <= self.answered);
-            assert!(self.proof.1 <= 8);
+            assert!(self.overtaken <= self.posted);
+            assert!(self.proof_bytes <= 8);
             let numbers = || self.kept.iter().map(|(number, _)| *number);
             assert!(numbers().all(|number| self.done < number && number <= self.posted));
             assert!(numbers().is_sorted());
@@ -215,11 +230,26 @@ impl Queue {
         &mut self.kinds
     }
 
-    /// Makes the next request wait for the answers under way, where they can be overtaken: requests
-    /// behind a READ or an atomic may be executed before it (decision 0005).
+    /// Orders the requests that are posted next behind those under way: fences the next one that
+    /// may overtake one of them. Behind a READ or an atomic that is any request: the sources of
+    /// verbs do not agree on the kinds that need no fence there (decision 0005).
     pub fn order(&mut self) {
-        self.fence |= self.overtaken > self.done;
-        self.invariants();
+        let overtaken = self.overtaken > self.done;
+        self.fence_read |= overtaken;
+        self.fence_change |= overtaken;
+        self.order_puts();
+    }
+
+    /// Orders the requests that are posted next behind the WRITEs under way.
+    pub fn order_puts(&mut self) {
+        let written = self.written > self.done;
+        self.fence_read |= written && self.device_order.writes.has_reads();
+        self.fence_change |= written && self.device_order.writes.has_changes();
+    }
+
+    /// Orders the READs that are posted next behind those under way.
+    pub fn order_reads(&mut self) {
+        self.fence_read |= self.overtaken > self.done && self.device_order.reads.has_reads();
     }
 
     /// Whether a proof is needed: no request under way shows by its completion that all WRITEs are
@@ -228,10 +258,11 @@ impl Queue {
         self.written > self.answered
     }
 
-    /// The proof: a READ of the end of the last WRITE into the `scratch` word.
-    pub fn proof(&self, scratch: Local) -> Order {
-        let (to, bytes) = self.proof;
-        Order::new(Work::Read, to, Local { bytes, ..scratch }, true)
+    /// The proof, which is the next request to be posted: a READ of the end of the last WRITE into
+    /// the `scratch` word.
+    pub fn proof(&mut self, scratch: Local) -> Order {
+        self.fence_read |= !self.reads_prove;
+        Order::new(Work::Read, self.proof_at, Local { bytes: self.proof_bytes, ..scratch }, true)
     }
 
     /// Number of the last signaled request. If no proof is needed, its completion means that
@@ -326,9 +357,17 @@ impl Queue {
             self.needed = self.posted;
             order.signaled |= order.awaited;
         }
-        // A ping is never fenced: it accesses no memory, so that its order does not matter.
-        order.fenced = order.work != Work::Ping && core::mem::take(&mut self.fence);
-        self.kinds.fenced += u64::from(order.fenced);
+        order.fenced = match order.work {
+            // It accesses no memory, so that its order does not matter.
+            Work::Ping => false,
+            Work::Read => self.fence_read,
+            _ => self.fence_change,
+        };
+        if order.fenced {
+            // What is behind it is ordered, too.
+            (self.fence_read, self.fence_change) = (false, false);
+            self.kinds.fenced += 1;
+        }
         order.signaled |= self.posted - self.signaled >= SIGNAL_EVERY.min(self.depth);
         if order.signaled {
             self.signaled = self.posted;
@@ -336,24 +375,32 @@ impl Queue {
         match order.work {
             Work::Write | Work::WriteInline | Work::Accumulate { result: 0, .. } => {
                 let bytes = order.from.bytes.min(8);
-                let last = order.to.offset(i64::from(order.from.bytes - bytes));
-                (self.written, self.proof) = (self.posted, (last, bytes));
+                self.proof_at = order.to.offset(i64::from(order.from.bytes - bytes));
+                (self.written, self.proof_bytes) = (self.posted, bytes);
                 if order.signaled && self.link.answers_show_writes() {
                     self.answered = self.posted;
                 }
             }
             Work::Ping => {}
-            Work::Read => (self.answered, self.overtaken) = (self.posted, self.posted),
+            Work::Read => {
+                if self.device_order.reads != Overtakers::Nothing {
+                    self.overtaken = self.posted;
+                }
+                if order.fenced || self.reads_prove {
+                    self.answered = self.posted;
+                }
+            }
             Work::Add(_)
             | Work::CompareSwap { .. }
             | Work::CompareSwapNarrow { .. }
             | Work::Accumulate { .. } => {
-                self.answered = self.posted;
-                // A lost answer of an atomic is sent again, while a lost READ is executed again.
                 // The fence is not set without need, because Soft-RoCE sometimes stops at a fence
                 // for ever.
-                if !self.link.is_in_order() {
+                if self.device_order.atomics != Overtakers::Nothing {
                     self.overtaken = self.posted;
+                }
+                if order.fenced || self.atomics_prove {
+                    self.answered = self.posted;
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! A simulated device: the functions of libibverbs over the memory of this process, which stands
-//! for several processes. It keeps the guarantees of a reliable connection and no others: requests
-//! complete in order, but a request behind a READ or an atomic may be executed before it unless it
-//! is fenced, and the data of a completed WRITE may reach memory only when a READ or an atomic
-//! follows (decision 0005). It refuses what a device refuses.
+//! for several processes. It keeps the order of its profile and no other: requests complete in
+//! order, but a request that may overtake an earlier one is often executed first unless it is
+//! fenced, and the data of a completed WRITE may reach memory only when a READ or an atomic follows
+//! (decision 0005). It refuses what a device refuses.
 
 use core::ffi::{c_char, c_int, c_void};
 use std::collections::{HashMap, VecDeque};
@@ -189,6 +189,7 @@ unsafe extern "C" fn ibv_query_device(
     // SAFETY: a context of this device, and the caller's structure.
     let (fake, out) = unsafe { (behind(context), &mut *out) };
     (out.phys_port_cnt, out.vendor_id) = (fake.profile.states.len() as u8, fake.profile.vendor);
+    out.vendor_part_id = fake.profile.part;
     (out.atomic_cap, out.max_qp_wr) = (fake.profile.atomics, fake.profile.send_max as c_int);
     (out.max_qp_rd_atom, out.max_qp_init_rd_atom) = (4, 8);
     0
@@ -414,6 +415,12 @@ impl FakeQp {
     /// The structure that libibverbs shows.
     pub fn head(&self) -> &ibv_qp {
         &self.qp
+    }
+
+    /// Whether no completion waits for a poll.
+    pub fn is_polled(&self) -> bool {
+        // SAFETY: the completion queue lives as long as this queue pair.
+        unsafe { &*self.qp.send_cq.cast::<FakeCq>() }.told.is_empty()
     }
 
     /// Adds a completion to the completion queue.

@@ -1,6 +1,7 @@
 //! How the simulated device executes requests, one step at a time.
 
 use super::fake::{FakeQp, State, behind};
+use crate::fabric::device_order::{DeviceOrder, Overtakers};
 use crate::sys::ibverbs::verbs::*;
 
 /// A request that was posted.
@@ -55,16 +56,21 @@ impl Job {
         self.opcode == IBV_WR_RDMA_WRITE
     }
 
-    /// Whether this request may be executed before another one that was posted just before it.
-    /// InfiniBand keeps the order with two exceptions: WRITEs and atomics may pass a READ, and
-    /// WRITEs may pass an atomic (volume 1, 10.8.3.3). A fenced request passes none.
-    fn may_pass(&self, other: &Job) -> bool {
-        let free = match other.opcode {
-            IBV_WR_RDMA_WRITE => false,
-            IBV_WR_RDMA_READ => self.opcode != IBV_WR_RDMA_READ,
-            _ => self.is_write(),
+    fn is_fenced(&self) -> bool {
+        self.flags & IBV_SEND_FENCE != 0
+    }
+
+    /// Whether a device with this order may execute this request before an earlier one.
+    fn may_overtake(&self, earlier: &Job, order: DeviceOrder) -> bool {
+        let overtakers = match earlier.opcode {
+            IBV_WR_RDMA_WRITE => order.writes,
+            IBV_WR_RDMA_READ => order.reads,
+            _ => order.atomics,
         };
-        free && self.flags & IBV_SEND_FENCE == 0
+        match self.opcode {
+            IBV_WR_RDMA_READ => overtakers.has_reads(),
+            _ => overtakers.has_changes(),
+        }
     }
 }
 
@@ -134,6 +140,14 @@ fn has_forgotten(pair: &mut FakeQp) -> bool {
     }
 }
 
+/// Whether a request may be executed now, of which `first` is the oldest that was not.
+fn may_be_next(pair: &FakeQp, first: usize, chosen: usize, order: DeviceOrder) -> bool {
+    let Some(job) = pair.jobs.get(chosen).filter(|job| !job.done) else { return false };
+    let mut earlier = pair.jobs.range(first..chosen).filter(|job| !job.done);
+    let mut later = pair.jobs.range(first + 1..=chosen);
+    earlier.all(|earlier| job.may_overtake(earlier, order)) && !later.any(Job::is_fenced)
+}
+
 /// Takes one step of one queue pair, chosen at random. Returns false if there is nothing to do.
 pub fn step(state: &mut State, random: &mut u64) -> bool {
     *random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -151,17 +165,28 @@ pub fn step(state: &mut State, random: &mut u64) -> bool {
     }
     let number = busy[dice as usize % busy.len()];
     let pair = pair(state, number).unwrap();
-    if pair.jobs.is_empty() || dice >> 8 & 3 == 0 {
+    // An idle device lands late, and hardly before the origin has polled the last completion, so
+    // that a process often loads the memory before.
+    let rarely = match (pair.jobs.is_empty(), pair.is_polled()) {
+        (false, _) => 3,
+        (true, true) => 127,
+        (true, false) => 8191,
+    };
+    if dice >> 8 & rarely == 0 {
         land(pair);
     }
     let waiting = |job: &Job| !job.done;
     let Some(first) = pair.jobs.iter().position(waiting) else { return true };
-    let overtakes = dice >> 10 & 1 == 0
-        && pair
-            .jobs
-            .get(first + 1)
-            .is_some_and(|next| waiting(next) && next.may_pass(&pair.jobs[first]));
-    execute(state, pair, first + usize::from(overtakes));
+    // SAFETY: its context belongs to the simulated device.
+    let order = unsafe { behind(pair.head().context) }.profile.order;
+    // Requests are rarely overtaken unless several are there.
+    let waits = order.writes != Overtakers::Nothing && pair.jobs.len() < first + 4;
+    if waits && dice >> 13 & 7 != 0 {
+        return true;
+    }
+    let mut last = (first..(first + 16).min(pair.jobs.len())).rev();
+    let overtaker = last.find(|chosen| may_be_next(pair, first, *chosen, order));
+    execute(state, pair, overtaker.filter(|_| dice >> 10 & 1 == 0).unwrap_or(first));
     while pair.jobs.front().is_some_and(|job| job.done) {
         let job = pair.jobs.pop_front().unwrap();
         let status = if pair.broken { IBV_WC_WR_FLUSH_ERR } else { job.status };

@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use crate::fabric::device_order::DeviceOrder;
+use crate::fabric::verbs::port::{SOFT_ROCE, SOFTWARE_ADAPTER};
 use crate::sync::AtomicBool;
 use crate::sys::ibverbs::Gid;
 use crate::sys::ibverbs::verbs::*;
@@ -10,7 +12,11 @@ use crate::sys::ibverbs::verbs::*;
 /// Properties of the next device that this thread opens.
 #[derive(Clone)]
 pub struct Profile {
+    /// numbers of the vendor and of the part, by which it says what order it keeps
     pub vendor: u32,
+    pub part: u32,
+    /// the order that it keeps
+    pub order: DeviceOrder,
     pub ethernet: bool,
     pub states: Vec<ibv_port_state>,
     pub gids: Vec<(Gid, u32)>,
@@ -28,11 +34,27 @@ pub struct Profile {
     pub forgets: bool,
 }
 
+impl Profile {
+    /// A device that keeps this order, and says so.
+    pub fn keeping(order: DeviceOrder) -> Profile {
+        let (vendor, part) = match order {
+            DeviceOrder::RELIABLE => (0, 0),
+            DeviceOrder::ONE_AT_A_TIME => (SOFT_ROCE, 0),
+            DeviceOrder::WRITE_AFTER_WRITE => (SOFTWARE_ADAPTER, 1),
+            DeviceOrder::NONE => (SOFTWARE_ADAPTER, 2),
+            _ => unreachable!("no device says so"),
+        };
+        Profile { vendor, part, order, ..Profile::default() }
+    }
+}
+
 impl Default for Profile {
     fn default() -> Profile {
         let gid = |text: &str| Gid(text.parse::<std::net::Ipv6Addr>().unwrap().octets());
         Profile {
             vendor: 0,
+            part: 0,
+            order: DeviceOrder::RELIABLE,
             ethernet: true,
             states: vec![IBV_PORT_ACTIVE],
             gids: vec![(gid("fe80::1"), IBV_GID_TYPE_ROCE_V2), (gid("::ffff:10.9.8.7"), 2)],

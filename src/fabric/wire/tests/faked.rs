@@ -2,16 +2,10 @@
 
 use super::super::atomics::Ticket;
 use super::*;
-use crate::fabric::verbs::SOFT_ROCE;
 use crate::sys::ibverbs::Gid;
 use crate::sys::ibverbs::verbs::IBV_ATOMIC_GLOB;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::Duration;
-
-/// Makes a process on a device with this profile.
-fn wire(profile: &Profile, settings: &Verbs) -> Result<Wire> {
-    on_port(port(profile, settings)?, settings)
-}
 
 fn round_trip(one: &Wire, other: &Wire) {
     let words = vec![0u64; 2000];
@@ -32,13 +26,16 @@ fn infiniband_is_addressed_by_its_lid() {
     let profile = Profile { ethernet: false, gids: vec![(Gid([1; 16]), 0)], ..Profile::default() };
     let settings = Verbs::default();
     // The device refuses a wrong LID, and a global header that is not needed.
-    round_trip(&wire(&profile, &settings).unwrap(), &wire(&profile, &settings).unwrap());
+    round_trip(
+        &on_profile(&profile, &settings).unwrap(),
+        &on_profile(&profile, &settings).unwrap(),
+    );
 }
 
 #[test]
 fn a_device_without_room_for_inline_data_will_do() {
     let profile = Profile { inline_max: 0, send_max: 3, ..Profile::default() };
-    let origin = wire(&profile, &Verbs::default()).unwrap();
+    let origin = on_profile(&profile, &Verbs::default()).unwrap();
     round_trip(&origin, &on_fake());
     assert_eq!(origin.counts().kinds.inline, 0);
 }
@@ -46,7 +43,7 @@ fn a_device_without_room_for_inline_data_will_do() {
 #[test]
 fn both_sides_must_be_of_one_kind() {
     let profile = Profile { ethernet: false, ..Profile::default() };
-    let (one, other) = (wire(&profile, &Verbs::default()).unwrap(), Side::new(on_fake, 1));
+    let (one, other) = (on_profile(&profile, &Verbs::default()).unwrap(), Side::new(on_fake, 1));
     let error = one.peer(&other.wire.contact().unwrap(), secret()).read(other.at(0)).unwrap_err();
     assert!(matches!(error, Error::Lost { .. }), "{error}");
     assert!(error.to_string().contains("it uses RoCE, this process InfiniBand"), "{error}");
@@ -56,7 +53,7 @@ fn both_sides_must_be_of_one_kind() {
 #[test]
 fn a_device_says_whether_its_atomics_are_those_of_the_processor() {
     let coherent = Profile { atomics: IBV_ATOMIC_GLOB, ..Profile::default() };
-    assert!(wire(&coherent, &Verbs::default()).unwrap().is_coherent());
+    assert!(on_profile(&coherent, &Verbs::default()).unwrap().is_coherent());
     assert!(!on_fake().is_coherent());
 }
 
@@ -64,7 +61,7 @@ fn a_device_says_whether_its_atomics_are_those_of_the_processor() {
 fn memory_that_is_refused_is_told_with_its_size() {
     let profile = Profile { locked_max: 2 << 20, ..Profile::default() };
     let (origin, target) =
-        (wire(&profile, &Verbs::default()).unwrap(), Side::new(on_fake, 1 << 18));
+        (on_profile(&profile, &Verbs::default()).unwrap(), Side::new(on_fake, 1 << 18));
     let mut words = numbers(1 << 18, 0);
     let bytes = 8 << 18;
     let refused = origin.expose(words.as_mut_ptr().cast(), bytes).err().unwrap();
@@ -155,7 +152,8 @@ fn registrations_end_with_a_connection_that_is_lost() {
 fn a_shortage_at_first_contact_is_an_error_of_that_call_alone() {
     // The first with room for inline data, the second without.
     let profile = Profile { pairs_refused: 2, ..Profile::default() };
-    let (origin, target) = (wire(&profile, &Verbs::default()).unwrap(), Side::new(on_fake, 1));
+    let (origin, target) =
+        (on_profile(&profile, &Verbs::default()).unwrap(), Side::new(on_fake, 1));
     let peer = target.seen_by(&origin);
     let error = peer.read(target.at(0)).unwrap_err();
     assert_eq!(error, Error::System { call: "ibv_create_qp", errno: libc::ENOMEM });
@@ -166,7 +164,7 @@ fn a_shortage_at_first_contact_is_an_error_of_that_call_alone() {
 #[test]
 fn a_device_that_has_failed_is_an_error_of_all_that_wait_for_it() {
     let (profile, target) = (Profile::default(), Side::new(on_fake, 1));
-    let origin = wire(&profile, &Verbs::default()).unwrap();
+    let origin = on_profile(&profile, &Verbs::default()).unwrap();
     let peer = target.seen_by(&origin);
     peer.read(target.at(0)).unwrap();
     // Relaxed: nothing else depends on it.
@@ -178,8 +176,7 @@ fn a_device_that_has_failed_is_an_error_of_all_that_wait_for_it() {
 
 /// Makes a process on a device that executes requests in order, one at a time.
 fn on_soft_roce() -> Wire {
-    let profile = Profile { vendor: SOFT_ROCE, ..Profile::default() };
-    wire(&profile, &Verbs::default()).unwrap()
+    keeping(DeviceOrder::ONE_AT_A_TIME)
 }
 
 #[test]
@@ -213,7 +210,7 @@ fn get_forgotten(peer: &Peer, to: &mut [u64; 1], at: Remote) -> Ticket {
 #[test]
 fn a_device_that_forgets_is_pinged_by_every_wait() {
     let profile = Profile { forgets: true, ..Profile::default() };
-    let origin = wire(&profile, &Verbs::default()).unwrap();
+    let origin = on_profile(&profile, &Verbs::default()).unwrap();
     let (near, far) = (Side::new(on_fake, 1000), Side::new(on_fake, 1000));
     let (peer, other) = (near.seen_by(&origin), far.seen_by(&origin));
     let (mut got, mut tickets) = ([[0]; 3], Vec::new());
@@ -248,7 +245,8 @@ fn a_device_that_forgets_is_pinged_by_every_wait() {
 #[test]
 fn a_device_that_forgets_is_pinged_behind_a_full_queue() {
     let profile = Profile { forgets: true, send_max: 16, ..Profile::default() };
-    let (origin, target) = (wire(&profile, &Verbs::default()).unwrap(), Side::new(on_fake, 16));
+    let (origin, target) =
+        (on_profile(&profile, &Verbs::default()).unwrap(), Side::new(on_fake, 16));
     let peer = target.seen_by(&origin);
     for _ in 0..3 {
         let ticket = peer.begin(target.at(0), Fetch::Add(1)).unwrap();

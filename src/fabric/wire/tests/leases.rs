@@ -45,6 +45,7 @@ pub fn what_is_read_into_a_block_is_written_from_there(open: Open) {
     let peer = target.seen_by(&origin);
     let data = numbers(WORDS, 3);
     put(&peer, target.at(0), &data).unwrap();
+    peer.flush().unwrap();
     // Parts that fit inline, parts that do not, and more parts than a chain has.
     let few: Vec<_> = vec![0..8, 16..24];
     let long: Vec<_> = vec![8..8, 80..1080, 4096..BLOCK_BYTES];

@@ -8,6 +8,7 @@ mod contact;
 mod device;
 mod faked;
 mod leases;
+mod orders;
 mod polling;
 mod refused_requests;
 mod results;
@@ -24,6 +25,7 @@ pub use crate::error::{Class, Error, Result};
 use crate::fabric::Fetch;
 pub use crate::fabric::contact::tests::{secret, until};
 pub use crate::fabric::contact::{Contact, Secret};
+pub use crate::fabric::device_order::DeviceOrder;
 pub use crate::fabric::remote::{Network, Remote};
 use crate::fabric::tcp::TcpDevice;
 use crate::fabric::verbs::tests::{port, profile::Profile};
@@ -70,10 +72,29 @@ fn on_port(port: Port, settings: &Verbs) -> Result<Wire> {
     Wire::on(Device::Verbs(device), &settings).map(of_the_job)
 }
 
+/// Makes a process on a simulated device with this profile.
+fn on_profile(profile: &Profile, settings: &Verbs) -> Result<Wire> {
+    on_port(port(profile, settings)?, settings)
+}
+
+/// Makes a process on a simulated device that keeps this order, and says so.
+fn keeping(order: DeviceOrder) -> Wire {
+    on_profile(&Profile::keeping(order), &Verbs::default()).unwrap()
+}
+
 /// Makes a process on the simulated device.
 pub fn on_fake() -> Wire {
-    let settings = Verbs::default();
-    port(&Profile::default(), &settings).and_then(|port| on_port(port, &settings)).unwrap()
+    keeping(DeviceOrder::RELIABLE)
+}
+
+/// Makes a process on a simulated device whose READs overtake WRITEs.
+pub fn on_write_after_write() -> Wire {
+    keeping(DeviceOrder::WRITE_AFTER_WRITE)
+}
+
+/// Makes a process on a simulated device that keeps no order.
+pub fn on_unordered() -> Wire {
+    keeping(DeviceOrder::NONE)
 }
 
 /// Makes a process that is reached by TCP.
