@@ -61,7 +61,13 @@ struct registry {
     struct key_entry keys[KEYS];
 };
 
+// What a queue pair keeps in order: what reliable connections promise, WRITEs and atomics among
+// each other alone, or nothing. The part number of the device says which.
+enum order { ORDER_VERBS, ORDER_WAW, ORDER_NONE };
+enum { VENDOR = 0x02666f6d };
+
 struct settings {
+    enum order order;
     int prompt, whole, glob, infiniband, port_down, overtake_atomics;
     unsigned devices, rd_atomic;
     uint32_t message_bytes_max;

@@ -181,15 +181,22 @@ static void write_at(int target, uint64_t at, uint64_t value)
     act(target, (struct op){IBV_WR_RDMA_WRITE, IBV_SEND_INLINE, .from = 72, .at = at, .bytes = 8});
 }
 
+static int keeps(const char *order)
+{
+    const char *kept = getenv("ADAPTER_ORDER");
+    return kept != NULL && strcmp(kept, order) == 0;
+}
+
 // WRITEs of all to all, then a flag behind them that nobody is told of: memory alone says it came.
 static void writes(void)
 {
+    unsigned fence = keeps("none") ? IBV_SEND_FENCE : 0;
     for (int r = 0; r < size; r++) {
         memset(local + SLOTS + r * SLOT, 1 + rank * 16 + r, SLOT);
         post(r, (struct op){IBV_WR_RDMA_WRITE, .from = (uint64_t)(SLOTS + r * SLOT),
                             .at = (uint64_t)(SLOTS + rank * SLOT), .bytes = SLOT});
         *word(128) = 0xabc0u + (uint64_t)rank;
-        post(r, (struct op){IBV_WR_RDMA_WRITE, IBV_SEND_INLINE, .from = 128,
+        post(r, (struct op){IBV_WR_RDMA_WRITE, IBV_SEND_INLINE | fence, .from = 128,
                             .at = (uint64_t)(FLAGS + 8 * rank), .bytes = 8});
         *word(128) = 0; // inline: it was taken with the post
     }
@@ -306,6 +313,39 @@ static int overtaken(unsigned fence)
     return often;
 }
 
+// Two WRITEs to the same place, and a READ of it: how often did the READ, and how often the first
+// WRITE, come out of its turn?
+static void behind_writes(unsigned fence, int *reads, int *writes)
+{
+    uint64_t at = (uint64_t)(FLAGS + 8 * (RANKS + rank));
+    int target = next_rank();
+    *reads = *writes = 0;
+    for (uint64_t i = 1; i <= ROUNDS; i++) {
+        write_at(target, at, 0);
+        for (uint64_t value = 2 * i; value <= 2 * i + 1; value++) {
+            *word(72) = value;
+            post(target, (struct op){IBV_WR_RDMA_WRITE, IBV_SEND_INLINE | fence, .from = 72,
+                                     .at = at, .bytes = 8});
+        }
+        post(target, (struct op){IBV_WR_RDMA_READ, fence | IBV_SEND_SIGNALED, .id = i, .from = 64,
+                                 .at = at, .bytes = 8});
+        expect(i, IBV_WC_SUCCESS);
+        *reads += *word(64) != 2 * i + 1;
+        *writes += read_at(target, at) != 2 * i + 1;
+    }
+}
+
+static void orders(void)
+{
+    int reads, writes;
+    behind_writes(IBV_SEND_FENCE, &reads, &writes);
+    CHECK_EQ(reads, 0);
+    CHECK_EQ(writes, 0);
+    behind_writes(0, &reads, &writes);
+    CHECK_EQ(reads > 0, keeps("waw") || keeps("none"));
+    CHECK_EQ(writes > 0, keeps("none"));
+}
+
 // The send queue takes DEPTH requests, and the next when a completion was polled.
 static void full_queue(void)
 {
@@ -348,6 +388,7 @@ static void wrong(struct op op, enum ibv_wc_status status)
         return;
     }
     op.id = 1;
+    op.flags |= IBV_SEND_FENCE; // what is ahead of it is done
     post(target, (struct op){IBV_WR_RDMA_WRITE, .from = 0, .at = SLOTS, .bytes = 8});
     post(target, op);
     post(target, (struct op){IBV_WR_RDMA_WRITE, .id = 2, .from = 0, .at = SLOTS, .bytes = 8});
@@ -452,8 +493,10 @@ int main(int argc, char **argv)
     CHECK_EQ(overtaken(IBV_SEND_FENCE), 0);
     if (is_adapter && getenv("ADAPTER_PROMPT") == NULL)
         CHECK(overtaken(0) > 0);
-    if (is_adapter)
+    if (is_adapter) {
+        orders();
         full_queue();
+    }
     events();
     disconnect_all();
     wrong_requests();

@@ -132,8 +132,9 @@ EXPORTED int ibv_query_device(struct ibv_context *context, struct ibv_device_att
     *attr = (struct ibv_device_attr){
         .fw_ver = "adapter", .node_guid = ibv_get_device_guid(context->device),
         .sys_image_guid = ibv_get_device_guid(context->device), .max_mr_size = UINT64_MAX,
-        .page_size_cap = PAGE, .vendor_id = 0, .max_qp = QPS, .max_qp_wr = QP_WR, .max_sge = SGE,
-        .max_sge_rd = SGE, .max_cq = 4096, .max_cqe = CQES, .max_mr = KEYS, .max_pd = 4096,
+        .page_size_cap = PAGE, .vendor_id = VENDOR, .vendor_part_id = settings.order,
+        .max_qp = QPS, .max_qp_wr = QP_WR, .max_sge = SGE, .max_sge_rd = SGE, .max_cq = 4096,
+        .max_cqe = CQES, .max_mr = KEYS, .max_pd = 4096,
         .max_qp_rd_atom = (int)settings.rd_atomic, .max_res_rd_atom = INT32_MAX,
         .max_qp_init_rd_atom = (int)settings.rd_atomic,
         .atomic_cap = settings.glob ? IBV_ATOMIC_GLOB : IBV_ATOMIC_HCA, .max_pkeys = 1,

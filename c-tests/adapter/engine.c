@@ -1,7 +1,8 @@
 // Decides when requests take effect and when they complete: at a pseudo-random later call of this
 // process, by its thread after one to two milliseconds at the latest. Each queue pair's WRITEs take
 // effect in order, and nothing overtakes them. What stands behind a READ or an atomic operation may
-// take effect before it, unless it carries the fence. Completions come in order.
+// take effect before it, unless it carries the fence. A setting lets more be overtaken. Completions
+// come in order.
 
 #include "adapter.h"
 #include <signal.h>
@@ -9,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_NS = 1000000, STEPS_PER_CALL = 16 };
+enum { TICK_NS = 1000000, STEPS_PER_CALL = 16, OVERTAKEN = 16 };
 
 pthread_mutex_t engine = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t is_work = PTHREAD_COND_INITIALIZER;
@@ -101,31 +102,43 @@ static void fail(struct queue_pair *qp, int status)
     flush_queue(qp);
 }
 
-static int may_be_overtaken(const struct request *request)
+// Whether a request may take effect before an earlier one.
+static int may_overtake(const struct request *request, const struct request *earlier)
 {
-    return request->opcode == IBV_WR_RDMA_READ ||
-           (request->opcode != IBV_WR_RDMA_WRITE && settings.overtake_atomics);
+    int reads = request->opcode == IBV_WR_RDMA_READ;
+    int behind_read = earlier->opcode == IBV_WR_RDMA_READ;
+    switch (settings.order) {
+    case ORDER_NONE: return 1;
+    case ORDER_WAW: return reads || behind_read;
+    default:
+        if (behind_read)
+            return !reads;
+        return earlier->opcode != IBV_WR_RDMA_WRITE && settings.overtake_atomics;
+    }
 }
 
 // The number of a request that may take effect now; `posted` if none may. `in_turn` asks for the
 // oldest.
 static uint64_t choose(const struct queue_pair *qp, int in_turn)
 {
-    unsigned passed = 0;
-    int passed_read = 0;
+    const struct request *passed[OVERTAKEN];
+    unsigned count = 0, most = qp->attr.max_rd_atomic;
+    if (most > OVERTAKEN || settings.order != ORDER_VERBS)
+        most = OVERTAKEN;
     for (uint64_t number = qp->finished; number < qp->posted; number++) {
         const struct request *request = request_at(qp, number);
         if (request->is_done)
             continue;
-        if (passed > 0 && (request->flags & IBV_SEND_FENCE))
+        if (count > 0 && (request->flags & IBV_SEND_FENCE))
             break;
-        // READs are executed in their order.
-        int is_read = request->opcode == IBV_WR_RDMA_READ;
-        if (!(is_read && passed_read) && (in_turn || chance(2) == 0))
+        unsigned ahead = 0;
+        while (ahead < count && may_overtake(request, passed[ahead]))
+            ahead++;
+        if (ahead == count && (in_turn || chance(2) == 0))
             return number;
-        if (!may_be_overtaken(request) || ++passed == qp->attr.max_rd_atomic)
+        passed[count] = request;
+        if (++count == most)
             break;
-        passed_read |= is_read;
     }
     return qp->posted;
 }

@@ -39,6 +39,8 @@ void read_settings(void)
     settings.infiniband = is_set_to("ADAPTER_LINK", "infiniband");
     settings.port_down = is_set_to("ADAPTER_PORT", "down");
     settings.overtake_atomics = !is_set_to("ADAPTER_OVERTAKE", "reads");
+    settings.order = is_set_to("ADAPTER_ORDER", "waw") ? ORDER_WAW
+                     : is_set_to("ADAPTER_ORDER", "none") ? ORDER_NONE : ORDER_VERBS;
     settings.devices = (unsigned)number("ADAPTER_DEVICES", 1);
     if (settings.devices > DEVICES)
         settings.devices = DEVICES;
