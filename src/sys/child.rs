@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 /// Runs a test, which calls this with its own path, in a process of its own: there `body` runs.
 pub fn alone(test: &str, body: impl FnOnce()) {
-    const INSIDE: &str = "FOMPI_TEST_ALONE";
-    if std::env::var_os(INSIDE).is_some() {
+    if is_alone() {
         return body();
     }
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
@@ -18,6 +17,13 @@ pub fn alone(test: &str, body: impl FnOnce()) {
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+const INSIDE: &str = "FOMPI_TEST_ALONE";
+
+/// Whether this process runs one test alone.
+pub fn is_alone() -> bool {
+    std::env::var_os(INSIDE).is_some()
 }
 
 /// A child process, until it is dropped.

@@ -95,7 +95,12 @@ pub struct Books {
     pub freed: Freed,
     /// the calls of madvise, which come by here from the first move on
     pub madvise_calls: MadviseCalls,
+    /// what a child of the fork(2) that is under way copies
+    fork_parts: Vec<SegmentPart>,
 }
+
+// SAFETY: the addresses of `fork_parts` are numbers for the thread that forks.
+unsafe impl Send for Books {}
 
 static BOOKS: Mutex<Books> = Mutex::new(Books {
     pid: 0,
@@ -104,6 +109,7 @@ static BOOKS: Mutex<Books> = Mutex::new(Books {
     budget: Budget::UNKNOWN,
     freed: Freed::NONE,
     madvise_calls: MadviseCalls::ELSEWHERE,
+    fork_parts: Vec::new(),
 });
 
 static BESIDE: Beside =
@@ -165,6 +171,22 @@ impl Books {
         let mut parts: Vec<Shown> = shown.filter_map(part).collect();
         parts.sort_by_key(|part| part.offset);
         Ok(parts)
+    }
+
+    /// Returns all adopted pages that the program sees, wherever they are.
+    fn all_shown(&mut self) -> Vec<SegmentPart> {
+        let mut all = Vec::new();
+        for stretch in self.runs.all() {
+            let parts = self.has_tools().and_then(|()| self.shown(&stretch));
+            let Some((lease, _)) = &stretch.lease else { continue };
+            all.extend(parts.unwrap_or_default().iter().map(|part| SegmentPart {
+                name: lease.range.place().name,
+                offset: part.offset,
+                base: core::ptr::with_exposed_provenance_mut(part.address.to_usize()),
+                bytes: part.bytes,
+            }));
+        }
+        all
     }
 
     /// Whether all of a stretch lies in its lease still.
@@ -308,18 +330,17 @@ fn reason_of(error: &Error) -> NotAdopted {
 }
 
 fn lock_for_fork() {
-    std::mem::forget(lock());
+    let mut books = lock();
+    // Where the pages are now: the program may have moved or unmapped them, and have other memory
+    // at their addresses.
+    books.fork_parts = if books.runs.is_empty() { Vec::new() } else { books.all_shown() };
+    std::mem::forget(books);
 }
 
 fn show_parts(show: &mut dyn FnMut(SegmentPart)) {
     // SAFETY: `lock_for_fork` has locked it in this thread, or in the parent of this child.
     let books = unsafe { &*BOOKS.data_ptr() };
-    books.runs.each(|first, end, lease, origin| {
-        let place = lease.range.place();
-        let (name, offset) = (place.name, place.offset + (first - origin));
-        let base = core::ptr::with_exposed_provenance_mut(first.to_usize());
-        show(SegmentPart { name, offset, base, bytes: end - first });
-    });
+    books.fork_parts.iter().for_each(|part| show(*part));
 }
 
 fn unlock() {

@@ -119,7 +119,16 @@ impl<L> PageRuns<L> {
 
     /// Returns the pages without a window, which have to be private again.
     pub fn unheld(&self) -> Vec<Stretch<L>> {
-        let runs = self.0.iter().filter(|(_, run)| run.windows == 0);
+        self.those(|run| run.windows == 0)
+    }
+
+    /// Returns all adopted pages.
+    pub fn all(&self) -> Vec<Stretch<L>> {
+        self.those(|_| true)
+    }
+
+    fn those(&self, which: impl Fn(&Run<L>) -> bool) -> Vec<Stretch<L>> {
+        let runs = self.0.iter().filter(|(_, run)| which(run));
         let stretch = |(first, run): (&u64, &Run<L>)| Stretch {
             first: *first,
             end: run.end,
@@ -133,11 +142,6 @@ impl<L> PageRuns<L> {
         self.cut(first);
         self.cut(end);
         self.0.retain(|start, _| !(first..end).contains(start));
-    }
-
-    /// Shows all adopted pages: first address, end, lease, and the address where that would begin.
-    pub fn each(&self, mut show: impl FnMut(u64, u64, &L, u64)) {
-        self.0.iter().for_each(|(first, run)| show(*first, run.end, &run.lease, run.origin));
     }
 
     /// Forgets all of it, and gives nothing back. For a child of fork(2).

@@ -64,7 +64,7 @@ fn an_open_ring_keeps_pages_where_they_are() {
 #[test]
 fn allocators_get_their_memory_back_as_it_was() {
     alone("allocators_get_their_memory_back_as_it_was", || {
-        for bytes in [24_usize, 5000, 300_000] {
+        for bytes in [300_000_usize, 1_500_000] {
             for turn in 0..20_u8 {
                 // SAFETY: malloc and calloc, with room for these bytes.
                 unsafe {
@@ -179,7 +179,8 @@ fn forks_and_moves_of_other_threads_wait_for_each_other() {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
-                    give_back(take_all(at, 20 * page_bytes()).unwrap()).unwrap();
+                    // While there is a child, neither of the two happens.
+                    let _ = take_all(at, 20 * page_bytes()).and_then(give_back);
                 }
             });
             for _ in 0..100 {
@@ -187,6 +188,7 @@ fn forks_and_moves_of_other_threads_wait_for_each_other() {
             }
             stop.store(true, Ordering::Relaxed);
         });
+        assert_eq!(give_back_unheld(&quiet()), Ok(()));
         assert!(memory.is_private() && memory.is_numbered());
     });
 }
