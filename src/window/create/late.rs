@@ -41,9 +41,19 @@ pub struct Late<'a> {
     call: &'static str,
     rounds: u32,
     began: Option<Instant>,
-    /// outer `None`: not made yet; inner `None`: the other ranks cannot be found
-    finder: Option<Option<Finder>>,
+    /// `None`: not made yet
+    finder: Option<Search>,
     reported: bool,
+}
+
+/// How the other ranks of a communicator are found.
+enum Search {
+    /// by the environment of the processes of the node
+    ByEnvironment(Finder),
+    /// not at all: some were started by MPI_Comm_spawn, or are connected to this job
+    OtherJobs,
+    /// not at all, for another reason
+    Impossible,
 }
 
 /// The data by which a rank finds the other ranks of its node.
@@ -92,13 +102,19 @@ impl<'a> Late<'a> {
         std::thread::sleep((waited / 16).clamp(*SLEEP.start(), *SLEEP.end()));
         if waited >= MARK_AFTER {
             let (host, comm) = (self.host, self.comm);
-            let finder = self.finder.get_or_insert_with(|| Finder::new(host, comm));
+            let search = self.finder.get_or_insert_with(|| Search::new(host, comm));
             if waited >= patience() && !self.reported {
                 self.reported = true;
                 if let Ok(rank) = comm.rank(host).map(Rank) {
-                    let others = finder.as_ref().map(Finder::others);
                     let size = comm.size(host).unwrap_or(0);
-                    text(self.call, rank, size, others.as_deref()).inspect(|text| say(text));
+                    let text = match search {
+                        Search::ByEnvironment(finder) => {
+                            text(self.call, rank, size, &finder.others())
+                        }
+                        Search::OtherJobs => Some(text_of_other_jobs(self.call, rank)),
+                        Search::Impossible => Some(text_of_unknown(self.call, rank)),
+                    };
+                    text.inspect(|text| say(text));
                 }
             }
         }
@@ -110,26 +126,35 @@ impl Late<'_> {
     /// that has completed with data that are not libfompi's.
     pub fn name_ranks_without_library(&mut self) {
         let (host, comm) = (self.host, self.comm);
-        let finder = self.finder.get_or_insert_with(|| Finder::new(host, comm));
-        if let (Some(finder), Ok(rank)) = (finder, comm.rank(host).map(Rank)) {
+        let search = self.finder.get_or_insert_with(|| Search::new(host, comm));
+        if let (Search::ByEnvironment(finder), Ok(rank)) = (search, comm.rank(host).map(Rank)) {
             text_without(rank, &finder.others()).inspect(|text| say(text));
         }
     }
 }
 
-impl Finder {
-    /// Shows a mark that this rank waits in a call on `comm`. `None`: the other ranks of the node
-    /// cannot be found.
-    fn new(host: &Host, comm: Comm) -> Option<Finder> {
+impl Search {
+    /// Finds out how the other ranks of `comm` are found. Where that is by the environment, shows a
+    /// mark that this rank waits in a call on `comm`.
+    fn new(host: &Host, comm: Comm) -> Search {
         if !host.initialized() {
-            return None;
+            return Search::Impossible;
         }
         let world = Comm(host.constants.comm_world);
-        let variable = config::rank_variable(world.rank(host).ok()?)?;
-        let groups = [comm.group(host).ok()?, world.group(host).ok()?];
-        let worlds = groups[0].ranks_in(host, groups[1], |rank| rank).ok();
-        groups.iter().for_each(|group: &Group| group.free(host));
-        let worlds = worlds?.into_vec();
+        let groups = (comm.group(host), world.group(host));
+        let (Ok(own), Ok(all)) = groups else { return Search::Impossible };
+        let worlds = own.ranks_in(host, all, |rank| rank);
+        [own, all].iter().for_each(|group: &Group| group.free(host));
+        let Ok(worlds) = worlds else { return Search::OtherJobs };
+        Finder::new(host, worlds.into_vec()).map_or(Search::Impossible, Search::ByEnvironment)
+    }
+}
+
+impl Finder {
+    /// Creates it for these ranks of MPI_COMM_WORLD. `None`: the launcher sets no variable that is
+    /// known.
+    fn new(host: &Host, worlds: Vec<u32>) -> Option<Finder> {
+        let variable = config::rank_variable(Comm(host.constants.comm_world).rank(host).ok()?)?;
         let add = |hash: u64, world: &u32| (hash ^ u64::from(*world)).wrapping_mul(0x100_0000_01b3);
         let mark = WaitMark::show(worlds.iter().fold(0xcbf2_9ce4_8422_2325, add)).ok()?;
         Some(Finder { worlds, variable, mark })
@@ -146,15 +171,25 @@ impl Finder {
     }
 }
 
-/// Returns the report of rank `rank`. `others`: the other ranks of its node, if they can be found.
-/// `None`: a lower rank of the node prints the report.
-fn text(call: &str, rank: Rank, size: u32, others: Option<&[Other]>) -> Option<String> {
+/// Returns the report of rank `rank` of a communicator with ranks of other jobs.
+fn text_of_other_jobs(call: &str, rank: Rank) -> String {
     let waits = waits(call, rank, patience());
-    let Some(others) = others else {
-        return Some(format!(
-            "{waits} for other ranks: is libfompi loaded in all of them? If not, {REMEDY}"
-        ));
-    };
+    format!(
+        "{waits} for other ranks, of which some were started by MPI_Comm_spawn or are connected to \
+         this job: they may be late, or be without libfompi"
+    )
+}
+
+/// Returns the report of rank `rank`, which cannot find the others.
+fn text_of_unknown(call: &str, rank: Rank) -> String {
+    let waits = waits(call, rank, patience());
+    format!("{waits} for other ranks: they may be late, or be without libfompi; then {REMEDY}")
+}
+
+/// Returns the report of rank `rank`. `others`: the other ranks of its node. `None`: a lower rank
+/// of the node prints the report.
+fn text(call: &str, rank: Rank, size: u32, others: &[Other]) -> Option<String> {
+    let waits = waits(call, rank, patience());
     if others.iter().any(|other| other.waits && other.rank < rank) {
         return None;
     }
@@ -258,7 +293,7 @@ mod tests {
 
     /// Returns the report of rank 1 of 9.
     fn report(others: &[Other]) -> String {
-        text("MPI_Win_create", Rank(1), 9, Some(others)).unwrap_or_default()
+        text("MPI_Win_create", Rank(1), 9, others).unwrap_or_default()
     }
 
     #[test]
@@ -284,8 +319,14 @@ mod tests {
         assert!(
             report(&[]).contains(", the only rank of its node: is libfompi loaded on all other")
         );
-        let text = super::text("MPI_Win_create", Rank(0), 2, None).unwrap();
-        assert!(text.contains("for other ranks: is libfompi loaded in all of them?"));
+    }
+
+    #[test]
+    fn a_report_on_ranks_that_are_not_found_says_that_they_may_be_late() {
+        let text = text_of_other_jobs("MPI_Win_create", Rank(0));
+        assert!(text.contains("started by MPI_Comm_spawn or are connected to this job: they may"));
+        let text = text_of_unknown("MPI_Win_create", Rank(0));
+        assert!(text.contains("for other ranks: they may be late, or be without libfompi; then"));
     }
 
     #[test]
