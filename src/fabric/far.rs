@@ -213,7 +213,10 @@ impl<L: Locate> Far<L> {
             None => {
                 let bell = doorbell::in_word(self.0.own(DOORBELL));
                 let idle = (self.0.idle(), wait);
-                words::sleep_until((cell, bell), until, idle, || self.advance(&mut losses))
+                let first_ns = words::SLEEP_NS_MIN;
+                words::sleep_until((cell, bell), until, idle, first_ns, || {
+                    self.advance(&mut losses)
+                })
             }
         }
     }

@@ -6,7 +6,8 @@ use super::arena::Arena;
 use crate::config::Config;
 use crate::error::Result;
 use crate::fabric::WordId;
-use crate::fabric::shm::words::{AWAKE_ROUNDS, Idle, SLEEP_NS_MIN};
+use crate::fabric::shm::awake::{AwakeLimit, AwakeOutcome};
+use crate::fabric::shm::words::Idle;
 use crate::mpi::Host;
 use crate::number::Number;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -20,24 +21,15 @@ use std::time::{Duration, Instant};
 const SPINS: u32 = 300;
 /// Polls where ranks share cores: the awaited rank may need the core of the waiting rank.
 const SPINS_SHARED: u32 = 20;
-/// The time for which a rank with a core of its own looks before it sleeps. A wake takes tens of
-/// microseconds, so that it makes a longer wait a twentieth longer at most. The plain MPIs never
-/// sleep.
-const LOOK: Duration = Duration::from_millis(1);
-/// Rounds before the first sleep where a round yields the core: where ranks share cores, the
-/// awaited ranks have most likely run by then, and that costs much less than a sleep and a wake.
+/// How long a wait stays awake. A wake takes tens of microseconds, so that it makes a longer wait a
+/// twentieth longer at most. The plain MPIs never sleep.
+const AWAKE: Duration = Duration::from_millis(1);
+/// How many rounds a wait stays awake where ranks share cores. Each yields the core; the awaited
+/// ranks have most likely run by then, and that costs much less than a sleep and a wake.
 const ROUNDS_YIELDING: u32 = 64;
 /// Of this number of rounds one lets the MPI underneath make progress, and the others yield the
 /// core, which takes less time.
 const ROUNDS_PER_PROGRESS: u32 = 8;
-/// More ranks than this per core sleep at once where yields do not reach the others. A yield then
-/// gives the core back to the same rank for up to a time slice, and the awaited ranks are many: 32
-/// ranks on 2 cores take 220 us per barrier asleep and 350 us yielding, 16 ranks 112 and 92.
-const RANKS_PER_CORE_YIELDING: usize = 8;
-/// The first sleep of a rank that sleeps at once: a timer is not free, and most sleeps end by a
-/// wake. The MPI underneath makes progress less often meanwhile.
-const SLEEP_NS_CROWDED: u64 = 400_000;
-
 /// The time that a process has waited for other ranks in one window.
 #[derive(Default)]
 pub struct Total {
@@ -87,8 +79,6 @@ pub struct NodeIdle {
     spins: u32,
     /// whether there are more ranks than cores, so that rounds of a wait yield the core
     is_shared: bool,
-    /// whether a wait sleeps at once
-    is_crowded: bool,
     /// how long this process has waited for words of the window; `None` if waits are not reported
     total: Option<Total>,
 }
@@ -98,10 +88,8 @@ impl NodeIdle {
     pub fn new(arena: Arc<Arena>) -> NodeIdle {
         let is_shared = arena.size.to_usize() > process::cores();
         let spins = if is_shared { SPINS_SHARED } else { SPINS };
-        let crowd = RANKS_PER_CORE_YIELDING * process::cores();
-        let is_crowded = is_shared && arena.size.to_usize() > crowd && !arena.yields_reach_all();
         let total = Config::get().reports_waits.then(Total::default);
-        NodeIdle { arena, spins, is_shared, is_crowded, total }
+        NodeIdle { arena, spins, is_shared, total }
     }
 
     /// Returns the arena of the processes that this one waits for.
@@ -167,23 +155,19 @@ impl Idle for NodeIdle {
         self.spins
     }
 
-    fn rounds(&self) -> u32 {
-        match (self.is_crowded, self.is_shared) {
-            (true, _) => 0,
-            (false, true) => ROUNDS_YIELDING,
-            (false, false) => AWAKE_ROUNDS,
+    fn found_at_once(&self) {
+        self.arena.awake.add_at_once();
+    }
+
+    fn awake(&self) -> Option<AwakeLimit> {
+        let rounds = if self.is_shared { ROUNDS_YIELDING } else { u32::MAX };
+        if self.is_shared && self.arena.yields_reach_all() {
+            return Some(AwakeLimit { rounds, time: Duration::MAX });
         }
+        self.arena.awake.next().then_some(AwakeLimit { rounds, time: AWAKE })
     }
 
-    fn look(&self) -> Duration {
-        if !self.is_shared && self.arena.looking.next() { LOOK } else { Duration::ZERO }
-    }
-
-    fn looked(&self, is_missed: bool) {
-        self.arena.looking.end(is_missed);
-    }
-
-    fn first_sleep_ns(&self) -> u64 {
-        if self.is_crowded { SLEEP_NS_CROWDED } else { SLEEP_NS_MIN }
+    fn was_awake(&self, outcome: AwakeOutcome) {
+        self.arena.awake.add(outcome);
     }
 }

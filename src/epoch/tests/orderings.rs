@@ -475,7 +475,7 @@ fn loom_a_sleeper_is_woken_by_its_node_and_by_the_service_thread() {
         let cell = cells.cell(WordAt { rank: Rank(0), word: COMPLETE });
         let until = |value| value == 1 << 32 | 1;
         let sleeper = (words.idle(), &mut ());
-        sleep_until((cell, cells.doorbell(Rank(0))), &until, sleeper, || Ok(())).unwrap();
+        sleep_until((cell, cells.doorbell(Rank(0))), &until, sleeper, 1, || Ok(())).unwrap();
         let before: u64 = posts.into_iter().map(|post| post.join().unwrap()).sum();
         assert!(before == 1 || before == 1 << 32, "one of them came first");
     });

@@ -5,6 +5,7 @@
 //! A rank that waits long sleeps on its [doorbell], one 32-bit word per rank, shared by all words
 //! and all threads of that rank. A change of a word rings it.
 
+use super::awake::{AwakeLimit, AwakeOutcome};
 use super::doorbell;
 use crate::error::Result;
 use crate::fabric::{Fetch, WordAt, WordId, Words};
@@ -45,28 +46,25 @@ pub trait Idle {
     fn spins(&self) -> u32;
     /// What the waiting thread does behind the spinning of a round, by the number of that round.
     fn round(&self, round: u32);
-    /// Rounds before the first sleep.
-    fn rounds(&self) -> u32 {
-        AWAKE_ROUNDS
+    /// Notes that a wait found its value in its first round.
+    fn found_at_once(&self) {}
+    /// How long a wait that found nothing in its first round stays awake before its first sleep.
+    /// `None`: it sleeps at once.
+    fn awake(&self) -> Option<AwakeLimit> {
+        Some(AwakeLimit { rounds: AWAKE_ROUNDS, time: Duration::MAX })
     }
-    /// The time after these rounds for which the waiting thread goes on with such rounds before its
-    /// first sleep.
-    fn look(&self) -> Duration {
-        Duration::ZERO
-    }
-    /// Notes whether such a look found nothing.
-    fn looked(&self, _is_missed: bool) {}
-    /// The longest duration of the first sleep, in nanoseconds.
-    fn first_sleep_ns(&self) -> u64 {
-        SLEEP_NS_MIN
-    }
+    /// Notes what it led to that a wait stayed awake.
+    fn was_awake(&self, _outcome: AwakeOutcome) {}
 }
 
-/// [`Idle::rounds`] where each round takes some time.
-pub const AWAKE_ROUNDS: u32 = 4;
-/// [`Idle::first_sleep_ns`] that is about what a wake costs, so that short waits do not become long
-/// ones.
+/// Rounds in which a wait most likely finds its value if ranks do not share cores: some
+/// microseconds.
+const AWAKE_ROUNDS: u32 = 3;
+/// The first sleep of a wait: about what a wake costs, so that short waits do not become long ones.
 pub const SLEEP_NS_MIN: u64 = 50_000;
+/// The first sleep of a wait that sleeps at once: a timer is not free, and most sleeps end by a
+/// wake. The MPI underneath makes progress less often meanwhile.
+const SLEEP_NS_AT_ONCE: u64 = 400_000;
 /// The longest sleep: the MPI underneath makes progress at least this often.
 const SLEEP_NS_MAX: u64 = 1_000_000;
 /// Slept so long, a waiter asks whether the processes of the node are still there.
@@ -126,37 +124,43 @@ impl<C: Cells, I: Idle> CpuWords<C, I> {
         until: &impl Fn(u64) -> bool,
         wait: &mut I::Wait,
     ) -> Result<u64> {
-        for round in 0..self.idle.rounds() {
-            if let Some(value) = self.spin(cell, until) {
-                return Ok(value);
-            }
-            self.idle.round(round);
-        }
-        if let Some(value) = self.look(cell, until) {
+        if let Some(value) = self.spin(cell, until) {
+            self.idle.found_at_once();
             return Ok(value);
         }
-        let doorbell = self.cells.doorbell(self.cells.rank());
-        sleep_until((cell, doorbell), until, (&self.idle, wait), || {
+        let limit = self.idle.awake();
+        if let Some(value) = limit.and_then(|limit| self.stay_awake(cell, until, limit)) {
+            return Ok(value);
+        }
+        let first_ns = if limit.is_some() { SLEEP_NS_MIN } else { SLEEP_NS_AT_ONCE };
+        let bell = self.cells.doorbell(self.cells.rank());
+        sleep_until((cell, bell), until, (&self.idle, wait), first_ns, || {
             self.idle.progress();
             Ok(())
         })
     }
 
-    /// Goes on with rounds of progress and spinning for [`Idle::look`].
-    fn look(&self, cell: &AtomicU64, until: &impl Fn(u64) -> bool) -> Option<u64> {
-        let look = self.idle.look();
-        if look.is_zero() {
-            return None;
-        }
-        let began = Instant::now();
-        let value = loop {
-            let value = self.spin(cell, until);
-            if value.is_some() || began.elapsed() >= look {
-                break value;
+    /// Reads the word in rounds until a limit is reached.
+    fn stay_awake(
+        &self,
+        cell: &AtomicU64,
+        until: &impl Fn(u64) -> bool,
+        limit: AwakeLimit,
+    ) -> Option<u64> {
+        let (mut rounds, began) = (0, Instant::now());
+        let (value, awake) = loop {
+            self.idle.round(rounds);
+            let (value, awake) = (self.spin(cell, until), began.elapsed());
+            rounds += 1;
+            if value.is_some() || limit.is_reached(rounds, awake) {
+                break (value, awake);
             }
-            self.idle.progress();
         };
-        self.idle.looked(value.is_none());
+        let outcome = limit.outcome(value.is_some(), awake);
+        // A wait that found its value early says nothing about long ones.
+        if rounds > AWAKE_ROUNDS || outcome != AwakeOutcome::Found {
+            self.idle.was_awake(outcome);
+        }
         value
     }
 }
@@ -167,9 +171,10 @@ pub fn sleep_until<I: Idle>(
     (cell, bell): (&AtomicU64, &AtomicU32),
     until: &impl Fn(u64) -> bool,
     (idle, wait): (&I, &mut I::Wait),
+    first_ns: u64,
     mut advance: impl FnMut() -> Result<()>,
 ) -> Result<u64> {
-    let (mut sleep_ns, mut checked) = (idle.first_sleep_ns(), Instant::now());
+    let (mut sleep_ns, mut checked) = (first_ns, Instant::now());
     loop {
         let announced = doorbell::announce(bell);
         // Acquire: pairs with the Release of `add_and_ring`.

@@ -23,7 +23,7 @@ use crate::epoch::fence::BarrierKind;
 use crate::error::{Error, Result};
 use crate::fabric::cma;
 use crate::fabric::layout;
-use crate::fabric::shm::looking::Looking;
+use crate::fabric::shm::awake::AwakeRecord;
 use crate::fabric::shm::words::CHECK_NS;
 use crate::liveness::lives::Lives;
 use crate::liveness::{departures, losses};
@@ -82,8 +82,8 @@ pub struct Arena {
     permitted: OnceLock<bool>,
     /// see [`Arena::yields_reach_all`]
     yields_reach_all: OnceLock<bool>,
-    /// whether the waits of this process for others of its node look before they sleep
-    pub looking: Looking,
+    /// whether waits of this process for others of its node stay awake before they sleep
+    pub awake: AwakeRecord,
     /// the table of windows that quick calls have not used
     pub no_views: NoViews,
     /// the object that knows the other nodes, if the ranks of the communicator are on several nodes
@@ -153,7 +153,7 @@ impl Arena {
             kept: Mutex::new(KeptList::NONE),
             permitted: OnceLock::new(),
             yields_reach_all: OnceLock::new(),
-            looking: Looking::default(),
+            awake: AwakeRecord::default(),
             no_views: NoViews::new(size),
             beyond: OnceLock::new(),
         };

@@ -4,6 +4,7 @@ use super::late::BarrierWait;
 use crate::epoch::fence;
 use crate::error::Result;
 use crate::fabric::WordId;
+use crate::fabric::shm::awake::{AwakeLimit, AwakeOutcome};
 use crate::fabric::shm::words::{CpuWords, Idle};
 use crate::rank_numbers::Slot;
 use crate::sync::AtomicU32;
@@ -11,7 +12,6 @@ use crate::window::arena::Arena;
 use crate::window::control_blocks::ControlBlocks;
 use crate::window::idle::NodeIdle;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Waits until all ranks of an arena have called this, in the user's call `call`.
 pub fn barrier(arena: &Arc<Arena>, call: &'static str) -> Result<()> {
@@ -134,19 +134,11 @@ impl Idle for Collective {
         self.idle.round(round);
     }
 
-    fn rounds(&self) -> u32 {
-        self.idle.rounds()
+    fn awake(&self) -> Option<AwakeLimit> {
+        self.idle.awake()
     }
 
-    fn look(&self) -> Duration {
-        self.idle.look()
-    }
-
-    fn looked(&self, is_missed: bool) {
-        self.idle.looked(is_missed);
-    }
-
-    fn first_sleep_ns(&self) -> u64 {
-        self.idle.first_sleep_ns()
+    fn was_awake(&self, outcome: AwakeOutcome) {
+        self.idle.was_awake(outcome);
     }
 }
