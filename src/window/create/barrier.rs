@@ -74,20 +74,12 @@ impl Idle for Silent {
         std::thread::yield_now();
     }
 
-    fn rounds(&self) -> u32 {
-        self.0.rounds()
+    fn awake(&self) -> Option<AwakeLimit> {
+        self.0.awake()
     }
 
-    fn look(&self) -> Duration {
-        self.0.look()
-    }
-
-    fn looked(&self, is_missed: bool) {
-        self.0.looked(is_missed);
-    }
-
-    fn first_sleep_ns(&self) -> u64 {
-        self.0.first_sleep_ns()
+    fn was_awake(&self, outcome: AwakeOutcome) {
+        self.0.was_awake(outcome);
     }
 }
 
