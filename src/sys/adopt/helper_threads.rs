@@ -90,6 +90,10 @@ pub unsafe fn create(
     answer
 }
 
+/// The start routine of a helper.
+///
+/// # Safety
+/// `begin` is the box that `create` made, which no other code uses.
 unsafe extern "C-unwind" fn run(begin: *mut c_void) -> *mut c_void {
     // SAFETY: the box that `create` made, once.
     let Begin { start, argument } = *unsafe { Box::from_raw(begin.cast::<Begin>()) };
