@@ -10,6 +10,7 @@
 enum { STACK = 256 << 10, BYTES = 12 << 10 };
 
 static ucontext_t program, context;
+static char *stack;
 
 static void work(void)
 {
@@ -23,13 +24,21 @@ static void work(void)
     OK(MPI_Win_free(&win));
     CHECK_EQ(local[5000], 10 + previous_rank());
     CHECK_EQ(local[5001], 1);
+    // The same with all of the stack, at its unused end.
+    win = window_over(stack, STACK, 1);
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, next_rank(), 0, win));
+    OK(MPI_Put(&value, 1, MPI_CHAR, next_rank(), 5000, 1, MPI_CHAR, win));
+    OK(MPI_Win_unlock(next_rank(), win));
+    OK(MPI_Win_free(&win));
+    CHECK_EQ(stack[5000], 10 + previous_rank());
+    CHECK_EQ(local[5000], 10 + previous_rank());
 }
 
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
     for (int turn = 0; turn < 5; turn++) {
-        char *stack = malloc(STACK);
+        stack = malloc(STACK);
         CHECK(stack != NULL && getcontext(&context) == 0);
         context.uc_stack.ss_sp = stack;
         context.uc_stack.ss_size = STACK;
