@@ -337,12 +337,17 @@ pub fn sync_quick(window: QuickWindow) -> bool {
 }
 
 impl Window {
-    /// Lets the MPI underneath make progress, and starts the countdown again.
+    /// Lets the MPI underneath make progress, and starts the countdown again. Not where a session
+    /// may have raised the level of thread support that MPI_Init has given: MPICH 4.0 then makes
+    /// progress without its locks, while another thread does.
     #[cold]
     #[inline(never)]
     fn countdown_ended(&self) {
         self.countdown.start();
-        if let Some(node) = self.local() {
+        let host = Host::get();
+        if let Some(node) = self.local()
+            && (host.threads() || !host.may_have_sessions())
+        {
             node.progress();
         }
     }
