@@ -1,9 +1,9 @@
 // The first move of pages in the life of a process, one kind in each run: whatever a move needs for
-// the first time it must have before it stops stores to its pages, because the mover would wait for
-// itself. The window is over a part of malloc's arena with free chunks of many sizes in it, so
-// that an allocation of the library during the move is a store to pages that move.
+// the first time it must have before it takes its pages away. The window is over a part of malloc's
+// arena with free chunks of many sizes in it, so that an allocation of the library during the move
+// is a store to pages that move.
 //
-// arguments: created | later | thread | forked | child | discarded | shared | empty | huge
+// arguments: created | thread | forked | child | discarded | shared | empty | huge
 
 #define _GNU_SOURCE
 #include "robust.h"
@@ -95,28 +95,6 @@ static void joined(pid_t child)
         wrong(__LINE__, "a child ended with status %#x", status);
 }
 
-// The memory is more than what moves at creation (the first windows may take 100 ms, which is
-// enough for 70 MiB), and moves while the window is used.
-static void later(void)
-{
-    MPI_Aint least;
-    OK(MPI_Allreduce(&bytes, &least, 1, MPI_AINT, MPI_MIN, MPI_COMM_WORLD));
-    char *copy = malloc(least);
-    CHECK(copy != NULL);
-    create();
-    int moved = 0;
-    for (int turn = 0; turn < 3000 && !moved; turn++) {
-        OK(MPI_Win_fence(0, win));
-        OK(MPI_Get(copy, least, MPI_BYTE, (rank + 1) % size, 0, least, MPI_BYTE, win));
-        OK(MPI_Win_fence(0, win));
-        const int mine = is_shared(base + bytes / 2);
-        OK(MPI_Allreduce(&mine, &moved, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
-    }
-    CHECK(moved || !must_move());
-    put_and_free(1);
-    free(copy);
-}
-
 static void *create_in_thread(void *unused)
 {
     make_arena(1); // a thread has an arena of its own
@@ -129,7 +107,7 @@ static void thread(void)
     pthread_t maker;
     CHECK(pthread_create(&maker, NULL, create_in_thread, NULL) == 0);
     CHECK(pthread_join(maker, NULL) == 0);
-    put_and_free(1);
+    put_and_free(0); // another thread exists: nothing moves
 }
 
 // The child allocates at once, in pages that are copied while it starts.
@@ -217,7 +195,7 @@ static void huge(void)
 int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*run)(void); } kinds[] = {
-        {"later", later}, {"thread", thread}, {"forked", forked}, {"child", child},
+        {"thread", thread}, {"forked", forked}, {"child", child},
         {"discarded", discarded}, {"shared", shared}, {"empty", empty}, {"huge", huge},
     };
     int provided;
@@ -228,7 +206,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
-    make_arena(strcmp(argv[1], "later") == 0 ? 80 : 1);
+    make_arena(1);
     void (*run)(void) = NULL;
     for (size_t n = 0; n < sizeof kinds / sizeof *kinds; n++)
         if (strcmp(argv[1], kinds[n].name) == 0)
