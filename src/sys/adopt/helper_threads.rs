@@ -63,7 +63,8 @@ pub fn begins_helper(start: StartRoutine) -> bool {
     })
 }
 
-/// What a helper begins with.
+/// What a helper begins with. In this order: c-tests/profiler/inject.c reads the first word.
+#[repr(C)]
 struct Begin {
     start: StartRoutine,
     argument: *mut c_void,
