@@ -1,7 +1,6 @@
 //! Thin, typed wrappers over system calls; no policy.
 
 #[cfg(not(loom))]
-#[allow(dead_code)] // no window uses it yet
 pub mod adopt;
 #[cfg(not(loom))]
 pub mod ancestors;

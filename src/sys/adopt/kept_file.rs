@@ -4,7 +4,9 @@
 
 use core::mem::ManuallyDrop;
 use std::fs::File;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
+#[cfg(test)]
+use std::os::fd::FromRawFd;
 
 /// An open file, until it is dropped.
 #[derive(Debug)]
@@ -22,11 +24,6 @@ fn identity(descriptor: i32) -> Option<(u64, u64)> {
     told.then_some((status.st_dev, status.st_ino))
 }
 
-/// Returns the device of the file that a descriptor stands for.
-pub fn device_of(descriptor: i32) -> Option<u64> {
-    identity(descriptor).map(|(device, _)| device)
-}
-
 impl KeptFile {
     /// Keeps an open file.
     pub fn new(file: File) -> KeptFile {
@@ -40,6 +37,7 @@ impl KeptFile {
     }
 
     /// Takes a descriptor that a system call has just returned, if it is one.
+    #[cfg(test)]
     pub fn of_descriptor(descriptor: i64) -> Option<KeptFile> {
         let descriptor = i32::try_from(descriptor).ok().filter(|descriptor| *descriptor >= 0)?;
         // SAFETY: it was just made and has no other owner.
@@ -49,11 +47,6 @@ impl KeptFile {
     /// Whether the descriptor is still this file's.
     pub fn is_open(&self) -> bool {
         self.identity.is_some() && identity(self.file.as_raw_fd()) == self.identity
-    }
-
-    /// Returns the device number of the file.
-    pub fn device(&self) -> u64 {
-        self.identity.map_or(0, |(device, _)| device)
     }
 
     /// Returns the descriptor. The caller has asked `is_open`.
