@@ -83,7 +83,6 @@ pub mod overtaking;
 pub mod passes;
 mod queue_nodes;
 pub mod standing;
-pub mod target_bytes;
 pub mod tickets;
 mod two_levels;
 pub mod whole;

@@ -19,7 +19,7 @@
 //! | [`ENTERED`] | owned    | the last barrier of a tree that this rank has entered              |
 //! | [`WAITED`] | owned     | how long this rank has waited in the window, for a report         |
 //! | [`made`], [`used`] | owned | this rank's posts, and its starts (`epoch::pscw`)               |
-//! | [`MIX`] to [`PASSES_END`] | contended | accumulates without a lock (`lock::passes`) |
+//! | [`MIX`], [`WITHDRAWN`] | contended | accumulates without a lock (`lock::passes`)       |
 //! | [`posted`] | contended | one bit per rank: whether its posts to this rank are an odd number |
 //! | [`pass`], [`owed`] | contended | two bits for each rank from the 65th on                    |
 //!
@@ -107,17 +107,13 @@ const MADE_AND_USED: u32 = WAITED.0 + 1;
 
 /// The first word of [`posted`], and the first one behind those that all windows have.
 const POSTED: u32 = WAITED.0 + LINE;
-/// How the calls on this rank's memory mix: on single words, and on several. This word and those up
-/// to [`PASSES_END`] are on another line than the lock, which changes with each call on several.
+/// How the calls on this rank's memory mix: on single words, and on several. This word and those
+/// behind it are on another line than the lock, which changes with each call on several.
 /// The posts of the first ranks, which are on theirs, change once in an epoch.
 pub const MIX: WordId = WordId(POSTED + 1);
 /// The number of fences of the window when passes were withdrawn last.
 pub const WITHDRAWN: WordId = WordId(POSTED + 2);
 const PASSES: u32 = POSTED + 3;
-/// The address of the first byte that a rank with a pass may change.
-pub const PASSES_FIRST: WordId = WordId(POSTED + 5);
-/// The address behind the last of these bytes.
-pub const PASSES_END: WordId = WordId(POSTED + 6);
 /// The first word of the bitmaps for the ranks from the 65th on.
 const MORE: u32 = POSTED + LINE;
 

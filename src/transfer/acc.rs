@@ -9,8 +9,7 @@
 
 use super::Place;
 use super::acc_run::Guard;
-use crate::epoch::lock::passes::{self, Caller, Several, SwitchLimits};
-use crate::epoch::lock::target_bytes::TargetBytes;
+use crate::epoch::lock::passes::{self, Caller, SwitchLimits};
 use crate::epoch::lock::{self, Mode, look, whole};
 use crate::error::Result;
 use crate::fabric::far::Begun;
@@ -27,32 +26,31 @@ use crate::window::wide::targets::WideTarget;
 use crate::window::{LocalWindow, Window};
 use parking_lot::MutexGuard;
 
-/// Runs `work`, which changes several elements, under the accumulate lock of a target. `work` gets
-/// the protection that mapped elements have then.
+/// Runs `work`, which changes about `elements` elements, under the accumulate lock of a target.
+/// `work` gets the protection that mapped elements have then.
 #[inline]
 pub fn locked(
     place: Place<'_>,
     rank: Rank,
-    what: Several,
+    elements: u64,
     work: impl FnOnce(Guard) -> Result<()>,
 ) -> Result<()> {
     let (node, nodes) = (place.node, place.node.nodes_for(Wanted::Accumulate(rank)));
     let at = (rank, caller(place.window, node));
     on_protocols!(node, |protocols| {
-        protocols.several(at, what, nodes, |others| work(Guard::under_lock(others)))
+        protocols.several(at, elements, nodes, |others| work(Guard::under_lock(others)))
     })
 }
 
 /// The begin of [`locked`] for memory of this node, if the lock is free. Returns the protection
-/// that the elements have then. The caller changes them at once, and then calls [`unlock`]. `what`
-/// is asked for only if it matters.
+/// that the elements have then. The caller changes them at once, and then calls [`unlock`].
 #[inline(always)]
 pub fn try_lock(
     (window, node): (&Window, &LocalWindow),
     rank: Rank,
-    what: impl FnOnce() -> Several,
+    elements: u64,
 ) -> Option<Guard> {
-    let taken = passes::try_several(&node.words, (rank, caller(window, node)), what);
+    let taken = passes::try_several(&node.words, (rank, caller(window, node)), elements);
     debug_assert!(taken.is_ok(), "words of this node fail in waits alone");
     taken.ok().flatten().map(Guard::under_lock)
 }
@@ -71,20 +69,14 @@ fn caller(window: &Window, node: &LocalWindow) -> Caller {
     Caller { rank: node.rank, threads, fences, limits: SwitchLimits::USUAL }
 }
 
-/// Does `work`, a single instruction on a word in `bytes` that is mapped here, such that each call
-/// on several words sees either all or nothing of it.
+/// Does `work`, a single instruction on a word that is mapped here, such that each call on several
+/// words sees either all or nothing of it.
 #[inline]
-pub fn single(place: Place<'_>, rank: Rank, bytes: TargetBytes, work: impl FnOnce()) -> Result<()> {
+pub fn single(place: Place<'_>, rank: Rank, work: impl FnOnce()) -> Result<()> {
     let (node, nodes) = (place.node, place.node.nodes_for(Wanted::Accumulate(rank)));
     place.window.learn(rank);
     let at = (rank, caller(place.window, node));
-    // Ahead of a pass that the call may get: another thread may see that pass at once.
-    place.window.note_range(rank, TargetBytes::NONE);
-    let done = on_protocols!(node, |protocols| protocols.single(at, bytes, nodes, work));
-    if !node.spans_nodes() {
-        place.window.note_range(rank, passes::range(&node.words, at)?);
-    }
-    done
+    on_protocols!(node, |protocols| protocols.single(at, nodes, work))
 }
 
 /// The end of a call on a single word through the device: the call reads the lock of its target

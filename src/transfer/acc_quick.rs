@@ -122,8 +122,7 @@ unsafe fn of_several(to: &Quick, (origin, result): Buffers, target: Target, op: 
         return Some(());
     }
     let node = to.window.node();
-    let what = || to.several(at, count, bytes);
-    let guard = try_lock((&*to.window, node), to.rank, what)?;
+    let guard = try_lock((&*to.window, node), to.rank, count.to_u64())?;
     // SAFETY: likewise. The lock is held, and with `Alone` no other call changes the target.
     unsafe {
         match guard {

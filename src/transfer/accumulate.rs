@@ -19,7 +19,6 @@ use super::{Buffer, Place, Target, elements, fits, unpaired};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{self, Op, pairs};
 use crate::datatype::type_map::{Block, Shape};
-use crate::epoch::lock::passes::Several;
 use crate::error::{Class, Error, Result};
 use crate::fabric::spot::{Spot, Unmapped};
 use crate::mpi::Handle;
@@ -125,8 +124,7 @@ unsafe fn accumulate_alike(
         }
     }
     let guard = if count == 1 { Guard::Single } else { guard_of_several(place, rank, count) };
-    let what = Several { elements: count, bytes: place.node.target_bytes(rank, disp, reach) };
-    let work = AccCall { place, rank, disp, op, zero: None, guard, what };
+    let work = AccCall { place, rank, disp, op, zero: None, guard, elements: count };
     if place.node.is_mixed(rank, disp, reach)? {
         // SAFETY: `is_mixed` checked the window's side, the caller vouches for the buffers.
         return work.in_parts(|work| unsafe { work.run_at(0, basic, origin, result, count) });
@@ -172,9 +170,8 @@ unsafe fn accumulate_shaped(
     };
     let disp = target.disp;
     let (touched, offset) = reach(&target_shape, target_count)?;
-    let bytes = place.node.target_bytes(rank, disp, touched);
-    let what = Several { elements: moved / WORD_BYTES, bytes };
-    let work = AccCall { place, rank, disp, op, zero: None, guard, what };
+    let elements = moved / WORD_BYTES;
+    let work = AccCall { place, rank, disp, op, zero: None, guard, elements };
     // SAFETY: the caller vouches for the buffers.
     unsafe { work.begin(sides, (&target_shape, target_count), (touched, offset)) }
 }
@@ -201,8 +198,8 @@ pub(super) struct AccCall<'a> {
     pub zero: Option<Spot<'a>>,
     /// the protection of the target now
     pub guard: Guard,
-    /// the elements
-    pub what: Several,
+    /// the number of elements, about
+    pub elements: u64,
 }
 
 impl<'a> AccCall<'a> {
@@ -247,7 +244,7 @@ impl<'a> AccCall<'a> {
         let run = |guard| work(AccCall { guard, zero: None, ..self });
         match self.guard {
             Guard::Alone => run(Guard::Alone),
-            _ => locked(self.place, self.rank, self.what, run),
+            _ => locked(self.place, self.rank, self.elements, run),
         }
     }
 
@@ -300,7 +297,7 @@ impl<'a> AccCall<'a> {
         // All calls on memory that is not mapped hold the lock.
         let of = |guard| if is_mapped { guard } else { Guard::Alone };
         let held = |guard| work(AccCall { guard: of(guard), ..found });
-        locked(self.place, self.rank, self.what, held)
+        locked(self.place, self.rank, self.elements, held)
     }
 
     /// The target's lock, for elements that are not mapped here, if this call has to take it.
@@ -428,15 +425,15 @@ impl<'a> AccCall<'a> {
         origin: *const u8,
         result: Option<*mut u8>,
     ) -> Result<()> {
-        let AccCall { place, rank, op, what, .. } = *self;
+        let AccCall { place, rank, op, elements, .. } = *self;
         if !by_instruction(place, basic, at) {
-            return locked(place, rank, what, |_| {
+            return locked(place, rank, elements, |_| {
                 // SAFETY: the caller's promise, and the lock is held.
                 unsafe { reduce::accumulate_locked(op, basic, at, origin, result, 1) };
                 Ok(())
             });
         }
-        single(place, rank, what.bytes, || {
+        single(place, rank, || {
             // SAFETY: the caller's promise, and `needs_lock` was asked.
             unsafe { reduce::accumulate(op, basic, at, origin, result, 1) };
         })

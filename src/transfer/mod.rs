@@ -22,11 +22,9 @@ mod word_acc;
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{Op, pairs_in_mpis};
 use crate::datatype::type_map::Shape;
-use crate::epoch::lock::passes::Several;
 use crate::error::{Class, Error, Result};
 use crate::mpi::comm::Comm;
 use crate::mpi::{EntryName, Handle, Host};
-use crate::number::Number;
 use crate::rank_numbers::Rank;
 use crate::sync::computed;
 use crate::window::address::{Reach, Start};
@@ -128,15 +126,6 @@ impl Quick {
     fn start(&self, disp: i64) -> Option<Start> {
         // SAFETY: likewise.
         unsafe { self.window.part().start(self.rank, disp) }
-    }
-
-    /// Returns what a call on `count` elements changes: `bytes` bytes at an address that
-    /// [`Quick::reach`] has returned.
-    #[cold]
-    fn several(&self, at: *mut u8, count: usize, bytes: u64) -> Several {
-        // SAFETY: likewise.
-        let bytes = unsafe { self.window.target_bytes(self.rank, at, bytes) };
-        Several { elements: count.to_u64(), bytes }
     }
 
     /// Returns the address of bytes that are all inside of the window.

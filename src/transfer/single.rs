@@ -2,8 +2,8 @@
 //! §12.3.4). They take part in the protocol of `accumulate`; where an element is a word that all
 //! ranks map, they are one instruction.
 //!
-//! On paper, a quick call of eight bytes: that of a put without its data, and 5 loads for the pass
-//! and its range, 3 loads and 1 multiplication for the op, 1 load and 1 call for the function of
+//! On paper, a quick call of eight bytes: that of a put without its data, and 3 loads for the pass,
+//! 3 loads and 1 multiplication for the op, 1 load and 1 call for the function of
 //! type and op, which is 1 load, 1 locked instruction and 1 store.
 
 use super::acc::{AccLock, LookBehind, locked, single};
@@ -13,7 +13,6 @@ use super::copies::CopyBuffer;
 use super::distant;
 use super::{Place, Quick, Target, not_null};
 use crate::datatype::reduce::{self, Op};
-use crate::epoch::lock::passes::Several;
 use crate::error::{Class, Error, Result};
 use crate::fabric::spot::{Spot, Unmapped};
 use crate::mpi::Handle;
@@ -78,13 +77,12 @@ pub unsafe fn fetch_and_op(
         not_null(origin.cast_mut(), "null pointer as the origin address")?;
     }
     let reach = Reach { first: 0, bytes: basic.extent().to_u64() };
-    let bytes = place.node.target_bytes(rank, target.disp, reach);
     let work = |spot: Spot<'_>| {
         if let Spot::Mapped(at) = spot
             && by_instruction(place, basic, at)
             && let Some(kernel) = reduce::fetch_kernel(op, basic)
         {
-            return single(place, rank, bytes, || {
+            return single(place, rank, || {
                 // SAFETY: `at` checked the window's side, the caller vouches for the other two.
                 unsafe { kernel(origin, result, at) };
             });
@@ -93,8 +91,7 @@ pub unsafe fn fetch_and_op(
         let alone = place.node.spans_nodes() && place.window.epochs.is_exclusive(rank);
         let guard = if alone { Guard::Held } else { Guard::Single };
         let disp = target.disp;
-        let what = Several { elements: 1, bytes };
-        let work = AccCall { place, rank, disp, op, zero: None, guard, what };
+        let work = AccCall { place, rank, disp, op, zero: None, guard, elements: 1 };
         // SAFETY: likewise.
         unsafe { work.on_elements(basic, spot, (origin, Some(result)), 1) }
     };
@@ -123,12 +120,11 @@ pub unsafe fn compare_and_swap(
     not_null(result, "null pointer as the result address")?;
     let size = basic.extent();
     let reach = Reach { first: 0, bytes: size.to_u64() };
-    let bytes = place.node.target_bytes(rank, target.disp, reach);
     let work = |spot: Spot<'_>| match spot {
         Spot::Mapped(at) if by_instruction(place, basic, at) => {
             // SAFETY: `at` checked the window's side, the caller vouches for the other three, and
             // `needs_lock` was checked.
-            single(place, rank, bytes, || unsafe {
+            single(place, rank, || unsafe {
                 reduce::compare_and_swap(basic, at, compare, origin, result);
             })
         }
@@ -150,12 +146,10 @@ pub unsafe fn compare_and_swap(
                 true
             };
             match other {
-                Spot::Mapped(at) | Spot::Own(at) => {
-                    locked(place, rank, Several { elements: 1, bytes }, |_| {
-                        swap(at);
-                        Ok(())
-                    })
-                }
+                Spot::Mapped(at) | Spot::Own(at) => locked(place, rank, 1, |_| {
+                    swap(at);
+                    Ok(())
+                }),
                 // SAFETY: likewise.
                 Spot::Unmapped(whose) => unsafe {
                     CopyBuffer::change(whose, size, AccLock::new(place, rank), swap)

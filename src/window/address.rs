@@ -4,11 +4,9 @@
 use super::descriptor::Descriptor;
 use super::mapped_bytes::MappedBytes;
 use super::quick_part::QuickPart;
-use super::quick_window::QuickWindow;
 use super::target_views::TargetView;
 use super::wide::locate::By;
 use super::{Carrier, Flavor, LocalWindow, Memory, Window, registry};
-use crate::epoch::lock::target_bytes::TargetBytes;
 use crate::error::{Class, Error, Result};
 use crate::fabric::cma::{Gathering, Process};
 use crate::fabric::spot::{Spot, Unmapped};
@@ -192,23 +190,6 @@ impl LocalWindow {
         Ok(mapped.map_or([count, 0, 0], |mapped| mapped.split(first, extent, count)))
     }
 
-    /// Returns the words of a target that have a byte of `reach` at the displacement. They need not
-    /// be inside of its memory.
-    #[inline]
-    pub fn target_bytes(&self, rank: Rank, disp: i64, reach: Reach) -> TargetBytes {
-        let (base, unit) = match self.memory {
-            _ if self.spans_nodes() => return TargetBytes::NONE,
-            // A displacement is an address (MPI-4.1 §12.2.4).
-            Memory::Attached(_) => (0, 1),
-            _ => {
-                let exposed = self.blocks.descriptor(rank.on_only_node());
-                (exposed.address, exposed.disp_unit)
-            }
-        };
-        let first = disp.cast_unsigned().wrapping_mul(unit).wrapping_add_signed(reach.first);
-        TargetBytes::new(base.wrapping_add(first), reach.bytes)
-    }
-
     /// Returns whether some of the bytes are mapped, and others are not.
     ///
     /// # Errors
@@ -305,26 +286,14 @@ impl Start {
         // One comparison: 0 bytes become the largest number.
         (bytes.wrapping_sub(1) < self.room).then_some(self.at)
     }
-}
 
-/// A place in mapped memory that is not ahead of the pass range, for a call on one element.
-#[derive(Clone, Copy)]
-pub struct ElementStart<'a> {
-    at: *mut u8,
-    view: &'a TargetView,
-}
-
-impl ElementStart<'_> {
     /// Returns the address if it is a multiple of `bytes` bytes, a power of two or none, and they
-    /// do not reach behind the pass range.
+    /// are all inside.
     #[inline(always)]
     pub fn of_word(self, bytes: u64) -> Option<*mut u8> {
-        let (at, mask) = (self.at.addr().to_u64(), bytes.wrapping_sub(1));
         // For 0 bytes the mask has all bits.
-        if at & mask != 0 {
-            return None;
-        }
-        self.view.is_ahead_of_range_end(at | mask).then_some(self.at)
+        let mask = bytes.wrapping_sub(1);
+        (mask < self.room && self.at.addr().to_u64() & mask == 0).then_some(self.at)
     }
 }
 
@@ -340,23 +309,21 @@ impl QuickPart {
         unsafe { self.view(rank.on_only_node()) }.place(disp)
     }
 
-    /// Returns the begin of an element that one atomic instruction is to change; `None` if it is
-    /// outside, ahead of the pass range, or without a pass of this rank (`epoch::lock::passes`).
+    /// Returns the begin of displacement `disp` of `rank`, if this rank may change single words
+    /// there by atomic instructions (`epoch::lock::passes`); `None` also if it is outside.
     ///
     /// # Safety
     /// The window has this rank.
     #[inline(always)]
-    pub unsafe fn element_start(&self, rank: Rank, disp: i64) -> Option<ElementStart<'_>> {
+    pub unsafe fn element_start(&self, rank: Rank, disp: i64) -> Option<Start> {
         // SAFETY: the caller's promise.
         let view = unsafe { self.view(rank.on_only_node()) };
-        // Acquire: the operation comes after the look, and so does the look at the range. It pairs
-        // with the Release by which the rank got its pass, behind `note_range` with no byte.
+        // Acquire: the operation comes after the look. It pairs with the Release by which the rank
+        // got its pass.
         if view.pass().load(Ordering::Acquire) & self.pass == 0 {
             return None;
         }
-        let (first, _) = view.start(disp)?;
-        let at = computed!(view.at.wrapping_add(first.to_usize()));
-        view.is_behind_range_first(at.addr().to_u64()).then_some(ElementStart { at, view })
+        view.place(disp)
     }
 
     /// Returns the address of `reach` at the displacement; `None` if a byte of it is outside, and
@@ -410,22 +377,6 @@ impl TargetView {
     }
 }
 
-impl QuickWindow {
-    /// Returns the words of a target that have some of `bytes` bytes. This process reaches them at
-    /// an address in the view of the target.
-    ///
-    /// # Safety
-    /// The window has this rank.
-    pub unsafe fn target_bytes(self, rank: Rank, at: *mut u8, bytes: u64) -> TargetBytes {
-        let index = rank.on_only_node();
-        // SAFETY: the caller's promise.
-        let view = unsafe { self.part().view(index) };
-        let begin = view.begin(self.node().blocks.descriptor(index).address);
-        let there = at.addr().wrapping_sub(view.at.addr()).to_u64();
-        TargetBytes::new(begin.wrapping_add(there), bytes)
-    }
-}
-
 impl Window {
     /// Returns the address of `reach` at the displacement, if quick calls may access the target and
     /// all bytes are inside of the window.
@@ -438,18 +389,6 @@ impl Window {
         // SAFETY: the caller's promise.
         let look = || unsafe { quick.reach_within(rank, disp, reach) };
         look().or_else(|| self.learn(rank).then(look).flatten())
-    }
-
-    /// Lets quick calls change single words of a target in these bytes, as long as this rank has a
-    /// pass there (`epoch::lock::passes`), and nowhere else.
-    pub fn note_range(&self, rank: Rank, bytes: TargetBytes) {
-        let (Some(quick), Carrier::Node(node)) = (&self.quick, &self.carrier) else { return };
-        let index = rank.on_only_node();
-        if quick.views.has(index) {
-            // SAFETY: the window has this rank.
-            let view = unsafe { quick.view(index) };
-            view.note_range(bytes, node.blocks.descriptor(index).address);
-        }
     }
 
     /// Lets quick calls access a target from now on, if its memory is mapped here. Returns whether

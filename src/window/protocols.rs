@@ -7,8 +7,7 @@ use super::LocalWindow;
 use super::control_blocks::ControlBlocks;
 use super::idle::NodeIdle;
 use crate::epoch::lock::Nodes;
-use crate::epoch::lock::passes::{self, Caller, Others, Several};
-use crate::epoch::lock::target_bytes::TargetBytes;
+use crate::epoch::lock::passes::{self, Caller, Others};
 use crate::epoch::{fence, pscw};
 use crate::error::Result;
 use crate::fabric::Words;
@@ -49,19 +48,13 @@ pub trait Protocols {
 
     /// Does `work`, a single instruction on a mapped word of a rank, such that each call on several
     /// words sees either all or nothing of it.
-    fn single(
-        &self,
-        at: (Rank, Caller),
-        bytes: TargetBytes,
-        nodes: impl Nodes,
-        work: impl FnOnce(),
-    ) -> Result<()>;
+    fn single(&self, at: (Rank, Caller), nodes: impl Nodes, work: impl FnOnce()) -> Result<()>;
 
-    /// Does `work`, a call on several elements of a rank, under its accumulate lock.
+    /// Does `work`, a call on about `elements` elements of a rank, under its accumulate lock.
     fn several(
         &self,
         at: (Rank, Caller),
-        what: Several,
+        elements: u64,
         nodes: impl Nodes,
         work: impl FnOnce(Others) -> Result<()>,
     ) -> Result<()>;
@@ -116,14 +109,8 @@ impl Protocols for OneNode<'_> {
     }
 
     #[inline]
-    fn single(
-        &self,
-        at: (Rank, Caller),
-        bytes: TargetBytes,
-        nodes: impl Nodes,
-        work: impl FnOnce(),
-    ) -> Result<()> {
-        passes::single(&self.0.words, at, bytes, nodes, || {
+    fn single(&self, at: (Rank, Caller), nodes: impl Nodes, work: impl FnOnce()) -> Result<()> {
+        passes::single(&self.0.words, at, nodes, || {
             work();
             Ok(())
         })
@@ -133,11 +120,11 @@ impl Protocols for OneNode<'_> {
     fn several(
         &self,
         at: (Rank, Caller),
-        what: Several,
+        elements: u64,
         nodes: impl Nodes,
         work: impl FnOnce(Others) -> Result<()>,
     ) -> Result<()> {
-        passes::several(&self.0.words, at, what, nodes, work)
+        passes::several(&self.0.words, at, elements, nodes, work)
     }
 }
 

@@ -6,7 +6,7 @@
 //! | entry        | meaning                                                                   |
 //! |--------------|---------------------------------------------------------------------------|
 //! | [`NO_VIEW`]  | not looked at yet, or not mapped here: quick calls refuse the target      |
-//! | another view | that of the target, as long as the window lives; only its range changes   |
+//! | another view | that of the target, as long as the window lives                           |
 //!
 //! The first full call on a target that is mapped here makes its view. Until a window has one, it
 //! uses the table of its arena, whose entries are all [`NO_VIEW`], so that making a window costs
@@ -14,7 +14,6 @@
 //! a cache line for each target that the process has accessed. Quick calls that move data
 //! find a window from its first view on (`registry::serve_transfers`).
 
-use crate::epoch::lock::target_bytes::TargetBytes;
 use crate::number::Number;
 use crate::rank_numbers::RankOnNode;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering};
@@ -35,11 +34,6 @@ pub struct TargetView {
     disp_max: u64,
     /// its word with the pass of this rank (`epoch::lock::passes`)
     pass: *const AtomicU64,
-    /// where this rank may change single words while it has a pass: the address of the first byte,
-    /// as this process reaches it
-    range_first: AtomicU64,
-    /// the address behind the last of these bytes
-    range_end: AtomicU64,
 }
 
 const _: () = assert!(size_of::<TargetView>() == 64);
@@ -49,9 +43,6 @@ unsafe impl Send for TargetView {}
 // SAFETY: likewise.
 unsafe impl Sync for TargetView {}
 
-/// The two ends of a range without a byte.
-const NO_RANGE: (u64, u64) = (u64::MAX, 0);
-
 /// A word that no process changes: no rank has a pass.
 static ZERO: AtomicU64 = AtomicU64::new(0);
 
@@ -60,20 +51,11 @@ static NO_VIEW: TargetView = TargetView::without_bytes(&raw const ZERO);
 
 impl TargetView {
     const fn without_bytes(pass: *const AtomicU64) -> TargetView {
-        TargetView {
-            at: ptr::null_mut(),
-            bytes: 0,
-            disp_unit: 0,
-            disp_min: 0,
-            disp_max: 0,
-            pass,
-            range_first: AtomicU64::new(NO_RANGE.0),
-            range_end: AtomicU64::new(NO_RANGE.1),
-        }
+        TargetView { at: ptr::null_mut(), bytes: 0, disp_unit: 0, disp_min: 0, disp_max: 0, pass }
     }
 
     /// Returns the view of a target whose bytes from offset `first` to `end` are mapped, at `at`,
-    /// in units of `disp_unit` bytes, without a byte in which this rank may change single words.
+    /// in units of `disp_unit` bytes.
     ///
     /// # Safety
     /// The word is that of the target, and valid as long as the view.
@@ -116,43 +98,6 @@ impl TargetView {
     pub fn pass(&self) -> &AtomicU64 {
         // SAFETY: the promise of `new`.
         unsafe { &*self.pass }
-    }
-
-    /// Whether an address is at the first byte, or behind it, of those where this rank may change
-    /// single words while it has a pass. Each end is read by itself: while another thread may call,
-    /// it moves in one direction only.
-    #[inline(always)]
-    pub fn is_behind_range_first(&self, at: u64) -> bool {
-        // Relaxed: ordered behind the look at the pass (`element_start`).
-        at >= self.range_first.load(Ordering::Relaxed)
-    }
-
-    /// Whether an address is one of these bytes, or ahead of them.
-    #[inline(always)]
-    pub fn is_ahead_of_range_end(&self, at: u64) -> bool {
-        at < self.range_end.load(Ordering::Relaxed) // likewise
-    }
-
-    /// Returns where its mapped memory begins, as an address in the target's process. `base`: that
-    /// of displacement 0.
-    pub fn begin(&self, base: u64) -> u64 {
-        base.wrapping_add(self.disp_min.wrapping_mul(self.disp_unit))
-    }
-
-    /// Lets this rank change single words in these bytes while it has a pass, and nowhere else.
-    /// `base`: the address of displacement 0 in the target's process.
-    pub fn note_range(&self, bytes: TargetBytes, base: u64) {
-        let begin = self.begin(base);
-        let end = begin.saturating_add(self.bytes);
-        let here = self.at.addr().to_u64().wrapping_sub(begin);
-        let (first, end) = match (bytes.first.max(begin), bytes.end.min(end)) {
-            (first, end) if first < end => (first.wrapping_add(here), end.wrapping_add(here)),
-            _ => NO_RANGE,
-        };
-        // Relaxed: the locked instructions by which a rank gets a pass stand between a range of no
-        // byte and the next one. One end of that one and no byte are no byte.
-        self.range_first.store(first, Ordering::Relaxed);
-        self.range_end.store(end, Ordering::Relaxed);
     }
 
     /// Returns the bytes from `first` to the end, if `first` is inside or right behind it.
@@ -357,28 +302,6 @@ mod tests {
                     }
                 }
             }
-        }
-    }
-
-    #[test]
-    fn words_in_the_noted_range_are_changed_without_the_lock() {
-        // Bytes 16 to 48 of memory that begins at address 1004 in its process.
-        let view = part((16, 48), 4);
-        let here = |address: u64| (1 << 40) + address - (1004 + 16);
-        let is_inside = |first, last| {
-            view.is_behind_range_first(here(first)) && view.is_ahead_of_range_end(here(last))
-        };
-        assert!(!is_inside(1024, 1027), "no word at first");
-        view.note_range(TargetBytes { first: 1024, end: 1040 }, 1004);
-        assert!(is_inside(1024, 1027) && is_inside(1032, 1039));
-        assert!(!is_inside(1020, 1023) && !is_inside(1040, 1043) && !is_inside(1036, 1043));
-        view.note_range(TargetBytes { first: 0, end: 5000 }, 1004);
-        assert!(is_inside(1020, 1051), "all that is mapped");
-        assert!(!view.is_behind_range_first((1 << 40) - 1), "ahead of it");
-        assert!(!view.is_ahead_of_range_end((1 << 40) + 32), "behind it");
-        for bytes in [TargetBytes::NONE, TargetBytes { first: 1056, end: 1064 }] {
-            view.note_range(bytes, 1004);
-            assert!(!is_inside(1020, 1020) && !is_inside(1051, 1051), "{bytes:?}");
         }
     }
 

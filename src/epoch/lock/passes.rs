@@ -1,18 +1,16 @@
 //! Which accumulates may do without the lock of their target, on one node (docs/decisions/0004).
 //! Calls on several words run as plain loops, which vector instructions make fast, while no rank
-//! changes single words of the same bytes without the lock. Not for windows over several nodes, and
-//! not for the proof that a call is atomic as a whole, which is in [`super::whole`].
+//! changes single words of the target without the lock. Not for windows over several nodes, and not
+//! for the proof that a call is atomic as a whole, which is in [`super::whole`].
 //!
 //! A rank changes a single word of a target *without the lock* if it has a *pass* there, a bit of
-//! its own, and the word is in the *pass range* of the target. All words below are the target's,
-//! and only the holder of its accumulate lock changes them:
+//! its own. All words below are the target's, and only the holder of its accumulate lock changes
+//! them:
 //!
 //! | word        | meaning                                                                     |
 //! |-------------|-----------------------------------------------------------------------------|
-//! | pass bit    | this rank may change single words of the pass range without the lock        |
+//! | pass bit    | this rank may change single words of this target without the lock           |
 //! | owed bit    | its pass was withdrawn, and it may still be in a call that has seen the pass |
-//! | `PASSES_FIRST` | begin of the pass range: all words that a pass or an owed pass is used for |
-//! | `PASSES_END` | end of the pass range                                                      |
 //! | `MIX`       | which calls this target has had, below                                      |
 //! | `WITHDRAWN` | the number of fences of the window when passes were withdrawn last          |
 //!
@@ -20,21 +18,19 @@
 //! |----------------------|--------------------------------------------------------------------|
 //! | n                    | *open*: a rank that asks gets a pass; n elements changed word by word |
 //! | [`CLOSED`] + n       | *closed*: no rank gets a pass before n more calls on single words  |
-//! | [`CLOSED`] + [`ANEW`] + n | closed, and the pass range has begun anew since then          |
 //! | [`THREADS`] + any    | a rank with several threads has had a pass: never closed again     |
 //!
-//! What the holder of the lock does; *others* are passes and owed passes of other ranks, if it
-//! changes words of the pass range:
+//! What the holder of the lock does; *others* are passes and owed passes of other ranks:
 //!
 //! | call          | target | others | steps                                                     |
 //! |---------------|--------|--------|-----------------------------------------------------------|
-//! | single word   | open   |        | the caller owes no pass, and gets one; the range grows    |
-//! | single word   | closed |        | the caller owes no pass, n counts down; the range grows   |
+//! | single word   | open   |        | the caller owes no pass, and gets one                     |
+//! | single word   | closed |        | the caller owes no pass, n counts down                    |
 //! | several words |        | none   | plain loop                                                |
 //! | several words | open   | a pass | withdraws all, word by word; after some elements: closed  |
 //! | several words | closed | owed   | word by word, until each such rank has called, or a fence |
 //!
-//! A call on several words in the range of a closed target begins its count again.
+//! A call on several words of a closed target restarts its count.
 //!
 //! # Why a plain loop is right
 //!
@@ -47,22 +43,16 @@
 //! unless its rank has several threads. The caller's own pass does not count: the caller is in this
 //! call, unless it has several threads.
 //!
-//! A word that a rank changes by a pass is in the pass range. The range begins anew only while no
-//! other rank has a pass or owes one; until then it grows. So a rank may read it without the lock
-//! as long as it has a pass: whatever it reads is a part of the range from then on. If the holder
-//! of the lock changes bytes outside of the range, it does not meet such a word, and passes stay.
-//!
 //! # What it costs
 //!
-//! A call on a single word reads its pass, and the two ends of the range as its process has noted
-//! them. The first one of each rank at a target takes the lock, as does each one behind a call on
-//! several words in the range. A switch costs each rank that had a pass one such call. By the
-//! [`SwitchLimits`] a target switches only after calls that were slow for as long as that.
+//! A call on a single word reads its pass. The first one of each rank at a target takes the lock,
+//! as does each one behind a call on several words. A switch costs each rank that had a pass one
+//! such call. By the [`SwitchLimits`] a target switches only after calls that were slow for as long
+//! as that.
 
-use super::target_bytes::TargetBytes;
 use super::{Mode, Nodes, release, try_free, whole};
 use crate::error::Result;
-use crate::fabric::layout::{self, MIX, PASSES_END, PASSES_FIRST, WITHDRAWN};
+use crate::fabric::layout::{self, MIX, WITHDRAWN};
 use crate::fabric::{Fetch, WordAt, WordId, Words};
 use crate::rank_numbers::Rank;
 use crate::sync::fence_after_rmw;
@@ -71,10 +61,8 @@ use crate::sync::fence_after_rmw;
 const CLOSED: u64 = 1 << 63;
 /// A rank with several threads has had a pass.
 const THREADS: u64 = 1 << 62;
-/// The pass range has the calls on single words since all passes were withdrawn, or some of them.
-const ANEW: u64 = 1 << 61;
 /// The number in `MIX`.
-const NUMBER: u64 = ANEW - 1;
+const NUMBER: u64 = THREADS - 1;
 
 /// The values at which a target switches.
 #[derive(Clone, Copy, Debug)]
@@ -103,15 +91,6 @@ pub struct Caller {
     pub limits: SwitchLimits,
 }
 
-/// What a call on several elements changes, or on one that no atomic operation can change.
-#[derive(Clone, Copy, Debug)]
-pub struct Several {
-    /// the number of elements, about
-    pub elements: u64,
-    /// all of them are in these bytes
-    pub bytes: TargetBytes,
-}
-
 /// Whether others change the target while a call on several words runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {
@@ -129,32 +108,33 @@ struct Passes<'a, W> {
     caller: Caller,
 }
 
-/// Runs `work`, a call on several elements, under the accumulate lock of a target.
+/// Runs `work`, a call on about `elements` elements, or on one that no atomic operation can change,
+/// under the accumulate lock of a target.
 #[inline]
 pub fn several<R>(
     words: &impl Words,
     (target, caller): (Rank, Caller),
-    what: Several,
+    elements: u64,
     nodes: impl Nodes,
     work: impl FnOnce(Others) -> Result<R>,
 ) -> Result<R> {
     let at = Passes { words, target, caller };
-    whole::several(words, target, nodes, || work(at.others(|| what)?))
+    whole::several(words, target, nodes, || work(at.others(elements)?))
 }
 
 /// The begin of [`several`], if the lock is free. The caller does the work at once, and then calls
-/// [`end_several`]. `what` is asked for only if it matters.
+/// [`end_several`].
 #[inline(always)]
 pub fn try_several(
     words: &impl Words,
     (target, caller): (Rank, Caller),
-    what: impl FnOnce() -> Several,
+    elements: u64,
 ) -> Result<Option<Others>> {
     if !try_free(words, whole::word(target), Mode::Exclusive)? {
         return Ok(None);
     }
     fence_after_rmw(); // as in `whole::several`
-    Passes { words, target, caller }.others(what).map(Some)
+    Passes { words, target, caller }.others(elements).map(Some)
 }
 
 /// The end of a call that [`try_several`] has begun.
@@ -163,32 +143,24 @@ pub fn end_several(words: &impl Words, target: Rank) -> Result<()> {
     release(words, whole::word(target), Mode::Exclusive)
 }
 
-/// A call on a single word, in `bytes`: `work` is one atomic instruction.
+/// A call on a single word: `work` is one atomic instruction.
 #[inline]
 pub fn single<R>(
     words: &impl Words,
     (target, caller): (Rank, Caller),
-    bytes: TargetBytes,
     nodes: impl Nodes,
     work: impl FnOnce() -> Result<R>,
 ) -> Result<R> {
     let at = Passes { words, target, caller };
-    if at.range_if_pass()?.covers(bytes) {
+    if at.has_pass()? {
         let done = work();
         fence_after_rmw(); // before others learn that this call has ended
         return done;
     }
     whole::several(words, target, nodes, || {
-        at.enter(bytes)?;
+        at.enter()?;
         work()
     })
-}
-
-/// Returns where a rank may change single words of a target without the lock. That holds until its
-/// pass is withdrawn.
-#[inline]
-pub fn range(words: &impl Words, (target, caller): (Rank, Caller)) -> Result<TargetBytes> {
-    Passes { words, target, caller }.range_if_pass()
 }
 
 impl<W> Clone for Passes<'_, W> {
@@ -237,49 +209,30 @@ impl<W: Words> Passes<'_, W> {
         if index == own && !self.caller.threads { bit } else { 0 }
     }
 
-    /// Returns the pass range, or no byte if the caller has no pass.
     #[inline]
-    fn range_if_pass(&self) -> Result<TargetBytes> {
+    fn has_pass(&self) -> Result<bool> {
         let (pass, _, bit) = self.own();
-        if self.read(pass)? & bit == 0 { Ok(TargetBytes::NONE) } else { self.range() }
-    }
-
-    #[inline]
-    fn range(&self) -> Result<TargetBytes> {
-        Ok(TargetBytes { first: self.read(PASSES_FIRST)?, end: self.read(PASSES_END)? })
+        Ok(self.read(pass)? & bit != 0)
     }
 
     /// Notes that the caller is in no call that uses an earlier pass, and gives it a pass if the
     /// target is open, for a call on a single word.
     #[cold]
-    fn enter(self, bytes: TargetBytes) -> Result<()> {
+    fn enter(self) -> Result<()> {
         let (pass, owed, bit) = self.own();
         let (passes, mix) = (self.read(pass)?, self.read(MIX)?);
         self.pay(owed, bit)?;
         if passes & bit != 0 {
-            return self.grow_range(bytes, false).map(drop);
+            return Ok(());
         }
         let (is_closed, number) = (mix & CLOSED != 0, mix & NUMBER);
-        let is_anew = self.grow_range(bytes, mix & ANEW == 0)?;
         if is_closed && number > 1 {
-            let anew = if is_anew { ANEW } else { mix & ANEW };
-            return self.set(MIX, mix, mix & (CLOSED | THREADS) | anew | (number - 1));
+            return self.set(MIX, mix, mix - 1);
         }
         let threads = if self.caller.threads { THREADS } else { mix & THREADS };
         let elements = if is_closed { 0 } else { number };
         self.set(MIX, mix, threads | elements)?;
         self.set(pass, passes, passes | bit)
-    }
-
-    /// Takes bytes into the pass range. If it may begin anew, and no other rank uses the old one,
-    /// they are all of it. Returns whether they are.
-    fn grow_range(&self, bytes: TargetBytes, may_begin: bool) -> Result<bool> {
-        let is_used = || Ok(self.anybody(layout::pass)? || self.anybody(layout::owed)?);
-        let (range, is_anew) = (self.range()?, may_begin && !is_used()?);
-        let new = if is_anew { bytes } else { range.grown_to(bytes) };
-        self.set(PASSES_FIRST, range.first, new.first)?;
-        self.set(PASSES_END, range.end, new.end)?;
-        Ok(is_anew)
     }
 
     /// Clears the owed bit of the caller, unless another thread of it may use the pass.
@@ -294,46 +247,43 @@ impl<W: Words> Passes<'_, W> {
 
     /// Decides how a call on several words changes them, and whether the target switches.
     #[inline(always)]
-    fn others(&self, what: impl FnOnce() -> Several) -> Result<Others> {
+    fn others(&self, elements: u64) -> Result<Others> {
         if layout::bitmap_words(self.size()) == 1 {
             let (passes, owing) = (self.read(layout::pass(0, 1))?, self.read(layout::owed(0, 1))?);
             if passes & !self.ignored(0) == 0 && owing == 0 {
                 // The common case.
                 let mix = self.read(MIX)?;
                 if mix & CLOSED != 0 && mix & NUMBER != self.caller.limits.calls {
-                    self.restart(mix, what().bytes)?;
+                    self.restart(mix)?;
                 }
                 return Ok(Others::None);
             }
         }
-        self.others_in_full(what())
+        self.others_in_full(elements)
     }
 
-    /// Lets a closed target stay so for as many calls as before, if there was one in these bytes.
+    /// Lets a closed target stay so for as many calls as before.
     #[cold]
-    fn restart(self, mix: u64, bytes: TargetBytes) -> Result<()> {
-        if !self.range()?.overlaps(bytes) {
-            return Ok(());
-        }
+    fn restart(self, mix: u64) -> Result<()> {
         self.set(MIX, mix, mix & (CLOSED | THREADS) | self.caller.limits.calls)
     }
 
     #[cold]
-    fn others_in_full(self, what: Several) -> Result<Others> {
+    fn others_in_full(self, elements: u64) -> Result<Others> {
         let (_, owed, bit) = self.own();
         self.pay(owed, bit)?;
         let mix = self.read(MIX)?;
         let (passes, owes) = (self.anybody(layout::pass)?, self.anybody(layout::owed)?);
         let owes = owes && !self.forgive(mix)?;
         if mix & CLOSED != 0 {
-            self.restart(mix, what.bytes)?;
+            self.restart(mix)?;
         }
-        if !(passes || owes) || !self.range()?.overlaps(what.bytes) {
+        if !(passes || owes) {
             return Ok(Others::None);
         }
         if mix & (CLOSED | THREADS) == 0 {
             let limits = self.caller.limits;
-            match mix.saturating_add(what.elements) {
+            match mix.saturating_add(elements) {
                 now if now < limits.elements => self.set(MIX, mix, now)?,
                 _ => self.set(MIX, mix, CLOSED | limits.calls)?,
             }

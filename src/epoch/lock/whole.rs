@@ -11,10 +11,8 @@
 //! | reached by a device | looks behind, at the lock: while it is held, the call waits for it   |
 //!
 //! On one node ([`super::passes`]) the holder of the lock withdraws the passes before it changes
-//! words that calls with a pass change, too, and no rank gets a pass while the lock is held. So for
-//! these calls a look at the pass is one at the lock. Other holders leave the passes: none of their
-//! words is one of a call with a pass, and so they are in no cycle below with such calls. Calls on
-//! single words that take the lock are holders, too.
+//! words, and no rank gets a pass while the lock is held. So for these calls a look at the pass is
+//! one at the lock. Calls on single words that take the lock are holders, too.
 //!
 //! All calls on a window look on the same side.
 //!

@@ -8,10 +8,8 @@ use crate::epoch::exposure::{Lists, Posted, Started};
 use crate::epoch::fence::BarrierKind;
 use crate::epoch::lock::{
     Held, Mode, Spare, acquire, lock_all, lock_exclusive, lock_shared,
-    passes::{self, Caller, Several},
-    release,
-    target_bytes::TargetBytes,
-    unlock_all, unlock_exclusive, unlock_shared,
+    passes::{self, Caller},
+    release, unlock_all, unlock_exclusive, unlock_shared,
 };
 use crate::epoch::regions::{Change, Table, change, hold, seen, table};
 use crate::epoch::{exposure, fence, pscw, regions};
@@ -364,16 +362,10 @@ fn element(index: u32) -> WordAt {
     WordAt { rank: Rank(0), word: layout::fence(index) }
 }
 
-/// Their bytes.
-fn elements() -> TargetBytes {
-    TargetBytes::new(64, 16)
-}
-
 /// Does `work`, a call on both, as a rank that withdraws passes and does not close the target.
 fn on_both<R>(words: &HeapWords, work: impl FnOnce() -> Result<R>) -> R {
-    let what = Several { elements: 2, bytes: elements() };
     let at = (Rank(0), caller(words, u64::MAX));
-    passes::several(words, at, what, 0, |_| work()).unwrap()
+    passes::several(words, at, 2, 0, |_| work()).unwrap()
 }
 
 fn add_to_both(words: &HeapWords, _: &Memory) {
@@ -391,15 +383,14 @@ fn read_both<const FIRST: u32>(words: &HeapWords, _: &Memory) {
 /// The caller at rank 0, where a rank has a pass before its call.
 fn with_pass(words: &HeapWords) -> (Rank, Caller) {
     let caller = caller(words, 1);
-    passes::single(words, (Rank(0), caller), elements(), 0, || Ok(())).unwrap();
+    passes::single(words, (Rank(0), caller), 0, || Ok(())).unwrap();
     (Rank(0), caller)
 }
 
 /// Reads one of the words, and then the other: what was added to both is there.
 fn read_each<const FIRST: u32>(words: &HeapWords, _: &Memory) {
     let at = with_pass(words);
-    let read =
-        |index| passes::single(words, at, elements(), 0, || words.read(element(index))).unwrap();
+    let read = |index| passes::single(words, at, 0, || words.read(element(index))).unwrap();
     let first = read(FIRST);
     assert!(read(1 - FIRST) >= first, "a part of a call on both");
 }
@@ -408,7 +399,7 @@ fn add_to_each<const FIRST: u32>(words: &HeapWords, _: &Memory) {
     let at = with_pass(words);
     for index in [FIRST, 1 - FIRST] {
         let add = || words.fetch(element(index), Fetch::Add(1));
-        passes::single(words, at, elements(), 0, add).unwrap();
+        passes::single(words, at, 0, add).unwrap();
     }
 }
 

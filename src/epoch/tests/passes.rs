@@ -2,8 +2,7 @@
 //! loom: no change is lost, with or without passes.
 
 use super::orderings::{ASLEEP, AWAKE};
-use crate::epoch::lock::passes::{Caller, Others, Several, SwitchLimits, several, single};
-use crate::epoch::lock::target_bytes::TargetBytes;
+use crate::epoch::lock::passes::{Caller, Others, SwitchLimits, several, single};
 use crate::error::Result;
 use crate::fabric::layout::{self, COMPLETE, fence};
 use crate::fabric::shm::thread_words::{self, Heap, HeapWords};
@@ -27,16 +26,6 @@ const TIMES: u64 = 6;
 pub(super) fn caller(words: &impl Words, elements: u64) -> Caller {
     let limits = SwitchLimits { elements, calls: 1 };
     Caller { rank: words.rank(), threads: false, fences: 0, limits }
-}
-
-/// The bytes of some of the words.
-fn bytes(index: u32, number: u32) -> TargetBytes {
-    TargetBytes::new(8 * u64::from(index), 8 * u64::from(number))
-}
-
-/// The two words from one on, for a call on several.
-fn two(index: u32) -> Several {
-    Several { elements: 2, bytes: bytes(index, 2) }
 }
 
 fn data(target: Rank, index: u32) -> WordAt {
@@ -76,10 +65,6 @@ enum Slip {
     NoPass,
     /// a rank with several threads says that it has one
     Threads,
-    /// a call on several words says that it changes others
-    Elsewhere,
-    /// a call on a single word says that it changes another one
-    Beside,
 }
 
 /// Each rank calls on single words and on several, at random, and counts what it has added.
@@ -121,17 +106,15 @@ fn call(
         let plain = |others| if slip == Slip::Plain { Others::None } else { others };
         let first = sim.random(WORDS - 1);
         let work = |others| add_to_two(words, TARGET, first, plain(others));
-        let said = if slip == Slip::Elsewhere { two(WORDS) } else { two(first) };
-        several(words, at, said, sim.thread(), work).unwrap();
+        several(words, at, 2, sim.thread(), work).unwrap();
         [first, first + 1].into_iter().for_each(|index| added[index as usize] += 1);
         return;
     }
     let index = sim.random(WORDS);
     let add = || words.fetch(data(TARGET, index), Fetch::Add(1));
-    let said = if slip == Slip::Beside { WORDS } else { index };
     match slip {
         Slip::NoPass => add(),
-        _ => single(words, at, bytes(said, 1), sim.thread(), add),
+        _ => single(words, at, sim.thread(), add),
     }
     .unwrap();
     added[index as usize] += 1;
@@ -153,24 +136,18 @@ fn plain_loops_lose_no_change() {
 fn lost_changes_are_noticed() {
     assert!(is_caught(3, || calls(Slip::Plain)), "plain loops beside calls on single words");
     assert!(is_caught(3, || calls(Slip::NoPass)), "calls on single words without a pass");
-    assert!(is_caught(3, || calls(Slip::Elsewhere)), "calls on several words in other bytes");
-    assert!(is_caught(3, || calls(Slip::Beside)), "calls on single words in other bytes");
     let threads = SimShape { threads: 3, ..SimShape::from(2) };
     assert!(is_caught(threads, || calls(Slip::Threads)), "threads that are not counted");
 }
 
-/// What a call on several words of rank 0 finds, all of the first two.
+/// What a call on several words of rank 0 finds.
 fn others(words: &HeapWords, caller: Caller, elements: u64) -> Others {
-    others_at(words, caller, Several { elements, ..two(0) })
-}
-
-fn others_at(words: &HeapWords, caller: Caller, what: Several) -> Others {
-    several(words, (Rank(0), caller), what, 0, Ok).unwrap()
+    several(words, (Rank(0), caller), elements, 0, Ok).unwrap()
 }
 
 /// A call on a single word of rank 0.
-fn change(words: &HeapWords, caller: Caller, index: u32) {
-    single(words, (Rank(0), caller), bytes(index, 1), 0, || Ok(())).unwrap();
+fn change(words: &HeapWords, caller: Caller) {
+    single(words, (Rank(0), caller), 0, || Ok(())).unwrap();
 }
 
 /// Whether a rank of three has a pass at rank 0.
@@ -188,7 +165,7 @@ fn a_target_switches_after_calls_that_were_slow() {
         Caller { limits, ..caller(&words[rank], 0) }
     });
     let pass = |rank| has_pass(&words[0], rank);
-    let add = |rank: usize, caller| change(&words[rank], caller, 0);
+    let add = |rank: usize, caller| change(&words[rank], caller);
     assert_eq!(others(&words[0], a, 100), Others::None);
     add(0, a);
     assert!(pass(0), "an open target");
@@ -203,7 +180,7 @@ fn a_target_switches_after_calls_that_were_slow() {
     assert!(!pass(0), "as many as a switch costs: a closed target");
     assert_eq!(others(&words[2], c, 1), Others::None);
     add(0, a);
-    assert!(!pass(0), "the call on several words has begun the count anew");
+    assert!(!pass(0), "the call on several words has restarted the count");
     add(1, b);
     assert!(!pass(0) && pass(1), "open again after two calls");
     let later = Caller { fences: 1, ..c };
@@ -217,9 +194,9 @@ fn a_rank_with_threads_keeps_its_target_open() {
     let words = [0, 1].map(|rank| thread_words::words(&heap, Rank(rank), 10));
     let threads = Caller { threads: true, ..caller(&words[0], 1) };
     for fences in [0, 1] {
-        change(&words[0], threads, 0);
+        change(&words[0], threads);
         assert_eq!(others(&words[0], threads, 100), Others::OnSingleWords, "another thread of it");
-        change(&words[0], threads, 0);
+        change(&words[0], threads);
         assert_ne!(words[0].own(layout::pass(0, 2)), 0, "open");
         let later = Caller { fences, ..caller(&words[1], 1) };
         assert_eq!(others(&words[1], later, 100), Others::OnSingleWords);
@@ -228,40 +205,11 @@ fn a_rank_with_threads_keeps_its_target_open() {
 }
 
 #[test]
-fn calls_on_several_words_elsewhere_leave_passes() {
-    let heap = Heap::window(3);
-    let words = [0, 1, 2].map(|rank| thread_words::words(&heap, Rank(rank), 10));
-    let [a, b, c] = [0, 1, 2].map(|rank| {
-        let limits = SwitchLimits { elements: 10, calls: 2 };
-        Caller { limits, ..caller(&words[rank], 0) }
-    });
-    change(&words[1], b, 2);
-    assert_eq!(others(&words[0], a, 100), Others::None, "ahead of the range");
-    assert_eq!(others_at(&words[0], a, two(3)), Others::None, "behind it");
-    assert!(has_pass(&words[0], 1));
-    assert_eq!(others_at(&words[0], a, two(1)), Others::OnSingleWords, "half of it is inside");
-    assert!(!has_pass(&words[0], 1));
-    assert_eq!(others(&words[0], a, 100), Others::None, "an owed pass");
-    // Rank 2 uses another word while rank 1 may still be in its call: the range grows.
-    change(&words[2], c, 0);
-    assert_eq!(others_at(&words[0], a, two(2)), Others::OnSingleWords);
-    assert_eq!(others(&words[0], a, 100), Others::OnSingleWords, "closed from now on");
-    change(&words[1], b, 0);
-    assert_eq!(others_at(&words[0], a, two(2)), Others::OnSingleWords, "rank 2 owes its pass");
-    // No rank owes a pass any more: the range begins anew.
-    change(&words[2], c, 0);
-    assert_eq!(others_at(&words[0], a, two(2)), Others::None, "the range has word 0 alone");
-    change(&words[2], c, 1);
-    assert!(has_pass(&words[0], 2), "a call elsewhere has not begun the count anew");
-    assert_eq!(others_at(&words[0], a, two(1)), Others::OnSingleWords, "the range has grown");
-}
-
-#[test]
 fn each_rank_has_a_pass_of_its_own() {
     let heap = Heap::window(130);
     let words = |rank| thread_words::words(&heap, Rank(rank), 10);
     for rank in [0, 63, 64, 129] {
-        let add = || change(&words(rank), caller(&words(rank), 1), 0);
+        let add = || change(&words(rank), caller(&words(rank), 1));
         add();
         assert_eq!(others(&words(5), caller(&words(5), 1), 1), Others::OnSingleWords);
         assert_eq!(others(&words(5), caller(&words(5), 1), 1), Others::OnSingleWords, "owed");
@@ -282,13 +230,13 @@ fn loops_beside(callers: u32, spins: u32, first: u32, single_words: [u32; 2]) {
             if rank == 0 {
                 for _ in 0..2 {
                     let work = |others| add_to_two(&words, Rank(0), first, others);
-                    several(&words, at, two(first), 0, work).unwrap();
+                    several(&words, at, 2, 0, work).unwrap();
                 }
                 return;
             }
             for index in single_words {
                 let add = || words.fetch(data(Rank(0), index), Fetch::Add(1));
-                single(&words, at, bytes(index, 1), 0, add).unwrap();
+                single(&words, at, 0, add).unwrap();
             }
         }
     };
@@ -308,10 +256,4 @@ fn loops_beside(callers: u32, spins: u32, first: u32, single_words: [u32; 2]) {
 fn loom_a_plain_loop_and_calls_on_single_words_lose_no_change() {
     model(4, || loops_beside(2, AWAKE, 0, [0, 0]));
     model(2, || loops_beside(3, ASLEEP, 0, [0, 0]));
-}
-
-#[test]
-fn loom_a_plain_loop_beside_a_range_that_grows_to_it_loses_no_change() {
-    model(4, || loops_beside(2, AWAKE, 1, [0, 1]));
-    model(2, || loops_beside(3, ASLEEP, 1, [0, 1]));
 }

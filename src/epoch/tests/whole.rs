@@ -3,8 +3,7 @@
 //! `orderings`.
 
 use super::passes::caller;
-use crate::epoch::lock::passes::{self, Several};
-use crate::epoch::lock::target_bytes::TargetBytes;
+use crate::epoch::lock::passes;
 use crate::epoch::lock::whole::{look_behind, several};
 use crate::error::Result;
 use crate::fabric::layout::fence;
@@ -36,11 +35,6 @@ fn data(index: u32) -> WordAt {
     WordAt { rank: TARGET, word: fence(index) }
 }
 
-/// The bytes of some of them.
-fn bytes(index: u32, number: u32) -> TargetBytes {
-    TargetBytes::new(8 * u64::from(index), 8 * u64::from(number))
-}
-
 /// Adds to all words, all at once, and returns what they held.
 fn add_to_all<const VIEW: usize>(words: &View<VIEW>, add: u64) -> Result<[u64; WORDS as usize]> {
     let mut tickets = Vec::new();
@@ -60,21 +54,24 @@ fn on_several<const VIEW: usize>(words: &View<VIEW>, add: u64, slip: Slip) -> [u
         _ if VIEW == FAR => several(words, TARGET, 0, || add_to_all(words, add)),
         _ => {
             let at = (TARGET, caller(words, u64::MAX));
-            let what = Several { elements: u64::from(WORDS), bytes: bytes(0, WORDS) };
-            passes::several(words, at, what, 0, |_| add_to_all(words, add))
+            passes::several(words, at, u64::from(WORDS), 0, |_| add_to_all(words, add))
         }
     }
     .unwrap()
 }
 
 fn on_one<const VIEW: usize>(words: &View<VIEW>, index: u32, add: u64, slip: Slip) -> u64 {
-    let fetch = || words.fetch(data(index), Fetch::Add(add));
+    let fetch = || {
+        // Time passes between a look and the operation.
+        words.read(data(index)).and_then(|_| words.read(data(index)))?;
+        words.fetch(data(index), Fetch::Add(add))
+    };
     let behind = (VIEW == FAR) != (slip == Slip::Mixed && words.sim.random(2) == 0);
     match (slip, behind) {
         (Slip::Blind, _) => fetch(),
         (_, false) => {
             let at = (TARGET, caller(words, u64::MAX));
-            passes::single(words, at, bytes(index, 1), 0, fetch)
+            passes::single(words, at, 0, fetch)
         }
         (_, true) => {
             // As on a device: the read of the lock is under way behind the operation.

@@ -3,8 +3,7 @@
 
 use super::WideWindow;
 use super::located::Ranks;
-use crate::epoch::lock::passes::{Caller, Others, Several};
-use crate::epoch::lock::target_bytes::TargetBytes;
+use crate::epoch::lock::passes::{Caller, Others};
 use crate::epoch::lock::{Nodes, whole};
 use crate::epoch::{exposure, fence};
 use crate::error::Result;
@@ -75,7 +74,6 @@ impl<'a> Protocols for ManyNodes<'a> {
     fn single(
         &self,
         (rank, _): (Rank, Caller),
-        _bytes: TargetBytes,
         nodes: impl Nodes,
         work: impl FnOnce(),
     ) -> Result<()> {
@@ -86,7 +84,7 @@ impl<'a> Protocols for ManyNodes<'a> {
     fn several(
         &self,
         (rank, _): (Rank, Caller),
-        _what: Several,
+        _elements: u64,
         nodes: impl Nodes,
         work: impl FnOnce(Others) -> Result<()>,
     ) -> Result<()> {
