@@ -92,41 +92,28 @@ macro_rules! becomes_open {
     };
 }
 
-/// Whether a quick path may serve the window of a call, or the call has no target.
-macro_rules! may_be_quick {
-    ($entry:ident []) => {
-        true
-    };
-    ($entry:ident [$rank:ident $win:ident]) => {
-        $crate::window::registry::may_be_quick_transfer($win, $entry)
-    };
-}
-
 /// Makes the entries of calls that must be quick. The first block tries the common case; it needs
 /// no frame and raises no error, and returns whether it carried out the call. If not, it has done
-/// nothing. The block behind `else`, if there is one, tries other common cases, likewise, out of
-/// line and for windows that have quick calls. It should call no function before it knows that it
-/// has one of them, so that the arguments stay where the caller has put them. The last block
-/// carries out the call from the beginning. The other blocks find the window by the name `ENTRY`,
-/// so that they find none where a tool may come behind. `[rank win]`: a call on a target. If the
-/// target was not known to be open and is now, the call begins again.
+/// nothing. It finds the window by the name `ENTRY`, so that it finds none where a tool may come
+/// behind. The last block carries out the call from the beginning. `[rank win]`: a call on a
+/// target. If the target was not known to be open and is now, the call begins again.
 macro_rules! quick_entry {
     ($(
         $(#[$doc:meta])*
         $name:ident $profiled:ident ($($argument:ident: $type:ty),* $(,)?)
-        $([$rank:ident $win:ident])? $quick:block $(else $second:block)? $body:block
+        $([$rank:ident $win:ident])? $quick:block $body:block
     )*) => {$(
         quick_function! {
             $(#[$doc])*
             $name Mpi [hand_to_tool!($name ($($argument: $type),*))] ($($argument: $type),*)
-            [$($rank $win)?] $quick [$($second)?] $body
+            [$($rank $win)?] $quick $body
         }
 
         quick_function! {
             $(#[$doc])*
             $profiled Pmpi
             [pass_aside!($profiled ($($argument: $type),*) -> core::ffi::c_int)]
-            ($($argument: $type),*) [$($rank $win)?] $quick [$($second)?] $body
+            ($($argument: $type),*) [$($rank $win)?] $quick $body
         }
     )*};
 }
@@ -136,7 +123,7 @@ macro_rules! quick_function {
     (
         $(#[$doc:meta])*
         $name:ident $entry:ident [$begin:expr] ($($argument:ident: $type:ty),*)
-        $target:tt $quick:block [$($second:block)?] $body:block
+        $target:tt $quick:block $body:block
     ) => {
         $(#[$doc])*
         #[unsafe(no_mangle)]
@@ -153,37 +140,20 @@ macro_rules! quick_function {
                 $body
             }
             #[inline(never)]
-            unsafe extern "C-unwind" fn beyond($($argument: $type),*) -> core::ffi::c_int {
-                let next = if may_be_quick!(ENTRY $target) { less_common } else { in_full };
-                // SAFETY: likewise.
-                unsafe { next($($argument),*) }
-            }
-            #[inline(never)]
-            unsafe extern "C-unwind" fn less_common($($argument: $type),*) -> core::ffi::c_int {
-                $(
-                    let done: bool = $second;
-                    if done {
-                        return 0;
-                    }
-                )?
-                // SAFETY: likewise.
-                unsafe { in_full($($argument),*) }
-            }
-            #[inline(never)]
             unsafe extern "C-unwind" fn again($($argument: $type),*) -> core::ffi::c_int {
                 let done: bool = $quick;
                 if done {
                     return 0;
                 }
                 // SAFETY: likewise.
-                unsafe { beyond($($argument),*) }
+                unsafe { in_full($($argument),*) }
             }
             let done: bool = $quick;
             if done {
                 return 0;
             }
             // SAFETY: likewise.
-            unsafe { beyond($($argument),*) }
+            unsafe { in_full($($argument),*) }
         }
     };
 }

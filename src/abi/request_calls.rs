@@ -14,37 +14,29 @@ use crate::window::report::{Wrong, carry_out};
 use crate::window::synchronise;
 use core::ffi::c_int;
 
-/// Carries out a quick call by `transfer`, which returns `Some` if the data have moved, and
-/// stores a request. `Some` if both are done. Does nothing where the full call is needed, because a
-/// call of the MPI has to make the request, or the request or the epoch may be wrong.
+/// Carries out a quick call by `transfer`, which returns `Some` if the data have moved, and stores
+/// a request. `Some` if both are done. Does nothing where the full call is needed, because the
+/// request or the epoch may be wrong. A call of the MPI may have to make the request; if that
+/// fails, the full call begins again.
 #[inline(always)]
-pub(super) fn with_quick_request(
+pub(super) fn with_request(
     to: &Quick,
     request: *mut MPI_Request,
     transfer: impl FnOnce() -> Option<()>,
 ) -> Option<()> {
-    let handle = to.host().completed.known()?;
     if !may_request(to, request) {
         return None;
     }
     transfer()?;
+    let Some(handle) = to.host().completed.known() else { return make_request(to, request) };
     // SAFETY: the caller's pointer to a request, which is not null.
     unsafe { to.host().store(request, handle) };
     Some(())
 }
 
-/// Carries out a put or a get by `transfer`, as [`with_quick_request`]; a call of the MPI may make
-/// the request. If that fails, the full call begins again.
-#[inline]
-pub(super) fn with_any_request(
-    to: &Quick,
-    request: *mut MPI_Request,
-    transfer: impl FnOnce() -> Option<()>,
-) -> Option<()> {
-    if !may_request(to, request) {
-        return None;
-    }
-    transfer()?;
+/// Lets the MPI underneath make a request that is complete, and stores it.
+#[inline(never)]
+fn make_request(to: &Quick, request: *mut MPI_Request) -> Option<()> {
     // SAFETY: the caller's pointer to a request, which is not null.
     unsafe { to.comm().completed_request(to.host(), request) }.ok()
 }

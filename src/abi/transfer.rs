@@ -2,15 +2,15 @@
 //! counts and in whether they have a request: `MPI_Put`, `MPI_Put_c`, `MPI_Rput`, `MPI_Rput_c`.
 //! Each is a row below, `signature = work(native)`. `work` is a function of this file. `native` is
 //! the function of the MPI underneath, for windows of that MPI; `native_c else native` where an MPI
-//! may have no function with large counts. `quick[]` and `quick[request]` name the functions that
-//! try the common case.
+//! may have no function with large counts. `quick[]` and `quick[request]` name the function that
+//! tries the common case.
 
 use super::answer::on_window;
-use super::request_calls::{on_target_with, with_any_request, with_quick_request};
+use super::request_calls::{on_target_with, with_request};
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
 use crate::error::{Class, Result};
 use crate::mpi::{Handle, Host};
-use crate::transfer::{Buffer, Place, Quick, Target, acc_quick, put_get, single, staged};
+use crate::transfer::{Buffer, Place, Quick, Target, put_get, single, staged};
 use core::ffi::{c_int, c_void};
 
 /// Returns a buffer of the caller.
@@ -158,7 +158,7 @@ puts_and_gets! {
     MPI_Put PMPI_Put (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
-    ) = put(put) quick[] put_get::put_quick, put_get::put_row;
+    ) = put(put) quick[] put_get::put_quick;
 
     /// Transfers data to a target (MPI-4.1 §12.3.1), with large counts. By stores where the
     /// target's memory is mapped here, by process_vm into other memory of this node, and by RDMA
@@ -179,7 +179,7 @@ puts_and_gets! {
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
         request: *mut MPI_Request,
-    ) = put(rput) quick[request] put_get::put_quick, put_get::put_row;
+    ) = put(rput) quick[request] put_get::put_quick;
 
     /// Transfers data to a target, as MPI_Put, with a request (MPI-4.1 §12.3.5), with large counts.
     /// The request is one of the MPI underneath: on one node it is complete when the call returns;
@@ -201,7 +201,7 @@ puts_and_gets! {
     MPI_Get PMPI_Get (
         origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
-    ) = get(get) quick[] put_get::get_quick, put_get::get_row;
+    ) = get(get) quick[] put_get::get_quick;
 
     /// Transfers data from a target (MPI-4.1 §12.3.2), with large counts. By loads where the
     /// target's memory is mapped here, by process_vm from other memory of this node, and by RDMA
@@ -223,7 +223,7 @@ puts_and_gets! {
         origin: *mut c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, win: MPI_Win,
         request: *mut MPI_Request,
-    ) = get(rget) quick[request] put_get::get_quick, put_get::get_row;
+    ) = get(rget) quick[request] put_get::get_quick;
 
     /// Transfers data from a target, as MPI_Get, with a request (MPI-4.1 §12.3.5), with large
     /// counts. The request is one of the MPI underneath: on one node it is complete when the call
@@ -248,7 +248,7 @@ accumulates! {
     MPI_Accumulate PMPI_Accumulate (
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
-    ) = accumulate(accumulate) quick[] acc_quick::one_quick, acc_quick::several_quick;
+    ) = accumulate(accumulate) quick[] single::accumulate_quick;
 
     /// Combines data with those of a target, by a predefined operation (MPI-4.1 §12.3.4), with
     /// large counts. A single element that all ranks can change by one atomic instruction of the
@@ -272,7 +272,7 @@ accumulates! {
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
         request: *mut MPI_Request,
-    ) = accumulate(raccumulate) quick[request] acc_quick::one_quick, acc_quick::several_quick;
+    ) = accumulate(raccumulate) quick[request] single::accumulate_quick;
 
     /// Combines data with those of a target, as MPI_Accumulate, with a request (MPI-4.1 §12.3.5),
     /// with large counts. The request is one of the MPI underneath: on one node it is complete when
@@ -298,7 +298,7 @@ get_accumulates! {
         origin: *const c_void, origin_count: c_int, origin_type: MPI_Datatype, result: *mut c_void,
         result_count: c_int, result_type: MPI_Datatype, rank: c_int, disp: MPI_Aint,
         target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
-    ) = accumulate(get_accumulate) quick[] single::fetch_and_op_quick, acc_quick::get_quick;
+    ) = accumulate(get_accumulate) quick[] single::fetch_and_op_quick;
 
     /// Returns data of a target and combines them with those of the origin, element by element
     /// (MPI-4.1 §12.3.4), with large counts. A single element that all ranks can change by one
@@ -324,7 +324,7 @@ get_accumulates! {
         result_count: c_int, result_type: MPI_Datatype, rank: c_int, disp: MPI_Aint,
         target_count: c_int, target_type: MPI_Datatype, op: MPI_Op, win: MPI_Win,
         request: *mut MPI_Request,
-    ) = accumulate(rget_accumulate) quick[request] single::fetch_and_op_quick, acc_quick::get_quick;
+    ) = accumulate(rget_accumulate) quick[request] single::fetch_and_op_quick;
 
     /// Returns data of a target and combines them, as MPI_Get_accumulate, with a request (MPI-4.1
     /// §12.3.5), with large counts. The request is one of the MPI underneath: on one node it is

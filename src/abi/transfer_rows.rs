@@ -51,8 +51,8 @@ macro_rules! row {
         entry! { $(#[$doc])* $name $profiled $parameters $body }
     };
     ($(#[$doc:meta])* $name:ident $profiled:ident $parameters:tt $target:tt
-        [$quick:block else $second:block] $body:block) => {
-        quick_entry! { $(#[$doc])* $name $profiled $parameters $target $quick else $second $body }
+        [$quick:block] $body:block) => {
+        quick_entry! { $(#[$doc])* $name $profiled $parameters $target $quick $body }
     };
 }
 
@@ -64,7 +64,7 @@ macro_rules! puts_and_gets {
             $origin:ident: $pointer:ty, $oc:ident: $oct:ty, $ot:ident: $ott:ty, $rank:ident: $rt:ty,
             $disp:ident: $dt:ty, $tc:ident: $tct:ty, $tt:ident: $ttt:ty, $win:ident: $wt:ty,
             $($request:ident: $rqt:ty,)?
-        ) = $work:ident($($native:ident)+) $(quick[$($q:ident)?] $quick:path, $row:path)?;
+        ) = $work:ident($($native:ident)+) $(quick[$($q:ident)?] $quick:path)?;
     )*) => {$( row! {
         $(#[$doc])*
         $name $profiled (
@@ -72,21 +72,13 @@ macro_rules! puts_and_gets {
             $win: $wt, $($request: $rqt,)?
         ) [$rank $win] [$({
             // Handles as the caller passed them: if those of one type differ in the garbage above
-            // them, the block below serves the call.
+            // them, the full call serves them.
             let alike = $oc == $tc && $ot == $tt && !$origin.is_null();
             let to = if alike { Quick::new($win, $rank, ENTRY) } else { None };
             let from = passed($origin, $oc.into(), $ot);
             to.and_then(|to| {
                 // SAFETY: the caller's buffer.
-                run!(with_quick_request, to [$($q)?] unsafe { $quick(&to, from, $disp as i64) })
-            }).is_some()
-        } else {
-            Quick::new($win, $rank, ENTRY).and_then(|to| {
-                let from = passed($origin, $oc.into(), $ot);
-                let (count, datatype) = ($tc.into(), $tt);
-                let target = Target { rank: $rank, disp: $disp as i64, count, datatype };
-                // SAFETY: the caller's buffer.
-                run!(with_any_request, to [$($q)?] unsafe { $row(&to, from, target) })
+                run!(with_request, to [$($q)?] unsafe { $quick(&to, from, $disp as i64) })
             }).is_some()
         })?] {
             let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));
@@ -111,7 +103,7 @@ macro_rules! accumulates {
             $origin:ident: $pointer:ty, $oc:ident: $oct:ty, $ot:ident: $ott:ty, $rank:ident: $rt:ty,
             $disp:ident: $dt:ty, $tc:ident: $tct:ty, $tt:ident: $ttt:ty, $op:ident: $opt:ty,
             $win:ident: $wt:ty, $($request:ident: $rqt:ty,)?
-        ) = $work:ident($($native:ident)+) $(quick[$($q:ident)?] $quick:path, $several:path)?;
+        ) = $work:ident($($native:ident)+) $(quick[$($q:ident)?] $quick:path)?;
     )*) => {$( row! {
         $(#[$doc])*
         $name $profiled (
@@ -123,16 +115,7 @@ macro_rules! accumulates {
             let (from, what) = ($origin.cast(), ($disp as i64, $ot, $op));
             to.and_then(|to| {
                 // SAFETY: the caller's buffer.
-                run!(with_quick_request, to [$($q)?] unsafe { $quick(&to, from, what) })
-            }).is_some()
-        } else {
-            Quick::new($win, $rank, ENTRY).and_then(|to| {
-                let from = passed($origin, $oc.into(), $ot);
-                let (count, datatype) = ($tc.into(), $tt);
-                let target = Target { rank: $rank, disp: $disp as i64, count, datatype };
-                // SAFETY: the caller's buffer.
-                let several = || unsafe { $several(&to, from, target, $op) };
-                run!(with_quick_request, to [$($q)?] several())
+                run!(with_request, to [$($q)?] unsafe { $quick(&to, from, what) })
             }).is_some()
         })?] {
             let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));
@@ -158,7 +141,7 @@ macro_rules! get_accumulates {
             $result:ident: $rp:ty, $rc:ident: $rct:ty, $rst:ident: $rstt:ty, $rank:ident: $rt:ty,
             $disp:ident: $dt:ty, $tc:ident: $tct:ty, $tt:ident: $ttt:ty, $op:ident: $opt:ty,
             $win:ident: $wt:ty, $($request:ident: $rqt:ty,)?
-        ) = $work:ident($($native:ident)+) $(quick[$($q:ident)?] $quick:path, $several:path)?;
+        ) = $work:ident($($native:ident)+) $(quick[$($q:ident)?] $quick:path)?;
     )*) => {$( row! {
         $(#[$doc])*
         $name $profiled (
@@ -173,17 +156,7 @@ macro_rules! get_accumulates {
             to.and_then(|to| {
                 // SAFETY: the caller's buffers.
                 let one = || unsafe { $quick(&to, $origin.cast(), $result.cast(), what) };
-                run!(with_quick_request, to [$($q)?] one())
-            }).is_some()
-        } else {
-            Quick::new($win, $rank, ENTRY).and_then(|to| {
-                let from = passed($origin, $oc.into(), $ot);
-                let into = passed($result, $rc.into(), $rst);
-                let (count, datatype) = ($tc.into(), $tt);
-                let target = Target { rank: $rank, disp: $disp as i64, count, datatype };
-                // SAFETY: the caller's buffers.
-                let several = || unsafe { $several(&to, (from, into), target, $op) };
-                run!(with_quick_request, to [$($q)?] several())
+                run!(with_request, to [$($q)?] one())
             }).is_some()
         })?] {
             let (name, host, request) = (stringify!($name), Host::get(), optional!($($request)?));

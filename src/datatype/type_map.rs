@@ -18,10 +18,9 @@ mod superpose;
 mod tests;
 
 pub use block::Block;
-pub use list::FewBlocks;
 pub use overlay::{each_portion, each_run, zip_elements};
 pub use rows::Pieces;
-pub use strip::{ByteRow, Offsets, Portion, Scattered, Strip};
+pub use strip::{Offsets, Portion, Scattered, Strip};
 
 use super::basic::Basic;
 use crate::error::{Class, Error, Result};
@@ -50,15 +49,6 @@ pub struct Layout {
     /// whether MPI_Type_create_resized has set lb and ub, which then override those of other
     /// members
     marked: bool,
-}
-
-/// The bytes of an item that are one row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ByteItem {
-    /// the row, from the address of the item
-    pub row: ByteRow,
-    /// bytes from one item to the next
-    pub extent: i64,
 }
 
 /// A first byte and one past the last.
@@ -164,27 +154,6 @@ impl Layout {
     /// Whether the data of `count` items is `bytes` bytes long.
     fn holds(&self, count: u64, bytes: u64) -> bool {
         self.size.checked_mul(count) == Some(bytes)
-    }
-
-    /// Returns the bytes of an item, or `None` if they are several rows or none.
-    pub fn item(&self) -> Option<ByteItem> {
-        let row = self.bytes().row()?;
-        Some(ByteItem { row: row.in_bytes().of_bytes(), extent: self.extent() })
-    }
-
-    /// Returns the blocks of bytes of an item, if they are several, and few.
-    #[inline]
-    pub fn few_blocks(&self) -> Option<FewBlocks<'_>> {
-        self.list.of(self.bytes())?.few()
-    }
-
-    /// [`Layout::reach`] of one item, as its first byte and the bytes from there to the end of the
-    /// last, for a quick call.
-    #[inline]
-    pub fn span(&self) -> (i64, u64) {
-        // Wraps to the right number: it is not negative, and fits.
-        let bytes = self.reach.upper.wrapping_sub(self.reach.lower);
-        (self.reach.lower, bytes.cast_unsigned())
     }
 
     /// Returns the map of an element of a predefined type with padding.

@@ -21,16 +21,13 @@ use super::comm::{Comm, check};
 use super::handle::{Abi, Handle};
 use super::host::Host;
 use crate::datatype::basic::Basic;
-use crate::datatype::type_map::{ByteRow, Layout, Shape};
+use crate::datatype::type_map::Shape;
 use crate::error::{Class, Error, Result};
 use crate::number::Number;
 use array::ArrayNumbers;
 use core::ffi::c_int;
-use core::mem::ManuallyDrop;
 use core::ptr;
 use decode::{Arguments, Combiner, Contents, Envelope};
-use handles::HANDLES;
-use std::sync::Arc;
 
 /// The first value of handles that are not predefined in the MPI-5 ABI (MPI-5.0 §20.3).
 pub const STANDARD_PREDEFINED_END: Handle = 0x1000;
@@ -47,52 +44,6 @@ impl Host {
                 None => self.derived(comm, datatype),
             },
         }
-    }
-
-    /// Returns the bytes of `count` items of a type, at least one, if they are one row whose blocks
-    /// lie one behind the other, and if that is known without a call of the MPI.
-    #[inline(always)]
-    pub fn byte_row(&self, datatype: Handle, count: i64) -> Option<ByteRow> {
-        let count = u64::try_from(count).ok()?;
-        match self.tables.types.find(datatype) {
-            // Without bytes for a type with holes.
-            Some(known) => {
-                let bytes = u64::from(known.dense_size).checked_mul(count)?;
-                (bytes > 0).then_some(ByteRow::dense(bytes))
-            }
-            None => HANDLES.item(datatype).and_then(|item| item.row.items(count, item.extent)),
-        }
-    }
-
-    /// Returns the type map of a type if it is known without a call of the MPI.
-    ///
-    /// # Safety
-    /// The type is not freed as long as the result is used.
-    #[inline]
-    pub unsafe fn lent_shape(&self, datatype: Handle) -> Option<ManuallyDrop<Shape>> {
-        match self.tables.types.find(datatype) {
-            Some(known) => Some(ManuallyDrop::new(Shape::Basic(known.basic))),
-            None => {
-                // SAFETY: the caller's promise.
-                let layout = unsafe { self.lent_layout(datatype) }?;
-                Some(ManuallyDrop::new(Shape::Derived(ManuallyDrop::into_inner(layout))))
-            }
-        }
-    }
-
-    /// Returns the layout of a derived type if it is known without a call of the MPI.
-    ///
-    /// # Safety
-    /// As for [`Host::lent_shape`].
-    #[inline]
-    pub unsafe fn lent_layout(&self, datatype: Handle) -> Option<ManuallyDrop<Arc<Layout>>> {
-        // SAFETY: the caller's promise.
-        unsafe { cache::lent(datatype) }
-    }
-
-    /// Whether a type is known without a call of the MPI.
-    pub fn is_known(&self, datatype: Handle) -> bool {
-        self.tables.types.find(datatype).is_some() || HANDLES.layout(datatype).is_some()
     }
 
     #[cold]

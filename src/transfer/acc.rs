@@ -9,7 +9,7 @@
 
 use super::Place;
 use super::acc_run::Guard;
-use crate::epoch::lock::passes::{self, Caller, SwitchLimits};
+use crate::epoch::lock::passes::{Caller, SwitchLimits};
 use crate::epoch::lock::{self, Mode, look, whole};
 use crate::error::Result;
 use crate::fabric::far::Begun;
@@ -26,6 +26,8 @@ use crate::window::wide::targets::WideTarget;
 use crate::window::{LocalWindow, Window};
 use parking_lot::MutexGuard;
 
+/// Over several nodes the device changes fewer elements than this at once by its own operations.
+const FEW: u64 = 16;
 /// Runs `work`, which changes about `elements` elements, under the accumulate lock of a target.
 /// `work` gets the protection that mapped elements have then.
 #[inline]
@@ -42,24 +44,14 @@ pub fn locked(
     })
 }
 
-/// The begin of [`locked`] for memory of this node, if the lock is free. Returns the protection
-/// that the elements have then. The caller changes them at once, and then calls [`unlock`].
-#[inline(always)]
-pub fn try_lock(
-    (window, node): (&Window, &LocalWindow),
-    rank: Rank,
-    elements: u64,
-) -> Option<Guard> {
-    let taken = passes::try_several(&node.words, (rank, caller(window, node)), elements);
-    debug_assert!(taken.is_ok(), "words of this node fail in waits alone");
-    taken.ok().flatten().map(Guard::under_lock)
-}
-
-/// The end of a call that [`try_lock`] has begun.
-#[inline(always)]
-pub fn unlock(node: &LocalWindow, rank: Rank) {
-    let released = passes::end_several(&node.words, rank);
-    debug_assert!(released.is_ok(), "likewise");
+/// The protection of several elements before the call.
+pub fn guard_of_several(place: Place<'_>, rank: Rank, count: u64) -> Guard {
+    match (place.window.epochs.is_exclusive(rank), place.node.spans_nodes()) {
+        // The device changes a few words at once by its own operations.
+        (true, true) if count < FEW => Guard::Held,
+        (true, _) => Guard::Alone,
+        (false, _) => Guard::Several,
+    }
 }
 
 /// Returns this process as it asks for the elements of a target.

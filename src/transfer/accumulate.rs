@@ -8,28 +8,19 @@
 //! They are ordered as the standard's default demands (§12.7.2): each is done when it returns, and
 //! atomic instructions of one process on one location keep their order, or the road keeps it.
 
-use super::acc::{AccLock, locked, single};
-use super::acc_run::{AccRun, Guard};
-use super::acc_sides::{Side, Sides, each_run, kinds_agree};
-use super::combine::UnmappedAcc;
-use super::distant::is_changed_at_once;
-use super::put_get::{all_in_regions, reach, total};
-use super::target_acc::{one_word, post_word};
-use super::{Buffer, Place, Target, elements, fits, unpaired};
+use super::acc::{guard_of_several, locked, single};
+use super::acc_call::{AccCall, accumulate_shaped, operation};
+use super::acc_run::Guard;
+use super::target_acc::post_word;
+use super::{Buffer, Place, Target, unpaired};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{self, Op, pairs};
-use crate::datatype::type_map::{Block, Shape};
+use crate::datatype::type_map::Block;
 use crate::error::{Class, Error, Result};
-use crate::fabric::spot::{Spot, Unmapped};
 use crate::mpi::Handle;
 use crate::number::Number;
 use crate::rank_numbers::Rank;
 use crate::window::address::Reach;
-
-/// Over several nodes the device changes fewer elements than this at once by its own operations.
-const FEW: u64 = 16;
-/// Bytes of a word, by which elements of several types are counted.
-const WORD_BYTES: u64 = 8;
 
 /// MPI_Accumulate, and MPI_Get_accumulate with a `result`.
 ///
@@ -54,15 +45,15 @@ pub unsafe fn accumulate(
     place.window.learn(rank);
     // SAFETY: the caller vouches for the buffers.
     unsafe {
-        match alike(place, origin, result, target) {
-            Some(alike) => accumulate_alike(place, rank, &alike, target.disp, op),
+        match elements_of(place, origin, result, target) {
+            Some(elements) => accumulate_elements(place, rank, &elements, target.disp, op),
             None => accumulate_shaped(place, rank, (origin, result), target, op),
         }
     }
 }
 
-/// Elements of one predefined type in all buffers, which is the common case: no type map is needed.
-struct Alike {
+/// Elements of one predefined type in all buffers.
+struct Elements {
     basic: Basic,
     count: u64,
     /// bytes from the first element to the end of the last
@@ -74,22 +65,22 @@ struct Alike {
 /// Returns the elements of an accumulate whose buffers have as many elements of one predefined type
 /// as the target, at least one. Returns `None` for all others, wrong arguments included.
 #[inline]
-fn alike(
+fn elements_of(
     place: Place<'_>,
     origin: Option<Buffer>,
     result: Option<Buffer>,
     target: Target,
-) -> Option<Alike> {
+) -> Option<Elements> {
     let types = &place.host.tables.types;
     let known = types.find(target.datatype)?;
-    let is_alike = |buffer: &Buffer| {
+    let is_such = |buffer: &Buffer| {
         let same = || types.find(buffer.datatype).is_some_and(|other| other.basic == known.basic);
         let given = buffer.count == target.count && !buffer.address.is_null();
         given && (buffer.datatype == target.datatype || same())
     };
     let count = u64::try_from(target.count).ok().filter(|count| *count > 0)?;
-    let origin = origin.filter(is_alike)?;
-    if !result.as_ref().is_none_or(is_alike) {
+    let origin = origin.filter(is_such)?;
+    if !result.as_ref().is_none_or(is_such) {
         return None;
     }
     let (basic, address) = (known.basic, origin.address.cast_const());
@@ -98,7 +89,7 @@ fn alike(
         false => u64::try_from(Block { offset: 0, basic, count }.end()).ok()?,
     };
     let result = result.map(|result| result.address);
-    (bytes < 1 << 63).then_some(Alike { basic, count, bytes, origin: address, result })
+    (bytes < 1 << 63).then_some(Elements { basic, count, bytes, origin: address, result })
 }
 
 /// Carries out an accumulate on elements of one predefined type.
@@ -106,15 +97,20 @@ fn alike(
 /// # Safety
 /// The buffers are valid.
 #[inline]
-unsafe fn accumulate_alike(
+unsafe fn accumulate_elements(
     place: Place<'_>,
     rank: Rank,
-    alike: &Alike,
+    elements: &Elements,
     disp: i64,
     op: Op,
 ) -> Result<()> {
-    let Alike { basic, count, bytes, origin, result } = *alike;
+    let Elements { basic, count, bytes, origin, result } = *elements;
     let reach = Reach { first: 0, bytes };
+    // SAFETY: a rank of the window.
+    if let Some(at) = unsafe { place.window.mapped(rank, disp, reach) } {
+        // SAFETY: `mapped` checked the window's side, the caller vouches for the buffers.
+        return unsafe { on_mapped(place, rank, elements, at, op) };
+    }
     if let (1, None) = (count, result)
         && let Some(there) = place.node.elsewhere(rank, disp, reach)?
     {
@@ -135,330 +131,45 @@ unsafe fn accumulate_alike(
     })
 }
 
-/// Carries out an accumulate of any types.
+/// Carries out an accumulate on elements of one predefined type that are mapped `at`, on a window
+/// of one node.
 ///
 /// # Safety
-/// As for [`accumulate`].
-#[cold]
-unsafe fn accumulate_shaped(
+/// The buffers are valid.
+#[inline]
+unsafe fn on_mapped(
     place: Place<'_>,
     rank: Rank,
-    (origin, result): (Option<Buffer>, Option<Buffer>),
-    target: Target,
+    elements: &Elements,
+    at: *mut u8,
     op: Op,
 ) -> Result<()> {
-    let target_count = elements("target count", target.count)?;
-    let target_shape = place.shape(target.datatype)?;
-    let origin = origin.map(|buffer| Side::new(place, buffer, "origin count")).transpose()?;
-    let result = result.map(|buffer| Side::new(place, buffer, "result count")).transpose()?;
-    let target_bytes = total(&target_shape, target_count)?;
-    if let Some(origin) = &origin {
-        fits(origin.bytes, target_bytes)?;
+    let Elements { basic, count, origin, result, .. } = *elements;
+    if !pairs(op, basic) {
+        unpaired(op, basic)?;
     }
-    if let Some(result) = &result {
-        fits(target_bytes, result.bytes)?;
-    }
-    let moved = origin.as_ref().map_or(target_bytes, |origin| origin.bytes);
-    if moved == 0 {
-        return Ok(());
-    }
-    let sides = (origin.as_ref(), result.as_ref());
-    let several = target_count > 1 || !matches!(target_shape, Shape::Basic(_));
-    let guard = match several {
-        true => guard_of_several(place, rank, target_count),
-        false => Guard::Single,
-    };
-    let disp = target.disp;
-    let (touched, offset) = reach(&target_shape, target_count)?;
-    let elements = moved / WORD_BYTES;
-    let work = AccCall { place, rank, disp, op, zero: None, guard, elements };
-    // SAFETY: the caller vouches for the buffers.
-    unsafe { work.begin(sides, (&target_shape, target_count), (touched, offset)) }
-}
-
-/// The protection of several elements before the call.
-fn guard_of_several(place: Place<'_>, rank: Rank, count: u64) -> Guard {
-    match (place.window.epochs.is_exclusive(rank), place.node.spans_nodes()) {
-        // The device changes a few words at once by its own operations.
-        (true, true) if count < FEW => Guard::Held,
-        (true, _) => Guard::Alone,
-        (false, _) => Guard::Several,
-    }
-}
-
-/// An accumulate whose arguments are checked.
-#[derive(Clone, Copy)]
-pub(super) struct AccCall<'a> {
-    pub place: Place<'a>,
-    pub rank: Rank,
-    /// the target displacement
-    pub disp: i64,
-    pub op: Op,
-    /// the location of displacement zero of the target's type map; `None`: each run is looked up
-    pub zero: Option<Spot<'a>>,
-    /// the protection of the target now
-    pub guard: Guard,
-    /// the number of elements, about
-    pub elements: u64,
-}
-
-impl<'a> AccCall<'a> {
-    /// Finds the target, and applies the operation there. `reach` and `offset`: those of its items.
-    ///
-    /// # Safety
-    /// The buffers are valid for their shapes.
-    unsafe fn begin(
-        self,
-        sides: Sides<'_>,
-        (target, count): (&Shape, u64),
-        (reach, offset): (Reach, i64),
-    ) -> Result<()> {
-        let AccCall { place, rank, disp, .. } = self;
-        if place.node.is_mixed(rank, disp, reach)? {
-            // SAFETY: `is_mixed` checked the window's side, the caller vouches for the others.
-            return self.in_parts(|work| unsafe { work.run_shaped(sides, target, count) });
-        }
-        let whole = place.node.at_common(rank, disp, reach, |spot| {
-            let zero = spot.offset(-offset);
-            // SAFETY: `at` checked the window's side, the caller vouches for the other two.
-            self.protected(zero, |work| unsafe { work.run_shaped(sides, target, count) })
+    if count == 1 && !reduce::needs_lock(basic, at) {
+        return single(place, rank, || {
+            // SAFETY: the caller's promise; an instruction changes the element.
+            unsafe { reduce::accumulate(op, basic, at, origin, result, 1) };
         });
-        if !matches!(whole, Err(Error::NotInRegion { .. })) {
-            return whole;
-        }
-        // The regions of a dynamic window need not cover the gaps between the runs. Each run is
-        // found in a region before anything is changed, and the regions stay for the whole call:
-        // the holder of the lock waits for nothing.
-        place.node.while_attached(rank, || {
-            all_in_regions((target, count), |reach| {
-                place.node.at_held(rank, disp, reach, |_| Ok(()))
-            })?;
-            // SAFETY: the caller vouches for the buffers; each run is checked again.
-            self.in_parts(|work| unsafe { work.run_shaped(sides, target, count) })
-        })
     }
-
-    /// Does `work`, which looks each run up, for memory of which a part is not mapped. The lock of
-    /// the target is held meanwhile, so that the call is atomic as a whole.
-    fn in_parts(self, work: impl FnOnce(AccCall<'a>) -> Result<()>) -> Result<()> {
-        let run = |guard| work(AccCall { guard, zero: None, ..self });
-        match self.guard {
-            Guard::Alone => run(Guard::Alone),
-            _ => locked(self.place, self.rank, self.elements, run),
-        }
-    }
-
-    /// Applies the operation to contiguous elements, under the protection that they need.
-    ///
-    /// # Safety
-    /// As for `element_run`.
-    #[inline]
-    pub unsafe fn on_elements(
-        self,
-        basic: Basic,
-        at: Spot<'_>,
-        (origin, result): (*const u8, Option<*mut u8>),
-        count: u64,
-    ) -> Result<()> {
-        if let (Spot::Unmapped(Unmapped::Distant(target)), 1) = (at, count)
-            && pairs(self.op, basic)
-        {
-            let what = (self.op, basic);
-            // SAFETY: the caller's promise.
-            let done = unsafe { one_word((self.place, self.rank), target, what, (origin, result)) };
-            if let Some(done) = done {
-                return done;
+    let number = count.to_usize();
+    let change = |guard| {
+        // SAFETY: the caller's promise. The lock is held, and with `Alone` no other call changes
+        // the target.
+        unsafe {
+            match guard {
+                Guard::Alone => {
+                    reduce::accumulate_exclusive(op, basic, at, origin, result, number);
+                }
+                _ => reduce::accumulate_locked(op, basic, at, origin, result, number),
             }
-        }
-        self.protected(at, |work| {
-            // SAFETY: the caller's promise.
-            unsafe { work.element_run(basic, at, origin, result, count) }
-        })
-    }
-
-    /// Does `work` at `zero`: under the target's accumulate lock if there are several elements, or
-    /// if not all ranks reach the memory by atomic instructions. A rank that is alone already needs
-    /// no lock, and over the device the lock is taken together with the elements.
-    pub fn protected<'s>(
-        self,
-        zero: Spot<'s>,
-        work: impl FnOnce(AccCall<'s>) -> Result<()>,
-    ) -> Result<()>
-    where
-        'a: 's,
-    {
-        let found = AccCall { zero: Some(zero), ..self };
-        let is_mapped = match (zero, self.guard) {
-            (Spot::Mapped(_), Guard::Several) => true,
-            (Spot::Mapped(_) | Spot::Unmapped(Unmapped::Distant(_)), _) => return work(found),
-            (_, Guard::Held | Guard::Alone) => return work(found),
-            _ => false,
-        };
-        // All calls on memory that is not mapped hold the lock.
-        let of = |guard| if is_mapped { guard } else { Guard::Alone };
-        let held = |guard| work(AccCall { guard: of(guard), ..found });
-        locked(self.place, self.rank, self.elements, held)
-    }
-
-    /// The target's lock, for elements that are not mapped here, if this call has to take it.
-    fn lock(&self) -> Option<AccLock<'a>> {
-        match self.guard {
-            Guard::Single | Guard::Several => Some(AccLock::new(self.place, self.rank)),
-            Guard::Held | Guard::Alone => None,
-        }
-    }
-
-    /// Applies the operation to any types: lays the type maps over each other.
-    ///
-    /// # Safety
-    /// The buffers are valid for their shapes, and the target's is inside of the window.
-    unsafe fn run_shaped(&self, sides: Sides<'_>, target: &Shape, count: u64) -> Result<()> {
-        let (origin, result) = sides;
-        // All kinds are checked before anything is changed.
-        kinds_agree(self.op, origin, target, count)?;
-        kinds_agree(self.op, result, target, count)?;
-        let Some(Spot::Unmapped(whose)) = self.zero else {
-            return each_run(sides, target, count, |there, run| {
-                let AccRun { basic, origin, result, count, .. } = run;
-                // SAFETY: runs of type maps for which the caller vouches.
-                unsafe { self.run_at(there, basic, origin, result, count.to_u64()) }
-            });
-        };
-        let mut combine = UnmappedAcc::new(whose, self.op, self.guard, self.lock());
-        let pushed = each_run(sides, target, count, |there, run| {
-            let there = whose.address().wrapping_add_signed(there);
-            // SAFETY: likewise, until `done`; all such elements of this target share the lock.
-            unsafe { combine.push(AccRun { there, ..run }) }
-        });
-        // SAFETY: likewise.
-        unsafe { combine.done(pushed) }
-    }
-
-    /// Applies the operation to elements that begin `there` in the target's type map.
-    ///
-    /// # Safety
-    /// As for `element_run`.
-    unsafe fn run_at(
-        &self,
-        there: i64,
-        basic: Basic,
-        origin: *const u8,
-        result: Option<*mut u8>,
-        count: u64,
-    ) -> Result<()> {
-        if let Some(zero) = self.zero {
-            // SAFETY: the caller's promise.
-            return unsafe { self.element_run(basic, zero.offset(there), origin, result, count) };
-        }
-        let (extent, mut done) = (basic.extent().to_u64(), 0);
-        let parts = self.place.node.split((self.rank, self.disp), there, (extent, count))?;
-        for part in parts.into_iter().filter(|part| *part > 0) {
-            let behind = done * extent;
-            let at = there.wrapping_add_unsigned(behind);
-            let reach = Reach { first: at, bytes: part * extent };
-            let behind = behind.to_usize();
-            let origin = origin.wrapping_add(behind);
-            let result = result.map(|result| result.wrapping_add(behind));
-            self.place.node.at_held(self.rank, self.disp, reach, |spot| {
-                // SAFETY: the caller's promise, and `at_held` checked the window's side.
-                unsafe { self.element_run(basic, spot, origin, result, part) }
-            })?;
-            done += part;
         }
         Ok(())
-    }
-
-    /// Applies the operation to contiguous elements.
-    ///
-    /// # Safety
-    /// All buffers hold `count` elements of the type.
-    pub unsafe fn element_run(
-        &self,
-        basic: Basic,
-        at: Spot<'_>,
-        origin: *const u8,
-        result: Option<*mut u8>,
-        count: u64,
-    ) -> Result<()> {
-        if !pairs(self.op, basic) {
-            unpaired(self.op, basic)?;
-        }
-        let (op, count) = (self.op, count.to_usize());
-        match (at, self.guard) {
-            (Spot::Mapped(at), Guard::Single) => {
-                debug_assert!(count == 1);
-                // SAFETY: the caller vouches for the buffers; all elements that are not changed by
-                // instructions share the lock.
-                unsafe { self.element(basic, at, origin, result) }
-            }
-            (Spot::Mapped(at), Guard::Several | Guard::Held) => {
-                debug_assert!(self.guard == Guard::Held);
-                // SAFETY: likewise.
-                unsafe { reduce::accumulate_locked(op, basic, at, origin, result, count) };
-                Ok(())
-            }
-            (Spot::Mapped(at) | Spot::Own(at), _) => {
-                // SAFETY: likewise; no other call changes the target: all hold the lock.
-                unsafe { reduce::accumulate_exclusive(op, basic, at, origin, result, count) };
-                Ok(())
-            }
-            (Spot::Unmapped(whose), guard) => {
-                let run = AccRun { there: whose.address(), basic, count, origin, result };
-                let mut combine = UnmappedAcc::new(whose, op, guard, self.lock());
-                // SAFETY: likewise; all such elements of this target share the lock.
-                unsafe {
-                    let pushed = combine.push(run);
-                    combine.done(pushed)
-                }
-            }
-        }
-    }
-
-    /// Applies the operation to a single element that is mapped here.
-    ///
-    /// # Safety
-    /// As for `element_run`.
-    unsafe fn element(
-        &self,
-        basic: Basic,
-        at: *mut u8,
-        origin: *const u8,
-        result: Option<*mut u8>,
-    ) -> Result<()> {
-        let AccCall { place, rank, op, elements, .. } = *self;
-        if !by_instruction(place, basic, at) {
-            return locked(place, rank, elements, |_| {
-                // SAFETY: the caller's promise, and the lock is held.
-                unsafe { reduce::accumulate_locked(op, basic, at, origin, result, 1) };
-                Ok(())
-            });
-        }
-        single(place, rank, || {
-            // SAFETY: the caller's promise, and `needs_lock` was asked.
-            unsafe { reduce::accumulate(op, basic, at, origin, result, 1) };
-        })
-    }
-}
-
-/// Whether all ranks change elements of this kind, which are mapped here, by atomic instructions:
-/// on one node most kinds, over several nodes those that other nodes change atomically, too.
-#[inline]
-pub(super) fn by_instruction(place: Place<'_>, basic: Basic, at: *mut u8) -> bool {
-    !reduce::needs_lock(basic, at)
-        && (!place.node.spans_nodes() || is_changed_at_once(place.node, basic, at.addr().to_u64()))
-}
-
-#[inline]
-pub(super) fn operation(place: Place<'_>, op: Handle) -> Result<Op> {
-    let unknown = || Error::Wrong(Class::Op, "operation that is not a predefined one");
-    place.host.tables.ops.find(op).copied().ok_or_else(unknown)
-}
-
-/// Returns the element of a predefined type, also of one without a name (MPI-4.1 §19.1.5).
-#[inline]
-pub(super) fn predefined(place: Place<'_>, datatype: Handle) -> Result<Basic> {
-    match place.shape(datatype)? {
-        Shape::Basic(basic) => Ok(basic),
-        _ => Err(Error::Wrong(Class::Type, "datatype that is not a predefined one")),
+    };
+    match place.window.epochs.is_exclusive(rank) {
+        true if count > 1 => change(Guard::Alone),
+        _ => locked(place, rank, count, change),
     }
 }

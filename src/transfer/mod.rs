@@ -5,7 +5,7 @@
 //! waits for them.
 
 mod acc;
-pub mod acc_quick;
+mod acc_call;
 mod acc_run;
 mod acc_sides;
 pub mod accumulate;
@@ -27,7 +27,7 @@ use crate::mpi::comm::Comm;
 use crate::mpi::{EntryName, Handle, Host};
 use crate::rank_numbers::Rank;
 use crate::sync::computed;
-use crate::window::address::{Reach, Start};
+use crate::window::address::Start;
 use crate::window::quick_window::QuickWindow;
 use crate::window::report::{self, Wrong};
 use crate::window::{LocalWindow, Window, registry};
@@ -126,14 +126,6 @@ impl Quick {
     fn start(&self, disp: i64) -> Option<Start> {
         // SAFETY: likewise.
         unsafe { self.window.part().start(self.rank, disp) }
-    }
-
-    /// Returns the address of bytes that are all inside of the window.
-    #[inline]
-    fn reach(&self, disp: i64, reach: Reach) -> Option<*mut u8> {
-        // SAFETY: likewise.
-        let reach = || unsafe { self.window.part().reach_within(self.rank, disp, reach) };
-        reach().or_else(|| self.window.learn(self.rank).then(reach).flatten())
     }
 }
 

@@ -6,7 +6,7 @@
 //! are for.
 
 use super::{Buffer, Place, Quick, Target, copies, elements, fits, not_null};
-use crate::datatype::type_map::{ByteRow, Shape, Strip, each_portion, each_run};
+use crate::datatype::type_map::{Shape, each_portion, each_run};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
 use crate::fabric::cma::{Gathering, SMALL_BYTES_MAX};
@@ -45,28 +45,6 @@ pub unsafe fn get_quick(to: &Quick, origin: Buffer, disp: i64) -> Option<()> {
     Some(())
 }
 
-/// A put between types of any kind that are known, at its best between those whose data are blocks
-/// of one length at equal distances, which may be one block; or of no element. `Some` if the
-/// arguments were such, and the put is done.
-///
-/// # Safety
-/// As for [`put`].
-#[inline(always)]
-pub unsafe fn put_row(to: &Quick, origin: Buffer, target: Target) -> Option<()> {
-    // SAFETY: the caller's promise.
-    unsafe { rows(to, Way::Put, origin, target) }
-}
-
-/// A get likewise. `Some` if the arguments were such, and the get is done.
-///
-/// # Safety
-/// As for [`get`].
-#[inline(always)]
-pub unsafe fn get_row(to: &Quick, origin: Buffer, target: Target) -> Option<()> {
-    // SAFETY: the caller's promise.
-    unsafe { rows(to, Way::Get, origin, target) }
-}
-
 /// Returns the address and length at the target if the type is a dense predefined one; there is at
 /// least one byte.
 #[inline(always)]
@@ -77,116 +55,6 @@ fn quick(to: &Quick, origin: Buffer, disp: i64) -> Option<(*mut u8, u64)> {
     let length = origin.count.checked_mul(i64::from(known.dense_size))?.cast_unsigned();
     let length = computed!(length);
     Some((to.start(disp)?.of(length)?, length))
-}
-
-/// A put or get without elements, of types that are known. It looks at no address, nor at the
-/// displacement.
-#[cold]
-fn nothing(to: &Quick, origin: Buffer, target: Target) -> Option<()> {
-    let host = to.host();
-    let is_known = |datatype| host.is_known(host.handle(datatype));
-    (is_known(origin.datatype) && is_known(target.datatype)).then_some(())
-}
-
-/// [`put_row`] or [`get_row`].
-///
-/// # Safety
-/// As for them.
-#[inline(always)]
-unsafe fn rows(to: &Quick, way: Way, origin: Buffer, target: Target) -> Option<()> {
-    if origin.count == 0 && target.count == 0 {
-        return nothing(to, origin, target);
-    }
-    // A null address is that of a type with absolute addresses, or wrong.
-    if origin.address.is_null() {
-        return None;
-    }
-    let host = to.host();
-    let row = |datatype, count| host.byte_row(host.handle(datatype), count);
-    let is_same = (origin.datatype, origin.count) == (target.datatype, target.count);
-    let here = row(origin.datatype, origin.count);
-    let there = if is_same { here } else { row(target.datatype, target.count) };
-    let Some((strip, there)) = here
-        .zip(there)
-        .and_then(|(here, there)| Strip::whole(here, there).map(|strip| (strip, there)))
-    else {
-        // SAFETY: the caller's promise.
-        return unsafe {
-            let done = few_blocks(to, way, (origin, here), (target, there), is_same);
-            done.or_else(|| shapes(to, way, origin, target))
-        };
-    };
-    let reach = Reach { first: strip.there, bytes: there.span()? };
-    let at = to.reach(target.disp, reach)?;
-    let here = origin.address.wrapping_offset(strip.here.to_isize());
-    // SAFETY: `reach` checked the window's side, the caller vouches for the origin's.
-    unsafe { copies::strip(way, at, here, Strip { here: 0, there: 0, ..strip }) };
-    Some(())
-}
-
-/// [`rows`] of one item whose data are a few blocks: on one side, and a block of as many bytes on
-/// the other; or on both sides an item of the same type (`is_same`). A side that is a row comes
-/// with it.
-///
-/// # Safety
-/// As for `rows`.
-#[inline(always)]
-unsafe fn few_blocks(
-    to: &Quick,
-    way: Way,
-    (origin, here): (Buffer, Option<ByteRow>),
-    (target, there): (Target, Option<ByteRow>),
-    is_same: bool,
-) -> Option<()> {
-    let host = to.host();
-    let (datatype, count, dense) = match (here, there) {
-        (None, None) if is_same => (target.datatype, target.count, None),
-        (Some(row), None) => (target.datatype, target.count, Some(row)),
-        (None, Some(row)) => (origin.datatype, origin.count, Some(row)),
-        _ => return None,
-    };
-    // SAFETY: a program does not free a type while it passes it to a call.
-    let layout = unsafe { host.lent_layout(host.handle(datatype)) }?;
-    let blocks = layout.few_blocks()?;
-    let is_block = |row: ByteRow| row.blocks == 1 && row.bytes == layout.size();
-    if count != 1 || !dense.is_none_or(is_block) {
-        return None;
-    }
-    let (first, bytes) = there.map_or_else(|| layout.span(), |row| (row.first, row.bytes));
-    let zero = to.reach(target.disp, Reach { first, bytes })?.wrapping_offset(-first.to_isize());
-    let mut beside = dense.map(|row| row.first);
-    blocks.each(|place, bytes| {
-        let other = beside.unwrap_or(place);
-        beside = beside.map(|at| at.wrapping_add_unsigned(bytes));
-        let (here, there) = if there.is_none() { (other, place) } else { (place, other) };
-        // SAFETY: `reach` checked the window's side, the caller vouches for the origin's.
-        unsafe { copies::strip(way, zero, origin.address, Strip::single(here, there, bytes)) };
-    });
-    Some(())
-}
-
-/// [`rows`] between types of any other kind, which are known and have as many bytes.
-///
-/// # Safety
-/// As for `rows`.
-#[inline(never)]
-unsafe fn shapes(to: &Quick, way: Way, origin: Buffer, target: Target) -> Option<()> {
-    let host = to.host();
-    let counts = (u64::try_from(origin.count).ok()?, u64::try_from(target.count).ok()?);
-    // SAFETY: a program does not free a type while it passes it to a call.
-    let (here, there) = unsafe {
-        let here = host.lent_shape(host.handle(origin.datatype))?;
-        (here, host.lent_shape(host.handle(target.datatype))?)
-    };
-    let bytes = total(&here, counts.0).ok()?;
-    if bytes == 0 || total(&there, counts.1).ok() != Some(bytes) {
-        return None;
-    }
-    let (reach, offset) = reach(&there, counts.1).ok()?;
-    let zero = to.reach(target.disp, reach)?.wrapping_offset(-offset.to_isize());
-    // SAFETY: `reach` checked the window's side, the caller vouches for the origin's.
-    unsafe { mapped(way, zero, origin.address, (&here, counts.0), (&there, counts.1)) };
-    Some(())
 }
 
 /// Transfers all runs of two type maps between the origin and window memory that is mapped; their

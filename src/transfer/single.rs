@@ -1,14 +1,14 @@
-//! The accumulate calls of one element: MPI_Fetch_and_op and MPI_Compare_and_swap (MPI-4.1
-//! §12.3.4). They take part in the protocol of `accumulate`; where an element is a word that all
-//! ranks map, they are one instruction.
+//! The accumulate calls of one element: MPI_Fetch_and_op, MPI_Compare_and_swap, and the fast path
+//! of the others (MPI-4.1 §12.3.4). They take part in the protocol of `accumulate`; where an
+//! element is a word that all ranks map, they are one instruction.
 //!
 //! On paper, a quick call of eight bytes: that of a put without its data, and 3 loads for the pass,
 //! 3 loads and 1 multiplication for the op, 1 load and 1 call for the function of
 //! type and op, which is 1 load, 1 locked instruction and 1 store.
 
 use super::acc::{AccLock, LookBehind, locked, single};
+use super::acc_call::{AccCall, by_instruction, operation, predefined};
 use super::acc_run::Guard;
-use super::accumulate::{AccCall, by_instruction, operation, predefined};
 use super::copies::CopyBuffer;
 use super::distant;
 use super::{Place, Quick, Target, not_null};
@@ -36,6 +36,25 @@ pub unsafe fn fetch_and_op_quick(
         to.word((disp, datatype), |host, basic| reduce::fetch_kernel(host.op(op)?, basic))?;
     // SAFETY: the window's side was checked, the caller vouches for the other two.
     unsafe { kernel(origin, result, at) };
+    Some(())
+}
+
+/// An accumulate of one element of one predefined type by one atomic instruction. `Some` if
+/// the arguments allowed that, and the accumulate is done.
+///
+/// # Safety
+/// As for [`accumulate`](super::accumulate::accumulate), with one element at `origin`.
+#[inline(always)]
+pub unsafe fn accumulate_quick(
+    to: &Quick,
+    origin: *const u8,
+    (disp, datatype, op): (i64, Handle, Handle),
+) -> Option<()> {
+    let (at, kernel) =
+        to.word((disp, datatype), |host, basic| reduce::change_kernel(host.op(op)?, basic))?;
+    // SAFETY: the window's side was checked, the caller vouches for the origin's; there is no
+    // result.
+    unsafe { kernel(origin, ptr::null_mut(), at) };
     Some(())
 }
 

@@ -154,14 +154,6 @@ pub fn quick_transfer(handle: usize, name: EntryName) -> Option<QuickWindow> {
     look_up(&TRANSFERS, handle, name)
 }
 
-/// Whether [`quick_transfer`] may find a window: where it cannot, no quick path need look again.
-#[inline(always)]
-pub fn may_be_quick_transfer(handle: usize, name: EntryName) -> bool {
-    let entry = usize::from(handle.low_u16());
-    // Relaxed: what is found is not used.
-    !TRANSFERS[place_of(entry, name)].load(Ordering::Relaxed).is_null()
-}
-
 /// Looks a window up. Six instructions and two loads: no check of the encoding, because an entry
 /// compares its handle with all 32 bits that a handle may have. Garbage above them does not matter,
 /// and a handle of the MPI underneath is even in its lower half.

@@ -18,10 +18,6 @@ const BLOCKS_MAX: u64 = 1024;
 /// The most blocks for each node of a map that counts as irregular.
 const BLOCKS_PER_NODE: u64 = 4;
 
-/// The most blocks that are copied one by one: more of one length are copied by a loop for that
-/// length.
-const FEW_BLOCKS: usize = 16;
-
 /// The most blocks of a run as which a longer block is listed.
 const PARTS_MAX: u64 = 4;
 
@@ -76,32 +72,7 @@ impl List {
     }
 }
 
-/// A few blocks, in the order of their list.
-#[derive(Clone, Copy)]
-pub struct FewBlocks<'a>(&'a Listed);
-
-impl FewBlocks<'_> {
-    /// Does `work` with the place and the bytes of each.
-    #[inline(always)]
-    pub fn each(self, mut work: impl FnMut(i64, u64)) {
-        let mut places = &self.0.places[..];
-        for Run { bytes, blocks } in &self.0.runs {
-            let (of_run, behind) = places.split_at(blocks.to_usize());
-            for place in of_run {
-                work(*place, *bytes);
-            }
-            places = behind;
-        }
-    }
-}
-
 impl Listed {
-    /// Returns its blocks, if they are few.
-    #[inline(always)]
-    pub fn few(&self) -> Option<FewBlocks<'_>> {
-        (self.places.len() <= FEW_BLOCKS).then_some(FewBlocks(self))
-    }
-
     /// Makes the list of a map.
     fn of(map: &Map) -> Option<Listed> {
         let (nodes, blocks) = (map.nodes().len().to_u64(), blocks_in(map.nodes()));

@@ -33,42 +33,6 @@ pub struct ByteRow {
     pub stride: i64,
 }
 
-impl ByteRow {
-    /// Returns one block, at offset 0.
-    #[inline(always)]
-    pub fn dense(bytes: u64) -> ByteRow {
-        ByteRow { first: 0, bytes, blocks: 1, stride: 0 }
-    }
-
-    /// Returns `items` copies of it, at least one, `extent` bytes apart, if they are one row whose
-    /// blocks lie one behind the other. The arguments may be any: unlike those of `Row::items`,
-    /// they come from a call that nothing has checked.
-    #[inline(always)]
-    pub fn items(self, items: u64, extent: i64) -> Option<ByteRow> {
-        let (count, stride) = match (items, self.blocks) {
-            (0, _) => return None,
-            (1, _) => (self.blocks, self.stride),
-            (_, 1) if extent == self.bytes.cast_signed() => {
-                return Some(ByteRow { bytes: self.bytes.checked_mul(items)?, ..self });
-            }
-            (_, 1) => (items, extent),
-            _ if self.blocks.cast_signed().checked_mul(self.stride)? == extent => {
-                (self.blocks.checked_mul(items)?, self.stride)
-            }
-            _ => return None,
-        };
-        (stride >= 0).then_some(ByteRow { blocks: count, stride, ..self })
-    }
-
-    /// Returns the bytes from the begin of the first block to the end of the last, of blocks one
-    /// behind the other.
-    #[inline(always)]
-    pub fn span(self) -> Option<u64> {
-        let last = (self.blocks - 1).checked_mul(self.stride.cast_unsigned())?;
-        last.checked_add(self.bytes)
-    }
-}
-
 impl Strip {
     /// Returns one block.
     #[inline(always)]
@@ -169,36 +133,13 @@ mod tests {
     const TWO: ByteRow = ByteRow { first: 4, bytes: 8, blocks: 2, stride: 24 };
 
     #[test]
-    fn items_that_go_on_are_one_row() {
-        assert_eq!(TWO.items(0, 48), None);
-        assert_eq!(TWO.items(1, 7), Some(TWO));
-        assert_eq!(TWO.items(3, 48), Some(ByteRow { blocks: 6, ..TWO }));
-        assert_eq!(TWO.items(3, 56), None);
-        let one = ByteRow::dense(8);
-        assert_eq!(one.items(5, 8), Some(ByteRow::dense(40)));
-        assert_eq!(one.items(5, 24), Some(ByteRow { blocks: 5, stride: 24, ..one }));
-        assert_eq!(one.items(5, -24), None);
-        assert_eq!(ByteRow { stride: -24, ..TWO }.items(1, 48), None);
-    }
-
-    #[test]
-    fn a_row_spans_its_blocks_unless_that_is_too_much() {
-        assert_eq!(TWO.span(), Some(32));
-        assert_eq!(ByteRow::dense(9).span(), Some(9));
-        assert_eq!(ByteRow::dense(8).items(u64::MAX / 4, 8), None);
-        let many = ByteRow::dense(8).items(u64::MAX / 16, 24).unwrap();
-        assert_eq!(many.span(), None);
-        assert_eq!(TWO.items(u64::MAX / 3, 48).and_then(ByteRow::span), None);
-    }
-
-    #[test]
     fn rows_of_as_many_bytes_are_a_strip_if_their_blocks_fit() {
-        let dense = ByteRow::dense(16);
-        let strip = Strip::whole(dense, TWO).unwrap();
+        let dense = |bytes| ByteRow { first: 0, bytes, blocks: 1, stride: 0 };
+        let strip = Strip::whole(dense(16), TWO).unwrap();
         assert_eq!((strip.bytes, strip.blocks, strip.here_stride), (8, 2, 8));
         assert_eq!((strip.there, strip.there_stride), (4, 24));
-        assert_eq!(Strip::whole(TWO, dense).map(|strip| strip.there_stride), Some(8));
-        assert_eq!(Strip::whole(TWO, ByteRow::dense(17)), None);
+        assert_eq!(Strip::whole(TWO, dense(16)).map(|strip| strip.there_stride), Some(8));
+        assert_eq!(Strip::whole(TWO, dense(17)), None);
         assert_eq!(Strip::whole(TWO, ByteRow { bytes: 4, blocks: 4, ..TWO }), None);
     }
 }

@@ -50,7 +50,7 @@
 //! such call. By the [`SwitchLimits`] a target switches only after calls that were slow for as long
 //! as that.
 
-use super::{Mode, Nodes, release, try_free, whole};
+use super::{Nodes, whole};
 use crate::error::Result;
 use crate::fabric::layout::{self, MIX, WITHDRAWN};
 use crate::fabric::{Fetch, WordAt, WordId, Words};
@@ -120,27 +120,6 @@ pub fn several<R>(
 ) -> Result<R> {
     let at = Passes { words, target, caller };
     whole::several(words, target, nodes, || work(at.others(elements)?))
-}
-
-/// The begin of [`several`], if the lock is free. The caller does the work at once, and then calls
-/// [`end_several`].
-#[inline(always)]
-pub fn try_several(
-    words: &impl Words,
-    (target, caller): (Rank, Caller),
-    elements: u64,
-) -> Result<Option<Others>> {
-    if !try_free(words, whole::word(target), Mode::Exclusive)? {
-        return Ok(None);
-    }
-    fence_after_rmw(); // as in `whole::several`
-    Passes { words, target, caller }.others(elements).map(Some)
-}
-
-/// The end of a call that [`try_several`] has begun.
-#[inline(always)]
-pub fn end_several(words: &impl Words, target: Rank) -> Result<()> {
-    release(words, whole::word(target), Mode::Exclusive)
 }
 
 /// A call on a single word: `work` is one atomic instruction.

@@ -11,7 +11,6 @@ use crate::mpi::comm::check;
 use crate::mpi::functions::do_not_copy;
 use crate::mpi::{Handle, Host};
 use core::ffi::{c_int, c_void};
-use core::mem::ManuallyDrop;
 use core::ptr;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
@@ -23,18 +22,6 @@ pub fn find(datatype: Handle) -> Option<Arc<Layout>> {
     let layout = HANDLES.layout(datatype)?;
     // SAFETY: the attribute of the type, which the caller uses, so that it is not freed meanwhile.
     Some(unsafe { counted(layout) })
-}
-
-/// Returns the layout that is kept with a type as [`find`], without counting.
-///
-/// # Safety
-/// The type is not freed as long as the result is used.
-#[inline]
-pub unsafe fn lent(datatype: Handle) -> Option<ManuallyDrop<Arc<Layout>>> {
-    let layout = HANDLES.layout(datatype)?;
-    // SAFETY: the pointer that `set` made of an Arc. Its count is that of the attribute, which the
-    // caller promises to be there, and is not given back by what is returned.
-    Some(ManuallyDrop::new(unsafe { Arc::from_raw(layout) }))
 }
 
 /// Returns a further owner of a layout.

@@ -11,19 +11,15 @@
 //! | even    | the entry is whole, or has no type |
 //! | odd     | a thread changes the entry         |
 
-use crate::datatype::type_map::{ByteItem, ByteRow, Layout};
+use crate::datatype::type_map::Layout;
 use crate::mpi::handle::Handle;
 use crate::number::Number;
-use crate::sync::{AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
+use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
 use core::ptr;
 use parking_lot::Mutex;
 
 /// Places of a table; a power of two. A program seldom has more types than a tenth of that.
 const PLACES: usize = 1024;
-
-/// In place of an item that is not one row.
-const NONE: ByteItem =
-    ByteItem { row: ByteRow { first: 0, bytes: 0, blocks: 0, stride: 0 }, extent: 0 };
 
 /// The type of a place, in a cache line of its own.
 #[repr(align(64))]
@@ -32,12 +28,6 @@ struct Entry {
     /// 0 if there is none
     handle: AtomicUsize,
     layout: AtomicPtr<Layout>,
-    /// the fields of its [`ByteItem`]; no blocks if it is not one row
-    first: AtomicI64,
-    bytes: AtomicU64,
-    blocks: AtomicU64,
-    stride: AtomicI64,
-    extent: AtomicI64,
 }
 
 impl Entry {
@@ -46,21 +36,16 @@ impl Entry {
             version: AtomicU64::new(0),
             handle: AtomicUsize::new(0),
             layout: AtomicPtr::new(ptr::null_mut()),
-            first: AtomicI64::new(0),
-            bytes: AtomicU64::new(0),
-            blocks: AtomicU64::new(0),
-            stride: AtomicI64::new(0),
-            extent: AtomicI64::new(0),
         }
     }
 
-    /// Returns what `read` finds, if this is the entry of `handle` and no thread changes it.
-    #[inline(always)]
-    fn read<T>(&self, handle: Handle, read: impl FnOnce(&Entry) -> T) -> Option<T> {
+    /// Returns the layout, if this is the entry of `handle` and no thread changes it.
+    #[inline]
+    fn read(&self, handle: Handle) -> Option<*const Layout> {
         // Acquire: pairs with the Release of the same version in `write`.
         let version = self.version.load(Ordering::Acquire);
         let is_its = self.handle.load(Ordering::Relaxed) == handle;
-        let found = read(self);
+        let found = self.layout.load(Ordering::Relaxed).cast_const();
         // Acquire: pairs with the fence in `write`. If one of the loads above has seen a change,
         // the load below sees the odd version before it, or a later one.
         fence(Ordering::Acquire);
@@ -69,18 +54,13 @@ impl Entry {
     }
 
     /// Changes the entry. One thread at a time.
-    fn write(&self, handle: Handle, layout: *const Layout, item: ByteItem) {
+    fn write(&self, handle: Handle, layout: *const Layout) {
         let version = self.version.load(Ordering::Relaxed);
         self.version.store(version + 1, Ordering::Relaxed);
         // Release: pairs with the fence in `read`.
         fence(Ordering::Release);
         self.handle.store(handle, Ordering::Relaxed);
         self.layout.store(layout.cast_mut(), Ordering::Relaxed);
-        self.first.store(item.row.first, Ordering::Relaxed);
-        self.bytes.store(item.row.bytes, Ordering::Relaxed);
-        self.blocks.store(item.row.blocks, Ordering::Relaxed);
-        self.stride.store(item.row.stride, Ordering::Relaxed);
-        self.extent.store(item.extent, Ordering::Relaxed);
         // Release: pairs with the Acquire in `read`.
         self.version.store(version + 2, Ordering::Release);
     }
@@ -113,30 +93,14 @@ impl Handles {
     /// Returns the layout of a type, if it is here.
     #[inline]
     pub fn layout(&self, handle: Handle) -> Option<*const Layout> {
-        let find = |entry: &Entry| entry.layout.load(Ordering::Relaxed).cast_const();
-        self.entry(handle).read(handle, find)
-    }
-
-    /// Returns the bytes of an item of a type, if the type is here and they are one row.
-    #[inline(always)]
-    pub fn item(&self, handle: Handle) -> Option<ByteItem> {
-        let find = |entry: &Entry| {
-            let row = ByteRow {
-                first: entry.first.load(Ordering::Relaxed),
-                bytes: entry.bytes.load(Ordering::Relaxed),
-                blocks: entry.blocks.load(Ordering::Relaxed),
-                stride: entry.stride.load(Ordering::Relaxed),
-            };
-            ByteItem { row, extent: entry.extent.load(Ordering::Relaxed) }
-        };
-        self.entry(handle).read(handle, find).filter(|item| item.row.blocks > 0)
+        self.entry(handle).read(handle)
     }
 
     /// Notes the layout of a type that is in use, which is kept as its attribute.
     pub fn note(&self, handle: Handle, layout: &Layout) {
         // A thread that finds another one here does without: the next call notes the type.
         let Some(_changing) = self.changing.try_lock() else { return };
-        self.entry(handle).write(handle, layout, layout.item().unwrap_or(NONE));
+        self.entry(handle).write(handle, layout);
     }
 
     /// Forgets a type, of which the attribute is being deleted.
@@ -144,7 +108,7 @@ impl Handles {
         let _changing = self.changing.lock();
         let entry = self.entry(handle);
         if entry.handle.load(Ordering::Relaxed) == handle {
-            entry.write(0, ptr::null(), NONE);
+            entry.write(0, ptr::null());
         }
     }
 }
@@ -174,35 +138,27 @@ mod tests {
             assert_eq!(handles.layout(handle), None);
             handles.note(handle, layout);
             assert_eq!(handles.layout(handle), Some(ptr::from_ref(layout)));
-            assert_eq!(handles.item(handle), layout.item());
             handles.forget(handle);
-            assert_eq!((handles.layout(handle), handles.item(handle)), (None, None));
+            assert_eq!(handles.layout(handle), None);
         }
-    }
-
-    #[test]
-    fn a_type_of_irregular_blocks_is_no_row() {
-        let handles = Box::new(Handles::new());
-        let layout = Layout::basic(Basic::F64).indexed([(0, 1), (16, 2), (64, 1)]).unwrap();
-        handles.note(5, &layout);
-        assert_eq!((handles.item(5), handles.layout(5)), (None, Some(ptr::from_ref(&layout))));
     }
 
     #[test]
     fn a_type_takes_the_place_of_another_and_the_other_is_forgotten() {
         let handles = Box::new(Handles::new());
         let (first, second) = (0x8c00_0001, rival(&handles, 0x8c00_0001));
-        handles.note(first, &doubles(1));
-        handles.note(second, &doubles(2));
+        let (one, other) = (doubles(1), doubles(2));
+        handles.note(first, &one);
+        handles.note(second, &other);
         assert_eq!(handles.layout(first), None);
-        assert_eq!(handles.item(second).map(|item| item.row.bytes), Some(16));
+        assert_eq!(handles.layout(second), Some(ptr::from_ref(&other)));
         // Freed later than its place was taken: the other type stays.
         handles.forget(first);
-        assert_eq!(handles.item(second).map(|item| item.row.bytes), Some(16));
+        assert_eq!(handles.layout(second), Some(ptr::from_ref(&other)));
     }
 
     #[test]
-    fn a_reader_never_finds_the_block_of_another_type() {
+    fn a_reader_never_finds_the_layout_of_another_type() {
         let handles = Box::new(Handles::new());
         let (mine, theirs) = (0x8c00_0001, rival(&handles, 0x8c00_0001));
         let (my_layout, their_layout) = (doubles(4), doubles(9).resized(0, 80).unwrap());
@@ -218,8 +174,8 @@ mod tests {
             });
             while !done.load(Ordering::Relaxed) {
                 for (handle, layout) in [(mine, &my_layout), (theirs, &their_layout)] {
-                    let found = handles.item(handle);
-                    assert!(found.is_none() || found == layout.item());
+                    let found = handles.layout(handle);
+                    assert!(found.is_none_or(|found| ptr::eq(found, layout)));
                 }
             }
         });
