@@ -152,7 +152,7 @@ class Row:
     """A function or a rule with its test and its mutation."""
 
     def __init__(self, values, function=False):
-        self.function = function
+        self.values, self.function = values, function
         self.section = values["section"]
         self.test = test_of(values)
         self.mutations = []

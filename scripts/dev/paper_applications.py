@@ -48,13 +48,6 @@ def section(page, applications, rows):
     for application in applications:
         cells = Cells(application, rows)
         compared = application["compared"]
-        paper = (f"<b>The paper:</b> {said(application['paper'])}" if "paper" in application
-                 else "Not in the papers.")
-        page.add(f"<h3>{escaped(application['figure'])}</h3>\n<p>{paper}</p>\n<p><b>Here:</b> <code>"
-                 f"{escaped((application['program'] + ' ' + application['arguments']).strip())}"
-                 f"</code>; messages: <code>{application['messages']}</code>, one-sided: <code>"
-                 f"{application['onesided']}</code>. {said(application.get('differs', ''))}</p>\n"
-                 "<div class=panels>\n")
         drawn = ""
         for place, where in (("node", "one node"), ("nodes", "between nodes")):
             lines = cells.lines(place, KINDS)
@@ -63,4 +56,12 @@ def section(page, applications, rows):
             drawn += page.picture(f"application-{name}-{place}", f"{name}, {where}", "ranks",
                                   "time" if compared == "seconds" else compared,
                                   "ns" if compared == "seconds" else "1/s", lines, mpis)
-        page.add((drawn or "<p>Not measured in this run.</p>\n") + "</div>\n")
+        if not drawn and page.selected is not None:
+            continue
+        paper = (f"<b>The paper:</b> {said(application['paper'])}" if "paper" in application
+                 else "Not in the papers.")
+        page.add(f"<h3>{escaped(application['figure'])}</h3>\n<p>{paper}</p>\n<p><b>Here:</b> <code>"
+                 f"{escaped((application['program'] + ' ' + application['arguments']).strip())}"
+                 f"</code>; messages: <code>{application['messages']}</code>, one-sided: <code>"
+                 f"{application['onesided']}</code>. {said(application.get('differs', ''))}</p>\n"
+                 f"<div class=panels>\n{drawn or '<p>Not measured in this run.</p>'}</div>\n")

@@ -68,11 +68,12 @@ def lines_of(rows, by_ranks):
 
 
 class Page:
-    """The page as it grows, and the folder that its pictures go to."""
+    """The page as it grows, and the folder that its pictures go to. `selected`: the names of the
+    pictures that it has, or None for all."""
 
-    def __init__(self, folder, definitions, texts):
+    def __init__(self, folder, definitions, texts, selected=None):
         self.folder, self.definitions, self.texts = folder, definitions, texts
-        self.parts, self.pictures = [], 0
+        self.selected, self.parts, self.drawn = selected, [], set()
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.glob("*.svg"):
             old.unlink()
@@ -83,9 +84,11 @@ class Page:
     def picture(self, name, title, x_name, y_name, unit, lines, mpis):
         """A panel as a figure element; empty if there is nothing to draw."""
         path = self.folder / f"{name}.svg"
+        if self.selected is not None and name not in self.selected:
+            return ""
         if not paper_plots.panel(path, title, x_name, y_name, unit, lines, mpis):
             return ""
-        self.pictures += 1
+        self.drawn.add(name)
         return (f'<figure><img src="{path.name}" alt="{escaped(title)}" loading="lazy">'
                 "</figure>\n")
 
@@ -108,27 +111,31 @@ class Page:
         return drawn
 
     def figure(self, name, rows):
+        """A figure as text; empty if none of its pictures is selected."""
         figure = next(f for f in self.definitions["figure"] if f["name"] == name)
         text = self.texts["figure"].get(name, {})
         mine = [row for row in rows if row["figure"] == name]
-        self.add(f"<h3>{escaped(figure['title'])}</h3>\n")
-        paper = (f"<b>The paper</b> ({escaped(figure['paper'])}): {said(text['paper'])}"
-                 if "paper" in text else f"<b>{escaped(figure['paper'].capitalize())}.</b>")
-        self.add(f"<div class=says><p>{paper}</p><p><b>Here:</b> "
-                 f"{said(text.get('differs', ''))}</p></div>\n")
+        places = ""
         for place, where in PLACES.items():
             at = [row for row in mine if row["place"] == place]
             drawn = self.panels_of(figure, at, place)
             if drawn:
-                self.add(f"<p><b>{where}</b></p>\n<div class=panels>\n{drawn}</div>\n")
-            elif place in figure["place"]:
-                self.add(f"<p>{where}: not measured in this run.</p>\n")
+                places += f"<p><b>{where}</b></p>\n<div class=panels>\n{drawn}</div>\n"
+            elif place in figure["place"] and self.selected is None:
+                places += f"<p>{where}: not measured in this run.</p>\n"
+        if not places:
+            return ""
+        paper = (f"<b>The paper</b> ({escaped(figure['paper'])}): {said(text['paper'])}"
+                 if "paper" in text else f"<b>{escaped(figure['paper'].capitalize())}.</b>")
+        return (f"<h3>{escaped(figure['title'])}</h3>\n"
+                f"<div class=says><p>{paper}</p><p><b>Here:</b> "
+                f"{said(text.get('differs', ''))}</p></div>\n{places}")
 
     def sections(self, rows):
         for section in self.texts["section"]:
-            self.add(f"<h2>{escaped(section['title'])}</h2>\n")
-            for name in section["figures"]:
-                self.figure(name, rows)
+            text = "".join(self.figure(name, rows) for name in section["figures"])
+            if text:
+                self.add(f"<h2>{escaped(section['title'])}</h2>\n{text}")
 
     def machine(self, heads):
         """What was measured on, from the heads of the CSVs by what they have: first what all runs

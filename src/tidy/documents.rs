@@ -6,7 +6,7 @@
 //! - consists of letters, digits and `_-./` alone and does not begin with `/` or `.`, so that
 //!   commands with placeholders like `<N>`, `$X` or `*` are left out,
 //! - has no part of capital letters alone (PREFIX, PID), and does not begin with a folder of builds
-//!   (`target/`, `examples/build`), and
+//!   (`target/`, `build/`, `examples/build`), and
 //! - begins with a folder of the repository or of `src`, as `mpi/family` does; or ends like a
 //!   source file and either has a folder in front or stands alone in its backticks, as `acc.rs`.
 //!
@@ -69,7 +69,8 @@ impl Tree {
             (word.contains('/'), SOURCE_ENDINGS.iter().any(|e| word.ends_with(e)));
         match within {
             true => {
-                let is_built = first == "target" || word.starts_with("examples/build");
+                let is_built =
+                    ["target", "build"].contains(&first) || word.starts_with("examples/build");
                 !first.is_empty() && !is_built && (source || self.is_folder(first))
             }
             false => source && alone,
@@ -134,6 +135,8 @@ fn documents() -> Vec<Source> {
     for path in [
         "README.md",
         "CONTRIBUTING.md",
+        "ROADMAP.md",
+        "SECURITY.md",
         "benches/README.md",
         "c-tests/README.md",
         "examples/README.md",
@@ -239,6 +242,7 @@ fn a_path_that_is_gone_is_noticed() {
         "`osc/sm`",
         "`python3 app.py`",
         "`target/release/x.rs`",
+        "`build/x.md`",
         "`abi/$X`",
         "abi/gone",
         "[x](https://a/b.md)",
