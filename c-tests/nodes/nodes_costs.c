@@ -1,5 +1,5 @@
 // What calls between nodes cost in requests to the device, an RDMA device or TCP, and in waits for
-// it, and what a process has: connections, regions. Formulas of docs/decisions/0011 and 0012, which
+// it, and what a process has: connections, regions. Formulas of docs/internals/many-nodes.md, which
 // hold for the library; the plain MPI has nothing to count.
 // ranks: 2 4 8
 

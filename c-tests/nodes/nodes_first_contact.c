@@ -1,6 +1,6 @@
 // What the first contact with a rank of another node costs: one READ of what it exposes, and one of
 // who it is where it serves itself, by the first rank of a node that asks; the others find the
-// answers in their node's notes. Formulas of docs/decisions/0012, which hold for the library; the
+// answers in their node's notes. Formulas of docs/internals/many-nodes.md, which hold for the library; the
 // plain MPI has nothing to count.
 // ranks: 2 4 8
 

@@ -1,5 +1,5 @@
 // What a process keeps for windows over many nodes, however many ranks there are: queue pairs,
-// regions and registered bytes by the formulas of docs/decisions/0012, and how many bytes of the
+// regions and registered bytes by the formulas of docs/internals/many-nodes.md, and how many bytes of the
 // heap the library holds, for a window, for a target, for a queue pair, and for traffic. Each rank
 // has to do with four others. Over TCP a connection keeps at most 10 KiB where requests are sent
 // and 1 KiB where they are served, whatever it has carried, and a rank needs no connection for words of its own node.

@@ -1,7 +1,7 @@
 // How many round trips calls between nodes wait for, one after the other: at most two for a lock, a
 // put and an unlock, one for a complete and for a flush, none for a fence without operations; over
 // TCP none for a call on one element with a result, and one for all of them together. What
-// docs/decisions/0011 and 0017 promise, over an RDMA device and over TCP. The plain MPI has nothing
+// docs/internals/many-nodes-protocols.md and tcp.md promise, over an RDMA device and over TCP. The plain MPI has nothing
 // to count.
 // ranks: 2 3 4
 
