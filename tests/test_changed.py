@@ -3,6 +3,7 @@
 usage: /usr/bin/python3 -m pytest tests/test_changed.py
 """
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts" / "dev"))
 
 import changed  # noqa: E402
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 
 CODE = "//! A file.\nfn f() {} // f\n"
 ROWS = '[[rule]]\nrule = "{}"\nmutant = "none"\nfrom = "a"\nto = "b"\n'
