@@ -82,38 +82,26 @@ macro_rules! entry {
     )*};
 }
 
-/// Whether the target of a call becomes open; a call without a target has none.
-macro_rules! becomes_open {
-    ($entry:ident []) => {
-        false
-    };
-    ($entry:ident [$rank:ident $win:ident]) => {
-        $crate::transfer::becomes_open($win, $rank, $entry)
-    };
-}
-
 /// Makes the entries of calls that must be quick. The first block tries the common case; it needs
 /// no frame and raises no error, and returns whether it carried out the call. If not, it has done
 /// nothing. It finds the window by the name `ENTRY`, so that it finds none where a tool may come
-/// behind. The last block carries out the call from the beginning. `[rank win]`: a call on a
-/// target. If the target was not known to be open and is now, the call begins again.
+/// behind. The last block carries out the call from the beginning.
 macro_rules! quick_entry {
     ($(
         $(#[$doc:meta])*
-        $name:ident $profiled:ident ($($argument:ident: $type:ty),* $(,)?)
-        $([$rank:ident $win:ident])? $quick:block $body:block
+        $name:ident $profiled:ident ($($argument:ident: $type:ty),* $(,)?) $quick:block $body:block
     )*) => {$(
         quick_function! {
             $(#[$doc])*
             $name Mpi [hand_to_tool!($name ($($argument: $type),*))] ($($argument: $type),*)
-            [$($rank $win)?] $quick $body
+            $quick $body
         }
 
         quick_function! {
             $(#[$doc])*
             $profiled Pmpi
             [pass_aside!($profiled ($($argument: $type),*) -> core::ffi::c_int)]
-            ($($argument: $type),*) [$($rank $win)?] $quick $body
+            ($($argument: $type),*) $quick $body
         }
     )*};
 }
@@ -123,7 +111,7 @@ macro_rules! quick_function {
     (
         $(#[$doc:meta])*
         $name:ident $entry:ident [$begin:expr] ($($argument:ident: $type:ty),*)
-        $target:tt $quick:block $body:block
+        $quick:block $body:block
     ) => {
         $(#[$doc])*
         #[unsafe(no_mangle)]
@@ -133,26 +121,13 @@ macro_rules! quick_function {
             #[inline(never)]
             unsafe extern "C-unwind" fn in_full($($argument: $type),*) -> core::ffi::c_int {
                 $begin;
-                if becomes_open!(ENTRY $target) {
-                    // SAFETY: the caller's arguments.
-                    return unsafe { again($($argument),*) };
-                }
                 $body
-            }
-            #[inline(never)]
-            unsafe extern "C-unwind" fn again($($argument: $type),*) -> core::ffi::c_int {
-                let done: bool = $quick;
-                if done {
-                    return 0;
-                }
-                // SAFETY: likewise.
-                unsafe { in_full($($argument),*) }
             }
             let done: bool = $quick;
             if done {
                 return 0;
             }
-            // SAFETY: likewise.
+            // SAFETY: the caller's arguments.
             unsafe { in_full($($argument),*) }
         }
     };

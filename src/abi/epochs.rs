@@ -84,56 +84,15 @@ unsafe fn lock_rest(
     lock_type: c_int,
     rank: c_int,
     win: MPI_Win,
-    window: &Window,
+    window: QuickWindow,
     tried: Tried,
     in_full: unsafe extern "C-unwind" fn(c_int, c_int, c_int, MPI_Win) -> c_int,
 ) -> c_int {
-    let target = Rank(rank.cast_unsigned());
-    if window.local().is_some_and(|node| quick_locks::lock_rest(window, node, target, tried)) {
+    if quick_locks::lock_rest(window, Rank(rank.cast_unsigned()), tried) {
         return 0;
     }
     // SAFETY: the caller's arguments.
     unsafe { in_full(lock_type, rank, 0, win) }
-}
-
-/// Does an MPI_Win_lock without asserts that is not the first lock of the process, or all of any
-/// other one. Out of line, so that the first lock needs no more registers; with its window, so that
-/// the second one does not look for it again.
-#[inline(never)]
-unsafe fn lock_beside(
-    lock_type: c_int,
-    rank: c_int,
-    win: MPI_Win,
-    window: QuickWindow,
-    in_full: unsafe extern "C-unwind" fn(c_int, c_int, c_int, MPI_Win) -> c_int,
-) -> c_int {
-    let (host, target) = (window.part().host(), Rank(rank.cast_unsigned()));
-    let is = |hold: Hold| is_of_type(host, lock_type, hold);
-    // SAFETY: the caller's arguments.
-    unsafe {
-        match quick_locks::lock_another(window.whole(), window.node(), target, is) {
-            QuickLock::Nothing => 0,
-            QuickLock::Rest(tried) => {
-                lock_rest(lock_type, rank, win, window.whole(), tried, in_full)
-            }
-            QuickLock::All => in_full(lock_type, rank, 0, win),
-        }
-    }
-}
-
-/// Does an MPI_Win_unlock of a target that is not the only one that is locked, or all of another
-/// one. Out of line like [`lock_beside`].
-#[inline(never)]
-unsafe fn unlock_beside(
-    rank: c_int,
-    win: MPI_Win,
-    window: QuickWindow,
-    in_full: unsafe extern "C-unwind" fn(c_int, MPI_Win) -> c_int,
-) -> c_int {
-    let target = Rank(rank.cast_unsigned());
-    let unlocked = quick_locks::unlock_another(window.whole(), window.node(), target);
-    // SAFETY: the caller's arguments.
-    end_unlock(window, target, unlocked).unwrap_or_else(|| unsafe { in_full(rank, win) })
 }
 
 /// Does what a quick MPI_Win_unlock has left to do. Returns the code of the call, or `None` if
@@ -258,16 +217,13 @@ quick_entry! {
         } else if let Some(window) = registry::quick(win, ENTRY).filter(|window| !window.is_due()) {
             let host = window.part().host();
             let is = |hold: Hold| is_of_type(host, lock_type, hold);
-            match quick_locks::lock_quick(window.whole(), window.node(), target, is) {
+            match quick_locks::lock_quick(window, target, is) {
                 QuickLock::Nothing => true,
                 // SAFETY: the caller's arguments.
                 QuickLock::Rest(tried) => return unsafe {
-                    lock_rest(lock_type, rank, win, window.whole(), tried, in_full)
+                    lock_rest(lock_type, rank, win, window, tried, in_full)
                 },
-                // SAFETY: likewise.
-                QuickLock::All => return unsafe {
-                    lock_beside(lock_type, rank, win, window, in_full)
-                },
+                QuickLock::All => false,
             }
         } else {
             false
@@ -288,18 +244,16 @@ quick_entry! {
 
     /// Unlocks one target (MPI-4.1 §12.5.3): completes all operations on it at the target, then
     /// releases the lock by one atomic operation on each word that MPI_Win_lock took. The quick
-    /// path unlocks the only target that is locked, on one node; a second one any other. Errors:
-    /// MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC if the target is not locked, MPI_ERR_OTHER if
-    /// the target is lost.
+    /// path is for one node. Errors: MPI_ERR_WIN, MPI_ERR_RANK, MPI_ERR_RMA_SYNC if the target is
+    /// not locked, MPI_ERR_OTHER if the target is lost.
     MPI_Win_unlock PMPI_Win_unlock (rank: c_int, win: MPI_Win) {
         let target = Rank(rank.cast_unsigned());
         match registry::quick(win, ENTRY) {
             Some(window) => {
-                let unlocked = quick_locks::unlock_quick(window.whole(), window.node(), target);
+                let unlocked = quick_locks::unlock_quick(window, target);
                 match end_unlock(window, target, unlocked) {
                     Some(code) => return code,
-                    // SAFETY: the caller's arguments.
-                    None => return unsafe { unlock_beside(rank, win, window, in_full) },
+                    None => false,
                 }
             }
             None => false,

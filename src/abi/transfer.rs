@@ -10,7 +10,7 @@ use super::request_calls::{on_target_with, with_request};
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
 use crate::error::{Class, Result};
 use crate::mpi::{Handle, Host};
-use crate::transfer::{Buffer, Place, Quick, Target, put_get, single, staged};
+use crate::transfer::{Buffer, Place, Quick, TargetBuffer, put_get, single, staged};
 use core::ffi::{c_int, c_void};
 
 /// Returns a buffer of the caller.
@@ -28,8 +28,14 @@ fn passed(address: *const c_void, count: i64, datatype: MPI_Datatype) -> Buffer 
 
 /// Returns a place in a window.
 #[inline]
-fn target(host: &Host, rank: c_int, disp: MPI_Aint, count: i64, datatype: MPI_Datatype) -> Target {
-    Target { rank, disp: disp as i64, count, datatype: host.handle(datatype) }
+fn target(
+    host: &Host,
+    rank: c_int,
+    disp: MPI_Aint,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> TargetBuffer {
+    TargetBuffer { rank, disp: disp as i64, count, datatype: host.handle(datatype) }
 }
 
 /// Carries out a communication call on `rank`. A call that succeeds after a fence begins an epoch;
@@ -97,7 +103,7 @@ impl Call {
 unsafe fn put(
     call: Call,
     from: Buffer,
-    target: Target,
+    target: TargetBuffer,
     theirs: impl FnOnce(Handle) -> c_int,
 ) -> c_int {
     // SAFETY: the caller's promise.
@@ -112,7 +118,7 @@ unsafe fn put(
 unsafe fn get(
     call: Call,
     into: Buffer,
-    target: Target,
+    target: TargetBuffer,
     theirs: impl FnOnce(Handle) -> c_int,
 ) -> c_int {
     // SAFETY: the caller's promise.
@@ -128,7 +134,7 @@ unsafe fn get(
 unsafe fn accumulate(
     call: Call,
     (from, result): (Buffer, Option<Buffer>),
-    target: Target,
+    target: TargetBuffer,
     op: MPI_Op,
     theirs: impl FnOnce(Handle) -> c_int,
 ) -> c_int {
@@ -348,7 +354,7 @@ quick_entry! {
     MPI_Fetch_and_op PMPI_Fetch_and_op (
         origin: *const c_void, result: *mut c_void, datatype: MPI_Datatype, rank: c_int,
         disp: MPI_Aint, op: MPI_Op, win: MPI_Win,
-    ) [rank win] {
+    ) {
         let given = !origin.is_null() && !result.is_null();
         let to = if given { Quick::new(win, rank, ENTRY) } else { None };
         let what = (disp as i64, datatype, op);
@@ -379,7 +385,7 @@ quick_entry! {
     MPI_Compare_and_swap PMPI_Compare_and_swap (
         origin: *const c_void, compare: *const c_void, result: *mut c_void,
         datatype: MPI_Datatype, rank: c_int, disp: MPI_Aint, win: MPI_Win,
-    ) [rank win] {
+    ) {
         let given = !origin.is_null() && !compare.is_null() && !result.is_null();
         let to = if given { Quick::new(win, rank, ENTRY) } else { None };
         let (origin, what) = ((origin.cast(), compare.cast()), (disp as i64, datatype));

@@ -47,12 +47,12 @@ macro_rules! run {
 
 /// An entry, or a quick entry if there is a block that tries the common case.
 macro_rules! row {
-    ($(#[$doc:meta])* $name:ident $profiled:ident $parameters:tt $target:tt [] $body:block) => {
+    ($(#[$doc:meta])* $name:ident $profiled:ident $parameters:tt [] $body:block) => {
         entry! { $(#[$doc])* $name $profiled $parameters $body }
     };
-    ($(#[$doc:meta])* $name:ident $profiled:ident $parameters:tt $target:tt
+    ($(#[$doc:meta])* $name:ident $profiled:ident $parameters:tt
         [$quick:block] $body:block) => {
-        quick_entry! { $(#[$doc])* $name $profiled $parameters $target $quick $body }
+        quick_entry! { $(#[$doc])* $name $profiled $parameters $quick $body }
     };
 }
 
@@ -70,7 +70,7 @@ macro_rules! puts_and_gets {
         $name $profiled (
             $origin: $pointer, $oc: $oct, $ot: $ott, $rank: $rt, $disp: $dt, $tc: $tct, $tt: $ttt,
             $win: $wt, $($request: $rqt,)?
-        ) [$rank $win] [$({
+        ) [$({
             // Handles as the caller passed them: if those of one type differ in the garbage above
             // them, the full call serves them.
             let alike = $oc == $tc && $ot == $tt && !$origin.is_null();
@@ -109,7 +109,7 @@ macro_rules! accumulates {
         $name $profiled (
             $origin: $pointer, $oc: $oct, $ot: $ott, $rank: $rt, $disp: $dt, $tc: $tct, $tt: $ttt,
             $op: $opt, $win: $wt, $($request: $rqt,)?
-        ) [$rank $win] [$({
+        ) [$({
             let alike = $oc == 1 && $tc == 1 && $ot == $tt && !$origin.is_null(); // as above
             let to = if alike { Quick::new($win, $rank, ENTRY) } else { None };
             let (from, what) = ($origin.cast(), ($disp as i64, $ot, $op));
@@ -148,7 +148,7 @@ macro_rules! get_accumulates {
             $origin: $pointer, $oc: $oct, $ot: $ott, $result: $rp, $rc: $rct, $rst: $rstt,
             $rank: $rt, $disp: $dt, $tc: $tct, $tt: $ttt, $op: $opt, $win: $wt,
             $($request: $rqt,)?
-        ) [$rank $win] [$({
+        ) [$({
             let alike = $oc == 1 && $rc == 1 && $tc == 1 && $ot == $tt && $rst == $tt; // as above
             let given = alike && !$origin.is_null() && !$result.is_null();
             let to = if given { Quick::new($win, $rank, ENTRY) } else { None };

@@ -96,7 +96,7 @@ pub use queue_nodes::Nodes;
 pub use two_levels::{
     Intent, Spare, Tried, give_back_late, let_all_go, let_alone_go, let_shared_go, lock_all,
     lock_exclusive, lock_shared, try_lock_all, try_lock_alone, try_lock_exclusive, try_lock_shared,
-    try_lock_with_intent, unlock_all, unlock_exclusive, unlock_shared,
+    unlock_all, unlock_exclusive, unlock_shared,
 };
 use word::{ID, ID_BITS, LockWord, MODE, MODE_BITS};
 pub use word::{Mode, holders};

@@ -1,54 +1,42 @@
 //! The epochs that one process is in on one window, and so the calls that are legal now (MPI-4.1
-//! §12.5). A pure state machine: it transfers nothing and waits for no other rank.
+//! §12.5). A pure state machine: it transfers nothing and waits for no other rank. Calls on one
+//! target come with the word in the record of that target ([`TargetAccess`]).
 //!
 //! | access    | meaning                                             | ends with            |
 //! |-----------|-----------------------------------------------------|----------------------|
 //! | None      | no access epoch                                     |                      |
 //! | FenceIdle | after a fence; no operation yet, so it is no epoch yet | any opening call  |
 //! | Fence     | an operation followed a fence, and succeeded        | fence                |
-//! | Start     | between start and complete; targets are in `held`   | complete             |
-//! | Lock      | at least one target is locked; they are in `held`   | the last unlock      |
+//! | Start     | between start and complete; targets are in `started` | complete            |
+//! | Lock      | at least one target is locked                       | the last unlock      |
 //! | LockAll   | between lock_all and unlock_all                     | unlock_all           |
 //!
 //! Exposure (post to wait) is independent of it.
 
-use super::known_ranks::{KnownRanks, RankRange};
+use super::access::{Access, TargetAccess, WindowAccess};
 use super::lock::{Held, Intent, Spare};
 use crate::error::{Error, Result};
 use crate::rank_numbers::Rank;
 use crate::util::serial::Serial;
-use core::mem::replace;
+use core::mem::take;
+use smallvec::SmallVec;
 
-mod held_targets;
 mod intents;
 #[cfg(test)]
 mod tests;
 
-pub use held_targets::{Hold, RankList};
-use held_targets::{NOBODY, Targets};
+pub use super::access::Hold;
 use intents::Intents;
 
-/// The access epoch that a process is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// none
-    None,
-    /// fenced, nothing issued yet
-    FenceIdle,
-    /// fenced
-    Fence,
-    /// between start and complete
-    Start,
-    /// holding locks of single targets
-    Lock,
-    /// between lock_all and unlock_all
-    LockAll,
-}
+/// Ranks of a group; a few of them need no allocation.
+pub type RankList = SmallVec<[Rank; 16]>;
 
 /// The state that calls which open and close epochs change.
 struct Book {
-    access: Access,
-    held: Targets,
+    /// number of targets that are locked
+    locked: u32,
+    /// the targets of the epoch of MPI_Win_start; the next one uses its memory again
+    started: Vec<Rank>,
     /// number of origins of the exposure epoch, if there is one
     exposure: Option<u32>,
     /// lock_all took no lock (MPI_MODE_NOCHECK)
@@ -59,8 +47,8 @@ struct Book {
 /// The epochs of one process on one window.
 #[repr(C)]
 pub struct Epochs {
-    /// what calls may do without a look into `book`; where it knows nothing, the book decides
-    pub known: KnownRanks,
+    /// the access epoch, which calls read without the book
+    pub access: WindowAccess,
     book: Serial<Book>,
 }
 
@@ -68,19 +56,19 @@ pub struct Epochs {
 pub const REQUEST: Error = Error::Epoch("a request is for passive target epochs only");
 const NO_EPOCH: &str = "no access epoch is open";
 const NOT_LOCKED: &str = "target is not locked";
+const OTHER_EPOCH: &str = "another access epoch is open";
 
 impl Epochs {
-    /// Starts without an epoch, on a window of `size` ranks. `threads`: whether several threads may
-    /// call.
-    pub fn new(size: u32, threads: bool) -> Epochs {
+    /// Starts without an epoch. `threads`: whether several threads may call.
+    pub fn new(threads: bool) -> Epochs {
         let book = Book {
-            access: Access::None,
-            held: Targets::NONE,
+            locked: 0,
+            started: Vec::new(),
             exposure: None,
             unchecked: false,
             intents: Intents::NONE,
         };
-        Epochs { known: KnownRanks::new(size), book: Serial::new(threads, book) }
+        Epochs { access: WindowAccess::none(), book: Serial::new(threads, book) }
     }
 
     /// Offers the intent of every `locks`-th exclusive lock with one of its own to stand.
@@ -99,121 +87,117 @@ impl Epochs {
         self.book.one_thread();
     }
 
-    /// Whether an operation on `rank` is legal now. One load and one compare for the target that
-    /// was accessed last.
+    /// Whether an operation on a target is legal now.
     #[inline]
-    pub fn may_access(&self, rank: Rank) -> Result<()> {
-        if self.known.is_open(rank) { Ok(()) } else { self.look_up(rank) }
+    pub fn may_access(&self, target: &TargetAccess) -> Result<()> {
+        if self.access.opens(target) { Ok(()) } else { self.may_begin() }
     }
 
+    /// Whether an operation on a target that is not open is legal: it may be the first one after a
+    /// fence. Then the epoch begins only if the operation succeeds ([`Epochs::accessed`]).
     #[cold]
-    fn look_up(&self, rank: Rank) -> Result<()> {
-        self.book.with(|book| {
-            match book.access {
-                Access::None => return Err(Error::Epoch(NO_EPOCH)),
-                // The epoch begins only if the operation succeeds ([`Epochs::accessed`]).
-                Access::FenceIdle => {}
-                Access::Fence => self.known.set_open(self.known.all()),
-                Access::LockAll => self.known.set_passive(self.known.all()),
-                Access::Start if book.held.get(rank).is_none() => {
-                    return Err(Error::Epoch("target is not in the group of MPI_Win_start"));
-                }
-                Access::Lock if book.held.get(rank).is_none() => {
-                    return Err(Error::Epoch(NOT_LOCKED));
-                }
-                Access::Start => self.known.set_open(self.known.one(rank)),
-                Access::Lock => self.known.set_passive(self.known.passive_with(rank)),
-            }
-            Ok(())
+    fn may_begin(&self) -> Result<()> {
+        self.book.with(|_| match self.access.get() {
+            Access::FenceIdle | Access::Fence | Access::LockAll => Ok(()),
+            Access::None => Err(Error::Epoch(NO_EPOCH)),
+            Access::Start => Err(Error::Epoch("target is not in the group of MPI_Win_start")),
+            Access::Lock => Err(Error::Epoch(NOT_LOCKED)),
         })
     }
 
     /// Notes that an operation was carried out. The first one after a fence begins its epoch.
     #[inline]
     pub fn accessed(&self) {
-        if self.known.is_none_open() {
+        if self.access.is(Access::FenceIdle) {
             self.begin_fence_epoch();
         }
     }
 
     #[cold]
     fn begin_fence_epoch(&self) {
-        self.book.with(|book| {
-            if book.access == Access::FenceIdle {
-                book.access = Access::Fence;
-                self.known.set_open(self.known.all());
+        self.book.with(|_| {
+            if self.access.is(Access::FenceIdle) {
+                self.access.set(Access::Fence);
             }
         });
     }
 
-    /// Whether an operation with a request on `rank` is legal: such operations are for passive
+    /// Whether an operation with a request on a target is legal: such operations are for passive
     /// target epochs (MPI-4.1 §12.3.5). The error for an epoch in which it would be legal without a
     /// request is [`REQUEST`].
     #[inline]
-    pub fn may_request(&self, rank: Rank) -> Result<()> {
-        if self.known.is_passive(rank) { Ok(()) } else { self.look_up_passive(rank) }
+    pub fn may_request(&self, target: &TargetAccess) -> Result<()> {
+        if self.access.locks(target) {
+            return Ok(());
+        }
+        self.may_access(target)?;
+        Err(REQUEST)
     }
 
-    #[cold]
-    fn look_up_passive(&self, rank: Rank) -> Result<()> {
-        self.look_up(rank)?;
-        self.book.with(|book| match book.access {
-            Access::LockAll | Access::Lock => Ok(()),
-            _ => Err(REQUEST),
-        })
-    }
-
-    /// Whether this process alone holds `rank`, and has no threads that may access it at the same
+    /// Whether this process alone holds a target, and has no threads that may access it at the same
     /// time: no other thread accesses it by RMA now.
     #[inline(always)]
-    pub fn is_exclusive(&self, rank: Rank) -> bool {
-        self.book.with_alone(|book| book.held.get(rank)) == Some(Hold::Exclusive)
+    pub fn is_exclusive(&self, target: &TargetAccess) -> bool {
+        target.is(Hold::Exclusive) && !self.book.has_threads()
     }
 
     /// Whether a fence is legal now.
     pub fn may_fence(&self) -> Result<()> {
-        self.book.with(|book| match book.access {
+        self.book.with(|book| match self.access.get() {
             _ if book.exposure.is_some() => Err(Error::Epoch("an exposure epoch is open")),
             Access::None | Access::FenceIdle | Access::Fence => Ok(()),
-            _ => Err(Error::Epoch("another access epoch is open")),
+            _ => Err(Error::Epoch(OTHER_EPOCH)),
         })
     }
 
     /// Notes that a fence has ended; `succeeds`: an epoch may follow.
     pub fn fenced(&self, succeeds: bool) {
-        self.book.with(|book| {
-            book.access = if succeeds { Access::FenceIdle } else { Access::None };
-            self.known.set_open(RankRange::NONE);
-        });
+        let access = if succeeds { Access::FenceIdle } else { Access::None };
+        self.book.with(|_| self.access.set(access));
     }
 
-    /// Opens an access epoch to `group` (MPI_Win_start).
-    pub fn start(&self, group: &[Rank]) -> Result<()> {
+    /// Opens an access epoch to `group` (MPI_Win_start). `word`: the word of a target.
+    pub fn start<'a>(&self, group: &[Rank], word: impl Fn(Rank) -> &'a TargetAccess) -> Result<()> {
         self.book.with(|book| {
-            idle(book.access)?;
-            book.access = Access::Start;
-            group.iter().for_each(|rank| book.held.insert(*rank, Hold::Started));
-            if let Some(range) = self.known.range(group) {
-                self.known.set_open(range);
+            self.may_begin_epoch()?;
+            self.access.set(Access::Start);
+            book.started.clear();
+            book.started.reserve(group.len());
+            for rank in group {
+                book.started.push(*rank);
+                word(*rank).open(Hold::Started);
             }
             Ok(())
         })
     }
 
-    /// Returns the targets of the open start epoch.
-    pub fn started(&self) -> Result<RankList> {
-        self.book.with(|book| match book.access {
-            Access::Start => Ok(book.held.ranks()),
-            _ => Err(Error::Epoch("no MPI_Win_start before it")),
-        })
+    /// Returns the targets of the open start epoch. For a report.
+    pub fn started(&self) -> Vec<Rank> {
+        let is_open = self.access.is(Access::Start);
+        if is_open { self.book.with(|book| book.started.clone()) } else { Vec::new() }
     }
 
-    /// Closes the start epoch.
-    pub fn completed(&self) {
+    /// Takes the targets of the open start epoch, which [`Epochs::completed`] closes.
+    #[inline]
+    pub fn take_started(&self) -> Result<Vec<Rank>> {
+        match self.access.is(Access::Start) {
+            true => Ok(self.book.with(|book| take(&mut book.started))),
+            false => Err(Error::Epoch("no MPI_Win_start before it")),
+        }
+    }
+
+    /// Notes that the epoch to these targets could not be closed.
+    pub fn not_completed(&self, targets: Vec<Rank>) {
+        self.book.with(|book| book.started = targets);
+    }
+
+    /// Closes the start epoch to these targets. `word`: the word of a target.
+    #[inline]
+    pub fn completed<'a>(&self, targets: Vec<Rank>, word: impl Fn(Rank) -> &'a TargetAccess) {
         self.book.with(|book| {
-            book.held.clear();
-            book.access = Access::None;
-            self.known.set_open(RankRange::NONE);
+            targets.iter().for_each(|rank| word(*rank).close());
+            book.started = targets;
+            self.access.set(Access::None);
         });
     }
 
@@ -223,7 +207,7 @@ impl Epochs {
             if book.exposure.is_some() {
                 return Err(Error::Epoch("an exposure epoch is open already"));
             }
-            if book.access == Access::Fence {
+            if self.access.is(Access::Fence) {
                 return Err(Error::Epoch("a fence epoch is open"));
             }
             book.exposure = Some(origins);
@@ -242,31 +226,47 @@ impl Epochs {
         self.book.with(|book| book.exposure = None);
     }
 
-    /// Notes that `rank` is going to be locked. Returns what this process holds already. Threads
+    /// Notes that a target is going to be locked. Returns what this process holds already. Threads
     /// may lock and unlock while another one waits: then no thread may count on the intent of
     /// another.
     #[inline]
-    pub fn lock(&self, rank: Rank, hold: Hold) -> Result<Held> {
+    pub fn lock(&self, target: &TargetAccess, hold: Hold) -> Result<Held> {
         self.book.with(|book| {
-            if book.access != Access::Lock {
-                idle(book.access)?;
+            if !self.access.may_lock() {
+                return Err(Error::Epoch(OTHER_EPOCH));
             }
-            if book.held.get(rank).is_some() {
+            if !target.is_closed() {
                 return Err(Error::Epoch("target is locked already"));
             }
-            let held = match book.held.is_empty() {
-                true => Held::Nothing,
-                false if book.intents.are_owned() && !self.book.has_threads() => Held::Exclusive,
-                false => Held::Shared,
+            let held = match book.locked {
+                0 => Held::Nothing,
+                _ if book.intents.are_owned() && !self.book.has_threads() => Held::Exclusive,
+                _ => Held::Shared,
             };
             if hold == Hold::Exclusive && held == Held::Exclusive {
                 book.intents.borrow();
             }
-            book.access = Access::Lock;
-            book.held.insert(rank, hold);
-            self.known.set_passive(self.known.passive_with(rank));
+            self.begin_lock(book, target, hold);
             Ok(held)
         })
+    }
+
+    /// Notes that a target is in the epoch.
+    #[inline(always)]
+    fn begin_lock(&self, book: &mut Book, target: &TargetAccess, hold: Hold) {
+        book.locked += 1;
+        self.access.set(Access::Lock);
+        target.open(hold);
+    }
+
+    /// Notes that a target is not in the epoch any more, and ends it if no target is locked.
+    #[inline(always)]
+    fn end_lock(&self, book: &mut Book, target: &TargetAccess) {
+        target.close();
+        book.locked -= 1;
+        if book.locked == 0 {
+            self.access.set(Access::None);
+        }
     }
 
     /// Notes that an exclusive lock is held, which [`Epochs::lock`] has begun.
@@ -274,112 +274,63 @@ impl Epochs {
         self.book.with(|book| book.intents.add(intent));
     }
 
-    /// Notes that `rank` could not be locked, for which [`Epochs::lock`] has returned `held`.
-    pub fn not_locked(&self, rank: Rank, held: Held) {
+    /// Notes that a target could not be locked, for which [`Epochs::lock`] has returned `held`.
+    pub fn not_locked(&self, target: &TargetAccess, held: Held) {
         self.book.with(|book| {
-            let hold = book.held.remove(rank);
-            if hold == Some(Hold::Exclusive) && held == Held::Exclusive {
+            if target.is(Hold::Exclusive) && held == Held::Exclusive {
                 book.intents.give_back();
             }
-            self.end_lock(book, rank);
+            self.end_lock(book, target);
         });
     }
 
-    /// Notes that `rank` is not in the epoch any more, and ends it if no target is locked.
+    /// [`Epochs::lock`] and [`Epochs::locked`] for a process without threads. `take` tries to get
+    /// the lock without waiting, and returns how it is held. Returns whether it is.
     #[inline(always)]
-    fn end_lock(&self, book: &mut Book, rank: Rank) {
-        if book.held.is_empty() {
-            book.access = Access::None;
-        }
-        self.known.set_passive(self.known.passive_without(rank));
-    }
-
-    /// [`Epochs::lock`] and [`Epochs::locked`] for a process without threads that holds nothing.
-    /// `take` tries to get the lock without waiting, and returns how it is held. Returns whether it
-    /// is.
-    #[inline(always)]
-    pub fn lock_first(&self, rank: Rank, take: impl FnOnce() -> Option<(Hold, Intent)>) -> bool {
-        let taken = self.book.with_alone(|book| {
-            let idle = matches!(book.access, Access::None | Access::FenceIdle);
-            let (hold, intent) = if idle { take()? } else { return None };
-            book.intents.add(intent);
-            book.access = Access::Lock;
-            (book.held.first, book.held.first_hold) = (rank, hold);
-            self.known.set_passive(self.known.one(rank));
-            Some(())
-        });
-        taken.is_some()
-    }
-
-    /// Does what [`Epochs::lock_first`] does, for a process that holds other locks. The argument of
-    /// `take` says whether the process has an intent.
-    #[inline]
-    pub fn lock_another(
+    pub fn lock_quick(
         &self,
-        rank: Rank,
-        take: impl FnOnce(bool) -> Option<(Hold, Intent)>,
+        target: &TargetAccess,
+        take: impl FnOnce() -> Option<(Hold, Intent)>,
     ) -> bool {
         let taken = self.book.with_alone(|book| {
-            let Book { access, held, intents, .. } = book;
-            if *access != Access::Lock {
+            if !(self.access.may_lock() && target.is_closed()) {
                 return None;
             }
-            held.hold_another(rank, || {
-                let (hold, intent) = take(intents.are_owned())?;
-                intents.add(intent);
-                Some(hold)
-            })?;
-            self.known.set_passive(self.known.passive_with(rank));
+            let (hold, intent) = take()?;
+            book.intents.add(intent);
+            self.begin_lock(book, target, hold);
             Some(())
         });
         taken.is_some()
     }
 
-    /// [`Epochs::unlock_last`] of one of several locked targets.
+    /// [`Epochs::unlock`] in a process without threads. Returns `None`, and notes nothing, if no
+    /// lock was taken for the target.
     #[inline(always)]
-    pub fn unlock_another(&self, rank: Rank) -> Option<(Hold, Spare)> {
+    pub fn unlock_quick(&self, target: &TargetAccess) -> Option<(Hold, Spare)> {
         self.book.with_alone(|book| {
-            let hold = book.held.end_another(rank)?;
-            let spare = match hold {
-                Hold::Exclusive => book.intents.end_lock(),
-                _ => Spare::Nothing,
-            };
-            self.end_lock(book, rank);
-            Some((hold, spare))
-        })
-    }
-
-    /// [`Epochs::unlock`] of the only locked target, in a process without threads. Returns `None`,
-    /// and notes nothing, if it is not the only one or no lock was taken for it.
-    #[inline(always)]
-    pub fn unlock_last(&self, rank: Rank) -> Option<(Hold, Spare)> {
-        self.book.with_alone(|book| {
-            let only = book.held.first == rank && book.held.others == 0;
-            // Then the epoch is one of locks.
-            let taken = matches!(book.held.first_hold, Hold::Shared | Hold::Exclusive);
-            (only && taken).then(|| {
-                debug_assert!(book.access == Access::Lock);
-                book.access = Access::None;
-                book.held.first = NOBODY;
-                self.known.set_passive(RankRange::NONE);
-                match replace(&mut book.held.first_hold, Hold::Unchecked) {
-                    Hold::Exclusive => (Hold::Exclusive, book.intents.end_last()),
-                    hold => (hold, Spare::Nothing),
+            // Each arm has an end of its own, so that the caller need not ask again.
+            match target.lock_taken()? {
+                Hold::Exclusive => {
+                    let spare = book.intents.end_lock();
+                    self.end_lock(book, target);
+                    Some((Hold::Exclusive, spare))
                 }
-            })
+                hold => {
+                    self.end_lock(book, target);
+                    Some((hold, Spare::Nothing))
+                }
+            }
         })
     }
 
-    /// Notes that `rank` is not locked any more. Returns how it was held, and what becomes of an
+    /// Notes that a target is not locked any more. Returns how it was held, and what becomes of an
     /// intent. Whether threads may call can change while locks are held, so each lock is counted as
     /// it was taken.
     #[inline]
-    pub fn unlock(&self, rank: Rank) -> Result<(Hold, Spare)> {
+    pub fn unlock(&self, target: &TargetAccess) -> Result<(Hold, Spare)> {
         self.book.with(|book| {
-            let known = match book.access {
-                Access::Lock => book.held.get(rank),
-                _ => None,
-            };
+            let known = if self.access.is(Access::Lock) { target.hold() } else { None };
             // Another thread may be about to lock it.
             let held = known.filter(|hold| *hold != Hold::Exclusive || !book.intents.has_no_lock());
             let Some(hold) = held else { return Err(Error::Epoch(NOT_LOCKED)) };
@@ -387,8 +338,7 @@ impl Epochs {
                 Hold::Exclusive => book.intents.end_lock(),
                 _ => Spare::Nothing,
             };
-            book.held.remove(rank);
-            self.end_lock(book, rank);
+            self.end_lock(book, target);
             Ok((hold, spare))
         })
     }
@@ -397,10 +347,9 @@ impl Epochs {
     #[inline]
     pub fn lock_all(&self, checked: bool) -> Result<()> {
         self.book.with(|book| {
-            idle(book.access)?;
-            book.access = Access::LockAll;
+            self.may_begin_epoch()?;
             book.unchecked = !checked;
-            self.known.set_passive(self.known.all());
+            self.access.set(Access::LockAll);
             Ok(())
         })
     }
@@ -410,10 +359,9 @@ impl Epochs {
     #[inline(always)]
     pub fn lock_all_first(&self, take: impl FnOnce() -> bool) -> bool {
         let taken = self.book.with_alone(|book| {
-            let idle = matches!(book.access, Access::None | Access::FenceIdle);
-            (idle && take()).then(|| {
-                (book.access, book.unchecked) = (Access::LockAll, false);
-                self.known.set_passive(self.known.all());
+            (self.access.is_idle() && take()).then(|| {
+                book.unchecked = false;
+                self.access.set(Access::LockAll);
             })
         });
         taken.is_some()
@@ -424,10 +372,8 @@ impl Epochs {
     #[inline(always)]
     pub fn unlock_all_alone(&self) -> bool {
         let noted = self.book.with_alone(|book| {
-            (book.access == Access::LockAll && !book.unchecked).then(|| {
-                book.access = Access::None;
-                self.known.set_passive(RankRange::NONE);
-            })
+            let is_taken = self.access.is(Access::LockAll) && !book.unchecked;
+            is_taken.then(|| self.access.set(Access::None))
         });
         noted.is_some()
     }
@@ -436,43 +382,32 @@ impl Epochs {
     #[inline]
     pub fn unlock_all(&self) -> Result<bool> {
         self.book.with(|book| {
-            if book.access != Access::LockAll {
+            if !self.access.is(Access::LockAll) {
                 return Err(Error::Epoch("no MPI_Win_lock_all before it"));
             }
-            self.known.set_passive(RankRange::NONE);
-            book.access = Access::None;
+            self.access.set(Access::None);
             Ok(!book.unchecked)
         })
     }
 
-    /// Whether a flush of `rank` is legal: it is in a passive target epoch.
+    /// Whether a flush of a target is legal: it is in a passive target epoch.
     #[inline]
-    pub fn may_flush(&self, rank: Rank) -> Result<()> {
-        self.book.with(|book| match book.access {
-            Access::LockAll => Ok(()),
-            Access::Lock if book.held.get(rank).is_some() => Ok(()),
-            _ => Err(Error::Epoch(NOT_LOCKED)),
-        })
+    pub fn may_flush(&self, target: &TargetAccess) -> Result<()> {
+        if self.access.locks(target) { Ok(()) } else { Err(Error::Epoch(NOT_LOCKED)) }
     }
 
     /// Whether a flush of all targets, or a sync in the middle of a passive epoch, is legal.
     pub fn may_flush_all(&self) -> Result<()> {
-        self.book.with(|book| match book.access {
-            Access::LockAll | Access::Lock => Ok(()),
-            _ => Err(Error::Epoch("no target is locked")),
-        })
+        match self.access.is_any_passive() {
+            true => Ok(()),
+            false => Err(Error::Epoch("no target is locked")),
+        }
     }
 
-    /// Returns the locks that this process holds or waits for, by their targets, and whether it has
-    /// called MPI_Win_lock_all. Leaves out locks that were not taken (MPI_MODE_NOCHECK). For a
+    /// Whether this process has called MPI_Win_lock_all, and holds its lock or waits for it. For a
     /// report.
-    pub fn locks(&self) -> (Vec<(Rank, Hold)>, bool) {
-        self.book.with(|book| {
-            let of = |rank: Rank| Some((rank, book.held.get(rank)?));
-            let held = book.held.ranks().into_iter().filter_map(of);
-            let taken = |lock: &(Rank, Hold)| matches!(lock.1, Hold::Shared | Hold::Exclusive);
-            (held.filter(taken).collect(), book.access == Access::LockAll && !book.unchecked)
-        })
+    pub fn locks_all(&self) -> bool {
+        self.book.with(|book| self.access.is(Access::LockAll) && !book.unchecked)
     }
 
     /// Whether several threads may call.
@@ -482,19 +417,16 @@ impl Epochs {
 
     /// Whether the window may be freed: nothing is locked, started or posted.
     pub fn may_free(&self) -> Result<()> {
-        self.book.with(|book| match book.access {
+        self.book.with(|book| match self.access.get() {
             _ if book.exposure.is_some() => Err(Error::Epoch("an exposure epoch is open")),
             Access::None | Access::FenceIdle | Access::Fence => Ok(()),
             _ => Err(Error::Epoch("an access epoch is open")),
         })
     }
-}
 
-/// Whether a new access epoch may begin: no other one is open.
-#[inline]
-fn idle(access: Access) -> Result<()> {
-    match access {
-        Access::None | Access::FenceIdle => Ok(()),
-        _ => Err(Error::Epoch("another access epoch is open")),
+    /// Whether a new access epoch may begin: no other one is open.
+    #[inline]
+    fn may_begin_epoch(&self) -> Result<()> {
+        if self.access.is_idle() { Ok(()) } else { Err(Error::Epoch(OTHER_EPOCH)) }
     }
 }

@@ -46,7 +46,7 @@ pub fn locked(
 
 /// The protection of several elements before the call.
 pub fn guard_of_several(place: Place<'_>, rank: Rank, count: u64) -> Guard {
-    match (place.window.epochs.is_exclusive(rank), place.node.spans_nodes()) {
+    match (place.is_exclusive(rank), place.node.spans_nodes()) {
         // The device changes a few words at once by its own operations.
         (true, true) if count < FEW => Guard::Held,
         (true, _) => Guard::Alone,
@@ -66,7 +66,6 @@ fn caller(window: &Window, node: &LocalWindow) -> Caller {
 #[inline]
 pub fn single(place: Place<'_>, rank: Rank, work: impl FnOnce()) -> Result<()> {
     let (node, nodes) = (place.node, place.node.nodes_for(Wanted::Accumulate(rank)));
-    place.window.learn(rank);
     let at = (rank, caller(place.window, node));
     on_protocols!(node, |protocols| protocols.single(at, nodes, work))
 }
@@ -113,7 +112,7 @@ impl LookBehind<'_> {
     /// waits. A rank that is alone at the target needs none.
     #[inline]
     pub fn end_with_result(self) {
-        if !self.place.window.epochs.is_exclusive(self.rank) {
+        if !self.place.is_exclusive(self.rank) {
             self.part.note_result(self.target);
         }
     }

@@ -8,7 +8,7 @@ use super::combine::UnmappedAcc;
 use super::distant::is_changed_at_once;
 use super::put_get::{all_in_regions, reach, total};
 use super::target_acc::one_word;
-use super::{Buffer, Place, Target, elements, fits, unpaired};
+use super::{Buffer, Place, TargetBuffer, elements, fits, unpaired};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{self, Op, pairs};
 use crate::datatype::type_map::Shape;
@@ -31,7 +31,7 @@ pub(super) unsafe fn accumulate_shaped(
     place: Place<'_>,
     rank: Rank,
     (origin, result): (Option<Buffer>, Option<Buffer>),
-    target: Target,
+    target: TargetBuffer,
     op: Op,
 ) -> Result<()> {
     let target_count = elements("target count", target.count)?;

@@ -12,7 +12,7 @@ use super::acc::{guard_of_several, locked, single};
 use super::acc_call::{AccCall, accumulate_shaped, operation};
 use super::acc_run::Guard;
 use super::target_acc::post_word;
-use super::{Buffer, Place, Target, unpaired};
+use super::{Buffer, Place, TargetBuffer, unpaired};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{self, Op, pairs};
 use crate::datatype::type_map::Block;
@@ -30,7 +30,7 @@ pub unsafe fn accumulate(
     place: Place<'_>,
     origin: Buffer,
     result: Option<Buffer>,
-    target: Target,
+    target: TargetBuffer,
     op: Handle,
 ) -> Result<()> {
     let access = place.access(target.rank)?;
@@ -42,7 +42,6 @@ pub unsafe fn accumulate(
     let Some(rank) = access else {
         return place.on_proc_null(origin.into_iter().chain(result), target);
     };
-    place.window.learn(rank);
     // SAFETY: the caller vouches for the buffers.
     unsafe {
         match elements_of(place, origin, result, target) {
@@ -69,7 +68,7 @@ fn elements_of(
     place: Place<'_>,
     origin: Option<Buffer>,
     result: Option<Buffer>,
-    target: Target,
+    target: TargetBuffer,
 ) -> Option<Elements> {
     let types = &place.host.tables.types;
     let known = types.find(target.datatype)?;
@@ -106,8 +105,7 @@ unsafe fn accumulate_elements(
 ) -> Result<()> {
     let Elements { basic, count, bytes, origin, result } = *elements;
     let reach = Reach { first: 0, bytes };
-    // SAFETY: a rank of the window.
-    if let Some(at) = unsafe { place.window.mapped(rank, disp, reach) } {
+    if let Some(at) = place.window.mapped(rank, disp, reach) {
         // SAFETY: `mapped` checked the window's side, the caller vouches for the buffers.
         return unsafe { on_mapped(place, rank, elements, at, op) };
     }
@@ -168,7 +166,7 @@ unsafe fn on_mapped(
         }
         Ok(())
     };
-    match place.window.epochs.is_exclusive(rank) {
+    match place.is_exclusive(rank) {
         true if count > 1 => change(Guard::Alone),
         _ => locked(place, rank, count, change),
     }

@@ -30,7 +30,7 @@ use crate::sync::computed;
 use crate::window::address::Start;
 use crate::window::quick_window::QuickWindow;
 use crate::window::report::{self, Wrong};
-use crate::window::{LocalWindow, Window, registry};
+use crate::window::{LocalWindow, Window, registry, target};
 use core::ffi::c_int;
 
 /// A buffer of the origin, as the user described it.
@@ -46,7 +46,7 @@ pub struct Buffer {
 
 /// A place in a window, as the user described it.
 #[derive(Clone, Copy, Debug)]
-pub struct Target {
+pub struct TargetBuffer {
     /// rank in the window's group
     pub rank: c_int,
     /// displacement in units of the target
@@ -68,12 +68,11 @@ pub struct Place<'a> {
     pub node: &'a LocalWindow,
 }
 
-/// The target of a quick call, which is found and checked.
+/// The target of a quick call.
 #[derive(Clone, Copy)]
 pub struct Quick {
     window: QuickWindow,
-    /// a rank of the window
-    rank: Rank,
+    target: &'static target::Target,
 }
 
 impl Quick {
@@ -81,9 +80,13 @@ impl Quick {
     /// unusual; the full call carries that out, or finds the error.
     #[inline(always)]
     pub fn new(win: usize, rank: c_int, entry: EntryName) -> Option<Quick> {
-        let (window, rank) = (registry::quick_transfer(win, entry)?, Rank(rank.cast_unsigned()));
-        let serves = !window.is_due() && window.epochs.known.is_open(rank);
-        serves.then_some(Quick { window, rank })
+        let window = registry::quick_transfer(win, entry)?;
+        if window.is_due() {
+            return None;
+        }
+        window.with_target(Rank(rank.cast_unsigned()), |target| {
+            window.epochs.access.opens(&target.access).then_some(Quick { window, target })
+        })
     }
 
     /// Returns the window's communicator.
@@ -91,10 +94,10 @@ impl Quick {
         self.window.node().comm()
     }
 
-    /// Whether the target is known to be in a passive target epoch.
+    /// Whether the target is in a passive target epoch.
     #[inline(always)]
     pub fn is_passive(&self) -> bool {
-        self.window.epochs.known.is_passive(self.rank)
+        self.window.epochs.access.locks(&self.target.access)
     }
 
     /// Returns the MPI underneath.
@@ -116,43 +119,30 @@ impl Quick {
         let known = host.predefined(datatype)?;
         let bytes = computed!(u64::from(known.size));
         let kernel = kernel(host, known.basic)?;
-        // SAFETY: an open rank is a rank of the window.
-        let start = unsafe { self.window.part().element_start(self.rank, disp) }?;
-        Some((start.of_word(bytes)?, kernel))
+        let place = self.target.element_place(self.window.part().pass, disp)?;
+        Some((place.of_word(bytes)?, kernel))
     }
 
     /// Returns the begin of a displacement that is inside of the window.
     #[inline(always)]
     fn start(&self, disp: i64) -> Option<Start> {
-        // SAFETY: likewise.
-        unsafe { self.window.part().start(self.rank, disp) }
+        self.target.place(disp)
     }
 }
 
-/// Looks up a target that is not known to be open, for a quick call: any number as a rank. Returns
-/// whether it is open from now on. The first operation behind a fence opens its epoch if it
-/// succeeds: that is left to the full call.
-#[inline]
-pub fn becomes_open(win: usize, rank: c_int, entry: EntryName) -> bool {
-    let rank = Rank(rank.cast_unsigned());
-    let window = registry::quick_transfer(win, entry);
-    window.is_some_and(|window| !window.epochs.known.is_open(rank) && opens(window, rank))
-}
-
-#[cold]
-#[inline(never)]
-fn opens(window: QuickWindow, rank: Rank) -> bool {
-    let is_legal = rank.0 < window.node().size && window.epochs.may_access(rank).is_ok();
-    is_legal && window.epochs.known.is_open(rank)
-}
-
 impl Place<'_> {
+    /// Whether this process alone accesses a rank of the window by RMA now.
+    #[inline]
+    pub fn is_exclusive(&self, rank: Rank) -> bool {
+        self.window.epochs.is_exclusive(self.window.access_of(rank))
+    }
+
     /// Returns the target's rank if an operation on it is legal now, or `None` for MPI_PROC_NULL.
     #[inline]
     fn access(&self, rank: c_int) -> Result<Option<Rank>> {
         match self.node.target(rank) {
             Ok(rank) => {
-                self.window.epochs.may_access(rank)?;
+                self.window.epochs.may_access(self.window.access_of(rank))?;
                 Ok(Some(rank))
             }
             Err(_) if rank == self.host.constants.proc_null => Ok(None),
@@ -166,7 +156,7 @@ impl Place<'_> {
     fn on_proc_null(
         &self,
         buffers: impl IntoIterator<Item = Buffer>,
-        target: Target,
+        target: TargetBuffer,
     ) -> Result<()> {
         for buffer in buffers {
             elements("count", buffer.count)?;

@@ -5,7 +5,7 @@
 //! 11 branches, all predictable. No atomic instruction, no call. docs/hot-path.md says what they
 //! are for.
 
-use super::{Buffer, Place, Quick, Target, copies, elements, fits, not_null};
+use super::{Buffer, Place, Quick, TargetBuffer, copies, elements, fits, not_null};
 use crate::datatype::type_map::{Shape, each_portion, each_run};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
@@ -81,7 +81,7 @@ unsafe fn mapped(
 ///
 /// # Safety
 /// `origin` describes memory that may be read.
-pub unsafe fn put(place: Place<'_>, origin: Buffer, target: Target) -> Result<()> {
+pub unsafe fn put(place: Place<'_>, origin: Buffer, target: TargetBuffer) -> Result<()> {
     // SAFETY: the caller vouches for the origin.
     unsafe { transfer(place, Way::Put, origin, target) }
 }
@@ -90,14 +90,14 @@ pub unsafe fn put(place: Place<'_>, origin: Buffer, target: Target) -> Result<()
 ///
 /// # Safety
 /// `origin` describes memory that may be written.
-pub unsafe fn get(place: Place<'_>, origin: Buffer, target: Target) -> Result<()> {
+pub unsafe fn get(place: Place<'_>, origin: Buffer, target: TargetBuffer) -> Result<()> {
     // SAFETY: the caller vouches for the origin.
     unsafe { transfer(place, Way::Get, origin, target) }
 }
 
 /// # Safety
 /// As for `put` and `get`.
-unsafe fn transfer(place: Place<'_>, way: Way, origin: Buffer, target: Target) -> Result<()> {
+unsafe fn transfer(place: Place<'_>, way: Way, origin: Buffer, target: TargetBuffer) -> Result<()> {
     let Some(rank) = place.access(target.rank)? else {
         return place.on_proc_null([origin], target);
     };
@@ -108,7 +108,6 @@ unsafe fn transfer(place: Place<'_>, way: Way, origin: Buffer, target: Target) -
     match (origin_bytes, target_bytes) {
         (Some(length), Some(other)) if length == other => {
             if length == 0 {
-                place.window.learn(rank);
                 return Ok(());
             }
             not_null(origin.address, "null pointer as the origin address")?;
@@ -121,12 +120,7 @@ unsafe fn transfer(place: Place<'_>, way: Way, origin: Buffer, target: Target) -
                         (Way::Put, Spot::Unmapped(Unmapped::Process(process, there))) => {
                             put_later(place, process, there, here, length)
                         }
-                        _ => {
-                            if let Spot::Mapped(_) = spot {
-                                place.window.learn(rank);
-                            }
-                            copies::transfer(way, spot, here, length)
-                        }
+                        _ => copies::transfer(way, spot, here, length),
                     }
                 }
             })
@@ -162,7 +156,7 @@ unsafe fn transfer_shaped(
     way: Way,
     rank: Rank,
     origin: Buffer,
-    target: Target,
+    target: TargetBuffer,
 ) -> Result<()> {
     let origin_count = elements("origin count", origin.count)?;
     let target_count = elements("target count", target.count)?;
@@ -214,8 +208,7 @@ impl Shaped<'_> {
     /// Each run of the origin's type map may be read or, for a get, written.
     unsafe fn transfer(&self) -> Result<()> {
         let (reach, offset) = reach(self.target.0, self.target.1)?;
-        // SAFETY: `access` has checked the rank.
-        if let Some(at) = unsafe { self.place.window.mapped(self.rank, self.disp, reach) } {
+        if let Some(at) = self.place.window.mapped(self.rank, self.disp, reach) {
             // Displacement zero of the type map: `reach` begins `offset` bytes behind it.
             // SAFETY: `mapped` checked the window's side, the caller vouches for the origin's.
             return unsafe { self.at(Spot::Mapped(at).offset(-offset)) };

@@ -11,7 +11,7 @@ use super::acc_call::{AccCall, by_instruction, operation, predefined};
 use super::acc_run::Guard;
 use super::copies::CopyBuffer;
 use super::distant;
-use super::{Place, Quick, Target, not_null};
+use super::{Place, Quick, TargetBuffer, not_null};
 use crate::datatype::reduce::{self, Op};
 use crate::error::{Class, Error, Result};
 use crate::fabric::spot::{Spot, Unmapped};
@@ -84,7 +84,7 @@ pub unsafe fn fetch_and_op(
     place: Place<'_>,
     origin: *const u8,
     result: *mut u8,
-    target: Target,
+    target: TargetBuffer,
     op: Handle,
 ) -> Result<()> {
     let access = place.access(target.rank)?;
@@ -107,7 +107,7 @@ pub unsafe fn fetch_and_op(
             });
         }
         // Between nodes it costs a round trip to read the lock, and here no process can hold it.
-        let alone = place.node.spans_nodes() && place.window.epochs.is_exclusive(rank);
+        let alone = place.node.spans_nodes() && place.is_exclusive(rank);
         let guard = if alone { Guard::Held } else { Guard::Single };
         let disp = target.disp;
         let work = AccCall { place, rank, disp, op, zero: None, guard, elements: 1 };
@@ -126,7 +126,7 @@ pub unsafe fn compare_and_swap(
     origin: *const u8,
     compare: *const u8,
     result: *mut u8,
-    target: Target,
+    target: TargetBuffer,
 ) -> Result<()> {
     let access = place.access(target.rank)?;
     let basic = predefined(place, target.datatype)?;

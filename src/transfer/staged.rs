@@ -9,7 +9,7 @@
 //! Where no run-time library of a GPU is loaded, the call is passed on.
 
 use super::put_get::{reach, total};
-use super::{Buffer, Place, Target, accumulate, elements, put_get, single};
+use super::{Buffer, Place, TargetBuffer, accumulate, elements, put_get, single};
 use crate::datatype::reduce::Op;
 use crate::datatype::type_map::{Shape, each_run};
 use crate::error::Result;
@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 /// # Safety
 /// As for [`put_get::put`].
 #[inline(always)]
-pub unsafe fn put(place: Place<'_>, origin: Buffer, target: Target) -> Result<()> {
+pub unsafe fn put(place: Place<'_>, origin: Buffer, target: TargetBuffer) -> Result<()> {
     match gpu() {
         // SAFETY: the caller's promise.
         None => unsafe { put_get::put(place, origin, target) },
@@ -38,7 +38,7 @@ pub unsafe fn put(place: Place<'_>, origin: Buffer, target: Target) -> Result<()
 /// # Safety
 /// As for [`put_get::get`].
 #[inline(always)]
-pub unsafe fn get(place: Place<'_>, origin: Buffer, target: Target) -> Result<()> {
+pub unsafe fn get(place: Place<'_>, origin: Buffer, target: TargetBuffer) -> Result<()> {
     match gpu() {
         // SAFETY: the caller's promise.
         None => unsafe { put_get::get(place, origin, target) },
@@ -56,7 +56,7 @@ pub unsafe fn accumulate(
     place: Place<'_>,
     origin: Buffer,
     result: Option<Buffer>,
-    target: Target,
+    target: TargetBuffer,
     op: Handle,
 ) -> Result<()> {
     match gpu() {
@@ -76,7 +76,7 @@ pub unsafe fn fetch_and_op(
     place: Place<'_>,
     origin: *const u8,
     result: *mut u8,
-    target: Target,
+    target: TargetBuffer,
     op: Handle,
 ) -> Result<()> {
     match gpu() {
@@ -97,7 +97,7 @@ pub unsafe fn compare_and_swap(
     origin: *const u8,
     compare: *const u8,
     result: *mut u8,
-    target: Target,
+    target: TargetBuffer,
 ) -> Result<()> {
     match gpu() {
         // SAFETY: the caller's promise.
@@ -112,7 +112,12 @@ pub unsafe fn compare_and_swap(
 /// # Safety
 /// As for [`put`].
 #[cold]
-unsafe fn staged_put(gpu: Gpu, place: Place<'_>, origin: Buffer, target: Target) -> Result<()> {
+unsafe fn staged_put(
+    gpu: Gpu,
+    place: Place<'_>,
+    origin: Buffer,
+    target: TargetBuffer,
+) -> Result<()> {
     let from = HostCopy::of(gpu, place, Some(origin), target)?;
     let origin = from.as_ref().map_or(origin, |from| from.buffer);
     // SAFETY: the caller's promise; the copy is as the buffer is.
@@ -124,7 +129,12 @@ unsafe fn staged_put(gpu: Gpu, place: Place<'_>, origin: Buffer, target: Target)
 /// # Safety
 /// As for [`get`].
 #[cold]
-unsafe fn staged_get(gpu: Gpu, place: Place<'_>, origin: Buffer, target: Target) -> Result<()> {
+unsafe fn staged_get(
+    gpu: Gpu,
+    place: Place<'_>,
+    origin: Buffer,
+    target: TargetBuffer,
+) -> Result<()> {
     let into = HostCopy::of(gpu, place, Some(origin), target)?;
     let origin = into.as_ref().map_or(origin, |into| into.buffer);
     // SAFETY: the caller's promise; the copy is as the buffer is.
@@ -140,7 +150,7 @@ unsafe fn staged_accumulate(
     gpu: Gpu,
     place: Place<'_>,
     (origin, result): (Buffer, Option<Buffer>),
-    target: Target,
+    target: TargetBuffer,
     op: Handle,
 ) -> Result<()> {
     // The origin of MPI_NO_OP is no buffer.
@@ -162,7 +172,7 @@ unsafe fn staged_fetch_and_op(
     gpu: Gpu,
     place: Place<'_>,
     (origin, result): (*const u8, *mut u8),
-    target: Target,
+    target: TargetBuffer,
     op: Handle,
 ) -> Result<()> {
     let given = (!is_no_op(place, op)).then_some(origin);
@@ -184,7 +194,7 @@ unsafe fn staged_compare_and_swap(
     place: Place<'_>,
     (origin, compare): (*const u8, *const u8),
     result: *mut u8,
-    target: Target,
+    target: TargetBuffer,
 ) -> Result<()> {
     let copy = |one| HostCopy::of(gpu, place, Some(element(one, target)), target);
     let (from, with, into) = (copy(origin)?, copy(compare)?, copy(result)?);
@@ -203,7 +213,7 @@ unsafe fn staged_compare_and_swap(
 /// # Safety
 /// The buffers of `from` may be read, that of `into` written.
 unsafe fn with_copies(
-    (place, target): (Place<'_>, Target),
+    (place, target): (Place<'_>, TargetBuffer),
     from: &[Option<&HostCopy>],
     into: Option<&HostCopy>,
     work: impl FnOnce() -> Result<()>,
@@ -228,12 +238,12 @@ fn is_no_op(place: Place<'_>, op: Handle) -> bool {
 }
 
 /// One element of the target's type at an address of the origin.
-fn element(address: *const u8, target: Target) -> Buffer {
+fn element(address: *const u8, target: TargetBuffer) -> Buffer {
     Buffer { address: address.cast_mut(), count: 1, datatype: target.datatype }
 }
 
 /// Waits until a call does not use its buffers any more, also one that has failed.
-fn completed(place: Place<'_>, target: Target, done: Result<()>) -> Result<()> {
+fn completed(place: Place<'_>, target: TargetBuffer, done: Result<()>) -> Result<()> {
     let Ok(rank) = place.node.target(target.rank) else { return done };
     done.and(place.node.flush_local(rank))
 }
@@ -275,7 +285,7 @@ impl HostCopy {
         gpu: Gpu,
         place: Place<'_>,
         buffer: Option<Buffer>,
-        target: Target,
+        target: TargetBuffer,
     ) -> Result<Option<HostCopy>> {
         let Some(buffer) = buffer else { return Ok(None) };
         let Ok(Some(_)) = place.access(target.rank) else { return Ok(None) };
@@ -342,7 +352,12 @@ fn at(zero: *mut u8, offset: i64) -> *mut u8 {
 }
 
 /// Returns the runs of a buffer that a call moves, where they begin, and the bytes that they span.
-fn runs(gpu: Gpu, place: Place<'_>, buffer: Buffer, target: Target) -> Result<(Runs, (i64, u64))> {
+fn runs(
+    gpu: Gpu,
+    place: Place<'_>,
+    buffer: Buffer,
+    target: TargetBuffer,
+) -> Result<(Runs, (i64, u64))> {
     let (count, target_count) =
         (elements("count", buffer.count)?, elements("target count", target.count)?);
     let (shape, target_shape) = (place.shape(buffer.datatype)?, place.shape(target.datatype)?);

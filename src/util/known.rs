@@ -77,6 +77,15 @@ impl<K: ProcessNumber, T> Known<K, T> {
         }
     }
 
+    /// Returns the value for a rank, the default one the first time.
+    #[inline]
+    pub fn get_or_default(&self, rank: K) -> &T
+    where
+        T: Default,
+    {
+        self.find(rank).unwrap_or_else(|| self.insert(rank, T::default()))
+    }
+
     #[cold]
     fn insert(&self, rank: K, value: T) -> &T {
         let mut all = self.all.lock();

@@ -4,9 +4,10 @@
 use super::descriptor::Descriptor;
 use super::mapped_bytes::MappedBytes;
 use super::quick_part::QuickPart;
-use super::target_views::TargetView;
+use super::target::Target;
 use super::wide::locate::By;
 use super::{Carrier, Flavor, LocalWindow, Memory, Window, registry};
+use crate::epoch::access::{Hold, TargetAccess};
 use crate::error::{Class, Error, Result};
 use crate::fabric::cma::{Gathering, Process};
 use crate::fabric::spot::{Spot, Unmapped};
@@ -297,110 +298,117 @@ impl Start {
     }
 }
 
-impl QuickPart {
-    /// Returns the begin of displacement `disp` of `rank`; `None` if it is outside, and if quick
-    /// calls do not access the rank.
-    ///
-    /// # Safety
-    /// The window has this rank.
+impl Target {
+    /// Returns the begin of displacement `disp`; `None` if it is outside of what is mapped here.
     #[inline(always)]
-    pub unsafe fn start(&self, rank: Rank, disp: i64) -> Option<Start> {
-        // SAFETY: the caller's promise.
-        unsafe { self.view(rank.on_only_node()) }.place(disp)
-    }
-
-    /// Returns the begin of displacement `disp` of `rank`, if this rank may change single words
-    /// there by atomic instructions (`epoch::lock::passes`); `None` also if it is outside.
-    ///
-    /// # Safety
-    /// The window has this rank.
-    #[inline(always)]
-    pub unsafe fn element_start(&self, rank: Rank, disp: i64) -> Option<Start> {
-        // SAFETY: the caller's promise.
-        let view = unsafe { self.view(rank.on_only_node()) };
-        // Acquire: the operation comes after the look. It pairs with the Release by which the rank
-        // got its pass.
-        if view.pass().load(Ordering::Acquire) & self.pass == 0 {
-            return None;
-        }
-        view.place(disp)
-    }
-
-    /// Returns the address of `reach` at the displacement; `None` if a byte of it is outside, and
-    /// if quick calls do not access the rank.
-    ///
-    /// # Safety
-    /// The window has this rank.
-    #[inline]
-    pub unsafe fn reach_within(&self, rank: Rank, disp: i64, reach: Reach) -> Option<*mut u8> {
-        // SAFETY: the caller's promise.
-        let view = unsafe { self.view(rank.on_only_node()) };
-        let (start, _) = view.start(disp)?;
-        let first = start.checked_add_signed(reach.first)?;
-        let behind = view.behind(first)?;
-        (reach.bytes <= behind).then_some(view.at.wrapping_add(first.to_usize()))
-    }
-
-    /// Lets quick calls access a target whose memory is mapped here, or that exposes none.
-    #[cold]
-    fn learn(&self, node: &LocalWindow, rank: Rank) {
-        let index = rank.on_only_node();
-        let exposed = node.blocks.descriptor(index);
-        if exposed.exposed == 0 {
-            // Only calls without elements are right there; they need no view.
-            return registry::serve_transfers(self.handle);
-        }
-        let mapped = match &node.memory {
-            Memory::Common(_) => Some((0, exposed.exposed)),
-            _ => node.mapped(index).map(|mapped| (mapped.first, mapped.end)),
-        };
-        let Some(mapped) = mapped.filter(|(first, end)| first < end) else { return };
-        let part = (mapped.0, mapped.1 - mapped.0);
-        // An error is that of the full call.
-        let Ok(Spot::Mapped(at)) = node.spot(index, exposed, part) else { return };
-        let own = node.arena().rank.in_node_words();
-        let pass = layout::pass(layout::bit_of(own).0, node.size);
-        let pass = node.blocks.word(WordAt { rank: index.in_node_words(), word: pass });
-        // SAFETY: a word of the target, mapped as long as the window.
-        let view = unsafe { TargetView::new(at, mapped, exposed.disp_unit, ptr::from_ref(pass)) };
-        self.views.insert(index, view);
-        registry::serve_transfers(self.handle);
-    }
-}
-
-impl TargetView {
-    #[inline(always)]
-    fn place(&self, disp: i64) -> Option<Start> {
+    pub fn place(&self, disp: i64) -> Option<Start> {
         let (first, room) = self.start(disp)?;
         let at = self.at.wrapping_add(first.to_usize());
         Some(Start { at: computed!(at), room: computed!(room) })
     }
+
+    /// Returns the begin of displacement `disp`, if this rank may change single words there by
+    /// atomic instructions (`epoch::lock::passes`): `pass` is the bit of its pass. `None` also if
+    /// it is outside.
+    #[inline(always)]
+    pub fn element_place(&self, pass: u64, disp: i64) -> Option<Start> {
+        // Acquire: the operation comes after the look. It pairs with the Release by which the rank
+        // got its pass.
+        if self.pass().load(Ordering::Acquire) & pass == 0 {
+            return None;
+        }
+        self.place(disp)
+    }
+
+    /// Returns the address of `reach` at the displacement; `None` if a byte of it is outside.
+    #[inline]
+    pub fn reach(&self, disp: i64, reach: Reach) -> Option<*mut u8> {
+        let (start, _) = self.start(disp)?;
+        let first = start.checked_add_signed(reach.first)?;
+        let behind = self.behind(first)?;
+        (reach.bytes <= behind).then_some(self.at.wrapping_add(first.to_usize()))
+    }
+
+    /// Returns the record of a target of a window whose ranks are all on this node, and whether
+    /// quick calls that move data are right there: its memory is mapped here, or it exposes none.
+    fn of(node: &LocalWindow, rank: RankOnNode) -> (Target, bool) {
+        let exposed = node.blocks.descriptor(rank);
+        if exposed.exposed == 0 {
+            // Only calls without elements are right there; they need no byte.
+            return (Target::unmapped(), true);
+        }
+        let mapped = match &node.memory {
+            Memory::Common(_) => Some((0, exposed.exposed)),
+            Memory::Owned(_) => node.mapped(rank).map(|mapped| (mapped.first, mapped.end)),
+            Memory::Attached(_) => None,
+        };
+        let unmapped = || (Target::unmapped(), false);
+        let Some(mapped) = mapped.filter(|(first, end)| first < end) else { return unmapped() };
+        let part = (mapped.0, mapped.1 - mapped.0);
+        // An error is that of the full call.
+        let Ok(Spot::Mapped(at)) = node.spot(rank, exposed, part) else { return unmapped() };
+        let own = node.arena().rank.in_node_words();
+        let pass = layout::pass(layout::bit_of(own).0, node.size);
+        let pass = node.blocks.word(WordAt { rank: rank.in_node_words(), word: pass });
+        // SAFETY: a word of the target, mapped as long as the window.
+        let target = unsafe { Target::new(at, mapped, exposed.disp_unit, ptr::from_ref(pass)) };
+        let is_mapped = target.is_mapped();
+        (target, is_mapped)
+    }
 }
 
 impl Window {
-    /// Returns the address of `reach` at the displacement, if quick calls may access the target and
-    /// all bytes are inside of the window.
-    ///
-    /// # Safety
-    /// The window has this rank.
-    #[inline]
-    pub unsafe fn mapped(&self, rank: Rank, disp: i64, reach: Reach) -> Option<*mut u8> {
-        let quick = self.quick.as_ref()?;
-        // SAFETY: the caller's promise.
-        let look = || unsafe { quick.reach_within(rank, disp, reach) };
-        look().or_else(|| self.learn(rank).then(look).flatten())
+    /// Returns the record of a rank of the window, whose ranks are all on this node.
+    #[inline(always)]
+    fn record<'a>(&'a self, quick: &'a QuickPart, rank: Rank) -> &'a Target {
+        quick.targets.get(rank.on_only_node(), || self.new_record(quick, rank))
     }
 
-    /// Lets quick calls access a target from now on, if its memory is mapped here. Returns whether
-    /// they did not before, and do now.
-    #[inline]
-    pub fn learn(&self, rank: Rank) -> bool {
-        let (Some(quick), Carrier::Node(node)) = (&self.quick, &self.carrier) else { return false };
-        let has = || quick.views.has(rank.on_only_node());
-        if has() {
-            return false;
+    #[cold]
+    fn new_record(&self, quick: &QuickPart, rank: Rank) -> Target {
+        let Carrier::Node(node) = &self.carrier else { unreachable!("its ranks are on this node") };
+        let (target, is_quick) = Target::of(node, rank.on_only_node());
+        if is_quick {
+            registry::serve_transfers(quick.handle);
         }
-        quick.learn(node, rank);
-        has()
+        target
+    }
+
+    /// Returns the address of `reach` at the displacement, if all its bytes are mapped here, on a
+    /// window of one node. A rank of the window.
+    #[inline]
+    pub fn mapped(&self, rank: Rank, disp: i64, reach: Reach) -> Option<*mut u8> {
+        self.record(self.quick.as_ref()?, rank).reach(disp, reach)
+    }
+
+    /// Returns how this process may access a rank of the window now.
+    #[inline]
+    pub fn access_of(&self, rank: Rank) -> &TargetAccess {
+        match &self.quick {
+            Some(quick) => &self.record(quick, rank).access,
+            None => self.wide_access_of(rank),
+        }
+    }
+
+    #[inline(never)]
+    fn wide_access_of(&self, rank: Rank) -> &TargetAccess {
+        let part = self.local().and_then(|node| node.wide.as_deref());
+        part.map_or(&NOBODY, |part| part.access(rank))
+    }
+
+    /// Returns the ranks that this process holds, and how. For a report.
+    pub fn holds(&self) -> Vec<(Rank, Hold)> {
+        if let Some(quick) = &self.quick {
+            let of = |(rank, target): (RankOnNode, &Target)| {
+                Some((rank.in_node_words(), target.access.hold()?))
+            };
+            return quick.targets.all().filter_map(of).collect();
+        }
+        let part = self.local().and_then(|node| node.wide.as_deref());
+        let all = part.map_or(Vec::new(), |part| part.accesses());
+        all.into_iter().filter_map(|(rank, access)| Some((rank, access.hold()?))).collect()
     }
 }
+
+/// That of no target.
+static NOBODY: TargetAccess = TargetAccess::unknown();

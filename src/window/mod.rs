@@ -31,7 +31,7 @@ pub mod regions;
 pub mod registry;
 pub mod report;
 pub mod synchronise;
-pub mod target_views;
+pub mod target;
 pub mod verdict;
 pub mod waits;
 pub mod wanted;

@@ -1,6 +1,8 @@
 //! The locks of one node in a process with one thread, as quick calls take and release them: what
 //! one operation on each word can do. All else is left to the full calls (`super::synchronise`).
 
+use super::quick_window::QuickWindow;
+use super::target::Target;
 use super::{LocalWindow, Window};
 use crate::epoch::lock::{self, Intent, Released, Spare, Tried};
 use crate::epoch::state::Hold;
@@ -17,32 +19,21 @@ pub enum QuickLock {
     All,
 }
 
-/// Takes a lock that is free, if it has one word, in a process with one thread and no open epoch.
-/// `is`: whether the call asks for a lock of this kind.
+/// Takes a lock that is free, if it has one word, in a process with one thread. `is`: whether the
+/// call asks for a lock of this kind.
 #[inline(always)]
-pub fn lock_quick(
-    window: &Window,
-    node: &LocalWindow,
-    target: Rank,
-    is: impl Fn(Hold) -> bool,
-) -> QuickLock {
-    if target.0 >= node.size {
-        return QuickLock::All;
-    }
+pub fn lock_quick(window: QuickWindow, rank: Rank, is: impl Fn(Hold) -> bool) -> QuickLock {
+    let words = &window.node().words;
     if is(Hold::Shared) {
-        let taken = || lock::try_lock_shared(&node.words, target) == Ok(true);
+        let taken = || lock::try_lock_shared(words, rank) == Ok(true);
         let take = || taken().then_some((Hold::Shared, Intent::Other));
-        return if window.epochs.lock_first(target, take) {
-            QuickLock::Nothing
-        } else {
-            QuickLock::All
-        };
+        return if locks(window, rank, take) { QuickLock::Nothing } else { QuickLock::All };
     }
     if !is(Hold::Exclusive) {
         return QuickLock::All;
     }
     let mut left = QuickLock::All;
-    let take = || match lock::try_lock_alone(&node.words, target) {
+    let take = || match lock::try_lock_alone(words, rank) {
         Ok(Tried::Held) => Some((Hold::Exclusive, Intent::Standing)),
         Ok(tried @ (Tried::TwoWords | Tried::Late)) => {
             left = QuickLock::Rest(tried);
@@ -50,51 +41,27 @@ pub fn lock_quick(
         }
         Ok(Tried::Busy) | Err(_) => None,
     };
-    if window.epochs.lock_first(target, take) { QuickLock::Nothing } else { left }
+    if locks(window, rank, take) { QuickLock::Nothing } else { left }
 }
 
-/// Takes a lock that is free, in a process with one thread that holds other locks. It calls no
-/// function, so that its caller needs nothing on the stack. `is`: as for [`lock_quick`].
+/// Locks a target by `take`, if that is legal now.
 #[inline(always)]
-pub fn lock_another(
-    window: &Window,
-    node: &LocalWindow,
-    target: Rank,
-    is: impl Fn(Hold) -> bool,
-) -> QuickLock {
-    let words = &node.words;
-    let mut left = QuickLock::All;
-    let shared = || lock::try_lock_shared(words, target) == Ok(true);
-    let with_intent = || lock::try_lock_with_intent(words, target) == Ok(true);
-    let mut alone = || match lock::try_lock_alone(words, target) {
-        Ok(Tried::Late) => {
-            left = QuickLock::Rest(Tried::Late);
-            false
-        }
-        tried => tried == Ok(Tried::Held),
-    };
-    let take = |owns_intent: bool| {
-        if is(Hold::Shared) {
-            return shared().then_some((Hold::Shared, Intent::Other));
-        }
-        let taken = is(Hold::Exclusive) && if owns_intent { with_intent() } else { alone() };
-        // It has no intent of its own: it counts on one of this process, or on the standing one.
-        taken.then_some((Hold::Exclusive, Intent::Standing))
-    };
-    let taken = target.0 < node.size && window.epochs.lock_another(target, take);
-    if taken { QuickLock::Nothing } else { left }
+fn locks(window: QuickWindow, rank: Rank, take: impl FnOnce() -> Option<(Hold, Intent)>) -> bool {
+    let lock = |target: &Target| window.epochs.lock_quick(&target.access, take).then_some(());
+    window.with_target(rank, lock).is_some()
 }
 
 /// Does what a quick exclusive lock has left to do, in a process with one thread: takes both words
-/// if they are free, and no epoch is open. Returns false if the lock is not held then.
+/// if they are free. Returns false if the lock is not held then.
 #[inline(never)]
-pub fn lock_rest(window: &Window, node: &LocalWindow, target: Rank, tried: Tried) -> bool {
+pub fn lock_rest(window: QuickWindow, rank: Rank, tried: Tried) -> bool {
+    let node = window.node();
     match tried {
         Tried::TwoWords => {
-            let taken = || lock::try_lock_exclusive(&node.words, target) == Ok(true);
-            window.epochs.lock_first(target, || taken().then_some((Hold::Exclusive, Intent::Own)))
+            let taken = || lock::try_lock_exclusive(&node.words, rank) == Ok(true);
+            locks(window, rank, || taken().then_some((Hold::Exclusive, Intent::Own)))
         }
-        Tried::Late => give_back_late(node, target),
+        Tried::Late => give_back_late(node, rank),
         Tried::Held | Tried::Busy => false,
     }
 }
@@ -116,17 +83,11 @@ pub enum QuickUnlock {
     Both(Spare),
 }
 
-/// Unlocks `target` if it is the only target that is locked, in a process with one thread.
+/// Unlocks a target, in a process with one thread.
 #[inline(always)]
-pub fn unlock_quick(window: &Window, node: &LocalWindow, target: Rank) -> QuickUnlock {
-    released(node, target, window.epochs.unlock_last(target))
-}
-
-/// Unlocks `target`, in a process with one thread that holds other locks. It calls no function
-/// either.
-#[inline(always)]
-pub fn unlock_another(window: &Window, node: &LocalWindow, target: Rank) -> QuickUnlock {
-    released(node, target, window.epochs.unlock_another(target))
+pub fn unlock_quick(window: QuickWindow, rank: Rank) -> QuickUnlock {
+    let unlock = |target: &Target| window.epochs.unlock_quick(&target.access);
+    released(window.node(), rank, window.with_target(rank, unlock))
 }
 
 /// Releases a lock that ends so.

@@ -2,10 +2,10 @@
 //! accessed now; all of it is in one cache line. `address` has the bounds checks.
 
 use super::LocalWindow;
-use super::target_views::{TargetView, TargetViews};
+use super::target::{Target, Targets};
 use crate::fabric::layout;
 use crate::mpi::Host;
-use crate::rank_numbers::RankOnNode;
+use crate::rank_numbers::Rank;
 use crate::sync::computed;
 use core::ptr;
 
@@ -14,12 +14,12 @@ use core::ptr;
 pub struct QuickPart {
     /// the handle of the window
     pub(super) handle: u32,
-    /// the bit of this rank's pass (`epoch::lock::passes`), in the word to which a view leads
-    pub(super) pass: u64,
+    /// the bit of this rank's pass (`epoch::lock::passes`), in the word to which a target leads
+    pub pass: u64,
     /// the MPI underneath, for its datatypes and operations
     host: &'static Host,
     /// what they know of its targets
-    pub(super) views: TargetViews,
+    pub(super) targets: Targets,
 }
 
 impl QuickPart {
@@ -32,8 +32,8 @@ impl QuickPart {
         let arena = node.arena();
         let (_, pass) = layout::bit_of(arena.rank.in_node_words());
         // SAFETY: the caller's promise.
-        let views = unsafe { TargetViews::new(&arena.no_views) };
-        QuickPart { handle, pass, host, views }
+        let targets = unsafe { Targets::new(&arena.no_targets) };
+        QuickPart { handle, pass, host, targets }
     }
 
     /// Returns the MPI underneath.
@@ -44,15 +44,21 @@ impl QuickPart {
         unsafe { &*host }
     }
 
-    /// Returns the view of a target.
+    /// Whether the window has this rank.
+    #[inline(always)]
+    pub fn has(&self, rank: Rank) -> bool {
+        rank.0 < self.targets.size
+    }
+
+    /// Returns what this process knows of a target.
     ///
     /// # Safety
     /// The window has this rank.
     #[inline(always)]
-    pub(super) unsafe fn view(&self, rank: RankOnNode) -> &TargetView {
+    pub unsafe fn target(&self, rank: Rank) -> &Target {
         // SAFETY: the caller's promise.
-        let view = computed!(ptr::from_ref(unsafe { self.views.of(rank) }));
+        let target = computed!(ptr::from_ref(unsafe { self.targets.of(rank.on_only_node()) }));
         // SAFETY: the address of a reference.
-        unsafe { &*view }
+        unsafe { &*target }
     }
 }

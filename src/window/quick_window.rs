@@ -1,15 +1,17 @@
 //! A window that quick calls serve, as `registry` finds it.
 
 use super::quick_part::QuickPart;
+use super::target::Target;
 use super::{Carrier, LocalWindow, Window};
-use crate::epoch::known_ranks::KnownRanks;
+use crate::epoch::access::WindowAccess;
+use crate::rank_numbers::Rank;
 use crate::sync::{count_at, count_with_fence};
 use core::mem::offset_of;
 use core::ops::Deref;
 
 // A quick call reads one cache line of the window.
 const _: () = assert!(align_of::<Window>() == 64);
-const _: () = assert!(offset_of!(Window, epochs.known) + KnownRanks::WORDS_BYTES <= 64);
+const _: () = assert!(offset_of!(Window, epochs.access) + size_of::<WindowAccess>() <= 64);
 
 /// A window with a part for quick calls: all its ranks are on this node.
 #[derive(Clone, Copy)]
@@ -46,6 +48,32 @@ impl QuickWindow {
     pub fn is_due_behind_fence(self) -> bool {
         // SAFETY: likewise.
         unsafe { count_with_fence::<_, { offset_of!(Window, countdown) }>(self.window) }
+    }
+
+    /// Does `work` with what this process knows of a target, for any number as a rank; `None` if
+    /// the window has no such rank.
+    #[inline(always)]
+    pub fn with_target<R>(
+        self,
+        rank: Rank,
+        work: impl FnOnce(&'static Target) -> Option<R>,
+    ) -> Option<R> {
+        if !self.part().has(rank) {
+            return None;
+        }
+        // SAFETY: a rank of the window.
+        work(unsafe { self.part().target(rank) })
+    }
+
+    /// Whether a target, any number as a rank, is in a passive target epoch.
+    #[inline(always)]
+    pub fn is_passive(self, rank: Rank) -> bool {
+        let access = &self.epochs.access;
+        self.part().has(rank)
+            && (access.is_passive() || {
+                // SAFETY: a rank of the window.
+                access.locks(unsafe { &self.part().target(rank).access })
+            })
     }
 
     /// Returns all of the window.

@@ -177,7 +177,7 @@ fn serve(window: &Window) {
     if !window.local().is_some_and(|node| node.small_puts.are_used()) {
         enter(&EPOCHS, entered, entry);
     }
-    if quick.views.are_any() {
+    if quick.targets.all().any(|(_, target)| target.is_mapped()) {
         enter_transfers(entered, entry);
     }
 }

@@ -117,23 +117,27 @@ pub fn post(window: &Window, node: &LocalWindow, origins: &[Rank]) -> Result<()>
 
 /// Does MPI_Win_start. With MPI_MODE_NOCHECK the posts have arrived, so that it need not wait.
 pub fn start(window: &Window, node: &LocalWindow, targets: &[Rank]) -> Result<()> {
-    window.epochs.start(targets)?;
+    window.epochs.start(targets, |rank| window.access_of(rank))?;
     let started = on_protocols!(node, |protocols| protocols.start(targets));
     if started.is_err() {
-        window.epochs.completed();
+        window.epochs.completed(targets.to_vec(), |rank| window.access_of(rank));
     }
     started
 }
 
 /// Does MPI_Win_complete.
 pub fn complete(window: &Window, node: &LocalWindow) -> Result<()> {
-    let targets = window.epochs.started()?;
+    let targets = window.epochs.take_started()?;
     node.complete_all_puts();
-    on_protocols!(node, |protocols| {
+    let completed = on_protocols!(node, |protocols| {
         note_wait(window, protocols);
         protocols.complete(&targets)
-    })?;
-    window.epochs.completed();
+    });
+    if completed.is_err() {
+        window.epochs.not_completed(targets);
+        return completed;
+    }
+    window.epochs.completed(targets, |rank| window.access_of(rank));
     node.take_errors()
 }
 
@@ -166,7 +170,8 @@ pub fn test(window: &Window, node: &LocalWindow) -> Result<bool> {
 
 /// Does MPI_Win_lock.
 pub fn lock(window: &Window, node: &LocalWindow, target: Rank, hold: Hold) -> Result<()> {
-    let held = window.epochs.lock(target, hold)?;
+    let access = window.access_of(target);
+    let held = window.epochs.lock(access, hold)?;
     node.send_puts();
     let (rank, nodes) = (target, node.nodes_for(Wanted::Lock(target)));
     let taken = on_words!(node, |words| match hold {
@@ -176,14 +181,14 @@ pub fn lock(window: &Window, node: &LocalWindow, target: Rank, hold: Hold) -> Re
         Hold::Unchecked | Hold::Started => Ok(()),
     });
     if taken.is_err() {
-        window.epochs.not_locked(target, held);
+        window.epochs.not_locked(access, held);
     }
     taken
 }
 
 /// Does MPI_Win_unlock.
 pub fn unlock(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
-    let (hold, spare) = window.epochs.unlock(target)?;
+    let (hold, spare) = window.epochs.unlock(window.access_of(target))?;
     node.complete_puts(target);
     on_protocols!(node, |protocols| {
         note_wait_for(window, protocols, node, target);
@@ -241,7 +246,7 @@ pub fn unlock_all(window: &Window, node: &LocalWindow) -> Result<()> {
 /// Does MPI_Win_flush: waits until all operations on `target` are done there. Loads and stores are
 /// done when they are globally visible.
 pub fn flush(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
-    window.epochs.may_flush(target)?;
+    window.epochs.may_flush(window.access_of(target))?;
     // No other reason to flush operations on the own memory than to see what others have changed.
     if target == node.rank {
         node.serve_polling();
@@ -260,35 +265,35 @@ pub fn flush(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
 /// Returns false in any other case, and if the full call has to make progress.
 #[inline(always)]
 pub fn flush_quick(window: QuickWindow, target: Rank) -> bool {
-    window.epochs.known.is_passive(target) && !window.is_due_behind_fence()
+    window.is_passive(target) && !window.is_due_behind_fence()
 }
 
 /// Does MPI_Win_flush_all if a passive target epoch is known to be open, on one node. Returns false
 /// as [`flush_quick`].
 #[inline(always)]
 pub fn flush_all_quick(window: QuickWindow) -> bool {
-    window.epochs.known.is_any_passive() && !window.is_due_behind_fence()
+    window.epochs.access.is_any_passive() && !window.is_due_behind_fence()
 }
 
 /// Does MPI_Win_flush_local for a target that is known to be in a passive target epoch, on one
 /// node, where all transfers are done when their calls return. Returns false as [`flush_quick`].
 #[inline(always)]
 pub fn flush_local_quick(window: QuickWindow, target: Rank) -> bool {
-    window.epochs.known.is_passive(target) && !window.is_due()
+    window.is_passive(target) && !window.is_due()
 }
 
 /// Does MPI_Win_flush_local_all if a passive target epoch is known to be open, on one node. Returns
 /// false as [`flush_quick`].
 #[inline(always)]
 pub fn flush_local_all_quick(window: QuickWindow) -> bool {
-    window.epochs.known.is_any_passive() && !window.is_due()
+    window.epochs.access.is_any_passive() && !window.is_due()
 }
 
 /// Does MPI_Win_flush_local: waits until the origin's buffers may be used again. On one node this
 /// is so after each call.
 #[inline]
 pub fn flush_local(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
-    window.epochs.may_flush(target)?;
+    window.epochs.may_flush(window.access_of(target))?;
     on_protocols!(node, |protocols| {
         note_wait_for(window, protocols, node, target);
         protocols.flush_local(target)

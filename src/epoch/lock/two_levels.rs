@@ -87,13 +87,6 @@ pub fn try_lock_shared(words: &impl Words, target: Rank) -> Result<bool> {
     try_free(words, target_word(target), Mode::Shared)
 }
 
-/// [`lock_exclusive`] for a process that has an intent. Returns whether one CompareSwap took the
-/// lock.
-#[inline]
-pub fn try_lock_with_intent(words: &impl Words, target: Rank) -> Result<bool> {
-    try_free(words, target_word(target), Mode::Exclusive)
-}
-
 /// What came of an attempt to take an exclusive lock without an intent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tried {

@@ -61,20 +61,8 @@ impl Intents {
         }
     }
 
-    /// Notes that the only exclusive lock ends.
-    #[inline(always)]
-    pub(super) fn end_last(&mut self) -> Spare {
-        debug_assert!(self.owned + self.borrowed == 1);
-        match self.borrowed {
-            0 => self.spare(),
-            _ => {
-                self.borrowed = 0;
-                Spare::Nothing
-            }
-        }
-    }
-
     /// Notes that an exclusive lock ends.
+    #[inline(always)]
     pub(super) fn end_lock(&mut self) -> Spare {
         if self.borrowed > 0 {
             self.borrowed -= 1;

@@ -2,6 +2,7 @@
 //! a window does; and proof that these tests notice steps that the protocol leaves out.
 
 use super::locks::{Oracle, get};
+use crate::epoch::access::TargetAccess;
 use crate::epoch::lock::{
     Held, Intent, Spare, Tried, give_back_late, lock_all, lock_exclusive, lock_shared, standing,
     try_lock_all, try_lock_alone, try_lock_exclusive, unlock_all, unlock_exclusive, unlock_shared,
@@ -39,6 +40,8 @@ fn count(cell: &Cell<u32>) {
 /// The processes of a window.
 struct Processes {
     epochs: Vec<Epochs>,
+    /// of each process, the words of its targets
+    targets: Vec<Vec<TargetAccess>>,
     oracle: Oracle,
     cases: Rc<Cases>,
 }
@@ -46,16 +49,23 @@ struct Processes {
 impl Processes {
     /// Each process offers an intent after this number of exclusive locks.
     fn new(shape: SimShape, offers_after: u32, cases: &Rc<Cases>) -> Processes {
-        let epochs = || Epochs::new(shape.ranks, shape.threads > 1).offering_after(offers_after);
+        let epochs = || Epochs::new(shape.threads > 1).offering_after(offers_after);
         let epochs = (0..shape.ranks).map(|_| epochs()).collect();
-        Processes { epochs, oracle: Oracle::default(), cases: cases.clone() }
+        let words = || (0..shape.ranks).map(|_| TargetAccess::closed()).collect();
+        let targets = (0..shape.ranks).map(|_| words()).collect();
+        Processes { epochs, targets, oracle: Oracle::default(), cases: cases.clone() }
     }
 
     fn of(&self, sim: &Sim) -> &Epochs {
         &self.epochs[sim.index().0 as usize]
     }
 
-    /// The quick path, which a process with one thread may try that holds nothing.
+    /// The word of a target.
+    fn word(&self, sim: &Sim, target: Rank) -> &TargetAccess {
+        &self.targets[sim.index().0 as usize][target.0 as usize]
+    }
+
+    /// The quick path, which a process with one thread may try.
     fn try_alone(&self, words: &View, target: Rank) -> Option<Intent> {
         match try_lock_alone(words, target).unwrap() {
             Tried::Held => return Some(Intent::Standing),
@@ -73,13 +83,14 @@ impl Processes {
 
     fn lock(&self, words: &View, target: Rank, hold: Hold) {
         let (sim, epochs) = (words.sim, self.of(words.sim));
+        let word = self.word(sim, target);
         if hold == Hold::Exclusive && sim.threads() == 1 && sim.random(2) == 0 {
             let take = || self.try_alone(words, target).map(|intent| (hold, intent));
-            if epochs.lock_first(target, take) {
+            if epochs.lock_quick(word, take) {
                 return self.oracle.enter_exclusive(target);
             }
         }
-        let held = epochs.lock(target, hold).unwrap();
+        let held = epochs.lock(word, hold).unwrap();
         if hold == Hold::Shared {
             lock_shared(words, target, held, sim.thread()).unwrap();
             return self.oracle.enter_shared(target);
@@ -98,7 +109,7 @@ impl Processes {
     fn unlock(&self, words: &View, target: Rank) {
         let sim = words.sim;
         let value = get(sim, target);
-        let (hold, spare) = self.of(sim).unlock(target).unwrap();
+        let (hold, spare) = self.of(sim).unlock(self.word(sim, target)).unwrap();
         if hold == Hold::Shared {
             assert_eq!(value, self.oracle.written(target));
             self.oracle.leave_shared(target);
@@ -136,7 +147,7 @@ impl Processes {
         let hold = |sim: &Sim| if sim.random(4) == 0 { Hold::Shared } else { Hold::Exclusive };
         let first = Rank(sim.random(2) * threads + sim.thread());
         // Another thread of the process may be in an epoch of lock_all.
-        if self.of(sim).may_flush(Rank(u32::MAX / 2)).is_ok() {
+        if self.of(sim).access.is_passive() {
             return;
         }
         self.lock(words, first, hold(sim));

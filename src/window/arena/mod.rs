@@ -18,7 +18,7 @@ use super::common::Common;
 use super::kept::KeptList;
 use super::mapped_bytes::WORDS_AT;
 use super::report::Why;
-use super::target_views::NoViews;
+use super::target::NoTargets;
 use crate::epoch::fence::BarrierKind;
 use crate::error::{Error, Result};
 use crate::fabric::cma;
@@ -85,7 +85,7 @@ pub struct Arena {
     /// whether waits of this process for others of its node stay awake before they sleep
     pub awake: AwakeRecord,
     /// the table of windows that quick calls have not used
-    pub no_views: NoViews,
+    pub no_targets: NoTargets,
     /// the object that knows the other nodes, if the ranks of the communicator are on several nodes
     beyond: OnceLock<Weak<dyn OtherNodes>>,
 }
@@ -154,7 +154,7 @@ impl Arena {
             permitted: OnceLock::new(),
             yields_reach_all: OnceLock::new(),
             awake: AwakeRecord::default(),
-            no_views: NoViews::new(size),
+            no_targets: NoTargets::new(size),
             beyond: OnceLock::new(),
         };
         arena.write_own_record();

@@ -312,7 +312,7 @@ fn insert(
             Carrier::Node(node) => Some(unsafe { QuickPart::of(host, handle, node) }),
             Carrier::Wide(_) | Carrier::Host(_) => None,
         },
-        epochs: Epochs::new(size, host.threads()).offering_after(leaves_after(size)),
+        epochs: Epochs::new(host.threads()).offering_after(leaves_after(size)),
         countdown: Countdown::new(),
         carrier,
         facts,

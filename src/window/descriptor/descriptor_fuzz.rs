@@ -9,7 +9,7 @@ use crate::rank_numbers::Rank;
 use crate::sync::AtomicU64;
 use crate::window::address::Reach;
 use crate::window::mapped_bytes::MappedBytes;
-use crate::window::target_views::TargetView;
+use crate::window::target::Target;
 
 /// A number: mostly a small one, or one at a border.
 fn number(choices: &mut Choices) -> u64 {
@@ -40,7 +40,7 @@ fn quick_call((first, end): (u64, u64), disp_unit: u64, disp: i64) {
     let word = AtomicU64::new(0);
     let at = core::ptr::without_provenance_mut::<u8>(AT);
     // SAFETY: the view is dropped before the word.
-    let view = unsafe { TargetView::new(at, (first, end), disp_unit, &word) };
+    let view = unsafe { Target::new(at, (first, end), disp_unit, &word) };
     let Some((offset, room)) = view.start(disp) else { return };
     if room == 0 {
         // No byte is accessed there.

@@ -1,9 +1,9 @@
 //! Tests of handles, of their places, and of the level of threads.
 
 use super::*;
+use crate::epoch::access::TargetAccess;
 use crate::epoch::lock::Intent;
 use crate::epoch::state::{Epochs, Hold};
-use crate::rank_numbers::Rank;
 use crate::sync::{AtomicBool, AtomicUsize};
 use crate::window::attributes::Attributes;
 use crate::window::countdown::Countdown;
@@ -47,7 +47,7 @@ fn a_window(handle: u32) -> Window {
     Window {
         handle,
         quick: None,
-        epochs: Epochs::new(2, false),
+        epochs: Epochs::new(false),
         countdown: Countdown::new(),
         carrier: Carrier::Host(Delegated { native: 0, _range: None }),
         facts,
@@ -62,17 +62,17 @@ fn a_window(handle: u32) -> Window {
 #[test]
 fn windows_that_are_there_become_windows_for_several_threads() {
     let _turn = TURN.lock();
-    let window = reserve().unwrap().insert(a_window);
-    assert!(window.epochs.lock_first(Rank(1), || Some((Hold::Shared, Intent::Other))));
+    let (window, target) = (reserve().unwrap().insert(a_window), TargetAccess::closed());
+    assert!(window.epochs.lock_quick(&target, || Some((Hold::Shared, Intent::Other))));
     session_may_come();
-    assert_eq!(window.epochs.unlock_last(Rank(1)), None);
-    assert!(window.epochs.unlock(Rank(1)).is_ok());
-    assert!(!window.epochs.lock_first(Rank(1), || Some((Hold::Shared, Intent::Other))));
+    assert_eq!(window.epochs.unlock_quick(&target), None);
+    assert!(window.epochs.unlock(&target).is_ok());
+    assert!(!window.epochs.lock_quick(&target, || Some((Hold::Shared, Intent::Other))));
     no_session_came(times_raised() - 1);
     assert!(window.epochs.has_threads(), "a library was loaded since");
     no_session_came(times_raised());
-    assert!(window.epochs.lock_first(Rank(1), || Some((Hold::Shared, Intent::Other))));
-    assert!(window.epochs.unlock(Rank(1)).is_ok());
+    assert!(window.epochs.lock_quick(&target, || Some((Hold::Shared, Intent::Other))));
+    assert!(window.epochs.unlock(&target).is_ok());
     window.several_threads();
     session_may_come();
     no_session_came(times_raised());

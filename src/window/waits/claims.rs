@@ -50,10 +50,7 @@ impl Claim {
     /// Returns the lock of a window that a thread waits for; `None` if it waits for something else.
     fn wanted(window: &Window, wanted: Wanted) -> Option<Claim> {
         match wanted {
-            Wanted::Lock(target) => {
-                let (locks, _) = window.epochs.locks();
-                locks.into_iter().find(|(rank, _)| *rank == target).map(Claim::of)
-            }
+            Wanted::Lock(target) => locks(window).find(|(rank, _)| *rank == target).map(Claim::of),
             Wanted::LockAll => Some(Claim::ALL),
             Wanted::Accumulate(_) | Wanted::Regions(_) => None,
         }
@@ -99,13 +96,20 @@ fn id(node: &LocalWindow) -> Id {
     (node.arena().id(), node.slot)
 }
 
+/// Returns the locks of a window that this process holds or waits for. Leaves out those that were
+/// not taken (MPI_MODE_NOCHECK).
+pub(super) fn locks(window: &Window) -> impl Iterator<Item = (Rank, Hold)> {
+    let is_taken = |lock: &(Rank, Hold)| matches!(lock.1, Hold::Shared | Hold::Exclusive);
+    window.holds().into_iter().filter(is_taken)
+}
+
 /// Returns the locks of a window that this process holds, without those that its threads wait for.
 fn held(window: &Window) -> Vec<(Id, Claim)> {
     let Some(node) = window.local() else { return Vec::new() };
     let wanted = node.nodes.all_wanted();
-    let (locks, all) = window.epochs.locks();
+    let all = window.epochs.locks_all();
     let has = |rank: &Rank| !wanted.contains(&Wanted::Lock(*rank));
-    let locks = locks.into_iter().filter(|(rank, _)| has(rank)).map(Claim::of);
+    let locks = locks(window).filter(|(rank, _)| has(rank)).map(Claim::of);
     let all = (all && !wanted.contains(&Wanted::LockAll)).then_some(Claim::ALL);
     locks.chain(all).map(|claim| (id(node), claim)).collect()
 }

@@ -110,7 +110,7 @@ fn absent(node: &LocalWindow) -> Option<String> {
 
 /// Returns the targets whose MPI_Win_post this rank waits for.
 fn not_posted(window: &Window, node: &LocalWindow) -> String {
-    let targets = window.epochs.started().unwrap_or_default();
+    let targets = window.epochs.started();
     // Over several nodes MPI_Win_start reads the posts only when it uses them.
     let is_missing = |rank: &Rank| node.spans_nodes() || !pscw::has_posted(&node.words, *rank);
     let missing: Vec<Rank> = targets.into_iter().filter(is_missing).collect();
@@ -141,8 +141,7 @@ fn not_complete(node: &LocalWindow) -> String {
 fn queue(window: &Window, node: &LocalWindow, wanted: Wanted) -> String {
     match wanted {
         Wanted::Lock(target) => {
-            let (locks, _) = window.epochs.locks();
-            let is_alone = locks.contains(&(target, Hold::Exclusive));
+            let is_alone = claims::locks(window).any(|lock| lock == (target, Hold::Exclusive));
             let kind = if is_alone { "exclusive" } else { "shared" };
             let of = ranks(node, [target]);
             let holders = claims::text(window, node, wanted)

@@ -120,6 +120,7 @@ pub fn agree(
         places,
         _exposed: own.exposed,
         targets: Known::default(),
+        access: Known::default(),
         areas: Areas::default(),
         posted: Mutex::default(),
         started: Mutex::default(),

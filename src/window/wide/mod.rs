@@ -28,6 +28,7 @@ mod unsettled;
 use super::arena::Arena;
 use super::control_blocks::ControlBlocks;
 use super::descriptor::Descriptor;
+use crate::epoch::access::TargetAccess;
 use crate::epoch::exposure::{Posted, Started};
 use crate::epoch::lock::late_looks::LateLooks;
 use crate::error::Result;
@@ -192,6 +193,8 @@ pub struct WideWindow {
     _exposed: Vec<Exposed>,
     /// what this process knows of the ranks that it has contacted
     targets: Known<Rank, WideTarget>,
+    /// how it may access ranks now, of those that it has held
+    access: Known<Rank, TargetAccess>,
     /// long lists of this rank's posts
     areas: Areas,
     /// the posts of this rank, for its exposure epochs
@@ -213,6 +216,17 @@ struct Place {
 }
 
 impl WideWindow {
+    /// Returns how this process may access a rank now.
+    #[inline]
+    pub fn access(&self, rank: Rank) -> &TargetAccess {
+        self.access.get_or_default(rank)
+    }
+
+    /// Returns the same of all ranks that this process has held.
+    pub fn accesses(&self) -> Vec<(Rank, &TargetAccess)> {
+        self.access.all()
+    }
+
     /// Returns the addresses of a node's memory of the window.
     fn place(&self, node: NodeNumber) -> Place {
         self.places.at(node.0)

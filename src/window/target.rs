@@ -1,28 +1,29 @@
-//! What quick calls know of the targets of a window whose ranks are all on this node. Not for
-//! finding the memory of a target, which is in `address`.
+//! What this process knows of each target of a window whose ranks are all on this node: how it may
+//! access the target now, and where its memory is mapped. Not for finding that memory, which is in
+//! `address`.
 //!
-//! A window has a table with an entry for each target, and an entry leads to a [`TargetView`]:
+//! A window has a table with an entry for each target, and an entry leads to a [`Target`]:
 //!
-//! | entry        | meaning                                                                   |
-//! |--------------|---------------------------------------------------------------------------|
-//! | [`NO_VIEW`]  | not looked at yet, or not mapped here: quick calls refuse the target      |
-//! | another view | that of the target, as long as the window lives                           |
+//! | entry         | meaning                                                                  |
+//! |---------------|--------------------------------------------------------------------------|
+//! | [`NO_TARGET`] | this process has neither accessed nor held the target yet                |
+//! | another one   | the record of the target, as long as the window lives                    |
 //!
-//! The first full call on a target that is mapped here makes its view. Until a window has one, it
-//! uses the table of its arena, whose entries are all [`NO_VIEW`], so that making a window costs
-//! nothing for this. Then it has a table of its own: 8 bytes for each rank of the node, and
-//! a cache line for each target that the process has accessed. Quick calls that move data
-//! find a window from its first view on (`registry::serve_transfers`).
+//! The first full call on a target makes its record. Until a window has one, it uses the table of
+//! its arena, whose entries are all [`NO_TARGET`], so that making a window costs nothing for this.
+//! Then it has a table of its own: 8 bytes for each rank of the node, and a cache line for each
+//! target that the process has accessed or held.
 
+use crate::epoch::access::TargetAccess;
 use crate::number::Number;
 use crate::rank_numbers::RankOnNode;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 use core::ptr;
 
-/// A target whose memory is mapped here, as quick calls read it.
+/// A target: its epoch, and its memory that is mapped here. No byte of it may be inside.
 #[repr(C, align(64))]
 #[derive(Debug)]
-pub struct TargetView {
+pub struct Target {
     /// where its mapped memory begins, at displacement `disp_min`, as this process reaches it
     pub(super) at: *mut u8,
     bytes: u64,
@@ -34,27 +35,38 @@ pub struct TargetView {
     disp_max: u64,
     /// its word with the pass of this rank (`epoch::lock::passes`)
     pass: *const AtomicU64,
+    /// how this process may access it now
+    pub access: TargetAccess,
 }
 
-const _: () = assert!(size_of::<TargetView>() == 64);
+const _: () = assert!(size_of::<Target>() == 64);
 
 // SAFETY: addresses of shared memory, which is reached by copies and atomics only.
-unsafe impl Send for TargetView {}
+unsafe impl Send for Target {}
 // SAFETY: likewise.
-unsafe impl Sync for TargetView {}
+unsafe impl Sync for Target {}
 
 /// A word that no process changes: no rank has a pass.
 static ZERO: AtomicU64 = AtomicU64::new(0);
 
-/// The view of a target that quick calls do not access. No byte is inside.
-static NO_VIEW: TargetView = TargetView::without_bytes(&raw const ZERO);
+/// The record of a target of which nothing is known. No byte is inside.
+static NO_TARGET: Target = Target { access: TargetAccess::unknown(), ..Target::unmapped() };
 
-impl TargetView {
-    const fn without_bytes(pass: *const AtomicU64) -> TargetView {
-        TargetView { at: ptr::null_mut(), bytes: 0, disp_unit: 0, disp_min: 0, disp_max: 0, pass }
+impl Target {
+    /// Returns the record of a target of whose memory nothing is mapped here.
+    pub const fn unmapped() -> Target {
+        Target {
+            at: ptr::null_mut(),
+            bytes: 0,
+            disp_unit: 0,
+            disp_min: 0,
+            disp_max: 0,
+            pass: &raw const ZERO,
+            access: TargetAccess::closed(),
+        }
     }
 
-    /// Returns the view of a target whose bytes from offset `first` to `end` are mapped, at `at`,
+    /// Returns the record of a target whose bytes from offset `first` to `end` are mapped, at `at`,
     /// in units of `disp_unit` bytes.
     ///
     /// # Safety
@@ -64,19 +76,18 @@ impl TargetView {
         (first, end): (u64, u64),
         disp_unit: u64,
         pass: *const AtomicU64,
-    ) -> TargetView {
+    ) -> Target {
         // With a unit of 0 every displacement is at the begin of the memory.
         let disp_min = first.div_ceil(disp_unit.max(1));
         let begin = disp_min.saturating_mul(disp_unit);
         // Only a rank that has damaged its memory maps bytes behind the last displacement.
         let is_any = begin >= first && disp_min <= DISP_MAX;
         let Some(bytes) = end.checked_sub(begin).filter(|_| is_any) else {
-            return TargetView::without_bytes(pass);
+            return Target { pass, ..Target::unmapped() };
         };
         let at = at.wrapping_add((begin - first).to_usize());
         let disp_max = disp_max(bytes, disp_unit).min(DISP_MAX - disp_min);
-        let none = TargetView::without_bytes(pass);
-        TargetView { at, bytes, disp_unit, disp_min, disp_max, ..none }
+        Target { at, bytes, disp_unit, disp_min, disp_max, pass, ..Target::unmapped() }
     }
 
     /// Returns the offset of displacement `disp` in the mapped memory, and the bytes from there to
@@ -105,6 +116,11 @@ impl TargetView {
     pub fn behind(&self, first: u64) -> Option<u64> {
         self.bytes.checked_sub(first)
     }
+
+    /// Whether some byte of it is mapped here.
+    pub fn is_mapped(&self) -> bool {
+        self.bytes > 0
+    }
 }
 
 /// The largest displacement that there is.
@@ -117,84 +133,95 @@ fn disp_max(bytes: u64, disp_unit: u64) -> u64 {
 }
 
 /// The entry of a target.
-type Entry = AtomicPtr<TargetView>;
+type Entry = AtomicPtr<Target>;
 
-/// A table without a view.
-pub struct NoViews(Box<[Entry]>);
+/// A table without a record.
+pub struct NoTargets(Box<[Entry]>);
 
-impl NoViews {
+impl NoTargets {
     /// Returns a table for `size` ranks.
-    pub fn new(size: u32) -> NoViews {
-        let none = || Entry::new((&raw const NO_VIEW).cast_mut());
-        NoViews((0..size).map(|_| none()).collect())
+    pub fn new(size: u32) -> NoTargets {
+        let none = || Entry::new((&raw const NO_TARGET).cast_mut());
+        NoTargets((0..size).map(|_| none()).collect())
     }
 }
 
-/// The views of one window.
+/// The targets of one window.
 #[repr(C)]
-pub struct TargetViews {
+pub struct Targets {
     /// the table: that of the arena, or one of its own
     table: AtomicPtr<Entry>,
     /// the table of the arena
     none: *const Entry,
-    size: u32,
+    /// the number of ranks
+    pub size: u32,
 }
 
 // SAFETY: addresses of tables whose entries are atomic.
-unsafe impl Send for TargetViews {}
+unsafe impl Send for Targets {}
 // SAFETY: likewise.
-unsafe impl Sync for TargetViews {}
+unsafe impl Sync for Targets {}
 
-impl TargetViews {
-    /// Starts without a view.
+impl Targets {
+    /// Starts without a record.
     ///
     /// # Safety
     /// `none` lives as long as the result.
-    pub unsafe fn new(none: &NoViews) -> TargetViews {
+    pub unsafe fn new(none: &NoTargets) -> Targets {
         let (table, size) = (none.0.as_ptr(), none.0.len().to_u32());
-        TargetViews { table: AtomicPtr::new(table.cast_mut()), none: table, size }
+        Targets { table: AtomicPtr::new(table.cast_mut()), none: table, size }
     }
 
-    /// Returns the view of a target.
+    /// Returns what is known of a target, which may be nothing.
     ///
     /// # Safety
     /// The window has this rank.
     #[inline(always)]
-    pub unsafe fn of(&self, rank: RankOnNode) -> &TargetView {
+    pub unsafe fn of(&self, rank: RankOnNode) -> &Target {
+        debug_assert!(rank.0 < self.size);
         // Acquire: pairs with the Release in `own_table`.
         let table = self.table.load(Ordering::Acquire);
         // SAFETY: a table has an entry for each rank of the window.
         let entry = unsafe { &*table.wrapping_add(rank.0.to_usize()) };
-        // Acquire: pairs with the Release in `insert`.
-        let view = entry.load(Ordering::Acquire);
-        // SAFETY: `NO_VIEW`, or a view that lives as long as this table.
-        unsafe { &*view }
+        // Acquire: pairs with the Release in `get`.
+        let target = entry.load(Ordering::Acquire);
+        // SAFETY: `NO_TARGET`, or a record that lives as long as this table.
+        unsafe { &*target }
     }
 
-    /// Returns whether quick calls may access some target.
-    pub fn are_any(&self) -> bool {
-        // Acquire: as in `of`.
-        !ptr::eq(self.table.load(Ordering::Acquire), self.none)
-    }
-
-    /// Returns whether quick calls may access a target.
-    #[inline]
-    pub fn has(&self, rank: RankOnNode) -> bool {
-        debug_assert!(rank.0 < self.size);
+    /// Returns the record of a target, which `make` makes the first time.
+    #[inline(always)]
+    pub fn get(&self, rank: RankOnNode, make: impl FnOnce() -> Target) -> &Target {
+        assert!(rank.0 < self.size);
         // SAFETY: a rank of the window.
-        !ptr::eq(unsafe { self.of(rank) }, &raw const NO_VIEW)
+        let known = unsafe { self.of(rank) };
+        if ptr::eq(known, &raw const NO_TARGET) { self.insert(rank, make()) } else { known }
     }
 
-    /// Sets the view of a target, unless another thread has done so.
-    pub fn insert(&self, rank: RankOnNode, view: TargetView) {
+    /// Sets the record of a target, unless another thread has done so.
+    #[cold]
+    fn insert(&self, rank: RankOnNode, target: Target) -> &Target {
         let entry = &self.own_table()[rank.0.to_usize()];
-        let (none, view) = ((&raw const NO_VIEW).cast_mut(), Box::into_raw(Box::new(view)));
-        // Release: pairs with the Acquire in `of`.
-        let set = entry.compare_exchange(none, view, Ordering::Release, Ordering::Relaxed);
+        let (none, made) = ((&raw const NO_TARGET).cast_mut(), Box::into_raw(Box::new(target)));
+        // Release: pairs with the Acquire in `of`; Acquire: likewise.
+        let set = entry.compare_exchange(none, made, Ordering::AcqRel, Ordering::Acquire);
+        let target = set.map_or_else(|other| other, |_| made);
         if set.is_err() {
             // SAFETY: from the box above, and in no table.
-            drop(unsafe { Box::from_raw(view) });
+            drop(unsafe { Box::from_raw(made) });
         }
+        // SAFETY: the entry of the table, which lives as long as it.
+        unsafe { &*target }
+    }
+
+    /// Returns the ranks that have a record, and their records.
+    pub fn all(&self) -> impl Iterator<Item = (RankOnNode, &Target)> {
+        // SAFETY: a rank of the window.
+        let of = |rank| (rank, unsafe { self.of(rank) });
+        let is_own = |found: &(RankOnNode, &Target)| !ptr::eq(found.1, &raw const NO_TARGET);
+        // Acquire: as in `of`.
+        let is_any = !ptr::eq(self.table.load(Ordering::Acquire), self.none);
+        RankOnNode::all(if is_any { self.size } else { 0 }).map(of).filter(is_own)
     }
 
     /// Returns the table of this window, and makes it the first time.
@@ -203,7 +230,7 @@ impl TargetViews {
         // Acquire: pairs with the Release below.
         let mut table = self.table.load(Ordering::Acquire);
         if ptr::eq(table, none) {
-            let made = Box::into_raw(NoViews::new(self.size).0).cast::<Entry>();
+            let made = Box::into_raw(NoTargets::new(self.size).0).cast::<Entry>();
             // Release: pairs with the Acquire in `of`; Acquire: as above.
             let (set, failed) = (Ordering::AcqRel, Ordering::Acquire);
             table = match self.table.compare_exchange(none, made, set, failed) {
@@ -220,7 +247,7 @@ impl TargetViews {
     }
 }
 
-impl Drop for TargetViews {
+impl Drop for Targets {
     fn drop(&mut self) {
         // Relaxed: no other thread uses the window while it is freed.
         let table = self.table.load(Ordering::Relaxed);
@@ -231,10 +258,10 @@ impl Drop for TargetViews {
         let table =
             unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(table, self.size.to_usize())) };
         for entry in table {
-            let view = entry.load(Ordering::Relaxed); // as above
-            if !ptr::eq(view, &raw const NO_VIEW) {
+            let target = entry.load(Ordering::Relaxed); // as above
+            if !ptr::eq(target, &raw const NO_TARGET) {
                 // SAFETY: from the box in `insert`, in this table alone.
-                drop(unsafe { Box::from_raw(view) });
+                drop(unsafe { Box::from_raw(target) });
             }
         }
     }
@@ -244,36 +271,36 @@ impl Drop for TargetViews {
 mod tests {
     use super::*;
 
-    fn view(bytes: u64, unit: u64) -> TargetView {
+    fn target(bytes: u64, unit: u64) -> Target {
         part((0, bytes), unit)
     }
 
-    fn part(part: (u64, u64), unit: u64) -> TargetView {
+    fn part(part: (u64, u64), unit: u64) -> Target {
         let zero = &raw const ZERO;
         // SAFETY: a word that lives as long as the process.
-        unsafe { TargetView::new(ptr::without_provenance_mut(1 << 40), part, unit, zero) }
+        unsafe { Target::new(ptr::without_provenance_mut(1 << 40), part, unit, zero) }
     }
 
     #[test]
     fn a_start_is_inside_of_the_mapped_part_or_at_its_end() {
         for (first, end) in [(0, 4096), (100, 4096), (96, 97), (96, 96), (1 << 40, 1 << 41)] {
             for unit in [0, 1, 8, 12, 5000, 1 << 45, u64::MAX] {
-                let view = part((first, end), unit);
+                let target = part((first, end), unit);
                 let near = [0, first, first / unit.max(1), end, end / unit.max(1)];
                 for disp in near.into_iter().flat_map(|disp| disp.wrapping_sub(3)..=disp + 3) {
                     let byte = i128::from(disp.cast_signed()) * i128::from(unit);
                     let inside =
                         (i128::from(first)..=i128::from(end)).contains(&byte) && disp <= DISP_MAX;
-                    let Some((offset, room)) = view.start(disp.cast_signed()) else {
+                    let Some((offset, room)) = target.start(disp.cast_signed()) else {
                         assert!(!inside, "{first} {end} {unit} {disp}");
                         continue;
                     };
-                    if view.bytes == 0 && room == 0 {
+                    if target.bytes == 0 && room == 0 {
                         continue; // no byte may be accessed
                     }
                     assert!(inside, "{first} {end} {unit} {disp}");
                     assert_eq!(i128::from(room), i128::from(end) - byte);
-                    let at = view.at.addr() as u64 + offset - (1 << 40);
+                    let at = target.at.addr() as u64 + offset - (1 << 40);
                     assert_eq!(i128::from(at), byte - i128::from(first));
                 }
             }
@@ -281,12 +308,12 @@ mod tests {
         assert_eq!(part((8, 64), 8).start(i64::MIN), None);
     }
 
-    /// Compares [`TargetView::start`] with numbers that cannot overflow.
+    /// Compares [`Target::start`] with numbers that cannot overflow.
     fn check(bytes: u64, unit: u64, disp: i64) {
         let first = i128::from(disp) * i128::from(unit);
         let inside = disp >= 0 && first <= i128::from(bytes);
         let expected = inside.then(|| (first as u64, bytes - first as u64));
-        let start = view(bytes, unit).start(disp);
+        let start = target(bytes, unit).start(disp);
         assert_eq!(start, expected, "{bytes} bytes in units of {unit} at {disp}");
     }
 
@@ -306,37 +333,39 @@ mod tests {
     }
 
     #[test]
-    fn a_target_without_a_view_has_no_byte() {
-        assert_eq!((NO_VIEW.start(0), NO_VIEW.start(1)), (Some((0, 0)), None));
+    fn a_target_of_which_nothing_is_known_has_no_byte() {
+        assert_eq!((NO_TARGET.start(0), NO_TARGET.start(1)), (Some((0, 0)), None));
+        assert!(!NO_TARGET.is_mapped() && !NO_TARGET.access.is_closed());
     }
 
     #[test]
-    fn a_window_has_the_first_view_of_each_target() {
-        let none = NoViews::new(3);
+    fn a_window_has_the_first_record_of_each_target() {
+        let none = NoTargets::new(3);
         // SAFETY: `none` is dropped last.
-        let (views, other) = unsafe { (TargetViews::new(&none), TargetViews::new(&none)) };
+        let (targets, other) = unsafe { (Targets::new(&none), Targets::new(&none)) };
         // SAFETY: a rank of three.
-        let start = |rank| unsafe { views.of(RankOnNode(rank)) }.start(1);
-        views.insert(RankOnNode(1), view(16, 8));
-        views.insert(RankOnNode(1), view(32, 16));
+        let start = |rank| unsafe { targets.of(RankOnNode(rank)) }.start(1);
+        assert_eq!(targets.get(RankOnNode(1), || target(16, 8)).start(1), Some((8, 8)));
+        assert_eq!(targets.get(RankOnNode(1), || target(32, 16)).start(1), Some((8, 8)));
+        assert!(targets.get(RankOnNode(2), Target::unmapped).access.is_closed());
         assert_eq!((start(0), start(1), start(2)), (None, Some((8, 8)), None));
-        assert!(views.has(RankOnNode(1)) && !views.has(RankOnNode(2)));
-        assert!(RankOnNode::all(3).all(|rank| !other.has(rank)), "another window");
+        let known: Vec<u32> = targets.all().map(|(rank, _)| rank.0).collect();
+        assert_eq!((&known[..], other.all().count()), (&[1, 2][..], 0), "another window");
     }
 
     #[test]
     fn threads_that_make_the_table_at_the_same_time_share_it() {
         for _ in 0..100 {
-            let none = NoViews::new(4);
+            let none = NoTargets::new(4);
             // SAFETY: likewise.
-            let views = unsafe { TargetViews::new(&none) };
+            let targets = unsafe { Targets::new(&none) };
             std::thread::scope(|scope| {
                 for rank in 0..4 {
-                    let views = &views;
-                    scope.spawn(move || views.insert(RankOnNode(rank), view(8, 1)));
+                    let targets = &targets;
+                    scope.spawn(move || targets.get(RankOnNode(rank), || target(8, 1)).is_mapped());
                 }
             });
-            assert!(RankOnNode::all(4).all(|rank| views.has(rank)));
+            assert_eq!(targets.all().count(), 4);
         }
     }
 }
