@@ -6,7 +6,7 @@ use super::mapped_bytes::MappedBytes;
 use super::quick_part::QuickPart;
 use super::target::Target;
 use super::wide::locate::By;
-use super::{Carrier, Flavor, LocalWindow, Memory, Window, registry};
+use super::{Carrier, LocalWindow, Memory, Window, registry};
 use crate::epoch::access::{Hold, TargetAccess};
 use crate::error::{Class, Error, Result};
 use crate::fabric::cma::{Gathering, Process};
@@ -207,8 +207,8 @@ impl LocalWindow {
 
     /// Returns the memory that `rank` exposes, as this process reaches it by load and store:
     /// address, bytes, displacement unit (MPI-4.1 §12.2.3). Without such memory, the number of
-    /// bytes is 0, and the address null except in a shared window. Fails for a dynamic window,
-    /// which may have many parts.
+    /// bytes is 0, and the address null except in a contiguous shared window. Fails for a dynamic
+    /// window, which may have many parts.
     pub fn part(&self, rank: Rank) -> Result<(*mut u8, u64, u64)> {
         if let Memory::Attached(_) = &self.memory {
             return Err(Error::Wrong(Class::RmaFlavor, "a dynamic window"));
@@ -227,11 +227,11 @@ impl LocalWindow {
         })
     }
 
-    /// Returns the address of a part without bytes. In a shared window it is the end of the part
-    /// before, because the parts are consecutive (MPI-4.1 §12.2.3); elsewhere it is null.
+    /// Returns the address of a part without bytes. In a shared window with consecutive parts it is
+    /// the end of the part before (MPI-4.1 §12.2.3); elsewhere it is null.
     fn empty_part(&self, exposed: &Descriptor) -> *mut u8 {
         match &self.memory {
-            Memory::Common(all) if self.flavor == Flavor::Shared && all.bytes() > 0 => {
+            Memory::Common(all) if self.is_consecutive && all.bytes() > 0 => {
                 self.data.wrapping_add(exposed.offset.to_usize())
             }
             _ => ptr::null_mut(),

@@ -30,7 +30,8 @@ pub struct LocalWindow {
     pub rank: Rank,
     /// the number of ranks
     pub size: u32,
-    pub(super) flavor: Flavor,
+    /// whether this rank has asked for consecutive parts of all ranks (MPI_Win_allocate_shared)
+    pub(super) is_consecutive: bool,
     /// the begin of the common memory of all ranks, if there is any
     pub(super) data: *mut u8,
     /// its control blocks
@@ -102,7 +103,7 @@ impl LocalWindow {
         LocalWindow {
             rank,
             size,
-            flavor,
+            is_consecutive: false,
             data,
             words: CpuWords::new(blocks.clone(), NodeIdle::new(arena.clone())),
             blocks,

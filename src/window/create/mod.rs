@@ -201,11 +201,13 @@ fn agree(
         Ground::Wide(wide, _) => return wide::exchange::agree(host, wide, flavor, wish),
         Ground::Node(arena, _) => arena,
     };
+    let memory = wish.as_ref().map(|wish| &wish.memory);
+    let is_consecutive = matches!(memory, Ok(Memory::Allocate { contiguous: true, .. }));
     Ok(match agreement::agree(arena, flavor, wish)? {
         Outcome::Delegate(why) => Agreed::Delegate(why),
         Outcome::Made { slot, common, range } => {
             let mut node = LocalWindow::new(arena, slot, flavor, common, host.threads(), None);
-            node.own_range = range;
+            (node.own_range, node.is_consecutive) = (range, is_consecutive);
             Agreed::Made(Box::new(node))
         }
     })
