@@ -50,17 +50,25 @@ pub fn collapse(address: u64, bytes: u64) {
     unsafe { libc::syscall(libc::SYS_madvise, address, bytes.to_usize(), COLLAPSE) };
 }
 
-/// Whether the kernel answers at all: tried once, with a page of this file. It does not before
-/// Linux 6.1, without transparent huge pages, or if the process has switched them off (prctl(2)).
+/// Whether the kernel answers at all: tried with a page of this file, until it has answered or said
+/// that it never will (EINVAL): before Linux 6.1, without transparent huge pages, or if the process
+/// has switched them off (prctl(2)). Other errors pass, for example if no huge page is free.
 pub fn is_answered() -> bool {
     static ANSWERED: OnceLock<bool> = OnceLock::new();
-    *ANSWERED.get_or_init(|| {
-        let Ok(own) = Addresses::of_block(libc::PROT_READ | libc::PROT_WRITE) else { return false };
+    if let Some(answered) = ANSWERED.get() {
+        return *answered;
+    }
+    let answer = Addresses::of_block(libc::PROT_READ | libc::PROT_WRITE).and_then(|own| {
         let page = ptr::with_exposed_provenance_mut::<u8>(own.block().to_usize());
         // SAFETY: a page of the new mapping.
         unsafe { page.write_volatile(1) };
-        check(own.block()).is_ok()
-    })
+        check(own.block())
+    });
+    match answer {
+        Ok(()) => *ANSWERED.get_or_init(|| true),
+        Err(Error::System { errno: libc::EINVAL, .. }) => *ANSWERED.get_or_init(|| false),
+        Err(_) => false,
+    }
 }
 
 /// Addresses that hold a whole block, as one mapping that no other code knows. Unmapped on drop.
