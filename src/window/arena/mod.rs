@@ -10,7 +10,7 @@ mod first_segment;
 mod records;
 mod slots;
 
-pub use records::{ProcessRecord, Record};
+pub use records::{Counter, ProcessRecord, Record};
 #[cfg(any(test, fuzzing))]
 pub use slots::announcements;
 
@@ -68,12 +68,10 @@ pub struct Arena {
     /// the number of barriers on slot 0 so far
     barriers: AtomicU64,
     turns: AtomicU64,
-    /// the failure counters as this rank last saw them
-    seen: [AtomicU64; 4],
+    /// the counters of reports as this rank last saw them
+    seen: [AtomicU64; Counter::COUNT],
     /// the number of calls so far that may have a quiet part (`create::quiet`)
     rounds: AtomicU64,
-    /// their counters, as this rank last saw them
-    seen_of_rounds: [AtomicU64; 4],
     /// whether all ranks of the job on this node are in this arena
     is_all_of_job: bool,
     /// the memory that is kept of allocated windows that were freed
@@ -146,9 +144,8 @@ impl Arena {
             barrier: BarrierKind::Rounds,
             barriers: AtomicU64::new(0),
             turns: AtomicU64::new(0),
-            seen: [const { AtomicU64::new(0) }; 4],
+            seen: [const { AtomicU64::new(0) }; Counter::COUNT],
             rounds: AtomicU64::new(0),
-            seen_of_rounds: [const { AtomicU64::new(0) }; 4],
             is_all_of_job: own_job::has_only(host, size),
             kept: Mutex::new(KeptList::NONE),
             permitted: OnceLock::new(),
@@ -260,42 +257,24 @@ impl Arena {
         })
     }
 
-    /// Reports to all ranks that this one has failed in step `step` of creation number `turn`.
-    pub fn report_failure(&self, turn: u64, step: usize) {
-        let counter = &records::failures(&self.first).counters[counter(turn, step)];
+    /// Counts this rank in a counter.
+    pub fn report(&self, Counter(index): Counter) {
         // Relaxed: the barrier that follows orders it.
-        counter.fetch_add(1, Ordering::Relaxed);
+        records::failures(&self.first).counters[index].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns whether any rank has reported a failure. To be called once per step, after the
-    /// barrier that ends the step.
-    pub fn failure_reported(&self, turn: u64, step: usize) -> bool {
-        let counter = counter(turn, step);
-        // Relaxed: as in `report_failure`; `seen` is this rank's own.
-        let now = records::failures(&self.first).counters[counter].load(Ordering::Relaxed);
-        self.seen[counter].swap(now, Ordering::Relaxed) != now
+    /// Returns whether any rank was counted in a counter. All ranks call this once, after the
+    /// barrier that follows the reports, or none does.
+    pub fn is_reported(&self, Counter(index): Counter) -> bool {
+        // Relaxed: as in `report`; `seen` is this rank's own.
+        let now = records::failures(&self.first).counters[index].load(Ordering::Relaxed);
+        self.seen[index].swap(now, Ordering::Relaxed) != now
     }
 
     /// Returns the number of the next call that may have a quiet part.
     pub fn next_round(&self) -> u64 {
         // Relaxed: as in `next_barrier`.
         self.rounds.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Counts this rank in a counter (0 or 1) of such a call.
-    pub fn report_round(&self, round: u64, which: usize) {
-        let counter = &records::failures(&self.first).rounds[counter(round, which)];
-        // Relaxed: the barrier that follows orders it.
-        counter.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Returns whether a rank was counted. To be called after the barrier that follows, by all
-    /// ranks or none.
-    pub fn round_reported(&self, round: u64, which: usize) -> bool {
-        let counter = counter(round, which);
-        // Relaxed: as in `report_round`; the other is this rank's own.
-        let now = records::failures(&self.first).rounds[counter].load(Ordering::Relaxed);
-        self.seen_of_rounds[counter].swap(now, Ordering::Relaxed) != now
     }
 
     /// Whether all ranks of the job on this node are in this arena, as far as this process knows,
@@ -412,12 +391,6 @@ impl Arena {
     pub fn answer_probes(&self) {
         losses::watch(&self.lives);
     }
-}
-
-/// Returns the index of the counter for a step (0 or 1) of a window creation, or of another call
-/// that is counted.
-fn counter(turn: u64, step: usize) -> usize {
-    2 * (turn % 2).to_usize() + step
 }
 
 impl Drop for Arena {

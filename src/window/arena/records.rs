@@ -13,18 +13,39 @@ use crate::sys::segment::Mapping;
 /// The words by which the ranks report failures.
 #[repr(C, align(64))]
 pub struct Failures {
-    /// counters of the ranks that have failed in a window creation: for two windows, used in turn,
-    /// and for two steps of each. They only grow: a rank compares with the value that it saw before
-    pub counters: [AtomicU64; 4],
-    /// the same for calls that may have a quiet part: the ranks that ask for it, and those that are
-    /// not quiet
-    pub rounds: [AtomicU64; 4],
+    /// what the ranks report, by [`Counter`]
+    pub counters: [AtomicU64; Counter::COUNT],
     /// the lost process, see `liveness::losses`
     lost: AtomicU64,
     /// a number that no other arena of the node has (from rank 0)
     pub id: AtomicU64,
     /// whether the ranks share cores, by the count of rank 0: 0 or 1 (from rank 0)
     pub shares_cores: AtomicU64,
+}
+
+/// The number of a counter of the ranks that report something in a collective call. Two calls use
+/// their counters in turn. A counter only grows: a rank compares with the value that it saw before.
+#[derive(Clone, Copy)]
+pub struct Counter(pub usize);
+
+impl Counter {
+    /// How many there are.
+    pub const COUNT: usize = 8;
+
+    /// The ranks that have failed in step 0 or 1 of window creation number `turn`.
+    pub fn failed(turn: u64, step: usize) -> Counter {
+        Counter(2 * (turn % 2).to_usize() + step)
+    }
+
+    /// The ranks that ask for the quiet part of call number `round` (`create::quiet`).
+    pub fn asks(round: u64) -> Counter {
+        Counter(4 + 2 * (round % 2).to_usize())
+    }
+
+    /// The ranks that are not quiet in that call.
+    pub fn refuses(round: u64) -> Counter {
+        Counter(5 + 2 * (round % 2).to_usize())
+    }
 }
 
 /// The record of a process.

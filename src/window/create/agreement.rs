@@ -34,7 +34,7 @@ use crate::number::Number;
 use crate::rank_numbers::{RankOnNode, Slot};
 use crate::sys::memory_limits::{self, Limits};
 use crate::window::Flavor;
-use crate::window::arena::{Announcement, Arena, Record};
+use crate::window::arena::{Announcement, Arena, Counter, Record};
 use crate::window::common::{Common, LARGE, Offer};
 use crate::window::control_blocks::ControlBlocks;
 use crate::window::descriptor::Descriptor;
@@ -176,13 +176,13 @@ fn attempt(
     }
     write(arena, turn, record);
     if record.status & !FOREIGN != FINE {
-        arena.report_failure(turn, 0);
+        arena.report(Counter::failed(turn, 0));
     }
     let arrival = Arrival::begin(arena, range.as_ref().is_some_and(OwnRange::wants_quiet));
     barrier(arena, call)?;
     let quiet = arrival.quiet();
     arena.slots.learn(&announcement(arena, turn));
-    let verdict = match arena.failure_reported(turn, 0) {
+    let verdict = match arena.is_reported(Counter::failed(turn, 0)) {
         true => verdict(arena, turn),
         false => Ok(Verdict::Make),
     };
@@ -363,10 +363,10 @@ fn allocate(
     let mapped = fits.and_then(|()| part(arena, slot, wish, record.bytes, &plan, &answer, offer));
     if let Err(error) = &mapped {
         write_mapped(arena, turn, REFUSED + error.class() as u64);
-        arena.report_failure(turn, 1);
+        arena.report(Counter::failed(turn, 1));
     }
     barrier(arena, call)?;
-    let has_failed = arena.failure_reported(turn, 1);
+    let has_failed = arena.is_reported(Counter::failed(turn, 1));
     let mut common = mapped?;
     if has_failed {
         let mapped = |rank| (rank, read(arena, turn, rank).mapped);

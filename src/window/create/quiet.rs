@@ -21,17 +21,12 @@ use crate::epoch::fence;
 use crate::error::Result;
 use crate::memory::adopted::{self, NotAdopted, Quiet};
 use crate::rank_numbers::Slot;
-use crate::window::arena::Arena;
+use crate::window::arena::{Arena, Counter};
 use crate::window::control_blocks::ControlBlocks;
 use crate::window::mapped_bytes::MappedBytes;
 use crate::window::own_ranges::OwnRange;
 use crate::window::report;
 use std::sync::Arc;
-
-/// The counter of the ranks that ask.
-const ASKED: usize = 0;
-/// The counter of the ranks that are not quiet.
-const REFUSED: usize = 1;
 
 /// A collective call that may have a quiet part, ahead of its barrier.
 pub struct Arrival(Arc<Arena>, u64);
@@ -45,14 +40,14 @@ impl Arrival {
     pub fn begin(arena: &Arc<Arena>, asks: bool) -> Arrival {
         let round = arena.next_round();
         if asks {
-            arena.report_round(round, ASKED);
+            arena.report(Counter::asks(round));
         }
         Arrival(arena.clone(), round)
     }
 
     /// Returns the quiet part, if a rank has asked for it. To be called behind that barrier.
     pub fn quiet(self) -> Option<QuietPart> {
-        self.0.round_reported(self.1, ASKED).then_some(QuietPart(self.0, self.1))
+        self.0.is_reported(Counter::asks(self.1)).then_some(QuietPart(self.0, self.1))
     }
 }
 
@@ -93,10 +88,10 @@ impl QuietPart {
             false => Err(NotAdopted::OtherRanks),
         };
         if own.is_err() {
-            self.0.report_round(self.1, REFUSED);
+            self.0.report(Counter::refuses(self.1));
         }
         self.barrier(call)?;
-        let is_refused = self.0.round_reported(self.1, REFUSED);
+        let is_refused = self.0.is_reported(Counter::refuses(self.1));
         match own {
             Ok(_) if is_refused => work(Err(NotAdopted::Threads)),
             // SAFETY: all ranks of the job here have been asked and have entered the barrier above;
