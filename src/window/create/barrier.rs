@@ -26,61 +26,16 @@ pub fn collective_words(
     slot: Slot,
     call: &'static str,
 ) -> CpuWords<ControlBlocks, Collective> {
-    let idle = Collective { idle: NodeIdle::new(arena.clone()), slot, call };
+    let idle = Collective { idle: NodeIdle::new(arena.clone()), slot, call, is_quiet: false };
     CpuWords::new(ControlBlocks::of(arena, slot), idle)
 }
 
 /// Returns the words of an arena for a barrier in the user's call `call`, in which the MPI
 /// underneath makes no progress.
-pub fn quiet_words(arena: &Arc<Arena>, call: &'static str) -> CpuWords<ControlBlocks, Silent> {
-    let idle = Collective { idle: NodeIdle::new(arena.clone()), slot: Slot::OF_ARENA, call };
-    CpuWords::new(ControlBlocks::of(arena, Slot::OF_ARENA), Silent(idle))
-}
-
-/// How this process waits in a quiet part (`create::quiet`): as in the rest of the call, but the
-/// MPI underneath makes no progress.
-pub struct Silent(Collective);
-
-impl Idle for Silent {
-    type Wait = BarrierWait;
-
-    fn begin(&self, word: WordId) -> BarrierWait {
-        self.0.begin(word)
-    }
-
-    fn end(&self, wait: BarrierWait) {
-        self.0.end(wait);
-    }
-
-    fn progress(&self) {}
-
-    fn check(&self, wait: &mut BarrierWait) -> Result<()> {
-        self.0.check(wait)
-    }
-
-    fn sleep(&self, doorbell: &AtomicU32, value: u32, ns: u64) {
-        self.0.sleep(doorbell, value, ns);
-    }
-
-    fn wake(&self, doorbell: &AtomicU32) {
-        self.0.wake(doorbell);
-    }
-
-    fn spins(&self) -> u32 {
-        self.0.spins()
-    }
-
-    fn round(&self, _round: u32) {
-        std::thread::yield_now();
-    }
-
-    fn awake(&self) -> Option<AwakeLimit> {
-        self.0.awake()
-    }
-
-    fn was_awake(&self, outcome: AwakeOutcome) {
-        self.0.was_awake(outcome);
-    }
+pub fn quiet_words(arena: &Arc<Arena>, call: &'static str) -> CpuWords<ControlBlocks, Collective> {
+    let (idle, slot) = (NodeIdle::new(arena.clone()), Slot::OF_ARENA);
+    let idle = Collective { idle, slot, call, is_quiet: true };
+    CpuWords::new(ControlBlocks::of(arena, slot), idle)
 }
 
 /// How this process waits in a call that makes or frees a window: after a long wait it may report
@@ -89,6 +44,8 @@ pub struct Collective {
     idle: NodeIdle,
     slot: Slot,
     call: &'static str,
+    /// whether the MPI underneath makes no progress meanwhile (`create::quiet`)
+    is_quiet: bool,
 }
 
 impl Idle for Collective {
@@ -101,7 +58,9 @@ impl Idle for Collective {
     fn end(&self, _wait: BarrierWait) {}
 
     fn progress(&self) {
-        self.idle.progress();
+        if !self.is_quiet {
+            self.idle.progress();
+        }
     }
 
     fn check(&self, wait: &mut BarrierWait) -> Result<()> {
@@ -123,7 +82,11 @@ impl Idle for Collective {
     }
 
     fn round(&self, round: u32) {
-        self.idle.round(round);
+        if self.is_quiet {
+            std::thread::yield_now();
+        } else {
+            self.idle.round(round);
+        }
     }
 
     fn awake(&self) -> Option<AwakeLimit> {
