@@ -6,7 +6,7 @@ use super::budget::{Budget, Direction, weight};
 use super::freed::Freed;
 use super::madvise_calls::MadviseCalls;
 use super::own_tools::OwnTools;
-use super::policy::of_process_now;
+use super::quiet_ranks::Quiet;
 use super::refusal::{Adoption, NotAdopted};
 use super::runs::{PageRuns, Stretch};
 use crate::error::Error;
@@ -189,24 +189,6 @@ impl Books {
         all
     }
 
-    /// Whether all of a stretch lies in its lease still.
-    pub fn is_laid(&mut self, stretch: &Stretch<HeapLease>) -> bool {
-        let Some((lease, origin)) = &stretch.lease else { return false };
-        let (Some(tools), bytes) = (self.tools.as_mut(), stretch.end - stretch.first) else {
-            return false;
-        };
-        let areas = tools.areas().over(stretch.first, bytes).unwrap_or_default();
-        let lies = |area: &&Area| {
-            let first = area.start.max(stretch.first);
-            lease.is_shown_by(area)
-                && area.is_plain_data
-                && area.offset + (first - area.start) == lease.offset(first, *origin)
-        };
-        let laid = areas.iter().filter(lies);
-        let laid = laid.map(|area| area.end.min(stretch.end) - area.start.max(stretch.first));
-        laid.sum::<u64>() == bytes
-    }
-
     /// Notes what a move in has left in the heap. Returns the reason for its end.
     pub fn keep_left_over(
         &mut self,
@@ -225,11 +207,11 @@ impl Books {
 
     /// Makes all pages private that no window is over. The ranks of the node are quiet. Returns the
     /// first reason why some stay; these stay in the books.
-    pub fn give_back_unheld(&mut self) -> Adoption<()> {
+    pub fn give_back_unheld(&mut self, quiet: &Quiet) -> Adoption<()> {
         let mut result = Ok(());
         for stretch in self.runs.unheld() {
             let start = now();
-            let given = self.has_tools().and_then(|()| self.give_back(&stretch));
+            let given = self.has_tools().and_then(|()| self.give_back(&stretch, quiet));
             if let Ok(touched) = given {
                 let weight = weight((stretch.end - stretch.first) / page_bytes(), touched);
                 self.budget.moved(Direction::Back, weight, now() - start);
@@ -240,7 +222,7 @@ impl Books {
     }
 
     /// Returns how many pages had memory.
-    fn give_back(&mut self, stretch: &Stretch<HeapLease>) -> Adoption<u64> {
+    fn give_back(&mut self, stretch: &Stretch<HeapLease>, quiet: &Quiet) -> Adoption<u64> {
         if gpu::is_any_pinned(stretch.first, stretch.end, page_bytes()) {
             return Err(NotAdopted::Gpu);
         }
@@ -254,7 +236,7 @@ impl Books {
         for part in parts {
             let given = match is_twice {
                 true => Err((NotAdopted::Shared, 0)),
-                false => self.part_back(part, &lease),
+                false => self.part_back(part, &lease, quiet),
             };
             match given {
                 Ok(pages) => touched += pages,
@@ -273,18 +255,19 @@ impl Books {
         &self,
         part: Shown,
         lease: &Arc<HeapLease>,
+        quiet: &Quiet,
     ) -> core::result::Result<u64, (NotAdopted, u64)> {
         let stays = |why| (why, 0);
         if !part.is_plain_data {
             return Err(stays(NotAdopted::Said));
         }
         let end = part.address + part.bytes;
-        let wants_huge = of_process_now(part.address, end).map_err(stays)?;
+        let wants_huge = quiet.permits(part.address, end).map_err(stays)?;
         let tools = self.tools.as_ref().ok_or(stays(NotAdopted::Failed))?;
         let (pagemap, address, bytes) = (tools.pagemap(), part.address, part.bytes);
         let room = lease.room(part.address, part.origin(lease));
         let moved = PageMove { pagemap, address, bytes, room, wants_huge };
-        // SAFETY: the pages of the lease lie there, as the system has just told, and may be read
+        // SAFETY: the pages of the lease lie there, as /proc/self/maps shows, and may be read
         // and written; the ranks of the node are quiet; no window is over them any more, and the
         // active stack and the state of a thread were never moved.
         match unsafe { moved.move_back() } {
@@ -316,6 +299,23 @@ impl Books {
         discards::forget(first, end); // ahead of the lease, which other pages may get then
         self.runs.remove(first, end);
     }
+}
+
+/// Whether all of a stretch lies in its lease still. `areas`: those that overlap the stretch, and
+/// maybe others.
+pub fn is_laid(stretch: &Stretch<HeapLease>, areas: &[Area]) -> bool {
+    let Some((lease, origin)) = &stretch.lease else { return false };
+    let bytes = stretch.end - stretch.first;
+    let lies = |area: &&Area| {
+        let first = area.start.max(stretch.first);
+        lease.is_shown_by(area)
+            && area.is_plain_data
+            && area.offset + (first - area.start) == lease.offset(first, *origin)
+    };
+    let here = areas.iter().filter(|area| area.start < stretch.end && area.end > stretch.first);
+    let laid = here.filter(lies);
+    let laid = laid.map(|area| area.end.min(stretch.end) - area.start.max(stretch.first));
+    laid.sum::<u64>() == bytes
 }
 
 /// Returns the reason for an error of a move.

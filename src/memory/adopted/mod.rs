@@ -22,9 +22,11 @@ mod freed;
 mod madvise_calls;
 mod own_tools;
 mod policy;
+mod quiet_ranks;
 mod refusal;
 mod runs;
 
+pub use quiet_ranks::Quiet;
 pub use refusal::NotAdopted;
 
 use super::{HeapPlace, heap};
@@ -42,32 +44,6 @@ use std::sync::Arc;
 
 /// Bytes of a huge page.
 const HUGE: u64 = 2 << 20;
-
-/// A proof that the ranks of this node are quiet: while it lives, no thread of the job on this node
-/// runs code of the program or of the MPI but helpers that touch no memory of the program.
-pub struct Quiet {
-    others: OtherThreads,
-}
-
-impl Quiet {
-    /// Returns the other threads of this process, if they permit that it is quiet.
-    pub fn own_threads() -> Adoption<OtherThreads> {
-        match OtherThreads::now() {
-            OtherThreads::Unknown => Err(NotAdopted::Threads),
-            others => Ok(others),
-        }
-    }
-
-    /// Begins to rely on it. `others`: the answer of [`Quiet::own_threads`].
-    ///
-    /// # Safety
-    /// All ranks of the job on this node are in one collective call, each has had an answer from
-    /// [`Quiet::own_threads`] since it entered it, and none of them calls the MPI underneath or
-    /// returns to the program until all have dropped this.
-    pub unsafe fn begin(others: OtherThreads) -> Quiet {
-        Quiet { others }
-    }
-}
 
 /// A part of a window whose pages belong to the heap. Dropping it notes one window less over them;
 /// [`give_back_unheld`] makes pages without a window private again.
@@ -105,7 +81,7 @@ impl Drop for Adopted {
 }
 
 /// Whether `bytes` bytes at `address`, which belong to a window that is being made, may be adopted,
-/// as far as that is known without a look at the process: a rank that wants it asks the others to
+/// as far as that is known without reading /proc: a rank that wants it asks the others to
 /// be quiet. `consent`: FOMPI_ADOPT, as the window's info modifies it ([`Adopt::for_window`]).
 pub fn may_take(address: u64, bytes: u64, consent: Adopt) -> Adoption<()> {
     if consent == Adopt::Never {
@@ -141,16 +117,17 @@ pub fn take(address: u64, bytes: u64, consent: Adopt, quiet: &Quiet) -> Adoption
     let mut books = books::lock();
     let wish = Wish { address, end, consent };
     books.has_tools()?;
-    let stretch = wish.stretch(&mut books, quiet)?;
+    let areas = wish.areas(&mut books)?;
+    let stretch = wish.stretch(&books, quiet, &areas)?;
     let (lease, origin) = match &stretch.lease {
         Some(found) => {
-            if !books.is_laid(&stretch) {
+            if !books::is_laid(&stretch, &areas) {
                 return Err(NotAdopted::NotMapped);
             }
             books.runs.hold(stretch.first, stretch.end);
             found.clone()
         }
-        None => (wish.move_in(&mut books, &stretch)?, stretch.first),
+        None => (wish.move_in(&mut books, &stretch, quiet, &areas)?, stretch.first),
     };
     let address = address.max(stretch.first);
     let place = lease.range.place();
@@ -173,8 +150,8 @@ pub fn has_unheld(dropped: &[&Adopted]) -> bool {
 ///
 /// # Errors
 /// The first reason why some stay pages of the heap. Their bytes are right, too.
-pub fn give_back_unheld(_quiet: &Quiet) -> Adoption<()> {
-    books::lock().give_back_unheld()
+pub fn give_back_unheld(quiet: &Quiet) -> Adoption<()> {
+    books::lock().give_back_unheld(quiet)
 }
 
 /// Returns the pages that hold a range: the first address, and one past the last.
@@ -190,25 +167,35 @@ struct Wish {
 }
 
 impl Wish {
+    /// Returns the areas of memory that overlap its pages.
+    fn areas(&self, books: &mut Books) -> Adoption<Vec<Area>> {
+        let (first, end) = pages_of(self.address, self.end - self.address);
+        let tools = books.tools.as_mut().ok_or(NotAdopted::Failed)?;
+        tools.areas().over(first, end - first).map_err(|_| NotAdopted::Failed)
+    }
+
     /// Returns the pages to adopt or to share: the longest stretch of one kind, without edges that
     /// must not move.
-    fn stretch(&self, books: &mut Books, quiet: &Quiet) -> Adoption<Stretch<HeapLease>> {
+    fn stretch(
+        &self,
+        books: &Books,
+        quiet: &Quiet,
+        areas: &[Area],
+    ) -> Adoption<Stretch<HeapLease>> {
         let (mut first, mut end) = pages_of(self.address, self.end - self.address);
-        let tools = books.tools.as_mut().ok_or(NotAdopted::Failed)?;
-        let areas = tools.areas().over(first, end - first).map_err(|_| NotAdopted::Failed)?;
         let mut reason = NotAdopted::OnlyEdges;
         let is_shared = |at| books.runs.stretches(at, at + page_bytes())[0].lease.is_some();
         let has_edges = [self.address != first, self.end != end];
         if has_edges[0]
             && !is_shared(first)
-            && let Err(why) = self.edge(quiet, &areas, first)
+            && let Err(why) = self.edge(quiet, areas, first)
         {
             (first, reason) = (first + page_bytes(), why);
         }
         if has_edges[1]
             && first < end
             && !is_shared(end - page_bytes())
-            && let Err(why) = self.edge(quiet, &areas, end - page_bytes())
+            && let Err(why) = self.edge(quiet, areas, end - page_bytes())
         {
             (end, reason) = (end - page_bytes(), why);
         }
@@ -222,9 +209,7 @@ impl Wish {
 
     /// Whether the page at `at`, which holds other objects too, may move.
     fn edge(&self, quiet: &Quiet, areas: &[Area], at: u64) -> Adoption<()> {
-        let here: Vec<Area> =
-            areas.iter().filter(|one| one.start <= at && one.end > at).copied().collect();
-        policy::of_areas(&here, at, at + page_bytes())?;
+        policy::of_areas(areas, at, at + page_bytes())?;
         // SAFETY: the area that holds the page may be read.
         let is_own = unsafe { policy::is_own_mapping(self.address, self.end) };
         if is_own || quiet.others == OtherThreads::None {
@@ -265,15 +250,19 @@ impl Wish {
     }
 
     /// Moves private pages into the heap, and notes a window over them.
-    fn move_in(&self, books: &mut Books, stretch: &Stretch<HeapLease>) -> Adoption<Arc<HeapLease>> {
+    fn move_in(
+        &self,
+        books: &mut Books,
+        stretch: &Stretch<HeapLease>,
+        quiet: &Quiet,
+        areas: &[Area],
+    ) -> Adoption<Arc<HeapLease>> {
         let Stretch { first, end, .. } = *stretch;
         let (bytes, pages) = (end - first, (end - first) / page_bytes());
         let start = books::now();
         self.may_spend(books, (first, pages), start)?;
-        let tools = books.tools.as_mut().ok_or(NotAdopted::Failed)?;
-        let areas = tools.areas().over(first, bytes).map_err(|_| NotAdopted::Failed)?;
-        let areas = policy::of_areas(&areas, first, end)?;
-        let wants_huge = policy::of_process_now(first, end)?;
+        let areas = policy::of_areas(areas, first, end)?;
+        let wants_huge = quiet.permits(first, end)?;
         let tools = books.tools.as_ref().ok_or(NotAdopted::Failed)?;
         let pagemap = tools.pagemap();
         let huge = bytes >= HUGE && huge_pages::any(pagemap, first, bytes);

@@ -42,9 +42,9 @@ pub fn of_process(runs: u64) -> Adoption<()> {
     Ok(())
 }
 
-/// Whether pages of this process may move now, by what it has open and mapped and by what the
-/// program has said of these. Returns whether the program wants huge pages there.
-pub fn of_process_now(first: u64, end: u64) -> Adoption<bool> {
+/// Whether pages of this process may move now, by what it has open and mapped. Returns what the
+/// program has said of its memory.
+pub fn of_process_now() -> Adoption<Smaps> {
     if is_reached() {
         return Err(NotAdopted::OtherProcesses);
     }
@@ -58,6 +58,12 @@ pub fn of_process_now(first: u64, end: u64) -> Adoption<bool> {
     if smaps.has_device {
         return Err(NotAdopted::Device);
     }
+    Ok(smaps)
+}
+
+/// Whether the pages from `first` to `end` may move, by what the program has said of them. Returns
+/// whether it wants huge pages there.
+pub fn of_flags(smaps: &Smaps, first: u64, end: u64) -> Adoption<bool> {
     match smaps.said_of(first, end) {
         Said::Nothing => Ok(false),
         Said::HugePages => Ok(true),
@@ -73,11 +79,11 @@ fn is_reached() -> bool {
     crate::sys::child::is_alone() && process_state::is_reached()
 }
 
-/// Whether the pages from `first` to `end` may move, by the areas that overlap them. Returns where
-/// the areas end, the last one with the pages.
+/// Whether the pages from `first` to `end` may move. `areas`: those that overlap the pages, and
+/// maybe others. Returns where the areas end, the last one with the pages.
 pub fn of_areas(areas: &[Area], first: u64, end: u64) -> Adoption<Vec<u64>> {
     let (mut at, mut ends) = (first, Vec::with_capacity(areas.len()));
-    for area in areas {
+    for area in areas.iter().filter(|area| area.start < end && area.end > first) {
         if area.start > at {
             break;
         }
@@ -164,6 +170,7 @@ mod tests {
         }
         let fine = [area(0x1000, 0x2000), area(0x2000, 0x9000)];
         assert_eq!(of_areas(&fine, 0x1000, 0x4000), Ok(vec![0x2000, 0x4000]));
+        assert_eq!(of_areas(&fine, 0x3000, 0x4000), Ok(vec![0x4000]), "the first one is elsewhere");
         assert_eq!(of_areas(&fine[..1], 0x1000, 0x4000), Err(NotAdopted::NotMapped));
         assert_eq!(of_areas(&fine[1..], 0x1000, 0x4000), Err(NotAdopted::NotMapped));
         assert_eq!(of_areas(&[], 0x1000, 0x4000), Err(NotAdopted::NotMapped));
