@@ -3,32 +3,9 @@
 // ranks: 2 4
 // standard: 4
 
-#include "nodes.h"
-#include "threads.h"
+#include "locking_threads.h"
 
 #if MPI_VERSION >= 4
-
-static MPI_Win win;
-static int failed, rounds = 20000;
-
-// Each thread locks a target of its own, so that no target is locked twice by one process.
-static void *work(void *argument)
-{
-    const int target = *(int *)argument;
-    const int64_t one = 1;
-    for (int round = 0; round < rounds; round++) {
-        const int type = round % 4 == 0 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED;
-        const int codes[] = {
-            MPI_Win_lock(type, target, 0, win),
-            MPI_Accumulate(&one, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, MPI_SUM, win),
-            MPI_Win_unlock(target, win),
-        };
-        for (int call = 0; call < 3; call++)
-            if (codes[call] != MPI_SUCCESS)
-                __atomic_store_n(&failed, codes[call], __ATOMIC_RELAXED);
-    }
-    return NULL;
-}
 
 // Whether the session gave what was asked for.
 static int is_multiple(MPI_Session session)
@@ -49,10 +26,9 @@ int main(int argc, char **argv)
     MPI_Session session;
     MPI_Group group;
     MPI_Comm comm;
+    MPI_Win win;
     int64_t *base;
     check_within(60);
-    if (ranks_per_node() > 0)
-        rounds = 2000; // a lock and an unlock are round trips then
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SINGLE, &provided);
     OK(MPI_Info_create(&info));
     OK(MPI_Info_set(info, "thread_level", "MPI_THREAD_MULTIPLE"));
@@ -66,13 +42,7 @@ int main(int argc, char **argv)
         OK(MPI_Comm_rank(comm, &rank));
         OK(MPI_Comm_size(comm, &size));
         OK(MPI_Win_allocate(64, 8, MPI_INFO_NULL, comm, &base, &win));
-        OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
-        *base = 0;
-        OK(MPI_Barrier(comm));
-        run_numbered_threads(size, work);
-        OK(failed);
-        OK(MPI_Barrier(comm));
-        CHECK_EQ(*base, size * rounds);
+        threads_add(comm, win, base);
         OK(MPI_Win_free(&win));
         OK(MPI_Comm_free(&comm));
     }
