@@ -180,13 +180,12 @@ impl<'a> BlockAcc<'a> {
             // The last one first: when it has arrived the others have, too.
             messages.iter_mut().flatten().rev().try_for_each(|message| message.lease.arrived())
         };
+        // WRITEs of the runs before, and atomics of this process, may be under way to the same
+        // elements.
+        target.peer.order();
         match &mut self.lock {
             Some(lock) => lock.read(Unmapped::Distant(target), get),
-            None => {
-                // Unacknowledged atomics of this process may be under way to the same elements.
-                target.peer.order();
-                get()
-            }
+            None => get(),
         }
     }
 
