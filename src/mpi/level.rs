@@ -1,8 +1,8 @@
 //! The level of thread support of this process (MPI-4.1 §11.6): that of MPI_Init_thread, which
 //! MPI_Query_thread returns, and those of sessions. A session may give a higher level at any time
-//! (§11.3.1), and no call tells this library. But only a program that calls MPI_Session_init has
-//! sessions: one of its objects has that name, of C or Fortran, among its dynamic symbols. Not seen
-//! is a program that gets the function by dlsym alone.
+//! (§11.3.1), by a call that this library does not see. But only a program that calls
+//! MPI_Session_init has sessions: one of its objects has that name, of C or Fortran, among its
+//! dynamic symbols. A program that gets the function by dlsym alone is not detected.
 
 use super::host::Host;
 use crate::sys::dl;
@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 const OF_MPI: [&CStr; 3] = [c"PMPI_Session_init", c"mpi_session_init_", c"mpi_session_init_f08_"];
 
 /// The answer of [`Host::may_have_sessions`], and the changes of the loaded libraries before it.
-static LOOKED: Mutex<Option<(u64, bool)>> = Mutex::new(None);
+static LAST_ANSWER: Mutex<Option<(u64, bool)>> = Mutex::new(None);
 
 impl Host {
     /// Whether several threads of this process may call MPI at once, as far as MPI_Init_thread has
@@ -43,15 +43,15 @@ impl Host {
         self.call.session_init.is_some()
     }
 
-    /// Whether the program, or a library other than the MPI's, names MPI_Session_init. Looks
-    /// through them only if one was loaded or unloaded since the last call.
+    /// Whether the program, or a library other than the MPI's, names MPI_Session_init. Searches
+    /// them only if one was loaded or unloaded since the last call.
     pub fn may_have_sessions(&self) -> bool {
         if !self.has_sessions() {
             return false;
         }
         let changes = dl::changes();
-        if let (Some(changes), Some((looked, answer))) = (changes, *LOOKED.lock())
-            && changes == looked
+        if let (Some(changes), Some((before, answer))) = (changes, *LAST_ANSWER.lock())
+            && changes == before
         {
             return answer;
         }
@@ -60,7 +60,7 @@ impl Host {
         let names = [c"MPI_Session_init", c"mpi_session_init", c"MPI_SESSION_INIT"];
         let named = loaded_object::all_that_name(&names);
         let answer = named.iter().any(|object| !object.defines_one_of(&OF_MPI));
-        *LOOKED.lock() = changes.map(|changes| (changes, answer));
+        *LAST_ANSWER.lock() = changes.map(|changes| (changes, answer));
         answer
     }
 }

@@ -5,8 +5,8 @@ use super::comm::Comm;
 use super::{Handle, Host};
 use crate::sync::{AtomicBool, Ordering};
 
-/// Variables in which launchers tell a rank how many ranks of its job are on its node: those of
-/// Hydra (MPICH, Intel MPI) and of Open MPI.
+/// Variables in which launchers pass the number of ranks of the job on this node: those of Hydra
+/// (MPICH, Intel MPI) and of Open MPI.
 const RANKS_HERE: [&str; 2] = ["MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"];
 
 static CONNECTED: AtomicBool = AtomicBool::new(false);
@@ -24,7 +24,7 @@ pub fn is_connected() -> bool {
 }
 
 /// Whether `ranks` ranks of this node are all ranks of the job here: as many as MPI_COMM_WORLD has,
-/// or as the launcher has told. False for a job that another one has started, and for a process
+/// or as the launcher has passed. False for a job that another one has started, and for a process
 /// without MPI_Init.
 pub fn has_only(host: &Host, ranks: u32) -> bool {
     if !host.initialized() || has_parent(host) {

@@ -48,7 +48,7 @@ pub(super) unsafe fn read<T: Copy>(address: u64) -> T {
 
 impl Object {
     /// # Safety
-    /// What the loader tells of an object that is loaded.
+    /// The loader's description of an object that is loaded.
     pub unsafe fn of(info: &libc::dl_phdr_info) -> Option<Object> {
         let base = info.dlpi_addr;
         let mut object = Object {

@@ -54,7 +54,8 @@ impl Total {
 pub struct Waiting {
     /// the word
     pub word: WordId,
-    /// when the wait began; without a [`Total`], when the thread first looked for a report
+    /// when the wait began; without a [`Total`], when the thread was first asked
+    /// for a report
     pub began: Option<Instant>,
     /// the wait after which the thread prints its next line; `None`: not set yet
     pub due: Option<Duration>,

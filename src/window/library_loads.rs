@@ -1,7 +1,7 @@
 //! Libraries that are loaded while windows exist.
 //!
 //! One of them may be the run-time library of a GPU, and buffers of later calls its memory. Quick
-//! calls do not look for that, so they serve no window from the moment at which a library may be
+//! calls do not check for that, so they serve no window from the moment at which a library may be
 //! loaded until a full call has found that it is none of a GPU (`memory::gpu`). A program without
 //! one pays nothing in a quick call.
 //!
@@ -36,7 +36,7 @@ fn gpu_may_come() {
 /// [`may_load`] comes first.
 pub fn may_have_sessions(host: &Host) -> bool {
     host.has_sessions() && {
-        gpu(); // looks whether the announced loads are over
+        gpu(); // notes it if the announced loads are over
         matches!(gpu::known(), Presence::Unsure) || host.may_have_sessions()
     }
 }

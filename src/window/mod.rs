@@ -133,8 +133,8 @@ impl Window {
         }
     }
 
-    /// Prepares for calls of one thread at a time again, if the window was for one before. The road
-    /// between nodes stays as it is.
+    /// Prepares for calls of one thread at a time again, if the window was for one before. What
+    /// serves other nodes stays as it is.
     fn no_session_came(&self) {
         // Relaxed: the lock orders it.
         if !self.raised.swap(false, Ordering::Relaxed) {

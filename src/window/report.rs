@@ -1,4 +1,4 @@
-//! The lines that the library prints: one for all windows that are alike if FOMPI_VERBOSE is set,
+//! The lines that the library prints: one for all windows with equal lines if FOMPI_VERBOSE is set,
 //! and one per job if windows are delegated. Rank 0 of the window prints them on standard error, by
 //! one write per line.
 

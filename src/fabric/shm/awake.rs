@@ -59,7 +59,7 @@ impl AwakeLimit {
     }
 }
 
-/// What the last waits of a process tell about the next one.
+/// The outcomes of the last waits of a process, which decide how the next one begins.
 #[derive(Default)]
 pub struct AwakeRecord {
     /// the waits without a result, of which each wait with one halves the number

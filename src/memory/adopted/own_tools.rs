@@ -1,4 +1,4 @@
-//! What this process moves pages with: what /proc tells of its memory. Opened once; opened again in
+//! What this process moves pages with: the files of /proc about its memory. Opened once; again in
 //! a child of fork(2), and if the program has closed a descriptor.
 
 use crate::sys::adopt::areas::MemoryAreas;

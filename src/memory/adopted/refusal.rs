@@ -31,7 +31,7 @@ reasons! {
     InHeap "the memory is shared already",
     Alone "no other process of this node is in the window",
     Gpu "the run-time library of a GPU is loaded",
-    NoKernel "the kernel does not tell who refers to pages (MADV_COLLAPSE, Linux 6.1)",
+    NoKernel "the kernel does not say what refers to pages (MADV_COLLAPSE, Linux 6.1)",
     Valgrind "valgrind runs the program",
     /// (RLIMIT_AS, RLIMIT_FSIZE): a peer that cannot map the memory must not be left over.
     Limited "a resource limit of the process bounds its memory or its files",

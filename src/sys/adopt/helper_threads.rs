@@ -48,7 +48,7 @@ pub enum OtherThreads {
     None,
     /// all are helpers
     Helpers,
-    /// one is not, or the system does not tell
+    /// one is not, or it is unknown
     Unknown,
 }
 
@@ -159,7 +159,7 @@ fn blocks_handled(status: &str) -> bool {
 }
 
 impl OtherThreads {
-    /// Looks at all threads of the process.
+    /// Checks all threads of the process.
     pub fn now() -> OtherThreads {
         OtherThreads::of_tasks().unwrap_or(OtherThreads::Unknown)
     }
@@ -219,10 +219,10 @@ mod tests {
     #[test]
     fn threads_of_this_library_are_helpers_and_block_signals() {
         let (stop, wait) = std::sync::mpsc::channel::<()>();
-        let (told, own) = std::sync::mpsc::channel();
+        let (sender, own) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
             // SAFETY: a plain question.
-            told.send(unsafe { libc::syscall(libc::SYS_gettid) }).unwrap();
+            sender.send(unsafe { libc::syscall(libc::SYS_gettid) }).unwrap();
             wait.recv()
         });
         let own = own.recv().unwrap();

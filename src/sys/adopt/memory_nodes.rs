@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 const NODES_MAX: usize = 1024;
 /// MPOL_F_ADDR: the policy of an address.
 const OF_ADDRESS: usize = 2;
-/// Pages that are looked at together: those of a huge page.
+/// The most pages whose nodes are found together: those of a huge page.
 const PAGES: usize = 512;
 /// Pages that the kernel is asked about at once.
 const AT_ONCE: usize = 64;
@@ -94,17 +94,17 @@ pub struct PageNodes {
 }
 
 impl PageNodes {
-    /// Looks at pages from an address on, 512 at most.
+    /// Finds the nodes of the pages from an address on, 512 at most.
     pub fn of(address: u64, bytes: u64) -> PageNodes {
         let mut found = PageNodes { nodes: [-1; PAGES], before: None };
         if are_several() {
-            found.look(address, (bytes / page_bytes()).to_usize().min(PAGES));
+            found.find(address, (bytes / page_bytes()).to_usize().min(PAGES));
         }
         found
     }
 
-    fn look(&mut self, address: u64, pages: usize) {
-        let mut told = true;
+    fn find(&mut self, address: u64, pages: usize) {
+        let mut is_known = true;
         for (places, first) in self.nodes[..pages].chunks_mut(AT_ONCE).zip((0..).step_by(AT_ONCE)) {
             let (mut addresses, mut nodes) = ([0; AT_ONCE], [-1_i32; AT_ONCE]);
             for (at, page) in addresses.iter_mut().zip(first..) {
@@ -113,12 +113,12 @@ impl PageNodes {
             let (at, nowhere, count) = (addresses.as_ptr(), ptr::null::<i32>(), places.len());
             let out = nodes.as_mut_ptr();
             // SAFETY: addresses, and places for as many answers; without nodes no page moves.
-            told &=
+            is_known &=
                 unsafe { libc::syscall(libc::SYS_move_pages, 0, count, at, nowhere, out, 0) } == 0;
             let short = |node: i32| i16::try_from(node).unwrap_or(-1);
             places.iter_mut().zip(nodes).for_each(|(place, node)| *place = short(node));
         }
-        self.before = if told { NodePolicy::get(None) } else { None };
+        self.before = if is_known { NodePolicy::get(None) } else { None };
     }
 
     /// Calls `copy` for a part of the pages, in pieces whose pages are on one node, with first page
@@ -181,7 +181,7 @@ mod tests {
         let page = vec![1_u8; 2 * page_bytes() as usize];
         let at = (page.as_ptr().addr() as u64).next_multiple_of(page_bytes());
         let mut found = PageNodes { nodes: [-1; PAGES], before: None };
-        found.look(at, 1);
+        found.find(at, 1);
         let Some(before) = found.before else { return }; // a kernel without nodes
         let node = found.nodes[0];
         assert!(node >= 0);

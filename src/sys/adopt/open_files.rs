@@ -10,7 +10,7 @@ const HOLDERS: [&str; 6] =
 /// A ring of io_uring: the kernel carries out what is queued there at any time.
 const RING: &str = "anon_inode:[io_uring]";
 
-/// Whether the process has such a file open, or the system does not tell.
+/// Whether the process has such a file open, or that is unknown.
 pub fn may_use_memory() -> bool {
     let Ok(files) = fs::read_dir("/proc/self/fd") else { return true };
     files.flatten().any(|file| {

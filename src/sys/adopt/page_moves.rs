@@ -34,7 +34,7 @@ const RIGHTS: i32 = libc::PROT_READ | libc::PROT_WRITE;
 /// Entries of /proc/self/pagemap that are in memory or in swap space.
 const THERE: u64 = 3 << 62;
 /// Entries of pages that the program has made guards (MADV_GUARD_INSTALL), which a new mapping
-/// would lose. Told since Linux 6.15.
+/// would lose. Set since Linux 6.15.
 const GUARD: u64 = 1 << 58;
 
 /// A range of addresses, whole pages, and the part of a segment with its pages.

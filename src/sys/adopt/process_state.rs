@@ -18,7 +18,7 @@ pub fn is_limited() -> bool {
 }
 
 /// Whether the process has a child, which may copy memory of its parent (process_vm, ptrace), or a
-/// process traces it. True if the system does not tell.
+/// process traces it. True if that is unknown.
 pub fn is_reached() -> bool {
     // SAFETY: plain data, for which zero is a value.
     let mut info: libc::siginfo_t = unsafe { core::mem::zeroed() };

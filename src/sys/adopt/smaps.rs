@@ -1,5 +1,5 @@
 //! What the program has said of its memory: the flags of each mapping in /proc/self/smaps, and what
-//! else that file tells of the process.
+//! else that file shows of the process.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use std::fs;
 pub enum Said {
     /// nothing that a new mapping would lose
     Nothing,
-    /// that huge pages are wanted (MADV_HUGEPAGE), which a new mapping is told again
+    /// that huge pages are wanted (MADV_HUGEPAGE), which is said of a new mapping again
     HugePages,
     /// something else
     Else,
@@ -53,7 +53,7 @@ impl Smaps {
                 is_valgrind |= name.contains("/vgpreload_");
             }
         }
-        // A kernel that shows no flags tells nothing.
+        // A kernel that shows no flags.
         (!mappings.is_empty()).then_some(Smaps { mappings, has_device, is_valgrind })
     }
 

@@ -3,7 +3,7 @@
 //! which copies the pages of 2 MiB to a huge page and replaces them by it. It does so only if the
 //! reference count of each page is the number of its mappings (`is_refcount_suitable` of anonymous
 //! pages, `SCAN_PAGE_COUNT` of those of a file, in mm/khugepaged.c), and fails with EAGAIN
-//! otherwise. It counts all references alike: those of pin_user_pages, whether the driver accounts
+//! otherwise. All kinds of references count: those of pin_user_pages, whether the driver accounts
 //! for them in VmPin or not, those of get_user_pages, and those of vmsplice(2).
 //!
 //! The answer holds for the moment of the call. The caller makes sure that no reference
@@ -100,7 +100,7 @@ impl Addresses {
 
     /// Takes private pages from `from`, in order, at most a page less than a block: they lie at the
     /// begin of the block afterwards, and the addresses that they come from have no page. The
-    /// number keeps a huge page from moving as one, which the kernel would not look at.
+    /// number keeps a huge page from moving as one, which the kernel would not check.
     pub fn take(&self, from: u64, bytes: u64) -> Result<()> {
         debug_assert!(bytes <= BLOCK - page_bytes());
         // By way of a mapping as long as they are: the first call keeps the old addresses mapped,

@@ -23,7 +23,7 @@ use text::Call;
 /// When a rank that waits reports.
 struct Times {
     /// the wait for a lock after which it shows the other ranks of its node which locks it holds.
-    /// It is shorter than `due`, so that ranks that wait for each other find what they look for
+    /// It is shorter than `due`, so that ranks that wait for each other find it in time
     shown: Duration,
     /// the wait after which it prints a line. It prints the next one when it has waited twice as
     /// long, and so on

@@ -134,9 +134,9 @@ fn a_child_has_private_copies_and_the_parent_keeps_its_pages() {
             let copied = memory.is_private() && memory.is_numbered() && touched.is_private();
             memory.word(3).store(33, Ordering::Relaxed);
             touched.word(1024).store(44, Ordering::Relaxed);
-            let anew = take_all(memory.at(), 3 * page_bytes()).and_then(give_back);
+            let again = take_all(memory.at(), 3 * page_bytes()).and_then(give_back);
             drop(other);
-            copied && anew == Ok(()) && memory.word(3).load(Ordering::Relaxed) == 33
+            copied && again == Ok(()) && memory.word(3).load(Ordering::Relaxed) == 33
         });
         assert!(fine);
         assert!(memory.is_numbered() && !memory.is_private());
@@ -172,7 +172,7 @@ fn a_bare_fork_copies_too() {
 #[test]
 fn forks_and_moves_of_other_threads_wait_for_each_other() {
     alone("forks_and_moves_of_other_threads_wait_for_each_other", || {
-        // Far from the stacks of threads, which may lie beside it.
+        // Far from the stacks of threads, which may be next to it.
         let memory = &Memory::numbered(100);
         let at = memory.at() + 40 * page_bytes();
         let stop = &AtomicBool::new(false);
