@@ -67,6 +67,20 @@ static int is_shared(const char *address)
 // privileges.
 static int must_move(void) { return geteuid() == 0; }
 
+// Pages go back by a later call if the kernel had no huge page free to check them with.
+static void check_private(void)
+{
+    for (int tries = 0; tries < 100; tries++) {
+        int stays = is_shared(base + bytes / 2);
+        OK(MPI_Allreduce(MPI_IN_PLACE, &stays, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
+        if (!stays)
+            return;
+        OK(MPI_Win_create(&stays, sizeof stays, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+        OK(MPI_Win_free(&win));
+    }
+    wrong(__LINE__, "its pages stay adopted");
+}
+
 // A put to the first byte of the window, which is in a chunk that the program has.
 static void put_and_free(int expect)
 {
@@ -78,7 +92,7 @@ static void put_and_free(int expect)
     CHECK(*base == left + 10);
     CHECK(!expect || !must_move() || is_shared(base + bytes / 2));
     OK(MPI_Win_free(&win));
-    CHECK(!is_shared(base + bytes / 2));
+    check_private();
     CHECK(*base == left + 10);
 }
 
