@@ -173,6 +173,18 @@ impl WindowAccess {
         self.word() & (OPEN | STARTED | LOCKED) == 0
     }
 
+    /// Whether all targets are open.
+    #[inline(always)]
+    pub fn is_open(&self) -> bool {
+        self.word() & OPEN != 0
+    }
+
+    /// Whether some targets are locked one by one.
+    #[inline(always)]
+    pub fn is_of_locks(&self) -> bool {
+        self.word() & LOCKED != 0
+    }
+
     /// Whether all targets are in a passive target epoch.
     #[inline(always)]
     pub fn is_passive(&self) -> bool {
@@ -188,7 +200,7 @@ impl WindowAccess {
     /// Whether a target is open.
     #[inline(always)]
     pub fn opens(&self, target: &TargetAccess) -> bool {
-        self.word() & OPEN != 0 || target.get() & OPEN != 0
+        self.is_open() || target.get() & OPEN != 0
     }
 
     /// Whether a target is in a passive target epoch.
@@ -232,6 +244,7 @@ mod tests {
             assert_eq!(window.opens(&unknown), open);
             assert_eq!((window.is_passive(), window.is_any_passive()), (passive, any));
             assert_eq!((window.may_lock(), window.is_idle()), (locks, idle));
+            assert_eq!((window.is_open(), window.is_of_locks()), (open, epoch == Access::Lock));
         }
     }
 }

@@ -46,7 +46,7 @@ pub fn locked(
 
 /// The protection of several elements before the call.
 pub fn guard_of_several(place: Place<'_>, rank: Rank, count: u64) -> Guard {
-    match (place.is_exclusive(rank), place.node.spans_nodes()) {
+    match (place.window.is_exclusive(rank), place.node.spans_nodes()) {
         // The device changes a few words at once by its own operations.
         (true, true) if count < FEW => Guard::Held,
         (true, _) => Guard::Alone,
@@ -112,7 +112,7 @@ impl LookBehind<'_> {
     /// waits. A rank that is alone at the target needs none.
     #[inline]
     pub fn end_with_result(self) {
-        if !self.place.is_exclusive(self.rank) {
+        if !self.place.window.is_exclusive(self.rank) {
             self.part.note_result(self.target);
         }
     }

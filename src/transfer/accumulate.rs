@@ -166,7 +166,7 @@ unsafe fn on_mapped(
         }
         Ok(())
     };
-    match place.is_exclusive(rank) {
+    match place.window.is_exclusive(rank) {
         true if count > 1 => change(Guard::Alone),
         _ => locked(place, rank, count, change),
     }

@@ -131,18 +131,12 @@ impl Quick {
 }
 
 impl Place<'_> {
-    /// Whether this process alone accesses a rank of the window by RMA now.
-    #[inline]
-    pub fn is_exclusive(&self, rank: Rank) -> bool {
-        self.window.epochs.is_exclusive(self.window.access_of(rank))
-    }
-
     /// Returns the target's rank if an operation on it is legal now, or `None` for MPI_PROC_NULL.
     #[inline]
     fn access(&self, rank: c_int) -> Result<Option<Rank>> {
         match self.node.target(rank) {
             Ok(rank) => {
-                self.window.epochs.may_access(self.window.access_of(rank))?;
+                self.window.may_access(rank)?;
                 Ok(Some(rank))
             }
             Err(_) if rank == self.host.constants.proc_null => Ok(None),

@@ -112,6 +112,11 @@ unsafe fn transfer(place: Place<'_>, way: Way, origin: Buffer, target: TargetBuf
             }
             not_null(origin.address, "null pointer as the origin address")?;
             let reach = Reach { first: 0, bytes: length };
+            if let Some(at) = place.window.mapped(rank, target.disp, reach) {
+                // SAFETY: `mapped` checked the window's side, the caller vouches for the origin's.
+                unsafe { copies::mapped(way, at, origin.address, length) };
+                return Ok(());
+            }
             place.node.at(rank, target.disp, reach, |spot| {
                 let here = origin.address;
                 // SAFETY: `at` checked the window's side, the caller vouches for the origin's.

@@ -107,7 +107,7 @@ pub unsafe fn fetch_and_op(
             });
         }
         // Between nodes it costs a round trip to read the lock, and here no process can hold it.
-        let alone = place.node.spans_nodes() && place.is_exclusive(rank);
+        let alone = place.node.spans_nodes() && place.window.is_exclusive(rank);
         let guard = if alone { Guard::Held } else { Guard::Single };
         let disp = target.disp;
         let work = AccCall { place, rank, disp, op, zero: None, guard, elements: 1 };

@@ -246,7 +246,7 @@ pub fn unlock_all(window: &Window, node: &LocalWindow) -> Result<()> {
 /// Does MPI_Win_flush: waits until all operations on `target` are done there. Loads and stores are
 /// done when they are globally visible.
 pub fn flush(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
-    window.epochs.may_flush(window.access_of(target))?;
+    window.may_flush(target)?;
     // No other reason to flush operations on the own memory than to see what others have changed.
     if target == node.rank {
         node.serve_polling();
@@ -293,7 +293,7 @@ pub fn flush_local_all_quick(window: QuickWindow) -> bool {
 /// is so after each call.
 #[inline]
 pub fn flush_local(window: &Window, node: &LocalWindow, target: Rank) -> Result<()> {
-    window.epochs.may_flush(window.access_of(target))?;
+    window.may_flush(target)?;
     on_protocols!(node, |protocols| {
         note_wait_for(window, protocols, node, target);
         protocols.flush_local(target)
