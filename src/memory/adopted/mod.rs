@@ -209,10 +209,14 @@ impl Wish {
 
     /// Whether the page at `at`, which holds other objects too, may move.
     fn edge(&self, quiet: &Quiet, areas: &[Area], at: u64) -> Adoption<()> {
-        policy::of_areas(areas, at, at + page_bytes())?;
-        // SAFETY: the area that holds the page may be read.
-        let is_own = unsafe { policy::is_own_mapping(self.address, self.end) };
-        if is_own || quiet.others == OtherThreads::None {
+        let is_plain = |page: u64| policy::of_areas(areas, page, page + page_bytes());
+        is_plain(at)?;
+        let begin = self.address / page_bytes() * page_bytes();
+        let is_own = || {
+            // SAFETY: the page that holds the begin may be read.
+            is_plain(begin).is_ok() && unsafe { policy::is_own_mapping(self.address, self.end) }
+        };
+        if quiet.others == OtherThreads::None || is_own() {
             Ok(())
         } else {
             Err(NotAdopted::OnlyEdges)

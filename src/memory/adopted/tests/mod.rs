@@ -222,6 +222,18 @@ fn every_other_kind_of_memory_is_refused() {
 }
 
 #[test]
+fn a_begin_that_may_not_be_read_is_not_read() {
+    let memory = Memory::numbered(3);
+    // SAFETY: a page of the test.
+    assert_eq!(unsafe { libc::mprotect(memory.base.cast(), 4096, libc::PROT_NONE) }, 0);
+    // SAFETY: no other thread uses the memory.
+    let quiet = unsafe { Quiet::begin(OtherThreads::Helpers) };
+    let adopted = take(memory.at() + 16, 2 * page_bytes(), Adopt::Always, &quiet).unwrap();
+    assert_eq!(adopted.inner(), (memory.at() + page_bytes(), page_bytes()));
+    give_back(adopted).unwrap();
+}
+
+#[test]
 fn huge_pages_are_huge_again() {
     let memory = Memory::new(3 * 512, RW, PRIVATE);
     // SAFETY: a hint for the test's own memory.
