@@ -6,6 +6,7 @@ use super::budget::{Budget, Direction, weight};
 use super::freed::Freed;
 use super::madvise_calls::MadviseCalls;
 use super::own_tools::OwnTools;
+use super::policy::is_used_to_move;
 use super::quiet_ranks::Quiet;
 use super::refusal::{Adoption, NotAdopted};
 use super::runs::{PageRuns, Stretch};
@@ -262,14 +263,17 @@ impl Books {
             return Err(stays(NotAdopted::Said));
         }
         let end = part.address + part.bytes;
+        if is_used_to_move(part.address, end) {
+            return Err(stays(NotAdopted::Stack));
+        }
         let wants_huge = quiet.permits(part.address, end).map_err(stays)?;
         let tools = self.tools.as_ref().ok_or(stays(NotAdopted::Failed))?;
         let (pagemap, address, bytes) = (tools.pagemap(), part.address, part.bytes);
         let room = lease.room(part.address, part.origin(lease));
         let moved = PageMove { pagemap, address, bytes, room, wants_huge };
         // SAFETY: the pages of the lease lie there, as /proc/self/maps shows, and may be read
-        // and written; the ranks of the node are quiet; no window is over them any more, and the
-        // active stack and the state of a thread were never moved.
+        // and written; the ranks of the node are quiet; no window is over them any more, and this
+        // thread does not use them.
         match unsafe { moved.move_back() } {
             Ok(touched) => {
                 if lease.huge {

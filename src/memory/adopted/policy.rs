@@ -102,12 +102,16 @@ pub fn of_areas(areas: &[Area], first: u64, end: u64) -> Adoption<Vec<u64>> {
     if at < end {
         return Err(NotAdopted::NotMapped);
     }
+    if is_used_to_move(first, end) { Err(NotAdopted::Stack) } else { Ok(ends) }
+}
+
+/// Whether the calling thread uses a page from `first` to `end` while it moves pages: its active
+/// stack, or its state in the C library. To be asked back, too: a program may run on memory that it
+/// has freed since, and that malloc has given out again.
+pub fn is_used_to_move(first: u64, end: u64) -> bool {
     let (low, high) = process_state::active_stack();
     let own_state = process_state::own_state();
-    if low < end && high > first || own_state.iter().any(|at| (first..end).contains(at)) {
-        return Err(NotAdopted::Stack);
-    }
-    Ok(ends)
+    low < end && high > first || own_state.iter().any(|at| (first..end).contains(at))
 }
 
 /// Whether the page that holds the begin of `address` to `end` has no other object: the part begins

@@ -61,6 +61,33 @@ fn an_open_ring_keeps_pages_where_they_are() {
     });
 }
 
+/// Gives back on a stack in pages that no window is over.
+extern "C" fn give_back_below(_: *mut libc::c_void) -> *mut libc::c_void {
+    assert_eq!(give_back_unheld(&quiet()), Err(NotAdopted::Stack));
+    core::ptr::null_mut()
+}
+
+#[test]
+fn a_stack_does_not_move_back() {
+    alone("a_stack_does_not_move_back", || {
+        let memory = Memory::new(512, RW, PRIVATE);
+        drop(take_all(memory.at(), 512 * page_bytes()).unwrap());
+        // SAFETY: the stack of a thread that ends before this does.
+        unsafe {
+            let mut attributes = core::mem::zeroed();
+            let mut thread = core::mem::zeroed();
+            libc::pthread_attr_init(&mut attributes);
+            libc::pthread_attr_setstack(&mut attributes, memory.base.cast(), memory.bytes);
+            let none = core::ptr::null_mut();
+            let made = libc::pthread_create(&mut thread, &attributes, give_back_below, none);
+            assert_eq!((made, libc::pthread_join(thread, &mut core::ptr::null_mut())), (0, 0));
+        }
+        assert!(!memory.is_private());
+        assert_eq!(give_back_unheld(&quiet()), Ok(()));
+        assert!(memory.is_private());
+    });
+}
+
 #[test]
 fn allocators_get_their_memory_back_as_it_was() {
     alone("allocators_get_their_memory_back_as_it_was", || {
