@@ -39,15 +39,17 @@ impl Smaps {
     }
 
     fn parse(text: &str) -> Option<Smaps> {
-        let (mut mappings, mut range, mut is_named) = (Vec::new(), (0, 0), false);
+        let (mut mappings, mut range, mut is_marked) = (Vec::new(), (0, 0), false);
         let (mut has_device, mut is_valgrind) = (false, false);
         for line in text.lines() {
             if let Some(flags) = line.strip_prefix("VmFlags:") {
-                let said = if is_named { Said::Else } else { said(flags) };
+                let said = if is_marked { Said::Else } else { said(flags) };
                 mappings.push((range.0, range.1, said));
+            } else if let Some(key) = line.strip_prefix("ProtectionKey:") {
+                is_marked |= key.trim() != "0";
             } else if let Some(found) = header(line) {
                 let name = line.splitn(6, ' ').nth(5).unwrap_or_default().trim_start();
-                (range, is_named) = (found, name.starts_with("[anon:"));
+                (range, is_marked) = (found, name.starts_with("[anon:"));
                 let harmless = HARMLESS.iter().any(|start| name.starts_with(start));
                 has_device |= name.starts_with("/dev/") && !harmless;
                 is_valgrind |= name.contains("/vgpreload_");
@@ -101,6 +103,12 @@ mod tests {
         assert_eq!(smaps.said_of(0x4000, 0x5000), Said::Else, "not mapped");
         let named = "1000-2000 rw-p 00000000 00:00 0   [anon:table]\nVmFlags: rd wr mr mw me ac \n";
         assert_eq!(Smaps::parse(named).unwrap().said_of(0x1000, 0x2000), Said::Else);
+        for (key, expected) in [(0, Said::Nothing), (3, Said::Else)] {
+            let text = format!(
+                "1000-2000 rw-p 00000000 00:00 0 \nProtectionKey:         {key}\nVmFlags: rd wr \n"
+            );
+            assert_eq!(Smaps::parse(&text).unwrap().said_of(0x1000, 0x2000), expected);
+        }
         assert!(!smaps.has_device && !smaps.is_valgrind);
     }
 
