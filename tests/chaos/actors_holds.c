@@ -29,7 +29,8 @@ static void begin_vmsplice(struct act *act)
     fcntl(held->fd[1], F_SETFL, O_NONBLOCK);
     held->bytes = act->bytes < 8 * PAGE ? act->bytes : 8 * PAGE;
     struct iovec part = {act->zone, held->bytes};
-    ssize_t given = vmsplice(held->fd[1], &part, 1, 0);
+    const unsigned flags = percent(&act->chance, 30) ? SPLICE_F_GIFT : 0;
+    ssize_t given = vmsplice(held->fd[1], &part, 1, flags);
     if (given < PAGE)
         fail(act, "vmsplice gave %zd bytes", given);
     held->bytes = (size_t)given;

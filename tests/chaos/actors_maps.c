@@ -17,6 +17,7 @@
 #define MADV_COLD 20
 #define MADV_PAGEOUT 21
 #endif
+#define DONTNEED_LOCKED 24 // MADV_DONTNEED_LOCKED, Linux 5.18
 #define GUARD_INSTALL 102 // MADV_GUARD_INSTALL, Linux 6.13
 #define GUARD_REMOVE 103
 
@@ -25,7 +26,8 @@ static bool discard(struct act *act, int advice, const char *name)
 {
     if (madvise(act->zone, act->bytes, advice) == 0)
         return true;
-    if (errno != EINVAL || has_flag(act->zone, PAGE, "lo") == 0)
+    const bool may_fail = advice == DONTNEED_LOCKED || has_flag(act->zone, PAGE, "lo") != 0;
+    if (errno != EINVAL || !may_fail)
         fail(act, "%s", name);
     return false;
 }
@@ -34,7 +36,8 @@ static bool discard(struct act *act, int advice, const char *name)
 static void discard_once(struct act *act)
 {
     refill(act);
-    if (!discard(act, MADV_DONTNEED, "MADV_DONTNEED"))
+    const int advice = percent(&act->chance, 25) ? DONTNEED_LOCKED : MADV_DONTNEED;
+    if (!discard(act, advice, "MADV_DONTNEED"))
         return;
     memset(act->want, 0, act->bytes);
     expect(act, "MADV_DONTNEED");
@@ -279,7 +282,7 @@ enum { WINDOWS = 48, LEFT_MAX = 24 };
 // afterwards as ahead of them, but for a few of the MPI's own.
 static void make_many(struct act *act)
 {
-    unsigned char *block = malloc(2 * WINDOWS * PAGE);
+    unsigned char *block = aligned_alloc(PAGE, 2 * WINDOWS * PAGE);
     const int peer = (my_rank + 1) % all_ranks;
     memset(block, 0x11, 2 * WINDOWS * PAGE);
     const int before = mappings();

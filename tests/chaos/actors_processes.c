@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -145,15 +144,15 @@ static void serve(int fd)
     _exit(0);
 }
 
-// For one act: a process that has a child moves no pages. By the bare system call: the C library's
-// child goes through the stacks of all threads, which an earlier act may have kept from children. The
-// child allocates nothing.
+// For one act: a process that has a child moves no pages. By _Fork: the child of fork goes through
+// the stacks of all threads, which an earlier act may have kept from children. The child allocates
+// nothing.
 static void start_companion(void)
 {
     int fd[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0)
         return;
-    companion = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+    companion = _Fork();
     if (companion == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(fd[0]);

@@ -21,6 +21,10 @@ static void jump_back(int number)
     siglongjmp(jump, 1);
 }
 
+// The key of a zone without stores. A handler runs with the rights of a new thread, which a jump out
+// of it keeps.
+static int live_key = -1;
+
 // Whether a load (or a store of the byte that is there) is permitted.
 static bool may_access(volatile unsigned char *at, bool stores)
 {
@@ -33,6 +37,8 @@ static bool may_access(volatile unsigned char *at, bool stores)
         if (stores)
             *at = byte;
         may = true;
+    } else if (live_key >= 0) {
+        pkey_set(live_key, PKEY_DISABLE_WRITE);
     }
     sigaction(SIGSEGV, &before[0], NULL);
     sigaction(SIGBUS, &before[1], NULL);
@@ -111,6 +117,13 @@ static void check_flag(struct act *act)
         fail(act, "the flag %s of the pages is gone", flag);
 }
 
+static void undo_flag(struct act *act)
+{
+    const struct advice *advice = act->state;
+    if (advices[advice->number].undone >= 0)
+        madvise(act->zone, act->bytes, advices[advice->number].undone);
+}
+
 static void begin_flag(struct act *act)
 {
     struct advice *advice = state_of(act, sizeof *advice);
@@ -120,16 +133,16 @@ static void begin_flag(struct act *act)
     if (advices[advice->number].undone < 0 && !(traits & IS_NEW && !(traits & IS_MALLOC)))
         advice->number = 0;
     if (madvise(act->zone, act->bytes, advices[advice->number].advice) != 0 ||
-        has_flag(act->zone, act->bytes, advices[advice->number].flag) != 1)
-        give_up(act); // the kernel has no such flag
+        has_flag(act->zone, act->bytes, advices[advice->number].flag) != 1) {
+        undo_flag(act); // a part of the pages may have it
+        give_up(act);
+    }
 }
 
 static void end_flag(struct act *act)
 {
-    const struct advice *advice = act->state;
     check_flag(act);
-    if (advices[advice->number].undone >= 0)
-        madvise(act->zone, act->bytes, advices[advice->number].undone);
+    undo_flag(act);
     expect(act, "under flags");
 }
 
@@ -194,17 +207,12 @@ static bool has_keys(void)
     return key >= 0;
 }
 
-struct key {
-    int key;
-};
-
 static void begin_key(struct act *act)
 {
-    struct key *key = state_of(act, sizeof *key);
-    key->key = pkey_alloc(0, PKEY_DISABLE_WRITE);
-    if (key->key < 0)
+    live_key = pkey_alloc(0, PKEY_DISABLE_WRITE);
+    if (live_key < 0)
         give_up(act);
-    else if (pkey_mprotect(act->zone, act->bytes, PROT_READ | PROT_WRITE, key->key) != 0)
+    else if (pkey_mprotect(act->zone, act->bytes, PROT_READ | PROT_WRITE, live_key) != 0)
         fail(act, "pkey_mprotect");
 }
 
@@ -216,10 +224,10 @@ static void check_key(struct act *act)
 
 static void end_key(struct act *act)
 {
-    struct key *key = act->state;
     check_key(act);
-    pkey_mprotect(act->zone, act->bytes, PROT_READ | PROT_WRITE, -1);
-    pkey_free(key->key);
+    pkey_mprotect(act->zone, act->bytes, PROT_READ | PROT_WRITE, 0);
+    pkey_free(live_key);
+    live_key = -1;
 }
 
 enum { SAID = PAGES | ANONYMOUS | STATE_ENDS | ON_MAIN };
@@ -230,6 +238,6 @@ const struct actor actors_rights[] = {
     {"madvise-flag", RIGHTS, SAID | NO_FORK, PAGE, NULL, begin_flag, check_flag, end_flag},
     {"mlock", RIGHTS | PINS, SAID, PAGE, NULL, begin_lock, check_lock, end_lock},
     {"name", RIGHTS, SAID, PAGE, has_names, begin_name, check_name, end_name},
-    {"pkey", RIGHTS, SAID, PAGE, has_keys, begin_key, check_key, end_key},
+    {"pkey", RIGHTS, SAID | SINGLE, PAGE, has_keys, begin_key, check_key, end_key},
     {NULL, 0, 0, 0, NULL, NULL, NULL, NULL},
 };

@@ -13,7 +13,7 @@ struct ring {
     unsigned char *rings;
     struct io_uring_sqe *entries;
     struct io_uring_params params;
-    size_t bytes, ring_bytes;
+    size_t bytes, ring_bytes, filled;
 };
 
 static bool open_ring(struct ring *ring)
@@ -199,6 +199,37 @@ static void end_pending(struct act *act)
     end_ring(ring);
 }
 
+// The ring writes from the zone to a pipe that is full.
+static void begin_pending_write(struct act *act)
+{
+    struct ring *ring = begin_ring(act, false);
+    if (!ring)
+        return;
+    refill(act);
+    const int flags = fcntl(ring->data[1], F_GETFL);
+    fcntl(ring->data[1], F_SETFL, flags | O_NONBLOCK);
+    while (write(ring->data[1], act->want, PAGE) > 0)
+        ring->filled += PAGE;
+    fcntl(ring->data[1], F_SETFL, flags);
+    submit(act, ring, (struct io_uring_sqe){.opcode = IORING_OP_WRITE, .fd = ring->data[1],
+                                            .addr = (uintptr_t)act->zone,
+                                            .len = (unsigned)ring->bytes});
+}
+
+static void end_pending_write(struct act *act)
+{
+    struct ring *ring = act->state;
+    unsigned char *have = malloc(ring->filled + ring->bytes);
+    if (!read_all(ring->data[0], have, ring->filled))
+        fail(act, "read");
+    const int sent = answer(act, ring); // as much as the pipe had room for
+    if (sent <= 0 || !read_all(ring->data[0], have, (size_t)sent))
+        fail(act, "a write that waited returned %d", sent);
+    expect_bytes(act, have, act->want, (size_t)sent, "a write that waited");
+    free(have);
+    end_ring(ring);
+}
+
 const struct actor actors_rings[] = {
     {"uring-registered", PINS | WRITES | READS, PAGES | ANONYMOUS | ON_MAIN | NO_FORK, PAGE,
      has_rings, begin_registered, use_registered, end_registered},
@@ -206,5 +237,7 @@ const struct actor actors_rings[] = {
      end_pending},
     {"uring-receive", WRITES, STATE_ENDS | UNTOUCHED, 64, has_rings, begin_pending_receive, NULL,
      end_pending},
+    {"uring-write", READS, STATE_ENDS, PAGE, has_rings, begin_pending_write, NULL,
+     end_pending_write},
     {NULL, 0, 0, 0, NULL, NULL, NULL, NULL},
 };

@@ -151,6 +151,9 @@ static void end_futex(struct act *act)
 
 // --- a thread whose stack is the zone -----------------------------------------------------------
 
+// Not beside fork: the C library's child stores to the descriptors of threads, which lie on their
+// stacks, before it calls handlers. A program can notice that (docs/internals/adoption.md).
+
 __attribute__((noinline)) static uint64_t deep(struct act *act, int levels)
 {
     volatile uint64_t here[64];
@@ -200,6 +203,6 @@ const struct actor actors_threads[] = {
     {"loads", THREADS, 0, 64, NULL, NULL, load_once, NULL},
     {"thread-sleeps", THREADS, STATE_ENDS, 64, NULL, begin_sleep, NULL, end_sleep},
     {"thread-futex", THREADS, STATE_ENDS, 64, NULL, begin_futex, NULL, end_futex},
-    {"thread-stack", THREADS, PAGES | STATE_ENDS, 131072, NULL, begin_stack, NULL, end_stack},
+    {"thread-stack", THREADS, PAGES | STATE_ENDS | NO_FORK, 131072, NULL, begin_stack, NULL, end_stack},
     {NULL, 0, 0, 0, NULL, NULL, NULL, NULL},
 };

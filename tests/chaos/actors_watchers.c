@@ -12,9 +12,10 @@
 #define UFFD_USER_MODE_ONLY 1
 #endif
 
-static int open_watcher(uint64_t features)
+// `mode`: UFFD_USER_MODE_ONLY, or 0 to be told of the kernel's accesses, too.
+static int open_watcher(uint64_t features, int mode)
 {
-    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | mode);
     struct uffdio_api api = {.api = UFFD_API, .features = features};
     if (fd >= 0 && ioctl(fd, UFFDIO_API, &api) != 0) {
         close(fd);
@@ -25,7 +26,7 @@ static int open_watcher(uint64_t features)
 
 static bool has_write_protection(void)
 {
-    int fd = open_watcher(UFFD_FEATURE_PAGEFAULT_FLAG_WP);
+    int fd = open_watcher(UFFD_FEATURE_PAGEFAULT_FLAG_WP, UFFD_USER_MODE_ONLY);
     if (fd >= 0)
         close(fd);
     return fd >= 0;
@@ -33,7 +34,7 @@ static bool has_write_protection(void)
 
 static bool has_watchers(void)
 {
-    int fd = open_watcher(0);
+    int fd = open_watcher(0, UFFD_USER_MODE_ONLY);
     if (fd >= 0)
         close(fd);
     return fd >= 0;
@@ -44,12 +45,17 @@ struct watcher {
     struct uffdio_range range;
     size_t at;
     unsigned char byte;
+    bool is_full; // told of the kernel's accesses
 };
 
 static struct watcher *begin_watcher(struct act *act, uint64_t features, uint64_t mode)
 {
     struct watcher *watcher = state_of(act, sizeof *watcher);
-    watcher->fd = open_watcher(features);
+    // Users without privileges need vm.unprivileged_userfaultfd for it.
+    watcher->fd = percent(&act->chance, 60) ? open_watcher(features, 0) : -1;
+    watcher->is_full = watcher->fd >= 0;
+    if (watcher->fd < 0)
+        watcher->fd = open_watcher(features, UFFD_USER_MODE_ONLY);
     if (watcher->fd < 0)
         fail(act, "userfaultfd");
     watcher->range = (struct uffdio_range){(uintptr_t)act->zone, act->bytes};
@@ -65,11 +71,25 @@ static void begin_stores(struct act *act)
     begin_watcher(act, UFFD_FEATURE_PAGEFAULT_FLAG_WP, UFFDIO_REGISTER_MODE_WP);
 }
 
+// By the kernel.
+static void pass_byte(struct act *act, const unsigned char *from, unsigned char *to)
+{
+    int fd[2];
+    open_pipe(act, fd);
+    if (!write_all(fd[1], from, 1) || !read_all(fd[0], to, 1))
+        fail(act, "a system call on watched pages");
+    close(fd[0]);
+    close(fd[1]);
+}
+
 static void *store_byte(void *argument)
 {
     struct act *act = argument;
     const struct watcher *watcher = act->state;
-    *(volatile unsigned char *)(act->zone + watcher->at) = watcher->byte;
+    if (watcher->is_full)
+        pass_byte(act, &watcher->byte, act->zone + watcher->at);
+    else
+        *(volatile unsigned char *)(act->zone + watcher->at) = watcher->byte;
     return NULL;
 }
 
@@ -77,7 +97,10 @@ static void *load_byte(void *argument)
 {
     struct act *act = argument;
     struct watcher *watcher = act->state;
-    watcher->byte = *(volatile unsigned char *)(act->zone + watcher->at);
+    if (watcher->is_full)
+        pass_byte(act, act->zone + watcher->at, &watcher->byte);
+    else
+        watcher->byte = *(volatile unsigned char *)(act->zone + watcher->at);
     return NULL;
 }
 

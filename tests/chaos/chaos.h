@@ -132,6 +132,7 @@ struct round {
     enum synchronisation how[3];
     int puts;            // small puts of each use
     bool reads_early;    // the model is compared before MPI_Win_create, which reads all pages
+    bool is_clear;       // no act is pending over MPI_Win_create, and all memory may move
     bool compares;       // other ranks get the whole window and compare it with the model
     struct part part[RANKS_MAX];
     // Of the rank itself, while the round runs.
@@ -180,6 +181,7 @@ enum memory_trait {
     IS_STACK = 1 << 3,     // the round runs on it
     IS_SHARED = 1 << 4,
     ON_THREAD = 1 << 5,    // the round runs on another thread than MPI_Init
+    IS_REUSED = 1 << 6,    // a stack in memory that may have been a window's: no fork on it
 };
 
 struct memory {

@@ -43,10 +43,12 @@ static bool carries(int kind, const struct actor *actor, size_t bytes)
         return false;
     if (actor->needs & WHOLE && !(traits & IS_MALLOC))
         return false;
+    if (actor->needs & DOES_FORK && traits & IS_REUSED)
+        return false;
     return bytes >= actor->bytes_min;
 }
 
-static void choose_points(struct chance *chance, struct act *act)
+static void choose_points(struct chance *chance, const struct round *round, struct act *act)
 {
     static const enum point firsts[] = {BEFORE, BEFORE, ALIVE, ALIVE, BEFORE, BEFORE, ALIVE, AFTER};
     static const enum point lasts[] = {ALIVE, ALIVE, AFTER, AFTER, AFTER, BEFORE, ALIVE, AFTER};
@@ -63,6 +65,10 @@ static void choose_points(struct chance *chance, struct act *act)
     if (needs & NOT_ALIVE) {
         act->first = needs & STATE_ENDS || percent(chance, 50) ? BEFORE : AFTER;
         act->last = needs & STATE_ENDS ? AFTER : act->first;
+    }
+    if (round->is_clear && act->first == BEFORE && act->last > BEFORE && !(needs & NOT_ALIVE)) {
+        act->first = ALIVE;
+        act->last = needs & STATE_ENDS || percent(chance, 70) ? AFTER : ALIVE;
     }
     bool may = act->actor->once && !(needs & ON_MAIN) && act->first != act->last;
     act->on_thread = percent(chance, 60) && may;
@@ -116,6 +122,13 @@ static void choose_window(struct chance *chance, struct part *part)
     part->win_bytes = percent(chance, 60) ? most : least + below(chance, most - least + 1);
 }
 
+// Memory that a library may move.
+static bool is_plain(int kind)
+{
+    const unsigned traits = memories[kind].traits;
+    return traits & IS_ANONYMOUS && !(traits & IS_STACK);
+}
+
 static void choose_part(struct chance *chance, struct round *round, int rank, int size, int acts,
                         const struct actor *const *chosen)
 {
@@ -129,7 +142,8 @@ static void choose_part(struct chance *chance, struct round *round, int rank, in
         size_t most = memories[part->kind].bytes_max;
         part->bytes = sizes[size >= 0 ? (uint64_t)size : below(chance, SIZES - 1)];
         part->bytes = part->bytes > most ? most : part->bytes;
-        bool all = !(memories[part->kind].traits & traits_out);
+        bool all = !(memories[part->kind].traits & traits_out) &&
+                   (!round->is_clear || tries > 1000 || is_plain(part->kind));
         for (int i = 0; i < acts; i++)
             all = all && carries(part->kind, chosen[i], part->bytes / (size_t)(acts + 2));
         if (all)
@@ -145,7 +159,7 @@ static void choose_part(struct chance *chance, struct round *round, int rank, in
         act->rank = rank;
         act->index = i;
         act->seed = draw(chance);
-        choose_points(chance, act);
+        choose_points(chance, round, act);
     }
     cut(chance, part);
     part->is_used_touched = percent(chance, 70);
@@ -199,6 +213,7 @@ void plan_round(struct round *round, uint64_t seed, uint64_t number)
     round->puts = percent(&chance, 10) ? 100 : (int)below(&chance, 12);
     round->reads_early = percent(&chance, 40);
     round->compares = percent(&chance, 60);
+    round->is_clear = percent(&chance, 45);
     for (int i = 0; i < 3; i++)
         round->how[i] = (enum synchronisation)below(&chance, SYNCHRONISATIONS);
     // Joint acts come first, at the same index on all ranks.
