@@ -10,7 +10,6 @@ library and without, as root and as a user without privileges.
     FOMPI_LIB            the library
 """
 
-import contextlib
 import os
 import shutil
 import sys
@@ -36,48 +35,27 @@ def mpis():
 
 
 def settings():
-    """The configurations, and whether the kernel lets users watch its own accesses."""
     users = [False, True] if IS_ROOT and shutil.which("setpriv") else [False]
-    rows = [(None, users[-1], None, 0)]
-    rows += [(adopt, user, None, 0) for adopt in ("auto", "always") for user in users]
-    rows += [("never", False, None, 0)]
+    rows = [(None, users[-1], None, None)]
+    rows += [(adopt, user, None, False) for adopt in ("auto", "always") for user in users]
+    rows += [("never", False, None, False)]
     if os.environ.get("CHAOS_USERFAULTFD") and IS_ROOT and USERFAULTFD.exists():
-        rows += [("auto", True, None, 1), ("always", True, None, 1)]
+        rows += [("auto", True, None, True), ("always", True, None, True)]
     if os.environ.get("CHAOS_ALLOCATORS"):
-        rows += [("always", users[-1], name, 0) for name in ALLOCATORS
+        rows += [("always", users[-1], name, False) for name in ALLOCATORS
                  if chaos_runs.allocator_path(name)]
     for mpi in mpis():
         for adopt, user, allocator, watches in rows:
-            yield Setting(mpi, adopt, user, allocator=allocator, library=default_library()), watches
+            yield Setting(mpi, adopt, user, allocator=allocator, library=default_library(),
+                          watches=watches)
 
 
-@contextlib.contextmanager
-def unprivileged_userfaultfd(value):
-    """The sysctl is the whole machine's: it is set only where it differs, and set back."""
-    before = USERFAULTFD.read_text().strip() if USERFAULTFD.exists() and IS_ROOT else None
-    changes = before is not None and before != str(value)
-    if changes:
-        USERFAULTFD.write_text(f"{value}\n")
-    try:
-        yield
-    finally:
-        if changes:
-            USERFAULTFD.write_text(f"{before}\n")
-
-
-def name_of(row):
-    setting, watches = row
-    return setting.label() + ("-userfaultfd" if watches else "")
-
-
-@pytest.mark.parametrize("row", list(settings()), ids=name_of)
-def test_memory_is_what_the_model_says(row):
-    setting, watches = row
+@pytest.mark.parametrize("setting", list(settings()), ids=Setting.label)
+def test_memory_is_what_the_model_says(setting):
     if setting.adopt and not Path(setting.library).exists():
         pytest.fail(f"no library at {setting.library}: cargo build --release makes it")
-    with unprivileged_userfaultfd(watches):
-        outcome = chaos_runs.run(setting, SEED, SECONDS)
-        smaller = chaos_runs.minimised(setting, SEED, outcome) if outcome.text else []
+    outcome = chaos_runs.run(setting, SEED, SECONDS)
+    smaller = chaos_runs.minimised(setting, SEED, outcome) if outcome.text else []
     print(f"seed {SEED}: {outcome.rounds} rounds")
     assert not outcome.text, chaos_runs.report(setting, SEED, outcome, smaller)
     assert outcome.rounds > 0, "not one round was run"

@@ -1,6 +1,7 @@
 """Builds and runs tests/chaos, the bench for what programs do to their window's pages: one run of
 it under a configuration, what it found, and a smaller run that finds it, too."""
 
+import contextlib
 import importlib.machinery
 import importlib.util
 import os
@@ -62,19 +63,37 @@ def allocator_path(name):
     return found[0] if found else None
 
 
+@contextlib.contextmanager
+def unprivileged_userfaultfd(value):
+    """With this value of the sysctl, which is the whole machine's: it is set only where it differs,
+    and set back. `None`: as it is."""
+    before = USERFAULTFD.read_text().strip() if USERFAULTFD.exists() and os.geteuid() == 0 else None
+    changes = None not in (before, value) and before != str(value)
+    if changes:
+        USERFAULTFD.write_text(f"{value}\n")
+    try:
+        yield
+    finally:
+        if changes:
+            USERFAULTFD.write_text(f"{before}\n")
+
+
 class Setting:
-    """Where and how the bench runs. `adopt`: FOMPI_ADOPT, or None for the MPI alone."""
+    """Where and how the bench runs. `adopt`: FOMPI_ADOPT, or None for the MPI alone. `watches`:
+    vm.unprivileged_userfaultfd."""
 
     def __init__(self, mpi, adopt="auto", user=False, ranks=2, allocator=None, library=None,
-                 arguments=(), values=None):
+                 arguments=(), values=None, watches=None):
         self.mpi, self.adopt, self.user, self.ranks = mpi, adopt, user, ranks
-        self.allocator, self.library = allocator, library
+        self.allocator, self.library, self.watches = allocator, library, watches
         self.arguments, self.values = list(arguments), dict(values or {})
 
     def label(self):
         words = [self.mpi.label, f"adopt-{self.adopt}" if self.adopt else "plain"]
         words += ["user"] if self.user else []
         words += [self.allocator] if self.allocator else []
+        words += [f"{self.ranks}-ranks"] if self.ranks != 2 else []
+        words += ["userfaultfd"] if self.watches else []
         return "-".join(words)
 
     def command(self, seed, more):
@@ -84,6 +103,7 @@ class Setting:
         words += ["--user" if self.user else "--root"]
         words += ["--allocator", self.allocator] if self.allocator else []
         words += ["--ranks", self.ranks] if self.ranks != 2 else []
+        words += ["--userfaultfd"] if self.watches else []
         return shlex.join(map(str, [*words, "--seed", seed, *self.arguments, *more]))
 
 
@@ -167,8 +187,9 @@ def run(setting, seed, seconds, more=()):
         values[mutants.RUN] = f"{os.getpid()}-{time.monotonic_ns()}"
         if setting.adopt:
             values["FOMPI_ADOPT"] = setting.adopt
-        code, output = watched((AS_USER if setting.user else []) + command, values, seconds, state,
-                               setting.ranks)
+        command = (AS_USER if setting.user else []) + command
+        with unprivileged_userfaultfd(None if setting.watches is None else int(setting.watches)):
+            code, output = watched(command, values, seconds, state, setting.ranks)
         lines = [line for line in output.splitlines()
                  if line.strip(" =-") and not NOISE.search(line) and not AFTERMATH.search(line)]
         ended = re.search(r"chaos: seed \d+: (\d+) rounds", output)
