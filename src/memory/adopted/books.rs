@@ -29,8 +29,6 @@ pub struct HeapLease {
     pub range: HeapRange,
     /// whether the pages were huge before
     pub huge: bool,
-    /// whether the program has asked for huge pages there
-    pub wants_huge: bool,
 }
 
 impl HeapLease {
@@ -266,11 +264,11 @@ impl Books {
         if is_used_to_move(part.address, end) {
             return Err(stays(NotAdopted::Stack));
         }
-        let wants_huge = quiet.permits(part.address, end).map_err(stays)?;
+        let wishes = quiet.permits(part.address, end).map_err(stays)?;
         let tools = self.tools.as_ref().ok_or(stays(NotAdopted::Failed))?;
         let (pagemap, address, bytes) = (tools.pagemap(), part.address, part.bytes);
         let room = lease.room(part.address, part.origin(lease));
-        let moved = PageMove { pagemap, address, bytes, room, wants_huge };
+        let moved = PageMove { pagemap, address, bytes, room, wishes };
         // SAFETY: the pages of the lease lie there, as /proc/self/maps shows, and may be read
         // and written; the ranks of the node are quiet; no window is over them any more, and this
         // thread does not use them.

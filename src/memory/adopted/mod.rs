@@ -266,19 +266,19 @@ impl Wish {
         let start = books::now();
         self.may_spend(books, (first, pages), start)?;
         let areas = policy::of_areas(areas, first, end)?;
-        let wants_huge = quiet.permits(first, end)?;
+        let wishes = quiet.permits(first, end)?;
         let tools = books.tools.as_ref().ok_or(NotAdopted::Failed)?;
         let pagemap = tools.pagemap();
         let huge = bytes >= HUGE && huge_pages::any(pagemap, first, bytes);
         Books::watch_forks();
         let range = heap::take_empty(bytes, first).map_err(|_| NotAdopted::NoMemory)?;
-        let lease = Arc::new(HeapLease { range, huge, wants_huge });
+        let lease = Arc::new(HeapLease { range, huge });
         let room = lease.room(first, first);
         books.madvise_calls.lead_here();
         if !discards::note(first, end, room.mapped) {
             return Err(NotAdopted::NoMemory);
         }
-        let moved = PageMove { pagemap, address: first, bytes, room, wants_huge };
+        let moved = PageMove { pagemap, address: first, bytes, room, wishes };
         // SAFETY: the areas are private anonymous memory, and none of the stack or the state of
         // this thread; the ranks of the node are quiet (`take`); the lease is new.
         let touched = match unsafe { moved.move_in(&areas) } {

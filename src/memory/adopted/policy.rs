@@ -16,7 +16,7 @@ use super::refusal::{Adoption, NotAdopted};
 use crate::memory::gpu;
 use crate::number::Number;
 use crate::sys::adopt::areas::{Area, AreaContent};
-use crate::sys::adopt::smaps::{Said, Smaps};
+use crate::sys::adopt::smaps::{Said, Smaps, Wishes};
 use crate::sys::adopt::{open_files, process_state};
 use crate::sys::{memory_limits, page_bytes};
 
@@ -62,11 +62,10 @@ pub fn of_process_now() -> Adoption<Smaps> {
 }
 
 /// Whether the pages from `first` to `end` may move, by what the program has said of them. Returns
-/// whether it wants huge pages there.
-pub fn of_flags(smaps: &Smaps, first: u64, end: u64) -> Adoption<bool> {
+/// what a new mapping there is told.
+pub fn of_flags(smaps: &Smaps, first: u64, end: u64) -> Adoption<Wishes> {
     match smaps.said_of(first, end) {
-        Said::Nothing => Ok(false),
-        Said::HugePages => Ok(true),
+        Said::Plain(wishes) => Ok(wishes),
         Said::Else => Err(NotAdopted::Said),
     }
 }

@@ -4,7 +4,7 @@
 use super::policy;
 use super::refusal::{Adoption, NotAdopted};
 use crate::sys::adopt::helper_threads::OtherThreads;
-use crate::sys::adopt::smaps::Smaps;
+use crate::sys::adopt::smaps::{Smaps, Wishes};
 use core::cell::OnceCell;
 
 /// A proof that the ranks of this node are quiet: while it lives, no thread of the job on this node
@@ -36,8 +36,8 @@ impl Quiet {
     }
 
     /// Whether the pages from `first` to `end` may move, by what this process has open and mapped
-    /// and by what the program has said of them. Returns whether it wants huge pages there.
-    pub fn permits(&self, first: u64, end: u64) -> Adoption<bool> {
+    /// and by what the program has said of them. Returns what a new mapping there is told.
+    pub fn permits(&self, first: u64, end: u64) -> Adoption<Wishes> {
         let process = self.process.get_or_init(policy::of_process_now).as_ref();
         policy::of_flags(process.map_err(|why| *why)?, first, end)
     }

@@ -19,6 +19,7 @@
 
 use super::kept_file::KeptFile;
 use super::memory_nodes::{self, NodePolicy, PageNodes};
+use super::smaps::Wishes;
 use super::step_lock::StepLock;
 use super::unshared::{self, Addresses, BLOCK};
 use crate::error::{Error, Result};
@@ -48,8 +49,8 @@ pub struct PageMove<'a> {
     pub bytes: u64,
     /// the part of the segment
     pub room: Room,
-    /// whether the program has asked for huge pages there (MADV_HUGEPAGE)
-    pub wants_huge: bool,
+    /// what a new mapping there is told
+    pub wishes: Wishes,
 }
 
 /// A move that has ended too early.
@@ -238,13 +239,14 @@ impl<'a> PageMove<'a> {
 
     fn map_there(&self, flags: i32, descriptor: i32, offset: u64) -> Result<()> {
         let (at, length) = (self.address, self.bytes.to_usize());
+        let flags = if self.wishes.no_reserve { flags | libc::MAP_NORESERVE } else { flags };
         // SAFETY: it replaces pages that the caller of the move has vouched for.
         match unsafe {
             libc::syscall(libc::SYS_mmap, at, length, RIGHTS, flags, descriptor, offset)
         } {
             -1 => Err(last_error("mmap")),
             _ => {
-                if self.wants_huge {
+                if self.wishes.huge {
                     // SAFETY: a hint, as the program gave it.
                     unsafe { libc::syscall(libc::SYS_madvise, at, length, libc::MADV_HUGEPAGE) };
                 }
@@ -266,7 +268,10 @@ impl<'a> PageMove<'a> {
     fn notify_caches(&self, descriptor: i32) {
         let at = ptr::with_exposed_provenance_mut(self.address.to_usize());
         let (length, offset) = (self.bytes.to_usize(), self.room.offset.cast_signed());
-        let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+        let mut flags = libc::MAP_SHARED | libc::MAP_FIXED;
+        if self.wishes.no_reserve {
+            flags |= libc::MAP_NORESERVE;
+        }
         // If this fails, caches keep what they know of the pages, and the kernel will say so.
         // SAFETY: it replaces pages by themselves.
         unsafe { libc::mmap(at, length, RIGHTS, flags, descriptor, offset) };

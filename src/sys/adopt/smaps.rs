@@ -3,22 +3,27 @@
 
 use std::fs;
 
+/// What the program has said of a range of memory, and a new mapping is told again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wishes {
+    /// huge pages are wanted (MADV_HUGEPAGE)
+    pub huge: bool,
+    /// no memory is set aside (MAP_NORESERVE), as jemalloc and arenas of glibc have it
+    pub no_reserve: bool,
+}
+
 /// What the flags of a range say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said {
     /// nothing that a new mapping would lose
-    Nothing,
-    /// that huge pages are wanted (MADV_HUGEPAGE), which is said of a new mapping again
-    HugePages,
+    Plain(Wishes),
     /// something else
     Else,
 }
 
 /// Flags of all memory that may be read and written: rights, accounting, and whether it was
 /// written to. `ms` and `sh` are those of a segment.
-const PLAIN: [&str; 10] = ["rd", "wr", "sh", "mr", "mw", "me", "ms", "ac", "nr", "sd"];
-/// The flag of MADV_HUGEPAGE.
-const HUGE: &str = "hg";
+const PLAIN: [&str; 9] = ["rd", "wr", "sh", "mr", "mw", "me", "ms", "ac", "sd"];
 /// Mapped devices that hold no page of the program.
 const HARMLESS: [&str; 2] = ["/dev/zero", "/dev/shm/"];
 
@@ -69,12 +74,16 @@ impl Smaps {
 }
 
 fn said(flags: &str) -> Said {
-    let mut flags = flags.split_ascii_whitespace().filter(|flag| !PLAIN.contains(flag));
-    match (flags.next(), flags.next()) {
-        (None, _) => Said::Nothing,
-        (Some(HUGE), None) => Said::HugePages,
-        _ => Said::Else,
+    let mut wishes = Wishes::default();
+    for flag in flags.split_ascii_whitespace() {
+        match flag {
+            "hg" => wishes.huge = true,
+            "nr" => wishes.no_reserve = true,
+            _ if PLAIN.contains(&flag) => {}
+            _ => return Said::Else,
+        }
     }
+    Said::Plain(wishes)
 }
 
 /// Returns the range of a line that begins a mapping.
@@ -95,15 +104,20 @@ mod tests {
                     5000-6000 rw-p 00000000 00:00 0 \nVmFlags: rd wr mr mw me ac hg \n\
                     6000-7000 rw-s 00000000 00:01 7  /dev/shm/a\nVmFlags: rd wr sh mr mw me ms \n";
         let smaps = Smaps::parse(text).unwrap();
-        assert_eq!(smaps.said_of(0x1000, 0x3000), Said::Nothing);
+        let kept = Wishes { huge: false, no_reserve: true };
+        assert_eq!(said(" rd wr mr mw me nr sd "), Said::Plain(kept));
+        assert_eq!(smaps.said_of(0x1000, 0x3000), Said::Plain(Wishes::default()));
         assert_eq!(smaps.said_of(0x2000, 0x3001), Said::Else);
-        assert_eq!(smaps.said_of(0x5000, 0x6000), Said::HugePages);
+        assert_eq!(
+            smaps.said_of(0x5000, 0x6000),
+            Said::Plain(Wishes { huge: true, no_reserve: false })
+        );
         assert_eq!(smaps.said_of(0x5000, 0x7000), Said::Else, "a part of it");
-        assert_eq!(smaps.said_of(0x6000, 0x7000), Said::Nothing);
+        assert_eq!(smaps.said_of(0x6000, 0x7000), Said::Plain(Wishes::default()));
         assert_eq!(smaps.said_of(0x4000, 0x5000), Said::Else, "not mapped");
         let named = "1000-2000 rw-p 00000000 00:00 0   [anon:table]\nVmFlags: rd wr mr mw me ac \n";
         assert_eq!(Smaps::parse(named).unwrap().said_of(0x1000, 0x2000), Said::Else);
-        for (key, expected) in [(0, Said::Nothing), (3, Said::Else)] {
+        for (key, expected) in [(0, Said::Plain(Wishes::default())), (3, Said::Else)] {
             let text = format!(
                 "1000-2000 rw-p 00000000 00:00 0 \nProtectionKey:         {key}\nVmFlags: rd wr \n"
             );

@@ -234,6 +234,16 @@ fn a_begin_that_may_not_be_read_is_not_read() {
 }
 
 #[test]
+fn memory_without_a_reserve_is_one_mapping_again() {
+    let memory = Memory::new(3, RW, PRIVATE | libc::MAP_NORESERVE);
+    (0..memory.bytes as u64 / 8).for_each(|at| memory.word(at).store(at, Ordering::Relaxed));
+    let adopted = take_all(memory.at() + page_bytes(), page_bytes()).unwrap();
+    assert_eq!(memory.areas().len(), 3);
+    give_back(adopted).unwrap();
+    assert!(memory.areas().len() == 1 && memory.is_private() && memory.is_numbered());
+}
+
+#[test]
 fn huge_pages_are_huge_again() {
     let memory = Memory::new(3 * 512, RW, PRIVATE);
     // SAFETY: a hint for the test's own memory.

@@ -63,7 +63,7 @@ impl Stage {
         let mapped = self.mapping.base().wrapping_add(AHEAD as usize);
         let room = Room { descriptor: Some(self.segment.name().fd), offset: AHEAD, mapped };
         let (address, bytes) = (self.address, PAGES * page_bytes());
-        PageMove { pagemap: &self.pagemap, address, bytes, room, wants_huge: false }
+        PageMove { pagemap: &self.pagemap, address, bytes, room, wishes: Wishes::default() }
     }
 
     fn move_in(&self) -> core::result::Result<u64, Halted> {
