@@ -151,8 +151,13 @@ static void move_away(struct act *act)
     void *to = mmap(NULL, act->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     refill(act);
     act->state = calloc(1, sizeof(void *));
-    if (move_pages(act->zone, act->bytes, to, 4 /* MREMAP_DONTUNMAP */) != to)
-        fail(act, "mremap");
+    if (move_pages(act->zone, act->bytes, to, 4 /* MREMAP_DONTUNMAP */) != to) {
+        if (errno != EFAULT)
+            fail(act, "mremap");
+        munmap(to, act->bytes);
+        give_up(act); // Linux 6.1 wants one mapping
+        return;
+    }
     memcpy(act->state, &to, sizeof to);
     atomic_store(&act->is_quiet, false);
 }

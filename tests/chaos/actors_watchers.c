@@ -68,7 +68,14 @@ static struct watcher *begin_watcher(struct act *act, uint64_t features, uint64_
 static void begin_stores(struct act *act)
 {
     refill(act);
-    begin_watcher(act, UFFD_FEATURE_PAGEFAULT_FLAG_WP, UFFDIO_REGISTER_MODE_WP);
+    struct watcher *watcher =
+        begin_watcher(act, UFFD_FEATURE_PAGEFAULT_FLAG_WP, UFFDIO_REGISTER_MODE_WP);
+    struct uffdio_writeprotect nothing = {.range = watcher->range};
+    if (ioctl(watcher->fd, UFFDIO_WRITEPROTECT, &nothing) != 0 && errno == ENOENT) {
+        ioctl(watcher->fd, UFFDIO_UNREGISTER, &watcher->range);
+        close(watcher->fd);
+        give_up(act); // Linux 6.1 wants one mapping
+    }
 }
 
 // By the kernel.
