@@ -37,12 +37,12 @@ def mpis():
 def settings():
     users = [False, True] if IS_ROOT and shutil.which("setpriv") else [False]
     rows = [(None, users[-1], None, None)]
-    rows += [(adopt, user, None, False) for adopt in ("auto", "always") for user in users]
-    rows += [("never", False, None, False)]
+    rows += [(adopt, user, None, None) for adopt in ("auto", "always") for user in users]
+    rows += [("never", False, None, None)]
     if os.environ.get("CHAOS_USERFAULTFD") and IS_ROOT and USERFAULTFD.exists():
         rows += [("auto", True, None, True), ("always", True, None, True)]
     if os.environ.get("CHAOS_ALLOCATORS"):
-        rows += [("always", users[-1], name, False) for name in ALLOCATORS
+        rows += [("always", users[-1], name, None) for name in ALLOCATORS
                  if chaos_runs.allocator_path(name)]
     for mpi in mpis():
         for adopt, user, allocator, watches in rows:
