@@ -87,7 +87,7 @@ impl Default for Config {
 /// nothing then.
 type Set = fn(&mut Config, &str) -> Option<()>;
 
-/// One FOMPI_ variable. README has a row for each, too.
+/// One FOMPI_ variable. docs/reference/environment.md has a row for each, too.
 struct Variable {
     name: &'static str,
     /// the valid values, as a warning lists them
@@ -339,8 +339,11 @@ mod tests {
     }
 
     #[test]
-    fn readme_has_a_row_for_each_variable() {
-        let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md"));
+    fn the_page_has_a_row_for_each_variable() {
+        let readme = std::fs::read_to_string(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/docs/reference/environment.md"
+        ));
         let readme = readme.unwrap();
         for name in VARIABLES.map(|variable| variable.name) {
             assert!(readme.contains(&format!("\n| `{name}` |")), "{name}");

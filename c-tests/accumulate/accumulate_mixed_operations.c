@@ -1,6 +1,6 @@
 // All ranks update the same words at once, each with another operation: sums, exclusive ors and
 // ors, by different calls, and no update is lost. MPI-4.1 section 12.7.1 promises it for one
-// operation with MPI_NO_OP (accumulate_ops); libfompi promises it for all (docs/guarantees.md).
+// operation with MPI_NO_OP (accumulate_ops); libfompi promises it for all (docs/concepts/memory.md).
 // ranks: 2 4 8
 // plain ranks: 2 4
 

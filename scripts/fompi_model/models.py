@@ -1,5 +1,5 @@
 """What is measured, as the paper writes it (P_put(s), P_fence(p), ...), and the document that has
-the fitted functions. docs/model.md explains it, model.schema.json is its form."""
+the fitted functions. docs/guide/model.md explains it, model.schema.json is its form."""
 
 from dataclasses import dataclass
 

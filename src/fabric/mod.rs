@@ -1,7 +1,7 @@
 //! The roads by which a rank reaches control words and bytes of another rank, and the laws that
-//! every road keeps (`docs/architecture.md`). Protocols in `epoch` are written against [`Words`]
-//! alone and do not know which road they use. [`remote`] has the traits for bytes, with laws of
-//! their own; memory that all ranks map needs no trait (`docs/decisions/0014`).
+//! every road keeps (`docs/internals/architecture.md`). Protocols in `epoch` are written against
+//! [`Words`] alone and do not know which road they use. [`remote`] has the traits for bytes, with
+//! laws of their own; memory that all ranks map needs no trait (`docs/decisions/0014`).
 //!
 //! The laws:
 //! 1. One word, one road: all ranks reach a contended word in the same way.

@@ -70,7 +70,8 @@ macro_rules! functions {
                 $(let $oname = library.symbol($osymbol);)*
                 Ok(Functions {
                     // SAFETY: a function of that name has that signature in every MPI ABI
-                    // (docs/architecture.md); a handle fits a register and is passed as one.
+                    // (docs/internals/architecture.md); a handle fits a register and is passed
+                    // as one.
                     $($name: unsafe { transmute_copy(&$name) },)*
                     // SAFETY: likewise; Option of a function pointer is null for None.
                     $($oname: unsafe { transmute_copy(&$oname) },)*

@@ -2,8 +2,8 @@
 //!
 //! On paper, a put of eight bytes ([`put_quick`]): window and state 3 loads, type 4 loads and 2
 //! multiplications, view 7 loads and 1 multiplication, 1 load and 1 store for the data, and
-//! 11 branches, all predictable. No atomic instruction, no call. docs/hot-path.md says what they
-//! are for.
+//! 11 branches, all predictable. No atomic instruction, no call. docs/internals/hot-path.md says
+//! what they are for.
 
 use super::{Buffer, Place, Quick, TargetBuffer, copies, elements, fits, not_null};
 use crate::datatype::type_map::{Shape, each_portion, each_run};
