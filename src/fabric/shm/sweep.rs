@@ -1,16 +1,14 @@
 //! Long copies that follow each other through more memory than a cache holds, such as a window that
 //! is filled block by block. Their bytes are gone from the cache before the same memory is copied
 //! to again. A store into the cache first reads its line from the memory; a store around the cache
-//! does not. Which one is faster depends on the machine, so a few copies of a sweep are measured in
-//! each way, and the others take the faster one. All copies that are no part of a sweep go through
-//! the cache, where the next reader finds their bytes. Not for short copies, which `mapped` makes.
+//! does not, so the copies of such a sweep go around it. All others go through the cache, where the
+//! next reader finds their bytes. Not for short copies, which `mapped` makes.
 
 use crate::number::Number;
 use crate::sync::{AtomicUsize, Ordering};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use core::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
 use core::ptr;
-use std::time::{Duration, Instant};
 
 /// The bytes of a copy that may be a part of a sweep.
 pub const LONG: u64 = 256 << 10;
@@ -56,56 +54,6 @@ static SWEEP: Sweep = Sweep::new();
 /// The bytes of a short sweep: they may stay in the cache.
 const SHORT: usize = 16 << 20;
 
-/// The stores of a copy: through the cache or around it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stores {
-    Through,
-    Around,
-}
-
-/// What copies have taken.
-struct Measured {
-    /// the number of copies
-    copies: AtomicUsize,
-    /// picoseconds for each byte, by the stores; 0: not measured
-    times: [AtomicUsize; 2],
-}
-
-/// Of this number of copies one is made with each kind of stores, the others with the faster one.
-const ROUND: usize = 32;
-
-impl Measured {
-    const fn new() -> Measured {
-        Measured { copies: AtomicUsize::new(0), times: [const { AtomicUsize::new(0) }; 2] }
-    }
-
-    /// Returns the stores of the next copy.
-    fn stores(&self) -> Stores {
-        let time = |stores: Stores| self.times[stores as usize].load(Ordering::Relaxed);
-        match self.copies.fetch_add(1, Ordering::Relaxed) % ROUND {
-            0 => Stores::Through,
-            1 => Stores::Around,
-            _ if time(Stores::Around) < time(Stores::Through) => Stores::Around,
-            _ => Stores::Through,
-        }
-    }
-
-    /// Notes the time of a copy. A page fault or another process makes some of them long: each
-    /// counts for a quarter.
-    fn note(&self, stores: Stores, bytes: usize, time: Duration) {
-        let now = time.as_nanos().saturating_mul(1000) / bytes.to_u64().max(1) as u128;
-        let now = usize::try_from(now).unwrap_or(usize::MAX / 4).clamp(1, usize::MAX / 4);
-        let time = &self.times[stores as usize];
-        let mean = match time.load(Ordering::Relaxed) {
-            0 => now,
-            before => (3 * before + now) / 4,
-        };
-        time.store(mean, Ordering::Relaxed);
-    }
-}
-
-static MEASURED: Measured = Measured::new();
-
 /// Copies `bytes` bytes, at least [`LONG`]; the buffers may overlap.
 ///
 /// # Safety
@@ -115,19 +63,13 @@ static MEASURED: Measured = Measured::new();
 pub unsafe fn copy_long(to: *mut u8, from: *const u8, bytes: u64) {
     let bytes = bytes.to_usize();
     let apart = to.addr().abs_diff(from.addr()) >= bytes;
-    if !(SWEEP.exceeds(SHORT, to.addr(), bytes) && apart) {
-        // SAFETY: the caller's promise.
-        return unsafe { ptr::copy(from, to, bytes) };
-    }
-    let (stores, began) = (MEASURED.stores(), Instant::now());
-    // SAFETY: the caller's promise, of buffers that do not overlap.
+    // SAFETY: the caller's promise, of buffers that do not overlap if they are apart.
     unsafe {
-        match stores {
-            Stores::Through => ptr::copy_nonoverlapping(from, to, bytes),
-            Stores::Around => around_cache(to, from, bytes),
+        match SWEEP.exceeds(SHORT, to.addr(), bytes) && apart {
+            true => around_cache(to, from, bytes),
+            false => ptr::copy(from, to, bytes),
         }
     }
-    MEASURED.note(stores, bytes, began.elapsed());
 }
 
 /// Copies by stores that go around the cache, where the processor has them.
@@ -184,25 +126,6 @@ mod tests {
         assert_eq!(copies(1 << 31, 2), [true; 2]);
         assert_eq!(copies(1 << 31, 2), [false; 2], "the last one was short");
         assert!((0..9).all(|_| !sweep.exceeds(4 * BLOCK, 1 << 30, BLOCK)), "the same place");
-    }
-
-    #[test]
-    fn most_copies_take_the_faster_way() {
-        let measured = Measured::new();
-        let arounds = |through: u64, around: u64| {
-            let copies = (0..ROUND).map(|_| measured.stores()).inspect(|stores| {
-                let time = if *stores == Stores::Around { around } else { through };
-                measured.note(*stores, BLOCK, Duration::from_micros(time));
-            });
-            copies.filter(|stores| *stores == Stores::Around).count()
-        };
-        assert_eq!(arounds(60, 37), ROUND - 1);
-        // What was slower before is slower for some rounds more.
-        let rounds: Vec<usize> = (0..20).map(|_| arounds(20, 37)).collect();
-        assert_eq!((rounds[0], rounds[19]), (ROUND - 1, 1));
-        measured.note(Stores::Around, BLOCK, Duration::MAX);
-        measured.note(Stores::Around, 0, Duration::MAX);
-        assert_eq!(arounds(20, 37), 1);
     }
 
     #[test]
