@@ -34,8 +34,8 @@ pub enum Strategy {
 }
 
 /// The settings of this process. Ranks may differ in all of them but FOMPI_DISABLE and
-/// FOMPI_RANKS_PER_NODE (`window::create::alike`). The other settings affect only what a process
-/// writes and sends, or the ranks agree on their effect whenever they make a window.
+/// FOMPI_RANKS_PER_NODE (`window::create::settings_check`). The other settings affect only what a
+/// process writes and sends, or the ranks agree on their effect whenever they make a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// FOMPI_VERBOSE: one line per window

@@ -53,7 +53,7 @@ pub(crate) mod window;
 pub mod measured {
     pub use crate::fabric::Way;
     pub use crate::fabric::cma::{Batch, Gathering, Process, SmallPuts};
-    pub use crate::fabric::due::DueCount;
+    pub use crate::fabric::pending_puts::DueCount;
     pub use crate::rank_numbers::RankOnNode;
     pub use crate::sys::life::{Life, Mark};
 }
@@ -72,6 +72,6 @@ pub mod fuzz_entries {
     pub use crate::window::descriptor::descriptors;
     pub use crate::window::regions::region_tables;
     pub use crate::window::waits::lock_claims;
-    pub use crate::window::wide::lists::post_lists;
+    pub use crate::window::wide::post_lists::post_lists;
     pub use crate::window::wide::wide_notes;
 }

@@ -95,7 +95,7 @@ const BIT_AT: u32 = 16;
 
 const _: () = assert!(RANKS_MAX + BITS < 1 << (u64::BITS - BITS - 1));
 const _: () = assert!(BITS < 1 << (NUMBER_AT - BIT_AT));
-// No rank has all bits set: `window::wide::lists` uses such words for itself.
+// No rank has all bits set: `window::wide::post_lists` uses such words for itself.
 const _: () = assert!(RANKS_MAX < (1 << BIT_AT) - 1);
 
 /// A rank's bit at an origin, counted from 1; 0: it has none.

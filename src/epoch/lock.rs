@@ -77,15 +77,15 @@
 //! Where each attempt costs a round trip, [`tickets`] draws a ticket instead, with the same lock
 //! word and the same functions.
 
-pub mod late_looks;
-pub mod look;
+pub mod acquire_and_read;
+pub mod atomic_calls;
 pub mod overtaking;
 pub mod passes;
 mod queue_nodes;
 pub mod standing;
 pub mod tickets;
 mod two_levels;
-pub mod whole;
+pub mod unconfirmed_targets;
 mod word;
 
 use crate::error::Result;

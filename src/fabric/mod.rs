@@ -30,23 +30,23 @@ mod conformance;
 pub mod contact;
 #[cfg(not(loom))]
 mod device_order;
-pub mod due;
 #[cfg(all(test, not(loom)))]
 mod example;
-#[cfg(not(loom))]
-pub mod far;
 #[cfg(test)]
 pub mod faults;
 pub mod layout;
 #[cfg(not(loom))]
+pub mod location;
+#[cfg(not(loom))]
 pub mod look_or_sleep;
 #[cfg(not(loom))]
 pub mod net;
-#[cfg(test)]
-pub mod passed;
+pub mod pending_puts;
 #[cfg(not(loom))]
 pub mod reduction;
 pub mod remote;
+#[cfg(not(loom))]
+pub mod remote_words;
 #[cfg(not(loom))]
 pub mod request;
 pub mod shm;
@@ -54,9 +54,9 @@ pub mod shm;
 pub mod sim;
 #[cfg(all(test, not(loom)))]
 mod simple_parts;
-#[cfg(not(loom))]
-pub mod spot;
 mod tcp;
+#[cfg(test)]
+pub mod test_overrides;
 #[cfg(not(loom))]
 mod verbs;
 #[cfg(not(loom))]

@@ -15,7 +15,7 @@ use crate::datatype::reduce::Op;
 use crate::number::Number;
 use crate::sync::{AtomicPtr, Ordering};
 use crate::sys::dl::{self, Library};
-use crate::sys::{call_slots, process};
+use crate::sys::{got_slots, process};
 use core::ffi::CStr;
 use core::mem::transmute_copy;
 use core::ptr;
@@ -273,7 +273,7 @@ fn search_order(library: Library) -> SearchOrder {
     let found = makers.map(|maker| (maker, library.symbol(maker))).into_iter();
     let callers = found
         .filter(|(_, function)| *function != 0)
-        .flat_map(|(maker, function)| call_slots::callers_of(maker, function));
+        .flat_map(|(maker, function)| got_slots::callers_of(maker, function));
     // The bindings for Fortran and C++ are libraries of the MPI.
     let mut callers = callers.filter(|caller| !caller.starts_with("libmpi"));
     match callers.next() {

@@ -4,8 +4,6 @@
 pub mod adopt;
 #[cfg(not(loom))]
 pub mod ancestors;
-#[cfg(not(loom))]
-pub mod call_slots;
 pub mod cgroup;
 #[cfg(all(test, not(loom)))]
 pub mod child;
@@ -15,6 +13,8 @@ pub mod fast_networks;
 pub mod fork;
 #[cfg(not(loom))]
 pub mod futex;
+#[cfg(not(loom))]
+pub mod got_slots;
 pub mod gpu;
 #[cfg(not(loom))]
 pub mod handshake;

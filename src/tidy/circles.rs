@@ -19,7 +19,7 @@ const LEFT: [(&str, &str); 8] = [
     ("memory/heap/fork_copies.rs", "memory/heap.rs"),
     ("window/local.rs", "window/wide/mod.rs"),
     ("window/wide/locate.rs", "window/address.rs"),
-    ("window/wide/mod.rs", "window/wide/lists.rs"),
+    ("window/wide/mod.rs", "window/wide/post_lists.rs"),
     ("window/wide/targets.rs", "window/wide/mod.rs"),
 ];
 

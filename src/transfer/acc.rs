@@ -1,6 +1,6 @@
 //! The accumulate lock of a target (`ACC` of `fabric::layout`). All calls on several elements run
 //! under it, and all calls on elements that not all ranks can change by an atomic instruction.
-//! Calls on a single word only read it (docs/decisions/0004, `epoch::lock::whole`).
+//! Calls on a single word only read it (docs/decisions/0004, `epoch::lock::atomic_calls`).
 //!
 //! On a distant road the request for the lock goes out together with the gets of the elements. If
 //! the answer says that the lock was free, the elements are as the previous holder left them. So an
@@ -10,16 +10,16 @@
 use super::Place;
 use super::acc_run::Guard;
 use crate::epoch::lock::passes::{Caller, SwitchLimits};
-use crate::epoch::lock::{self, Mode, look, whole};
+use crate::epoch::lock::{self, Mode, acquire_and_read, atomic_calls};
 use crate::error::Result;
-use crate::fabric::far::Begun;
+use crate::fabric::location::Unmapped;
 use crate::fabric::net::Peer;
 use crate::fabric::remote::{LockAt, Remote};
-use crate::fabric::spot::Unmapped;
+use crate::fabric::remote_words::Begun;
 use crate::fabric::{WordAt, Words};
 use crate::rank_numbers::Rank;
+use crate::window::lock_queue_nodes::Wanted;
 use crate::window::protocols::{Protocols, on_protocols, on_words};
-use crate::window::wanted::Wanted;
 use crate::window::wide::WideWindow;
 use crate::window::wide::many_nodes::ManyNodes;
 use crate::window::wide::targets::WideTarget;
@@ -103,7 +103,12 @@ impl<'a> LookBehind<'a> {
             return Ok(());
         };
         let node = place.node;
-        whole::wait_if_held(&part.far(node), rank, node.nodes_for(Wanted::Accumulate(rank)), lock)
+        atomic_calls::wait_if_held(
+            &part.far(node),
+            rank,
+            node.nodes_for(Wanted::Accumulate(rank)),
+            lock,
+        )
     }
 }
 
@@ -119,7 +124,7 @@ impl LookBehind<'_> {
 }
 
 fn word(rank: Rank) -> WordAt {
-    whole::word(rank)
+    atomic_calls::word(rank)
 }
 
 /// The lock of a target, for one accumulate on memory that is not mapped here.
@@ -173,7 +178,11 @@ impl<'a> AccLock<'a> {
         let target = part.target(node, self.rank)?;
         self.turn = Some(target.accumulating.lock());
         let at = target.accumulate_lock();
-        Ok(LockAt { at, take: look::taken(Mode::Exclusive), release: look::freed(Mode::Exclusive) })
+        Ok(LockAt {
+            at,
+            take: acquire_and_read::taken(Mode::Exclusive),
+            release: acquire_and_read::freed(Mode::Exclusive),
+        })
     }
 
     /// Ends what the chain has begun, which has seen these values of the lock word: wakes the next
@@ -181,13 +190,19 @@ impl<'a> AccLock<'a> {
     pub fn has_been(&mut self, (before, at_release): (u64, u64)) -> Result<bool> {
         let (node, at) = (self.place.node, word(self.rank));
         let nodes = node.nodes_for(Wanted::Accumulate(self.rank));
-        let was_free = before == look::taken(Mode::Exclusive).0;
+        let was_free = before == acquire_and_read::taken(Mode::Exclusive).0;
         if was_free {
-            let woken = on_words!(node, |words| look::end_release(words, at_release));
+            let woken = on_words!(node, |words| acquire_and_read::end_release(words, at_release));
             self.turn = None;
             return woken.map(|()| true);
         }
-        on_words!(node, |words| look::acquire_seen(words, at, Mode::Exclusive, before, nodes))?;
+        on_words!(node, |words| acquire_and_read::acquire_seen(
+            words,
+            at,
+            Mode::Exclusive,
+            before,
+            nodes
+        ))?;
         self.state = State::Held;
         Ok(false)
     }
@@ -203,7 +218,7 @@ impl<'a> AccLock<'a> {
             self.turn = Some(part.target(node, self.rank)?.accumulating.lock());
             let words = &words;
             words.order(word.rank)?;
-            let asked = look::begin_acquire(words, word, Mode::Exclusive)?;
+            let asked = acquire_and_read::begin_acquire(words, word, Mode::Exclusive)?;
             words.order(word.rank)?;
             self.state = State::Asked(asked);
             return Ok(());
@@ -226,7 +241,8 @@ impl<'a> AccLock<'a> {
         };
         let nodes = node.nodes_for(Wanted::Accumulate(self.rank));
         let asked = (word(self.rank), asked);
-        let is_valid = look::end_acquire(&many.words, asked, Mode::Exclusive, false, nodes)?;
+        let is_valid =
+            acquire_and_read::end_acquire(&many.words, asked, Mode::Exclusive, false, nodes)?;
         self.state = State::Held;
         Ok(is_valid)
     }

@@ -13,7 +13,7 @@ use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{self, Op, pairs};
 use crate::datatype::type_map::Shape;
 use crate::error::{Class, Error, Result};
-use crate::fabric::spot::{Spot, Unmapped};
+use crate::fabric::location::{Spot, Unmapped};
 use crate::mpi::Handle;
 use crate::number::Number;
 use crate::rank_numbers::Rank;

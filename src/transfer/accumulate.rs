@@ -3,7 +3,7 @@
 //! element choose, never the call: see `datatype::reduce`.
 //!
 //! A call on several elements is atomic as a whole: it holds the target's accumulate lock from its
-//! begin to its end, and a call on a single element reads that lock (`epoch::lock::whole`).
+//! begin to its end, and a call on a single element reads that lock (`epoch::lock::atomic_calls`).
 //!
 //! They are ordered as the standard's default demands (§12.7.2): each is done when it returns, and
 //! atomic instructions of one process on one location keep their order, or the road keeps it.

@@ -6,8 +6,8 @@ use super::acc::AccLock;
 use crate::datatype::type_map::{Offsets, Portion, Scattered, Strip};
 use crate::error::Result;
 use crate::fabric::Way;
+use crate::fabric::location::{Spot, Unmapped};
 pub use crate::fabric::shm::mapped::copy;
-use crate::fabric::spot::{Spot, Unmapped};
 use crate::number::{Number, Offset};
 use core::hint::black_box;
 

@@ -14,7 +14,7 @@ use super::distant;
 use super::{Place, Quick, TargetBuffer, not_null};
 use crate::datatype::reduce::{self, Op};
 use crate::error::{Class, Error, Result};
-use crate::fabric::spot::{Spot, Unmapped};
+use crate::fabric::location::{Spot, Unmapped};
 use crate::mpi::Handle;
 use crate::number::Number;
 use crate::window::address::Reach;

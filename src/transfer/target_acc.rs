@@ -14,12 +14,12 @@ use super::{Place, unpaired};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{self, Op};
 use crate::error::Result;
+use crate::fabric::location::{Distant, Unmapped};
 use crate::fabric::net::Peer;
 use crate::fabric::reduction::{Protection, Reduction};
 use crate::fabric::remote::{
     AccumulateAt, AtTarget, Bytes, Elements, Network, OPERANDS_COPIED_MAX,
 };
-use crate::fabric::spot::{Distant, Unmapped};
 use crate::number::Number;
 use crate::rank_numbers::Rank;
 use crate::window::wide::locate::Elsewhere;

@@ -10,7 +10,7 @@ use super::{Carrier, LocalWindow, Memory, Window, registry};
 use crate::epoch::access::{Hold, TargetAccess};
 use crate::error::{Class, Error, Result};
 use crate::fabric::cma::{Gathering, Process};
-use crate::fabric::spot::{Spot, Unmapped};
+use crate::fabric::location::{Spot, Unmapped};
 use crate::fabric::{WordAt, layout};
 use crate::memory::HeapView;
 use crate::number::Number;

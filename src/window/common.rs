@@ -5,7 +5,7 @@
 //! zero. Its pages are taken from the system when they are touched; only where a device or the
 //! kernel's policy requires it, each rank backs its own part when the window is made.
 
-use super::kept::{Content, HasKeep, Keep, TouchState, content_of_file};
+use super::window_memory_cache::{Content, HasKeep, Keep, TouchState, content_of_file};
 use crate::error::{Error, Result};
 use crate::memory::heap::{self, HeapRange};
 use crate::memory::{HeapPlace, HeapView};

@@ -3,13 +3,14 @@
 //!
 //! Quick calls do not look for such puts, so no quick call serves the window while a target is due:
 //! from its first small put by process_vm until a completing call has nothing to leave to the next
-//! one (`fabric::due`). A window on which no small put is under way pays nothing in a quick call.
+//! one (`fabric::pending_puts`). A window on which no small put is under way pays nothing in a
+//! quick call.
 
 use super::window_puts::WindowPuts;
 use super::{LocalWindow, Window, registry};
 use crate::error::Result;
 use crate::fabric::cma::{Gathering, Process, SmallPuts};
-use crate::fabric::due::DueCount;
+use crate::fabric::pending_puts::DueCount;
 use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::Ordering;
 

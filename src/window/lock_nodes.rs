@@ -1,7 +1,7 @@
 //! The queue nodes of a window, as the locks take them ([`Nodes`]).
 
 use super::LocalWindow;
-use super::wanted::Wanted;
+use super::lock_queue_nodes::Wanted;
 use crate::epoch::lock::Nodes;
 use crate::error::Result;
 use crate::fabric::WordAt;

@@ -5,7 +5,7 @@
 
 use super::LocalWindow;
 use super::control_blocks::ControlBlocks;
-use super::idle::NodeIdle;
+use super::wait_progress::NodeIdle;
 use crate::epoch::lock::Nodes;
 use crate::epoch::lock::passes::{self, Caller, Others};
 use crate::epoch::{fence, pscw};

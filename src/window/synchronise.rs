@@ -4,9 +4,9 @@
 
 use super::countdown::QUICK_PER_FULL;
 use super::create::barrier::collective_words;
+use super::lock_queue_nodes::Wanted;
 use super::protocols::{OneNode, Protocols, on_protocols, on_words};
 use super::quick_window::QuickWindow;
-use super::wanted::Wanted;
 use super::{LocalWindow, Window, waits};
 use crate::epoch::lock::{self, Spare};
 use crate::epoch::state::Hold;

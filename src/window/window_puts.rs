@@ -1,7 +1,7 @@
 //! The small puts of a window that are gathered for targets of this node whose memory the system
 //! copies, by their target (`fabric::cma::SmallPuts`), and the number of targets that are due: the
-//! next call that completes operations there has something to do (`fabric::due`). Not for the calls
-//! that complete puts: `complete_puts` has those.
+//! next call that completes operations there has something to do (`fabric::pending_puts`). Not for
+//! the calls that complete puts: `complete_puts` has those.
 //!
 //! | `due` | meaning                                                                         |
 //! |-------|---------------------------------------------------------------------------------|
@@ -15,8 +15,8 @@
 //! | the handle | likewise                                           | changes with `due`        |
 //!
 //! `due` changes in a turn, together with the entry. So that a call can complete the puts that its
-//! thread has made, the entry must not be there while one of them waits: `fabric::due` shows that
-//! the target is counted from before the put returns until it was sent.
+//! thread has made, the entry must not be there while one of them waits: `fabric::pending_puts`
+//! shows that the target is counted from before the put returns until it was sent.
 
 use crate::fabric::cma::SmallPuts;
 use crate::rank_numbers::RankOnNode;

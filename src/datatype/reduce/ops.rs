@@ -335,7 +335,7 @@ macro_rules! replace {
             #[inline(always)]
             unsafe fn atomic_combine(at: *mut u8, origin: $word) {
                 // No plain store: a call on a single word ends behind its change for all others
-                // (`epoch::lock::whole`).
+                // (`epoch::lock::atomic_calls`).
                 // SAFETY: the caller guarantees what `Word` asks.
                 unsafe { Word::swap(at, origin) };
             }

@@ -129,7 +129,7 @@ mod fetching {
         // SAFETY: the caller's guarantees. The origin is read before the result is written: they
         // may be one buffer.
         unsafe { C::fetch_and_combine(target, T::read(origin)).write(result) };
-        fence_after_rmw(); // as in `epoch::lock::whole`
+        fence_after_rmw(); // as in `epoch::lock::atomic_calls`
     }
 
     /// # Safety

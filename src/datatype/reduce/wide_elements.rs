@@ -1,8 +1,8 @@
 //! Many elements at once, for the holder of the target's accumulate lock. Calls on a single element
 //! do not take that lock, and one that read the lock earlier may still be changing its word
-//! (`epoch::lock::whole`). So this code must not lose a change of such a call, and such a call must
-//! not see a partly changed word. Each aligned word of eight bytes is changed by one atomic
-//! instruction, whatever the type of the elements inside of it. Where the processor has a
+//! (`epoch::lock::atomic_calls`). So this code must not lose a change of such a call, and such a
+//! call must not see a partly changed word. Each aligned word of eight bytes is changed by one
+//! atomic instruction, whatever the type of the elements inside of it. Where the processor has a
 //! compare-exchange of sixteen bytes, one instruction changes two words; it is locked as the others
 //! are, and costs less than two of them.
 //!

@@ -1,7 +1,7 @@
 //! Which accumulates may do without the lock of their target, on one node (docs/decisions/0004).
 //! Calls on several words run as plain loops, which vector instructions make fast, while no rank
 //! changes single words of the target without the lock. Not for windows over several nodes, and not
-//! for the proof that a call is atomic as a whole, which is in [`super::whole`].
+//! for the proof that a call is atomic as a whole, which is in [`super::atomic_calls`].
 //!
 //! A rank changes a single word of a target *without the lock* if it has a *pass* there, a bit of
 //! its own. All words below are the target's, and only the holder of its accumulate lock changes
@@ -50,7 +50,7 @@
 //! such call. By the [`SwitchLimits`] a target switches only after calls that were slow for as long
 //! as that.
 
-use super::{Nodes, whole};
+use super::{Nodes, atomic_calls};
 use crate::error::Result;
 use crate::fabric::layout::{self, MIX, WITHDRAWN};
 use crate::fabric::{Fetch, WordAt, WordId, Words};
@@ -119,7 +119,7 @@ pub fn several<R>(
     work: impl FnOnce(Others) -> Result<R>,
 ) -> Result<R> {
     let at = Passes { words, target, caller };
-    whole::several(words, target, nodes, || work(at.others(elements)?))
+    atomic_calls::several(words, target, nodes, || work(at.others(elements)?))
 }
 
 /// A call on a single word: `work` is one atomic instruction.
@@ -136,7 +136,7 @@ pub fn single<R>(
         fence_after_rmw(); // before others learn that this call has ended
         return done;
     }
-    whole::several(words, target, nodes, || {
+    atomic_calls::several(words, target, nodes, || {
         at.enter()?;
         work()
     })

@@ -1,8 +1,8 @@
 //! Which targets have had accumulates on single words that no call has waited for: each needs a
-//! look at the accumulate lock of its target behind it ([`super::whole`]), ahead of the end of a
-//! call that completes it. Not for the looks themselves. Invariant: a thread that finds no entry
-//! for a target knows that a look has ended there that began behind all accumulates that it has
-//! sent.
+//! look at the accumulate lock of its target behind it ([`super::atomic_calls`]), ahead of the end
+//! of a call that completes it. Not for the looks themselves. Invariant: a thread that finds no
+//! entry for a target knows that a look has ended there that began behind all accumulates that it
+//! has sent.
 //!
 //! So an entry stays until a look has ended: several threads that complete operations at one target
 //! look one beside the other. If the first one took the entry away when it begins, the others would

@@ -1,7 +1,7 @@
 //! Accumulates that no single operation can do, on the simulator: the lock and the first read of
 //! what it guards in one round trip.
 
-use crate::epoch::lock::look::{begin_acquire, end_acquire};
+use crate::epoch::lock::acquire_and_read::{begin_acquire, end_acquire};
 use crate::epoch::lock::{Mode, release};
 use crate::fabric::layout::ACC;
 use crate::fabric::sim::{FAR, Fault, Profile, Sim, SimCounts, View, every, is_caught, run};

@@ -6,9 +6,9 @@ use super::super::lock::{
 };
 use crate::epoch::lock::Mode;
 use crate::fabric::layout;
-use crate::fabric::passed::Passed;
 use crate::fabric::shm::thread_words::{self, Heap, HeapWords};
 use crate::fabric::sim::{FAR, FLAT, Fault, Sim, SimShape, every};
+use crate::fabric::test_overrides::Passed;
 use crate::rank_numbers::Rank;
 use crate::sync::{AtomicU64, Ordering::Relaxed, model};
 use std::cell::Cell;

@@ -3,8 +3,8 @@
 //! `orderings`.
 
 use super::passes::caller;
+use crate::epoch::lock::atomic_calls::{look_behind, several};
 use crate::epoch::lock::passes;
-use crate::epoch::lock::whole::{look_behind, several};
 use crate::error::Result;
 use crate::fabric::layout::fence;
 use crate::fabric::sim::{FAR, FLAT, Fault, Sim, View, every, is_caught};

@@ -5,7 +5,7 @@
 use super::{Batch, Gathering, Process};
 use crate::error::Result;
 use crate::fabric::Way;
-use crate::fabric::due::DueCount;
+use crate::fabric::pending_puts::DueCount;
 use crate::fabric::remote::{Bytes, Remote, Runs};
 use crate::sync::full_fence;
 use parking_lot::Mutex;

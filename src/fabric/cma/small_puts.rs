@@ -7,8 +7,8 @@
 //! without a copy, and an error is the answer of the put. Others are gathered until the next
 //! completing call, or until one of these is sent to the process: a get, a put that is not small, a
 //! transfer of many runs. At its first small put a process does not know whether others follow, so
-//! it decides by the puts ahead of the last completing call (`fabric::due`): if they were several,
-//! the first put is gathered, too.
+//! it decides by the puts ahead of the last completing call (`fabric::pending_puts`): if they were
+//! several, the first put is gathered, too.
 //!
 //! In ns for each of a thousand puts, by `cargo bench --bench process_vm`, on a machine where a
 //! system call for 8 bytes takes 1,490, and one for 1 KiB 1,500:
@@ -24,7 +24,7 @@
 use super::batch::{self, Batch};
 use super::{Process, Way};
 use crate::error::{Error, Result};
-use crate::fabric::due::{Due, DueCount, Left};
+use crate::fabric::pending_puts::{Due, DueCount, Left};
 use crate::number::Number;
 use crate::sys::vm::{self, IoVec};
 

@@ -4,9 +4,9 @@
 use crate::error::Result;
 use crate::fabric::cma::{Gathering, Process, SmallPuts};
 use crate::fabric::example::Example;
-use crate::fabric::far::{Far, FarWait, Locate};
 use crate::fabric::net::Serving;
 use crate::fabric::remote::{Addressed, Bytes, Network, Remote, Road};
+use crate::fabric::remote_words::{Far, FarWait, Locate};
 use crate::fabric::shm::mapped;
 use crate::fabric::shm::thread_words::{self, Heap, HeapWords};
 use crate::fabric::shm::words::Idle;

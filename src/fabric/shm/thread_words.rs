@@ -4,7 +4,7 @@
 use super::words::{Cells, CpuWords, Idle};
 use crate::error::Result;
 use crate::fabric::layout;
-use crate::fabric::passed::Passed;
+use crate::fabric::test_overrides::Passed;
 use crate::fabric::{WordAt, WordId, Words};
 use crate::rank_numbers::Rank;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};

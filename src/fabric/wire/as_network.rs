@@ -3,10 +3,10 @@
 use core::ops::Range;
 use std::sync::Arc;
 
+use super::atomic_chains;
 use super::atomics::Ticket;
 use super::coalesce::Coalesce;
 use super::leases::BlockLease;
-use super::many;
 use super::peer::Peer;
 use super::pool::BLOCK_BYTES;
 use super::this_process::{Exposed, Wire};
@@ -62,7 +62,7 @@ impl Network for Peer {
     type Ticket = Ticket;
     type Lease<'a> = BlockLease<'a>;
     type AtTarget = Peer;
-    const WORDS_MAX: usize = many::WORDS_MAX;
+    const WORDS_MAX: usize = atomic_chains::WORDS_MAX;
 
     fn is_idle(&self) -> bool {
         self.is_idle()

@@ -2,12 +2,13 @@
 //! without a call of the target (decision 0005). A process has one [`Wire`] and one [`Peer`] for
 //! each process that it contacts. The first operation on a peer makes the connection, with the help
 //! of the target's connection thread. This room speaks to its device through `device.rs` and
-//! `device_link.rs` alone, and does not define the control words of the protocols; `fabric/far.rs`
-//! builds them from these operations. Invariant: memory and connections are O(processes contacted),
-//! and the number of operations under way has a bound.
+//! `device_link.rs` alone, and does not define the control words of the protocols;
+//! `fabric/remote_words.rs` builds them from these operations. Invariant: memory and connections
+//! are O(processes contacted), and the number of operations under way has a bound.
 
 mod answer_waits;
 mod as_network;
+mod atomic_chains;
 mod atomics;
 mod coalesce;
 mod counts;
@@ -15,12 +16,10 @@ mod device;
 mod device_choice;
 mod device_link;
 mod fault;
-mod gathered;
 mod greeting;
 #[cfg(any(test, fuzzing))]
 mod greeting_fuzz;
 mod leases;
-mod many;
 mod pause;
 mod peer;
 mod peers;
@@ -29,6 +28,7 @@ mod pool;
 mod put_and_get;
 mod queue;
 mod refusals;
+mod scatter_messages;
 mod silence;
 mod target_side;
 #[cfg(test)]

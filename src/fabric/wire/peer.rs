@@ -1,8 +1,8 @@
 //! Another process, or this one, as the origin reaches it: the connection, and the state that all
 //! peers share. Operations on words are in `atomics` and `many`; bytes travel in `put_and_get`,
-//! `gathered` and `leases`; `answer_waits` has every wait for the device. The first operation makes
-//! the connection. Invariant: a lost peer stays lost, and each later call fails with the same
-//! error.
+//! `scatter_messages` and `leases`; `answer_waits` has every wait for the device. The first
+//! operation makes the connection. Invariant: a lost peer stays lost, and each later call fails
+//! with the same error.
 
 use core::result;
 use std::net::IpAddr;

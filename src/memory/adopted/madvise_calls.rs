@@ -8,7 +8,7 @@
 
 use crate::sync::{AtomicUsize, Ordering, full_fence};
 use crate::sys::adopt::discards::{self, Advise};
-use crate::sys::{call_slots, dl};
+use crate::sys::{dl, got_slots};
 
 /// The function that was called before; 0: none is known.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
@@ -53,7 +53,7 @@ impl MadviseCalls {
         }
         // SAFETY: `advise` has the type of madvise.
         unsafe {
-            call_slots::redirect(c"madvise", (advise as *const ()).expose_provenance(), |next| {
+            got_slots::redirect(c"madvise", (advise as *const ()).expose_provenance(), |next| {
                 NEXT.store(next, Ordering::Release);
             });
         }

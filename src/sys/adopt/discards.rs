@@ -2,7 +2,7 @@
 //! memory reads as zero afterwards, and leaves the bytes of a shared segment as they are. So
 //! [`advise`] takes such pages out of the segment, too. Allocators call madvise under their own
 //! locks, so this file neither allocates nor waits for a thread that does: which pages lie where is
-//! a table in memory of the kernel, and its lock is that of a step (`step_lock`).
+//! a table in memory of the kernel, and its lock is that of a step (`move_lock`).
 //!
 //! The table has more than it must: pages are noted before they move and forgotten after they have
 //! moved back. A part of the segment whose page is not there has no memory, and to discard it
@@ -11,7 +11,7 @@
 //! Not for program libraries that make the system call by themselves, such as the C library's own
 //! malloc. These discard only whole pages without a live object.
 
-use super::step_lock::StepLock;
+use super::move_lock::StepLock;
 use crate::number::Number;
 use crate::sync::{AtomicU64, Ordering, full_fence};
 use crate::sys::{page_bytes, process};

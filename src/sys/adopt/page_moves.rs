@@ -19,8 +19,8 @@
 
 use super::kept_file::KeptFile;
 use super::memory_nodes::{self, NodePolicy, PageNodes};
+use super::move_lock::StepLock;
 use super::smaps::Wishes;
-use super::step_lock::StepLock;
 use super::unshared::{self, Addresses, BLOCK};
 use crate::error::{Error, Result};
 use crate::number::Number;
@@ -395,8 +395,8 @@ fn populate(address: u64, bytes: u64) {
 }
 
 mod data_runs;
-mod room;
-pub use room::Room;
+mod segment_pages;
+pub use segment_pages::Room;
 
 #[cfg(test)]
 mod tests;

@@ -15,10 +15,10 @@ pub use records::{Counter, ProcessRecord, Record};
 pub use slots::announcements;
 
 use super::common::Common;
-use super::kept::KeptList;
 use super::mapped_bytes::WORDS_AT;
 use super::report::Why;
 use super::target::NoTargets;
+use super::window_memory_cache::KeptList;
 use crate::epoch::fence::BarrierKind;
 use crate::error::{Error, Result};
 use crate::fabric::cma;

@@ -38,10 +38,10 @@ use crate::window::arena::{Announcement, Arena, Counter, Record};
 use crate::window::common::{Common, LARGE, Offer};
 use crate::window::control_blocks::ControlBlocks;
 use crate::window::descriptor::Descriptor;
-use crate::window::kept::{Keep, OwnPart, Share};
 use crate::window::mapped_bytes::MappedBytes;
 use crate::window::own_ranges::OwnRange;
 use crate::window::report::Why;
+use crate::window::window_memory_cache::{Keep, OwnPart, Share};
 use std::sync::Arc;
 
 /// The request of this rank for a new window.

@@ -1,6 +1,6 @@
 //! The barrier of the processes of an arena, in calls that make or free a window.
 
-use super::late::BarrierWait;
+use super::missing_ranks::BarrierWait;
 use crate::epoch::fence;
 use crate::error::Result;
 use crate::fabric::WordId;
@@ -10,7 +10,7 @@ use crate::rank_numbers::Slot;
 use crate::sync::AtomicU32;
 use crate::window::arena::Arena;
 use crate::window::control_blocks::ControlBlocks;
-use crate::window::idle::NodeIdle;
+use crate::window::wait_progress::NodeIdle;
 use std::sync::Arc;
 
 /// Waits until all ranks of an arena have called this, in the user's call `call`.

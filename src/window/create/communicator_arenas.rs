@@ -7,7 +7,7 @@
 
 #![allow(clippy::missing_safety_doc)] // callbacks: called by the MPI underneath
 
-use super::{alike, alone};
+use super::{lone_rank_warning, settings_check};
 use crate::config::Config;
 use crate::error::Result;
 use crate::fabric::layout::RANKS_MAX;
@@ -18,7 +18,7 @@ use crate::mpi::{Handle, Host};
 use crate::window::arena::Arena;
 use crate::window::report::Why;
 use crate::window::wide::{Need, WideArena};
-use crate::window::{idle, report, waits};
+use crate::window::{report, wait_progress, waits};
 use core::ffi::{c_int, c_void};
 use std::sync::{Arc, OnceLock};
 
@@ -51,8 +51,8 @@ impl Ground {
             // SAFETY: set below, and dropped by `delete` only, together with the attribute.
             return Ok(unsafe { &*cached }.clone());
         }
-        alone::tell(host);
-        alike::check(host, comm, call)?;
+        lone_rank_warning::tell(host);
+        settings_check::check(host, comm, call)?;
         let ground = match Config::get().disable {
             true => None,
             false => Some(Ground::make(host, comm)?),
@@ -93,7 +93,7 @@ impl Ground {
             report::print_repeats();
             waits::print();
         });
-        idle::report_by(waits::look);
+        wait_progress::report_by(waits::look);
         adopted::note_window();
         let size = comm.size(host)?;
         if size > RANKS_MAX {

@@ -17,10 +17,10 @@ use crate::rank_numbers::{Rank, RankOnNode, Slot};
 use crate::sys::job::{self, WaitMark};
 use crate::window::arena::Arena;
 use crate::window::control_blocks::ControlBlocks;
-use crate::window::idle::NodeIdle;
 use crate::window::label::label;
 use crate::window::registry;
 use crate::window::report::{named, say};
+use crate::window::wait_progress::NodeIdle;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
 //! Making and freeing windows (MPI-4.1 §12.2). The steps of a call that makes a window:
 //!
-//! 1. The first window of a communicator needs a [`Ground`]: [`alike`] compares the library and the
-//!    settings of all ranks, and then the ranks make an arena, on one node or on several. While a
-//!    rank waits there for others, [`late`] reports them.
+//! 1. The first window of a communicator needs a [`Ground`]: [`settings_check`] compares the
+//!    library and the settings of all ranks, and then the ranks make an arena, on one node or on
+//!    several. While a rank waits there for others, [`missing_ranks`] reports them.
 //! 2. The rank reserves a place for the handle (`window::registry`) and checks the arguments.
 //! 3. The ranks agree on the window: [`agreement`] on one node, `wide::exchange` over several. If
 //!    one rank cannot make the window, none does.
@@ -27,13 +27,13 @@
 //! the communicator and for the attribute with its ground.
 
 pub mod agreement;
-mod alike;
-mod alone;
 pub mod barrier;
-mod ground;
-pub mod late;
+mod communicator_arenas;
+mod lone_rank_warning;
+pub mod missing_ranks;
 mod quiet;
 mod reuse;
+mod settings_check;
 
 use super::attributes::Attributes;
 use super::countdown::Countdown;
@@ -58,9 +58,9 @@ use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::{AtomicBool, AtomicUsize};
 use crate::sys::page_bytes;
 use agreement::{Memory, Outcome, Wish};
+use communicator_arenas::Ground;
 use core::ffi::{c_int, c_void};
 use core::ptr;
-use ground::Ground;
 use parking_lot::Mutex;
 use quiet::Arrival;
 

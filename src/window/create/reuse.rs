@@ -1,7 +1,8 @@
-//! The use of kept memory for a new allocated window (`window::kept`). Before the first barrier of
-//! the agreement each rank takes the memory that it has kept, if its request gets the same part of
-//! it again, and writes its number to its record. The memory is used if all ranks have written the
-//! same number: all of them have it mapped, and know their parts. If one has not, all give it up.
+//! The use of kept memory for a new allocated window (`window::window_memory_cache`). Before the
+//! first barrier of the agreement each rank takes the memory that it has kept, if its request gets
+//! the same part of it again, and writes its number to its record. The memory is used if all ranks
+//! have written the same number: all of them have it mapped, and know their parts. If one has not,
+//! all give it up.
 //!
 //! Kept memory reads as zero in the new window. Rank 0 looks whether it was touched, before the
 //! barrier; if so, each rank clears its part behind it, and one more barrier follows. A rank writes
@@ -18,7 +19,9 @@ use crate::window::arena::Arena;
 use crate::window::common::Common;
 use crate::window::control_blocks::ControlBlocks;
 use crate::window::descriptor::Descriptor;
-use crate::window::kept::{Content, HasKeep, KEPT_MAX, Keep, KeptWord, OwnPart, Share};
+use crate::window::window_memory_cache::{
+    Content, HasKeep, KEPT_MAX, Keep, KeptWord, OwnPart, Share,
+};
 use std::sync::Arc;
 
 /// Kept memory that fits the request of this rank.

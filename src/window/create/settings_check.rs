@@ -23,7 +23,7 @@
 //! MPI_Iallreduce: its messages, which are shorter, are received here and overwrite at least the
 //! beginning of fact 0.
 
-use super::late::Late;
+use super::missing_ranks::Late;
 use crate::config::Config;
 use crate::error::{Error, Fact, Result};
 use crate::mpi::Host;

@@ -17,7 +17,7 @@ use crate::rank_numbers::{Rank, Slot};
 use crate::sys::proc_notes::{self, Note};
 use crate::sys::process;
 use crate::window::label::{label, printable};
-use crate::window::wanted::Wanted;
+use crate::window::lock_queue_nodes::Wanted;
 use crate::window::{LocalWindow, Window, registry};
 
 /// How a lock is held or wanted.

@@ -3,7 +3,7 @@
 //! ([`claims`]), and MPI_Finalize prints a table of the windows and the time that ranks waited in
 //! them ([`summary`]). Without that setting a rank prints the line if the deadlock is proved.
 //! Nothing here changes what a protocol does. Not for the calls that make and free windows:
-//! [`late`](super::create::late) reports those.
+//! [`missing_ranks`](super::create::missing_ranks) reports those.
 
 mod claims;
 mod summary;
@@ -13,9 +13,9 @@ mod text;
 pub use claims::lock_claims;
 pub use summary::{freed, leave, print};
 
-use super::idle::{NodeIdle, Waiting};
 use super::registry;
 use super::report::say;
+use super::wait_progress::{NodeIdle, Waiting};
 use super::{LocalWindow, Window};
 use std::time::{Duration, Instant};
 use text::Call;

@@ -12,9 +12,9 @@ use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::Ordering;
 use crate::sys::process;
 use crate::window::label::label;
+use crate::window::lock_queue_nodes::Wanted;
 use crate::window::protocols::on_words;
 use crate::window::report::named;
-use crate::window::wanted::Wanted;
 use crate::window::{LocalWindow, Window};
 use std::time::Duration;
 

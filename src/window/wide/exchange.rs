@@ -9,10 +9,10 @@
 //! 3. The leaders exchange the addresses of that memory, and each node shares the table of them.
 //!    *Collective:* the verdict whether all ranks have the table.
 
-use super::lists::Areas;
+use super::post_lists::Areas;
 use super::shared::Shared;
 use super::{Place, WideArena, WideWindow};
-use crate::epoch::lock::late_looks::LateLooks;
+use crate::epoch::lock::unconfirmed_targets::LateLooks;
 use crate::error::{Error, Result};
 use crate::fabric::net::Exposed;
 use crate::fabric::remote::{Addressed, Remote, Road};

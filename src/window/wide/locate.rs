@@ -5,7 +5,7 @@
 use super::WideWindow;
 use super::targets::{Data, WideTarget};
 use crate::error::Result;
-use crate::fabric::spot::{Distant, Spot, Unmapped};
+use crate::fabric::location::{Distant, Spot, Unmapped};
 use crate::rank_numbers::Rank;
 use crate::window::address::Reach;
 use crate::window::{LocalWindow, Memory};

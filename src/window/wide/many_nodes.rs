@@ -2,12 +2,12 @@
 //! reaches, with a barrier and exposure epochs whose cost does not grow with the ranks of a node.
 
 use super::WideWindow;
-use super::located::Ranks;
+use super::word_locations::Ranks;
 use crate::epoch::lock::passes::{Caller, Others};
-use crate::epoch::lock::{Nodes, whole};
+use crate::epoch::lock::{Nodes, atomic_calls};
 use crate::epoch::{exposure, fence};
 use crate::error::Result;
-use crate::fabric::far::Far;
+use crate::fabric::remote_words::Far;
 use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::full_fence;
 use crate::window::LocalWindow;
@@ -78,7 +78,7 @@ impl<'a> Protocols for ManyNodes<'a> {
         work: impl FnOnce(),
     ) -> Result<()> {
         work();
-        whole::look_behind(&self.words, rank, nodes)
+        atomic_calls::look_behind(&self.words, rank, nodes)
     }
 
     fn several(
@@ -88,7 +88,7 @@ impl<'a> Protocols for ManyNodes<'a> {
         nodes: impl Nodes,
         work: impl FnOnce(Others) -> Result<()>,
     ) -> Result<()> {
-        whole::several(&self.words, rank, nodes, || work(Others::OnSingleWords))
+        atomic_calls::several(&self.words, rank, nodes, || work(Others::OnSingleWords))
     }
 }
 

@@ -12,25 +12,25 @@
 
 mod checks;
 pub mod exchange;
-pub mod lists;
 pub mod locate;
-pub mod located;
 mod make;
 pub mod many_nodes;
 mod no_device;
 mod nodes;
 mod notes;
+pub mod post_lists;
 mod shared;
 pub mod targets;
 mod transfers;
-mod unsettled;
+mod unconfirmed_accumulates;
+pub mod word_locations;
 
 use super::arena::Arena;
 use super::control_blocks::ControlBlocks;
 use super::descriptor::Descriptor;
 use crate::epoch::access::TargetAccess;
 use crate::epoch::exposure::{Posted, Started};
-use crate::epoch::lock::late_looks::LateLooks;
+use crate::epoch::lock::unconfirmed_targets::LateLooks;
 use crate::error::Result;
 use crate::fabric::layout;
 use crate::fabric::look_or_sleep::Look;
@@ -43,12 +43,12 @@ use crate::mpi::comm::{Comm, Group};
 use crate::number::Number;
 use crate::rank_numbers::{NodeNumber, Rank, RankOnNode, Slot};
 use crate::util::known::Known;
-use lists::Areas;
 pub use nodes::Need;
 use notes::Notes;
 #[cfg(any(test, fuzzing))]
 pub use notes::wide_notes;
 use parking_lot::Mutex;
+use post_lists::Areas;
 use shared::Shared;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -127,7 +127,7 @@ pub struct Member {
 
 /// Bytes of each block that hold words for ranks of other nodes.
 const FAR_BYTES: usize =
-    ((layout::WORDS_FAR + lists::AREA_WORDS) as usize * size_of::<u64>()).next_multiple_of(64);
+    ((layout::WORDS_FAR + post_lists::AREA_WORDS) as usize * size_of::<u64>()).next_multiple_of(64);
 
 impl WideArena {
     /// Returns the place of a rank of the communicator.

@@ -20,13 +20,13 @@ mod lists_fuzz;
 pub use lists_fuzz::post_lists;
 
 use super::WideWindow;
-use super::located::Ranks;
+use super::word_locations::Ranks;
 use crate::epoch::exposure::Lists;
 use crate::error::{Class, Error, Result};
-use crate::fabric::far::Far;
 use crate::fabric::layout::{LIST, LIST_WORDS, RANKS_MAX, WORDS_FAR};
 use crate::fabric::net::{Exposed, Peer};
 use crate::fabric::remote::{Addressed, Bytes, Remote, Road};
+use crate::fabric::remote_words::Far;
 use crate::fabric::{WordId, Words};
 use crate::number::Number;
 use crate::rank_numbers::Rank;

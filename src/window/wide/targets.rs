@@ -10,11 +10,11 @@
 //! node find both in their [notes](super::notes).
 
 use super::{Contact, Member, Peer, Remote, WideWindow};
-use crate::epoch::lock::late_looks::LateMarks;
-use crate::epoch::lock::whole;
+use crate::epoch::lock::atomic_calls;
+use crate::epoch::lock::unconfirmed_targets::LateMarks;
 use crate::error::Result;
-use crate::fabric::far::word_in;
 use crate::fabric::remote::{Bytes, Road};
+use crate::fabric::remote_words::word_in;
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode};
 use crate::window::arena::Arena;
@@ -50,7 +50,7 @@ impl WideTarget {
 
     /// The address of its accumulate lock.
     pub fn accumulate_lock(&self) -> Remote {
-        word_in(self.block, whole::word(self.rank).word)
+        word_in(self.block, atomic_calls::word(self.rank).word)
     }
 }
 

@@ -1,19 +1,20 @@
 //! Accumulates on single words by the device that no call has waited for. Such an accumulate is
 //! settled when this process has read the accumulate lock of its target after it
-//! (`epoch::lock::whole`). That happens before a call that completes it at the target, and, if it
-//! has a result, before a call that completes it at this process: the result, which has arrived by
-//! then, shows when it took effect. Where it is still to happen is in `epoch::lock::late_looks`.
+//! (`epoch::lock::atomic_calls`). That happens before a call that completes it at the target, and,
+//! if it has a result, before a call that completes it at this process: the result, which has
+//! arrived by then, shows when it took effect. Where it is still to happen is in
+//! `epoch::lock::unconfirmed_targets`.
 
 use super::WideWindow;
 use super::targets::WideTarget;
-use crate::epoch::lock::late_looks::{LateLook, LateMarks};
-use crate::epoch::lock::whole;
+use crate::epoch::lock::atomic_calls;
+use crate::epoch::lock::unconfirmed_targets::{LateLook, LateMarks};
 use crate::error::Result;
 use crate::fabric::net::Peer;
 use crate::fabric::remote::{Bytes, Network};
 use crate::rank_numbers::Rank;
 use crate::window::LocalWindow;
-use crate::window::wanted::Wanted;
+use crate::window::lock_queue_nodes::Wanted;
 
 /// A rank whose lock is being read.
 type Look<'a> = (Rank, &'a Peer, <Peer as Network>::Ticket);
@@ -98,6 +99,6 @@ impl WideWindow {
     fn end_look(&self, node: &LocalWindow, (rank, peer, ticket): Look<'_>) -> Result<()> {
         let lock = peer.finish(ticket)?;
         let nodes = node.nodes_for(Wanted::Accumulate(rank));
-        whole::wait_if_held(&self.far(node), rank, nodes, lock)
+        atomic_calls::wait_if_held(&self.far(node), rank, nodes, lock)
     }
 }

@@ -4,15 +4,15 @@
 
 use super::{Member, WideWindow};
 use crate::error::Result;
-use crate::fabric::far::{Far, FarWait, Locate};
 use crate::fabric::net::{Peer, Serving};
 use crate::fabric::remote::Remote;
+use crate::fabric::remote_words::{Far, FarWait, Locate};
 use crate::fabric::{WordAt, WordId};
 use crate::mpi::Host;
 use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::AtomicU64;
 use crate::window::LocalWindow;
-use crate::window::idle::NodeIdle;
+use crate::window::wait_progress::NodeIdle;
 use std::sync::Arc;
 use std::time::Duration;
 

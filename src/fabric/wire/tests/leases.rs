@@ -1,6 +1,6 @@
 //! Tests of atomics on many words and of leases, on any device.
 
-use super::super::many::WORDS_MAX;
+use super::super::atomic_chains::WORDS_MAX;
 use super::super::pool::{BLOCK_BYTES, BLOCKS};
 use super::*;
 
