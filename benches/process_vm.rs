@@ -6,7 +6,7 @@
 //!     cargo bench --bench process_vm
 
 use fompi::measured::{
-    Batch, DueCount, Gathering, Life, Mark, Process, RankOnNode, SmallPuts, Way,
+    Batch, Gathering, Life, Mark, PendingCount, Process, RankOnNode, SmallPuts, Way,
 };
 use std::cell::Cell;
 use std::hint::black_box;
@@ -80,7 +80,7 @@ fn quartiles<const N: usize>(mut work: [&mut dyn FnMut(); N], repeat: usize) -> 
 /// The number of processes with puts that a later call completes, in a process with one thread.
 struct Count(Cell<i32>);
 
-impl DueCount for Count {
+impl PendingCount for Count {
     fn change(&self, change: impl FnOnce() -> i32) {
         self.0.set(self.0.get() + change());
     }

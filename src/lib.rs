@@ -53,7 +53,7 @@ pub(crate) mod window;
 pub mod measured {
     pub use crate::fabric::Way;
     pub use crate::fabric::cma::{Batch, Gathering, Process, SmallPuts};
-    pub use crate::fabric::pending_puts::DueCount;
+    pub use crate::fabric::pending_puts::PendingCount;
     pub use crate::rank_numbers::RankOnNode;
     pub use crate::sys::life::{Life, Mark};
 }

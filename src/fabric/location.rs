@@ -10,7 +10,7 @@ use crate::number::Offset;
 
 /// The location of bytes of a window, and how this process and the others reach them.
 #[derive(Clone, Copy)]
-pub enum Spot<'a> {
+pub enum Location<'a> {
     /// mapped by all ranks: loads, stores and atomic instructions
     Mapped(*mut u8),
     /// memory of this process that the others have not mapped: loads and stores, but the atomic
@@ -46,15 +46,15 @@ impl Distant<'_> {
     }
 }
 
-impl Spot<'_> {
+impl Location<'_> {
     /// Returns the location `by` bytes further on. The caller stays within the checked bytes, or
     /// comes back there.
     #[inline]
     pub fn offset(self, by: i64) -> Self {
         match self {
-            Spot::Mapped(at) => Spot::Mapped(at.wrapping_offset(by.to_isize())),
-            Spot::Own(at) => Spot::Own(at.wrapping_offset(by.to_isize())),
-            Spot::Unmapped(unmapped) => Spot::Unmapped(unmapped.offset(by)),
+            Location::Mapped(at) => Location::Mapped(at.wrapping_offset(by.to_isize())),
+            Location::Own(at) => Location::Own(at.wrapping_offset(by.to_isize())),
+            Location::Unmapped(unmapped) => Location::Unmapped(unmapped.offset(by)),
         }
     }
 }

@@ -38,8 +38,6 @@ pub mod layout;
 #[cfg(not(loom))]
 pub mod location;
 #[cfg(not(loom))]
-pub mod look_or_sleep;
-#[cfg(not(loom))]
 pub mod net;
 pub mod pending_puts;
 #[cfg(not(loom))]
@@ -54,6 +52,8 @@ pub mod shm;
 pub mod sim;
 #[cfg(all(test, not(loom)))]
 mod simple_parts;
+#[cfg(not(loom))]
+pub mod spin_or_sleep;
 mod tcp;
 #[cfg(test)]
 pub mod test_overrides;

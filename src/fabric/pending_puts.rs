@@ -30,7 +30,7 @@
 use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering};
 
 /// A count of the processes that are due.
-pub trait DueCount {
+pub trait PendingCount {
     /// Calls `change` in a turn of its own, and adds its answer to the count. No thread is in a
     /// `change` of the same count meanwhile, and `change` sees what earlier ones did. Before this
     /// returns, and before another `change`, all that depends on whether the count is 0 is done.
@@ -38,7 +38,7 @@ pub trait DueCount {
 }
 
 /// The state of one process, and `T`: the puts that wait for it.
-pub struct Due<T> {
+pub struct PendingPuts<T> {
     state: AtomicU32,
     /// puts since the last completing call
     puts: AtomicU32,
@@ -60,9 +60,9 @@ pub enum Left {
     Something,
 }
 
-impl<T: Default> Default for Due<T> {
-    fn default() -> Due<T> {
-        Due {
+impl<T: Default> Default for PendingPuts<T> {
+    fn default() -> PendingPuts<T> {
+        PendingPuts {
             state: AtomicU32::new(NOTHING),
             puts: AtomicU32::new(0),
             were_several: AtomicBool::new(false),
@@ -71,10 +71,10 @@ impl<T: Default> Default for Due<T> {
     }
 }
 
-impl<T> Due<T> {
+impl<T> PendingPuts<T> {
     /// Returns whether the next put is made at once, and counts the process then.
     #[inline]
-    pub fn begins(&self, count: &impl DueCount) -> bool {
+    pub fn begins(&self, count: &impl PendingCount) -> bool {
         // Acquire: pairs with the Release of the thread that has sent what waited.
         let begins = self.state.load(Ordering::Acquire) == NOTHING
             // Relaxed: any value is right.
@@ -89,7 +89,7 @@ impl<T> Due<T> {
 
     /// Keeps a put by `push`.
     #[inline]
-    pub fn gather(&self, count: &impl DueCount, push: impl FnOnce(&mut T)) {
+    pub fn gather(&self, count: &impl PendingCount, push: impl FnOnce(&mut T)) {
         let mut kept = self.kept.lock();
         push(&mut kept);
         // Relaxed: any value is right, and only threads with the mutex add to it.
@@ -130,10 +130,10 @@ impl<T> Due<T> {
         }
     }
 
-    /// Does the part of a completing call: as [`Due::send`]. The puts so far decide about the next
-    /// one.
+    /// Does the part of a completing call: as [`PendingPuts::send`]. The puts so far decide about
+    /// the next one.
     #[inline]
-    pub fn complete(&self, count: &impl DueCount, work: impl FnOnce(&mut T) -> Left) -> bool {
+    pub fn complete(&self, count: &impl PendingCount, work: impl FnOnce(&mut T) -> Left) -> bool {
         // Acquire: as in `begins`.
         match self.state.load(Ordering::Acquire) {
             NOTHING => false,
@@ -147,7 +147,11 @@ impl<T> Due<T> {
     }
 
     #[inline(never)]
-    fn complete_waiting(&self, count: &impl DueCount, work: impl FnOnce(&mut T) -> Left) -> bool {
+    fn complete_waiting(
+        &self,
+        count: &impl PendingCount,
+        work: impl FnOnce(&mut T) -> Left,
+    ) -> bool {
         let mut kept = self.kept.lock();
         self.decide();
         match work(&mut kept) {
@@ -160,7 +164,7 @@ impl<T> Due<T> {
     }
 
     /// Takes something out of what is kept. Returns it, and what is left then.
-    pub fn take<R>(&self, count: &impl DueCount, work: impl FnOnce(&mut T) -> (R, Left)) -> R {
+    pub fn take<R>(&self, count: &impl PendingCount, work: impl FnOnce(&mut T) -> (R, Left)) -> R {
         let mut kept = self.kept.lock();
         let (taken, left) = work(&mut kept);
         // Relaxed: any number of puts is right; the state as in `gather`.
@@ -187,7 +191,7 @@ impl<T> Due<T> {
 
     /// Takes the process out of the count, with the mutex held and nothing kept.
     #[inline]
-    fn end(&self, count: &impl DueCount) {
+    fn end(&self, count: &impl PendingCount) {
         // Relaxed: as in `gather`; MADE may become NOTHING before the turn begins.
         if self.state.load(Ordering::Relaxed) != NOTHING {
             count.change(|| {
@@ -214,7 +218,7 @@ impl<T> Due<T> {
 }
 
 #[cfg(test)]
-impl<T> Due<T> {
+impl<T> PendingPuts<T> {
     /// Returns whether puts may wait, or an error is kept.
     pub fn is_waiting(&self) -> bool {
         self.state.load(Ordering::Acquire) == WAITING
@@ -239,7 +243,7 @@ mod tests {
         is_quick: AtomicBool,
     }
 
-    impl DueCount for Table {
+    impl PendingCount for Table {
         fn change(&self, change: impl FnOnce() -> i32) {
             let mut due = self.due.lock();
             let before = *due;
@@ -256,7 +260,7 @@ mod tests {
     /// A window: puts to two targets, by their numbers.
     struct Window {
         table: Table,
-        targets: [Due<Vec<usize>>; 2],
+        targets: [PendingPuts<Vec<usize>>; 2],
         /// which puts have arrived
         arrived: [AtomicBool; 4],
     }

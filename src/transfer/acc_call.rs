@@ -13,7 +13,7 @@ use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{self, Op, pairs};
 use crate::datatype::type_map::Shape;
 use crate::error::{Class, Error, Result};
-use crate::fabric::location::{Spot, Unmapped};
+use crate::fabric::location::{Location, Unmapped};
 use crate::mpi::Handle;
 use crate::number::Number;
 use crate::rank_numbers::Rank;
@@ -72,7 +72,7 @@ pub(super) struct AccCall<'a> {
     pub disp: i64,
     pub op: Op,
     /// the location of displacement zero of the target's type map; `None`: each run is looked up
-    pub zero: Option<Spot<'a>>,
+    pub zero: Option<Location<'a>>,
     /// the protection of the target now
     pub guard: Guard,
     /// the number of elements, about
@@ -95,8 +95,8 @@ impl<'a> AccCall<'a> {
             // SAFETY: `is_mixed` checked the window's side, the caller vouches for the others.
             return self.in_parts(|work| unsafe { work.run_shaped(sides, target, count) });
         }
-        let whole = place.node.at_common(rank, disp, reach, |spot| {
-            let zero = spot.offset(-offset);
+        let whole = place.node.at_common(rank, disp, reach, |location| {
+            let zero = location.offset(-offset);
             // SAFETY: `at` checked the window's side, the caller vouches for the other two.
             self.protected(zero, |work| unsafe { work.run_shaped(sides, target, count) })
         });
@@ -133,11 +133,11 @@ impl<'a> AccCall<'a> {
     pub unsafe fn on_elements(
         self,
         basic: Basic,
-        at: Spot<'_>,
+        at: Location<'_>,
         (origin, result): (*const u8, Option<*mut u8>),
         count: u64,
     ) -> Result<()> {
-        if let (Spot::Unmapped(Unmapped::Distant(target)), 1) = (at, count)
+        if let (Location::Unmapped(Unmapped::Distant(target)), 1) = (at, count)
             && pairs(self.op, basic)
         {
             let what = (self.op, basic);
@@ -158,7 +158,7 @@ impl<'a> AccCall<'a> {
     /// no lock, and over the device the lock is taken together with the elements.
     pub fn protected<'s>(
         self,
-        zero: Spot<'s>,
+        zero: Location<'s>,
         work: impl FnOnce(AccCall<'s>) -> Result<()>,
     ) -> Result<()>
     where
@@ -166,8 +166,10 @@ impl<'a> AccCall<'a> {
     {
         let found = AccCall { zero: Some(zero), ..self };
         let is_mapped = match (zero, self.guard) {
-            (Spot::Mapped(_), Guard::Several) => true,
-            (Spot::Mapped(_) | Spot::Unmapped(Unmapped::Distant(_)), _) => return work(found),
+            (Location::Mapped(_), Guard::Several) => true,
+            (Location::Mapped(_) | Location::Unmapped(Unmapped::Distant(_)), _) => {
+                return work(found);
+            }
             (_, Guard::Held | Guard::Alone) => return work(found),
             _ => false,
         };
@@ -194,7 +196,7 @@ impl<'a> AccCall<'a> {
         // All kinds are checked before anything is changed.
         kinds_agree(self.op, origin, target, count)?;
         kinds_agree(self.op, result, target, count)?;
-        let Some(Spot::Unmapped(whose)) = self.zero else {
+        let Some(Location::Unmapped(whose)) = self.zero else {
             return each_run(sides, target, count, |there, run| {
                 let AccRun { basic, origin, result, count, .. } = run;
                 // SAFETY: runs of type maps for which the caller vouches.
@@ -236,9 +238,9 @@ impl<'a> AccCall<'a> {
             let behind = behind.to_usize();
             let origin = origin.wrapping_add(behind);
             let result = result.map(|result| result.wrapping_add(behind));
-            self.place.node.at_held(self.rank, self.disp, reach, |spot| {
+            self.place.node.at_held(self.rank, self.disp, reach, |location| {
                 // SAFETY: the caller's promise, and `at_held` checked the window's side.
-                unsafe { self.element_run(basic, spot, origin, result, part) }
+                unsafe { self.element_run(basic, location, origin, result, part) }
             })?;
             done += part;
         }
@@ -252,7 +254,7 @@ impl<'a> AccCall<'a> {
     pub unsafe fn element_run(
         &self,
         basic: Basic,
-        at: Spot<'_>,
+        at: Location<'_>,
         origin: *const u8,
         result: Option<*mut u8>,
         count: u64,
@@ -262,24 +264,24 @@ impl<'a> AccCall<'a> {
         }
         let (op, count) = (self.op, count.to_usize());
         match (at, self.guard) {
-            (Spot::Mapped(at), Guard::Single) => {
+            (Location::Mapped(at), Guard::Single) => {
                 debug_assert!(count == 1);
                 // SAFETY: the caller vouches for the buffers; all elements that are not changed by
                 // instructions share the lock.
                 unsafe { self.element(basic, at, origin, result) }
             }
-            (Spot::Mapped(at), Guard::Several | Guard::Held) => {
+            (Location::Mapped(at), Guard::Several | Guard::Held) => {
                 debug_assert!(self.guard == Guard::Held);
                 // SAFETY: likewise.
                 unsafe { reduce::accumulate_locked(op, basic, at, origin, result, count) };
                 Ok(())
             }
-            (Spot::Mapped(at) | Spot::Own(at), _) => {
+            (Location::Mapped(at) | Location::Own(at), _) => {
                 // SAFETY: likewise; no other call changes the target: all hold the lock.
                 unsafe { reduce::accumulate_exclusive(op, basic, at, origin, result, count) };
                 Ok(())
             }
-            (Spot::Unmapped(whose), guard) => {
+            (Location::Unmapped(whose), guard) => {
                 let run = AccRun { there: whose.address(), basic, count, origin, result };
                 let mut combine = UnmappedAcc::new(whose, op, guard, self.lock());
                 // SAFETY: likewise; all such elements of this target share the lock.

@@ -123,9 +123,9 @@ unsafe fn accumulate_elements(
         // SAFETY: `is_mixed` checked the window's side, the caller vouches for the buffers.
         return work.in_parts(|work| unsafe { work.run_at(0, basic, origin, result, count) });
     }
-    place.node.at_common(rank, disp, reach, |spot| {
+    place.node.at_common(rank, disp, reach, |location| {
         // SAFETY: `at_common` checked the window's side, the caller vouches for the buffers.
-        unsafe { work.on_elements(basic, spot, (origin, result), count) }
+        unsafe { work.on_elements(basic, location, (origin, result), count) }
     })
 }
 

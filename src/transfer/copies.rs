@@ -6,7 +6,7 @@ use super::acc::AccLock;
 use crate::datatype::type_map::{Offsets, Portion, Scattered, Strip};
 use crate::error::Result;
 use crate::fabric::Way;
-use crate::fabric::location::{Spot, Unmapped};
+use crate::fabric::location::{Location, Unmapped};
 pub use crate::fabric::shm::mapped::copy;
 use crate::number::{Number, Offset};
 use core::hint::black_box;
@@ -15,15 +15,15 @@ use core::hint::black_box;
 /// this returns.
 ///
 /// # Safety
-/// `bytes` bytes at `spot` are inside of the window, and those at `here` may be read or, for a get,
-/// written; on a distant road until a flush.
+/// `bytes` bytes at `location` are inside of the window, and those at `here` may be read or, for a
+/// get, written; on a distant road until a flush.
 #[inline]
-pub unsafe fn transfer(way: Way, spot: Spot<'_>, here: *mut u8, bytes: u64) -> Result<()> {
+pub unsafe fn transfer(way: Way, location: Location<'_>, here: *mut u8, bytes: u64) -> Result<()> {
     // SAFETY: the caller vouches for both sides.
     unsafe {
-        match spot {
-            Spot::Mapped(at) | Spot::Own(at) => mapped(way, at, here, bytes),
-            Spot::Unmapped(unmapped) => return unmapped.transfer(way, here, bytes),
+        match location {
+            Location::Mapped(at) | Location::Own(at) => mapped(way, at, here, bytes),
+            Location::Unmapped(unmapped) => return unmapped.transfer(way, here, bytes),
         }
     }
     Ok(())

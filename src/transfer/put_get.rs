@@ -10,7 +10,7 @@ use crate::datatype::type_map::{Shape, each_portion, each_run};
 use crate::error::{Class, Error, Result};
 use crate::fabric::Way;
 use crate::fabric::cma::{Gathering, SMALL_BYTES_MAX};
-use crate::fabric::location::{Spot, Unmapped};
+use crate::fabric::location::{Location, Unmapped};
 use crate::fabric::shm::mapped::copy_quick;
 use crate::number::{Number, Offset};
 use crate::rank_numbers::Rank;
@@ -117,15 +117,15 @@ unsafe fn transfer(place: Place<'_>, way: Way, origin: Buffer, target: TargetBuf
                 unsafe { copies::mapped(way, at, origin.address, length) };
                 return Ok(());
             }
-            place.node.at(rank, target.disp, reach, |spot| {
+            place.node.at(rank, target.disp, reach, |location| {
                 let here = origin.address;
                 // SAFETY: `at` checked the window's side, the caller vouches for the origin's.
                 unsafe {
-                    match (way, spot) {
-                        (Way::Put, Spot::Unmapped(Unmapped::Process(process, there))) => {
+                    match (way, location) {
+                        (Way::Put, Location::Unmapped(Unmapped::Process(process, there))) => {
                             put_later(place, process, there, here, length)
                         }
-                        _ => copies::transfer(way, spot, here, length),
+                        _ => copies::transfer(way, location, here, length),
                     }
                 }
             })
@@ -216,11 +216,11 @@ impl Shaped<'_> {
         if let Some(at) = self.place.window.mapped(self.rank, self.disp, reach) {
             // Displacement zero of the type map: `reach` begins `offset` bytes behind it.
             // SAFETY: `mapped` checked the window's side, the caller vouches for the origin's.
-            return unsafe { self.at(Spot::Mapped(at).offset(-offset)) };
+            return unsafe { self.at(Location::Mapped(at).offset(-offset)) };
         }
-        let whole = self.place.node.at(self.rank, self.disp, reach, |spot| {
+        let whole = self.place.node.at(self.rank, self.disp, reach, |location| {
             // SAFETY: likewise, by `at`.
-            unsafe { self.at(spot.offset(-offset)) }
+            unsafe { self.at(location.offset(-offset)) }
         });
         match whole {
             // SAFETY: the caller's promise.
@@ -238,15 +238,15 @@ impl Shaped<'_> {
     ///
     /// # Safety
     /// As for `transfer`, and all runs of the target are inside of the window.
-    unsafe fn at(&self, zero: Spot<'_>) -> Result<()> {
+    unsafe fn at(&self, zero: Location<'_>) -> Result<()> {
         match zero {
-            Spot::Mapped(zero) | Spot::Own(zero) => {
+            Location::Mapped(zero) | Location::Own(zero) => {
                 // SAFETY: likewise.
                 unsafe { mapped(self.way, zero, self.address, self.origin, self.target) };
                 Ok(())
             }
             // SAFETY: likewise.
-            Spot::Unmapped(zero) => unsafe { self.unmapped(zero) },
+            Location::Unmapped(zero) => unsafe { self.unmapped(zero) },
         }
     }
 
@@ -309,9 +309,9 @@ impl Shaped<'_> {
         each_run(self.origin, self.target, |here, there, bytes| {
             let reach = Reach { first: there, bytes };
             if result.is_ok() {
-                result = self.place.node.at(self.rank, self.disp, reach, |spot| {
+                result = self.place.node.at(self.rank, self.disp, reach, |location| {
                     // SAFETY: `at` checked the window's side, the caller vouches for the origin's.
-                    unsafe { copies::transfer(self.way, spot, self.here(here), bytes) }
+                    unsafe { copies::transfer(self.way, location, self.here(here), bytes) }
                 });
             }
         });

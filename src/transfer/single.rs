@@ -14,7 +14,7 @@ use super::distant;
 use super::{Place, Quick, TargetBuffer, not_null};
 use crate::datatype::reduce::{self, Op};
 use crate::error::{Class, Error, Result};
-use crate::fabric::location::{Spot, Unmapped};
+use crate::fabric::location::{Location, Unmapped};
 use crate::mpi::Handle;
 use crate::number::Number;
 use crate::window::address::Reach;
@@ -96,8 +96,8 @@ pub unsafe fn fetch_and_op(
         not_null(origin.cast_mut(), "null pointer as the origin address")?;
     }
     let reach = Reach { first: 0, bytes: basic.extent().to_u64() };
-    let work = |spot: Spot<'_>| {
-        if let Spot::Mapped(at) = spot
+    let work = |location: Location<'_>| {
+        if let Location::Mapped(at) = location
             && by_instruction(place, basic, at)
             && let Some(kernel) = reduce::fetch_kernel(op, basic)
         {
@@ -112,7 +112,7 @@ pub unsafe fn fetch_and_op(
         let disp = target.disp;
         let work = AccCall { place, rank, disp, op, zero: None, guard, elements: 1 };
         // SAFETY: likewise.
-        unsafe { work.on_elements(basic, spot, (origin, Some(result)), 1) }
+        unsafe { work.on_elements(basic, location, (origin, Some(result)), 1) }
     };
     place.node.at_common(rank, target.disp, reach, work)
 }
@@ -139,15 +139,15 @@ pub unsafe fn compare_and_swap(
     not_null(result, "null pointer as the result address")?;
     let size = basic.extent();
     let reach = Reach { first: 0, bytes: size.to_u64() };
-    let work = |spot: Spot<'_>| match spot {
-        Spot::Mapped(at) if by_instruction(place, basic, at) => {
+    let work = |location: Location<'_>| match location {
+        Location::Mapped(at) if by_instruction(place, basic, at) => {
             // SAFETY: `at` checked the window's side, the caller vouches for the other three, and
             // `needs_lock` was checked.
             single(place, rank, || unsafe {
                 reduce::compare_and_swap(basic, at, compare, origin, result);
             })
         }
-        Spot::Unmapped(Unmapped::Distant(word))
+        Location::Unmapped(Unmapped::Distant(word))
             if distant::is_changed_at_once(place.node, basic, word.at.at) =>
         {
             let Some(behind) = LookBehind::new(place, rank)? else { unreachable!("no device") };
@@ -165,12 +165,12 @@ pub unsafe fn compare_and_swap(
                 true
             };
             match other {
-                Spot::Mapped(at) | Spot::Own(at) => locked(place, rank, 1, |_| {
+                Location::Mapped(at) | Location::Own(at) => locked(place, rank, 1, |_| {
                     swap(at);
                     Ok(())
                 }),
                 // SAFETY: likewise.
-                Spot::Unmapped(whose) => unsafe {
+                Location::Unmapped(whose) => unsafe {
                     CopyBuffer::change(whose, size, AccLock::new(place, rank), swap)
                 },
             }

@@ -1,5 +1,5 @@
 //! The way from rank, displacement and extent to memory of the window. All bounds checks of the
-//! library are here; a [`Spot`] proves that one was made.
+//! library are here; a [`Location`] proves that one was made.
 
 use super::descriptor::Descriptor;
 use super::mapped_bytes::MappedBytes;
@@ -10,7 +10,7 @@ use super::{Carrier, LocalWindow, Memory, Window, registry};
 use crate::epoch::access::{Hold, TargetAccess};
 use crate::error::{Class, Error, Result};
 use crate::fabric::cma::{Gathering, Process};
-use crate::fabric::location::{Spot, Unmapped};
+use crate::fabric::location::{Location, Unmapped};
 use crate::fabric::{WordAt, layout};
 use crate::memory::HeapView;
 use crate::number::Number;
@@ -71,7 +71,7 @@ impl LocalWindow {
         rank: Rank,
         disp: i64,
         reach: Reach,
-        work: impl FnOnce(Spot<'_>) -> Result<R>,
+        work: impl FnOnce(Location<'_>) -> Result<R>,
     ) -> Result<R> {
         self.at_by(By::Own, (rank, disp, reach), work)
     }
@@ -84,7 +84,7 @@ impl LocalWindow {
         rank: Rank,
         disp: i64,
         reach: Reach,
-        work: impl FnOnce(Spot<'_>) -> Result<R>,
+        work: impl FnOnce(Location<'_>) -> Result<R>,
     ) -> Result<R> {
         self.at_by(By::All, (rank, disp, reach), work)
     }
@@ -94,7 +94,7 @@ impl LocalWindow {
         &self,
         by: By,
         (rank, disp, reach): (Rank, i64, Reach),
-        work: impl FnOnce(Spot<'_>) -> Result<R>,
+        work: impl FnOnce(Location<'_>) -> Result<R>,
     ) -> Result<R> {
         debug_assert!(rank.0 < self.size);
         if let Some(many) = self.many_nodes() {
@@ -106,7 +106,7 @@ impl LocalWindow {
         let index = rank.on_only_node();
         let exposed = self.blocks.descriptor(index);
         let first = exposed.find(rank, disp, reach)?;
-        work(self.spot(index, exposed, (first, reach.bytes))?)
+        work(self.location(index, exposed, (first, reach.bytes))?)
     }
 
     /// Returns the bytes that can be mapped of the memory of a rank of this node, in a created
@@ -126,16 +126,16 @@ impl LocalWindow {
     /// Returns the location of `bytes` bytes from byte `first` of a rank's part. The caller has
     /// checked that they are inside.
     #[inline]
-    pub(super) fn spot(
+    pub(super) fn location(
         &self,
         rank: RankOnNode,
         exposed: &Descriptor,
         (first, bytes): (u64, u64),
-    ) -> Result<Spot<'_>> {
+    ) -> Result<Location<'_>> {
         let views = match &self.memory {
             Memory::Common(_) => {
                 let at = self.data.wrapping_add((exposed.offset + first).to_usize());
-                return Ok(Spot::Mapped(at));
+                return Ok(Location::Mapped(at));
             }
             Memory::Owned(views) => views,
             Memory::Attached(_) => return Err(Error::Wrong(Class::RmaFlavor, "a dynamic window")),
@@ -145,23 +145,23 @@ impl LocalWindow {
         let address = exposed.address + first;
         if rank == self.arena().rank {
             let own = ptr::with_exposed_provenance_mut(address.to_usize());
-            return Ok(if is_mapped { Spot::Mapped(own) } else { Spot::Own(own) });
+            return Ok(if is_mapped { Location::Mapped(own) } else { Location::Own(own) });
         }
         // Where a part is mapped, calls on it would not complete the puts that wait. Some may wait
         // that were made before the memory moved.
         let Some(mapped) = mapped else {
-            return Ok(Spot::Unmapped(Unmapped::Process(self.gathering(rank), address)));
+            return Ok(Location::Unmapped(Unmapped::Process(self.gathering(rank), address)));
         };
         self.send_puts_to(rank);
         if !is_mapped {
             let process = Gathering::nothing(self.arena().memory_of(rank));
-            return Ok(Spot::Unmapped(Unmapped::Process(process, address)));
+            return Ok(Location::Unmapped(Unmapped::Process(process, address)));
         }
         let view = views.get(rank, || {
             self.note_contact(rank);
             HeapView::of(&mapped.place, mapped.end - mapped.first)
         })?;
-        Ok(Spot::Mapped(view.base().wrapping_add((first - mapped.first).to_usize())))
+        Ok(Location::Mapped(view.base().wrapping_add((first - mapped.first).to_usize())))
     }
 
     /// Notes at a rank that this one has mapped its memory.
@@ -221,9 +221,9 @@ impl LocalWindow {
         let Some(index) = index.filter(|_| exposed.exposed > 0) else {
             return Ok((self.empty_part(&exposed), 0, unit));
         };
-        Ok(match self.spot(index, &exposed, (0, exposed.exposed))? {
-            Spot::Mapped(base) | Spot::Own(base) => (base, exposed.exposed, unit),
-            Spot::Unmapped(_) => (ptr::null_mut(), 0, unit),
+        Ok(match self.location(index, &exposed, (0, exposed.exposed))? {
+            Location::Mapped(base) | Location::Own(base) => (base, exposed.exposed, unit),
+            Location::Unmapped(_) => (ptr::null_mut(), 0, unit),
         })
     }
 
@@ -346,7 +346,9 @@ impl Target {
         let Some(mapped) = mapped.filter(|(first, end)| first < end) else { return unmapped() };
         let part = (mapped.0, mapped.1 - mapped.0);
         // An error is that of the full call.
-        let Ok(Spot::Mapped(at)) = node.spot(rank, exposed, part) else { return unmapped() };
+        let Ok(Location::Mapped(at)) = node.location(rank, exposed, part) else {
+            return unmapped();
+        };
         let own = node.arena().rank.in_node_words();
         let pass = layout::pass(layout::bit_of(own).0, node.size);
         let pass = node.blocks.word(WordAt { rank: rank.in_node_words(), word: pass });

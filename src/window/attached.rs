@@ -5,13 +5,13 @@ use super::address::Reach;
 use super::lock_queue_nodes::Wanted;
 use super::own_ranges::OwnRange;
 use super::protocols::on_words;
-use super::regions::{Location, RegionEntry, Regions};
+use super::regions::{RegionEntry, RegionLocation, Regions};
 use super::wide::locate::By;
 use super::{LocalWindow, Memory, library_loads};
 use crate::epoch::regions::{self, Table};
 use crate::error::{Class, Error, Result};
 use crate::fabric::cma::Gathering;
-use crate::fabric::location::{Distant, Spot, Unmapped};
+use crate::fabric::location::{Distant, Location, Unmapped};
 use crate::fabric::net::Peer;
 use crate::fabric::remote::{Bytes, Remote};
 use crate::memory::{heap, maps};
@@ -80,7 +80,7 @@ impl LocalWindow {
         regions: &Regions,
         (rank, disp, reach): (Rank, i64, Reach),
         by: By,
-        work: impl FnOnce(Spot<'_>) -> Result<R>,
+        work: impl FnOnce(Location<'_>) -> Result<R>,
     ) -> Result<R> {
         let range = range(rank, disp, reach)?;
         let (target, nodes) = (rank, self.nodes_for(Wanted::Regions(rank)));
@@ -108,7 +108,7 @@ impl LocalWindow {
         rank: Rank,
         disp: i64,
         reach: Reach,
-        work: impl FnOnce(Spot<'_>) -> Result<R>,
+        work: impl FnOnce(Location<'_>) -> Result<R>,
     ) -> Result<R> {
         let Memory::Attached(regions) = &self.memory else {
             return self.at_common(rank, disp, reach, work);
@@ -123,30 +123,30 @@ impl LocalWindow {
     fn spot_attached<R>(
         &self,
         (rank, first): (Rank, u64),
-        (location, key): (Location, u64),
+        (location, key): (RegionLocation, u64),
         by: By,
-        work: impl FnOnce(Spot<'_>) -> Result<R>,
+        work: impl FnOnce(Location<'_>) -> Result<R>,
     ) -> Result<R> {
         let Some(index) = self.near_index(rank).filter(|_| by == By::Own || !self.spans_nodes())
         else {
             let at = Remote { at: first, key };
             let distant = Distant { peer: self.peer(rank)?, at };
-            return work(Spot::Unmapped(Unmapped::Distant(distant)));
+            return work(Location::Unmapped(Unmapped::Distant(distant)));
         };
         let own = || ptr::with_exposed_provenance_mut::<u8>(first.to_usize());
         match location {
-            Location::Private if rank == self.rank => work(Spot::Own(own())),
-            Location::Private => {
+            RegionLocation::Private if rank == self.rank => work(Location::Own(own())),
+            RegionLocation::Private => {
                 // The region may be detached when this returns, so that no put may be left to do.
                 let process = Gathering::nothing(self.arena().memory_of(index));
-                work(Spot::Unmapped(Unmapped::Process(process, first)))
+                work(Location::Unmapped(Unmapped::Process(process, first)))
             }
-            Location::Segment { .. } if rank == self.rank => work(Spot::Mapped(own())),
-            Location::Segment { name, offset } => {
+            RegionLocation::Segment { .. } if rank == self.rank => work(Location::Mapped(own())),
+            RegionLocation::Segment { name, offset } => {
                 let map = maps::map(&name)?;
-                work(Spot::Mapped(map.base().wrapping_add(offset.to_usize())))
+                work(Location::Mapped(map.base().wrapping_add(offset.to_usize())))
             }
-            Location::Mixed => Err(Error::Unsupported(
+            RegionLocation::Mixed => Err(Error::Unsupported(
                 "one transfer across memory of MPI_Alloc_mem and other memory",
             )),
         }

@@ -10,7 +10,7 @@ use super::window_puts::WindowPuts;
 use super::{LocalWindow, Window, registry};
 use crate::error::Result;
 use crate::fabric::cma::{Gathering, Process, SmallPuts};
-use crate::fabric::pending_puts::DueCount;
+use crate::fabric::pending_puts::PendingCount;
 use crate::rank_numbers::{Rank, RankOnNode};
 use crate::sync::Ordering;
 
@@ -25,7 +25,7 @@ impl Window {
     }
 }
 
-impl DueCount for WindowPuts {
+impl PendingCount for WindowPuts {
     #[inline]
     fn change(&self, change: impl FnOnce() -> i32) {
         WindowPuts::change(self, change, |handle, serve| match serve {

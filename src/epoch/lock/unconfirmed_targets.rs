@@ -21,7 +21,7 @@ use crate::sync::{AtomicBool, Mutex, Ordering};
 use std::collections::BTreeMap;
 
 /// The targets of a window.
-pub struct LateLooks {
+pub struct UnconfirmedTargets {
     entries: Mutex<Entries>,
     /// whether an accumulate of an entry may have a result
     have_results: AtomicBool,
@@ -41,7 +41,7 @@ struct Entry {
 
 /// What one target has of it.
 #[derive(Default)]
-pub struct LateMarks {
+pub struct UnconfirmedMarks {
     /// set while the next look has not begun
     is_marked: AtomicBool,
     /// the same since an accumulate with a result
@@ -52,23 +52,23 @@ pub struct LateMarks {
 
 /// A look that was begun.
 #[must_use]
-pub struct LateLook {
+pub struct UnconfirmedTarget {
     /// the target
     pub rank: Rank,
     version: u64,
 }
 
-impl Default for LateLooks {
-    fn default() -> LateLooks {
+impl Default for UnconfirmedTargets {
+    fn default() -> UnconfirmedTargets {
         let entries = Entries { of_ranks: BTreeMap::new(), version: 0 };
-        LateLooks { entries: Mutex::new(entries), have_results: AtomicBool::new(false) }
+        UnconfirmedTargets { entries: Mutex::new(entries), have_results: AtomicBool::new(false) }
     }
 }
 
-impl LateMarks {
+impl UnconfirmedMarks {
     /// Notes that an accumulate was sent to this target, and that no call waits for it.
     #[inline]
-    pub fn note(&self, looks: &LateLooks, rank: Rank) {
+    pub fn note(&self, looks: &UnconfirmedTargets, rank: Rank) {
         // Relaxed: a thread that finds the mark has sent its accumulate ahead of the read that a
         // looking thread sends after it has cleared the mark. Both lock the connection to send, so
         // a thread that sends behind the read finds no mark.
@@ -79,7 +79,7 @@ impl LateMarks {
 
     /// Notes the same of an accumulate that has a result.
     #[inline]
-    pub fn note_result(&self, looks: &LateLooks, rank: Rank) {
+    pub fn note_result(&self, looks: &UnconfirmedTargets, rank: Rank) {
         // As in `note`. Acquire: pairs with the Release of the thread that has set the mark, whose
         // `has_results` a local flush of this thread looks at.
         if !self.is_marked_with_result.load(Ordering::Acquire) {
@@ -102,9 +102,9 @@ impl LateMarks {
     }
 }
 
-impl LateLooks {
+impl UnconfirmedTargets {
     #[cold]
-    fn mark(&self, marks: &LateMarks, rank: Rank, has_result: bool) {
+    fn mark(&self, marks: &UnconfirmedMarks, rank: Rank, has_result: bool) {
         let mut entries = self.entries.lock();
         entries.version += 1;
         let version = entries.version;
@@ -123,32 +123,35 @@ impl LateLooks {
     /// look.
     #[inline]
     pub fn have_results(&self) -> bool {
-        // Acquire: as in `LateMarks::has_results`.
+        // Acquire: as in `UnconfirmedMarks::has_results`.
         self.have_results.load(Ordering::Acquire)
     }
 
     /// Begins a look at a target: the caller reads the lock now, behind all accumulates that were
-    /// sent there, and then calls [`LateLooks::end`]. `None`: the target needs none.
-    pub fn begin(&self, rank: Rank, marks: &LateMarks) -> Option<LateLook> {
+    /// sent there, and then calls [`UnconfirmedTargets::end`]. `None`: the target needs none.
+    pub fn begin(&self, rank: Rank, marks: &UnconfirmedMarks) -> Option<UnconfirmedTarget> {
         let entries = self.entries.lock();
         let version = entries.of_ranks.get(&rank).map(|entry| entry.version)?;
         marks.clear();
-        Some(LateLook { rank, version })
+        Some(UnconfirmedTarget { rank, version })
     }
 
     /// Begins looks at all targets that need one.
-    pub fn begin_all<'a>(&self, marks: impl Fn(Rank) -> Option<&'a LateMarks>) -> Vec<LateLook> {
+    pub fn begin_all<'a>(
+        &self,
+        marks: impl Fn(Rank) -> Option<&'a UnconfirmedMarks>,
+    ) -> Vec<UnconfirmedTarget> {
         let entries = self.entries.lock();
         let begin = |(rank, entry): (&Rank, &Entry)| {
             marks(*rank).inspect(|marks| marks.clear());
-            LateLook { rank: *rank, version: entry.version }
+            UnconfirmedTarget { rank: *rank, version: entry.version }
         };
         entries.of_ranks.iter().map(begin).collect()
     }
 
     /// Ends a look, when the lock was read and, if it was held, waited for; or when that has
     /// failed, with an error that the caller returns.
-    pub fn end(&self, look: &LateLook, marks: &LateMarks) {
+    pub fn end(&self, look: &UnconfirmedTarget, marks: &UnconfirmedMarks) {
         let mut entries = self.entries.lock();
         let Some(entry) = entries.of_ranks.get(&look.rank).copied() else { return };
         if entry.version != look.version {
@@ -179,8 +182,8 @@ mod tests {
 
     /// A window with one target, to which threads send accumulates over one connection.
     struct Window {
-        looks: LateLooks,
-        marks: LateMarks,
+        looks: UnconfirmedTargets,
+        marks: UnconfirmedMarks,
         /// the number of accumulates that were sent
         connection: Mutex<u64>,
         /// the number of accumulates ahead of a look that has ended
@@ -204,8 +207,8 @@ mod tests {
     impl Window {
         fn new() -> Arc<Window> {
             Arc::new(Window {
-                looks: LateLooks::default(),
-                marks: LateMarks::default(),
+                looks: UnconfirmedTargets::default(),
+                marks: UnconfirmedMarks::default(),
                 connection: Mutex::new(0),
                 seen: AtomicU64::new(0),
             })
@@ -218,7 +221,7 @@ mod tests {
         }
 
         /// Looks at the lock of the target, for as long as another rank holds it.
-        fn look(&self, look: LateLook) {
+        fn look(&self, look: UnconfirmedTarget) {
             let ahead = *self.connection.lock();
             thread::yield_now();
             self.seen.fetch_max(ahead, Ordering::Relaxed);
@@ -286,7 +289,7 @@ mod tests {
     #[test]
     fn loom_a_second_look_is_needed_while_the_first_has_not_ended() {
         model(0, || {
-            let (looks, marks) = (LateLooks::default(), LateMarks::default());
+            let (looks, marks) = (UnconfirmedTargets::default(), UnconfirmedMarks::default());
             marks.note(&looks, RANK);
             let first = looks.begin(RANK, &marks).unwrap();
             let second = looks.begin(RANK, &marks).unwrap();

@@ -5,7 +5,7 @@
 use super::{Batch, Gathering, Process};
 use crate::error::Result;
 use crate::fabric::Way;
-use crate::fabric::pending_puts::DueCount;
+use crate::fabric::pending_puts::PendingCount;
 use crate::fabric::remote::{Bytes, Remote, Runs};
 use crate::sync::full_fence;
 use parking_lot::Mutex;
@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 /// A count on which nothing depends: each flush looks for puts.
 pub struct NoCount;
 
-impl DueCount for NoCount {
+impl PendingCount for NoCount {
     fn change(&self, change: impl FnOnce() -> i32) {
         static TURN: Mutex<()> = Mutex::new(());
         let _turn = TURN.lock();

@@ -19,12 +19,12 @@
 //! | 1,024 | 136                  | 415         |
 //!
 //! A completing call has to notice a put also if it was made at once, because it decides about the
-//! next one. A caller counts the processes with such puts ([`DueCount`]).
+//! next one. A caller counts the processes with such puts ([`PendingCount`]).
 
 use super::batch::{self, Batch};
 use super::{Process, Way};
 use crate::error::{Error, Result};
-use crate::fabric::pending_puts::{Due, DueCount, Left};
+use crate::fabric::pending_puts::{Left, PendingCount, PendingPuts};
 use crate::number::Number;
 use crate::sys::vm::{self, IoVec};
 
@@ -39,7 +39,7 @@ const _: () = assert!(RUNS <= vm::RUNS_MAX && SMALL_BYTES_MAX <= BYTES as u64);
 /// The small puts of this process to one other process.
 #[derive(Default)]
 pub struct SmallPuts {
-    due: Due<Gathered>,
+    due: PendingPuts<Gathered>,
 }
 
 /// Puts that wait, and the first error of those that were sent.
@@ -65,7 +65,7 @@ impl SmallPuts {
         process: Process<'_>,
         there: u64,
         (here, bytes): (*const u8, u64),
-        count: &impl DueCount,
+        count: &impl PendingCount,
     ) {
         self.due.gather(count, |gathered| {
             if !gathered.has_room(bytes) {
@@ -84,7 +84,7 @@ impl SmallPuts {
 
     /// Does the part of a completing call: as `send`. The puts so far decide about the next one.
     #[inline]
-    pub fn complete(&self, process: Process<'_>, count: &impl DueCount) -> bool {
+    pub fn complete(&self, process: Process<'_>, count: &impl PendingCount) -> bool {
         self.due.complete(count, |gathered| {
             let left = gathered.send(process);
             // Between epochs a process keeps no memory for any target; this takes 0.1 us.
@@ -100,7 +100,7 @@ impl SmallPuts {
     }
 
     /// Returns the error that is kept, if there is one. The error is not kept any more.
-    pub fn take_error(&self, count: &impl DueCount) -> Result<()> {
+    pub fn take_error(&self, count: &impl PendingCount) -> Result<()> {
         self.due.take(count, |gathered| {
             let error = gathered.error.take().map_or(Ok(()), Err);
             (error, gathered.left())
@@ -211,7 +211,7 @@ impl<'a> Gathering<'a> {
     /// # Safety
     /// As for [`Process::put`], until the put is done; the bytes at `here` may be read now.
     #[inline(always)]
-    pub unsafe fn put_later<'c, Count: DueCount + 'c>(
+    pub unsafe fn put_later<'c, Count: PendingCount + 'c>(
         self,
         there: u64,
         here: *const u8,

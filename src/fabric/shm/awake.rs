@@ -3,7 +3,7 @@
 //! from ranks that a yield does not reach; and a rank that uses its share of the core loses it to
 //! other programs just when the awaited rank is done. So after waits that stayed awake without a
 //! result a rank sleeps at once in some waits, and then tries again. Not for waits between nodes,
-//! which stay awake for a shorter time: see [`look_or_sleep`](crate::fabric::look_or_sleep).
+//! which stay awake for a shorter time: see [`spin_or_sleep`](crate::fabric::spin_or_sleep).
 //!
 //! | a wait that stayed awake       | [`AwakeOutcome`] | the next waits           |
 //! |--------------------------------|------------------|--------------------------|

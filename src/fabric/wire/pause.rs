@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use super::device_link::News;
-use crate::fabric::look_or_sleep::Look;
+use crate::fabric::spin_or_sleep::SpinTime;
 use crate::sync::{AtomicBool, Ordering, spin_hint};
 use parking_lot::RwLock;
 
@@ -28,14 +28,17 @@ pub const LOOK: Duration = Duration::from_micros(50);
 /// How the threads of this process wait for answers.
 pub struct WaitPolicy {
     /// how long a thread looks for an answer before it sleeps
-    look: RwLock<Look>,
+    look: RwLock<SpinTime>,
     /// whether several threads may communicate at once
     threads: AtomicBool,
 }
 
 impl Default for WaitPolicy {
     fn default() -> WaitPolicy {
-        WaitPolicy { look: RwLock::new(Look::new(Duration::ZERO)), threads: AtomicBool::new(false) }
+        WaitPolicy {
+            look: RwLock::new(SpinTime::new(Duration::ZERO)),
+            threads: AtomicBool::new(false),
+        }
     }
 }
 
@@ -52,7 +55,7 @@ impl WaitPolicy {
 
     /// Sets the longest such time.
     pub fn set_look(&self, look: Duration) {
-        *self.look.write() = Look::new(look);
+        *self.look.write() = SpinTime::new(look);
     }
 
     /// Whether a thread may keep its connection to itself while it sleeps, because no other thread

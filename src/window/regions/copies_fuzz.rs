@@ -2,7 +2,7 @@
 //! own, and searches in their copies. A search must end, and what it finds must be attached, and
 //! lie inside of its segment.
 
-use super::{Location, RegionEntry, Table, TableCopy};
+use super::{RegionEntry, RegionLocation, Table, TableCopy};
 use crate::choices::Choices;
 use crate::error::{Class, Error};
 use crate::rank_numbers::Rank;
@@ -57,7 +57,7 @@ pub fn region_tables(data: &[u8]) {
                 |at: u64| known.iter().any(|one| at >= one.base && at - one.base < one.bytes);
             match copy.find(Rank(3), first, bytes) {
                 Ok((place, _)) => {
-                    if let Location::Segment { name, offset } = place {
+                    if let RegionLocation::Segment { name, offset } = place {
                         assert!(offset <= name.bytes && bytes <= name.bytes - offset);
                     }
                     assert!(is_in(first) && is_in(first + (bytes - 1)));

@@ -133,7 +133,7 @@ impl OwnTable {
 
 /// The location of bytes of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Location {
+pub enum RegionLocation {
     /// in private memory of the target: the kernel copies them, by their addresses there
     Private,
     /// in one segment, without a gap
@@ -199,7 +199,7 @@ impl TableCopy {
     ///
     /// # Errors
     /// MPI_ERR_RMA_RANGE with the first byte that is in no region.
-    pub fn find(&self, rank: Rank, first: u64, bytes: u64) -> Result<(Location, u64)> {
+    pub fn find(&self, rank: Rank, first: u64, bytes: u64) -> Result<(RegionLocation, u64)> {
         debug_assert!(bytes > 0);
         let outside = |address| Error::NotInRegion { rank, first, bytes, address };
         let end = first.checked_add(bytes).ok_or(outside(u64::MAX))?;
@@ -213,11 +213,12 @@ impl TableCopy {
             last = next;
         }
         let place = match (is_private, is_one) {
-            (true, _) => Location::Private,
-            (false, true) => {
-                Location::Segment { name: start.name, offset: start.offset + (first - start.base) }
-            }
-            (false, false) => Location::Mixed,
+            (true, _) => RegionLocation::Private,
+            (false, true) => RegionLocation::Segment {
+                name: start.name,
+                offset: start.offset + (first - start.base),
+            },
+            (false, false) => RegionLocation::Mixed,
         };
         Ok((place, start.key))
     }
@@ -303,7 +304,7 @@ impl Regions {
         rank: Rank,
         (first, bytes): (u64, u64),
         read: impl FnOnce(Table, &mut [RegionEntry]) -> Result<()>,
-    ) -> Result<(Location, u64)> {
+    ) -> Result<(RegionLocation, u64)> {
         let id = regions::seen(words, rank)?;
         self.copies.with(|copies| {
             let copy = copies.entry(rank).or_default();

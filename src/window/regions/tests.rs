@@ -54,7 +54,7 @@ impl World {
         self.owner.detach(&self.words[0], 0, base).map(drop)
     }
 
-    fn locate(&self, first: u64, bytes: u64) -> Result<Location> {
+    fn locate(&self, first: u64, bytes: u64) -> Result<RegionLocation> {
         let words = &self.words[1];
         let read = |table: Table, entries: &mut [RegionEntry]| {
             self.read.set(self.read.get() + entries.len() as u64);
@@ -110,21 +110,21 @@ impl Model {
         place(base, bytes).map(|(name, offset)| (name, offset + (address - base)))
     }
 
-    fn locate(&self, first: u64, bytes: u64) -> core::result::Result<Location, u64> {
+    fn locate(&self, first: u64, bytes: u64) -> core::result::Result<RegionLocation, u64> {
         let outside = (first..first + bytes).find(|address| self.of(*address).is_none());
         if let Some(address) = outside {
             return Err(address);
         }
         let places: Vec<_> = (first..first + bytes).map(|address| self.byte(address)).collect();
         if places.iter().all(Option::is_none) {
-            return Ok(Location::Private);
+            return Ok(RegionLocation::Private);
         }
         let is_one = places[0].is_some_and(|(name, offset)| {
             { places.iter().zip(offset..) }.all(|(place, offset)| *place == Some((name, offset)))
         });
         match places[0] {
-            Some((name, offset)) if is_one => Ok(Location::Segment { name, offset }),
-            _ => Ok(Location::Mixed),
+            Some((name, offset)) if is_one => Ok(RegionLocation::Segment { name, offset }),
+            _ => Ok(RegionLocation::Mixed),
         }
     }
 }
@@ -179,12 +179,14 @@ fn step(world: &World, model: &mut Model, random: &mut Random) -> &'static str {
             let expected = model.locate(first, bytes).map_err(outside);
             assert_eq!(world.locate(first, bytes), expected);
             match expected {
-                Ok(Location::Private) => "private",
-                Ok(Location::Segment { .. }) if model.of(first) == model.of(first + bytes - 1) => {
+                Ok(RegionLocation::Private) => "private",
+                Ok(RegionLocation::Segment { .. })
+                    if model.of(first) == model.of(first + bytes - 1) =>
+                {
                     "one"
                 }
-                Ok(Location::Segment { .. }) => "one segment",
-                Ok(Location::Mixed) => "mixed",
+                Ok(RegionLocation::Segment { .. }) => "one segment",
+                Ok(RegionLocation::Mixed) => "mixed",
                 Err(_) => "outside",
             }
         }
@@ -229,7 +231,7 @@ fn what_cannot_be_attached_is_refused_and_changes_nothing() {
     assert_eq!(refused(4000, 1001).class(), Class::RmaAttach);
     assert_eq!(refused(5000, 100).class(), Class::RmaAttach);
     assert_eq!(world.detach(5001).unwrap_err().class(), Class::RmaAttach);
-    assert_eq!(world.locate(5000, 100), Ok(Location::Private));
+    assert_eq!(world.locate(5000, 100), Ok(RegionLocation::Private));
     assert_eq!(world.locate(5000, 101).unwrap_err().class(), Class::RmaRange);
     assert_eq!(world.locate(u64::MAX, 2).unwrap_err().class(), Class::RmaRange);
     world.detach(5000).unwrap();
@@ -248,11 +250,11 @@ fn regions_without_bytes_are_attached_and_detached_anywhere() {
         world.attach(base, 0).unwrap();
     }
     for base in [2000, 2025, 2025, 2050, 0] {
-        assert_eq!(world.locate(2000, 50), Ok(Location::Private));
+        assert_eq!(world.locate(2000, 50), Ok(RegionLocation::Private));
         world.detach(base).unwrap();
     }
     assert_eq!(world.detach(2025), Err(Error::NotAttached { base: 2025 }));
-    assert_eq!(world.locate(2000, 50), Ok(Location::Private));
+    assert_eq!(world.locate(2000, 50), Ok(RegionLocation::Private));
     world.detach(2000).unwrap();
     assert!(world.locate(2000, 50).is_err());
 }
@@ -263,7 +265,7 @@ fn of_thousands_of_regions_only_new_ones_are_read_until_one_is_detached() {
     let world = World::new(false);
     for region in 0..COUNT {
         world.attach(LAST + region * 16, 16).unwrap();
-        assert_eq!(world.locate(LAST, (region + 1) * 16), Ok(Location::Private));
+        assert_eq!(world.locate(LAST, (region + 1) * 16), Ok(RegionLocation::Private));
     }
     assert_eq!(world.read.get(), COUNT);
     world.locate(LAST + 17, 3).unwrap();
@@ -272,7 +274,7 @@ fn of_thousands_of_regions_only_new_ones_are_read_until_one_is_detached() {
     world.locate(LAST, 32).unwrap();
     assert_eq!(world.read.get(), COUNT + COUNT - 1);
     assert!(world.locate(LAST, 33).is_err());
-    assert_eq!(world.locate(LAST + 48, (COUNT - 3) * 16), Ok(Location::Private));
+    assert_eq!(world.locate(LAST + 48, (COUNT - 3) * 16), Ok(RegionLocation::Private));
 }
 
 #[test]
@@ -283,7 +285,7 @@ fn a_table_that_could_not_be_read_is_read_again() {
     let died = Error::Died { rank: Rank(OWNER), pid: 1 };
     let failing = |_: Table, _: &mut [RegionEntry]| Err(died.clone());
     assert_eq!(world.origin.locate(words, Rank(OWNER), (LAST, 8), failing), Err(died.clone()));
-    assert_eq!(world.locate(LAST, 8), Ok(Location::Private));
+    assert_eq!(world.locate(LAST, 8), Ok(RegionLocation::Private));
 }
 
 #[test]
@@ -316,6 +318,6 @@ fn a_damaged_table_is_refused_and_the_copy_stays() {
         let refused = renew(&mut copy, 2, false, [entry(8, 8), inside(offset)]);
         assert_eq!(refused.unwrap_err().class(), Class::Intern, "at {offset}");
     }
-    assert_eq!(copy.find(Rank(0), 8, 16), Ok((Location::Private, 0)));
+    assert_eq!(copy.find(Rank(0), 8, 16), Ok((RegionLocation::Private, 0)));
     assert_eq!(renew(&mut copy, 2, false, [entry(8, 8), inside(56)]), Ok(()));
 }

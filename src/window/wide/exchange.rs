@@ -12,7 +12,7 @@
 use super::post_lists::Areas;
 use super::shared::Shared;
 use super::{Place, WideArena, WideWindow};
-use crate::epoch::lock::unconfirmed_targets::LateLooks;
+use crate::epoch::lock::unconfirmed_targets::UnconfirmedTargets;
 use crate::error::{Error, Result};
 use crate::fabric::net::Exposed;
 use crate::fabric::remote::{Addressed, Remote, Road};
@@ -124,7 +124,7 @@ pub fn agree(
         areas: Areas::default(),
         posted: Mutex::default(),
         started: Mutex::default(),
-        late_looks: LateLooks::default(),
+        unconfirmed: UnconfirmedTargets::default(),
     };
     let mut node =
         LocalWindow::new(&wide.near, own.slot, flavor, own.common, host.threads(), Some(part));

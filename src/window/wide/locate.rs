@@ -5,7 +5,7 @@
 use super::WideWindow;
 use super::targets::{Data, WideTarget};
 use crate::error::Result;
-use crate::fabric::location::{Distant, Spot, Unmapped};
+use crate::fabric::location::{Distant, Location, Unmapped};
 use crate::rank_numbers::Rank;
 use crate::window::address::Reach;
 use crate::window::{LocalWindow, Memory};
@@ -61,7 +61,7 @@ impl LocalWindow {
         part: &WideWindow,
         (rank, disp, reach): (Rank, i64, Reach),
         by: By,
-        work: impl FnOnce(Spot<'_>) -> Result<R>,
+        work: impl FnOnce(Location<'_>) -> Result<R>,
     ) -> Result<R> {
         if let Memory::Attached(regions) = &self.memory {
             return self.at_attached(regions, (rank, disp, reach), by, work);
@@ -70,14 +70,14 @@ impl LocalWindow {
         let data = part.data(self, target)?;
         let first = data.exposed().find(rank, disp, reach)?;
         if target.member.node == part.wide.node && (by == By::Own || part.wide.coherent) {
-            match self.spot(target.member.index, data.exposed(), (first, reach.bytes))? {
+            match self.location(target.member.index, data.exposed(), (first, reach.bytes))? {
                 // Atomic instructions do not reach this memory: the common way is the device.
-                Spot::Own(_) if by == By::All => {}
-                Spot::Unmapped(unmapped) if by == By::All => unmapped.send_gathered(),
-                spot => return work(spot),
+                Location::Own(_) if by == By::All => {}
+                Location::Unmapped(unmapped) if by == By::All => unmapped.send_gathered(),
+                location => return work(location),
             }
         }
-        work(Spot::Unmapped(Unmapped::Distant(distant(target, data, first))))
+        work(Location::Unmapped(Unmapped::Distant(distant(target, data, first))))
     }
 }
 

@@ -8,11 +8,11 @@ use super::shared::Shared;
 use super::{Member, NodeInfo, WideArena};
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::fabric::look_or_sleep::Look;
 use crate::fabric::net::{
     Contact, DeviceChoice, DeviceOffer, Exposed, LOOK, Peers, Secret, Wire, settings_differ,
 };
 use crate::fabric::remote::{Addressed, Network, Remote, Road};
+use crate::fabric::spin_or_sleep::SpinTime;
 use crate::liveness::losses;
 use crate::liveness::watch::Watch;
 use crate::mpi::Host;
@@ -141,7 +141,7 @@ impl WideArena {
             coherent: settings.coherent,
             report_waits: settings.report_waits,
             is_apart: settings.is_apart,
-            look: Look::new(look),
+            look: SpinTime::new(look),
             peers: Peers::default(),
             lost_node: OnceLock::new(),
         });

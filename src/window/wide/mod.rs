@@ -30,12 +30,12 @@ use super::control_blocks::ControlBlocks;
 use super::descriptor::Descriptor;
 use crate::epoch::access::TargetAccess;
 use crate::epoch::exposure::{Posted, Started};
-use crate::epoch::lock::unconfirmed_targets::LateLooks;
+use crate::epoch::lock::unconfirmed_targets::UnconfirmedTargets;
 use crate::error::Result;
 use crate::fabric::layout;
-use crate::fabric::look_or_sleep::Look;
 use crate::fabric::net::{Contact, Exposed, Peer, Peers, Probe, Secret, Wire};
 use crate::fabric::remote::{Addressed, Remote, Road};
+use crate::fabric::spin_or_sleep::SpinTime;
 use crate::liveness::departures;
 use crate::liveness::watch::Watch;
 use crate::mpi::Host;
@@ -94,7 +94,7 @@ pub struct WideArena {
     /// copy each other's memory
     is_apart: bool,
     /// how long a waiting rank looks for a change before it sleeps, where it sleeps
-    look: Look,
+    look: SpinTime,
     /// the processes that this one has contacted
     peers: Peers<Member>,
     /// the state of the failure checks of waiting ranks
@@ -202,7 +202,7 @@ pub struct WideWindow {
     /// the posts that this rank has used up in its access epochs
     pub started: Mutex<Started>,
     /// accumulates of this rank that no call has waited for
-    late_looks: LateLooks,
+    unconfirmed: UnconfirmedTargets,
 }
 
 /// The addresses by which the device reaches a node's memory of a window.

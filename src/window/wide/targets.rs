@@ -11,7 +11,7 @@
 
 use super::{Contact, Member, Peer, Remote, WideWindow};
 use crate::epoch::lock::atomic_calls;
-use crate::epoch::lock::unconfirmed_targets::LateMarks;
+use crate::epoch::lock::unconfirmed_targets::UnconfirmedMarks;
 use crate::error::Result;
 use crate::fabric::remote::{Bytes, Road};
 use crate::fabric::remote_words::word_in;
@@ -39,7 +39,7 @@ pub struct WideTarget {
     /// but each handover there costs several requests and waits, and here none
     pub accumulating: Mutex<()>,
     /// whether it has unsettled accumulates
-    pub(super) late: LateMarks,
+    pub(super) late: UnconfirmedMarks,
 }
 
 impl WideTarget {
@@ -133,7 +133,7 @@ impl WideWindow {
                 (self.process(rank, member)?, block, data)
             }
         };
-        let (accumulating, late) = (Mutex::default(), LateMarks::default());
+        let (accumulating, late) = (Mutex::default(), UnconfirmedMarks::default());
         Ok(WideTarget { rank, member, peer, block, data, accumulating, late })
     }
 

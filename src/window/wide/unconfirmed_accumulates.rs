@@ -8,7 +8,7 @@
 use super::WideWindow;
 use super::targets::WideTarget;
 use crate::epoch::lock::atomic_calls;
-use crate::epoch::lock::unconfirmed_targets::{LateLook, LateMarks};
+use crate::epoch::lock::unconfirmed_targets::{UnconfirmedMarks, UnconfirmedTarget};
 use crate::error::Result;
 use crate::fabric::net::Peer;
 use crate::fabric::remote::{Bytes, Network};
@@ -17,37 +17,37 @@ use crate::window::LocalWindow;
 use crate::window::lock_queue_nodes::Wanted;
 
 /// A rank whose lock is being read.
-type Look<'a> = (Rank, &'a Peer, <Peer as Network>::Ticket);
+type LockRead<'a> = (Rank, &'a Peer, <Peer as Network>::Ticket);
 
 impl WideWindow {
     /// Notes that an accumulate on a word of a rank was sent and no call waits for it.
     #[inline]
     pub fn note_unsettled(&self, target: &WideTarget) {
-        target.late.note(&self.late_looks, target.rank());
+        target.late.note(&self.unconfirmed, target.rank());
     }
 
     /// Notes the same of an accumulate that has a result.
     #[inline]
     pub fn note_result(&self, target: &WideTarget) {
-        target.late.note_result(&self.late_looks, target.rank());
+        target.late.note_result(&self.unconfirmed, target.rank());
     }
 
-    fn late_marks(&self, rank: Rank) -> Option<&LateMarks> {
+    fn late_marks(&self, rank: Rank) -> Option<&UnconfirmedMarks> {
         self.known_target(rank).map(|target| &target.late)
     }
 
     /// Settles the accumulates on words of a rank.
     pub fn settle(&self, node: &LocalWindow, rank: Rank) -> Result<()> {
         let Some(marks) = self.late_marks(rank) else { return Ok(()) };
-        let Some(look) = self.late_looks.begin(rank, marks) else { return Ok(()) };
+        let Some(look) = self.unconfirmed.begin(rank, marks) else { return Ok(()) };
         let seen = self.begin_look(node, rank).and_then(|begun| self.end_look(node, begun));
-        self.late_looks.end(&look, marks);
+        self.unconfirmed.end(&look, marks);
         seen
     }
 
     /// Settles the accumulates on words of all ranks.
     pub fn settle_all(&self, node: &LocalWindow) -> Result<()> {
-        let looks = self.late_looks.begin_all(|rank| self.late_marks(rank));
+        let looks = self.unconfirmed.begin_all(|rank| self.late_marks(rank));
         match looks.is_empty() {
             true => Ok(()),
             false => self.settle_ranks(node, &looks),
@@ -64,7 +64,7 @@ impl WideWindow {
 
     /// Settles the accumulates on words of all ranks if one of them may have a result.
     pub fn settle_all_results(&self, node: &LocalWindow) -> Result<()> {
-        match self.late_looks.have_results() {
+        match self.unconfirmed.have_results() {
             true => self.settle_all(node),
             false => Ok(()),
         }
@@ -72,8 +72,8 @@ impl WideWindow {
 
     /// Reads the locks of all ranks at once, and waits while one is held. Reads all locks, also
     /// after an error, and returns the first error.
-    fn settle_ranks(&self, node: &LocalWindow, looks: &[LateLook]) -> Result<()> {
-        let begin = |look: &LateLook| {
+    fn settle_ranks(&self, node: &LocalWindow, looks: &[UnconfirmedTarget]) -> Result<()> {
+        let begin = |look: &UnconfirmedTarget| {
             let begun = self.begin_look(node, look.rank)?;
             // All reads leave before the first wait.
             begun.1.send_gathered();
@@ -82,21 +82,21 @@ impl WideWindow {
         let reads: Vec<Result<_>> = looks.iter().map(begin).collect();
         let ends = reads.into_iter().zip(looks).map(|(read, look)| {
             let seen = read.and_then(|begun| self.end_look(node, begun));
-            self.late_marks(look.rank).inspect(|marks| self.late_looks.end(look, marks));
+            self.late_marks(look.rank).inspect(|marks| self.unconfirmed.end(look, marks));
             seen
         });
         ends.fold(Ok(()), Result::and)
     }
 
     /// Begins to read the lock of a rank, behind all accumulates that were sent to it.
-    fn begin_look(&self, node: &LocalWindow, rank: Rank) -> Result<Look<'_>> {
+    fn begin_look(&self, node: &LocalWindow, rank: Rank) -> Result<LockRead<'_>> {
         let target = self.target(node, rank)?;
         target.peer.order();
         Ok((rank, &target.peer, target.peer.begin_read(target.accumulate_lock())?))
     }
 
     /// Waits until the lock was read, and while it is held.
-    fn end_look(&self, node: &LocalWindow, (rank, peer, ticket): Look<'_>) -> Result<()> {
+    fn end_look(&self, node: &LocalWindow, (rank, peer, ticket): LockRead<'_>) -> Result<()> {
         let lock = peer.finish(ticket)?;
         let nodes = node.nodes_for(Wanted::Accumulate(rank));
         atomic_calls::wait_if_held(&self.far(node), rank, nodes, lock)

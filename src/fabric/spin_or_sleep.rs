@@ -17,7 +17,7 @@ const KEPT: u32 = 1000;
 const COUNTED_MAX: Duration = Duration::from_micros(200);
 
 /// How long the waits of a rank look.
-pub struct Look {
+pub struct SpinTime {
     most: Duration,
     learnt: Mutex<Learnt>,
 }
@@ -34,11 +34,11 @@ struct Learnt {
     means: [Option<u64>; 2],
 }
 
-impl Look {
+impl SpinTime {
     /// A wait looks for `most`, unless waits that sleep at once are shorter.
-    pub fn new(most: Duration) -> Look {
+    pub fn new(most: Duration) -> SpinTime {
         let learnt = Learnt { looks: true, waits: 0, run: TRIAL, sum: 0, means: [None; 2] };
-        Look { most, learnt: Mutex::new(learnt) }
+        SpinTime { most, learnt: Mutex::new(learnt) }
     }
 
     /// Returns how long the next wait looks.
@@ -80,7 +80,7 @@ mod tests {
 
     /// Makes waits that take these microseconds where they sleep at once, and where they look.
     /// Returns the number of those that looked.
-    fn looked(look: &Look, waits: u32, [asleep, looking]: [u64; 2]) -> u32 {
+    fn looked(look: &SpinTime, waits: u32, [asleep, looking]: [u64; 2]) -> u32 {
         let one = |_: &u32| {
             let looks = !look.next().is_zero();
             look.end(Duration::from_micros(if looks { looking } else { asleep }));
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_rank_waits_in_the_way_that_takes_less_time_and_tries_the_other_one_at_times() {
-        let look = Look::new(Duration::from_micros(50));
+        let look = SpinTime::new(Duration::from_micros(50));
         assert_eq!(looked(&look, 2 * TRIAL, [40, 20]), TRIAL);
         assert_eq!(looked(&look, KEPT, [40, 20]), KEPT);
         assert_eq!(looked(&look, TRIAL, [10, 20]), 0);
@@ -102,12 +102,12 @@ mod tests {
 
     #[test]
     fn one_long_wait_says_nothing_and_a_rank_that_may_not_look_never_does() {
-        let look = Look::new(Duration::from_micros(50));
+        let look = SpinTime::new(Duration::from_micros(50));
         looked(&look, SETTLING, [40, 1_000_000]);
         looked(&look, TRIAL - SETTLING, [40, 20]);
         looked(&look, TRIAL - 1, [40, 20]);
         looked(&look, 1, [900_000, 20]);
         assert_eq!(looked(&look, KEPT, [40, 20]), KEPT);
-        assert_eq!(looked(&Look::new(Duration::ZERO), 3 * TRIAL, [40, 20]), 0);
+        assert_eq!(looked(&SpinTime::new(Duration::ZERO), 3 * TRIAL, [40, 20]), 0);
     }
 }
