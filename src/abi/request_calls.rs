@@ -66,7 +66,7 @@ pub(super) fn on_target_with(
             place_for(request)?;
             let target = node.target(rank).ok();
             if let Some(target) = target {
-                match window.epochs.may_request(window.access_of(target)) {
+                match window.epochs.may_request(|| window.access_of(target)) {
                     Err(REQUEST) => carry_out(call, Wrong::Request, REQUEST)?,
                     other => other?,
                 }

@@ -173,40 +173,22 @@ impl WindowAccess {
         self.word() & (OPEN | STARTED | LOCKED) == 0
     }
 
-    /// Whether all targets are open.
-    #[inline(always)]
-    pub fn is_open(&self) -> bool {
-        self.word() & OPEN != 0
-    }
-
-    /// Whether some targets are locked one by one.
-    #[inline(always)]
-    pub fn is_of_locks(&self) -> bool {
-        self.word() & LOCKED != 0
-    }
-
-    /// Whether all targets are in a passive target epoch.
-    #[inline(always)]
-    pub fn is_passive(&self) -> bool {
-        self.word() & PASSIVE != 0
-    }
-
     /// Whether any target is in a passive target epoch.
     #[inline(always)]
     pub fn is_any_passive(&self) -> bool {
         self.word() & (PASSIVE | LOCKED) != 0
     }
 
-    /// Whether a target is open.
+    /// Whether a target is open. Its word is asked for only if that of the window does not say so.
     #[inline(always)]
-    pub fn opens(&self, target: &TargetAccess) -> bool {
-        self.is_open() || target.get() & OPEN != 0
+    pub fn opens<'a>(&self, target: impl FnOnce() -> &'a TargetAccess) -> bool {
+        self.word() & OPEN != 0 || target().get() & OPEN != 0
     }
 
-    /// Whether a target is in a passive target epoch.
+    /// Whether a target is in a passive target epoch, likewise.
     #[inline(always)]
-    pub fn locks(&self, target: &TargetAccess) -> bool {
-        self.is_passive() || target.get() & PASSIVE != 0
+    pub fn locks<'a>(&self, target: impl FnOnce() -> &'a TargetAccess) -> bool {
+        self.word() & PASSIVE != 0 || target().get() & PASSIVE != 0
     }
 }
 
@@ -217,13 +199,13 @@ mod tests {
     #[test]
     fn a_target_is_open_by_its_own_word_or_by_that_of_the_window() {
         let (window, target) = (WindowAccess::none(), TargetAccess::closed());
-        assert!(!window.opens(&target) && !window.locks(&target) && target.is_closed());
+        assert!(!window.opens(|| &target) && !window.locks(|| &target) && target.is_closed());
         let holds = [Hold::Started, Hold::Unchecked, Hold::Shared, Hold::Exclusive];
         for hold in holds {
             target.open(hold);
             assert_eq!(target.hold(), Some(hold));
-            assert!(window.opens(&target) && !target.is_closed());
-            assert_eq!(window.locks(&target), hold != Hold::Started);
+            assert!(window.opens(|| &target) && !target.is_closed());
+            assert_eq!(window.locks(|| &target), hold != Hold::Started);
             assert_eq!(target.is(Hold::Exclusive), hold == Hold::Exclusive);
         }
         target.close();
@@ -240,11 +222,10 @@ mod tests {
         for (epoch, [open, passive, any, locks, idle]) in epochs {
             window.set(epoch);
             assert_eq!((window.get(), window.is(epoch)), (epoch, true));
-            assert_eq!((window.opens(&target), window.locks(&target)), (open, passive));
-            assert_eq!(window.opens(&unknown), open);
-            assert_eq!((window.is_passive(), window.is_any_passive()), (passive, any));
+            assert_eq!((window.opens(|| &target), window.locks(|| &target)), (open, passive));
+            assert_eq!(window.opens(|| &unknown), open);
+            assert_eq!((window.locks(|| &unknown), window.is_any_passive()), (passive, any));
             assert_eq!((window.may_lock(), window.is_idle()), (locks, idle));
-            assert_eq!((window.is_open(), window.is_of_locks()), (open, epoch == Access::Lock));
         }
     }
 }

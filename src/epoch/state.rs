@@ -87,9 +87,10 @@ impl Epochs {
         self.book.one_thread();
     }
 
-    /// Whether an operation on a target is legal now.
+    /// Whether an operation on a target is legal now. As in all calls of this kind, the word of the
+    /// target is asked for only if the epoch depends on it.
     #[inline]
-    pub fn may_access(&self, target: &TargetAccess) -> Result<()> {
+    pub fn may_access<'a>(&self, target: impl FnOnce() -> &'a TargetAccess) -> Result<()> {
         if self.access.opens(target) { Ok(()) } else { self.may_begin() }
     }
 
@@ -126,19 +127,19 @@ impl Epochs {
     /// target epochs (MPI-4.1 §12.3.5). The error for an epoch in which it would be legal without a
     /// request is [`REQUEST`].
     #[inline]
-    pub fn may_request(&self, target: &TargetAccess) -> Result<()> {
-        if self.access.locks(target) {
+    pub fn may_request<'a>(&self, target: impl Fn() -> &'a TargetAccess) -> Result<()> {
+        if self.access.locks(&target) {
             return Ok(());
         }
-        self.may_access(target)?;
+        self.may_access(&target)?;
         Err(REQUEST)
     }
 
     /// Whether this process alone holds a target, and has no threads that may access it at the same
     /// time: no other thread accesses it by RMA now.
     #[inline(always)]
-    pub fn is_exclusive(&self, target: &TargetAccess) -> bool {
-        target.is(Hold::Exclusive) && !self.book.has_threads()
+    pub fn is_exclusive<'a>(&self, target: impl FnOnce() -> &'a TargetAccess) -> bool {
+        self.access.is(Access::Lock) && target().is(Hold::Exclusive) && !self.book.has_threads()
     }
 
     /// Whether a fence is legal now.
@@ -392,7 +393,7 @@ impl Epochs {
 
     /// Whether a flush of a target is legal: it is in a passive target epoch.
     #[inline]
-    pub fn may_flush(&self, target: &TargetAccess) -> Result<()> {
+    pub fn may_flush<'a>(&self, target: impl FnOnce() -> &'a TargetAccess) -> Result<()> {
         if self.access.locks(target) { Ok(()) } else { Err(Error::Epoch(NOT_LOCKED)) }
     }
 

@@ -85,7 +85,7 @@ impl Quick {
             return None;
         }
         window.with_target(Rank(rank.cast_unsigned()), |target| {
-            window.epochs.access.opens(&target.access).then_some(Quick { window, target })
+            window.epochs.access.opens(|| &target.access).then_some(Quick { window, target })
         })
     }
 
@@ -97,7 +97,7 @@ impl Quick {
     /// Whether the target is in a passive target epoch.
     #[inline(always)]
     pub fn is_passive(&self) -> bool {
-        self.window.epochs.access.locks(&self.target.access)
+        self.window.epochs.access.locks(|| &self.target.access)
     }
 
     /// Returns the MPI underneath.

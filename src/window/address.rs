@@ -386,25 +386,19 @@ impl Window {
     /// Whether an operation on a rank of the window is legal now.
     #[inline]
     pub fn may_access(&self, rank: Rank) -> Result<()> {
-        if self.epochs.access.is_open() {
-            return Ok(());
-        }
-        self.epochs.may_access(self.access_of(rank))
+        self.epochs.may_access(|| self.access_of(rank))
     }
 
     /// Whether a flush of a rank of the window is legal now.
     #[inline]
     pub fn may_flush(&self, rank: Rank) -> Result<()> {
-        if self.epochs.access.is_passive() {
-            return Ok(());
-        }
-        self.epochs.may_flush(self.access_of(rank))
+        self.epochs.may_flush(|| self.access_of(rank))
     }
 
     /// Whether this process alone accesses a rank of the window by RMA now.
     #[inline]
     pub fn is_exclusive(&self, rank: Rank) -> bool {
-        self.epochs.access.is_of_locks() && self.epochs.is_exclusive(self.access_of(rank))
+        self.epochs.is_exclusive(|| self.access_of(rank))
     }
 
     /// Returns how this process may access a rank of the window now.

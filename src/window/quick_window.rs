@@ -68,12 +68,9 @@ impl QuickWindow {
     /// Whether a target, any number as a rank, is in a passive target epoch.
     #[inline(always)]
     pub fn is_passive(self, rank: Rank) -> bool {
-        let access = &self.epochs.access;
-        self.part().has(rank)
-            && (access.is_passive() || {
-                // SAFETY: a rank of the window.
-                access.locks(unsafe { &self.part().target(rank).access })
-            })
+        // SAFETY: a rank of the window.
+        let word = || unsafe { &self.part().target(rank).access };
+        self.part().has(rank) && self.epochs.access.locks(word)
     }
 
     /// Returns all of the window.

@@ -30,27 +30,27 @@ impl Process {
     }
 
     fn is_open(&self, rank: Rank) -> bool {
-        self.access.opens(self.word(rank))
+        self.access.opens(|| self.word(rank))
     }
 
     fn is_passive(&self, rank: Rank) -> bool {
-        self.access.locks(self.word(rank))
+        self.access.locks(|| self.word(rank))
     }
 
     fn may_access(&self, rank: Rank) -> Result<()> {
-        self.epochs.may_access(self.word(rank))
+        self.epochs.may_access(|| self.word(rank))
     }
 
     fn may_request(&self, rank: Rank) -> Result<()> {
-        self.epochs.may_request(self.word(rank))
+        self.epochs.may_request(|| self.word(rank))
     }
 
     fn may_flush(&self, rank: Rank) -> Result<()> {
-        self.epochs.may_flush(self.word(rank))
+        self.epochs.may_flush(|| self.word(rank))
     }
 
     fn is_exclusive(&self, rank: Rank) -> bool {
-        self.epochs.is_exclusive(self.word(rank))
+        self.epochs.is_exclusive(|| self.word(rank))
     }
 
     fn start(&self, group: &[Rank]) -> Result<()> {

@@ -147,7 +147,7 @@ impl Processes {
         let hold = |sim: &Sim| if sim.random(4) == 0 { Hold::Shared } else { Hold::Exclusive };
         let first = Rank(sim.random(2) * threads + sim.thread());
         // Another thread of the process may be in an epoch of lock_all.
-        if self.of(sim).access.is_passive() {
+        if self.of(sim).access.locks(|| self.word(sim, first)) {
             return;
         }
         self.lock(words, first, hold(sim));
