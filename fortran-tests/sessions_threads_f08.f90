@@ -83,7 +83,7 @@ contains
     type(c_ptr) :: base
     integer(c_int64_t), pointer, volatile :: counter
     integer(MPI_ADDRESS_KIND) :: bytes
-    integer :: ranks
+    integer :: ranks, ierr
     bytes = 64
     call MPI_Group_from_session_pset(session, 'mpi://WORLD', group)
     call MPI_Comm_create_from_group(group, 'libfompi.threads', MPI_INFO_NULL, MPI_ERRORS_RETURN, comm)
@@ -98,7 +98,8 @@ contains
     call check(failed == MPI_SUCCESS, 'a call has failed')
     call MPI_Barrier(comm)
     call check(counter == ranks * rounds, 'accumulates of threads are lost')
-    call MPI_Win_free(win)
+    call MPI_Win_free(win, ierr)
+    call check(ierr == MPI_SUCCESS, 'an epoch is open that no thread has left open')
     call MPI_Comm_free(comm)
   end subroutine use_threads
 
