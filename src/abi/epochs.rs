@@ -3,7 +3,7 @@
 use super::answer::{asserts, on_window, place_for, raise};
 use super::{MPI_Group, MPI_Win};
 use crate::epoch::lock::{Released, Spare, Tried};
-use crate::epoch::state::{Hold, RankList};
+use crate::epoch::state::Hold;
 use crate::error::{Class, Error, Result};
 use crate::mpi::Host;
 use crate::mpi::comm::Group;
@@ -27,13 +27,19 @@ const POST: &Modes = &[NOCHECK, NOSTORE, NOPUT];
 const START: &Modes = &[NOCHECK];
 const LOCK: &Modes = &[NOCHECK];
 
-/// Returns the ranks in the window of a user's group.
-fn members(host: &Host, node: &LocalWindow, group: MPI_Group) -> Result<RankList> {
+/// Passes to `work` the ranks in the window of a user's group.
+#[inline]
+fn with_members(
+    host: &Host,
+    node: &LocalWindow,
+    group: MPI_Group,
+    work: impl FnOnce(&[Rank]) -> Result<()>,
+) -> Result<()> {
     let group = host.handle(group);
     if group == host.constants.group_null || group == 0 {
         return Err(Error::Wrong(Class::Group, "MPI_GROUP_NULL"));
     }
-    Group(group).ranks_in(host, node.group(), Rank)
+    Group(group).with_ranks_in(host, node.group(), work)
 }
 
 /// Returns how a lock type and its asserts hold a target.
@@ -139,7 +145,7 @@ entry! {
         let host = Host::get();
         on_window("MPI_Win_post", host, win, |window, node| {
             asserts(host, assert, POST)?;
-            synchronise::post(window, node, &members(host, node, group)?)
+            with_members(host, node, group, |ranks| synchronise::post(window, node, ranks))
         }, |native| {
             // SAFETY: the caller's arguments, as for the MPI underneath alone.
             unsafe { (host.call.win_post)(host.handle(group), assert, native) }
@@ -154,7 +160,7 @@ entry! {
         let host = Host::get();
         on_window("MPI_Win_start", host, win, |window, node| {
             asserts(host, assert, START)?;
-            synchronise::start(window, node, &members(host, node, group)?)
+            with_members(host, node, group, |ranks| synchronise::start(window, node, ranks))
         }, |native| {
             // SAFETY: the caller's arguments, as for the MPI underneath alone.
             unsafe { (host.call.win_start)(host.handle(group), assert, native) }

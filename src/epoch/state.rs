@@ -19,7 +19,6 @@ use crate::error::{Error, Result};
 use crate::rank_numbers::Rank;
 use crate::util::serial::Serial;
 use core::mem::take;
-use smallvec::SmallVec;
 
 mod intents;
 #[cfg(test)]
@@ -27,9 +26,6 @@ mod tests;
 
 pub use super::access::Hold;
 use intents::Intents;
-
-/// Ranks of a group; a few of them need no allocation.
-pub type RankList = SmallVec<[Rank; 16]>;
 
 /// The state that calls which open and close epochs change.
 struct Book {
@@ -163,11 +159,8 @@ impl Epochs {
             self.may_begin_epoch()?;
             self.access.set(Access::Start);
             book.started.clear();
-            book.started.reserve(group.len());
-            for rank in group {
-                book.started.push(*rank);
-                word(*rank).open(Hold::Started);
-            }
+            book.started.extend_from_slice(group);
+            group.iter().for_each(|rank| word(*rank).open(Hold::Started));
             Ok(())
         })
     }

@@ -5,10 +5,10 @@ use super::handle::{Abi, Handle, Status};
 use super::host::Host;
 use crate::error::{Class, Error, Result};
 use crate::number::Number;
+use crate::rank_numbers::Rank;
 use core::ffi::{c_int, c_void};
 use core::ptr;
 use parking_lot::Mutex;
-use smallvec::SmallVec;
 
 /// Returns the result of a function of the MPI underneath.
 pub fn check(code: c_int) -> Result<()> {
@@ -215,7 +215,7 @@ impl Comm {
 }
 
 /// The most ranks of a group that are listed without an allocation.
-pub const FEW_RANKS: usize = 16;
+const FEW_RANKS: usize = 16;
 /// As many ranks, from the first one on.
 const FIRST_RANKS: [c_int; FEW_RANKS] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
@@ -232,37 +232,32 @@ impl Group {
         Ok(size.cast_unsigned())
     }
 
-    /// Returns the ranks that its processes have in `of`, as `known` makes them of numbers; an
-    /// error if one is not in `of`.
+    /// Passes to `work` the ranks that its processes have in `of`; an error if one is not in `of`.
+    /// The ranks of a small group need no memory.
     #[inline]
-    pub fn ranks_in<T>(
+    pub fn with_ranks_in<T>(
         self,
         host: &Host,
         of: Group,
-        known: impl Fn(u32) -> T,
-    ) -> Result<SmallVec<[T; FEW_RANKS]>> {
+        work: impl FnOnce(&[Rank]) -> Result<T>,
+    ) -> Result<T> {
         let size = self.size(host)?.to_usize();
         if size > FEW_RANKS {
-            return self.many_ranks_in(host, of, size).map(|all| all.map(known).collect());
+            return work(&self.many_ranks_in(host, of, size)?);
         }
         let mut there = [0; FEW_RANKS];
         self.translate(host, of, &FIRST_RANKS[..size], &mut there[..size])?;
         // The numbers behind the last one are not used.
-        Ok(SmallVec::from_buf_and_len(there.map(|rank| known(rank.cast_unsigned())), size))
+        work(&there.map(|rank| Rank(rank.cast_unsigned()))[..size])
     }
 
-    /// [`Group::ranks_in`] of a group of `size` processes.
+    /// Returns the ranks in `of` of a group of `size` processes.
     #[cold]
-    fn many_ranks_in(
-        self,
-        host: &Host,
-        of: Group,
-        size: usize,
-    ) -> Result<impl Iterator<Item = u32>> {
+    fn many_ranks_in(self, host: &Host, of: Group, size: usize) -> Result<Vec<Rank>> {
         let here: Vec<c_int> = (0..).take(size).collect();
         let mut there = vec![0; size];
         self.translate(host, of, &here, &mut there)?;
-        Ok(there.into_iter().map(i32::cast_unsigned))
+        Ok(there.into_iter().map(|rank| Rank(rank.cast_unsigned())).collect())
     }
 
     /// Stores the ranks of `of` that are the processes with the ranks `here`, which is as long as

@@ -143,10 +143,11 @@ impl Search {
         let world = Comm(host.constants.comm_world);
         let groups = (comm.group(host), world.group(host));
         let (Ok(own), Ok(all)) = groups else { return Search::Impossible };
-        let worlds = own.ranks_in(host, all, |rank| rank);
+        let worlds =
+            own.with_ranks_in(host, all, |ranks| Ok(ranks.iter().map(|rank| rank.0).collect()));
         [own, all].iter().for_each(|group: &Group| group.free(host));
         let Ok(worlds) = worlds else { return Search::OtherJobs };
-        Finder::new(host, worlds.into_vec()).map_or(Search::Impossible, Search::ByEnvironment)
+        Finder::new(host, worlds).map_or(Search::Impossible, Search::ByEnvironment)
     }
 }
 
