@@ -1,6 +1,7 @@
 // What the program says of its pages: rights, flags, names, locks. It holds until the program says
 // something else.
 #include "chaos.h"
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -61,9 +62,22 @@ static void check_rights(struct act *act)
     }
 }
 
+// Whether an allocator that sets the rights of pages at times has the zone: mimalloc commits memory
+// in larger areas than it needs.
+static bool allocator_sets_rights(const struct act *act)
+{
+    bool (*is_mimalloc)(const void *);
+    is_mimalloc = (bool (*)(const void *))dlsym(RTLD_DEFAULT, "mi_is_in_heap_region");
+    return is_mimalloc != NULL && is_mimalloc(act->zone);
+}
+
 static void begin_protection(struct act *act)
 {
     struct rights *rights = state_of(act, sizeof *rights);
+    if (allocator_sets_rights(act)) {
+        give_up(act);
+        return;
+    }
     refill(act);
     rights->may_read = percent(&act->chance, 50);
     if (mprotect(act->zone, act->bytes, rights->may_read ? PROT_READ : PROT_NONE) != 0)
@@ -81,6 +95,14 @@ static void end_protection(struct act *act)
 }
 
 // Rights that come and go, as a write barrier of a collector has them.
+static void begin_protections(struct act *act)
+{
+    if (allocator_sets_rights(act))
+        give_up(act);
+    else
+        refill(act);
+}
+
 static void protect_once(struct act *act)
 {
     if (mprotect(act->zone, act->bytes, PROT_READ) != 0)
@@ -234,7 +256,7 @@ enum { SAID = PAGES | ANONYMOUS | STATE_ENDS | ON_MAIN };
 
 const struct actor actors_rights[] = {
     {"mprotect", RIGHTS, SAID, PAGE, NULL, begin_protection, check_rights, end_protection},
-    {"mprotect-often", RIGHTS, PAGES, PAGE, NULL, refill, protect_once, NULL},
+    {"mprotect-often", RIGHTS, PAGES, PAGE, NULL, begin_protections, protect_once, NULL},
     {"madvise-flag", RIGHTS, SAID | NO_FORK, PAGE, NULL, begin_flag, check_flag, end_flag},
     {"mlock", RIGHTS | PINS, SAID, PAGE, NULL, begin_lock, check_lock, end_lock},
     {"name", RIGHTS, SAID, PAGE, has_names, begin_name, check_name, end_name},

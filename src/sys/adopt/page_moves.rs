@@ -246,12 +246,18 @@ impl<'a> PageMove<'a> {
         } {
             -1 => Err(last_error("mmap")),
             _ => {
-                if self.wishes.huge {
-                    // SAFETY: a hint, as the program gave it.
-                    unsafe { libc::syscall(libc::SYS_madvise, at, length, libc::MADV_HUGEPAGE) };
-                }
+                self.advise();
                 Ok(())
             }
+        }
+    }
+
+    /// Gives a new mapping the advice that the program has given the one before.
+    fn advise(&self) {
+        if self.wishes.huge {
+            let (at, length) = (self.address, self.bytes.to_usize());
+            // SAFETY: it changes no byte.
+            unsafe { libc::syscall(libc::SYS_madvise, at, length, libc::MADV_HUGEPAGE) };
         }
     }
 
@@ -275,6 +281,7 @@ impl<'a> PageMove<'a> {
         // If this fails, caches keep what they know of the pages, and the kernel will say so.
         // SAFETY: it replaces pages by themselves.
         unsafe { libc::mmap(at, length, RIGHTS, flags, descriptor, offset) };
+        self.advise(); // the pages may have to stay
     }
 
     /// Moves the pages back: from the segment into private anonymous memory. Their part of the

@@ -1,6 +1,7 @@
 //! Tests of moves by themselves.
 
 use super::*;
+use crate::sys::adopt::smaps::{Said, Smaps};
 use crate::sys::resident;
 use crate::sys::segment::{Mapping, Segment};
 
@@ -165,6 +166,34 @@ fn pages_that_something_holds_stay_where_they_are() {
         }
         stage.move_back().unwrap();
         assert!(stage.is_numbered());
+    });
+}
+
+#[test]
+fn pages_that_stay_keep_the_advice_of_the_program() {
+    alone("pages_that_stay_keep_the_advice_of_the_program", || {
+        if !unshared::is_answered() {
+            return;
+        }
+        let stage = Stage::new();
+        let (end, bytes) = (stage.address + PAGES * page_bytes(), PAGES * page_bytes());
+        let advised = || Smaps::read().unwrap().said_of(stage.address, end);
+        let wishes = Wishes { huge: true, no_reserve: false };
+        // SAFETY: it changes no byte.
+        unsafe { libc::madvise(stage.page(0).cast(), bytes as usize, libc::MADV_HUGEPAGE) };
+        assert_eq!(advised(), Said::Plain(wishes));
+        let whole = PageMove { wishes, ..stage.whole() };
+        // SAFETY: pages of this stage, which no other code uses.
+        unsafe { whole.move_in(&[end]) }.unwrap();
+        assert_eq!(advised(), Said::Plain(wishes));
+        let lent = stage.lend(0);
+        // SAFETY: likewise; they lie in the segment.
+        assert!(is_held(&unsafe { whole.move_back() }.unwrap_err()));
+        assert_eq!(advised(), Said::Plain(wishes));
+        drop(lent);
+        // SAFETY: likewise.
+        unsafe { whole.move_back() }.unwrap();
+        assert_eq!(advised(), Said::Plain(wishes));
     });
 }
 
