@@ -44,6 +44,21 @@ impl Distant<'_> {
     pub fn offset(self, by: i64) -> Self {
         Distant { at: self.at.offset(by), ..self }
     }
+
+    /// Copies `bytes` bytes between `here` and this location. They are under way when this returns.
+    ///
+    /// # Safety
+    /// As for [`Bytes::put`] or [`Bytes::get`].
+    #[inline(always)]
+    pub unsafe fn transfer(self, way: Way, here: *mut u8, bytes: u64) -> Result<()> {
+        // SAFETY: the caller's duty.
+        unsafe {
+            match way {
+                Way::Put => Bytes::put(self.peer, self.at, here, bytes),
+                Way::Get => Bytes::get(self.peer, here, self.at, bytes),
+            }
+        }
+    }
 }
 
 impl Location<'_> {
@@ -92,12 +107,7 @@ impl<'a> Unmapped<'a> {
             match (self, way) {
                 (Unmapped::Process(process, there), Way::Put) => process.put(there, here, bytes),
                 (Unmapped::Process(process, there), Way::Get) => process.get(here, there, bytes),
-                (Unmapped::Distant(Distant { peer, at }), Way::Put) => {
-                    Bytes::put(peer, at, here, bytes)
-                }
-                (Unmapped::Distant(Distant { peer, at }), Way::Get) => {
-                    Bytes::get(peer, here, at, bytes)
-                }
+                (Unmapped::Distant(distant), way) => distant.transfer(way, here, bytes),
             }
         }
     }

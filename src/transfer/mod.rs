@@ -132,7 +132,7 @@ impl Quick {
 
 impl Place<'_> {
     /// Returns the target's rank if an operation on it is legal now, or `None` for MPI_PROC_NULL.
-    #[inline]
+    #[inline(always)]
     fn access(&self, rank: c_int) -> Result<Option<Rank>> {
         match self.node.target(rank) {
             Ok(rank) => {
@@ -163,6 +163,16 @@ impl Place<'_> {
     /// Returns the type map of a datatype.
     fn shape(&self, datatype: Handle) -> Result<Shape> {
         self.host.shape(self.node.comm(), datatype)
+    }
+
+    /// Returns the bytes of a transfer between predefined types without holes, or `None` for
+    /// anything else, wrong arguments included.
+    #[inline(always)]
+    fn dense_transfer(&self, origin: Buffer, target: TargetBuffer) -> Option<u64> {
+        let bytes = self.dense_bytes(origin.count, origin.datatype)?;
+        let is_same = origin.datatype == target.datatype && origin.count == target.count;
+        let is_as_long = || self.dense_bytes(target.count, target.datatype) == Some(bytes);
+        (is_same || is_as_long()).then_some(bytes)
     }
 
     /// Returns the bytes of `count` elements of a predefined type without holes, or `None` for

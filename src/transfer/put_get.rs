@@ -97,42 +97,57 @@ pub unsafe fn get(place: Place<'_>, origin: Buffer, target: TargetBuffer) -> Res
 
 /// # Safety
 /// As for `put` and `get`.
+#[inline(always)]
 unsafe fn transfer(place: Place<'_>, way: Way, origin: Buffer, target: TargetBuffer) -> Result<()> {
     let Some(rank) = place.access(target.rank)? else {
         return place.on_proc_null([origin], target);
     };
-    let origin_bytes = place.dense_bytes(origin.count, origin.datatype);
-    let same = origin.datatype == target.datatype && origin.count == target.count;
-    let target_bytes =
-        if same { origin_bytes } else { place.dense_bytes(target.count, target.datatype) };
-    match (origin_bytes, target_bytes) {
-        (Some(length), Some(other)) if length == other => {
-            if length == 0 {
-                return Ok(());
-            }
-            not_null(origin.address, "null pointer as the origin address")?;
-            let reach = Reach { first: 0, bytes: length };
-            if let Some(at) = place.window.mapped(rank, target.disp, reach) {
-                // SAFETY: `mapped` checked the window's side, the caller vouches for the origin's.
-                unsafe { copies::mapped(way, at, origin.address, length) };
-                return Ok(());
-            }
-            place.node.at(rank, target.disp, reach, |location| {
-                let here = origin.address;
-                // SAFETY: `at` checked the window's side, the caller vouches for the origin's.
-                unsafe {
-                    match (way, location) {
-                        (Way::Put, Location::Unmapped(Unmapped::Process(process, there))) => {
-                            put_later(place, process, there, here, length)
-                        }
-                        _ => copies::transfer(way, location, here, length),
-                    }
-                }
-            })
-        }
+    let Some(length) = place.dense_transfer(origin, target) else {
         // SAFETY: the caller's promise is passed on.
-        _ => unsafe { transfer_shaped(place, way, rank, origin, target) },
+        return unsafe { transfer_shaped(place, way, rank, origin, target) };
+    };
+    if length == 0 {
+        return Ok(());
     }
+    not_null(origin.address, "null pointer as the origin address")?;
+    let here = origin.address;
+    let reach = Reach { first: 0, bytes: length };
+    if let Some(at) = place.window.mapped(rank, target.disp, reach) {
+        // SAFETY: `mapped` checked the window's side, the caller vouches for the origin's.
+        unsafe { copies::mapped(way, at, here, length) };
+        return Ok(());
+    }
+    if let Some(there) = place.node.elsewhere(rank, target.disp, reach)? {
+        // SAFETY: likewise.
+        return unsafe { there.at.transfer(way, here, length) };
+    }
+    // SAFETY: likewise.
+    unsafe { transfer_located(place, way, (rank, target.disp, reach), here) }
+}
+
+/// Transfers a block with a rank of this node whose memory is not mapped here, or of a dynamic
+/// window. A small put to memory that the system copies leaves later.
+///
+/// # Safety
+/// The bytes of `reach` at `here` may be read or, for a get, written.
+#[inline(never)]
+unsafe fn transfer_located(
+    place: Place<'_>,
+    way: Way,
+    (rank, disp, reach): (Rank, i64, Reach),
+    here: *mut u8,
+) -> Result<()> {
+    place.node.at(rank, disp, reach, |location| {
+        // SAFETY: `at` checked the window's side, the caller vouches for the origin's.
+        unsafe {
+            match (way, location) {
+                (Way::Put, Location::Unmapped(Unmapped::Process(process, there))) => {
+                    put_later(place, process, there, here, reach.bytes)
+                }
+                _ => copies::transfer(way, location, here, reach.bytes),
+            }
+        }
+    })
 }
 
 /// Puts one block to a process of this node, later if it is small.

@@ -309,15 +309,17 @@ unsafe fn add(unsent: &mut Unsent, answers: &mut VecDeque<Expected>, order: &Ord
     let request = request(order);
     let bytes = order.from.bytes.to_usize();
     let at = ptr::with_exposed_provenance::<u8>(order.from.at.to_usize());
-    unsent.add(&request.bytes());
     match order.work {
-        _ if request.data_bytes() == 0 => {}
+        _ if request.data_bytes() == 0 => unsent.add(&request.bytes()),
         // SAFETY: the caller vouches for the bytes.
         Work::WriteInline | Work::Accumulate { inline: true, .. } => unsafe {
-            unsent.add_copied(at, bytes);
+            unsent.add_with(&request.bytes(), (at, bytes));
         },
-        // SAFETY: likewise, until the request is done.
-        _ => unsafe { unsent.add_lent(at, bytes) },
+        _ => {
+            unsent.add(&request.bytes());
+            // SAFETY: likewise, until the request is done.
+            unsafe { unsent.add_lent(at, bytes) };
+        }
     }
     if request.answered {
         answers.push_back(expected(order));

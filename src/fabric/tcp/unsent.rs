@@ -61,8 +61,9 @@ pub struct Unsent<S = OwnedFd> {
     lent: VecDeque<Lent>,
     /// number of requests since the last one was sent
     requests: usize,
-    /// whether the system had no room at the last attempt
-    stuck: bool,
+    /// whether the next call sends at once: the system had no room at the last attempt, memory was
+    /// lent, or the stream has failed
+    is_pressing: bool,
     /// `errno` of the first failure: the system reports it once
     failure: Option<i32>,
 }
@@ -80,7 +81,7 @@ impl<S: RequestStream> Unsent<S> {
             sent: 0,
             lent: VecDeque::new(),
             requests: 0,
-            stuck: false,
+            is_pressing: false,
             failure: None,
         }
     }
@@ -94,27 +95,34 @@ impl<S: RequestStream> Unsent<S> {
     #[inline]
     pub fn add<const BYTES: usize>(&mut self, request: &[u8; BYTES]) {
         self.requests += 1;
-        self.reserve(request.len());
+        self.reserve(BYTES);
         self.gathered.extend_from_slice(request);
     }
 
-    /// Adds bytes of the user, which are copied.
+    /// Adds a request and bytes of the user, which are copied.
     ///
     /// # Safety
     /// The bytes may be read.
     #[inline]
-    pub unsafe fn add_copied(&mut self, at: *const u8, bytes: usize) {
-        self.reserve(bytes);
+    pub unsafe fn add_with<const BYTES: usize>(
+        &mut self,
+        request: &[u8; BYTES],
+        (at, bytes): (*const u8, usize),
+    ) {
+        self.requests += 1;
+        self.reserve(BYTES + bytes);
         let end = self.gathered.len();
-        // SAFETY: there is room for the bytes, and the caller vouches for their source.
+        // SAFETY: there is room for both, and the caller vouches for the user's bytes.
         unsafe {
             let to = self.gathered.as_mut_ptr().add(end);
+            to.cast::<[u8; BYTES]>().write(*request);
+            let to = to.add(BYTES);
             match bytes {
                 // A word, which most calls move: no call of memcpy.
                 8 => to.cast::<u64>().write_unaligned(at.cast::<u64>().read_unaligned()),
                 _ => ptr::copy_nonoverlapping(at, to, bytes),
             }
-            self.gathered.set_len(end + bytes);
+            self.gathered.set_len(end + BYTES + bytes);
         }
     }
 
@@ -124,6 +132,7 @@ impl<S: RequestStream> Unsent<S> {
     /// The bytes may be read until the request is done or the stream is closed.
     pub unsafe fn add_lent(&mut self, at: *const u8, bytes: usize) {
         self.lent.push_back(Lent { ahead: self.gathered.len(), at, bytes });
+        self.is_pressing = true;
     }
 
     /// Makes room for more gathered bytes.
@@ -149,7 +158,8 @@ impl<S: RequestStream> Unsent<S> {
 
     /// Forgets what is gathered, and goes back to the own buffer.
     fn forget_gathered(&mut self) {
-        (self.sent, self.requests, self.stuck) = (0, 0, false);
+        (self.sent, self.requests) = (0, 0);
+        self.is_pressing = self.failure.is_some();
         self.gathered.clear();
         if let Some(mut own) = self.own.take() {
             own.clear();
@@ -187,13 +197,13 @@ impl<S: RequestStream> Unsent<S> {
     #[inline]
     pub fn is_due(&self) -> bool {
         let bytes = self.gathered.len() - self.sent;
-        let many = self.requests >= GATHERED_MAX || bytes >= GATHERED_BYTES_MAX;
-        many || self.stuck || !self.lent.is_empty() || self.failure.is_some()
+        self.is_pressing || self.requests >= GATHERED_MAX || bytes >= GATHERED_BYTES_MAX
     }
 
     /// Ends the sending. Returns the first failure.
     pub fn fail(&mut self, error: &Error) -> Error {
         let errno = error.raw_os_error().unwrap_or(libc::EPIPE);
+        self.is_pressing = true;
         Error::from_raw_os_error(*self.failure.get_or_insert(errno))
     }
 
@@ -211,7 +221,7 @@ impl<S: RequestStream> Unsent<S> {
             match unsafe { self.stream.send(&pieces[..count]) } {
                 Ok(sent) => self.advance(sent),
                 Err(error) if would_wait(&error) => {
-                    self.stuck = true;
+                    self.is_pressing = true;
                     return Ok(false);
                 }
                 Err(error) => return Err(self.fail(&error)),
@@ -277,16 +287,17 @@ mod tests {
         let long: Vec<u8> = (0..400_000u32).map(|index| (index % 241) as u8).collect();
         let mut wanted = Vec::new();
         for round in 0..20u8 {
-            unsent.add(&[round; 32]);
             wanted.extend([round; 32]);
             if round % 3 != 0 {
+                unsent.add(&[round; 32]);
                 // SAFETY: the bytes live until all are sent.
                 unsafe { unsent.add_lent(long.as_ptr(), long.len()) };
                 wanted.extend(&long);
             } else {
+                let bytes = if round % 2 == 0 { 77 } else { 8 };
                 // SAFETY: likewise.
-                unsafe { unsent.add_copied(long.as_ptr(), 77) };
-                wanted.extend(&long[..77]);
+                unsafe { unsent.add_with(&[round; 32], (long.as_ptr(), bytes)) };
+                wanted.extend(&long[..bytes]);
             }
         }
         let (mut got, mut buffer, mut full) = (Vec::new(), vec![0; 100_000], 0);

@@ -137,8 +137,12 @@ impl Link {
     #[inline(always)]
     pub unsafe fn post_gathered(&mut self, order: &Order) -> Result<(), Broken> {
         match self {
-            // SAFETY: the caller's duty.
-            Link::Verbs(link) => unsafe { link.post(core::slice::from_ref(order)) },
+            Link::Verbs(link) => {
+                // A copy: where no address of the order is passed on, it stays in registers.
+                let order = *order;
+                // SAFETY: the caller's duty.
+                unsafe { link.post(core::slice::from_ref(&order)) }
+            }
             Link::Tcp(link) => {
                 // SAFETY: the caller's duty.
                 unsafe { link.post_gathered(order) };

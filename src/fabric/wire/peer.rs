@@ -159,14 +159,10 @@ impl Peer {
         work: impl FnOnce(&mut Queue) -> result::Result<T, Fault>,
     ) -> Result<T> {
         let mut state = self.state.lock();
-        if matches!(*state, State::Fresh) {
-            self.connect(&mut state, true)?;
+        if !matches!(*state, State::Up(_)) {
+            self.connect_or_fail(&mut state)?;
         }
-        let queue = match &mut *state {
-            State::Up(queue) => queue,
-            State::Lost(error, _) => return Err(error.clone()),
-            State::Fresh => unreachable!("it was made"),
-        };
+        let State::Up(queue) = &mut *state else { unreachable!("it was made") };
         // Relaxed: a count.
         queue.note_waits(self.core.waits.load(Ordering::Relaxed));
         let answer = work(queue);
@@ -189,6 +185,16 @@ impl Peer {
             State::Fresh => self.connect(&mut state, false),
             State::Lost(error, _) => Err(error.clone()),
             State::Up(_) => Ok(()),
+        }
+    }
+
+    /// Makes the connection, unless the peer is lost.
+    #[cold]
+    fn connect_or_fail(&self, state: &mut State) -> Result<()> {
+        match state {
+            State::Fresh => self.connect(state, true),
+            State::Up(_) => Ok(()),
+            State::Lost(error, _) => Err(error.clone()),
         }
     }
 

@@ -35,36 +35,51 @@ impl Peer {
         if bytes == 0 {
             return Ok(());
         }
-        let at = from as u64;
         self.with(|queue| {
-            if bytes <= queue.inline_bytes_max() {
-                self.room(queue, 1)?;
-                queue.count().inline += 1;
-                let from = Local { at, bytes: bytes.low_u32(), key: 0 };
-                let order = Order::new(Work::WriteInline, to, from, false);
-                // SAFETY: inline; the caller guarantees the bytes.
-                unsafe { queue.post_gathered(order) }?;
-            } else if bytes <= BLOCK_BYTES.to_u64() {
-                self.room(queue, 1)?;
-                let block = self.block(queue)?;
-                queue.count().copied += 1;
-                let leaving = self.core.blocks.at(block);
-                // SAFETY: the caller guarantees the bytes; the block belongs to this call and is
-                // long enough.
-                unsafe { core::ptr::copy_nonoverlapping(from, leaving, bytes.to_usize()) };
-                let from = self.block_local(block, bytes);
-                // Signaled; otherwise a thread that waits for the block might never see a
-                // completion.
-                let order = Order::new(Work::Write, to, from, true);
-                // SAFETY: the block is registered, and the request holds it.
-                unsafe { queue.post(order, Kept::Leaving(block)) }?;
-            } else {
-                queue.count().lent += 1;
-                // SAFETY: the caller guarantees the bytes.
-                unsafe { self.lend(queue, Work::Write, to, at, bytes) }?;
+            if bytes > queue.inline_bytes_max() {
+                // SAFETY: the caller's duty.
+                return unsafe { self.put_long(queue, to, from, bytes) };
             }
+            self.room(queue, 1)?;
+            queue.count().inline += 1;
+            let from = Local { at: from as u64, bytes: bytes.low_u32(), key: 0 };
+            let order = Order::new(Work::WriteInline, to, from, false);
+            // SAFETY: inline; the caller guarantees the bytes.
+            unsafe { queue.post_gathered(order) }?;
             Ok(())
         })
+    }
+
+    /// [`Peer::put`] of more bytes than a request carries inline.
+    ///
+    /// # Safety
+    /// As for [`Peer::put`].
+    #[inline(never)]
+    unsafe fn put_long(
+        &self,
+        queue: &mut Queue,
+        to: Remote,
+        from: *const u8,
+        bytes: u64,
+    ) -> core::result::Result<(), Fault> {
+        if bytes > BLOCK_BYTES.to_u64() {
+            queue.count().lent += 1;
+            // SAFETY: the caller guarantees the bytes.
+            return unsafe { self.lend(queue, Work::Write, to, from as u64, bytes) };
+        }
+        self.room(queue, 1)?;
+        let block = self.block(queue)?;
+        queue.count().copied += 1;
+        let leaving = self.core.blocks.at(block);
+        // SAFETY: the caller guarantees the bytes; the block belongs to this call and is long
+        // enough.
+        unsafe { core::ptr::copy_nonoverlapping(from, leaving, bytes.to_usize()) };
+        let from = self.block_local(block, bytes);
+        // Signaled; otherwise a thread that waits for the block might never see a completion.
+        let order = Order::new(Work::Write, to, from, true);
+        // SAFETY: the block is registered, and the request holds it.
+        unsafe { queue.post(order, Kept::Leaving(block)) }?;
+        Ok(())
     }
 
     /// Copies runs of bytes to the peer, each short enough for inline data. They are posted in

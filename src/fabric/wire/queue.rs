@@ -53,6 +53,10 @@ pub struct Queue {
     /// pings, at least 1
     places: u64,
     depth: u64,
+    /// a request is signaled if this many were posted since the last signaled one
+    signal_every: u64,
+    /// largest number of bytes that a request can carry inline
+    inline_bytes_max: u64,
     /// number of the last request posted, and of the last one done; at most `places` are between
     /// them
     posted: u64,
@@ -108,6 +112,8 @@ impl Queue {
         let depth = places - PINGS.min(places / 8);
         let (device_order, done_is_seen) = (link.device_order(), link.answers_show_writes());
         let queue = Queue {
+            signal_every: SIGNAL_EVERY.min(depth.to_u64()),
+            inline_bytes_max: link.inline_bytes_max(),
             kept: VecDeque::new(),
             places: places.to_u64(),
             depth: depth.to_u64(),
@@ -146,7 +152,7 @@ impl Queue {
             assert!(self.done <= self.posted);
             assert!(self.posted - self.done <= self.places);
             assert!(self.signaled <= self.posted);
-            assert!(self.posted - self.signaled < SIGNAL_EVERY.min(self.depth));
+            assert!(self.posted - self.signaled < self.signal_every);
             assert!(self.written.max(self.answered).max(self.lent) <= self.posted);
             assert!(self.written.max(self.lent) <= self.needed && self.needed <= self.posted);
             assert!(self.overtaken <= self.posted);
@@ -163,8 +169,9 @@ impl Queue {
     }
 
     /// Largest number of bytes that a request can carry inline.
+    #[inline]
     pub fn inline_bytes_max(&self) -> u64 {
-        self.link.inline_bytes_max()
+        self.inline_bytes_max
     }
 
     /// Whether a request has met memory that the peer may not access, of which the user has not
@@ -351,7 +358,10 @@ impl Queue {
     fn number(&mut self, order: &mut Order) {
         self.posted += 1;
         order.number = self.posted;
-        self.waits_at_request = self.waits;
+        if order.work != Work::Ping {
+            // Nobody waits for a ping.
+            self.waits_at_request = self.waits;
+        }
         // An atomic behind WRITEs proves them: a flush waits for it.
         if !order.awaited || self.needs_proof() {
             self.needed = self.posted;
@@ -368,9 +378,8 @@ impl Queue {
             (self.fence_read, self.fence_change) = (false, false);
             self.kinds.fenced += 1;
         }
-        order.signaled |= self.posted - self.signaled >= SIGNAL_EVERY.min(self.depth);
-        if order.signaled {
-            self.signaled = self.posted;
+        if order.signaled || self.posted - self.signaled >= self.signal_every {
+            (order.signaled, self.signaled) = (true, self.posted);
         }
         match order.work {
             Work::Write | Work::WriteInline | Work::Accumulate { result: 0, .. } => {
