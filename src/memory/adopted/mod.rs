@@ -212,10 +212,7 @@ impl Wish {
         let is_plain = |page: u64| policy::of_areas(areas, page, page + page_bytes());
         is_plain(at)?;
         let begin = self.address / page_bytes() * page_bytes();
-        let is_own = || {
-            // SAFETY: the page that holds the begin may be read.
-            is_plain(begin).is_ok() && unsafe { policy::is_own_mapping(self.address, self.end) }
-        };
+        let is_own = || is_plain(begin).is_ok() && policy::is_own_mapping(self.address, self.end);
         if quiet.others == OtherThreads::None || is_own() {
             Ok(())
         } else {

@@ -18,7 +18,7 @@ use crate::number::Number;
 use crate::sys::adopt::areas::{Area, AreaContent};
 use crate::sys::adopt::smaps::{Said, Smaps, Wishes};
 use crate::sys::adopt::{open_files, process_state};
-use crate::sys::{memory_limits, page_bytes};
+use crate::sys::{memory_limits, page_bytes, process, vm};
 
 /// Adopted memory may take this share of the mappings that a process may have. Each part of a
 /// window splits a mapping in three.
@@ -114,20 +114,24 @@ pub fn is_used_to_move(first: u64, end: u64) -> bool {
 }
 
 /// Whether the page that holds the begin of `address` to `end` has no other object: the part begins
-/// where a chunk of malloc begins that is a mapping of its own, with its header ahead.
-///
-/// # Safety
-/// The memory ahead of `address`, in the same page, may be read.
-pub unsafe fn is_own_mapping(address: u64, end: u64) -> bool {
+/// where a chunk of malloc begins that is a mapping of its own, with its header ahead. The kernel
+/// reads the header: the program may have made the page a guard (MADV_GUARD_INSTALL).
+pub fn is_own_mapping(address: u64, end: u64) -> bool {
     /// The header of such a chunk: an unused length, and the length with a flag in the low bits.
     const HEADER: u64 = 16;
     const IS_MAPPED: u64 = 2;
     if address % page_bytes() != HEADER {
         return false;
     }
-    let header = core::ptr::with_exposed_provenance::<u64>((address - HEADER).to_usize());
-    // SAFETY: the caller's promise.
-    let [ahead, length] = unsafe { [header.read_volatile(), header.add(1).read_volatile()] };
+    let mut header = [0_u64; 2];
+    let to = vm::own_run(header.as_mut_ptr().cast(), HEADER);
+    let from = vm::run(address - HEADER, HEADER);
+    // SAFETY: room for the header.
+    let read = unsafe { vm::read(process::id(), vm::one(&to), vm::one(&from)) };
+    if read != HEADER.to_usize().cast_signed() {
+        return false;
+    }
+    let [ahead, length] = header;
     let bytes = length & !7;
     let last = address - HEADER + bytes;
     ahead == 0
@@ -185,16 +189,26 @@ mod tests {
             // SAFETY: malloc; its header is ahead of it.
             let base = unsafe { libc::malloc(bytes) };
             let at = base.expose_provenance() as u64;
-            // SAFETY: as above.
-            let own = |first: u64, end: u64| unsafe { is_own_mapping(first, end) };
             // The C library may raise its threshold, if another test has freed such a chunk.
             if at % page_bytes() == 16 {
-                assert!(own(at, at + bytes as u64));
-                assert!(!own(at, at + bytes as u64 - 2 * page_bytes()), "a part of it");
+                assert!(is_own_mapping(at, at + bytes as u64));
+                assert!(!is_own_mapping(at, at + bytes as u64 - 2 * page_bytes()), "a part of it");
             }
-            assert!(!own(at + 64, at + bytes as u64));
+            assert!(!is_own_mapping(at + 64, at + bytes as u64));
             // SAFETY: as above.
             unsafe { libc::free(base) };
         }
+    }
+
+    #[test]
+    fn a_page_that_cannot_be_read_has_no_header() {
+        let (rights, flags) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping.
+        let at = unsafe { libc::mmap(core::ptr::null_mut(), 4096, rights, flags, -1, 0) };
+        assert_ne!(at, libc::MAP_FAILED);
+        let begin = at.expose_provenance() as u64 + 16;
+        assert!(!is_own_mapping(begin, begin + 4000));
+        // SAFETY: ours, and not used again.
+        unsafe { libc::munmap(at, 4096) };
     }
 }
