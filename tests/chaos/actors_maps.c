@@ -148,6 +148,10 @@ static void *move_pages(void *from, size_t bytes, void *to, int flags)
 // Wrong: the pages move away, and come back. The place stays mapped, or it would be another's.
 static void move_away(struct act *act)
 {
+    if (has_flag(act->zone, act->bytes, "lo") != 0) {
+        give_up(act); // Linux 6.18 unlocks all of the mapping of which a part moves
+        return;
+    }
     void *to = mmap(NULL, act->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     refill(act);
     act->state = calloc(1, sizeof(void *));
