@@ -10,7 +10,7 @@ use super::request_calls::{on_target_with, with_request};
 use super::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
 use crate::error::{Class, Result};
 use crate::mpi::{Handle, Host};
-use crate::transfer::{Buffer, Place, Quick, TargetBuffer, put_get, single, staged};
+use crate::transfer::{Accumulation, Buffer, Place, Quick, TargetBuffer, put_get, single, staged};
 use core::ffi::{c_int, c_void};
 
 /// Returns a buffer of the caller.
@@ -138,16 +138,20 @@ unsafe fn accumulate(
     op: MPI_Op,
     theirs: impl FnOnce(Handle) -> c_int,
 ) -> c_int {
-    let op = call.host.handle(op);
-    let waits = call.request.is_some() && result.is_some(); // docs/decisions/0017
+    let given = Accumulation { origin: from, result, target, op: call.host.handle(op) };
+    if call.request.is_none() || result.is_none() {
+        // SAFETY: the caller's promise.
+        return call.carry_out(|place| unsafe { staged::accumulate(place, &given) }, theirs);
+    }
     call.carry_out(
         |place| {
             // SAFETY: the caller's promise.
-            unsafe { staged::accumulate(place, from, result, target, op) }?;
-            match place.node.target(target.rank) {
-                Ok(rank) if waits => place.node.wait_for_results(rank),
-                _ => Ok(()),
-            }
+            unsafe { staged::accumulate(place, &given) }?;
+            // docs/decisions/0017
+            place
+                .node
+                .target(given.target.rank)
+                .map_or(Ok(()), |rank| place.node.wait_for_results(rank))
         },
         theirs,
     )

@@ -12,41 +12,36 @@ use super::acc::{guard_of_several, locked, single};
 use super::acc_call::{AccCall, accumulate_shaped, operation};
 use super::acc_run::Guard;
 use super::target_acc::post_word;
-use super::{Buffer, Place, TargetBuffer, unpaired};
+use super::{Accumulation, Buffer, Place, unpaired};
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{self, Op, pairs};
 use crate::datatype::type_map::Block;
 use crate::error::{Class, Error, Result};
-use crate::mpi::Handle;
 use crate::number::Number;
 use crate::rank_numbers::Rank;
 use crate::window::address::Reach;
 
-/// MPI_Accumulate, and MPI_Get_accumulate with a `result`.
+/// MPI_Accumulate and MPI_Get_accumulate.
 ///
 /// # Safety
-/// `origin` describes memory that may be read, `result` memory that may be written.
-pub unsafe fn accumulate(
-    place: Place<'_>,
-    origin: Buffer,
-    result: Option<Buffer>,
-    target: TargetBuffer,
-    op: Handle,
-) -> Result<()> {
-    let access = place.access(target.rank)?;
-    let op = operation(place, op)?;
-    if op == Op::NoOp && result.is_none() {
+/// The origin describes memory that may be read, the result memory that may be written.
+pub unsafe fn accumulate(place: Place<'_>, call: &Accumulation) -> Result<()> {
+    let access = place.access(call.target.rank)?;
+    let op = operation(place, call.op)?;
+    let origin = (op != Op::NoOp).then_some(call.origin);
+    if op == Op::NoOp && call.result.is_none() {
         return Err(Error::Wrong(Class::Op, "MPI_NO_OP without a result"));
     }
-    let origin = if op == Op::NoOp { None } else { Some(origin) };
     let Some(rank) = access else {
-        return place.on_proc_null(origin.into_iter().chain(result), target);
+        return place.on_proc_null(origin.into_iter().chain(call.result), call.target);
     };
     // SAFETY: the caller vouches for the buffers.
     unsafe {
-        match elements_of(place, origin, result, target) {
-            Some(elements) => accumulate_elements(place, rank, &elements, target.disp, op),
-            None => accumulate_shaped(place, rank, (origin, result), target, op),
+        match elements_of(place, call) {
+            Some(elements) if op != Op::NoOp => {
+                accumulate_elements(place, rank, &elements, call.target.disp, op)
+            }
+            _ => accumulate_shaped(place, rank, (origin, call.result), call.target, op),
         }
     }
 }
@@ -63,13 +58,9 @@ struct Elements {
 
 /// Returns the elements of an accumulate whose buffers have as many elements of one predefined type
 /// as the target, at least one. Returns `None` for all others, wrong arguments included.
-#[inline]
-fn elements_of(
-    place: Place<'_>,
-    origin: Option<Buffer>,
-    result: Option<Buffer>,
-    target: TargetBuffer,
-) -> Option<Elements> {
+#[inline(always)]
+fn elements_of(place: Place<'_>, call: &Accumulation) -> Option<Elements> {
+    let Accumulation { origin, result, target, .. } = call;
     let types = &place.host.tables.types;
     let known = types.find(target.datatype)?;
     let is_such = |buffer: &Buffer| {
@@ -78,17 +69,16 @@ fn elements_of(
         given && (buffer.datatype == target.datatype || same())
     };
     let count = u64::try_from(target.count).ok().filter(|count| *count > 0)?;
-    let origin = origin.filter(is_such)?;
-    if !result.as_ref().is_none_or(is_such) {
+    if !is_such(origin) || !result.as_ref().is_none_or(is_such) {
         return None;
     }
-    let (basic, address) = (known.basic, origin.address.cast_const());
+    let (basic, origin) = (known.basic, origin.address.cast_const());
     let bytes = match known.is_dense() {
         true => count.checked_mul(u64::from(known.size))?,
         false => u64::try_from(Block { offset: 0, basic, count }.end()).ok()?,
     };
     let result = result.map(|result| result.address);
-    (bytes < 1 << 63).then_some(Elements { basic, count, bytes, origin: address, result })
+    (bytes < 1 << 63).then_some(Elements { basic, count, bytes, origin, result })
 }
 
 /// Carries out an accumulate on elements of one predefined type.

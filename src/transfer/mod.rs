@@ -57,6 +57,19 @@ pub struct TargetBuffer {
     pub datatype: Handle,
 }
 
+/// The arguments of MPI_Accumulate, or of MPI_Get_accumulate, which has a result.
+#[derive(Clone, Copy)]
+pub struct Accumulation {
+    /// the operands; not used by MPI_NO_OP
+    pub origin: Buffer,
+    /// where the old elements go
+    pub result: Option<Buffer>,
+    /// the elements
+    pub target: TargetBuffer,
+    /// the operation
+    pub op: Handle,
+}
+
 /// The means of a call: the MPI underneath, the window and its memory.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {

@@ -9,7 +9,7 @@
 //! Where no run-time library of a GPU is loaded, the call is passed on.
 
 use super::put_get::{reach, total};
-use super::{Buffer, Place, TargetBuffer, accumulate, elements, put_get, single};
+use super::{Accumulation, Buffer, Place, TargetBuffer, accumulate, elements, put_get, single};
 use crate::datatype::reduce::Op;
 use crate::datatype::type_map::{Shape, each_run};
 use crate::error::Result;
@@ -47,23 +47,17 @@ pub unsafe fn get(place: Place<'_>, origin: Buffer, target: TargetBuffer) -> Res
     }
 }
 
-/// MPI_Accumulate, and MPI_Get_accumulate with a `result`.
+/// MPI_Accumulate and MPI_Get_accumulate.
 ///
 /// # Safety
 /// As for [`accumulate::accumulate`].
 #[inline(always)]
-pub unsafe fn accumulate(
-    place: Place<'_>,
-    origin: Buffer,
-    result: Option<Buffer>,
-    target: TargetBuffer,
-    op: Handle,
-) -> Result<()> {
+pub unsafe fn accumulate(place: Place<'_>, call: &Accumulation) -> Result<()> {
     match gpu() {
         // SAFETY: the caller's promise.
-        None => unsafe { accumulate::accumulate(place, origin, result, target, op) },
+        None => unsafe { accumulate::accumulate(place, call) },
         // SAFETY: likewise.
-        Some(gpu) => unsafe { staged_accumulate(gpu, place, (origin, result), target, op) },
+        Some(gpu) => unsafe { staged_accumulate(gpu, place, call) },
     }
 }
 
@@ -146,21 +140,19 @@ unsafe fn staged_get(
 /// # Safety
 /// As for [`accumulate()`].
 #[cold]
-unsafe fn staged_accumulate(
-    gpu: Gpu,
-    place: Place<'_>,
-    (origin, result): (Buffer, Option<Buffer>),
-    target: TargetBuffer,
-    op: Handle,
-) -> Result<()> {
+unsafe fn staged_accumulate(gpu: Gpu, place: Place<'_>, call: &Accumulation) -> Result<()> {
+    let Accumulation { origin, result, target, op } = *call;
     // The origin of MPI_NO_OP is no buffer.
     let given = (!is_no_op(place, op)).then_some(origin);
     let from = HostCopy::of(gpu, place, given, target)?;
     let into = HostCopy::of(gpu, place, result, target)?;
-    let origin = from.as_ref().map_or(origin, |from| from.buffer);
-    let result = into.as_ref().map(|into| into.buffer).or(result);
+    let call = Accumulation {
+        origin: from.as_ref().map_or(origin, |from| from.buffer),
+        result: into.as_ref().map(|into| into.buffer).or(result),
+        ..*call
+    };
     // SAFETY: the caller's promise; the copies are as the buffers are.
-    let work = || unsafe { accumulate::accumulate(place, origin, result, target, op) };
+    let work = || unsafe { accumulate::accumulate(place, &call) };
     // SAFETY: likewise.
     unsafe { with_copies((place, target), &[from.as_ref()], into.as_ref(), work) }
 }

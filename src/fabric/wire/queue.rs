@@ -317,7 +317,6 @@ impl Queue {
     #[inline(always)]
     pub unsafe fn post_gathered(&mut self, mut order: Order) -> Result<(), Broken> {
         self.number(&mut order);
-        assert!(self.posted - self.done <= self.places);
         self.kinds.doorbells += 1;
         // SAFETY: the caller guarantees the memory.
         unsafe { self.link.post_gathered(&order) }?;
@@ -359,7 +358,7 @@ impl Queue {
         self.posted += 1;
         order.number = self.posted;
         if order.work != Work::Ping {
-            // Nobody waits for a ping.
+            // No thread waits for a ping.
             self.waits_at_request = self.waits;
         }
         // An atomic behind WRITEs proves them: a flush waits for it.

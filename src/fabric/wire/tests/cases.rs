@@ -90,7 +90,7 @@ fn waits_at_one_time_count_once(open: Open) {
         let begun = [begin(0), begin(1), begin(0)];
         for (index, ticket) in begun.into_iter().enumerate() {
             peers[index % 2].finish(ticket).unwrap();
-            peers[0].try_ping(); // nobody waits for it
+            peers[0].try_ping(); // no thread waits for it
         }
         assert_eq!((count() - before, round), (1, round));
     }
