@@ -50,7 +50,7 @@ impl Distant<'_> {
     /// # Safety
     /// As for [`Bytes::put`] or [`Bytes::get`].
     #[inline(always)]
-    pub unsafe fn transfer(self, way: Way, here: *mut u8, bytes: u64) -> Result<()> {
+    pub unsafe fn begin(self, way: Way, here: *mut u8, bytes: u64) -> Result<()> {
         // SAFETY: the caller's duty.
         unsafe {
             match way {
@@ -107,7 +107,7 @@ impl<'a> Unmapped<'a> {
             match (self, way) {
                 (Unmapped::Process(process, there), Way::Put) => process.put(there, here, bytes),
                 (Unmapped::Process(process, there), Way::Get) => process.get(here, there, bytes),
-                (Unmapped::Distant(distant), way) => distant.transfer(way, here, bytes),
+                (Unmapped::Distant(distant), way) => distant.begin(way, here, bytes),
             }
         }
     }

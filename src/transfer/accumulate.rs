@@ -28,20 +28,18 @@ use crate::window::address::Reach;
 pub unsafe fn accumulate(place: Place<'_>, call: &Accumulation) -> Result<()> {
     let access = place.access(call.target.rank)?;
     let op = operation(place, call.op)?;
-    let origin = (op != Op::NoOp).then_some(call.origin);
+    let origin = (op != Op::NoOp).then_some(&call.origin);
     if op == Op::NoOp && call.result.is_none() {
         return Err(Error::Wrong(Class::Op, "MPI_NO_OP without a result"));
     }
     let Some(rank) = access else {
-        return place.on_proc_null(origin.into_iter().chain(call.result), call.target);
+        return place.on_proc_null(origin.copied().into_iter().chain(call.result), call.target);
     };
     // SAFETY: the caller vouches for the buffers.
     unsafe {
-        match elements_of(place, call) {
-            Some(elements) if op != Op::NoOp => {
-                accumulate_elements(place, rank, &elements, call.target.disp, op)
-            }
-            _ => accumulate_shaped(place, rank, (origin, call.result), call.target, op),
+        match elements_of(place, origin, call) {
+            Some(elements) => accumulate_elements(place, rank, &elements, call.target.disp, op),
+            None => accumulate_shaped(place, rank, (origin.copied(), call.result), call.target, op),
         }
     }
 }
@@ -59,8 +57,8 @@ struct Elements {
 /// Returns the elements of an accumulate whose buffers have as many elements of one predefined type
 /// as the target, at least one. Returns `None` for all others, wrong arguments included.
 #[inline(always)]
-fn elements_of(place: Place<'_>, call: &Accumulation) -> Option<Elements> {
-    let Accumulation { origin, result, target, .. } = call;
+fn elements_of(place: Place<'_>, origin: Option<&Buffer>, call: &Accumulation) -> Option<Elements> {
+    let Accumulation { result, target, .. } = call;
     let types = &place.host.tables.types;
     let known = types.find(target.datatype)?;
     let is_such = |buffer: &Buffer| {
@@ -69,7 +67,8 @@ fn elements_of(place: Place<'_>, call: &Accumulation) -> Option<Elements> {
         given && (buffer.datatype == target.datatype || same())
     };
     let count = u64::try_from(target.count).ok().filter(|count| *count > 0)?;
-    if !is_such(origin) || !result.as_ref().is_none_or(is_such) {
+    let origin = origin.filter(|origin| is_such(origin))?;
+    if !result.as_ref().is_none_or(is_such) {
         return None;
     }
     let (basic, origin) = (known.basic, origin.address.cast_const());

@@ -119,7 +119,7 @@ unsafe fn transfer(place: Place<'_>, way: Way, origin: Buffer, target: TargetBuf
     }
     if let Some(there) = place.node.elsewhere(rank, target.disp, reach)? {
         // SAFETY: likewise.
-        return unsafe { there.at.transfer(way, here, length) };
+        return unsafe { there.at.begin(way, here, length) };
     }
     // SAFETY: likewise.
     unsafe { transfer_located(place, way, (rank, target.disp, reach), here) }
