@@ -372,7 +372,7 @@ impl fmt::Display for Error {
                 process_of(f, *rank, node, *pid)?;
                 write!(f, " has not answered; its next use tries again: {cause}")
             }
-            Error::Host(code) => write!(f, "error code {code} of the MPI underneath"),
+            Error::Host(code) => write!(f, "error code {code} of the host MPI"),
         }
     }
 }

@@ -177,7 +177,7 @@ class Output:
     """The lines of rma_bench as they come: points, and facts about the job."""
 
     def __init__(self, expected):
-        self.points, self.about, self.roads, self.errors = [], {}, [], []
+        self.points, self.about, self.transports, self.errors = [], {}, [], []
         self.expected, self.progress = expected, sys.stderr.isatty()
 
     def line(self, text):
@@ -195,10 +195,10 @@ class Output:
                       file=sys.stderr, flush=True)
 
     def error_line(self, text):
-        road = re.search(r"^fompi: MPI_Win_\w+: .* road: (.+?)( \(.* ABI\))?$", text.strip())
-        if road:
-            if road.group(1) not in self.roads:
-                self.roads.append(road.group(1))
+        found = re.search(r"^fompi: MPI_Win_\w+: .* transport: (.+?)( \(.* ABI\))?$", text.strip())
+        if found:
+            if found.group(1) not in self.transports:
+                self.transports.append(found.group(1))
         elif text.strip():
             self.errors.append(text.rstrip())
 

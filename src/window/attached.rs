@@ -22,7 +22,7 @@ use core::ptr;
 /// The ranks have agreed that this library carries the window out.
 const OF_A_GPU: Error = Error::Wrong(
     Class::RmaAttach,
-    "a region in memory of a GPU, which only the MPI underneath may reach (FOMPI_DISABLE=1)",
+    "a region in memory of a GPU, which only the host MPI may access (FOMPI_DISABLE=1)",
 );
 
 impl LocalWindow {

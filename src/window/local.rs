@@ -183,10 +183,12 @@ impl LocalWindow {
         })
     }
 
-    /// Returns the name of the road by which its ranks reach each other.
-    pub fn road(&self) -> &'static str {
+    /// Returns the name of the transport by which its ranks reach each other.
+    pub fn transport(&self) -> &'static str {
         match (self.spans_nodes(), self.exposed()) {
-            (true, _) => self.many_nodes().map_or("", |many| many.part.wide.wire.kind().road()),
+            (true, _) => {
+                self.many_nodes().map_or("", |many| many.part.wide.wire.kind().transport())
+            }
             (false, (_, true)) => "shared memory",
             (false, (_, false)) => "process_vm",
         }

@@ -78,7 +78,7 @@ const _: () = assert!(RANKS_MAX == 40_329);
 impl Why {
     fn text(self) -> &'static str {
         match self {
-            Why::NoRoad => "its processes share no memory, and there is no other road",
+            Why::NoRoad => "its processes share no memory, and there is no other transport",
             Why::NoDevice(text) | Why::FastNetwork(text) => text,
             Why::NetOff => "its processes share no memory, and FOMPI_NET=off",
             Why::Links => "some of its processes have InfiniBand, others RoCE",
@@ -237,7 +237,7 @@ pub fn delegated(flavor: Flavor, why: Why, rank: Rank) {
     let first = !SAID.swap(true, Ordering::Relaxed);
     if rank == Rank::FIRST && (config.verbose || first && config.fallback == Fallback::Warn) {
         let call = flavor.call();
-        say_once(format!("{call}: delegated to the MPI underneath: {}", why.text()));
+        say_once(format!("{call}: delegated to the host MPI: {}", why.text()));
     }
 }
 

@@ -1,7 +1,7 @@
-//! The interface between the road and its device: the operations that the road needs, for each kind
-//! of device. Requests and causes of failures are plain data ([`request`](crate::fabric::request));
-//! a new kind of device is a new variant here, in a room of its own that does not name this one.
-//! Invariant: all objects of a process are of one device.
+//! The interface between the transport and its device: the operations that the transport needs, for
+//! each kind of device. Requests and causes of failures are plain data
+//! ([`request`](crate::fabric::request)); a new kind of device is a new variant here, in a room of
+//! its own that does not name this one. Invariant: all objects of a process are of one device.
 
 use std::os::fd::OwnedFd;
 use std::time::Instant;
@@ -38,8 +38,8 @@ pub enum NetworkKind {
 }
 
 impl NetworkKind {
-    /// Returns the name of the road over it, for a report.
-    pub fn road(self) -> &'static str {
+    /// Returns the name of the transport over it, for a report.
+    pub fn transport(self) -> &'static str {
         match self {
             NetworkKind::InfiniBand | NetworkKind::Roce => "verbs between nodes",
             NetworkKind::Tcp => "TCP between nodes",
@@ -153,7 +153,7 @@ impl Device {
         }
     }
 
-    /// Registers memory of the road itself, which the device may read and write.
+    /// Registers memory of the transport itself, which the device may read and write.
     pub fn register(&self, at: u64, bytes: u64) -> Result<Region> {
         match self {
             Device::Verbs(device) => device.register(at, bytes).map(Region::Verbs),

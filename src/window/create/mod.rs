@@ -168,13 +168,15 @@ fn report_made(host: &Host, flavor: Flavor, node: &LocalWindow) {
     if node.rank == Rank::FIRST && Config::get().verbose {
         let (call, abi, ranks) = (flavor.call(), host.abi_name(), node.size);
         let (bytes, _) = node.exposed();
-        let road = node.road();
+        let transport = node.transport();
         let mut way = node.way().map(|way| format!(" by {way}")).unwrap_or_default();
         if node.many_nodes().is_some_and(|many| many.part.wide.is_apart()) {
             way += ", because its processes may not copy each other's memory";
         }
         let ranks = if ranks == 1 { String::from("1 rank") } else { format!("{ranks} ranks") };
-        report::say_once(format!("{call}: {ranks}, {bytes} bytes, road: {road}{way} ({abi})"));
+        report::say_once(format!(
+            "{call}: {ranks}, {bytes} bytes, transport: {transport}{way} ({abi})"
+        ));
     }
 }
 

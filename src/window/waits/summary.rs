@@ -1,4 +1,4 @@
-//! The table at the end of the job: the windows, their roads, and the time that ranks waited for
+//! The table at the end of the job: the windows, their transports, and the time that ranks waited for
 //! other ranks in calls on them. Before the last barrier of a window each rank stores its time in a
 //! control word; behind it rank 0 reads them all. In MPI_Finalize it prints its rows.
 
@@ -21,7 +21,7 @@ struct Kind {
     call: &'static str,
     name: String,
     ranks: u32,
-    road: &'static str,
+    transport: &'static str,
     /// whether MPI_Win_free was called, so that the times of all ranks are known
     freed: bool,
 }
@@ -57,7 +57,7 @@ impl Row {
 fn kind(window: &Window, node: &LocalWindow, freed: bool) -> Kind {
     let name = printable(&window.name.lock());
     let call = Flavor::call(window.facts.flavor);
-    Kind { call, name, ranks: node.size, road: node.road(), freed }
+    Kind { call, name, ranks: node.size, transport: node.transport(), freed }
 }
 
 /// Stores the time of this process for rank 0. Call before the last barrier of a window.
@@ -117,7 +117,7 @@ fn text(rows: BTreeMap<Kind, Row>) -> Option<String> {
             "fompi: {:>7}  {:>5}  {:<19}  {:>12}  {:<24}  {}{name}{note}",
             row.windows,
             kind.ranks,
-            kind.road,
+            kind.transport,
             seconds(row.all()),
             longest,
             kind.call
@@ -128,7 +128,7 @@ fn text(rows: BTreeMap<Kind, Row>) -> Option<String> {
     (!lines.is_empty()).then(|| {
         let heading = format!(
             "fompi: {:>7}  {:>5}  {:<19}  {:>12}  {:<24}  made by",
-            "windows", "ranks", "road", "in all ranks", "longest"
+            "windows", "ranks", "transport", "in all ranks", "longest"
         );
         let lines = lines.join("\n");
         format!("how long ranks waited for others in calls on windows\n{heading}\n{lines}{more}")
@@ -145,7 +145,7 @@ mod tests {
 
     fn kind(name: &str, freed: bool) -> Kind {
         let name = String::from(name);
-        Kind { call: "MPI_Win_allocate", name, ranks: 4, road: "shared memory", freed }
+        Kind { call: "MPI_Win_allocate", name, ranks: 4, transport: "shared memory", freed }
     }
 
     #[test]
