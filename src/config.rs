@@ -8,7 +8,7 @@ use crate::sys::process;
 use std::io::Write;
 use std::sync::OnceLock;
 
-/// The action if a window has to be delegated to the MPI underneath.
+/// The action if a window has to be delegated to the host MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fallback {
     /// write a line once per job
@@ -43,14 +43,14 @@ pub struct Config {
     /// FOMPI_VERBOSE=2: a rank that waits long writes a line, and a table comes at the end of the
     /// job
     pub reports_waits: bool,
-    /// FOMPI_DISABLE: everything goes to the MPI underneath
+    /// FOMPI_DISABLE: the host MPI carries out all calls
     pub disable: bool,
     /// FOMPI_FALLBACK
     pub fallback: Fallback,
     /// FOMPI_NET, FOMPI_VERBS, and the variables whose names begin like them
     pub net: NetSettings,
-    /// FOMPI_NET_LOOK: microseconds for which a waiting rank may look before it sleeps, over TCP
-    pub net_look: Option<u32>,
+    /// FOMPI_NET_SPIN: microseconds for which a waiting rank may spin before it sleeps, over TCP
+    pub net_spin: Option<u32>,
     /// FOMPI_NET_TIMEOUT: seconds after which a process counts as lost whose node acknowledges
     /// nothing that was sent to it by TCP
     pub net_timeout: u32,
@@ -73,7 +73,7 @@ impl Default for Config {
             disable: false,
             fallback: Fallback::Warn,
             net: NetSettings::default(),
-            net_look: None,
+            net_spin: None,
             net_timeout: 10,
             ranks_per_node: None,
             strategy: Strategy::Auto,
@@ -119,9 +119,9 @@ const VARIABLES: [Variable; 18] = [
         set: |config, value| text(value).map(|name| config.net.interface = Some(name)),
     },
     Variable {
-        name: "FOMPI_NET_LOOK",
+        name: "FOMPI_NET_SPIN",
         values: "a number of microseconds",
-        set: |config, value| value.parse().ok().map(|us: u32| config.net_look = Some(us)),
+        set: |config, value| value.parse().ok().map(|us: u32| config.net_spin = Some(us)),
     },
     Variable {
         name: "FOMPI_NET_PORTS",
@@ -199,7 +199,7 @@ const PRIVILEGED: &str = "has more rights than the user that started it (setuid,
 const RANKS: [&str; 4] = ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"];
 
 impl Config {
-    /// Returns the settings, which it reads at the first call.
+    /// Returns the settings. The first call reads them.
     pub fn get() -> &'static Config {
         static CONFIG: OnceLock<Config> = OnceLock::new();
         CONFIG.get_or_init(|| {
@@ -212,8 +212,8 @@ impl Config {
         })
     }
 
-    /// Returns the settings as they are now, and warnings. A program may change the variables until
-    /// its first call, so nothing is kept.
+    /// Returns the present settings, and warnings. A program may change the variables until its
+    /// first call, so nothing is kept.
     pub fn read() -> (Config, Vec<String>) {
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))

@@ -1,6 +1,6 @@
-//! The numbers of ranks, of nodes, and of slots, each with a type of its own: all are integers of
-//! 32 bits, and one in place of another would compile. Not for counts (`size`, `nodes`), which are
-//! plain integers. Invariant: a number changes its type only by a function of this file.
+//! Numbers of ranks, of nodes, and of slots, each with a type of its own, because all are integers
+//! of 32 bits and could be confused. Not for counts (`size`, `nodes`), which are plain integers.
+//! Invariant: a number changes its type only by a function of this file.
 //!
 //! | type           | its numbers are below       | the same process has                        |
 //! |----------------|-----------------------------|---------------------------------------------|
@@ -10,7 +10,7 @@
 
 use core::fmt;
 
-/// A rank of the communicator of a window: what `target_rank` of MPI_Put is.
+/// A rank of the communicator of a window, as `target_rank` of MPI_Put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct Rank(pub u32);
@@ -59,7 +59,7 @@ impl Rank {
         NodeNumber(self.0)
     }
 
-    /// Undoes [`RankOnNode::in_error_of_road`].
+    /// Undoes [`RankOnNode::in_error_of_transport`].
     pub const fn of_error_of_road(self) -> RankOnNode {
         RankOnNode(self.0)
     }
@@ -87,10 +87,10 @@ impl RankOnNode {
         Rank(self.0)
     }
 
-    /// Returns the number that an error has in place of a rank of the window where the error is
-    /// made, because a road within the node does not know the window. `LocalWindow::with_rank`
-    /// replaces it before the program sees the error.
-    pub const fn in_error_of_road(self) -> Rank {
+    /// Returns the number that a transport within the node puts into an error in place of a rank of
+    /// the window, because it does not know the window. `LocalWindow::with_rank` replaces it before
+    /// the program sees the error.
+    pub const fn in_error_of_transport(self) -> Rank {
         Rank(self.0)
     }
 }
@@ -101,7 +101,7 @@ impl NodeNumber {
         (0..nodes).map(NodeNumber)
     }
 
-    /// Returns the node that is `step` nodes behind this one, in a circle of `nodes` nodes.
+    /// Returns the node that is `step` nodes after this one, in a circle of `nodes` nodes.
     pub const fn after(self, step: u32, nodes: u32) -> NodeNumber {
         NodeNumber((self.0 + step) % nodes)
     }
@@ -118,7 +118,7 @@ impl Slot {
     /// The slot of the arena itself.
     pub const OF_ARENA: Slot = Slot(0);
 
-    /// Returns the slot behind this one.
+    /// Returns the slot after this one.
     pub const fn next(self) -> Slot {
         Slot(self.0 + 1)
     }

@@ -77,7 +77,7 @@ static void work(void)
 int main(int argc, char **argv)
 {
     int64_t *memory;
-    setenv("FOMPI_NET_LOOK", "0", 1); /* a rank that looks makes calls that find nothing */
+    setenv("FOMPI_NET_SPIN", "0", 1); /* a rank that spins makes calls that find nothing */
     check_start(&argc, &argv);
     has_library = dlsym(RTLD_DEFAULT, "fompi_get_verbs_counts") != NULL;
     target = size - 1;

@@ -1,13 +1,14 @@
 //! The order that a device keeps among the requests of one connection, and the order that the
-//! library needs. A device says what may overtake what ([`DeviceOrder`]). Where it promises less
-//! than a step needs, the queue (`wire/queue.rs`) fences a request; no other code depends on it.
+//! library needs. A device declares which requests may overtake others ([`DeviceOrder`]). Where it
+//! promises less than a step needs, the queue (`wire/queue.rs`) fences a request; no other code
+//! depends on it.
 //!
 //! Each device promises this much:
 //!
 //! - Requests complete in their order, and a completed READ or atomic has stored its answer.
 //! - A READ that begins when a WRITE has completed returns what that WRITE has written, and its own
 //!   completion shows that the WRITE is in the target's memory.
-//! - A fenced request, and each request behind it, begins when all requests before it have
+//! - A fenced request, and each request after it, begins when all requests before it have
 //!   completed. A device without a fence holds such a request back until then. Only requests that
 //!   can be overtaken matter: the fence of verbs (`IBV_SEND_FENCE`) waits for READs and atomics,
 //!   and nothing overtakes a WRITE of a reliable connection.
@@ -16,28 +17,28 @@
 //!
 //! | step | order that it needs | without that promise |
 //! |------|---------------------|----------------------|
-//! | 1    | change behind WRITE | the change is fenced |
-//! | 2    | READ behind WRITE   | the READ is fenced   |
-//! | 3    | any behind READ     | the next is fenced   |
-//! | 4    | change behind atomic | the change is fenced |
-//! | 5    | READ behind atomic  | the READ is fenced   |
-//! | 6    | atomic behind WRITE | the atomic is fenced |
-//! | 7    | READ behind READ    | the READ is fenced   |
-//! | 8    | READ behind WRITE   | the READ is fenced   |
-//! | 9    | READ or atomic behind WRITE | it proves nothing, and a flush sends a READ |
+//! | 1    | change after WRITE  | the change is fenced |
+//! | 2    | READ after WRITE    | the READ is fenced   |
+//! | 3    | any after READ      | the next is fenced   |
+//! | 4    | change after atomic  | the change is fenced |
+//! | 5    | READ after atomic   | the READ is fenced   |
+//! | 6    | atomic after WRITE  | the atomic is fenced |
+//! | 7    | READ after READ     | the READ is fenced   |
+//! | 8    | READ after WRITE    | the READ is fenced   |
+//! | 9    | READ or atomic after WRITE  | it proves nothing, and a flush sends a READ |
 //!
-//! 1. `order` behind puts, then a change: the release of a lock (law 6), a `post` behind data, the
+//! 1. `order` after puts, then a change: the release of a lock (law 6), a `post` after data, the
 //!    next accumulate of a rank that is alone at the target.
-//! 2. `order` behind puts, then a get or a read: an accumulate that reads what the one before it
+//! 2. `order` after puts, then a get or a read: an accumulate that reads what the one before it
 //!    wrote.
-//! 3. `order` behind gets: a release behind gets, a put to the place of a get.
-//! 4. `order` behind atomics, then a change: a swap behind an addition without an answer.
-//! 5. `order` behind atomics, then a get or a read: elements that are read while their lock is
-//!    being taken (law 9), the lock that is read behind the change of a word.
+//! 3. `order` after gets: a release after gets, a put to the location of a get.
+//! 4. `order` after atomics, then a change: a swap after an addition without an answer.
+//! 5. `order` after atomics, then a get or a read: elements that are read while their lock is being
+//!    taken (law 9), the lock that is read after the change of a word.
 //! 6. `order_puts`: the addition to a word, without an answer, of a rank that was alone at the
 //!    target and has written the word.
-//! 7. `order_reads`: the lock that is read behind words.
-//! 8. A flush behind WRITEs: the READ proves that they are in memory.
+//! 7. `order_reads`: the lock that is read after words.
+//! 8. A flush after WRITEs: the READ proves that they are in memory.
 //! 9. An answer that makes the proof of a flush unnecessary: it counts if its request is fenced, or
 //!    could not overtake the WRITEs.
 //!

@@ -1,10 +1,10 @@
-//! An example of a road between nodes, to copy for a new one: the processes are threads of one
+//! An example of a transport between nodes, to copy for a new one: the processes are threads of one
 //! process. Each [`Example`] has a service thread, which executes the requests of the others in the
 //! order in which they arrive, so that `order` has nothing to do (law 13). A flush is a request,
-//! too, and waits for its answer (law 11). What is missing for a real road is the connection: its
+//! too, and waits for its answer (law 11). A real transport also needs the connection, over which
 //! requests and answers travel as bytes. It passes the suite of [`super::conformance`].
 
-use super::remote::{Addressed, Bytes, Network, NoWay, Remote, Road};
+use super::remote::{Addressed, Bytes, Network, NoWay, Remote, Transport};
 use super::shm::{mapped, words};
 use super::simple_parts::{Copied, Each};
 use super::{Fetch, Way};
@@ -106,7 +106,7 @@ impl Drop for Shown {
     }
 }
 
-impl Road for Example {
+impl Transport for Example {
     type Peer = ExamplePeer;
     type Exposed = Shown;
     type Address = Sender<Request>;

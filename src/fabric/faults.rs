@@ -1,6 +1,6 @@
-//! Faults as a decorator over any road, for tests: calls that are left out or broken, to prove that
-//! the tests of a protocol and the conformance suite notice, and a connection that is cut, to see
-//! what callers make of its errors.
+//! Faults as a decorator over any transport, for tests. Calls that are left out or broken prove
+//! that the tests of a protocol and the conformance suite detect it; a connection that is cut tests
+//! how callers handle its errors.
 
 #[cfg(not(loom))]
 use super::Way;
@@ -15,7 +15,7 @@ use crate::sync::{AtomicU32, Ordering};
 use core::ops::Deref;
 use parking_lot::Mutex;
 
-/// The call that a road leaves out or breaks.
+/// The call that a transport leaves out or breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// none: with it the same test must pass
@@ -44,12 +44,12 @@ pub enum Fault {
     Lost(Rank),
 }
 
-/// The error of a road that is cut.
+/// The error of a transport that is cut.
 pub const CUT: Error = Error::Lost { rank: None, node: "far", pid: 1, cause: "cut by the test" };
 
-/// A road with a fault.
+/// A transport with a fault.
 pub struct Faulty<W> {
-    road: W,
+    transport: W,
     fault: Mutex<Fault>,
     calls: AtomicU32,
     /// of those, the posts that may be left out
@@ -59,10 +59,10 @@ pub struct Faulty<W> {
 }
 
 impl<W> Faulty<W> {
-    /// Returns the road with a fault.
-    pub fn new(road: W, fault: Fault) -> Faulty<W> {
+    /// Returns the transport with a fault.
+    pub fn new(transport: W, fault: Fault) -> Faulty<W> {
         Faulty {
-            road,
+            transport,
             fault: Mutex::new(fault),
             calls: AtomicU32::new(0),
             posts: AtomicU32::new(0),
@@ -116,7 +116,7 @@ impl<W> Deref for Faulty<W> {
     type Target = W;
 
     fn deref(&self) -> &W {
-        &self.road
+        &self.transport
     }
 }
 
@@ -126,46 +126,46 @@ impl<W: Words> Words for Faulty<W> {
     type Ticket = W::Ticket;
 
     fn rank(&self) -> Rank {
-        self.road.rank()
+        self.transport.rank()
     }
 
     fn size(&self) -> u32 {
-        self.road.size()
+        self.transport.size()
     }
 
     fn fetch(&self, at: WordAt, op: Fetch) -> Result<u64> {
         self.call_to(at.rank)?;
         match op {
             Fetch::CompareSwap { expect, new } if self.is(Fault::Atomicity) => {
-                let before = self.road.fetch(at, Fetch::Add(0))?;
+                let before = self.transport.fetch(at, Fetch::Add(0))?;
                 if before == expect {
-                    self.road.fetch(at, Fetch::Add(new.wrapping_sub(expect)))?;
+                    self.transport.fetch(at, Fetch::Add(new.wrapping_sub(expect)))?;
                 }
                 Ok(before)
             }
-            _ => self.road.fetch(at, op),
+            _ => self.transport.fetch(at, op),
         }
     }
 
     fn begin(&self, at: WordAt, op: Fetch) -> Result<W::Ticket> {
         self.call_to(at.rank)?;
-        self.road.begin(at, op)
+        self.transport.begin(at, op)
     }
 
     fn finish(&self, ticket: W::Ticket) -> Result<u64> {
-        let before = self.road.finish(ticket);
+        let before = self.transport.finish(ticket);
         self.call()?;
         before
     }
 
     fn post(&self, at: WordAt, add: u64) -> Result<()> {
         self.call_to(at.rank)?;
-        if self.omits_post(at.word) { Ok(()) } else { self.road.post(at, add) }
+        if self.omits_post(at.word) { Ok(()) } else { self.transport.post(at, add) }
     }
 
     fn post_awaited(&self, at: WordAt, add: u64) -> Result<()> {
         self.call_to(at.rank)?;
-        if self.omits_post(at.word) { Ok(()) } else { self.road.post_awaited(at, add) }
+        if self.omits_post(at.word) { Ok(()) } else { self.transport.post_awaited(at, add) }
     }
 
     fn read(&self, at: WordAt) -> Result<u64> {
@@ -175,52 +175,52 @@ impl<W: Words> Words for Faulty<W> {
             Fault::Unread(word) if word == at.word => Ok(0),
             Fault::ReadOnce(word) if word == at.word => {
                 let last = self.last_read.lock().take();
-                let value = last.map_or_else(|| self.road.read(at), Ok)?;
+                let value = last.map_or_else(|| self.transport.read(at), Ok)?;
                 *self.last_read.lock() = last.is_none().then_some(value);
                 Ok(value)
             }
-            _ => self.road.read(at),
+            _ => self.transport.read(at),
         }
     }
 
     fn own(&self, word: WordId) -> u64 {
-        self.road.own(word)
+        self.transport.own(word)
     }
 
     fn set_own(&self, word: WordId, value: u64) {
         if !self.is(Fault::SetOwn) {
-            self.road.set_own(word, value);
+            self.transport.set_own(word, value);
         }
     }
 
     fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64> {
         self.call()?;
-        if self.is(Fault::Wait) { Ok(self.own(word)) } else { self.road.wait_own(word, until) }
+        if self.is(Fault::Wait) { Ok(self.own(word)) } else { self.transport.wait_own(word, until) }
     }
 
     fn order(&self, rank: Rank) -> Result<()> {
         self.call_to(rank)?;
-        if self.is(Fault::Order) { Ok(()) } else { self.road.order(rank) }
+        if self.is(Fault::Order) { Ok(()) } else { self.transport.order(rank) }
     }
 
     fn is_ordered(&self, before: Rank, next: Rank) -> bool {
-        self.road.is_ordered(before, next)
+        self.transport.is_ordered(before, next)
     }
 
     fn flush(&self, rank: Rank) -> Result<()> {
         self.call_to(rank)?;
-        if self.is(Fault::Flush) { Ok(()) } else { self.road.flush(rank) }
+        if self.is(Fault::Flush) { Ok(()) } else { self.transport.flush(rank) }
     }
 
     fn flush_all(&self) -> Result<()> {
         (0..self.size()).map(Rank).try_for_each(|rank| self.call_to(rank))?;
-        if self.is(Fault::Flush) { Ok(()) } else { self.road.flush_all() }
+        if self.is(Fault::Flush) { Ok(()) } else { self.transport.flush_all() }
     }
 
     fn flush_others(&self, rank: Rank) -> Result<()> {
         let others = (0..self.size()).map(Rank).filter(|other| *other != rank);
         others.into_iter().try_for_each(|other| self.call_to(other))?;
-        if self.is(Fault::Flush) { Ok(()) } else { self.road.flush_others(rank) }
+        if self.is(Fault::Flush) { Ok(()) } else { self.transport.flush_others(rank) }
     }
 }
 
@@ -234,13 +234,13 @@ impl<P: Deref<Target: Bytes>> Bytes for Faulty<P> {
     unsafe fn put(&self, to: Remote, from: *const u8, bytes: u64) -> Result<()> {
         self.call()?;
         // SAFETY: the caller's duty.
-        unsafe { self.road.put(to, from, bytes) }
+        unsafe { self.transport.put(to, from, bytes) }
     }
 
     unsafe fn get(&self, to: *mut u8, from: Remote, bytes: u64) -> Result<()> {
         self.call()?;
         // SAFETY: the caller's duty.
-        unsafe { self.road.get(to, from, bytes) }
+        unsafe { self.transport.get(to, from, bytes) }
     }
 
     fn runs(&self, within: Remote, way: Way) -> Each<'_, Self> {
@@ -249,18 +249,18 @@ impl<P: Deref<Target: Bytes>> Bytes for Faulty<P> {
 
     fn order(&self) {
         if !self.is(Fault::Order) {
-            self.road.order();
+            self.transport.order();
         }
     }
 
     fn flush(&self) -> Result<()> {
         self.call()?;
-        if self.is(Fault::Flush) { Ok(()) } else { self.road.flush() }
+        if self.is(Fault::Flush) { Ok(()) } else { self.transport.flush() }
     }
 
     fn flush_local(&self) -> Result<()> {
         self.call()?;
-        if self.is(Fault::Flush) { Ok(()) } else { self.road.flush_local() }
+        if self.is(Fault::Flush) { Ok(()) } else { self.transport.flush_local() }
     }
 }
 
@@ -275,31 +275,31 @@ impl<P: Deref<Target: Network>> Network for Faulty<P> {
     const WORDS_MAX: usize = P::Target::WORDS_MAX;
 
     fn at_target(&self) -> Option<&Self::AtTarget> {
-        self.road.at_target()
+        self.transport.at_target()
     }
 
     fn begin(&self, at: Remote, op: Fetch) -> Result<Self::Ticket> {
         self.call()?;
-        self.road.begin(at, op)
+        self.transport.begin(at, op)
     }
 
     fn begin_read(&self, at: Remote) -> Result<Self::Ticket> {
         self.call()?;
-        self.road.begin_read(at)
+        self.transport.begin_read(at)
     }
 
     fn finish(&self, ticket: Self::Ticket) -> Result<u64> {
-        let answer = self.road.finish(ticket);
+        let answer = self.transport.finish(ticket);
         self.call()?;
         answer
     }
 
     fn post(&self, at: Remote, add: u64) -> Result<()> {
         self.call()?;
-        self.road.post(at, add)
+        self.transport.post(at, add)
     }
 
     fn lease(&self) -> Self::Lease<'_> {
-        self.road.lease()
+        self.transport.lease()
     }
 }

@@ -23,10 +23,10 @@
 //! | [`posted`] | contended | one bit per rank: whether its posts to this rank are an odd number |
 //! | [`pass`], [`owed`] | contended | two bits for each rank from the 65th on                    |
 //!
-//! From the 65th rank on, the bits of `made` and `used` lie behind those of `owed`.
+//! From the 65th rank on, the bits of `made` and `used` follow those of `owed`.
 //!
-//! Words that several nodes reach through a device have no such bits, whose number grows with the
-//! ranks, but these ([`WORDS_FAR`]):
+//! Words that several nodes access through a device have no such bits, because the number of bits
+//! grows with the ranks. They have these words instead ([`WORDS_FAR`]):
 //!
 //! | words      | kind      | content                                                            |
 //! |------------|-----------|--------------------------------------------------------------------|
@@ -37,8 +37,8 @@
 //! | [`rendezvous`] | contended | slots in which holders of consecutive tickets find each other  |
 //! | [`DOORBELL`] | doorbell | where this rank sleeps, if posts wake it (`shm::doorbell`)        |
 //!
-//! Words that different ranks change at the same time for different reasons lie on lines of their
-//! own. A rank that holds a table reads its number next, so the words of the table are one line.
+//! Words that different ranks change at the same time for different reasons are on separate cache
+//! lines. A rank that holds a table reads its number next, so the words of the table are one line.
 //! Queue nodes are used in contention only, one by each process unless it has many threads, and the
 //! counters of a barrier are used one after the other: these share lines.
 
@@ -56,7 +56,7 @@ pub const LOCK: WordId = WordId(0);
 /// The window-global lock; rank 0's is used.
 pub const GLOBAL: WordId = WordId(LINE);
 /// Whether an intent stands on the global lock; rank 0's is used. A process reads it before it
-/// takes an intent, so it is beside [`GLOBAL`], behind the tickets of that lock.
+/// takes an intent, so it is next to [`GLOBAL`], after the tickets of that lock.
 pub const STANDING: WordId = WordId(LINE + 2);
 /// The lock of large accumulates at this rank.
 pub const ACC: WordId = WordId(2 * LINE);
@@ -105,11 +105,11 @@ pub const ENTERED: WordId = WordId(WAITED.0 + 3);
 /// stores into.
 const MADE_AND_USED: u32 = WAITED.0 + 1;
 
-/// The first word of [`posted`], and the first one behind those that all windows have.
+/// The first word of [`posted`], and the first one after those that all windows have.
 const POSTED: u32 = WAITED.0 + LINE;
-/// How the calls on this rank's memory mix: on single words, and on several. This word and those
-/// behind it are on another line than the lock, which changes with each call on several.
-/// The posts of the first ranks, which are on theirs, change once in an epoch.
+/// The mix of the calls on this rank's memory: on single words, and on several elements. This word
+/// and those after it are on another line than the lock, which changes with each call on several
+/// elements. The posts of the first ranks, which share their line, change once in an epoch.
 pub const MIX: WordId = WordId(POSTED + 1);
 /// The number of fences of the window when passes were withdrawn last.
 pub const WITHDRAWN: WordId = WordId(POSTED + 2);
@@ -133,8 +133,8 @@ pub const fn words_per_rank(size: u32) -> u32 {
     (owned_bitmaps(size) + 2 * (bitmap_words(size) - 1)).next_multiple_of(LINE)
 }
 
-/// The first word behind the bitmaps that other ranks change: the words of [`made`] and [`used`]
-/// for the ranks from the 65th on.
+/// The first word after the bitmaps that other ranks change: the words of [`made`] and [`used`] for
+/// the ranks from the 65th on.
 const fn owned_bitmaps(size: u32) -> u32 {
     MORE + 3 * (bitmap_words(size) - 1)
 }
@@ -165,7 +165,7 @@ pub fn kind(word: WordId, size: u32) -> WordKind {
     }
 }
 
-/// The link of a queue node: the waiter behind it.
+/// The link of a queue node: the waiter after it.
 pub fn next(queue_node: u32) -> WordId {
     assert!(queue_node < NODES_PER_RANK);
     WordId(NODES + queue_node * WORDS_PER_NODE)
@@ -289,7 +289,7 @@ pub const DOORBELL: WordId = WordId(RENDEZVOUS + LOCKS.len() as u32 * RENDEZVOUS
 /// Control words of each rank that are reached through a device, whatever the number of ranks.
 pub const WORDS_FAR: u32 = DOORBELL.0 + LINE;
 
-/// The tickets of a lock, beside it.
+/// The tickets of a lock, in the word next to it.
 pub fn tickets(lock: WordId) -> WordId {
     match lock {
         LOCK | GLOBAL | ACC => WordId(lock.0 + 1),

@@ -1,4 +1,4 @@
-//! The location of checked bytes of a window, as this process reaches them, and the road to them.
+//! Location of checked bytes of a window, and the transport by which this process accesses them.
 //! `window::address` makes the checks; `transfer` copies between mapped memory.
 
 use super::Way;
@@ -8,7 +8,7 @@ use super::remote::{Bytes, Network as _, Remote, Runs as _};
 use crate::error::Result;
 use crate::number::Offset;
 
-/// The location of bytes of a window, and how this process and the others reach them.
+/// The location of bytes of a window, and how this process and the others access them.
 #[derive(Clone, Copy)]
 pub enum Location<'a> {
     /// mapped by all ranks: loads, stores and atomic instructions
@@ -25,11 +25,11 @@ pub enum Location<'a> {
 pub enum Unmapped<'a> {
     /// in a process of this node, at an address of that process: the system copies them
     Process(Gathering<'a>, u64),
-    /// where the road between nodes reaches them
+    /// in a process to which the transport between nodes leads
     Distant(Distant<'a>),
 }
 
-/// The location of bytes in a process that the road between nodes reaches.
+/// The location of bytes in a process that the transport between nodes reaches.
 #[derive(Clone, Copy)]
 pub struct Distant<'a> {
     /// the process that has exposed them
@@ -112,7 +112,7 @@ impl<'a> Unmapped<'a> {
         }
     }
 
-    /// Sends the puts that were gathered, ahead of an access by another road.
+    /// Sends the puts that were gathered, before an access by another transport.
     pub fn send_gathered(self) {
         match self {
             Unmapped::Process(process, _) => process.send(),

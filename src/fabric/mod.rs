@@ -1,22 +1,23 @@
-//! The roads by which a rank reaches control words and bytes of another rank, and the laws that
-//! every road keeps (`docs/internals/architecture.md`). Protocols in `epoch` are written against
-//! [`Words`] alone and do not know which road they use. [`remote`] has the traits for bytes, with
-//! laws of their own; memory that all ranks map needs no trait (`docs/decisions/0014`).
+//! Transports: how a rank accesses control words and bytes of another rank, and the laws that every
+//! transport keeps (`docs/internals/architecture.md`). Protocols in `epoch` use [`Words`] alone and
+//! do not know the transport. [`remote`] has the traits for bytes, with laws of their own; memory
+//! that all ranks map needs no trait (`docs/decisions/0014`).
 //!
 //! The laws:
-//! 1. One word, one road: all ranks reach a contended word in the same way.
-//! 2. After `flush(r)`, everything sent to `r` before is done at `r`, for readers on every road.
+//! 1. One word, one transport: all ranks access a contended word in the same way.
+//! 2. After `flush(r)`, everything sent to `r` before is done at `r`, for readers on every
+//!    transport.
 //! 3. Before `flush` or `order`, operations may take effect in any order.
 //! 4. The buffer of a get is valid only after the get is known to be complete, or after a flush.
-//! 5. Zero lengths and MPI_PROC_NULL never reach a road.
-//! 6. The answer of a `fetch` or `read` that went to `r` behind `order(r)` says that everything
-//!    sent to `r` before that order is done, gets too, as `flush(r)` would: order and release a
-//!    lock, and its answer is the only wait.
+//! 5. Zero lengths and MPI_PROC_NULL never reach a transport.
+//! 6. The answer of a `fetch` or `read` that was sent to `r` after `order(r)` proves that
+//!    everything sent to `r` before that order is done, gets included, as after `flush(r)`. So a
+//!    protocol can order, release a lock, and wait for its answer alone.
 //! 7. `post` wakes a rank that waits in `wait_own`; `fetch` does not, so that an uncontended lock
 //!    costs no read of its owner's doorbell. No rank waits for a word that only `fetch` changes.
 //! 8. A word is read as a whole: `own`, `read` and `wait_own` return a value that was stored, never
 //!    parts of two values.
-//! 9. `order(r)` also orders behind a fetch that was begun and has no answer yet. So a rank can
+//! 9. `order(r)` also orders after a fetch that was begun and has no answer yet. So a rank can
 //!    begin to take a lock, order, read the data that the lock protects, and wait once for both.
 
 use crate::error::Result;
@@ -89,7 +90,8 @@ pub enum Way {
     Get,
 }
 
-/// The two atomic operations that every road has by nature (InfiniBand's FETCH_ADD and CMP_SWAP).
+/// The two atomic operations that every transport has by nature (InfiniBand's FETCH_ADD and
+/// CMP_SWAP).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fetch {
     /// adds, wrapping around; a subtraction is the addition of the negated value
@@ -103,7 +105,7 @@ pub enum Fetch {
     },
 }
 
-/// How a control word changes. The protocols keep to it, and the simulator holds them to it.
+/// How a control word may change. The simulator checks that the protocols comply.
 #[cfg(any(test, doc))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WordKind {
@@ -166,16 +168,16 @@ pub trait Words {
     fn set_own(&self, word: WordId, value: u64);
     /// Waits until a `post` made a word of this rank satisfy `until`, and returns the word.
     /// Acquire. Many threads of a rank may wait at once. Protocols wait for other ranks here: the
-    /// call spins a little, then lets the MPI underneath make progress, then sleeps; it fails when
-    /// a process that it may wait for has ended. A road whose writers cannot wake a sleeping rank
-    /// polls, with sleeps of limited length.
+    /// call spins a little, then lets the host MPI make progress, then sleeps; it fails when a
+    /// process that it may wait for has ended. A transport whose writers cannot wake a sleeping
+    /// rank polls, with sleeps of limited length.
     fn wait_own(&self, word: WordId, until: impl Fn(u64) -> bool) -> Result<u64>;
     /// Orders operations: those that this rank sends to `rank` next take effect there after all
     /// that it sent before.
     fn order(&self, rank: Rank) -> Result<()>;
     /// Whether a call of `order(before)` also orders what this rank sends to `next` afterwards
-    /// behind what it sent to `before`: both take one way, or nothing is under way to `before`.
-    /// To be asked after that call.
+    /// after what it sent to `before`: both take one way, or nothing is under way to `before`. To
+    /// be asked after that call.
     fn is_ordered(&self, before: Rank, next: Rank) -> bool {
         before == next
     }

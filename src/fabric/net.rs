@@ -1,5 +1,5 @@
-//! The road between nodes, by the names that `window` and `transfer` use: they name no network and
-//! no device. There is one such road in this library. Beside the contract ([`super::remote`]) it
+//! Names of the transport between nodes for `window` and `transfer`, which name no network and no
+//! device. The library has one such transport. In addition to the contract ([`super::remote`]) it
 //! has what no trait names: how processes find each other and which of them have gone, for the
 //! making of windows ([`Wire`], [`Peers`]); transfers of MPI requests ([`Pending`]); leases of
 //! blocks and the largest gap between runs that one request bridges, for accumulates; and the
@@ -7,6 +7,6 @@
 
 pub use super::contact::{Contact, Probe, Secret};
 pub use super::wire::{
-    BlockLease, DeviceChoice, DeviceOffer, Exposed, GAP_MAX, LOOK, Peer, Peers, Pending, Serving,
+    BlockLease, DeviceChoice, DeviceOffer, Exposed, GAP_MAX, Peer, Peers, Pending, SPIN, Serving,
     Wire, settings_differ, why_no_device,
 };

@@ -1,10 +1,11 @@
-//! The order in which puts to one process are made at once, wait, are sent and are completed, and
-//! the count of the processes that a completing call has to look at. Not for the puts themselves:
-//! `cma/small_puts.rs` keeps and sends them. Invariant: while puts wait for a process, or an error
-//! is kept, the process is counted.
+//! State machine of the small puts to one process: whether they are made at once or wait, and when
+//! they are sent and completed; and the count of the processes that a completing call has to check.
+//! `cma/small_puts.rs` keeps and sends the puts themselves. Invariant: while puts wait for a
+//! process, or an error is kept, the process is counted.
 //!
-//! A process is *due* while the next call that completes operations there has something to do. A
-//! window with processes that are due is not served by quick calls, which do not look for puts.
+//! A process is *due* while the next call that completes operations there has something to do. The
+//! fast path does not serve a window with processes that are due, because it does not check for
+//! puts.
 //!
 //! | state   | meaning                                                               | counted |
 //! |---------|-----------------------------------------------------------------------|---------|
@@ -23,7 +24,7 @@
 //! So a thread that holds the mutex and finds WAITING knows that the state stays so; and every
 //! change from or to NOTHING is counted in the same turn. A thread whose put waits has found
 //! WAITING, or has made it so, under the mutex: no other thread takes the process out of the count
-//! from then on, except behind the system call that sends the put. A put that is made at once may
+//! from then on, except after the system call that sends the put. A put that is made at once may
 //! find its process out of the count when it returns, because another thread has completed
 //! meanwhile. Then no call notices that it was the only put, and nothing else depends on that.
 
@@ -42,7 +43,7 @@ pub struct PendingPuts<T> {
     state: AtomicU32,
     /// puts since the last completing call
     puts: AtomicU32,
-    /// whether there were several puts ahead of the last completing call that had any
+    /// whether there were several puts before the last completing call that had any
     were_several: AtomicBool,
     kept: Mutex<T>,
 }
@@ -80,7 +81,7 @@ impl<T> PendingPuts<T> {
             // Relaxed: any value is right.
             && !self.were_several.load(Ordering::Relaxed);
         if begins {
-            // Relaxed: likewise.
+            // Relaxed: only the mutex orders the number.
             self.puts.store(1, Ordering::Relaxed);
             count.change(|| self.leave(NOTHING, MADE, 1));
         }
@@ -130,8 +131,7 @@ impl<T> PendingPuts<T> {
         }
     }
 
-    /// Does the part of a completing call: as [`PendingPuts::send`]. The puts so far decide about
-    /// the next one.
+    /// Completes the puts so far: as [`PendingPuts::send`]. They decide how the next put is made.
     #[inline]
     pub fn complete(&self, count: &impl PendingCount, work: impl FnOnce(&mut T) -> Left) -> bool {
         // Acquire: as in `begins`.
@@ -171,7 +171,7 @@ impl<T> PendingPuts<T> {
         let (puts, state) = (self.puts.load(Ordering::Relaxed), self.state.load(Ordering::Relaxed));
         match left {
             Left::Nothing if state == WAITING && puts == 0 => self.end(count),
-            // A completing call has to do with the puts that were sent. Release: as in `send`.
+            // A completing call has to complete the puts that were sent. Release: as in `send`.
             Left::Nothing if state == WAITING => self.state.store(MADE, Ordering::Release),
             _ => {}
         }
@@ -237,7 +237,7 @@ mod tests {
     #[cfg(not(loom))]
     use std::thread;
 
-    /// The count of a window, and its entry for quick calls.
+    /// The count of a window, and its entry for the fast path.
     struct Table {
         due: Mutex<i32>,
         is_quick: AtomicBool,
@@ -296,7 +296,7 @@ mod tests {
             Left::Nothing
         }
 
-        /// As MPI_Win_flush: a quick call if there is an entry.
+        /// As MPI_Win_flush: on the fast path if there is an entry.
         fn flush(&self, target: usize) {
             if !self.table.is_quick.load(Ordering::Acquire) {
                 let error = self.targets[target].complete(&self.table, |puts| self.send(puts));
@@ -308,18 +308,18 @@ mod tests {
             self.arrived[put].load(Ordering::Relaxed)
         }
 
-        /// All puts of this thread to one target, each of which a flush completes.
+        /// All puts of this thread to one target, with a flush after each put.
         fn work(&self, target: usize, puts: &[usize]) {
             for put in puts {
                 self.put(target, *put);
                 self.flush(target);
-                assert!(self.has_arrived(*put), "put {put} waits behind a flush");
+                assert!(self.has_arrived(*put), "put {put} waits after a flush");
             }
         }
 
-        /// When all threads have completed their puts, quick calls serve the window.
+        /// When all threads have completed their puts, the fast path serves the window.
         fn end(&self) {
-            assert!(self.table.is_quick.load(Ordering::Acquire), "no quick call behind the puts");
+            assert!(self.table.is_quick.load(Ordering::Acquire), "no fast path after the puts");
             assert_eq!(*self.table.due.lock(), 0);
         }
     }
@@ -409,7 +409,7 @@ mod tests {
         assert!(due.complete(table, |_| Left::Something));
         assert!(due.send(|_| Left::Something), "still there");
         assert_eq!(*table.due.lock(), 1);
-        // A put comes in between, and waits behind the call that takes the error.
+        // A put comes in between, and waits after the call that takes the error.
         due.gather(table, |kept| kept.push(1));
         due.take(table, |_| ((), Left::Something));
         assert_eq!((*table.due.lock(), due.is_waiting()), (1, true));

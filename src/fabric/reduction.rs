@@ -1,6 +1,6 @@
-//! An accumulate as plain data, for the road that has it carried out at the target: the operation,
-//! the type of the elements, and their protection there. `datatype::reduce` combines elements; this
-//! file only decides which combinations there are.
+//! An accumulate as plain data, for the transport that has it carried out at the target: the
+//! operation, the type of the elements, and their protection there. `datatype::reduce` combines
+//! elements; this file only decides which combinations there are.
 
 use crate::datatype::basic::Basic;
 use crate::datatype::reduce::{OPS, Op, needs_lock, pairs, pairs_in_mpis};

@@ -1,18 +1,18 @@
-//! The second contract of a road: bytes and words in the memory of one other process. [`Bytes`] is
-//! what every such road has, [`Network`] what a road between nodes has beside that, and [`Road`]
-//! how processes become known to each other. `window` and `transfer` reach memory that is not
-//! mapped through these traits alone; `fabric/conformance` holds each road to the laws.
+//! The second contract of a transport: bytes and words in the memory of one other process. Every
+//! such transport implements [`Bytes`]; a transport between nodes also implements [`Network`];
+//! [`Transport`] connects processes. `window` and `transfer` access unmapped memory through these
+//! traits alone; `fabric/conformance` tests the laws on each transport.
 //!
-//! The laws, numbered behind those of [`Words`](super::Words):
+//! The laws, numbered after those of [`Words`](super::Words):
 //!
 //! 10. The origin's bytes of a put or get are in use until `flush_local` or `flush`: nothing else
 //!     changes those of a put, and nothing else reads those of a get.
-//! 11. After `flush`, everything sent to the process is done there, for readers on every road.
+//! 11. After `flush`, everything sent to the process is done there, for readers on every transport.
 //! 12. Transfers between two calls of `order` or `flush` take effect in any order and in any parts.
 //! 13. What is sent after `order` takes effect after what was sent before it, gets included. What
 //!     is sent after `order_puts` takes effect after the puts that were sent before it, and the
 //!     gets and reads after `order_reads` after the gets and reads before it.
-//!     [`device_order`](super::device_order) lists what that needs of a device.
+//!     [`device_order`](super::device_order) lists the requirements on a device.
 //! 14. Zero bytes are no transfer, whatever the addresses are.
 //! 15. The runs of one transfer are as many puts or gets. A get may also read bytes that lie
 //!     between two of its runs at the target; a put changes none of them.
@@ -20,20 +20,20 @@
 //!     answer of the call, or of a later `flush` or `flush_local`.
 //! 17. A word is changed atomically with respect to all other changes through [`Network`] of all
 //!     processes, its owner included.
-//! 18. The answer of a change or read that was sent behind `order` says that everything sent before
-//!     that order is done, as `flush` would (law 6).
+//! 18. The answer of a change or read that was sent after `order` proves that everything sent
+//!     before that order is done, as after `flush` (law 6).
 //! 19. A change without an answer has taken effect after the next `flush` (law 2).
 //! 20. A lease is memory of this process that no other call uses until the lease is dropped. What
 //!     is read into it has arrived after `arrived`.
 //!
-//! Some roads have accumulates carried out at the target ([`AtTarget`]): that over TCP has, those
-//! over verbs have not. [`Network::at_target`] says which, and `transfer` asks for it in one place.
+//! Some transports carry out accumulates at the target ([`AtTarget`]): TCP does, verbs does not.
+//! `transfer` calls [`Network::at_target`] in one place to find out.
 //!
 //! 21. Each element is changed as its [`Protection`] says: by one atomic operation of the target's
 //!     processor, atomic with those of all other processes; or as the holder of the target's
 //!     accumulate lock changes it; or by any instructions.
 //! 22. What is sent to one process through [`AtTarget`] takes effect in the order of the calls,
-//!     with the changes, reads and transfers that are sent before and behind.
+//!     with the changes, reads and transfers that are sent before and after.
 //! 23. The operands are in use, and the results not valid, until `flush_local` or `flush`: nothing
 //!     else uses them meanwhile. Operands of a run of up to [`OPERANDS_COPIED_MAX`] bytes, and the
 //!     values of a compare-and-swap, may be changed at once.
@@ -47,13 +47,13 @@ use crate::error::Result;
 use core::ops::Range;
 use std::sync::Arc;
 
-/// Memory of another process, as its road addresses it.
+/// Memory of another process, as its transport addresses it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Remote {
     /// virtual address in the other process
     pub at: u64,
-    /// the key by which the other process has exposed it, 32 bits; 0 on roads without keys
+    /// the key by which the other process has exposed it, 32 bits; 0 on transports without keys
     pub key: u64,
 }
 
@@ -89,15 +89,15 @@ pub trait Bytes {
     /// Returns an empty transfer of many runs with the memory that has the key of `within`.
     fn runs(&self, within: Remote, way: Way) -> Self::Runs<'_>;
 
-    /// Orders what is sent next behind what was sent before (law 13).
+    /// Orders what is sent next after what was sent before (law 13).
     fn order(&self);
 
-    /// Orders what is sent next behind the puts that were sent before (law 13).
+    /// Orders what is sent next after the puts that were sent before (law 13).
     fn order_puts(&self) {
         self.order();
     }
 
-    /// Orders the gets and reads that are sent next behind those that were sent before (law 13).
+    /// Orders the gets and reads that are sent next after those that were sent before (law 13).
     fn order_reads(&self) {
         self.order();
     }
@@ -116,7 +116,7 @@ pub trait Runs {
     /// Adds a run of `bytes` bytes between `here` and the address `there` of the process.
     ///
     /// # Safety
-    /// As for [`Bytes::put`] or [`Bytes::get`], until a flush behind `finish`.
+    /// As for [`Bytes::put`] or [`Bytes::get`], until a flush after `finish`.
     unsafe fn push(&mut self, here: *mut u8, there: u64, bytes: u64);
 
     /// Sends what has not been sent. Returns the first error.
@@ -126,9 +126,9 @@ pub trait Runs {
     unsafe fn finish(self) -> Result<()>;
 }
 
-/// The operations that a road between nodes has beside those on bytes: atomic changes of words (64
-/// bits at a multiple of 8 bytes), and memory of this process from which and to which it copies
-/// without preparation.
+/// The operations of a transport between nodes in addition to those on bytes: atomic changes of
+/// words (64 bits at a multiple of 8 bytes), and leases of memory of this process that it reads and
+/// writes without preparation.
 pub trait Network: Bytes {
     /// An answer that will arrive. It must not be forgotten.
     type Ticket;
@@ -142,13 +142,13 @@ pub trait Network: Bytes {
     /// Largest number of words for one [`Network::fetch_all`].
     const WORDS_MAX: usize;
 
-    /// Whether everything that was sent is known to be done, as after a flush. A road that does not
-    /// know says no.
+    /// Whether everything that was sent is known to be done, as after a flush. A transport that
+    /// does not know returns false.
     fn is_idle(&self) -> bool {
         false
     }
 
-    /// Returns the way to have accumulates carried out at the target, if this road has one.
+    /// Returns the way to have accumulates carried out at the target, if this transport has one.
     #[cfg(not(loom))]
     fn at_target(&self) -> Option<&Self::AtTarget>;
 
@@ -159,7 +159,7 @@ pub trait Network: Bytes {
     fn begin_read(&self, at: Remote) -> Result<Self::Ticket>;
 
     /// Sends what was gathered for the process, without waiting for answers. A wait for an answer
-    /// does it, too, but for no other process.
+    /// does so too, but only for its own process.
     fn send_gathered(&self) {}
 
     /// Waits for an answer, and returns it.
@@ -169,7 +169,7 @@ pub trait Network: Bytes {
     fn post(&self, at: Remote, add: u64) -> Result<()>;
 
     /// Adds to a word without an answer (law 19), and wakes the threads that sleep on the doorbell
-    /// in another word of the same memory, on roads that can wake them.
+    /// in another word of the same memory, on transports that can wake them.
     fn post_and_ring(&self, at: Remote, add: u64, _doorbell: Remote) -> Result<()> {
         self.post(at, add)
     }
@@ -217,7 +217,7 @@ pub trait Network: Bytes {
         self.finish(self.begin_read(at)?)
     }
 
-    /// Changes a word and reads another one behind it, with one wait. Returns what the first one
+    /// Changes a word and reads another one after it, with one wait. Returns what the first one
     /// held before, and the value of the second.
     fn fetch_and_read(&self, at: Remote, op: Fetch, other: Remote) -> Result<(u64, u64)> {
         let changed = self.begin(at, op)?;
@@ -282,17 +282,17 @@ pub trait AtTarget {
     /// to it ([`Reduction::fits`]). Operands can be read and results written while they are in use.
     unsafe fn accumulate(&self, call: &AccumulateAt<'_>) -> Result<()>;
 
-    /// The same for one element without padding, by one atomic operation, without a result: most
-    /// accumulates are such. The operand is copied.
+    /// Sends an accumulate on one element without padding, by one atomic operation, without a
+    /// result. Most accumulates are of this kind. The operand is copied.
     ///
     /// # Safety
     /// The element is in memory that may be changed, at an address that fits to
     /// [`Protection::Atomic`]. There is an operand, which can be read now.
     unsafe fn accumulate_one(&self, what: Reduction, at: Remote, operand: *const u8) -> Result<()>;
 
-    /// The same while this process holds a lock, if that was free, and waits (law 24). Returns
-    /// what the lock word held before it was taken, and what it held before the release. If the
-    /// lock was not free, nothing was changed, and the second value has no meaning.
+    /// Takes a lock if it is free, sends an accumulate, releases the lock, and waits (law 24).
+    /// Returns what the lock word held before it was taken, and what it held before the release. If
+    /// the lock was not free, nothing was changed, and the second value has no meaning.
     ///
     /// # Safety
     /// As for [`AtTarget::accumulate`].
@@ -313,8 +313,8 @@ pub trait AtTarget {
     ) -> Result<()>;
 }
 
-/// The [`AtTarget`] of a road without one; there is no value of it. The roads of the library share
-/// a type of peers, so only the roads of tests need it.
+/// The [`AtTarget`] of a transport without one; the type has no value. The transports of the
+/// library share a type of peers, so only the transports of tests need it.
 #[cfg(all(test, not(loom)))]
 pub enum NoWay {}
 
@@ -367,7 +367,7 @@ pub trait Lease {
 pub const LEASE_BYTES: usize = 8 << 10;
 
 /// A way to expose memory of this process and to connect to other processes.
-pub trait Road {
+pub trait Transport {
     /// Another process, as this one reaches it.
     type Peer: Network;
     /// Memory of this process that others may access until this is dropped.

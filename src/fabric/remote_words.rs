@@ -1,8 +1,8 @@
-//! Control words that lie in memory of other processes: [`Words`] over any [`Network`]. A
-//! [`Locate`] says which process serves a rank, and where the words of the rank are there. Changes
-//! go through the road, also those of words on this node, because operations of a device need not
-//! be atomic with those of a processor (docs/decisions/0005); where they are, the processor changes
-//! the words that it has mapped. A rank reads its own words by loads.
+//! Control words in memory of other processes: [`Words`] over any [`Network`]. A [`Locate`] returns
+//! the process that serves a rank, and the location of the rank's words in it. Changes go through
+//! the transport, also those of words on this node, because operations of a device need not be
+//! atomic with those of a processor (docs/decisions/0005); where they are, the processor changes
+//! mapped words. A rank reads its own words by loads.
 //!
 //! Over TCP a post also rings the doorbell of its rank: a request to the service thread that serves
 //! the rank does both, as do the processors of the rank's node. There a waiting rank sleeps on its
@@ -39,11 +39,12 @@ pub trait Locate {
     /// Returns a word of this rank.
     fn own(&self, word: WordId) -> &AtomicU64;
 
-    /// Returns a word that this process has mapped, if it has. Loads see what the road changes.
+    /// Returns a word that this process has mapped, if it has. Loads see what the transport
+    /// changes.
     fn mapped(&self, at: WordAt) -> Option<&AtomicU64>;
 
-    /// Whether the processors change mapped words, and not the road: their operations are atomic
-    /// with each other on all nodes.
+    /// Whether the processors change mapped words, and not the transport: their operations are
+    /// atomic with each other on all nodes.
     fn is_coherent(&self) -> bool;
 
     /// Returns the process that serves a rank, and the address of the rank's words there.
@@ -59,7 +60,7 @@ pub trait Locate {
     /// Returns how this rank waits for its words.
     fn wait(&self) -> FarWait;
 
-    /// Notes how long a wait of this rank took.
+    /// Records how long a wait of this rank took.
     fn waited(&self, _took: Duration) {}
 
     /// Lets this rank serve other processes while it waits.
@@ -75,7 +76,7 @@ pub trait Locate {
     /// Returns what this process does while it waits.
     fn idle(&self) -> &Self::Idle;
 
-    /// Lets the MPI underneath make progress.
+    /// Lets the host MPI make progress.
     fn progress(&self);
 
     /// Fails if a process that a waiting rank may depend on is lost. `losses` is 0 at the first
@@ -88,7 +89,7 @@ pub trait Locate {
 pub enum FarWait {
     /// polls: a post does not wake it
     Polls,
-    /// looks for a change for this long, and then sleeps until a post rings its doorbell
+    /// spins for this long, and then sleeps until a post rings its doorbell
     Sleeps(Duration),
 }
 
@@ -100,7 +101,7 @@ pub struct Far<L>(pub L);
 pub enum Begun<H: Deref<Target: Network>> {
     /// it is done; what the word held before
     Done(u64),
-    /// the road will deliver what the word held before
+    /// the transport will deliver what the word held before
     Sent(H, <H::Target as Network>::Ticket),
 }
 
@@ -128,7 +129,7 @@ impl<L: Locate> Far<L> {
         if self.0.is_coherent() { self.0.mapped(at) } else { None }
     }
 
-    /// Changes two words at once if one process serves both ranks and the road changes both.
+    /// Changes two words at once if one process serves both ranks and the transport changes both.
     fn in_one_chain(&self, both: &[(WordAt, Fetch); 2]) -> Result<Option<[u64; 2]>> {
         let [(first, _), (second, _)] = both;
         if self.changed_here(*first).is_some() || self.changed_here(*second).is_some() {
@@ -161,7 +162,7 @@ impl<L: Locate> Far<L> {
         wait: &mut <L::Idle as Idle>::Wait,
     ) -> Result<u64> {
         let idle = self.0.idle();
-        let (mut rounds, mut sleep, mut looked) = (0, *SLEEP_NS.start(), Instant::now());
+        let (mut rounds, mut sleep, mut checked) = (0, *SLEEP_NS.start(), Instant::now());
         let mut losses = 0;
         loop {
             for _ in 0..idle.spins() {
@@ -182,26 +183,26 @@ impl<L: Locate> Far<L> {
             sleep = (2 * sleep).min(*SLEEP_NS.end());
             // Measured by the clock, not in rounds: where ranks share cores, a short sleep may last
             // long.
-            if looked.elapsed() >= Duration::from_nanos(CHECK_NS) {
+            if checked.elapsed() >= Duration::from_nanos(CHECK_NS) {
                 idle.check(wait)?;
-                looked = Instant::now();
+                checked = Instant::now();
             }
         }
     }
 
-    /// Looks at a word for a time, then sleeps until a post rings the doorbell of this rank.
+    /// Spins on a word for a time, then sleeps until a post rings the doorbell of this rank.
     fn sleep(
         &self,
         (word, cell): (WordId, &AtomicU64),
         until: &impl Fn(u64) -> bool,
-        (look, wait): (Duration, &mut <L::Idle as Idle>::Wait),
+        (spin, wait): (Duration, &mut <L::Idle as Idle>::Wait),
     ) -> Result<u64> {
         let mut losses = 0;
         // Sends what this rank has gathered: another rank may need it before it posts.
         self.advance(&mut losses)?;
         let asleep = self.0.serves_asleep();
         let mut serving = self.0.serving();
-        if let Some(value) = look_at(cell, until, look, &mut serving) {
+        if let Some(value) = spin_on(cell, until, spin, &mut serving) {
             // The holder of a lock does not wait again soon, but its work may be long.
             if let Some(serving) = serving.filter(|_| !layout::is_of_queue(word)) {
                 serving.keep();
@@ -248,11 +249,11 @@ impl<L: Locate> Far<L> {
     }
 }
 
-/// Looks at a word for a time, and serves other processes meanwhile, if this rank can.
-fn look_at(
+/// Spins on a word for a time, and serves other processes meanwhile, if this rank can.
+fn spin_on(
     cell: &AtomicU64,
     until: &impl Fn(u64) -> bool,
-    look: Duration,
+    spin: Duration,
     serving: &mut Option<Serving>,
 ) -> Option<u64> {
     let began = Instant::now();
@@ -262,7 +263,7 @@ fn look_at(
         if until(value) {
             return Some(value);
         }
-        if began.elapsed() >= look {
+        if began.elapsed() >= spin {
             return None;
         }
         match serving {
@@ -370,9 +371,9 @@ impl<L: Locate> Words for Far<L> {
         let mut wait = idle.begin(word);
         let value = match self.0.wait() {
             FarWait::Polls => self.poll(cell, &until, &mut wait),
-            FarWait::Sleeps(look) => {
+            FarWait::Sleeps(spin) => {
                 let began = Instant::now();
-                let value = self.sleep((word, cell), &until, (look, &mut wait));
+                let value = self.sleep((word, cell), &until, (spin, &mut wait));
                 self.0.waited(began.elapsed());
                 value
             }
@@ -381,8 +382,9 @@ impl<L: Locate> Words for Far<L> {
         value
     }
 
-    /// Also orders stores of this process to memory of its node. Waits for the road's operations on
-    /// a rank whose words the processor changes: there, the two ways are not ordered otherwise.
+    /// Also orders stores of this process to memory of its node. If the processor changes the words
+    /// of the rank, waits for the transport's operations on it, because the two ways are not
+    /// ordered with each other.
     fn order(&self, rank: Rank) -> Result<()> {
         full_fence();
         let Some(peer) = self.0.known(rank) else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! Requests to the device of the road between nodes, as plain data: the road fills them in, and a
-//! device carries them out. Which requests are sent, and when, is decided elsewhere.
+//! Requests to the device of the transport between nodes, as plain data: the transport fills them
+//! in, and a device carries them out. Which requests are sent, and when, is decided elsewhere.
 
 use core::fmt;
 
@@ -99,13 +99,13 @@ pub struct Order {
     pub signaled: bool,
     /// whether the request waits for the answers of earlier ones
     pub fenced: bool,
-    /// whether a device may send the request with later ones: a thread that waits for it polls, and
-    /// a poll sends it
+    /// whether a device may send the request with later ones: a poll sends it, and a thread that
+    /// waits for it polls
     pub gathered: bool,
     /// address of the doorbell that an addition rings, in the same memory, or 0; devices that
     /// cannot wake a thread ignore it
     pub doorbell: u64,
-    /// whether it is carried out only if the compare-and-swap ahead of it has changed its word
+    /// whether it is carried out only if the compare-and-swap before it has changed its word
     pub guarded: bool,
     /// whether the target waits for the effect of the request, so that no flush has to
     pub awaited: bool,

@@ -1,12 +1,12 @@
-//! Parts for a road that has nothing better: a transfer of many runs as that many puts or gets, and
-//! leases of memory of the heap. Not for roads that can gather runs or have registered memory.
+//! Simple parts for a transport: a transfer of many runs as that many puts or gets, and leases of
+//! heap memory. Not for transports that can gather runs or have registered memory.
 
 use super::Way;
 use super::remote::{Bytes, LEASE_BYTES, Lease, Remote, Runs};
 use crate::error::Result;
 use core::ops::Range;
 
-/// Runs, each of which is a put or a get.
+/// Runs that are each a put or a get.
 pub struct Each<'a, B> {
     peer: &'a B,
     within: Remote,
@@ -43,7 +43,7 @@ impl<B: Bytes> Runs for Each<'_, B> {
 #[repr(align(4096))]
 struct Pages([u8; LEASE_BYTES]);
 
-/// A lease of memory of the heap, for a road whose `put` copies the bytes before it returns.
+/// A lease of memory of the heap, for a transport whose `put` copies the bytes before it returns.
 pub struct Copied<'a, B> {
     peer: &'a B,
     pages: Box<Pages>,
@@ -74,7 +74,7 @@ impl<B: Bytes> Lease for Copied<'_, B> {
     fn write(self, zero: Remote, parts: &[Range<usize>]) -> Result<()> {
         parts.iter().try_for_each(|part| {
             let (to, from) = (zero.offset(part.start as i64), &self.pages.0[part.clone()]);
-            // SAFETY: a part of the lease, which the road copies at once.
+            // SAFETY: a part of the lease, which the transport copies at once.
             unsafe { self.peer.put(to, from.as_ptr(), from.len() as u64) }
         })
     }

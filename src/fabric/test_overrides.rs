@@ -1,12 +1,12 @@
-//! A road as it is but for its constants, for tests: as if its words were a round trip away, or as
-//! if a lock word counted few holders.
+//! Test wrapper that overrides the constants of a transport: its words seem a round trip away, or a
+//! lock word counts few holders.
 
 use super::{Fetch, WordAt, WordId, Words};
 use crate::error::Result;
 use crate::rank_numbers::Rank;
 
-/// The words of another road: distant ones if `FAR` is true, and with `PLACES` for holders of a
-/// lock.
+/// The words of another transport: distant ones if `FAR` is true, and with `PLACES` for holders of
+/// a lock.
 pub struct Passed<W, const FAR: bool, const PLACES: u64>(pub W);
 
 impl<W: Words, const FAR: bool, const PLACES: u64> Words for Passed<W, FAR, PLACES> {

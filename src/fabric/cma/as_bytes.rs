@@ -1,6 +1,5 @@
-//! The road by process_vm as the contract of [`crate::fabric::remote`] sees it: a transfer is done
-//! when its call returns, so that nothing is left to order or to flush, except for small puts that
-//! are gathered.
+//! [`crate::fabric::remote`]'s traits for process_vm. A transfer is complete when its call returns,
+//! so there is nothing to order or to flush except small puts that are gathered.
 
 use super::{Batch, Gathering, Process};
 use crate::error::Result;
@@ -10,7 +9,7 @@ use crate::fabric::remote::{Bytes, Remote, Runs};
 use crate::sync::full_fence;
 use parking_lot::Mutex;
 
-/// A count on which nothing depends: each flush looks for puts.
+/// A count on which nothing depends: each flush checks for puts.
 pub struct NoCount;
 
 impl PendingCount for NoCount {

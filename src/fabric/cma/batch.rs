@@ -151,7 +151,7 @@ impl<'a> Batch<'a> {
         self.bytes += bytes;
     }
 
-    /// Returns whether a run, and a gap ahead of it, can be added to the lists. If the runs are
+    /// Returns whether a run, and a gap before it, can be added to the lists. If the runs are
     /// short, they must also fit into the stack buffer.
     #[inline]
     fn has_room(&self, bytes: u64) -> bool {
@@ -278,7 +278,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Copies the waiting runs one at a time, from behind the first `moved` bytes. The error is
+    /// Copies the waiting runs one at a time, starting after the first `moved` bytes. The error is
     /// that of the run that fails.
     ///
     /// # Safety
@@ -327,7 +327,7 @@ struct Rest<'a> {
     bytes: u64,
     /// whether the current run is a gap
     is_gap: bool,
-    /// the runs behind the current one
+    /// the runs after the current one
     runs: &'a [IoVec],
 }
 

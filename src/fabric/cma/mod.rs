@@ -1,7 +1,7 @@
-//! The road to memory of another process of this node that is not mapped here: the kernel copies it
-//! ("cross memory attach", `sys::vm`) without help of its owner. For bytes only: the kernel has no
-//! atomic operation here, so control words never take this road. Invariant: when a call returns,
-//! its transfer is complete, or the error names the first byte that could not be copied.
+//! Transport to unmapped memory of another process of this node: the kernel copies it ("cross
+//! memory attach", `sys::vm`) without help of its owner. It serves bytes only: the kernel has no
+//! atomic operation for this, so control words never use it. Invariant: when a call returns, its
+//! transfer is complete, or the error names the first byte that could not be copied.
 //!
 //! What it costs, by `cargo bench --bench process_vm` (a virtual machine, Linux 6.18, in ns):
 //!
@@ -11,9 +11,9 @@
 //! | 4 KiB | 493 | 503 | 498 | 493 |
 //! | 1 MiB | 62,642 | 63,118 | 68,477 | 68,563 |
 //!
-//! A further contiguous run costs 140 ns at the target, because the kernel looks up the target's
-//! pages for each run, and 20 ns at the origin; [`Batch`] avoids both where it can. [`SmallPuts`]
-//! makes runs of puts.
+//! Each further contiguous run costs 140 ns at the target, because the kernel looks up the target's
+//! pages for each run, and 20 ns at the origin. [`Batch`] avoids both costs where it can.
+//! [`SmallPuts`] combines puts into runs.
 
 mod as_bytes;
 mod batch;
@@ -37,21 +37,21 @@ use crate::sys::{process, uninterrupted, vm};
 
 /// A process of this node whose memory can be copied, and its rank in the window, for errors.
 ///
-/// The laws of the road:
+/// The laws of the transport:
 /// 1. When `put` or `get` returns, the transfer is complete: all processes see the bytes of a put,
-///    by load and by this road. There is nothing to flush.
+///    by load and by this transport. There is nothing to flush.
 /// 2. The copy is ordered with the loads and stores of the calling thread as if that thread made
 ///    it: a put sees the thread's earlier stores, and other processes see the put after them.
 /// 3. Nothing is atomic. The kernel copies as memcpy does, and a thread that reads or writes the
-///    same bytes meanwhile may see parts of an aligned element. (The bench looks for this in
-///    aligned words of eight bytes, and saw none in two million gets; no law follows from that.)
+///    same bytes meanwhile may see parts of an aligned element. (The bench checks aligned words of
+///    eight bytes and found no torn word in two million gets; no law follows from that.)
 /// 4. Pages are read and written with the rights of the target itself: a page that the target maps
-///    read-only can be read by a get but not written by a put. Memory of devices and memory behind
+///    read-only can be read by a get but not written by a put. Memory of devices and memory after
 ///    the end of a mapped file cannot be copied.
-/// 5. If a transfer fails, the bytes ahead of the byte that the error names have been copied, and
-///    no others.
+/// 5. If a transfer fails, the bytes before the byte that the error names have been copied, and no
+///    others.
 /// 6. A process that has ended is not confused with another one that has its process id now. The
-///    road checks that the process still runs before each system call, but not twice in a
+///    transport checks that the process still runs before each system call, but not twice in a
 ///    millisecond ([`Life::is_there`]): the id would have to be reused within that time, or while
 ///    this thread is preempted between the check and the copy.
 #[derive(Clone, Copy)]
@@ -73,7 +73,7 @@ impl<'a> Process<'a> {
         Process { rank, life, copied: None }
     }
 
-    /// Returns the same process, for copies that are noted in a word, as 1.
+    /// Returns the same process, for copies that are recorded in a word, as 1.
     pub fn noting(self, copied: &'a AtomicU64) -> Process<'a> {
         Process { copied: Some(copied), ..self }
     }
@@ -177,7 +177,7 @@ impl Process<'_> {
     }
 
     /// Completes a transfer whose first system call has returned `first` instead of `bytes`: it
-    /// continues behind the bytes that were copied. The kernel refuses a call as a whole if its end
+    /// continues after the bytes that were copied. The kernel refuses a call as a whole if its end
     /// is no valid address. So a step that faults is halved until it is one byte, which is then the
     /// byte that cannot be copied.
     ///
@@ -234,14 +234,14 @@ impl Process<'_> {
             }
         };
         match is_target {
-            true => Error::Fault { rank: self.rank.in_error_of_road(), address: there },
+            true => Error::Fault { rank: self.rank.in_error_of_transport(), address: there },
             false => Error::OriginFault { address: here.addr().to_u64() },
         }
     }
 
     /// Returns the error for an `errno` that is not about addresses.
     fn refusal(self, way: Way, errno: i32) -> Error {
-        let (rank, pid) = (self.rank.in_error_of_road(), self.life.mark().pid);
+        let (rank, pid) = (self.rank.in_error_of_transport(), self.life.mark().pid);
         let call = match way {
             Way::Put => "process_vm_writev",
             Way::Get => "process_vm_readv",

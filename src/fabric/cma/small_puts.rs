@@ -1,19 +1,19 @@
 //! Small puts to one process that are gathered: this process copies their bytes, and gives many
 //! puts to the kernel in one call. The target takes no part in it. MPI permits that a put begins as
 //! late as at the call that completes it (MPI-4.1 §12.7.3). Invariant: nothing else is sent to the
-//! process ahead of a put that was gathered before it.
+//! process before a put that was gathered before it.
 //!
 //! The only small put of an epoch is made at once, so that a put and its flush are one system call
 //! without a copy, and an error is the answer of the put. Others are gathered until the next
 //! completing call, or until one of these is sent to the process: a get, a put that is not small, a
 //! transfer of many runs. At its first small put a process does not know whether others follow, so
-//! it decides by the puts ahead of the last completing call (`fabric::pending_puts`): if they were
+//! it decides by the puts before the last completing call (`fabric::pending_puts`): if they were
 //! several, the first put is gathered, too.
 //!
 //! In ns for each of a thousand puts, by `cargo bench --bench process_vm`, on a machine where a
 //! system call for 8 bytes takes 1,490, and one for 1 KiB 1,500:
 //!
-//! | bytes | one behind the other | 8 KiB apart |
+//! | bytes | one after the other  | 8 KiB apart |
 //! |-------|----------------------|-------------|
 //! | 8     | 8                    | 343         |
 //! | 1,024 | 136                  | 415         |
@@ -28,7 +28,8 @@ use crate::fabric::pending_puts::{Left, PendingCount, PendingPuts};
 use crate::number::Number;
 use crate::sys::vm::{self, IoVec};
 
-/// The most bytes of a put that is gathered: their copy is short beside the system call it saves.
+/// The most bytes of a put that is gathered: their copy takes much less time than the system call
+/// that it saves.
 pub const SMALL_BYTES_MAX: u64 = 1 << 10;
 /// The most bytes that wait.
 const BYTES: usize = 32 << 10;
@@ -45,7 +46,7 @@ pub struct SmallPuts {
 /// Puts that wait, and the first error of those that were sent.
 #[derive(Default)]
 struct Gathered {
-    /// bytes of all runs, one run behind the other
+    /// bytes of all runs, one run after the other
     bytes: Vec<u8>,
     /// where they go; runs that follow each other without a gap are merged
     runs: Vec<IoVec>,
@@ -82,7 +83,7 @@ impl SmallPuts {
         self.due.send(|gathered| gathered.send(process))
     }
 
-    /// Does the part of a completing call: as `send`. The puts so far decide about the next one.
+    /// Completes the puts so far: as `send`. They decide how the next put is made.
     #[inline]
     pub fn complete(&self, process: Process<'_>, count: &impl PendingCount) -> bool {
         self.due.complete(count, |gathered| {
@@ -126,8 +127,8 @@ impl Gathered {
         }
         let (before, all) = (self.bytes.len(), self.bytes.len() + bytes.to_usize());
         assert!(all <= self.bytes.capacity());
-        // SAFETY: the caller may read the bytes; the buffer has room for them and is written ahead
-        // of its new length.
+        // SAFETY: the caller may read the bytes; the buffer has room for them and is written before
+        // its new length.
         unsafe {
             batch::copy(self.bytes.as_mut_ptr().add(before), here, bytes.to_usize());
             self.bytes.set_len(all);
@@ -165,7 +166,8 @@ impl Gathered {
         self.left()
     }
 
-    /// Puts the runs one at a time, from behind the first `moved` bytes. Returns the first error.
+    /// Puts the runs one at a time, starting after the first `moved` bytes. Returns the first
+    /// error.
     #[cold]
     fn one_by_one(&self, process: Process<'_>, moved: isize) -> Result<()> {
         let (mut moved, mut here) = (moved.max(0).cast_unsigned().to_u64(), self.bytes.as_ptr());
@@ -186,7 +188,7 @@ impl Gathered {
 
 /// A process of this node whose memory can be copied, and the small puts to it that are gathered.
 /// The laws of [`Process`] hold, except for a put of [`Gathering::put_later`]: that is done when a
-/// later `flush` returns, also if another thread makes it, or behind any other call of this type.
+/// later `flush` returns, also if another thread makes it, or after any other call of this type.
 /// Its error is the answer of `flush` then. The origin's bytes may be changed at once; if their
 /// memory is not mapped, that is a signal, as for any load.
 #[derive(Clone, Copy)]
@@ -204,9 +206,9 @@ impl<'a> Gathering<'a> {
         Gathering { process, small_puts: None }
     }
 
-    /// Puts at most `SMALL_BYTES_MAX` bytes later together with others, else at once. `prepare`
-    /// is called ahead of a small put, and returns the count of the processes at which completing
-    /// calls have to do their part.
+    /// Puts at most `SMALL_BYTES_MAX` bytes later together with others, otherwise at once.
+    /// `prepare` is called before a small put, and returns the count of the processes at which
+    /// completing calls have to do their part.
     ///
     /// # Safety
     /// As for [`Process::put`], until the put is done; the bytes at `here` may be read now.
@@ -234,7 +236,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// [`Process::put`] behind what was gathered.
+    /// [`Process::put`] after what was gathered.
     ///
     /// # Safety
     /// As there.
@@ -245,7 +247,7 @@ impl<'a> Gathering<'a> {
         unsafe { self.process.put(there, here, bytes) }
     }
 
-    /// [`Process::get`] behind what was gathered.
+    /// [`Process::get`] after what was gathered.
     ///
     /// # Safety
     /// As there.
@@ -256,7 +258,7 @@ impl<'a> Gathering<'a> {
         unsafe { self.process.get(here, there, bytes) }
     }
 
-    /// Returns an empty transfer of many runs, behind what was gathered.
+    /// Returns an empty transfer of many runs, after what was gathered.
     #[inline]
     pub fn runs(self, way: Way) -> Batch<'a> {
         self.send();

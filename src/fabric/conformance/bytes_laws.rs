@@ -4,7 +4,7 @@ use super::ranks::{Exposing, RANKS};
 use crate::fabric::Way;
 use crate::fabric::remote::{Bytes, Remote, Runs};
 
-/// The rank behind this one, and the one behind that.
+/// The rank after this one, and the one after that.
 fn next<E: Exposing>(rank: &E) -> (u32, u32) {
     ((rank.rank() + 1) % RANKS, (rank.rank() + 2) % RANKS)
 }
@@ -14,7 +14,8 @@ fn pattern(seed: usize, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| (at * 7 + at / 256 + 31 * seed) as u8 | 1).collect()
 }
 
-/// Offsets and lengths around words, pages and the blocks of roads, as far as a rank has bytes.
+/// Offsets and lengths around words, pages and the blocks of transports, as far as a rank has
+/// bytes.
 fn places<E: Exposing>(rank: &E) -> impl Iterator<Item = (usize, usize)> {
     let all = rank.bytes();
     let starts = [0, 1, 3, 7, 8, 9, 4090, 4096];
@@ -50,7 +51,7 @@ fn got<E: Exposing>(rank: &E, from: u32, at: usize, bytes: usize) -> Vec<u8> {
     to
 }
 
-pub fn a_flushed_put_is_there_for_all_and_nothing_beside_it<E: Exposing>(rank: &E) {
+pub fn a_flushed_put_is_there_for_all_and_nothing_around_it<E: Exposing>(rank: &E) {
     let (target, other) = next(rank);
     for (seed, (start, bytes)) in places(rank).enumerate() {
         let before = loaded(rank);
@@ -68,7 +69,7 @@ pub fn a_flushed_put_is_there_for_all_and_nothing_beside_it<E: Exposing>(rank: &
     }
 }
 
-pub fn a_get_arrives_by_a_local_flush_and_nothing_beside_it<E: Exposing>(rank: &E) {
+pub fn a_get_arrives_by_a_local_flush_and_nothing_around_it<E: Exposing>(rank: &E) {
     let (target, _) = next(rank);
     rank.store(0, &pattern(rank.rank() as usize, rank.bytes()));
     rank.meet();

@@ -1,10 +1,10 @@
-//! The tests that every road must pass: one suite for control words ([`Words`](super::Words), laws
-//! 1 to 9), one for bytes, and one for the other operations of a road between nodes
+//! The tests that every transport must pass: one suite for control words ([`Words`](super::Words),
+//! laws 1 to 9), one for bytes, and one for the other operations of a transport between nodes
 //! ([`remote`](super::remote), laws 10 to 20), with one for accumulates that the target carries out
-//! (laws 21 to 24), on the roads that have these. Three ranks run each case. The roads are those of
-//! the library; a new one is a row in one of the lists at the end of this file, with a way to run
-//! its ranks in [`ranks`] ([`sim_ranks`] for the simulator). [`strength`] shows that the suite
-//! notices broken roads.
+//! (laws 21 to 24), on the transports that have these. Three ranks run each case. The transports
+//! are those of the library; a new one is a row in one of the lists at the end of this file, with a
+//! way to run its ranks in [`ranks`] ([`sim_ranks`] for the simulator). [`strength`] shows that the
+//! suite detects broken transports.
 
 mod bytes_laws;
 mod network_laws;
@@ -16,21 +16,21 @@ mod target_laws;
 mod wakes;
 mod words_laws;
 
-/// Makes a test of each case on each road: `road: run` says how a case runs there. The tests of a
-/// road marked `device` need a device, and run one at a time.
+/// Makes a test of each case on each transport: `transport: run` says how a case runs there. The
+/// tests of a transport marked `device` need a device, and run one at a time.
 macro_rules! suite {
-    ($laws:ident: $cases:tt, $($roads:tt)*) => { suite! { @roads $laws $cases $($roads)* } };
-    (@roads $laws:ident $cases:tt) => {};
-    (@roads $laws:ident $cases:tt device $road:ident: $run:expr; $($rest:tt)*) => {
-        suite! { @tests $laws $cases [#[ignore = "needs a device"]] $road ranks::turn(); $run }
-        suite! { @roads $laws $cases $($rest)* }
+    ($laws:ident: $cases:tt, $($transports:tt)*) => { suite! { @transports $laws $cases $($transports)* } };
+    (@transports $laws:ident $cases:tt) => {};
+    (@transports $laws:ident $cases:tt device $transport:ident: $run:expr; $($rest:tt)*) => {
+        suite! { @tests $laws $cases [#[ignore = "needs a device"]] $transport ranks::turn(); $run }
+        suite! { @transports $laws $cases $($rest)* }
     };
-    (@roads $laws:ident $cases:tt $road:ident: $run:expr; $($rest:tt)*) => {
-        suite! { @tests $laws $cases [] $road (); $run }
-        suite! { @roads $laws $cases $($rest)* }
+    (@transports $laws:ident $cases:tt $transport:ident: $run:expr; $($rest:tt)*) => {
+        suite! { @tests $laws $cases [] $transport (); $run }
+        suite! { @transports $laws $cases $($rest)* }
     };
-    (@tests $laws:ident [$($case:ident)*] $marks:tt $road:ident $turn:expr; $run:expr) => {
-        mod $road {
+    (@tests $laws:ident [$($case:ident)*] $marks:tt $transport:ident $turn:expr; $run:expr) => {
+        mod $transport {
             #[allow(unused_imports)]
             use super::super::{$laws, ranks, sim_ranks};
             $( suite! { @test $laws $case $marks $turn; $run } )*
@@ -85,8 +85,8 @@ mod words {
 mod bytes {
     suite! {
         bytes_laws: [
-            a_flushed_put_is_there_for_all_and_nothing_beside_it
-            a_get_arrives_by_a_local_flush_and_nothing_beside_it
+            a_flushed_put_is_there_for_all_and_nothing_around_it
+            a_get_arrives_by_a_local_flush_and_nothing_around_it
             the_bytes_of_a_put_may_be_changed_after_a_local_flush
             a_put_behind_an_order_is_the_one_that_stays
             a_get_ahead_of_an_order_sees_what_was_there

@@ -1,16 +1,16 @@
-//! The laws of roads between nodes (17 to 20 of [`crate::fabric::remote`]), as three ranks see
+//! The laws of transports between nodes (17 to 20 of [`crate::fabric::remote`]), as three ranks see
 //! them.
 
 use super::ranks::{Exposing, RANKS};
 use crate::fabric::Fetch;
 use crate::fabric::remote::{Bytes, LEASE_BYTES, Lease, Network, Remote};
 
-/// A rank of a test on a road between nodes.
+/// A rank of a test on a transport between nodes.
 pub trait Networked: Exposing<Peer: Network> {}
 
 impl<E: Exposing<Peer: Network>> Networked for E {}
 
-/// The rank behind this one, and where its word `index` is.
+/// The rank after this one, and where its word `index` is.
 fn next<E: Networked>(rank: &E, index: usize) -> (&E::Peer, Remote) {
     word(rank, (rank.rank() + 1) % RANKS, index)
 }

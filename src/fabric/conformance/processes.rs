@@ -1,6 +1,6 @@
 //! Bytes between two processes of a node: a process that sees a store of another one sees what the
 //! other one has put before. The window is memory that both map at the same address, so that both
-//! roads of a node reach it.
+//! transports of a node reach it.
 
 use super::ranks::{Mapped, own_process, own_process_later};
 use crate::fabric::Way;
@@ -29,7 +29,7 @@ fn later_stores_are_seen_behind_puts(put: impl Fn(Remote, &[u8])) {
     let [flag, answer] = [at(0), at(64)].map(|word| unsafe { &*word.cast::<AtomicU64>() });
     let reader = Child::working(|| {
         (1..=ROUNDS).all(|round| {
-            // Acquire: pairs with the Release of the round, behind its put.
+            // Acquire: pairs with the Release of the round, after its put.
             while flag.load(Ordering::Acquire) < round {
                 std::thread::yield_now();
             }
@@ -77,7 +77,7 @@ fn a_later_store_is_seen_behind_a_put_by_process_vm() {
 fn a_later_store_is_seen_behind_gathered_puts_by_process_vm() {
     let own = own_process_later();
     later_stores_are_seen_behind_puts(|to, from| {
-        // Two parts: the first put behind a flush is made at once.
+        // Two parts: the first put after a flush is made at once.
         let (first, second) = from.split_at(7);
         // SAFETY: inside of the window.
         unsafe { Bytes::put(&*own, to, first.as_ptr(), first.len() as u64) }.unwrap();

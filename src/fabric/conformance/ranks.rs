@@ -1,11 +1,11 @@
-//! The ranks of the conformance suite on each road of the library: threads of this process. Each
-//! rank exposes memory to the others. Not the laws, nor the ranks of the simulator.
+//! The ranks of the conformance suite on each transport of the library: threads of this process.
+//! Each rank exposes memory to the others. Not the laws, nor the ranks of the simulator.
 
 use crate::error::Result;
 use crate::fabric::cma::{Gathering, Process, SmallPuts};
 use crate::fabric::example::Example;
 use crate::fabric::net::Serving;
-use crate::fabric::remote::{Addressed, Bytes, Network, Remote, Road};
+use crate::fabric::remote::{Addressed, Bytes, Network, Remote, Transport};
 use crate::fabric::remote_words::{Far, FarWait, Locate};
 use crate::fabric::shm::mapped;
 use crate::fabric::shm::thread_words::{self, Heap, HeapWords};
@@ -144,46 +144,47 @@ fn barrier() -> Arc<Barrier> {
     Arc::new(Barrier::new(RANKS as usize))
 }
 
-type Connected<R> = Threaded<Arc<<R as Road>::Peer>>;
+type Connected<R> = Threaded<Arc<<R as Transport>::Peer>>;
 
-/// Runs a case on ranks each of which opens a road for itself, exposes memory, and connects to all.
+/// Runs a case on ranks. Each rank opens a transport for itself, exposes memory, and connects to
+/// all.
 fn connected<R>(
     open: impl Fn() -> R,
     address: impl Fn(&R) -> R::Address,
     serving: fn(&R) -> Option<Serving>,
     case: impl Fn(&Connected<R>) + Copy + Send + Sync,
 ) where
-    R: Road + Send + Sync + 'static,
+    R: Transport + Send + Sync + 'static,
     R::Peer: Send + Sync,
 {
     let met = barrier();
-    let roads: Vec<Arc<R>> = (0..RANKS).map(|_| Arc::new(open())).collect();
-    let memories: Vec<_> = roads.iter().map(|_| memory()).collect();
-    let expose = |(road, memory): (&Arc<R>, &Arc<[AtomicU64]>)| {
-        road.expose(memory.as_ptr().cast_mut().cast(), 8 * WORDS as u64).unwrap()
+    let transports: Vec<Arc<R>> = (0..RANKS).map(|_| Arc::new(open())).collect();
+    let memories: Vec<_> = transports.iter().map(|_| memory()).collect();
+    let expose = |(transport, memory): (&Arc<R>, &Arc<[AtomicU64]>)| {
+        transport.expose(memory.as_ptr().cast_mut().cast(), 8 * WORDS as u64).unwrap()
     };
-    let exposed: Vec<R::Exposed> = roads.iter().zip(&memories).map(expose).collect();
-    let rank_of = |(rank, road): (usize, &Arc<R>)| {
+    let exposed: Vec<R::Exposed> = transports.iter().zip(&memories).map(expose).collect();
+    let rank_of = |(rank, transport): (usize, &Arc<R>)| {
         let connect = |(other, exposed): (&Arc<R>, &R::Exposed)| {
-            (road.connect(&address(other)), exposed.remote())
+            (transport.connect(&address(other)), exposed.remote())
         };
-        let (advancing, server) = (road.clone(), road.clone());
+        let (advancing, server) = (transport.clone(), transport.clone());
         Threaded {
             rank: rank as u32,
-            peers: roads.iter().zip(&exposed).map(connect).collect(),
+            peers: transports.iter().zip(&exposed).map(connect).collect(),
             memory: memories[rank].clone(),
             met: met.clone(),
             progress: Box::new(move || _ = advancing.progress()),
             serving: Box::new(move || serving(&server)),
         }
     };
-    let ranks: Vec<Connected<R>> = roads.iter().enumerate().map(rank_of).collect();
+    let ranks: Vec<Connected<R>> = transports.iter().enumerate().map(rank_of).collect();
     threads(&ranks, case);
 }
 
-/// Threads on the example road.
+/// Threads on the example transport.
 pub fn example(case: impl Fn(&Connected<Example>) + Copy + Send + Sync) {
-    connected(Example::open, |road| road.address.clone(), |_| None, case);
+    connected(Example::open, |transport| transport.address.clone(), |_| None, case);
 }
 
 /// Threads, each with a simulated RDMA device.
@@ -305,7 +306,7 @@ pub fn own_process_later() -> Later {
     Later(Gathering { process: *own_process(), small_puts })
 }
 
-/// Threads that look for a change before they sleep.
+/// Threads that spin before they sleep.
 pub fn shm_awake(case: impl Fn(&HeapWords) + Copy + Send + Sync) {
     shm(100, case);
 }
@@ -339,7 +340,7 @@ pub struct Located<'a, P> {
 }
 
 /// [`Far`] over such words.
-pub type FarWords<'a, R> = Far<Located<'a, Arc<<R as Road>::Peer>>>;
+pub type FarWords<'a, R> = Far<Located<'a, Arc<<R as Transport>::Peer>>>;
 
 impl<'a, N: Network> Locate for Located<'a, Arc<N>> {
     type Held = &'a N;
@@ -440,11 +441,11 @@ impl Idle for Watched {
     }
 }
 
-fn far<R: Road>(of: &Connected<R>, wait: FarWait) -> FarWords<'_, R> {
+fn far<R: Transport>(of: &Connected<R>, wait: FarWait) -> FarWords<'_, R> {
     Far(Located { of, idle: Watched, wait, serves: false, near: &[] })
 }
 
-/// The shipped words between nodes, over the example road.
+/// The shipped words between nodes, over the example transport.
 pub fn far_over_example(case: impl Fn(&FarWords<'_, Example>) + Copy + Send + Sync) {
     example(|rank| case(&far::<Example>(rank, FarWait::Polls)));
 }
@@ -470,11 +471,11 @@ pub fn far_over_tcp(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Syn
 }
 
 /// The shipped words over TCP, where a waiting rank serves the others: at once, or after it has
-/// looked for a time.
+/// spun for a time.
 pub fn far_served_over_tcp(case: impl Fn(&FarWords<'_, wire::Wire>) + Copy + Send + Sync) {
-    for look in [Duration::ZERO, Duration::from_micros(50)] {
+    for spin in [Duration::ZERO, Duration::from_micros(50)] {
         tcp(|rank| {
-            let wait = FarWait::Sleeps(look);
+            let wait = FarWait::Sleeps(spin);
             case(&Far(Located { of: rank, idle: Watched, wait, serves: true, near: &[] }));
         });
     }

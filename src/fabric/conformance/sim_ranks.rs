@@ -12,8 +12,8 @@ use crate::fabric::{Way, WordAt, Words};
 use crate::rank_numbers::Rank;
 use core::cell::{Cell, RefCell};
 
-/// A rank of the simulator that exposes bytes, each in a cell of its own: they arrive late, one by
-/// one, in any order.
+/// A rank of the simulator that exposes bytes, each in a cell of its own. They arrive one by one,
+/// in any order, at the latest at a flush.
 pub struct SimRank<'a, 'b, P = SimPeer<'a, 'b>> {
     sim: &'a Sim<'b>,
     peers: Vec<P>,
@@ -125,7 +125,7 @@ pub fn sim(case: impl Fn(&Sim) + Copy + 'static) {
     every(RANKS, || case, |_| {});
 }
 
-/// Ranks of the simulator, for words that a road between nodes reaches.
+/// Ranks of the simulator, for words that a transport between nodes reaches.
 pub fn sim_far(case: impl Fn(&View<FAR>) + Copy + 'static) {
     every(RANKS, || move |sim: &Sim| case(&sim.far(Fault::Nothing)), |_| {});
 }

@@ -1,6 +1,6 @@
-//! The strength of the suite: a road that leaves out or breaks a call fails a case, in the
+//! The strength of the suite: a transport that leaves out or breaks a call fails a case, in the
 //! simulator with some seed. This file also tests the effect of a cut connection on each call of a
-//! real road.
+//! real transport.
 
 use super::ranks::{Exposing, RANKS, example};
 use super::sim_ranks::{SimPeer, SimRank, sim_rank};
@@ -15,14 +15,14 @@ use std::rc::Rc;
 
 type Words<'a, 'b> = View<'a, 'b, FAR>;
 
-/// Whether a case for words fails on a road with a fault.
+/// Whether a case for words fails on a transport with a fault.
 fn words_fail(fault: Fault, case: impl Fn(&Words<'_, '_>) + Copy + 'static) -> bool {
     is_caught(RANKS, || move |sim: &Sim| case(&sim.far(fault)))
 }
 
 type Rank<'a, 'b> = SimRank<'a, 'b, Faulty<Rc<SimPeer<'a, 'b>>>>;
 
-/// Whether a case for bytes fails on a road with a fault.
+/// Whether a case for bytes fails on a transport with a fault.
 fn bytes_fail(fault: Fault, case: impl Fn(&Rank<'_, '_>) + Copy + 'static) -> bool {
     let body = move |sim: &Sim| {
         case(&sim_rank(sim, |peer| Faulty::new(Rc::new(peer), fault)));
@@ -81,10 +81,10 @@ fn a_swap_in_two_steps_is_noticed() {
 #[test]
 fn a_flush_of_bytes_that_is_left_out_is_noticed() {
     assert!(bytes_fail(Fault::Flush, |rank| {
-        bytes_laws::a_flushed_put_is_there_for_all_and_nothing_beside_it(rank);
+        bytes_laws::a_flushed_put_is_there_for_all_and_nothing_around_it(rank);
     }));
     assert!(bytes_fail(Fault::Flush, |rank| {
-        bytes_laws::a_get_arrives_by_a_local_flush_and_nothing_beside_it(rank);
+        bytes_laws::a_get_arrives_by_a_local_flush_and_nothing_around_it(rank);
     }));
 }
 
@@ -101,7 +101,8 @@ fn an_order_of_bytes_that_is_left_out_is_noticed() {
     }));
 }
 
-/// All calls of a road between nodes, until one fails. The caller keeps the bytes until a flush.
+/// All calls of a transport between nodes, until one fails. The caller keeps the bytes until a
+/// flush.
 fn all_calls(peer: &impl Network, at: Remote, bytes: &mut [u8; 40]) -> Result<()> {
     // SAFETY: the memory of a rank has room for this; the caller keeps the bytes.
     unsafe {

@@ -1,5 +1,5 @@
 //! The laws of accumulates that a target carries out (21 to 24 of [`crate::fabric::remote`]), as
-//! three ranks see them, on the roads that have such accumulates.
+//! three ranks see them, on the transports that have such accumulates.
 
 use super::network_laws::Networked;
 use super::ranks::RANKS;
@@ -21,7 +21,7 @@ type Side<E> = <<E as super::ranks::Exposing>::Peer as Network>::AtTarget;
 /// A rank with the way to its accumulates, and the start of its memory.
 fn side<E: Networked>(rank: &E, of: u32) -> (&E::Peer, &Side<E>, Remote) {
     let (peer, memory) = rank.reach(of);
-    (peer, peer.at_target().expect("the suite has this road in its list"), memory)
+    (peer, peer.at_target().expect("the suite has this transport in its list"), memory)
 }
 
 fn next<E: Networked>(rank: &E) -> (&E::Peer, &Side<E>, Remote) {
@@ -161,16 +161,16 @@ pub fn long_accumulates_arrive_in_parts<E: Networked>(rank: &E) {
         let zeros = vec![0u8; 8 * count];
         if round == 1 {
             let runs = [run(memory, at, &zeros, None)];
-            // SAFETY: likewise.
+            // SAFETY: inside of the memory, which no other rank changes; the buffers stay.
             unsafe { side.accumulate(&atomic(clear, memory, &runs)) }.unwrap();
             peer.flush().unwrap();
         }
     }
-    let look = Reduction::new(Op::NoOp, Basic::F64).unwrap();
+    let read = Reduction::new(Op::NoOp, Basic::F64).unwrap();
     let runs = [Elements { operands: ptr::null(), ..run(memory, 13, &operands, Some(&mut old)) }];
     let protection = Protection::Locked;
-    // SAFETY: likewise; there are no operands.
-    unsafe { side.accumulate(&AccumulateAt { what: look, protection, within, runs: &runs }) }
+    // SAFETY: inside of the memory, which no other rank changes; there are no operands.
+    unsafe { side.accumulate(&AccumulateAt { what: read, protection, within, runs: &runs }) }
         .unwrap();
     peer.flush().unwrap();
     assert!(old.iter().zip(&operands).all(|(old, operand)| *old == 2.0 * operand));

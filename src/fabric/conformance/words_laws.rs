@@ -1,4 +1,4 @@
-//! The laws of control words, as three ranks see them. Not for protocols.
+//! The laws of control words, as three ranks see them.
 
 use super::ranks::RANKS;
 use crate::fabric::layout::{self, COMPLETE, LIST, LOCK, WAITED};

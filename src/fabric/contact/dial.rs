@@ -1,6 +1,6 @@
-//! Connects to a process that has several addresses, some of which may lead nowhere: a firewall
-//! drops packets, or an interface belongs to a network that this node cannot reach. The addresses
-//! are tried in their order, each a moment after the one before it, and the first that accepts is
+//! Connection to a process that has several addresses. Some may lead nowhere: a firewall drops
+//! packets, or an interface belongs to a network that this node cannot reach. The addresses are
+//! tried in their order, each a moment after the one before it, and the first that accepts is
 //! returned first. So an address without an answer costs that moment and not its time limit.
 
 use std::collections::VecDeque;

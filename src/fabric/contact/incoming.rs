@@ -31,7 +31,7 @@ const LIFETIME_MAX: Duration = Duration::from_secs(5);
 /// Time for which an identified connection keeps its place while others wait for one.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// The functions that the connection thread calls for the road of this process.
+/// The functions that the connection thread calls for the transport of this process.
 pub trait Service {
     /// This process, as others know it.
     fn identity(&self) -> &Identity;
@@ -50,7 +50,7 @@ pub trait Service {
 pub struct Reply {
     /// its bytes
     pub bytes: [u8; BYTES],
-    /// whether the stream serves the road from here on; else it is closed
+    /// whether the transport keeps the stream; otherwise it is closed
     pub keeps_stream: bool,
 }
 
@@ -69,7 +69,7 @@ enum Progress {
     NoData,
     /// data has arrived; the connection goes on
     Partial,
-    /// the question was answered; the road keeps the stream
+    /// the question was answered; the transport keeps the stream
     Kept,
     /// the question was answered
     Answered,
@@ -130,7 +130,7 @@ impl<S: Read + Write> Connection<S> {
 /// The open connections.
 pub struct Incoming<S> {
     list: Vec<Connection<S>>,
-    /// streams that the road keeps
+    /// streams that the transport keeps
     kept: Vec<S>,
     /// events so far that a stranger, or a process as slow as one, has caused
     stranger_events: u64,
@@ -147,7 +147,7 @@ impl<S: Read + Write> Incoming<S> {
         &self.list
     }
 
-    /// Returns the streams that the road keeps, since the last call.
+    /// Returns the streams that the transport keeps, since the last call.
     pub fn take_kept(&mut self) -> Vec<S> {
         core::mem::take(&mut self.kept)
     }

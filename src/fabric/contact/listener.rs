@@ -1,5 +1,5 @@
 //! The connection thread. It sleeps until another process connects. For a process of the job it
-//! answers the question of a first contact, as the [`Service`] of the road says, or a liveness
+//! answers the question of a first contact, as the [`Service`] of the transport says, or a liveness
 //! [probe](super::probe). From time to time it lets the service check whether the origins of
 //! accepted connections still exist. It never calls MPI, and it handles no signal of the program.
 //! How this process connects to others is in [`outgoing`](super::outgoing). Invariant: the work
@@ -108,13 +108,13 @@ impl Shortage {
     const LEAST: Duration = Duration::from_millis(20);
     const MOST: Duration = Duration::from_millis(320);
 
-    /// Notes that a connection could not be accepted.
+    /// Records that a connection could not be accepted.
     fn begin(&mut self, now: Instant) {
         self.wait = (2 * self.wait).clamp(Shortage::LEAST, Shortage::MOST);
         self.until = Some(now + self.wait);
     }
 
-    /// Notes that a connection was accepted.
+    /// Records that a connection was accepted.
     fn end(&mut self) {
         *self = Shortage::default();
     }
@@ -252,13 +252,13 @@ mod tests {
     #[test]
     fn without_a_descriptor_the_thread_accepts_more_and_more_rarely() {
         let (mut shortage, began) = (Shortage::default(), Instant::now());
-        let (mut now, mut looks) = (began, 0);
+        let (mut now, mut sleeps) = (began, 0);
         while now < began + Duration::from_secs(10) {
             shortage.begin(now);
-            looks += 1;
+            sleeps += 1;
             now = shortage.until(now).unwrap();
         }
-        assert!(looks <= 40, "{looks}");
+        assert!(sleeps <= 40, "{sleeps}");
         assert_eq!(shortage.until(now), None);
         shortage.end();
         shortage.begin(now);

@@ -44,9 +44,9 @@ enum Failed {
 }
 
 /// Sends a question to the process of a contact. Returns what `read` makes of the answer, and the
-/// stream, behind the answer. `read` returns `None` if the bytes are no answer to the question.
-/// `patient`: whether addresses that are all silent are tried again; else the process counts as one
-/// that cannot be reached.
+/// stream, after the answer. `read` returns `None` if the bytes are no answer to the question.
+/// `patient`: whether addresses that are all silent are tried again; otherwise the process counts
+/// as unreachable.
 pub fn exchange<T>(
     identity: &Identity,
     contact: &Contact,

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_of_another_name_is_not_looked_for_here() {
+    fn a_node_of_another_name_is_not_searched_for_here() {
         let mut contact = contact(None).unwrap();
         contact.0[11] = u64::from_ne_bytes(*b"far away");
         contact.0[3..11].fill(0);

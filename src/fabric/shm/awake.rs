@@ -1,15 +1,16 @@
-//! Whether a waiting rank stays awake before it sleeps. To stay awake saves a wake-up if the
-//! awaited rank runs meanwhile. If not, it takes the core from other threads of the program, and
-//! from ranks that a yield does not reach; and a rank that uses its share of the core loses it to
-//! other programs just when the awaited rank is done. So after waits that stayed awake without a
-//! result a rank sleeps at once in some waits, and then tries again. Not for waits between nodes,
-//! which stay awake for a shorter time: see [`spin_or_sleep`](crate::fabric::spin_or_sleep).
+//! Policy that decides whether a waiting rank stays awake before it sleeps. Staying awake saves a
+//! wake-up if the awaited rank runs meanwhile. Otherwise it takes the core from other threads of
+//! the program and from ranks that a yield does not reach, and a rank that has used its share of
+//! the core loses it to other programs just when the awaited rank is done. So after waits that
+//! stayed awake without a result, a rank sleeps at once in some waits, and then tries again. Not
+//! for waits between nodes, which stay awake for a shorter time: see
+//! [`spin_or_sleep`](crate::fabric::spin_or_sleep).
 //!
 //! | a wait that stayed awake       | [`AwakeOutcome`] | the next waits           |
 //! |--------------------------------|------------------|--------------------------|
 //! | found its value in time        | `Found`          | stay awake               |
 //! | found nothing                  | `Missed`         | sleep from the eighth on |
-//! | found it behind the time limit | `LostCore`       | sleep                    |
+//! | found it after the time limit  | `LostCore`       | sleep                    |
 //!
 //! A loss of the core has no effect if many waits found their values at once since the last loss:
 //! then the ranks most often run together, and a time slice has room for thousands of such waits.
@@ -26,7 +27,7 @@ const ASLEEP_MAX: u32 = 1024;
 /// How long a waiting thread stays awake: until one of both limits is reached.
 #[derive(Clone, Copy)]
 pub struct AwakeLimit {
-    /// rounds behind the first one
+    /// rounds after the first one
     pub rounds: u32,
     /// measured by the clock, with other threads that the system runs meanwhile
     pub time: Duration,
@@ -39,7 +40,7 @@ pub enum AwakeOutcome {
     Found,
     /// nothing
     Missed,
-    /// the awaited value, behind the time limit: the system ran other threads on this core
+    /// the awaited value, after the time limit: the system ran other threads on this core
     LostCore,
 }
 
@@ -62,7 +63,7 @@ impl AwakeLimit {
 /// The outcomes of the last waits of a process, which decide how the next one begins.
 #[derive(Default)]
 pub struct AwakeRecord {
-    /// the waits without a result, of which each wait with one halves the number
+    /// the number of waits without a result; each wait with a result halves it
     missed: AtomicU32,
     /// the waits that found their values at once since the last loss of the core
     at_once: AtomicU32,
@@ -73,7 +74,7 @@ pub struct AwakeRecord {
 impl AwakeRecord {
     /// Returns whether the next wait stays awake.
     pub fn next(&self) -> bool {
-        // Relaxed, here and below: hints, of which a thread may take those of another one.
+        // Relaxed, here and below: hints, and a thread may take those of another one.
         let asleep = self.asleep.load(Ordering::Relaxed);
         if asleep > 0 {
             self.asleep.store(asleep - 1, Ordering::Relaxed);
@@ -81,13 +82,13 @@ impl AwakeRecord {
         asleep == 0
     }
 
-    /// Notes that a wait found its value before it had to stay awake.
+    /// Records that a wait found its value before it had to stay awake.
     pub fn add_at_once(&self) {
         let more = self.at_once.load(Ordering::Relaxed).saturating_add(1);
         self.at_once.store(more, Ordering::Relaxed);
     }
 
-    /// Notes the outcome of a wait that stayed awake.
+    /// Records the outcome of a wait that stayed awake.
     pub fn add(&self, outcome: AwakeOutcome) {
         let before = self.missed.load(Ordering::Relaxed);
         let missed = match outcome {
@@ -206,7 +207,7 @@ mod tests {
     }
 
     /// Waits for a word that changes after this many calls of `progress`. Returns the first sleep,
-    /// and the outcome that was noted.
+    /// and the outcome that was recorded.
     fn wait(calls: u32, limit: Option<AwakeLimit>) -> (Option<u64>, Option<AwakeOutcome>) {
         let of = Alone { word: AtomicU64::new(0), doorbell: AtomicU32::new(0) };
         let (outcome, slept) = (Cell::new(None), Cell::new(None));
@@ -277,7 +278,7 @@ mod tests {
     /// A wait of some microseconds, one of 64 yields, and two in which the system ran another
     /// program for a time slice or more.
     #[test]
-    fn waits_beside_another_program_are_told_by_their_durations() {
+    fn waits_next_to_another_program_are_told_by_their_durations() {
         let limit = AwakeLimit { rounds: 64, time: Duration::from_millis(1) };
         let outcomes = |waits: &[(u64, bool)]| -> Vec<AwakeOutcome> {
             let outcome = |&(us, found)| limit.outcome(found, Duration::from_micros(us));

@@ -9,21 +9,21 @@
 //! | even     | no thread sleeps, or all sleeping threads are being woken                 |
 //! | odd      | a thread of the rank sleeps or is about to; a notifier adds 1 and wakes all |
 //!
-//! The sleeper makes it odd, then looks at its word once more, then sleeps while the doorbell is
-//! what it made. The notifier changes the word, then looks at the doorbell. A full barrier stands
-//! between the two steps on either side, so that at least one of them sees the other. Only
-//! notifiers make it even: a thread that wakes up without a notifier must not silence the doorbell
-//! under another that still sleeps. It counts, and is not a flag, because a second thread may
-//! announce its sleep between the notifier's step and the first one's sleep. The price: it may stay
-//! odd when its sleeper is up, and cost one needless wake. A notifier that is killed between its
-//! step and its wake loses that wake; the bounded sleep repairs it.
+//! The sleeper makes it odd, then reads its word once more, then sleeps while the doorbell has that
+//! value. The notifier changes the word, then reads the doorbell. A full barrier is between the two
+//! steps on either side, so that at least one of them sees the other. Only notifiers make it even:
+//! a thread that wakes up without a notifier must not silence the doorbell under another that still
+//! sleeps. It counts, and is not a flag, because a second thread may announce its sleep between the
+//! notifier's step and the first one's sleep. The cost: it may stay odd after its sleeper has woken
+//! up, and cause one needless wake. A notifier that is killed between its step and its wake loses
+//! that wake; the bounded sleep repairs it.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence_after_rmw};
 
-/// Announces that a thread is about to sleep. Returns the value on which it sleeps, after one more
-/// look at its word.
+/// Announces that a thread is about to sleep. Returns the value on which it sleeps after it has
+/// read its word once more.
 pub fn announce(doorbell: &AtomicU32) -> u32 {
-    // Relaxed: the fence orders it before the look at the word.
+    // Relaxed: the fence orders it before the read of the word.
     let announced = doorbell.fetch_or(1, Ordering::Relaxed) | 1;
     fence_after_rmw();
     announced

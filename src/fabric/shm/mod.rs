@@ -1,5 +1,5 @@
-//! The road within a node: load and store. [`words`] is its half for control words; where the cells
-//! live (mapped memory, or the heap of one process in tests) is not its business.
+//! Transport within a node: loads and stores. [`words`] has the control words, for cells in mapped
+//! memory and, in tests, on the heap of one process.
 
 pub mod awake;
 pub mod doorbell;

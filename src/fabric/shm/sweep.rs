@@ -30,7 +30,7 @@ impl Sweep {
         Sweep { first, next, before: AtomicUsize::new(0) }
     }
 
-    /// Notes a copy to `to`. Returns whether the sweep that it is a part of has more bytes than
+    /// Records a copy to `to`. Returns whether the sweep that it is a part of has more bytes than
     /// these, or the last one from the same address has had.
     fn exceeds(&self, short: usize, to: usize, bytes: usize) -> bool {
         let (mut first, next) =
@@ -98,7 +98,7 @@ unsafe fn around_cache(to: *mut u8, from: *const u8, bytes: usize) {
                     _mm_stream_si128(to.add(n), part);
                 }
             }
-            // Such stores are ordered by nothing else: not by the release of a lock behind them.
+            // Such stores are ordered by nothing else: not by the release of a lock after them.
             _mm_sfence();
             let done = head + body;
             ptr::copy_nonoverlapping(from.add(done), to.add(done), bytes - done);

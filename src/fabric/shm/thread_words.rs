@@ -1,5 +1,5 @@
-//! Control words on the heap, threads as ranks: the load and store road for tests, and for loom. A
-//! thread that no other thread wakes fails the test instead of hanging.
+//! Control words on the heap, with threads as ranks: the load and store transport for tests and
+//! loom. A thread that no other thread wakes fails the test instead of hanging.
 
 use super::words::{Cells, CpuWords, Idle};
 use crate::error::Result;
@@ -43,16 +43,16 @@ impl Heap {
     }
 }
 
-/// The words of one rank, which looks `spins` times before it sleeps.
+/// The words of one rank, which spins `spins` times before it sleeps.
 pub fn words(heap: &Arc<Heap>, rank: Rank, spins: u32) -> HeapWords {
     let cells = HeapCells { heap: heap.clone(), rank };
     CpuWords::new(cells, HeapIdle { heap: heap.clone(), spins })
 }
 
-/// The road on the heap.
+/// The transport on the heap.
 pub type HeapWords = CpuWords<HeapCells, HeapIdle>;
 
-/// The road on the heap, as if its words were a round trip away.
+/// The transport on the heap, as if its words were a round trip away.
 pub type FarHeapWords = Passed<HeapWords, true, { HeapWords::HOLDERS_MAX }>;
 
 /// [`Cells`] on the heap.

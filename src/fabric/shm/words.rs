@@ -33,7 +33,7 @@ pub trait Idle {
     fn begin(&self, word: WordId) -> Self::Wait;
     /// Ends a wait.
     fn end(&self, wait: Self::Wait);
-    /// Lets the MPI underneath make progress.
+    /// Lets the host MPI make progress.
     fn progress(&self);
     /// Fails when a process of the node is gone. Called rarely, about every [`CHECK_NS`].
     fn check(&self, wait: &mut Self::Wait) -> Result<()>;
@@ -44,16 +44,16 @@ pub trait Idle {
     /// The number of reads of a word before the waiting thread does anything else: large if every
     /// rank has a core of its own, small if ranks share cores.
     fn spins(&self) -> u32;
-    /// What the waiting thread does behind the spinning of a round, by the number of that round.
+    /// What the waiting thread does after the spinning of a round, by the number of that round.
     fn round(&self, round: u32);
-    /// Notes that a wait found its value in its first round.
+    /// Records that a wait found its value in its first round.
     fn found_at_once(&self) {}
     /// How long a wait that found nothing in its first round stays awake before its first sleep.
     /// `None`: it sleeps at once.
     fn awake(&self) -> Option<AwakeLimit> {
         Some(AwakeLimit { rounds: AWAKE_ROUNDS, time: Duration::MAX })
     }
-    /// Notes what it led to that a wait stayed awake.
+    /// Records the outcome of a wait that stayed awake.
     fn was_awake(&self, _outcome: AwakeOutcome) {}
 }
 
@@ -63,11 +63,11 @@ const AWAKE_ROUNDS: u32 = 3;
 /// The first sleep of a wait: about what a wake costs, so that short waits do not become long ones.
 pub const SLEEP_NS_MIN: u64 = 50_000;
 /// The first sleep of a wait that sleeps at once: a timer is not free, and most sleeps end by a
-/// wake. The MPI underneath makes progress less often meanwhile.
+/// wake. The host MPI makes progress less often meanwhile.
 const SLEEP_NS_AT_ONCE: u64 = 400_000;
-/// The longest sleep: the MPI underneath makes progress at least this often.
+/// The longest sleep: the host MPI makes progress at least this often.
 const SLEEP_NS_MAX: u64 = 1_000_000;
-/// Slept so long, a waiter asks whether the processes of the node are still there.
+/// After this sleep a waiter checks whether the processes of the node are still there.
 pub const CHECK_NS: u64 = 100_000_000;
 
 /// [`Words`] by load and store.
@@ -165,8 +165,8 @@ impl<C: Cells, I: Idle> CpuWords<C, I> {
     }
 }
 
-/// Sleeps on a doorbell until a word satisfies `until`, and returns the word. Calls `advance` ahead
-/// of each sleep, and from time to time [`Idle::check`].
+/// Sleeps on a doorbell until a word satisfies `until`, and returns the word. Calls `advance`
+/// before each sleep, and from time to time [`Idle::check`].
 pub fn sleep_until<I: Idle>(
     (cell, bell): (&AtomicU64, &AtomicU32),
     until: &impl Fn(u64) -> bool,
@@ -182,7 +182,7 @@ pub fn sleep_until<I: Idle>(
         if until(value) {
             return Ok(value);
         }
-        // Ahead of the sleep: most sleeps end by a wake, behind which the rank goes on at once.
+        // Before the sleep: most sleeps end by a wake, after which the rank goes on at once.
         advance()?;
         idle.sleep(bell, announced, sleep_ns);
         // Acquire: as above.
@@ -278,7 +278,7 @@ impl<C: Cells, I: Idle> Words for CpuWords<C, I> {
 
     #[inline]
     fn order(&self, _rank: Rank) -> Result<()> {
-        // Release: stores and loads ahead of it are done before the change of a word behind it.
+        // Release: stores and loads before it are done before the change of a word after it.
         fence(Ordering::Release);
         Ok(())
     }

@@ -1,23 +1,23 @@
-//! The simulator: a road between ranks that exist only in this thread, for tests. Each thread of
-//! each rank is a coroutine. A scheduler with a seed decides which thread takes the next step, and
-//! when an operation that was sent takes effect. The same seed always gives the same run.
+//! The simulator: a transport between ranks that exist only in this thread, for tests. Each thread
+//! of each rank is a coroutine. A scheduler with a seed decides which thread takes the next step,
+//! and when an operation that was sent takes effect. The same seed always gives the same run.
 //!
-//! The simulator is as adverse to a protocol as the laws of a road allow: an operation may take
-//! effect late (see [`Profile`]), the buffer of a get is poison until then, and a `fetch` wakes no
-//! thread. A run fails if a word is changed in a way that its kind does not allow, if a link is
-//! reset while an operation on it is under way, if a rank panics, at a deadlock, and if the run
-//! does not end. The failure is reported with the seed of the run.
+//! The simulator is as adverse to a protocol as the laws of a transport allow: an operation may
+//! take effect long after it was sent (see [`Profile`]), the buffer of a get is poison until then,
+//! and a `fetch` wakes no thread. A run fails if a word is changed in a way that its kind does not
+//! allow, if a link is reset while an operation on it is under way, if a rank panics, at a
+//! deadlock, and if the run does not end. The failure is reported with the seed of the run.
 
 #[cfg(miri)]
 mod on_threads;
 mod rank;
-mod road;
+mod transport;
 mod view;
 mod world;
 
 pub use crate::fabric::faults::Fault;
 pub use rank::Sim;
-pub use road::{FAR, FLAT, POISON, SimCounts};
+pub use transport::{FAR, FLAT, POISON, SimCounts};
 pub use view::View;
 pub use world::{FinalState, run};
 

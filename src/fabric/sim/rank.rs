@@ -4,7 +4,7 @@
 use super::SimShape;
 #[cfg(miri)]
 use super::on_threads::Yielder;
-use super::road::{Effect, FLAT, Flush, NEAR, SimCounts, SimRoad, State, WordPlace};
+use super::transport::{Effect, FLAT, Flush, NEAR, SimCounts, SimTransport, State, WordPlace};
 use crate::fabric::{Fetch, WordAt, WordId};
 use crate::rank_numbers::Rank;
 #[cfg(not(miri))]
@@ -74,7 +74,7 @@ impl Sim<'_> {
 
     /// Returns the numbers of operations that this rank has sent so far in a view.
     pub fn counts_of(&self, view: usize) -> SimCounts {
-        self.state.borrow().road.counts[self.index().0 as usize][view]
+        self.state.borrow().transport.counts[self.index().0 as usize][view]
     }
 
     /// Returns the present value of a word of the view [`FLAT`]. For tests only, not for protocols.
@@ -84,7 +84,7 @@ impl Sim<'_> {
 
     /// Returns the present value of a word of a view. For tests only, not for protocols.
     pub fn peek_at(&self, view: usize, at: WordAt) -> u64 {
-        self.state.borrow().road.load(WordPlace::new(view, at))
+        self.state.borrow().transport.load(WordPlace::new(view, at))
     }
 
     /// Sends a put of one cell.
@@ -94,39 +94,39 @@ impl Sim<'_> {
 
     /// Begins a get of one cell, and returns its buffer.
     pub fn get(&self, target: Rank, cell: usize) -> usize {
-        let buffer = self.state.borrow_mut().road.buffer();
+        let buffer = self.state.borrow_mut().transport.buffer();
         self.send(Effect::Get(target, cell, buffer));
         buffer
     }
 
     /// Returns the contents of the buffer of a get: poison unless the get is complete.
     pub fn got(&self, buffer: usize) -> u64 {
-        self.state.borrow().road.got(buffer)
+        self.state.borrow().transport.got(buffer)
     }
 
     /// Loads a cell of this rank.
     pub fn load(&self, cell: usize) -> u64 {
         self.step();
-        *self.state.borrow_mut().road.cell(self.index(), cell)
+        *self.state.borrow_mut().transport.cell(self.index(), cell)
     }
 
     /// Stores into a cell of this rank.
     pub fn store(&self, cell: usize, value: u64) {
         self.step();
-        *self.state.borrow_mut().road.cell(self.index(), cell) = value;
+        *self.state.borrow_mut().transport.cell(self.index(), cell) = value;
     }
 
     /// Stores into a word of the list of this rank.
     pub fn store_in_list(&self, index: usize, word: u64) {
         self.step();
-        let list = &mut self.state.borrow_mut().road.lists[self.index().0 as usize];
+        let list = &mut self.state.borrow_mut().transport.lists[self.index().0 as usize];
         list.resize(list.len().max(index + 1), 0);
         list[index] = word;
     }
 
     /// Returns the number of words of this rank's list, stale ones included.
     pub fn list_words(&self) -> usize {
-        self.state.borrow().road.lists[self.index().0 as usize].len()
+        self.state.borrow().transport.lists[self.index().0 as usize].len()
     }
 
     /// Reads the list of a rank, one word after the other, and each word in two steps.
@@ -134,7 +134,7 @@ impl Sim<'_> {
         self.count(view, |counts| counts.read += 1);
         let now = |index: usize| {
             self.step();
-            self.state.borrow().road.lists[of.0 as usize].get(index).copied()
+            self.state.borrow().transport.lists[of.0 as usize].get(index).copied()
         };
         let word = |index: usize| {
             let (low, split) = (now(index)?, 0xff_ffff);
@@ -146,18 +146,18 @@ impl Sim<'_> {
     fn send(&self, effect: Effect) {
         self.step();
         let mut state = self.state.borrow_mut();
-        let changed = state.road.send(self.index(), effect);
+        let changed = state.transport.send(self.index(), effect);
         state.wake(changed);
     }
 
     fn count(&self, view: usize, one_more: impl FnOnce(&mut SimCounts)) {
-        one_more(&mut self.state.borrow_mut().road.counts[self.index().0 as usize][view]);
+        one_more(&mut self.state.borrow_mut().transport.counts[self.index().0 as usize][view]);
     }
 
     /// Takes a step; then delivers an operation and takes a step until `is_waiting` is false.
-    fn drain(&self, is_waiting: impl Fn(&SimRoad) -> bool) {
+    fn drain(&self, is_waiting: impl Fn(&SimTransport) -> bool) {
         self.step();
-        while is_waiting(&self.state.borrow().road) {
+        while is_waiting(&self.state.borrow().transport) {
             self.state.borrow_mut().deliver();
             self.step();
         }
@@ -165,7 +165,7 @@ impl Sim<'_> {
 
     /// Waits until all operations that must precede a request to `target` have taken effect.
     fn drain_before(&self, view: usize, target: Rank) {
-        self.drain(|road| view != NEAR && road.is_before_fetch(self.index(), target));
+        self.drain(|transport| view != NEAR && transport.is_before_fetch(self.index(), target));
     }
 
     fn own(&self, view: usize, word: WordId) -> WordPlace {
@@ -175,21 +175,21 @@ impl Sim<'_> {
     pub(super) fn fetch_word(&self, view: usize, at: WordAt, op: Fetch) -> u64 {
         self.count(view, |counts| counts.fetch += 1);
         self.drain_before(view, at.rank);
-        let before = self.state.borrow_mut().road.fetch(WordPlace::new(view, at), op);
+        let before = self.state.borrow_mut().transport.fetch(WordPlace::new(view, at), op);
         self.step(); // the answer arrives later
         before
     }
 
     pub(super) fn begin_fetch(&self, view: usize, at: WordAt, op: Fetch) -> usize {
         self.count(view, |counts| counts.fetch += 1);
-        let ticket = self.state.borrow_mut().road.ticket();
+        let ticket = self.state.borrow_mut().transport.ticket();
         self.send(Effect::Fetch(WordPlace::new(view, at), op, ticket));
         ticket
     }
 
     pub(super) fn finish_fetch(&self, ticket: usize) -> u64 {
-        self.drain(|road| road.answer(ticket).is_none());
-        self.state.borrow().road.answer(ticket).unwrap()
+        self.drain(|transport| transport.answer(ticket).is_none());
+        self.state.borrow().transport.answer(ticket).unwrap()
     }
 
     pub(super) fn post_word(&self, view: usize, at: WordAt, add: u64) {
@@ -205,19 +205,19 @@ impl Sim<'_> {
     pub(super) fn read_word(&self, view: usize, at: WordAt) -> u64 {
         self.count(view, |counts| counts.read += 1);
         self.drain_before(view, at.rank);
-        let value = self.state.borrow().road.load(WordPlace::new(view, at));
+        let value = self.state.borrow().transport.load(WordPlace::new(view, at));
         self.step();
         value
     }
 
     pub(super) fn own_word(&self, view: usize, word: WordId) -> u64 {
         self.step();
-        self.state.borrow().road.load(self.own(view, word))
+        self.state.borrow().transport.load(self.own(view, word))
     }
 
     pub(super) fn set_word(&self, view: usize, word: WordId, value: u64) {
         self.step();
-        self.state.borrow_mut().road.reset(self.own(view, word), value);
+        self.state.borrow_mut().transport.reset(self.own(view, word), value);
     }
 
     pub(super) fn wait(&self, view: usize, word: WordId, until: impl Fn(u64) -> bool) -> u64 {
@@ -233,7 +233,7 @@ impl Sim<'_> {
 
     pub(super) fn order_to(&self, view: usize, target: Rank) {
         self.count(view, |counts| counts.order += 1);
-        self.state.borrow_mut().road.order(self.index(), target);
+        self.state.borrow_mut().transport.order(self.index(), target);
     }
 
     pub(super) fn flush_to(&self, view: usize, flush: Flush) {
@@ -241,11 +241,11 @@ impl Sim<'_> {
             Flush::Of(_) => counts.flush += 1,
             Flush::All | Flush::AllBut(_) => counts.flush_all += 1,
         });
-        self.drain(|road| view != NEAR && road.is_under_way(self.index(), flush));
+        self.drain(|transport| view != NEAR && transport.is_under_way(self.index(), flush));
     }
 
     /// Whether nothing that this rank has sent to `target` is under way.
     pub(super) fn is_idle(&self, target: Rank) -> bool {
-        !self.state.borrow().road.is_under_way(self.index(), Flush::Of(target))
+        !self.state.borrow().transport.is_under_way(self.index(), Flush::Of(target))
     }
 }

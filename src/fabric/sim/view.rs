@@ -2,7 +2,7 @@
 //! node, all ranks through a device, or the leaders of the nodes. Faults are in `fabric/faults.rs`.
 
 use super::rank::Sim;
-use super::road::{FAR, FLAT, Flush, LEADS, NEAR, SimCounts};
+use super::transport::{FAR, FLAT, Flush, LEADS, NEAR, SimCounts};
 use crate::error::Result;
 use crate::fabric::faults::{Fault, Faulty};
 use crate::fabric::{Fetch, WordAt, WordId, Words, layout};

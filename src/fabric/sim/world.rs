@@ -1,10 +1,10 @@
 //! The scheduler of the simulator: it decides which thread runs, and when an operation takes
-//! effect. The operations under way are in `road`.
+//! effect. The operations under way are in `transport`.
 
 #[cfg(miri)]
 use super::on_threads::{Coroutine, CoroutineResult, DefaultStack};
 use super::rank::Sim;
-use super::road::{FLAT, Random, SimRoad, State, WordPlace};
+use super::transport::{FLAT, Random, SimTransport, State, WordPlace};
 use super::{Profile, SimShape};
 use crate::fabric::WordAt;
 use crate::rank_numbers::Rank;
@@ -34,12 +34,12 @@ impl FinalState {
 
     /// Returns the final value of a word of a view.
     pub fn word_of(&self, view: usize, at: WordAt) -> u64 {
-        self.state.borrow().road.load(WordPlace::new(view, at))
+        self.state.borrow().transport.load(WordPlace::new(view, at))
     }
 
     /// Returns the final value of a cell.
     pub fn cell(&self, rank: Rank, cell: usize) -> u64 {
-        *self.state.borrow_mut().road.cell(rank, cell)
+        *self.state.borrow_mut().transport.cell(rank, cell)
     }
 
     /// Returns all ranks.
@@ -75,7 +75,7 @@ pub fn run(
     let shape = shape.into();
     let count = shape.ranks * shape.threads;
     let state = Rc::new(RefCell::new(State {
-        road: SimRoad::new(shape, profile),
+        transport: SimTransport::new(shape, profile),
         random: Random(seed),
         parked: vec![None; count as usize],
         threads: shape.threads,
@@ -111,7 +111,7 @@ fn schedule(state: &RefCell<State>, threads: &mut [Thread]) -> core::result::Res
     for _ in 0..STEPS_MAX {
         let choice = choose(&mut state.borrow_mut(), &preferences, threads, last);
         let Some(index) = choice else {
-            match state.borrow().road.is_quiet() {
+            match state.borrow().transport.is_quiet() {
                 true if threads.iter().all(|thread| thread.done()) => return Ok(()),
                 true => return Err(deadlock(&state.borrow(), threads)),
                 false => {}
@@ -140,7 +140,7 @@ fn choose(
     threads: &[Thread],
     last: usize,
 ) -> Option<usize> {
-    if !state.road.is_quiet() && state.random.below(preferences.deliver_of) == 0 {
+    if !state.transport.is_quiet() && state.random.below(preferences.deliver_of) == 0 {
         return None;
     }
     let can_run = |index: usize| state.parked[index].is_none() && !threads[index].done();
@@ -162,7 +162,7 @@ fn deadlock(state: &State, threads: &[Thread]) -> String {
     let mut text = String::from("deadlock:");
     for (index, place) in state.parked.iter().enumerate() {
         if let (Some(place), false) = (place, threads[index].done()) {
-            let value = state.road.load(*place);
+            let value = state.transport.load(*place);
             text += &format!(" thread {index} waits for {place:?} = {value:#x};");
         }
     }

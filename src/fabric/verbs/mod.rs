@@ -1,8 +1,9 @@
-//! The road's device by verbs: InfiniBand or RoCE, by reliable connections, without a call of the
-//! target (decision 0005). [`VerbsDevice`] is the port that this process uses, with its registered
-//! memory and the ends of connections; a [`VerbsLink`] is the origin's end of one. What is sent,
-//! and when, is decided in `wire`, which this room does not name. Invariant: memory and queue pairs
-//! are O(processes contacted), and the number of requests under way has a bound.
+//! Verbs device of the transport between nodes: InfiniBand or RoCE, by reliable connections,
+//! without a call of the target (decision 0005). [`VerbsDevice`] is the port that this process
+//! uses, with its registered memory and the ends of connections; a [`VerbsLink`] is the origin's
+//! end of one. `wire`, which this module does not name, decides what is sent and when. Invariant:
+//! memory and queue pairs are O(processes contacted), and the number of requests under way has a
+//! bound.
 
 mod accepted;
 mod connect;

@@ -69,7 +69,7 @@ impl VerbsDevice {
         &self.registrations
     }
 
-    /// Registers memory of the road itself, which the device may read and write.
+    /// Registers memory of the transport itself, which the device may read and write.
     pub fn register(&self, at: u64, bytes: u64) -> Result<VerbsRegion> {
         limits::register(&self.port.domain, at, bytes, IBV_ACCESS_LOCAL_WRITE)
     }

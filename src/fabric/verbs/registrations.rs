@@ -29,7 +29,7 @@ pub type Allocations = fn(u64, u64) -> Option<(u64, u64)>;
 /// Memory that is registered; the registration ends with the last value for it.
 pub type VerbsRegion = Arc<ibverbs::MemoryRegion>;
 
-/// All registered memory except that of the road itself.
+/// All registered memory except that of the transport itself.
 pub struct Registrations {
     domain: Arc<Domain>,
     /// by its first byte and a number
@@ -161,7 +161,7 @@ impl Registrations {
     }
 }
 
-/// Whether anything besides the list holds the region.
+/// Whether anything but the list holds the region.
 fn in_use(region: &VerbsRegion) -> bool {
     Arc::strong_count(region) > 1
 }

@@ -26,19 +26,19 @@ impl Peer {
             Ok(Some(number))
         })?;
         let Some(number) = awaited else { return Ok(()) };
-        let (look, began) = (self.core.wait_policy.look(), Instant::now());
-        let waited = match self.look_serving(number, look)? {
+        let (spin, began) = (self.core.wait_policy.spin(), Instant::now());
+        let waited = match self.spin_serving(number, spin)? {
             Some(true) => Ok(()),
             Some(false) => self.sleep_for(number, Duration::ZERO),
-            None => self.sleep_for(number, look),
+            None => self.sleep_for(number, spin),
         };
         self.core.wait_policy.waited(began.elapsed());
         waited
     }
 
-    /// Looks for the end of a request, and then sleeps until it is done.
-    fn sleep_for(&self, number: u64, look: Duration) -> Result<()> {
-        let mut pause = Pause::looking(look);
+    /// Spins until a request is done, and then sleeps.
+    fn sleep_for(&self, number: u64, spin: Duration) -> Result<()> {
+        let mut pause = Pause::spinning(spin);
         // Another thread that waits may receive the answer that this one waits for.
         // Relaxed: a count, which only decides how long a thread sleeps.
         self.waiting.fetch_add(1, Ordering::Relaxed);
@@ -49,7 +49,7 @@ impl Peer {
                 }
                 let (blocks, news) = (&self.core.blocks, queue.news());
                 let alone = self.core.wait_policy.is_alone() && matches!(news, News::Stream(_));
-                let asleep = alone && !pause.looks();
+                let asleep = alone && !pause.spins();
                 let came = if asleep { queue.poll_asleep(blocks) } else { queue.poll(blocks) }?;
                 let news = if alone { News::Asked } else { news };
                 Ok(if came && queue.is_done(number) { None } else { Some(news) })
@@ -71,12 +71,12 @@ impl Peer {
         waited
     }
 
-    /// Looks for the end of a request, and serves other processes meanwhile: they may wait for
-    /// this one likewise, and no thread has to be woken for them. Returns whether the request is
-    /// done, or `None` if this process cannot serve so.
-    fn look_serving(&self, number: u64, look: Duration) -> Result<Option<bool>> {
-        if look.is_zero() {
-            // This thread leaves no requests to itself while it sleeps.
+    /// Spins until a request is done, and serves other processes meanwhile: they may wait for this
+    /// one, too, and no thread has to be woken for them. Returns whether the request is done, or
+    /// `None` if this process cannot serve so.
+    fn spin_serving(&self, number: u64, spin: Duration) -> Result<Option<bool>> {
+        if spin.is_zero() {
+            // While this thread sleeps, the service thread may leave no requests to it.
             self.core.device.end_kept_turn();
             return Ok(None);
         }
@@ -85,7 +85,7 @@ impl Peer {
             return Ok(None);
         };
         let began = Instant::now();
-        while began.elapsed() < look {
+        while began.elapsed() < spin {
             if self.is_done_now(number)? {
                 serving.keep_if_busy();
                 return Ok(Some(true));

@@ -1,4 +1,4 @@
-//! This road as the contract of [`crate::fabric::remote`] sees it. Nothing is decided here.
+//! [`crate::fabric::remote`]'s traits for this transport. Nothing is decided here.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::fabric::contact::{Contact, Secret};
 use crate::fabric::reduction::Reduction;
 use crate::fabric::remote::{
-    self, AccumulateAt, AtTarget, Bytes, LEASE_BYTES, LockAt, Network, Remote, Road,
+    self, AccumulateAt, AtTarget, Bytes, LEASE_BYTES, LockAt, Network, Remote, Transport,
 };
 use crate::fabric::{Fetch, Way};
 
@@ -167,7 +167,7 @@ impl remote::Lease for BlockLease<'_> {
     }
 }
 
-impl Road for Wire {
+impl Transport for Wire {
     type Peer = Peer;
     type Exposed = Exposed;
     type Address = (Contact, Secret);

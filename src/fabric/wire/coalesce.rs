@@ -4,12 +4,12 @@
 //!
 //! - *maximal block*: each run is a message.
 //! - *fixed buffer*: runs that follow each other at the target, one after the other, are one
-//!   message as long as a block of the road. A run that is too long for that, or has no neighbour,
-//!   is a message of its own.
+//!   message as long as a block of the transport. A run that is too long for that, or has no
+//!   neighbour, is a message of its own.
 //! - *target block*: like the fixed buffer, with a buffer as long as the runs that follow one
 //!   another at the target. It needs the fewest messages, but memory without a bound: it exists for
 //!   measurements only.
-//! - *auto*: the fixed buffer, and a get reads short gaps along with the runs.
+//! - *auto*: the fixed buffer, and a get also reads short gaps between the runs.
 //!
 //! On paper (decision 0012): a request costs this process some 150 ns, whatever its length up to a
 //! block, and a run in a message some 5 ns; the bytes are copied to or from a block in either case.
@@ -28,8 +28,8 @@ use crate::number::Number;
 
 /// The most bytes of a message with several runs, except by the strategy target block.
 const MESSAGE: u64 = BLOCK_BYTES as u64;
-/// The longest gap between two runs that a get reads along. Its bytes take no longer on a link of
-/// 25 Gbit/s and up than a request of their own costs.
+/// The longest gap between two runs that a get also reads. Its bytes take no longer on a link of 25
+/// Gbit/s and up than a request of their own costs.
 pub const GAP_MAX: u64 = 512;
 /// The number of short runs of a put that are sent as one chain.
 const SHORT: usize = 64;
@@ -155,7 +155,7 @@ impl<'a> Coalesce<'a> {
         self.parts.clear();
     }
 
-    /// Sends a message that is longer than a block of the road, and waits for it.
+    /// Sends a message that is longer than a block of the transport, and waits for it.
     ///
     /// # Safety
     /// As for `push`.

@@ -1,4 +1,4 @@
-//! The counts of this road: tests compare them with formulas, and people read them.
+//! Counts of this transport, which tests compare with formulas and people read.
 
 /// Operations of one connection by their kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,8 @@ pub struct Kinds {
     /// operations that waited for room in the queue
     pub waits: u64,
     /// waits for an answer or a completion: round trips one after the other. A wait for a request
-    /// that was posted before another wait began is not counted, because both pass at once
+    /// that was posted before another wait began is not counted, because both waits pass at the
+    /// same time
     pub awaited: u64,
     /// chains of requests that were posted; a single request is a chain of one
     pub doorbells: u64,

@@ -1,7 +1,7 @@
-//! The interface between the transport and its device: the operations that the transport needs, for
+//! Interface between the transport and its device: the operations that the transport needs, for
 //! each kind of device. Requests and causes of failures are plain data
-//! ([`request`](crate::fabric::request)); a new kind of device is a new variant here, in a room of
-//! its own that does not name this one. Invariant: all objects of a process are of one device.
+//! ([`request`](crate::fabric::request)); a new kind of device is a new variant here, in a module
+//! of its own that does not name this one. Invariant: all objects of a process are of one device.
 
 use std::os::fd::OwnedFd;
 use std::time::Instant;
@@ -136,8 +136,8 @@ impl Device {
         }
     }
 
-    /// Lets the service thread, if the device has one, carry out what it leaves to a rank that has
-    /// kept its turn ([`Serving::keep`]).
+    /// Lets the service thread, if the device has one, carry out the requests that it leaves to a
+    /// rank that has kept its turn ([`Serving::keep`]).
     pub fn end_kept_turn(&self) {
         match self {
             Device::Verbs(_) => {}

@@ -1,6 +1,5 @@
-//! The device that carries windows over several nodes. Each rank tells all others which devices it
-//! has and what its settings ask for, and each makes the same choice from all these
-//! [`DeviceOffer`]s.
+//! Choice of the device for windows over several nodes. Each rank tells all others which devices it
+//! has and what its settings ask for, and each makes the same choice from these [`DeviceOffer`]s.
 //!
 //! | FOMPI_NET | choice                                                                          |
 //! |-----------|---------------------------------------------------------------------------------|

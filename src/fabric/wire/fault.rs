@@ -1,4 +1,4 @@
-//! The failure of an operation on a peer, before the peer decides what it means.
+//! Failure of an operation on a peer, before the peer decides on its consequence.
 
 use crate::error::Error;
 use crate::fabric::request::Broken;

@@ -1,7 +1,7 @@
-//! Leases: blocks that a caller holds for longer than one request. Memory of a peer is read into a
-//! block, changed there, and written back from there, without a copy or a registration. Invariant:
-//! half of the blocks are for requests alone, which give them back whatever other threads do; so
-//! the holder of a lease may wait for anything except another lease.
+//! Leases are blocks that a caller holds for longer than one request. Memory of a peer is read into
+//! a block, changed there, and written back from there, without a copy or a registration.
+//! Invariant: half of the blocks are for requests alone, which give them back whatever other
+//! threads do; so the holder of a lease may wait for anything except another lease.
 
 use core::ops::Range;
 

@@ -1,7 +1,7 @@
-//! The road (transport) between nodes: access to the memory of other processes by a network device,
-//! without a call of the target (decision 0005). A process has one [`Wire`] and one [`Peer`] for
-//! each process that it contacts. The first operation on a peer makes the connection, with the help
-//! of the target's connection thread. This room speaks to its device through `device.rs` and
+//! Transport between nodes: access to the memory of other processes by a network device, without a
+//! call of the target (decision 0005). A process has one [`Wire`] and one [`Peer`] for each process
+//! that it contacts. The first operation on a peer makes the connection, with the help of the
+//! target's connection thread. This module accesses its device through `device.rs` and
 //! `device_link.rs` alone, and does not define the control words of the protocols;
 //! `fabric/remote_words.rs` builds them from these operations. Invariant: memory and connections
 //! are O(processes contacted), and the number of operations under way has a bound.
@@ -41,7 +41,7 @@ pub use device_choice::{DeviceChoice, DeviceOffer, settings_differ, why_no_devic
 #[cfg(any(test, fuzzing))]
 pub use greeting_fuzz::greetings;
 pub use leases::BlockLease;
-pub use pause::LOOK;
+pub use pause::SPIN;
 pub use peer::Peer;
 pub use peers::Peers;
 pub use pending::Pending;

@@ -11,7 +11,7 @@ use parking_lot::RwLock;
 
 /// Polls of a queue before the waiting thread yields its core.
 const SPINS: u32 = 16;
-/// Time after which a waiting thread pings, and the number of pauses between two looks at the
+/// Time after which a waiting thread pings, and the number of pauses between two readings of the
 /// clock.
 const PING_AFTER: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1000 });
 const PAUSES: u32 = 64;
@@ -21,14 +21,14 @@ pub const SLEEP_MAX: Duration = Duration::from_millis(1);
 /// The longest sleep of a thread that waits for what other threads or other connections give back.
 pub const SLEEP_OF_MANY: Duration = Duration::from_micros(100);
 
-/// Time for which a thread looks for what it waits for before it sleeps, if it looks. About twice
-/// the time of a message and of the wake-up of its receiver.
-pub const LOOK: Duration = Duration::from_micros(50);
+/// Time for which a thread spins before it sleeps, if it spins. About twice the time of a message
+/// and of the wake-up of its receiver.
+pub const SPIN: Duration = Duration::from_micros(50);
 
 /// How the threads of this process wait for answers.
 pub struct WaitPolicy {
-    /// how long a thread looks for an answer before it sleeps
-    look: RwLock<SpinTime>,
+    /// how long a thread spins before it sleeps
+    spin: RwLock<SpinTime>,
     /// whether several threads may communicate at once
     threads: AtomicBool,
 }
@@ -36,26 +36,26 @@ pub struct WaitPolicy {
 impl Default for WaitPolicy {
     fn default() -> WaitPolicy {
         WaitPolicy {
-            look: RwLock::new(SpinTime::new(Duration::ZERO)),
+            spin: RwLock::new(SpinTime::new(Duration::ZERO)),
             threads: AtomicBool::new(false),
         }
     }
 }
 
 impl WaitPolicy {
-    /// Time for which the next wait of a thread looks for an answer before it sleeps.
-    pub fn look(&self) -> Duration {
-        self.look.read().next()
+    /// Time for which the next wait of a thread spins before it sleeps.
+    pub fn spin(&self) -> Duration {
+        self.spin.read().next()
     }
 
-    /// Notes how long a wait took.
+    /// Records how long a wait took.
     pub fn waited(&self, took: Duration) {
-        self.look.read().end(took);
+        self.spin.read().end(took);
     }
 
     /// Sets the longest such time.
-    pub fn set_look(&self, look: Duration) {
-        *self.look.write() = SpinTime::new(look);
+    pub fn set_spin(&self, spin: Duration) {
+        *self.spin.write() = SpinTime::new(spin);
     }
 
     /// Whether a thread may keep its connection to itself while it sleeps, because no other thread
@@ -65,7 +65,7 @@ impl WaitPolicy {
         !self.threads.load(Ordering::Relaxed)
     }
 
-    /// Notes that several threads may communicate at once.
+    /// Records that several threads may communicate at once.
     pub fn several_threads(&self) {
         // Relaxed: as in `is_alone`.
         self.threads.store(true, Ordering::Relaxed);
@@ -76,17 +76,17 @@ impl WaitPolicy {
 #[derive(Default)]
 pub struct Pause {
     pauses: u32,
-    /// how long the thread looks for news before it sleeps, and the start of that time
-    look: Duration,
+    /// how long the thread spins before it sleeps, and the start of that time
+    spin: Duration,
     began: Option<Instant>,
     /// time of the last ping, or the start of the wait
     since: Option<Instant>,
 }
 
 impl Pause {
-    /// Returns the back-off of a thread that looks for news for this long before it sleeps.
-    pub fn looking(look: Duration) -> Pause {
-        Pause { look, ..Pause::default() }
+    /// Returns the back-off of a thread that spins for this long before it sleeps.
+    pub fn spinning(spin: Duration) -> Pause {
+        Pause { spin, ..Pause::default() }
     }
 
     /// Pauses once, before the next poll of a link. Returns whether it is time to ping. `most`: the
@@ -96,7 +96,7 @@ impl Pause {
             News::Asked => self.is_over_now(),
             News::Polled => self.pause(),
             News::Stream(_) => {
-                if self.looks() {
+                if self.spins() {
                     spin_hint();
                     return false;
                 }
@@ -106,13 +106,12 @@ impl Pause {
         }
     }
 
-    /// Whether the thread still looks for news.
-    pub fn looks(&mut self) -> bool {
-        !self.look.is_zero() && self.began.get_or_insert_with(Instant::now).elapsed() < self.look
+    /// Whether the thread still spins.
+    pub fn spins(&mut self) -> bool {
+        !self.spin.is_zero() && self.began.get_or_insert_with(Instant::now).elapsed() < self.spin
     }
 
-    /// Pauses once, for a thread that waits for news of any link. Returns whether it is time to
-    /// ping.
+    /// Pauses once, for a thread that waits for any link. Returns whether it is time to ping.
     pub fn pause_for_any(&mut self, sleeps: bool) -> bool {
         if !sleeps {
             return self.pause();

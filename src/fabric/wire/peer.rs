@@ -23,7 +23,7 @@ use crate::fabric::contact::{Contact, Identity, Secret};
 use crate::fabric::request::Broken;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// The state that all parts of this road share.
+/// The state that all parts of this transport share.
 pub(super) struct Core {
     pub(super) blocks: Blocks,
     pub(super) answers: Answers,
@@ -39,7 +39,7 @@ pub(super) struct Core {
     losses: AtomicU64,
     /// how the threads of this process wait
     pub(super) wait_policy: WaitPolicy,
-    /// number of peers that have refused a request, of which the user has not learnt
+    /// number of peers with a refused request that has not been reported to the user
     pub(super) refusing: AtomicU64,
     /// number of counted waits so far
     pub(super) waits: AtomicU64,
@@ -124,7 +124,7 @@ pub struct Peer {
     secret: Secret,
     /// whether anything was sent that is not known to be done
     dirty: AtomicBool,
-    /// whether it has refused a request, of which the user has not learnt
+    /// whether it has refused a request, and the user does not know it yet
     pub(super) refused: AtomicBool,
     /// name of its node, once an error has named it
     pub(super) node: OnceLock<&'static str>,
@@ -165,9 +165,9 @@ impl Peer {
         }
         let State::Up(queue) = &mut *state else { unreachable!("it was made") };
         // Relaxed: a count.
-        queue.note_waits(self.core.waits.load(Ordering::Relaxed));
+        queue.count_waits(self.core.waits.load(Ordering::Relaxed));
         let answer = work(queue);
-        self.note(queue);
+        self.record(queue);
         match answer {
             Ok(answer) => Ok(answer),
             Err(Fault::Local(error)) => Err(error),
@@ -216,9 +216,9 @@ impl Peer {
     }
 
     /// Records whether requests are under way, and ends registrations that nothing needs.
-    fn note(&self, queue: &Queue) {
+    fn record(&self, queue: &Queue) {
         let quiet = queue.is_quiet();
-        self.note_refusal(queue.is_refused());
+        self.record_refusal(queue.is_refused());
         // Release: pairs with the Acquire in `is_idle`. A thread that finds the peer idle sees what
         // this one has received for it, and that a request was refused.
         self.dirty.store(!quiet, Ordering::Release);
@@ -236,8 +236,8 @@ impl Peer {
             State::Lost(_, end) => end,
         };
         *state = State::Lost(error.clone(), end);
-        self.note_refusal(false);
-        self.dirty.store(true, Ordering::Relaxed); // nothing is read behind it
+        self.record_refusal(false);
+        self.dirty.store(true, Ordering::Relaxed); // nothing is read after it
         // The user learns that operations have ended.
         self.core.device.sweep();
         self.core.count_loss();
@@ -323,7 +323,7 @@ impl Peer {
         let Some(mut state) = self.state.try_lock() else { return };
         let State::Up(queue) = &mut *state else { return };
         match work(queue) {
-            Ok(()) => self.note(queue),
+            Ok(()) => self.record(queue),
             Err(broken) => {
                 let error = self.contact.lost(broken.to_string());
                 self.lose(&mut state, error);
@@ -345,7 +345,7 @@ impl Peer {
         self.order_by(Queue::order);
     }
 
-    /// Orders requests behind puts: what is sent next is executed after the puts that were sent
+    /// Orders requests after puts: what is sent next is executed after the puts that were sent
     /// before.
     pub(super) fn order_puts(&self) {
         self.order_by(Queue::order_puts);
@@ -438,8 +438,8 @@ impl Peer {
 
     /// Whether everything that was sent is known to be done in the peer's memory.
     pub fn is_idle(&self) -> bool {
-        // Acquire: pairs with the Release in `note`. That it is dirty a thread has noted itself, or
-        // has met the one that has.
+        // Acquire: pairs with the Release in `record`. A thread that needs to know that the peer is
+        // dirty has recorded it itself, or has synchronised with the thread that did.
         !self.dirty.load(Ordering::Acquire)
     }
 

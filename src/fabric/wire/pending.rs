@@ -1,5 +1,5 @@
-//! Transfers that use memory of the user and are still under way when their call returns, for MPI
-//! requests: a request tests them, and waiting is done elsewhere.
+//! Transfers for MPI requests that use memory of the user and are under way when their call
+//! returns. A request tests them; waiting is elsewhere.
 
 use std::sync::Arc;
 

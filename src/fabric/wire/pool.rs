@@ -1,6 +1,6 @@
-//! Registered memory of this process that requests use for a while: blocks, through which small
-//! puts and gets pass, and words, into which the answers of atomics are stored. All peers share
-//! them. Invariant: a block or word has one owner until it is given back.
+//! Registered memory of this process that requests use for a while: blocks for small puts and gets,
+//! and words for the answers of atomics. All peers share them. Invariant: a block or word has one
+//! owner until it is given back.
 
 use std::alloc::Layout;
 

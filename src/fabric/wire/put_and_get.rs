@@ -108,8 +108,8 @@ impl Peer {
     }
 
     /// Copies bytes from the peer's memory. They have arrived after [`Peer::flush_local`], after
-    /// [`Peer::flush`], or when the answer of a request arrives that was sent behind them and
-    /// behind [`Peer::order`].
+    /// [`Peer::flush`], or when the answer of a request arrives that was sent after them and after
+    /// [`Peer::order`].
     ///
     /// # Safety
     /// The caller guarantees that `bytes` bytes at `to` can be written, and that nothing else uses

@@ -17,7 +17,7 @@ use crate::fabric::remote::Remote;
 use crate::fabric::request::{Broken, CHAIN_MAX, Local, Order, Work};
 use crate::number::Number;
 
-/// Places that are reserved for pings, so that a ping can always be sent behind late requests.
+/// Places that are reserved for pings, so that a ping can always be sent after overdue requests.
 const PINGS: usize = 4;
 /// Every `SIGNAL_EVERY`-th request at least is signaled.
 const SIGNAL_EVERY: u64 = 32;
@@ -62,7 +62,7 @@ pub struct Queue {
     posted: u64,
     done: u64,
     /// number of the last signaled request; fewer than `SIGNAL_EVERY`, and fewer than `depth`, have
-    /// been posted behind it, so that a full queue has a signaled request
+    /// been posted after it, so that a full queue has a signaled request
     signaled: u64,
     /// number of the last request that a flush waits for: not for those that the target waits for
     needed: u64,
@@ -174,8 +174,8 @@ impl Queue {
         self.inline_bytes_max
     }
 
-    /// Whether a request has met memory that the peer may not access, of which the user has not
-    /// learnt.
+    /// Whether a request has met memory that the peer may not access and that has not been reported
+    /// to the user.
     pub fn is_refused(&self) -> bool {
         self.link.is_refused()
     }
@@ -211,8 +211,8 @@ impl Queue {
         self.done >= self.needed && self.written <= self.answered
     }
 
-    /// Notes the number of waits of this process so far, for the requests that are posted next.
-    pub fn note_waits(&mut self, waits: u64) {
+    /// Records the number of waits of this process so far, for the requests that are posted next.
+    pub fn count_waits(&mut self, waits: u64) {
         self.waits = waits;
     }
 
@@ -237,9 +237,9 @@ impl Queue {
         &mut self.kinds
     }
 
-    /// Orders the requests that are posted next behind those under way: fences the next one that
-    /// may overtake one of them. Behind a READ or an atomic that is any request: the sources of
-    /// verbs do not agree on the kinds that need no fence there (decision 0005).
+    /// Orders the requests that are posted next after those under way: fences the next one that may
+    /// overtake one of them. After a READ or an atomic that is any request: the sources of verbs do
+    /// not agree on the kinds that need no fence there (decision 0005).
     pub fn order(&mut self) {
         let overtaken = self.overtaken > self.done;
         self.fence_read |= overtaken;
@@ -247,14 +247,14 @@ impl Queue {
         self.order_puts();
     }
 
-    /// Orders the requests that are posted next behind the WRITEs under way.
+    /// Orders the requests that are posted next after the WRITEs under way.
     pub fn order_puts(&mut self) {
         let written = self.written > self.done;
         self.fence_read |= written && self.device_order.writes.has_reads();
         self.fence_change |= written && self.device_order.writes.has_changes();
     }
 
-    /// Orders the READs that are posted next behind those under way.
+    /// Orders the READs that are posted next after those under way.
     pub fn order_reads(&mut self) {
         self.fence_read |= self.overtaken > self.done && self.device_order.reads.has_reads();
     }
@@ -361,7 +361,7 @@ impl Queue {
             // No thread waits for a ping.
             self.waits_at_request = self.waits;
         }
-        // An atomic behind WRITEs proves them: a flush waits for it.
+        // An atomic after WRITEs proves them: a flush waits for it.
         if !order.awaited || self.needs_proof() {
             self.needed = self.posted;
             order.signaled |= order.awaited;
@@ -373,7 +373,7 @@ impl Queue {
             _ => self.fence_change,
         };
         if order.fenced {
-            // What is behind it is ordered, too.
+            // What is after it is ordered, too.
             (self.fence_read, self.fence_change) = (false, false);
             self.kinds.fenced += 1;
         }
@@ -403,7 +403,7 @@ impl Queue {
             | Work::CompareSwapNarrow { .. }
             | Work::Accumulate { .. } => {
                 // The fence is not set without need, because Soft-RoCE sometimes stops at a fence
-                // for ever.
+                // forever.
                 if self.device_order.atomics != Overtakers::Nothing {
                     self.overtaken = self.posted;
                 }

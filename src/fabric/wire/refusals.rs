@@ -1,6 +1,6 @@
 //! Requests that a peer has not carried out because its process may not access a page of its own
 //! memory. The connection goes on, and the user learns of them at the end of an epoch or at a
-//! flush: a protocol that ended in the middle would leave locks and posts behind. Invariant:
+//! flush: a protocol that ended in the middle would leave locks and posts after. Invariant:
 //! `refusing` of the core counts the peers whose `refused` is set.
 
 use super::peer::{Core, Peer, State};
@@ -8,7 +8,7 @@ use crate::error::{Error, Result, kept};
 use crate::sync::Ordering;
 
 impl Core {
-    /// Whether a peer has refused a request, of which the user has not learnt.
+    /// Whether a peer has refused a request, and the user does not know it yet.
     pub(super) fn has_refusals(&self) -> bool {
         // Relaxed: a thread that asks has waited for the answers, which another thread may have
         // received, under the lock of the peer's state or by `is_idle`.
@@ -17,10 +17,10 @@ impl Core {
 }
 
 impl Peer {
-    /// Records whether the peer has refused a request, of which the user has not learnt.
+    /// Records whether the peer has refused a request, and the user does not know it yet.
     #[inline]
-    pub(super) fn note_refusal(&self, refused: bool) {
-        // Relaxed: changed while the state is locked, and ahead of `dirty`.
+    pub(super) fn record_refusal(&self, refused: bool) {
+        // Relaxed: changed while the state is locked, and before `dirty`.
         if self.refused.load(Ordering::Relaxed) != refused {
             self.refused.store(refused, Ordering::Relaxed);
             let change = if refused { 1 } else { u64::MAX };
@@ -35,7 +35,7 @@ impl Peer {
         let State::Up(queue) = &mut *state else { return Ok(()) };
         let refused = queue.is_refused();
         queue.forget_refusal();
-        self.note_refusal(false);
+        self.record_refusal(false);
         if refused { Err(self.no_access()) } else { Ok(()) }
     }
 
@@ -45,7 +45,7 @@ impl Peer {
         Error::NoAccess { rank: None, node, pid: contact.pid() }
     }
 
-    /// Whether the peer has refused a request, of which the user has not learnt.
+    /// Whether the peer has refused a request, and the user does not know it yet.
     pub(super) fn is_refused(&self) -> bool {
         // Relaxed: as where it is stored.
         self.refused.load(Ordering::Relaxed)

@@ -1,6 +1,6 @@
-//! A device that reports no completions. A device must report the end of each request: success, or
-//! the end of its retries, which takes seconds. Soft-RoCE seems to forget requests when a link goes
-//! down: after one of 45 cuts both ranks waited for ever.
+//! Detection of a device that reports no completions. A device must report the end of each request:
+//! success, or the end of its retries, which takes seconds. Soft-RoCE may forget requests when a
+//! link goes down.
 
 use std::time::{Duration, Instant};
 
@@ -16,9 +16,9 @@ pub struct Silence {
 }
 
 impl Silence {
-    /// Whether `posted` requests, of which `done` are done, have made no progress for too long. The
-    /// caller has polled for completions just before. The time between two calls counts in full, so
-    /// a process that was stopped must poll first.
+    /// Whether requests have made no progress for too long: `posted` were posted, and `done` are
+    /// done. The caller has polled for completions just before. The time between two calls counts
+    /// in full, so a process that was stopped must poll first.
     pub fn is_too_long(&mut self, now: Instant, done: u64, posted: u64) -> bool {
         match self.since {
             _ if done == posted => self.since = None,

@@ -1,6 +1,6 @@
 //! Accumulates that the target carries out: requests with an operation, a type and operands, where
 //! the device has such requests. A call posts all of its requests one after the other while it has
-//! the connection for itself, because a guarded request looks at the compare-and-swap ahead of it.
+//! the connection for itself, because a guarded request depends on the compare-and-swap before it.
 //! Invariant: as for puts, memory that is used after a call has returned is held by its request.
 
 use super::device::Region;
@@ -183,7 +183,7 @@ impl Peer {
                 None => unsafe { self.post_copied(queue, order) },
                 Some(_) => {
                     queue.count().accumulates += 1;
-                    // SAFETY: likewise.
+                    // SAFETY: the caller's duties.
                     unsafe { self.post_fetching(queue, order) }
                 }
             });

@@ -1,6 +1,6 @@
-//! This process on the road between nodes: the device that it has opened, its listener, its peers,
-//! and the memory that it exposes. Invariant: a process has one of these for each kind of device
-//! that it uses, but in tests, where each stands for a process.
+//! State of this process in the transport between nodes: the device that it has opened, its
+//! listener, its peers, and the memory that it exposes. Invariant: a process has one for each kind
+//! of device that it uses; in tests, each stands for a process.
 
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
@@ -42,7 +42,7 @@ impl Service for Core {
     }
 }
 
-/// The road of this process: its device, and everything that is used with it.
+/// The transport of this process: its device, and everything that is used with it.
 pub struct Wire {
     pub(super) core: Arc<Core>,
     listener: Mutex<Option<Listener>>,
@@ -51,8 +51,8 @@ pub struct Wire {
     calls: AtomicU32,
 }
 
-/// Calls of a polling rank of which one serves other processes: a system call costs as much as some
-/// ten others.
+/// A polling rank serves other processes in one of this number of calls, because a system call
+/// costs as much as some ten of them.
 pub(super) const CALLS_PER_SERVICE: u32 = 32;
 
 /// The `Wire` of each kind of device.
@@ -96,10 +96,10 @@ impl Wire {
         self.core.device.rings()
     }
 
-    /// Sets the time for which a thread looks for an answer before it sleeps, where threads sleep,
-    /// and says whether several threads may communicate at once.
-    pub fn wait_so(&self, look: Duration, threads: bool) {
-        self.core.wait_policy.set_look(look);
+    /// Sets the time for which a thread spins before it sleeps, where threads sleep, and whether
+    /// several threads may communicate at once.
+    pub fn wait_so(&self, spin: Duration, threads: bool) {
+        self.core.wait_policy.set_spin(spin);
         if threads {
             self.several_threads();
         }
@@ -226,7 +226,7 @@ impl Wire {
         self.core.losses()
     }
 
-    /// Whether a peer has refused a request, of which the user has not learnt.
+    /// Whether a peer has refused a request, and the user does not know it yet.
     pub fn has_refusals(&self) -> bool {
         self.core.has_refusals()
     }

@@ -8,7 +8,7 @@
 use super::region::RegionEntry;
 use crate::error::Result;
 use crate::fabric::net::{Exposed, Wire};
-use crate::fabric::remote::{Addressed, Road};
+use crate::fabric::remote::{Addressed, Transport};
 use crate::number::Number;
 use core::ptr;
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@
 use super::{Member, WideArena};
 use crate::error::{Error, Result, kept};
 use crate::fabric::net::{Contact, Probe};
-use crate::fabric::remote::Road;
+use crate::fabric::remote::Transport;
 use crate::liveness::losses::{Cause, Loss};
 use crate::liveness::watch::Checks;
 use crate::rank_numbers::{NodeNumber, Rank, RankOnNode};

@@ -15,7 +15,7 @@ use super::{Place, WideArena, WideWindow};
 use crate::epoch::lock::unconfirmed_targets::UnconfirmedTargets;
 use crate::error::{Error, Result};
 use crate::fabric::net::Exposed;
-use crate::fabric::remote::{Addressed, Remote, Road};
+use crate::fabric::remote::{Addressed, Remote, Transport};
 use crate::mpi::Host;
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode, Slot};

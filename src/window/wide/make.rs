@@ -9,9 +9,9 @@ use super::{Member, NodeInfo, WideArena};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::fabric::net::{
-    Contact, DeviceChoice, DeviceOffer, Exposed, LOOK, Peers, Secret, Wire, settings_differ,
+    Contact, DeviceChoice, DeviceOffer, Exposed, Peers, SPIN, Secret, Wire, settings_differ,
 };
-use crate::fabric::remote::{Addressed, Network, Remote, Road};
+use crate::fabric::remote::{Addressed, Network, Remote, Transport};
 use crate::fabric::spin_or_sleep::SpinTime;
 use crate::liveness::losses;
 use crate::liveness::watch::Watch;
@@ -162,9 +162,9 @@ impl WideArena {
 /// Returns how long a rank of a node with this number of ranks may look for what it waits for
 /// before it sleeps: not at all where ranks share cores.
 fn look(ranks: u32) -> Duration {
-    match Config::get().net_look {
+    match Config::get().net_spin {
         Some(us) => Duration::from_micros(us.into()),
-        None if ranks.to_usize() <= process::cores() => LOOK,
+        None if ranks.to_usize() <= process::cores() => SPIN,
         None => Duration::ZERO,
     }
 }

@@ -34,7 +34,7 @@ use crate::epoch::lock::unconfirmed_targets::UnconfirmedTargets;
 use crate::error::Result;
 use crate::fabric::layout;
 use crate::fabric::net::{Contact, Exposed, Peer, Peers, Probe, Secret, Wire};
-use crate::fabric::remote::{Addressed, Remote, Road};
+use crate::fabric::remote::{Addressed, Remote, Transport};
 use crate::fabric::spin_or_sleep::SpinTime;
 use crate::liveness::departures;
 use crate::liveness::watch::Watch;

@@ -25,7 +25,7 @@ use crate::epoch::exposure::Lists;
 use crate::error::{Class, Error, Result};
 use crate::fabric::layout::{LIST, LIST_WORDS, RANKS_MAX, WORDS_FAR};
 use crate::fabric::net::{Exposed, Peer};
-use crate::fabric::remote::{Addressed, Bytes, Remote, Road};
+use crate::fabric::remote::{Addressed, Bytes, Remote, Transport};
 use crate::fabric::remote_words::Far;
 use crate::fabric::{WordId, Words};
 use crate::number::Number;

@@ -13,7 +13,7 @@ use super::{Contact, Member, Peer, Remote, WideWindow};
 use crate::epoch::lock::atomic_calls;
 use crate::epoch::lock::unconfirmed_targets::UnconfirmedMarks;
 use crate::error::Result;
-use crate::fabric::remote::{Bytes, Road};
+use crate::fabric::remote::{Bytes, Transport};
 use crate::fabric::remote_words::word_in;
 use crate::number::Number;
 use crate::rank_numbers::{Rank, RankOnNode};

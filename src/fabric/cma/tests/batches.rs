@@ -11,7 +11,7 @@ fn transfer(way: Way, here: &Pages, there: &Pages, runs: &Runs) -> Result<()> {
         // SAFETY: inside of both mappings, which outlive the batch.
         unsafe { batch.push(here.at(from), there.address(to), bytes as u64) };
     }
-    // SAFETY: likewise.
+    // SAFETY: all runs are inside of both mappings.
     unsafe { batch.finish() }
 }
 
@@ -117,7 +117,7 @@ fn a_get_touches_no_page_in_which_it_wants_nothing() {
 #[test]
 fn the_first_error_is_kept_and_nothing_moves_after_it() {
     let bad = 5 * page_bytes() as usize;
-    // The bad page begins inside of a run, with a run, and behind a run (2978).
+    // The bad page begins inside of a run, with a run, and after a run (2978).
     let counts = [3, 300, 2978, 3000];
     for (count, way) in counts.into_iter().flat_map(|n| [(n, Way::Put), (n, Way::Get)]) {
         let (here, there) = (Pages::marked(8, 1), Pages::marked(8, 2));
@@ -129,8 +129,10 @@ fn the_first_error_is_kept_and_nothing_moves_after_it() {
         let runs: Runs = (0..count).map(|i| (i * stride, i * stride, bytes)).collect();
         there.protect(5, if way == Way::Put { libc::PROT_READ } else { libc::PROT_NONE });
         let hit = runs.iter().find(|run| run.1 + bytes > bad).unwrap().1;
-        let fault =
-            Error::Fault { rank: RANK.in_error_of_road(), address: there.address(hit.max(bad)) };
+        let fault = Error::Fault {
+            rank: RANK.in_error_of_transport(),
+            address: there.address(hit.max(bad)),
+        };
         assert_eq!(transfer(way, &here, &there, &runs), Err(fault));
         there.protect(5, libc::PROT_READ);
         for (at, _, bytes) in runs.into_iter().filter(|run| run.0 < bad) {
@@ -162,11 +164,11 @@ fn a_bad_run_of_the_origin_is_named_and_those_ahead_of_it_arrive() {
 #[test]
 fn a_run_of_more_than_a_gib_is_moved_by_itself() {
     // The end of the run is not readable: the test only checks that the run is tried, and that the
-    // bytes ahead of it arrive.
+    // bytes before it arrive.
     let (here, there) = (Pages::marked(2, 1), Pages::marked(3, 2));
     here.protect(1, libc::PROT_NONE);
     let mut batch = Batch::new(own(), Way::Put);
-    // SAFETY: the origin ends behind its first page.
+    // SAFETY: the origin ends after its first page.
     let put = unsafe {
         batch.push(here.at(0), there.address(5), 3);
         batch.push(here.at(10), there.address(20), 3 << 30);

@@ -4,7 +4,7 @@
 use super::*;
 use crate::sys::segment::{Mapping, Segment};
 
-/// Lengths that end ahead of, at and behind a border of words and pages.
+/// Lengths that end before, at and after a border of words and pages.
 const LENGTHS: [usize; 16] = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 4095, 4096, 4097, 8191, 8193];
 
 /// Offsets around the first border.
@@ -13,7 +13,7 @@ fn starts() -> impl Iterator<Item = usize> {
 }
 
 #[test]
-fn a_put_writes_its_bytes_and_none_beside_them() {
+fn a_put_writes_its_bytes_and_none_around_them() {
     let (here, there) = (Pages::marked(4, 1), Pages::marked(4, 2));
     for (start, bytes) in starts().flat_map(|start| LENGTHS.map(|bytes| (start, bytes))) {
         for from in [0, 1, 4, 4093] {
@@ -29,7 +29,7 @@ fn a_put_writes_its_bytes_and_none_beside_them() {
 }
 
 #[test]
-fn a_get_reads_its_bytes_and_writes_none_beside_them() {
+fn a_get_reads_its_bytes_and_writes_none_around_them() {
     let (here, there) = (Pages::marked(4, 1), Pages::marked(4, 2));
     for (start, bytes) in starts().flat_map(|start| LENGTHS.map(|bytes| (start, bytes))) {
         for from in [0, 1, 4, 4093] {

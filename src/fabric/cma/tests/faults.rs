@@ -1,5 +1,5 @@
 //! Memory that is not mapped or may not be accessed: the error names the first such byte, and the
-//! bytes ahead of it have been copied.
+//! bytes before it have been copied.
 
 use super::*;
 use crate::error::Class;
@@ -27,7 +27,10 @@ fn puts_stop_at_page_two(there: &Pages, child: &Child) {
         let error = unsafe { target(child).put(there.address(start), here.at(3), bytes as u64) };
         assert_eq!(
             error,
-            Err(Error::Fault { rank: RANK.in_error_of_road(), address: there.address(2 * p()) })
+            Err(Error::Fault {
+                rank: RANK.in_error_of_transport(),
+                address: there.address(2 * p())
+            })
         );
         let moved = seen(target(child), there.address(start), ahead);
         assert_eq!(moved, here.bytes(3, 3 + ahead));
@@ -43,7 +46,10 @@ fn gets_stop_at_page_two(there: &Pages, child: &Child) {
         let error = unsafe { target(child).get(here.at(3), there.address(start), bytes as u64) };
         assert_eq!(
             error,
-            Err(Error::Fault { rank: RANK.in_error_of_road(), address: there.address(2 * p()) })
+            Err(Error::Fault {
+                rank: RANK.in_error_of_transport(),
+                address: there.address(2 * p())
+            })
         );
         assert!(are_marks(here.bytes(0, 3), 1, 0));
         assert!(are_marks(here.bytes(3, 3 + ahead), 2, start));
@@ -89,7 +95,7 @@ fn what_lies_behind_the_end_of_a_file_is_named() {
     let error = unsafe { own().put(there.address(0), here.base, 2 * page_bytes()) };
     assert_eq!(
         error,
-        Err(Error::Fault { rank: RANK.in_error_of_road(), address: there.address(p()) })
+        Err(Error::Fault { rank: RANK.in_error_of_transport(), address: there.address(p()) })
     );
     assert!(are_marks(there.bytes(0, p()), 1, 0));
 }
@@ -132,10 +138,10 @@ fn addresses_that_no_process_can_have_are_named() {
     for bad in [0, 8, 1 << 63, u64::MAX - 100, 0xdead_0000_0000_0000] {
         // SAFETY: nothing is there.
         let put = unsafe { own().put(bad, here.base, 16) };
-        assert_eq!(put, Err(Error::Fault { rank: RANK.in_error_of_road(), address: bad }));
+        assert_eq!(put, Err(Error::Fault { rank: RANK.in_error_of_transport(), address: bad }));
         // SAFETY: inside of the origin's page.
         let get = unsafe { own().get(here.base, bad, 16) };
-        assert_eq!(get, Err(Error::Fault { rank: RANK.in_error_of_road(), address: bad }));
+        assert_eq!(get, Err(Error::Fault { rank: RANK.in_error_of_transport(), address: bad }));
         let origin = ptr::without_provenance_mut(bad as usize);
         // SAFETY: inside of the target's page.
         let put = unsafe { own().put(there.address(0), origin, 16) };
@@ -153,7 +159,7 @@ fn a_length_beyond_all_memory_ends_at_the_first_byte_that_is_not_there() {
     for bytes in [1 << 32, 1 << 47, (1 << 63) - 1] {
         let (here, there) = (Pages::marked(3, 1), Pages::marked(3, 2));
         here.protect(1, libc::PROT_NONE);
-        // SAFETY: the origin ends behind its first page.
+        // SAFETY: the origin ends after its first page.
         let put = unsafe { own().put(there.address(0), here.base, bytes) };
         assert_eq!(put, Err(Error::OriginFault { address: here.address(p()) }), "{bytes:#x}");
         assert!(are_marks(there.bytes(0, p()), 1, 0));
@@ -163,7 +169,7 @@ fn a_length_beyond_all_memory_ends_at_the_first_byte_that_is_not_there() {
 
 #[test]
 fn the_error_says_what_and_where() {
-    let fault = Error::Fault { rank: RANK.in_error_of_road(), address: 0x7f10 };
+    let fault = Error::Fault { rank: RANK.in_error_of_transport(), address: 0x7f10 };
     assert_eq!(fault.class(), Class::RmaRange);
     assert_eq!(fault.to_string(), "address 0x7f10 of rank 3 cannot be read or written");
     let fault = Error::OriginFault { address: 0x7f10 };

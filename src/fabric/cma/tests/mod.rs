@@ -1,5 +1,5 @@
-//! Tests of the road by process_vm, with a target that is stopped, so that it cannot help, and with
-//! this process as its own target.
+//! Tests of the transport by process_vm, with a target that is stopped, so that it cannot help, and
+//! with this process as its own target.
 
 mod batches;
 mod borders;

@@ -14,7 +14,7 @@ fn fails_with(target: Process<'_>, expected: &Error) -> bool {
 fn a_process_that_died_is_named() {
     let child = Child::stopped(|| {});
     let target = process(*child.life().mark()); // outlives the child
-    let died = Error::Died { rank: RANK.in_error_of_road(), pid: target.life.mark().pid };
+    let died = Error::Died { rank: RANK.in_error_of_transport(), pid: target.life.mark().pid };
     assert!(!fails_with(target, &died));
     child.kill();
     assert!(fails_with(target, &died), "a zombie");
@@ -41,7 +41,8 @@ fn the_error_names_what_the_system_forbids() {
         unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
     });
     let target = super::target(&target);
-    let forbidden = Error::Forbidden { rank: RANK.in_error_of_road(), pid: target.life.mark().pid };
+    let forbidden =
+        Error::Forbidden { rank: RANK.in_error_of_transport(), pid: target.life.mark().pid };
     let origin = Child::working(|| {
         const NOBODY: u32 = 65534;
         // SAFETY: plain system calls; without privileges they change nothing.

@@ -49,7 +49,7 @@ fn several_puts_of_an_epoch_wait_and_so_does_the_first_one_of_the_next_epoch() {
         }
         to.flush().unwrap();
         assert_eq!(pages.bytes(0, 8 * puts.len()), vec![round; 8 * puts.len()]);
-        // A completing call without puts ahead of it, as an unlock behind a flush, decides nothing.
+        // A completing call without puts before it, as an unlock after a flush, decides nothing.
         to.flush().unwrap();
     };
     epoch(1, &[false, true]);
@@ -165,7 +165,7 @@ fn the_answer_of_the_next_flush_is_the_first_error_and_the_other_puts_arrive() {
             put(to, pages.address(40), &[6; 2]);
         }
         let error =
-            Error::Fault { rank: RANK.in_error_of_road(), address: pages.address(2 * p - 4) };
+            Error::Fault { rank: RANK.in_error_of_transport(), address: pages.address(2 * p - 4) };
         assert_eq!(to.flush(), Err(error));
         assert_eq!(to.flush(), Ok(()));
         for at in [0, 8, 2 * p + 9, 2 * p + 11] {
@@ -184,7 +184,7 @@ fn a_run_that_begins_before_a_bad_page_arrives_up_to_it() {
     let to = gathering(own());
     put(to, pages.address(0), &[5; 2]);
     (0..4).for_each(|n| assert!(put(to, pages.address(p - 6 + 4 * n), &[n as u8; 4])));
-    let error = Error::Fault { rank: RANK.in_error_of_road(), address: pages.address(p) };
+    let error = Error::Fault { rank: RANK.in_error_of_transport(), address: pages.address(p) };
     assert_eq!(to.flush(), Err(error));
     assert_eq!(pages.bytes(p - 6, p), [0, 0, 0, 0, 1, 1]);
 }
@@ -197,7 +197,7 @@ fn puts_to_a_process_that_died_fail_in_the_flush() {
     put(to, pages.address(0), &[1; 8]);
     assert!(put(to, pages.address(8), &[2; 8]));
     child.kill();
-    let died = Error::Died { rank: RANK.in_error_of_road(), pid: to.process.life.mark().pid };
+    let died = Error::Died { rank: RANK.in_error_of_transport(), pid: to.process.life.mark().pid };
     assert_eq!(to.flush(), Err(died));
     assert_eq!(to.flush(), Ok(()));
 }

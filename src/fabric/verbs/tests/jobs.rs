@@ -127,7 +127,7 @@ pub fn land_all(state: &mut State) {
     }
 }
 
-/// Whether the device has forgotten the next request of a queue pair.
+/// Whether the device has forgotten the next work request of a queue pair.
 fn has_forgotten(pair: &mut FakeQp) -> bool {
     // SAFETY: its context belongs to the simulated device.
     let forgets = unsafe { behind(pair.head().context) }.profile.forgets;
@@ -140,7 +140,7 @@ fn has_forgotten(pair: &mut FakeQp) -> bool {
     }
 }
 
-/// Whether a request may be executed now, of which `first` is the oldest that was not.
+/// Whether a request may be executed now; `first` is the oldest one that was not executed.
 fn may_be_next(pair: &FakeQp, first: usize, chosen: usize, order: DeviceOrder) -> bool {
     let Some(job) = pair.jobs.get(chosen).filter(|job| !job.done) else { return false };
     let mut earlier = pair.jobs.range(first..chosen).filter(|job| !job.done);
@@ -165,8 +165,8 @@ pub fn step(state: &mut State, random: &mut u64) -> bool {
     }
     let number = busy[dice as usize % busy.len()];
     let pair = pair(state, number).unwrap();
-    // An idle device lands late, and hardly before the origin has polled the last completion, so
-    // that a process often loads the memory before.
+    // An idle device stores the data late, hardly before the origin has polled the last completion,
+    // so that a process often loads the memory before.
     let rarely = match (pair.jobs.is_empty(), pair.is_polled()) {
         (false, _) => 3,
         (true, true) => 127,

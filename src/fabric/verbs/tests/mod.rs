@@ -1,4 +1,4 @@
-//! A simulated device for tests of this room, and of the road over it.
+//! A simulated device for tests of this module, and of the transport over it.
 
 #[allow(clippy::missing_safety_doc)] // the C library's functions, as its manual pages say
 pub mod fake;

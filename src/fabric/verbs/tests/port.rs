@@ -1,4 +1,4 @@
-//! Tests of which device, port and address are used, on simulated devices.
+//! Tests of the choice of device, port and address, on simulated devices.
 
 use super::port;
 use super::profile::Profile;

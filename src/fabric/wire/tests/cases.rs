@@ -1,4 +1,4 @@
-//! Tests of what this road guarantees, on any device.
+//! Tests of what this transport guarantees, on any device.
 
 use super::super::counts::Kinds;
 use super::super::device::NetworkKind;
@@ -136,7 +136,7 @@ fn a_flush_is_seen_by_others(open: Open) {
     }
 }
 
-/// Law 6: the answer to a request behind an order shows that puts and gets before it are done.
+/// Law 6: the answer to a request after an order shows that puts and gets before it are done.
 fn an_answer_behind_an_order_is_a_flush(open: Open) {
     let (origin, target) = (open(), Side::new(open, 8192));
     let peer = target.seen_by(&origin);

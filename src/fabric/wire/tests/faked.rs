@@ -98,7 +98,7 @@ fn a_flush_sends_no_more_than_it_needs() {
     put(&peer, target.at(1), &[1]).unwrap();
     peer.fetch(target.at(0), Fetch::Add(1)).unwrap();
     peer.flush().unwrap();
-    assert_eq!(proofs(), 0, "the answer behind it says it");
+    assert_eq!(proofs(), 0, "the answer after it proves it");
     put(&peer, target.at(1), &[1]).unwrap();
     peer.flush().unwrap();
     peer.flush().unwrap();
@@ -199,7 +199,7 @@ fn a_target_that_does_requests_in_their_order_needs_no_fence_behind_atomics() {
     }
 }
 
-/// Gets a word by a request that the device forgets, and sends nothing behind it.
+/// Gets a word by a request that the device forgets, and sends nothing after it.
 fn get_forgotten(peer: &Peer, to: &mut [u64; 1], at: Remote) -> Ticket {
     let ticket = peer.begin(at, Fetch::Add(1)).unwrap();
     peer.order();

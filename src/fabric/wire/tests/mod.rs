@@ -1,5 +1,5 @@
-//! Tests of this road by its own operations. The `cases` always run on a simulated device; on a
-//! machine with a real one they also run there, by `cargo test fabric -- --ignored`. Several
+//! Tests of this transport by its own operations. The `cases` always run on a simulated device; on
+//! a machine with a real one they also run there, by `cargo test fabric -- --ignored`. Several
 //! [`Wire`]s of this process stand for several processes.
 
 mod accepted;

@@ -1,5 +1,5 @@
-//! Tests of devices that keep less order than a reliable connection: the rule of the queue makes
-//! them right, and they are wrong where they do not say what they keep.
+//! Tests of devices that keep less order than a reliable connection: the queue's rule makes them
+//! right, and they go wrong if they declare more order than they keep.
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn silent_unordered() -> Wire {
     silent(DeviceOrder::RELIABLE, DeviceOrder::NONE)
 }
 
-/// Number of the runs of a step that must all be right, and of those of which one must be wrong.
+/// Number of runs of a step if all must be right, and if one must be wrong.
 const RUNS: usize = 5;
 const RUNS_UNTIL_WRONG: usize = 400;
 /// Number of the words that are put at once.
@@ -128,7 +128,7 @@ fn a_flush_behind_puts(steps: &Steps) -> bool {
     })
 }
 
-/// The get or the addition, which no order puts behind the puts, need not prove them.
+/// The get or the addition, which no order puts after the puts, need not prove them.
 fn a_flush_behind_puts_and_more(steps: &Steps) -> bool {
     let Steps { peer, target, .. } = steps;
     (1..=100).all(|round| {

@@ -1,14 +1,14 @@
-//! Requests for pages that the target's program has taken away: the peer stays, later requests are
+//! Requests for pages that the target's program has unmapped: the peer stays, later requests are
 //! carried out, and the origin learns of the refusal once.
 
 use super::*;
 use crate::fabric::remote::AtTarget;
 use crate::sys::page_bytes;
 
-/// Pages that may be used, ahead of one that may not.
+/// Pages that may be used, before one that may not.
 const GOOD: u64 = 32;
 
-/// Memory of the program at a target, the last page of which is gone.
+/// Memory of the program at a target, with its last page unmapped.
 fn pages(target: &Wire) -> (Exposed, *const u64) {
     let (bytes, access) =
         (((GOOD + 1) * page_bytes()) as usize, libc::PROT_READ | libc::PROT_WRITE);

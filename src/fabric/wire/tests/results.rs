@@ -18,7 +18,7 @@ fn add(peer: &Peer, at: Remote, result: &mut u64) -> Result<()> {
 
 /// Begins to swap a word of `width` bytes, whose old value goes to `result`.
 fn swap(peer: &Peer, word: (Remote, u8), values: (u64, u64), result: &mut u64) -> Result<()> {
-    // SAFETY: likewise.
+    // SAFETY: memory of a side; the test keeps the result until nothing is under way.
     unsafe { peer.compare_and_swap(word, values, core::ptr::from_mut(result).cast()) }
 }
 
@@ -49,7 +49,7 @@ fn results_of_many_calls_take_one_wait() {
     }
 }
 
-/// Nothing is sent behind it that either flush would wait for.
+/// Nothing is sent after it that either flush would wait for.
 #[test]
 fn a_result_is_waited_for_by_itself() {
     let (origin, target) = (on_tcp(), Side::new(on_tcp, 8));
@@ -97,7 +97,7 @@ fn results_of_a_target_that_is_lost_are_an_error_of_each_flush() {
     let asked = Pending::of(&peer, before).map(|pending| pending.is_some());
     assert!(matches!(asked, Ok(false) | Err(Error::Lost { .. })));
     assert!(matches!(add(&peer, target.at(0), &mut behind[1]), Err(Error::Lost { .. })));
-    // What was answered ahead of the loss is there, and nothing comes behind it.
+    // What was answered before the loss is there, and nothing comes after it.
     assert_eq!(results, core::array::from_fn(|index| index as u64));
     assert_eq!((behind, target.word(0)), ([7, 7], 20));
 }

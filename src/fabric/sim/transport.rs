@@ -128,7 +128,7 @@ struct Sent {
 }
 
 /// The memory of all ranks, and the operations that are under way to it.
-pub struct SimRoad {
+pub struct SimTransport {
     profile: Profile,
     shape: SimShape,
     /// for each kind of block: the number of words of a rank, and the words of all ranks
@@ -144,11 +144,11 @@ pub struct SimRoad {
     pub counts: Vec<[SimCounts; VIEWS]>,
 }
 
-impl SimRoad {
-    pub fn new(shape: SimShape, profile: Profile) -> SimRoad {
+impl SimTransport {
+    pub fn new(shape: SimShape, profile: Profile) -> SimTransport {
         let ranks = shape.ranks as usize;
         let block = |per_rank: u32| (per_rank, vec![0; ranks * per_rank as usize]);
-        SimRoad {
+        SimTransport {
             profile,
             shape,
             blocks: [
@@ -346,7 +346,7 @@ impl SimRoad {
 /// The state of a run.
 pub struct State {
     /// the operations under way
-    pub road: SimRoad,
+    pub transport: SimTransport,
     /// what the scheduler decides by
     pub random: Random,
     /// for each thread: the word that it waits for, if it waits
@@ -358,7 +358,7 @@ pub struct State {
 impl State {
     /// Lets one operation take effect.
     pub fn deliver(&mut self) {
-        let changed = self.road.deliver(&mut self.random);
+        let changed = self.transport.deliver(&mut self.random);
         self.wake(changed);
     }
 
