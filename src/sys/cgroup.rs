@@ -147,7 +147,7 @@ fn ends(path: &str) -> impl Iterator<Item = usize> {
 }
 
 impl Mount {
-    /// Returns the path from the mount point to the group `path`: empty, or names behind slashes.
+    /// Returns the path from the mount point to the group `path`: empty, or names after slashes.
     fn inner<'a>(&self, path: &'a str) -> Option<&'a str> {
         let inner = path.strip_prefix(self.root.trim_end_matches('/'))?;
         let inner = inner.trim_end_matches('/');
@@ -211,7 +211,7 @@ fn number(path: &Path) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Returns the number behind a name in a text of lines.
+/// Returns the number after a name in a text of lines.
 fn field(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }

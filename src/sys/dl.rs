@@ -25,7 +25,7 @@ pub fn loaded() -> Vec<CString> {
 }
 
 /// Returns how often a library was loaded or unloaded in this process so far: while the number does
-/// not change, the same libraries are loaded. `None`: the C library does not count. Looks at one
+/// not change, the same libraries are loaded. `None`: the C library does not count. Inspects one
 /// library, however many are loaded.
 pub fn changes() -> Option<u64> {
     unsafe extern "C" fn read(
@@ -52,7 +52,7 @@ pub fn file_name(path: &CStr) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// A function that gets what the loader tells of an object, and returns true to end the visit.
+/// A function that gets the loader's description of an object, and returns true to end the visit.
 type ObjectVisitor<'a> = &'a mut dyn FnMut(&libc::dl_phdr_info) -> bool;
 
 /// A function that gets the path of a library, and returns true to end the visit.
@@ -65,7 +65,7 @@ fn visit(visitor: Visitor<'_>) -> bool {
     each_object(&mut |info| !info.dlpi_name.is_null() && visitor(name(info)))
 }
 
-/// Passes what the loader tells of the program and of each loaded library to `visitor`, until it
+/// Passes the loader's description of the program and of each loaded library to `visitor`, until it
 /// returns true. The loader keeps them loaded meanwhile. Allocates nothing.
 pub fn each_object(visitor: ObjectVisitor<'_>) -> bool {
     unsafe extern "C" fn show(
@@ -155,7 +155,7 @@ pub fn wait_for_loads() {
     let _ = global_symbol(c"dlopen");
 }
 
-/// Returns the address of `name` in the libraries behind this one, or 0.
+/// Returns the address of `name` in the libraries after this one, or 0.
 pub fn next_symbol(name: &CStr) -> usize {
     // SAFETY: RTLD_NEXT is valid and the name a C string.
     unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) as usize }

@@ -1,6 +1,6 @@
-//! The networks of this machine that an MPI may use without the kernel's TCP, as sysfs lists them.
-//! Windows that no RDMA device can carry stay with the MPI there: a target that polls is served
-//! faster by such a network than by TCP.
+//! Networks of this machine that an MPI may use without the kernel's TCP, as sysfs lists them.
+//! Where there is one, windows that no RDMA device can carry fall back to the host MPI, because
+//! such a network serves a target that polls faster than TCP.
 
 use std::ffi::OsString;
 use std::fs;

@@ -89,8 +89,8 @@ impl SegmentPart {
         told && (status.st_dev, status.st_ino) == (self.name.device, self.name.inode)
     }
 
-    /// Returns begin and end, in the segment, of the next run of bytes with memory behind them, at
-    /// or after `from`. All other bytes read as zero.
+    /// Returns begin and end, in the segment, of the next run of allocated bytes, at or after
+    /// `from`. All other bytes read as zero.
     fn next_data(&self, from: u64) -> Option<(u64, u64)> {
         let end = self.offset + self.bytes;
         let seek = |from: u64, whence| {
@@ -102,7 +102,7 @@ impl SegmentPart {
         Some((first, seek(first, libc::SEEK_HOLE).unwrap_or(end)))
     }
 
-    /// Returns the number of bytes with memory behind them.
+    /// Returns the number of allocated bytes.
     pub fn data_bytes(&self) -> u64 {
         let (mut from, mut bytes) = (self.offset, 0);
         if self.is_open() {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     fn read(base: *mut u8, page: u64) -> u8 {
-        // SAFETY: likewise.
+        // SAFETY: the tests read pages that they have mapped.
         unsafe { base.wrapping_add((page * page_bytes()) as usize).read_volatile() }
     }
 
@@ -226,7 +226,7 @@ mod tests {
         }
         write(there.base(), 0, 5);
         write(there.base(), 7, 6);
-        assert_eq!((read(here.base(), 0), read(here.base(), 7)), (5, 6), "beside it all is shared");
+        assert_eq!((read(here.base(), 0), read(here.base(), 7)), (5, 6), "all around it is shared");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The slots by which the loaded libraries and the program call a function of another library (the
-//! entries of their global offset tables), and a change of them. So this library comes ahead of a
+//! entries of their global offset tables), and a change of them. So this library comes before a
 //! function without a symbol of that name: other libraries look the name up to patch what they find
 //! (UCX: madvise), and must find the C library's.
 //!
@@ -148,7 +148,7 @@ pub fn callers_of(name: &CStr, function: usize) -> Vec<String> {
 /// # Safety
 /// `to` is a function of the type of that name.
 pub unsafe fn redirect(name: &CStr, to: usize, mut begin: impl FnMut(usize)) {
-    // Mostly they call the function that the name stands for; else look for another one.
+    // Mostly they call the function that the name stands for; otherwise search for another one.
     let mut next = dl::global_symbol(name);
     for _ in 0..2 {
         if next == 0 || next == to {

@@ -1,4 +1,4 @@
-//! The handshake of two processes that share a secret, as bytes and as two state machines without
+//! Handshake of two processes that share a secret, as bytes and as two state machines without
 //! sockets: four messages of fixed lengths between the initiator, which connects, and the
 //! responder. Both sides prove by authentication tags ([`secret`](super::secret)) that they know
 //! the secret, and that they have seen the same transcript. The meaning of question and answer is

@@ -1,6 +1,6 @@
-//! The ranks of this job on this node, as /proc shows them: for a rank that waits for others before
-//! it has shared anything with them. Launchers give a process its rank in its environment; ranks of
-//! one job are descendants of one launcher. A rank that waits long shows a [`WaitMark`]. Not for
+//! Ranks of this job on this node, from /proc, for a rank that waits for others before it has
+//! shared anything with them. Launchers give a process its rank in its environment; ranks of one
+//! job are descendants of one launcher. A rank that waits long shows a [`WaitMark`]. Not for
 //! anything on which correctness depends.
 
 use super::ancestors::{self, ANCESTORS_MAX};

@@ -1,6 +1,6 @@
-//! Whether a process of this node still runs, and whether its process id still means that process:
-//! the system reuses an id, for any process. Not for which processes take part in what. Invariant:
-//! a process that has ended here has ended for good.
+//! Check whether a process of this node still runs, and whether its process id still means that
+//! process, because the system reuses ids. Invariant: a process that has ended here has ended for
+//! good.
 //!
 //! Process ids are those of this process's PID namespace; most processes of one node share it. A
 //! zombie has ended, even if its parent has not waited for it yet. A process of another PID
@@ -235,8 +235,8 @@ impl Descriptor {
 /// signal interrupts even that, and is no sign of any process.
 fn poll_now(list: &mut [libc::pollfd]) -> i32 {
     let count = list.len().to_u64();
-    // SAFETY: `count` valid pollfds, of which negative ones are ignored; zero milliseconds: it
-    // does not wait.
+    // SAFETY: `count` valid pollfds, and negative ones are ignored; zero milliseconds: it does not
+    // wait.
     uninterrupted(|| unsafe { libc::poll(list.as_mut_ptr(), count, 0) })
 }
 
@@ -297,7 +297,7 @@ pub fn first_ended<'a>(lives: impl IntoIterator<Item = &'a Life>) -> Option<usiz
     let mut list: Vec<libc::pollfd> = numbers.map(entry).collect();
     let polled = poll_now(&mut list);
     let is_quiet = |entry: &libc::pollfd| polled >= 0 && entry.fd >= 0 && entry.revents == 0;
-    lives.iter().zip(&list).position(|(life, entry)| !is_quiet(entry) && !life.look(now))
+    lives.iter().zip(&list).position(|(life, entry)| !is_quiet(entry) && !life.poll_all(now))
 }
 
 impl Life {
@@ -317,13 +317,13 @@ impl Life {
     pub fn is_there(&self) -> bool {
         let now = now_ns();
         // Relaxed: the word is the whole state, and nothing is read through it.
-        now.wrapping_sub(self.looked.load(Ordering::Relaxed)) < FRESH_NS || self.look(now)
+        now.wrapping_sub(self.looked.load(Ordering::Relaxed)) < FRESH_NS || self.poll_all(now)
     }
 
     /// Whether the process has ended. A thorough check.
     pub fn has_ended(&self) -> bool {
         self.kept.lock().sure_until = 0;
-        !self.look(now_ns())
+        !self.poll_all(now_ns())
     }
 
     /// The descriptor, if it can be trusted at this time.
@@ -333,10 +333,10 @@ impl Life {
         descriptor.map(|descriptor| descriptor.0)
     }
 
-    /// Checks, and notes the result. Returns false if the process has ended.
+    /// Checks, and stores the result. Returns false if the process has ended.
     #[cold]
     #[inline(never)]
-    fn look(&self, now: u64) -> bool {
+    fn poll_all(&self, now: u64) -> bool {
         let mut kept = self.kept.lock();
         // Relaxed, as above; the lock keeps other threads from storing.
         if self.looked.load(Ordering::Relaxed) == ENDED {

@@ -1,5 +1,5 @@
-//! The program and the libraries that are loaded, as the loader describes them: their tables of
-//! symbols, names and relocations. `dl` finds symbols by name.
+//! The program and the loaded libraries, as the loader describes them: their tables of symbols,
+//! names and relocations. `dl` finds symbols by name.
 
 use super::dl::{self, Library};
 use super::page_bytes;
@@ -31,7 +31,7 @@ pub(super) struct Object {
     pub symbols: u64,
     /// the names of symbols: address and bytes
     pub strings: (u64, u64),
-    /// symbols ahead of those that it has itself
+    /// symbols before those that it has itself
     pub foreign: u64,
     /// its tables of relocations: address and bytes
     pub tables: [(u64, u64); 2],

@@ -1,5 +1,5 @@
-//! The memory that the node can provide: to all processes, by the kernel's count, and to this
-//! process, by the limits of its control groups.
+//! Memory that the node can provide: to all processes, by the kernel's count, and to this process,
+//! by the limits of its control groups.
 
 use super::cgroup;
 pub use super::cgroup::Limit;
@@ -13,7 +13,7 @@ const SPARE: u64 = 32;
 
 /// Returns memory and swap of the node, in bytes; u64::MAX if the system does not say.
 fn node_bytes() -> u64 {
-    // SAFETY: plain numbers, of which zero is one.
+    // SAFETY: plain numbers, for which zero is valid.
     let mut info: libc::sysinfo = unsafe { core::mem::zeroed() };
     // SAFETY: a place for the answer.
     if unsafe { libc::sysinfo(&mut info) } != 0 {

@@ -1,8 +1,8 @@
 //! Sockets that belong to this process alone: a child of fork(2) gets dead ones in their places. So
-//! a stream ends when this process ends, though a child of it lives on, and what a child does by
-//! mistake reaches no stream of its parent. Programs that are executed inherit none of them. In the
-//! child this file allocates nothing: it makes system calls only. Not covered: clone(2) and _Fork,
-//! which call no handlers.
+//! a stream ends when this process ends, although a child lives on, and a child cannot disturb a
+//! stream of its parent by mistake. Programs that are executed inherit none of them. In the child
+//! this file allocates nothing: it makes system calls only. Not covered: clone(2) and _Fork, which
+//! call no handlers.
 
 #![allow(clippy::missing_safety_doc)] // callbacks: called by the C library at a fork
 
@@ -93,7 +93,7 @@ mod tests {
     use std::io::{ErrorKind, Read, Write};
     use std::os::unix::net::UnixStream;
 
-    /// A pair of streams, of which the first one is ours alone.
+    /// A pair of streams; children do not get the first one.
     fn pair() -> (UnixStream, UnixStream) {
         let mut other = None;
         let first = open(|| {

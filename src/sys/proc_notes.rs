@@ -1,4 +1,4 @@
-//! Notes: texts that processes of one user on this node show each other. A note is a file in
+//! Texts that processes of one user on this node show each other: notes. A note is a file in
 //! memory; other processes find its name and contents in /proc/PID/fd. Notes serve reports for
 //! people, and no protocol depends on them.
 

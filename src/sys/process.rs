@@ -1,4 +1,4 @@
-//! This process: its identity for the other processes of its node, and its cores. `life` checks
+//! Identity of this process for the other processes of its node, and its cores. `life` checks
 //! whether another process still runs.
 
 use crate::number::Number;
@@ -50,7 +50,7 @@ fn kept() -> Option<&'static AtomicU32> {
     None
 }
 
-/// Returns seconds since some fixed time, cheaply: no system call, and a few milliseconds late.
+/// Returns seconds since some fixed time, without a system call, accurate to a few milliseconds.
 pub fn seconds() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a place for the answer.

@@ -1,4 +1,4 @@
-//! The part of a range of addresses that has memory behind it (mincore(2)).
+//! The resident part of a range of addresses (mincore(2)).
 
 use crate::number::Number;
 use crate::sys::page_bytes;
@@ -6,8 +6,8 @@ use crate::sys::page_bytes;
 /// The most pages that one call asks for.
 const PAGES: usize = 64 << 10;
 
-/// Returns how many of the `bytes` bytes from `base` have no memory behind them. A range that is
-/// not mapped as a whole counts as having it: the caller checks that elsewhere.
+/// Returns how many of the `bytes` bytes from `base` are not resident. A range that is not mapped
+/// as a whole counts as having it: the caller checks that elsewhere.
 pub fn missing(base: u64, bytes: u64) -> u64 {
     let first = base & !(page_bytes() - 1);
     let end = base.saturating_add(bytes);
@@ -55,7 +55,7 @@ pub unsafe fn clear(base: *mut u8, bytes: usize) -> bool {
         // A page that has no memory may have been swapped out: it must be removed, too.
         // SAFETY: whole pages of the range.
         if is_there || unsafe { libc::madvise(at.cast(), length, libc::MADV_REMOVE) } != 0 {
-            // SAFETY: likewise.
+            // SAFETY: whole pages of the range.
             unsafe { at.write_bytes(0, length) };
         } else {
             all = false;
@@ -63,7 +63,7 @@ pub unsafe fn clear(base: *mut u8, bytes: usize) -> bool {
         at = at.wrapping_add(length);
     }
     let done = at.addr() - base.addr();
-    // SAFETY: the parts of the range ahead of these pages and behind them.
+    // SAFETY: the parts of the range before these pages and after them.
     unsafe {
         base.write_bytes(0, skipped);
         at.write_bytes(0, bytes - done);
@@ -104,12 +104,12 @@ mod tests {
             // SAFETY: inside of the mapping, which no other code uses.
             written.iter().for_each(|byte| unsafe { at(*byte).write(7) });
             let before = not_there();
-            // SAFETY: likewise.
+            // SAFETY: inside of the mapping, which no other code uses.
             let all = unsafe { clear(at(first), bytes as usize) };
             assert!(!all || bytes < 64 * page_bytes(), "pages that were not there have no memory");
             for byte in written {
                 let inside = (first..first + bytes).contains(&byte);
-                // SAFETY: likewise.
+                // SAFETY: inside of the mapping.
                 let found = unsafe { at(byte).read() };
                 assert_eq!(found, if inside { 0 } else { 7 }, "{first} {byte}");
             }

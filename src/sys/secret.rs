@@ -1,8 +1,8 @@
-//! The secret of a job. The processes of the job share it through the MPI underneath when they make
-//! the first window of a communicator; no message of a first contact contains it. A process proves
-//! that it knows the secret by an authentication *tag*: SipHash-2-4 with a 128-bit key and a
-//! 128-bit result over the transcript, which is everything that both sides have sent so far.
-//! Messages are not encrypted.
+//! The secret of a job. The processes of the job share it through the host MPI when they make the
+//! first window of a communicator; no message of a first contact contains it. A process proves that
+//! it knows the secret by an authentication *tag*: SipHash-2-4 with a 128-bit key and a 128-bit
+//! result over the transcript, which is everything that both sides have sent so far. Messages are
+//! not encrypted.
 //!
 //! SipHash is a pseudorandom function for short messages, made to authenticate network traffic. A
 //! process without the key can only guess a tag: one of 2^128, with one guess per connection.

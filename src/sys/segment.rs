@@ -1,6 +1,6 @@
-//! Memory that the processes of a node share: a memfd, which other processes open through
+//! Memory shared by the processes of a node: a memfd, which other processes open through
 //! `/proc/PID/fd`, or get from its process where that is refused ([`passing`]), and which all of
-//! them map. Nothing is ever left in a file system.
+//! them map. It leaves no file in any file system.
 
 use super::memory_limits::is_available;
 use super::passing::{self, FileMark};
@@ -15,7 +15,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
 /// A file in memory. The program may close its descriptor, and may get the number again for a file
-/// of its own. So code that uses the number late checks first that it is still this file.
+/// of its own. So code that uses the number later checks first that it is still this file.
 pub struct Segment {
     file: ManuallyDrop<File>,
     bytes: u64,
@@ -63,16 +63,16 @@ impl Segment {
         status.is_ok_and(|status| (status.dev(), status.ino()) == (self.device, self.inode))
     }
 
-    /// Returns how many bytes have memory or swap space behind them; `None` if its descriptor is
-    /// not open any more.
+    /// Returns how many bytes are allocated, in memory or in swap space; `None` if its descriptor
+    /// is not open any more.
     pub fn backed_bytes(&self) -> Option<u64> {
         let status = self.file.metadata().ok()?;
         let is_it = (status.dev(), status.ino()) == (self.device, self.inode);
         is_it.then(|| 512 * status.blocks()) // the unit of stat(2)
     }
 
-    /// Whether any of `bytes` bytes from `first` has memory or swap space behind it; `None` if its
-    /// descriptor is not open any more.
+    /// Whether any of `bytes` bytes from `first` is allocated, in memory or in swap space; `None`
+    /// if its descriptor is not open any more.
     pub fn has_data(&self, first: u64, bytes: u64) -> Option<bool> {
         if !self.is_open() {
             return None;
@@ -160,8 +160,8 @@ impl Segment {
         Ok(())
     }
 
-    /// Gives the memory behind whole pages back to the system. They read as zero from now on, in
-    /// every mapping, until they are written again. `map`: the segment as it is mapped here.
+    /// Gives the memory of whole pages back to the system. They read as zero from now on, in every
+    /// mapping, until they are written again. `map`: the segment as it is mapped here.
     pub fn give_back(&self, map: &Mapping, first: u64, bytes: u64) -> Result<()> {
         let given = map.remove(first, bytes);
         // If the program has locked all of its memory (mlockall), only the file can do it.
@@ -227,7 +227,7 @@ impl Segment {
         let end = base.wrapping_add(length);
         for (rest, bytes) in [(start, before), (end, alignment - before)] {
             if bytes > 0 {
-                // SAFETY: a part of the mapping that was just made, beside the segment.
+                // SAFETY: a part of the mapping that was just made, outside of the segment.
                 unsafe { libc::munmap(rest.cast(), bytes) };
             }
         }
@@ -288,7 +288,7 @@ pub struct Mapping {
 // SAFETY: a mapping is an address range; its users read and write the bytes through raw pointers
 // and atomics only.
 unsafe impl Send for Mapping {}
-// SAFETY: likewise.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
@@ -302,12 +302,12 @@ impl Mapping {
         self.length
     }
 
-    /// Touches whole pages, so that they have memory behind them (Linux 5.14).
+    /// Touches whole pages, so that they are allocated (Linux 5.14).
     fn populate(&self, first: u64, bytes: u64) -> Result<()> {
         self.advise(libc::MADV_POPULATE_WRITE, first, bytes)
     }
 
-    /// Removes the memory behind whole pages.
+    /// Frees the memory of whole pages.
     fn remove(&self, first: u64, bytes: u64) -> Result<()> {
         self.advise(libc::MADV_REMOVE, first, bytes)
     }

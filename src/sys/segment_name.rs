@@ -1,5 +1,4 @@
-//! The names of segments ([`segment`](super::segment)), by which processes of a node tell each
-//! other of them. Not for opening them.
+//! Names of segments ([`segment`](super::segment)), which processes of a node send to each other.
 
 use crate::number::Number;
 

@@ -1,6 +1,6 @@
 //! Memory of another process of this node, copied by the kernel: process_vm_readv(2) and
-//! process_vm_writev(2). One system call each, with its unchanged result; the caller decides what a
-//! short one means (`fabric::cma`).
+//! process_vm_writev(2). One system call each, with its unchanged result; the caller handles a
+//! short one (`fabric::cma`).
 
 use super::{ancestors, process};
 use crate::number::Number;
@@ -76,14 +76,13 @@ pub fn no_process() -> isize {
 static DECLARED: Mutex<i32> = Mutex::new(0);
 const ANY_PROCESS: i32 = -1;
 
-/// Allows these processes, one of which may be this one, to copy our memory, even if the security
+/// Allows these processes, which may include this one, to copy our memory, even if the security
 /// module Yama reserves that to our ancestors (ptrace_scope 1). A process can declare one process
 /// at a time: so this allows all descendants of the launcher of these processes and of those of
-/// earlier calls, or of their nearest common ancestor. The MPI underneath may have allowed all
-/// processes for transfers of its own, also to processes that are spawned; these descend from the
-/// launcher, too. If the processes have no ancestor in common that can be seen, this allows every
-/// process that may send us signals. Without Yama there is nothing to allow, and the kernel returns
-/// EINVAL.
+/// earlier calls, or of their nearest common ancestor. The host MPI may have allowed all processes
+/// for transfers of its own, also to processes that are spawned; these descend from the launcher,
+/// too. If the processes have no ancestor in common that can be seen, this allows every process
+/// that may send us signals. Without Yama there is nothing to allow, and the kernel returns EINVAL.
 pub fn allow(pids: impl IntoIterator<Item = i32>) {
     let mut declared = DECLARED.lock();
     let before = Some(*declared).filter(|pid| *pid > 0);

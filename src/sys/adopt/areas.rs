@@ -1,5 +1,5 @@
-//! The areas of memory of this process at given addresses, as /proc/self/maps tells them: one query
-//! for each area (PROCMAP_QUERY, Linux 6.11), else one reading of the whole file.
+//! Memory areas of this process at given addresses, from /proc/self/maps: one query for each area
+//! (PROCMAP_QUERY, Linux 6.11), otherwise one reading of the whole file.
 
 use super::kept_file::KeptFile;
 use crate::error::{Error, Result};

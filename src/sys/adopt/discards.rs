@@ -1,12 +1,12 @@
 //! Adopted pages that the program discards: madvise(2) with MADV_DONTNEED promises that private
 //! memory reads as zero afterwards, and leaves the bytes of a shared segment as they are. So
-//! [`advise`] takes such pages out of the segment, too. Allocators call madvise under their own
-//! locks, so this file neither allocates nor waits for a thread that does: which pages lie where is
-//! a table in memory of the kernel, and its lock is that of a step (`move_lock`).
+//! [`advise`] also takes such pages out of the segment. Allocators call madvise under their own
+//! locks, so this file neither allocates nor waits for a thread that does: the table of adopted
+//! pages is in memory of the kernel, and the lock of a step (`move_lock`) protects it.
 //!
-//! The table has more than it must: pages are noted before they move and forgotten after they have
-//! moved back. A part of the segment whose page is not there has no memory, and to discard it
-//! changes nothing.
+//! The table may have extra pages, because they are recorded before they move and forgotten after
+//! they have moved back. A part of the segment whose page is not there has no memory, and to
+//! discard it changes nothing.
 //!
 //! Not for program libraries that make the system call by themselves, such as the C library's own
 //! malloc. These discard only whole pages without a live object.
@@ -25,7 +25,7 @@ const GUARD_INSTALL: i32 = 102;
 /// The size of the first table in bytes.
 const FIRST_BYTES: usize = 8192;
 
-/// Pages of the program and where their part of the segment is mapped as well.
+/// Pages of the program, and the second mapping of their part of the segment.
 #[derive(Clone, Copy)]
 struct Noted {
     first: u64,
@@ -72,7 +72,7 @@ fn with_table<T>(work: impl FnOnce(&mut Table) -> T) -> T {
         (table.pid, table.count) = (own, 0); // a child of fork(2): its pages are private
     }
     let answer = work(table);
-    // Release pairs with the Acquire of `advise`: the pages are noted before they move.
+    // Release pairs with the Acquire of `advise`: the pages are recorded before they move.
     ENTRIES.store(table.count.to_u64(), Ordering::Release);
     answer
 }
@@ -125,7 +125,7 @@ impl Table {
     }
 }
 
-/// Notes that the pages from `first` to `end` are about to move to a part of a segment, which is
+/// Records that the pages from `first` to `end` are about to move to a part of a segment, which is
 /// mapped at `mapped`, too. Returns false if there is no memory for that.
 pub fn note(first: u64, end: u64, mapped: *mut u8) -> bool {
     let mapped = mapped.expose_provenance().to_u64();
@@ -182,7 +182,7 @@ pub unsafe fn advise(next: Advise, address: *mut libc::c_void, bytes: usize, adv
     }
     // SAFETY: the caller's promise.
     let answer = unsafe { next(address, bytes, advice) };
-    // Read afterwards: if a page moves meanwhile, it was noted before its bytes were copied. The
+    // Read afterwards: if a page moves meanwhile, it was recorded before its bytes were copied. The
     // system's own locks need not order its stores before this load.
     full_fence();
     // Acquire pairs with the Release of `with_table`.
@@ -254,7 +254,7 @@ impl Noted {
         if punched != 0 {
             // Locked mappings refuse it (mlockall).
             let at = ptr::with_exposed_provenance_mut::<u8>(at.to_usize());
-            // SAFETY: likewise.
+            // SAFETY: the same part of the segment, which is mapped here.
             unsafe { at.write_bytes(0, bytes) };
         }
     }

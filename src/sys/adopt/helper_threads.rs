@@ -1,6 +1,6 @@
-//! The other threads of this process: whether there are any, and whether they are helpers that
-//! never touch memory of the program. A helper is a thread whose start routine lies in a library by
-//! which an MPI talks to its launcher or to a network ([`LIBRARIES`]), or in this library:
+//! Other threads of this process: whether there are any, and whether they are helpers that never
+//! touch memory of the program. A helper is a thread whose start routine is in a library by which
+//! an MPI talks to its launcher or to a network ([`LIBRARIES`]), or in this library:
 //!
 //! | library       | what its thread does                                                        |
 //! |---------------|-----------------------------------------------------------------------------|
@@ -14,7 +14,7 @@
 //! library, and counts as a thread of the program.
 //!
 //! A helper must not run a signal handler of the program either. So it begins with all signals
-//! blocked but those of its own faults, and whether it still does is asked each time.
+//! blocked but those of its own faults, and each check tests that it still blocks them.
 
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::dl;
@@ -70,7 +70,7 @@ struct Begin {
     argument: *mut c_void,
 }
 
-/// Makes a helper by the next pthread_create, and notes it.
+/// Makes a helper by the next pthread_create, and records it.
 ///
 /// # Safety
 /// The arguments are those of a call of pthread_create(3), and `next` is that function.
@@ -99,10 +99,10 @@ unsafe extern "C-unwind" fn run(begin: *mut c_void) -> *mut c_void {
     // SAFETY: the box that `create` made, once.
     let Begin { start, argument } = *unsafe { Box::from_raw(begin.cast::<Begin>()) };
     block_signals();
-    let own = note_own();
+    let own = record_own();
     // SAFETY: the start routine of the thread, with its argument.
     let result = unsafe { start(argument) };
-    // Relaxed: as in `note_own`. A thread that ends otherwise keeps its entry, which no other has.
+    // Relaxed: as in `record_own`. A thread that ends otherwise keeps its entry, which no other has.
     own.inspect(|entry| entry.store(0, Ordering::Relaxed));
     result
 }
@@ -121,9 +121,9 @@ fn block_signals() {
     }
 }
 
-/// Notes that the calling thread is a helper, and returns its entry. Without room for it, the
+/// Records that the calling thread is a helper, and returns its entry. Without room for it, the
 /// thread counts as any other.
-fn note_own() -> Option<&'static AtomicU64> {
+fn record_own() -> Option<&'static AtomicU64> {
     // SAFETY: a plain question.
     let own = unsafe { libc::syscall(libc::SYS_gettid) };
     let entry = fs::read_to_string(format!("/proc/self/task/{own}/stat"));
@@ -176,7 +176,7 @@ impl OtherThreads {
             }
             let stat = fs::read_to_string(task.path().join("stat")).ok()?;
             let entry = entry_of(thread, &stat)?;
-            // Relaxed: as in `note_own`.
+            // Relaxed: as in `record_own`.
             let is_known = KNOWN.iter().any(|known| known.load(Ordering::Relaxed) == entry);
             if !is_known || !blocks_handled(&fs::read_to_string(task.path().join("status")).ok()?) {
                 return None;

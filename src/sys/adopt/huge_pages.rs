@@ -1,4 +1,4 @@
-//! Whether pages of this process are parts of huge pages.
+//! Check whether pages of this process are parts of huge pages.
 
 use super::kept_file::KeptFile;
 use crate::number::Number;
@@ -22,8 +22,8 @@ pub fn any(pagemap: &KeptFile, address: u64, bytes: u64) -> bool {
     }
 }
 
-/// The same by the text of /proc/self/smaps, before Linux 6.7: whether an area that overlaps the
-/// range has one.
+/// For Linux before 6.7, by the text of /proc/self/smaps: whether an area that overlaps the range
+/// has a huge page.
 fn in_text(text: &str, address: u64, end: u64) -> bool {
     let mut overlaps = false;
     text.lines().any(|line| {

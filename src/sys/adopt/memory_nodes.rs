@@ -1,6 +1,6 @@
 //! The memory nodes of a machine with several (NUMA): a copy of a page lies on the node where the
 //! page was, and memory that a program has bound (mbind(2)) stays so. A machine with one node pays
-//! one look at it.
+//! for one check.
 
 use crate::error::Result;
 use crate::number::Number;
@@ -18,7 +18,7 @@ const PAGES: usize = 512;
 /// Pages that the kernel is asked about at once.
 const AT_ONCE: usize = 64;
 
-/// Whether this machine has several nodes. Looked up once, which allocates.
+/// Whether this machine has several nodes. The first call allocates; later ones use its result.
 pub fn are_several() -> bool {
     static SEVERAL: OnceLock<bool> = OnceLock::new();
     *SEVERAL.get_or_init(|| {

@@ -1,9 +1,8 @@
-//! Pages of this process that become pages of a shared segment at the same addresses, and private
-//! pages again: what lies at a range of addresses (`areas`), what the program has said of it
-//! (`smaps`), which threads and files of the process could use it (`helper_threads`,
-//! `open_files`), the moves (`page_moves`, which ask the kernel whether anything else holds a page:
-//! `unshared`), and what the program discards of such pages (`discards`). Knows no window and no
-//! policy.
+//! Moves of pages of this process to a shared segment at the same addresses, and back: the areas of
+//! an address range (`areas`), the program's advice for them (`smaps`), the threads and files of
+//! the process that could use them (`helper_threads`, `open_files`), the moves (`page_moves`, which
+//! ask the kernel whether anything else holds a page: `unshared`), and pages that the program
+//! discards (`discards`). Knows no window and no policy.
 
 pub mod areas;
 pub mod discards;

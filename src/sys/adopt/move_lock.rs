@@ -1,8 +1,7 @@
-//! The lock that a step of a move holds while its pages are protected, and with them the moment in
-//! which the program's own pages and those of the segment trade places. The other thread that takes
-//! it discards such pages by madvise(2), perhaps inside of an allocator and with the allocator's
-//! locks held. So the holder allocates nothing, runs no signal handler, and calls no function that
-//! another library intercepts.
+//! The lock that a step of a move holds while the program's own pages and those of the segment are
+//! exchanged. A thread that discards such pages by madvise(2) also takes it, perhaps inside of an
+//! allocator and with the allocator's locks held. So the holder allocates nothing, runs no signal
+//! handler, and calls no function that another library intercepts.
 //!
 //! States of the word, which is 0 in a new process:
 //!
@@ -23,7 +22,7 @@ use core::ptr;
 
 /// Threads may sleep for the lock.
 const WAITED: u32 = 1 << 31;
-/// The longest sleep in nanoseconds, after which a thread looks again.
+/// The longest sleep in nanoseconds, after which a thread checks again.
 const LOOK_AGAIN: u64 = 100_000_000;
 
 static WORD: AtomicU32 = AtomicU32::new(0);
@@ -63,7 +62,7 @@ impl StepLock {
     pub fn take() -> StepLock {
         let quiet = Quiet::begin();
         let own = process::id().cast_unsigned();
-        // Once it has slept, others may sleep as well, of which it cannot know.
+        // Once it has slept, other threads may sleep as well, and it cannot know of them.
         let mut wanted = own;
         loop {
             let seen = WORD.load(Ordering::Relaxed);

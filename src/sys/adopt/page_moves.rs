@@ -6,14 +6,14 @@
 //! In: the pages are set aside, at addresses that no other code knows; if nothing refers to them,
 //! they are copied into the segment, which is mapped at the old addresses then. Back: if nothing
 //! refers to the pages of the segment, new memory is mapped at the addresses, and filled from the
-//! segment. New memory is as if it had always been there: the kernel joins it with the mappings
-//! around it. Pages that were never touched take no memory, before and afterwards.
+//! segment. The kernel joins the new memory with the mappings around it. Pages that were never
+//! touched take no memory, before and afterwards.
 //!
-//! In the middle of a step the old addresses have no page, and read as zero. So until its end
-//! there are system calls and the stack of this thread only: no signal handler, no lock, no
-//! allocation, no memory of the heap, and no function that another library intercepts. Caches of
-//! registered memory, which intercept calls of the C library, learn of a move by such a call on the
-//! range, ahead of it: the call changes nothing, but they release what they hold.
+//! In the middle of a step the old addresses have no page, and read as zero. So until its end there
+//! are system calls and the stack of this thread only: no signal handler, no lock, no allocation,
+//! no memory of the heap, and no function that another library intercepts. Caches of registered
+//! memory, which intercept calls of the C library, learn of a move by such a call on the range,
+//! before it: the call changes nothing, but they release what they hold.
 //!
 //! [`unshared`]: super::unshared
 
@@ -278,7 +278,7 @@ impl<'a> PageMove<'a> {
         if self.wishes.no_reserve {
             flags |= libc::MAP_NORESERVE;
         }
-        // If this fails, caches keep what they know of the pages, and the kernel will say so.
+        // If this fails, caches keep their registrations of the pages, and the kernel reports it.
         // SAFETY: it replaces pages by themselves.
         unsafe { libc::mmap(at, length, RIGHTS, flags, descriptor, offset) };
         self.advise(); // the pages may have to stay
@@ -393,8 +393,8 @@ pub fn touched(pagemap: &KeptFile, address: u64, pages: u64) -> Result<u64> {
     Ok(touched)
 }
 
-/// Enters pages into the page table, which is cheaper than a page fault for each. Where that fails,
-/// the page faults come.
+/// Enters pages into the page table, which is cheaper than a page fault for each. If this fails,
+/// page faults do it.
 fn populate(address: u64, bytes: u64) {
     let (at, length) = (address, bytes.to_usize());
     // SAFETY: it changes no byte.

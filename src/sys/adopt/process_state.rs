@@ -1,5 +1,5 @@
-//! What a process must not have for its pages to move: limits of its memory, processes that may
-//! reach into it, and pages that the moving thread itself uses.
+//! Properties of a process that forbid moves of its pages: limits of its memory, processes that may
+//! access it, and pages that the moving thread itself uses.
 
 use crate::number::Number;
 use crate::sys::dl;

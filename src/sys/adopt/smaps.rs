@@ -1,9 +1,9 @@
-//! What the program has said of its memory: the flags of each mapping in /proc/self/smaps, and what
-//! else that file shows of the process.
+//! Advice that the program has given for its memory: the flags of each mapping in /proc/self/smaps,
+//! and other facts in that file.
 
 use std::fs;
 
-/// What the program has said of a range of memory, and a new mapping is told again.
+/// Advice that the program has given for a range of memory, which is repeated for a new mapping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wishes {
     /// huge pages are wanted (MADV_HUGEPAGE)
@@ -64,7 +64,7 @@ impl Smaps {
         (!mappings.is_empty()).then_some(Smaps { mappings, has_device, is_valgrind })
     }
 
-    /// Returns what the program has said of a range of addresses.
+    /// Returns the advice that the program has given for a range of addresses.
     pub fn said_of(&self, first: u64, end: u64) -> Said {
         let over = self.mappings.iter().filter(|(start, stop, _)| *start < end && *stop > first);
         let mut said = over.map(|(_, _, said)| *said);

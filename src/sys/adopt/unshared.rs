@@ -1,10 +1,10 @@
-//! Whether anything but page tables refers to pages: a device, a system call that copies to them,
-//! a pipe, a ring of io_uring. The kernel says so as a by-product of MADV_COLLAPSE (Linux 6.1),
-//! which copies the pages of 2 MiB to a huge page and replaces them by it. It does so only if the
-//! reference count of each page is the number of its mappings (`is_refcount_suitable` of anonymous
-//! pages, `SCAN_PAGE_COUNT` of those of a file, in mm/khugepaged.c), and fails with EAGAIN
-//! otherwise. All kinds of references count: those of pin_user_pages, whether the driver accounts
-//! for them in VmPin or not, those of get_user_pages, and those of vmsplice(2).
+//! Check whether anything but page tables refers to pages: a device, a system call that copies to
+//! them, a pipe, a ring of io_uring. The kernel reports this as a by-product of MADV_COLLAPSE
+//! (Linux 6.1), which copies the pages of 2 MiB to a huge page and replaces them by it. It does so
+//! only if the reference count of each page is the number of its mappings (`is_refcount_suitable`
+//! of anonymous pages, `SCAN_PAGE_COUNT` of those of a file, in mm/khugepaged.c), and fails with
+//! EAGAIN otherwise. All kinds of references count: those of pin_user_pages, whether the driver
+//! accounts for them in VmPin or not, those of get_user_pages, and those of vmsplice(2).
 //!
 //! The answer holds for the moment of the call. The caller makes sure that no reference
 //! begins afterwards.
@@ -25,7 +25,7 @@ const ATTEMPTS: u32 = 4;
 pub const NAME: &str = "madvise MADV_COLLAPSE";
 
 /// Fails with EAGAIN if anything but page tables refers to a page of the block at an address, which
-/// is one mapping. Any other error: the kernel does not say.
+/// is one mapping. Any other error: the kernel does not report it.
 pub fn check(block: u64) -> Result<()> {
     let mut attempt = 0;
     loop {
@@ -52,7 +52,8 @@ pub fn collapse(address: u64, bytes: u64) {
 
 /// Whether the kernel answers at all: tried with a page of this file, until it has answered or said
 /// that it never will (EINVAL): before Linux 6.1, without transparent huge pages, or if the process
-/// has switched them off (prctl(2)). Other errors pass, for example if no huge page is free.
+/// has switched them off (prctl(2)). Other errors are temporary, for example if no huge page is
+/// free.
 pub fn is_answered() -> bool {
     static ANSWERED: OnceLock<bool> = OnceLock::new();
     if let Some(answered) = ANSWERED.get() {

@@ -1,5 +1,5 @@
-//! The driver library of CUDA, libcuda.so. Not the run-time library, which uses it: what one has
-//! allocated the other knows.
+//! Driver library of CUDA, libcuda.so, and not the run-time library, which uses it. Each knows the
+//! memory that the other has allocated.
 //!
 //! Only memory that CUDA knows has attributes. A thread may have no current context, and its call
 //! then fails where the driver wants one, so the copy is made in the context of the memory, or in
@@ -12,8 +12,8 @@ use core::ffi::{c_int, c_uint, c_void};
 use core::ptr;
 
 type GetAttribute = unsafe extern "C" fn(*mut c_void, c_int, u64) -> c_int;
-/// Addresses are pointers on the side of the host and integers on that of the device, which are
-/// passed alike.
+/// Addresses are pointers on the side of the host and integers on that of the device; both are
+/// passed in the same way.
 type Copy = unsafe extern "C" fn(u64, u64, usize) -> c_int;
 type OnContext = unsafe extern "C" fn(*mut c_void) -> c_int;
 type GetContext = unsafe extern "C" fn(*mut *mut c_void) -> c_int;

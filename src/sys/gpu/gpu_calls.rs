@@ -1,4 +1,4 @@
-//! What the run-time libraries of GPUs have in common: kinds of memory, ways of a copy, functions
+//! Common parts of the run-time libraries of GPUs: kinds of memory, directions of a copy, functions
 //! that are found by name, the answer that means success.
 
 use crate::sys::dl::Library;

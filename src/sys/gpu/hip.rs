@@ -85,7 +85,7 @@ impl Hip {
         if unsafe { (self.get_attributes)(&mut found, address) } == SUCCESS {
             return kind_of(self.values, found.memory_type, found.is_managed != 0);
         }
-        // The program may look at the last error, which is not one of its own.
+        // The program may read the last error, which must be one of its own.
         if let (Some(SUCCESS), Some(clear)) = (before, self.clear_error) {
             // SAFETY: no arguments.
             unsafe { clear() };
@@ -120,8 +120,8 @@ fn knows_all(get_attributes: GetAttributes) -> bool {
     unsafe { get_attributes(&mut found, address) == SUCCESS }
 }
 
-/// Returns which values the library has: by its version, or else by its file name, or else by what
-/// it answers for memory that it does not know.
+/// Returns the values that the library uses: by its version, otherwise by its file name, otherwise
+/// by its answer for memory that it does not know.
 fn values(get_version: Option<GetVersion>, name: &str, knows_all: impl FnOnce() -> bool) -> Values {
     /// HIP_VERSION of HIP 6.0.0.
     const NEW: c_int = 60_000_000;

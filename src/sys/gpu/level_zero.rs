@@ -177,7 +177,7 @@ impl LevelZero {
         }
     }
 
-    /// Does `work` with what was made for the drivers; makes it at the first call behind the
+    /// Does `work` with what was made for the drivers; makes it at the first call after the
     /// program's initialisation.
     fn with<R>(&self, work: impl FnOnce(&mut Opened) -> R) -> Option<R> {
         let mut opened = self.opened.lock();

@@ -1,7 +1,7 @@
-//! The run-time libraries of GPUs that are loaded in this process: where memory is, and copies
-//! between it and memory of the host. Not for what follows for windows, which is in `memory::gpu`.
-//! Invariant: nothing here loads a library, or initialises one that the program has not
-//! initialised, but HIP, which initialises itself. A library that was found stays loaded.
+//! Loaded run-time libraries of GPUs: where memory is, and copies between it and memory of the
+//! host. The consequences for windows are in `memory::gpu`. Invariant: nothing here loads a
+//! library, or initialises one that the program has not initialised, but HIP, which initialises
+//! itself. A library that was found stays loaded.
 
 mod cuda;
 mod gpu_calls;

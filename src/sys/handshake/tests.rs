@@ -16,7 +16,7 @@ fn secret() -> Secret {
     Secret::from([3, 4])
 }
 
-/// A handshake, each message of which may be changed on its way.
+/// A handshake whose messages may be changed on their way.
 struct Handshake {
     secrets: [Secret; 2],
     responder: Responder,

@@ -44,11 +44,11 @@ macro_rules! functions {
                         }
                     },)*
                     _ibv_query_gid_ex: symbol(handle, "_ibv_query_gid_ex\0").map(|found| {
-                        // SAFETY: likewise.
+                        // SAFETY: the function of this name has this type.
                         unsafe { core::mem::transmute::<*mut c_void, QueryGidEx>(found) }
                     }),
                     ibv_is_fork_initialized: symbol(handle, "ibv_is_fork_initialized\0").map(
-                        // SAFETY: likewise.
+                        // SAFETY: the function of this name has this type.
                         |found| unsafe {
                             core::mem::transmute::<*mut c_void, IsForkInitialized>(found)
                         },
@@ -109,7 +109,7 @@ fn loaders_message() -> String {
 }
 
 impl Library {
-    /// Opens a library for good; the error says what is missing.
+    /// Opens a library and never closes it; the error says what is missing.
     pub fn open(path: &str) -> Result<&'static Library, String> {
         let name = CString::new(path).map_err(|_| format!("{path:?} is no name of a library"))?;
         // SAFETY: loads a library of the user's choice, and runs its constructors.

@@ -136,7 +136,7 @@ pub struct Opened {
 
 // SAFETY: the functions of libibverbs may be called from any thread (ibv_open_device(3)).
 unsafe impl Send for Opened {}
-// SAFETY: likewise.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Opened {}
 
 /// Turns the result of a function that returns 0 or an `errno` into a `Result`.
@@ -238,7 +238,7 @@ pub struct Domain {
 
 // SAFETY: as for `Opened`.
 unsafe impl Send for Domain {}
-// SAFETY: likewise.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Domain {}
 
 impl Domain {
@@ -276,7 +276,7 @@ pub struct MemoryRegion {
 
 // SAFETY: as for `Opened`.
 unsafe impl Send for MemoryRegion {}
-// SAFETY: likewise.
+// SAFETY: as for `Send`.
 unsafe impl Sync for MemoryRegion {}
 
 impl MemoryRegion {
@@ -358,7 +358,7 @@ pub struct Completions {
 
 // SAFETY: as for `Opened`.
 unsafe impl Send for Completions {}
-// SAFETY: likewise.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Completions {}
 
 impl Completions {
@@ -403,7 +403,7 @@ pub struct QueuePair {
 
 // SAFETY: as for `Opened`.
 unsafe impl Send for QueuePair {}
-// SAFETY: likewise.
+// SAFETY: as for `Send`.
 unsafe impl Sync for QueuePair {}
 
 impl QueuePair {

@@ -132,7 +132,7 @@ fn a_descriptor_that_became_another_file_tells_nothing_and_is_left_alone() {
     assert_eq!(first_ended([&life]), None);
     child.kill();
     assert!(life.has_ended(), "the pipe says nothing");
-    // SAFETY: likewise.
+    // SAFETY: a plain question.
     assert!(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFD) } >= 0, "it was closed");
 }
 
@@ -151,7 +151,7 @@ fn a_life_is_known_once_and_forgotten_with_the_last_that_asked() {
 
 /// Signals arrive all the time, with a handler that does not restart interrupted calls.
 #[test]
-fn a_look_that_a_signal_interrupts_finds_no_death() {
+fn a_poll_that_a_signal_interrupts_finds_no_death() {
     extern "C" fn nothing(_: i32) {}
     let looked_at = Child::stopped(|| {});
     let life = life_of(&looked_at);

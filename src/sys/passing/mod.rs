@@ -1,15 +1,14 @@
-//! Descriptors that this process passes to other processes of its job, where these may not open
-//! them by `/proc/PID/fd`: processes of different user namespaces, or users. They ask at a socket
-//! that a thread of this process listens at ([`passing_thread`]), and get a descriptor by
-//! SCM_RIGHTS. Not for the decision which processes need it: that is made when ranks first try to
-//! share memory. Invariant: no descriptor is passed to a process, and none is taken from one, that
-//! has not proved to know the key.
+//! Passing of descriptors to other processes of the job that may not open them by `/proc/PID/fd`:
+//! processes of different user namespaces, or users. They ask at a socket of a thread of this
+//! process ([`passing_thread`]), and get a descriptor by SCM_RIGHTS. Whether processes need this is
+//! decided when ranks first try to share memory. Invariant: no descriptor is passed to a process,
+//! and none is taken from one, that has not proved to know the key.
 //!
-//! The *key* of a process is 128 random bits, which the ranks of a job exchange by the MPI
-//! underneath and in memory that they share; no message contains it. The address of the socket, in
-//! the abstract namespace of the network namespace, is a number that follows from the key. Other
-//! processes see it; names of segments have it. The first message has another such number, which
-//! they do not see. The messages are those of a [handshake](super::handshake), one packet each:
+//! The *key* of a process is 128 random bits, which the ranks of a job exchange by the host MPI and
+//! in memory that they share; no message contains it. The address of the socket, in the abstract
+//! namespace of the network namespace, is a number that follows from the key. Other processes see
+//! it; names of segments have it. The first message has another such number, which they do not see.
+//! The messages are those of a [handshake](super::handshake), one packet each:
 //!
 //! | word   | question for a file       | for a process | answer                          |
 //! |--------|---------------------------|---------------|---------------------------------|
@@ -62,7 +61,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 const ATTEMPTS: u32 = 10;
 const STACK_BYTES: usize = 256 << 10;
 
-/// What a process learns when it asks another one for a descriptor of itself.
+/// The answer of a process that is asked for a descriptor of itself.
 #[derive(Debug)]
 pub enum Asked {
     /// it runs, and this is a descriptor for it (pidfd)

@@ -1,4 +1,4 @@
-//! Segments as their users see them: bytes, memory behind them, names, seals and descriptors.
+//! Segments as their users see them: bytes, allocated memory, names, seals and descriptors.
 
 use super::*;
 use crate::sys::child::Child;
@@ -51,7 +51,7 @@ fn what_is_given_back_is_zero_and_takes_no_memory() {
     }
     segment.give_back(&here, page_bytes(), 2 * page_bytes()).unwrap();
     assert_eq!(backed(&segment), 2 * page_bytes());
-    // SAFETY: likewise.
+    // SAFETY: inside of the mapping, which no other code uses.
     unsafe {
         assert_eq!(here.base().add(page_bytes() as usize).read_volatile(), 0);
         assert_eq!(here.base().read_volatile(), 8);
@@ -109,7 +109,7 @@ fn calls_become_short_enough_where_signals_undo_them() {
     assert_eq!(next, page_bytes() + 4 * CALL);
 }
 
-/// Signals arrive all the time, each of which undoes a call that is under way on some kernels.
+/// Signals arrive all the time; on some kernels each signal undoes a call that is under way.
 #[test]
 fn memory_is_backed_while_signals_come() {
     extern "C" fn nothing(_: i32) {}

@@ -1,4 +1,4 @@
-//! Tests of discarded pages. Moves themselves have no part in them.
+//! Tests of discarded pages, without moves.
 
 use super::*;
 use crate::sys::segment::{Mapping, Segment};

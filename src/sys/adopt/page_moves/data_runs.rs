@@ -1,6 +1,6 @@
-//! Which bytes of a segment have memory, as a move back asks for them: from low offsets to high
-//! ones, step by step. The end of a run is looked for once, since the kernel goes through all of
-//! its pages for that.
+//! Allocated bytes of a segment, in the order in which a move back asks for them: from low offsets
+//! to high ones, step by step. The end of a run is searched for once, since the kernel visits all
+//! of its pages for that.
 
 use super::last_error;
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ pub struct DataRuns {
 }
 
 impl DataRuns {
-    /// No run of the segment with this descriptor was looked for.
+    /// No run of the segment with this descriptor was searched for.
     pub fn of(descriptor: i32) -> DataRuns {
         DataRuns {
             descriptor,
@@ -28,7 +28,7 @@ impl DataRuns {
     }
 
     /// Returns the first bytes with memory from one offset to another, both of whole pages: the
-    /// first one, and one past the last. `None`: there are none. Threads may touch new pages behind
+    /// first one, and one past the last. `None`: there are none. Threads may touch new pages after
     /// `end` meanwhile, but no page loses its memory.
     pub fn next(&mut self, from: u64, end: u64) -> Result<Option<(u64, u64)>> {
         if !(self.first..self.end).contains(&from) {

@@ -1,4 +1,4 @@
-//! Where pages lie in a segment.
+//! Location of pages in a segment.
 
 use crate::number::Number;
 
@@ -14,13 +14,13 @@ pub struct Room {
 }
 
 impl Room {
-    /// Returns the rest of it behind `bytes` bytes.
+    /// Returns the rest of it after `bytes` bytes.
     pub fn behind(&self, bytes: u64) -> Room {
         let mapped = self.mapped.wrapping_add(bytes.to_usize());
         Room { offset: self.offset + bytes, mapped, ..*self }
     }
 
-    /// Gives the memory behind `bytes` bytes of it back to the system.
+    /// Gives the memory of `bytes` bytes of it back to the system.
     pub fn punch(&self, bytes: u64) -> bool {
         let (at, length) = (self.mapped, bytes.to_usize());
         // SAFETY: a part of the segment that no code uses any more.
@@ -30,7 +30,7 @@ impl Room {
         // Locked mappings refuse it (mlockall).
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         let (offset, bytes) = (self.offset.cast_signed(), bytes.cast_signed());
-        // SAFETY: likewise.
+        // SAFETY: the same part of the segment.
         self.descriptor.is_some_and(|fd| unsafe { libc::fallocate(fd, mode, offset, bytes) } == 0)
     }
 }

@@ -7,7 +7,7 @@ use crate::sys::segment::{Mapping, Segment};
 
 /// More than a step, and than a block of the segment.
 const PAGES: u64 = 1200;
-/// Bytes ahead of the pages in their segment: they are in the middle of a block.
+/// Bytes before the pages in their segment: they are in the middle of a block.
 const AHEAD: u64 = 77 * 4096;
 
 #[test]
@@ -73,7 +73,7 @@ impl Stage {
     }
 
     fn move_back(&self) -> core::result::Result<u64, Halted> {
-        // SAFETY: likewise; they lie in the segment.
+        // SAFETY: pages of this stage, which lie in the segment.
         unsafe { self.whole().move_back() }
     }
 
@@ -232,7 +232,7 @@ fn new_memory_joins_the_mappings_around_it() {
         // SAFETY: pages of this stage.
         unsafe { part.move_in(&[stage.address + end * page_bytes()]) }.unwrap();
         assert!(mappings() > 1);
-        // SAFETY: likewise.
+        // SAFETY: pages of this stage.
         unsafe { part.move_back() }.unwrap();
         assert_eq!(mappings(), 1);
     }
