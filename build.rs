@@ -1,9 +1,8 @@
 //! How libfompi.so is linked: its own calls of functions that it exports stay inside (a profiler
 //! may stand in front of it; it exports nothing but functions), it is known as libfompi.so to
-//! programs that link it, and dlclose leaves it in place, because the MPI underneath and the C
-//! library keep pointers to its functions.
-//! And a number of the sources that it is built from, by which ranks find that they have different
-//! builds.
+//! programs that link it, and dlclose leaves it in place, because the host MPI and the C library
+//! keep pointers to its functions. And a number of the sources that it is built from, by which
+//! ranks find that they have different builds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +28,7 @@ fn number_of_sources() -> u64 {
             number = (number ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
         }
     };
-    // Processes of two processors do not read shared memory alike.
+    // Processes of two processors read shared memory in different ways.
     add(std::env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it").as_bytes());
     for file in files {
         add(file.as_os_str().as_encoded_bytes());

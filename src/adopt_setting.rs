@@ -1,5 +1,5 @@
-//! The setting FOMPI_ADOPT, which says which memory of the program may become shared memory. Not
-//! for the policy itself (`memory::adopted`).
+//! Setting FOMPI_ADOPT: which memory of the program may become shared memory. The policy itself is
+//! in `memory::adopted`.
 
 /// Whether the pages of windows over the program's own memory move into memory that other processes
 /// can map, see `memory::adopted`.
@@ -7,7 +7,7 @@
 pub enum Adopt {
     /// no page moves
     Never,
-    /// pages move where it is proved that no code can notice, within a budget of time
+    /// pages move where it is proved that no code can detect it, within a budget of time
     Auto,
     /// the same, without a budget
     Always,

@@ -1,6 +1,6 @@
-//! Bytes that a fuzzer has made up, as numbers that a test takes one after the other, and the kept
-//! ones of each target below `fuzz/corpus`. Not the targets themselves: each is in the room whose
-//! code it calls, and `fuzz_entries` lists them. Invariant: the same bytes are the same numbers.
+//! Input of fuzz targets: bytes of the fuzzer as numbers that a test takes one after the other, and
+//! the inputs that are kept for each target below `fuzz/corpus`. Each target is in the module whose
+//! code it calls; `fuzz_entries` lists them. Invariant: the same bytes give the same numbers.
 
 /// Bytes from which numbers are taken. After the last one all numbers are 0.
 pub struct Choices<'a>(&'a [u8]);

@@ -1,10 +1,11 @@
 //! libfompi: the one-sided (RMA) layer for any MPI.
 //!
-//! The rooms, from the exported functions inwards; dependencies go one way: `abi` (the exported MPI
-//! functions) → `transfer` (data movement) → `window` (the object) → `epoch` (which call is legal
-//! now, and the synchronisation protocols) → `fabric` (the roads) → `sys` (system calls).
-//! `datatype` is the shape of data; `memory` is memory of this process that others can map; `mpi`
-//! is the MPI underneath, typed: `abi`, `transfer` and `window` call it; `util` has containers.
+//! The modules, from the exported functions inwards; dependencies go one way: `abi` (the exported
+//! MPI functions) → `transfer` (data movement) → `window` (the object) → `epoch` (which call is
+//! legal now, and the synchronisation protocols) → `fabric` (the transports) → `sys` (system
+//! calls). `datatype` is the layout of data; `memory` is memory of this process that others can
+//! map; `mpi` is the typed interface to the host MPI, which `abi`, `transfer` and `window` call;
+//! `util` has containers.
 
 // Items that the whole crate can name need documentation: clippy.toml says so.
 #![warn(clippy::missing_docs_in_private_items)]
@@ -13,7 +14,7 @@
     not(test),
     warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
 )]
-// Under the model checker only the lower rooms are built, and nothing calls most of them.
+// Under the model checker only the lower modules are built, and nothing calls most of their items.
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
 #[cfg(not(loom))]

@@ -1,12 +1,12 @@
-//! The settings of the road between nodes: which device carries it, where its processes listen, and
-//! how an RDMA device is used.
+//! Settings of the transport between nodes: its device, the ports and interface at which processes
+//! listen, and the use of an RDMA device.
 
 /// FOMPI_NET: the device that carries windows over several nodes. Ranks that differ take the last
 /// of their values in this list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Net {
-    /// an RDMA device if all ranks have one; else TCP, where the MPI would use it, too
+    /// an RDMA device if all ranks have one; otherwise TCP, where the MPI would use it, too
     Auto = 0,
     /// an RDMA device
     Verbs = 1,
@@ -55,7 +55,7 @@ impl Ports {
     }
 }
 
-/// The settings of the road between nodes.
+/// The settings of the transport between nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetSettings {
     /// FOMPI_NET
@@ -108,7 +108,7 @@ pub struct Verbs {
     pub library: String,
     /// FOMPI_VERBS_DEVICE: the name of the device
     pub device: Option<String>,
-    /// FOMPI_VERBS_DEVICE, behind a colon: its port, counted from 1
+    /// FOMPI_VERBS_DEVICE, after a colon: its port, counted from 1
     pub port: Option<u8>,
     /// FOMPI_VERBS_GID: index of the port's address
     pub gid: Option<u8>,

@@ -138,10 +138,10 @@ pub fn spin_hint() {
     loom::thread::yield_now();
 }
 
-/// A full barrier: no access after it is done before an access ahead of it, not even a load before
-/// a store. A locked instruction on the own stack is cheaper than `mfence`, and orders as much
-/// here. It is on a word below the stack pointer, as in Linux: a return that follows would have to
-/// wait for a locked instruction on the word at the stack pointer, where its address is.
+/// A full barrier: no access after it is done before an access before it, not even a load before a
+/// store. A locked instruction on the own stack is cheaper than `mfence`, and orders as much here.
+/// It is on a word below the stack pointer, as in Linux: a return that follows would have to wait
+/// for a locked instruction on the word at the stack pointer, where its address is.
 #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
 #[inline]
 pub fn full_fence() {
@@ -152,8 +152,8 @@ pub fn full_fence() {
     unsafe { core::arch::asm!("lock or dword ptr [rsp - 8], 0", options(nostack)) }
 }
 
-/// A full barrier: no access after it is done before an access ahead of it, not even a load before
-/// a store.
+/// A full barrier: no access after it is done before an access before it, not even a load before a
+/// store.
 #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
 #[inline]
 pub fn full_fence() {
@@ -161,7 +161,7 @@ pub fn full_fence() {
     fence(Ordering::SeqCst);
 }
 
-/// Counts a number of 32 bits down by `STEP`, at `OFFSET` behind the begin of `of`. Returns whether
+/// Counts a number of 32 bits down by `STEP`, at `OFFSET` after the begin of `of`. Returns whether
 /// it is negative now. Threads that count at once may lose each other's steps. Two instructions,
 /// where an atomic load and store take four.
 ///
@@ -185,7 +185,7 @@ pub unsafe fn count_at<T, const OFFSET: usize, const STEP: i32>(of: &T) -> bool 
     false
 }
 
-/// Counts by one like [`count_at`], behind a [`full_fence`]: the locked instruction of the barrier
+/// Counts by one like [`count_at`], after a [`full_fence`]: the locked instruction of the barrier
 /// is the one that counts.
 ///
 /// # Safety
@@ -207,7 +207,7 @@ pub unsafe fn count_with_fence<T, const OFFSET: usize>(of: &T) -> bool {
     false
 }
 
-/// Counts a number of 32 bits down by `STEP`, at `OFFSET` behind the begin of `of`. Returns whether
+/// Counts a number of 32 bits down by `STEP`, at `OFFSET` after the begin of `of`. Returns whether
 /// it is negative now. Threads that count at once may lose each other's steps.
 ///
 /// # Safety
@@ -223,7 +223,7 @@ pub unsafe fn count_at<T, const OFFSET: usize, const STEP: i32>(of: &T) -> bool 
     left < 0
 }
 
-/// Counts by one like [`count_at`], behind a [`full_fence`].
+/// Counts by one like [`count_at`], after a [`full_fence`].
 ///
 /// # Safety
 /// There is an `AtomicI32` in `of`.
@@ -235,7 +235,7 @@ pub unsafe fn count_with_fence<T, const OFFSET: usize>(of: &T) -> bool {
     unsafe { count_at::<T, OFFSET, 1>(of) }
 }
 
-/// A full barrier right behind an atomic read-modify-write of this thread. On x86 that
+/// A full barrier right after an atomic read-modify-write of this thread. On x86 that
 /// read-modify-write is one itself, so that only the compiler has to keep the order.
 #[inline]
 pub fn fence_after_rmw() {
@@ -246,9 +246,10 @@ pub fn fence_after_rmw() {
     fence(Ordering::SeqCst);
 }
 
-/// The value, computed here, as an integer or a pointer that the compiler knows nothing about. It
-/// would move the computation behind later branches, and keep all that it needs in registers until
-/// there; a quick call has few, and would first have to save some. Costs no instruction.
+/// The value, computed here, as an integer or a pointer that the compiler knows nothing about.
+/// Otherwise the compiler moves the computation after later branches and keeps all its operands in
+/// registers until there; the fast path would have to save registers for that. Costs no
+/// instruction.
 #[cfg(not(loom))]
 macro_rules! computed {
     ($value:expr) => {{

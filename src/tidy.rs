@@ -1,6 +1,6 @@
-//! The part of `docs/style.md` that a machine can hold, as tests over the text of the sources. It
-//! knows lines and words, not syntax: rustfmt has made the text regular before. Invariant: a rule
-//! that is broken anywhere fails one test, which names every place.
+//! Tests over the text of the sources for the rules of `docs/style.md` that a machine can check.
+//! They know lines and words, not syntax, because rustfmt has made the text regular. Invariant: a
+//! rule that is broken anywhere fails one test, which names every place.
 
 mod bare_numbers;
 mod circles;
@@ -16,7 +16,7 @@ const LINES_MAX: usize = 500;
 const FUNCTION_LINES_MAX: usize = 60;
 const COLUMNS_MAX: usize = 100;
 
-/// A source file: its path, seen from the root of the repository, and its text.
+/// A source file: its path from the root of the repository, and its text.
 struct Source {
     path: String,
     text: String,
@@ -40,7 +40,7 @@ impl Source {
     }
 }
 
-/// What the end of a string or a comment looks like; the lines stay as they are numbered.
+/// The end of a string or a comment; the lines keep their numbers.
 fn end_of_token(rest: &str) -> Option<(&'static str, usize)> {
     let raw = ["r#\"", "r\""].iter().find(|start| rest.starts_with(**start));
     match (raw, rest) {
@@ -97,7 +97,7 @@ fn named_from_crate(code: &str) -> Vec<(usize, &str)> {
             let here = at + start.len() + offset;
             match c {
                 '{' => depth += 1,
-                '}' => (depth, item_starts) = (depth - 1, false), // also behind a last comma
+                '}' => (depth, item_starts) = (depth - 1, false), // also after a last comma
                 ',' if depth == 1 => item_starts = true,
                 _ if item_starts && (c.is_alphanumeric() || c == '_') => {
                     item_starts = false;

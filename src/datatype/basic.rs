@@ -155,7 +155,7 @@ basics! {
 
 impl Basic {
     /// Returns the offset of the second member of a pair type. Both members hold data; the bytes
-    /// between and behind them are padding that no operation may touch.
+    /// between and after them are padding that no operation may touch.
     pub const fn second(self) -> Option<usize> {
         match self {
             Basic::FloatInt | Basic::TwoInt | Basic::ShortInt | Basic::TwoReal => Some(4),

@@ -1,13 +1,13 @@
-//! A derived datatype flattened: its basic elements and their places (MPI-4.1 §5.1). A [`Layout`]
-//! is the type map of one item in its order, neighbours merged; the constructors of the standard
+//! Flattened derived datatype: its basic elements and their offsets (MPI-4.1 §5.1). A [`Layout`] is
+//! the type map of one item in its order, neighbours merged; the constructors of the standard
 //! combine layouts. `map` stores it compactly, `rows` walks the items of a transfer, `overlay`
 //! walks two sides at once. Nothing here knows handles or moves data.
 //!
-//! The MPI decides the padding behind a structure for alignment (§5.1.6): the caller gives lower
+//! The MPI decides the padding after a structure for alignment (§5.1.6): the caller gives lower
 //! bound and extent by [`Layout::bounded`].
 
-mod beside;
 mod block;
+mod dense;
 mod list;
 mod map;
 mod overlay;
@@ -66,7 +66,7 @@ impl Bounds {
         Some(Bounds { lower, upper })
     }
 
-    /// The bounds of all copies, of which the outermost lie at `first` and `last`.
+    /// The bounds of all copies; the outermost ones are at `first` and `last`.
     fn copied(self, first: i128, last: i128) -> Result<Bounds> {
         let lower = narrow(i128::from(self.lower) + first.min(last))?;
         let upper = narrow(i128::from(self.upper) + first.max(last))?;

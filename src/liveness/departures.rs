@@ -2,7 +2,7 @@
 //! §11.2.4). A callback then marks this process in the records of its arenas: from now on its end
 //! is no failure.
 
-#![allow(clippy::missing_safety_doc)] // callbacks: called by the MPI underneath
+#![allow(clippy::missing_safety_doc)] // callbacks: called by the host MPI
 
 use super::lives::Lives;
 use crate::mpi::{Handle, Host};

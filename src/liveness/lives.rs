@@ -131,9 +131,9 @@ impl Lives {
         self.known[rank.0.to_usize()].get_or_init(|| life::of(self.record(rank).mark()))
     }
 
-    /// Notes that this process has called MPI_Finalize.
+    /// Records that this process has called MPI_Finalize.
     pub fn depart(&self) {
-        // Release: the last stores of this process come before the note.
+        // Release: the last stores of this process come before the mark.
         self.record(self.own).state.store(1, Ordering::Release);
     }
 
@@ -146,7 +146,7 @@ impl Lives {
         let others: Vec<RankOnNode> = others.collect();
         let ended = life::first_ended(others.iter().map(|rank| self.of(*rank)))?;
         let rank = others[ended];
-        // It may have left, and ended then, between the two looks.
+        // It may have left, and then ended, between the two checks.
         takes_part(rank).then(|| (rank, self.of(rank).mark().pid))
     }
 }

@@ -1,7 +1,7 @@
-//! Lost processes. The first rank that learns of a loss notes it in its node's arena, so that all
-//! waiting ranks there fail with the same name. The leader of a node answers the probes of ranks of
+//! Lost processes. The first rank that learns of a loss records it in its node's arena, so that all
+//! waiting ranks there report the same process. The leader of a node answers the probes of ranks of
 //! other nodes with a *failure notice* of two words: a process of the node that has died, which no
-//! rank there need have noticed yet, and the loss that is noted in the arena.
+//! rank there need have noticed yet, and the loss that is recorded in the arena.
 //!
 //! | `lost`                              | meaning                                               |
 //! |-------------------------------------|-------------------------------------------------------|
@@ -80,22 +80,22 @@ impl<R: ProcessNumber> Loss<R> {
 }
 
 impl Loss {
-    /// Notes the loss in `lost` if none is noted there, and returns the loss that is noted.
+    /// Records the loss in `lost` if none is recorded there, and returns the loss that is recorded.
     pub fn note(self, lost: &AtomicU64) -> Loss {
         // Relaxed: the word is complete in itself, and orders no other memory.
         let noted = lost.compare_exchange(0, self.word(), Ordering::Relaxed, Ordering::Relaxed);
         noted.err().and_then(Loss::from).unwrap_or(self)
     }
 
-    /// Returns the loss that is noted.
+    /// Returns the loss that is recorded.
     pub fn noted(lost: &AtomicU64) -> Option<Loss> {
-        // Relaxed: likewise.
+        // Relaxed: the word is complete in itself.
         Loss::from(lost.load(Ordering::Relaxed))
     }
 }
 
-/// How long the result of a check serves later probes too: a node has many ranks, and a check
-/// visits one after the other.
+/// How long the result of a check also serves later probes, because a node has many ranks, and a
+/// check visits all of them.
 const GOOD: Duration = Duration::from_millis(100);
 
 /// An arena that ranks of other nodes may probe.
@@ -106,7 +106,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// Returns a process that has died, as a word, or 0. Calls `look` to check, unless the last
+    /// Returns a process that has died, as a word, or 0. Calls `find` to check, unless the last
     /// check was a short time ago.
     fn dead(&mut self, now: Instant, look: impl FnOnce() -> u64) -> u64 {
         match self.looked {
@@ -126,8 +126,8 @@ pub fn watch(lives: &Arc<Lives>) {
 }
 
 /// Returns the failure notice for the arena whose records are in the segment at the address `at` of
-/// this process: a process of the arena that has died, and the loss that is noted there, each as a
-/// word. The connection thread calls this, so that it must not call MPI.
+/// this process: a process of the arena that has died, and the loss that is recorded there, each as
+/// a word. The connection thread calls this, so that it must not call MPI.
 pub fn notice(at: u64) -> [u64; 2] {
     let mut watched = WATCHED.lock();
     for known in watched.iter_mut() {
@@ -137,7 +137,7 @@ pub fn notice(at: u64) -> [u64; 2] {
         }
         let died = |(rank, pid)| Loss { rank, pid, cause: Cause::Died }.word();
         let dead = known.dead(Instant::now(), || lives.dead().map_or(0, died));
-        // Relaxed: as in `note`.
+        // Relaxed: as in `record`.
         return [dead, lives.lost().load(Ordering::Relaxed)];
     }
     [0; 2]

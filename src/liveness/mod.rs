@@ -1,7 +1,7 @@
 //! Failure detection: which processes of a communicator still run, and which are lost. A rank that
-//! waits for others checks this from time to time, so that its call fails instead of waiting for
-//! ever. Not for what a call does about a loss, and not for the system's answers about one process
-//! (`sys::life`).
+//! waits for others checks this from time to time, so that its call fails instead of waiting
+//! forever. Not for what a call does about a loss, and not for the system's answers about one
+//! process (`sys::life`).
 //!
 //! | file           | what it tells                                                            |
 //! |----------------|--------------------------------------------------------------------------|

@@ -1,8 +1,8 @@
-//! When a waiting rank checks the processes of other nodes. Once in [`INTERVAL`] it checks whether
-//! the processes that it is connected to still answer, and probes one other node. Each probe goes
-//! to another node than the one before, since the waiting rank may depend on a rank that it has no
-//! connection to. One probe at a time is under way. Not for how processes are reached, and not for
-//! what a notice means.
+//! Policy for when a waiting rank checks the processes of other nodes. Once in [`INTERVAL`] it
+//! checks whether the processes that it is connected to still answer, and probes one other node.
+//! Each probe goes to another node than the one before, since the waiting rank may depend on a rank
+//! that it has no connection to. One probe at a time is under way. How processes are contacted and
+//! what a notice means is decided elsewhere.
 
 use crate::error::Result;
 use crate::rank_numbers::NodeNumber;

@@ -1,16 +1,16 @@
-//! Requests that are complete when they are made. The MPI underneath makes them: a receive from
+//! Requests that are complete when they are made. The host MPI makes them: a receive from
 //! MPI_PROC_NULL, which every MPI_Wait and MPI_Test takes, costs a call, 20 to 100 instructions.
 //! Most MPIs return the same object for each such receive, which is part of the library and never
 //! changes; then its handle alone is a complete request, and no call is made (`ReusableRequest`).
-//! This is known of two families, and what is known is compared with what the first calls returned:
+//! This is known for two families, and the library compares it with the results of the first calls:
 //!
 //! - Open MPI has the object `ompi_request_empty`; all its functions compare with that address, or
 //!   call the object's own functions, which do nothing.
 //! - MPICH since 3.4 has built-in requests, which bits in the handle show; its functions do not
 //!   count the references to them.
 //!
-//! Other MPIs, as Intel MPI, count the references to such a request. There each one is made by a
-//! call.
+//! Other MPIs, such as Intel MPI, count the references to such a request, so each request is made
+//! by a call.
 
 use super::comm::{Comm, check};
 use super::handle::{Abi, Handle, Status};
@@ -41,7 +41,7 @@ impl Comm {
         check(unsafe { (host.call.irecv)(ptr::null_mut(), 0, byte, nobody, 0, self.0, request) })?;
         if host.completed.is_unknown() {
             // SAFETY: the handle was just stored there.
-            host.completed.note(self.reusable(host, unsafe { host.fetch(request) }));
+            host.completed.record(self.reusable(host, unsafe { host.fetch(request) }));
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! The family to which the MPI underneath belongs. Only an MPI that names itself as one of a known
-//! family is served: the handles of another one would be misread. The name is that which the MPI
-//! gives itself, in the first line of MPI_Get_library_version; a layer over another MPI
-//! (MPItrampoline, Wi4MPI) names that one further down.
+//! Family to which the host MPI belongs. The library serves only an MPI that names itself as one of
+//! a known family, because it would misread the handles of another one. The name is that which the
+//! MPI gives itself, in the first line of MPI_Get_library_version; a layer over another MPI
+//! (MPItrampoline, Wi4MPI) names that MPI in a later line.
 
 use super::handle::Abi;
 use crate::sys::dl::{self, Library};
@@ -29,8 +29,8 @@ impl Named {
     pub fn of(library: Library, file: &str) -> Named {
         let text = version(library).unwrap_or_default();
         let line = text.lines().next().unwrap_or_default().trim().to_owned();
-        // The object of Open MPI that is the handle MPI_COMM_WORLD. All relatives have it, whatever
-        // their name; a layer over one of them does not have it itself.
+        // The object of Open MPI that is the handle MPI_COMM_WORLD. All MPIs of its family have it,
+        // whatever their name; a layer over one of them does not have it itself.
         let of_open_mpi = dl::has_beside(library.symbol(c"PMPI_Comm_size"), c"ompi_mpi_comm_world");
         let abi = abi(file, &line, of_open_mpi);
         Named { line, abi }
@@ -53,7 +53,7 @@ fn abi(file: &str, line: &str, of_open_mpi: bool) -> Option<Abi> {
     }
 }
 
-/// Whether a line names a family: at its beginning, or behind Cray's "MPI VERSION    : " or
+/// Whether a line names a family: at its beginning, or after Cray's "MPI VERSION : " or
 /// ParaStation's "=== ".
 fn names(line: &str, family: &str) -> bool {
     let name = line.strip_prefix("MPI VERSION").unwrap_or(line);

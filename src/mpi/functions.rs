@@ -1,6 +1,6 @@
-//! The functions of the MPI underneath that the library calls, with their types. Handles are
-//! [`Handle`]s, a status is a buffer that is large enough in every ABI. To call one more, add a
-//! row: to `required` if every MPI has it.
+//! The functions of the host MPI that the library calls, with their types. Handles are [`Handle`]s,
+//! a status is a buffer that is large enough in every ABI. To call one more, add a row: to
+//! `required` if every MPI has it.
 
 use super::handle::{Handle, Status};
 use crate::sys::dl::Library;
@@ -51,7 +51,7 @@ macro_rules! functions {
         required { $($name:ident = $symbol:literal ($($a:ty),*);)* }
         optional { $($oname:ident = $osymbol:literal ($($oa:ty),*);)* }
     ) => {
-        /// The functions of the MPI underneath, by their names without the prefix.
+        /// The functions of the host MPI, by their names without the prefix.
         #[allow(missing_docs)]
         pub struct Functions {
             $(pub $name: unsafe extern "C-unwind" fn($($a),*) -> c_int,)*
@@ -73,7 +73,7 @@ macro_rules! functions {
                     // (docs/internals/architecture.md); a handle fits a register and is passed
                     // as one.
                     $($name: unsafe { transmute_copy(&$name) },)*
-                    // SAFETY: likewise; Option of a function pointer is null for None.
+                    // SAFETY: as for the functions above; an Option of a function pointer is null for None.
                     $($oname: unsafe { transmute_copy(&$oname) },)*
                 })
             }

@@ -1,4 +1,4 @@
-//! Requests of the MPI underneath that are complete when work of this library is done: generalized
+//! Requests of the host MPI that are complete when work of this library is done: generalized
 //! requests (MPI-4.1 section 13.2), which every MPI_Wait and MPI_Test takes, mixed with others. A
 //! thread that waits advances the work: MPICH's family polls a request for which a thread waits
 //! (MPIX_Grequest_start), and Open MPI calls back whenever it makes progress
@@ -11,7 +11,7 @@
 //! | `UNDER_WAY` | the work may go on                                                  |
 //! | `DONE`      | it is done or has failed, and its request is or will be complete    |
 
-#![allow(clippy::missing_safety_doc)] // callbacks: called by the MPI underneath
+#![allow(clippy::missing_safety_doc)] // callbacks: called by the host MPI
 
 use super::comm::check;
 use super::handle::{Handle, Status};
@@ -39,7 +39,7 @@ pub type Code = fn(&Host, &'static str, &Error) -> c_int;
 const UNDER_WAY: u8 = 0;
 const DONE: u8 = 1;
 
-/// The state behind a request.
+/// The state after a request.
 struct State {
     host: &'static Host,
     code: Code,
@@ -58,7 +58,7 @@ impl State {
         if self.stage.load(Ordering::Relaxed) == DONE {
             return true;
         }
-        // Another thread advances it now.
+        // Another thread is advancing it.
         let Some(mut work) = self.work.try_lock() else { return false };
         match work.is_done() {
             Ok(false) => return false,
@@ -114,7 +114,7 @@ pub unsafe fn start(
     let answer = match host.call.grequest_start_with_poll {
         // SAFETY: callbacks that take what is given here, and an out parameter of ours.
         Some(start) => unsafe { start(query, free, cancel, poll, wait, extra, &mut made) },
-        // SAFETY: likewise.
+        // SAFETY: callbacks that take what is given here, and an out parameter of ours.
         None => unsafe { (host.call.grequest_start)(query, free, cancel, extra, &mut made) },
     };
     if let Err(error) = check(answer) {
@@ -196,7 +196,7 @@ unsafe extern "C" fn progress() -> c_int {
     events
 }
 
-/// Returns the state behind the argument of a callback.
+/// Returns the state after the argument of a callback.
 ///
 /// # Safety
 /// `extra` was given to the MPI by `start`, and not to `free` yet.
@@ -229,7 +229,7 @@ unsafe extern "C" fn wait(count: c_int, extras: *mut *mut c_void, _: f64, _: *mu
 unsafe extern "C" fn query(extra: *mut c_void, status: *mut Status) -> c_int {
     // SAFETY: a callback of ours.
     let State { host, code, call, error, .. } = unsafe { behind(extra) };
-    // SAFETY: the status of the call, of which only the error means anything (MPI-4.1 §12.3.5).
+    // SAFETY: the status of the call; only its error means anything (MPI-4.1 §12.3.5).
     unsafe {
         (host.call.status_set_elements)(status, host.byte(), 0);
         (host.call.status_set_cancelled)(status, 0);

@@ -1,9 +1,8 @@
-//! What MPI libraries differ in at the lowest level: their binary interface, and how
-//! this library holds their handles and statuses.
+//! Binary interfaces of MPI libraries, and how this library holds their handles and statuses.
 
 use crate::sync::{AtomicUsize, Ordering};
 
-/// A handle of the MPI underneath: MPI_Comm, MPI_Datatype, ...
+/// A handle of the host MPI: MPI_Comm, MPI_Datatype, ...
 pub type Handle = usize;
 
 /// The three binary interfaces that MPI libraries have.
@@ -17,8 +16,8 @@ pub enum Abi {
     Standard,
 }
 
-/// A request handle of the MPI underneath that stands for a complete request as often as it is
-/// used, if the MPI has one.
+/// A request handle of the host MPI that stands for a complete request as often as it is used, if
+/// the MPI has one.
 ///
 /// | value     | meaning                                           |
 /// |-----------|---------------------------------------------------|
@@ -50,9 +49,9 @@ impl ReusableRequest {
         self.0.load(Ordering::Relaxed) == UNKNOWN
     }
 
-    /// Notes the handle, or that there is none.
-    pub fn note(&self, handle: Option<Handle>) {
-        // Relaxed: as in `known`. Threads that find out at the same time note the same.
+    /// Records the handle, or that there is none.
+    pub fn record(&self, handle: Option<Handle>) {
+        // Relaxed: as in `known`. Threads that find out at the same time store the same value.
         self.0.store(handle.unwrap_or(NONE), Ordering::Relaxed);
     }
 }

@@ -1,4 +1,4 @@
-//! The MPI underneath: its family, and its functions, which are found once at the first call.
+//! The host MPI: its family, and its functions, which the first call looks up.
 //!
 //! The functions are looked up in the library itself (`dlsym` on its handle), by their PMPI names:
 //! so this library calls neither its own symbols nor a profiler's from here. Handles travel as
@@ -21,7 +21,7 @@ use core::mem::transmute_copy;
 use core::ptr;
 use std::sync::OnceLock;
 
-/// The MPI underneath.
+/// The host MPI.
 pub struct Host {
     /// its binary interface
     pub abi: Abi,
@@ -41,7 +41,8 @@ pub struct Host {
     mask: usize,
 }
 
-/// An MPI that this library does not serve, or not in this program: all calls are passed on to it.
+/// An MPI that this library does not serve at all, or not in this program: all calls are passed on
+/// to it.
 pub struct Unserved {
     /// the MPI
     pub library: Library,
@@ -63,7 +64,7 @@ const BEHIND: &str = "comes before libfompi.so in this program, so only some of 
     libfompi (link -lfompi before the MPI, or start the program with fompirun)";
 
 static HOST: AtomicPtr<Host> = AtomicPtr::new(ptr::null_mut());
-/// The value of [`HOST`], once it is known that no profiling tool comes behind this library.
+/// The value of [`HOST`], once it is known that no profiling tool comes after this library.
 static HOST_OF_MPI: AtomicPtr<Host> = AtomicPtr::new(ptr::null_mut());
 
 /// The one of its two names by which a function was called.
@@ -76,8 +77,8 @@ pub enum EntryName {
 }
 
 impl Host {
-    /// Returns the MPI underneath. Ends the process if none is loaded: an MPI function was called
-    /// in a program without MPI, and no error handler exists.
+    /// Returns the host MPI. Ends the process if none is loaded: an MPI function was called in a
+    /// program without MPI, and no error handler exists.
     #[inline]
     pub fn get() -> &'static Host {
         // Acquire: pairs with the Release in `unserved`.
@@ -89,8 +90,8 @@ impl Host {
         unsafe { &*host }
     }
 
-    /// Returns the MPI underneath, if it was found before, and if calls by this name are known to
-    /// be for this library.
+    /// Returns the host MPI, if it was found before, and if calls by this name are known to be for
+    /// this library.
     #[inline(always)]
     pub fn known(entry: EntryName) -> Option<&'static Host> {
         let host = match entry {
@@ -103,7 +104,7 @@ impl Host {
         unsafe { host.as_ref() }
     }
 
-    /// Notes that calls by their MPI names are for this library, too.
+    /// Records that calls by their MPI names are for this library, too.
     pub fn no_tool_is_behind(&'static self) {
         // Release: pairs with the Acquire in `known`.
         HOST_OF_MPI.store(ptr::from_ref(self).cast_mut(), Ordering::Release);
@@ -120,8 +121,7 @@ impl Host {
         unsafe { &*host }
     }
 
-    /// Returns the MPI underneath if this library does not serve it. Finds the MPI at the first
-    /// call.
+    /// Returns the host MPI if this library does not serve it. Finds the MPI at the first call.
     #[cold]
     pub fn unserved() -> Option<&'static Unserved> {
         static FOUND: OnceLock<Option<Unserved>> = OnceLock::new();
@@ -181,14 +181,14 @@ impl Host {
         raw & self.mask
     }
 
-    /// Returns a predefined type by its handle as the caller passed it, for a quick call: `None`
-    /// also if there is garbage above it in its register. Compilers hardly ever leave some there.
+    /// Returns a predefined type by its handle as the caller passed it, for the fast path: `None`
+    /// also if its register has garbage above it, which compilers hardly ever leave there.
     #[inline(always)]
     pub fn predefined(&self, raw: usize) -> Option<&Predefined> {
         self.tables.types.find(raw)
     }
 
-    /// Returns a predefined operation likewise.
+    /// Returns a predefined operation by its handle, for the fast path, as [`Host::predefined`].
     #[inline(always)]
     pub fn op(&self, raw: usize) -> Option<Op> {
         self.tables.ops.find(raw).copied()

@@ -24,8 +24,8 @@ impl Host {
         self.level().is_none_or(|level| level == self.constants.thread_multiple)
     }
 
-    /// Returns the level of MPI_Query_thread, if that may be called: it is for the World Model
-    /// (MPI-4.1 §11.6.2).
+    /// Returns the level of MPI_Query_thread, if that may be called, because it is for the World
+    /// Model (MPI-4.1 §11.6.2).
     fn level(&self) -> Option<c_int> {
         let (mut finalized, mut level) = (0, self.constants.thread_multiple);
         // SAFETY: an out parameter of ours.

@@ -1,4 +1,4 @@
-//! The MPI underneath, typed: its symbols, constants, communicators, groups, requests and
+//! Typed interface to the host MPI: its symbols, constants, communicators, groups, requests and
 //! datatypes. This library uses it for launch, collectives at set-up, datatypes and requests; never
 //! for one-sided transfers.
 

@@ -11,7 +11,7 @@ const RANKS_HERE: [&str; 2] = ["MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"];
 
 static CONNECTED: AtomicBool = AtomicBool::new(false);
 
-/// Notes that this process calls a function that may connect its job with another one.
+/// Records that this process calls a function that may connect its job with another one.
 pub fn note_connection() {
     CONNECTED.store(true, Ordering::Relaxed);
 }

@@ -69,14 +69,14 @@ fn index(multiplier: u64, handle: Handle) -> usize {
     (handle.to_u64().wrapping_mul(multiplier) >> (u64::BITS - BITS)).to_usize()
 }
 
-/// The properties of a predefined datatype that need no call of the MPI underneath.
+/// The properties of a predefined datatype that need no call of the host MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Predefined {
     /// the kind of its elements
     pub basic: Basic,
     /// bytes of data (MPI_Type_size)
     pub size: u16,
-    /// `size` if elements follow each other without holes, and else 0
+    /// `size` if elements follow each other without holes, and 0 otherwise
     pub dense_size: u32,
 }
 

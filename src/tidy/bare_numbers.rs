@@ -7,7 +7,7 @@ use super::{Source, hold, sources};
 
 /// Names of parameters and fields that need a type, or a longer name if the number is another one.
 const NAMES: [&str; 7] = ["rank", "target", "origin", "leader", "node", "slot", "rank_on_node"];
-/// The file of the types, and the suite of the roads, which counts ranks of its own.
+/// The file of the types, and the suite of the transports, which counts ranks of its own.
 const EXEMPT: [&str; 2] = ["rank_numbers.rs", "fabric/conformance/"];
 
 /// Whether the type that `code` begins with is `u32`, or holds one.

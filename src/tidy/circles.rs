@@ -240,7 +240,7 @@ fn broken(modules: &Modules, left: &[(&str, &str)]) -> Vec<String> {
 
 #[test]
 fn files_of_a_room_name_each_other_one_way() {
-    hold("style.md, Rooms: circles", &broken(&Modules::of(&sources()), &LEFT));
+    hold("style.md, Modules: circles", &broken(&Modules::of(&sources()), &LEFT));
 }
 
 #[cfg(test)]

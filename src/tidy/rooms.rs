@@ -12,7 +12,7 @@ use std::path::Path;
 
 use super::{Source, code_of, hold, named_from_crate, sources, words};
 
-const TABLE: &str = "| room | may name |";
+const TABLE: &str = "| module | may name |";
 const UNSAFE: &str = "**Unsafe.** Only in ";
 
 /// What a page says of rooms and of `unsafe`.
@@ -129,7 +129,7 @@ impl Rules {
 
 #[test]
 fn rooms_depend_one_way() {
-    hold("style.md, Rooms", &Rules::of_this_repository().broken_rooms(&sources()));
+    hold("style.md, Modules", &Rules::of_this_repository().broken_rooms(&sources()));
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn broken_verbs(sources: &[Source]) -> Vec<String> {
 
 #[test]
 fn only_fabric_knows_verbs() {
-    hold("style.md, Rooms", &broken_verbs(&sources()));
+    hold("style.md, Modules", &broken_verbs(&sources()));
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn a_name_of_verbs_is_noticed() {
     assert_eq!(seen("abi/a.rs", "mod verbs_counts; // verbs"), [""; 0]);
 }
 
-const PAGE: &str = "Text.\n\n| room | may name |\n|---|---|\n| `a` | `b`, `c` |\n| `b` | `c` |\n\
+const PAGE: &str = "Text.\n\n| module | may name |\n|---|---|\n| `a` | `b`, `c` |\n| `b` | `c` |\n\
                     | `c` | nothing |\n| `c/x.rs`, `c/y/` | `b` |\n\n\
                     **Unsafe.** Only in `a`, `c/y` and `d.rs`. Elsewhere `e`.\n";
 

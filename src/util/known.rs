@@ -1,6 +1,6 @@
-//! A map from the ranks of a window to what a process knows of them. A value is computed at the
-//! first access to its rank, and mostly found without a lock afterwards. Nothing is kept of ranks
-//! that the process has not accessed.
+//! Map from the ranks of a window to what a process knows of them. A value is computed at the first
+//! access to its rank, and usually found without a lock afterwards. Ranks that the process has not
+//! accessed use no memory.
 
 use crate::error::Result;
 use crate::number::Number;

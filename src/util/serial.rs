@@ -1,4 +1,4 @@
-//! State that belongs to one thread at a time: behind a mutex where the program asked for
+//! State that belongs to one thread at a time: in a mutex where the program asked for
 //! MPI_THREAD_MULTIPLE, and free of any atomic instruction where it promised not to call MPI from
 //! two threads at once (MPI-4.1 §11.6.2).
 //!

@@ -20,7 +20,7 @@ unsafe extern "C" {
 
 /// Returns a number as a register holds it.
 fn in_register(number: LongDouble) -> uint8x16_t {
-    // SAFETY: sixteen bytes on either side, any of which are a value.
+    // SAFETY: sixteen bytes on either side; all bits are a value.
     unsafe { transmute::<[u8; 16], uint8x16_t>(number.0) }
 }
 
@@ -41,7 +41,7 @@ macro_rules! arithmetic {
                         clobber_abi("C"),
                     );
                 }
-                // SAFETY: sixteen bytes on either side, any of which are a value.
+                // SAFETY: sixteen bytes on either side; all bits are a value.
                 LongDouble(unsafe { transmute::<uint8x16_t, [u8; 16]>(left) })
             }
         }

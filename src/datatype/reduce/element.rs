@@ -1,4 +1,4 @@
-//! Elements as values: how each kind is read from bytes, written to bytes, and which of them are
+//! Elements as values: how each kind is read from bytes and written to bytes, and which kinds are
 //! single machine words. `ops` combines two values.
 //!
 //! Invariant: `read` and `write` touch the data of an element and never its padding, and they need
@@ -17,8 +17,8 @@ pub trait Element: Copy {
     /// Whether it has no padding, so that copies of its bytes are copies of the value.
     const DENSE: bool = true;
 
-    /// The numbers of which an element consists if the processor's vectors can compute with them:
-    /// one, or two of the same width. Else 0.
+    /// How many numbers an element consists of, if the processor's vectors can compute with them:
+    /// one, or two of the same width. Otherwise 0.
     const NUMBERS: usize;
 
     /// Takes the value out of a buffer.
@@ -79,7 +79,7 @@ pub trait Word: Copy + Eq {
     unsafe fn or(at: *mut u8, mask: Self) -> Self;
     /// Flips the bits of `mask`.
     unsafe fn xor(at: *mut u8, mask: Self) -> Self;
-    /// Stores `new` if the value is `old`; else the error is the value.
+    /// Stores `new` if the value is `old`; otherwise the error is the value.
     unsafe fn compare_exchange(at: *mut u8, old: Self, new: Self) -> Result<Self, Self>;
 }
 
@@ -196,7 +196,7 @@ atoms! {
 #[repr(C, align(16))]
 pub struct LongDouble(pub [u8; 16]);
 
-/// A complex number. The product is the textbook's, without the rules of C's Annex G for
+/// A complex number. The product is the plain formula, without the rules of C's Annex G for
 /// infinities.
 #[derive(Clone, Copy)]
 #[repr(C)]

@@ -1,7 +1,7 @@
 //! Arithmetic of C's `long double` on x86-64, which Rust does not have: the x87 instructions. Sums
-//! and products are rounded to 64 bits of precision, the state in which the ABI hands the x87 over.
+//! and products are rounded to 64 bits of precision, as the ABI sets the x87.
 //!
-//! Invariant: only the ten bytes of the number are computed with; the six behind them come from the
+//! Invariant: only the ten bytes of the number are computed with; the six after them come from the
 //! left operand.
 
 use core::arch::asm;

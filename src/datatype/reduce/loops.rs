@@ -5,7 +5,7 @@
 use super::element::Element;
 use super::ops::Combine;
 
-/// Bytes of the target in a block, of which the wide loops do whole ones.
+/// Bytes of the target in a block. The wide loops process whole blocks.
 pub const BLOCK: usize = 128;
 
 /// Applies an op to every element, and puts the old ones into the result if there is one. The

@@ -83,7 +83,7 @@ macro_rules! apply {
     };
 }
 
-/// The first expression if a kind is in a list, else the second.
+/// The first expression if a kind is in a list, otherwise the second.
 macro_rules! listed {
     (Integer in [Integer $($rest:ident)*]: $yes:expr, $no:expr) => { $yes };
     (Float in [Float $($rest:ident)*]: $yes:expr, $no:expr) => { $yes };
@@ -165,7 +165,7 @@ macro_rules! words {
     };
 }
 
-mod single_element; // behind the macros, which it uses
+mod single_element; // after the macros, which it uses
 
 /// Applies `op` to `count` elements at the target by the processor's atomics and, if there is a
 /// result buffer, returns their old values.

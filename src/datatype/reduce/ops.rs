@@ -7,14 +7,14 @@
 //! The order of the operands is that of MPI-4.1 §12.3.4: target op origin. Integers wrap around, so
 //! that signed and unsigned are the same but for Max and Min. Logical results are 1 and 0.
 //!
-//! CONTRIBUTING.md says what an additional op needs beside its row and its `combine!`.
+//! CONTRIBUTING.md lists what an additional op needs in addition to its row and its `combine!`.
 
 use core::ffi::CStr;
 
 use super::element::{Atom, Complex, Element, Pair, Word};
 use crate::datatype::basic::{Basic, Kind};
 
-/// Hands the rows of the ops to a macro, behind its own arguments: first the ops that compute, then
+/// Hands the rows of the ops to a macro, after its own arguments: first the ops that compute, then
 /// those that only move data. The columns of a row:
 ///
 /// - name here, and in C,
@@ -334,9 +334,8 @@ macro_rules! replace {
             }
             #[inline(always)]
             unsafe fn atomic_combine(at: *mut u8, origin: $word) {
-                // No plain store: a call on a single word ends behind its change for all others
-                // (`epoch::lock::atomic_calls`).
-                // SAFETY: the caller guarantees what `Word` asks.
+                // No plain store: a call on a single word ends after its change for all others
+                // (`epoch::lock::atomic_calls`). SAFETY: the caller guarantees what `Word` asks.
                 unsafe { Word::swap(at, origin) };
             }
         }

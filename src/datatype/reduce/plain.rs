@@ -76,7 +76,7 @@ unsafe fn in_pieces(
 /// The caller guarantees [`ReduceCall`] of bytes.
 #[inline(never)]
 unsafe fn replace(target: *mut u8, origin: *const u8, result: Option<*mut u8>, bytes: usize) {
-    // SAFETY: the caller guarantees the buffers, of which target and origin do not overlap.
+    // SAFETY: the caller guarantees the buffers; target and origin do not overlap.
     unsafe {
         match result {
             None => copy(target, origin, bytes),

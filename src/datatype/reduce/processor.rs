@@ -1,5 +1,5 @@
-//! What the processor has beyond the baseline of its architecture: found out at the first use, a
-//! load later.
+//! Features of the processor beyond the baseline of its architecture. The first use detects them;
+//! later ones load the result.
 
 use crate::sync::{AtomicU8, Ordering};
 
@@ -25,7 +25,7 @@ pub fn vectors() -> Vectors {
     if let Some(vectors) = tests::forced() {
         return vectors;
     }
-    // Relaxed: the number is all that it says, and every thread finds the same one.
+    // Relaxed: the number orders nothing else, and every thread finds the same one.
     match VECTORS.load(Ordering::Relaxed) {
         1 => Vectors::Baseline,
         2 => Vectors::Avx2,
@@ -70,7 +70,7 @@ mod tests {
         static FORCED: Cell<Option<Vectors>> = const { Cell::new(None) };
     }
 
-    /// What the tests of this thread want.
+    /// The vectors that the tests of this thread ask for.
     pub fn forced() -> Option<Vectors> {
         FORCED.get()
     }

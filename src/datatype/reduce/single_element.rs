@@ -70,7 +70,8 @@ pub fn fetch_kernel(op: Op, basic: Basic) -> Option<Kernel> {
     FETCHING[basic as usize][op as usize]
 }
 
-/// Returns the function for an Accumulate of one element; `None` likewise, and for NO_OP.
+/// Returns the function for an Accumulate of one element; `None` as for [`fetch_kernel`], and for
+/// NO_OP.
 #[inline(always)]
 pub fn change_kernel(op: Op, basic: Basic) -> Option<Kernel> {
     CHANGING[basic as usize][op as usize]
@@ -140,7 +141,7 @@ mod fetching {
             let word = T::Word::load(target);
             T::read((&raw const word).cast()).write(result);
         }
-        fence_after_rmw(); // likewise
+        fence_after_rmw(); // as above
     }
 }
 
@@ -161,7 +162,7 @@ mod changing {
     unsafe fn change_one<T: Atom, C: Combine<T>>(origin: *const u8, _: *mut u8, target: *mut u8) {
         // SAFETY: the caller's guarantees.
         unsafe { C::atomic_combine(target, T::read(origin)) };
-        fence_after_rmw(); // likewise
+        fence_after_rmw(); // as above
     }
 }
 
@@ -175,5 +176,5 @@ unsafe fn compare<W: Word + Element>(
 ) {
     // SAFETY: the caller's guarantees.
     unsafe { super::atomic::compare_and_swap::<W>(target, compare, origin, result) };
-    fence_after_rmw(); // likewise
+    fence_after_rmw(); // as above
 }

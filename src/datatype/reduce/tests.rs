@@ -20,7 +20,7 @@ impl Memory {
         Memory((0..words).map(|_| u128::from(random.next()) << 32).collect())
     }
 
-    /// `shift` bytes behind an address that suits every type.
+    /// `shift` bytes after an address that suits every type.
     fn at(&mut self, shift: usize) -> *mut u8 {
         self.0.as_mut_ptr().cast::<u8>().wrapping_add(MARGIN + shift)
     }
@@ -77,7 +77,7 @@ fn check(way: Way, case: &Case, random: &mut Random) {
     let no_origin = op == Op::NoOp && answer != Answer::InOrigin;
     let origin_at =
         if no_origin { core::ptr::null() } else { origin.at(origin_shift).cast_const() };
-    // SAFETY: all three hold `count` elements behind their shift, and no other code knows them; the
+    // SAFETY: all three hold `count` elements after their shift, and no other code knows them; the
     // callers of `check` choose an address that suits the way.
     unsafe { way(op, basic, target.at(target_shift), origin_at, result_at, count) };
 

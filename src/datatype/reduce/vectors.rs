@@ -1,5 +1,5 @@
-//! Which loop does which elements of a call on memory that no other thread changes meanwhile: the
-//! wide loops its whole blocks, if the processor has them, and the baseline what is left.
+//! Choice of the loop for the elements of a call on memory that no other thread changes meanwhile:
+//! the wide loops process whole blocks, if the processor has them, and the baseline loop the rest.
 //!
 //! On paper, for a block: two loads and a store of each vector, or two of each. For a call: a load
 //! that finds the version, and its call.

@@ -152,7 +152,7 @@ impl<const N: usize> Piece<N> {
     ) {
         #[cfg(target_arch = "x86_64")]
         if words.len() > 1 && exchanges_pairs() {
-            // SAFETY: the processor has the instruction; else the caller's guarantees.
+            // SAFETY: the processor has the instruction; otherwise the caller's guarantees.
             return unsafe { self.exchange_pairs(op, basic, origin, words) };
         }
         for index in words {

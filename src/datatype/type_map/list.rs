@@ -1,5 +1,5 @@
 //! The blocks of a type map one by one, in a plain list, and two such lists laid over each other.
-//! For maps whose blocks lie at irregular places; rows of many blocks are quicker as rows.
+//! For maps whose blocks lie at irregular places; rows of many blocks are faster as rows.
 //!
 //! A step takes as many blocks as are equally long on both sides. Nothing is stored between two
 //! blocks but the data. A loop that keeps its place in memory loads what it has just stored, and if
@@ -36,7 +36,7 @@ pub(super) struct Listed {
     /// where each block begins
     places: Vec<i64>,
     runs: Vec<Run>,
-    /// bits of which the lowest is the alignment of all places
+    /// bits; the lowest one is the alignment of all places
     bits: u64,
     /// whether the blocks are mostly nodes of their own
     pub is_irregular: bool,
@@ -96,7 +96,7 @@ impl Listed {
                         Some((offset, more))
                     }
                 };
-                // Wraps at most behind the last block.
+                // Wraps at most after the last block.
                 offset = offset.wrapping_add(row.stride);
             }
         }
@@ -153,7 +153,7 @@ pub(super) enum Blocks<'a> {
     Copies(&'a Listed, u64, i64),
 }
 
-/// The next block of a side, and those behind it.
+/// The next block of a side, and those after it.
 struct Cursor<'a> {
     /// equally long blocks, from the next one on
     places: Offsets<'a>,
@@ -206,7 +206,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns the places of the blocks of which `blocks_of` has told the number.
+    /// Returns the places of as many blocks as `blocks_of` has returned.
     #[inline(always)]
     fn places_of(&self, bytes: u64) -> Offsets<'a> {
         match self.bytes == bytes {
@@ -256,7 +256,7 @@ impl<'a> Cursor<'a> {
             return false;
         };
         *copies -= 1;
-        // Wraps at most behind the last copy.
+        // Wraps at most after the last copy.
         (*places, *base) = (&list.places, base.wrapping_add(*extent));
         self.runs = &list.runs;
         *copies > 0

@@ -49,7 +49,7 @@ impl Row {
         Row { block: Block { offset, basic: Basic::Byte, count }, ..self }
     }
 
-    /// Returns a row whose elements are bytes as callers of this room see it.
+    /// Returns a row whose elements are bytes as callers of this module see it.
     #[inline(always)]
     pub fn of_bytes(self) -> ByteRow {
         debug_assert_eq!(self.block.basic, Basic::Byte);
@@ -98,7 +98,7 @@ impl Row {
         (self.blocks > 1).then(|| Row::new(self.block, self.blocks - 1, self.stride))
     }
 
-    /// Returns this row with `other` behind it, if both are one row. Two single blocks that do not
+    /// Returns this row with `other` after it, if both are one row. Two single blocks that do not
     /// touch do not make a row: they are seldom the first of many.
     fn followed(self, other: Row) -> Option<Row> {
         let (one, two) = (self.block, other.block);
@@ -123,7 +123,7 @@ impl Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Node {
     Row(Row),
-    /// the next `nodes` nodes `copies` times, each `stride` bytes behind the one before
+    /// the next `nodes` nodes `copies` times, each `stride` bytes after the one before
     Repeat {
         copies: u64,
         stride: i64,
@@ -135,7 +135,7 @@ pub(super) enum Node {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Map {
     nodes: Vec<Node>,
-    /// the number of nodes behind all repetitions
+    /// the number of nodes after all repetitions
     open: usize,
     /// the depth of nested repetitions
     depth: usize,

@@ -1,11 +1,11 @@
 //! Two type maps laid over each other: the maximal blocks of foMPI's paper on datatypes (§2), found
 //! on the way instead of in a list, and equal ones at equal distances at once. The commonest
-//! transfers are one strip. `beside` has transfers with data without holes on one side, or with the
+//! transfers are one strip. `dense` has transfers with data without holes on one side, or with the
 //! same type on both; `list` has those with blocks at irregular places, or with few blocks;
 //! `superpose` has the others.
 
-use super::beside::{Beside, FEW_NODES, ITSELF, ORIGIN, TARGET};
 use super::block::Piece;
+use super::dense::{FEW_NODES, ITSELF, ORIGIN, OtherSide, TARGET};
 use super::list::{Blocks, merge};
 use super::map::Row;
 use super::strip::{Portion, Strip};
@@ -37,17 +37,17 @@ pub fn each_portion(
         (_, _, (Shape::Derived(same), count), (Shape::Derived(other), items))
             if Arc::ptr_eq(same, other) && count == items && goes_by_rows(same, count) =>
         {
-            Beside::<ITSELF>.items(same, count, 0, &mut by_strip)
+            OtherSide::<ITSELF>.items(same, count, 0, &mut by_strip)
         }
         (Some(dense), _, _, (Shape::Derived(layout), count))
             if is_dense(dense, layout, count) && goes_by_rows(layout, count) =>
         {
-            Beside::<ORIGIN>.items(layout, count, dense.block.offset, &mut by_strip)
+            OtherSide::<ORIGIN>.items(layout, count, dense.block.offset, &mut by_strip)
         }
         (_, Some(dense), (Shape::Derived(layout), count), _)
             if is_dense(dense, layout, count) && goes_by_rows(layout, count) =>
         {
-            Beside::<TARGET>.items(layout, count, dense.block.offset, &mut by_strip)
+            OtherSide::<TARGET>.items(layout, count, dense.block.offset, &mut by_strip)
         }
         _ => any_two((origin, one), (target, two), work),
     }
@@ -58,7 +58,8 @@ fn is_dense(row: Row, layout: &Layout, items: u64) -> bool {
     row.blocks == 1 && layout.holds(items, row.block.count)
 }
 
-/// Whether some items beside dense data are quicker by the rows of their map than by a list.
+/// Whether some items with dense data on the other side are faster by the rows of their map than by
+/// a list.
 fn goes_by_rows(layout: &Layout, items: u64) -> bool {
     let few = items > 1 && layout.bytes().nodes().len() <= FEW_NODES;
     few || !layout.list.of(layout.bytes()).is_some_and(|list| list.is_irregular)
@@ -95,7 +96,7 @@ pub fn each_run(origin: (&Shape, u64), target: (&Shape, u64), mut work: impl FnM
         let (mut here, mut there) = (strip.here, strip.there);
         for _ in 0..strip.blocks {
             work(here, there, strip.bytes);
-            // Wraps at most behind the last block.
+            // Wraps at most after the last block.
             here = here.wrapping_add(strip.here_stride);
             there = there.wrapping_add(strip.there_stride);
         }

@@ -1,5 +1,5 @@
 //! Equal blocks at equal distances on both sides of a transfer. Not for the ways to find them,
-//! which are in `overlay`, `beside`, `list` and `superpose`.
+//! which are in `overlay`, `dense`, `list` and `superpose`.
 
 use crate::number::Number;
 
@@ -76,7 +76,7 @@ pub enum Offsets<'a> {
         places: &'a [i64],
         /// the bytes by which all are moved
         base: i64,
-        /// bits of which the lowest is the alignment of all places
+        /// bits; the lowest one is the alignment of all places
         bits: u64,
     },
 }
@@ -95,7 +95,7 @@ impl Offsets<'_> {
     #[inline(always)]
     pub fn skip(&mut self, blocks: u64) {
         match self {
-            // Wraps at most behind the last block.
+            // Wraps at most after the last block.
             Offsets::Every { first, stride } => {
                 *first = first.wrapping_add(blocks.cast_signed().wrapping_mul(*stride));
             }

@@ -89,7 +89,7 @@ impl Bytes {
     }
 }
 
-/// One of the two sides of a superposition: rows of bytes, of which none touches the next.
+/// One of the two sides of a superposition: rows of bytes that do not touch each other.
 struct Side<'a> {
     rows: Rows<'a>,
     /// rows that come next, from `at` to `end`. They are changed in place. The one before `at` is
@@ -97,7 +97,7 @@ struct Side<'a> {
     ready: [Bytes; AHEAD],
     at: usize,
     end: usize,
-    /// a row of which the last block may still grow
+    /// a row whose last block may still grow
     pending: Bytes,
 }
 
@@ -153,7 +153,7 @@ impl<'a> Side<'a> {
     }
 
     /// Makes one block of the last block of `pending` and the first one of `row`, which touch.
-    /// Completes all but the row of which the last block may grow, and returns that.
+    /// Completes all but the row whose last block may grow, and returns that row.
     fn join(&mut self, pending: Bytes, row: Bytes) -> Bytes {
         let last = pending.last();
         let joined = Bytes::single(last.offset, last.bytes + row.bytes);

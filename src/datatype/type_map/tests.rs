@@ -119,8 +119,8 @@ fn bounds_that_were_set_outdo_others() {
     let two = resized.contiguous(2).unwrap();
     assert_eq!(two.blocks(), [block(0, Basic::I32, 1), block(9, Basic::I32, 1)]);
     assert_eq!((two.lower(), two.extent()), (-3, 18));
-    let beside = Layout::structure([(0, 1, &resized), (100, 1, &int)]).unwrap();
-    assert_eq!((beside.lower(), beside.extent(), beside.end()), (-3, 9, 104));
+    let pair = Layout::structure([(0, 1, &resized), (100, 1, &int)]).unwrap();
+    assert_eq!((pair.lower(), pair.extent(), pair.end()), (-3, 9, 104));
     let empty = Layout::empty().resized(-8, 64).unwrap();
     let marked = Layout::structure([(0, 1, &empty), (100, 1, &int)]).unwrap();
     assert_eq!((marked.lower(), marked.extent(), marked.first()), (-8, 64, 100));

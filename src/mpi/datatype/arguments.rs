@@ -1,5 +1,4 @@
-//! The numbers that a constructor of a datatype was called with, as the MPI underneath returns
-//! them.
+//! The numbers that a constructor of a datatype was called with, as the host MPI returns them.
 
 use crate::error::{Class, Error, Result};
 use crate::number::Number;
@@ -38,7 +37,7 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// The error that the MPI underneath contradicts itself.
+/// The error that the host MPI contradicts itself.
 pub fn short() -> Error {
     Error::Argument(Class::Intern, "datatype with arguments missing or wrong", 0)
 }

@@ -1,8 +1,8 @@
-//! Layouts that were decoded, kept as attributes of their types: the MPI reuses handles after
+//! Cache of decoded layouts, as attributes of their types: the MPI reuses handles after
 //! MPI_Type_free, and an attribute is gone with its type. A transfer keeps its layout by counting.
 //! `handles` finds most of them without a call of the MPI.
 
-#![allow(clippy::missing_safety_doc)] // callbacks: called by the MPI underneath
+#![allow(clippy::missing_safety_doc)] // callbacks: called by the host MPI
 
 use super::handles::HANDLES;
 use crate::datatype::type_map::Layout;
@@ -46,7 +46,7 @@ pub fn get(host: &Host, datatype: Handle) -> Result<Option<Arc<Layout>>> {
     }
     // SAFETY: the attribute is the pointer that `set` made of an Arc, whose count it holds.
     let layout = unsafe { counted(layout) };
-    HANDLES.note(datatype, &layout);
+    HANDLES.record(datatype, &layout);
     Ok(Some(layout))
 }
 
@@ -55,8 +55,8 @@ pub fn get(host: &Host, datatype: Handle) -> Result<Option<Arc<Layout>>> {
 /// it.
 pub fn set(host: &Host, datatype: Handle, layout: &Arc<Layout>) -> Result<()> {
     static SETTING: Mutex<()> = Mutex::new(());
-    // Does not wait for the lock: the MPI underneath is called below, and the other thread may wait
-    // for it. The type of that thread is kept, this one is decoded again.
+    // Does not wait for the lock: the host MPI is called below, and the other thread may wait for
+    // it. The type of that thread is kept, this one is decoded again.
     let Some(_setting) = SETTING.try_lock() else { return Ok(()) };
     if get(host, datatype)?.is_some() {
         return Ok(());

@@ -1,6 +1,6 @@
-//! Made-up datatypes, taken apart and compared with a plain model: the list of all elements of a
-//! type, one by one, by the definitions of the standard (MPI-4.1 §5.1). A table stands for the MPI,
-//! in the numbers of the MPICH ABI.
+//! Made-up datatypes, decoded and compared with a plain model: the list of all elements of a type,
+//! one by one, by the definitions of the standard (MPI-4.1 §5.1). A table stands for the MPI, in
+//! the numbers of the MPICH ABI.
 
 use std::cell::Cell;
 
@@ -350,7 +350,8 @@ fn push(table: &mut Table, call: Call, large: bool, types: Vec<Handle>) -> bool 
     true
 }
 
-/// Adds a type of any numbers, also such as no MPI has. It must only be taken or refused.
+/// Adds a type of any numbers, including those that no MPI has. The decoder must accept or refuse
+/// it.
 fn add_wild(table: &mut Table, choices: &mut Choices) -> bool {
     let combiners = [
         Combiner::Vector,

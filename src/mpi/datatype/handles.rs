@@ -1,7 +1,7 @@
-//! Layouts by the handles of their types, so that a transfer finds one without a call of the MPI
-//! underneath. Not for the layouts themselves: an entry stands beside an attribute of the type
-//! (`cache`) and ends with it. When the MPI frees a type it deletes the attribute first, and gives
-//! the handle to another type only afterwards.
+//! Lookup of layouts by the handles of their types, without a call of the host MPI. An attribute of
+//! the type (`cache`) owns the layout; the entry here exists only as long as the attribute. When
+//! the MPI frees a type it deletes the attribute first, and gives the handle to another type only
+//! afterwards.
 //!
 //! A type in use is not freed, so its entry keeps its meaning while a call reads it. Other threads
 //! may meanwhile make or forget an entry of another type at the same place. The version shows that:
@@ -96,14 +96,14 @@ impl Handles {
         self.entry(handle).read(handle)
     }
 
-    /// Notes the layout of a type that is in use, which is kept as its attribute.
-    pub fn note(&self, handle: Handle, layout: &Layout) {
-        // A thread that finds another one here does without: the next call notes the type.
+    /// Records the layout of a type that is in use, which is kept as its attribute.
+    pub fn record(&self, handle: Handle, layout: &Layout) {
+        // A thread that finds another one here does not wait: the next call records the type.
         let Some(_changing) = self.changing.try_lock() else { return };
         self.entry(handle).write(handle, layout);
     }
 
-    /// Forgets a type, of which the attribute is being deleted.
+    /// Forgets a type whose attribute is being deleted.
     pub fn forget(&self, handle: Handle) {
         let _changing = self.changing.lock();
         let entry = self.entry(handle);
@@ -136,7 +136,7 @@ mod tests {
         let (one, other) = (doubles(2), doubles(3).resized(0, 32).unwrap());
         for (handle, layout) in [(0x8c00_0000, &one), (0x7f12_3456_7890, &other)] {
             assert_eq!(handles.layout(handle), None);
-            handles.note(handle, layout);
+            handles.record(handle, layout);
             assert_eq!(handles.layout(handle), Some(ptr::from_ref(layout)));
             handles.forget(handle);
             assert_eq!(handles.layout(handle), None);
@@ -148,8 +148,8 @@ mod tests {
         let handles = Box::new(Handles::new());
         let (first, second) = (0x8c00_0001, rival(&handles, 0x8c00_0001));
         let (one, other) = (doubles(1), doubles(2));
-        handles.note(first, &one);
-        handles.note(second, &other);
+        handles.record(first, &one);
+        handles.record(second, &other);
         assert_eq!(handles.layout(first), None);
         assert_eq!(handles.layout(second), Some(ptr::from_ref(&other)));
         // Freed later than its place was taken: the other type stays.
@@ -166,8 +166,8 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(|| {
                 for _ in 0..20_000 {
-                    handles.note(theirs, &their_layout);
-                    handles.note(mine, &my_layout);
+                    handles.record(theirs, &their_layout);
+                    handles.record(mine, &my_layout);
                     handles.forget(mine);
                 }
                 done.store(true, Ordering::Relaxed);

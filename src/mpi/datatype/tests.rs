@@ -1,4 +1,4 @@
-//! Tests of types taken apart: a table stands for the MPI, in the numbers of the MPICH ABI.
+//! Tests of the decoding of types. A table stands for the MPI, in the numbers of the MPICH ABI.
 
 use super::*;
 use crate::datatype::type_map::Layout;

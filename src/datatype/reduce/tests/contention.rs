@@ -19,7 +19,7 @@ struct Shared(*mut u8);
 
 // SAFETY: the threads use it through the functions under test only.
 unsafe impl Send for Shared {}
-// SAFETY: likewise.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Shared {}
 
 impl Shared {

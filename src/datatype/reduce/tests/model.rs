@@ -1,6 +1,6 @@
 //! A second implementation of the ops, as a model for tests: on bytes, one member after the other,
 //! integers as `i128` and floating point as `f64` rounded after each step. It also makes random
-//! elements, many of which are hard cases.
+//! elements, with many hard cases.
 
 use core::ops::Range;
 
@@ -127,7 +127,7 @@ fn encode(number: Number, value: Value) -> Vec<u8> {
     bits.to_le_bytes()[..number.bytes()].to_vec()
 }
 
-/// Whether a `long double` is IEEE binary128; else it is the ten bytes of the x87.
+/// Whether a `long double` is IEEE binary128; otherwise it is the ten bytes of the x87.
 const IS_BINARY128: bool = cfg!(target_arch = "aarch64");
 
 /// A finite number as a `long double`.

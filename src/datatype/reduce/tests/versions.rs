@@ -4,7 +4,7 @@
 use super::*;
 use crate::datatype::reduce::processor::with_all;
 
-/// The target and the result after calls on elements at these places behind a multiple of 16.
+/// The target and the result after calls on elements at these places after a multiple of 16.
 fn outcome(
     (op, basic): (Op, Basic),
     [target, origin, result]: [&[u8]; 3],
@@ -28,7 +28,7 @@ fn outcome(
     let step = if one_by_one { 1 } else { count.max(1) };
     for first in (0..count).step_by(step) {
         let at = first * extent;
-        // SAFETY: all three hold `count` elements behind their shift, and no other code knows them.
+        // SAFETY: all three hold `count` elements after their shift, and no other code knows them.
         unsafe {
             let old = old.map(|old| old.add(at));
             accumulate_exclusive(op, basic, to.add(at), from.add(at), old, step);

@@ -1,20 +1,21 @@
-//! The superposition of a type map with contiguous data, or with itself. Each row gives a strip;
-//! where a few blocks are repeated, each of these blocks gives a strip.
+//! Superposition of a type map with dense data (without holes), or with itself. Each row gives a
+//! strip; where a few blocks are repeated, each of these blocks gives a strip.
 
 use super::map::Node;
 use super::strip::Strip;
 use super::{Block, Layout};
 
-/// The most nodes of which copies are processed node by node.
+/// The most nodes whose copies are processed node by node.
 pub(super) const FEW_NODES: usize = 8;
 
 /// The copies that are processed together, so that they stay in the cache from one node to the
 /// next.
 const COPIES_AT_ONCE: u64 = 256;
 
-/// The data beside a type map: one of the three below, known when the loops are compiled.
+/// The data on the other side of a type map: one of the three below, known when the loops are
+/// compiled.
 #[derive(Clone, Copy)]
-pub(super) struct Beside<const WHAT: u8>;
+pub(super) struct OtherSide<const WHAT: u8>;
 
 /// Data without holes, at the origin.
 pub(super) const ORIGIN: u8 = 0;
@@ -23,8 +24,8 @@ pub(super) const TARGET: u8 = 1;
 /// Data that the same type map describes.
 pub(super) const ITSELF: u8 = 2;
 
-impl<const WHAT: u8> Beside<WHAT> {
-    /// Walks all data of some items; the data beside them begins at `dense`.
+impl<const WHAT: u8> OtherSide<WHAT> {
+    /// Walks all data of some items; the data of the other side begins at `dense`.
     pub fn items(self, layout: &Layout, items: u64, dense: i64, work: &mut impl FnMut(Strip)) {
         let map = layout.bytes();
         let size = layout.size().cast_signed();
@@ -73,7 +74,7 @@ impl<const WHAT: u8> Beside<WHAT> {
         done
     }
 
-    /// Walks copies of some nodes, each `stride` bytes behind the one before and with `bytes` bytes
+    /// Walks copies of some nodes, each `stride` bytes after the one before and with `bytes` bytes
     /// of data. If all of them are single blocks, goes block by block, each block of all copies at
     /// once.
     fn repeat(
@@ -108,7 +109,7 @@ impl<const WHAT: u8> Beside<WHAT> {
         }
     }
 
-    /// Returns the strip of blocks at one stride in the map, and at another one beside it.
+    /// Returns the strip of blocks at one stride in the map, and at another one on the other side.
     #[inline]
     fn strip(
         self,
