@@ -7,8 +7,8 @@ use crate::number::Number;
 use crate::rank_numbers::Rank;
 use core::fmt;
 
-/// Keeps a text for good, for an error that is made once per process or connection. An `Error`
-/// owns nothing, so that the path without an error has nothing to drop.
+/// Keeps a text until the process ends, for an error that is made once per process or connection.
+/// An `Error` owns nothing, so that the path without an error has nothing to drop.
 pub fn kept(text: impl Into<String>) -> &'static str {
     Box::leak(text.into().into_boxed_str())
 }
@@ -108,7 +108,7 @@ pub enum Error {
         /// bytes that the target exposes
         bytes: u64,
     },
-    /// A region to attach, part of which is attached already (MPI-4.1 §12.2.4).
+    /// A region to attach that overlaps an attached one (MPI-4.1 §12.2.4).
     Overlap {
         /// address of its first byte
         base: u64,
@@ -152,7 +152,7 @@ pub enum Error {
     },
     /// Something that the standard offers and this library does not, yet.
     Unsupported(&'static str),
-    /// A window that only the MPI underneath could make, with FOMPI_FALLBACK=error: the reason.
+    /// A window that only the host MPI could make, with FOMPI_FALLBACK=error: the reason.
     NotDelegated(&'static str),
     /// A system call that failed.
     System {
@@ -229,7 +229,7 @@ pub enum Error {
         /// its value on this rank
         here: u32,
     },
-    /// A requirement of the road over an RDMA device that is not met.
+    /// A requirement of the transport over an RDMA device that is not met.
     NoVerbs(&'static str),
     /// This process cannot listen for others, and why.
     NoListener(&'static str),
@@ -273,7 +273,7 @@ pub enum Error {
         /// the reason
         cause: &'static str,
     },
-    /// An error code that the MPI underneath returned; it is passed on as it is.
+    /// An error code that the host MPI returned; it is passed on as it is.
     Host(i32),
 }
 
@@ -336,7 +336,7 @@ impl fmt::Display for Error {
             }
             Error::Unsupported(what) => write!(f, "not supported: {what}"),
             Error::NotDelegated(why) => {
-                write!(f, "the window is refused, as FOMPI_FALLBACK=error is set: {why}")
+                write!(f, "the window is refused because FOMPI_FALLBACK=error is set: {why}")
             }
             Error::Epoch(what) | Error::Wrong(_, what) => write!(f, "{what}"),
             Error::System { call, errno } => system(f, call, *errno),
@@ -354,11 +354,11 @@ impl fmt::Display for Error {
                 write!(f, "the system forbids access to memory of rank {rank} (process {pid})")
             }
             Error::Refused { rank, class } => {
-                write!(f, "not possible on rank {rank}, whose error is {}", class.name())
+                write!(f, "failed on rank {rank} with {}", class.name())
             }
             Error::Differs { fact, rank, there, here } => differs(f, *fact, *rank, *there, *here),
-            Error::NoListener(what) => write!(f, "no place to listen at: {what}"),
-            Error::NoVerbs(what) => write!(f, "no RDMA device to use: {what}"),
+            Error::NoListener(what) => write!(f, "cannot listen for other processes: {what}"),
+            Error::NoVerbs(what) => write!(f, "no usable RDMA device: {what}"),
             Error::Registration { bytes, errno, limit } => registration(f, *bytes, *errno, *limit),
             Error::Lost { rank, node, pid, cause } => {
                 process_of(f, *rank, node, *pid)?;
@@ -366,11 +366,11 @@ impl fmt::Display for Error {
             }
             Error::NoAccess { rank, node, pid } => {
                 process_of(f, *rank, node, *pid)?;
-                write!(f, " cannot read or write a page of its window, which an operation names")
+                write!(f, " has an inaccessible page in the accessed range of its window")
             }
             Error::Unanswered { rank, node, pid, cause } => {
                 process_of(f, *rank, node, *pid)?;
-                write!(f, " has not answered; its next use tries again: {cause}")
+                write!(f, " did not respond (the next operation retries): {cause}")
             }
             Error::Host(code) => write!(f, "error code {code} of the host MPI"),
         }
@@ -392,7 +392,7 @@ fn too_much(
     write!(f, "and {of} has {}", Amount(limit))
 }
 
-/// Bytes as people write them: in the largest unit of which there is one, rounded.
+/// Bytes as people write them: rounded, in the largest unit that is not larger than the number.
 struct Amount(u64);
 
 /// Writes which system call failed, and the reason.
@@ -460,7 +460,7 @@ fn registration(f: &mut fmt::Formatter<'_>, bytes: u64, errno: i32, limit: u64) 
         "the RDMA device may not use {bytes} bytes of memory (errno {errno}): locked memory "
     )?;
     match limit {
-        u64::MAX => write!(f, "is not limited, so the device or the node has no more"),
+        u64::MAX => write!(f, "is not limited, so the device or the node has run out of memory"),
         limit => write!(f, "is limited to {limit} bytes (RLIMIT_MEMLOCK); raise it by `ulimit -l`"),
     }
 }

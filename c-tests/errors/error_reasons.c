@@ -50,7 +50,7 @@ static void wrong_handles(void)
     OK(MPI_Type_vector(2, 1, 2, MPI_LONG, &vector));
     const MPI_Datatype wrong[] = {MPI_DATATYPE_NULL, vector};
     const char *const reasons[] = {"MPI_Put: MPI_DATATYPE_NULL",
-                                   "MPI_Put: datatype that is not committed"};
+                                   "MPI_Put: datatype is invalid or not committed"};
     for (int i = 0; i < 2; i++)
         says(MPI_Put(value, 1, wrong[i], 0, 0, 1, MPI_LONG, win), reasons[i]);
     OK(MPI_Type_free(&vector));

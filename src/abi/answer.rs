@@ -143,7 +143,7 @@ pub fn raise_alone(call: &'static str, host: &Host, error: Error) -> c_int {
 #[cold]
 #[inline(never)]
 fn no_window(call: &'static str, host: &Host, win: usize) -> c_int {
-    let what = if is_null(host, win) { "MPI_WIN_NULL" } else { "window that was freed, or none" };
+    let what = if is_null(host, win) { "MPI_WIN_NULL" } else { "freed or invalid window handle" };
     raise_alone(call, host, Error::Wrong(Class::Win, what))
 }
 

@@ -133,7 +133,7 @@ fn refuse(comm: usize) -> c_int {
     static CLASS: OnceLock<Option<c_int>> = OnceLock::new();
     let class = *CLASS.get_or_init(|| Host::unserved().and_then(new_class));
     let (Some(class), Some(unserved)) = (class, Host::unserved()) else {
-        report::say("a window is refused, because of FOMPI_FALLBACK=error");
+        report::say("the window is refused because FOMPI_FALLBACK=error is set");
         std::process::abort();
     };
     let address = unserved.library.symbol(c"PMPI_Comm_call_errhandler");

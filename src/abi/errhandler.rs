@@ -232,7 +232,7 @@ pub(super) fn is_predefined(host: &Host, handler: Handle) -> bool {
 /// Sets the handler of a window.
 pub(super) fn set(host: &Host, window: &Window, handler: Handle) -> Result<(), Error> {
     if !is_predefined(host, handler) && !keep(handler) {
-        return Err(Error::Wrong(Class::Arg, "handle that is no error handler"));
+        return Err(Error::Wrong(Class::Arg, "invalid error handler"));
     }
     let old = window.errhandler.swap(handler, Ordering::Relaxed);
     release(host, old);

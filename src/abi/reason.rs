@@ -94,7 +94,7 @@ pub struct OwnCode {
 /// A process that died, or that cannot be reached.
 pub static GONE: OwnCode = OwnCode::new(c"a process of the window died or cannot be reached");
 /// Ranks that differ in what all ranks must have alike.
-pub static UNLIKE: OwnCode = OwnCode::new(c"ranks differ in what all must have alike");
+pub static UNLIKE: OwnCode = OwnCode::new(c"ranks disagree on a setting that must be identical");
 
 impl OwnCode {
     const fn new(text: &'static CStr) -> OwnCode {

@@ -82,7 +82,7 @@ impl HeapPlace {
 }
 
 /// The place of a range that another process has published is outside of its segment.
-const DAMAGED: Error = Error::Wrong(Class::Intern, "place of memory, damaged at its owner");
+const DAMAGED: Error = Error::Wrong(Class::Intern, "corrupt location of memory from its owner");
 
 /// An allocated range of memory, which is given back on drop.
 pub struct HeapRange {

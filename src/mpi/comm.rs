@@ -1,4 +1,4 @@
-//! Communicators and groups of the MPI underneath.
+//! Communicators and groups of the host MPI.
 
 use super::functions::do_not_copy;
 use super::handle::{Abi, Handle, Status};
@@ -10,16 +10,16 @@ use core::ffi::{c_int, c_void};
 use core::ptr;
 use parking_lot::Mutex;
 
-/// Returns the result of a function of the MPI underneath.
+/// Returns the result of a function of the host MPI.
 pub fn check(code: c_int) -> Result<()> {
     if code == 0 { Ok(()) } else { Err(Error::Host(code)) }
 }
 
-/// A communicator of the MPI underneath. A non-owning handle; the owner frees it.
+/// A communicator of the host MPI. A non-owning handle; the owner frees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Comm(pub Handle);
 
-/// A tag that no message has: probing for it lets the MPI underneath make progress.
+/// A tag that no message has: probing for it lets the host MPI make progress.
 const PROGRESS_TAG: c_int = 0x7a0;
 
 impl Comm {
@@ -66,7 +66,7 @@ impl Comm {
         Comm(new).return_errors(host)
     }
 
-    /// Makes the MPI underneath return errors on this communicator.
+    /// Makes the host MPI return errors on this communicator.
     fn return_errors(self, host: &Host) -> Result<Comm> {
         let errors_return = host.constants.errors_return;
         // SAFETY: both handles are valid.
@@ -179,9 +179,9 @@ impl Comm {
         Ok(self.least(host, i64::from(yes))? != 0)
     }
 
-    /// Lets the MPI underneath make progress on its own operations. One thread at a time, since one
-    /// call makes progress for all: MPICH and Intel MPI do not support several threads that come
-    /// from a session.
+    /// Lets the host MPI make progress on its own operations. One thread at a time, since one call
+    /// makes progress for all: MPICH and Intel MPI do not support several threads that come from a
+    /// session.
     pub fn progress(self, host: &Host) {
         static TURN: Mutex<()> = Mutex::new(());
         let Some(_turn) = TURN.try_lock() else { return };
@@ -200,7 +200,7 @@ impl Comm {
         let code =
             unsafe { (host.call.isend)(buffer, 1, datatype, nobody, 0, self.0, &mut request) };
         if code != 0 {
-            return Err(Error::Wrong(Class::Type, "datatype that is not committed, or none"));
+            return Err(Error::Wrong(Class::Type, "datatype is invalid or not committed"));
         }
         let mut status: Status = [0; 8];
         // SAFETY: a request that was just made, and a status that is large enough in every ABI.
@@ -219,7 +219,7 @@ const FEW_RANKS: usize = 16;
 /// As many ranks, from the first one on.
 const FIRST_RANKS: [c_int; FEW_RANKS] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
-/// A group of the MPI underneath. A non-owning handle.
+/// A group of the host MPI. A non-owning handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group(pub Handle);
 
@@ -247,7 +247,7 @@ impl Group {
         }
         let mut there = [0; FEW_RANKS];
         self.translate(host, of, &FIRST_RANKS[..size], &mut there[..size])?;
-        // The numbers behind the last one are not used.
+        // The numbers after the last one are not used.
         work(&there.map(|rank| Rank(rank.cast_unsigned()))[..size])
     }
 
@@ -281,7 +281,7 @@ impl Group {
     }
 }
 
-/// The error of a group of `size` processes of which one is not in the window.
+/// The error of a group of `size` processes that has one outside of the window.
 #[cold]
 fn outside(size: c_int) -> Error {
     let what = "group with processes that the window does not have, size";

@@ -1,8 +1,8 @@
-//! Datatypes of the MPI underneath, taken apart (MPI-4.1 §5.1.13). This file asks the MPI level by
-//! level how a type was made, and `decode` makes the layout from that. It calls only functions that
-//! cannot fail, since errors of datatype calls may end the process: so it checks handles first, as
-//! far as a handle shows that it is a datatype. The result is kept with the type, see `cache`, and
-//! found by its handle, see `handles`.
+//! Decoding of the host MPI's datatypes (MPI-4.1 §5.1.13). This file asks the MPI level by level
+//! how a type was made, and `decode` makes the layout from the answers. It calls only functions
+//! that cannot fail, since errors of datatype calls may end the process: so it checks handles
+//! first, as far as a handle shows that it is a datatype. The result is kept with the type, see
+//! `cache`, and found by its handle, see `handles`.
 
 mod arguments;
 mod array;
@@ -52,7 +52,7 @@ impl Host {
             return Err(Error::Wrong(Class::Type, "MPI_DATATYPE_NULL"));
         }
         if !may_be_datatype(self.abi, datatype) {
-            return Err(Error::Wrong(Class::Type, "handle that is no datatype"));
+            return Err(Error::Wrong(Class::Type, "invalid datatype handle"));
         }
         if let Some(layout) = cache::get(self, datatype)? {
             return Ok(Shape::Derived(layout));

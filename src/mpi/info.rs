@@ -1,4 +1,4 @@
-//! Info objects of the MPI underneath. Not for the effect of their keys on a window.
+//! Info objects of the host MPI. Not for the effect of their keys on a window.
 
 use super::comm::{Comm, check};
 use super::datatype::STANDARD_PREDEFINED_END;
@@ -14,14 +14,14 @@ pub const KINDS: &str = "mpi_memory_alloc_kinds";
 /// MPI_INFO_ENV of the MPI-5 ABI (MPI-5.0 §20.3).
 const INFO_ENV: Handle = 0x131;
 
-/// Returns what the MPI underneath says of the kinds of memory that may be passed with a
-/// communicator, and so with its windows (MPI-4.1 §12.4.3); `None` if it says nothing.
+/// Returns the kinds of memory that the host MPI supports for a communicator, and so for its
+/// windows (MPI-4.1 §12.4.3); `None` if it does not report them.
 pub fn memory_kinds(host: &Host, comm: Comm) -> Result<Option<String>> {
     type GetInfo = unsafe extern "C-unwind" fn(usize, *mut Handle) -> c_int;
     type Free = unsafe extern "C-unwind" fn(*mut Handle) -> c_int;
     // SAFETY: the functions of these names have these types.
     let get_info: Option<GetInfo> = unsafe { host.extra(c"PMPI_Comm_get_info") };
-    // SAFETY: likewise.
+    // SAFETY: the function of this name has this type.
     let free: Option<Free> = unsafe { host.extra(c"PMPI_Info_free") };
     let (Some(get_info), Some(free)) = (get_info, free) else { return Ok(None) };
     let mut info: Handle = 0;
@@ -34,7 +34,7 @@ pub fn memory_kinds(host: &Host, comm: Comm) -> Result<Option<String>> {
 }
 
 /// Returns whether a handle can be that of an info object, as far as the handle shows it. Calls of
-/// the MPI underneath with other handles may end the process.
+/// the host MPI with other handles may end the process.
 fn may_be_info(host: &Host, info: Handle) -> bool {
     match host.abi {
         // Bits 30 and 31 are the storage, 0 is none; bits 26 to 29 are the kind of object.
@@ -50,7 +50,7 @@ fn may_be_info(host: &Host, info: Handle) -> bool {
 /// MPI_ERR_INFO if the handle cannot be that of an info object.
 pub fn value(host: &Host, info: Handle, key: &str) -> Result<Option<String>> {
     if !may_be_info(host, info) {
-        return Err(Error::Wrong(Class::Info, "handle that is no info object"));
+        return Err(Error::Wrong(Class::Info, "invalid info handle"));
     }
     let mut value = vec![0_u8; host.constants.max_info_val.cast_unsigned().to_usize() + 1];
     let (mut found, length) = (0, host.constants.max_info_val - 1);

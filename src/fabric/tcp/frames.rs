@@ -226,8 +226,8 @@ impl AnswerStatus {
             _ if number == AnswerStatus::NotExposed as u32 => "remote access error",
             _ if number == AnswerStatus::Unaligned as u32 => "remote invalid request error",
             _ if number == AnswerStatus::NoPermission as u32 => "remote access error",
-            _ if number == AnswerStatus::NoRequest as u32 => "it received no valid request",
-            _ => "it sent an answer that is not valid",
+            _ if number == AnswerStatus::NoRequest as u32 => "it received an invalid request",
+            _ => "it sent an invalid answer",
         }
     }
 }

@@ -31,12 +31,12 @@ reasons! {
     InHeap "the memory is shared already",
     Alone "no other process of this node is in the window",
     Gpu "the run-time library of a GPU is loaded",
-    NoKernel "the kernel does not say what refers to pages (MADV_COLLAPSE, Linux 6.1)",
+    NoKernel "the kernel does not report references to pages (MADV_COLLAPSE, Linux 6.1)",
     Valgrind "valgrind runs the program",
     /// (RLIMIT_AS, RLIMIT_FSIZE): a peer that cannot map the memory must not be left over.
     Limited "a resource limit of the process bounds its memory or its files",
     /// (vm.overcommit_memory=2)
-    Strict "the system gives out no more memory than it has",
+    Strict "the system does not overcommit memory",
     ManyMappings "the process has many windows over adopted memory already",
     NotMapped "a part of the memory is not mapped",
     Stack "the memory is on a stack",
@@ -55,7 +55,7 @@ reasons! {
     OtherProcesses "the process has a child or is traced: these may use its memory",
     OtherWindow "another window is over some of its pages already",
     Budget "moving the memory does not fit the budget",
-    Again "windows over this very memory were freed, and the last two were not both used",
+    Again "the last two windows over this memory were not both used",
     NoMemory "the system has no memory or no mapping for it now",
     Failed "the system refused a step of the move",
 }

@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 const SHORT: u64 = u64::MAX;
 
 /// An announcement that rank 0 has not made: it has damaged its memory.
-const DAMAGED: Error = Error::Wrong(Class::Intern, "announcement of a window, damaged by rank 0");
+const DAMAGED: Error = Error::Wrong(Class::Intern, "corrupt window announcement from rank 0");
 
 /// The slots of an arena, as one rank knows them.
 pub struct Slots {

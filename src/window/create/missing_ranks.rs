@@ -177,14 +177,17 @@ fn text_of_other_jobs(call: &str, rank: Rank) -> String {
     let waits = waits(call, rank, patience());
     format!(
         "{waits} for other ranks, of which some were started by MPI_Comm_spawn or are connected to \
-         this job: they may be late, or be without libfompi"
+         this job: they may not have made this call yet, or run without libfompi"
     )
 }
 
 /// Returns the report of rank `rank`, which cannot find the others.
 fn text_of_unknown(call: &str, rank: Rank) -> String {
     let waits = waits(call, rank, patience());
-    format!("{waits} for other ranks: they may be late, or be without libfompi; then {REMEDY}")
+    format!(
+        "{waits} for other ranks: they may not have made this call yet, or run without libfompi; \
+         then {REMEDY}"
+    )
 }
 
 /// Returns the report of rank `rank`. `others`: the other ranks of its node. `None`: a lower rank
@@ -327,7 +330,8 @@ mod tests {
         let text = text_of_other_jobs("MPI_Win_create", Rank(0));
         assert!(text.contains("started by MPI_Comm_spawn or are connected to this job: they may"));
         let text = text_of_unknown("MPI_Win_create", Rank(0));
-        assert!(text.contains("for other ranks: they may be late, or be without libfompi; then"));
+        let reason = "they may not have made this call yet, or run without libfompi; then start";
+        assert!(text.contains(reason), "{text}");
     }
 
     #[test]

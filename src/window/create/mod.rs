@@ -246,7 +246,7 @@ fn wish(request: &WindowRequest, hints: &Hints) -> Result<Wish> {
             if address.checked_add(bytes).is_none() {
                 return Err(Error::Argument(
                     Class::Size,
-                    "size that ends behind the last address,",
+                    "size beyond the last address,",
                     request.size as i64,
                 ));
             }

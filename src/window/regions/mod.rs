@@ -151,7 +151,7 @@ pub enum RegionLocation {
 
 /// The words or entries that a target has published are none that it has stored.
 const DAMAGED: Error =
-    Error::Wrong(Class::Intern, "table of attached memory, damaged at the target");
+    Error::Wrong(Class::Intern, "corrupt table of attached memory at the target");
 
 /// A copy of a target's table.
 #[derive(Default)]

@@ -89,7 +89,7 @@ impl LongList {
         let area = (place >> AREA_AT).to_usize();
         let length = (place >> LENGTH_AT & LONG).to_usize();
         if area >= AREAS || length > area_length(area) {
-            return Err(Error::Wrong(Class::Intern, "list of posts, damaged at the target"));
+            return Err(Error::Wrong(Class::Intern, "corrupt list of posts at the target"));
         }
         Ok(Some(LongList { area, length }))
     }
