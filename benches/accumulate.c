@@ -1,5 +1,5 @@
 // What a sum of many elements into another rank costs, with lock_all and under an exclusive lock,
-// beside a loop of the compiler over private memory. Ones are added: a sum of zeros changes
+// compared with a loop of the compiler over private memory. Ones are added: a sum of zeros changes
 // nothing, and libfompi does not store what does not change.
 // usage: two ranks; compiled with -O3 -march=native the loop uses the vectors that libfompi uses
 

@@ -1,7 +1,7 @@
-// What a sum of 1,024 doubles into another rank costs with lock_all while that rank changes a single
-// element of its own memory by fetch-and-op: not at all (unmixed), all the time (mixed), or until just
-// before (switched: the calls of rank 0 behind it, by number). And what the single ones cost. The
-// element is the one behind the doubles (beside), or one of them (inside).
+// What a sum of 1,024 doubles into another rank costs with lock_all while that rank changes a
+// single element of its own memory by fetch-and-op: not at all (unmixed), all the time (mixed), or
+// until just before (switched: the calls of rank 0 after it, by number). And the cost of the single
+// ones. The element is the one after the doubles (outside), or one of them (inside).
 // usage: two ranks
 
 #include <mpi.h>
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
     for (int inside = 0; inside <= 1; inside++) {
         element = inside ? ELEMENTS / 2 : ELEMENTS;
         if (rank == 0)
-            printf("%s\n", inside ? "inside:" : "beside:");
+            printf("%s\n", inside ? "inside:" : "outside:");
         together("unmixed", sum, NULL);
         together("unmixed", NULL, single);
         together("mixed", sum, single);

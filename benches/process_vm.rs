@@ -1,7 +1,7 @@
-//! What memory of another process costs: a bare system call, the road on top of it
+//! Cost of access to memory of another process: a bare system call, the transport on top of it
 //! (`fabric::cma`), many runs, as bare lists and as a batch, and small puts that are gathered. The
-//! target is a fork of this process that sleeps. Nanoseconds, first quartiles: a machine that others
-//! use disturbs most rounds of long work.
+//! target is a fork of this process that sleeps. Nanoseconds, first quartiles: a machine that
+//! others use disturbs most rounds of long work.
 //!
 //!     cargo bench --bench process_vm
 
@@ -46,7 +46,7 @@ fn target(work: impl FnOnce()) -> Process<'static> {
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
         work();
         loop {
-            // SAFETY: likewise.
+            // SAFETY: as above.
             unsafe { libc::pause() };
         }
     }
@@ -103,14 +103,14 @@ fn bare(way: Way, pid: i32, here: &[libc::iovec], there: &[libc::iovec]) {
 }
 
 fn single(target: Process<'static>, here: *mut u8, there: *mut u8) {
-    println!("one run            bytes      bare     road     ratio");
+    println!("one run            bytes      bare transport    ratio");
     for (bytes, repeat) in [(8, 200), (4096, 200), (1 << 20, 4)] {
         for way in [Way::Put, Way::Get] {
             let mut plain = || {
                 let (here, there) = (black_box(here), black_box(there));
                 bare(way, target.life.mark().pid, &[iovec(here, bytes)], &[iovec(there, bytes)]);
             };
-            let mut road = || {
+            let mut transport = || {
                 let (here, there) = (black_box(here), black_box(there).addr() as u64);
                 // SAFETY: memory that both processes have.
                 let done = unsafe {
@@ -121,8 +121,11 @@ fn single(target: Process<'static>, here: *mut u8, there: *mut u8) {
                 };
                 done.unwrap();
             };
-            let [plain, road] = quartiles([&mut plain, &mut road], repeat);
-            println!("{way:?} {bytes:>20} {plain:>9.0} {road:>8.0} {:>9.3}", road / plain);
+            let [plain, transport] = quartiles([&mut plain, &mut transport], repeat);
+            println!(
+                "{way:?} {bytes:>20} {plain:>9.0} {transport:>9.0} {:>8.3}",
+                transport / plain
+            );
         }
     }
 }
@@ -171,7 +174,7 @@ fn runs(target: Process<'static>, here: *mut u8, there: *mut u8) {
                             // SAFETY: memory that both processes have.
                             unsafe { batch.push(here, there.addr() as u64, bytes as u64) };
                         }
-                        // SAFETY: likewise.
+                        // SAFETY: as above.
                         unsafe { batch.finish() }.unwrap();
                     };
                     let [lists, batch] =
@@ -196,7 +199,7 @@ fn small_puts(process: Process<'static>, here: *mut u8, there: *mut u8) {
             let mut once = || (0..count).for_each(put);
             let mut later = || {
                 for i in 0..count {
-                    // SAFETY: likewise.
+                    // SAFETY: as above.
                     unsafe { to.put_later(place(i), here, bytes as u64, || &due) }.unwrap();
                 }
                 assert!(!puts.complete(process, &due));
@@ -212,7 +215,7 @@ fn small_puts(process: Process<'static>, here: *mut u8, there: *mut u8) {
     }
 }
 
-/// Gets of a word that its owner changes between two values, and how many saw something else.
+/// Gets of a word that its owner changes between two values, and how many returned another value.
 fn torn(here: *mut u8, there: *mut u8) {
     let word = there.cast::<u64>();
     let owner = target(|| {
@@ -228,7 +231,7 @@ fn torn(here: *mut u8, there: *mut u8) {
     for _ in 0..2_000_000 {
         // SAFETY: memory that both processes have.
         unsafe { owner.get(here, there.addr() as u64, 8) }.unwrap();
-        // SAFETY: likewise.
+        // SAFETY: as above.
         match unsafe { here.cast::<u64>().read_volatile() } {
             0 => seen[0] += 1,
             u64::MAX => seen[1] += 1,

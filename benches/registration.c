@@ -1,4 +1,4 @@
-/* What it costs to register memory for an RDMA device and to let go of it, beside a copy of as
+/* Cost of registration and deregistration of memory for an RDMA device, compared with a copy of as
  * many bytes: the median of many, in ns, and the quotient. `cold` walks through 64 MiB, so that the
  * caches have the bytes of none. On an emulated machine both are slow, and not equally: there
  * GLIBC_TUNABLES=glibc.cpu.x86_rep_movsb_threshold=1000000000 gives copies their due.

@@ -1,11 +1,11 @@
-/* What operations cost between nodes over TCP, beside bare TCP. Rank 0 drives the last rank. Both
- * also have a stream of their own, which a blocking thread of the last rank reads: 8 bytes and 8
+/* Cost of operations between nodes over TCP, compared with bare TCP. Rank 0 drives the last rank.
+ * Both also have a stream of their own, which a blocking thread of the last rank reads: 8 bytes and 8
  * bytes back, or a long stream and 8 bytes back. Operation and bare stream are measured in turns.
  *
  * usage: tcp_rows [ROUNDS]
  *
  * Prints for each row and round, in microseconds: the median and the least of the operation, then
- * those of the bare stream beside it (0 where there is none). Other ranks sleep, but for the fence.
+ * those of the bare stream (0 where there is none). Other ranks sleep, but for the fence.
  */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -250,7 +250,7 @@ static void passive_row(const struct row *row) {
   if (!locks && rank == 0) MPI_Win_unlock_all(win);
 }
 
-/* Bare ping-pongs beside a row in which both sides take part. */
+/* Bare ping-pongs for comparison with a row in which both sides take part. */
 static int bare_ping_pongs(int bare_count) {
   for (int i = 0; rank == 0 && i < CHUNK; i++) {
     double began = now();

@@ -1,6 +1,6 @@
 // How many bytes of the heap the library holds: what it allocated and has not given back, the MPI
 // underneath and the driver of the device not counted. The program's malloc comes before that of
-// libc, and looks at the caller.
+// libc, and inspects the caller.
 
 #ifndef HEAP_H
 #define HEAP_H

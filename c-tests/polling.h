@@ -10,7 +10,7 @@
 enum { BYTES = 4 << 20, TAG = 1 };
 
 // Calls that rank 0 repeats. Some leave the flag that they read at `target` in `flag`, others are
-// beside a load of the own flag.
+// in addition to a load of the own flag.
 typedef void (*Poll)(int target);
 
 static char *message;

@@ -1,4 +1,4 @@
-// Calls of which a profiling library has to have seen each once.
+// Calls that a profiling library has to intercept once each.
 
 #ifndef PROFILER_CALLS_H
 #define PROFILER_CALLS_H

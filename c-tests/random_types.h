@@ -286,7 +286,7 @@ UNUSED static MPI_Win window_of_flavor(int flavor, char **base)
     return win;
 }
 
-// Two types, of which the target's may be the predefined one that they are made of.
+// Two types; the target's may be the predefined one that they are made of.
 struct pair {
     MPI_Datatype origin, target, predefined;
     int origin_count, target_count;

@@ -33,7 +33,7 @@ int c_calls(MPI_Fint win, int keyval)
     return win_seen == win && keyval_seen == keyval && extra_is_right ? calls : -1;
 }
 
-// Whether the callback gets addresses of integers from now on, whose values it notes.
+// Whether the callback gets addresses of integers from now on, whose values it records.
 void c_points(int yes) { points = yes; }
 
 // What it noted the last time.

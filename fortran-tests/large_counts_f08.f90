@@ -1,7 +1,7 @@
 ! The calls of mpi_f08 with counts of MPI_COUNT_KIND and displacement units of MPI_ADDRESS_KIND,
 ! which since MPI-4.0 have the names of the others. MPI-4.1 sections 19.1.5, 12.2 and 12.3.
 ! ranks: 1 2
-! between nodes: shared windows are left to the MPI underneath
+! between nodes: shared windows are left to the host MPI
 ! standard: 4
 
 #define F08

@@ -1,7 +1,7 @@
 ! The one-sided calls through the module mpi_f08: windows, puts, gets, accumulates, requests, every
 ! kind of synchronisation, attributes, groups, handlers. MPI-4.1 chapter 12 and section 19.1.
 ! ranks: 1 2 4
-! between nodes: shared windows are left to the MPI underneath
+! between nodes: shared windows are left to the host MPI
 
 module checks
   use mpi_f08

@@ -2,7 +2,7 @@
 ! requests, every kind of synchronisation, attributes, names, groups, handlers.
 ! MPI-4.1 chapter 12 and section 19.1.
 ! ranks: 1 2 4
-! between nodes: shared windows are left to the MPI underneath
+! between nodes: shared windows are left to the host MPI
 
 subroutine check(holds, what)
   implicit none

@@ -40,7 +40,7 @@ static int put_arrives(MPI_Win win, const char *base) {
     return *base == 1;
 }
 
-/* The growth by a window, as many of which are alive at once. The pages of its user, which it
+/* The growth by a window, while many windows exist. The pages of its user, which it
  * touches in allocated windows only if the layer does, count as the layer's. */
 static void of_windows(const char *name, long count, int is_allocated, int has_own_unit) {
     static MPI_Win wins[WINDOWS_MAX];

@@ -1,7 +1,7 @@
-// Ranks change single words beside an array to which rank 0 adds as a whole, at the same time: first
-// no word of the array, then some, then all of them one after the other, then none again. No change
-// is lost, and a rank sees a word only grow. In windows over allocated memory, and over memory that
-// begins at an odd multiple of four. MPI-4.1 sections 12.2 and 12.7.1.
+// Ranks change single words next to an array to which rank 0 adds as a whole, at the same time:
+// first no word of the array, then some, then all of them one after the other, then none again. No
+// change is lost, and a rank sees a word only grow. In windows over allocated memory, and over
+// memory that begins at an odd multiple of four. MPI-4.1 sections 12.2 and 12.7.1.
 // ranks: 2 4 8
 // plain ranks: 2
 
@@ -27,7 +27,7 @@ static void add_to_all(void)
         added[i] += ALL;
 }
 
-// The word of a call: the two words beside the array in turns, and some of the array.
+// The word of a call: the two words next to the array in turns, and some of the array.
 static int word_of(int phase, int call)
 {
     if (phase % PHASES == SOME && call % 7 == 0)

@@ -10,7 +10,7 @@
 
 enum { ROUNDS = 201, WORDS = 3, SUMMED = 1 << 16 };
 
-// Sums change the upper bits, of which none is carried to; each rank has two of the lower bits.
+// Sums change the upper bits, and no carry reaches them; each rank has two of the lower bits.
 static void update(MPI_Win win, int round, MPI_Aint word)
 {
     const int32_t sum = SUMMED, toggled = 1 << (2 * (rank % 8)), set = 2 << (2 * (rank % 8));

@@ -84,7 +84,7 @@ struct request {
 
 // The send queue's requests are numbered from 0 on: those before `retired` have left their places,
 // those before `finished` have completed, those before `posted` are there. `seen` is where the
-// thread's last look found `posted`.
+// thread's last check found `posted`.
 struct queue_pair {
     struct ibv_qp base;
     struct ibv_qp_attr attr;

@@ -210,8 +210,8 @@ static void stir(struct queue_pair *qp)
             step(qp, 0);
 }
 
-// What was there at the last look takes effect now. Returns whether to look again.
-static int look(void)
+// Requests that the last check found take effect now. Returns whether to check again.
+static int check(void)
 {
     int again = 0;
     for (struct queue_pair *qp = queues; qp != NULL; qp = qp->next) {
@@ -233,7 +233,7 @@ static void *thread(void *unused)
     const struct timespec tick = {0, TICK_NS};
     pthread_mutex_lock(&engine);
     for (;;) {
-        int again = look();
+        int again = check();
         if (!again) {
             thread_state = 2;
             while (thread_state == 2)

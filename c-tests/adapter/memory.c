@@ -1,5 +1,5 @@
-// Executes a request: looks at both ends, then moves the bytes with process_vm_writev and _readv,
-// or by load and store within a process. Atomic operations exclude each other, but not the CPU's,
+// Executes a request: checks both ends, then moves the bytes with process_vm_writev and _readv, or
+// by load and store within a process. Atomic operations exclude each other, but not the CPU's,
 // unless ADAPTER_ATOMIC=glob says so: then an agent, a thread of the target, executes them.
 
 #include "adapter.h"
@@ -280,7 +280,7 @@ int execute(struct queue_pair *qp, struct request *request)
     else if (request->bytes == 0 && !(target->access & right_for(request->opcode)))
         status = IBV_WC_REM_INV_REQ_ERR;
     else if (request->bytes == 0)
-        // An empty request looks at no key, but its target has to let it in and to answer.
+        // An empty request checks no key, but its target has to accept it and to answer.
         return is_alive(&registry->processes[target->process - 1]) ? IBV_WC_SUCCESS : UNREACHABLE;
     struct key_entry *key = request->rkey & RKEY ? key_of(request->rkey & ~(uint32_t)RKEY) : NULL;
     if (status == IBV_WC_SUCCESS && key == NULL)

@@ -1,6 +1,6 @@
 // Memory of several allocators is adopted and given back to them: glibc's, jemalloc, tcmalloc and
 // mimalloc, where they are installed, each on a rank of its own. What they give out afterwards has
-// the bytes that it must have, and so have the objects beside the windows. MPI-4.1 section 12.2.1.
+// the bytes that it must have, and so have the objects next to the windows. MPI-4.1 section 12.2.1.
 // ranks: 4
 // settings: FOMPI_ADOPT=always
 
@@ -8,7 +8,7 @@
 #include "adopted.h"
 #include <malloc.h>
 
-enum { TURNS = 160, BESIDE = 40 };
+enum { TURNS = 160, OBJECTS = 40 };
 
 static const size_t sizes[] = {24, 700, 5000, 40000, 300000, 1500000};
 
@@ -59,25 +59,25 @@ static void check_bytes(const char *bytes, size_t count, int value)
 static char *object_of_a_window(size_t bytes, int turn)
 {
     static char from[1500000];
-    char *beside[BESIDE], *object = NULL;
-    for (int n = 0; n < BESIDE; n++) {
-        if (n == BESIDE / 2)
+    char *objects[OBJECTS], *object = NULL;
+    for (int n = 0; n < OBJECTS; n++) {
+        if (n == OBJECTS / 2)
             object = memset(malloc(bytes), 7, bytes);
-        beside[n] = memset(malloc(60), n, 60);
+        objects[n] = memset(malloc(60), n, 60);
     }
     MPI_Win win = window_over(object, (MPI_Aint)bytes, 1);
     memset(from, 1 + turn % 100, bytes);
     OK(MPI_Win_fence(0, win));
     OK(MPI_Put(from, (int)bytes, MPI_BYTE, next_rank(), 0, (int)bytes, MPI_BYTE, win));
-    for (int n = 0; n < BESIDE; n++)
-        check_bytes(beside[n], 60, n);
-    for (int n = 0; n < BESIDE; n += 2)
-        free(beside[n]);
+    for (int n = 0; n < OBJECTS; n++)
+        check_bytes(objects[n], 60, n);
+    for (int n = 0; n < OBJECTS; n += 2)
+        free(objects[n]);
     OK(MPI_Win_fence(0, win));
     OK(MPI_Win_free(&win));
-    for (int n = 1; n < BESIDE; n += 2) {
-        check_bytes(beside[n], 60, n);
-        free(beside[n]);
+    for (int n = 1; n < OBJECTS; n += 2) {
+        check_bytes(objects[n], 60, n);
+        free(objects[n]);
     }
     return object;
 }

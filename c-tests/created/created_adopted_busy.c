@@ -1,5 +1,5 @@
 // A target that computes in its adopted memory, and makes no MPI call, delays no rank that puts,
-// gets and accumulates there. It also changes bytes of its own meanwhile, of which none is lost.
+// gets and accumulates there. It also changes bytes of its own meanwhile, and no change is lost.
 // MPI-4.1 section 12.7.3.
 // ranks: 2 3 4
 // plain ranks: 2

@@ -12,7 +12,7 @@ enum { ROW = 2048, NEAR = 40, APART = 50 };
 // A turn takes 1 ms, and 0.3 s over the emulated device of a virtual machine, where CHECK_TIMES is set.
 static int turns = 600;
 
-// Puts and gets across all of a row of bytes of this rank, ahead of which other rows lie.
+// Puts and gets across all of a row of bytes of this rank that follows other rows.
 static void copy_row(MPI_Win win, int target, int turn)
 {
     static char row[ROW], got[ROW];

@@ -1,5 +1,5 @@
 // Thousands of windows over parts of one block and over many allocations, made and freed in random
-// order, with others over the same pages: all data is right, in the windows and beside them. The
+// order, with others over the same pages: all data is right, in the windows and around them. The
 // process has no more memory, mappings and descriptors with each window. MPI-4.1 sections 12.2.1
 // and 12.2.5.
 // ranks: 1 2 3

@@ -66,7 +66,7 @@ int main(int argc, char **argv)
     CHECK_EQ(munlock(memory[1], PAGES * PAGE), 0);
     const int ring = rank == 0 ? ring_over(memory[2]) : -1;
     check_window("a buffer of io_uring", memory[2], ring >= 0);
-    check_window("beside such a buffer", memory[3], 0); // whether it is adopted depends on the kernel
+    check_window("next to such a buffer", memory[3], 0); // whether it is adopted depends on the kernel
     if (ring >= 0)
         close(ring);
     if (rank == 0)

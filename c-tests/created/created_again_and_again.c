@@ -1,5 +1,5 @@
 // Windows over the same buffer made and freed a thousand times, with other sizes and places each
-// time, all of which work; and nothing is left open at the end. MPI-4.1 sections 12.2.1 and 12.2.5.
+// time. All of them work, and nothing is left open at the end. MPI-4.1 sections 12.2.1 and 12.2.5.
 // ranks: 1 2 4
 // plain ranks: 1 2
 

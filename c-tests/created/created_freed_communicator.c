@@ -42,7 +42,7 @@ int main(int argc, char **argv)
                           &windows[turn]));
         OK(MPI_Comm_free(&comm));
         use(windows[turn], memory[turn], ranks);
-        // Half of them are freed at once, the others live on beside their successors.
+        // Half of them are freed at once, the others live on together with their successors.
         if (turn % 2 == 0)
             OK(MPI_Win_free(&windows[turn]));
     }

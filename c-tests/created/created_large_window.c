@@ -1,5 +1,5 @@
-// Windows of 6 GiB of which little is ever touched: places beyond 2^31 and 2^32 bytes, blocks that
-// lie gigabytes apart, elements across these borders. MPI-4.1 sections 12.2.1 and 12.3.
+// Windows of 6 GiB that are hardly touched: places beyond 2^31 and 2^32 bytes, blocks that lie
+// gigabytes apart, elements across these borders. MPI-4.1 sections 12.2.1 and 12.3.
 // ranks: 1 2 4
 
 #include "created.h"

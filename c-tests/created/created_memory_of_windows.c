@@ -1,7 +1,7 @@
-// Windows over the memory of other windows, which live on beside them: an allocated window, the
+// Windows over the memory of other windows, which exist at the same time: an allocated window, the
 // parts of a shared one, a window over the memory of MPI_Alloc_mem. MPI-4.1 section 12.2.1.
 // ranks: 1 2 3 4
-// between nodes: shared windows are left to the MPI underneath
+// between nodes: shared windows are left to the host MPI
 
 #include "every_call.h"
 

@@ -1,8 +1,8 @@
 // Exceptions that leave a call which makes a window: thrown by the error handler of the communicator,
-// also where the MPI underneath finds the error. Nothing that the call had taken is lost: as many
+// also where the host MPI finds the error. Nothing that the call had taken is lost: as many
 // calls fail as windows can be alive at once, and one more succeeds. MPI-4.1 section 9.3.1.
 // ranks: 2
-// between nodes: it is the MPI underneath that has to find the error.
+// between nodes: it is the host MPI that has to find the error.
 
 #include <cstdio>
 #include <cstdlib>

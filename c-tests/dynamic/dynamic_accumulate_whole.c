@@ -21,7 +21,7 @@ static void replace(MPI_Aint there, int round)
     OK(MPI_Win_flush(0, win));
 }
 
-static void look(MPI_Aint there, int element)
+static void read_there(MPI_Aint there, int element)
 {
     double complex got[COUNT], one = -1;
     const MPI_Aint place = MPI_Aint_add(there, element * (MPI_Aint)sizeof one);
@@ -45,7 +45,7 @@ static void one_memory(double complex *memory)
         if ((rank + round) % 2 == 0)
             replace(places[0], round);
         else
-            look(places[0], round % COUNT);
+            read_there(places[0], round % COUNT);
     }
     OK(MPI_Win_unlock_all(win));
     OK(MPI_Barrier(MPI_COMM_WORLD));

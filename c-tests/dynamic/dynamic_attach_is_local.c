@@ -60,7 +60,7 @@ static void within_epochs(void)
     OK(MPI_Group_free(&all));
 }
 
-// What is attached late in an epoch can be reached in it.
+// Memory that is attached at the end of an epoch can be accessed in it.
 static void reach_within_a_fence_epoch(int round)
 {
     MPI_Aint places[RANKS_MAX];

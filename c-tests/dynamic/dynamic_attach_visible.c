@@ -1,5 +1,6 @@
-// Memory that is attached within an epoch can be accessed by whoever gets its address in a message:
-// nothing else tells the origin of it, and the epoch stays the same. MPI-4.1 section 12.2.4.
+// Memory that is attached within an epoch can be accessed by any rank that gets its address in a
+// message: nothing else tells the origin of it, and the epoch stays the same. MPI-4.1 section
+// 12.2.4.
 // ranks: 2 4
 
 #include "dynamic.h"

@@ -63,7 +63,8 @@ static void announce(int slot)
     OK(MPI_Win_flush(rank, board));
 }
 
-// Attaches a slot, or detaches it, looks that nobody writes there any more, and moves it elsewhere.
+// Attaches a slot, or detaches it, checks that no rank writes there any more, and moves it
+// elsewhere.
 static void change(int slot, int move)
 {
     volatile int64_t *memory = slots[slot];

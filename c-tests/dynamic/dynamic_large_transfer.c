@@ -18,7 +18,7 @@ static void whole(MPI_Aint there)
         values[i] = mark(rank, i);
     OK(MPI_Put(values, COUNT, MPI_LONG, next_rank(), there, COUNT, MPI_LONG, win));
     OK(MPI_Win_flush(next_rank(), win));
-    // A word may be a request to a device, so most go as halves, the upper of which are 0.
+    // A word may be a request to a device, so most go as halves, and the upper halves are 0.
     OK(MPI_Accumulate(values, WORDS, MPI_LONG, next_rank(), there, WORDS, MPI_LONG, MPI_SUM, win));
     OK(MPI_Accumulate(values + WORDS, HALVES, MPI_INT32_T, next_rank(),
                       MPI_Aint_add(there, WORDS * sizeof(long)), HALVES, MPI_INT32_T, MPI_SUM, win));

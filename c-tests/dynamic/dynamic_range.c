@@ -72,7 +72,7 @@ static void far_away(void)
     outside_at(MPI_Aint_add(there, (MPI_Aint)1 << 46), 1);
 }
 
-// Shapes of which a part is inside, and a shape whose holes alone are outside.
+// Shapes that are partly inside, and a shape whose holes alone are outside.
 static void shapes(void)
 {
     int64_t values[4] = {9, 9, 9, 9};

@@ -3,7 +3,7 @@
 // returns. A new window does not take over that handler. MPI-4.1 sections 9.3, 12.2 and 12.6.1.
 // ranks: 1 2
 // settings: FOMPI_STRICT=1
-// between nodes: shared windows are left to the MPI underneath
+// between nodes: shared windows are left to the host MPI
 
 #include "check.h"
 

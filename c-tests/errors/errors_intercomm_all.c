@@ -2,7 +2,7 @@
 // right handler and leaves the processes able to go on. MPI-4.1 sections 9.3 and 12.2.
 // ranks: 2 4
 // settings: FOMPI_STRICT=1
-// between nodes: shared windows are left to the MPI underneath
+// between nodes: shared windows are left to the host MPI
 
 #include "check.h"
 

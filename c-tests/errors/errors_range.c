@@ -56,7 +56,7 @@ static void shapes(void)
     OK(MPI_Type_free(&backwards));
 }
 
-// A type of one block, at `first` longs from its address, of which a byte lies outside.
+// A type of one block, at `first` longs from its address, with a byte outside.
 static void one_block(int first, int longs, MPI_Aint disp)
 {
     MPI_Datatype type;
@@ -73,7 +73,7 @@ static void one_block(int first, int longs, MPI_Aint disp)
     OK(MPI_Type_free(&type));
 }
 
-// As many longs at equal distances, of which the last one or the first one lies outside.
+// As many longs at equal distances, with the last one or the first one outside.
 static void row(int longs, int stride, MPI_Aint disp)
 {
     MPI_Datatype type;
@@ -89,7 +89,7 @@ static void row(int longs, int stride, MPI_Aint disp)
     OK(MPI_Type_free(&type));
 }
 
-// Three longs at irregular places, of which one lies outside.
+// Three longs at irregular places, one of them outside.
 static void irregular(int second, int third, MPI_Aint disp)
 {
     MPI_Datatype type;

@@ -1,9 +1,9 @@
 // ranks: 2 3
 // settings: FOMPI_STRICT=1
 //
-// A rank has another value of a setting that all ranks must have alike. All of them learn which one
-// it is, on which rank, and both values, at each window of such a communicator; one whose ranks are
-// alike has windows. An MPI alone knows no such setting.
+// A rank has another value of a setting that must be identical on all ranks. All of them learn
+// which one it is, on which rank, and both values, at each window of such a communicator; one whose
+// ranks agree has windows. An MPI alone knows no such setting.
 
 #define _GNU_SOURCE
 #include "check.h"

@@ -1,8 +1,8 @@
 // CUDA's driver library for the programs of this folder, by its functions in cuda.h, which need not
 // be installed. A function that fails ends the program.
 //
-// The library is the stand-in that lies beside the program, or with CHECK_GPU=system the one that
-// the loader finds, a real one on a machine with a GPU.
+// The library is the stand-in in the program's folder, or with CHECK_GPU=system the one that the
+// loader finds, a real one on a machine with a GPU.
 
 #ifndef GPU_DRIVER_H
 #define GPU_DRIVER_H
@@ -134,7 +134,7 @@ static void driver_unregister(void *base)
     driver_leave();
 }
 
-// The GPU itself copies between two places, of which `pinned` is memory of the host that it knows.
+// The GPU itself copies between two places; `pinned` is memory of the host that it knows.
 UNUSED static void driver_copies(void *to, const void *from, const void *pinned, size_t bytes)
 {
     CUdeviceptr seen, there = (uintptr_t)to, here = (uintptr_t)from;

@@ -27,7 +27,7 @@ static int is_systems(void) { return has_gpu() && strcmp(getenv("CHECK_GPU"), "s
 
 static int is_of_host(int kind) { return kind == PINNED || kind == REGISTERED; }
 
-// Loads a library that lies in the folder beside the program that has its name and `.gpu`.
+// Loads a library from the folder next to the program that has the program's name and `.gpu`.
 UNUSED static void *gpu_load(const char *name)
 {
     char path[PATH_MAX + 64];

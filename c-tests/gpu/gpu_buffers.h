@@ -114,7 +114,7 @@ static void accumulates(int *device, int *result)
     OK(MPI_Win_flush(target, win));
     check_device(result, N, 11);
     check_window(N, 12);
-    // MPI_NO_OP has no origin: its bytes, most of which do not exist, must not be used.
+    // MPI_NO_OP has no origin: its bytes, which mostly do not exist, must not be used.
     fill_device(result, N, 0);
     OK(MPI_Get_accumulate(device + LARGE - 1, N, MPI_INT, result, N, MPI_INT, target, 0, N, MPI_INT,
                           MPI_NO_OP, win));

@@ -1,6 +1,6 @@
-// A window over memory of a GPU that the MPI underneath makes: it can be made and freed, and another
-// one is ours beside it. No rank accesses its memory, which an MPI without support of GPUs cannot
-// reach. On 2 ranks.
+// A window over memory of a GPU that the host MPI makes: it can be made and freed, and another one
+// of libfompi exists at the same time. No rank accesses its memory, which an MPI without support of
+// GPUs cannot reach. On 2 ranks.
 // ranks: 2
 // gpu: cuda
 // between nodes: it is about such a window

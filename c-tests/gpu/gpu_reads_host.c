@@ -1,5 +1,5 @@
 // Windows over memory that is registered for a GPU before the window is made, while it exists, or
-// that CUDA has allocated, beside the GPU's own copies (gpu_reads_host.h). The library of the GPU
+// that CUDA has allocated, during the GPU's own copies (gpu_reads_host.h). The library of the GPU
 // is loaded first. On 2 ranks.
 // ranks: 2
 // gpu: cuda

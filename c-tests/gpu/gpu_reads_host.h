@@ -1,4 +1,4 @@
-// Memory of the host that a GPU reads and writes by itself, beside windows over it: what the GPU
+// Memory of the host that a GPU reads and writes by itself, with windows over it: what the GPU
 // reads is what MPI_Put has put there, and MPI_Get gets what the GPU has written; also once the
 // window is freed. The GPU keeps using the pages that were there when the memory was registered.
 
@@ -60,7 +60,7 @@ static void open_window(unsigned char *buffer)
     OK(MPI_Win_create(buffer, BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
 }
 
-// Puts and gets of a neighbour beside copies of the GPU.
+// Puts and gets of a neighbour during copies of the GPU.
 static void use_window(unsigned char *buffer, int seed)
 {
     unsigned char *other = host_pages(BYTES);

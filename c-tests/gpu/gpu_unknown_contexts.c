@@ -1,5 +1,5 @@
 // A driver of Level Zero that knows memory of its own contexts alone, and this library's context is
-// another one than the program's: windows are left to the MPI underneath, which
+// another one than the program's: windows are left to the host MPI, which
 // FOMPI_FALLBACK=error forbids. On 2 ranks.
 // ranks: 2
 // settings: FOMPI_FALLBACK=error CHECK_ZE_STRICT=1

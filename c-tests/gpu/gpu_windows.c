@@ -1,5 +1,5 @@
 // Windows where the run-time library of a GPU is loaded: those over memory of the device, of each
-// kind, and over managed memory are left to the MPI underneath, also if one rank alone exposes such
+// kind, and over managed memory are left to the host MPI, also if one rank alone exposes such
 // memory; those over memory of the host, pinned or not, allocated and dynamic ones are not.
 // Attaching memory of the device is an error. On 2 and 3 ranks.
 // ranks: 2 3

@@ -1,7 +1,7 @@
 // Accumulates from one origin to the same place take effect in the order of the program, whatever
-// their widths, operations and ways there: a request nobody waits for, a write, a look and a swap,
-// the lock of the target. Also where an exclusive lock makes them ways of their own.
-// MPI-4.1 section 12.7.2.
+// their widths, operations and ways there: a request that no call waits for, a write, a read and a
+// swap, the lock of the target. Also where an exclusive lock makes them ways of their own. MPI-4.1
+// section 12.7.2.
 // ranks: 2 4
 
 #include "check.h"

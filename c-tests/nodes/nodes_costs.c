@@ -96,19 +96,19 @@ static void accumulates(void)
     COST(0, 0, 10, 0, 0, 2);
     OK(MPI_Win_flush(target, win));
     COST(0, 0, 0, 0, 0, 0);
-    // A single word, and at the flush a look at the lock.
+    // A single word, and at the flush a read of the lock.
     OK(MPI_Accumulate(one, 1, MPI_LONG, target, 0, 1, MPI_LONG, MPI_SUM, win));
     COST(0, 0, 1, 0, 0, 0);
     OK(MPI_Accumulate(one, 1, MPI_LONG, target, 8, 1, MPI_LONG, MPI_SUM, win));
     COST(0, 0, 1, 0, 0, 0);
     OK(MPI_Win_flush(target, win));
     COST(0, 0, 0, 1, 0, 1);
-    // A rank that waits for its operation looks in the same wait.
+    // A rank that waits for its operation reads the lock in the same wait.
     OK(MPI_Fetch_and_op(one, old, MPI_LONG, target, 0, MPI_SUM, win));
     COST(0, 0, 1, 1, 0, 1);
     OK(MPI_Compare_and_swap(one, old, old, MPI_LONG, target, 0, win));
     COST(0, 0, 1, 1, 0, 1);
-    // A look and a swap; a look where there is nothing to change.
+    // A read and a swap; a read where there is nothing to change.
     one[0] = 1000000;
     OK(MPI_Fetch_and_op(one, old, MPI_LONG, target, 0, MPI_MAX, win));
     COST(0, 1, 1, 2, 0, 2);
@@ -128,13 +128,13 @@ static unsigned quotient(unsigned dividend, unsigned divisor)
     return (dividend + divisor - 1) / divisor;
 }
 
-// Words of the device: 128 of them share their waits. Several cost the lock, which is two atomics and
-// two waits, and a single one a look at it with each wait.
+// Words of the device: 128 of them share their waits. Several cost the lock, which is two atomics
+// and two waits, and a single one a read of it with each wait.
 static void many_words(int count, int apart)
 {
     static long operands[4096], old[4096];
     const unsigned words = (unsigned)count, waits = quotient(words, 128);
-    const unsigned looks = count == 1 && !apart, lock = looks ? 0 : 2;
+    const unsigned reads = count == 1 && !apart, lock = reads ? 0 : 2;
     MPI_Datatype there = MPI_LONG;
     if (apart) {
         OK(MPI_Type_create_resized(MPI_LONG, 0, 2 * sizeof(long), &there));
@@ -143,21 +143,21 @@ static void many_words(int count, int apart)
     OK(MPI_Accumulate(operands, count, MPI_LONG, target, 0, count, there, MPI_SUM, win));
     COST(0, 0, words + lock, 0, 0, lock);
     OK(MPI_Win_flush(target, win));
-    COST(0, 0, 0, looks, 0, looks);
+    COST(0, 0, 0, reads, 0, reads);
     OK(MPI_Get_accumulate(operands, count, MPI_LONG, old, count, MPI_LONG, target, 0, count, there,
                           MPI_SUM, win));
-    COST(0, 0, words + lock, looks, 0, waits + lock);
+    COST(0, 0, words + lock, reads, 0, waits + lock);
     // The opposite of what is there now, so that all of it changes.
     for (int i = 0; i < count; i++)
         operands[i] = (long)~((unsigned long)old[i] + (unsigned long)operands[i]);
     OK(MPI_Accumulate(operands, count, MPI_LONG, target, 0, count, there, MPI_REPLACE, win));
-    COST(0, waits, words + lock, 2 * looks, 0, 2 * waits + lock);
-    // Nothing changes, so that looking is all there is to do.
+    COST(0, waits, words + lock, 2 * reads, 0, 2 * waits + lock);
+    // Nothing changes, so that a read is sufficient.
     OK(MPI_Accumulate(operands, count, MPI_LONG, target, 0, count, there, MPI_BAND, win));
-    COST(0, waits, lock, looks, 0, waits + lock);
+    COST(0, waits, lock, reads, 0, waits + lock);
     OK(MPI_Get_accumulate(NULL, 0, MPI_LONG, old, count, MPI_LONG, target, 0, count, there,
                           MPI_NO_OP, win));
-    COST(0, apart ? waits : 1, lock, looks, 0, (apart ? waits : 1) + lock);
+    COST(0, apart ? waits : 1, lock, reads, 0, (apart ? waits : 1) + lock);
     for (int i = 0; i < count; i++)
         CHECK_EQ(old[i], operands[i]);
     if (apart)

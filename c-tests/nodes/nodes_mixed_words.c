@@ -77,7 +77,7 @@ static void store_own(int target)
     }
 }
 
-static void look(int target)
+static void read_there(int target)
 {
     const int word = (int)draw(WORDS - RANKS_MAX + (unsigned)size);
     int64_t got, none = 0;
@@ -128,7 +128,7 @@ int main(int argc, char **argv)
         // Mostly rank 0, where all meet.
         const int target = draw(3) ? 0 : (int)draw((unsigned)size), what = (int)draw(4);
         if (what == 0)
-            look(target);
+            read_there(target);
         else if (what == 1)
             store_own(target);
         else

@@ -56,7 +56,7 @@ static void put(void)
 // Rank 0 has the word that exclusive locks and lock_all share.
 static void locks(void)
 {
-    const int beside = node_of(rank) == 0 && is_coherent, behind = node_of(target) == 0;
+    const int near_origin = node_of(rank) == 0 && is_coherent, near_target = node_of(target) == 0;
     begin();
     OK(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win));
     put();
@@ -66,7 +66,7 @@ static void locks(void)
     COST(1);
     put();
     OK(MPI_Win_unlock(target, win));
-    COST(beside || behind ? 1 : 2);
+    COST(near_origin || near_target ? 1 : 2);
     // Without operations, or after a flush, both words at once.
     OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
     OK(MPI_Win_unlock(target, win));
@@ -78,16 +78,16 @@ static void locks(void)
     OK(MPI_Win_unlock(target, win));
     COST(1);
     OK(MPI_Win_lock_all(0, win));
-    COST(!beside);
+    COST(!near_origin);
     put();
     OK(MPI_Win_flush(target, win));
     COST(1);
     put();
     OK(MPI_Win_unlock_all(win));
-    COST(beside || behind ? 1 : 2);
+    COST(near_origin || near_target ? 1 : 2);
 }
 
-// Calls on one element with a result, of which none waits.
+// Calls on one element with a result that do not wait.
 static void fetch(void)
 {
     static const long one = 1;
@@ -113,7 +113,7 @@ static void have_fetched(void)
 static void results(void)
 {
     static const long one = 1;
-    const int beside = node_of(rank) == 0, behind = node_of(target) == 0;
+    const int near_origin = node_of(rank) == 0, near_target = node_of(target) == 0;
     MPI_Request request;
     OK(MPI_Win_lock_all(0, win));
     fetch();
@@ -140,7 +140,7 @@ static void results(void)
     CHECK_EQ(fetched[0], sums[target]++);
     fetch();
     OK(MPI_Win_unlock_all(win));
-    COST(1 + !beside);
+    COST(1 + !near_origin);
     have_fetched();
     // Nobody else accumulates, so that the release may follow the calls at once.
     OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
@@ -150,7 +150,7 @@ static void results(void)
     have_fetched();
     fetch();
     OK(MPI_Win_unlock(target, win));
-    COST(beside || behind ? 1 : 2);
+    COST(near_origin || near_target ? 1 : 2);
     have_fetched();
 }
 

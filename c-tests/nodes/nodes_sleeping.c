@@ -88,7 +88,8 @@ static void fences(void)
     slept("MPI_Win_fence");
 }
 
-// The others expose their memory to rank 0, and rank 0 then its own to them; it is late.
+// The others expose their memory to rank 0, and rank 0 then its own to them, later than they
+// expect.
 static void epochs(void)
 {
     MPI_Group all, first, others;

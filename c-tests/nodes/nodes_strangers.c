@@ -1,9 +1,9 @@
 // First contact is made while strangers call: some say nothing, some a byte now and then, some end
 // at once or half, and thousands talk nonsense. None of them is answered, and what they cost is
 // bounded: descriptors, memory, and the time of the thread that listens. Where no descriptor is
-// left, that thread does not spin, and whoever calls then gets through when there is one again. A
-// stranger calls over the loopback only, at ports that this job opened. The plain MPI has no such
-// port. MPI-4.1 sections 12.5.4 and 12.7.3.
+// left, that thread does not spin, and a process that connects then is served when there is one
+// again. A stranger calls over the loopback only, at ports that this job opened. The plain MPI has
+// no such port. MPI-4.1 sections 12.5.4 and 12.7.3.
 // ranks: 2 6
 
 #define _GNU_SOURCE
@@ -23,7 +23,7 @@
 // Of each kind so many callers at a time; nonsense is talked so often before contact is made.
 enum { SILENT = 300, SLOW = 200, HALF = 40, LOUD = 40, NONSENSE = 3000 };
 enum { PORTS_MAX = 1024, GREETING = 48, HEAP_MORE = 64 << 10, HEAP_CONTACT = 5 << 10 };
-// Nanoseconds of a core in half a second without a descriptor, of which there are so many.
+// Nanoseconds of a core in half a second without a free descriptor.
 enum { SPENT_MAX = 20000000, NUMBERS = 128 };
 
 static int (*get_counts)(fompi_verbs_counts *);
@@ -199,7 +199,7 @@ static void contact(MPI_Win win, int is_last)
     }
 }
 
-// The ports that were opened between two looks, of all ranks.
+// The ports that were opened between two checks, of all ranks.
 static void share_ports(const int *before, int count_before, const int *now, int count_now)
 {
     const char *interface = getenv("FOMPI_NET_INTERFACE");
@@ -309,7 +309,7 @@ int main(int argc, char **argv)
     long *base = calloc(size, sizeof *base);
     MPI_Win first, win;
     fompi_verbs_counts counts;
-    // What the MPI underneath listens at, it does from here on.
+    // What the host MPI listens at, it does from here on.
     OK(MPI_Allgather(&rank, 1, MPI_INT, everyone, 1, MPI_INT, MPI_COMM_WORLD));
     const int count_before = listening(before);
     OK(MPI_Win_create(base, size * sizeof *base, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &first));

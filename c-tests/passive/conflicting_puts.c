@@ -1,6 +1,6 @@
-// Puts and gets that conflict end, without an error, and change nothing beside their bytes: each byte
-// is one of those that a rank put. MPI-4.1 section 12.7 leaves the values undefined, and runtimes of
-// global address space languages need that nothing worse happens (docs/concepts/memory.md).
+// Puts and gets that conflict end, without an error, and change no other bytes: each byte is one of
+// those that a rank put. MPI-4.1 section 12.7 leaves the values undefined, and runtimes of global
+// address space languages need that nothing worse happens (docs/concepts/memory.md).
 // ranks: 2 4
 
 #include "check.h"

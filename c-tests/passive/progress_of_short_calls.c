@@ -1,6 +1,6 @@
-// As progress_while_polling.c, by calls that an MPI may carry out without a look at anything else:
-// requests that are complete when they are made, MPI_Win_sync, compare-and-swap, and windows of one
-// rank. MPI-4.1 sections 2.9 and 3.7.4.
+// As progress_while_polling.c, by calls that an MPI may carry out without making progress: requests
+// that are complete when they are made, MPI_Win_sync, compare-and-swap, and windows of one rank.
+// MPI-4.1 sections 2.9 and 3.7.4.
 // ranks: 2
 
 #include "polling.h"

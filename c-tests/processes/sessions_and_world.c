@@ -1,5 +1,5 @@
-// Windows of a session beside windows of MPI_COMM_WORLD: begun before MPI_Init and used after
-// MPI_Finalize; and a session that begins when MPI_Finalize was called. MPI-4.1 section 11.3.
+// Windows of a session together with windows of MPI_COMM_WORLD: begun before MPI_Init and used
+// after MPI_Finalize; and a session that begins when MPI_Finalize was called. MPI-4.1 section 11.3.
 // ranks: 1 2 4
 
 #include "check.h"

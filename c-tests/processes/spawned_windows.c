@@ -1,5 +1,5 @@
-// Windows over the merged communicator of processes and those that they have spawned, beside windows
-// of each MPI_COMM_WORLD, before and after; the intercommunicator itself is refused.
+// Windows over the merged communicator of processes and those that they have spawned, together with
+// windows of each MPI_COMM_WORLD, before and after; the intercommunicator itself is refused.
 // MPI-4.1 sections 11.8 and 12.2.
 // ranks: 1 2
 

@@ -51,7 +51,7 @@ int profiler_count(const char *call)
     return -1;
 }
 
-// Functions of the MPI underneath.
+// Functions of the host MPI.
 static int others;
 
 int profiler_others(void)

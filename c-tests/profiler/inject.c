@@ -1,5 +1,5 @@
 // Lets the k-th call that libfompi.so makes of one function of libc fail. The library is linked with
-// the program, in front of libc. A call by any other code, the MPI underneath for example, passes
+// the program, in front of libc. A call by any other code, the host MPI for example, passes
 // unchanged: the return address says whose call it is.
 //
 // A program chooses the call with inject_arm, or the environment does before the program begins:

@@ -1,7 +1,7 @@
 # The one-sided calls through mpi4py: windows, puts, gets, accumulates, locks, fences, requests,
 # attributes and names. MPI-4.1 chapter 12.
 # ranks: 1 2 4
-# between nodes: shared windows are left to the MPI underneath
+# between nodes: shared windows are left to the host MPI
 
 import array
 import sys

@@ -1,6 +1,6 @@
 // Requests that are complete when they are made may have one handle in common. Each of them is still a
 // request of its own: it completes once, in any call, however many there are and in whatever order, and
-// beside persistent requests. MPI-4.1 sections 3.7 and 12.3.5.
+// together with persistent requests. MPI-4.1 sections 3.7 and 12.3.5.
 // ranks: 1 2 4
 
 #include "created.h"
@@ -86,7 +86,7 @@ static void some_are_freed(void)
     finish();
 }
 
-// Persistent sends and receives are started again beside them, and stay when they are complete.
+// Persistent sends and receives are started again meanwhile, and stay when they are complete.
 static void beside_persistent(void)
 {
     static long out[PAIRS], in[PAIRS];

@@ -39,7 +39,7 @@ static void check_all(void)
     }
 }
 
-// Each part is looked at as soon as it is complete, and no other.
+// Each part is checked as soon as it is complete, and no other.
 static void one_by_one(int way)
 {
     get_parts();

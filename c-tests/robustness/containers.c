@@ -2,7 +2,7 @@
 // its own, as containers are. All kinds of windows give the right results, and no call of a target
 // is needed.
 // usage: containers          runs as the ranks of a job
-//        containers messages likewise, and sends short messages only: what the MPI must carry itself
+//        containers also messages, and sends short messages only: what the MPI must carry itself
 //        containers strangers SECONDS   is no rank: connects to the sockets of all jobs, sends
 //            bytes that are no messages, and must get none; ends with 3 if there was no socket
 
@@ -165,8 +165,8 @@ static void without_calls(void)
     free(memory);
 }
 
-// More windows than the first chunk of control memory holds, and all ranks look for the memory of
-// all others at the same time.
+// More windows than the first chunk of control memory holds, and all ranks check the memory of all
+// others at the same time.
 static void many(void)
 {
     int64_t *memory[WINDOWS];

@@ -97,7 +97,7 @@ static void ring(int rounds)
 }
 
 // A message that its receiver has to take part in, while the sender waits for a lock that the
-// receiver holds: whoever waits lets the MPI underneath make progress.
+// receiver holds: a waiting rank lets the host MPI make progress.
 static void message(void)
 {
     enum { BYTES = 16 << 20 };

@@ -1,12 +1,12 @@
 // Ranks that may not copy the memory of others: a seccomp filter answers EPERM to process_vm_readv
 // and process_vm_writev, as those of containers do.
 // usage: denied MODE [RANK|-1 [readv|writev|both]]
-//   delegated  the filter is there before the first window: what needs the calls works by the MPI
-//              underneath, what does not is libfompi's own
-//   refused    likewise, and each rank gets an error for what would be delegated
-//   differing  likewise, though only rank 1 has FOMPI_FALLBACK=error
+//   delegated  the filter is there before the first window: windows that need the calls fall back
+//              to the host MPI, the others are libfompi's own
+//   refused    as delegated, and each rank gets an error in place of a delegated window
+//   differing  as refused, although only rank 1 has FOMPI_FALLBACK=error
 //   late       the filter comes when the windows are there: accesses are errors from then on
-//   fatal      likewise; the first one ends the job
+//   fatal      as late; the first error ends the job
 // RANK has the filter alone; -1, as without it: all have.
 
 #include "robust.h"
@@ -89,7 +89,7 @@ static void dynamic(void)
 }
 
 // Memory that the others have mapped needs nobody's permission.
-static void own_road(void)
+static void own_transport(void)
 {
     int64_t *memory;
     MPI_Win win;
@@ -184,7 +184,7 @@ static void late(int fatal)
     use_and_free(own, allocated);
     OK(MPI_Win_free(&dyn));
     OK(MPI_Win_free(&over));
-    own_road();
+    own_transport();
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &later));
     created(later); // asks anew, and is delegated
     OK(MPI_Comm_free(&later));
@@ -222,7 +222,7 @@ int main(int argc, char **argv)
         } else {
             refused();
         }
-        own_road();
+        own_transport();
     }
     return MPI_Finalize();
 }

@@ -82,7 +82,7 @@ int main(int argc, char **argv)
     OK(MPI_Barrier(MPI_COMM_WORLD)); // all that it takes is there
     take_all();
     refused();
-    created(&win); // needs none, and so works with the MPI underneath
+    created(&win); // needs none, and so works with the host MPI
     OK(MPI_Win_free(&win));
     give_back();
     allocated(&win);

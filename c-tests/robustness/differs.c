@@ -1,5 +1,5 @@
 // What each rank is told where ranks differ: it prints the error of its first window. With an
-// argument, rank 1 comes so many seconds late to the making of the window and to its end.
+// argument, rank 1 makes the window and frees it that many seconds later.
 
 #include "robust.h"
 

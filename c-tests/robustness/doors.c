@@ -1,5 +1,5 @@
 // The handle is the same integer through MPI_Win_c2f and back, for windows of libfompi and for
-// those that it leaves to the MPI underneath, and it is known there by its attributes, group, name and
+// those that it leaves to the host MPI, and it is known there by its attributes, group, name and
 // info. Windows that the MPI's own I/O layer makes for itself do not disturb them.
 // usage: doors [FILE]      with FILE: collective I/O to it while the windows are there
 

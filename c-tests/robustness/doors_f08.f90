@@ -1,4 +1,4 @@
-! Windows of libfompi and windows that it leaves to the MPI underneath, through mpi_f08.
+! Windows of libfompi and windows that it leaves to the host MPI, through mpi_f08.
 program doors
   use mpi_f08
   use iso_c_binding

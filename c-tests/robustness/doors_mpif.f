@@ -1,4 +1,4 @@
-! A window that libfompi leaves to the MPI underneath, through mpif.h: its integer, its attributes,
+! A window that libfompi leaves to the host MPI, through mpif.h: its integer, its attributes,
 ! and an error handler of the program, which gets that integer.
       program doors
       implicit none

@@ -132,7 +132,7 @@ static void created(void)
     OK(MPI_Free_mem(p));
 }
 
-// A large range of which little was touched costs little in the child.
+// A large range that is hardly touched costs little in the child.
 static void sparse(void)
 {
     volatile char *p = allocate((MPI_Aint)1 << 30);

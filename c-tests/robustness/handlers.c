@@ -57,7 +57,7 @@ static void on_window(MPI_Win win)
     is_called(win, 1); // a wrong call has changed nothing
 }
 
-// The same handler on two windows, one of which goes away.
+// The same handler on two windows; one window is freed.
 static void on_two(void)
 {
     MPI_Errhandler handler;

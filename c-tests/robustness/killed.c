@@ -7,7 +7,7 @@
 //   again                                       all make and free windows when it is killed
 //   puts gets requests accumulates              to its memory in a created window, all the time
 //   whole                                       it holds the accumulate lock of rank 0, or waits for it
-//   attaches                                    it changes its table, which the others look at
+//   attaches                                    it changes its table, which the others read
 //   holds                                       it puts to the others, who change their tables
 // With LEAVES_A_CHILD in the environment a child of it lives on. With STOPS_FIRST it is stopped
 // (SIGSTOP) for so many seconds before it is killed.

@@ -94,7 +94,7 @@ static struct window make(MPI_Comm comm, MPI_Aint bytes)
     return made;
 }
 
-// Writes to the next rank and looks at what the one before wrote here.
+// Writes to the next rank and checks what the previous one wrote here.
 static void use(const struct window *window, int64_t value)
 {
     int me, ranks;

@@ -30,7 +30,7 @@ static void small(void)
     OK(MPI_Win_free(&win));
 }
 
-// All ranks ask, and all are refused alike.
+// All ranks ask, and all get the same refusal.
 static void refused(MPI_Aint bytes, int shared)
 {
     MPI_Win win;

@@ -4,7 +4,7 @@
 // usage: reused MODE FILE; FILE gets a line from each of the others
 //   known   they have accessed its memory before
 //   fresh   they access it for the first time then
-//   full    likewise, and have no file descriptor left
+//   full    as before, and have no file descriptor left
 
 #define _GNU_SOURCE
 #include "robust.h"
@@ -80,7 +80,7 @@ static pid_t take_number(const int *ready)
                              .set_tid_size = 1};
     long made;
     while ((made = syscall(SYS_clone3, &how, sizeof how)) < 0 && errno == EEXIST)
-        usleep(100); // whoever has to has not asked for the victim yet
+        usleep(100); // the rank that has to has not asked for the victim yet
     if (made < 0 && (errno == EPERM || errno == ENOSYS)) {
         char text[100];
         snprintf(text, sizeof text, "skipped, no process number may be chosen: %s", strerror(errno));

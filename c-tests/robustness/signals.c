@@ -103,7 +103,7 @@ static void flavors(void)
     free(memory);
 }
 
-// Each rank is late in turn, so long that the others sleep, and look whether it is still there.
+// Each rank is delayed in turn, so long that the others sleep, and check whether it is still there.
 static void waits(void)
 {
     MPI_Win win;
@@ -147,7 +147,7 @@ enum { THREADS = 2, ROUNDS = 2000 };
 
 static MPI_Win windows[THREADS];
 
-// One thread of each rank on a window, and now and then one that is late with a lock.
+// One thread of each rank on a window, and now and then one that delays a lock.
 static void *work(void *number)
 {
     const MPI_Win win = windows[*(int *)number];

@@ -11,9 +11,9 @@
 // For libfompi alone: a plain MPI crashes. Windows of MPI_Win_create and MPI_Win_create_dynamic are
 // made where FOMPI_FALLBACK=error says that the library makes them itself.
 //
-// The numbers come from two sources. What ranks must do together is drawn alike on all of them, so
-// that calls which wait for each other match; between those, each rank calls what it likes, but
-// nothing that would wait for the others. One seed and one number of ranks always give the same.
+// The numbers come from two sources. Collective calls are drawn identically on all ranks, so that
+// calls which wait for each other match; between those, each rank calls what it likes, but nothing
+// that would wait for the others. One seed and one number of ranks always give the same.
 
 #include "wrong_calls/memory.h"
 

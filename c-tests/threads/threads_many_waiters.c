@@ -1,7 +1,6 @@
 // Ten threads of rank 1 wait for locks of one window that rank 0 keeps, each at another target. The
-// other threads of rank 1 go on meanwhile: they lock targets that are free, and accumulate,
-// beside other ranks that do the same, and only then rank 0 gives its locks back.
-// MPI-4.1 sections 11.6 and 12.5.3.
+// other threads of rank 1 go on meanwhile: they lock targets that are free, and accumulate, as do
+// other ranks, and only then rank 0 releases its locks. MPI-4.1 sections 11.6 and 12.5.3.
 // ranks: 12
 
 #include "threads.h"

@@ -1,6 +1,6 @@
-// Many threads of each process accumulate many elements at once, some of them integers of which
-// every second one is not aligned: the thread that holds what the others wait for does not wait
-// for what they hold. MPI-4.1 sections 11.6 and 12.7.1.
+// Many threads of each process accumulate many elements at once, among them integers, every second
+// one not aligned: the thread that holds what the others wait for does not wait for what they hold.
+// MPI-4.1 sections 11.6 and 12.7.1.
 // ranks: 2
 // plain ranks: 2
 

@@ -2,7 +2,7 @@
 // once, under the name that the program used, and no call that the library below makes for itself.
 // Each function is called here; the list is the tool's. MPI-4.1 section 15.2.
 // ranks: 1 2 4
-// between nodes: shared windows are left to the MPI underneath
+// between nodes: shared windows are left to the host MPI
 // profiler: every
 
 #define _GNU_SOURCE

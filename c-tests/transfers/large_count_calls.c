@@ -1,7 +1,7 @@
 // The calls with MPI_Count arguments (MPI_Put_c and its like) do what their short twins do.
 // MPI-4.1 section 12.3. An MPI without them has nothing to show here.
 // ranks: 1 2 4
-// between nodes: shared windows are left to the MPI underneath
+// between nodes: shared windows are left to the host MPI
 
 #include "check.h"
 

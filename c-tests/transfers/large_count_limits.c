@@ -33,7 +33,7 @@ static void nothing_moves(MPI_Win win, const long *base)
     OK(MPI_Type_free(&nothing));
 }
 
-// A dense type of more than 2^32 elements of which none has a size, and one long behind them.
+// A dense type of more than 2^32 elements without size, and one long after them.
 static void large_type(MPI_Win win, const long *base)
 {
     const MPI_Count lengths[2] = {huge, 1}, places[2] = {0, 8};

@@ -1,6 +1,6 @@
-// Places and shapes beyond 2^31 and 2^32 bytes, in created and dynamic windows over address space of
-// 8 GiB of which only a few pages are used: displacements, displacement units, strides of datatypes
-// at both sides, counts of elements that are far apart. MPI-4.1 sections 12.2.1, 12.3 and 19.1.6.
+// Places and shapes beyond 2^31 and 2^32 bytes, in created and dynamic windows over address space
+// of 8 GiB with only a few pages in use: displacements, displacement units, strides of datatypes at
+// both sides, counts of elements that are far apart. MPI-4.1 sections 12.2.1, 12.3 and 19.1.6.
 // ranks: 1 2 4
 
 #include "check.h"

@@ -1,7 +1,7 @@
 // The predefined attributes of a window: base, size, displacement unit, flavour and memory model.
 // MPI-4.1 section 12.2.6.
 // ranks: 1 2 4
-// between nodes: shared windows are left to the MPI underneath
+// between nodes: shared windows are left to the host MPI
 
 #include "check.h"
 

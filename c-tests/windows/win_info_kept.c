@@ -64,7 +64,7 @@ int main(int argc, char **argv)
     OK(MPI_Info_free(&some));
     for (int i = 0; i < KEYS; i++)
         hint_is(win, keys[i], i == 2 ? first[i] : second[i]);
-    // The other window has what a window has of which nobody has said anything.
+    // The other window has the defaults of a window without hints.
     for (int i = 0; i < 6; i++)
         hint_is(plain, keys[i], first[i]);
     OK(MPI_Info_free(&info));

@@ -1,6 +1,6 @@
 // Hints of windows, key by key: what the program says at creation or later is what get_info
-// reports, unless it means nothing or comes too late; keys that nobody knows are not reported.
-// The defaults are reported, too. MPI-4.1 sections 12.2.1 to 12.2.4, 12.2.7, 12.4.3 and 9.2.
+// reports, unless it means nothing or is set too late; unknown keys are not reported. The defaults
+// are reported, too. MPI-4.1 sections 12.2.1 to 12.2.4, 12.2.7, 12.4.3 and 9.2.
 // ranks: 1 2
 
 #include "check.h"

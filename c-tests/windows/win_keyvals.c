@@ -2,7 +2,7 @@
 // it delegates: what the callbacks get, when they are called, and what their errors do.
 // MPI-4.1 section 7.7.3.
 // ranks: 2
-// between nodes: shared windows are left to the MPI underneath
+// between nodes: shared windows are left to the host MPI
 
 #include "check.h"
 

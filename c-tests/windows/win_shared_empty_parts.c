@@ -1,7 +1,7 @@
 // A part of 0 bytes of a contiguous shared window begins where the part before ends: each rank
 // computes the addresses of all parts from its own address and the sizes. MPI-4.1 section 12.2.3.
 // ranks: 1 2 3 4
-// between nodes: shared windows are left to the MPI underneath
+// between nodes: shared windows are left to the host MPI
 
 #include "check.h"
 

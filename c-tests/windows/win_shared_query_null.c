@@ -1,7 +1,7 @@
 // MPI_Win_shared_query for MPI_PROC_NULL answers with the lowest rank that exposes memory, or with
 // nothing when none does. MPI-4.1 section 12.2.3.
 // ranks: 1 2 4
-// between nodes: shared windows are left to the MPI underneath
+// between nodes: shared windows are left to the host MPI
 
 #include "check.h"
 

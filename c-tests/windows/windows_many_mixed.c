@@ -45,7 +45,7 @@ static void make(struct window *w, int kind, MPI_Comm comm)
     OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win));
 }
 
-// Under a lock of its own, beside whatever epochs of other windows.
+// Under a lock of its own, whatever the epochs of other windows are.
 static void put(const struct window *w, long value)
 {
     OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next_rank(), 0, w->win));

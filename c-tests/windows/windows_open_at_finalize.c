@@ -2,7 +2,7 @@
 // values are the program's, one over a communicator that is freed. What was in flight in their closed
 // epochs has arrived before. MPI-4.1 sections 11.2.2 and 12.2.5.
 // ranks: 1 2 4
-// between nodes: shared windows are left to the MPI underneath
+// between nodes: shared windows are left to the host MPI
 
 #include "check.h"
 

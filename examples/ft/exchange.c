@@ -159,8 +159,8 @@ static void onesided_ready(Exchange *x, int plane) {
     }
 }
 
-/* Closes the epoch as late as possible: when it returns, all puts into this window are complete and
- * the slab may be overwritten (MPI-4.1 §12.5.1). NOSUCCEED: no puts follow. */
+/* Closes the epoch: when it returns, all puts into this window are complete and the slab may be
+ * overwritten (MPI-4.1 §12.5.1). NOSUCCEED: no puts follow. */
 static void onesided_finish(Exchange *x) { MPI_Win_fence(MPI_MODE_NOSUCCEED, x->window); }
 
 const Variant VARIANTS[] = {

@@ -118,7 +118,7 @@ static void collect_row(const Exchange *x, int row, Complex *to) {
                sizeof(Complex) * x->nx);
 }
 
-/* Transforms the planes, each of which is sent as soon as it is ready, and then across them.
+/* Transforms the planes, sends each one as soon as it is ready, and then transforms across them.
  * Returns the seconds in calls of the exchange, packing included. */
 static double transform(Ft *ft, Direction *d, const Variant *variant) {
     Exchange *x = &d->exchange;

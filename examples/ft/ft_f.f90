@@ -154,8 +154,8 @@ contains
       [d%planes], nx, 1, sign, FFTW_MEASURE)
   end subroutine
 
-  ! Transforms the planes, each of which is put as soon as it is ready, and then across them.
-  ! t: the time of the inverse transform; 0: the forward one.
+  ! Transforms the planes, puts each one as soon as it is ready, and then transforms across them. t:
+  ! the time of the inverse transform; 0: the forward one.
   subroutine transform(d, variant, t)
     type(direction_t), intent(inout) :: d
     character(*), intent(in) :: variant
@@ -206,7 +206,7 @@ contains
   end subroutine
 
   ! What one rank gets of a plane is contiguous here and there. The first element is passed, not a
-  ! section, of which a compiler might pass a copy that ends with the call.
+  ! section: a compiler might pass a copy of it that ends with the call.
   subroutine put(d, plane)
     type(direction_t), intent(in) :: d
     integer, intent(in) :: plane

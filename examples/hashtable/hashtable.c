@@ -2,7 +2,7 @@
  * Programming with MPI-3 One Sided" (SC'13). Elements are 8-byte integers with random keys, so each
  * goes to a random rank.
  *
- * This file measures the inserts and verifies them: every element is looked for from another rank
+ * This file measures the inserts and verifies them: another rank searches for every element
  * than the one that inserted it, and the elements in all local volumes are counted. The table is in
  * table.c, the inserts are in onesided.c, pipelined.c and messages.c. */
 #include "../example.h"
@@ -116,7 +116,7 @@ static Round insert_round(Table *t, const Plan *plan) {
                                          : insert_all(&inserter, plan, end);
     }
     inserter_end(&inserter);
-    MPI_Win_sync(t->win); /* what this rank stored for messages, before the others look */
+    MPI_Win_sync(t->win); /* what this rank stored for messages, before the others search */
     MPI_Barrier(MPI_COMM_WORLD);
     round.seconds = MPI_Wtime() - start;
     return round;

@@ -1,4 +1,4 @@
-/* The hash table's memory, and the look at it after the inserts. */
+/* The hash table's memory, and its verification after the inserts. */
 #include "table.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ void table_free(Table *t) {
 }
 
 void table_clear(Table *t) {
-    MPI_Barrier(MPI_COMM_WORLD); /* all looks at this volume are over */
+    MPI_Barrier(MPI_COMM_WORLD); /* all searches of this volume are complete */
     memset(t->mine, 0, (size_t)window_bytes(t));
     t->collided = 0;
     MPI_Win_sync(t->win); /* the stores, before accesses of other ranks */

@@ -1,5 +1,5 @@
-/* A distributed hash table: what the variants share, from the layout of memory to the last look at
- * all elements.
+/* A distributed hash table: what the variants share, from the layout of memory to the
+ * verification of all elements.
  *
  * Each rank has a local volume, which is its part of the window: the number of heap cells taken (in
  * a cell of its own), the table, and the heap for elements whose table cell is taken. */
@@ -47,7 +47,7 @@ void table_clear(Table *t);
 /* Ends the program if the heap of this rank has no cell with this index. */
 void check_heap(const Table *t, int rank, uint64_t index);
 
-/* Looks for a value from any rank, one-sided: follows the chain of its table cell. */
+/* Searches for a value from any rank, one-sided: follows the chain of its table cell. */
 int find(Table *t, uint64_t value);
 /* The elements in this rank's own local volume, and how many of them are in the heap. */
 uint64_t count_mine(Table *t, uint64_t *heap);
@@ -63,7 +63,7 @@ void insert_pipelined(Pipeline *p, uint64_t value);
 void pipeline_end(Pipeline *p);
 
 typedef struct Messages Messages;
-/* `batch`: elements of a message; `poll_every`: inserts from one look for messages to the next. */
+/* `batch`: elements of a message; `poll_every`: inserts from one check for messages to the next. */
 Messages *messages_begin(Table *t, uint64_t batch, int poll_every);
 void insert_by_message(Messages *m, uint64_t value);
 /* Collective: returns when all elements of all ranks are in this rank's local volume. */

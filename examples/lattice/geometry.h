@@ -1,9 +1,9 @@
-/* A four-dimensional periodic lattice, of which each rank has a box.
+/* A four-dimensional periodic lattice. Each rank has a box of it.
  *
  * A field has one Vector per site of the rank and, behind the sites, the ghosts: copies of the
  * neighbours' sites next to the border. The even sites come first, then the odd ones (a site is
  * even if the sum of its coordinates is); in each half x counts fastest and t slowest. All local
- * extents are even, so that the boxes of all ranks look alike and a site has the same parity in the
+ * extents are even, so that the boxes of all ranks are equal and a site has the same parity in the
  * box as in the lattice.
  *
  * A direction is 0 to 3 for +x, +y, +z, +t and 4 to 7 for -x, -y, -z, -t. */
@@ -30,7 +30,7 @@ typedef struct {
     int *face[2][DIRECTIONS];    /* these sites */
     int ghosts[2][DIRECTIONS];   /* the first of as many ghosts that the neighbour provides */
     int ghosts_begin[2], ghosts_end[2]; /* all ghosts of a parity */
-    /* The sites of a parity of which no neighbour is a ghost, and the others. */
+    /* The sites of a parity without a ghost as a neighbour, and the others. */
     int *inner[2], *outer[2], inner_sites, outer_sites;
 } Lattice;
 

@@ -52,7 +52,7 @@ static void start(Halo *halo, int parity) {
 static void wait_for_flag(Flags *f, int direction) {
     for (int looks = 1;; looks++) {
         long unused = 0, raised;
-        /* A load would not be atomic beside the neighbour's addition. */
+        /* A load would not be atomic with the neighbour's addition. */
         MPI_Fetch_and_op(&unused, &raised, MPI_LONG, f->rank, direction, MPI_NO_OP, f->flag_win);
         MPI_Win_flush(f->rank, f->flag_win);
         if (raised >= f->exchange) return;

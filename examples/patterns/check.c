@@ -20,7 +20,7 @@ static uint32_t *packed_indices(Check *c, int source, int target) {
     return indices;
 }
 
-/* Unpacks the numbers 1, 2, .. and looks where they are. */
+/* Unpacks the numbers 1, 2, .. and checks where they are. */
 static uint32_t *unpacked_indices(Check *c, int source, int target) {
     Exchange *e = c->exchange;
     uint32_t *indices = malloc(e->transfer_bytes);

@@ -1,4 +1,4 @@
-/* Whether each element has arrived, and nothing else has changed. */
+/* Checks that each element has arrived, and that no other memory has changed. */
 #ifndef CHECK_H
 #define CHECK_H
 

@@ -23,8 +23,8 @@ typedef struct {
     int *leaving[2], *arriving[2]; /* indices (lists.h): [0] of this rank, [1] of its neighbour */
 } Domain;
 
-/* Elements leave the arrays of rank `source` for those of rank `target`. A rank asks only for pairs
- * of which it is one, since it may know the indices of its neighbours only. */
+/* Elements leave the arrays of rank `source` for those of rank `target`. A rank is the source or the
+ * target of all pairs that it asks for, since it may know the indices of its neighbours only. */
 typedef struct {
     const char *name, *field, *code;
     int kind;

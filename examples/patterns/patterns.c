@@ -1,5 +1,5 @@
-/* Communication patterns of real codes: which elements of which arrays move, and how a datatype for
- * them is built. See README.md for the table; pattern.h says what a pattern is, and the file of its
+/* Communication patterns of real codes: the elements that move in each array, and a datatype for
+ * them. See README.md for the table; pattern.h says what a pattern is, and the file of its
  * family has its layout. Each pattern moves by five variants (exchange.c) and is verified. */
 #include "../example.h"
 #include "check.h"

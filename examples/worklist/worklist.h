@@ -38,7 +38,7 @@ static inline Range cut_half(Range *r) {
 
 /* Does a task: computes for a while, without a call of MPI. */
 void do_task(Work *w, int32_t task);
-/* Notes that this rank has waited since `begin` for tasks of another rank. */
+/* Records that this rank has waited since `begin` for tasks of another rank. */
 void note_wait(Work *w, double begin);
 /* Local: stores this rank's word. The other ranks see it after the next barrier. */
 void set_word(Work *w, uint64_t value);

@@ -206,7 +206,7 @@ static void make_right(struct window *w)
         change_areas(w);
 }
 
-// A window that cannot be, for all ranks alike or, where the library promises that none waits, for
+// A window that cannot be made, for all ranks or, where the library promises that none waits, for
 // one of them. The others get some error too.
 static void make_wrong(void)
 {

@@ -73,9 +73,9 @@ static void judge_opening(const struct window *w)
         doubt(w->perhaps_opened ? ERR_RMA_SYNC : 0);
 }
 
-// Whether this process may wait for a lock of the window: whoever it waits for must come to an end.
-// In windows for writing, a process holds locks of one window only, and takes them in the order of
-// the ranks.
+// Whether this process may wait for a lock of the window: the rank that it waits for must release
+// it. In windows for writing, a process holds locks of one window only, and takes them in the order
+// of the ranks.
 static int may_wait(const struct window *w, int target)
 {
     for (int i = 0; i < WINDOWS; i++) {

@@ -261,7 +261,7 @@ static void note_stale(MPI_Win handle)
 }
 
 // A handle that names no window. How handles are made is in docs/decisions/0002: what has not that
-// form goes to the MPI underneath, and is for it to refuse.
+// form goes to the host MPI, which has to refuse it.
 static struct named no_window(const struct window *like)
 {
     const int generations = 0x1ff << 17;
