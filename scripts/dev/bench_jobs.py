@@ -210,7 +210,7 @@ def cores():
 
 
 def launcher(mpi, is_ours, ranks):
-    """What starts ranks on this node, each on a core of its own if there are as many. Else the
+    """What starts ranks on this node, each on a core of its own if there are as many. Otherwise the
     system may run two ranks on one core, for as long as a short program takes."""
     words = [str(FOMPIRUN), "--mpi", mpi.exec] if is_ours else [mpi.exec]
     fits = ranks <= cores()

@@ -109,7 +109,7 @@ def compiler(named=None, launcher=None):
             return path
     path = shutil.which("mpicc")
     if not path:
-        raise Failed("no mpicc beside the launcher or in PATH: name one with --mpicc")
+        raise Failed("no mpicc in the launcher's folder or in PATH: name one with --mpicc")
     return path
 
 

@@ -98,7 +98,7 @@ def is_beyond(model, value):
 
 
 def of_few_values(points, parameter, cores):
-    """Fits p or k, of which there are few values: (pieces, pairs of new points). Each point is
+    """Fits p or k, which have few values: (pieces, pairs of new points). Each point is
     predicted from the others. More ranks than cores may be a range of their own, because a waiting
     rank has to give up its core there."""
     choices = [(names, []) for names in FORMS[parameter]]
