@@ -1,5 +1,5 @@
 /* Calls of passive target epochs that are counted on several kinds of memory, and the count of a call.
- * Included behind TARGET, the rank that they are made to. */
+ * Included after TARGET, the rank that they are made to. */
 #include <mpi.h>
 #include <stdio.h>
 #include <valgrind/callgrind.h>
@@ -31,7 +31,7 @@ static void count(const char *name, const char *memory, void (*call)(void), long
     CALLGRIND_DUMP_STATS_AT(label);
 }
 
-/* A call behind enough of them for an exclusive lock to leave its intent standing. */
+/* A call after enough of them for an exclusive lock to leave its intent standing. */
 static void count_twice(const char *name, const char *memory, void (*call)(void), long n) {
     for (int i = 0; i < 100; i++) call();
     count(name, memory, call, n);

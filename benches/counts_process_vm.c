@@ -1,6 +1,6 @@
 /* Runs calls on a window over memory of the heap of another process, which the system copies, N and
  * 11 N times each between two dumps of callgrind, as counts.c does on one rank, for scripts/dev/counts.
- * Each call comes behind a small put and its flush: then it may take no more instructions than on an
+ * Each call comes after a small put and its flush: then it may take no more instructions than on an
  * allocated window. Rank 0 counts, and rank 1 sleeps. */
 #include <stdint.h>
 #include <stdlib.h>

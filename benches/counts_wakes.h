@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <stddef.h>
 
-/* To be called ahead of MPI_Init, so that all threads of the process block the signal. */
+/* To be called before MPI_Init, so that all threads of the process block the signal. */
 static void block_wakes(void) {
     sigset_t set;
     sigemptyset(&set);

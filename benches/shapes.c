@@ -6,7 +6,7 @@
  *
  * The first has puts of a few shapes to an allocated window, or to a created one. The second has
  * blocks of many sizes with holes at the origin, at the target or at both, and shapes of programs;
- * behind the time stand the requests of a call to the device, where there is one. PARTs select some
+ * after the time stand the requests of a call to the device, where there is one. PARTs select some
  * of its lines, which are
  *
  *     put|get:holes:bytes*blocks[+gap]     holes: origin, target or both; a gap is as long as a

@@ -53,7 +53,7 @@ static void read_all(int fd, void *to, size_t bytes) {
   }
 }
 
-/* Reads a length and that many bytes, and answers with 8 bytes, for ever. */
+/* Reads a length and that many bytes, and answers with 8 bytes, forever. */
 static void *reader(void *argument) {
   int fd = (int)(intptr_t)argument;
   char *to = calloc(1, LONG);

@@ -10,7 +10,7 @@
 
 enum { LEAD = 2032, LONGS = 2000 };
 
-// Zeroed memory that begins LEAD bytes behind the begin of a page. Its first page and its last one
+// Zeroed memory that begins LEAD bytes after the begin of a page. Its first page and its last one
 // are private mappings of a file.
 UNUSED static char *memory_with_edges(size_t bytes)
 {

@@ -6,7 +6,7 @@
 
 #include "created.h"
 
-// The window is in the middle, GUARD longs before and behind it do not belong to it.
+// The window is in the middle, GUARD longs before and after it do not belong to it.
 enum { LONGS = 1024, GUARD = 64, TOTAL = LONGS + 2 * GUARD, HALF = LONGS / 2, LAST = LONGS - 1 };
 
 static const long untouched = 0x5555555555555555;

@@ -19,7 +19,7 @@ void *__libc_realloc(void *at, size_t bytes);
 void *__libc_memalign(size_t alignment, size_t bytes);
 void __libc_free(void *at);
 
-// The library's code, and its blocks by their addresses, in the place of the remainder or behind.
+// The library's code, and its blocks by their addresses, in the place of the remainder or after it.
 static uintptr_t heap_first, heap_end;
 static struct { uintptr_t at; size_t bytes; } heap_blocks[HEAP_BLOCKS_MAX];
 static size_t heap_count, heap_total;
@@ -48,7 +48,7 @@ static void *heap_note(void *at, size_t bytes, void *caller)
     return at;
 }
 
-// The block goes; those behind it that are not at home move up.
+// The block goes; those after it that are not at home move up.
 static void heap_forget(void *at)
 {
     if (at == NULL || heap_end == 0)

@@ -61,7 +61,7 @@ static void next_seed(void) {
 }
 
 /* Puts bring the origin's pattern to the target, gets the target's to the origin. The other memory
- * has another pattern before, also behind the last of the transfers of a call. */
+ * has another pattern before, also after the last of the transfers of a call. */
 static size_t span(long bytes) {
     size_t most = (size_t)bytes * RATE + 1;
     return most < BYTES ? most : BYTES;

@@ -63,7 +63,7 @@ static void phases(const int32_t *base)
         else
             add_to_single(phase);
         OK(MPI_Barrier(MPI_COMM_WORLD));
-        // Behind ranks that have made calls on single words, and make none now.
+        // After ranks that have made calls on single words, and make none now.
         if (rank == 0)
             add_to_all();
         OK(MPI_Win_unlock_all(win));

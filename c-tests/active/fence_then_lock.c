@@ -1,4 +1,4 @@
-// After a fence behind which nothing is issued, a lock or a post-start epoch may follow without
+// After a fence after which nothing is issued, a lock or a post-start epoch may follow without
 // another fence, and after those a fence. MPI-4.1 sections 12.5.1 and 12.5.3.
 // ranks: 1 2 4
 

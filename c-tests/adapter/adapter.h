@@ -2,7 +2,7 @@
 // of a machine find each other's queue pairs and keys, and the objects of one process.
 //
 // Locks, always taken in this order: `engine` (a process's own queues), the guard of a key, the
-// registry's `atomics`, a process's mailbox. `table` is taken alone or behind `engine`.
+// registry's `atomics`, a process's mailbox. `table` is taken alone or after `engine`.
 
 #ifndef ADAPTER_H
 #define ADAPTER_H

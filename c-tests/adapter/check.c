@@ -187,7 +187,7 @@ static int keeps(const char *order)
     return kept != NULL && strcmp(kept, order) == 0;
 }
 
-// WRITEs of all to all, then a flag behind them that nobody is told of: memory alone says it came.
+// WRITEs of all to all, then a flag after them that nobody is told of: memory alone says it came.
 static void writes(void)
 {
     unsigned fence = keeps("none") ? IBV_SEND_FENCE : 0;
@@ -296,7 +296,7 @@ static void atomics_and_cpu(void)
     CHECK_EQ(*kept, 1000);
 }
 
-// A READ and a WRITE to the same place behind it: how often did the READ see what was written?
+// A READ and a WRITE to the same place after it: how often did the READ see what was written?
 static int overtaken(unsigned fence)
 {
     uint64_t at = (uint64_t)(FLAGS + 8 * (RANKS + rank));
@@ -377,7 +377,7 @@ static void events(void)
     expect(9, IBV_WC_SUCCESS);
 }
 
-// A wrong request fails, what is behind it is flushed, and the connection is of no use any more.
+// A wrong request fails, what is after it is flushed, and the connection is of no use any more.
 static void wrong(struct op op, enum ibv_wc_status status)
 {
     int target = next_rank();
@@ -388,7 +388,7 @@ static void wrong(struct op op, enum ibv_wc_status status)
         return;
     }
     op.id = 1;
-    op.flags |= IBV_SEND_FENCE; // what is ahead of it is done
+    op.flags |= IBV_SEND_FENCE; // what is before it is done
     post(target, (struct op){IBV_WR_RDMA_WRITE, .from = 0, .at = SLOTS, .bytes = 8});
     post(target, op);
     post(target, (struct op){IBV_WR_RDMA_WRITE, .id = 2, .from = 0, .at = SLOTS, .bytes = 8});

@@ -119,7 +119,7 @@ static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port
     return 0;
 }
 
-// The function behind the macro, whose callers may know of less than all of the structure.
+// The function after the macro, whose callers may know of less than all of the structure.
 EXPORTED int ibv_query_port(struct ibv_context *context, uint8_t port,
                             struct _compat_ibv_port_attr *attr)
 {

@@ -1,6 +1,6 @@
 // Decides when requests take effect and when they complete: at a pseudo-random later call of this
 // process, by its thread after one to two milliseconds at the latest. Each queue pair's WRITEs take
-// effect in order, and nothing overtakes them. What stands behind a READ or an atomic operation may
+// effect in order, and nothing overtakes them. What stands after a READ or an atomic operation may
 // take effect before it, unless it carries the fence. A setting lets more be overtaken. Completions
 // come in order.
 
@@ -25,7 +25,7 @@ uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-// A number below `of`, pseudo-random; called behind `engine`.
+// A number below `of`, pseudo-random; called after `engine`.
 unsigned chance(unsigned of)
 {
     static uint64_t state;
@@ -260,7 +260,7 @@ static void start_thread(void)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-// Called behind `engine`, as the others: something was posted.
+// Called after `engine`, as the others: something was posted.
 void posted(struct queue_pair *qp)
 {
     if (qp->base.state == IBV_QPS_ERR)

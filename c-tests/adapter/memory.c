@@ -65,7 +65,7 @@ static int move(pid_t pid, void *here, uint64_t there, size_t bytes, int is_writ
 }
 
 // A WRITE of one message guarantees nothing about the order of its bytes, not even of the eight of
-// a word; only what comes behind it sees all of them.
+// a word; only what comes after it sees all of them.
 static int write_somehow(pid_t pid, char *here, uint64_t there, size_t bytes)
 {
     if (settings.whole || bytes < 2 || chance(8) != 0)
@@ -250,7 +250,7 @@ static uint32_t right_for(int opcode)
            : opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_ATOMIC;
 }
 
-// Behind the key's guard: what it opens, or an error.
+// After the key's guard: what it opens, or an error.
 static int under_key(struct qp_entry *target, struct key_entry *key, struct request *request)
 {
     uint32_t right = right_for(request->opcode);

@@ -215,7 +215,7 @@ int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **
     if (base->state != IBV_QPS_RTS && base->state != IBV_QPS_ERR)
         error = EINVAL;
     for (; error == 0 && wr != NULL; wr = wr->next) {
-        // A place is free again only when a completion of it, or behind it, was polled.
+        // A place is free again only when a completion of it, or after it, was polled.
         if (qp->posted - qp->retired == qp->init.cap.max_send_wr)
             error = ENOMEM;
         else

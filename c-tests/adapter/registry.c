@@ -55,7 +55,7 @@ void read_settings(void)
 
 void lock(pthread_mutex_t *mutex)
 {
-    // The words behind these locks are valid at any time, so there is nothing to repair.
+    // The words after these locks are valid at any time, so there is nothing to repair.
     if (pthread_mutex_lock(mutex) == EOWNERDEAD)
         pthread_mutex_consistent(mutex);
 }

@@ -1,7 +1,7 @@
 // Lets MPICH before 4.2 on UCX end between nodes: scripts/dev/cluster preloads it there.
 //
 // MPI_Finalize disconnects its UCX endpoints and then waits in a blocking read from the launcher's
-// socket without progressing UCX. A process whose disconnect still needs an answer waits for ever
+// socket without progressing UCX. A process whose disconnect still needs an answer waits forever
 // (MPICH pull request 6596). This turns that read into "progress UCX until there is something to
 // read", and does nothing before the first disconnect.
 
@@ -20,7 +20,7 @@ static void *workers[WORKERS_MAX];
 static int worker_count, is_closing;
 static pthread_t closer;
 
-// A program that loads its MPI by dlopen has UCX in no scope that is searched behind this library.
+// A program that loads its MPI by dlopen has UCX in no scope that is searched after this library.
 static void *next_of(const char *name)
 {
     void *found = dlsym(RTLD_NEXT, name);

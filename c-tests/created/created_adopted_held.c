@@ -58,7 +58,7 @@ int main(int argc, char **argv)
     memory[HELD * PAGE + 7] = 3;
     check_read(ends, 3);
     CHECK_EQ(memory[3 * PAGE], 6);
-    // Nothing holds it any more: it is private behind the next window.
+    // Nothing holds it any more: it is private after the next window.
     win = window_over(memory, PAGES * PAGE, 1);
     put_to_next(win, 7);
     OK(MPI_Win_free(&win));

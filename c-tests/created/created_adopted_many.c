@@ -12,7 +12,7 @@
 
 enum { LIVE = 120, PART = 2900, LARGEST = 9 * PAGE, MIB = 1 << 20 };
 
-// One of the windows, over a part of the block if its number is even, else over an allocation.
+// One of the windows, over a part of the block if its number is even, otherwise over an allocation.
 static struct { MPI_Win win; char *base; int bytes, value; } windows[LIVE];
 
 // The same numbers on all ranks.

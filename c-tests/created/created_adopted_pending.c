@@ -1,8 +1,8 @@
-// Messages that are pending while MPI_Win_create and MPI_Win_free move the memory that they are sent
-// from, or received into: rank 0 begins the message and enters the call, the others enter it when
-// the message has arrived, and the other way round. All arrive, and no rank waits for ever: a rank
-// that waits for the others in the call lets the messages make progress. MPI-4.1 sections 2.9 and
-// 12.2.1.
+// Messages that are pending while MPI_Win_create and MPI_Win_free move the memory that they are
+// sent from, or received into: rank 0 begins the message and enters the call, the others enter it
+// when the message has arrived, and the other way round. All arrive, and no rank waits forever: a
+// rank that waits for the others in the call lets the messages make progress. MPI-4.1 sections 2.9
+// and 12.2.1.
 // ranks: 2
 // settings: FOMPI_ADOPT=always
 

@@ -84,7 +84,7 @@ static void exchange_elements(MPI_Win win, int target, int origin, int w, int di
     }
 }
 
-// All widths one behind the other, with odd gaps; MPI_WIN_NULL does it on the image alone.
+// All widths one after the other, with odd gaps; MPI_WIN_NULL does it on the image alone.
 static void all_widths(MPI_Win win, int target, int origin, char *image)
 {
     int disp = 1;

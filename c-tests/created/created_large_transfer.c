@@ -1,8 +1,8 @@
 // One put and one get of more than 2^31 bytes through a created window, more than the system moves
-// in one call. One piece of memory is mapped again and again behind the addresses of both sides, so
+// in one call. One piece of memory is mapped again and again at the addresses of both sides, so
 // that it takes little of it; only three stretches are memory of their own. The MPIs alone send
-// messages for a minute, so without the library it runs only when FOMPI_TEST_LARGE is 1.
-// MPI-4.1 section 12.3.
+// messages for a minute, so without the library it runs only when FOMPI_TEST_LARGE is 1. MPI-4.1
+// section 12.3.
 // ranks: 2
 // settings: FOMPI_ADOPT=never
 

@@ -6,7 +6,7 @@
 
 #include <sys/mman.h>
 
-// Pages in turn: usable, read only, usable, unmapped, usable, behind the end of a file, usable.
+// Pages in turn: usable, read only, usable, unmapped, usable, beyond the end of a file, usable.
 enum { READ_ONLY = 1, UNMAPPED = 3, NO_FILE = 5, PAGES = 7, PAGE = 4096, LONGS = PAGE / 8 };
 
 static MPI_Win win;
@@ -98,7 +98,7 @@ static void read_only_page(int target)
     writes(target, READ_ONLY);
 }
 
-// Memory that comes later behind the addresses of the window.
+// Memory that is mapped later at the addresses of the window.
 static void mended(char *memory)
 {
     const long value = 31 + rank;

@@ -145,7 +145,7 @@ static void active_epochs(void)
     OK(MPI_Group_free(&all));
 }
 
-// Rank 0 alone has an access epoch, and calls nothing behind it.
+// Rank 0 alone has an access epoch, and calls nothing after it.
 static void one_origin(void)
 {
     static long values[PART];
@@ -204,7 +204,7 @@ static void later_calls_see_puts(void)
     CHECK_EQ(got, 4);
     GET(1);
     CHECK_EQ(got, 1);
-    // A put that is not small, and one of several blocks, behind a small one and ahead of it.
+    // A put that is not small, and one of several blocks, after a small one and before it.
     for (int i = 0; i < 256; i++)
         block[i] = 500 + i;
     PUT(&one, 0);
@@ -367,7 +367,7 @@ int main(int argc, char **argv)
             a_wait_sends_puts();
             puts_that_fail();
         }
-        // Without a completing call ahead of it.
+        // Without a completing call before it.
         const long values[] = {91, 92};
         OK(MPI_Win_fence(0, win));
         for (int k = 0; k < 2; k++)

@@ -30,7 +30,7 @@ int main(int argc, char **argv)
     OK(MPI_Win_attach(win, memory + 16, 16));
     OK(MPI_Barrier(MPI_COMM_WORLD));
     works(win, places[next_rank()], 'a');
-    // Behind the region: where it ends there is room for a region of no bytes, and it goes alone.
+    // After the region: where it ends there is room for a region of no bytes, and it goes alone.
     OK(MPI_Win_detach(win, memory + 32));
     OK(MPI_Barrier(MPI_COMM_WORLD));
     works(win, places[next_rank()], 'b');

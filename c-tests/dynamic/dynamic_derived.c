@@ -26,7 +26,7 @@ static void vector(struct shape *shape, int blocks, int stride)
     OK(MPI_Type_commit(&shape->type));
 }
 
-// Blocks of one to three ints, in no order, before and behind the origin.
+// Blocks of one to three ints, in no order, before and after the origin.
 static void indexed(struct shape *shape)
 {
     const int lengths[5] = {3, 1, 2, 1, 3}, places[5] = {40, -17, -60, 0, 7};

@@ -1,5 +1,5 @@
 // Every rank attaches, detaches and gives back memory of several kinds, and between that accesses
-// what the others may just have: an access succeeds or is MPI_ERR_RMA_RANGE, nobody waits for ever,
+// what the others may just have: an access succeeds or is MPI_ERR_RMA_RANGE, nobody waits forever,
 // and memory that is not attached keeps its values. MPI-4.1 section 12.2.4.
 // ranks: 2 4
 

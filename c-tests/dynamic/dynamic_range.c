@@ -129,7 +129,7 @@ int main(int argc, char **argv)
     outside_at(place(FIRST), 1);
     outside_at(place(FIRST), COUNT);
     only_changed(FIRST + 2);
-    // The same base again, but less behind it.
+    // The same base again, but less after it.
     OK(MPI_Win_attach(win, memory + FIRST, sizeof(int64_t)));
     settle(win);
     outside_at(place(FIRST), 2);

@@ -1,6 +1,6 @@
 // Memory that was adopted as shared memory (FOMPI_ADOPT) before the run-time library of a GPU was
 // loaded: pages that are registered for the GPU stay where they are when the window is freed, other
-// pages become private again. Behind the load no memory is adopted. On 2 ranks.
+// pages become private again. After the load no memory is adopted. On 2 ranks.
 // ranks: 2
 // settings: FOMPI_ADOPT=always
 // gpu: cuda

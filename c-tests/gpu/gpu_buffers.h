@@ -242,7 +242,7 @@ static void padded(int *device)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-// Wrong calls are found ahead of any copy.
+// Wrong calls are found before any copy.
 static void wrong_calls(int *device)
 {
     long before = gpu_copies();

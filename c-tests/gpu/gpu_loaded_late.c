@@ -1,5 +1,5 @@
-// The run-time library of a GPU is loaded while windows exist, inside of an epoch and behind calls
-// that went the quick way: the next call may have a buffer in memory of the GPU. Other libraries
+// The run-time library of a GPU is loaded while windows exist, inside of an epoch and after calls
+// on the fast path: the next call may have a buffer in memory of the GPU. Other libraries
 // that are loaded change nothing. On 2 ranks.
 // ranks: 2
 // gpu: cuda

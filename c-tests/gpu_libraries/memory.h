@@ -68,7 +68,7 @@ static char *reserve(size_t bytes)
     return base;
 }
 
-// Puts memory behind addresses, or without any (NULL) where it finds room. Returns its begin.
+// Maps memory at addresses, or without any (NULL) where there is room. Returns its begin.
 static void *put_behind(char *base, int kind, size_t bytes, void *context)
 {
     struct memory new = { .bytes = bytes, .kind = kind, .context = context };

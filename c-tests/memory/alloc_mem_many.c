@@ -1,6 +1,6 @@
 // 3,000 pieces of memory of mixed sizes alive at once are apart from each other and take few file
 // descriptors; 10,000 that are allocated and freed in turn leave neither descriptors nor memory
-// behind. MPI-4.1 section 9.2.
+// allocated. MPI-4.1 section 9.2.
 // ranks: 1 2
 
 #include "check.h"

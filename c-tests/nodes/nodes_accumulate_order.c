@@ -115,7 +115,7 @@ static void rounds(MPI_Datatype of, MPI_Aint from)
     OK(MPI_Type_commit(&spread));
     memset(mirror, 0, sizeof mirror);
     for (int round = 0; round < ROUNDS; round++) {
-        // Both in turns: what is under way behind one must not reach the other.
+        // Both in turns: what is under way after one must not reach the other.
         OK(MPI_Win_lock(round % 4 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, size - 1, 0, win));
         if (type == MPI_INT64_T)
             for (int i = 0; i < 5; i++)

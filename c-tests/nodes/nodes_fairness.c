@@ -1,5 +1,5 @@
 // All ranks, of the target's node and of others, want the same exclusive lock without a pause. Each
-// goes on until all have had it often, so nobody can be left out for ever. MPI-4.1 section 12.5.3.
+// goes on until all have had it often, so nobody can be left out forever. MPI-4.1 section 12.5.3.
 // ranks: 2 4 8
 // plain ranks: 2
 

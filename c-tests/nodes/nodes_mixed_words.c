@@ -67,7 +67,7 @@ static void store_own(int target)
 {
     const int64_t value = ++stored[target];
     if (mapped[target] != NULL && draw(2)) {
-        // Behind what this rank has put there before.
+        // After what this rank has put there before.
         OK(MPI_Win_flush(target, win));
         __atomic_store_n(&mapped[target][OWN + rank], value, __ATOMIC_RELEASE);
     } else {

@@ -106,7 +106,7 @@ static void star(void)
     OK(MPI_Group_free(&middle));
 }
 
-// What rank 0 gets in an epoch is what was there before each target went on behind its MPI_Win_wait.
+// What rank 0 gets in an epoch is what was there before each target went on after its MPI_Win_wait.
 static void gets_come_first(void)
 {
     static long got[RANKS_MAX][RANKS_MAX * RUN];

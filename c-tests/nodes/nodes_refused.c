@@ -1,8 +1,8 @@
 // A window for which the RDMA device of one rank may not keep the memory in place is refused with
-// MPI_ERR_NO_MEM on all ranks, leaves nothing behind, and others can be made. The limit is that of
+// MPI_ERR_NO_MEM on all ranks, leaves nothing over, and others can be made. The limit is that of
 // the software adapter (ADAPTER_MEMLOCK, in bytes): 8 MiB refuse large windows, what is below 2 MiB
-// refuses all of them. Without one, and for the plain MPI, there is nothing to refuse.
-// MPI-4.1 sections 12.2.1, 12.2.2 and 9.5.
+// refuses all of them. Without one, and for the plain MPI, there is nothing to refuse. MPI-4.1
+// sections 12.2.1, 12.2.2 and 9.5.
 // ranks: 2 4
 // plain ranks: 2
 

@@ -161,7 +161,7 @@ static void check_longs(void)
     }
 }
 
-// A pair with padding behind it: the largest value wins, and the padding of the result stays.
+// A pair with padding after it: the largest value wins, and the padding of the result stays.
 static void pairs(void)
 {
     struct { double value; int rank, padding; } mine = {rank + 1, rank, 5}, old = {0, 0, 77};

@@ -103,7 +103,7 @@ static int fails(const char *function, const void *caller)
 
 #define CALLER __builtin_return_address(0)
 
-// The function behind this one.
+// The function after this one.
 #define NEXT(name) ({ \
     static __typeof__(&name) next_; \
     if (next_ == NULL) \

@@ -59,7 +59,7 @@ static void allocated(MPI_Win *win)
     use(*win, 0, memory);
 }
 
-// There is no room for the memory of such a window, and no rank waits for ever.
+// There is no room for the memory of such a window, and no rank waits forever.
 static void refused(void)
 {
     MPI_Win win;

@@ -248,7 +248,7 @@ static void prepare(void)
     MPI_Type_commit(&vector);
     guard = malloc(2 * GUARD + 8 * WORDS);
     memset(guard, 0xa5, 2 * GUARD + 8 * WORDS);
-    // What is exposed is shorter than what is there: a page has room for a guard behind it.
+    // What is exposed is shorter than what is there: a page has room for a guard after it.
     OK(MPI_Win_allocate(8 * WORDS, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
     OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
     memset(base, 0, 8 * WORDS);

@@ -58,7 +58,7 @@ static void watch(void)
     CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
 }
 
-// Memory behind the segments of this process.
+// Memory of the segments of this process.
 static long backed(void)
 {
     char path[300], name[64];

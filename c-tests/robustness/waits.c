@@ -93,7 +93,7 @@ static void holder(void)
     }
 }
 
-// Ends a process that waits for ever.
+// Ends a process that waits forever.
 static void *end_when_told(void *nothing)
 {
     until_told();

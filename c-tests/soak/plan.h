@@ -96,7 +96,7 @@ typedef struct {
     int blocks, lengths[BLOCKS_MAX], places[BLOCKS_MAX];
 } Operation;
 
-// Blocks that lie behind each other, with gaps, in `room` ints.
+// Blocks that lie after each other, with gaps, in `room` ints.
 static void blocks_of(Stream *stream, Operation *operation, int first, int room)
 {
     int at = first, blocks = below(stream, 3) ? 1 : between(stream, 1, BLOCKS_MAX + 1);

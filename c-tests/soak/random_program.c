@@ -1,7 +1,8 @@
 // A random program: windows of all kinds, several at a time, and phases of random operations by all
-// ranks under each kind of synchronisation, with threads or without. Behind each phase every rank
-// compares its memory with what the operations of all ranks must have made of it. MPI-4.1 chapter 12.
-// scripts/dev/soak runs it with many seeds and settings; without arguments it takes a few seeds.
+// ranks under each kind of synchronisation, with threads or without. After each phase every rank
+// compares its memory with what the operations of all ranks must have made of it. MPI-4.1 chapter
+// 12. scripts/dev/soak runs it with many seeds and settings; without arguments it takes a few
+// seeds.
 // ranks: 1 2 3 5
 // plain ranks: 1 2
 //

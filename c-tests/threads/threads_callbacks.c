@@ -1,6 +1,6 @@
-// An error handler that the host MPI calls uses a window, and so does another thread at the
-// same time, whose error gets a new code: whatever an MPI holds when it calls back, nobody waits for
-// ever. MPI-4.1 sections 9.3, 9.5 and 11.6.
+// An error handler that the host MPI calls uses a window, and so does another thread at the same
+// time, whose error gets a new code: whatever an MPI holds when it calls back, nobody waits
+// forever. MPI-4.1 sections 9.3, 9.5 and 11.6.
 // ranks: 2
 
 #include "threads.h"

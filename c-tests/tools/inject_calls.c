@@ -144,7 +144,7 @@ static void drop_memory(struct window *window, enum kind kind)
         free(window->memory);
 }
 
-// Notes the class of the first call that fails.
+// Records the class of the first call that fails.
 #define TRY(call) do { \
     int class_ = class_of(call); \
     if (first == MPI_SUCCESS) \
@@ -214,7 +214,7 @@ static int round_trip(MPI_Comm comm)
     return most(some_failed || used != MPI_SUCCESS, comm);
 }
 
-// One window while the k-th call fails on the victim, and one more on the same communicator behind
+// One window while the k-th call fails on the victim, and one more on the same communicator after
 // it. Returns whether there was such a call.
 static int inject_once(void)
 {

@@ -20,7 +20,7 @@ static void step(void)
     OK(MPI_Win_sync(win));
 }
 
-// Moves `count` items of a type that are `longs` longs behind `first` at the origin, and at the
+// Moves `count` items of a type that are `longs` longs after `first` at the origin, and at the
 // target, where the items begin at `disp`. Frees the type.
 static void moves(MPI_Datatype type, int count, int first, int longs, int disp)
 {

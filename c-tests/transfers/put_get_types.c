@@ -20,7 +20,7 @@ static void moves(const struct type *type, MPI_Win win, char *base)
     OK(MPI_Put(sent + (COUNT - 1) * type->bytes, 1, type->datatype, next_rank(),
                (COUNT - 1) * type->bytes, 1, type->datatype, win));
     OK(MPI_Win_fence(0, win));
-    // Nothing behind the last element was touched.
+    // Nothing after the last element was touched.
     CHECK_EQ((unsigned char)base[bytes], 0xdd);
     OK(MPI_Get(got, COUNT, type->datatype, next_rank(), 0, COUNT, type->datatype, win));
     OK(MPI_Win_fence(0, win));

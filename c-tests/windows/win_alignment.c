@@ -1,5 +1,5 @@
 // The key mpi_minimum_memory_alignment is honoured for the memory of windows, on every process: of
-// each part where parts need not follow each other, else of the first one. A value that is no
+// each part where parts need not follow each other, otherwise of the first one. A value that is no
 // power of two does not matter. MPI-4.1 sections 9.2, 12.2.2 and 12.2.3.
 // ranks: 1 2 4
 

@@ -1,5 +1,5 @@
 // MPIX_Win_create_errhandler_x of MPICH 5: an error handler with state of its own, which gets the
-// window by value; the state is destroyed behind the last use. Where a program finds the function,
+// window by value; the state is destroyed after the last use. Where a program finds the function,
 // it works, on any MPI.
 // ranks: 1 2
 

@@ -1,4 +1,4 @@
-// The parts of a shared window lie behind one another in rank order, and every rank can load and
+// The parts of a shared window lie after one another in rank order, and every rank can load and
 // store in all of them. MPI-4.1 section 12.2.3.
 // ranks: 1 2 3 4 8
 // between nodes: shared windows are left to the host MPI

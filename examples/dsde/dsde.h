@@ -11,7 +11,7 @@ typedef struct {
     int sends, bytes;
     int *targets;
     char *outgoing;
-    /* The result: the messages that have arrived, one behind the other, in any order. */
+    /* The result: the messages that have arrived, one after the other, in any order. */
     int received;
     char *incoming;
     int room; /* of `incoming`, in messages */

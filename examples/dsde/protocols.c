@@ -112,7 +112,7 @@ void exchange_nbx(Exchange *x) {
  * targets. After the fence the counter of a rank is the number of its messages.
  *
  * Active target mode fits: the end of the exchange concerns all ranks anyway. With passive target
- * the additions would be complete after a flush, but a rank would need a barrier behind it to know
+ * the additions would be complete after a flush, but a rank would need a barrier after it to know
  * that the others have added, too. That is what the fence is.
  *
  * The first fence separates the store of 0 from the additions of other ranks. It ends no epoch

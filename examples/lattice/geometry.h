@@ -1,6 +1,6 @@
 /* A four-dimensional periodic lattice. Each rank has a box of it.
  *
- * A field has one Vector per site of the rank and, behind the sites, the ghosts: copies of the
+ * A field has one Vector per site of the rank and, after the sites, the ghosts: copies of the
  * neighbours' sites next to the border. The even sites come first, then the odd ones (a site is
  * even if the sum of its coordinates is); in each half x counts fastest and t slowest. All local
  * extents are even, so that the boxes of all ranks are equal and a site has the same parity in the

@@ -1,5 +1,5 @@
 /* LAMMPS, molecular dynamics: atoms near the border are copied to the neighbour, where they are
- * ghosts behind its own atoms. An atom's data are in several arrays; all are indexed by one list.
+ * ghosts after its own atoms. An atom's data are in several arrays; all are indexed by one list.
  * The kind is the number of arrays: `atomic` has the first four, `full` all. */
 #include "lists.h"
 #include <stdlib.h>

@@ -63,7 +63,7 @@ static Place lu_place(const Domain *d, int is_arriving) {
 /* MILC: a 4-D lattice of L = n / 2 sites in each direction, with an SU(3) vector (three complex
  * floats) at each. All even sites are stored before all odd ones; in each half the order is t, z,
  * y, x: `float v[2][t][z][y * x / 2][6]`. The sites with z = 0 leave, for a contiguous buffer
- * behind the lattice. */
+ * after the lattice. */
 static Box milc_face(const Domain *d, int is_arriving) {
     int l = d->n / 2, sites = l * l / 2;
     size_t site = 6 * sizeof(float);
@@ -149,7 +149,7 @@ static void restrict_unpack(const Domain *d, int source, int target, char *array
 }
 
 /* A patch of a distributed matrix, as quantum chemistry fetches it: n x n elements of a rank's
- * block of 4n x 4n, for a contiguous buffer behind the block. */
+ * block of 4n x 4n, for a contiguous buffer after the block. */
 static Box patch_box(const Domain *d, int is_arriving) {
     int n = d->n, side = 4 * n;
     if (is_arriving)

@@ -12,7 +12,7 @@
  * stores into its inner points. These are different locations of one window. That is permitted in
  * the unified memory model (MPI-4.1 §12.7), which MPIs provide on machines with coherent caches;
  * main() checks it. In the separate model a window must not be stored to while it can be put to.
- * There, MPI_Win_post would have to stand behind the sweep, another fence before the puts, and
+ * There, MPI_Win_post would have to stand after the sweep, another fence before the puts, and
  * lock_all would need a window that has nothing but the halos. */
 #include "stencil.h"
 

@@ -2,7 +2,7 @@
  * step of the computation. */
 #include "stencil.h"
 
-enum { FLAG_BYTES = 64 }; /* at the start of a window; the arrays come behind them */
+enum { FLAG_BYTES = 64 }; /* at the start of a window; the arrays come after them */
 
 /* The points of a dimension that has this block among so many, and the first one, from 1. */
 static int block_size(int points, int blocks, int block) {

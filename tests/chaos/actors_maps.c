@@ -214,7 +214,7 @@ static void keep(struct act *act, unsigned char *at, size_t bytes)
     pattern(at, bytes, place->seed);
 }
 
-// Wrong: realloc, or free and malloc, of the memory ahead of MPI_Win_free.
+// Wrong: realloc, or free and malloc, of the memory before MPI_Win_free.
 static void reallocate(struct act *act)
 {
     struct round *round = act->round;
@@ -288,7 +288,7 @@ static void churn_once(struct act *act)
 enum { WINDOWS = 48, LEFT_MAX = 24 };
 
 // Windows over every other page of a block, one after the other: the process has as many mappings
-// afterwards as ahead of them, but for a few of the MPI's own.
+// afterwards as before them, but for a few of the MPI's own.
 static void make_many(struct act *act)
 {
     unsigned char *block = aligned_alloc(PAGE, 2 * WINDOWS * PAGE);

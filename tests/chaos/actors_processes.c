@@ -94,7 +94,7 @@ static bool transfer(const struct request *request, void *mine, size_t at, size_
     }
 }
 
-// Counts in the first word, and puts a pattern behind it.
+// Counts in the first word, and puts a pattern after it.
 static void work(const struct request *request, struct reply *reply, unsigned char *mine)
 {
     uint64_t have = 0, next = reply->number + 1;

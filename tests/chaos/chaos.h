@@ -119,7 +119,7 @@ struct part { // of a rank
     size_t used, used_bytes;      // the zone that other ranks access, a multiple of 64
     size_t own, own_bytes;        // the zone of the owner's stores
     bool is_used_touched, is_own_touched;
-    unsigned delay_us[2];         // ahead of MPI_Win_create and MPI_Win_free
+    unsigned delay_us[2];         // before MPI_Win_create and MPI_Win_free
     int acts, joint; // of the acts, those of all ranks, which come first
     struct act act[ACTS_MAX];
 };
@@ -127,7 +127,7 @@ struct part { // of a rank
 struct round {
     uint64_t seed, number;
     int ranks, rank;
-    bool waits[2];       // a barrier ahead of MPI_Win_create and MPI_Win_free
+    bool waits[2];       // a barrier before MPI_Win_create and MPI_Win_free
     int uses;            // how often the window is used
     enum synchronisation how[3];
     int puts;            // small puts of each use

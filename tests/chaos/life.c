@@ -110,7 +110,7 @@ static bool is_late(const struct act *act)
     return act->actor->needs & WHOLE;
 }
 
-// Transfers of the MPI that are to be pending over the next call begin right ahead of it, as other
+// Transfers of the MPI that are to be pending over the next call begin right before it, as other
 // calls of the MPI carry them on.
 static bool is_pending(const struct act *act)
 {

@@ -97,7 +97,7 @@ static void move_element(const struct transfer *t, const struct moving *m, int i
         combine(t->op->kind, basic, at, from);
 }
 
-// Notes what the call does, as if it were done: in the stripe, and in the buffer for the result.
+// Records what the call does, as if it were done: in the stripe, and in the buffer for the result.
 static void take_effect(const struct transfer *t)
 {
     struct window *w = t->win.window;

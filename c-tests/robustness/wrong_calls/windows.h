@@ -23,7 +23,7 @@ enum mode {
     FENCED,    // fences, all together
     MATCHED,   // post, start, complete, wait
     READING,   // shared locks, any number of them at once
-    WRITING    // locks of any kind, in an order in which nobody waits for ever
+    WRITING    // locks of any kind, in an order in which nobody waits forever
 };
 
 // Memory that a rank exposes: how far it is from displacement zero, its bytes, and where it is in
@@ -86,7 +86,7 @@ static int area_count(const struct window *w)
     return w->flavour == DYNAMIC ? AREAS : 1;
 }
 
-// Bytes of a stripe with the gap behind it.
+// Bytes of a stripe with the gap after it.
 static int64_t stride(const struct window *w, const struct area *area)
 {
     return area->bytes / w->size & ~(int64_t)(GAP - 1);
