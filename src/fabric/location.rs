@@ -112,7 +112,7 @@ impl<'a> Unmapped<'a> {
         }
     }
 
-    /// Sends the puts that were gathered, before an access by another transport.
+    /// Sends the gathered puts, before an access by another transport.
     pub fn send_gathered(self) {
         match self {
             Unmapped::Process(process, _) => process.send(),
@@ -156,7 +156,7 @@ impl Runs<'_> {
         }
     }
 
-    /// Sends what has not been sent. With a distant process the runs are done after a flush.
+    /// Sends the remaining runs. With a distant process they are done after a flush.
     ///
     /// # Safety
     /// As for `push`.
@@ -169,7 +169,7 @@ impl Runs<'_> {
         }
     }
 
-    /// Sends what has not been sent, and waits until the buffers of this process may be used again.
+    /// Sends the remaining runs, and waits until the buffers of this process may be used again.
     ///
     /// # Safety
     /// As for `push`.
@@ -180,7 +180,7 @@ impl Runs<'_> {
             Runs::Distant(peer, runs) => {
                 // SAFETY: the caller's duty.
                 let sent = unsafe { runs.finish() };
-                // Also after an error: what is under way uses the caller's buffers.
+                // Also after an error, because runs under way use the caller's buffers.
                 let arrived = Bytes::flush_local(peer);
                 sent.and(arrived)
             }

@@ -107,7 +107,7 @@ impl<T> PendingPuts<T> {
         }
     }
 
-    /// Sends by `work` what waits. Returns whether an error is kept.
+    /// Sends the waiting puts by `work`. Returns whether an error is kept.
     #[inline]
     pub fn send(&self, work: impl FnOnce(&mut T) -> Left) -> bool {
         // Acquire: as in `begins`.
@@ -163,7 +163,7 @@ impl<T> PendingPuts<T> {
         }
     }
 
-    /// Takes something out of what is kept. Returns it, and what is left then.
+    /// Takes a part out of the kept state. Returns the part, and the rest.
     pub fn take<R>(&self, count: &impl PendingCount, work: impl FnOnce(&mut T) -> (R, Left)) -> R {
         let mut kept = self.kept.lock();
         let (taken, left) = work(&mut kept);

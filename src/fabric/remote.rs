@@ -9,10 +9,10 @@
 //!     changes those of a put, and nothing else reads those of a get.
 //! 11. After `flush`, everything sent to the process is done there, for readers on every transport.
 //! 12. Transfers between two calls of `order` or `flush` take effect in any order and in any parts.
-//! 13. What is sent after `order` takes effect after what was sent before it, gets included. What
-//!     is sent after `order_puts` takes effect after the puts that were sent before it, and the
-//!     gets and reads after `order_reads` after the gets and reads before it.
-//!     [`device_order`](super::device_order) lists the requirements on a device.
+//! 13. Requests after `order` take effect after the requests before it, gets included. Requests
+//!     after `order_puts` take effect after the puts before it, and the gets and reads after
+//!     `order_reads` after the gets and reads before it. [`device_order`](super::device_order)
+//!     lists the requirements on a device.
 //! 14. Zero bytes are no transfer, whatever the addresses are.
 //! 15. The runs of one transfer are as many puts or gets. A get may also read bytes that lie
 //!     between two of its runs at the target; a put changes none of them.
@@ -32,8 +32,8 @@
 //! 21. Each element is changed as its [`Protection`] says: by one atomic operation of the target's
 //!     processor, atomic with those of all other processes; or as the holder of the target's
 //!     accumulate lock changes it; or by any instructions.
-//! 22. What is sent to one process through [`AtTarget`] takes effect in the order of the calls,
-//!     with the changes, reads and transfers that are sent before and after.
+//! 22. Accumulates to one process through [`AtTarget`] take effect in the order of the calls, also
+//!     with respect to earlier and later changes, reads and transfers.
 //! 23. The operands are in use, and the results not valid, until `flush_local` or `flush`: nothing
 //!     else uses them meanwhile. Operands of a run of up to [`OPERANDS_COPIED_MAX`] bytes, and the
 //!     values of a compare-and-swap, may be changed at once.
@@ -89,15 +89,15 @@ pub trait Bytes {
     /// Returns an empty transfer of many runs with the memory that has the key of `within`.
     fn runs(&self, within: Remote, way: Way) -> Self::Runs<'_>;
 
-    /// Orders what is sent next after what was sent before (law 13).
+    /// Orders later requests after earlier ones (law 13).
     fn order(&self);
 
-    /// Orders what is sent next after the puts that were sent before (law 13).
+    /// Orders later requests after earlier puts (law 13).
     fn order_puts(&self) {
         self.order();
     }
 
-    /// Orders the gets and reads that are sent next after those that were sent before (law 13).
+    /// Orders later gets and reads after earlier ones (law 13).
     fn order_reads(&self) {
         self.order();
     }
@@ -119,7 +119,7 @@ pub trait Runs {
     /// As for [`Bytes::put`] or [`Bytes::get`], until a flush after `finish`.
     unsafe fn push(&mut self, here: *mut u8, there: u64, bytes: u64);
 
-    /// Sends what has not been sent. Returns the first error.
+    /// Sends the remaining runs. Returns the first error.
     ///
     /// # Safety
     /// As for `push`.
@@ -152,14 +152,14 @@ pub trait Network: Bytes {
     #[cfg(not(loom))]
     fn at_target(&self) -> Option<&Self::AtTarget>;
 
-    /// Begins to change a word; [`Network::finish`] returns what it held before.
+    /// Begins to change a word; [`Network::finish`] returns its earlier value.
     fn begin(&self, at: Remote, op: Fetch) -> Result<Self::Ticket>;
 
     /// Begins to read a word.
     fn begin_read(&self, at: Remote) -> Result<Self::Ticket>;
 
-    /// Sends what was gathered for the process, without waiting for answers. A wait for an answer
-    /// does so too, but only for its own process.
+    /// Sends the gathered requests of the process, without waiting for answers. A wait for an
+    /// answer does so too, but only for its own process.
     fn send_gathered(&self) {}
 
     /// Waits for an answer, and returns it.
@@ -207,7 +207,7 @@ pub trait Network: Bytes {
         (0..count).map(which).try_for_each(|(at, add)| self.post(at, add))
     }
 
-    /// Changes a word, waits, and returns what it held before.
+    /// Changes a word, waits, and returns its earlier value.
     fn fetch(&self, at: Remote, op: Fetch) -> Result<u64> {
         self.finish(self.begin(at, op)?)
     }
@@ -379,8 +379,8 @@ pub trait Transport {
     /// returned value is dropped.
     fn expose(&self, base: *mut u8, bytes: u64) -> Result<Self::Exposed>;
 
-    /// Lets what is under way advance, without waiting. Returns how many processes have been lost
-    /// so far: a waiting rank checks its own when this number has grown.
+    /// Lets operations under way advance, without waiting. Returns how many processes have been
+    /// lost so far: a waiting rank checks its own peers when this number has grown.
     fn progress(&self) -> u64;
 
     /// Returns another process. Nothing is sent before the first operation on it.
@@ -389,6 +389,6 @@ pub trait Transport {
 
 /// Memory of this process that other processes can address.
 pub trait Addressed {
-    /// Returns what other processes need to address this memory.
+    /// Returns the address of this memory for other processes.
     fn remote(&self) -> Remote;
 }

@@ -18,8 +18,8 @@
 //! | 8     | 8                    | 343         |
 //! | 1,024 | 136                  | 415         |
 //!
-//! A completing call has to notice a put also if it was made at once, because it decides about the
-//! next one. A caller counts the processes with such puts ([`PendingCount`]).
+//! A completing call has to count a put even if it was made at once, because the put decides how
+//! the next one is made. A caller counts the processes with such puts ([`PendingCount`]).
 
 use super::batch::{self, Batch};
 use super::{Process, Way};
@@ -77,7 +77,8 @@ impl SmallPuts {
         });
     }
 
-    /// Sends what waits. Returns whether an error is kept, of this call or of an earlier one.
+    /// Sends the puts that wait. Returns whether an error is kept, of this call or of an earlier
+    /// one.
     #[inline]
     pub fn send(&self, process: Process<'_>) -> bool {
         self.due.send(|gathered| gathered.send(process))
@@ -236,7 +237,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// [`Process::put`] after what was gathered.
+    /// [`Process::put`] after the gathered puts.
     ///
     /// # Safety
     /// As there.
@@ -247,7 +248,7 @@ impl<'a> Gathering<'a> {
         unsafe { self.process.put(there, here, bytes) }
     }
 
-    /// [`Process::get`] after what was gathered.
+    /// [`Process::get`] after the gathered puts.
     ///
     /// # Safety
     /// As there.
@@ -258,14 +259,14 @@ impl<'a> Gathering<'a> {
         unsafe { self.process.get(here, there, bytes) }
     }
 
-    /// Returns an empty transfer of many runs, after what was gathered.
+    /// Returns an empty transfer of many runs, after the gathered puts.
     #[inline]
     pub fn runs(self, way: Way) -> Batch<'a> {
         self.send();
         Batch::new(self.process, way)
     }
 
-    /// Sends what was gathered. An error is kept for the next `flush`.
+    /// Sends the gathered puts. An error is kept for the next `flush`.
     #[inline]
     pub fn send(self) {
         if let Some(puts) = self.small_puts {

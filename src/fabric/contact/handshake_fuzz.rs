@@ -1,6 +1,6 @@
-//! Made-up messages in a handshake. Messages of strangers and of those that
-//! know the secret are mixed: an initiator and a responder talk, and what they say is changed, cut
-//! or replaced on its way.
+//! Made-up messages in a handshake. Messages of strangers and of those that know the secret are
+//! mixed: an initiator and a responder exchange messages, which are changed, cut or replaced on
+//! their way.
 
 use core::convert::Infallible;
 
@@ -49,8 +49,8 @@ fn read(from: &mut &[u8], to: &mut [u8], piece: usize) -> usize {
     count
 }
 
-/// The target `first_contact`: each message costs one byte for the pieces in which it arrives, one
-/// for what is done with it, and what that needs.
+/// The target `first_contact`: each message takes one byte for the pieces in which it arrives, one
+/// for the change, and the bytes that the change needs.
 pub fn first_contact(data: &[u8]) {
     let mut choices = Choices::of(data);
     let secret = Secret::from([1, 2]);

@@ -35,13 +35,13 @@ const GRACE: Duration = Duration::from_millis(100);
 pub trait Service {
     /// This process, as others know it.
     fn identity(&self) -> &Identity;
-    /// Returns the answer to the question of a first contact, or `None` if the bytes are no such
+    /// Returns the answer to the question of a first contact, or `None` if the bytes are not such a
     /// question. Probes are answered without it.
     fn answer(&self, question: &[u8; BYTES]) -> Option<Reply>;
     /// Takes the stream of a connection whose answer was sent, if the [`Reply`] keeps it.
     fn adopt(&self, stream: OwnedFd);
-    /// Does what is due for the connections that this process has accepted, without waiting.
-    /// Returns the time of the next call.
+    /// Does the work that is due for accepted connections, without waiting. Returns the time of the
+    /// next call.
     fn poll(&self, now: Instant) -> Option<Instant>;
 }
 
@@ -67,7 +67,7 @@ pub struct Connection<S> {
 enum Progress {
     /// no data has arrived
     NoData,
-    /// data has arrived; the connection goes on
+    /// data has arrived; the connection stays
     Partial,
     /// the question was answered; the transport keeps the stream
     Kept,

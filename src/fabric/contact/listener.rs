@@ -1,5 +1,5 @@
 //! The connection thread. It sleeps until another process connects. For a process of the job it
-//! answers the question of a first contact, as the [`Service`] of the transport says, or a liveness
+//! answers the question of a first contact, as the transport's [`Service`] decides, or a liveness
 //! [probe](super::probe). From time to time it lets the service check whether the origins of
 //! accepted connections still exist. It never calls MPI, and it handles no signal of the program.
 //! How this process connects to others is in [`outgoing`](super::outgoing). Invariant: the work
@@ -190,8 +190,8 @@ impl<S: Service> Server<S> {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.raw_os_error().is_some_and(is_shortage) => {
-                    // The connection still waits in the backlog. Closing an unidentified one may
-                    // free what it needs.
+                    // The connection still waits in the backlog. Closing an unidentified connection
+                    // may free the resource that it needs.
                     if !self.incoming.drop_one_unidentified() {
                         self.shortage.begin(now);
                         return;

@@ -1,10 +1,10 @@
 //! First contact: the exchange of two processes by TCP before a device connects them. A process has
-//! an [`Identity`]; its [`Contact`] tells others where its connection thread ([`Listener`])
-//! listens. Both sides prove that they know the [`Secret`] of the job, and exchange a question and
-//! an answer of [`BYTES`] bytes. A [`Probe`] asks whether a process is still there. The transport
-//! that asks a question of a first contact also defines its meaning ([`Service`]); this module
-//! knows no device. Invariant: no byte of a question is handled before its sender has proved that
-//! it knows the secret.
+//! an [`Identity`]; its [`Contact`] has the addresses at which its connection thread ([`Listener`])
+//! listens. Both sides prove knowledge of the [`Secret`] of the job, and exchange a question and an
+//! answer of [`BYTES`] bytes. A [`Probe`] asks whether a process is still there. The transport that
+//! asks a question of a first contact also defines its meaning ([`Service`]); this module knows no
+//! device. Invariant: no byte of a question is handled before its sender has proved that it knows
+//! the secret.
 
 mod dial;
 #[cfg(any(test, fuzzing))]

@@ -43,10 +43,10 @@ enum Failed {
     Local(Error),
 }
 
-/// Sends a question to the process of a contact. Returns what `read` makes of the answer, and the
-/// stream, after the answer. `read` returns `None` if the bytes are no answer to the question.
-/// `patient`: whether addresses that are all silent are tried again; otherwise the process counts
-/// as unreachable.
+/// Sends a question to the process of a contact. Returns the answer as `read` decodes it, and the
+/// stream, positioned after the answer. `read` returns `None` if the bytes are not an answer to the
+/// question. `patient`: whether addresses that are all silent are tried again; otherwise the
+/// process counts as unreachable.
 pub fn exchange<T>(
     identity: &Identity,
     contact: &Contact,

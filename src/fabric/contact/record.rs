@@ -1,6 +1,6 @@
-//! The contact of a process: what other processes need to connect to it, as plain data that the
-//! ranks exchange when they make a window. It holds the identity of the process and the addresses
-//! of its connection thread. Nothing in it is secret.
+//! Contact of a process: the data with which other processes connect to it, which the ranks
+//! exchange when they make a window. It holds the identity of the process and the addresses of its
+//! connection thread. Nothing in it is secret.
 //!
 //! | words  | contents                                                          |
 //! |--------|-------------------------------------------------------------------|

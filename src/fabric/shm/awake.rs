@@ -33,7 +33,7 @@ pub struct AwakeLimit {
     pub time: Duration,
 }
 
-/// What a wait that stayed awake has led to.
+/// The outcome of a wait that stayed awake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AwakeOutcome {
     /// the awaited value, in time

@@ -1,8 +1,8 @@
-//! The doorbell of a rank: a 32-bit word on which its threads sleep while they wait for a control
-//! word of the rank, and which a rank or a service thread rings that has changed such a word. Not
-//! for the system calls that sleep and wake. A rank has one for all its words that ranks of its
-//! node reach by load and store, and one in each window over several nodes for the words of that
-//! window ([`DOORBELL`](crate::fabric::layout::DOORBELL)).
+//! Doorbell of a rank: a 32-bit word on which its threads sleep while they wait for a control word
+//! of the rank. A rank or service thread that has changed such a word rings it. The system calls
+//! are in `sys::futex`. A rank has one for all its words that ranks of its node reach by load and
+//! store, and one in each window over several nodes for the words of that window
+//! ([`DOORBELL`](crate::fabric::layout::DOORBELL)).
 //!
 //! | doorbell | meaning                                                                   |
 //! |----------|---------------------------------------------------------------------------|

@@ -1,5 +1,5 @@
-//! The copy between memory of this process and window memory that it has mapped. Other processes
-//! may read and write the window at the same time: one element of a predefined type at its natural
+//! Copies between memory of this process and window memory that it has mapped. Other processes may
+//! read and write the window at the same time: one element of a predefined type at its natural
 //! alignment is one load and one store, so that no process sees half of it.
 
 use super::sweep::{LONG, copy_long};

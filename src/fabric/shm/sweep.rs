@@ -1,8 +1,8 @@
-//! Long copies that follow each other through more memory than a cache holds, such as a window that
-//! is filled block by block. Their bytes are gone from the cache before the same memory is copied
-//! to again. A store into the cache first reads its line from the memory; a store around the cache
-//! does not, so the copies of such a sweep go around it. All others go through the cache, where the
-//! next reader finds their bytes. Not for short copies, which `mapped` makes.
+//! Long copies that sweep through more memory than a cache holds, such as a window that is filled
+//! block by block. Their bytes leave the cache before the same memory is copied to again. A store
+//! into the cache first reads its line from the memory; a store around the cache does not, so the
+//! copies of such a sweep go around it. All others go through the cache, where the next reader
+//! finds their bytes. Not for short copies, which `mapped` makes.
 
 use crate::number::Number;
 use crate::sync::{AtomicUsize, Ordering};

@@ -25,7 +25,7 @@ pub struct Heap {
 }
 
 impl Heap {
-    /// Makes zero words for `size` ranks. `per_rank` may be less than what the layout asks for.
+    /// Makes zero words for `size` ranks. `per_rank` may be less than the layout has.
     pub fn new(size: u32, per_rank: u32) -> Arc<Heap> {
         Arc::new(Heap {
             size,

@@ -1,6 +1,6 @@
-//! Control words by the processor's own loads, stores and locked instructions: [`Words`] written
-//! once, with its orderings, over [`Cells`] (where the words live) and [`Idle`] (what to do while
-//! waiting). Not for bytes, and not for the mapping of memory.
+//! Control words by the processor's own loads, stores and locked instructions: one implementation
+//! of [`Words`], with its orderings, over [`Cells`] (the location of the words) and [`Idle`] (the
+//! work while waiting).
 //!
 //! A rank that waits long sleeps on its [doorbell], one 32-bit word per rank, shared by all words
 //! and all threads of that rank. A change of a word rings it.
@@ -44,7 +44,7 @@ pub trait Idle {
     /// The number of reads of a word before the waiting thread does anything else: large if every
     /// rank has a core of its own, small if ranks share cores.
     fn spins(&self) -> u32;
-    /// What the waiting thread does after the spinning of a round, by the number of that round.
+    /// The work of the waiting thread after the spinning of a round, by the number of that round.
     fn round(&self, round: u32);
     /// Records that a wait found its value in its first round.
     fn found_at_once(&self) {}
@@ -60,7 +60,8 @@ pub trait Idle {
 /// Rounds in which a wait most likely finds its value if ranks do not share cores: some
 /// microseconds.
 const AWAKE_ROUNDS: u32 = 3;
-/// The first sleep of a wait: about what a wake costs, so that short waits do not become long ones.
+/// The first sleep of a wait: about the cost of a wake, so that short waits do not become long
+/// ones.
 pub const SLEEP_NS_MIN: u64 = 50_000;
 /// The first sleep of a wait that sleeps at once: a timer is not free, and most sleeps end by a
 /// wake. The host MPI makes progress less often meanwhile.

@@ -1,9 +1,9 @@
 //! The target's ends of connections: queue pairs that other processes send to, and when they end.
-//! Nothing tells this process that an origin has left or died. So its connection thread pings the
-//! other ends from time to time with an empty WRITE, as origins ping their targets. When the device
-//! gives a ping up, the queue pair is destroyed. The pings become rarer while no new origin
-//! connects. The state changes of queue pairs are in [`connect`]. Invariant: a queue pair whose
-//! other end answers stays.
+//! No event reports that an origin has left or died. So the connection thread pings the other ends
+//! from time to time with an empty WRITE, as origins ping their targets. When the device gives a
+//! ping up, the queue pair is destroyed. The pings become rarer while no new origin connects. The
+//! state changes of queue pairs are in [`connect`]. Invariant: a queue pair whose other end answers
+//! stays.
 //!
 //! | state of a queue pair | meaning                                                 |
 //! |-----------------------|---------------------------------------------------------|
@@ -41,7 +41,7 @@ enum State {
     Pinged,
 }
 
-/// One queue pair, with what it needs to send.
+/// One queue pair, with the attributes that it needs to send.
 struct Accepted {
     pair: QueuePair,
     packet: u32,

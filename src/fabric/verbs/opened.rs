@@ -1,5 +1,5 @@
 //! The RDMA device of this process: its port, the memory that is registered with it, and the ends
-//! of connections. What is sent over them is decided elsewhere. Invariant: an end whose other end
+//! of connections. Other modules decide what is sent over them. Invariant: an end whose other end
 //! answers stays.
 
 use std::hash::{BuildHasher, RandomState};

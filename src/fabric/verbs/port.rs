@@ -1,6 +1,6 @@
-//! The device, port and GID that this process uses, and what they can do. The first suitable device
-//! is taken unless the settings name one; the error lists what is wrong with each of the others.
-//! Connections are elsewhere.
+//! The device, port and GID that this process uses, and their capabilities. The first suitable
+//! device is taken unless the settings name one; the error lists what is wrong with each of the
+//! others. Connections are elsewhere.
 
 use std::sync::Arc;
 
@@ -200,7 +200,7 @@ fn roce_gid(opened: &Opened, port: u8, count: i32) -> Result<u8> {
         .ok_or_else(|| missing(format!("port {port} of {} has no GID", opened.name())))
 }
 
-/// Whether a GID is one of RoCE version 2, if the library or the system tells.
+/// Whether a GID is one of RoCE version 2, if the library or the system reports it.
 fn is_version_2(opened: &Opened, port: u8, index: u32) -> Option<bool> {
     if let Some(kind) = opened.gid_type(port, index) {
         return Some(kind == IBV_GID_TYPE_ROCE_V2);

@@ -73,7 +73,7 @@ impl Peer {
 
     /// Spins until a request is done, and serves other processes meanwhile: they may wait for this
     /// one, too, and no thread has to be woken for them. Returns whether the request is done, or
-    /// `None` if this process cannot serve so.
+    /// `None` if this process cannot serve in this way.
     fn spin_serving(&self, number: u64, spin: Duration) -> Result<Option<bool>> {
         if spin.is_zero() {
             // While this thread sleeps, the service thread may leave no requests to it.

@@ -184,7 +184,7 @@ impl<'a> Coalesce<'a> {
         Ok(())
     }
 
-    /// Sends bytes as they are, whether something failed before or not.
+    /// Sends bytes as they are, even after a failure.
     ///
     /// # Safety
     /// As for `push`.

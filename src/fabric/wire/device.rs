@@ -16,7 +16,7 @@ use crate::fabric::{tcp, verbs};
 use crate::number::Number;
 use crate::sys::processors::Processors;
 
-/// Kind of a device: what opens it, and what its connections are.
+/// Kind of a device, which decides how it is opened and connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceKind {
     /// a port of an RDMA device
@@ -128,7 +128,7 @@ impl Device {
     }
 
     /// Lets the calling thread serve other processes until the returned value is dropped; `None` if
-    /// the device does it, or if there is nothing to serve.
+    /// the device does so, or if there is nothing to serve.
     pub fn serving(&self) -> Option<Serving> {
         match self {
             Device::Verbs(_) => None,

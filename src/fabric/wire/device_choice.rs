@@ -9,7 +9,7 @@
 //! | `tcp`     | TCP                                                                             |
 //! | `off`     | the windows are delegated                                                       |
 //!
-//! If the ranks have different values, all use the one that stands last in this table.
+//! If the ranks have different values, all use the one that is last in this table.
 
 use super::device::{DeviceKind, NetworkKind};
 use super::this_process::Wire;
@@ -19,8 +19,9 @@ use crate::number::Number;
 use crate::rank_numbers::Rank;
 use crate::sys::fast_networks::FastNetworks;
 
-/// What a rank tells the others, as bits: whether it has verbs, on which link, and whether their
-/// atomics are those of the processor; its FOMPI_NET; the fast networks of its node.
+/// The offer of a rank, which it sends to all others as bits: whether it has verbs, on which link,
+/// and whether their atomics are those of the processor; its FOMPI_NET; the fast networks of its
+/// node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceOffer(pub u64);
 

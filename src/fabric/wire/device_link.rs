@@ -85,13 +85,13 @@ impl Link {
         }
     }
 
-    /// Whether a request that is not done for long means that the device has failed. Over TCP it
-    /// means that the target is stopped, or busy.
+    /// Whether a request that is not done for a long time means that the device has failed. Over
+    /// TCP it means that the target is stopped or busy.
     pub fn ends_in_time(&self) -> bool {
         matches!(self, Link::Verbs(_))
     }
 
-    /// Fails if the target's node is not reached any more, where no completion says so.
+    /// Fails if the target's node cannot be reached any more and no completion reports it.
     pub fn check(&mut self) -> Result<(), Broken> {
         match self {
             Link::Verbs(_) => Ok(()),

@@ -1,5 +1,5 @@
 //! The greeting of two processes that connect: the question and the answer of a first contact, and
-//! how a connection is made of them. The end of a connection within them is the device's.
+//! how a connection is made of them. The device defines the end of a connection in them.
 //!
 //! | bytes  | contents of a question and of its answer                              |
 //! |--------|-----------------------------------------------------------------------|
@@ -140,7 +140,7 @@ pub fn answer(device: &Device, identity: &Identity, question: &[u8; BYTES]) -> O
     let question = Greeting::from(question)?;
     let (uid, kind) = (identity.uid(), device.kind());
     if question.obstacle(kind).is_some() {
-        // The kind and the version in the answer tell the cause.
+        // The kind and the version in the answer show the cause.
         return Some(Reply { bytes: Greeting::refusal(kind, uid, 0).bytes(), keeps_stream: false });
     }
     let mut keeps_stream = false;

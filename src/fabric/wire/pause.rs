@@ -18,7 +18,7 @@ const PAUSES: u32 = 64;
 
 /// The longest sleep of a thread that waits for answers, unless other threads wait for them, too.
 pub const SLEEP_MAX: Duration = Duration::from_millis(1);
-/// The longest sleep of a thread that waits for what other threads or other connections give back.
+/// The longest sleep of a thread that waits for resources of other threads or connections.
 pub const SLEEP_OF_MANY: Duration = Duration::from_micros(100);
 
 /// Time for which a thread spins before it sleeps, if it spins. About twice the time of a message

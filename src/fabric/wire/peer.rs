@@ -1,8 +1,8 @@
-//! Another process, or this one, as the origin reaches it: the connection, and the state that all
-//! peers share. Operations on words are in `atomics` and `many`; bytes travel in `put_and_get`,
-//! `scatter_messages` and `leases`; `answer_waits` has every wait for the device. The first
-//! operation makes the connection. Invariant: a lost peer stays lost, and each later call fails
-//! with the same error.
+//! Peer: another process, or this one, as the target of an origin. It has the connection; all peers
+//! share a state. Operations on words are in `atomics` and `atomic_chains`; bytes travel in
+//! `put_and_get`, `scatter_messages` and `leases`; `answer_waits` has every wait for the device.
+//! The first operation makes the connection. Invariant: a lost peer stays lost, and each later call
+//! fails with the same error.
 
 use core::result;
 use std::net::IpAddr;
@@ -219,8 +219,8 @@ impl Peer {
     fn record(&self, queue: &Queue) {
         let quiet = queue.is_quiet();
         self.record_refusal(queue.is_refused());
-        // Release: pairs with the Acquire in `is_idle`. A thread that finds the peer idle sees what
-        // this one has received for it, and that a request was refused.
+        // Release: pairs with the Acquire in `is_idle`. A thread that finds the peer idle sees the
+        // data that this thread has received for it, and a refusal.
         self.dirty.store(!quiet, Ordering::Release);
         if quiet {
             self.core.device.sweep();
@@ -339,19 +339,17 @@ impl Peer {
         }
     }
 
-    /// Orders requests: what is sent next is executed after everything that was sent before, gets
-    /// included.
+    /// Orders requests: later ones are executed after all earlier ones, gets included.
     pub(super) fn order(&self) {
         self.order_by(Queue::order);
     }
 
-    /// Orders requests after puts: what is sent next is executed after the puts that were sent
-    /// before.
+    /// Orders requests after puts: later requests are executed after the earlier puts.
     pub(super) fn order_puts(&self) {
         self.order_by(Queue::order_puts);
     }
 
-    /// Orders READs: those that are sent next are executed after those that were sent before.
+    /// Orders READs: later ones are executed after the earlier ones.
     pub(super) fn order_reads(&self) {
         self.order_by(Queue::order_reads);
     }

@@ -33,7 +33,7 @@ impl<K: Ord + Copy> Peers<K> {
     }
 
     /// Returns the key of the peer whose contact `is_it` accepts. Processes of different namespaces
-    /// may have one process id: of several peers it is one that is lost, if there is such.
+    /// may have the same process id. If several peers match, a lost one is preferred.
     pub fn find(&self, is_it: impl Fn(&Contact) -> bool) -> Option<K> {
         let found: Vec<_> = {
             let peers = self.0.lock();
@@ -86,8 +86,8 @@ impl<K: Ord + Copy> Peers<K> {
         self.each(has_work, Peer::flush_local)
     }
 
-    /// Fails if one of them was not permitted to access memory of its own for a request of this
-    /// process, and forgets it.
+    /// Fails if one of them could not access its own memory for a request of this process, and
+    /// forgets the refusal.
     pub fn take_refusals(&self) -> Result<()> {
         self.each(Peer::is_refused, Peer::take_refusal)
     }

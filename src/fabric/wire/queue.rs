@@ -1,7 +1,7 @@
-//! The origin's end of a connection: the requests under way, numbered from 1. Requests of one
-//! connection complete in their order, so the number of the last completed one is enough. The queue
-//! does not wait, and does not decide how bytes travel. Invariant: the queue holds what a request
-//! uses until the request is done, or until the queue pair is gone.
+//! Send queue: the origin's end of a connection with its requests under way, numbered from 1.
+//! Requests of one connection complete in their order, so the number of the last completed one is
+//! enough. The queue does not wait, and does not decide how bytes travel. Invariant: the queue
+//! holds what a request uses until the request is done, or until the queue pair is gone.
 
 use core::ptr;
 use std::collections::VecDeque;
@@ -47,7 +47,8 @@ unsafe impl Send for Kept {}
 /// The requests of one connection.
 pub struct Queue {
     link: Link,
-    /// what requests under way hold, and their numbers, which rise; the other requests hold nothing
+    /// the resources of requests under way, with the requests' numbers in ascending order; the
+    /// other requests hold nothing
     kept: VecDeque<(u64, Kept)>,
     /// number of requests that may be under way, and the number of those that are not reserved for
     /// pings, at least 1
@@ -308,9 +309,9 @@ impl Queue {
         unsafe { self.post_chain(core::slice::from_mut(&mut order), held) }
     }
 
-    /// Posts a small request that nothing waits for: it holds nothing, has no data or inline data,
-    /// and may be sent with later ones. Inlined, so that what its kind decides is decided by the
-    /// compiler.
+    /// Posts a small request that no thread waits for: it holds no resource, has no data or inline
+    /// data, and may be sent with later ones. Inlined, so that the compiler resolves the branches
+    /// on its kind.
     ///
     /// # Safety
     /// As for [`Queue::post`].
@@ -373,7 +374,7 @@ impl Queue {
             _ => self.fence_change,
         };
         if order.fenced {
-            // What is after it is ordered, too.
+            // Requests after it are ordered, too.
             (self.fence_read, self.fence_change) = (false, false);
             self.kinds.fenced += 1;
         }

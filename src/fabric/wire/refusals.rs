@@ -1,6 +1,6 @@
 //! Requests that a peer has not carried out because its process may not access a page of its own
-//! memory. The connection goes on, and the user learns of them at the end of an epoch or at a
-//! flush: a protocol that ended in the middle would leave locks and posts after. Invariant:
+//! memory. The connection stays, and the user learns of them at the end of an epoch or at a flush,
+//! because a protocol that ended in the middle would leave locks and posts after. Invariant:
 //! `refusing` of the core counts the peers whose `refused` is set.
 
 use super::peer::{Core, Peer, State};

@@ -246,8 +246,8 @@ impl Peer {
         Ok(())
     }
 
-    /// Takes a lock if it is free, has an accumulate carried out under it, releases it, and waits
-    /// for all. Returns what the lock word held before either change.
+    /// Takes a lock if it is free, lets the target carry out an accumulate under it, releases it,
+    /// and waits for all of this. Returns the values of the lock word before both changes.
     ///
     /// # Safety
     /// As for [`AtTarget::accumulate`](crate::fabric::remote::AtTarget::accumulate).

@@ -117,9 +117,10 @@ impl Wire {
         if self.core.wait_policy.is_alone() { self.core.device.serving() } else { None }
     }
 
-    /// Carries out the requests that have come, at one of [`CALLS_PER_SERVICE`] calls. For a rank
-    /// that polls its memory: on a node without a free processor, the system lets the service
-    /// thread run only when that rank has used up its share of time, which takes milliseconds.
+    /// Carries out the requests that have arrived, in one of [`CALLS_PER_SERVICE`] calls. A rank
+    /// that polls its memory calls this because, on a node without a free processor, the system
+    /// lets the service thread run only when that rank has used up its time slice, which takes
+    /// milliseconds.
     pub fn serve_at_times(&self) {
         // Relaxed: it decides nothing else.
         if self.calls.fetch_add(1, Ordering::Relaxed).is_multiple_of(CALLS_PER_SERVICE)
@@ -153,15 +154,14 @@ impl Wire {
         self.core.device.kind()
     }
 
-    /// Returns by what this process reaches others, for a report: its RDMA device and port, or the
+    /// Returns the path to other processes, for a report: its RDMA device and port, or the
     /// interface and the address of its first connection; empty before there is one.
     pub fn way(&self) -> String {
         let address = self.core.own_address.get();
         self.core.device.name().unwrap_or_else(|| address.map(in_words).unwrap_or_default())
     }
 
-    /// Returns what other processes need to contact this process. The first call starts the
-    /// listener.
+    /// Returns the contact of this process for others. The first call starts the listener.
     pub fn contact(&self) -> Result<Contact> {
         let mut listener = self.listener.lock();
         if let Some(listener) = &*listener {
@@ -188,8 +188,8 @@ impl Wire {
         self.expose_of(MemoryOf::Library, base, bytes)
     }
 
-    /// Does the same with memory of the program, which may unmap or protect it meanwhile: an access
-    /// to such a page is an error of the origin.
+    /// Exposes memory of the program, which may unmap or protect it meanwhile: an access to such a
+    /// page is an error of the origin.
     pub fn expose_of_program(&self, base: *mut u8, bytes: u64) -> Result<Exposed> {
         self.expose_of(MemoryOf::Program, base, bytes)
     }
@@ -282,7 +282,7 @@ pub struct Exposed {
 }
 
 impl Exposed {
-    /// Returns what other processes need to address this memory.
+    /// Returns the address of this memory for other processes.
     pub(super) fn remote(&self) -> Remote {
         let key = self.region.as_ref().map_or(0, |(_, region)| region.remote_key().into());
         Remote { at: self.base, key }
