@@ -73,7 +73,8 @@ macro_rules! functions {
                     // (docs/internals/architecture.md); a handle fits a register and is passed
                     // as one.
                     $($name: unsafe { transmute_copy(&$name) },)*
-                    // SAFETY: as for the functions above; an Option of a function pointer is null for None.
+                    // SAFETY: as for the functions above; an Option of a function pointer is null
+                    // for None.
                     $($oname: unsafe { transmute_copy(&$oname) },)*
                 })
             }

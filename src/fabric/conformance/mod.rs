@@ -19,7 +19,7 @@ mod words_laws;
 /// Makes a test of each case on each transport: `transport: run` says how a case runs there. The
 /// tests of a transport marked `device` need a device, and run one at a time.
 macro_rules! suite {
-    ($laws:ident: $cases:tt, $($transports:tt)*) => { suite! { @transports $laws $cases $($transports)* } };
+    ($laws:ident: $cases:tt, $($rest:tt)*) => { suite! { @transports $laws $cases $($rest)* } };
     (@transports $laws:ident $cases:tt) => {};
     (@transports $laws:ident $cases:tt device $transport:ident: $run:expr; $($rest:tt)*) => {
         suite! { @tests $laws $cases [#[ignore = "needs a device"]] $transport ranks::turn(); $run }

@@ -102,7 +102,7 @@ unsafe extern "C-unwind" fn run(begin: *mut c_void) -> *mut c_void {
     let own = record_own();
     // SAFETY: the start routine of the thread, with its argument.
     let result = unsafe { start(argument) };
-    // Relaxed: as in `record_own`. A thread that ends otherwise keeps its entry, which no other has.
+    // Relaxed: as in `record_own`. A thread that ends otherwise keeps its entry.
     own.inspect(|entry| entry.store(0, Ordering::Relaxed));
     result
 }

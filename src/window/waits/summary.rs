@@ -1,4 +1,4 @@
-//! The table at the end of the job: the windows, their transports, and the time that ranks waited for
+//! Table at the end of the job: the windows, their transports, and the time that ranks waited for
 //! other ranks in calls on them. Before the last barrier of a window each rank stores its time in a
 //! control word; behind it rank 0 reads them all. In MPI_Finalize it prints its rows.
 
