@@ -191,12 +191,12 @@ fn answers_that_are_cut_anywhere_end_with_their_cause_and_nothing_before_is_lost
 fn a_target_that_answers_what_no_request_asked_for_is_lost_and_writes_nothing_beside() {
     let partial = AnswerStatus::Partial;
     let lies: [(&[(AnswerStatus, u32)], &str); 7] = [
-        (&[(AnswerStatus::Done, 7)], "not valid"),
-        (&[(AnswerStatus::Done, 9)], "not valid"),
-        (&[(partial, 9)], "not valid"),
-        (&[(partial, 0)], "not valid"),
-        (&[(partial, u32::MAX)], "not valid"),
-        (&[(AnswerStatus::Done, 8), (AnswerStatus::Done, 8)], "not valid"),
+        (&[(AnswerStatus::Done, 7)], "invalid answer"),
+        (&[(AnswerStatus::Done, 9)], "invalid answer"),
+        (&[(partial, 9)], "invalid answer"),
+        (&[(partial, 0)], "invalid answer"),
+        (&[(partial, u32::MAX)], "invalid answer"),
+        (&[(AnswerStatus::Done, 8), (AnswerStatus::Done, 8)], "invalid answer"),
         (&[(AnswerStatus::NotExposed, 0)], "remote access error"),
     ];
     for (answers, cause) in lies {
