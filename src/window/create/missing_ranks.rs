@@ -31,6 +31,9 @@ fn patience() -> Duration {
 
 /// How long a rank waits before it shows a mark that others of its node can see.
 const MARK_AFTER: Duration = Duration::from_millis(100);
+/// How long a rank waits once all ranks have arrived before it reports that they wait for other
+/// communicators: on a busy machine a collective call takes some time after the last rank has come.
+const ARRIVAL: Duration = Duration::from_secs(2);
 /// The advice of a report.
 const REMEDY: &str = "start all ranks with the library, as fompirun does";
 
@@ -43,7 +46,8 @@ pub struct Late<'a> {
     began: Option<Instant>,
     /// `None`: not made yet
     finder: Option<Search>,
-    reported: bool,
+    /// the wait after which it prints the report; `None`: no more report
+    due: Option<Duration>,
 }
 
 /// How the other ranks of a communicator are found.
@@ -86,7 +90,7 @@ const SLEEP: core::ops::RangeInclusive<Duration> =
 impl<'a> Late<'a> {
     /// Begins a wait for the ranks of `comm`, in the user's call `call`.
     pub fn new(host: &'a Host, comm: Comm, call: &'static str) -> Late<'a> {
-        Late { host, comm, call, rounds: 0, began: None, finder: None, reported: false }
+        Late { host, comm, call, rounds: 0, began: None, finder: None, due: Some(patience()) }
     }
 
     /// Pauses between two polls of the collective call, and prints the report when it is time.
@@ -103,13 +107,18 @@ impl<'a> Late<'a> {
         if waited >= MARK_AFTER {
             let (host, comm) = (self.host, self.comm);
             let search = self.finder.get_or_insert_with(|| Search::new(host, comm));
-            if waited >= patience() && !self.reported {
-                self.reported = true;
+            if self.due.is_some_and(|due| waited >= due) {
+                self.due = None;
                 if let Ok(rank) = comm.rank(host).map(Rank) {
                     let size = comm.size(host).unwrap_or(0);
                     let text = match search {
                         Search::ByEnvironment(finder) => {
-                            text(self.call, rank, size, &finder.others())
+                            let others = finder.others();
+                            if are_all_here(&others, size) && waited < patience() + ARRIVAL {
+                                self.due = Some(patience() + ARRIVAL);
+                                return;
+                            }
+                            text(self.call, rank, size, &others)
                         }
                         Search::OtherJobs => Some(text_of_other_jobs(self.call, rank)),
                         Search::Impossible => Some(text_of_unknown(self.call, rank)),
@@ -170,6 +179,11 @@ impl Finder {
         };
         job::others(self.variable, &self.mark).into_iter().filter_map(other).collect()
     }
+}
+
+/// Whether all ranks of a communicator are on this node, and wait for the same ranks.
+fn are_all_here(others: &[Other], size: u32) -> bool {
+    others.len() + 1 == size.to_usize() && others.iter().all(|other| other.waits)
 }
 
 /// Returns the report of rank `rank` of a communicator with ranks of other jobs.
@@ -314,6 +328,14 @@ mod tests {
     fn a_rank_that_is_late_is_named() {
         let text = report(&[other(Rank(0), true, false), other(Rank(2), true, true)]);
         assert!(text.ends_with("for rank 0 (process 100), where libfompi is loaded"), "{text}");
+    }
+
+    #[test]
+    fn ranks_that_have_just_arrived_are_all_here() {
+        let others = [other(Rank(0), true, true), other(Rank(2), true, true)];
+        assert!(are_all_here(&others, 3) && !are_all_here(&others, 4));
+        let late = [other(Rank(0), true, true), other(Rank(2), true, false)];
+        assert!(!are_all_here(&late, 3));
     }
 
     #[test]
