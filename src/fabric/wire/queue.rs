@@ -88,6 +88,8 @@ pub struct Queue {
     fence_read: bool,
     fence_change: bool,
     kinds: Kinds,
+    /// whether a request has met memory that the peer may not access, as of the last poll
+    refused: bool,
     /// number of waits of this process at the last request, and now
     waits_at_request: u64,
     waits: u64,
@@ -134,6 +136,7 @@ impl Queue {
             fence_read: false,
             fence_change: false,
             kinds: Kinds::default(),
+            refused: false,
             waits_at_request: 0,
             waits: 0,
             empty_polls: 0,
@@ -178,11 +181,12 @@ impl Queue {
     /// Whether a request has met memory that the peer may not access and that has not been reported
     /// to the user.
     pub fn is_refused(&self) -> bool {
-        self.link.is_refused()
+        self.refused
     }
 
     /// Forgets such requests.
     pub fn forget_refusal(&mut self) {
+        self.refused = false;
         self.link.forget_refusal();
     }
 
@@ -433,7 +437,9 @@ impl Queue {
         if self.done == self.posted {
             return Ok(false);
         }
-        if let Some(number) = poll(&mut self.link)? {
+        let done = poll(&mut self.link)?;
+        self.refused = self.link.is_refused();
+        if let Some(number) = done {
             self.finish(number, blocks);
             self.invariants();
             return Ok(true);
