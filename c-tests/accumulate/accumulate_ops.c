@@ -73,6 +73,14 @@ static void try(const struct type *type, const struct op *op)
     same(type, op, "MPI_Get_accumulate", base, a.want, COUNT);
     same(type, op, "MPI_Get_accumulate (result)", a.got, a.old, COUNT);
     reset(&a);
+    memset(a.got, 0, sizeof a.got);
+    OK(MPI_Get_accumulate(a.given, 1, datatype, a.got, 1, datatype, target, 0, 1, datatype, op->op,
+                          win));
+    OK(MPI_Win_fence(0, win));
+    same(type, op, "MPI_Get_accumulate of one element", base, a.want, 1);
+    same(type, op, "MPI_Get_accumulate of one element (result)", a.got, a.old, 1);
+    CHECK(memcmp(base + type->bytes, a.old + type->bytes, (size_t)type->bytes) == 0);
+    reset(&a);
     OK(MPI_Fetch_and_op(a.given, a.got, datatype, target, 0, op->op, win));
     OK(MPI_Win_fence(0, win));
     same(type, op, "MPI_Fetch_and_op", base, a.want, 1);
