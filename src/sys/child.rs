@@ -53,8 +53,13 @@ impl Child {
         assert!(pid >= 0, "no second process");
         if pid == 0 {
             let mut exit = Exit(101);
-            // SAFETY: plain system calls.
+            // The threads of a test block signals, as those of the library do.
+            // SAFETY: plain data, filled in below.
+            let mut none: libc::sigset_t = unsafe { core::mem::zeroed() };
+            // SAFETY: plain system calls, and a local variable.
             let orphan = unsafe {
+                libc::sigemptyset(&mut none);
+                libc::pthread_sigmask(libc::SIG_SETMASK, &none, core::ptr::null_mut());
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 libc::getppid() != parent
             };
