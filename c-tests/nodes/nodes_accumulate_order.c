@@ -107,6 +107,25 @@ static void narrow_and_wide(void)
     CHECK_EQ(got, 100);
 }
 
+// Many words are replaced, then each third one is added to.
+static void wide_and_narrow(void)
+{
+    const int64_t one = 1;
+    int64_t many[16], got[16];
+    for (int i = 0; i < 16; i++)
+        many[i] = mirror[i] = 200;
+    OK(MPI_Accumulate(many, 16, MPI_INT64_T, size - 1, 0, 16, MPI_INT64_T, MPI_REPLACE, win));
+    for (int i = 0; i < 16; i += 3) {
+        OK(MPI_Accumulate(&one, 1, MPI_INT64_T, size - 1, i, 1, MPI_INT64_T, MPI_SUM, win));
+        mirror[i]++;
+    }
+    OK(MPI_Win_flush(size - 1, win));
+    OK(MPI_Get(got, 16, MPI_INT64_T, size - 1, 0, 16, MPI_INT64_T, win));
+    OK(MPI_Win_flush(size - 1, win));
+    for (int i = 0; i < 16; i++)
+        CHECK_EQ(got[i], mirror[i]);
+}
+
 static void rounds(MPI_Datatype of, MPI_Aint from)
 {
     type = of;
@@ -118,8 +137,10 @@ static void rounds(MPI_Datatype of, MPI_Aint from)
         // Both in turns: what is under way after one must not reach the other.
         OK(MPI_Win_lock(round % 4 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, size - 1, 0, win));
         if (type == MPI_INT64_T)
-            for (int i = 0; i < 5; i++)
+            for (int i = 0; i < 5; i++) {
                 narrow_and_wide();
+                wide_and_narrow();
+            }
         steps_in_order();
         OK(MPI_Win_unlock(size - 1, win));
     }
