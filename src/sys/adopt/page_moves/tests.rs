@@ -187,11 +187,11 @@ fn pages_that_stay_keep_the_advice_of_the_program() {
         unsafe { whole.move_in(&[end]) }.unwrap();
         assert_eq!(advised(), Said::Plain(wishes));
         let lent = stage.lend(0);
-        // SAFETY: likewise; they lie in the segment.
+        // SAFETY: the same pages, which lie in the segment.
         assert!(is_held(&unsafe { whole.move_back() }.unwrap_err()));
         assert_eq!(advised(), Said::Plain(wishes));
         drop(lent);
-        // SAFETY: likewise.
+        // SAFETY: as above.
         unsafe { whole.move_back() }.unwrap();
         assert_eq!(advised(), Said::Plain(wishes));
     });
