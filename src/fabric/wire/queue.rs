@@ -90,7 +90,7 @@ pub struct Queue {
     kinds: Kinds,
     /// whether a request has met memory that the peer may not access, as of the last poll
     refused: bool,
-    /// number of waits of this process at the last request, and now
+    /// number of waits of this process at the last request but pings, and now
     waits_at_request: u64,
     waits: u64,
     /// polls that found no completion
@@ -178,8 +178,7 @@ impl Queue {
         self.inline_bytes_max
     }
 
-    /// Whether a request has met memory that the peer may not access and that has not been reported
-    /// to the user.
+    /// Whether the peer may not access the memory of a request, and the user was not told.
     pub fn is_refused(&self) -> bool {
         self.refused
     }
@@ -363,7 +362,6 @@ impl Queue {
         self.posted += 1;
         order.number = self.posted;
         if order.work != Work::Ping {
-            // No thread waits for a ping.
             self.waits_at_request = self.waits;
         }
         // An atomic after WRITEs proves them: a flush waits for it.

@@ -32,7 +32,7 @@ fn patience() -> Duration {
 /// How long a rank waits before it shows a mark that others of its node can see.
 const MARK_AFTER: Duration = Duration::from_millis(100);
 /// How long a rank waits once all ranks have arrived before it reports that they wait for other
-/// communicators: on a busy machine a collective call takes some time after the last rank has come.
+/// communicators: on a busy machine a collective call takes some time after the last arrival.
 const ARRIVAL: Duration = Duration::from_secs(2);
 /// The advice of a report.
 const REMEDY: &str = "start all ranks with the library, as fompirun does";
