@@ -118,10 +118,10 @@ unsafe fn transfer(place: Place<'_>, way: Way, origin: Buffer, target: TargetBuf
         return Ok(());
     }
     if let Some(there) = place.node.elsewhere(rank, target.disp, reach)? {
-        // SAFETY: likewise.
+        // SAFETY: `elsewhere` checked the window's side, the caller vouches for the origin's.
         return unsafe { there.at.begin(way, here, length) };
     }
-    // SAFETY: likewise.
+    // SAFETY: the caller vouches for the origin.
     unsafe { transfer_located(place, way, (rank, target.disp, reach), here) }
 }
 

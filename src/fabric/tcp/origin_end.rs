@@ -317,7 +317,7 @@ unsafe fn add(unsent: &mut Unsent, answers: &mut VecDeque<Expected>, order: &Ord
         },
         _ => {
             unsent.add(&request.bytes());
-            // SAFETY: likewise, until the request is done.
+            // SAFETY: the caller vouches for the bytes until the request is done.
             unsafe { unsent.add_lent(at, bytes) };
         }
     }

@@ -105,6 +105,15 @@ fn alone(name: &str, body: impl FnOnce()) {
     crate::sys::child::alone(&format!("sys::adopt::page_moves::tests::{name}"), body);
 }
 
+/// Runs a test on a stage in a process of its own, where the kernel says what refers to pages.
+fn on_stage(name: &str, body: impl FnOnce(Stage)) {
+    alone(name, || {
+        if unshared::is_answered() {
+            body(Stage::new());
+        }
+    });
+}
+
 fn is_held(halted: &Halted) -> bool {
     matches!(halted.error, Error::System { call: unshared::NAME, errno: libc::EAGAIN })
 }
@@ -135,11 +144,7 @@ fn pages_move_there_and_back() {
 #[test]
 fn pages_that_something_holds_stay_where_they_are() {
     // A child of fork(2), as other tests make, shares pages, and a pipe keeps the copy of before.
-    alone("pages_that_something_holds_stay_where_they_are", || {
-        if !unshared::is_answered() {
-            return;
-        }
-        let stage = Stage::new();
+    on_stage("pages_that_something_holds_stay_where_they_are", |stage| {
         for page in [0, 70, 510, 511, PAGES - 1] {
             let lent = stage.lend(page);
             let halted = stage.move_in().unwrap_err();
@@ -171,11 +176,7 @@ fn pages_that_something_holds_stay_where_they_are() {
 
 #[test]
 fn pages_that_stay_keep_the_advice_of_the_program() {
-    alone("pages_that_stay_keep_the_advice_of_the_program", || {
-        if !unshared::is_answered() {
-            return;
-        }
-        let stage = Stage::new();
+    on_stage("pages_that_stay_keep_the_advice_of_the_program", |stage| {
         let (end, bytes) = (stage.address + PAGES * page_bytes(), PAGES * page_bytes());
         let advised = || Smaps::read().unwrap().said_of(stage.address, end);
         let wishes = Wishes { huge: true, no_reserve: false };
