@@ -5,8 +5,8 @@
 //! for memory of other processes (`maps`).
 //!
 //! Pages are taken from the system when they are touched, as those of malloc are. Memory that is
-//! given back keeps its pages up to a bound ([`retention`]), because pages are most of the cost of
-//! a large request. Only where the kernel would refuse a page by a signal
+//! given back keeps its pages up to a bound ([`kept_max`]), because pages are most of the cost of a
+//! large request. Only where the kernel would refuse a page by a signal
 //! ([`memory_limits::are_strict`]), all allocated memory has pages from the start.
 //!
 //! A child of fork(2) shares the chunks with its parent, except for memory of MPI_Alloc_mem
@@ -14,7 +14,7 @@
 //! its own, and memory that it gives back stays as it is.
 
 use super::ranges::{GRANULE, RangeState, Ranges};
-use super::retention::{self, Retention};
+use super::retention::kept_max;
 use crate::error::{Class, Error, Result};
 use crate::number::Number;
 use crate::sys::memory_limits;
@@ -160,7 +160,6 @@ struct Books {
     allocated: BTreeMap<usize, HeapRange>,
     /// chunks of the process that this one was forked from
     inherited: Vec<&'static Chunk>,
-    retention: Retention,
     /// the number of ranks that share the memory of the node, as far as is known
     ranks: u32,
 }
@@ -228,7 +227,6 @@ impl Heap {
             chunks: Vec::new(),
             allocated: BTreeMap::new(),
             inherited: Vec::new(),
-            retention: Retention::UNKNOWN,
             ranks: 0,
         };
         Heap { books: Mutex::new(books), backs }
@@ -338,15 +336,14 @@ impl Heap {
     fn give_back(&self, chunk: &'static Chunk, offset: u64, bytes: u64) {
         let mut books = self.books();
         books.give(chunk, offset, bytes, RangeState::Used);
-        books.age();
-        while books.kept() > books.retention.bound() {
+        let bound = books.bound();
+        while books.kept() > bound {
             let Some((chunk, offset, bytes)) = books.take_longest() else { return };
             let given = MutexGuard::unlocked(&mut books, || chunk.give_back(offset, bytes));
             if given.is_err() {
                 return books.give(chunk, offset, bytes, RangeState::Used);
             }
             books.give(chunk, offset, bytes, RangeState::Fresh);
-            books.retention.gave_up(bytes);
         }
     }
 }
@@ -366,12 +363,7 @@ impl Books {
 
     /// Takes a range that was used before.
     fn take_kept(&mut self, bytes: u64, alignment: u64) -> Option<(&'static Chunk, u64)> {
-        let taken = self.take(bytes, alignment, RangeState::Used)?;
-        if self.retention.ages() {
-            let left = self.kept();
-            self.retention.took_kept(left);
-        }
-        Some(taken)
+        self.take(bytes, alignment, RangeState::Used)
     }
 
     /// Frees a range.
@@ -389,8 +381,6 @@ impl Books {
         if bytes >= LARGE && !memory_limits::fits(bytes) {
             return Err(memory_limits::too_much(bytes));
         }
-        let ranks = if self.ranks > 0 { self.ranks } else { process::cores().to_u32() };
-        self.retention.took_fresh(bytes, || retention::bound_max(memory_limits::least(), ranks));
         for bytes in [bytes.max(BATCH), bytes] {
             if let Some((chunk, offset)) = self.take(bytes, alignment, RangeState::Fresh) {
                 return Ok((chunk, offset, bytes));
@@ -429,12 +419,10 @@ impl Books {
         self.chunks.iter().map(|(_, ranges)| ranges.retained()).sum()
     }
 
-    /// Keeps less if the program has not used all of it for long.
-    fn age(&mut self) {
-        if self.retention.ages() {
-            let kept = self.kept();
-            self.retention.age(process::seconds(), kept);
-        }
+    /// Returns how many of them are kept at most.
+    fn bound(&self) -> u64 {
+        let ranks = if self.ranks > 0 { self.ranks } else { process::cores().to_u32() };
+        kept_max(memory_limits::least(), ranks)
     }
 
     /// Takes the pages of the longest run that is kept in the chunk that keeps the most.

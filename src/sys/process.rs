@@ -50,14 +50,6 @@ fn kept() -> Option<&'static AtomicU32> {
     None
 }
 
-/// Returns seconds since some fixed time, without a system call, accurate to a few milliseconds.
-pub fn seconds() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a place for the answer.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &mut now) };
-    now.tv_sec.cast_unsigned()
-}
-
 /// Makes a panic end this process. It must not unwind through frames of C, which are not prepared
 /// for it; exceptions of the program may (`extern "C-unwind"`), and run our destructors.
 pub fn end_at_panics() {

@@ -4,28 +4,22 @@
 //! of a few windows. Not for the agreement on its use (`create::reuse`), and not for memory
 //! that goes back to a heap (`memory::retention`).
 //!
-//! Kept memory is bounded: at most [`KEPT_MAX`] bytes for each rank, in all arenas of which one
-//! process is rank 0, and a sixteenth of the memory for all ranks together. Rank 0 decides when the
+//! Kept memory is bounded: at most [`kept_max`] bytes for each rank, in all arenas of which one
+//! process is rank 0. Rank 0 decides when the
 //! window is made, so that all ranks keep its memory or none does, and gives up the oldest memory
 //! where the bound would be exceeded.
 
+#[cfg(doc)]
+use crate::memory::retention::kept_max;
 use crate::sync::{AtomicU64, Ordering};
 
-/// The bytes per rank that one process keeps as rank 0 of its arenas, those of existing windows
-/// whose memory is going to be kept included.
-pub const KEPT_MAX: u64 = 32 << 20;
 /// The number of windows whose memory an arena keeps.
 const WINDOWS_MAX: usize = 4;
-/// The fewest bytes of all ranks of memory that is renewed at times: less is cleared sooner than
-/// new memory is made.
-const RENEWED_MIN: u64 = 4 << 20;
-/// The first number of uses of touched memory after which it is renewed, and the largest one.
-const USES: (u32, u32) = (4, 256);
 
-/// The bytes per rank that are reserved now.
+/// The bytes per rank that are reserved now, for existing windows and for kept memory.
 static RESERVED: AtomicU64 = AtomicU64::new(0);
 
-/// A share of [`KEPT_MAX`], until it is dropped.
+/// A share of [`kept_max`], until it is dropped.
 pub struct Share(u64);
 
 impl Share {
@@ -53,50 +47,14 @@ impl Drop for Share {
     }
 }
 
-/// When rank 0 takes new memory in place of a large memory that was touched. Nothing shows whether
-/// the program touches memory again that was touched and then cleared; new memory shows it. If the
-/// program leaves it untouched, no later use has to clear it. If not, its page faults have cost
-/// time, and the next try comes after four times as many uses.
-struct Renewals {
-    /// uses since the last try
-    uses: u32,
-    /// uses until the next one
-    after: u32,
-}
-
-impl Renewals {
-    const NONE: Renewals = Renewals { uses: 0, after: USES.0 };
-
-    /// Notes that memory of `bytes` bytes is about to be used again. Returns whether new memory
-    /// takes its place.
-    fn is_due(&mut self, bytes: u64, content: Content) -> bool {
-        if content == Content::Nothing || bytes < RENEWED_MIN {
-            return false;
-        }
-        self.uses += 1;
-        if self.uses < self.after {
-            return false;
-        }
-        *self = Renewals { uses: 0, after: USES.1.min(4 * self.after) };
-        true
-    }
-}
-
 /// Kept memory, in the order in which it was kept. `M` has a [`Keep`].
 pub struct KeptList<M> {
     list: Vec<M>,
-    renewals: Renewals,
 }
 
 impl<M: HasKeep> KeptList<M> {
     /// Keeps nothing.
-    pub const NONE: KeptList<M> = KeptList { list: Vec::new(), renewals: Renewals::NONE };
-
-    /// Whether new memory takes the place of one of `bytes` bytes that could be used again, on rank
-    /// 0. To be asked once for each use.
-    pub fn renews(&mut self, bytes: u64, content: Content) -> bool {
-        self.renewals.is_due(bytes, content)
-    }
+    pub const NONE: KeptList<M> = KeptList { list: Vec::new() };
 
     /// Adds memory. Returns the oldest if that is too many.
     pub fn add(&mut self, memory: M) -> Option<M> {
@@ -282,19 +240,6 @@ mod tests {
         assert_eq!(before, [6, 10]);
         assert_eq!(list.take_oldest().map(|keep| keep.id), Some(12));
         assert_eq!(list.oldest(), Some(13));
-    }
-
-    #[test]
-    fn touched_memory_is_renewed_after_4_16_64_uses_and_so_on() {
-        let mut renewals = Renewals::NONE;
-        let mut uses = |content| {
-            let is_due = |_: &u32| renewals.is_due(RENEWED_MIN, content);
-            (1..2000).filter(is_due).collect::<Vec<_>>()
-        };
-        assert_eq!(uses(Content::All)[..6], [4, 20, 84, 340, 596, 852]);
-        assert_eq!(uses(Content::Some)[..2], [133, 389], "every 256 uses");
-        assert!(uses(Content::Nothing).is_empty());
-        assert!(!(0..2000).any(|_| renewals.is_due(RENEWED_MIN - 1, Content::All)));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::memory::maps;
-use crate::memory::retention::START;
+use crate::memory::retention::KEPT_MAX;
 use std::os::unix::fs::MetadataExt;
 
 const MIB: u64 = 1 << 20;
@@ -123,12 +123,12 @@ fn what_is_kept_has_a_bound() {
     leases.iter().for_each(|lease| fill(lease, 1));
     assert_eq!(backed(heap), 50 * MIB);
     drop(leases);
-    assert!(backed(heap) <= START);
+    assert!(backed(heap) <= KEPT_MAX);
     let large = heap.take(100 * MIB, 64).unwrap();
     assert!(!large.is_dirty() && is_full_of(large.base(), MIB, 0));
     fill(&large, 1);
     drop(large);
-    assert!(backed(heap) <= START);
+    assert!(backed(heap) <= KEPT_MAX);
 }
 
 #[test]
@@ -170,25 +170,18 @@ fn a_lease_can_be_backed_later() {
 }
 
 #[test]
-fn what_is_taken_again_and_again_stays() {
+fn what_fits_the_bound_stays_for_the_next_request() {
     let heap = heap();
-    let mut fresh = 0;
-    for _ in 0..6 {
-        let lease = heap.take(40 * MIB, 64).unwrap();
-        fresh += u32::from(!lease.is_dirty());
-        fill(&lease, 1);
+    let bound = heap.books().bound();
+    for (bytes, expected) in [(bound, 5), (2 * bound, 0)] {
+        let is_kept = |_: &u32| {
+            let lease = heap.take(bytes, 64).unwrap();
+            fill(&lease, 1);
+            lease.is_dirty()
+        };
+        assert_eq!((0..6).filter(is_kept).count(), expected);
+        assert!(backed(heap) <= bound);
     }
-    assert_eq!(fresh, 2);
-    assert_eq!(backed(heap), 40 * MIB);
-    let mut books = heap.books();
-    assert!(books.retention.ages());
-    // No request takes it any more.
-    let now = process::seconds().max(1);
-    books.retention.age(now + retention::PERIOD, 40 * MIB);
-    books.retention.age(now + 2 * retention::PERIOD, 40 * MIB);
-    drop(books);
-    drop(heap.take(100, 64));
-    assert!(backed(heap) <= START);
 }
 
 #[test]
@@ -201,7 +194,7 @@ fn thousands_at_once_are_in_a_few_chunks() {
     leases.iter().for_each(|lease| fill(lease, 1));
     assert!(backed(heap) <= asked + asked / 8);
     drop(leases);
-    assert!(backed(heap) <= START + START / 8, "but for pages with a hole");
+    assert!(backed(heap) <= KEPT_MAX + KEPT_MAX / 8, "but for pages with a hole");
 }
 
 #[test]

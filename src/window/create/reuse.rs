@@ -11,7 +11,7 @@
 
 use super::barrier::barrier;
 use crate::error::Result;
-use crate::memory::retention::bound_max;
+use crate::memory::retention::kept_max;
 use crate::number::Number;
 use crate::rank_numbers::RankOnNode;
 use crate::sys::memory_limits;
@@ -19,9 +19,7 @@ use crate::window::arena::Arena;
 use crate::window::common::Common;
 use crate::window::control_blocks::ControlBlocks;
 use crate::window::descriptor::Descriptor;
-use crate::window::window_memory_cache::{
-    Content, HasKeep, KEPT_MAX, Keep, KeptWord, OwnPart, Share,
-};
+use crate::window::window_memory_cache::{Content, HasKeep, Keep, KeptWord, OwnPart, Share};
 use std::sync::Arc;
 
 /// Kept memory that fits the request of this rank.
@@ -33,18 +31,12 @@ pub struct Reuse {
 
 impl Reuse {
     /// Takes the kept memory if it fits a request of this rank: bytes, and alignment as in its
-    /// record. Rank 0 gives up memory that costs more to clear than new memory does, or may do so.
+    /// record. Rank 0 gives up memory that costs more to clear than new memory does.
     pub fn of(arena: &Arena, bytes: u64, alignment: u64) -> Option<Reuse> {
         let memory = arena.kept.lock().take(bytes, alignment)?;
         let Keep { id, part, .. } = *memory.keep()?;
         let content = match arena.rank {
-            RankOnNode::LEADER => {
-                let content = memory.content()?;
-                if arena.kept.lock().renews(memory.bytes(), content) {
-                    return None;
-                }
-                Some(content)
-            }
+            RankOnNode::LEADER => Some(memory.content()?),
             _ => None,
         };
         Some(Reuse { memory, part, word: KeptWord::new(id, content) })
@@ -92,7 +84,7 @@ pub fn keep(arena: &Arena, memory: Common) {
 /// Reserves a share of what may be kept for `total` bytes of new memory, and gives up old memory
 /// where necessary. On rank 0. `None`: the new memory is not kept.
 pub fn share_of(arena: &Arena, total: u64) -> Option<Share> {
-    let max = KEPT_MAX.min(bound_max(memory_limits::least(), arena.size));
+    let max = kept_max(memory_limits::least(), arena.size);
     if total.div_ceil(u64::from(arena.size)) > max {
         return None;
     }
