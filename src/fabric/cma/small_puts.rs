@@ -3,12 +3,9 @@
 //! late as at the call that completes it (MPI-4.1 §12.7.3). Invariant: nothing else is sent to the
 //! process before a put that was gathered before it.
 //!
-//! The only small put of an epoch is made at once, so that a put and its flush are one system call
-//! without a copy, and an error is the answer of the put. Others are gathered until the next
-//! completing call, or until one of these is sent to the process: a get, a put that is not small, a
-//! transfer of many runs. At its first small put a process does not know whether others follow, so
-//! it decides by the puts before the last completing call (`fabric::pending_puts`): if they were
-//! several, the first put is gathered, too.
+//! All small puts are gathered until the next completing call, or until one of these is sent to the
+//! process: a get, a put that is not small, a transfer of many runs. So a put and its flush are one
+//! system call, whose error is the answer of the flush.
 //!
 //! In ns for each of a thousand puts, by `cargo bench --bench process_vm`, on a machine where a
 //! system call for 8 bytes takes 1,490, and one for 1 KiB 1,500:
@@ -18,8 +15,7 @@
 //! | 8     | 8                    | 343         |
 //! | 1,024 | 136                  | 415         |
 //!
-//! A completing call has to count a put even if it was made at once, because the put decides how
-//! the next one is made. A caller counts the processes with such puts ([`PendingCount`]).
+//! A caller counts the processes for which puts may wait ([`PendingCount`]).
 
 use super::batch::{self, Batch};
 use super::{Process, Way};
@@ -84,7 +80,7 @@ impl SmallPuts {
         self.due.send(|gathered| gathered.send(process))
     }
 
-    /// Completes the puts so far: as `send`. They decide how the next put is made.
+    /// Completes the puts so far: as `send`.
     #[inline]
     pub fn complete(&self, process: Process<'_>, count: &impl PendingCount) -> bool {
         self.due.complete(count, |gathered| {
@@ -98,7 +94,7 @@ impl SmallPuts {
     /// Returns whether puts may wait, or an error is kept.
     #[cfg(test)]
     pub fn is_waiting(&self) -> bool {
-        self.due.is_waiting()
+        self.due.is_due()
     }
 
     /// Returns the error that is kept, if there is one. The error is not kept any more.
@@ -122,14 +118,10 @@ impl Gathered {
     /// The bytes at `here` may be read.
     #[inline]
     unsafe fn push(&mut self, there: u64, here: *const u8, bytes: u64) {
-        if self.bytes.capacity() == 0 {
-            self.bytes.reserve_exact(BYTES);
-            self.runs.reserve_exact(RUNS);
-        }
+        self.bytes.reserve(bytes.to_usize());
         let (before, all) = (self.bytes.len(), self.bytes.len() + bytes.to_usize());
-        assert!(all <= self.bytes.capacity());
-        // SAFETY: the caller may read the bytes; the buffer has room for them and is written before
-        // its new length.
+        // SAFETY: the caller may read the bytes; the buffer has room for them, by `reserve`, and is
+        // written ahead of its new length.
         unsafe {
             batch::copy(self.bytes.as_mut_ptr().add(before), here, bytes.to_usize());
             self.bytes.set_len(all);
@@ -225,11 +217,7 @@ impl<'a> Gathering<'a> {
         unsafe {
             match self.small_puts {
                 Some(puts) if bytes <= SMALL_BYTES_MAX => {
-                    let count = prepare();
-                    if puts.due.begins(count) {
-                        return self.process.put(there, here, bytes);
-                    }
-                    puts.gather(self.process, there, (here, bytes), count);
+                    puts.gather(self.process, there, (here, bytes), prepare());
                     Ok(())
                 }
                 _ => self.put(there, here, bytes),
