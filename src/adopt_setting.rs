@@ -7,15 +7,15 @@
 pub enum Adopt {
     /// no page moves
     Never,
-    /// pages move where it is proved that no code can detect it, within a budget of time
+    /// pages move where it is proved that no code can detect it, at a bounded rate
     Auto,
-    /// the same, without a budget
+    /// the same, at any rate
     Always,
 }
 
 impl Adopt {
     /// Returns what holds for a window with that value of the info key `fompi_adopt`: `false`
-    /// forbids moves, `true` needs no budget. FOMPI_ADOPT=never forbids them in any case.
+    /// forbids moves, `true` allows any rate. FOMPI_ADOPT=never forbids them in any case.
     pub fn for_window(self, info: Option<bool>) -> Adopt {
         match (self, info) {
             (Adopt::Never, _) | (_, Some(false)) => Adopt::Never,

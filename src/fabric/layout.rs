@@ -9,8 +9,6 @@
 //! | [`STANDING`] | contended | the standing intent (`epoch::lock::standing`); at rank 0 alone |
 //! | [`ACC`]    | contended | lock of accumulates that no single instruction can do              |
 //! | [`COMPLETE`] | contended | MPI_Win_complete calls that named this rank (`epoch::pscw`)    |
-//! | [`CONTACTS`] | contended | ranks that have mapped this rank's memory of a created window   |
-//! | [`COPIED`] | contended | whether a rank has copied to or from this rank's memory: 0 or 1 |
 //! | [`REGIONS`] | contended | accesses to this rank's regions (`epoch::regions`)             |
 //! | [`REGIONS_ID`] to [`TABLE_KEY`] | owned | the table of its regions                      |
 //! | [`next`], [`go`] | link, contended | a queue node of each thread that waits for a lock    |
@@ -62,10 +60,6 @@ pub const STANDING: WordId = WordId(LINE + 2);
 pub const ACC: WordId = WordId(2 * LINE);
 /// The cumulative count of completed access epochs that named this rank.
 pub const COMPLETE: WordId = WordId(3 * LINE);
-/// The number of ranks that have mapped this rank's memory, of a created window.
-pub const CONTACTS: WordId = WordId(3 * LINE + 1);
-/// Whether a rank has copied to or from this rank's memory by process_vm, of a created window.
-pub const COPIED: WordId = WordId(3 * LINE + 2);
 
 /// The group lock of this rank's table of regions, of a dynamic window. It counts one holder per
 /// thread inside of an access.

@@ -119,8 +119,7 @@ impl LocalWindow {
     /// Returns a process of this node whose memory the kernel copies.
     #[inline]
     pub(super) fn process(&self, rank: RankOnNode) -> Process<'_> {
-        let at = WordAt { rank: rank.in_node_words(), word: layout::COPIED };
-        self.arena().memory_of(rank).noting(self.blocks.word(at))
+        self.arena().memory_of(rank)
     }
 
     /// Returns the location of `bytes` bytes from byte `first` of a rank's part. The caller has
@@ -157,19 +156,8 @@ impl LocalWindow {
             let process = Gathering::nothing(self.arena().memory_of(rank));
             return Ok(Location::Unmapped(Unmapped::Process(process, address)));
         }
-        let view = views.get(rank, || {
-            self.note_contact(rank);
-            HeapView::of(&mapped.place, mapped.end - mapped.first)
-        })?;
+        let view = views.get(rank, || HeapView::of(&mapped.place, mapped.end - mapped.first))?;
         Ok(Location::Mapped(view.base().wrapping_add((first - mapped.first).to_usize())))
-    }
-
-    /// Notes at a rank that this one has mapped its memory.
-    #[cold]
-    fn note_contact(&self, rank: RankOnNode) {
-        let at = WordAt { rank: rank.in_node_words(), word: layout::CONTACTS };
-        // Relaxed: the fence of MPI_Win_free orders it before the owner reads it.
-        self.blocks.word(at).fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns how many of `count` elements of `extent` bytes, from `there` bytes behind the

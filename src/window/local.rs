@@ -14,7 +14,6 @@ use super::window_memory_cache::HasKeep;
 use super::window_puts::WindowPuts;
 use crate::epoch::lock::overtaking::{self, Overtaking};
 use crate::fabric::shm::words::CpuWords;
-use crate::fabric::{WordAt, layout};
 use crate::memory::HeapView;
 use crate::mpi::comm::{Comm, Group};
 use crate::rank_numbers::{Rank, RankOnNode, Slot};
@@ -119,16 +118,6 @@ impl LocalWindow {
             own_range: None,
             attached: Mutex::default(),
         }
-    }
-
-    /// Notes after the last fence whether other ranks have accessed the memory of this one, for
-    /// the next windows.
-    pub(super) fn note_use(&self) {
-        let Some(range) = &self.own_range else { return };
-        let rank = self.arena().rank.in_node_words();
-        // Relaxed: the fence orders them.
-        let word = |word| self.blocks.word(WordAt { rank, word }).load(Ordering::Relaxed);
-        range.note_freed(word(layout::CONTACTS) > 0 || word(layout::COPIED) > 0);
     }
 
     /// Takes the common memory out of a window that is freed, if it is kept.

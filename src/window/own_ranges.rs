@@ -97,11 +97,10 @@ impl Table {
         &mut self,
         (address, bytes): (u64, u64),
         key: Option<(u64, u64)>,
-        consent: Adopt,
         quiet: &Quiet,
     ) -> Fate {
         self.may_adopt((address, bytes), key)?;
-        let adopted = adopted::take(address, bytes, consent, quiet)?;
+        let adopted = adopted::take(address, bytes, quiet)?;
         let part = MappedPart { inner: adopted.inner(), place: adopted.place() };
         self.adopted.push((pages_of(address, bytes), adopted));
         Ok(part)
@@ -136,7 +135,6 @@ pub struct OwnRange {
     pid: i32,
     /// address and bytes
     memory: (u64, u64),
-    consent: Adopt,
     /// what became of its pages; they may be adopted in a quiet part while this is `Ok(None)`
     fate: core::result::Result<Option<MappedPart>, NotAdopted>,
 }
@@ -169,7 +167,7 @@ impl OwnRange {
         let fate = table.may_adopt(memory, None);
         let fate = fate.and_then(|()| adopted::may_take(address, bytes, consent)).map(|()| None);
         let key = table.add(pages_of(address, bytes));
-        Some(OwnRange { key, pid, memory, consent, fate })
+        Some(OwnRange { key, pid, memory, fate })
     }
 
     /// Whether its pages may be adopted, if the ranks of the node are quiet.
@@ -192,7 +190,7 @@ impl OwnRange {
     /// Adopts its pages, as far as the policy and other windows permit it.
     pub fn adopt(&mut self, quiet: &Quiet) {
         if self.wants_quiet() {
-            let adopted = TABLE.lock().adopt(self.memory, Some(self.key), self.consent, quiet);
+            let adopted = TABLE.lock().adopt(self.memory, Some(self.key), quiet);
             self.fate = adopted.map(Some);
         }
     }
@@ -200,17 +198,6 @@ impl OwnRange {
     /// Returns the part of it that other processes can map, or why there is none.
     pub fn mapped(&self) -> Fate {
         self.fate.and_then(|part| part.ok_or(NotAdopted::Failed))
-    }
-
-    /// Notes that its window is being freed. `is_used`: whether other ranks have accessed its
-    /// memory.
-    pub fn note_freed(&self, is_used: bool) {
-        match self.fate {
-            Ok(_) | Err(NotAdopted::Budget | NotAdopted::Again) => {
-                adopted::note_freed(self.memory, is_used, matches!(self.fate, Ok(Some(_))));
-            }
-            Err(_) => {}
-        }
     }
 }
 
@@ -268,7 +255,7 @@ mod tests {
         let mut table = table(&[]);
         // SAFETY: one thread of this test alone uses the memory.
         let quiet = unsafe { Quiet::begin(OtherThreads::Helpers) };
-        let adopt = |table: &mut Table, memory| table.adopt(memory, None, Adopt::Always, &quiet);
+        let adopt = |table: &mut Table, memory| table.adopt(memory, None, &quiet);
         match adopt(&mut table, (address, bytes)) {
             Ok(part) => assert_eq!(part.inner, (address, bytes)),
             Err(why) => return assert_eq!(why, NotAdopted::NoKernel),

@@ -30,7 +30,6 @@ use super::Way;
 use crate::error::{Error, Result};
 use crate::number::{Number, Offset};
 use crate::rank_numbers::RankOnNode;
-use crate::sync::{AtomicU64, Ordering};
 use crate::sys::life::Life;
 use crate::sys::vm::IoVec;
 use crate::sys::{process, uninterrupted, vm};
@@ -60,8 +59,6 @@ pub struct Process<'a> {
     pub rank: RankOnNode,
     /// its identity and liveness; it may be this process
     pub life: &'a Life,
-    /// a word that says whether its memory was ever copied: 0 or 1
-    copied: Option<&'a AtomicU64>,
 }
 
 /// The most bytes of one system call. The kernel's own limit is 2 GiB - 4 KiB.
@@ -70,12 +67,7 @@ const BYTES_MAX: u64 = 1 << 30;
 impl<'a> Process<'a> {
     /// Returns the process with this rank.
     pub fn new(rank: RankOnNode, life: &'a Life) -> Process<'a> {
-        Process { rank, life, copied: None }
-    }
-
-    /// Returns the same process, for copies that are recorded in a word, as 1.
-    pub fn noting(self, copied: &'a AtomicU64) -> Process<'a> {
-        Process { copied: Some(copied), ..self }
+        Process { rank, life }
     }
 }
 
@@ -159,12 +151,6 @@ impl Process<'_> {
     unsafe fn call_lists(self, way: Way, here: &[IoVec], there: &[IoVec]) -> isize {
         if !self.life.is_there() {
             return vm::no_process();
-        }
-        if let Some(copied) = self.copied
-            // Relaxed, as below: a hint.
-            && copied.load(Ordering::Relaxed) == 0
-        {
-            copied.store(1, Ordering::Relaxed);
         }
         let pid = self.life.mark().pid;
         // SAFETY: the caller's promise.

@@ -1,9 +1,7 @@
-//! The state of adoption in this process, under one lock: which pages are adopted, and what moves
-//! cost. A fork waits for moves, and a child copies the pages as those of MPI_Alloc_mem
+//! The state of adoption in this process, under one lock: which pages are adopted. A fork waits for moves, and a child copies the pages as those of MPI_Alloc_mem
 //! (`heap::fork_copies`): it has private pages at the same addresses, and no adopted ones.
 
-use super::budget::{Budget, Direction, weight};
-use super::freed::Freed;
+use super::allowance::Allowance;
 use super::madvise_calls::MadviseCalls;
 use super::own_tools::OwnTools;
 use super::policy::is_used_to_move;
@@ -88,10 +86,8 @@ pub struct Books {
     pub runs: PageRuns<HeapLease>,
     /// what this process moves pages with; `None`: not opened yet, or refused
     pub tools: Option<OwnTools>,
-    /// costs and budget
-    pub budget: Budget,
-    /// the windows that were freed last
-    pub freed: Freed,
+    /// how much more may move
+    pub allowance: Allowance,
     /// the calls of madvise, which come by here from the first move on
     pub madvise_calls: MadviseCalls,
     /// what a child of the fork(2) that is under way copies
@@ -105,8 +101,7 @@ static BOOKS: Mutex<Books> = Mutex::new(Books {
     pid: 0,
     runs: PageRuns::NONE,
     tools: None,
-    budget: Budget::UNKNOWN,
-    freed: Freed::NONE,
+    allowance: Allowance::UNUSED,
     madvise_calls: MadviseCalls::ELSEWHERE,
     fork_parts: Vec::new(),
 });
@@ -209,53 +204,44 @@ impl Books {
     pub fn give_back_unheld(&mut self, quiet: &Quiet) -> Adoption<()> {
         let mut result = Ok(());
         for stretch in self.runs.unheld() {
-            let start = now();
             let given = self.has_tools().and_then(|()| self.give_back(&stretch, quiet));
-            if let Ok(touched) = given {
-                let weight = weight((stretch.end - stretch.first) / page_bytes(), touched);
-                self.budget.moved(Direction::Back, weight, now() - start);
-            }
-            result = result.and(given.map(drop));
+            result = result.and(given);
         }
         result
     }
 
-    /// Returns how many pages had memory.
-    fn give_back(&mut self, stretch: &Stretch<HeapLease>, quiet: &Quiet) -> Adoption<u64> {
+    fn give_back(&mut self, stretch: &Stretch<HeapLease>, quiet: &Quiet) -> Adoption<()> {
         if gpu::is_any_pinned(stretch.first, stretch.end, page_bytes()) {
             return Err(NotAdopted::Gpu);
         }
         let parts = self.shown(stretch)?;
-        let Some((lease, _)) = stretch.lease.clone() else { return Ok(0) };
+        let Some((lease, _)) = stretch.lease.clone() else { return Ok(()) };
         // From here on the books have what stays, and where.
         self.remove(stretch.first, stretch.end);
         let overlap = |pair: &[Shown]| pair[0].offset + pair[0].bytes > pair[1].offset;
         let is_twice = parts.windows(2).any(overlap);
-        let (mut result, mut touched) = (Ok(()), 0);
+        let mut result = Ok(());
         for part in parts {
             let given = match is_twice {
                 true => Err((NotAdopted::Shared, 0)),
                 false => self.part_back(part, &lease, quiet),
             };
-            match given {
-                Ok(pages) => touched += pages,
-                Err((why, done)) => {
-                    self.keep(part.behind(done), &lease);
-                    result = result.and(Err(why));
-                }
+            if let Err((why, done)) = given {
+                self.keep(part.behind(done), &lease);
+                result = result.and(Err(why));
             }
         }
-        result.map(|()| touched)
+        result
     }
 
-    /// Makes a part private where it lies. Returns how many pages had memory; or why it stays, and
-    /// how many bytes of it are private nevertheless.
+    /// Makes a part private where it lies. The error: why it stays, and how many bytes of it are
+    /// private nevertheless.
     fn part_back(
         &self,
         part: Shown,
         lease: &Arc<HeapLease>,
         quiet: &Quiet,
-    ) -> core::result::Result<u64, (NotAdopted, u64)> {
+    ) -> core::result::Result<(), (NotAdopted, u64)> {
         let stays = |why| (why, 0);
         if !part.is_plain_data {
             return Err(stays(NotAdopted::Said));
@@ -273,11 +259,11 @@ impl Books {
         // and written; the ranks of the node are quiet; no window is over them any more, and this
         // thread does not use them.
         match unsafe { moved.move_back() } {
-            Ok(touched) => {
+            Ok(()) => {
                 if lease.huge {
                     unshared::collapse(address, bytes);
                 }
-                Ok(touched)
+                Ok(())
             }
             Err(halted) => Err((reason_of(&halted.error), halted.left.0 - address)),
         }

@@ -16,9 +16,8 @@
 //! | adopted                     | n > 0 windows over it | a page of the heap               |
 //! | left over: not given back   | 0 windows over it     | a page of the heap, tried again  |
 
+mod allowance;
 mod books;
-mod budget;
-mod freed;
 mod madvise_calls;
 mod own_tools;
 mod policy;
@@ -33,11 +32,10 @@ use super::{HeapPlace, heap};
 use crate::config::Adopt;
 use crate::sys::adopt::areas::Area;
 use crate::sys::adopt::helper_threads::OtherThreads;
-use crate::sys::adopt::page_moves::{self, PageMove};
+use crate::sys::adopt::page_moves::PageMove;
 use crate::sys::adopt::{discards, huge_pages};
 use crate::sys::{page_bytes, process};
 use books::{Books, HeapLease};
-use budget::Direction;
 use refusal::Adoption;
 use runs::Stretch;
 use std::sync::Arc;
@@ -82,7 +80,8 @@ impl Drop for Adopted {
 
 /// Whether `bytes` bytes at `address`, which belong to a window that is being made, may be adopted,
 /// as far as that is known without reading /proc: a rank that wants it asks the others to
-/// be quiet. `consent`: FOMPI_ADOPT, as the window's info modifies it ([`Adopt::for_window`]).
+/// be quiet. `consent`: FOMPI_ADOPT, as the window's info modifies it ([`Adopt::for_window`]); with
+/// `Auto` the window counts by its bytes ([`allowance`]), unless its pages are adopted already.
 pub fn may_take(address: u64, bytes: u64, consent: Adopt) -> Adoption<()> {
     if consent == Adopt::Never {
         return Err(NotAdopted::Setting);
@@ -96,9 +95,11 @@ pub fn may_take(address: u64, bytes: u64, consent: Adopt) -> Adoption<()> {
     }
     let mut books = books::lock();
     policy::of_process(books.runs.count())?;
-    // No system call where the budget is spent: programs make windows in loops.
-    if consent != Adopt::Always && books.runs.is_empty() {
-        Wish { address, end: address + bytes, consent }.may_look(&mut books, books::now())?;
+    let (first, end) = pages_of(address, bytes);
+    let moves = books.runs.stretches(first, end).iter().any(|one| one.lease.is_none());
+    let counts = moves && consent != Adopt::Always;
+    if counts && !books.allowance.permits((address, bytes), books::now()) {
+        return Err(NotAdopted::Allowance);
     }
     Ok(())
 }
@@ -112,10 +113,10 @@ pub fn may_take(address: u64, bytes: u64, consent: Adopt) -> Adoption<()> {
 ///
 /// # Errors
 /// The reason why nothing was adopted. Nothing has changed then for the program.
-pub fn take(address: u64, bytes: u64, consent: Adopt, quiet: &Quiet) -> Adoption<Adopted> {
+pub fn take(address: u64, bytes: u64, quiet: &Quiet) -> Adoption<Adopted> {
     let end = address + bytes;
     let mut books = books::lock();
-    let wish = Wish { address, end, consent };
+    let wish = Wish { address, end };
     books.has_tools()?;
     let areas = wish.areas(&mut books)?;
     let stretch = wish.stretch(&books, quiet, &areas)?;
@@ -127,7 +128,7 @@ pub fn take(address: u64, bytes: u64, consent: Adopt, quiet: &Quiet) -> Adoption
             books.runs.hold(stretch.first, stretch.end);
             found.clone()
         }
-        None => (wish.move_in(&mut books, &stretch, quiet, &areas)?, stretch.first),
+        None => (move_in(&mut books, &stretch, quiet, &areas)?, stretch.first),
     };
     let address = address.max(stretch.first);
     let place = lease.range.place();
@@ -163,7 +164,6 @@ fn pages_of(address: u64, bytes: u64) -> (u64, u64) {
 struct Wish {
     address: u64,
     end: u64,
-    consent: Adopt,
 }
 
 impl Wish {
@@ -219,98 +219,38 @@ impl Wish {
             Err(NotAdopted::OnlyEdges)
         }
     }
-
-    /// Whether it may be counted which pages have memory, and they may move if they are few.
-    fn may_look(&self, books: &mut Books, now: u64) -> Adoption<()> {
-        if self.consent == Adopt::Always {
-            return Ok(());
-        }
-        if !books.freed.permits((self.address, self.end - self.address)) {
-            return Err(NotAdopted::Again);
-        }
-        let may_look = books.budget.permits(1, now) && books.budget.may_look(now);
-        if may_look { Ok(()) } else { Err(NotAdopted::Budget) }
-    }
-
-    /// Whether the move of these pages, the first one and their number, fits the budget at the time
-    /// `now`.
-    fn may_spend(&self, books: &mut Books, (first, pages): (u64, u64), now: u64) -> Adoption<()> {
-        if self.consent == Adopt::Always {
-            return Ok(());
-        }
-        self.may_look(books, now)?;
-        if !books.budget.permits(budget::weight(pages, 0), now) {
-            return Err(NotAdopted::Budget);
-        }
-        let weight = weight_of(books, first, pages).ok_or(NotAdopted::Failed)?;
-        if !books.budget.permits(weight, now) {
-            books.budget.look(books::now() - now);
-            return Err(NotAdopted::Budget);
-        }
-        Ok(())
-    }
-
-    /// Moves private pages into the heap, and notes a window over them.
-    fn move_in(
-        &self,
-        books: &mut Books,
-        stretch: &Stretch<HeapLease>,
-        quiet: &Quiet,
-        areas: &[Area],
-    ) -> Adoption<Arc<HeapLease>> {
-        let Stretch { first, end, .. } = *stretch;
-        let (bytes, pages) = (end - first, (end - first) / page_bytes());
-        let start = books::now();
-        self.may_spend(books, (first, pages), start)?;
-        let areas = policy::of_areas(areas, first, end)?;
-        let wishes = quiet.permits(first, end)?;
-        let tools = books.tools.as_ref().ok_or(NotAdopted::Failed)?;
-        let pagemap = tools.pagemap();
-        let huge = bytes >= HUGE && huge_pages::any(pagemap, first, bytes);
-        Books::watch_forks();
-        let range = heap::take_empty(bytes, first).map_err(|_| NotAdopted::NoMemory)?;
-        let lease = Arc::new(HeapLease { range, huge });
-        let room = lease.room(first, first);
-        books.madvise_calls.lead_here();
-        if !discards::note(first, end, room.mapped) {
-            return Err(NotAdopted::NoMemory);
-        }
-        let moved = PageMove { pagemap, address: first, bytes, room, wishes };
-        // SAFETY: the areas are private anonymous memory, and none of the stack or the state of
-        // this thread; the ranks of the node are quiet (`take`); the lease is new.
-        let touched = match unsafe { moved.move_in(&areas) } {
-            Ok(touched) => touched,
-            Err(halted) => return Err(books.keep_left_over(stretch, &halted, lease)),
-        };
-        books.runs.add(first, end, lease.clone(), first, 1);
-        let now = books::now();
-        let (time, weight) = (now - start, budget::weight(pages, touched));
-        books.budget.moved(Direction::In, weight, time);
-        if self.consent != Adopt::Always {
-            books.budget.spend(weight, time, now);
-        }
-        Ok(lease)
-    }
 }
 
-/// Returns the weight of pages, see [`budget::weight`].
-fn weight_of(books: &Books, first: u64, pages: u64) -> Option<u64> {
-    let touched = page_moves::touched(books.tools.as_ref()?.pagemap(), first, pages).ok()?;
-    Some(budget::weight(pages, touched))
-}
-
-/// Notes that a window is made, so that the budget begins.
-pub fn note_window() {
-    books::lock().budget.begin(books::now());
-}
-
-/// Notes that a window over `bytes` bytes at `address` is being freed. `is_used`: whether other
-/// ranks have accessed its memory; if not, no memory is adopted any more (`NotAdopted::Budget`)
-/// until a window was used. `has_moved`: whether the memory was adopted.
-pub fn note_freed((address, bytes): (u64, u64), is_used: bool, has_moved: bool) {
-    let mut books = books::lock();
-    books.freed.note((address, bytes), is_used);
-    books.budget.freed(is_used, has_moved, books::now());
+/// Moves private pages into the heap, and notes a window over them.
+fn move_in(
+    books: &mut Books,
+    stretch: &Stretch<HeapLease>,
+    quiet: &Quiet,
+    areas: &[Area],
+) -> Adoption<Arc<HeapLease>> {
+    let Stretch { first, end, .. } = *stretch;
+    let bytes = end - first;
+    let areas = policy::of_areas(areas, first, end)?;
+    let wishes = quiet.permits(first, end)?;
+    let tools = books.tools.as_ref().ok_or(NotAdopted::Failed)?;
+    let pagemap = tools.pagemap();
+    let huge = bytes >= HUGE && huge_pages::any(pagemap, first, bytes);
+    Books::watch_forks();
+    let range = heap::take_empty(bytes, first).map_err(|_| NotAdopted::NoMemory)?;
+    let lease = Arc::new(HeapLease { range, huge });
+    let room = lease.room(first, first);
+    books.madvise_calls.lead_here();
+    if !discards::note(first, end, room.mapped) {
+        return Err(NotAdopted::NoMemory);
+    }
+    let moved = PageMove { pagemap, address: first, bytes, room, wishes };
+    // SAFETY: the areas are private anonymous memory, and none of the stack or the state of
+    // this thread; the ranks of the node are quiet (`take`); the lease is new.
+    if let Err(halted) = unsafe { moved.move_in(&areas) } {
+        return Err(books.keep_left_over(stretch, &halted, lease));
+    }
+    books.runs.add(first, end, lease.clone(), first, 1);
+    Ok(lease)
 }
 
 #[cfg(test)]

@@ -54,8 +54,8 @@ reasons! {
     OtherRanks "other ranks of the job may use the memory: they are not in the window",
     OtherProcesses "the process has a child or is traced: these may use its memory",
     OtherWindow "another window is over some of its pages already",
-    Budget "moving the memory does not fit the budget",
-    Again "the last two windows over this memory were not both used",
+    /// (40 MiB for each second, and 64 MiB of other memory than that of the last four windows)
+    Allowance "the process has moved as much memory as it may by now",
     NoMemory "the system has no memory or no mapping for it now",
     Failed "the system refused a step of the move",
 }

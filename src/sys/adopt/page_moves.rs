@@ -128,46 +128,39 @@ fn all_bytes(
 
 impl<'a> PageMove<'a> {
     /// Moves the pages into the segment, where they have no memory yet. `areas`: where the areas of
-    /// memory in the range end, the last one with it. Returns how many pages had memory. The error
-    /// EAGAIN of `madvise MADV_COLLAPSE`: something refers to a page.
+    /// memory in the range end, the last one with it. The error EAGAIN of `madvise MADV_COLLAPSE`:
+    /// something refers to a page.
     ///
     /// # Safety
     /// The range is private anonymous memory that may be read and written. Until this returns no
     /// other thread, system call or process uses it, and no code maps or unmaps anything there. No
     /// other code uses the part of the segment. The active part of the stack and the thread-local
     /// variables of this thread lie elsewhere.
-    pub unsafe fn move_in(&self, areas: &[u64]) -> core::result::Result<u64, Halted> {
+    pub unsafe fn move_in(&self, areas: &[u64]) -> core::result::Result<(), Halted> {
         memory_nodes::are_several(); // allocates, so not within a step
         let Some(descriptor) = self.room.descriptor else {
             let error = Error::System { call: "mmap", errno: libc::EBADF };
             return Err(Halted { error, left: (self.address, 0) });
         };
-        let (mut done, mut copied) = (0, 0);
-        let moved = self.steps_in(areas, descriptor, &mut done, &mut copied);
-        let Err(error) = moved else { return Ok(copied) };
+        let mut done = 0;
+        let Err(error) = self.steps_in(areas, descriptor, &mut done) else { return Ok(()) };
         // SAFETY: what was moved just now.
         let left = match unsafe { self.part(0, done).move_back() } {
-            Ok(_) => (self.address, 0),
+            Ok(()) => (self.address, 0),
             Err(halted) => halted.left,
         };
         Err(Halted { error, left })
     }
 
     /// Makes all steps. `done`: the bytes that have moved.
-    fn steps_in(
-        &self,
-        areas: &[u64],
-        descriptor: i32,
-        done: &mut u64,
-        copied: &mut u64,
-    ) -> Result<()> {
+    fn steps_in(&self, areas: &[u64], descriptor: i32, done: &mut u64) -> Result<()> {
         for end in areas {
             let end = end - self.address;
             let area = self.part(*done, end - *done);
             area.notify_caches_of_private();
             while *done < end {
                 let step = self.part(*done, (STEP_PAGES.to_u64() * page_bytes()).min(end - *done));
-                *copied += step.step_in(descriptor)?;
+                step.step_in(descriptor)?;
                 *done += step.bytes;
             }
         }
@@ -179,8 +172,8 @@ impl<'a> PageMove<'a> {
         PageMove { address: self.address + from, bytes, room: self.room.behind(from), ..*self }
     }
 
-    /// Moves the pages of a step. Returns how many of them had memory.
-    fn step_in(&self, descriptor: i32) -> Result<u64> {
+    /// Moves the pages of a step.
+    fn step_in(&self, descriptor: i32) -> Result<()> {
         let there = PageSet::present(self.pagemap, self.address, self.bytes)?;
         // A child of fork(2) shares pages until one of the two stores to them; others are in swap
         // space.
@@ -205,7 +198,7 @@ impl<'a> PageMove<'a> {
         there.runs().for_each(|(first, count)| {
             populate(self.address + first * page_bytes(), count * page_bytes());
         });
-        Ok(there.count())
+        Ok(())
     }
 
     /// Copies the pages of a step that have memory into the segment. They lie at `from` now.
@@ -285,16 +278,15 @@ impl<'a> PageMove<'a> {
     }
 
     /// Moves the pages back: from the segment into private anonymous memory. Their part of the
-    /// segment has no memory afterwards. Returns how many pages had memory. The error EAGAIN of
-    /// `madvise MADV_COLLAPSE`: something refers to a page. The blocks of the segment that hold the
-    /// part belong to no other pages.
+    /// segment has no memory afterwards. The error EAGAIN of `madvise MADV_COLLAPSE`: something
+    /// refers to a page. The blocks of the segment that hold the part belong to no other pages.
     ///
     /// # Safety
     /// The pages of the segment lie at the addresses, and may be read and written. Otherwise as for
     /// `move_in`.
-    pub unsafe fn move_back(&self) -> core::result::Result<u64, Halted> {
+    pub unsafe fn move_back(&self) -> core::result::Result<(), Halted> {
         if self.bytes == 0 {
-            return Ok(0);
+            return Ok(());
         }
         memory_nodes::are_several(); // as in `move_in`
         let Some(descriptor) = self.room.descriptor else {
@@ -303,25 +295,21 @@ impl<'a> PageMove<'a> {
         };
         self.notify_caches(descriptor);
         let mut data = DataRuns::of(descriptor);
-        let (mut done, mut copied) = (0, 0);
+        let mut done = 0;
         while done < self.bytes {
             let in_block = BLOCK - (self.room.offset + done) % BLOCK;
             let step = self.part(done, in_block.min(self.bytes - done));
-            match step.step_back(descriptor, &mut data) {
-                Ok(bytes) => copied += bytes,
-                Err(error) => {
-                    let left = (self.address + done, self.bytes - done);
-                    return Err(Halted { error, left });
-                }
+            if let Err(error) = step.step_back(descriptor, &mut data) {
+                let left = (self.address + done, self.bytes - done);
+                return Err(Halted { error, left });
             }
             done += step.bytes;
         }
-        Ok(copied.div_ceil(page_bytes()))
+        Ok(())
     }
 
-    /// Moves the pages of a step back, which lie in one block of the segment. Returns the bytes
-    /// that had memory.
-    fn step_back(&self, descriptor: i32, data: &mut DataRuns) -> Result<u64> {
+    /// Moves the pages of a step back, which lie in one block of the segment.
+    fn step_back(&self, descriptor: i32, data: &mut DataRuns) -> Result<()> {
         let (begin, end) = (self.room.offset, self.room.offset + self.bytes);
         let mut there = PageSet::default();
         let mut at = begin;
@@ -354,7 +342,7 @@ impl<'a> PageMove<'a> {
             shown.show(descriptor, begin - begin % BLOCK)?;
             NodePolicy::DEFAULT.bind(shown.block(), BLOCK);
         }
-        Ok(there.count() * page_bytes())
+        Ok(())
     }
 
     /// Fills new memory at the addresses from the segment.
@@ -380,17 +368,6 @@ fn read_entries(pagemap: &KeptFile, address: u64, entries: &mut [u64]) -> Result
         // SAFETY: room for an entry of each page.
         unsafe { libc::syscall(libc::SYS_pread64, pagemap, place, bytes, at + done) }
     })
-}
-
-/// Returns how many of the pages from an address on were ever touched.
-pub fn touched(pagemap: &KeptFile, address: u64, pages: u64) -> Result<u64> {
-    let (mut entries, mut touched) = ([0_u64; 512], 0);
-    for done in (0..pages).step_by(entries.len()) {
-        let entries = &mut entries[..(pages - done).min(512).to_usize()];
-        read_entries(pagemap, address + done * page_bytes(), entries)?;
-        touched += entries.iter().filter(|entry| **entry & THERE != 0).count().to_u64();
-    }
-    Ok(touched)
 }
 
 /// Enters pages into the page table, which is cheaper than a page fault for each. If this fails,

@@ -12,7 +12,6 @@ use crate::config::Config;
 use crate::error::Result;
 use crate::fabric::layout::RANKS_MAX;
 use crate::liveness::departures;
-use crate::memory::adopted;
 use crate::mpi::comm::{Comm, check};
 use crate::mpi::{Handle, Host};
 use crate::window::arena::Arena;
@@ -94,7 +93,6 @@ impl Ground {
             waits::print();
         });
         wait_progress::report_by(waits::look);
-        adopted::note_window();
         let size = comm.size(host)?;
         if size > RANKS_MAX {
             return Ok(Ground::None(Why::TooMany));

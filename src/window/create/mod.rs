@@ -436,7 +436,6 @@ pub fn free(host: &Host, window: &'static Window) -> Result<()> {
             let arrival = Arrival::begin(node.arena(), leaves);
             synchronise::last_fence(node, CALL)?;
             quiet = arrival.quiet();
-            node.note_use();
             waits::freed(window, node);
             if node.report_waits_of_nodes() {
                 // The ranks of other nodes keep their times until rank 0 has read them.

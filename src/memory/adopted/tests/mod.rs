@@ -73,7 +73,7 @@ fn quiet() -> Quiet {
 
 fn take_by(address: u64, bytes: u64, consent: Adopt) -> Adoption<Adopted> {
     may_take(address, bytes, consent)?;
-    take(address, bytes, consent, &quiet())
+    take(address, bytes, &quiet())
 }
 
 fn take_all(address: u64, bytes: u64) -> Adoption<Adopted> {
@@ -228,7 +228,7 @@ fn a_begin_that_may_not_be_read_is_not_read() {
     assert_eq!(unsafe { libc::mprotect(memory.base.cast(), 4096, libc::PROT_NONE) }, 0);
     // SAFETY: no other thread uses the memory.
     let quiet = unsafe { Quiet::begin(OtherThreads::Helpers) };
-    let adopted = take(memory.at() + 16, 2 * page_bytes(), Adopt::Always, &quiet).unwrap();
+    let adopted = take(memory.at() + 16, 2 * page_bytes(), &quiet).unwrap();
     assert_eq!(adopted.inner(), (memory.at() + page_bytes(), page_bytes()));
     give_back(adopted).unwrap();
 }

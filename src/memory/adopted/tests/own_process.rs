@@ -28,7 +28,7 @@ fn edges_move_if_the_process_has_one_thread() {
             // SAFETY: no other thread uses the memory.
             let quiet = unsafe { Quiet::begin(others) };
             let bytes = 2 * page_bytes();
-            let adopted = take(memory.at() + 64, bytes, Adopt::Auto, &quiet).unwrap();
+            let adopted = take(memory.at() + 64, bytes, &quiet).unwrap();
             let inner = adopted.inner();
             give_back(adopted).unwrap();
             inner
@@ -113,19 +113,16 @@ fn allocators_get_their_memory_back_as_it_was() {
 }
 
 #[test]
-fn windows_that_were_freed_unused_count() {
-    alone("windows_that_were_freed_unused_count", || {
-        let may = |bytes| may_take(page_bytes(), bytes, Adopt::Auto);
-        assert_eq!(may(8), Ok(()));
-        note_freed((1, 1), false, true);
-        assert_eq!(may(8), Err(NotAdopted::Budget));
-        assert_eq!(may_take(page_bytes(), 8, Adopt::Always), Ok(()));
-        note_freed((1, 1), true, true);
-        assert_eq!(may(8), Ok(()));
-        note_freed((page_bytes(), 8), true, true);
-        assert_eq!((may(8), may(16)), (Err(NotAdopted::Again), Ok(())));
-        note_freed((page_bytes(), 8), true, false);
-        assert_eq!(may(8), Ok(()));
+fn windows_count_unless_their_pages_are_adopted() {
+    alone("windows_count_unless_their_pages_are_adopted", || {
+        let memory = Memory::numbered(2);
+        let may = |consent| may_take(memory.at(), 2 * page_bytes(), consent);
+        let adopted = take_all(memory.at(), 2 * page_bytes()).unwrap();
+        assert!((0..100).all(|_| may(Adopt::Auto) == Ok(())));
+        give_back(adopted).unwrap();
+        let permitted = (0..10_000).filter(|_| may(Adopt::Auto) == Ok(())).count();
+        assert!((1..10_000).contains(&permitted), "{permitted}");
+        assert_eq!(may(Adopt::Always), Ok(()));
     });
 }
 
