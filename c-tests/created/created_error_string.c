@@ -21,8 +21,8 @@ int main(int argc, char **argv)
                     MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     MPI_Win win = returning_window_over(memory, 4096, 1);
     OK(MPI_Win_lock(MPI_LOCK_SHARED, 1 - rank, 0, win));
-    const int code = MPI_Put(&value, 1, MPI_INT, 1 - rank, 100, 1, MPI_INT, win);
-    OK(MPI_Win_unlock(1 - rank, win));
+    OK(MPI_Put(&value, 1, MPI_INT, 1 - rank, 100, 1, MPI_INT, win)); // waits for the end of the epoch
+    const int code = MPI_Win_unlock(1 - rank, win);
     OK(MPI_Error_class(code, &class));
     CHECK_EQ(class, MPI_ERR_RMA_RANGE);
     OK(MPI_Error_string(code, text, &length));
