@@ -1,4 +1,4 @@
-// Windows that are made in a loop: to move the pages of each would make MPI_Win_create and MPI_Win_free
+// Windows that are made in a loop: to move the pages of each would make the creation of windows
 // slower than without the library, so memory moves at a fixed rate. Of memory that was in no window
 // before, 64 MiB may move at once: that of a larger first window stays where it is, and that of 32
 // small windows moves, whether they are used or not. Others may move or not. Each window works.

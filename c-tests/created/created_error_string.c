@@ -21,7 +21,7 @@ int main(int argc, char **argv)
                     MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     MPI_Win win = returning_window_over(memory, 4096, 1);
     OK(MPI_Win_lock(MPI_LOCK_SHARED, 1 - rank, 0, win));
-    OK(MPI_Put(&value, 1, MPI_INT, 1 - rank, 100, 1, MPI_INT, win)); // waits for the end of the epoch
+    OK(MPI_Put(&value, 1, MPI_INT, 1 - rank, 100, 1, MPI_INT, win)); // not done before the unlock
     const int code = MPI_Win_unlock(1 - rank, win);
     OK(MPI_Error_class(code, &class));
     CHECK_EQ(class, MPI_ERR_RMA_RANGE);

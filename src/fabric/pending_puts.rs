@@ -7,14 +7,15 @@
 //! fast path does not serve a window with processes that are due, because it does not check for
 //! puts.
 //!
-//! | from    | to      | by                                                  | under                  |
-//! |---------|---------|-----------------------------------------------------|------------------------|
-//! | not due | due     | a put                                               | the mutex and the turn |
-//! | due     | not due | a completing call that leaves neither put nor error | the mutex and the turn |
+//! | from    | to      | by                                                  |
+//! |---------|---------|-----------------------------------------------------|
+//! | not due | due     | a put                                               |
+//! | due     | not due | a completing call that leaves neither put nor error |
 //!
-//! So a thread that holds the mutex and finds the process due knows that it stays so, and every
-//! change is counted in the same turn. A call that sends the puts but completes nothing leaves the
-//! process due. No thread takes a process out of the count before its puts are sent.
+//! Both happen under the mutex, in a turn of the count. So a thread that holds the mutex and finds
+//! the process due knows that it stays so, and every change is counted in the same turn. A call
+//! that sends the puts but completes nothing leaves the process due. No thread takes a process out
+//! of the count before its puts are sent.
 
 use crate::sync::{AtomicBool, Mutex, Ordering};
 

@@ -1,6 +1,6 @@
-//! The bound on memory that a process keeps after it was given back, for later requests. Keeping too
-//! little costs a system call and a page fault for each page; keeping too much costs memory that
-//! other processes could use.
+//! The bound on memory that a process keeps after it was given back, for later requests. Keeping
+//! too little costs a system call and a page fault for each page; keeping too much costs memory
+//! that other processes could use.
 
 /// The most bytes that a process keeps.
 pub const KEPT_MAX: u64 = 32 << 20;

@@ -1,8 +1,8 @@
 //! How much memory of windows a process may move: [`PER_SECOND`] blocks of 2 MiB for each second
 //! since its first created window, and [`AT_ONCE`] more of memory over which none of the last
-//! [`WINDOWS`] windows was. A window counts with all blocks that its bytes fill, whether they move or
-//! not. A block takes 0.3 to 3 ms to move there and back, so a program that makes windows over the
-//! same memory in a loop becomes slower by about 5 %.
+//! [`WINDOWS`] windows was. A window counts with all blocks that its bytes fill, whether they move
+//! or not. A block takes 0.3 to 3 ms to move there and back, so a program that makes windows over
+//! the same memory in a loop becomes slower by about 5 %.
 
 /// Bytes of a block: those that the kernel checks at once.
 const BLOCK: u64 = 2 << 20;
