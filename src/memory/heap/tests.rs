@@ -149,8 +149,8 @@ fn memory_is_taken_when_it_is_touched() {
 #[test]
 fn where_pages_may_be_refused_all_have_memory_behind_them() {
     let heap = strict();
-    let lease = heap.take(24 * MIB, 64).unwrap();
-    assert_eq!(backed(heap), 24 * MIB);
+    let lease = heap.take(40 * MIB, 64).unwrap();
+    assert_eq!(backed(heap), 40 * MIB);
     drop(lease);
     let small = heap.take(100, 64).unwrap();
     assert_eq!(backed(heap), BATCH);
