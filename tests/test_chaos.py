@@ -12,6 +12,7 @@ library and without, as root and as a user without privileges.
 
 import os
 import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -63,3 +64,8 @@ def test_memory_is_what_the_model_says(setting):
 
 def test_there_is_an_mpi():
     assert mpis(), "no MPI found; scripts/install-deps installs two"
+
+
+def test_the_mutations_fit_the_code():
+    chaos = Path(__file__).resolve().parent.parent / "scripts" / "dev" / "chaos"
+    subprocess.run([chaos, "--mutations", "--check"], check=True)
