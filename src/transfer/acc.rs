@@ -2,7 +2,7 @@
 //! under it, and all calls on elements that not all ranks can change by an atomic instruction.
 //! Calls on a single word only read it (docs/decisions/0004, `epoch::lock::atomic_calls`).
 //!
-//! On a distant road the request for the lock goes out together with the gets of the elements. If
+//! Between nodes the request for the lock leaves together with the gets of the elements. If
 //! the answer says that the lock was free, the elements are as the previous holder left them. So an
 //! accumulate waits twice, once for the lock with the elements and once for the release with the
 //! new elements, and not four times.
@@ -54,7 +54,7 @@ pub fn guard_of_several(place: Place<'_>, rank: Rank, count: u64) -> Guard {
     }
 }
 
-/// Returns this process as it asks for the elements of a target.
+/// Returns the description of this process in a request for elements of a target.
 #[inline(always)]
 fn caller(window: &Window, node: &LocalWindow) -> Caller {
     let (threads, fences) = (window.epochs.has_threads(), node.fences());
@@ -73,19 +73,19 @@ pub fn single(place: Place<'_>, rank: Rank, work: impl FnOnce()) -> Result<()> {
 /// The end of a call on a single word through the device: the call reads the lock of its target
 /// after its operation.
 #[derive(Clone, Copy)]
-pub struct LookBehind<'a> {
+pub struct LockCheck<'a> {
     place: Place<'a>,
     part: &'a WideWindow,
     target: &'a WideTarget,
     rank: Rank,
 }
 
-impl<'a> LookBehind<'a> {
+impl<'a> LockCheck<'a> {
     /// Returns the end of a call on a word of this rank, or `None` on a window of one node.
     #[inline]
-    pub fn new(place: Place<'a>, rank: Rank) -> Result<Option<LookBehind<'a>>> {
+    pub fn new(place: Place<'a>, rank: Rank) -> Result<Option<LockCheck<'a>>> {
         let Some(ManyNodes { part, .. }) = place.node.many_nodes() else { return Ok(None) };
-        Ok(Some(LookBehind { place, part, target: part.target(place.node, rank)?, rank }))
+        Ok(Some(LockCheck { place, part, target: part.target(place.node, rank)?, rank }))
     }
 
     /// The address of the lock.
@@ -93,11 +93,11 @@ impl<'a> LookBehind<'a> {
         self.target.accumulate_lock()
     }
 
-    /// Ends the call. `lock`: the value of the lock, read behind the operation; `None` if the call
+    /// Ends the call. `lock`: the value of the lock, read after the operation; `None` if the call
     /// has not waited for its operation, so that it ends later.
     #[inline]
     pub fn end(self, lock: Option<u64>) -> Result<()> {
-        let LookBehind { place, part, target, rank } = self;
+        let LockCheck { place, part, target, rank } = self;
         let Some(lock) = lock else {
             part.note_unsettled(target);
             return Ok(());
@@ -112,9 +112,9 @@ impl<'a> LookBehind<'a> {
     }
 }
 
-impl LookBehind<'_> {
-    /// Ends a call with a result that has not waited for it: the look comes ahead of the call that
-    /// waits. A rank that is alone at the target needs none.
+impl LockCheck<'_> {
+    /// Ends a call that has not waited for its result: the call that waits checks the lock first. A
+    /// rank that is alone at the target needs no check.
     #[inline]
     pub fn end_with_result(self) {
         if !self.place.window.is_exclusive(self.rank) {
@@ -167,8 +167,8 @@ impl<'a> AccLock<'a> {
     }
 
     /// Returns the end of a call on a single word, which does not take the lock.
-    pub fn behind(&self) -> Result<Option<LookBehind<'a>>> {
-        LookBehind::new(self.place, self.rank)
+    pub fn check(&self) -> Result<Option<LockCheck<'a>>> {
+        LockCheck::new(self.place, self.rank)
     }
 
     /// Returns the lock for a chain of requests that takes it if it is free, and releases it.
@@ -186,7 +186,7 @@ impl<'a> AccLock<'a> {
     }
 
     /// Ends what the chain has begun, which has seen these values of the lock word: wakes the next
-    /// rank, if it waits. Takes the lock if it was not free. Returns whether it was.
+    /// rank if one waits. Takes the lock if it was not free. Returns whether it was.
     pub fn has_been(&mut self, (before, at_release): (u64, u64)) -> Result<bool> {
         let (node, at) = (self.place.node, word(self.rank));
         let nodes = node.nodes_for(Wanted::Accumulate(self.rank));
@@ -207,8 +207,8 @@ impl<'a> AccLock<'a> {
         Ok(false)
     }
 
-    /// Requests the lock, ahead of gets from memory of `whose`; takes it where such gets are not
-    /// ordered behind the request. Does nothing if the lock is held.
+    /// Requests the lock before gets from memory of `whose`; takes it where such gets are not
+    /// ordered after the request. Does nothing if the lock is held.
     fn ask(&mut self, whose: Unmapped<'a>) -> Result<()> {
         let State::Idle = self.state else { return Ok(()) };
         let (node, word) = (self.place.node, word(self.rank));
@@ -229,7 +229,7 @@ impl<'a> AccLock<'a> {
         Ok(())
     }
 
-    /// Waits until the lock is held. Returns whether it was held already when the gets behind
+    /// Waits until the lock is held. Returns whether it was held already when the gets after
     /// [`AccLock::ask`] were carried out.
     fn settle(&mut self) -> Result<bool> {
         let node = self.place.node;

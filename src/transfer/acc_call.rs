@@ -71,7 +71,7 @@ pub(super) struct AccCall<'a> {
     /// the target displacement
     pub disp: i64,
     pub op: Op,
-    /// the location of displacement zero of the target's type map; `None`: each run is looked up
+    /// the location of displacement zero of the target's type map; `None`: each run is found alone
     pub zero: Option<Location<'a>>,
     /// the protection of the target now
     pub guard: Guard,
@@ -115,7 +115,7 @@ impl<'a> AccCall<'a> {
         })
     }
 
-    /// Does `work`, which looks each run up, for memory of which a part is not mapped. The lock of
+    /// Does `work`, which finds each run by itself, for memory that is partly not mapped. The lock of
     /// the target is held meanwhile, so that the call is atomic as a whole.
     pub fn in_parts(self, work: impl FnOnce(AccCall<'a>) -> Result<()>) -> Result<()> {
         let run = |guard| work(AccCall { guard, zero: None, ..self });
@@ -206,10 +206,11 @@ impl<'a> AccCall<'a> {
         let mut combine = UnmappedAcc::new(whose, self.op, self.guard, self.lock());
         let pushed = each_run(sides, target, count, |there, run| {
             let there = whose.address().wrapping_add_signed(there);
-            // SAFETY: likewise, until `done`; all such elements of this target share the lock.
+            // SAFETY: the caller vouches for the buffers until `done`; all such elements of this
+            // target share the lock.
             unsafe { combine.push(AccRun { there, ..run }) }
         });
-        // SAFETY: likewise.
+        // SAFETY: all pushed runs are valid until now.
         unsafe { combine.done(pushed) }
     }
 
@@ -232,12 +233,12 @@ impl<'a> AccCall<'a> {
         let (extent, mut done) = (basic.extent().to_u64(), 0);
         let parts = self.place.node.split((self.rank, self.disp), there, (extent, count))?;
         for part in parts.into_iter().filter(|part| *part > 0) {
-            let behind = done * extent;
-            let at = there.wrapping_add_unsigned(behind);
+            let passed = done * extent;
+            let at = there.wrapping_add_unsigned(passed);
             let reach = Reach { first: at, bytes: part * extent };
-            let behind = behind.to_usize();
-            let origin = origin.wrapping_add(behind);
-            let result = result.map(|result| result.wrapping_add(behind));
+            let passed = passed.to_usize();
+            let origin = origin.wrapping_add(passed);
+            let result = result.map(|result| result.wrapping_add(passed));
             self.place.node.at_held(self.rank, self.disp, reach, |location| {
                 // SAFETY: the caller's promise, and `at_held` checked the window's side.
                 unsafe { self.element_run(basic, location, origin, result, part) }
@@ -272,19 +273,21 @@ impl<'a> AccCall<'a> {
             }
             (Location::Mapped(at), Guard::Several | Guard::Held) => {
                 debug_assert!(self.guard == Guard::Held);
-                // SAFETY: likewise.
+                // SAFETY: the caller vouches for the buffers, and the lock is held.
                 unsafe { reduce::accumulate_locked(op, basic, at, origin, result, count) };
                 Ok(())
             }
             (Location::Mapped(at) | Location::Own(at), _) => {
-                // SAFETY: likewise; no other call changes the target: all hold the lock.
+                // SAFETY: the caller vouches for the buffers; no other call changes the target
+                // without the lock.
                 unsafe { reduce::accumulate_exclusive(op, basic, at, origin, result, count) };
                 Ok(())
             }
             (Location::Unmapped(whose), guard) => {
                 let run = AccRun { there: whose.address(), basic, count, origin, result };
                 let mut combine = UnmappedAcc::new(whose, op, guard, self.lock());
-                // SAFETY: likewise; all such elements of this target share the lock.
+                // SAFETY: the caller vouches for the buffers; all such elements of this target
+                // share the lock.
                 unsafe {
                     let pushed = combine.push(run);
                     combine.done(pushed)

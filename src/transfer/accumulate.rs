@@ -6,7 +6,7 @@
 //! begin to its end, and a call on a single element reads that lock (`epoch::lock::atomic_calls`).
 //!
 //! They are ordered as the standard's default demands (§12.7.2): each is done when it returns, and
-//! atomic instructions of one process on one location keep their order, or the road keeps it.
+//! atomic instructions of one process on one location keep their order, or the transport keeps it.
 
 use super::acc::{guard_of_several, locked, single};
 use super::acc_call::{AccCall, accumulate_shaped, operation};

@@ -1,8 +1,8 @@
 //! Accumulates on distant elements that this process reads, combines and writes back, in blocks of
-//! the road. It holds the target's accumulate lock or is alone there. The device reads elements
+//! the transport. It holds the target's accumulate lock or is alone there. The device reads elements
 //! into a block, they are combined there, and the device writes them from there.
 //!
-//! On paper, for each [`BLOCKS`] blocks (64 KiB): all READs behind the request for the lock and one
+//! On paper, for each [`BLOCKS`] blocks (64 KiB): all READs after the request for the lock and one
 //! wait, then all WRITEs. The release is one wait at the end.
 
 use super::acc::AccLock;
@@ -39,11 +39,11 @@ struct Message<'a> {
 }
 
 impl Message<'_> {
-    /// Whether an element at `there` fits into its block, close behind the elements before.
+    /// Whether an element at `there` fits into its block, close after the previous elements.
     fn takes(&self, there: u64, extent: u64) -> bool {
         let end = self.zero + self.part.end.to_u64();
-        let behind = (end..=end + GAP_MAX).contains(&there);
-        behind && there + extent <= self.zero + LEASE_BYTES.to_u64()
+        let follows = (end..=end + GAP_MAX).contains(&there);
+        follows && there + extent <= self.zero + LEASE_BYTES.to_u64()
     }
 
     /// Whether it overlaps bytes at the target.
@@ -85,7 +85,7 @@ impl<'a> BlockAcc<'a> {
         let mut rest = run;
         while rest.count > 0 {
             let extent = rest.basic.extent();
-            if self.count == RUNS || !self.has_room(rest.there, extent.to_u64(), rest.bytes()) {
+            if self.count == RUNS || !self.can_take(rest.there, extent.to_u64(), rest.bytes()) {
                 // SAFETY: the caller's promise.
                 unsafe { self.finish(false)? };
                 continue;
@@ -93,18 +93,18 @@ impl<'a> BlockAcc<'a> {
             let op = self.op;
             let Some(message) = &mut self.messages[self.used - 1] else { unreachable!("used") };
             let at = (rest.there - message.zero).to_usize();
-            let (run, behind) = rest.split(rest.count.min((LEASE_BYTES - at) / extent));
+            let (run, after) = rest.split(rest.count.min((LEASE_BYTES - at) / extent));
             message.part.end = at + run.bytes().to_usize();
             message.reads |= !run.is_overwritten(op);
             self.runs[self.count].write(run);
             self.count += 1;
             message.runs.end = self.count;
-            rest = behind;
+            rest = after;
         }
         Ok(())
     }
 
-    /// Takes a block before the lock, for runs that may come behind it. Other threads may have all
+    /// Takes a block before the lock, for runs that may follow. Other threads may have all
     /// blocks and wait for the lock, so the holder of the lock must not wait for a block.
     pub fn reserve(&mut self) {
         if self.lock.is_some() && self.used == 0 && self.kept.is_none() {
@@ -112,9 +112,9 @@ impl<'a> BlockAcc<'a> {
         }
     }
 
-    /// Makes sure that the last message has room for an element at `there`. Returns false if all
+    /// Makes sure that the last message can take an element at `there`. Returns false if all
     /// blocks are in use, or if a pending run overlaps the bytes from there on.
-    fn has_room(&mut self, there: u64, extent: u64, bytes: u64) -> bool {
+    fn can_take(&mut self, there: u64, extent: u64, bytes: u64) -> bool {
         let mut before = self.messages[..self.used].iter().flatten();
         if before.any(|message| message.overlaps(there, bytes)) {
             return false;

@@ -1,8 +1,8 @@
 //! Accumulates on memory that is not mapped here: this process reads elements, combines them, and
 //! writes them back, many runs of a type map at once. Elements of another process of this node pass
 //! through a buffer on the stack; the caller is alone there or holds a lock. Elements of other
-//! nodes are in `distant`, or in `target_acc` if the target itself combines them; which of the two
-//! [`UnmappedAcc::new`] asks the road.
+//! nodes are in `distant`, or in `target_acc` if the target itself combines them; which of the two,
+//! [`UnmappedAcc::new`] decides by the transport.
 //!
 //! On paper, for runs of eight bytes: 11 ns a run to read, 150 to write (the kernel's, see
 //! `fabric::cma::Batch`), where a read and a write for each run took 900.
@@ -10,7 +10,7 @@
 use super::acc::AccLock;
 use super::acc_run::{AccRun, Guard};
 use super::copies::{COPY_BYTES, CopyBuffer};
-use super::distant::FarAcc;
+use super::distant::DistantAcc;
 use super::target_acc::TargetAcc;
 use crate::datatype::reduce::{self, Op};
 use crate::error::Result;
@@ -27,7 +27,7 @@ pub enum UnmappedAcc<'a> {
     /// on memory of a process of this node
     Process(CopyAcc<'a>),
     /// on memory that the device reaches
-    Distant(FarAcc<'a>),
+    Distant(DistantAcc<'a>),
     /// on memory of a process that carries out accumulates
     AtTarget(TargetAcc<'a>),
 }
@@ -46,8 +46,8 @@ impl<'a> UnmappedAcc<'a> {
                 UnmappedAcc::Process(CopyAcc::new(whose, op))
             }
             Unmapped::Distant(target) => match target.peer.at_target() {
-                Some(road) => UnmappedAcc::AtTarget(TargetAcc::new(target, road, op, guard, lock)),
-                None => UnmappedAcc::Distant(FarAcc::new(target, op, guard, lock)),
+                Some(to) => UnmappedAcc::AtTarget(TargetAcc::new(target, to, op, guard, lock)),
+                None => UnmappedAcc::Distant(DistantAcc::new(target, op, guard, lock)),
             },
         }
     }
@@ -62,7 +62,7 @@ impl<'a> UnmappedAcc<'a> {
         unsafe {
             match self {
                 UnmappedAcc::Process(copies) => copies.push(run),
-                UnmappedAcc::Distant(far) => far.push(run),
+                UnmappedAcc::Distant(acc) => acc.push(run),
                 UnmappedAcc::AtTarget(requests) => requests.push(run),
             }
         }
@@ -77,7 +77,7 @@ impl<'a> UnmappedAcc<'a> {
         unsafe {
             match self {
                 UnmappedAcc::Process(copies) => before.and_then(|()| copies.finish()),
-                UnmappedAcc::Distant(far) => far.done(before),
+                UnmappedAcc::Distant(acc) => acc.done(before),
                 UnmappedAcc::AtTarget(requests) => requests.done(before),
             }
         }
@@ -90,7 +90,7 @@ const RUNS: usize = 128;
 /// Elements in the buffer begin at multiples of this.
 const ALIGNMENT: usize = 16;
 
-/// An accumulate of many runs through a buffer. No two pending runs overlap: each begins behind all
+/// An accumulate of many runs through a buffer. No two pending runs overlap: each begins after all
 /// others, or the others are carried out first.
 pub struct CopyAcc<'a> {
     whose: Unmapped<'a>,
@@ -116,19 +116,19 @@ impl<'a> CopyAcc<'a> {
     unsafe fn push(&mut self, run: AccRun) -> Result<()> {
         let mut rest = run;
         while rest.count > 0 {
-            let room = (COPY_BYTES - self.used) / rest.basic.extent();
-            if self.count == RUNS || room == 0 || rest.there < self.end {
+            let fitting = (COPY_BYTES - self.used) / rest.basic.extent();
+            if self.count == RUNS || fitting == 0 || rest.there < self.end {
                 // SAFETY: the caller's promise.
                 unsafe { self.finish()? };
                 continue;
             }
-            let (run, behind) = rest.split(rest.count.min(room));
+            let (run, after) = rest.split(rest.count.min(fitting));
             self.runs[self.count].write((run, self.used));
             self.count += 1;
-            self.end = behind.there;
+            self.end = after.there;
             self.used =
                 (self.used + run.bytes().to_usize()).next_multiple_of(ALIGNMENT).min(COPY_BYTES);
-            rest = behind;
+            rest = after;
         }
         Ok(())
     }
@@ -144,10 +144,10 @@ impl<'a> CopyAcc<'a> {
         let runs = || runs.iter().copied();
         let mut batch = self.whose.runs(Way::Get);
         for (run, at) in runs().filter(|(run, _): &(AccRun, usize)| !run.is_overwritten(self.op)) {
-            // SAFETY: the buffer has room for the run, and is ours.
+            // SAFETY: the run fits into the buffer, which is ours.
             unsafe { batch.push(buffer.wrapping_add(at), run.there, run.bytes()) };
         }
-        // SAFETY: likewise.
+        // SAFETY: the buffer lives until the reads are done.
         let read = unsafe { batch.finish_here() };
         let done = read.and_then(|()| {
             let mut batch = self.whose.runs(Way::Put);
@@ -164,7 +164,7 @@ impl<'a> CopyAcc<'a> {
                     unsafe { batch.push(here, run.there, run.bytes()) };
                 }
             }
-            // SAFETY: likewise.
+            // SAFETY: the buffer lives until the writes are done.
             unsafe { batch.finish_here() }
         });
         (self.count, self.used, self.end) = (0, 0, 0);

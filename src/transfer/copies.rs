@@ -1,5 +1,5 @@
 //! Copies between memory of this process and window memory that other processes may read and write
-//! at the same time, by the road that reaches it. One element of a predefined type at its natural
+//! at the same time, by the transport that reaches it. One element of a predefined type at its natural
 //! alignment is one load or store where the memory is mapped, so that no reader sees half of it.
 
 use super::acc::AccLock;
@@ -11,12 +11,12 @@ pub use crate::fabric::shm::mapped::copy;
 use crate::number::{Number, Offset};
 use core::hint::black_box;
 
-/// Copies `bytes` bytes between `here` and the window; on a distant road they are on their way when
-/// this returns.
+/// Copies `bytes` bytes between `here` and the window. Between nodes they may arrive after this
+/// returns.
 ///
 /// # Safety
 /// `bytes` bytes at `location` are inside of the window, and those at `here` may be read or, for a
-/// get, written; on a distant road until a flush.
+/// get, written; between nodes until a flush.
 #[inline]
 pub unsafe fn transfer(way: Way, location: Location<'_>, here: *mut u8, bytes: u64) -> Result<()> {
     // SAFETY: the caller vouches for both sides.
@@ -59,8 +59,8 @@ pub unsafe fn portion(way: Way, at: *mut u8, here: *mut u8, portion: Portion<'_>
     }
 }
 
-/// Copies a strip between the origin, of which `here` is offset zero, and window memory that is
-/// mapped, of which `at` is.
+/// Copies a strip between the origin and window memory that is mapped. `here` and `at` are their
+/// offsets zero.
 ///
 /// # Safety
 /// As for [`transfer`], of each block.
@@ -170,7 +170,7 @@ unsafe fn scattered(way: Way, at: *mut u8, here: *mut u8, blocks: Scattered<'_>)
     }
 }
 
-/// Returns bits of which the lowest is the alignment of all places.
+/// Returns bits whose lowest is the alignment of all places.
 fn bits(zero: *mut u8, places: Offsets<'_>) -> usize {
     let offsets = match places {
         Offsets::Every { first, stride } => first.cast_unsigned() | stride.cast_unsigned(),
@@ -193,8 +193,7 @@ fn every(zero: *mut u8, first: i64, stride: i64) -> impl Fn(usize) -> *mut u8 + 
     move |n| first.wrapping_offset(n.cast_signed().wrapping_mul(stride))
 }
 
-/// Copies blocks: their number, the bytes of each, and bits of which the lowest is the alignment of
-/// all.
+/// Copies blocks: their number, the bytes of each, and bits whose lowest is the alignment of all.
 ///
 /// # Safety
 /// As for [`strip`].
@@ -279,7 +278,7 @@ impl Blocks {
         Blocks { first: zero.wrapping_offset(offset.to_isize()), stride: stride.to_isize() }
     }
 
-    /// Returns bits of which the lowest is the alignment of all blocks.
+    /// Returns bits whose lowest is the alignment of all blocks.
     fn bits(self) -> usize {
         self.first.addr() | self.stride.cast_unsigned()
     }
@@ -365,23 +364,23 @@ impl CopyBuffer {
 mod tests {
     use super::*;
 
-    /// Returns bytes of which each differs from its neighbours.
+    /// Returns bytes that differ from their neighbours.
     fn pattern(bytes: usize, first: u8) -> Vec<u8> {
         (0..bytes).map(|n| (n as u8).wrapping_mul(7).wrapping_add(first)).collect()
     }
 
     #[test]
     fn a_block_of_any_length_and_alignment_is_copied_and_nothing_else() {
-        const ROOM: usize = 160;
+        const LENGTH: usize = 160;
         for bytes in (0..=72).chain([80, 96, 128]) {
             for (from_at, to_at) in [(0, 0), (8, 16), (4, 12), (1, 0), (3, 5), (2, 8), (7, 15)] {
-                let from = pattern(ROOM, 1);
-                let mut to = pattern(ROOM, 100);
+                let from = pattern(LENGTH, 1);
+                let mut to = pattern(LENGTH, 100);
                 let mut expected = to.clone();
                 expected[to_at..to_at + bytes].copy_from_slice(&from[from_at..from_at + bytes]);
                 let (at, here) =
                     (to.as_mut_ptr().wrapping_add(to_at), from.as_ptr().wrapping_add(from_at));
-                // SAFETY: both have room for that many bytes behind their offsets.
+                // SAFETY: both have that many bytes after their offsets.
                 unsafe { one_block(at, here, bytes as u64) };
                 assert_eq!(to, expected, "{bytes} bytes from {from_at} to {to_at}");
             }

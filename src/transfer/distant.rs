@@ -3,10 +3,10 @@
 //! atomic operations change them, also for ranks of the target's own node (`word_acc`). All other
 //! elements are read, combined and written back under the target's accumulate lock; so are all
 //! elements if this process is alone at the target (`block_acc`). A call on several words holds
-//! that lock, too, and a call on a single word reads it behind its operation. The type, the address
+//! that lock, too, and a call on a single word reads it after its operation. The type, the address
 //! and the number of elements decide, as everywhere (docs/decisions/0004).
 
-use super::acc::{AccLock, LookBehind};
+use super::acc::{AccLock, LockCheck};
 use super::acc_run::{AccRun, Guard};
 use super::block_acc::BlockAcc;
 use super::word_acc::WordAcc;
@@ -36,7 +36,7 @@ pub fn is_changed_at_once(node: &LocalWindow, basic: Basic, at: u64) -> bool {
     }
 }
 
-/// MPI_Compare_and_swap of a word of `width` bytes, behind all requests that were sent before:
+/// MPI_Compare_and_swap of a word of `width` bytes, after all requests that were sent before:
 /// accumulates of one origin on one element happen in their order (MPI-4.1 §12.7.2). Where the
 /// target does not carry it out, this waits for the result.
 ///
@@ -44,28 +44,28 @@ pub fn is_changed_at_once(node: &LocalWindow, basic: Basic, at: u64) -> bool {
 /// The word is in the window. The result may be written, until a call completes the operation.
 pub unsafe fn compare_and_swap(
     word: Distant<'_>,
-    behind: LookBehind<'_>,
+    check: LockCheck<'_>,
     width: u8,
     (expect, new): (u64, u64),
     result: *mut u8,
 ) -> Result<()> {
-    if let Some(road) = word.peer.at_target() {
+    if let Some(to) = word.peer.at_target() {
         // SAFETY: the caller's duty; all ranks change the word by one atomic operation.
-        unsafe { road.compare_and_swap((word.at, width), (expect, new), result) }?;
-        behind.end_with_result();
+        unsafe { to.compare_and_swap((word.at, width), (expect, new), result) }?;
+        check.end_with_result();
         return Ok(());
     }
     word.peer.order();
     let swap = Fetch::CompareSwap { expect, new };
-    let (before, lock) = word.peer.fetch_and_read(word.at, swap, behind.lock())?;
-    behind.end(Some(lock))?;
-    // SAFETY: likewise.
+    let (before, lock) = word.peer.fetch_and_read(word.at, swap, check.lock())?;
+    check.end(Some(lock))?;
+    // SAFETY: the caller vouches for the result.
     unsafe { ptr::copy_nonoverlapping(before.to_le_bytes().as_ptr(), result, width.into()) };
     Ok(())
 }
 
 /// An accumulate of many runs.
-pub struct FarAcc<'a> {
+pub struct DistantAcc<'a> {
     words: WordAcc<'a>,
     /// all elements that are no words; has the lock
     others: BlockAcc<'a>,
@@ -73,11 +73,16 @@ pub struct FarAcc<'a> {
     guard: Guard,
 }
 
-impl<'a> FarAcc<'a> {
+impl<'a> DistantAcc<'a> {
     /// Starts without runs. `lock` is given if the guard says that it is not held.
-    pub fn new(target: Distant<'a>, op: Op, guard: Guard, lock: Option<AccLock<'a>>) -> FarAcc<'a> {
+    pub fn new(
+        target: Distant<'a>,
+        op: Op,
+        guard: Guard,
+        lock: Option<AccLock<'a>>,
+    ) -> DistantAcc<'a> {
         let (words, others) = (WordAcc::new(target, op), BlockAcc::new(target, op, lock));
-        FarAcc { words, others, target, guard }
+        DistantAcc { words, others, target, guard }
     }
 
     /// Adds a run.
@@ -93,7 +98,7 @@ impl<'a> FarAcc<'a> {
             self.others.reserve();
         }
         match (&mut self.others.lock, self.guard) {
-            (Some(lock), Guard::Single) => self.words.behind = lock.behind()?,
+            (Some(lock), Guard::Single) => self.words.check = lock.check()?,
             (Some(lock), _) => lock.take(Unmapped::Distant(self.target))?,
             (None, _) => {}
         }

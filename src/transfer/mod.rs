@@ -1,7 +1,7 @@
 //! Data transfer: put, get and the accumulate calls. Every argument is checked before any byte
 //! moves. When a call on memory of the own node returns, its data are at the target, and a flush
 //! only makes them visible to others. Small puts that the system copies may wait until then
-//! (`fabric::cma::SmallPuts`). Data for another node are on their way, or from there, and a flush
+//! (`fabric::cma::SmallPuts`). Data to or from another node may arrive later, and a flush
 //! waits for them.
 
 mod acc;
@@ -70,10 +70,10 @@ pub struct Accumulation {
     pub op: Handle,
 }
 
-/// The means of a call: the MPI underneath, the window and its memory.
+/// What every call needs: the host MPI, the window and its memory.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
-    /// the MPI underneath, for datatypes and operations
+    /// the host MPI, for datatypes and operations
     pub host: &'static Host,
     /// the window
     pub window: &'a Window,
@@ -81,7 +81,7 @@ pub struct Place<'a> {
     pub node: &'a LocalWindow,
 }
 
-/// The target of a quick call.
+/// The target of a call on the fast path.
 #[derive(Clone, Copy)]
 pub struct Quick {
     window: QuickWindow,
@@ -113,7 +113,7 @@ impl Quick {
         self.window.epochs.access.locks(|| &self.target.access)
     }
 
-    /// Returns the MPI underneath.
+    /// Returns the host MPI.
     #[inline(always)]
     pub fn host(&self) -> &'static Host {
         self.window.part().host()

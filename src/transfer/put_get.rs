@@ -229,12 +229,12 @@ impl Shaped<'_> {
     unsafe fn transfer(&self) -> Result<()> {
         let (reach, offset) = reach(self.target.0, self.target.1)?;
         if let Some(at) = self.place.window.mapped(self.rank, self.disp, reach) {
-            // Displacement zero of the type map: `reach` begins `offset` bytes behind it.
+            // Displacement zero of the type map: `reach` begins `offset` bytes after it.
             // SAFETY: `mapped` checked the window's side, the caller vouches for the origin's.
             return unsafe { self.at(Location::Mapped(at).offset(-offset)) };
         }
         let whole = self.place.node.at(self.rank, self.disp, reach, |location| {
-            // SAFETY: likewise, by `at`.
+            // SAFETY: `at` checked the window's side, the caller vouches for the origin's.
             unsafe { self.at(location.offset(-offset)) }
         });
         match whole {
@@ -256,11 +256,11 @@ impl Shaped<'_> {
     unsafe fn at(&self, zero: Location<'_>) -> Result<()> {
         match zero {
             Location::Mapped(zero) | Location::Own(zero) => {
-                // SAFETY: likewise.
+                // SAFETY: the caller's promise.
                 unsafe { mapped(self.way, zero, self.address, self.origin, self.target) };
                 Ok(())
             }
-            // SAFETY: likewise.
+            // SAFETY: the caller's promise.
             Location::Unmapped(zero) => unsafe { self.unmapped(zero) },
         }
     }
@@ -284,7 +284,7 @@ impl Shaped<'_> {
             // SAFETY: the caller vouches for both sides of each run until they are done.
             unsafe { runs.push(self.here(here), there, length) };
         });
-        // SAFETY: likewise.
+        // SAFETY: the caller vouches for all runs until they are done.
         unsafe { runs.finish() }
     }
 

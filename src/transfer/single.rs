@@ -2,11 +2,11 @@
 //! of the others (MPI-4.1 §12.3.4). They take part in the protocol of `accumulate`; where an
 //! element is a word that all ranks map, they are one instruction.
 //!
-//! On paper, a quick call of eight bytes: that of a put without its data, and 3 loads for the pass,
+//! On paper, a fast call of eight bytes: that of a put without its data, and 3 loads for the pass,
 //! 3 loads and 1 multiplication for the op, 1 load and 1 call for the function of
 //! type and op, which is 1 load, 1 locked instruction and 1 store.
 
-use super::acc::{AccLock, LookBehind, locked, single};
+use super::acc::{AccLock, LockCheck, locked, single};
 use super::acc_call::{AccCall, by_instruction, operation, predefined};
 use super::acc_run::Guard;
 use super::copies::CopyBuffer;
@@ -111,7 +111,7 @@ pub unsafe fn fetch_and_op(
         let guard = if alone { Guard::Held } else { Guard::Single };
         let disp = target.disp;
         let work = AccCall { place, rank, disp, op, zero: None, guard, elements: 1 };
-        // SAFETY: likewise.
+        // SAFETY: `at_common` checked the window's side, the caller vouches for the buffers.
         unsafe { work.on_elements(basic, location, (origin, Some(result)), 1) }
     };
     place.node.at_common(rank, target.disp, reach, work)
@@ -150,17 +150,17 @@ pub unsafe fn compare_and_swap(
         Location::Unmapped(Unmapped::Distant(word))
             if distant::is_changed_at_once(place.node, basic, word.at.at) =>
         {
-            let Some(behind) = LookBehind::new(place, rank)? else { unreachable!("no device") };
-            // SAFETY: likewise.
+            let Some(check) = LockCheck::new(place, rank)? else { unreachable!("no device") };
+            // SAFETY: the caller vouches for the buffers; `at_common` checked the window's side.
             unsafe {
                 let values = (load_word(compare, size), load_word(origin, size));
-                distant::compare_and_swap(word, behind, size.low_u8(), values, result)
+                distant::compare_and_swap(word, check, size.low_u8(), values, result)
             }
         }
         other => {
             let swap = |at: *mut u8| {
-                // SAFETY: likewise, and all such elements of this target share the lock; a buffer
-                // holds an element and belongs to this call.
+                // SAFETY: both sides are valid, and such elements of this target share the lock; a
+                // buffer holds an element and belongs to this call.
                 unsafe { reduce::compare_and_swap_exclusive(basic, at, compare, origin, result) };
                 true
             };
@@ -169,7 +169,7 @@ pub unsafe fn compare_and_swap(
                     swap(at);
                     Ok(())
                 }),
-                // SAFETY: likewise.
+                // SAFETY: `at_common` checked the window's side; `swap` changes one element.
                 Location::Unmapped(whose) => unsafe {
                     CopyBuffer::change(whose, size, AccLock::new(place, rank), swap)
                 },

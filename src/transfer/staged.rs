@@ -1,7 +1,7 @@
 //! Calls whose buffers may be memory of a GPU. Such a buffer has a copy in memory of the host
-//! ([`HostCopy`]), with which the call is carried out. Its data are copied into it ahead of the
-//! call, and for a get or a result out of it behind the call, which then waits until the data have
-//! arrived. So all that a call on such a buffer has to do is done when it returns.
+//! ([`HostCopy`]), and the call uses the copy. Data are copied to the host before the call. For a
+//! get or a result, the call waits until the data have arrived and copies them back. So such a call
+//! is complete when it returns.
 //!
 //! Only bytes of the type map are read or written. A buffer may be of both kinds of memory, because
 //! a datatype may name any addresses.
@@ -28,7 +28,7 @@ pub unsafe fn put(place: Place<'_>, origin: Buffer, target: TargetBuffer) -> Res
     match gpu() {
         // SAFETY: the caller's promise.
         None => unsafe { put_get::put(place, origin, target) },
-        // SAFETY: likewise.
+        // SAFETY: the caller's promise.
         Some(gpu) => unsafe { staged_put(gpu, place, origin, target) },
     }
 }
@@ -42,7 +42,7 @@ pub unsafe fn get(place: Place<'_>, origin: Buffer, target: TargetBuffer) -> Res
     match gpu() {
         // SAFETY: the caller's promise.
         None => unsafe { put_get::get(place, origin, target) },
-        // SAFETY: likewise.
+        // SAFETY: the caller's promise.
         Some(gpu) => unsafe { staged_get(gpu, place, origin, target) },
     }
 }
@@ -56,7 +56,7 @@ pub unsafe fn accumulate(place: Place<'_>, call: &Accumulation) -> Result<()> {
     match gpu() {
         // SAFETY: the caller's promise.
         None => unsafe { accumulate::accumulate(place, call) },
-        // SAFETY: likewise.
+        // SAFETY: the caller's promise.
         Some(gpu) => unsafe { staged_accumulate(gpu, place, call) },
     }
 }
@@ -76,7 +76,7 @@ pub unsafe fn fetch_and_op(
     match gpu() {
         // SAFETY: the caller's promise.
         None => unsafe { single::fetch_and_op(place, origin, result, target, op) },
-        // SAFETY: likewise.
+        // SAFETY: the caller's promise.
         Some(gpu) => unsafe { staged_fetch_and_op(gpu, place, (origin, result), target, op) },
     }
 }
@@ -96,7 +96,7 @@ pub unsafe fn compare_and_swap(
     match gpu() {
         // SAFETY: the caller's promise.
         None => unsafe { single::compare_and_swap(place, origin, compare, result, target) },
-        // SAFETY: likewise.
+        // SAFETY: the caller's promise.
         Some(gpu) => unsafe {
             staged_compare_and_swap(gpu, place, (origin, compare), result, target)
         },
@@ -116,7 +116,7 @@ unsafe fn staged_put(
     let origin = from.as_ref().map_or(origin, |from| from.buffer);
     // SAFETY: the caller's promise; the copy is as the buffer is.
     let put = || unsafe { put_get::put(place, origin, target) };
-    // SAFETY: likewise.
+    // SAFETY: the copies live until the call is complete.
     unsafe { with_copies((place, target), &[from.as_ref()], None, put) }
 }
 
@@ -133,7 +133,7 @@ unsafe fn staged_get(
     let origin = into.as_ref().map_or(origin, |into| into.buffer);
     // SAFETY: the caller's promise; the copy is as the buffer is.
     let get = || unsafe { put_get::get(place, origin, target) };
-    // SAFETY: likewise.
+    // SAFETY: the copies live until the call is complete.
     unsafe { with_copies((place, target), &[], into.as_ref(), get) }
 }
 
@@ -153,7 +153,7 @@ unsafe fn staged_accumulate(gpu: Gpu, place: Place<'_>, call: &Accumulation) -> 
     };
     // SAFETY: the caller's promise; the copies are as the buffers are.
     let work = || unsafe { accumulate::accumulate(place, &call) };
-    // SAFETY: likewise.
+    // SAFETY: the copies live until the call is complete.
     unsafe { with_copies((place, target), &[from.as_ref()], into.as_ref(), work) }
 }
 
@@ -174,7 +174,7 @@ unsafe fn staged_fetch_and_op(
     let result = into.as_ref().map_or(result, HostCopy::address);
     // SAFETY: the caller's promise; the copies are as the buffers are.
     let work = || unsafe { single::fetch_and_op(place, origin, result, target, op) };
-    // SAFETY: likewise.
+    // SAFETY: the copies live until the call is complete.
     unsafe { with_copies((place, target), &[from.as_ref()], into.as_ref(), work) }
 }
 
@@ -195,12 +195,12 @@ unsafe fn staged_compare_and_swap(
     let result = into.as_ref().map_or(result, HostCopy::address);
     // SAFETY: the caller's promise; the copies are as the buffers are.
     let work = || unsafe { single::compare_and_swap(place, origin, compare, result, target) };
-    // SAFETY: likewise.
+    // SAFETY: the copies live until the call is complete.
     unsafe { with_copies((place, target), &[from.as_ref(), with.as_ref()], into.as_ref(), work) }
 }
 
 /// Carries out a call by `work`, which uses the copies in place of the buffers that have one: reads
-/// `from` ahead of it, and writes `into` back when the call does not use its buffers any more.
+/// `from` first, and writes `into` back when the call does not use its buffers any more.
 ///
 /// # Safety
 /// The buffers of `from` may be read, that of `into` written.
@@ -220,7 +220,7 @@ unsafe fn with_copies(
         return done;
     }
     completed(place, target, done)?;
-    // SAFETY: likewise.
+    // SAFETY: the caller lets `into` be written.
     into.map_or(Ok(()), |into| unsafe { into.write_back() })
 }
 
@@ -259,10 +259,10 @@ impl Run {
 /// The data of a buffer that a call moves, in the order of the type map.
 type Runs = SmallVec<[Run; 2]>;
 
-/// A copy of a buffer, at least a part of which is memory of a GPU.
+/// A copy of a buffer that is, at least partly, memory of a GPU.
 struct HostCopy {
     gpu: Gpu,
-    _room: HostRoom,
+    _memory: HostRoom,
     /// the user's buffer
     user: *mut u8,
     runs: Runs,
@@ -290,10 +290,10 @@ impl HostCopy {
         if !runs.iter().any(|run| run.is_device) {
             return Ok(None);
         }
-        let room = gpu.room(at(buffer.address, first), bytes)?;
-        let zero = at(room.begin(), -first);
+        let memory = gpu.room(at(buffer.address, first), bytes)?;
+        let zero = at(memory.begin(), -first);
         let copy = Buffer { address: zero, ..buffer };
-        Ok(Some(HostCopy { gpu, _room: room, user: buffer.address, runs, buffer: copy }))
+        Ok(Some(HostCopy { gpu, _memory: memory, user: buffer.address, runs, buffer: copy }))
     }
 
     /// Returns the address of the copy.
@@ -325,7 +325,7 @@ impl HostCopy {
         self.runs.iter().try_for_each(|run| {
             let (there, here) = (at(self.user, run.first), at(self.buffer.address, run.first));
             let bytes = run.bytes.to_usize();
-            // SAFETY: the caller's promise; the copy has room for all runs.
+            // SAFETY: the caller's promise; the copy is large enough for all runs.
             unsafe {
                 match way {
                     _ if run.is_device => self.gpu.copy(way, here, there, run.bytes)?,

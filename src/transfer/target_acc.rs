@@ -1,6 +1,6 @@
 //! Accumulates on distant elements that the target carries out: requests with the operation and the
 //! operands, many runs of a type map at once. The rules are those of all accumulates
-//! (docs/decisions/0004): a call on a single word reads the target's accumulate lock behind its
+//! (docs/decisions/0004): a call on a single word reads the target's accumulate lock after its
 //! operation, any other call holds that lock, and a process that is alone at the target needs none.
 //!
 //! On paper: a single word is a request and no wait; its result arrives later. A call under the
@@ -8,7 +8,7 @@
 //! lock, changes the elements, and releases the lock; the target skips the last two if the lock was
 //! not free. Long operands are sent once the lock is held, with two waits.
 
-use super::acc::{AccLock, LookBehind};
+use super::acc::{AccLock, LockCheck};
 use super::acc_run::{AccRun, Guard};
 use super::{Place, unpaired};
 use crate::datatype::basic::Basic;
@@ -42,7 +42,7 @@ struct Padded {
 /// An accumulate of many runs.
 pub struct TargetAcc<'a> {
     target: Distant<'a>,
-    road: &'a <Peer as Network>::AtTarget,
+    to: &'a <Peer as Network>::AtTarget,
     op: Op,
     guard: Guard,
     /// the target's lock; `None`: held already, or no other call changes the elements
@@ -65,14 +65,14 @@ impl<'a> TargetAcc<'a> {
     /// Starts without runs.
     pub fn new(
         target: Distant<'a>,
-        road: &'a <Peer as Network>::AtTarget,
+        to: &'a <Peer as Network>::AtTarget,
         op: Op,
         guard: Guard,
         lock: Option<AccLock<'a>>,
     ) -> TargetAcc<'a> {
         TargetAcc {
             target,
-            road,
+            to,
             op,
             guard,
             lock,
@@ -127,7 +127,7 @@ impl<'a> TargetAcc<'a> {
     pub unsafe fn done(&mut self, before: Result<()>) -> Result<()> {
         // SAFETY: the caller's promise.
         let sent = before.and_then(|()| unsafe { self.send(true) });
-        // The answer to the release comes behind everything else.
+        // The answer to the release comes after all others.
         let mut done = match &mut self.lock {
             Some(lock) => lock.release().and(sent),
             None => sent,
@@ -158,21 +158,21 @@ impl<'a> TargetAcc<'a> {
         // SAFETY: `push` has written the first `count`.
         let runs = unsafe { slice::from_raw_parts(self.runs.as_ptr().cast::<Elements>(), count) };
         let call = |protection| AccumulateAt { what, protection, within: self.target.at, runs };
-        let (road, target) = (self.road, self.target);
+        let (to, target) = (self.to, self.target);
         // SAFETY: the caller's promise, for each of the calls.
         unsafe {
             let Some(lock) = &mut self.lock else {
                 let alone = self.guard == Guard::Alone;
                 let protection = if alone { Protection::Alone } else { Protection::Locked };
-                return road.accumulate(&call(protection));
+                return to.accumulate(&call(protection));
             };
             if self.guard == Guard::Single && what.fits(Protection::Atomic, runs[0].there) {
-                let (call, behind) = (call(Protection::Atomic), lock.behind()?);
-                return single(road, &call, behind);
+                let (call, check) = (call(Protection::Atomic), lock.check()?);
+                return single(to, &call, check);
             }
             let call = call(Protection::Locked);
             if !self.held && last && bytes <= UNCERTAIN_BYTES_MAX {
-                let seen = road.accumulate_under(&call, lock.around()?)?;
+                let seen = to.accumulate_under(&call, lock.around()?)?;
                 if lock.has_been(seen)? {
                     return Ok(());
                 }
@@ -180,7 +180,7 @@ impl<'a> TargetAcc<'a> {
                 lock.take(Unmapped::Distant(target))?;
             }
             self.held = true;
-            road.accumulate(&call)
+            to.accumulate(&call)
         }
     }
 }
@@ -197,13 +197,13 @@ pub unsafe fn post_word(
     (op, basic): (Op, Basic),
     operand: *const u8,
 ) -> Option<Result<()>> {
-    let (road, what) = (there.at.peer.at_target()?, Reduction::of_standard(op, basic)?);
+    let (to, what) = (there.at.peer.at_target()?, Reduction::of_standard(op, basic)?);
     let at = there.at.at;
     if basic.size() != basic.extent() || !what.fits(Protection::Atomic, at.at) {
         return None;
     }
     // SAFETY: the caller's promise.
-    let sent = unsafe { road.accumulate_one(what, at, operand) };
+    let sent = unsafe { to.accumulate_one(what, at, operand) };
     Some(sent.map(|()| there.note_unsettled()))
 }
 
@@ -219,7 +219,7 @@ pub unsafe fn one_word(
     (op, basic): (Op, Basic),
     (operands, result): (*const u8, Option<*mut u8>),
 ) -> Option<Result<()>> {
-    let (road, what) = (target.peer.at_target()?, Reduction::new(op, basic)?);
+    let (to, what) = (target.peer.at_target()?, Reduction::new(op, basic)?);
     let (protection, there) = (Protection::Atomic, target.at.at);
     if basic.size() != basic.extent() || !what.fits(protection, there) {
         return None;
@@ -227,9 +227,9 @@ pub unsafe fn one_word(
     let bytes = basic.size().to_u64();
     let runs = &[Elements { there, bytes, operands, result }];
     let call = AccumulateAt { what, protection, within: target.at, runs };
-    let behind = LookBehind::new(place, rank);
+    let check = LockCheck::new(place, rank);
     // SAFETY: the caller's promise.
-    Some(behind.and_then(|behind| unsafe { single(road, &call, behind) }))
+    Some(check.and_then(|check| unsafe { single(to, &call, check) }))
 }
 
 /// Sends an accumulate on a single word, which takes no lock.
@@ -238,16 +238,16 @@ pub unsafe fn one_word(
 /// As for [`AtTarget::accumulate`].
 #[inline]
 unsafe fn single(
-    road: &impl AtTarget,
+    to: &impl AtTarget,
     call: &AccumulateAt<'_>,
-    behind: Option<LookBehind<'_>>,
+    check: Option<LockCheck<'_>>,
 ) -> Result<()> {
     let fetches = call.runs.iter().any(|run| run.result.is_some());
     // SAFETY: the caller's duty.
-    unsafe { road.accumulate(call) }?;
-    match behind {
-        Some(behind) if fetches => behind.end_with_result(),
-        Some(behind) => behind.end(None)?,
+    unsafe { to.accumulate(call) }?;
+    match check {
+        Some(check) if fetches => check.end_with_result(),
+        Some(check) => check.end(None)?,
         None => {}
     }
     Ok(())

@@ -5,9 +5,9 @@
 //! one wait for [`WORDS_MAX`] words. MPI_NO_OP reads the words, as messages. Any other operation
 //! reads them, as messages too, and then swaps each word if it still has that value: two waits, and
 //! one more for all words that others changed meanwhile. A word whose value the operation does not
-//! change needs no request. Behind a single word the lock of the target is read, in the same waits.
+//! change needs no request. After a single word the lock of the target is read, in the same waits.
 
-use super::acc::LookBehind;
+use super::acc::LockCheck;
 use super::acc_run::AccRun;
 use crate::datatype::reduce::{self, Op};
 use crate::error::Result;
@@ -34,8 +34,8 @@ pub struct WordAcc<'a> {
     /// the number of words in all of them; at most [`WORDS_MAX`], except for MPI_NO_OP
     words: usize,
     /// the end of a call on a single word; `None`: the call holds the lock
-    pub behind: Option<LookBehind<'a>>,
-    /// the value of the lock behind the last request, if the call has waited for that
+    pub check: Option<LockCheck<'a>>,
+    /// the value of the lock after the last request, if the call has waited for that
     lock: Cell<Option<u64>>,
 }
 
@@ -83,7 +83,7 @@ impl<'a> WordAcc<'a> {
     /// Starts without runs.
     pub fn new(target: Distant<'a>, op: Op) -> WordAcc<'a> {
         let (runs, lock) = ([const { MaybeUninit::uninit() }; RUNS], Cell::new(None));
-        WordAcc { target, op, runs, count: 0, words: 0, behind: None, lock }
+        WordAcc { target, op, runs, count: 0, words: 0, check: None, lock }
     }
 
     /// Adds a run of words.
@@ -93,17 +93,17 @@ impl<'a> WordAcc<'a> {
     pub unsafe fn push(&mut self, run: AccRun) -> Result<()> {
         let mut rest = run;
         while rest.count > 0 {
-            let room = if self.op == Op::NoOp { usize::MAX } else { WORDS_MAX - self.words };
-            if self.count == RUNS || room == 0 {
+            let fitting = if self.op == Op::NoOp { usize::MAX } else { WORDS_MAX - self.words };
+            if self.count == RUNS || fitting == 0 {
                 // SAFETY: the caller's promise.
                 unsafe { self.finish()? };
                 continue;
             }
-            let (run, behind) = rest.split(rest.count.min(room));
+            let (run, after) = rest.split(rest.count.min(fitting));
             self.runs[self.count].write(run);
             self.count += 1;
             self.words += run.count;
-            rest = behind;
+            rest = after;
         }
         Ok(())
     }
@@ -133,8 +133,8 @@ impl<'a> WordAcc<'a> {
             }
         };
         (self.count, self.words) = (0, 0);
-        match self.behind.take() {
-            Some(behind) => done.and_then(|()| behind.end(self.lock.take())),
+        match self.check.take() {
+            Some(check) => done.and_then(|()| check.end(self.lock.take())),
             None => done,
         }
     }
@@ -145,12 +145,12 @@ impl<'a> WordAcc<'a> {
         which: impl Fn(usize) -> (Remote, Fetch),
         before: &mut [u64],
     ) -> Result<()> {
-        let (peer, Some(behind)) = (self.target.peer, self.behind) else {
+        let (peer, Some(check)) = (self.target.peer, self.check) else {
             return self.target.peer.fetch_all(which, before);
         };
         debug_assert_eq!(before.len(), 1);
         let (at, op) = which(0);
-        let (old, lock) = peer.fetch_and_read(at, op, behind.lock())?;
+        let (old, lock) = peer.fetch_and_read(at, op, check.lock())?;
         before[0] = old;
         self.lock.set(Some(lock));
         Ok(())
@@ -172,12 +172,12 @@ impl<'a> WordAcc<'a> {
         })
     }
 
-    /// Reads the words, each run to the address that `to` returns, behind all requests that were
+    /// Reads the words, each run to the address that `to` returns, after all requests that were
     /// sent before: accumulates of one origin on one element happen in their order (MPI-4.1
     /// §12.7.2).
     ///
     /// # Safety
-    /// That memory has room for the run and may be written.
+    /// The run fits into that memory, which may be written.
     unsafe fn read(&self, mut to: impl FnMut(usize, &AccRun) -> Option<*mut u8>) -> Result<()> {
         self.target.peer.order();
         let mut batch = Unmapped::Distant(self.target).runs(Way::Get);
@@ -189,14 +189,14 @@ impl<'a> WordAcc<'a> {
             }
             before += run.count;
         }
-        let Some(behind) = self.behind else {
-            // SAFETY: likewise.
+        let Some(check) = self.check else {
+            // SAFETY: the memory may be written until the reads are done.
             return unsafe { batch.finish_here() };
         };
-        // SAFETY: likewise.
+        // SAFETY: the memory may be written until `flush_local` below.
         let sent = unsafe { batch.finish() };
         self.target.peer.order_reads();
-        let lock = self.target.peer.read(behind.lock());
+        let lock = self.target.peer.read(check.lock());
         let came = self.target.peer.flush_local();
         self.lock.set(Some(sent.and(came).and(lock)?));
         Ok(())
@@ -208,10 +208,10 @@ impl<'a> WordAcc<'a> {
         for run in self.runs() {
             let mut rest = *run;
             while rest.count > 0 {
-                let (run, behind) = rest.split(1);
+                let (run, after) = rest.split(1);
                 words[count].write(Word { run, seen: 0, new: 0 });
                 count += 1;
-                rest = behind;
+                rest = after;
             }
         }
         // SAFETY: the first `count` were written.
@@ -228,7 +228,7 @@ impl<'a> WordAcc<'a> {
         let mut before = [0; WORDS_MAX];
         if self.op != Op::Sum {
             let first = before.as_mut_ptr();
-            // SAFETY: there is room for all words.
+            // SAFETY: all words fit into the array.
             unsafe { self.read(|index, _| Some(first.wrapping_add(index).cast()))? };
             for (word, seen) in words.iter_mut().zip(before) {
                 word.seen = seen;
@@ -264,7 +264,7 @@ impl<'a> WordAcc<'a> {
                 word.new = unsafe { word.combined(self.op) };
                 word.new != word.seen
             };
-            // SAFETY: likewise.
+            // SAFETY: the caller's promise.
             left = unsafe { keep(left, changes) };
             if left.is_empty() {
                 return Ok(());
@@ -279,7 +279,7 @@ impl<'a> WordAcc<'a> {
                 let expected = core::mem::replace(&mut word.seen, before[index]);
                 expected != word.seen
             };
-            // SAFETY: likewise.
+            // SAFETY: the caller's promise.
             left = unsafe { keep(left, failed) };
         }
     }
