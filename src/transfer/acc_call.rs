@@ -115,8 +115,8 @@ impl<'a> AccCall<'a> {
         })
     }
 
-    /// Does `work`, which finds each run by itself, for memory that is partly not mapped. The lock of
-    /// the target is held meanwhile, so that the call is atomic as a whole.
+    /// Does `work`, which finds each run by itself, for memory that is partly not mapped. The lock
+    /// of the target is held meanwhile, so that the call is atomic as a whole.
     pub fn in_parts(self, work: impl FnOnce(AccCall<'a>) -> Result<()>) -> Result<()> {
         let run = |guard| work(AccCall { guard, zero: None, ..self });
         match self.guard {

@@ -1,6 +1,6 @@
 //! Accumulates on distant elements that this process reads, combines and writes back, in blocks of
-//! the transport. It holds the target's accumulate lock or is alone there. The device reads elements
-//! into a block, they are combined there, and the device writes them from there.
+//! the transport. It holds the target's accumulate lock or is alone there. The device reads
+//! elements into a block, they are combined there, and the device writes them from there.
 //!
 //! On paper, for each [`BLOCKS`] blocks (64 KiB): all READs after the request for the lock and one
 //! wait, then all WRITEs. The release is one wait at the end.
