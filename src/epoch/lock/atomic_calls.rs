@@ -3,18 +3,18 @@
 //!
 //! A call on *several* words holds the target's accumulate lock exclusively from its begin to its
 //! end, and changes each word by one atomic operation. A call on a *single* word, which is one
-//! atomic operation too, takes no lock. It looks whether another call holds the lock:
+//! atomic operation too, takes no lock. It checks whether another call holds the lock:
 //!
 //! | words are           | a call on a single word                                              |
 //! |---------------------|----------------------------------------------------------------------|
-//! | on this node        | looks before, at its pass: without one, it is done under the lock    |
-//! | reached by a device | looks behind, at the lock: while it is held, the call waits for it   |
+//! | on this node        | checks its pass first: without one, the call takes the lock          |
+//! | reached by a device | checks the lock afterwards: while it is held, the call waits for it  |
 //!
 //! On one node ([`super::passes`]) the holder of the lock withdraws the passes before it changes
-//! words, and no rank gets a pass while the lock is held. So for these calls a look at the pass is
-//! one at the lock. Calls on single words that take the lock are holders, too.
+//! words, and no rank gets a pass while the lock is held. So for these calls a check of the pass is
+//! a check of the lock. Calls on single words that take the lock are holders, too.
 //!
-//! All calls on a window look on the same side.
+//! All calls on a window check on the same side of their operation.
 //!
 //! # Why that is enough
 //!
@@ -23,22 +23,22 @@
 //! order of all calls that agrees with all answers. Calls that hold the lock are in the order of
 //! the lock. A cycle of single calls alone is impossible, because "before" agrees with the times of
 //! their operations. Take a cycle with one holder L in it, and single calls S1 to Sn between L and
-//! L again. All their operations are at times at which L holds the lock: S1 is behind an operation
-//! of L, Sn ahead of one. As L changes each word once, not all of them are on one word, so some Si
-//! has ended before Si+1 began, and that was while L held the lock. *Looks before:* Si+1 began, and
-//! then looked, while L held the lock. So it has waited for L. *Looks behind:* Si looked after its
-//! operation, so while L held the lock. It has waited for L. Either way they are not both inside of
-//! L. Two holders L and M, of which L was first, are in no cycle: what leads from M back to L has a
-//! time behind the end of L and ahead of it.
+//! L again. All their operations are at times at which L holds the lock: S1 is after an operation
+//! of L, Sn before one. As L changes each word once, not all of them are on one word, so some Si
+//! has ended before Si+1 began, and that was while L held the lock. *Check first:* Si+1 began, and
+//! then checked, while L held the lock. So it has waited for L. *Check afterwards:* Si checked after
+//! its operation, so while L held the lock. It has waited for L. Either way they are not both inside
+//! of L. Two holders, L and then M, are in no cycle: what leads from M back to L would have a time
+//! both after the end of L and before it.
 //!
-//! It would be wrong if some calls looked before and others behind: a call that looks ahead of L
-//! ends inside of it, and then another call begins inside, which looks behind L.
+//! It would be wrong if some calls checked first and others afterwards: a call that checks before L
+//! ends inside of it, and then another call begins inside, which checks after L.
 //!
-//! # Requirements on the road
+//! # Requirements on the transport
 //!
-//! The look and the operation take effect in their order, as do a holder's lock, what it does with
+//! The check and the operation take effect in their order, as do a holder's lock, what it does with
 //! the passes, and its operations. This includes words that a holder only reads: a single call
-//! writes such a word and ends, and a second one looks. So a full fence stands between what a
+//! writes such a word and ends, and a second one checks. So a full fence stands between what a
 //! holder does with the lock and the passes and what it reads, and between the operation of a
 //! single call and its end.
 
@@ -73,12 +73,12 @@ pub fn several<R>(
 
 /// The end of a call on a single word that is reached by a device: waits once for the lock if
 /// another call holds it after the operation.
-pub fn look_behind(words: &impl Words, target: Rank, nodes: impl Nodes) -> Result<()> {
-    full_fence(); // the operation before the look; it may be a store of this processor
+pub fn check_after(words: &impl Words, target: Rank, nodes: impl Nodes) -> Result<()> {
+    full_fence(); // the operation before the check; it may be a store of this processor
     wait_if_held(words, target, nodes, words.read(word(target))?)
 }
 
-/// The rest of [`look_behind`]. `lock`: the value of the lock word, read behind the operation.
+/// The rest of [`check_after`]. `lock`: the value of the lock word, read after the operation.
 pub fn wait_if_held(words: &impl Words, target: Rank, nodes: impl Nodes, lock: u64) -> Result<()> {
     if is_held(lock) { several(words, target, nodes, || Ok(())) } else { Ok(()) }
 }

@@ -1,20 +1,20 @@
-//! Which targets have had accumulates on single words that no call has waited for: each needs a
-//! look at the accumulate lock of its target behind it ([`super::atomic_calls`]), ahead of the end
-//! of a call that completes it. Not for the looks themselves. Invariant: a thread that finds no
-//! entry for a target knows that a look has ended there that began behind all accumulates that it
-//! has sent.
+//! Targets with accumulates on single words that no call has waited for: each needs a check of the
+//! target's accumulate lock after them ([`super::atomic_calls`]), before a call that completes them
+//! ends. The checks themselves are in `window::wide::unconfirmed_accumulates`. Invariant: a thread
+//! that finds no entry for a target knows that a check has ended there that began after all
+//! accumulates that it has sent.
 //!
-//! So an entry stays until a look has ended: several threads that complete operations at one target
-//! look one beside the other. If the first one took the entry away when it begins, the others would
+//! So an entry stays until a check has ended: several threads that complete operations at one
+//! target check concurrently. If the first one took the entry away when it begins, the others would
 //! return while the lock is still held.
 //!
-//! | entry      | meaning                                                                      |
-//! |------------|------------------------------------------------------------------------------|
-//! | none       | looks have ended behind all accumulates                                      |
-//! | version n  | the last accumulate that found no mark was the n-th; a look that began since |
-//! |            | then, and has ended, removes the entry                                       |
+//! | entry      | meaning                                                                       |
+//! |------------|-------------------------------------------------------------------------------|
+//! | none       | checks have ended after all accumulates                                       |
+//! | version n  | the last accumulate that found no mark was the n-th; a check that began since |
+//! |            | then, and has ended, removes the entry                                        |
 //!
-//! A mark saves the way to the entries: the entry is there, and the next look is still to begin.
+//! A mark saves the search for the entry: it exists, and the next check has not begun.
 
 use crate::rank_numbers::Rank;
 use crate::sync::{AtomicBool, Mutex, Ordering};
@@ -39,18 +39,18 @@ struct Entry {
     has_results: bool,
 }
 
-/// What one target has of it.
+/// The state of one target.
 #[derive(Default)]
 pub struct UnconfirmedMarks {
-    /// set while the next look has not begun
+    /// set while the next check has not begun
     is_marked: AtomicBool,
-    /// the same since an accumulate with a result
+    /// set, and cleared with it, by an accumulate with a result
     is_marked_with_result: AtomicBool,
     /// whether an accumulate of its entry may have a result
     has_results: AtomicBool,
 }
 
-/// A look that was begun.
+/// A check that was begun.
 #[must_use]
 pub struct UnconfirmedTarget {
     /// the target
@@ -66,37 +66,37 @@ impl Default for UnconfirmedTargets {
 }
 
 impl UnconfirmedMarks {
-    /// Notes that an accumulate was sent to this target, and that no call waits for it.
+    /// Records that an accumulate was sent to this target, and that no call waits for it.
     #[inline]
-    pub fn note(&self, looks: &UnconfirmedTargets, rank: Rank) {
-        // Relaxed: a thread that finds the mark has sent its accumulate ahead of the read that a
-        // looking thread sends after it has cleared the mark. Both lock the connection to send, so
-        // a thread that sends behind the read finds no mark.
+    pub fn record(&self, targets: &UnconfirmedTargets, rank: Rank) {
+        // Relaxed: a thread that finds the mark has sent its accumulate before the read that a
+        // checking thread sends after it has cleared the mark. Both lock the connection to send, so
+        // a thread that sends after the read finds no mark.
         if !self.is_marked.load(Ordering::Relaxed) {
-            looks.mark(self, rank, false);
+            targets.mark(self, rank, false);
         }
     }
 
-    /// Notes the same of an accumulate that has a result.
+    /// Records it of an accumulate that has a result.
     #[inline]
-    pub fn note_result(&self, looks: &UnconfirmedTargets, rank: Rank) {
-        // As in `note`. Acquire: pairs with the Release of the thread that has set the mark, whose
-        // `has_results` a local flush of this thread looks at.
+    pub fn record_result(&self, targets: &UnconfirmedTargets, rank: Rank) {
+        // As in `record`. Acquire: pairs with the Release of the thread that has set the mark, whose
+        // `has_results` a local flush of this thread reads.
         if !self.is_marked_with_result.load(Ordering::Acquire) {
-            looks.mark(self, rank, true);
+            targets.mark(self, rank, true);
         }
     }
 
-    /// Whether an accumulate that this thread has sent, and that has a result, may need a look.
+    /// Whether an accumulate that this thread has sent, and that has a result, may need a check.
     #[inline]
     pub fn has_results(&self) -> bool {
-        // What this thread has noted is true here until a look has ended. Acquire: that look is
-        // behind this thread then.
+        // What this thread has recorded is true here until a check has ended. Acquire: this thread
+        // sees what that check has seen.
         self.has_results.load(Ordering::Acquire)
     }
 
     fn clear(&self) {
-        // Relaxed: as in `note`. Changed under the lock of the entries alone.
+        // Relaxed: as in `record`. Changed under the lock of the entries alone.
         self.is_marked.store(false, Ordering::Relaxed);
         self.is_marked_with_result.store(false, Ordering::Relaxed);
     }
@@ -120,14 +120,14 @@ impl UnconfirmedTargets {
     }
 
     /// Whether an accumulate that this thread has sent, to any target, may have a result and need a
-    /// look.
+    /// check.
     #[inline]
     pub fn have_results(&self) -> bool {
         // Acquire: as in `UnconfirmedMarks::has_results`.
         self.have_results.load(Ordering::Acquire)
     }
 
-    /// Begins a look at a target: the caller reads the lock now, behind all accumulates that were
+    /// Begins a check of a target: the caller reads the lock now, after all accumulates that were
     /// sent there, and then calls [`UnconfirmedTargets::end`]. `None`: the target needs none.
     pub fn begin(&self, rank: Rank, marks: &UnconfirmedMarks) -> Option<UnconfirmedTarget> {
         let entries = self.entries.lock();
@@ -136,7 +136,7 @@ impl UnconfirmedTargets {
         Some(UnconfirmedTarget { rank, version })
     }
 
-    /// Begins looks at all targets that need one.
+    /// Begins checks of all targets that need one.
     pub fn begin_all<'a>(
         &self,
         marks: impl Fn(Rank) -> Option<&'a UnconfirmedMarks>,
@@ -149,18 +149,18 @@ impl UnconfirmedTargets {
         entries.of_ranks.iter().map(begin).collect()
     }
 
-    /// Ends a look, when the lock was read and, if it was held, waited for; or when that has
+    /// Ends a check, when the lock was read and, if it was held, waited for; or when that has
     /// failed, with an error that the caller returns.
-    pub fn end(&self, look: &UnconfirmedTarget, marks: &UnconfirmedMarks) {
+    pub fn end(&self, check: &UnconfirmedTarget, marks: &UnconfirmedMarks) {
         let mut entries = self.entries.lock();
-        let Some(entry) = entries.of_ranks.get(&look.rank).copied() else { return };
-        if entry.version != look.version {
-            return; // accumulates were sent behind this look
+        let Some(entry) = entries.of_ranks.get(&check.rank).copied() else { return };
+        if entry.version != check.version {
+            return; // accumulates were sent after this check
         }
-        entries.of_ranks.remove(&look.rank);
+        entries.of_ranks.remove(&check.rank);
         if entry.has_results {
             let rest = entries.of_ranks.values().any(|entry| entry.has_results);
-            // Release: pairs with the Acquire of a thread that finds nothing to look for.
+            // Release: pairs with the Acquire of a thread that finds nothing to check.
             marks.has_results.store(false, Ordering::Release);
             self.have_results.store(rest, Ordering::Release);
         }
@@ -182,11 +182,11 @@ mod tests {
 
     /// A window with one target, to which threads send accumulates over one connection.
     struct Window {
-        looks: UnconfirmedTargets,
+        targets: UnconfirmedTargets,
         marks: UnconfirmedMarks,
         /// the number of accumulates that were sent
         connection: Mutex<u64>,
-        /// the number of accumulates ahead of a look that has ended
+        /// the number of accumulates before a check that has ended
         seen: AtomicU64,
     }
 
@@ -197,9 +197,9 @@ mod tests {
         Flush,
         /// MPI_Win_flush_all
         FlushAll,
-        /// MPI_Win_flush_local, behind an accumulate with a result
+        /// MPI_Win_flush_local, after an accumulate with a result
         FlushLocal,
-        /// MPI_Win_flush_local_all, likewise
+        /// MPI_Win_flush_local_all, after an accumulate with a result
         FlushLocalAll,
     }
     use Completion::{Flush, FlushAll, FlushLocal, FlushLocalAll};
@@ -207,7 +207,7 @@ mod tests {
     impl Window {
         fn new() -> Arc<Window> {
             Arc::new(Window {
-                looks: UnconfirmedTargets::default(),
+                targets: UnconfirmedTargets::default(),
                 marks: UnconfirmedMarks::default(),
                 connection: Mutex::new(0),
                 seen: AtomicU64::new(0),
@@ -220,34 +220,34 @@ mod tests {
             *sent
         }
 
-        /// Looks at the lock of the target, for as long as another rank holds it.
-        fn look(&self, look: UnconfirmedTarget) {
-            let ahead = *self.connection.lock();
+        /// Checks the lock of the target, for as long as another rank holds it.
+        fn check(&self, check: UnconfirmedTarget) {
+            let before = *self.connection.lock();
             thread::yield_now();
-            self.seen.fetch_max(ahead, Ordering::Relaxed);
-            self.looks.end(&look, &self.marks);
+            self.seen.fetch_max(before, Ordering::Relaxed);
+            self.targets.end(&check, &self.marks);
         }
 
         /// One accumulate, and a call that completes it.
         fn accumulate(&self, completion: Completion) {
             let number = self.send();
             match completion {
-                Flush | FlushAll => self.marks.note(&self.looks, RANK),
-                FlushLocal | FlushLocalAll => self.marks.note_result(&self.looks, RANK),
+                Flush | FlushAll => self.marks.record(&self.targets, RANK),
+                FlushLocal | FlushLocalAll => self.marks.record_result(&self.targets, RANK),
             }
-            let looks = match completion {
+            let checks = match completion {
                 FlushLocal if !self.marks.has_results() => vec![],
-                FlushLocalAll if !self.looks.have_results() => vec![],
+                FlushLocalAll if !self.targets.have_results() => vec![],
                 Flush | FlushLocal => {
-                    self.looks.begin(RANK, &self.marks).into_iter().collect::<Vec<_>>()
+                    self.targets.begin(RANK, &self.marks).into_iter().collect::<Vec<_>>()
                 }
-                FlushAll | FlushLocalAll => self.looks.begin_all(|_| Some(&self.marks)),
+                FlushAll | FlushLocalAll => self.targets.begin_all(|_| Some(&self.marks)),
             };
-            looks.into_iter().for_each(|look| self.look(look));
+            checks.into_iter().for_each(|check| self.check(check));
             let seen = self.seen.load(Ordering::Relaxed);
             assert!(
                 seen >= number,
-                "accumulate {number} ended, and looks behind {seen} have ended"
+                "accumulate {number} ended, and checks after {seen} have ended"
             );
         }
     }
@@ -266,8 +266,8 @@ mod tests {
             let others: Vec<_> = threads[1..].iter().map(|calls| spawn(calls)).collect();
             work(threads[0], &window);
             others.into_iter().for_each(|thread| thread.join().unwrap());
-            assert!(window.looks.begin(RANK, &window.marks).is_none(), "all is seen");
-            assert!(!window.marks.has_results() && !window.looks.have_results());
+            assert!(window.targets.begin(RANK, &window.marks).is_none(), "all is seen");
+            assert!(!window.marks.has_results() && !window.targets.have_results());
         });
     }
 
@@ -289,19 +289,19 @@ mod tests {
     #[test]
     fn loom_a_second_look_is_needed_while_the_first_has_not_ended() {
         model(0, || {
-            let (looks, marks) = (UnconfirmedTargets::default(), UnconfirmedMarks::default());
-            marks.note(&looks, RANK);
-            let first = looks.begin(RANK, &marks).unwrap();
-            let second = looks.begin(RANK, &marks).unwrap();
-            looks.end(&first, &marks);
-            assert!(looks.begin(RANK, &marks).is_none());
-            marks.note_result(&looks, RANK);
-            looks.end(&second, &marks);
-            assert!(marks.has_results() && looks.have_results(), "noted since it began");
-            let third = looks.begin_all(|_| Some(&marks)).pop().unwrap();
-            assert!(marks.has_results() && looks.have_results(), "it has not ended");
-            looks.end(&third, &marks);
-            assert!(!marks.has_results() && !looks.have_results());
+            let (targets, marks) = (UnconfirmedTargets::default(), UnconfirmedMarks::default());
+            marks.record(&targets, RANK);
+            let first = targets.begin(RANK, &marks).unwrap();
+            let second = targets.begin(RANK, &marks).unwrap();
+            targets.end(&first, &marks);
+            assert!(targets.begin(RANK, &marks).is_none());
+            marks.record_result(&targets, RANK);
+            targets.end(&second, &marks);
+            assert!(marks.has_results() && targets.have_results(), "recorded since it began");
+            let third = targets.begin_all(|_| Some(&marks)).pop().unwrap();
+            assert!(marks.has_results() && targets.have_results(), "it has not ended");
+            targets.end(&third, &marks);
+            assert!(!marks.has_results() && !targets.have_results());
         });
     }
 }

@@ -3,7 +3,7 @@
 //! `orderings`.
 
 use super::passes::caller;
-use crate::epoch::lock::atomic_calls::{look_behind, several};
+use crate::epoch::lock::atomic_calls::{check_after, several};
 use crate::epoch::lock::passes;
 use crate::error::Result;
 use crate::fabric::layout::fence;
@@ -77,7 +77,7 @@ fn on_one<const VIEW: usize>(words: &View<VIEW>, index: u32, add: u64, slip: Sli
             // As on a device: the read of the lock is under way behind the operation.
             let ticket = words.begin(data(index), Fetch::Add(add)).unwrap();
             words.order(TARGET).unwrap();
-            look_behind(words, TARGET, 0).and_then(|()| words.finish(ticket))
+            check_after(words, TARGET, 0).and_then(|()| words.finish(ticket))
         }
     }
     .unwrap()

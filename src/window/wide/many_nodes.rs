@@ -78,7 +78,7 @@ impl<'a> Protocols for ManyNodes<'a> {
         work: impl FnOnce(),
     ) -> Result<()> {
         work();
-        atomic_calls::look_behind(&self.words, rank, nodes)
+        atomic_calls::check_after(&self.words, rank, nodes)
     }
 
     fn several(

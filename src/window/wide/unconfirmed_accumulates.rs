@@ -23,13 +23,13 @@ impl WideWindow {
     /// Notes that an accumulate on a word of a rank was sent and no call waits for it.
     #[inline]
     pub fn note_unsettled(&self, target: &WideTarget) {
-        target.late.note(&self.unconfirmed, target.rank());
+        target.late.record(&self.unconfirmed, target.rank());
     }
 
     /// Notes the same of an accumulate that has a result.
     #[inline]
     pub fn note_result(&self, target: &WideTarget) {
-        target.late.note_result(&self.unconfirmed, target.rank());
+        target.late.record_result(&self.unconfirmed, target.rank());
     }
 
     fn late_marks(&self, rank: Rank) -> Option<&UnconfirmedMarks> {
