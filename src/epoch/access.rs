@@ -112,14 +112,14 @@ impl TargetAccess {
         self.get() == hold as u8
     }
 
-    /// Notes how the target is held.
+    /// Records how the target is held.
     #[inline(always)]
     pub(super) fn open(&self, hold: Hold) {
         debug_assert!(self.get() & UNKNOWN == 0, "a record");
         self.0.store(hold as u8, Ordering::Relaxed);
     }
 
-    /// Notes that the target is not held any more.
+    /// Records that the target is not held any more.
     #[inline(always)]
     pub(super) fn close(&self) {
         self.0.store(0, Ordering::Relaxed);
@@ -185,7 +185,7 @@ impl WindowAccess {
         self.word() & OPEN != 0 || target().get() & OPEN != 0
     }
 
-    /// Whether a target is in a passive target epoch, likewise.
+    /// Whether a target is in a passive target epoch; the arguments are those of `opens`.
     #[inline(always)]
     pub fn locks<'a>(&self, target: impl FnOnce() -> &'a TargetAccess) -> bool {
         self.word() & PASSIVE != 0 || target().get() & PASSIVE != 0

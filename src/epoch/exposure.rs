@@ -49,7 +49,7 @@
 //! its post, whatever else it read, even if the poster has not finished its list or its posts; and
 //! the number that it used last is old. It can find no other number: the words of one list are gone
 //! before the first of the next is stored. For the same reason a pair whose words agree was read
-//! whole: a mixture of two lists has a word of the first list beside one that was read later, and
+//! whole: a mixture of two lists has a word of the first list next to one that was read later, and
 //! that word is gone by then; and a mixture of a list with zeros agrees only if no byte differs.
 //!
 //! *Each missing target will post.* The origin reads POSTS before the lists. A target whose list
@@ -192,12 +192,12 @@ pub fn start(
     }
 }
 
-/// MPI_Win_complete: adds to the COMPLETE of each rank of `group` (the targets), behind the data
-/// that was sent to it before: one road carries data and words, so a target that sees the addition
-/// sees the data. [`super::pscw::complete`] serves any road. Everything is done when this returns,
-/// with one wait: gets have arrived, the buffers of puts may be used again, and a target that knows
-/// of the complete from elsewhere, from a barrier for example, finds with MPI_Win_test that its
-/// exposure is over. After an error the other targets are still notified.
+/// MPI_Win_complete: adds to the COMPLETE of each rank of `group` (the targets), after the data
+/// that was sent to it before: one transport carries data and words, so a target that sees the
+/// addition sees the data. [`super::pscw::complete`] serves any transport. Everything is done when
+/// this returns, with one wait: gets have arrived, the buffers of puts may be used again, and a
+/// target that knows of the complete from elsewhere, from a barrier for example, finds with
+/// MPI_Win_test that its exposure is over. After an error the other targets are still notified.
 pub fn complete(words: &impl Words, group: &[Rank]) -> Result<()> {
     let tell = |rank: Rank| {
         words.order(rank)?;

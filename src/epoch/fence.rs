@@ -10,7 +10,7 @@
 //!
 //! The rank 2^k below adds 1 per barrier. After ceil(log2 p) rounds a rank knows that all have
 //! entered. The numbers only grow and are never reset, so one word per round is enough: a rank may
-//! be one barrier ahead of another, and the other waits for *at least n*. The additions may arrive
+//! be one barrier before another, and the other waits for *at least n*. The additions may arrive
 //! in any order: n of them are n barriers. The rank above waits for each of them, so that no flush
 //! has to: a fence without operations waits for one way in each round, and for no answer.
 //!
@@ -34,9 +34,9 @@
 //! | 32, MPICH 4.0     | 600       | 210 to 280 |      |
 //!
 //! MPICH makes a session of each rank, so that a yield does not reach the other ranks
-//! (`sys::process::yields_reach`): a waiting rank sleeps, and each sleep takes a wake.
-//! A smaller fan-in adds levels, each of which takes one more turn: with 16 instead of 64, 32 ranks
-//! over Open MPI take 84.
+//! (`sys::process::yields_reach`): a waiting rank sleeps, and each sleep takes a wake. A smaller
+//! fan-in adds levels, and each level takes one more turn: with 16 instead of 64, 32 ranks over
+//! Open MPI take 84.
 //!
 //! # Over many nodes
 //!
@@ -132,8 +132,8 @@ pub fn barrier_over_nodes<N: Words, L: Words>(
     barrier(near, kind, 2 * number)
 }
 
-/// [`fence`] over nodes: `far` is all roads of this process to other nodes. Its flush waits only
-/// where operations are under way.
+/// [`fence`] over nodes: `far` is all connections of this process to other nodes. Its flush waits
+/// only where operations are under way.
 pub fn fence_over_nodes<N: Words, F: Words, L: Words>(
     (near, far, leads): (&N, &F, Option<&L>),
     kind: BarrierKind,

@@ -50,7 +50,7 @@
 //!
 //! # Places
 //!
-//! The word counts [`Words::HOLDERS_MAX`] holders, of which the standing intent is one. There are
+//! The word counts [`Words::HOLDERS_MAX`] holders, including the standing intent. There are
 //! fewer processes ([`layout::RANKS_MAX`]), but each of their threads may hold an intent, or access
 //! the regions of a rank. A thread that finds all places taken waits as for a lock that is held in
 //! another mode.
@@ -68,7 +68,7 @@
 //! were no queue.
 //!
 //! Where ranks share cores, a process that has had its turn may take a *free* lock again for a
-//! bounded time, ahead of waiters that are woken but do not run yet ([`overtaking`]). Its release
+//! bounded time, before waiters that are woken but do not run yet ([`overtaking`]). Its release
 //! wakes the head once more, which does not sleep then: an addition.
 //!
 //! # Far words
@@ -338,7 +338,7 @@ impl Released {
 }
 
 /// Releases the group lock `at`, which is held in `mode`. When this returns, all operations that
-/// were sent to that rank before are done there (laws 2 and 6 of the road). The caller flushes
+/// were sent to that rank before are done there (laws 2 and 6 of the transport). The caller flushes
 /// other ranks before, if it sent operations to them under this lock.
 #[inline(always)]
 pub fn release(words: &impl Words, at: WordAt, mode: Mode) -> Result<()> {

@@ -73,12 +73,12 @@ impl Epochs {
         self
     }
 
-    /// Notes that several threads may call from now on.
+    /// Records that several threads may call from now on.
     pub fn several_threads(&self) {
         self.book.several_threads();
     }
 
-    /// Notes that one thread at a time calls again.
+    /// Records that one thread at a time calls again.
     pub fn one_thread(&self) {
         self.book.one_thread();
     }
@@ -102,7 +102,7 @@ impl Epochs {
         })
     }
 
-    /// Notes that an operation was carried out. The first one after a fence begins its epoch.
+    /// Records that an operation was carried out. The first one after a fence begins its epoch.
     #[inline]
     pub fn accessed(&self) {
         if self.access.is(Access::FenceIdle) {
@@ -147,7 +147,7 @@ impl Epochs {
         })
     }
 
-    /// Notes that a fence has ended; `succeeds`: an epoch may follow.
+    /// Records that a fence has ended; `succeeds`: an epoch may follow.
     pub fn fenced(&self, succeeds: bool) {
         let access = if succeeds { Access::FenceIdle } else { Access::None };
         self.book.with(|_| self.access.set(access));
@@ -180,7 +180,7 @@ impl Epochs {
         }
     }
 
-    /// Notes that the epoch to these targets could not be closed.
+    /// Records that the epoch to these targets could not be closed.
     pub fn not_completed(&self, targets: Vec<Rank>) {
         self.book.with(|book| book.started = targets);
     }
@@ -220,9 +220,9 @@ impl Epochs {
         self.book.with(|book| book.exposure = None);
     }
 
-    /// Notes that a target is going to be locked. Returns what this process holds already. Threads
-    /// may lock and unlock while another one waits: then no thread may count on the intent of
-    /// another.
+    /// Records that a target is going to be locked. Returns what this process holds already.
+    /// Threads may lock and unlock while another one waits: then no thread may count on the intent
+    /// of another.
     #[inline]
     pub fn lock(&self, target: &TargetAccess, hold: Hold) -> Result<Held> {
         self.book.with(|book| {
@@ -245,7 +245,7 @@ impl Epochs {
         })
     }
 
-    /// Notes that a target is in the epoch.
+    /// Records that a target is in the epoch.
     #[inline(always)]
     fn begin_lock(&self, book: &mut Book, target: &TargetAccess, hold: Hold) {
         book.locked += 1;
@@ -253,7 +253,7 @@ impl Epochs {
         target.open(hold);
     }
 
-    /// Notes that a target is not in the epoch any more, and ends it if no target is locked.
+    /// Records that a target is not in the epoch any more, and ends it if no target is locked.
     #[inline(always)]
     fn end_lock(&self, book: &mut Book, target: &TargetAccess) {
         target.close();
@@ -263,12 +263,12 @@ impl Epochs {
         }
     }
 
-    /// Notes that an exclusive lock is held, which [`Epochs::lock`] has begun.
+    /// Records that an exclusive lock is held, which [`Epochs::lock`] has begun.
     pub fn locked(&self, intent: Intent) {
         self.book.with(|book| book.intents.add(intent));
     }
 
-    /// Notes that a target could not be locked, for which [`Epochs::lock`] has returned `held`.
+    /// Records that a target could not be locked, for which [`Epochs::lock`] has returned `held`.
     pub fn not_locked(&self, target: &TargetAccess, held: Held) {
         self.book.with(|book| {
             if target.is(Hold::Exclusive) && held == Held::Exclusive {
@@ -298,7 +298,7 @@ impl Epochs {
         taken.is_some()
     }
 
-    /// [`Epochs::unlock`] in a process without threads. Returns `None`, and notes nothing, if no
+    /// [`Epochs::unlock`] in a process without threads. Returns `None`, and records nothing, if no
     /// lock was taken for the target.
     #[inline(always)]
     pub fn unlock_quick(&self, target: &TargetAccess) -> Option<(Hold, Spare)> {
@@ -318,9 +318,9 @@ impl Epochs {
         })
     }
 
-    /// Notes that a target is not locked any more. Returns how it was held, and what becomes of an
-    /// intent. Whether threads may call can change while locks are held, so each lock is counted as
-    /// it was taken.
+    /// Records that a target is not locked any more. Returns how it was held, and what becomes of
+    /// an intent. Whether threads may call can change while locks are held, so each lock is counted
+    /// as it was taken.
     #[inline]
     pub fn unlock(&self, target: &TargetAccess) -> Result<(Hold, Spare)> {
         self.book.with(|book| {
@@ -337,7 +337,7 @@ impl Epochs {
         })
     }
 
-    /// Notes that all targets are going to be locked; `checked`: a lock is taken for it.
+    /// Records that all targets are going to be locked; `checked`: a lock is taken for it.
     #[inline]
     pub fn lock_all(&self, checked: bool) -> Result<()> {
         self.book.with(|book| {
@@ -361,7 +361,7 @@ impl Epochs {
         taken.is_some()
     }
 
-    /// [`Epochs::unlock_all`] for a process without threads. Returns false, and notes nothing, if
+    /// [`Epochs::unlock_all`] for a process without threads. Returns false, and records nothing, if
     /// lock_all has taken no lock.
     #[inline(always)]
     pub fn unlock_all_alone(&self) -> bool {
@@ -372,7 +372,7 @@ impl Epochs {
         noted.is_some()
     }
 
-    /// Notes that the lock_all epoch is over. Returns whether it had taken a lock.
+    /// Records that the lock_all epoch is over. Returns whether it had taken a lock.
     #[inline]
     pub fn unlock_all(&self) -> Result<bool> {
         self.book.with(|book| {

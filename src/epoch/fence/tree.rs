@@ -8,7 +8,7 @@
 //! | [`RELEASED`]            | each rank            | n: all ranks have entered barrier n   |
 //!
 //! A group of level 0 is `fan_in` ranks that follow each other; a group of the next level is
-//! `fan_in` such groups, each of which is a member, and so on up to the one group of all ranks. A
+//! `fan_in` such groups, each again a member, and so on up to the one group of all ranks. A
 //! rank that enters adds 1 to the counter of its group. If it is the last member, all ranks of the
 //! group have entered, so it adds 1 to the counter of the next level, too. The rank that is last in
 //! the group of all ranks releases the first rank of each member. Each of these, once released,

@@ -2,8 +2,8 @@
 //! CompareSwap is under way while the memory is read. Not for locks that are held for longer than
 //! one operation.
 //!
-//! A road may also take a free lock, do something under it, and release it, all at once; here are
-//! the numbers for that, and what is left to do then.
+//! A transport may also take a free lock, do something under it, and release it, all at once; here
+//! are the numbers for that, and what is left to do then.
 
 use super::{LockWord, Mode, Nodes, acquire_slow, wake_after};
 use crate::error::Result;

@@ -26,10 +26,10 @@
 //! L again. All their operations are at times at which L holds the lock: S1 is after an operation
 //! of L, Sn before one. As L changes each word once, not all of them are on one word, so some Si
 //! has ended before Si+1 began, and that was while L held the lock. *Check first:* Si+1 began, and
-//! then checked, while L held the lock. So it has waited for L. *Check afterwards:* Si checked after
-//! its operation, so while L held the lock. It has waited for L. Either way they are not both inside
-//! of L. Two holders, L and then M, are in no cycle: what leads from M back to L would have a time
-//! both after the end of L and before it.
+//! then checked, while L held the lock. So it has waited for L. *Check afterwards:* Si checked
+//! after its operation, so while L held the lock. It has waited for L. Either way they are not both
+//! inside of L. Two holders, L and then M, are in no cycle: what leads from M back to L would have
+//! a time both after the end of L and before it.
 //!
 //! It would be wrong if some calls checked first and others afterwards: a call that checks before L
 //! ends inside of it, and then another call begins inside, which checks after L.

@@ -1,5 +1,5 @@
-//! How often a process may take a free lock ahead of waiting threads, where ranks share cores. Not
-//! for nested requests, which enter ahead of others for another reason, and not for far words.
+//! How often a process may take a free lock before waiting threads, where ranks share cores. Not
+//! for nested requests, which overtake for another reason, and not for words of other nodes.
 //!
 //! A lock that is free while threads wait is unused: its last holder has woken the first waiter,
 //! and the system has not yet run it. Where ranks share cores that takes from some microseconds to
@@ -10,7 +10,7 @@
 //! | value                   | meaning                                                         |
 //! |-------------------------|-----------------------------------------------------------------|
 //! | `None`                  | the process has not waited in a queue: it overtakes no thread   |
-//! | `at`, n left, an end    | it may take `at` n times more ahead of others, until that time  |
+//! | `at`, n left, an end    | it may take `at` n times more before others, until that time    |
 //! | `at`, none left, or the end has passed | it overtakes no thread                           |
 //!
 //! | from | step                                                          | to               |
@@ -50,7 +50,7 @@ pub struct Overtaking {
     right: Mutex<Option<Right>>,
 }
 
-/// The right to take one lock ahead of others.
+/// The right to take one lock before others.
 struct Right {
     at: WordAt,
     left: u32,
@@ -63,13 +63,13 @@ impl Overtaking {
         Overtaking { bound, right: Mutex::new(None) }
     }
 
-    /// Notes that a thread of this process got the lock `at` in its queue.
+    /// Records that a thread of this process got the lock `at` in its queue.
     pub fn had_turn(&self, at: WordAt) {
         let end = Instant::now() + self.bound.lasts;
         *self.right.lock() = Some(Right { at, left: self.bound.times, end });
     }
 
-    /// Whether a thread of this process may take the lock `at`, which is free, ahead of others that
+    /// Whether a thread of this process may take the lock `at`, which is free, before others that
     /// wait. Counts it.
     pub fn may_overtake(&self, at: WordAt) -> bool {
         match &mut *self.right.lock() {

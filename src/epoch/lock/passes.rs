@@ -35,8 +35,8 @@
 //! # Why a plain loop is right
 //!
 //! A rank without a pass holds the lock when it changes a word. So a plain loop loses no change
-//! unless another rank has looked at its pass, and changes a word later. That rank's pass bit is
-//! still set, or it was withdrawn after the look, and then the owed bit is set. The rank itself
+//! unless another rank has read its pass, and changes a word later. That rank's pass bit is
+//! still set, or it was withdrawn after the read, and then the owed bit is set. The rank itself
 //! clears its owed bit, when it holds the lock and so is in no other call. A rank with several
 //! threads may be in another call at that time: it never clears its owed bit. A call ends before
 //! its rank enters a later fence, so a pass that was withdrawn before the last fence is not in use,
@@ -194,7 +194,7 @@ impl<W: Words> Passes<'_, W> {
         Ok(self.read(pass)? & bit != 0)
     }
 
-    /// Notes that the caller is in no call that uses an earlier pass, and gives it a pass if the
+    /// Records that the caller is in no call that uses an earlier pass, and gives it a pass if the
     /// target is open, for a call on a single word.
     #[cold]
     fn enter(self) -> Result<()> {

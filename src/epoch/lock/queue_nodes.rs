@@ -12,9 +12,9 @@ pub trait Nodes {
     fn give_back(&self, queue_node: u32);
     /// Passes some time without a node, so that threads with a node can go on.
     fn pause(&self) -> Result<()>;
-    /// Notes that a thread of this rank got the lock `at` in its queue.
+    /// Records that a thread of this rank got the lock `at` in its queue.
     fn had_turn(&self, _at: WordAt) {}
-    /// Whether a thread of this rank may take the lock `at`, which is free, ahead of others that
+    /// Whether a thread of this rank may take the lock `at`, which is free, before others that
     /// wait for it. The answer is `true` a bounded number of times after each
     /// [`had_turn`](Nodes::had_turn) for the same lock, and not before.
     fn may_overtake(&self, _at: WordAt) -> bool {
@@ -22,7 +22,7 @@ pub trait Nodes {
     }
 }
 
-/// The only node of a rank of which one thread waits at a time, and which overtakes no other rank.
+/// The only node of a rank whose threads wait one at a time, and which overtakes no other rank.
 impl Nodes for u32 {
     fn take(&self) -> Option<u32> {
         Some(*self)

@@ -32,23 +32,23 @@
 //! no intent is left to stand.
 //!
 //! *An exclusive lock without an intent of its process excludes lock_all.* The process takes the
-//! word of the target, and then finds `ON` ([`stands_behind`]). The process that ends the standing
-//! intent adds `WANTED`, and then looks at the word of each target. Each has a full fence between
-//! its two steps, so one of them sees the other: either the first process does not find `ON`, or
-//! the second one finds the target locked, and waits until it is free. So each lock that was taken
-//! under the standing intent is released before that intent is. lock_all sees what was done under
-//! the lock: the release, the look, the release of the standing intent and the CompareSwap of
-//! lock_all follow each other, each on a word that the one before has changed or read. It does no
-//! harm if the intent has ended since the process first looked at it, and another one stands now:
-//! the process has done nothing at the target before its second look.
+//! word of the target, and then finds `ON` ([`stands_after_swap`]). The process that ends the
+//! standing intent adds `WANTED`, and then reads the word of each target. Each has a full fence
+//! between its two steps, so one of them sees the other: either the first process does not find
+//! `ON`, or the second one finds the target locked, and waits until it is free. So each lock that
+//! was taken under the standing intent is released before that intent is. lock_all sees what was
+//! done under the lock: the release, the read, the release of the standing intent and the
+//! CompareSwap of lock_all follow each other, each on a word that the one before has changed or
+//! read. It does no harm if the intent has ended since the process first read it, and another one
+//! stands now: the process has done nothing at the target before its second read.
 //!
 //! *No deadlock.* The process that ends the standing intent holds no lock. It waits in the queues
 //! of the targets, one after the other, and gives each place back at once. A process that holds
 //! locks under the standing intent and wants another one does not find `ON`, and so needs an
 //! intent. It gets that without a wait: the standing intent cannot end before the first of its
 //! locks does, so intents fit, and nested requests overtake the queue. A process that has got the
-//! word of its target too late joins the intents if that is no wait, and else gives the word back
-//! before it waits for the global one.
+//! word of its target too late joins the intents if it need not wait for that; otherwise it gives
+//! the word back before it waits for the global one.
 //!
 //! *No starvation.* The queue of each target is fair. While a lock_all is counted, no intent is
 //! left to stand, so that the global word works as if there were no standing intents.
@@ -59,9 +59,9 @@
 //!
 //! # When
 //!
-//! To end a standing intent takes a look at each rank. A process leaves an intent to stand after
-//! that many exclusive locks with an intent of its own ([`leaves_after`]), so these have paid for
-//! it, however often lock_all is called.
+//! To end a standing intent takes a read of a word of each rank. A process leaves an intent to
+//! stand after that many exclusive locks with an intent of its own ([`leaves_after`]), so these
+//! have paid for it, however often lock_all is called.
 
 use super::word::LockWord;
 use super::{Mode, Nodes, acquire, release};
@@ -82,16 +82,16 @@ pub fn leaves_after(ranks: u32) -> u32 {
 }
 
 /// Whether an exclusive lock needs no intent of its own now. A process that has taken the word of
-/// its target asks again ([`stands_behind`]).
+/// its target asks again ([`stands_after_swap`]).
 #[inline(always)]
 pub fn stands(words: &impl Words) -> Result<bool> {
     Ok(words.read(layout::standing())? == ON)
 }
 
-/// [`stands`] behind the CompareSwap that took the word of the target.
+/// [`stands`] after the CompareSwap that took the word of the target.
 #[inline(always)]
-pub fn stands_behind(words: &impl Words) -> Result<bool> {
-    fence_after_rmw(); // the CompareSwap before the look; pairs with the fence in `end`
+pub fn stands_after_swap(words: &impl Words) -> Result<bool> {
+    fence_after_rmw(); // the CompareSwap before the read; pairs with the fence in `end`
     stands(words)
 }
 
@@ -115,7 +115,7 @@ pub fn acquire_all(words: &impl Words, mode: Mode, nodes: &impl Nodes) -> Result
 /// Ends the standing intent: waits until each target was free of exclusive locks once. Locks that
 /// are taken from now on have an intent of their own.
 fn end(words: &impl Words, nodes: &impl Nodes) -> Result<()> {
-    fence_after_rmw(); // the addition before the looks; pairs with the fence in `stands_behind`
+    fence_after_rmw(); // the addition before the reads; pairs with the fence in `stands_after_swap`
     for rank in Rank::all(words.size()) {
         let at = WordAt { rank, word: layout::LOCK };
         if LockWord(words.read(at)?).holders() < 0 {

@@ -47,7 +47,7 @@
 //!
 //! *A turn is never late.* The thread that a turn is passed to waits for it, and for nothing else,
 //! until it arrives: no turn arrives in a later wait with the same node. (A wake-up may be late; it
-//! is only a reason to look, as in [`super`].)
+//! is only a reason to check, as in [`super`].)
 //!
 //! *Neighbours find each other.* The slot of ticket n is used only if there is a ticket n + 1 or n
 //! itself waits, and only by these two, by each once. The second to arrive empties it; if n is the
@@ -63,20 +63,20 @@
 //! of later rounds from the slot until n + 1 has arrived. These were drawn after n + 1, and n + 1
 //! waits for older tickets only: so there is no circular wait.
 //!
-//! *No wake-up is lost.* The last holder wakes the first nested request, or else the waiter. A
-//! nested request that takes the lock in a mode that others can share wakes the next nested
-//! request, or else the waiter.
+//! *No wake-up is lost.* The last holder wakes the first nested request; if there is none, the
+//! waiter. A nested request that takes the lock in a mode that others can share wakes the next
+//! nested request; if there is none, the waiter.
 //!
 //! # What it costs
 //!
 //! A writer needs on one word at most seven fetches (the first CompareSwap, the ticket, two
 //! rendezvous at once, the waiter, the CompareSwap that takes the lock, the end of the turn) and
 //! four posts (two slots emptied, the link, the turn passed on), and nothing while it waits. A
-//! reader first tries [`JOINS_MAX`] more times; and if it enters beside h readers, it may see each
-//! of them leave and try again, h times. Nested requests, which overtake (see [`super`]), may each
-//! make a thread try again once more. Nested requests themselves, and threads without a node,
-//! repeat as in [`super`]. `epoch/tests/bounds.rs` counts. A free lock costs what it costs within a
-//! node: one CompareSwap.
+//! reader first tries [`JOINS_MAX`] more times; and if it enters together with h readers, it may
+//! see each of them leave and try again, h times. Nested requests, which overtake (see [`super`]),
+//! may each make a thread try again once more. Nested requests themselves, and threads without a
+//! node, repeat as in [`super`]. `epoch/tests/bounds.rs` counts. A free lock costs what it costs
+//! within a node: one CompareSwap.
 //!
 //! # Fairness
 //!
@@ -131,7 +131,7 @@ fn arrival(note: u64) -> Arrival {
     }
 }
 
-/// Wakes a waiter, which then looks at the lock word.
+/// Wakes a waiter, which then reads the lock word.
 fn wake(words: &impl Words, waiter: u64) -> Result<()> {
     Waiter::of(waiter).add_to_go(words, UPPER)
 }

@@ -17,8 +17,8 @@
 //!
 //! # The release of an intent
 //!
-//! A process counts its exclusive locks and its intents (`epoch::state`), and not which intent is
-//! that of which lock: any intent of the process keeps lock_all from all targets. It releases one
+//! A process counts its exclusive locks and its intents (`epoch::state`), and not which intent
+//! belongs to a lock: any intent of the process keeps lock_all from all targets. It releases one
 //! at the end of an exclusive lock if fewer exclusive locks are left than intents ([`Spare`]). Thus
 //! a process that has an intent keeps one until its last exclusive lock has ended.
 //!
@@ -35,7 +35,7 @@
 //! operations at the target: both words are reached in one stream, or no operation is under way.
 //! Otherwise it waits for the target first.
 
-use super::standing::{self, stands, stands_behind};
+use super::standing::{self, stands, stands_after_swap};
 use super::tickets::JOINS_MAX;
 use super::{
     Held, LockWord, Mode, Nodes, Released, acquire, acquire_slow, let_go, release, try_free,
@@ -111,7 +111,7 @@ pub fn try_lock_alone(words: &impl Words, target: Rank) -> Result<Tried> {
     if !try_free(words, target_word(target), Mode::Exclusive)? {
         return Ok(Tried::Busy);
     }
-    Ok(if stands_behind(words)? { Tried::Held } else { Tried::Late })
+    Ok(if stands_after_swap(words)? { Tried::Held } else { Tried::Late })
 }
 
 /// Gives back the word of a target that [`try_lock_alone`] took too late.
@@ -164,7 +164,7 @@ pub fn lock_exclusive<W: Words>(
         lock_both(words, at, nested, &nodes)?;
     } else if stands(words)? {
         acquire(words, at, Mode::Exclusive, nested, &nodes)?;
-        if stands_behind(words)? {
+        if stands_after_swap(words)? {
             return Ok(Intent::Standing);
         }
         let seen = LockWord(words.read(layout::global())?);
@@ -196,8 +196,9 @@ fn lock_both<W: Words>(words: &W, at: WordAt, nested: bool, nodes: &impl Nodes) 
     }
 }
 
-/// Takes an intent after the lock `at`: beside others if that needs no wait, else both in their
-/// order. The process has changed nothing at the target yet. `seen`: the value of the global word.
+/// Takes an intent after the lock `at`: together with others if that needs no wait, otherwise both
+/// in their order. The process has changed nothing at the target yet. `seen`: the value of the
+/// global word.
 #[cold]
 fn add_intent<W: Words>(
     words: &W,
@@ -215,8 +216,8 @@ fn add_intent<W: Words>(
     }
 }
 
-/// Takes the global word beside other holders of this mode, if that needs no wait. `seen`: the
-/// value of that word. Returns its value now if that has failed.
+/// Takes the global word together with other holders of this mode, if that needs no wait. `seen`:
+/// the value of that word. Returns its value now if that has failed.
 fn join<W: Words>(
     words: &W,
     mut seen: LockWord,

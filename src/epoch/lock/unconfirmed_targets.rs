@@ -80,8 +80,8 @@ impl UnconfirmedMarks {
     /// Records it of an accumulate that has a result.
     #[inline]
     pub fn record_result(&self, targets: &UnconfirmedTargets, rank: Rank) {
-        // As in `record`. Acquire: pairs with the Release of the thread that has set the mark, whose
-        // `has_results` a local flush of this thread reads.
+        // As in `record`. Acquire: pairs with the Release of the thread that has set the mark,
+        // whose `has_results` a local flush of this thread reads.
         if !self.is_marked_with_result.load(Ordering::Acquire) {
             targets.mark(self, rank, true);
         }

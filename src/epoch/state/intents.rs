@@ -40,18 +40,18 @@ impl Intents {
         self.owned + self.borrowed == 0
     }
 
-    /// Notes that an exclusive lock is about to be taken that counts on an intent of this process.
-    /// It is counted before it is taken, because another thread may unlock meanwhile.
+    /// Records that an exclusive lock is about to be taken that counts on an intent of this
+    /// process. It is counted before it is taken, because another thread may unlock meanwhile.
     pub(super) fn borrow(&mut self) {
         self.borrowed += 1;
     }
 
-    /// Notes that such a lock was not taken.
+    /// Records that such a lock was not taken.
     pub(super) fn give_back(&mut self) {
         self.borrowed -= 1;
     }
 
-    /// Notes that an exclusive lock is held.
+    /// Records that an exclusive lock is held.
     #[inline(always)]
     pub(super) fn add(&mut self, intent: Intent) {
         match intent {
@@ -61,7 +61,7 @@ impl Intents {
         }
     }
 
-    /// Notes that an exclusive lock ends.
+    /// Records that an exclusive lock ends.
     #[inline(always)]
     pub(super) fn end_lock(&mut self) -> Spare {
         if self.borrowed > 0 {

@@ -1,4 +1,4 @@
-//! Tests of which call is legal when, in sequences of calls of one process.
+//! Tests that calls are legal or not at a time, in sequences of calls of one process.
 
 use super::*;
 
@@ -126,7 +126,7 @@ fn a_lock_opens_its_target_only() {
     assert!(epochs.may_free().is_ok() && epochs.lock_all(true).is_ok());
 }
 
-/// Locks and unlocks targets in an order that a generator makes, by quick calls and others, and
+/// Locks and unlocks targets in an order that a generator makes, by the fast path and others, and
 /// compares the legal calls with the set of the locked targets.
 #[test]
 fn many_locks_open_their_targets_only() {

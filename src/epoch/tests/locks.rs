@@ -82,7 +82,7 @@ impl Oracle {
 
 pub(super) fn get(sim: &Sim, target: Rank) -> u64 {
     let buffer = sim.get(target, 0);
-    // The simulator itself flushes here, so that a fault of the road does not spoil the get.
+    // The simulator itself flushes here, so that a fault of the transport does not spoil the get.
     crate::fabric::Words::flush(sim, target).unwrap();
     sim.got(buffer)
 }

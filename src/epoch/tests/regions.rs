@@ -68,7 +68,7 @@ struct Copied {
 
 fn get(sim: &Sim, target: Rank, cell: usize) -> u64 {
     let buffer = sim.get(target, cell);
-    // The simulator itself flushes here, so that a fault of the road does not spoil the get.
+    // The simulator itself flushes here, so that a fault of the transport does not spoil the get.
     sim.flush(target).unwrap();
     sim.got(buffer)
 }

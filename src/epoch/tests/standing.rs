@@ -65,7 +65,7 @@ impl Processes {
         &self.targets[sim.index().0 as usize][target.0 as usize]
     }
 
-    /// The quick path, which a process with one thread may try.
+    /// The fast path, which a process with one thread may try.
     fn try_alone(&self, words: &View, target: Rank) -> Option<Intent> {
         match try_lock_alone(words, target).unwrap() {
             Tried::Held => return Some(Intent::Standing),
