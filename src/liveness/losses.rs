@@ -102,16 +102,16 @@ const GOOD: Duration = Duration::from_millis(100);
 struct Watched {
     lives: Weak<Lives>,
     /// time and result of the last check of its processes
-    looked: Option<(Instant, u64)>,
+    read_at: Option<(Instant, u64)>,
 }
 
 impl Watched {
     /// Returns a process that has died, as a word, or 0. Calls `find` to check, unless the last
     /// check was a short time ago.
-    fn dead(&mut self, now: Instant, look: impl FnOnce() -> u64) -> u64 {
-        match self.looked {
+    fn dead(&mut self, now: Instant, read: impl FnOnce() -> u64) -> u64 {
+        match self.read_at {
             Some((when, found)) if now - when < GOOD => found,
-            _ => self.looked.insert((now, look())).1,
+            _ => self.read_at.insert((now, read())).1,
         }
     }
 }
@@ -122,7 +122,7 @@ static WATCHED: Mutex<Vec<Watched>> = Mutex::new(Vec::new());
 pub fn watch(lives: &Arc<Lives>) {
     let mut watched = WATCHED.lock();
     watched.retain(|known| known.lives.strong_count() > 0);
-    watched.push(Watched { lives: Arc::downgrade(lives), looked: None });
+    watched.push(Watched { lives: Arc::downgrade(lives), read_at: None });
 }
 
 /// Returns the failure notice for the arena whose records are in the segment at the address `at` of
@@ -149,17 +149,17 @@ mod tests {
 
     #[test]
     fn frequent_probes_check_the_processes_now_and_then() {
-        let mut watched = Watched { lives: Weak::new(), looked: None };
+        let mut watched = Watched { lives: Weak::new(), read_at: None };
         let began = Instant::now();
-        let mut looks = 0;
+        let mut calls = 0;
         for turn in 0..40 {
             let found = watched.dead(began + turn * GOOD / 4, || {
-                looks += 1;
-                looks
+                calls += 1;
+                calls
             });
             assert_eq!(found, 1 + u64::from(turn / 4));
         }
-        assert_eq!(looks, 10);
+        assert_eq!(calls, 10);
     }
 
     #[test]

@@ -1,20 +1,20 @@
 //! Whether a run-time library of a GPU is loaded, and so whether memory of this process may be
 //! memory of a GPU, which loads and stores do not reach. `sys::gpu` asks such a library.
 //!
-//! Quick calls cannot ask. They serve no window unless it is known that no such library is loaded
-//! ([`are_absent`], `window::library_loads`). A library may be loaded at any time, by
-//! dlopen of any thread. Our dlopen tells of it ahead ([`may_come`]), and cannot tell when the
-//! library is loaded: it jumps to that of the C library, which looks at its caller.
+//! The fast path cannot ask. It serves no window unless it is known that no such library is loaded
+//! ([`are_absent`], `window::library_loads`). A library may be loaded at any time, by dlopen of any
+//! thread. Our dlopen announces it ([`may_come`]), and cannot tell when the library is loaded: it
+//! jumps to that of the C library, which reads the address of its caller.
 //!
 //! | [`STATE`], low bits | meaning                                                               |
 //! |---------------------|-----------------------------------------------------------------------|
-//! | [`UNSURE`]          | no call has looked since a library may have been loaded               |
+//! | [`UNSURE`]          | no call has searched since a library may have been loaded             |
 //! | [`ABSENT`]          | none is loaded                                                        |
 //! | [`PRESENT`]         | there is one                                                          |
 //!
-//! The bits above count the announcements, so that a call that has looked does not miss one. To
-//! look is of use only when the announced load is over. The announcing thread itself looks in a
-//! later call. Another thread waits for the loader's lock, which that thread may not have taken
+//! The bits above count the announcements, so that a call that has searched does not miss one. A
+//! search is of use only when the announced load is over. The announcing thread itself searches in
+//! a later call. Another thread waits for the loader's lock, which that thread may not have taken
 //! yet, and believes the answer only when some time has passed ([`SOON`]).
 
 use crate::number::Number;
@@ -31,7 +31,7 @@ const ABSENT: u64 = 1;
 const PRESENT: u64 = 2;
 const COUNT: u64 = 4;
 
-/// The thread of the announcements since the last look, and a number that each one changes; 0:
+/// The thread of the announcements since the last search, and a number that each one changes; 0:
 /// there was none.
 static ANNOUNCER: AtomicU64 = AtomicU64::new(0);
 /// The bits of the number in [`ANNOUNCER`].
@@ -47,26 +47,26 @@ const SOON: u64 = 100_000_000;
 /// The libraries that were found; null: none. Never freed: a thread may use them.
 static FOUND: AtomicPtr<Runtimes> = AtomicPtr::new(ptr::null_mut());
 
-/// The state of the process at the last look: the changes of its libraries, and what was found.
-static LOOKED: Mutex<Option<(u64, Option<&'static Runtimes>)>> = Mutex::new(None);
+/// The state of the process at the last search: the changes of its libraries, and what was found.
+static SEARCHED: Mutex<Option<(u64, Option<&'static Runtimes>)>> = Mutex::new(None);
 
 /// A window over more bytes than this may have memory of any kind inside.
 const LARGE: u64 = 1 << 40;
 
-/// What is known without a look.
+/// What is known without a search.
 pub enum Presence {
     /// no library is loaded
     Absent,
     /// these are loaded
     Present(&'static Runtimes),
-    /// [`look`] tells
+    /// [`search`] tells
     Unsure,
 }
 
-/// Returns what is known without a look.
+/// Returns what is known without a search.
 #[inline]
 pub fn known() -> Presence {
-    // Acquire: pairs with the Release in `look`.
+    // Acquire: pairs with the Release in `search`.
     match STATE.load(Ordering::Acquire) % COUNT {
         ABSENT => Presence::Absent,
         UNSURE => Presence::Unsure,
@@ -80,16 +80,16 @@ fn found() -> Option<&'static Runtimes> {
     unsafe { FOUND.load(Ordering::Acquire).as_ref() }
 }
 
-/// Whether it is known that no library is loaded. SeqCst: a thread that enters a window for quick
-/// calls and asks behind that, and one that announces a load and then takes windows out: the first
-/// one finds the announcement, or the other one finds the window.
+/// Whether it is known that no library is loaded. SeqCst: a thread that enters a window for the
+/// fast path and asks after that, and one that announces a load and then takes windows out: the
+/// first one finds the announcement, or the other one finds the window.
 pub fn are_absent() -> bool {
     crate::sync::fence(Ordering::SeqCst);
     STATE.load(Ordering::SeqCst) % COUNT == ABSENT
 }
 
 /// Announces that this thread is about to load a library of any kind. The caller then takes all
-/// windows from the quick calls that move data.
+/// windows from the fast path of calls that move data.
 pub fn may_come() {
     ANNOUNCED.store(now_ns(), Ordering::Relaxed); // the next line releases it
     let own = this_thread();
@@ -98,7 +98,7 @@ pub fn may_come() {
         let thread = if thread == 0 || thread == own { own } else { SEVERAL };
         Some(thread << NUMBER_BITS | number)
     };
-    // AcqRel: pairs with the Acquire in `look`, which sees the time then.
+    // AcqRel: pairs with the Acquire in `search`, which sees the time then.
     let _ = ANNOUNCER.fetch_update(Ordering::AcqRel, Ordering::Acquire, announce);
     let unsure = |before: u64| Some((before / COUNT + 1) * COUNT + UNSURE);
     // SeqCst, with the fence: see `are_absent`.
@@ -106,10 +106,10 @@ pub fn may_come() {
     crate::sync::fence(Ordering::SeqCst);
 }
 
-/// Looks for libraries. If the announced loads are over, the answer is known until the next
+/// Searches for libraries. If the announced loads are over, the answer is known until the next
 /// announcement.
 #[cold]
-pub fn look() -> Option<&'static Runtimes> {
+pub fn search() -> Option<&'static Runtimes> {
     // Acquire: what is read below is no older than the announcements that this counts.
     let before = STATE.load(Ordering::Acquire);
     let announcer = ANNOUNCER.load(Ordering::Acquire);
@@ -130,11 +130,11 @@ pub fn look() -> Option<&'static Runtimes> {
     found
 }
 
-/// Returns the libraries that are loaded. Looks through all libraries only if one was loaded or
+/// Returns the libraries that are loaded. Searches all libraries only if one was loaded or
 /// unloaded since the last call: a program may have hundreds of them.
 pub fn runtimes() -> Option<&'static Runtimes> {
     let changes = dl::changes();
-    if let (Some(changes), Some((looked, runtimes))) = (changes, *LOOKED.lock())
+    if let (Some(changes), Some((looked, runtimes))) = (changes, *SEARCHED.lock())
         && changes == looked
     {
         return runtimes;
@@ -147,7 +147,7 @@ pub fn runtimes() -> Option<&'static Runtimes> {
         None => Some(&*Box::leak(Box::new(Runtimes::of(libraries)))),
         known => known,
     };
-    let mut looked = LOOKED.lock();
+    let mut looked = SEARCHED.lock();
     let pointer = new.map_or(ptr::null_mut(), |new| ptr::from_ref(new).cast_mut());
     // Release: pairs with the Acquire in `found`.
     FOUND.store(pointer, Ordering::Release);
@@ -160,7 +160,7 @@ pub fn is_loaded() -> bool {
     runtimes().is_some()
 }
 
-/// Returns whether the MPI underneath has to make a window over these bytes at an address, or over
+/// Returns whether the host MPI has to make a window over these bytes at an address, or over
 /// new memory of the host: because they are memory of a GPU, or because buffers in such memory
 /// could not be copied.
 pub fn needs_mpi(memory: Option<(u64, u64)>) -> bool {
@@ -196,10 +196,10 @@ mod tests {
     #[test]
     fn a_thread_that_has_loaded_a_library_knows_at_its_next_call() {
         let _turn = TURN.lock();
-        assert!(look().is_none());
+        assert!(search().is_none());
         may_come();
         assert!(!are_absent() && matches!(known(), Presence::Unsure));
-        assert!(look().is_none());
+        assert!(search().is_none());
         assert!(are_absent() && matches!(known(), Presence::Absent));
     }
 
@@ -209,15 +209,15 @@ mod tests {
         may_come();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                assert!(look().is_none());
+                assert!(search().is_none());
                 assert!(!are_absent(), "the load may not have begun");
                 may_come();
             });
         });
-        look();
+        search();
         assert!(!are_absent(), "two threads may load");
         ANNOUNCED.store(now_ns() - SOON - 1, Ordering::Relaxed);
-        look();
+        search();
         assert!(are_absent());
     }
 

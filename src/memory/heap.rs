@@ -208,7 +208,7 @@ pub fn find(address: u64, bytes: u64) -> Option<HeapPlace> {
     HEAP.find(address, bytes)
 }
 
-/// Notes that `ranks` ranks of a communicator share the memory of the node.
+/// Records that `ranks` ranks of a communicator share the memory of the node.
 pub fn shared_by(ranks: u32) {
     let mut books = HEAP.books();
     books.ranks = books.ranks.max(ranks);

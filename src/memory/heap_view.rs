@@ -27,7 +27,7 @@ enum Hold {
 
 // SAFETY: an address and what keeps it valid; what is done with the bytes is the caller's business.
 unsafe impl Send for HeapView {}
-// SAFETY: likewise.
+// SAFETY: as for Send.
 unsafe impl Sync for HeapView {}
 
 impl HeapView {

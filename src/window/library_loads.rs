@@ -58,7 +58,7 @@ pub fn gpu() -> Option<Gpu> {
 #[cold]
 fn look() -> Option<Gpu> {
     let times = registry::times_raised();
-    let found = gpu::look();
+    let found = gpu::search();
     if gpu::are_absent() {
         registry::serve_transfers_again();
     }

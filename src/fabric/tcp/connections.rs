@@ -14,9 +14,9 @@
 //! |         | in a loop of epochs: the service thread rests for a short time, because two    |
 //! |         | changes of threads cost more than the request                                  |
 //!
-//! The lock of the table protects it. A rank looks at its word after it has set it, and no other
+//! The lock of the table protects it. A rank reads its word after it has set it, and no other
 //! thread carries out a request from there on, so the rank sleeps in epoll_wait(2) alone. A rank
-//! that makes no step (a handler of a signal of the program runs, say) loses its turn; it looks at
+//! that makes no step (a handler of a signal of the program runs, say) loses its turn; it reads
 //! its word when its bounded wait ends. Events are reported when they come, not while they last
 //! (EPOLLET), so that one thread wakes up for each: a turn ends where the stream is empty or full,
 //! and a thread that takes an event serves the connection, or gives the event back. A rank that
@@ -221,7 +221,7 @@ impl<S: ServedStreams> Connections<S> {
         self.table.lock().ended.is_some_and(|ended| ended.elapsed() < BUSY_MAX)
     }
 
-    /// Notes a step of a rank that serves.
+    /// Records a step of a rank that serves.
     pub fn note_step(&self) {
         let mut table = self.table.lock();
         table.turn = Turn::Rank;

@@ -154,9 +154,9 @@ fn turn(all: &HandOver<Events>, sockets: &[(u64, Arc<Socket>)]) -> bool {
     any
 }
 
-/// Runs the calls of origins, the first of them on this thread, beside the service thread. Then the
-/// thread runs until it has no event any more.
-fn beside_the_thread(breaks: bool, calls: &[fn(&Origin)]) -> Vec<Arc<Origin>> {
+/// Runs the calls of origins, the first of them on this thread, together with the service thread.
+/// Then the thread runs until it has no event any more.
+fn with_the_thread(breaks: bool, calls: &[fn(&Origin)]) -> Vec<Arc<Origin>> {
     let all = Arc::new(HandOver::new(Events { timer: AtomicBool::new(false) }));
     let origins: Vec<_> = calls.iter().map(|_| Arc::new(Origin::new(&all, breaks))).collect();
     let sockets: Vec<_> = origins.iter().map(|o| (o.number, o.socket.clone())).collect();
@@ -183,7 +183,7 @@ fn loom_requests_leave_once_and_in_order_whoever_sends_them() {
         origin.post(FIRST + 2, false).unwrap();
     }
     model(4, || {
-        let origins = beside_the_thread(false, &[call]);
+        let origins = with_the_thread(false, &[call]);
         assert_eq!(origins[0].came(), Origin::bytes(3));
     });
 }
@@ -195,12 +195,11 @@ fn loom_gathered_requests_leave_though_no_call_follows() {
         origin.post(FIRST + 1, false).unwrap();
     }
     model(4, || {
-        let origins = beside_the_thread(false, &[call]);
+        let origins = with_the_thread(false, &[call]);
         assert_eq!(origins[0].came(), Origin::bytes(2));
     });
     model(2, || {
-        for origin in beside_the_thread(false, &[call, |origin| origin.post(FIRST, false).unwrap()])
-        {
+        for origin in with_the_thread(false, &[call, |origin| origin.post(FIRST, false).unwrap()]) {
             let requests = if origin.number == 0 { 2 } else { 1 };
             assert_eq!(origin.came(), Origin::bytes(requests));
         }
@@ -222,7 +221,7 @@ fn loom_a_failure_is_reported_to_the_origin_though_the_thread_has_met_it() {
         assert!(failed(origin.poll()), "the first call that sends");
     }
     model(4, || {
-        let origins = beside_the_thread(true, &[call]);
+        let origins = with_the_thread(true, &[call]);
         assert!(origins[0].came().is_empty());
         let later = origins[0].post(FIRST + 1, false).unwrap_err();
         assert_eq!(later.raw_os_error(), Some(libc::ECONNRESET), "and each later one");
@@ -238,7 +237,7 @@ fn loom_nothing_leaves_a_closed_connection() {
         origin.socket.came.lock().unwrap().push(0);
     }
     model(4, || {
-        let came = beside_the_thread(false, &[call])[0].came();
+        let came = with_the_thread(false, &[call])[0].came();
         let end = came.len() - 1;
         assert_eq!((&came[..end], came[end]), (&Origin::bytes(2)[..end], 0));
     });

@@ -1,4 +1,4 @@
-//! The road's device over TCP: a service thread of the target carries out the requests of an
+//! The transport's device over TCP: a service thread of the target carries out the requests of an
 //! origin, so no call of the target is needed (docs/decisions/0017). [`TcpDevice`] has the memory
 //! that this process exposes and the connections that it serves; a [`TcpLink`] is the origin's end
 //! of a connection. What is sent, and when, is decided in `wire`, which this room does not name.

@@ -144,7 +144,7 @@ impl TcpLink {
     }
 
     /// [`TcpLink::poll`] that sleeps until bytes come, for a few milliseconds at most: one system
-    /// call, where a poll and a sleep beside it are two.
+    /// call, where a poll and a sleep are two.
     pub fn poll_asleep(&mut self) -> Result<Option<u64>, Broken> {
         self.poll_by(true)
     }
@@ -225,12 +225,12 @@ impl TcpLink {
         self.is_refused
     }
 
-    /// Forgets the refusals so far, of which the user has learnt.
+    /// Forgets the refusals so far, which the user has learnt of.
     pub fn forget_refusal(&mut self) {
         self.is_refused = false;
     }
 
-    /// Notes that bytes have arrived of what the first expected request asked for.
+    /// Records that bytes have arrived of what the first expected request asked for.
     fn note_data(&mut self, bytes: usize) {
         if let Some((to, left)) = &mut self.data {
             (*to, *left) = (*to + bytes.to_u64(), *left - bytes);
@@ -293,7 +293,7 @@ impl TcpLink {
         Ok(())
     }
 
-    /// Notes that the first expected request is done.
+    /// Records that the first expected request is done.
     fn finish(&mut self) {
         self.data = None;
         self.done = self.expected.pop_front().map_or(self.done, |expected| expected.number);

@@ -58,7 +58,7 @@ fn a_poll_that_sleeps_sends_finds_an_answer_in_pieces_and_ends_with_the_stream()
     assert!(ended.is_some());
 }
 
-/// Bytes that an idle connection may keep at its origin, without the road's queue.
+/// Bytes that an idle connection may keep at its origin, without the transport's queue.
 const KEPT_BYTES_MAX: usize = 7 << 10;
 
 #[test]

@@ -188,7 +188,7 @@ fn answers_that_are_cut_anywhere_end_with_their_cause_and_nothing_before_is_lost
 }
 
 #[test]
-fn a_target_that_answers_what_no_request_asked_for_is_lost_and_writes_nothing_beside() {
+fn a_target_that_answers_what_no_request_asked_for_is_lost_and_writes_nothing_else() {
     let partial = AnswerStatus::Partial;
     let lies: [(&[(AnswerStatus, u32)], &str); 7] = [
         (&[(AnswerStatus::Done, 7)], "invalid answer"),
@@ -229,7 +229,7 @@ fn a_refusal_is_the_cause_though_nothing_can_be_sent_any_more() {
     theirs.read_exact(&mut [0; REQUEST_BYTES]).unwrap();
     theirs.write_all(&Answer::new(AnswerStatus::NotExposed, 0).bytes()).unwrap();
     drop(theirs);
-    // SAFETY: likewise.
+    // SAFETY: the memory lives until the link is dropped.
     unsafe { link.post(&orders[2..]) }.unwrap();
     assert_eq!(wait(&mut link, 5), (0, Some(String::from("remote access error"))));
 }

@@ -236,7 +236,7 @@ impl Served {
                 // An accumulate ahead of it is done before what is read now, which may be the lock
                 // that tells whether a call on several words is under way.
                 full_fence();
-                // SAFETY: likewise.
+                // SAFETY: `check` has allowed loads of these bytes.
                 unsafe { word_copies::load(self.bytes(), place, first.to_usize()) };
             }
             RequestKind::Add if skipped => self.skip(answered),

@@ -1,8 +1,8 @@
 //! An accumulate that a target carries out, in pieces of whole elements as their operands arrive.
 //! Each piece is checked against the key again, because the memory may have been given back since
-//! the piece before. The processor's atomics change the elements, so it does not matter who else
-//! changes them (`docs/decisions/0004`). Nothing here waits, and nothing takes a lock: under which
-//! protection the elements are is the origin's business.
+//! the piece before. The processor's atomics change the elements, so it does not matter which
+//! others change them (`docs/decisions/0004`). Nothing here waits, and nothing takes a lock: under
+//! which protection the elements are is the origin's business.
 
 use core::ptr;
 

@@ -71,7 +71,7 @@ impl Model {
         (self.memory.as_ptr().expose_provenance() + GUARD + offset) as u64
     }
 
-    /// Notes the answer to a request that is carried out.
+    /// Records the answer to a request that is carried out.
     fn answer(&mut self, status: AnswerStatus, data: &[u8]) {
         let header = Answer::new(status, data.len() as u32);
         self.answers.extend(header.bytes().iter().chain(data));
@@ -231,7 +231,7 @@ impl Model {
 
 pub const READ: RequestKind = RequestKind::Read;
 
-/// A request of which all else is zero.
+/// A request that is zero otherwise.
 pub fn blank(kind: RequestKind) -> TcpRequest {
     let (answered, guarded, detail) = (false, false, Detail::Nothing);
     TcpRequest { kind, answered, guarded, detail, key: 0, at: 0, first: 0, second: 0 }

@@ -154,7 +154,7 @@ fn bytes_that_are_no_requests_end_the_connection_at_most() {
         assert!(came.len() <= answers.max(ANSWER_BYTES) + (64 << 10) + ANSWER_BYTES);
         let now = model.bytes();
         let guards = |bytes: &[u8]| [bytes[..GUARD].to_vec(), bytes[GUARD + BYTES..].to_vec()];
-        assert!(guards(&now) == guards(&model.wanted), "memory beside it, seed {seed}");
+        assert!(guards(&now) == guards(&model.wanted), "memory around it, seed {seed}");
     }
 }
 
@@ -400,7 +400,7 @@ fn a_long_get_ends_with_an_error_if_its_window_is_freed() {
 
 #[test]
 fn connections_at_one_thread_keep_no_memory_of_their_requests() {
-    // Each takes two descriptors, of which an ordinary user has 1,024.
+    // Each takes two descriptors; an ordinary user has 1,024.
     const MANY: usize = 100;
     let (exposures, mut buffer) = (Exposures::default(), vec![0; BUFFER_BYTES]);
     let memory = vec![0u64; 1024];

@@ -30,7 +30,7 @@ impl Serving {
         let most = if self.may_wait { milliseconds } else { 0 };
         self.events.wait(self.thread.epoll(), most);
         let came = !self.events.came().is_empty();
-        // A rank that looks again and again makes few steps that found nothing.
+        // A rank that polls again and again makes few steps that found nothing.
         if came || milliseconds > 0 || !self.may_wait {
             self.thread.connections().note_step();
             self.thread.take(&self.events, Server::Rank);

@@ -1,7 +1,7 @@
-//! A target's process without a network, for the tests of who serves a connection: streams to which
-//! a test sends, and their list of events. The list reports an event once, to the thread that began
-//! to wait last, as epoll(7) does. A wait has no end but an event, so that a thread that misses one
-//! stops the test.
+//! A target's process without a network, for the tests of the turns to serve a connection: streams
+//! to which a test sends, and their list of events. The list reports an event once, to the thread
+//! that began to wait last, as epoll(7) does. A wait has no end but an event, so that a thread that
+//! misses one stops the test.
 
 use core::mem::take;
 use std::io::Result;

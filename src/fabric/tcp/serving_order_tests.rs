@@ -64,7 +64,7 @@ fn the_service_thread_serves_what_a_rank_that_makes_no_step_has_taken() {
 }
 
 #[test]
-fn a_connection_has_one_turn_in_a_round_besides_its_events() {
+fn a_connection_has_one_turn_in_a_round_next_to_its_events() {
     let target = TargetProcess::new((NEVER, NEVER), 1, 20);
     (0..20).for_each(|_| target.list.send(0));
     for round in 1..=4 {

@@ -23,9 +23,9 @@ fn wait_twice(target: &TargetProcess, answered: [usize; 2]) {
     target.wait_own(answered[1]);
 }
 
-/// Runs a rank beside the service thread and a peer, if there is one; then all requests have to be
-/// answered by the service thread.
-fn beside_the_thread(
+/// Runs a rank together with the service thread and a peer, if there is one; then all requests have
+/// to be answered by the service thread.
+fn with_the_thread(
     target: &Arc<TargetProcess>,
     rank: fn(&TargetProcess),
     peer: Option<fn(&EventList)>,
@@ -52,7 +52,7 @@ fn loom_a_rank_that_serves_misses_no_request_though_it_sleeps() {
     }
     model(2, || {
         let target = TargetProcess::new((NEVER, NEVER), 1, 2);
-        beside_the_thread(&target, |target| target.wait_own(2), Some(peer), (2, 0));
+        with_the_thread(&target, |target| target.wait_own(2), Some(peer), (2, 0));
     });
 }
 
@@ -64,7 +64,7 @@ fn loom_the_service_thread_carries_out_what_a_rank_leaves() {
     }
     model(2, || {
         let target = TargetProcess::new((NEVER, NEVER), 1, 3);
-        beside_the_thread(&target, TargetProcess::serve_once, Some(peer), (3, 0));
+        with_the_thread(&target, TargetProcess::serve_once, Some(peer), (3, 0));
     });
 }
 
@@ -77,7 +77,7 @@ fn loom_answers_leave_when_there_is_room_whoever_serves_then() {
     }
     model(2, || {
         let target = TargetProcess::new((NEVER, NEVER), 1, 0);
-        beside_the_thread(&target, TargetProcess::serve_once, Some(peer), (2, 0));
+        with_the_thread(&target, TargetProcess::serve_once, Some(peer), (2, 0));
     });
 }
 
@@ -90,7 +90,7 @@ fn loom_a_rank_that_serves_again_finds_what_it_has_left() {
     model(2, || {
         let target = TargetProcess::new((NEVER, NEVER), 1, 3);
         target.list.send(0);
-        beside_the_thread(&target, rank, Some(|list| (0..2).for_each(|_| list.send(0))), (3, 0));
+        with_the_thread(&target, rank, Some(|list| (0..2).for_each(|_| list.send(0))), (3, 0));
     });
 }
 
@@ -99,7 +99,7 @@ fn loom_an_answer_that_has_found_no_memory_is_sent_again() {
     model(2, || {
         let target = TargetProcess::new((NEVER, NEVER), 1, 1);
         target.list.state.lock().streams[0].no_memory = 2;
-        beside_the_thread(&target, TargetProcess::serve_once, Some(|list| list.send(0)), (1, 0));
+        with_the_thread(&target, TargetProcess::serve_once, Some(|list| list.send(0)), (1, 0));
     });
 }
 
@@ -111,7 +111,7 @@ fn loom_a_connection_that_ends_is_closed_behind_its_last_request_whoever_serves(
     }
     model(2, || {
         let target = TargetProcess::new((NEVER, NEVER), 1, 1);
-        beside_the_thread(&target, TargetProcess::serve_once, Some(peer), (1, 1));
+        with_the_thread(&target, TargetProcess::serve_once, Some(peer), (1, 1));
         assert_eq!(target.connections.count(), 0);
     });
 }
@@ -127,7 +127,7 @@ fn loom_the_service_thread_serves_what_a_rank_has_taken_that_makes_no_step() {
     }
     model(3, || {
         let target = TargetProcess::new((AT_ONCE, NEVER), 2, 1);
-        beside_the_thread(&target, rank, None, (2, 0));
+        with_the_thread(&target, rank, None, (2, 0));
     });
 }
 
@@ -138,7 +138,7 @@ fn loom_a_rank_that_has_kept_the_turn_serves_what_comes_before_its_next_wait() {
     }
     model(2, || {
         let target = TargetProcess::new((NEVER, NEVER), 1, 2);
-        beside_the_thread(&target, |target| wait_twice(target, [1, 2]), Some(peer), (2, 0));
+        with_the_thread(&target, |target| wait_twice(target, [1, 2]), Some(peer), (2, 0));
     });
 }
 
@@ -154,6 +154,6 @@ fn loom_the_service_thread_serves_if_a_rank_that_has_kept_the_turn_comes_too_lat
     }
     model(2, || {
         let target = TargetProcess::new((NEVER, AT_ONCE), 1, 3);
-        beside_the_thread(&target, rank, Some(peer), (3, 0));
+        with_the_thread(&target, rank, Some(peer), (3, 0));
     });
 }

@@ -254,7 +254,7 @@ impl<S: RequestStream> Unsent<S> {
         (pieces, count)
     }
 
-    /// Notes that the system has taken the first `bytes` bytes.
+    /// Records that the system has taken the first `bytes` bytes.
     fn advance(&mut self, mut bytes: usize) {
         while bytes > 0 {
             let end = self.lent.front().map_or(self.gathered.len(), |lent| lent.ahead);
@@ -295,7 +295,7 @@ mod tests {
                 wanted.extend(&long);
             } else {
                 let bytes = if round % 2 == 0 { 77 } else { 8 };
-                // SAFETY: likewise.
+                // SAFETY: the bytes are copied.
                 unsafe { unsent.add_with(&[round; 32], (long.as_ptr(), bytes)) };
                 wanted.extend(&long[..bytes]);
             }

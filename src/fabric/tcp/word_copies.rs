@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_bytes_arrive_and_none_beside_them() {
+    fn all_bytes_arrive_and_none_around_them() {
         let from: Vec<u8> = (1..=64).collect();
         for (at, bytes) in (0..9).flat_map(|at| (0..40).map(move |bytes| (at, bytes))) {
             let mut words = [0u64; 8];

@@ -184,7 +184,7 @@ impl Books {
         all
     }
 
-    /// Notes what a move in has left in the heap. Returns the reason for its end.
+    /// Records what a move in has left in the heap. Returns the reason for its end.
     pub fn keep_left_over(
         &mut self,
         stretch: &Stretch<HeapLease>,
@@ -270,7 +270,7 @@ impl Books {
         }
     }
 
-    /// Notes a part that stays a page of the heap, with no window over it.
+    /// Records a part that stays a page of the heap, with no window over it.
     fn keep(&mut self, part: Shown, lease: &Arc<HeapLease>) {
         let (first, end) = (part.address, part.address + part.bytes);
         let is_free = self.runs.stretches(first, end).iter().all(|other| other.lease.is_none());
@@ -278,7 +278,7 @@ impl Books {
         if is_free && discards::note(first, end, mapped) {
             self.runs.add(first, end, lease.clone(), part.origin(lease), 0);
         } else {
-            // The program sees it twice, or there is no memory for a note: the lease never ends.
+            // The program sees it twice, or there is no memory for a record: the lease never ends.
             std::mem::forget(lease.clone());
         }
     }

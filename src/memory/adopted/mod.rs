@@ -43,7 +43,7 @@ use std::sync::Arc;
 /// Bytes of a huge page.
 const HUGE: u64 = 2 << 20;
 
-/// A part of a window whose pages belong to the heap. Dropping it notes one window less over them;
+/// A part of a window whose pages belong to the heap. Dropping it counts one window less over them;
 /// [`give_back_unheld`] makes pages without a window private again.
 #[derive(Debug)]
 pub struct Adopted {
@@ -221,7 +221,7 @@ impl Wish {
     }
 }
 
-/// Moves private pages into the heap, and notes a window over them.
+/// Moves private pages into the heap, and counts a window over them.
 fn move_in(
     books: &mut Books,
     stretch: &Stretch<HeapLease>,

@@ -29,7 +29,7 @@ impl Quiet {
     ///
     /// # Safety
     /// All ranks of the job on this node are in one collective call, each has had an answer from
-    /// [`Quiet::own_threads`] since it entered it, and none of them calls the MPI underneath or
+    /// [`Quiet::own_threads`] since it entered it, and none of them calls the host MPI or
     /// returns to the program until all have dropped this.
     pub unsafe fn begin(others: OtherThreads) -> Quiet {
         Quiet { others, process: OnceCell::new() }

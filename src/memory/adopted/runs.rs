@@ -102,14 +102,14 @@ impl<L> PageRuns<L> {
         self.0.insert(first, Run { end, windows, lease, origin });
     }
 
-    /// Notes one window more over adopted pages.
+    /// Counts one window more over adopted pages.
     pub fn hold(&mut self, first: u64, end: u64) {
         self.cut(first);
         self.cut(end);
         self.0.range_mut(first..end).for_each(|(_, run)| run.windows += 1);
     }
 
-    /// Notes one window less over adopted pages.
+    /// Counts one window less over adopted pages.
     pub fn release(&mut self, first: u64, end: u64) {
         self.cut(first);
         self.cut(end);

@@ -72,7 +72,7 @@ pub fn around_fork(fork: impl FnOnce() -> i32) -> i32 {
     // SAFETY: called as the C library calls them around a fork.
     unsafe { before() };
     let answer = fork();
-    // SAFETY: likewise; `errno` is kept for the caller.
+    // SAFETY: called as the C library calls them around a fork; `errno` is kept for the caller.
     unsafe {
         let errno = *libc::__errno_location();
         if answer == 0 {

@@ -214,7 +214,7 @@ fn every_other_kind_of_memory_is_refused() {
     let adopted = take_all(at, bytes).unwrap();
     assert_eq!(adopted.inner(), (at, page_bytes()), "an edge is left out");
     give_back(adopted).unwrap();
-    // SAFETY: likewise.
+    // SAFETY: the middle page of the test's memory, which is not used again.
     unsafe { libc::munmap(memory.base.wrapping_add(page).cast(), page) };
     assert_eq!(refused(at, 3 * page_bytes()), NotAdopted::NotMapped);
     let heap = heap::take(page_bytes(), page_bytes()).unwrap();
@@ -274,7 +274,7 @@ fn memory_of_which_the_program_has_said_something_stays() {
         // SAFETY: the first page of the test's memory.
         assert_eq!(said(|at, bytes| unsafe { libc::madvise(at, bytes, advice) }), NotAdopted::Said);
     }
-    // SAFETY: likewise; `munmap` unlocks it.
+    // SAFETY: the first page of the test's memory; `munmap` unlocks it.
     assert_eq!(said(|at, bytes| unsafe { libc::mlock(at, bytes) }), NotAdopted::Said);
 }
 
@@ -290,7 +290,7 @@ fn what_the_program_says_of_adopted_memory_is_kept() {
     let plain: Vec<bool> = memory.areas().iter().map(|area| area.is_plain_data).collect();
     assert_eq!(plain, [true, false, true]);
     assert!(memory.is_numbered());
-    // SAFETY: likewise.
+    // SAFETY: a page of the test's memory.
     assert_eq!(unsafe { libc::mprotect(third.cast(), page, RW) }, 0);
     give_back_unheld(&quiet()).unwrap();
     assert!(memory.is_private() && memory.is_numbered());
