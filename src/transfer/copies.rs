@@ -1,7 +1,7 @@
 //! Copies between memory of this process and window memory that other processes may read and write
 //! at the same time, by the transport that reaches it. One element of a predefined type at its
-//! natural alignment is one load or store where the memory is mapped, so that no reader sees half of
-//! it.
+//! natural alignment is one load or store where the memory is mapped, so that no reader sees half
+//! of it.
 
 use super::acc::AccLock;
 use crate::datatype::type_map::{Offsets, Portion, Scattered, Strip};
