@@ -1,4 +1,4 @@
-"""The unit tests and the cases of scripts/dev/robustness that depend on a process's rights or
+"""The unit tests and the tests of jobs under bad conditions that depend on a process's rights or
 descriptors, as an ordinary user with 1,024 of these, the limit of most systems. Only root can run
 them so; the stages `unit` and `robust` of an ordinary user are already this test.
 
@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,8 @@ USER = 65534
 DESCRIPTORS = 1024
 # Cases that depend on rights: to copy another process's memory, to open its files, to make
 # namespaces and setgid programs, to move pages. And those that use up descriptors.
-CASES = ("killed", "denied", "containers", "descriptors", "privileged", "forks", "moves")
+FILES = ("tests/test_lost_ranks.py", "tests/test_rights.py", "tests/test_robust.py")
+CASES = "test_rights or killed_rank_is_named or killed_rank_ends or children or move"
 # Unit tests that make no system call, and take most of the time of all.
 OF_NO_RIGHTS = ("datatype::", "epoch::", "transfer::")
 # Of a machine on which other jobs run.
@@ -95,11 +97,11 @@ def test_the_unit_tests_pass(home):
 
 
 def test_programs_under_bad_conditions_pass(checkout, home):
-    # One run for all cases: it builds their programs once, and cases that wait run side by side.
     own = ["env", "-u", "FOMPI_LIB", "-u", "CARGO_TARGET_DIR"]
-    answer = as_user([*own, "scripts/dev/robustness", *CASES], checkout, home)
-    print(answer.stdout)
-    assert answer.returncode == 0
-    lines = answer.stdout.splitlines()
-    if lines[-1].startswith("0 passed, 0 failed"):
-        pytest.skip("; ".join(line for line in lines if line.startswith("skipped: ")))
+    command = [*own, "/usr/bin/python3", "-m", "pytest", *FILES, "-k", CASES]
+    # Most wait most of the time.
+    for more in (["-n", "8", "-m", "waits"], ["-n", "2", "-m", "not waits and not alone"]):
+        answer = as_user([*command, *more], checkout, home)
+        print(textwrap.indent(answer.stdout, "    "))
+        assert answer.returncode == 0
+        assert " passed" in answer.stdout.splitlines()[-1]

@@ -1,5 +1,5 @@
 // What the programs of this folder share: checks that end the job with one line, and a watchdog.
-// They print what scripts/dev/robustness asks for on standard output, and errors on standard error.
+// They print what tests/test_robust.py and others ask for on standard output, and errors on standard error.
 
 #ifndef ROBUST_H
 #define ROBUST_H

@@ -1,6 +1,6 @@
 /* Every function that libfompi exports, and its arguments: w a word (handle, pointer, address or
  * count), i an int. What has n is called with as many words as fit. Written down from the
- * standard's bindings; scripts/dev/robustness holds the names against src/abi/exported.txt.
+ * standard's bindings; tests/test_loading.py holds the names against src/abi/exported.txt.
  *
  * EACH(X) is X(name, arguments) for each. */
 

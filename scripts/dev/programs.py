@@ -1,7 +1,10 @@
 """The installed MPIs, the programs of c-tests and fortran-tests, how they are built with each MPI,
 and how one is run: for the scripts that run them."""
 
+import contextlib
+import fcntl
 import functools
+import itertools
 import os
 import re
 import shutil
@@ -76,8 +79,9 @@ class Mpi:
     def label(self):
         return f"{self.name}-{self.version}"
 
-    def command(self, ranks, preload, program):
-        """The command line that runs `program`, with `preload` in the ranks only."""
+    def command(self, ranks, preload, program, options=()):
+        """The command line that runs `program`, with `preload` in the ranks only, and with more
+        options of the launcher."""
         libraries = ":".join(str(path) for path in preload)
         if self.name == "openmpi":
             old = int(self.version.split(".")[0]) < 5
@@ -89,7 +93,7 @@ class Mpi:
         else:
             command = [self.exec]
             command += ["-genv", "LD_PRELOAD", libraries] if preload else []
-        return command + ["-n", str(ranks)] + program
+        return [*command, *options, "-n", str(ranks), *program]
 
     def cluster_command(self, ranks, per_node, preload, program, values, seconds):
         """The same on the nodes of scripts/dev/cluster; the ranks have the settings in `values`."""
@@ -160,11 +164,80 @@ def default_library():
     return os.environ.get("FOMPI_LIB") or str(target / "release" / "libfompi.so")
 
 
+# In the environment of a run: its number, by which its processes are found.
+RUN = "CHECK_RUN"
+RUNS = itertools.count()
+
+
+class Run:
+    """A command in a session of its own, and what it has printed so far."""
+
+    def __init__(self, command, values):
+        # Two launchers of Open MPI 4 that make and remove one directory at a time can both fail.
+        self.folder = tempfile.TemporaryDirectory(prefix="ctests.")
+        self.number = f"{os.getpid()}-{next(RUNS)}"
+        self.printed = Path(self.folder.name, "printed")
+        values = dict(values, OMPI_MCA_orte_tmpdir_base=self.folder.name, **{RUN: self.number})
+        BUILD.mkdir(exist_ok=True)
+        # A file, because a child of a dead rank would keep a pipe open.
+        with self.printed.open("a") as file:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file,
+                                            stderr=subprocess.STDOUT, env=values, cwd=BUILD,
+                                            start_new_session=True)
+
+    @property
+    def output(self):
+        return self.printed.read_text(errors="replace")
+
+    def wait(self, seconds=RUN_SECONDS_MAX):
+        """Waits until it ends, and ends it at the limit; returns (exit code, output)."""
+        try:
+            code, late = self.process.wait(seconds), ""
+        except subprocess.TimeoutExpired:
+            code, late = -1, f"did not end within {seconds} s\n"
+            self.end()
+        output = self.output + late
+        self.folder.cleanup()
+        return code, output
+
+    def end(self):
+        """Ends its processes."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        # Launchers start ranks in sessions of their own.
+        end_run(self.number)
+
+
+def processes_of(number):
+    """The processes of a run that have not ended, which their environment names."""
+    mark = f"{RUN}={number}".encode()
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+        except OSError:
+            pass
+    return found
+
+
+def end_run(number):
+    """Ends what is left of a run."""
+    for process in processes_of(number):
+        try:
+            os.kill(process, signal.SIGKILL)
+        except OSError:
+            pass
+
+
 def run(command, values, seconds=RUN_SECONDS_MAX):
     """Runs a command in a session of its own, bounded in time; returns (exit code, output)."""
-    # Two launchers of Open MPI 4 that make and remove one directory at a time can both fail.
-    with tempfile.TemporaryDirectory(prefix="ctests.") as folder:
-        return run_in(dict(values, OMPI_MCA_orte_tmpdir_base=folder), command, seconds)
+    return Run(command, values).wait(seconds)
 
 
 # PMIx 4.2 waits 2 s in MPI_Finalize for the launcher; a launcher that the system did not run for so
@@ -181,23 +254,6 @@ def run_seen(what, command, values, seconds=RUN_SECONDS_MAX):
         print(f"again: {what}, as the launcher missed the end of a rank", flush=True)
         code, output = run(command, values, seconds)
     return code, output
-
-
-def run_in(values, command, seconds):
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True, errors="replace", env=values,
-                               cwd=BUILD, start_new_session=True)
-    try:
-        output, _ = process.communicate(timeout=seconds)
-        return process.returncode, output
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGTERM)
-    try:
-        output, _ = process.communicate(timeout=5)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
-    return -1, output + f"did not end within {seconds} s\n"
 
 
 class Test:
@@ -242,16 +298,25 @@ class Test:
         return code != 0 and re.search(pattern, output) is not None
 
 
+@contextlib.contextmanager
+def locked(target):
+    """Other processes that build the same file wait."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with open(f"{target}.lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def compile_with(mpi, compiler, flags, source, target, libraries=()):
     """Builds `target` if it is older than its sources; returns the compiler's complaints."""
-    files = [source, *source.parent.glob("*.h"), *source.parent.glob("*.inc"),
+    files = [source, *source.parent.rglob("*.h"), *source.parent.glob("*.inc"),
              *C_TESTS.glob("*.h"), *(ROOT / "include").glob("*.h")]
-    if target.exists() and target.stat().st_mtime > max(file.stat().st_mtime for file in files):
-        return ""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    answer = subprocess.run([compiler, *flags, "-o", str(target), source.name, *libraries],
-                            capture_output=True, text=True, cwd=source.parent,
-                            env=mpi.environment())
+    with locked(target):
+        if target.exists() and target.stat().st_mtime > max(f.stat().st_mtime for f in files):
+            return ""
+        answer = subprocess.run([compiler, *flags, "-o", str(target), source.name, *libraries],
+                                capture_output=True, text=True, cwd=source.parent,
+                                env=mpi.environment())
     return "" if answer.returncode == 0 else answer.stderr or "the compiler failed"
 
 
