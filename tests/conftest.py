@@ -273,6 +273,20 @@ def errors(lines, seconds, text):
     return sum(bool(re.fullmatch(pattern, line)) for line in lines)
 
 
+@pytest.fixture
+def program_passes(library, request):
+    """A program of c-tests or fortran-tests, as tests/node_runs.py makes a run of it, passes; also
+    with more settings, which its own go before."""
+    def check(run, env):
+        on_network = {}
+        if run.network == "verbs":
+            on_network = request.getfixturevalue("on_adapter")
+        complaint = run.complaint(library, on_network | env)
+        if complaint:
+            pytest.fail(f"{run.label}\n{complaint}", pytrace=False)
+    return check
+
+
 def with_setting(rank, setting, program):
     """A command for all ranks, of which one has a setting of its own."""
     return ["sh", "-c", f'[ "${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}}" != {rank} ] || export "$0"\n'
