@@ -1,9 +1,8 @@
-#!/usr/bin/env python3
-"""Checks fompi-model: its fits on points whose formulas are known, its document against the schema,
-its answers against sums by hand, its C header against its own predictions, and short measurements
-with each MPI. Ends with `N passed, N failed`.
+"""fompi-model: its fits on points whose formulas are known, its document against the schema, its
+answers against sums by hand, its C header against its own predictions, and short measurements with
+each MPI.
 
-usage: scripts/dev/model-test [--no-mpi]
+usage: /usr/bin/python3 -m pytest tests/test_model.py
 """
 
 import functools
@@ -18,11 +17,14 @@ import unittest
 import xml.etree.ElementTree
 from pathlib import Path
 
-TOP = Path(__file__).resolve().parent.parent.parent
-TOOL = TOP / "scripts" / "fompi-model"
-sys.path.insert(0, str(TOP / "scripts"))
-sys.dont_write_bytecode = True
+import pytest
 
+TOP = Path(__file__).resolve().parent.parent
+TOOL = TOP / "scripts" / "fompi-model"
+TARGET = TOP / "target"
+sys.path.insert(0, str(TOP / "scripts"))
+
+import programs  # noqa: E402
 from fompi_model import fits, header, job, models, plan, questions  # noqa: E402
 
 SCHEMA = json.loads((TOP / "scripts/fompi_model/model.schema.json").read_text(encoding="utf-8"))
@@ -242,7 +244,8 @@ class Questions(unittest.TestCase):
         self.assertEqual(found["question"], "fence or PSCW for 1 neighbour among 4 ranks")
         self.assertAlmostEqual(found["ratio"], 2 * 2900 / 4700, delta=0.02)
         found = questions.fence_or_pscw(self.doc, "one node", 4, 3)
-        self.assertIn("a fence is faster from 3 neighbours on", found["turns"])  # 5800 < 4000 + 3 * 700
+        # 5800 < 4000 + 3 * 700
+        self.assertIn("a fence is faster from 3 neighbours on", found["turns"])
         found = questions.fence_or_pscw(self.doc, "one node", 64, 3)
         self.assertIn("extrapolated", " ".join(found["remarks"]))
 
@@ -333,88 +336,57 @@ class Files(unittest.TestCase):
         self.assertIsNone(job.compiler_beside(str(self.at / "a" / "bash")))
 
 
-class Measurements(unittest.TestCase):
-    """Short runs: whether all is measured and written, not how fast it is."""
-
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory(dir=TOP / "target")  # nodes have their own /tmp
-        self.environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
-                            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-                            "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_osc": "sm",
-                            "XDG_CACHE_HOME": self.folder.name}
-        self.environment.setdefault("FOMPI_LIB", str(TOP / "target/release/libfompi.so"))
-
-    def tearDown(self):
-        self.folder.cleanup()
-
-    def run_tool(self, *words, expected=0):
-        said = subprocess.run([*words, "--quick", "--seconds", "0.001", "--no-svg"], text=True,
-                              cwd=self.folder.name, env=self.environment, capture_output=True,
-                              stdin=subprocess.DEVNULL, timeout=400, check=False)
-        self.assertEqual(said.returncode, expected, said.stdout + said.stderr)
-        path = Path(self.folder.name) / "fompi-model.json"
-        doc = json.loads(path.read_text(encoding="utf-8"))
-        self.assertEqual(faults(doc, SCHEMA), [])
-        return doc
-
-    def is_complete(self, doc, where):
-        missing = [f.name for f in models.FUNCTIONS if not models.find(doc, f.name, where)]
-        self.assertEqual(missing, [])
-
-    def test_a_job_of_its_own(self):
-        for mpi in os.environ.get("MPIS", "mpich openmpi").split():
-            with self.subTest(mpi=mpi):
-                doc = self.run_tool(TOOL, "-n", "3", "--mpi", mpi)
-                self.is_complete(doc, "one node")
-                self.assertRegex(doc["job"]["layer"], r"^libfompi \d")
-                self.assertEqual(doc["job"]["transports"], ["shared memory"])
-
-    def test_in_a_job_of_mpirun(self):
-        for mpi in os.environ.get("MPIS", "mpich openmpi").split():
-            with self.subTest(mpi=mpi):
-                fompirun = [TOP / "scripts/fompirun", "--mpi", mpi]
-                doc = self.run_tool(*fompirun, "-n", "2", TOOL)
-                self.is_complete(doc, "one node")
-                self.assertEqual((doc["job"]["ranks"], doc["job"]["layer"][:8]), (2, "libfompi"))
-
-    def test_plain(self):
-        doc = self.run_tool(TOOL, "-n", "2", "--mpi", "openmpi", "--plain")
-        self.assertEqual((doc["job"]["layer"], doc["job"]["transports"]), ("the MPI's own", []))
-
-    @unittest.skipUnless(os.geteuid() == 0, "simulated nodes need root")
-    def test_between_nodes(self):
-        cluster = TOP / "scripts/dev/cluster"
-        self.environment["CLUSTER_NAME"] = f"model-test-{os.getpid()}"
-        subprocess.run([cluster, "up", "2"], env=self.environment, check=True)
-        try:
-            library = self.environment["FOMPI_LIB"]
-            doc = self.run_tool(cluster, "mpirun", "-n", "4", "-x", f"LD_PRELOAD={library}", "-x",
-                                "FOMPI_NET=tcp", "--", TOOL)
-        finally:
-            subprocess.run([cluster, "down"], env=self.environment, check=True)
-        self.is_complete(doc, "between nodes")
-        self.is_complete(doc, "one node")
-        self.assertEqual((doc["job"]["nodes"], doc["job"]["ranks_on_node"]), (2, 2))
-        fast, slow = (models.predict(models.find(doc, "P_put", where), 8)
-                      for where in ("one node", "between nodes"))
-        self.assertGreater(slow, 3 * fast)
+# --- short runs: whether all is measured and written, not how fast it is --------------------------
 
 
-def main():
-    if "--help" in sys.argv or "-h" in sys.argv:
-        print(__doc__.strip().partition("usage: ")[0] + "usage: " +
-              __doc__.strip().partition("usage: ")[2])
-        return 0
-    (TOP / "target").mkdir(exist_ok=True)
-    classes = [Fits, Document, Questions, Files] + [Measurements] * ("--no-mpi" not in sys.argv)
-    loader = unittest.TestLoader()
-    suite = unittest.TestSuite(loader.loadTestsFromTestCase(one) for one in classes)
-    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(suite)
-    failed = len(result.failures) + len(result.errors)
-    skipped = len(result.skipped)
-    print(f"{result.testsRun - failed - skipped} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+@pytest.fixture
+def measure(library):
+    """Measures with a command; returns the document."""
+    with tempfile.TemporaryDirectory(dir=TARGET) as folder:  # nodes have their own /tmp
+        environment = {**programs.environment(), "OMPI_MCA_rmaps_base_oversubscribe": "1",
+                       "OMPI_MCA_osc": "sm", "XDG_CACHE_HOME": folder, "FOMPI_LIB": str(library)}
+
+        def run_tool(*words):
+            said = subprocess.run([*words, "--quick", "--seconds", "0.001", "--no-svg"], text=True,
+                                  cwd=folder, env=environment, capture_output=True,
+                                  stdin=subprocess.DEVNULL, timeout=400, check=False)
+            assert said.returncode == 0, said.stdout + said.stderr
+            doc = json.loads(Path(folder, "fompi-model.json").read_text(encoding="utf-8"))
+            assert faults(doc, SCHEMA) == []
+            return doc
+
+        yield run_tool
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def missing(doc, where):
+    return [f.name for f in models.FUNCTIONS if not models.find(doc, f.name, where)]
+
+
+def test_a_job_of_its_own(mpi, measure):
+    doc = measure(TOOL, "-n", "3", "--mpi", mpi.prefix or mpi.name)
+    assert missing(doc, "one node") == []
+    assert doc["job"]["layer"].startswith("libfompi ")
+    assert doc["job"]["transports"] == ["shared memory"]
+
+
+def test_in_a_job_of_mpirun(mpi, measure):
+    doc = measure(TOP / "scripts/fompirun", "--mpi", mpi.prefix or mpi.name, "-n", "2", TOOL)
+    assert missing(doc, "one node") == []
+    assert (doc["job"]["ranks"], doc["job"]["layer"][:8]) == (2, "libfompi")
+
+
+def test_plain(measure):
+    doc = measure(TOOL, "-n", "2", "--mpi", "openmpi", "--plain")
+    assert (doc["job"]["layer"], doc["job"]["transports"]) == ("the MPI's own", [])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="simulated nodes need root")
+def test_between_nodes(measure, library, cluster):
+    cluster(2)
+    doc = measure(programs.CLUSTER, "mpirun", "-n", "4", "-x", f"LD_PRELOAD={library}", "-x",
+                  "FOMPI_NET=tcp", "--", TOOL)
+    assert missing(doc, "between nodes") == missing(doc, "one node") == []
+    assert (doc["job"]["nodes"], doc["job"]["ranks_on_node"]) == (2, 2)
+    fast, slow = (models.predict(models.find(doc, "P_put", where), 8)
+                  for where in ("one node", "between nodes"))
+    assert slow > 3 * fast
