@@ -1,5 +1,5 @@
 // A seccomp filter, as containers and hardened systems have one. Only for programs whose own process
-// changes; scripts/dev/environments starts whole programs under filters.
+// changes; tests/test_environments.py starts whole programs under filters.
 
 #ifndef REFUSED_CALLS_H
 #define REFUSED_CALLS_H

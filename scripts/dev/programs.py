@@ -172,9 +172,11 @@ RUNS = itertools.count()
 class Run:
     """A command in a session of its own, and what it has printed so far."""
 
-    def __init__(self, command, values):
-        # Two launchers of Open MPI 4 that make and remove one directory at a time can both fail.
+    def __init__(self, command, values, cwd=BUILD):
+        # Two launchers of Open MPI 4 that make and remove one directory at a time can both fail. A
+        # command may be run as another user.
         self.folder = tempfile.TemporaryDirectory(prefix="ctests.")
+        os.chmod(self.folder.name, 0o1777)
         self.number = f"{os.getpid()}-{next(RUNS)}"
         self.printed = Path(self.folder.name, "printed")
         values = dict(values, OMPI_MCA_orte_tmpdir_base=self.folder.name, **{RUN: self.number})
@@ -182,7 +184,7 @@ class Run:
         # A file, because a child of a dead rank would keep a pipe open.
         with self.printed.open("a") as file:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file,
-                                            stderr=subprocess.STDOUT, env=values, cwd=BUILD,
+                                            stderr=subprocess.STDOUT, env=values, cwd=cwd,
                                             start_new_session=True)
 
     @property
