@@ -201,6 +201,18 @@ def started(mpi, library, ranks, program, *words, env={}, options=(), in_front=(
     return Job([*in_front, *command], settings_of(mpi, env))
 
 
+def call(*words, cwd=TOP, seconds=60, **env):
+    """The exit status of a command without settings of the caller, and the lines that it prints."""
+    values = {name: value for name, value in programs.environment().items()
+              if not name.startswith("FOMPI_")
+              and name not in ("LD_PRELOAD", "PKG_CONFIG_PATH", "CMAKE_PREFIX_PATH")}
+    values |= {"OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    values |= {name: str(value) for name, value in env.items()}
+    code, output = programs.Run([*map(str, words)], values, cwd).wait(seconds)
+    print(*words, f"-> {code}\n{output}")
+    return code, output.splitlines()
+
+
 @pytest.fixture
 def start(mpi, library):
     """Does what `started` does; what is left of the jobs ends with the test."""

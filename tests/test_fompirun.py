@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import programs
-from conftest import C_TESTS, TOP
+from conftest import C_TESTS, TOP, call
 
 FOMPIRUN = TOP / "scripts" / "fompirun"
 SHOW = "echo $LD_PRELOAD"
@@ -42,20 +42,8 @@ def only_debians(request):
         pytest.skip("an MPI of Debian is meant")
 
 
-def call(*words, cwd=TOP, seconds=30, **env):
-    """The exit status of a command, and the lines that it prints."""
-    values = {name: value for name, value in programs.environment().items()
-              if name != "LD_PRELOAD" and (not name.startswith("FOMPI_") or name == "FOMPI_LIB")}
-    values |= {"OMPI_MCA_rmaps_base_oversubscribe": "1", "FOMPI_LIB": programs.default_library()}
-    answer = subprocess.run([*map(str, words)], cwd=cwd, env=values | env, stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                            timeout=seconds)
-    print(words, answer.returncode, answer.stdout, sep="\n")
-    return answer.returncode, answer.stdout.splitlines()
-
-
 def fompirun(*words, **options):
-    return call(FOMPIRUN, *words, **options)
+    return call(FOMPIRUN, *words, **{"FOMPI_LIB": programs.default_library()} | options)
 
 
 def launcher_of(*words, **options):

@@ -25,6 +25,7 @@ TARGET = TOP / "target"
 sys.path.insert(0, str(TOP / "scripts"))
 
 import programs  # noqa: E402
+from conftest import call  # noqa: E402
 from fompi_model import fits, header, job, models, plan, questions  # noqa: E402
 
 SCHEMA = json.loads((TOP / "scripts/fompi_model/model.schema.json").read_text(encoding="utf-8"))
@@ -343,14 +344,11 @@ class Files(unittest.TestCase):
 def measure(library):
     """Measures with a command; returns the document."""
     with tempfile.TemporaryDirectory(dir=TARGET) as folder:  # nodes have their own /tmp
-        environment = {**programs.environment(), "OMPI_MCA_rmaps_base_oversubscribe": "1",
-                       "OMPI_MCA_osc": "sm", "XDG_CACHE_HOME": folder, "FOMPI_LIB": str(library)}
-
         def run_tool(*words):
-            said = subprocess.run([*words, "--quick", "--seconds", "0.001", "--no-svg"], text=True,
-                                  cwd=folder, env=environment, capture_output=True,
-                                  stdin=subprocess.DEVNULL, timeout=400, check=False)
-            assert said.returncode == 0, said.stdout + said.stderr
+            status, _ = call(*words, "--quick", "--seconds", "0.001", "--no-svg", cwd=folder,
+                             seconds=400, OMPI_MCA_osc="sm", XDG_CACHE_HOME=folder,
+                             FOMPI_LIB=library)
+            assert status == 0
             doc = json.loads(Path(folder, "fompi-model.json").read_text(encoding="utf-8"))
             assert faults(doc, SCHEMA) == []
             return doc
