@@ -1,5 +1,5 @@
 // A program as somebody else writes it, linked with an installed libfompi in several ways by
-// scripts/dev/install-test: puts once round the ring. Prints what each rank got.
+// tests/test_install.py: puts once round the ring. Prints what each rank got.
 
 #include <mpi.h>
 #include <stdio.h>

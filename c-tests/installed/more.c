@@ -1,5 +1,5 @@
 // Calls what libfompi has and the MPI lacks. Linked behind the MPI, this is the only kind of call
-// that reaches libfompi; scripts/dev/install-test checks its output.
+// that reaches libfompi; tests/test_install.py checks its output.
 
 #include <mpi.h>
 #include <fompi.h>
