@@ -327,22 +327,31 @@ def files_of_library(folder):
     return left
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    """Starts simulated nodes, which end with the tests of the file; skips where it cannot."""
+@functools.cache
+def namespaces_refused():
+    """Why simulated nodes cannot be made here, or nothing."""
     namespaces = ["unshare", "--fork", "--pid", "--mount", "--net", "--uts", "--ipc", "true"]
     answer = subprocess.run(namespaces, capture_output=True, text=True)
-    if answer.returncode != 0:
-        pytest.skip(f"no namespaces: {answer.stderr.strip()}")
+    return answer.returncode and f"no namespaces: {answer.stderr.strip()}"
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Starts so many simulated nodes, or ends those that there are; they end with the tests of
+    the file."""
     os.environ["CLUSTER_NAME"] = f"tests.{os.getpid()}"
     up = 0
 
     def nodes(count):
         nonlocal up
-        if up != count:
+        if namespaces_refused():
+            pytest.skip(namespaces_refused())
+        if up not in (0, count):
             subprocess.run([CLUSTER, "down"])
+        if count not in (0, up):
             subprocess.run([CLUSTER, "up", str(count)], check=True)
-            up = count
+        up = count
 
     yield nodes
-    subprocess.run([CLUSTER, "down"])
+    if up:
+        subprocess.run([CLUSTER, "down"])
