@@ -15,7 +15,7 @@ import threading
 import time
 from pathlib import Path
 
-from programs import AFTERMATH, BUILD, C_FLAGS, NOISE, ROOT
+from programs import AFTERMATH, BUILD, C_FLAGS, NOISE, ROOT, RUN, end_run
 
 FOLDER = ROOT / "tests" / "chaos"
 PROGRAM = "chaos"
@@ -160,7 +160,7 @@ def watched(command, values, seconds, path, ranks):
             os.killpg(process.pid, signal.SIGKILL)
             break
     # Launchers start ranks in sessions of their own.
-    mutants.end_run(values[mutants.RUN])
+    end_run(values[RUN])
     process.wait()
     reader.join(5)
     return (-1 if why else process.returncode), why + "".join(output)
@@ -184,7 +184,7 @@ def run(setting, seed, seconds, more=()):
                               [program, "--seed", str(seed), "--seconds", str(seconds), "--state",
                                state, "--folder", folder, *setting.arguments, *more])
         values = dict(mpi.environment(), FOMPI_FALLBACK="error", TMPDIR=folder, **setting.values)
-        values[mutants.RUN] = f"{os.getpid()}-{time.monotonic_ns()}"
+        values[RUN] = f"{os.getpid()}-{time.monotonic_ns()}"
         if setting.adopt:
             values["FOMPI_ADOPT"] = setting.adopt
         command = (AS_USER if setting.user else []) + command
