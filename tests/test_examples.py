@@ -74,4 +74,5 @@ def test_example(transport, ranks, words, mpi, library, request):
     code, said = programs.run(command, values, SECONDS + 20)
     print(said)
     assert code == 0
+    assert "cannot be preloaded" not in said
     assert set(RESULT.findall(said)) == {"1"}

@@ -33,6 +33,49 @@ def all_are_told(job, what, there, here, remedy=SAME):
     assert job.lines(f"rank 2: {what} is {there} on rank 1, {here} here: {remedy}") == 1
 
 
+# --- the library ----------------------------------------------------------------------------------
+
+
+def test_rank_without_the_library_is_named_once(build, start, library):
+    """The line comes while the others wait for it; then the job is ended. On Open MPI the rank's
+    own MPI may answer in its place, and the others have an error."""
+    only_others = ('[ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 1 ] || export LD_PRELOAD="$0"\n'
+                   'exec "$1"')
+    job = start(3, "sh", "-c", only_others, library, build("robustness/differs.c"), preload=None,
+                env={"FOMPI_VERBOSE": 2, "OMPI_MCA_orte_abort_print_stack": 0})
+    job.wait_until(lambda: "not loaded" in job.output, 30)
+    job.run.end()
+    print(job.output)
+    assert job.lines(
+        r"fompi: (rank 0 has waited 5 s in MPI_Win_allocate: )?libfompi is not loaded in "
+        rf"{RANK_1}; start all ranks with the library, as fompirun does") >= 1
+    assert job.lines(r"fompi: (?!rank 2 |libfompi [^ ]* is loaded).*") >= 1
+
+
+def test_late_rank_is_named(build, run):
+    """By one that waits for it, where it makes a window and where it frees it."""
+    job = run(3, build("robustness/differs.c"), 6, env={"FOMPI_VERBOSE": 2}, seconds=30)
+    waited = "fompi: rank 0 has waited 5 s in"
+    assert job.code == 0
+    assert job.lines(f"{waited} MPI_Win_allocate for {RANK_1}, where libfompi is loaded") == 1
+    assert job.lines(f"{waited} MPI_Win_free, window .*, for {RANK_1}") == 1
+    assert job.lines("fompi: rank .* has waited .*") == 2
+
+
+def test_another_build(differing, library, folder):
+    """A library whose sources have another number."""
+    other = folder / "libfompi.so"
+    text, count = re.subn(rb"(fompi build )[0-9a-f]{8}", rb"\g<1>0123abcd", library.read_bytes())
+    assert count > 0
+    other.write_bytes(text)
+    job = differing("differs", f"LD_PRELOAD={other}")
+    what = "MPI_Win_allocate: libfompi.so is build"
+    remedy = "here: start all ranks with the same file"
+    assert job.code == 0
+    assert job.lines(f"rank 1: {what} [0-9a-f]{{8}} on rank 0, 0123abcd {remedy}") == 1
+    assert job.lines(f"rank [02]: {what} 0123abcd on rank 1, [0-9a-f]{{8}} {remedy}") == 2
+
+
 # --- settings, on one node ------------------------------------------------------------------------
 
 
@@ -101,46 +144,3 @@ def test_network_of_one_node_is_said_and_used_by_all(net, transport, nodes):
 
 def test_setting_of_one_node_that_may_not_differ(nodes):
     all_are_told(nodes("differs", "FOMPI_DISABLE=1"), "FOMPI_DISABLE", "1", "not set")
-
-
-# --- the library ----------------------------------------------------------------------------------
-
-
-def test_another_build(differing, library, folder):
-    """A library whose sources have another number."""
-    other = folder / "libfompi.so"
-    text, count = re.subn(rb"(fompi build )[0-9a-f]{8}", rb"\g<1>0123abcd", library.read_bytes())
-    assert count > 0
-    other.write_bytes(text)
-    job = differing("differs", f"LD_PRELOAD={other}")
-    what = "MPI_Win_allocate: libfompi.so is build"
-    remedy = "here: start all ranks with the same file"
-    assert job.code == 0
-    assert job.lines(f"rank 1: {what} [0-9a-f]{{8}} on rank 0, 0123abcd {remedy}") == 1
-    assert job.lines(f"rank [02]: {what} 0123abcd on rank 1, [0-9a-f]{{8}} {remedy}") == 2
-
-
-def test_rank_without_the_library_is_named_once(build, start, library):
-    """The line comes while the others wait for it; then the job is ended. On Open MPI the rank's
-    own MPI may answer in its place, and the others have an error."""
-    only_others = ('[ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 1 ] || export LD_PRELOAD="$0"\n'
-                   'exec "$1"')
-    job = start(3, "sh", "-c", only_others, library, build("robustness/differs.c"), preload=None,
-                env={"FOMPI_VERBOSE": 2, "OMPI_MCA_orte_abort_print_stack": 0})
-    job.wait_until(lambda: "not loaded" in job.output, 30)
-    job.run.end()
-    print(job.output)
-    assert job.lines(
-        r"fompi: (rank 0 has waited 5 s in MPI_Win_allocate: )?libfompi is not loaded in "
-        rf"{RANK_1}; start all ranks with the library, as fompirun does") >= 1
-    assert job.lines(r"fompi: (?!rank 2 |libfompi [^ ]* is loaded).*") >= 1
-
-
-def test_late_rank_is_named(build, run):
-    """By one that waits for it, where it makes a window and where it frees it."""
-    job = run(3, build("robustness/differs.c"), 6, env={"FOMPI_VERBOSE": 2}, seconds=30)
-    waited = "fompi: rank 0 has waited 5 s in"
-    assert job.code == 0
-    assert job.lines(f"{waited} MPI_Win_allocate for {RANK_1}, where libfompi is loaded") == 1
-    assert job.lines(f"{waited} MPI_Win_free, window .*, for {RANK_1}") == 1
-    assert job.lines("fompi: rank .* has waited .*") == 2
