@@ -1,6 +1,6 @@
 // The nodes of scripts/dev/cluster are nodes to MPI and to the system: what shares memory is what
 // has the same host name, a node sees its own shared memory and processes and not those of others,
-// and messages pass between all. For scripts/dev/cluster-test, which says how many nodes there are.
+// and messages pass between all. For tests/test_cluster.py, which says how many nodes there are.
 
 #define _GNU_SOURCE
 #include "../check.h"
