@@ -131,7 +131,8 @@ static void access_it(void)
     OK(MPI_Get_address(memory, &at));
     OK(MPI_Type_vector(100, 1, 2, MPI_INT64_T, &every_other));
     OK(MPI_Type_commit(&every_other));
-    names_it("put", MPI_Put(origin, 8, MPI_BYTE, victim, 8, 8, MPI_BYTE, created));
+    OK(MPI_Put(origin, 8, MPI_BYTE, victim, 8, 8, MPI_BYTE, created)); // waits for the flush
+    names_it("put", MPI_Win_flush(victim, created));
     names_it("large put", MPI_Put(origin, BYTES, MPI_BYTE, victim, 0, BYTES, MPI_BYTE, created));
     names_it("strided put",
              MPI_Put(origin, 1, every_other, victim, 0, 1, every_other, created));
