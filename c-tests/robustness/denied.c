@@ -118,6 +118,13 @@ static void refused(void)
 // The call fails because the system does not allow it.
 #define FORBIDDEN(call) EXPECT(call, MPI_ERR_RMA_SHARED)
 
+// A small put may wait for the flush, which then returns its error.
+static int put_and_flush(const int64_t *value, int target, MPI_Aint at, MPI_Win win)
+{
+    int code = MPI_Put(value, 1, MPI_INT64_T, target, at, 1, MPI_INT64_T, win);
+    return code == MPI_SUCCESS ? MPI_Win_flush(target, win) : code;
+}
+
 // All that this rank may not do any more to the memory of the next one.
 static void all_forbidden(MPI_Win win, MPI_Aint at)
 {
@@ -129,7 +136,7 @@ static void all_forbidden(MPI_Win win, MPI_Aint at)
     OK(MPI_Type_vector(MANY / 2, 1, 2, MPI_INT64_T, &strided));
     OK(MPI_Type_commit(&strided));
     OK(MPI_Win_lock_all(0, win));
-    FORBIDDEN(MPI_Put(&value, 1, MPI_INT64_T, next, at, 1, MPI_INT64_T, win));
+    FORBIDDEN(put_and_flush(&value, next, at, win));
     FORBIDDEN(MPI_Get(&value, 1, MPI_INT64_T, next, at, 1, MPI_INT64_T, win));
     FORBIDDEN(MPI_Put(many, 1, strided, next, at, 1, strided, win));
     FORBIDDEN(MPI_Get(many, 1, strided, next, at, 1, strided, win));
