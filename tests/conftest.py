@@ -39,13 +39,11 @@ def pytest_addoption(parser):
     parser.addoption("--everything", action="store_true")
 
 
-@functools.cache
-def mpis_of(specs):
-    return programs.installed(list(specs))
+installed = functools.cache(lambda specs: programs.installed(list(specs)))
 
 
 def mpis(config):
-    return mpis_of(tuple(config.getoption("--mpi") or os.environ.get("MPIS", "").split()))
+    return installed(tuple(config.getoption("--mpi") or os.environ.get("MPIS", "").split()))
 
 
 def pytest_collection_modifyitems(config, items):
@@ -110,7 +108,7 @@ def built(mpi, source, *arguments, name=None):
     compiler, flags = mpi.cc, programs.c_flags(mpi) + C_FLAGS
     if source.suffix != ".c":
         compiler, flags = mpi.fc, ["-w", "-fallow-argument-mismatch"]
-    target = BUILD / mpi.label / source.parent.name / (name or source.stem)
+    target = BUILD / mpi.label / "tests" / source.parent.name / (name or source.stem)
     complaint = programs.compile_with(mpi, compiler, flags, source, target,
                                       [*map(str, arguments), "-lm"])
     if complaint:
@@ -213,6 +211,11 @@ def call(*words, cwd=TOP, seconds=60, **env):
     return code, output.splitlines()
 
 
+def version():
+    """The version in Cargo.toml."""
+    return re.search('^version = "(.*)"', (TOP / "Cargo.toml").read_text(), re.MULTILINE)[1]
+
+
 @pytest.fixture
 def start(mpi, library):
     """Does what `started` does; what is left of the jobs ends with the test."""
@@ -236,11 +239,9 @@ def run(start):
 
 
 @pytest.fixture
-def run_plain(start):
+def run_plain(run):
     """Does what `run` does, without the library."""
-    def run_job(*words, seconds=programs.RUN_SECONDS_MAX, **options):
-        return start(*words, preload=None, **options).wait(seconds)
-    return run_job
+    return functools.partial(run, preload=None)
 
 
 @pytest.fixture

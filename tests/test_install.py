@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from conftest import C_TESTS, TOP, call
+from conftest import C_TESTS, TOP, call, version
 
 INSTALL = TOP / "scripts" / "install"
 USER = C_TESTS / "installed"
@@ -51,10 +51,6 @@ def installed(tmp_path_factory):
 @pytest.fixture
 def prefix(installed):
     return installed.prefix
-
-
-def version():
-    return re.search('^version = "(.*)"', (TOP / "Cargo.toml").read_text(), re.MULTILINE)[1]
 
 
 # --- what is installed ----------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from types import SimpleNamespace
 import pytest
 
 import programs
-from conftest import TOP, call, mpis
+from conftest import TOP, call, mpis, version
 
 FOLDERS = ("guide", "concepts", "reference")
 LAST = "docs/guide/clusters.md"
@@ -232,10 +232,6 @@ def test_links(page):
 def test_names(page):
     words = re.findall("`[^`\n]+`", (TOP / page).read_text())
     assert list(missing("\n".join(words), Path("/nonexistent"))) == []
-
-
-def version():
-    return re.search('^version = "(.*)"', (TOP / "Cargo.toml").read_text(), re.MULTILINE)[1]
 
 
 def test_newest_version_of_changelog():
