@@ -267,7 +267,7 @@ def said_by_survivors(mpi, run, folder):
     them. MPICH's ends itself when a rank dies, so there the rank has a shell around it that the
     launcher sees, and that ends after `then`. Returns what the ranks wrote to the file `survivors`,
     and the job."""
-    def run_job(*command, ranks=3, then="sleep 1.5", seconds=30, **options):
+    def run_job(*command, ranks=3, then="sleep 1.5", seconds=60, **options):
         path = folder / "survivors"
         path.write_text("")
         command = [str(path) if word is Path else word for word in command]
@@ -280,8 +280,8 @@ def said_by_survivors(mpi, run, folder):
     return run_job
 
 
-def errors(lines, seconds, text):
-    """How many of the lines tell of an error after so many seconds."""
+def errors(lines, text, seconds="[0-9]"):
+    """How many of the lines report an error after so many seconds."""
     pattern = rf"rank [0-3] after {seconds}\.[0-9] s, error: MPI_[A-Za-z_]+: {text}"
     return sum(bool(re.fullmatch(pattern, line)) for line in lines)
 

@@ -20,7 +20,7 @@ def differing(build, run):
     """Three ranks, of which rank 1 has a setting of its own."""
     def run_job(name, setting, **env):
         program = build(f"robustness/{name}.c")
-        return run(3, *with_setting(1, setting, program), env=env, seconds=30)
+        return run(3, *with_setting(1, setting, program), env=env, seconds=60)
     return run_job
 
 
@@ -54,7 +54,7 @@ def test_rank_without_the_library_is_named_once(build, start, library):
 
 def test_late_rank_is_named(build, run):
     """By one that waits for it, where it makes a window and where it frees it."""
-    job = run(3, build("robustness/differs.c"), 6, env={"FOMPI_VERBOSE": 2}, seconds=30)
+    job = run(3, build("robustness/differs.c"), 7, env={"FOMPI_VERBOSE": 2}, seconds=60)
     waited = "fompi: rank 0 has waited 5 s in"
     assert job.code == 0
     assert job.lines(f"{waited} MPI_Win_allocate for {RANK_1}, where libfompi is loaded") == 1
