@@ -4,7 +4,7 @@ import functools
 
 import pytest
 
-from program_runs import ProgramRun, applies, left_out
+from program_runs import ProgramRun, applies, defect_of, left_out
 from programs import ROOT, Test, sources
 
 # What strangers do has a stage of its own.
@@ -44,8 +44,9 @@ def runs(mpis, network, per_node, ranks, names, nodes=0, **env):
                     if each < count and (not nodes or count <= each * nodes):
                         words = [network, f"{nodes}x{each}" if nodes else f"{each}-per-node",
                                  mpi.prefix or mpi.name, name, str(count), *env.values()]
-                        yield pytest.param(ProgramRun(test, mpi, count, each, network), nodes, env,
-                                           id="-".join(words))
+                        run = ProgramRun(test, mpi, count, each, network,
+                                         defect_of(test, mpi, count, each))
+                        yield pytest.param(run, nodes, env, id="-".join(words))
 
 
 def by_name(mpis, name):

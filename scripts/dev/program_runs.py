@@ -1,6 +1,7 @@
 """Runs of the programs of c-tests and fortran-tests: what each needs, and whether it passes."""
 
 import fnmatch
+import functools
 import re
 import sys
 
@@ -36,6 +37,16 @@ def defects(text):
     """The rows of a text of host-defects."""
     lines = text.splitlines()
     return [Defect(line) for line in lines if line.strip() and not line.startswith("#")]
+
+
+@functools.cache
+def rows():
+    return defects((ROOT / HOST_DEFECTS).read_text())
+
+
+def defect_of(test, mpi, ranks, per_node, plain=False):
+    """The row of host-defects for a run, or nothing."""
+    return next((row for row in rows() if row.covers(test, mpi, ranks, per_node, plain)), None)
 
 
 class ProgramRun:
