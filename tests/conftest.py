@@ -267,7 +267,7 @@ def said_by_survivors(mpi, run, folder):
     them. MPICH's ends itself when a rank dies, so there the rank has a shell around it that the
     launcher sees, and that ends after `then`. Returns what the ranks wrote to the file `survivors`,
     and the job."""
-    def run_job(*command, ranks=3, then="sleep 1.5", seconds=60, **options):
+    def run_job(*command, ranks=3, then=until_lines(2, "FILE"), seconds=60, **options):
         path = folder / "survivors"
         path.write_text("")
         command = [str(path) if word is Path else word for word in command]

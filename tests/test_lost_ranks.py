@@ -106,8 +106,7 @@ def test_rank_that_has_left_is_not_lost(build, run, folder, on_adapter):
 @pytest.mark.waits
 @pytest.mark.parametrize("mode", BETWEEN_NODES)
 def test_killed_rank_on_another_node(mode, build, said_by_survivors, on_adapter):
-    lines, _ = said_by_survivors(build("robustness/killed.c"), mode, Path, env=on_adapter,
-                                 then=until_lines(2, "FILE"))
+    lines, _ = said_by_survivors(build("robustness/killed.c"), mode, Path, env=on_adapter)
     assert errors(lines, UNREACHABLE + WHY) == 2
 
 
@@ -181,8 +180,7 @@ def test_killed_rank_over_tcp(mode, build, said_by_survivors):
     limit, with full sockets, which alone is no loss."""
     mode, _, how = mode.partition(" ")
     more = {"child": {"LEAVES_A_CHILD": 1}, "stopped": {"STOPS_FIRST": 4}}.get(how, {})
-    lines, _ = said_by_survivors(build("robustness/killed.c"), mode, Path, env=TCP | more,
-                                 then=until_lines(2, "FILE"))
+    lines, _ = said_by_survivors(build("robustness/killed.c"), mode, Path, env=TCP | more)
     seconds = "([4-9]|[1-9][0-9])" if how == "stopped" else "[0-9]"
     assert errors(lines, UNREACHABLE + OVER_TCP, seconds) == 2
 

@@ -32,7 +32,7 @@ from conftest import TOP, call, mpis, version
 
 FOLDERS = ("guide", "concepts", "reference")
 LAST = "docs/guide/clusters.md"
-SECONDS = int(os.environ.get("SECONDS_MAX", 60))
+SECONDS = int(os.environ.get("SECONDS_MAX", 300))
 OURS = r"\bFOMPI_[A-Z_]+|\b(?:scripts|benches|docs|include)/[a-z._/-]+[a-z]|\$root/[a-z/]+"
 VALUES_OF = """eval "$(sed -n '/^values_of() {/,/^}/p' scripts/fompirun)"
 for word; do values_of "$word" >/dev/null || echo "$word"; done"""
